@@ -1,0 +1,80 @@
+// The one error of Headrace: a value inside (`Result<T>`), an exception at the C++ edge, one mapping to Python.
+//
+// An Error names the place: file › field › chunk › bytes offset+size, what was expected and found, and what to do next.
+// Inner floors fill in what they know; outer floors add what they know with the with_*() setters, which never overwrite:
+// the innermost context is the most precise. Copies are cheap (shared, copied on write).
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace headrace {
+
+/// What went wrong, in the classes a caller would treat differently.
+enum class ErrorCode : std::uint8_t {
+  kInvalidArgument,  ///< The caller asked for something contradictory or out of range.
+  kNotFound,         ///< A file, or every file of a glob, is absent.
+  kPermission,       ///< A file may not be read by this user.
+  kFieldMissing,     ///< A file has no array of that name.
+  kCorruptData,      ///< Bytes are damaged, truncated or inconsistent with their description.
+  kUnsupported,      ///< The bytes may be fine, but this build cannot read them.
+  kReadFailed,       ///< The operating system failed to read (EIO and the like).
+  kFileChanged,      ///< A file changed on disk while it was in use.
+  kOutOfBudget,      ///< The memory budget cannot hold what was asked for.
+  kClosed,           ///< The object was closed, or superseded by a newer iterator.
+  kForked,           ///< The object was made in the parent process of a fork.
+  kCancelled,        ///< Work was given up because its owner stopped.
+  kTimeout,          ///< No batch came within the caller's `timeout`.
+  kInternal,         ///< A bug in Headrace.
+};
+
+/// Name of a code as a word, for example "corrupt_data".
+std::string_view to_string(ErrorCode code);
+
+/// Bytes [offset, offset + size) of a file.
+struct ByteRange {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  [[nodiscard]] std::uint64_t end() const { return offset + size; }
+  friend bool operator==(const ByteRange&, const ByteRange&) = default;
+};
+
+class Error : public std::exception {
+ public:
+  /// `message` says what was expected and what was found, without the place.
+  Error(ErrorCode code, std::string message);
+
+  // Each sets its part of the place unless an inner floor has already set it.
+  Error& with_file(std::string_view file);
+  Error& with_field(std::string_view field);
+  /// Chunk coordinates as text, for example "(12,0,0)".
+  Error& with_chunk(std::string_view chunk);
+  Error& with_bytes(ByteRange range);
+  /// The step that failed: "open", "index", "read", a filter's name, "scatter".
+  Error& with_stage(std::string_view stage);
+  /// What the user can do: a whole sentence, often a command.
+  Error& with_hint(std::string_view hint);
+
+  [[nodiscard]] ErrorCode code() const noexcept;
+  [[nodiscard]] const std::string& message() const noexcept;
+  [[nodiscard]] const std::string& file() const noexcept;
+  [[nodiscard]] const std::string& field() const noexcept;
+  [[nodiscard]] const std::string& chunk() const noexcept;
+  /// {0, 0} where no bytes are to blame.
+  [[nodiscard]] ByteRange bytes() const noexcept;
+  [[nodiscard]] const std::string& stage() const noexcept;
+  [[nodiscard]] const std::string& hint() const noexcept;
+
+  /// The whole text: `file › field › chunk (12,0,0) › bytes 4718592+81733: stage: message. hint`.
+  [[nodiscard]] const char* what() const noexcept override;
+
+ private:
+  struct Details;
+  Details& edit();
+  std::shared_ptr<Details> details_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,21 @@
+#include "catalog/array_info.h"
+
+namespace headrace {
+
+std::uint64_t ArrayInfo::row_record_bytes() const {
+  std::uint64_t n = record_bytes;
+  for (std::size_t d = 1; d < shape.size(); ++d) n *= shape[d];
+  return n;
+}
+
+std::string ArrayInfo::codec_text() const {
+  std::string text;
+  for (const FilterInfo& f : filters) {
+    if (!text.empty()) text += " + ";
+    text += f.name == "deflate" ? "gzip" : f.name;
+    if (!f.setting.empty()) text += "-" + f.setting;
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace headrace

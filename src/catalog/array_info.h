@@ -1,0 +1,61 @@
+// What a file says of one array: shape, type, how it is laid out, and which path will read it. No I/O here.
+#pragma once
+
+#include <headrace/catalog/dtype.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace headrace {
+
+/// One member of a record (compound) type, or the whole element for a plain array.
+struct Column {
+  std::string name;                        ///< Member path, "" for a plain array, "pos.x" for nested members.
+  DType dtype;
+  std::vector<std::uint64_t> inner_shape;  ///< Array members: dimensions inside the element.
+  std::uint64_t offset = 0;                ///< Bytes from the start of the record.
+};
+
+/// How the bytes of an array come off the disk.
+enum class ReadPath : std::uint8_t {
+  kNative,       ///< pread and our own decoders, on every thread.
+  kLibrary,      ///< libhdf5's H5Dread, one call at a time in the process.
+  kUnsupported,  ///< Refused; `reason` says why.
+};
+
+enum class Layout : std::uint8_t { kContiguous, kChunked, kCompact, kVirtual, kExternal };
+
+/// One step of the filter pipeline, as stored.
+struct FilterInfo {
+  std::uint32_t id = 0;
+  std::string name;     ///< The registered name, for example "deflate".
+  std::string setting;  ///< For people: "4" for gzip-4, "zstd-3 + shuffle" for Blosc.
+};
+
+/// An array of a file whose first axis is rows.
+struct ArrayInfo {
+  std::string path;                      ///< Inside the file, without a leading slash.
+  std::vector<std::uint64_t> shape;      ///< Whole array; shape[0] is rows. Never empty.
+  std::uint64_t record_bytes = 0;        ///< Stored bytes an element (a whole record for compounds).
+  std::vector<Column> columns;           ///< One for a plain array; one per leaf member of a compound.
+  bool is_record = false;
+  Layout layout = Layout::kContiguous;
+  std::vector<std::uint64_t> chunk_shape;  ///< Empty unless chunked; same rank as shape.
+  std::vector<FilterInfo> filters;         ///< In the order they were applied when writing.
+  std::uint64_t stored_bytes = 0;          ///< Bytes on disk, as far as the file's metadata says.
+  ReadPath read_path = ReadPath::kNative;
+  std::string reason;                      ///< Why not kNative; empty for kNative.
+  std::map<std::string, std::string> attributes;  ///< Small scalar and string attributes as text.
+
+  [[nodiscard]] std::uint64_t rows() const { return shape.empty() ? 0 : shape[0]; }
+  /// Stored-form bytes a row after decoding (all columns).
+  [[nodiscard]] std::uint64_t row_record_bytes() const;
+  /// Rows that must be decoded together: the chunk's rows, 1 where rows are addressable one by one.
+  [[nodiscard]] std::uint64_t chunk_rows() const { return chunk_shape.empty() ? 1 : chunk_shape[0]; }
+  /// "gzip-4 + shuffle", "none", in words a user knows.
+  [[nodiscard]] std::string codec_text() const;
+};
+
+}  // namespace headrace

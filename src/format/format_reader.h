@@ -1,0 +1,94 @@
+// FormatReader: what a file format must offer. HDF5 is the first (format/hdf5); each format passes the same suite.
+//
+// A file has arrays; an array is read in pieces (an HDF5 chunk, or a run of rows where rows are addressable). locate()
+// says which pieces hold some rows and where their stored bytes lie; the caller reads those bytes however it likes
+// (merged, ahead of time) and decode() turns them into rows. Arrays of the slow path have no stored bytes to read: their
+// decode() reads through the format's own library, one call at a time in the process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "catalog/array_info.h"
+#include "catalog/block.h"
+#include "catalog/row_geometry.h"
+#include "storage/random_access_file.h"
+
+namespace headrace {
+
+/// A part of an array that is decoded at once.
+struct Piece {
+  std::uint64_t id = 0;           ///< Chunk number in the array's grid (row-major); the first row where there are no chunks.
+  RowRange rows;                  ///< Real rows it holds, without padding past the array's end.
+  ByteRange stored;               ///< Where its bytes lie; size 0: nothing to read (fill value, compact, slow path).
+  std::uint64_t decoded_bytes = 0;  ///< After all filters, padding included.
+  std::uint32_t filter_mask = 0;
+  std::uint32_t across = 0;       ///< Which chunk across the row, 0 for the first; geometry() depends on it.
+};
+
+/// Rows as decode() leaves them.
+struct DecodedPiece {
+  const std::byte* data = nullptr;  ///< First row. Lives in the scratch, in `stored`, or in the reader.
+  std::size_t row_stride_bytes = 0;
+};
+
+/// Buffers of one thread, sized by ArrayReader::scratch_need().
+struct DecodeScratch {
+  std::span<std::byte> out, ping, pong;
+};
+struct ScratchNeed {
+  std::uint64_t out_bytes = 0;     ///< Largest decoded piece.
+  std::uint64_t filter_bytes = 0;  ///< Each of ping and pong.
+};
+
+/// One array of an open file.
+/// Threads: all const members from any thread at once. Life time: keeps its file open.
+class ArrayReader {
+ public:
+  virtual ~ArrayReader() = default;
+  [[nodiscard]] virtual const ArrayInfo& info() const = 0;
+  /// Append the pieces that hold `rows`, by ascending row, then across the row. Where rows are addressable one by one
+  /// the piece is exactly `rows`; else the pieces are whole chunks and may hold rows before and after.
+  /// The first call may read the file's chunk index (milliseconds). Errors: kCorruptData, kReadFailed.
+  virtual Status locate(RowRange rows, std::vector<Piece>& out) const = 0;
+  /// Decode a piece. \param stored  The bytes of piece.stored, in order.
+  /// Errors: kCorruptData and the like with file, field, chunk, bytes and stage filled in.
+  virtual Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte> stored,
+                                      const DecodeScratch& scratch) const = 0;
+  /// How one row of `column` lies in a piece. Depends on piece.across only; cache it. \param column  In info().columns.
+  [[nodiscard]] virtual RowGeometry geometry(std::uint32_t across, std::size_t column) const = 0;
+  /// Pieces across one row (1 where a chunk holds whole rows).
+  [[nodiscard]] virtual std::uint32_t pieces_across() const = 0;
+  /// Scratch for pieces of up to `max_rows` rows (only addressable arrays depend on it).
+  [[nodiscard]] virtual ScratchNeed scratch_need(std::uint64_t max_rows) const = 0;
+  /// Chunk coordinates of a piece for messages, for example "(12,0,0)"; "" where there are no chunks.
+  [[nodiscard]] virtual std::string piece_name(const Piece& piece) const = 0;
+  /// File whose bytes piece.stored means.
+  [[nodiscard]] virtual const RandomAccessFile& file() const = 0;
+};
+
+/// An open file. Opening reads metadata only.
+class FormatReader {
+ public:
+  virtual ~FormatReader() = default;
+  /// "HDF5 (superblock 0)" and the like, for inspect.
+  [[nodiscard]] virtual std::string format_name() const = 0;
+  [[nodiscard]] virtual const std::string& path() const = 0;
+  /// Every array with at least one dimension, sorted by path, also those that cannot be read (read_path says so).
+  [[nodiscard]] virtual const std::vector<ArrayInfo>& arrays() const = 0;
+  /// Open an array for reading. \param path  As in arrays(), with or without a leading slash.
+  /// Errors: kFieldMissing (lists what there is, nearest name first), kUnsupported.
+  virtual Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const = 0;
+  [[nodiscard]] virtual const RandomAccessFile& file() const = 0;
+};
+
+/// Open a file by its content. Errors: as open_local_file, plus kUnsupported for formats we do not read (named) and
+/// kCorruptData for truncated or damaged files.
+Result<std::shared_ptr<FormatReader>> open_file(const std::string& path);
+
+}  // namespace headrace

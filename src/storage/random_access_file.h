@@ -1,0 +1,41 @@
+// RandomAccessFile: bytes at an offset. Local files here; test doubles beside it; remote storage later.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace headrace {
+
+/// A file of fixed size that many threads read at once.
+/// Threads: every const member may be called from any thread. Blocks: until the bytes are there.
+class RandomAccessFile {
+ public:
+  virtual ~RandomAccessFile() = default;
+  RandomAccessFile() = default;
+  RandomAccessFile(const RandomAccessFile&) = delete;
+  RandomAccessFile& operator=(const RandomAccessFile&) = delete;
+
+  /// Path or other name for messages.
+  [[nodiscard]] virtual const std::string& name() const = 0;
+  /// Size in bytes when the file was opened.
+  [[nodiscard]] virtual std::uint64_t size() const = 0;
+  /// Read exactly out.size() bytes from `offset`.
+  /// Errors: kCorruptData  the range reaches past the end; kReadFailed  the system's error, after retries of what is
+  /// transient; kFileChanged  the file is shorter or newer than when it was opened.
+  virtual Status read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  /// kFileChanged if the file on disk is not the one that was opened (size, modification time, inode).
+  virtual Status check_unchanged() const = 0;
+  /// Tell the system that a range will be read soon. A hint: never blocks long, never fails.
+  virtual void will_need(ByteRange) const {}
+};
+
+/// Open a local file for reading.
+/// Errors: kNotFound, kPermission, kInvalidArgument (a directory), kReadFailed.
+Result<std::shared_ptr<RandomAccessFile>> open_local_file(const std::string& path);
+
+}  // namespace headrace
