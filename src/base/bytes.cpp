@@ -21,7 +21,7 @@ std::uint64_t parse_bytes(std::string_view text) {
   double number = 0;
   const auto [end, ec] = std::from_chars(clean.data(), clean.data() + clean.size(), number);
   if (ec != std::errc() || !(number >= 0)) throw refuse("a number that is not negative is expected first");
-  const std::string unit(end, clean.data() + clean.size());
+  const std::string unit(clean, static_cast<std::size_t>(end - clean.data()));
   struct Unit {
     std::string_view name;
     double factor;
