@@ -1,0 +1,80 @@
+// Batch: what a step receives. A few named dense arrays, private to the receiver, writable, valid as long as held.
+#pragma once
+
+#include <headrace/base/error.h>
+#include <headrace/catalog/field.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace headrace {
+
+/// One array of a batch: C order, native byte order, 64-byte aligned.
+class ArrayView {
+ public:
+  ArrayView(std::byte* data, const Field* field, std::uint64_t rows) : data_(data), field_(field), rows_(rows) {}
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] const DType& dtype() const { return field_->dtype; }
+  [[nodiscard]] std::uint64_t rows() const { return rows_; }
+  /// (rows, *field.shape).
+  [[nodiscard]] std::vector<std::uint64_t> shape() const;
+  [[nodiscard]] std::uint64_t size_bytes() const { return rows_ * field_->row_bytes(); }
+
+  /// All elements, row after row. Throws Error(kInvalidArgument) if T does not have the element's kind and size.
+  template <class T>
+  [[nodiscard]] std::span<T> as() const {
+    check_type(kind_of<T>(), sizeof(T));
+    return {reinterpret_cast<T*>(data_), static_cast<std::size_t>(rows_ * field_->row_elements())};
+  }
+
+ private:
+  template <class T>
+  static constexpr DType::Kind kind_of() {
+    if constexpr (std::is_same_v<std::remove_const_t<T>, bool>) return DType::Kind::kBool;
+    else if constexpr (std::is_floating_point_v<T>) return DType::Kind::kFloat;
+    else if constexpr (std::is_integral_v<T>) return std::is_signed_v<T> ? DType::Kind::kInt : DType::Kind::kUInt;
+    else return DType::Kind::kBytes;
+  }
+  void check_type(DType::Kind kind, std::size_t size) const;
+
+  std::byte* data_;
+  const Field* field_;
+  std::uint64_t rows_;
+};
+
+/// A batch. Copies share the same memory; the memory of each field returns to the loader when its last holder lets go,
+/// also after the loader is gone. Threads: may be released on any thread.
+class Batch {
+ public:
+  /// Memory of the fields; `holders[i]` keeps `data[i]` alive.
+  struct Parts {
+    std::shared_ptr<const std::vector<Field>> fields;
+    std::vector<std::byte*> data;
+    std::vector<std::shared_ptr<void>> holders;
+    std::uint64_t rows = 0;
+    std::uint64_t epoch = 0;
+    std::uint64_t index = 0;
+  };
+  explicit Batch(Parts parts) : parts_(std::move(parts)) {}
+
+  [[nodiscard]] std::uint64_t rows() const { return parts_.rows; }
+  [[nodiscard]] std::uint64_t epoch() const { return parts_.epoch; }  ///< Epoch it belongs to.
+  [[nodiscard]] std::uint64_t index() const { return parts_.index; }  ///< Its number in the epoch.
+  [[nodiscard]] const std::vector<Field>& fields() const { return *parts_.fields; }
+  /// Array of a field. Throws Error(kFieldMissing) with the names there are.
+  [[nodiscard]] ArrayView operator[](std::string_view name) const;
+  [[nodiscard]] ArrayView array(std::size_t i) const {
+    return {parts_.data[i], &(*parts_.fields)[i], parts_.rows};
+  }
+  /// Keeps the memory of field `i` alive on its own, without the other fields.
+  [[nodiscard]] const std::shared_ptr<void>& holder(std::size_t i) const { return parts_.holders[i]; }
+
+ private:
+  Parts parts_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,12 @@
+// Everything a C++ user of Headrace includes.
+#pragma once
+
+#include <headrace/base/bytes.h>
+#include <headrace/base/error.h>
+#include <headrace/catalog/dtype.h>
+#include <headrace/catalog/field.h>
+#include <headrace/delivery/batch.h>
+#include <headrace/loader/dataset.h>
+#include <headrace/loader/loader.h>
+#include <headrace/loader/report.h>
+#include <headrace/loader/tools.h>

@@ -1,0 +1,83 @@
+// Dataset: what a sample is. Opening reads metadata only; rows are read when asked for.
+#pragma once
+
+#include <headrace/catalog/field.h>
+#include <headrace/delivery/batch.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headrace {
+
+/// A field by the name it gets in a batch and its path in the files. An empty path means the path is the name.
+struct FieldChoice {
+  std::string name;
+  std::string path;
+};
+
+struct OpenOptions {
+  /// Fields in batch order. Empty: every array with the common number of rows in the root, or in the only group.
+  /// A record (compound) array gives one field for each member, named "name.member"; "path.member" chooses one.
+  std::vector<FieldChoice> fields;
+};
+
+/// How a field is stored, for people and for `inspect`. Taken from the first file; `uniform` says if all files agree.
+struct FieldStorage {
+  std::vector<std::uint64_t> chunk_shape;  ///< Empty: contiguous.
+  std::string codec;                       ///< "gzip-4 + shuffle", "none".
+  std::string read_path;                   ///< "native" or "libhdf5".
+  std::string reason;                      ///< Why not native; empty otherwise.
+  bool uniform = true;
+};
+
+struct FileEntry {
+  std::string path;
+  std::uint64_t rows = 0;
+};
+
+/// An opened data set. A light handle: copies share the open files.
+/// Threads: const members from any thread. Errors: every member throws headrace::Error.
+class Dataset {
+ public:
+  struct Impl;
+  explicit Dataset(std::shared_ptr<Impl> impl);
+
+  [[nodiscard]] std::uint64_t size() const;
+  [[nodiscard]] const std::vector<Field>& fields() const;
+  [[nodiscard]] const std::vector<FieldStorage>& storage() const;  ///< One for each field.
+  [[nodiscard]] const std::vector<FileEntry>& files() const;
+  /// Attributes of a field's array in the first file, as text.
+  [[nodiscard]] const std::map<std::string, std::string>& attributes(std::size_t field) const;
+  /// Bytes a sample, over all fields.
+  [[nodiscard]] std::uint64_t sample_bytes() const;
+  /// Rows of each block of the default order in the first file, for messages.
+  [[nodiscard]] std::uint64_t block_rows() const;
+
+  /// Rows [first, first + count). Throws kInvalidArgument if out of range. Blocks: reads and decodes.
+  [[nodiscard]] Batch slice(std::uint64_t first, std::uint64_t count) const;
+  /// Any rows in any order, repeats allowed; each block is decoded once.
+  [[nodiscard]] Batch take(std::span<const std::uint64_t> rows) const;
+  /// Only these fields, same files (no I/O).
+  [[nodiscard]] Dataset choose(std::span<const std::string> names) const;
+
+  /// A table for people: files, rows, fields, types, chunks, codecs, read path.
+  [[nodiscard]] std::string describe() const;
+  /// Close the files. Idempotent; later reads throw kClosed. Loaders made from it go on.
+  void close();
+  [[nodiscard]] bool closed() const;
+  [[nodiscard]] const std::shared_ptr<Impl>& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+/// Open a path or glob ("~", "*", "?", "[a-z]", "**"; ordered naturally: f2 before f10).
+Dataset open(const std::string& path_or_glob, OpenOptions options = {});
+/// Open an explicit list of paths and globs; the list keeps its order.
+Dataset open(const std::vector<std::string>& paths, OpenOptions options = {});
+
+}  // namespace headrace

@@ -1,0 +1,47 @@
+// The command line's verbs as functions: each returns data (JSON text) and a screen for people.
+#pragma once
+
+#include <headrace/loader/loader.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headrace {
+
+struct ToolResult {
+  std::string text;   ///< One screen, no colour.
+  std::string json;   ///< The same as data.
+  bool findings = false;  ///< Exit status 1: something is worth attention.
+};
+
+/// Layout, chunks, filters, bytes a sample and the read path of every array of some files, and what will be fast.
+ToolResult inspect(const std::vector<std::string>& paths);
+
+/// Decode and check every chunk of every readable array; list what is bad. `progress(done_bytes, total_bytes)` may be
+/// empty; returning false stops.
+ToolResult verify(const std::vector<std::string>& paths, std::uint32_t threads,
+                  const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
+
+struct BenchOptions {
+  std::uint64_t epochs = 1;
+  double max_seconds = 0;  ///< Stop after this long; 0: no limit.
+};
+/// Deliver batches to nobody and report the rate.
+ToolResult bench(Loader& loader, const BenchOptions& options,
+                 const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
+
+/// A run file: the words of the options in YAML (docs/run-files.md). Unknown keys name the nearest one.
+struct RunConfig {
+  std::vector<std::string> files;
+  OpenOptions open;
+  LoaderOptions loader;
+};
+RunConfig load_run(const std::string& path);
+
+/// Name and version of Headrace and of every library it runs on.
+std::vector<std::pair<std::string, std::string>> versions();
+
+}  // namespace headrace
