@@ -1,0 +1,173 @@
+// RequestWindow: the run of batch slots from the oldest batch not yet handed over, and who may decode which block when.
+//
+// A sampler says which rows each batch wants. Requests of the batches inside the window are grouped by block. A thread
+// claims a block, decodes it, and puts the rows of all its requests in their places; a slot is ready when nothing in it is
+// missing. Which block may be claimed:
+//   1. a block that holds a missing row of the oldest batch: always;
+//   2. any other block only when its last request of the epoch lies inside the window (least first need first).
+// A claim needs nothing but its thread's own scratch, and the slots of the window exist already, so the oldest batch always
+// completes: no deadlock at any window, down to one slot. A window shorter than the order's span decodes blocks again;
+// it never changes a batch.
+//
+// Threads: claim/complete from any number of decode threads; start_epoch, wait_head, next from one consumer; the rest from
+// anywhere. Waiting is on state change only.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "base/result.h"
+#include "catalog/block.h"
+#include "order/sampler.h"
+
+namespace headrace {
+
+/// Memory of one batch: where each field's rows start. The delivery floor owns what is behind it.
+struct SlotMemory {
+  virtual ~SlotMemory() = default;
+  std::vector<std::byte*> fields;
+};
+
+/// Gives memory to slots as they enter the window.
+class SlotAllocator {
+ public:
+  virtual ~SlotAllocator() = default;
+  /// May another slot enter beside `in_window` others? `starving`: the consumer waits and the window is empty.
+  virtual bool room(std::uint64_t in_window, bool starving) const = 0;
+  virtual Result<std::unique_ptr<SlotMemory>> acquire() = 0;
+};
+
+/// A batch on its way.
+struct WindowSlot {
+  std::uint64_t epoch = 0;
+  std::uint64_t batch = 0;
+  std::uint32_t rows = 0;
+  std::atomic<std::uint32_t> missing{0};  ///< Rows not yet in place.
+  std::unique_ptr<SlotMemory> memory;
+  std::optional<Error> error;             ///< Of the first position that failed. Guarded by the window's mutex.
+  std::uint32_t error_position = 0;
+};
+
+/// A row that some batch wants.
+struct Request {
+  std::uint32_t row;       ///< In the block.
+  std::uint32_t position;  ///< In the batch.
+};
+/// Consecutive requests of one claim that go to one slot.
+struct SlotRun {
+  WindowSlot* slot;
+  std::uint32_t begin, end;
+};
+
+/// A block to decode and the requests to serve from it.
+struct Claim {
+  std::uint32_t block = 0;
+  std::uint64_t epoch = 0;
+  bool first = false;  ///< First claim of this block in this epoch; later ones are read amplification.
+  std::vector<Request> requests;
+  std::vector<SlotRun> runs;
+};
+
+class RequestWindow {
+ public:
+  /// \param max_slots  Longest window, at least 1.
+  /// \param num_batches  Batches delivered an epoch (the sampler may have a partial one more, which is then dropped).
+  RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const BlockTable> blocks, std::uint64_t max_slots,
+                std::uint64_t num_batches, SlotAllocator& allocator);
+
+  // Decode threads.
+  /// Wait for a block that may be decoded. \return False once stop() was called.
+  bool claim(Claim& out);
+  /// All rows of the claim are in place, or `failure` says why none is to be trusted.
+  void complete(Claim& claim, const Error* failure);
+  /// True while the claims handed out are no longer wanted: a decode may be given up between two pieces.
+  [[nodiscard]] bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+  // The consumer.
+  struct Delivered {
+    std::uint64_t epoch, batch;
+    std::uint32_t rows;
+    std::unique_ptr<SlotMemory> memory;
+  };
+  /// Make `epoch` the one that next() delivers, from its first batch. Keeps what is already in the window if it begins there.
+  /// Blocks: until claims of dropped slots have been given up (milliseconds).
+  void start_epoch(std::uint64_t epoch);
+  /// Wait until next() will not block. \return False after `limit`.
+  bool wait_head(std::chrono::nanoseconds limit);
+  /// The next batch, nullopt at the end of the epoch. Blocks. Errors: of the batch's data; kClosed after stop().
+  Result<std::optional<Delivered>> next();
+
+  /// Wake everybody and hand out nothing more. Idempotent.
+  void stop();
+  /// A slot's memory came back: the window may grow again.
+  void memory_released();
+
+  /// Seconds spent making plans, for the report (nanoseconds, total).
+  [[nodiscard]] std::uint64_t plan_ns() const { return plan_ns_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t slots_planned() const { return slots_planned_.load(std::memory_order_relaxed); }
+
+ private:
+  struct BlockState {
+    std::uint32_t block = 0, version = 0, claims = 0;
+    std::uint64_t epoch = 0, asked = 0, block_rows = 0;
+    bool complete = false;  // no further request of this epoch can come
+    std::uint64_t first_need = 0;
+    std::vector<Request> requests;
+    std::vector<SlotRun> runs;
+  };
+  struct Need {  // heap entry, stale when the version moved on
+    std::uint64_t first_need;
+    std::uint32_t state, version;
+    friend bool operator>(const Need& a, const Need& b) { return a.first_need > b.first_need; }
+  };
+  using NeedHeap = std::priority_queue<Need, std::vector<Need>, std::greater<>>;
+  using Lock = std::unique_lock<std::mutex>;
+
+  bool may_enter() const;
+  void enter_next(Lock& lock);
+  void insert(WindowSlot& slot, std::uint64_t sequence, const std::vector<SampleRef>& samples);
+  BlockState& state_of(std::uint32_t block, std::uint64_t epoch, std::uint64_t sequence);
+  void mark_complete(std::uint32_t state);
+  void finish_entering(std::uint64_t epoch);
+  bool pick(Claim& out);
+  void take(std::uint32_t state, Claim& out);
+  bool valid(const Need& need) const;
+  bool head_ready() const;
+  void drop_everything(Lock& lock);
+  WindowSlot& slot(std::uint64_t sequence) { return *ring_[sequence % ring_.size()]; }
+  const WindowSlot& slot(std::uint64_t sequence) const { return *ring_[sequence % ring_.size()]; }
+
+  const std::shared_ptr<const Sampler> sampler_;
+  const std::shared_ptr<const BlockTable> blocks_;
+  const std::uint64_t num_batches_;
+  SlotAllocator& allocator_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_, ready_, quiet_;
+  std::vector<std::unique_ptr<WindowSlot>> ring_;
+  std::uint64_t head_ = 0, end_ = 0;                    // sequence numbers of the window
+  std::uint64_t head_epoch_ = 0, head_batch_ = 0;       // what slot head_ is, or will be
+  std::uint64_t enter_epoch_ = 0, enter_batch_ = 0;     // what slot end_ will be
+  std::unique_ptr<Cursor> cursor_;                      // of enter_epoch_, at enter_batch_; the planner's own
+  std::uint64_t consumer_epoch_ = 0;
+  bool started_ = false, stopped_ = false, planning_ = false, dropping_ = false, consumer_waits_ = false;
+  std::uint32_t active_claims_ = 0, idle_threads_ = 0;
+  std::optional<Error> fatal_;
+  std::atomic<bool> cancelled_{false};
+  std::atomic<std::uint64_t> plan_ns_{0}, slots_planned_{0};
+
+  std::vector<BlockState> states_;
+  std::vector<std::uint32_t> free_states_;
+  std::vector<std::uint32_t> state_of_block_[2];  // by epoch parity; 0: none, else index + 1
+  NeedHeap needed_, complete_;
+  std::vector<SampleRef> samples_;  // the planner's own
+};
+
+}  // namespace headrace

@@ -1,0 +1,200 @@
+#include "assembly/request_window.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace headrace {
+namespace {
+
+/// Slots that hold (block, row) pairs instead of data.
+struct FakeMemory : SlotMemory {
+  std::vector<std::uint64_t> rows;
+};
+struct FakeAllocator : SlotAllocator {
+  std::uint64_t batch_rows;
+  explicit FakeAllocator(std::uint64_t rows) : batch_rows(rows) {}
+  bool room(std::uint64_t, bool) const override { return true; }
+  Result<std::unique_ptr<SlotMemory>> acquire() override {
+    auto m = std::make_unique<FakeMemory>();
+    m->rows.assign(batch_rows, ~std::uint64_t{0});
+    m->fields.push_back(reinterpret_cast<std::byte*>(m->rows.data()));
+    return std::unique_ptr<SlotMemory>(std::move(m));
+  }
+};
+struct Deliveries {
+  std::vector<std::vector<std::uint64_t>> batches;
+  double decodes_a_block = 0;
+  std::optional<Error> error;
+};
+
+/// Deliver `epochs` epochs with some threads through a window of `slots`; rows are named block << 32 | row.
+Deliveries run(std::shared_ptr<const Sampler> sampler, const std::shared_ptr<const BlockTable>& blocks, std::uint64_t slots,
+        unsigned threads, std::uint64_t epochs, std::uint64_t bad_block = ~0ull) {
+  FakeAllocator allocator(sampler->batch_rows());
+  const std::uint64_t num_batches = (sampler->num_samples() + sampler->batch_rows() - 1) / sampler->batch_rows();
+  RequestWindow window(sampler, blocks, slots, num_batches, allocator);
+  std::atomic<std::uint64_t> claims{0};
+  std::vector<std::jthread> workers;
+  for (unsigned t = 0; t < threads; ++t)
+    workers.emplace_back([&] {
+      Claim claim;
+      while (window.claim(claim)) {
+        if (claim.epoch < epochs) ++claims;  // not what was begun of the epoch after the last
+        for (const SlotRun& r : claim.runs)
+          for (std::uint32_t i = r.begin; i < r.end; ++i)
+            reinterpret_cast<std::uint64_t*>(r.slot->memory->fields[0])[claim.requests[i].position] =
+                std::uint64_t{claim.block} << 32 | claim.requests[i].row;
+        const Error error(ErrorCode::kCorruptData, "bad block");
+        window.complete(claim, claim.block == bad_block ? &error : nullptr);
+      }
+    });
+  Deliveries out;
+  for (std::uint64_t e = 0; e < epochs; ++e) {
+    window.start_epoch(e);
+    for (;;) {
+      auto batch = window.next();
+      if (!batch.ok()) {
+        out.error = batch.error();
+        break;
+      }
+      if (!*batch) break;
+      auto& rows = static_cast<FakeMemory&>(*(**batch).memory).rows;
+      rows.resize((**batch).rows);
+      EXPECT_EQ((**batch).epoch, e);
+      out.batches.push_back(rows);
+    }
+  }
+  window.stop();
+  workers.clear();
+  out.decodes_a_block = static_cast<double>(claims) / static_cast<double>(blocks->num_blocks() * epochs);
+  return out;
+}
+
+std::vector<std::vector<std::uint64_t>> expected(const Sampler& sampler, std::uint64_t epochs) {
+  std::vector<std::vector<std::uint64_t>> all;
+  for (std::uint64_t e = 0; e < epochs; ++e) {
+    auto cursor = sampler.cursor(e);
+    for (std::vector<SampleRef> batch;; batch.clear()) {
+      cursor->next_batch(batch);
+      if (batch.empty()) break;
+      all.emplace_back();
+      for (SampleRef s : batch) all.back().push_back(std::uint64_t{s.block} << 32 | s.row);
+    }
+  }
+  return all;
+}
+
+TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
+  rc::check([] {
+    std::vector<BlockTable::FileBlocks> files;
+    for (int n = *rc::gen::inRange(1, 4); n > 0; --n)
+      files.push_back({*rc::gen::inRange<std::uint64_t>(0, 300), *rc::gen::inRange<std::uint64_t>(1, 40)});
+    const auto blocks = std::make_shared<BlockTable>(files);
+    const auto batch = *rc::gen::inRange<std::uint64_t>(1, 100);
+    const auto slots = *rc::gen::inRange<std::uint64_t>(1, 30);
+    const auto threads = *rc::gen::inRange<unsigned>(1, 5);
+    const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 9), *rc::gen::inRange<std::uint32_t>(1, 5)};
+    for (const auto& sampler :
+         {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, batch, mix, 11)),
+          std::shared_ptr<const Sampler>(make_global_shuffle(blocks, batch, 11)),
+          std::shared_ptr<const Sampler>(make_sequential(blocks, batch))}) {
+      const Deliveries got = run(sampler, blocks, slots, threads, 3);
+      RC_ASSERT(!got.error);
+      RC_ASSERT(got.batches == expected(*sampler, 3));
+    }
+  });
+}
+
+TEST(RequestWindow, BlocksAreDecodedOnceFromTheSpanOnAndAFewTimesBelow) {
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{512 * 32, 32}});
+  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, 128, Mix{8, 4}, 3);  // a pool spans 8 batches
+  const std::uint64_t span = sampler->span_batches();
+  for (unsigned threads : {1u, 3u}) {
+    EXPECT_DOUBLE_EQ(run(sampler, blocks, span, threads, 2).decodes_a_block, 1.0);
+    EXPECT_DOUBLE_EQ(run(sampler, blocks, span + 5, threads, 2).decodes_a_block, 1.0);
+    const double five = run(sampler, blocks, 5, threads, 2).decodes_a_block;
+    const double two = run(sampler, blocks, 2, threads, 2).decodes_a_block;
+    EXPECT_GT(five, 1.0);
+    EXPECT_LE(five, 2.6);
+    EXPECT_GT(two, five);
+    EXPECT_LE(two, 5.6);
+    EXPECT_LE(run(sampler, blocks, 1, threads, 2).decodes_a_block, 10.0);
+  }
+}
+
+TEST(RequestWindow, AFailedBlockEndsTheEpochAtTheSameBatchForAnyThreads) {
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{100 * 16, 16}});
+  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, 50, Mix{4, 4}, 8);
+  std::size_t first_bad = 0;
+  const auto batches = expected(*sampler, 1);
+  const auto has_bad = [](const std::vector<std::uint64_t>& b) {
+    return std::any_of(b.begin(), b.end(), [](std::uint64_t r) { return r >> 32 == 37; });
+  };
+  while (!has_bad(batches[first_bad])) ++first_bad;
+  for (std::uint64_t slots : {1u, 3u, 40u})
+    for (unsigned threads : {1u, 2u, 4u}) {
+      const Deliveries got = run(sampler, blocks, slots, threads, 1, 37);
+      ASSERT_TRUE(got.error.has_value());
+      EXPECT_EQ(got.error->code(), ErrorCode::kCorruptData);
+      EXPECT_EQ(got.batches.size(), first_bad);
+    }
+}
+
+TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{640, 16}});
+  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, 32, Mix{4, 2}, 8);
+  FakeAllocator allocator(32);
+  RequestWindow window(sampler, blocks, 6, 20, allocator);
+  std::vector<std::jthread> workers;
+  for (int t = 0; t < 2; ++t)
+    workers.emplace_back([&] {
+      Claim claim;
+      while (window.claim(claim)) {
+        for (const SlotRun& r : claim.runs)
+          for (std::uint32_t i = r.begin; i < r.end; ++i)
+            reinterpret_cast<std::uint64_t*>(r.slot->memory->fields[0])[claim.requests[i].position] =
+                std::uint64_t{claim.block} << 32 | claim.requests[i].row;
+        window.complete(claim, nullptr);
+      }
+    });
+  for (std::uint64_t epoch : {0ull, 1ull, 5ull, 5ull, 2ull, 1000ull}) {
+    window.start_epoch(epoch);
+    auto cursor = sampler->cursor(epoch);
+    for (std::uint64_t b = 0; b < epoch % 4 + 3; ++b) {
+      auto got = window.next();
+      ASSERT_TRUE(got.ok() && got->has_value());
+      std::vector<SampleRef> want;
+      cursor->next_batch(want);
+      const auto& rows = static_cast<FakeMemory&>(*(**got).memory).rows;
+      for (std::size_t i = 0; i < want.size(); ++i)
+        ASSERT_EQ(rows[i], std::uint64_t{want[i].block} << 32 | want[i].row);
+    }
+  }
+  window.stop();
+}
+
+TEST(RequestWindow, EmptyDataEndsAtOnceAndStopWakesTheConsumer) {
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{0, 16}});
+  FakeAllocator allocator(8);
+  RequestWindow window(make_sequential(blocks, 8), blocks, 4, 0, allocator);
+  window.start_epoch(0);
+  auto got = window.next();
+  ASSERT_TRUE(got.ok());
+  EXPECT_FALSE(got->has_value());
+
+  const auto some = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{64, 16}});
+  RequestWindow stuck(make_sequential(some, 8), some, 4, 8, allocator);  // no decode threads
+  stuck.start_epoch(0);
+  EXPECT_FALSE(stuck.wait_head(std::chrono::milliseconds(5)));
+  std::jthread stopper([&] { stuck.stop(); });
+  const auto stopped = stuck.next();
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code(), ErrorCode::kClosed);
+}
+
+}  // namespace
+}  // namespace headrace
