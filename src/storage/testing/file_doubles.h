@@ -47,11 +47,11 @@ class SlowFile final : public WrappedFile {
 /// When a read goes wrong, and how.
 struct Fault {
   /// Read number (from 0) that fails; none: every read that meets `bytes`.
-  std::optional<std::uint64_t> nth_read;
+  std::optional<std::uint64_t> nth_read = {};
   /// Reads that meet these bytes fail; {0, 0}: any read does.
-  ByteRange bytes;
+  ByteRange bytes = {};
   /// The error to return; none: the bytes are delivered, damaged.
-  std::optional<ErrorCode> error;
+  std::optional<ErrorCode> error = {};
   /// For damage: every byte inside `bytes` (or the whole read) is xored with this.
   std::uint8_t flip = 0x10;
 };
