@@ -1,0 +1,82 @@
+// FdPool: how many descriptors local files keep open at once. 660 files work where 64 may be open.
+//
+// A read pins its file's descriptor with one atomic add and unpins it with another; only opening and closing take the
+// pool's lock. When the pool is full the clock hand closes a descriptor that nobody pinned and nobody used lately.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/result.h"
+
+namespace headrace {
+
+/// A file that the pool may close and reopen. Owner: the file; it must leave() the pool before it dies.
+class PooledFd {
+ public:
+  virtual ~PooledFd() = default;
+
+ protected:
+  friend class FdPool;
+  /// Called under the pool's lock. kReadFailed with errno EMFILE/ENFILE goes through `out_of_descriptors`.
+  virtual Result<int> open_descriptor(bool& out_of_descriptors) = 0;
+  virtual void close_descriptor(int fd) = 0;
+
+ private:
+  static constexpr std::uint64_t kOpen = std::uint64_t{1} << 32;  // the low half counts pins
+  std::atomic<std::uint64_t> state_{0};
+  std::atomic<bool> used_{false};
+  int fd_ = -1;  // written under the pool's lock while not open; published by kOpen
+};
+
+class FdPool {
+ public:
+  /// `limit` descriptors at once, 1 at least. More only while more than `limit` files are being read at one moment.
+  explicit FdPool(std::size_t limit);
+  FdPool(const FdPool&) = delete;
+  FdPool& operator=(const FdPool&) = delete;
+
+  /// A quarter of RLIMIT_NOFILE: the rest is the program's.
+  static std::size_t quarter_of_system_limit();
+  /// The pool of the whole process, of that size. Safe over fork().
+  static FdPool& process();
+
+  /// Keep the descriptor of `file` open until unpin. Opens it if need be.
+  Result<int> pin(PooledFd& file) {
+    const std::uint64_t before = file.state_.fetch_add(1, std::memory_order_acquire);
+    if (before & PooledFd::kOpen) {
+      if (!file.used_.load(std::memory_order_relaxed)) file.used_.store(true, std::memory_order_relaxed);
+      return file.fd_;
+    }
+    file.state_.fetch_sub(1, std::memory_order_relaxed);
+    return pin_slow(file);
+  }
+  static void unpin(PooledFd& file) { file.state_.fetch_sub(1, std::memory_order_release); }
+
+  /// Take in a descriptor that was opened just now.
+  void adopt(PooledFd& file, int fd);
+  /// Close the descriptor of `file`, which nobody pins, and forget it.
+  void leave(PooledFd& file);
+  /// Close one descriptor that is not in use; false if there is none.
+  bool close_one();
+
+  [[nodiscard]] std::size_t limit() const { return limit_; }
+  [[nodiscard]] std::size_t num_open() const;
+  /// The lock under which descriptors are opened, closed and replaced.
+  [[nodiscard]] std::mutex& lock() { return mutex_; }
+
+ private:
+  Result<int> pin_slow(PooledFd& file);
+  void publish(PooledFd& file, int fd, std::uint64_t pins);
+  bool evict_one();
+
+  const std::size_t limit_;
+  mutable std::mutex mutex_;
+  std::vector<PooledFd*> open_;
+  std::size_t hand_ = 0;
+};
+
+}  // namespace headrace
