@@ -1,0 +1,79 @@
+#include "assembly/block_layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kSmallBlockBytes = 256 << 10;  // below, a block's fixed costs show
+constexpr std::uint64_t kRunBytes = 512 << 10;         // blocks of data without chunks
+constexpr std::uint64_t kLargeBlockBytes = 8 << 20;    // aligning never makes a block larger than this
+
+std::uint64_t lcm_or_zero(std::uint64_t a, std::uint64_t b) {  // 0 on overflow
+  std::uint64_t out = 0;
+  return __builtin_mul_overflow(a / std::gcd(a, b), b, &out) ? 0 : out;
+}
+
+}  // namespace
+
+BlockChoice choose_block(const std::vector<ArrayShape>& arrays, std::uint64_t file_rows) {
+  BlockChoice choice{1, std::vector<bool>(arrays.size(), false)};
+  const std::uint64_t rows = std::max<std::uint64_t>(file_rows, 1);
+  std::vector<std::size_t> by_bytes(arrays.size());
+  std::iota(by_bytes.begin(), by_bytes.end(), 0);
+  std::stable_sort(by_bytes.begin(), by_bytes.end(),
+                   [&](std::size_t a, std::size_t b) { return arrays[a].row_bytes > arrays[b].row_bytes; });
+  std::uint64_t row_bytes = 0;
+  for (const ArrayShape& a : arrays) row_bytes += a.row_bytes;
+  row_bytes = std::max<std::uint64_t>(row_bytes, 1);
+
+  std::uint64_t block = by_bytes.empty() ? 1 : std::max<std::uint64_t>(arrays[by_bytes[0]].chunk_rows, 1);
+  for (std::size_t i : by_bytes) {
+    const std::uint64_t chunk = std::max<std::uint64_t>(arrays[i].chunk_rows, 1);
+    if (block % chunk == 0) continue;
+    const std::uint64_t both = lcm_or_zero(block, chunk);
+    if (both != 0 && both <= kLargeBlockBytes / row_bytes) block = both;
+  }
+  const bool addressable = block == 1;
+  const std::uint64_t wanted = addressable ? kRunBytes : kSmallBlockBytes;
+  if (block * row_bytes < wanted) block *= (wanted + block * row_bytes - 1) / (block * row_bytes);
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const std::uint64_t chunk = std::max<std::uint64_t>(arrays[i].chunk_rows, 1);
+    choice.aligned[i] = block % chunk == 0 || (block >= rows && chunk >= rows);
+  }
+  choice.block_rows = std::min(block, rows);
+  return choice;
+}
+
+BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes) {
+  BlockLayout layout;
+  std::vector<BlockTable::FileBlocks> blocks;
+  std::vector<std::uint64_t> side_bytes(source.num_arrays(), 0);
+  for (const SourceFile& file : source.files) {
+    std::vector<ArrayShape> shapes;
+    for (const auto& array : file.arrays) shapes.push_back({array->info().chunk_rows(), array->info().row_record_bytes()});
+    const BlockChoice choice = choose_block(shapes, file.rows);
+    FileLayout f{choice.block_rows, {}};
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      f.roles.push_back(choice.aligned[i] ? ArrayRole::kAligned : ArrayRole::kStraddling);
+      if (!choice.aligned[i]) side_bytes[i] += file.rows * shapes[i].row_bytes;
+    }
+    layout.files.push_back(std::move(f));
+    blocks.push_back({file.rows, choice.block_rows});
+  }
+  std::vector<std::size_t> smallest(side_bytes.size());
+  std::iota(smallest.begin(), smallest.end(), 0);
+  std::stable_sort(smallest.begin(), smallest.end(),
+                   [&](std::size_t a, std::size_t b) { return side_bytes[a] < side_bytes[b]; });
+  for (std::size_t i : smallest) {
+    if (side_bytes[i] == 0 || layout.resident_bytes + side_bytes[i] > resident_limit_bytes) continue;
+    layout.resident_bytes += side_bytes[i];
+    for (FileLayout& f : layout.files)
+      if (f.roles[i] == ArrayRole::kStraddling) f.roles[i] = ArrayRole::kResident;
+  }
+  layout.table = std::make_shared<BlockTable>(blocks);
+  return layout;
+}
+
+}  // namespace headrace
