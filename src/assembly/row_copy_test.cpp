@@ -41,7 +41,7 @@ TEST(RowCopy, TakesOneMemberOutOfRecords) {
     std::uint8_t c;
   };
   std::vector<Record> records(10);
-  for (int i = 0; i < 10; ++i) records[static_cast<std::size_t>(i)] = {1.f * i, 10. * i, static_cast<std::uint8_t>(i)};
+  for (int i = 0; i < 10; ++i) records[static_cast<std::size_t>(i)] = {static_cast<float>(i), 10. * i, static_cast<std::uint8_t>(i)};
   std::vector<double> b(10);
   copy_row(row_box({10}, {10}, {0}, {0}, {10}, sizeof(Record), offsetof(Record, b), 8),
            reinterpret_cast<std::byte*>(b.data()), reinterpret_cast<const std::byte*>(records.data()));

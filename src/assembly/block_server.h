@@ -1,0 +1,96 @@
+// BlockServer: decode the pieces of a block and put the wanted rows in their places while they are hot.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "assembly/block_layout.h"
+#include "assembly/request_window.h"
+#include "assembly/source.h"
+#include "assembly/stage_times.h"
+#include "base/aligned_buffer.h"
+#include "storage/read_batch.h"
+
+namespace headrace {
+
+/// Arrays kept decoded in memory, for all threads. Filled once, before the first block.
+class ResidentArrays {
+ public:
+  struct Part {
+    RowRange rows;
+    PageBuffer data;
+    std::size_t row_stride_bytes = 0;
+    std::optional<Error> error;  ///< Raised for the rows of this part only.
+  };
+  /// Parts of an array in a file, by ascending rows, pieces across the row together: `across` is the index inside.
+  struct Pieces {
+    std::vector<std::vector<Part>> across;
+  };
+  std::map<std::pair<std::size_t, std::size_t>, Pieces> arrays;  ///< (file, array)
+};
+
+/// Rows wanted from a block, and where they go.
+struct RowRun {
+  std::byte* const* fields;  ///< Start of each field in the batch.
+  std::uint32_t begin, end;  ///< In the requests.
+};
+
+/// Limits of what a server allocates, for the budget.
+struct ServerNeed {
+  std::uint64_t scratch_bytes = 0;
+  std::uint64_t read_buffer_bytes = 0;
+};
+
+/// One thread's decoding state. Threads: one at a time.
+class BlockServer {
+ public:
+  BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident, StageTimes& times);
+
+  /// Allocate scratch. Errors: kOutOfBudget.
+  Status prepare();
+  /// Decode rows `rows` of `file` and scatter the requests (rows relative to rows.first).
+  /// \param first  Count this decode as needed, not as amplification.
+  /// Errors: of the data, located; kCancelled when `cancelled` turns true between two pieces.
+  Status serve(std::uint32_t file, RowRange rows, std::span<const Request> requests, std::span<const RowRun> runs,
+               bool first, const std::atomic<bool>& cancelled);
+  /// Decode one piece of an array into memory of its own.
+  Result<ResidentArrays::Part> load(std::uint32_t file, std::size_t array, const Piece& piece);
+
+  static ServerNeed need(const Source& source, const BlockLayout& layout);
+
+ private:
+  struct Task {
+    std::uint32_t array;
+    Piece piece;
+  };
+  void locate_wanted(const ArrayReader& reader, RowRange rows, std::span<const Request> requests);
+  Status read_and_decode(const SourceFile& file, std::size_t begin, std::size_t end, RowRange rows,
+                         std::span<const Request> requests, std::span<const RowRun> runs, std::uint64_t* decoded);
+  void scatter(const ArrayReader& reader, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
+               const DecodedPiece& decoded, RowRange rows, std::span<const Request> requests,
+               std::span<const RowRun> runs);
+  Status scatter_resident(std::uint32_t file, std::uint32_t array, RowRange rows, std::span<const Request> requests,
+                          std::span<const RowRun> runs);
+  const std::vector<RowGeometry>& geometry(const ArrayReader& reader, std::uint32_t array, std::uint32_t across);
+  Status reserve_read_buffer(std::uint64_t bytes);
+
+  const Source& source_;
+  const BlockLayout& layout_;
+  const ResidentArrays& resident_;
+  StageTimes& times_;
+  std::vector<std::vector<std::size_t>> fields_of_array_;
+  PageBuffer out_, ping_, pong_, read_buffer_;
+  ReadBatch batch_;
+  std::vector<Task> tasks_;
+  std::vector<Piece> pieces_;
+  std::vector<ByteRange> ranges_;
+  std::vector<std::uint32_t> wanted_rows_;
+  std::unordered_map<const ArrayReader*, std::vector<std::vector<RowGeometry>>> geometries_;
+};
+
+}  // namespace headrace
