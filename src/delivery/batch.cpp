@@ -1,0 +1,29 @@
+#include <headrace/delivery/batch.h>
+
+#include <fmt/format.h>
+
+namespace headrace {
+
+std::vector<std::uint64_t> ArrayView::shape() const {
+  std::vector<std::uint64_t> shape{rows_};
+  shape.insert(shape.end(), field_->shape.begin(), field_->shape.end());
+  return shape;
+}
+
+void ArrayView::check_type(DType::Kind kind, std::size_t size) const {
+  if (field_->dtype.kind == kind && field_->dtype.itemsize == size) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("the elements are {}, not what as<T>() was asked for", field_->dtype.name()))
+      .with_field(field_->name);
+}
+
+ArrayView Batch::operator[](std::string_view name) const {
+  std::string names;
+  for (std::size_t i = 0; i < parts_.fields->size(); ++i) {
+    if ((*parts_.fields)[i].name == name) return array(i);
+    names += (i ? ", " : "") + (*parts_.fields)[i].name;
+  }
+  throw Error(ErrorCode::kFieldMissing, fmt::format("the batch has no field '{}'; it has {}", name, names));
+}
+
+}  // namespace headrace

@@ -1,0 +1,181 @@
+#include "delivery/slot_pool.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kAlign = 64;
+constexpr std::uint64_t align_up(std::uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
+
+std::shared_ptr<void> aligned_copy(const std::byte* from, std::size_t bytes) {
+  void* p = ::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{kAlign});
+  std::memcpy(p, from, bytes);
+  return {p, [](void* q) { ::operator delete(q, std::align_val_t{kAlign}); }};
+}
+
+}  // namespace
+
+/// Buffers of one batch in the window. Dropped unfilled, they go back to the pool.
+struct SlotPool::PoolSlot final : SlotMemory {
+  std::shared_ptr<SlotPool> pool;
+  std::vector<PageBuffer> buffers;  // one for each of pool->pools_
+  ~PoolSlot() override {
+    for (std::size_t f = 0; f < buffers.size(); ++f)
+      if (buffers[f].data()) pool->give_back(f, std::move(buffers[f]), false);
+  }
+};
+
+/// What keeps a delivered field alive. Pure C++: may end on any thread, with or without an interpreter.
+struct SlotPool::FieldLease {
+  std::shared_ptr<SlotPool> pool;
+  std::size_t field;
+  PageBuffer buffer;
+  FieldLease(std::shared_ptr<SlotPool> p, std::size_t f, PageBuffer b)
+      : pool(std::move(p)), field(f), buffer(std::move(b)) {}
+  ~FieldLease() { pool->give_back(field, std::move(buffer), true); }
+  FieldLease(const FieldLease&) = delete;
+  FieldLease& operator=(const FieldLease&) = delete;
+};
+
+SlotPool::SlotPool(std::shared_ptr<const std::vector<Field>> fields, std::uint64_t batch_rows, std::uint64_t slots)
+    : fields_(std::move(fields)), slots_(std::max<std::uint64_t>(slots, 1)), owner_pid_(::getpid()) {
+  std::uint64_t small_bytes = 0;
+  for (const Field& field : *fields_) {
+    const std::uint64_t bytes = batch_rows * field.row_bytes();
+    FieldPool& pool = pools_.emplace_back();
+    if (bytes >= kSmallFieldBytes) pool.buffer_bytes = bytes;
+    else {
+      pool.small_offset = small_bytes;
+      small_bytes += align_up(std::max<std::uint64_t>(bytes, 1));
+    }
+  }
+  pools_.emplace_back().buffer_bytes = small_bytes;
+}
+
+std::uint64_t SlotPool::slot_bytes(const std::vector<Field>& fields, std::uint64_t batch_rows) {
+  std::uint64_t total = 0, small_bytes = 0;
+  for (const Field& field : fields) {
+    const std::uint64_t bytes = batch_rows * field.row_bytes();
+    if (bytes >= kSmallFieldBytes) total += PageBuffer::charged_bytes(bytes);
+    else small_bytes += align_up(std::max<std::uint64_t>(bytes, 1));
+  }
+  return total + PageBuffer::charged_bytes(small_bytes);
+}
+
+std::uint64_t SlotPool::most_held() const {
+  std::uint64_t most = 0;
+  for (const FieldPool& p : pools_) most = std::max(most, p.held);
+  return most;
+}
+
+std::uint64_t SlotPool::held_over() const {
+  std::uint64_t bytes = 0;
+  for (const FieldPool& p : pools_)
+    if (p.held > kHeldSlots) bytes += (p.held - kHeldSlots) * PageBuffer::charged_bytes(p.buffer_bytes);
+  return bytes;
+}
+
+bool SlotPool::room(std::uint64_t in_window, bool starving) const {
+  const std::lock_guard lock(mutex_);
+  return starving || in_window + std::min(most_held(), kHeldSlots) < slots_;
+}
+
+void SlotPool::add_bytes(std::uint64_t bytes) {
+  usage_.allocated_bytes += bytes;
+  usage_.peak_bytes = std::max(usage_.peak_bytes, usage_.allocated_bytes);
+}
+
+Result<std::unique_ptr<SlotMemory>> SlotPool::acquire() {
+  auto slot = std::make_unique<PoolSlot>();
+  slot->pool = shared_from_this();
+  slot->buffers.resize(pools_.size());
+  for (std::size_t f = 0; f < pools_.size(); ++f) {
+    FieldPool& pool = pools_[f];
+    if (pool.buffer_bytes == 0) continue;
+    {
+      const std::lock_guard lock(mutex_);
+      ++pool.in_slots;
+      if (!pool.free.empty()) {
+        slot->buffers[f] = std::move(pool.free.back());
+        pool.free.pop_back();
+        continue;
+      }
+      add_bytes(PageBuffer::charged_bytes(pool.buffer_bytes));
+    }
+    Result<PageBuffer> fresh = PageBuffer::allocate(pool.buffer_bytes);
+    if (!fresh.ok()) {
+      const std::lock_guard lock(mutex_);
+      --pool.in_slots;
+      usage_.allocated_bytes -= PageBuffer::charged_bytes(pool.buffer_bytes);
+      return std::move(fresh.error());
+    }
+    slot->buffers[f] = std::move(*fresh);
+  }
+  for (std::size_t f = 0; f < fields_->size(); ++f)
+    slot->fields.push_back(pools_[f].buffer_bytes != 0 ? slot->buffers[f].data()
+                                                       : slot->buffers.back().data() + pools_[f].small_offset);
+  return std::unique_ptr<SlotMemory>(std::move(slot));
+}
+
+Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, std::uint64_t epoch,
+                        std::uint64_t index) {
+  auto& slot = static_cast<PoolSlot&>(*memory);
+  Batch::Parts parts;
+  parts.fields = fields_;
+  parts.rows = rows;
+  parts.epoch = epoch;
+  parts.index = index;
+  parts.data.reserve(fields_->size());
+  parts.holders.reserve(fields_->size());
+  for (std::size_t f = 0; f < fields_->size(); ++f) {
+    if (pools_[f].buffer_bytes == 0) {
+      parts.holders.push_back(aligned_copy(slot.fields[f], rows * (*fields_)[f].row_bytes()));
+      parts.data.push_back(static_cast<std::byte*>(parts.holders.back().get()));
+      continue;
+    }
+    parts.data.push_back(slot.fields[f]);
+    parts.holders.push_back(std::make_shared<FieldLease>(shared_from_this(), f, std::move(slot.buffers[f])));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t f = 0; f < fields_->size(); ++f)
+      if (pools_[f].buffer_bytes != 0) --pools_[f].in_slots, ++pools_[f].held;
+    usage_.held_over_bytes = held_over();
+    usage_.peak_held_over_bytes = std::max(usage_.peak_held_over_bytes, usage_.held_over_bytes);
+  }
+  return Batch(std::move(parts));
+}
+
+void SlotPool::give_back(std::size_t field, PageBuffer buffer, bool held) {
+  if (::getpid() != owner_pid_) return;  // a forked child owns a copy of the pages, not of the pool's threads and locks
+  {
+    const std::lock_guard lock(mutex_);
+    FieldPool& pool = pools_[field];
+    --(held ? pool.held : pool.in_slots);
+    usage_.held_over_bytes = held_over();
+    if (pool.free.size() + pool.in_slots + std::min(pool.held, kHeldSlots) < slots_) pool.free.push_back(std::move(buffer));
+    else usage_.allocated_bytes -= buffer.charged_bytes();
+  }
+  if (!held) return;
+  const std::lock_guard lock(callback_mutex_);
+  if (callback_) callback_();
+}
+
+void SlotPool::set_release_callback(std::function<void()> callback) {
+  const std::lock_guard lock(callback_mutex_);
+  callback_ = std::move(callback);
+}
+
+SlotPool::Usage SlotPool::usage() const {
+  const std::lock_guard lock(mutex_);
+  Usage u = usage_;
+  u.held_batches = most_held();
+  return u;
+}
+
+}  // namespace headrace

@@ -1,0 +1,72 @@
+// SlotPool: memory of batches, from the window to the consumer and back.
+//
+// Every large field of a slot is a buffer of its own, so that a consumer who keeps batch["y"] does not keep 20 MB of
+// batch["x"]; small fields are copied out on delivery. The budget covers the window and two batches with the consumer;
+// buffers held beyond those are the consumer's: replaced, counted, never waited for.
+#pragma once
+
+#include <headrace/delivery/batch.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "assembly/request_window.h"
+#include "base/aligned_buffer.h"
+
+namespace headrace {
+
+class SlotPool final : public SlotAllocator, public std::enable_shared_from_this<SlotPool> {
+ public:
+  /// Batches with the consumer that the budget pays for: the one in use and the one just handed over.
+  static constexpr std::uint64_t kHeldSlots = 2;
+  /// Fields of fewer bytes a batch are copied out on delivery.
+  static constexpr std::uint64_t kSmallFieldBytes = 64 << 10;
+
+  /// \param slots  All slots of the budget: in the window and with the consumer; at least 1.
+  SlotPool(std::shared_ptr<const std::vector<Field>> fields, std::uint64_t batch_rows, std::uint64_t slots);
+
+  /// Bytes of one slot, as a budget must count them.
+  static std::uint64_t slot_bytes(const std::vector<Field>& fields, std::uint64_t batch_rows);
+
+  bool room(std::uint64_t in_window, bool starving) const override;
+  Result<std::unique_ptr<SlotMemory>> acquire() override;
+  /// Turn a filled slot into a batch. `memory` must come from acquire().
+  Batch deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, std::uint64_t epoch, std::uint64_t index);
+
+  /// Called, on any thread, after a buffer came back. Empty to stop.
+  void set_release_callback(std::function<void()> callback);
+
+  struct Usage {
+    std::uint64_t allocated_bytes = 0, peak_bytes = 0;  ///< All buffers, wherever they are.
+    std::uint64_t held_over_bytes = 0, peak_held_over_bytes = 0;
+    std::uint64_t held_batches = 0;                     ///< Largest number of buffers of one field with the consumer.
+  };
+  [[nodiscard]] Usage usage() const;
+
+ private:
+  struct PoolSlot;
+  struct FieldLease;
+  struct FieldPool {
+    std::uint64_t buffer_bytes = 0;   // 0: a small field
+    std::uint64_t small_offset = 0;   // of small fields in the slot's small buffer
+    std::vector<PageBuffer> free;
+    std::uint64_t held = 0, in_slots = 0;
+  };
+  std::uint64_t most_held() const;
+  std::uint64_t held_over() const;
+  void add_bytes(std::uint64_t bytes);
+  void give_back(std::size_t field, PageBuffer buffer, bool held);
+
+  const std::shared_ptr<const std::vector<Field>> fields_;
+  const std::uint64_t slots_;
+  const int owner_pid_;
+  mutable std::mutex mutex_;
+  std::vector<FieldPool> pools_;  // one a field, and one more for all small fields together
+  Usage usage_;
+  std::mutex callback_mutex_;
+  std::function<void()> callback_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,75 @@
+#include "delivery/slot_pool.h"
+
+#include <gtest/gtest.h>
+
+namespace headrace {
+namespace {
+
+std::shared_ptr<const std::vector<Field>> fields() {
+  return std::make_shared<std::vector<Field>>(
+      std::vector<Field>{{"x", "x", {DType::Kind::kFloat, 4}, {1000}}, {"y", "y", {DType::Kind::kInt, 8}, {}}});
+}
+
+TEST(SlotPool, BuffersAreReusedOnlyWhenLetGo) {
+  auto pool = std::make_shared<SlotPool>(fields(), 100, 4);
+  auto first = pool->acquire();
+  ASSERT_TRUE(first.ok());
+  std::byte* const x = (*first)->fields[0];
+  {
+    const Batch batch = pool->deliver(std::move(*first), 100, 0, 0);
+    auto second = pool->acquire();
+    EXPECT_NE((*second)->fields[0], x);
+    EXPECT_EQ(batch["x"].data(), x);
+    EXPECT_EQ(batch["x"].shape(), (std::vector<std::uint64_t>{100, 1000}));
+  }
+  auto third = pool->acquire();
+  auto fourth = pool->acquire();
+  EXPECT_TRUE((*third)->fields[0] == x || (*fourth)->fields[0] == x);
+}
+
+TEST(SlotPool, SmallFieldsDoNotKeepLargeOnes) {
+  auto pool = std::make_shared<SlotPool>(fields(), 100, 4);
+  auto slot = pool->acquire();
+  reinterpret_cast<std::int64_t*>((*slot)->fields[1])[7] = 42;
+  std::shared_ptr<void> y;
+  {
+    const Batch batch = pool->deliver(std::move(*slot), 100, 0, 0);
+    EXPECT_EQ(batch["y"].as<std::int64_t>()[7], 42);
+    y = batch.holder(1);
+    EXPECT_EQ(pool->usage().held_batches, 1u);
+  }
+  EXPECT_EQ(pool->usage().held_batches, 0u);
+  EXPECT_EQ(static_cast<std::int64_t*>(y.get())[7], 42);
+}
+
+TEST(SlotPool, WhatIsHeldBeyondTwoIsTheConsumers) {
+  auto pool = std::make_shared<SlotPool>(fields(), 100, 4);
+  int calls = 0;
+  pool->set_release_callback([&] { ++calls; });
+  std::vector<Batch> kept;
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(pool->room(1, false));
+    kept.push_back(pool->deliver(std::move(*pool->acquire()), 100, 0, 0));
+  }
+  EXPECT_FALSE(pool->room(2, false));
+  EXPECT_TRUE(pool->room(2, true));
+  const auto usage = pool->usage();
+  EXPECT_EQ(usage.held_batches, 10u);
+  EXPECT_EQ(usage.held_over_bytes, 8 * PageBuffer::charged_bytes(100 * 4000));
+  kept.clear();
+  EXPECT_EQ(calls, 10);
+  EXPECT_EQ(pool->usage().held_over_bytes, 0u);
+  EXPECT_EQ(pool->usage().peak_held_over_bytes, usage.held_over_bytes);
+  EXPECT_LE(pool->usage().allocated_bytes, 4 * SlotPool::slot_bytes(*fields(), 100));
+}
+
+TEST(Batch, SaysWhichFieldsThereAre) {
+  auto pool = std::make_shared<SlotPool>(fields(), 4, 2);
+  const Batch batch = pool->deliver(std::move(*pool->acquire()), 4, 0, 0);
+  EXPECT_THROW((void)batch["z"], Error);
+  EXPECT_THROW((void)batch["x"].as<double>(), Error);
+  EXPECT_EQ(batch["x"].as<float>().size(), 4000u);
+}
+
+}  // namespace
+}  // namespace headrace
