@@ -13,7 +13,7 @@ foreach(floor ${floors})
   endif()
 endforeach()
 
-file(WRITE ${CMAKE_BINARY_DIR}/empty.cpp "") # CMake wants one source of the library's own
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/empty.cpp CONTENT "// CMake wants one source of the library's own.\n")
 add_library(headrace SHARED ${CMAKE_BINARY_DIR}/empty.cpp)
 add_library(headrace::headrace ALIAS headrace)
 set_target_properties(headrace PROPERTIES VERSION ${PROJECT_VERSION}
