@@ -1,0 +1,57 @@
+# Headrace, every common task in one word. `make demo` and `make test` do all set-up by themselves: system packages,
+# a virtual environment in .venv, the C++ build in build/release, the Python package into .venv. Nothing else is touched.
+SHELL := bash
+VENV := .venv/bin
+export CMAKE_COLOR_DIAGNOSTICS ?= ON
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-asan test-tsan bench check format docs wheel clean distclean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: ## system packages, .venv, build and install, with all that the tests need
+	@scripts/setup.sh test
+
+demo: ## set-up, then write a data set like JetClass, deliver it, and compare with h5py
+	@scripts/setup.sh demo
+	@$(VENV)/python -m headrace.demo $(DEMO_ARGS)
+
+test: ## set-up, then every test: C++, Python, examples, install; skips are listed with their reasons
+	@scripts/setup.sh test
+	@scripts/run_tests.sh release
+
+test-asan: ## the C++ tests under AddressSanitizer and UBSan
+	@scripts/setup_system.sh test
+	@scripts/run_tests.sh asan
+
+test-tsan: ## the threaded C++ tests under ThreadSanitizer
+	@scripts/setup_system.sh test
+	@scripts/run_tests.sh tsan
+
+bench: ## set-up, then the benchmark table (JSON, and docs/benchmarks.md)
+	@scripts/setup.sh bench
+	@$(VENV)/python bench/run.py $(BENCH_ARGS)
+
+check: ## formatting, linters, types, floors, sizes: everything that needs no run
+	@scripts/setup.sh check
+	@scripts/check.sh
+
+format: ## rewrite the sources in the house style
+	@scripts/setup.sh check
+	@git ls-files '*.h' '*.cpp' | xargs $(VENV)/clang-format -i
+	@$(VENV)/ruff format -q . && $(VENV)/ruff check -q --fix .
+
+docs: ## the reference from docstrings, as HTML in build/docs
+	@scripts/setup.sh docs
+	@$(VENV)/pdoc --docformat google -o build/docs headrace && echo "build/docs/index.html"
+
+wheel: ## a self-contained wheel in wheelhouse/
+	@scripts/setup.sh wheel
+	@scripts/build_wheel.sh
+
+clean: ## remove what was built
+	rm -rf build dist wheelhouse .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+distclean: clean ## and the virtual environment
+	rm -rf .venv

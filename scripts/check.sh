@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Everything that needs no run: style, linters, types, floors, sizes. Goes through all of them, then says what failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+bin=.venv/bin
+failed=()
+check() { # NAME COMMAND...
+  local name=$1
+  shift
+  printf '== %s\n' "$name"
+  "$@" || failed+=("$name")
+}
+mapfile -t cpp < <(git ls-files '*.h' '*.cpp')
+mapfile -t shell < <(git ls-files '*.sh' .ci/run)
+
+check floors "$bin/python" scripts/check_layers.py
+check sizes "$bin/python" scripts/check_sizes.py
+check clang-format "$bin/clang-format" --dry-run --Werror "${cpp[@]}"
+check shellcheck "$bin/shellcheck" "${shell[@]}"
+check ruff "$bin/ruff" check .
+check ruff-format "$bin/ruff" format --check .
+check mypy "$bin/mypy"
+check clang-tidy "$bin/python" scripts/check_tidy.py "$bin/clang-tidy" build/release
+
+if [ ${#failed[@]} -gt 0 ]; then
+  echo "make check: failed: ${failed[*]} (make format mends most of the style)"
+  exit 1
+fi
+echo "make check: all good"

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Run the tests of one build: release (C++, then Python, examples and install), asan or tsan (C++ only). All run, also after a
+# failure; the last lines count them and say what was skipped and why.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+preset=${1:?usage: scripts/run_tests.sh release|asan|tsan}
+results=$PWD/build/test_results/$preset
+rm -rf "$results"
+mkdir -p "$results"
+
+prefix=()
+if [ "$preset" != release ]; then
+  cmake --preset "$preset" >"$results/configure.log" || { cat "$results/configure.log"; exit 1; }
+  cmake --build "build/$preset" || exit 1
+fi
+if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then
+  prefix=(setarch -R) # ThreadSanitizer of GCC 12 cannot start under a kernel that spreads addresses wide
+fi
+
+# Every GoogleTest program writes an XML of its own, from which single tests are counted; ctest notices programs that died.
+GTEST_OUTPUT="xml:$results/" ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+  "${prefix[@]}" ctest --test-dir "build/$preset" --output-on-failure --no-tests=ignore -j "$(nproc)" --timeout 900 \
+  --output-junit "$results/ctest.xml"
+if [ "$preset" = release ]; then
+  .venv/bin/python -m pytest --junitxml="$results/pytest.xml"
+  echo $? >"$results/pytest.status"
+fi
+python3 scripts/count_tests.py "$results"

