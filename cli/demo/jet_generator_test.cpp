@@ -1,0 +1,2 @@
+#include "demo/jet_generator.h"
+#include <gtest/gtest.h>
