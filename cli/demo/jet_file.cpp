@@ -165,10 +165,9 @@ Result<JetFile> JetFile::create(const std::string& path, std::uint64_t rows, con
   state->chunk_rows = chunk_rows_of(options, rows);
   state->rows = rows;
   state->contiguous = options.storage.contiguous;
-  const std::string partial = path + ".partial";
-  state->file = FileHandle(H5Fcreate(partial.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+  state->partial_path = path + ".partial";
+  state->file = FileHandle(H5Fcreate(state->partial_path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
   if (!state->file.valid()) return hdf5_write_error(path, "creating the file");
-  state->partial_path = partial;
   for (std::size_t field = 0; field < kFieldCount; ++field) {
     if (!state->create_dataset(field, options)) {
       return hdf5_write_error(path, "creating the dataset").with_field(kFieldPaths[field]);
