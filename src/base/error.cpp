@@ -42,6 +42,7 @@ std::string_view to_string(ErrorCode code) {
     case ErrorCode::kCorruptData: return "corrupt_data";
     case ErrorCode::kUnsupported: return "unsupported";
     case ErrorCode::kReadFailed: return "read_failed";
+    case ErrorCode::kWriteFailed: return "write_failed";
     case ErrorCode::kFileChanged: return "file_changed";
     case ErrorCode::kOutOfBudget: return "out_of_budget";
     case ErrorCode::kClosed: return "closed";

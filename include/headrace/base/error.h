@@ -22,6 +22,7 @@ enum class ErrorCode : std::uint8_t {
   kCorruptData,      ///< Bytes are damaged, truncated or inconsistent with their description.
   kUnsupported,      ///< The bytes may be fine, but this build cannot read them.
   kReadFailed,       ///< The operating system failed to read (EIO and the like).
+  kWriteFailed,      ///< The operating system failed to write (disk full, EIO); only programs that write files meet it.
   kFileChanged,      ///< A file changed on disk while it was in use.
   kOutOfBudget,      ///< The memory budget cannot hold what was asked for.
   kClosed,           ///< The object was closed, or superseded by a newer iterator.
