@@ -15,6 +15,7 @@ struct ToolResult {
   std::string text;   ///< One screen, no colour.
   std::string json;   ///< The same as data.
   bool findings = false;  ///< Exit status 1: something is worth attention.
+  bool bad_data = false;  ///< Exit status 3: damaged, truncated or unreadable bytes were found.
 };
 
 /// Layout, chunks, filters, bytes a sample and the read path of every array of some files, and what will be fast.

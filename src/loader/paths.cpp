@@ -1,0 +1,351 @@
+#include "loader/paths.h"
+
+#include <dirent.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+namespace headrace {
+namespace {
+
+constexpr std::size_t kMaxDepth = 256;  // of "**"; also ends what loops of mounts could make endless
+constexpr std::size_t kNamesShown = 5;  // in a message
+
+bool has_glob(std::string_view text) {
+  return text.find_first_of("*?[") != std::string_view::npos;
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// Bytes of the UTF-8 character at the front; 1 for what is not UTF-8.
+std::size_t character_bytes(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const std::size_t n = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  return std::min(n, text.size());
+}
+
+/// End of the bracket expression that starts at `pattern[0] == '['`, or npos if it never closes (then it is a letter).
+std::size_t bracket_end(std::string_view pattern) {
+  std::size_t i = 1;
+  if (i < pattern.size() && (pattern[i] == '!' || pattern[i] == '^')) ++i;
+  if (i < pattern.size() && pattern[i] == ']') ++i;  // a bracket first in the set is a member
+  return pattern.find(']', i);
+}
+
+bool bracket_match(std::string_view set, std::string_view character) {
+  const bool negated = !set.empty() && (set[0] == '!' || set[0] == '^');
+  if (negated) set.remove_prefix(1);
+  bool found = false;
+  while (!set.empty() && !found) {
+    const std::string_view low = set.substr(0, character_bytes(set));
+    set.remove_prefix(low.size());
+    if (set.size() > 1 && set[0] == '-') {
+      set.remove_prefix(1);
+      const std::string_view high = set.substr(0, character_bytes(set));
+      set.remove_prefix(high.size());
+      found = low <= character && character <= high;  // the bytes of UTF-8 sort as its code points do
+    } else {
+      found = low == character;
+    }
+  }
+  return found != negated;
+}
+
+std::string join(const std::string& directory, const std::string& name) {
+  if (directory.empty()) return name;
+  return directory.back() == '/' ? directory + name : directory + "/" + name;
+}
+
+std::vector<std::string> split(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    if (slash > 0) parts.emplace_back(path.substr(0, slash));
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return parts;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.empty() ? "." : path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+Error permission(const std::string& path) {
+  return Error(ErrorCode::kPermission, "this directory may not be read").with_file(path.empty() ? "." : path);
+}
+
+/// Names in a directory. Nothing there or not a directory: none.
+Result<std::vector<std::string>> list(const std::string& directory) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(directory.empty() ? "." : directory.c_str()), ::closedir);
+  if (!dir) {
+    if (errno == EACCES || errno == EPERM) return permission(directory);
+    if (errno == ENOENT || errno == ENOTDIR) return names;
+    return Error(ErrorCode::kReadFailed, fmt::format("this directory cannot be read: {}", std::strerror(errno)))
+        .with_file(directory.empty() ? "." : directory);
+  }
+  for (errno = 0; const dirent* entry = ::readdir(dir.get()); errno = 0) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  if (errno != 0)
+    return Error(ErrorCode::kReadFailed, fmt::format("this directory cannot be read: {}", std::strerror(errno)))
+        .with_file(directory.empty() ? "." : directory);
+  return names;
+}
+
+/// Walks a pattern part by part and collects the files that match all of it.
+class Globber {
+ public:
+  explicit Globber(std::vector<std::string> parts) : parts_(std::move(parts)) {}
+
+  Status walk(const std::string& at, std::size_t part) {
+    if (part == parts_.size()) return {};
+    const std::string& pattern = parts_[part];
+    const bool last = part + 1 == parts_.size();
+    if (pattern == "**") return walk_any_depth(at, part);
+    if (!has_glob(pattern)) {
+      struct stat info {};
+      const std::string path = join(at, pattern);
+      if (::lstat(path.c_str(), &info) == 0) return take(path, part, last);
+      return errno == EACCES ? Status(permission(at)) : Status();
+    }
+    HEADRACE_ASSIGN(const std::vector<std::string> names, list(at));
+    for (const std::string& name : names)
+      if ((name[0] != '.' || pattern[0] == '.') && glob_match(pattern, name))
+        HEADRACE_TRY(take(join(at, name), part, last));
+    return {};
+  }
+
+  std::set<std::string> files;  // "**" may come by the same file twice
+  std::size_t directories = 0;  // that matched the whole pattern
+
+ private:
+  Status take(const std::string& path, std::size_t part, bool last) {
+    if (!last) return is_directory(path) ? walk(path, part + 1) : Status();
+    if (is_directory(path)) {
+      ++directories;
+    } else {
+      files.insert(path);
+    }
+    return {};
+  }
+
+  /// "**": here, and in every directory below. Linked directories are entered, but never one inside itself.
+  Status walk_any_depth(const std::string& at, std::size_t part) {
+    struct stat info {};
+    if (::stat(at.empty() ? "." : at.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return {};
+    const auto identity = std::make_pair(info.st_dev, info.st_ino);
+    if (std::find(inside_.begin(), inside_.end(), identity) != inside_.end() || inside_.size() >= kMaxDepth) return {};
+    const bool last = part + 1 == parts_.size();
+    if (!last) HEADRACE_TRY(walk(at, part + 1));
+    inside_.push_back(identity);
+    Status status = descend(at, part, last);
+    inside_.pop_back();
+    return status;
+  }
+
+  Status descend(const std::string& at, std::size_t part, bool last) {
+    HEADRACE_ASSIGN(const std::vector<std::string> names, list(at));
+    for (const std::string& name : names) {
+      if (name[0] == '.') continue;
+      const std::string path = join(at, name);
+      if (is_directory(path)) {
+        HEADRACE_TRY(walk_any_depth(path, part));
+      } else if (last) {
+        files.insert(path);
+      }
+    }
+    return {};
+  }
+
+  std::vector<std::string> parts_;
+  std::vector<std::pair<dev_t, ino_t>> inside_;  // directories that "**" is in
+};
+
+Result<std::string> expand_home(const std::string& path) {
+  if (path[0] != '~') return path;
+  const std::size_t slash = std::min(path.find('/'), path.size());
+  const std::string user = path.substr(1, slash - 1);
+  const char* home = user.empty() ? std::getenv("HOME") : nullptr;
+  if (home == nullptr || *home == '\0') {
+    const passwd* entry = user.empty() ? ::getpwuid(::getuid()) : ::getpwnam(user.c_str());
+    home = entry == nullptr ? nullptr : entry->pw_dir;
+  }
+  if (home == nullptr) return path;  // as a shell does: then it is a name that starts with "~"
+  return home + path.substr(slash);
+}
+
+/// Plain Levenshtein distance, two rows.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t up = row[j + 1];
+      row[j + 1] = std::min({up + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0 : 1)});
+      diagonal = up;
+    }
+  }
+  return row[b.size()];
+}
+
+/// kNotFound that says what lies where the search ended.
+Error not_found(const std::string& path, std::size_t directories) {
+  const std::vector<std::string> parts = split(path);
+  std::string at = path[0] == '/' ? "/" : "";
+  std::size_t depth = 0;  // of the deepest directory on the way that exists
+  while (depth + 1 < parts.size() && !has_glob(parts[depth]) && is_directory(join(at, parts[depth])))
+    at = join(at, parts[depth++]);
+  const std::string where = at.empty() ? "the current directory" : at;
+  const bool glob = has_glob(path);
+  Error error(ErrorCode::kNotFound, glob ? "no file matches this pattern" : "no such file");
+  error.with_file(path);
+  if (directories > 0)
+    return error.with_hint(
+        fmt::format("It matches {} director{}, which are not read: name the files inside, for example {}/*.h5.",
+                    directories, directories == 1 ? "y" : "ies", path));
+  if (depth + 1 < parts.size() && !has_glob(parts[depth]))
+    error = Error(ErrorCode::kNotFound, fmt::format("there is no directory '{}' in {}", parts[depth], where))
+                .with_file(path);
+  Result<std::vector<std::string>> listed = list(at);
+  if (!listed.ok()) return listed.error();
+  std::vector<std::string> names = std::move(*listed);
+  if (names.empty()) return error.with_hint(fmt::format("{} is empty.", where));
+  const std::string& wanted = parts.empty() ? path : parts[std::min(depth, parts.size() - 1)];
+  std::unordered_map<std::string, std::size_t> far;
+  for (const std::string& name : names) far[name] = distance(name, wanted);
+  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return far[a] != far[b] ? far[a] < far[b] : natural_less(a, b);
+  });
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i)
+    shown += fmt::format("{}{}{}", i == 0 ? "" : ", ", names[i], is_directory(join(at, names[i])) ? "/" : "");
+  if (names.size() > kNamesShown) shown += fmt::format(" and {} more", names.size() - kNamesShown);
+  return error.with_hint(fmt::format("In {}: {}.", where, shown));
+}
+
+Status expand_one(const std::string& written, std::vector<std::string>& out) {
+  if (written.empty()) return Error(ErrorCode::kInvalidArgument, "an empty path was given");
+  HEADRACE_ASSIGN(const std::string path, expand_home(written));
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode))
+      return Error(ErrorCode::kInvalidArgument, "this is a directory, files are expected")
+          .with_file(path)
+          .with_hint(fmt::format("Name the files inside: {} or {}.", join(path, "*.h5"), join(path, "**/*.h5")));
+    out.push_back(path);
+    return {};
+  }
+  if (errno == EACCES)
+    return Error(ErrorCode::kPermission, "a directory on the way to this file may not be entered").with_file(path);
+  if (!has_glob(path)) return not_found(path, 0);
+  Globber globber(split(path));
+  HEADRACE_TRY(globber.walk(path[0] == '/' ? "/" : "", 0));
+  if (globber.files.empty()) return not_found(path, globber.directories);
+  std::vector<std::string> found(globber.files.begin(), globber.files.end());
+  std::sort(found.begin(), found.end(), natural_less);
+  out.insert(out.end(), found.begin(), found.end());
+  return {};
+}
+
+}  // namespace
+
+bool glob_match(std::string_view pattern, std::string_view name) {
+  // Only the last star needs to be taken up again: an earlier one can never do better by taking more.
+  std::string_view star_pattern, star_name;
+  bool star = false;
+  while (!name.empty() || !pattern.empty()) {
+    if (!pattern.empty() && pattern[0] == '*') {
+      pattern.remove_prefix(1);
+      star = true, star_pattern = pattern, star_name = name;
+      continue;
+    }
+    if (!pattern.empty() && !name.empty()) {
+      const std::string_view character = name.substr(0, character_bytes(name));
+      const std::size_t close = pattern[0] == '[' ? bracket_end(pattern) : std::string_view::npos;
+      if (close != std::string_view::npos) {
+        if (bracket_match(pattern.substr(1, close - 1), character)) {
+          pattern.remove_prefix(close + 1), name.remove_prefix(character.size());
+          continue;
+        }
+      } else if (pattern[0] == '?') {
+        pattern.remove_prefix(1), name.remove_prefix(character.size());
+        continue;
+      } else if (pattern[0] == name[0]) {
+        pattern.remove_prefix(1), name.remove_prefix(1);
+        continue;
+      }
+    }
+    if (!star || star_name.empty()) return false;
+    star_name.remove_prefix(character_bytes(star_name));
+    pattern = star_pattern, name = star_name;
+  }
+  return true;
+}
+
+bool natural_less(std::string_view a, std::string_view b) {
+  const std::string_view whole_a = a, whole_b = b;
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a[0]) && is_digit(b[0])) {
+      const auto number = [](std::string_view& text) {
+        std::size_t n = 0;
+        while (n < text.size() && is_digit(text[n])) ++n;
+        std::string_view digits = text.substr(0, n);
+        text.remove_prefix(n);
+        digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
+        return digits;
+      };
+      const std::string_view x = number(a), y = number(b);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+      continue;
+    }
+    const auto rank = [](char c) { return c == '/' ? 0 : static_cast<int>(static_cast<unsigned char>(c)) + 1; };
+    if (a[0] != b[0]) return rank(a[0]) < rank(b[0]);
+    a.remove_prefix(1), b.remove_prefix(1);
+  }
+  if (a.empty() != b.empty()) return a.empty();
+  return whole_a < whole_b;  // equal but for leading zeros: any fixed order
+}
+
+Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths) {
+  if (paths.empty()) return Error(ErrorCode::kInvalidArgument, "no files were given");
+  std::vector<std::string> files;
+  std::unordered_map<std::string, std::string> seen;  // one spelling of each file → the argument that meant it
+  for (const std::string& path : paths) {
+    const std::size_t before = files.size();
+    HEADRACE_TRY(expand_one(path, files));
+    for (std::size_t i = before; i < files.size(); ++i) {
+      std::error_code ignored;
+      const std::string key = std::filesystem::absolute(files[i], ignored).lexically_normal().string();
+      const auto [place, fresh] = seen.emplace(key, path);
+      if (!fresh)
+        return Error(ErrorCode::kInvalidArgument,
+                     place->second == path
+                         ? fmt::format("this file is given twice, by '{}'", path)
+                         : fmt::format("this file is given twice, by '{}' and by '{}'", place->second, path))
+            .with_file(files[i])
+            .with_hint("Every sample is delivered once an epoch: name each file once.");
+    }
+  }
+  return files;
+}
+
+}  // namespace headrace

@@ -1,0 +1,29 @@
+// Paths as users write them: "~", globs, lists. One meaning for Python, C++, the command line and run files.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace headrace {
+
+/// Every file that `paths` mean, in the order of the data set.
+///
+/// "~" and "~user" are home directories. "*", "?" and "[a-z]" match inside one name, "**" any number of directories; a
+/// leading dot must be written out. The files of one glob are ordered naturally (f2 before f10); the list keeps its
+/// order. A path that exists as it stands is taken literally, whatever characters it has. Directories are not files:
+/// a glob passes over them.
+/// Errors: kInvalidArgument  nothing given, a directory, one file meant twice (by its path; links are not followed);
+/// kNotFound  no such file, or a glob without a match: lists what is there, nearest name first; kPermission  a
+/// directory on the way may not be read.
+Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths);
+
+/// True if `a` comes before `b`: runs of digits compare as numbers, "/" before anything else.
+bool natural_less(std::string_view a, std::string_view b);
+
+/// True if `name` matches `pattern` with *, ?, [abc], [a-z], [!a]. Does not depend on the locale; ? is one character.
+bool glob_match(std::string_view pattern, std::string_view name);
+
+}  // namespace headrace

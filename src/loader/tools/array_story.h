@@ -1,0 +1,43 @@
+// What the layout of one array means for its reader: the numbers, and in words what will be fast and what will not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catalog/array_info.h"
+
+namespace headrace {
+
+/// Numbers that follow from an ArrayInfo. Products of a file's own numbers saturate at 2^64-1.
+struct ArrayStory {
+  std::uint64_t row_bytes = 0;         ///< Decoded bytes of one row, all columns.
+  std::uint64_t decoded_bytes = 0;     ///< Of the whole array.
+  std::uint64_t chunk_bytes = 0;       ///< Decoded bytes of one chunk; 0 where there are no chunks.
+  std::uint64_t chunks = 0;            ///< In the array's grid; 0 where there are no chunks.
+  std::uint64_t chunks_across = 1;     ///< Chunks that one row is spread over.
+  std::uint64_t random_row_bytes = 0;  ///< Decoded to get one row.
+  double ratio = 0;                    ///< Decoded bytes / stored bytes; 0 where nothing is stored.
+
+  std::string type;     ///< "float32", "record of 4".
+  std::string chunk;    ///< "128 rows, 1.00 MiB", "contiguous".
+  std::string read_by;  ///< "native", "libhdf5, 1 thread", "refused".
+
+  std::vector<std::string> care;  ///< What to know before reading it, one sentence each; the largest cost first.
+};
+ArrayStory tell(const ArrayInfo& array);
+
+/// What all arrays of a file mean together.
+struct FileStory {
+  std::vector<std::string> fast, care, refused;
+};
+FileStory tell(const std::vector<ArrayInfo>& arrays);
+
+/// "(16384, 128, 16)", as NumPy writes it.
+std::string shape_text(const std::vector<std::uint64_t>& shape);
+/// "contiguous", "chunked" and so on.
+std::string layout_name(Layout layout);
+/// "native", "libhdf5", "refused".
+std::string read_path_name(ReadPath path);
+
+}  // namespace headrace

@@ -1,0 +1,72 @@
+// DecodeCrew: threads that decode pieces and keep only what went wrong. Memory is bounded whatever the files declare.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "format/format_reader.h"
+
+namespace headrace {
+
+/// A piece of an array to decode.
+struct DecodeTask {
+  std::shared_ptr<const ArrayReader> array;
+  Piece piece;
+  std::uint64_t number = 0;  ///< Order of the findings, whichever thread made them.
+};
+
+/// A piece that cannot be read or decoded.
+struct BadPiece {
+  std::uint64_t number = 0;
+  RowRange rows;
+  Error error;
+};
+
+class DecodeCrew {
+ public:
+  struct Counts {
+    std::uint64_t pieces = 0, stored_bytes = 0, decoded_bytes = 0;
+  };
+
+  /// \param memory_bytes  All threads' buffers together, but for one: a piece larger than a thread's share is decoded
+  /// alone, and one larger than all of it is refused with kOutOfBudget.
+  DecodeCrew(std::uint32_t threads, std::uint64_t memory_bytes);
+  ~DecodeCrew();  ///< Drops what is queued and joins.
+
+  /// Queue a task. \return False if the queue stayed full for `tick`: try again.
+  bool offer(const DecodeTask& task, std::chrono::milliseconds tick);
+  /// Wait until everything queued is done. \return False after `tick`.
+  bool idle(std::chrono::milliseconds tick);
+  [[nodiscard]] Counts counts() const;
+  /// Findings so far, by task number.
+  [[nodiscard]] std::vector<BadPiece> bad() const;
+
+ private:
+  struct Buffers {
+    std::unique_ptr<std::byte[]> bytes;
+    std::uint64_t size = 0;
+  };
+  void work();
+  Status decode(const DecodeTask& task, Buffers& own);
+  static Status decode_into(const DecodeTask& task, const ScratchNeed& need, Buffers& buffers);
+
+  const std::uint64_t memory_bytes_, share_bytes_;
+  const std::size_t queue_limit_;
+  mutable std::mutex mutex_;
+  std::condition_variable work_ready_, room_, done_;
+  std::deque<DecodeTask> queue_;
+  std::uint64_t unfinished_ = 0;
+  bool stop_ = false;
+  Counts counts_;
+  std::vector<BadPiece> bad_;
+  std::mutex large_;  // held while a piece larger than a thread's share is decoded
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace headrace

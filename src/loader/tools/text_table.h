@@ -1,0 +1,45 @@
+// Aligned tables and wrapped paragraphs for screens of about 100 columns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace {
+
+constexpr std::size_t kScreenColumns = 100;
+
+/// Columns that `text` takes on a terminal: its UTF-8 characters, all of one width here.
+std::size_t text_columns(std::string_view text);
+
+/// At most `columns` wide: the middle gives way to "…", so that both ends of a path stay readable.
+std::string shorten(std::string_view text, std::size_t columns);
+
+/// "16,384".
+std::string group_digits(std::uint64_t number);
+
+/// `label`, then `text` wrapped beside it; continuation lines are indented to `indent`. Ends with a newline.
+std::string paragraph(std::string_view label, std::size_t indent, std::string_view text);
+
+class TextTable {
+ public:
+  enum class Align : std::uint8_t { kLeft, kRight };
+  struct Column {
+    std::string title;
+    Align align = Align::kLeft;
+  };
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  [[nodiscard]] std::size_t width() const;
+  /// Titles, then one line for each row, without trailing spaces.
+  [[nodiscard]] std::vector<std::string> lines() const;
+
+ private:
+  [[nodiscard]] std::vector<std::size_t> widths() const;
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace headrace
