@@ -1,0 +1,256 @@
+#include <headrace/loader/dataset.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <new>
+#include <numeric>
+#include <thread>
+
+#include "base/cpu_count.h"
+#include "loader/dataset_impl.h"
+#include "loader/field_selection.h"
+#include "loader/paths.h"
+
+namespace headrace {
+namespace {
+
+/// Arrays of one file, checked against the first file's fields.
+Result<SourceFile> open_source_file(const std::string& path, const FormatReader& file, const FieldPlan& plan,
+                                    const std::string& first_path) {
+  SourceFile out{path, 0, {}};
+  for (const std::string& array_path : plan.array_paths) {
+    HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> reader, file.open_array(array_path));
+    out.arrays.push_back(std::move(reader));
+  }
+  out.rows = out.arrays.empty() ? 0 : out.arrays[0]->info().rows();
+  for (const auto& a : out.arrays) {
+    if (a->info().rows() == out.rows) continue;
+    std::string list;
+    for (const auto& b : out.arrays) list += fmt::format("\n  {}: {} rows", b->info().path, b->info().rows());
+    return Error(ErrorCode::kInvalidArgument, "the fields have different numbers of rows:" + list).with_file(path);
+  }
+  for (std::size_t f = 0; f < plan.fields.size(); ++f) {
+    const Field& field = plan.fields[f];
+    const ArrayInfo& info = out.arrays[plan.places[f].array]->info();
+    const bool has_column = plan.places[f].column < info.columns.size();
+    std::vector<std::uint64_t> shape(info.shape.begin() + 1, info.shape.end());
+    if (has_column) {
+      const Column& c = info.columns[plan.places[f].column];
+      shape.insert(shape.end(), c.inner_shape.begin(), c.inner_shape.end());
+      if (c.dtype == field.dtype && shape == field.shape) continue;
+    }
+    return std::move(Error(ErrorCode::kInvalidArgument,
+                           fmt::format("the field is {} ({}) here, but {} ({}) in {}",
+                                       has_column ? info.columns[plan.places[f].column].dtype.name() : "another record",
+                                       fmt::join(shape, ", "), field.dtype.name(), fmt::join(field.shape, ", "), first_path))
+                         .with_file(path)
+                         .with_field(info.path)
+                         .with_hint("Files of one data set must agree; open those that differ apart."));
+  }
+  return out;
+}
+
+std::string read_path_name(ReadPath path) {
+  return path == ReadPath::kNative ? "native" : path == ReadPath::kLibrary ? "libhdf5" : "unsupported";
+}
+
+std::shared_ptr<void> allocate_rows(std::uint64_t bytes) {
+  void* p = ::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{64});
+  return {p, [](void* q) { ::operator delete(q, std::align_val_t{64}); }};
+}
+
+/// Requests of one block of a take().
+struct BlockRequests {
+  std::uint64_t block;
+  std::size_t begin, end;
+};
+
+}  // namespace
+
+std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source> source) {
+  auto impl = std::make_shared<Impl>();
+  impl->source = std::move(source);
+  const Source& s = *impl->source;
+  for (const SourceFile& f : s.files) {
+    impl->files.push_back({f.path, f.rows});
+    impl->rows += f.rows;
+  }
+  for (const Source::Place& place : s.places) {
+    const ArrayInfo& first = s.files[0].arrays[place.array]->info();
+    FieldStorage storage{first.chunk_shape, first.codec_text(), read_path_name(first.read_path), first.reason, true};
+    for (const SourceFile& f : s.files) {
+      const ArrayInfo& info = f.arrays[place.array]->info();
+      storage.uniform = storage.uniform && info.chunk_shape == first.chunk_shape && info.codec_text() == storage.codec &&
+                        info.read_path == first.read_path;
+    }
+    impl->storage.push_back(std::move(storage));
+    impl->attributes.push_back(first.attributes);
+  }
+  impl->layout = plan_layout(s, 0);
+  return impl;
+}
+
+Result<Dataset::Impl::IdleServer> Dataset::Impl::take_server() {
+  {
+    const std::lock_guard lock(idle_mutex);
+    if (!idle.empty()) {
+      IdleServer s = std::move(idle.back());
+      idle.pop_back();
+      return s;
+    }
+  }
+  IdleServer s;
+  s.times = std::make_unique<StageTimes>();
+  s.server = std::make_unique<BlockServer>(*source, layout, no_residents, *s.times);
+  HEADRACE_TRY(s.server->prepare());
+  return s;
+}
+
+void Dataset::Impl::put_server(IdleServer server) {
+  const std::lock_guard lock(idle_mutex);
+  if (idle.empty()) idle.push_back(std::move(server));  // one is kept warm; memory for more is not worth it
+}
+
+Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::string>& paths, const OpenOptions& options) {
+  HEADRACE_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
+  auto source = std::make_shared<Source>();
+  FieldPlan plan;
+  for (const std::string& path : files) {
+    HEADRACE_ASSIGN(const std::shared_ptr<FormatReader> file, open_file(path));
+    if (source->files.empty()) {
+      HEADRACE_ASSIGN(plan, plan_fields(*file, options.fields));
+    }
+    HEADRACE_ASSIGN(SourceFile source_file, open_source_file(path, *file, plan, files[0]));
+    source->files.push_back(std::move(source_file));
+  }
+  source->fields = std::make_shared<const std::vector<Field>>(std::move(plan.fields));
+  source->places = std::move(plan.places);
+  auto impl = Dataset::Impl::make(std::move(source));
+  if (impl->rows == 0)
+    return Error(ErrorCode::kInvalidArgument, files.size() == 1 ? "the fields have 0 rows" : "no file has any rows")
+        .with_file(files[0])
+        .with_hint("Run: headrace inspect " + files[0]);
+  if (impl->layout.table->num_blocks() >= (std::uint64_t{1} << 32))
+    return Error(ErrorCode::kUnsupported, fmt::format("{} blocks are more than 2^32", impl->layout.table->num_blocks()));
+  return impl;
+}
+
+Dataset::Dataset(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+std::uint64_t Dataset::size() const { return impl_->rows; }
+const std::vector<Field>& Dataset::fields() const { return *impl_->source->fields; }
+const std::vector<FieldStorage>& Dataset::storage() const { return impl_->storage; }
+const std::vector<FileEntry>& Dataset::files() const { return impl_->files; }
+const std::map<std::string, std::string>& Dataset::attributes(std::size_t field) const { return impl_->attributes[field]; }
+std::uint64_t Dataset::sample_bytes() const { return impl_->source->row_bytes(); }
+std::uint64_t Dataset::block_rows() const { return impl_->layout.files.empty() ? 0 : impl_->layout.files[0].block_rows; }
+void Dataset::close() { impl_->closed = true; }
+bool Dataset::closed() const { return impl_->closed; }
+
+Batch Dataset::slice(std::uint64_t first, std::uint64_t count) const {
+  if (first > size() || count > size() - first)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("rows {} to {} were asked for; there are {}", first, first + count, size()));
+  std::vector<std::uint64_t> rows(count);
+  std::iota(rows.begin(), rows.end(), first);
+  return take(rows);
+}
+
+Batch Dataset::take(std::span<const std::uint64_t> rows) const {
+  if (closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
+  if (rows.size() > ~std::uint32_t{0})
+    throw Error(ErrorCode::kInvalidArgument, "more than 2^32 rows at once").with_hint("Use a Loader.");
+  const Source& source = *impl_->source;
+  const BlockTable& blocks = *impl_->layout.table;
+  Batch::Parts parts;
+  parts.fields = source.fields;
+  parts.rows = rows.size();
+  for (const Field& f : *source.fields) {
+    parts.holders.push_back(allocate_rows(rows.size() * f.row_bytes()));
+    parts.data.push_back(static_cast<std::byte*>(parts.holders.back().get()));
+  }
+  struct Wanted {
+    std::uint64_t block;
+    Request request;
+  };
+  std::vector<Wanted> wanted;
+  wanted.reserve(rows.size());
+  for (std::uint32_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] >= size())
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", rows[i], size()));
+    const BlockTable::RowPlace p = blocks.find(rows[i]);
+    wanted.push_back({p.block, {p.row_in_block, i}});
+  }
+  std::stable_sort(wanted.begin(), wanted.end(), [](const Wanted& a, const Wanted& b) { return a.block < b.block; });
+  std::vector<Request> requests;
+  std::vector<BlockRequests> tasks;
+  for (const Wanted& w : wanted) {
+    if (tasks.empty() || tasks.back().block != w.block) tasks.push_back({w.block, requests.size(), 0});
+    requests.push_back(w.request);
+    tasks.back().end = requests.size();
+  }
+
+  std::atomic<std::size_t> next{0};
+  std::mutex error_mutex;
+  std::optional<std::pair<std::size_t, Error>> error;  // of the first block that failed, whichever thread found it
+  const std::atomic<bool> cancelled{false};
+  const auto work = [&] {
+    auto server = impl_->take_server();
+    for (std::size_t t; (t = next.fetch_add(1)) < tasks.size();) {
+      Status status = server.ok() ? Status() : Status(server.error());
+      if (server.ok()) {
+        const BlockTable::Place place = blocks.place(tasks[t].block);
+        const std::span<const Request> mine{requests.data() + tasks[t].begin, tasks[t].end - tasks[t].begin};
+        const RowRun run{parts.data.data(), 0, static_cast<std::uint32_t>(mine.size())};
+        status = server->server->serve(place.file, place.rows, mine, {&run, 1}, true, cancelled);
+      }
+      if (status.ok()) continue;
+      const std::lock_guard lock(error_mutex);
+      if (!error || t < error->first) error.emplace(t, status.error());
+    }
+    if (server.ok()) impl_->put_server(std::move(*server));
+  };
+  const std::size_t threads = std::min<std::size_t>(tasks.size() / 4, usable_cpus());
+  std::vector<std::jthread> helpers;
+  for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+  helpers.clear();
+  if (error) throw error->second;
+  return Batch(std::move(parts));
+}
+
+Dataset Dataset::choose(std::span<const std::string> names) const {
+  const Source& old = *impl_->source;
+  auto source = std::make_shared<Source>();
+  auto fields = std::make_shared<std::vector<Field>>();
+  std::vector<std::uint32_t> arrays;
+  for (const std::string& name : names) {
+    const auto it = std::find_if(old.fields->begin(), old.fields->end(), [&](const Field& f) { return f.name == name; });
+    if (it == old.fields->end()) {
+      std::vector<std::string> have;
+      for (const Field& f : *old.fields) have.push_back(f.name);
+      throw Error(ErrorCode::kFieldMissing, fmt::format("no field '{}'; there are {}", name, fmt::join(have, ", ")));
+    }
+    const Source::Place place = old.places[static_cast<std::size_t>(it - old.fields->begin())];
+    auto known = std::find(arrays.begin(), arrays.end(), place.array);
+    if (known == arrays.end()) known = arrays.insert(known, place.array);
+    fields->push_back(*it);
+    source->places.push_back({static_cast<std::uint32_t>(known - arrays.begin()), place.column});
+  }
+  source->fields = std::move(fields);
+  for (const SourceFile& f : old.files) {
+    SourceFile& file = source->files.emplace_back(SourceFile{f.path, f.rows, {}});
+    for (std::uint32_t a : arrays) file.arrays.push_back(f.arrays[a]);
+  }
+  return Dataset(Impl::make(std::move(source)));
+}
+
+Dataset open(const std::vector<std::string>& paths, OpenOptions options) {
+  return Dataset(open_dataset(paths, options).value());
+}
+Dataset open(const std::string& path_or_glob, OpenOptions options) {
+  return open(std::vector<std::string>{path_or_glob}, std::move(options));
+}
+
+}  // namespace headrace

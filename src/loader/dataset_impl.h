@@ -1,0 +1,46 @@
+// What is behind a Dataset handle.
+#pragma once
+
+#include <headrace/loader/dataset.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "assembly/block_layout.h"
+#include "assembly/block_server.h"
+#include "assembly/source.h"
+#include "base/result.h"
+
+namespace headrace {
+
+struct Dataset::Impl {
+  std::shared_ptr<const Source> source;
+  std::vector<FileEntry> files;
+  std::vector<FieldStorage> storage;
+  std::vector<std::map<std::string, std::string>> attributes;  ///< One for each field.
+  BlockLayout layout;                                          ///< Without resident arrays.
+  std::uint64_t rows = 0;
+  std::atomic<bool> closed{false};
+
+  /// Scratch of finished reads, for the next ones.
+  struct IdleServer {
+    std::unique_ptr<StageTimes> times;
+    std::unique_ptr<BlockServer> server;
+  };
+  ResidentArrays no_residents;
+  std::mutex idle_mutex;
+  std::vector<IdleServer> idle;
+
+  /// Make the tables that follow from `source`.
+  static std::shared_ptr<Impl> make(std::shared_ptr<const Source> source);
+  Result<IdleServer> take_server();
+  void put_server(IdleServer server);
+};
+
+/// Open files and resolve fields. Errors as headrace::open.
+Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::string>& paths, const OpenOptions& options);
+
+}  // namespace headrace
