@@ -1,0 +1,118 @@
+#include "base/available_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "base/cgroup.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+/// A tree of small files that stands for /proc and /sys.
+class FakeSystem : public testing::Test {
+ protected:
+  FakeSystem() {
+    std::string name = (std::filesystem::temp_directory_path() / "headrace-system-XXXXXX").string();
+    root_ = ::mkdtemp(name.data());
+    write("/proc/meminfo",
+          "MemTotal:       16000 kB\nMemFree:         1000 kB\nMemAvailable:    8000 kB\nCached:  3000 kB\n");
+    write("/proc/self/status", "Name:\tx\nVmSize:\t    500 kB\n");
+  }
+  ~FakeSystem() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text;
+  }
+  AvailableMemory detect(std::uint64_t address_space = kNone) {
+    return detect_available_memory({root_, address_space});
+  }
+  std::string root_;
+};
+
+TEST_F(FakeSystem, MachineAlone) {
+  EXPECT_EQ(detect().bytes, 8000u * 1024);
+  write("/proc/meminfo", "MemTotal: 16000 kB\nMemFree: 1000 kB\nCached: 3000 kB\n");
+  EXPECT_EQ(detect().bytes, 4000u * 1024);
+}
+
+TEST_F(FakeSystem, AddressSpaceLimitLessWhatIsInUse) {
+  const auto found = detect(2'000'000);
+  EXPECT_EQ(found.bytes, 2'000'000u - 500 * 1024);
+  EXPECT_EQ(found.limited_by, "ulimit -v");
+  EXPECT_EQ(detect(1000).bytes, 0u);
+}
+
+TEST_F(FakeSystem, Version2CountsEveryAncestorAndGivesTheCacheBack) {
+  write("/proc/self/cgroup", "0::/user/job/step\n");
+  write("/proc/self/mountinfo", "25 20 0:22 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
+  const std::string top = "/sys/fs/cgroup";
+  write(top + "/user/job/step/memory.max", "max\n");
+  write(top + "/user/job/step/memory.current", "1000000\n");
+  write(top + "/user/job/memory.max", "5000000\n");
+  write(top + "/user/job/memory.current", "4000000\n");
+  write(top + "/user/job/memory.stat", "anon 1000\nactive_file 200000\ninactive_file 300000\n");
+  write(top + "/user/memory.max", "7000000\n");
+  write(top + "/user/memory.current", "4500000\n");
+  const auto found = detect();
+  EXPECT_EQ(found.bytes, 5'000'000u - (4'000'000 - 500'000));
+  EXPECT_NE(found.limited_by.find("/user/job"), std::string::npos);
+  write(top + "/user/job/step/memory.high", "1100000\n");
+  EXPECT_EQ(detect().bytes, 100'000u);
+  write(top + "/user/memory.max", "4400000\n");
+  EXPECT_EQ(detect().bytes, 0u) << "over the limit already";
+}
+
+TEST_F(FakeSystem, Version1InAMixedSystem) {
+  write("/proc/self/cgroup", "9:name=systemd:/\n4:cpu,memory:/pool/job\n0::/elsewhere\n");
+  write("/proc/self/mountinfo",
+        "30 25 0:26 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd\n"
+        "31 25 0:27 / /sys/fs/cgroup/memory rw shared:9 - cgroup cgroup rw,cpu,memory\n"
+        "32 25 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+  const std::string top = "/sys/fs/cgroup/memory";
+  write(top + "/memory.limit_in_bytes", "9223372036854771712\n");
+  write(top + "/pool/memory.limit_in_bytes", "6000000\n");
+  write(top + "/pool/memory.usage_in_bytes", "2000000\n");
+  write(top + "/pool/memory.stat", "inactive_file 7\ntotal_inactive_file 500000\ntotal_active_file 100000\n");
+  write(top + "/pool/job/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(detect().bytes, 6'000'000u - 1'400'000);
+}
+
+TEST_F(FakeSystem, ContainerThatSeesItsOwnGroupAsTheRoot) {
+  // Without a cgroup namespace: the path is the host's, the mount shows the container's part of it.
+  write("/proc/self/cgroup", "0::/docker/abc\n");
+  write("/proc/self/mountinfo", "25 20 0:22 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+  write("/sys/fs/cgroup/memory.max", "3000000\n");
+  write("/sys/fs/cgroup/memory.current", "1000000\n");
+  EXPECT_EQ(detect().bytes, 2'000'000u);
+  // With one: both are "/".
+  write("/proc/self/cgroup", "0::/\n");
+  write("/proc/self/mountinfo", "25 20 0:22 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+  EXPECT_EQ(detect().bytes, 2'000'000u);
+  // A path above the namespace's root leads nowhere; the mount point itself still counts.
+  write("/proc/self/cgroup", "0::/../other\n");
+  EXPECT_EQ(detect().bytes, 2'000'000u);
+}
+
+TEST_F(FakeSystem, NonsenseIsSurvived) {
+  write("/proc/self/cgroup", "::::\nx\n0::\n4:memory\n");
+  write("/proc/self/mountinfo", "\n1 2 3\n25 20 0:22 / /sys/fs/cgroup rw -\n- - - - - cgroup2\n");
+  EXPECT_EQ(detect().bytes, 8000u * 1024);
+  write("/proc/self/mountinfo", "25 20 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
+  write("/sys/fs/cgroup/memory.max", "lots\n");
+  EXPECT_EQ(detect().bytes, 8000u * 1024);
+}
+
+TEST(AvailableMemory, ThisMachineHasSome) {
+  const AvailableMemory found = detect_available_memory();
+  EXPECT_GT(found.bytes, 1u << 20);
+  EXPECT_FALSE(found.limited_by.empty());
+}
+
+}  // namespace
+}  // namespace headrace

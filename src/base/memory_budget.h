@@ -1,0 +1,106 @@
+// MemoryBudget: one number of bytes over everything that Headrace holds.
+//
+// Budgets form a tree: the process's at the root, a loader's `memory` as a cap inside it. A reservation counts against
+// its budget and every budget above it, all or none. Nothing is allocated here: reserve first, allocate then.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+
+namespace headrace {
+
+/// What memory is held for.
+enum class MemoryTag : std::uint8_t { kWindowSlots, kScratch, kReadBuffers, kResidentFields, kIndex, kOther };
+inline constexpr std::size_t kMemoryTagCount = 6;
+/// "window slots", "scratch", …
+std::string_view to_string(MemoryTag tag);
+
+class MemoryReservation;
+
+/// Threads: every member may be called from any thread. Blocks: never. Safe over fork().
+class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
+ public:
+  /// A root: what it grants, nobody else need grant.
+  static std::shared_ptr<MemoryBudget> create(std::string name, std::uint64_t limit_bytes);
+  /// The process's budget; by default default_process_memory_bytes(), measured at the first use.
+  static std::shared_ptr<MemoryBudget> process();
+  ~MemoryBudget();
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+
+  /// A cap inside this budget. It may be larger than what is free here: then this budget refuses first.
+  std::shared_ptr<MemoryBudget> child(std::string name, std::uint64_t limit_bytes);
+
+  /// Errors: kOutOfBudget  with what was asked for, the limit, what is free and who holds the rest.
+  Result<MemoryReservation> try_reserve(MemoryTag tag, std::uint64_t bytes);
+
+  /// From now on grant up to `limit_bytes`. What is held beyond it stays held; new requests fail until it is given
+  /// back.
+  void set_limit(std::uint64_t limit_bytes);
+  [[nodiscard]] std::uint64_t limit_bytes() const;
+  /// What could be reserved now, here and in every budget above.
+  [[nodiscard]] std::uint64_t free_bytes() const;
+
+  struct Snapshot {
+    std::uint64_t limit_bytes = 0, used_bytes = 0;
+    std::uint64_t peak_bytes = 0;  ///< Most that was ever held at once.
+    std::array<std::uint64_t, kMemoryTagCount> used_by_tag{}, peak_by_tag{};
+  };
+  [[nodiscard]] Snapshot snapshot() const;
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  friend class MemoryReservation;
+  MemoryBudget(std::string name, std::uint64_t limit_bytes, std::shared_ptr<MemoryBudget> parent);
+  Status grow(MemoryTag tag, std::uint64_t bytes);
+  void shrink(MemoryTag tag, std::uint64_t bytes);
+
+  const std::string name_;
+  const std::shared_ptr<MemoryBudget> parent_;
+  Snapshot state_;  // under one lock for all budgets: reservations are per buffer, not per row
+};
+
+/// Bytes held of a budget until it is destroyed or released. Move-only. Threads: one at a time.
+class [[nodiscard]] MemoryReservation {
+ public:
+  MemoryReservation() = default;
+  MemoryReservation(MemoryReservation&& other) noexcept
+      : budget_(std::move(other.budget_)), tag_(other.tag_), bytes_(std::exchange(other.bytes_, 0)) {}
+  MemoryReservation& operator=(MemoryReservation&& other) noexcept {
+    if (this != &other) {
+      release();
+      budget_ = std::move(other.budget_);
+      tag_ = other.tag_;
+      bytes_ = std::exchange(other.bytes_, 0);
+    }
+    return *this;
+  }
+  ~MemoryReservation() { release(); }
+
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  /// Hold `bytes` instead. On kOutOfBudget nothing changes; less is always granted.
+  Status resize(std::uint64_t bytes);
+  /// Give everything back.
+  void release();
+
+ private:
+  friend class MemoryBudget;
+  MemoryReservation(std::shared_ptr<MemoryBudget> budget, MemoryTag tag, std::uint64_t bytes)
+      : budget_(std::move(budget)), tag_(tag), bytes_(bytes) {}
+  std::shared_ptr<MemoryBudget> budget_;
+  MemoryTag tag_ = MemoryTag::kOther;
+  std::uint64_t bytes_ = 0;
+};
+
+/// Set the process's budget. kInvalidArgument for 0.
+Status set_process_memory(std::uint64_t bytes);
+/// 60 % of what detect_available_memory() finds.
+std::uint64_t default_process_memory_bytes();
+
+}  // namespace headrace
