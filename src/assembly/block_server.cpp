@@ -8,29 +8,32 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kReadTogetherBytes = 16 << 20;  // stored bytes of a block that are read before decoding begins
+constexpr std::uint64_t kReadTogetherBytes = 4 << 20;   // stored bytes of a block that are read before decoding begins
 constexpr std::uint64_t kSparseGapBytes = 64 << 10;     // rows nearer than this are read together
 
 }  // namespace
 
 BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
-                         StageTimes& times)
-    : source_(source), layout_(layout), resident_(resident), times_(times), fields_of_array_(source.num_arrays()) {
+                         DecodeCounters& counters)
+    : source_(source), layout_(layout), resident_(resident), counters_(counters), fields_of_array_(source.num_arrays()) {
   for (std::size_t f = 0; f < source.places.size(); ++f) fields_of_array_[source.places[f].array].push_back(f);
 }
 
 ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
   std::uint64_t out = 0, filter = 0, stored = 0;
-  for (std::size_t f = 0; f < source.files.size(); ++f)
+  for (std::size_t f = 0; f < source.files.size(); ++f) {
+    std::uint64_t block = 0, piece = 0;  // stored bytes are at most the decoded ones, but for data that does not compress
     for (const auto& array : source.files[f].arrays) {
       const ScratchNeed n = array->scratch_need(layout.files[f].block_rows);
       out = std::max(out, n.out_bytes);
       filter = std::max(filter, n.filter_bytes);
-      // Stored bytes of one piece: as many as decoded at the most, but for data that does not compress.
-      stored = std::max(stored, std::max(n.out_bytes, layout.files[f].block_rows * array->info().row_record_bytes()));
+      const std::uint64_t rows = std::max(layout.files[f].block_rows, array->info().chunk_rows());
+      block += rows * array->info().row_record_bytes();
+      piece = std::max(piece, array->info().chunk_rows() * array->info().row_record_bytes());
     }
-  return {PageBuffer::charged_bytes(out) + 2 * PageBuffer::charged_bytes(filter),
-          PageBuffer::charged_bytes(stored + stored / 8 + kReadTogetherBytes)};
+    stored = std::max(stored, std::min(block, kReadTogetherBytes + piece));
+  }
+  return {PageBuffer::charge_for(out) + 2 * PageBuffer::charge_for(filter), PageBuffer::charge_for(stored + stored / 4)};
 }
 
 Status BlockServer::prepare() {
@@ -47,9 +50,13 @@ Status BlockServer::prepare() {
   return {};
 }
 
+void BlockServer::release() {
+  for (PageBuffer* b : {&out_, &ping_, &pong_, &read_buffer_}) b->reset();
+}
+
 Status BlockServer::reserve_read_buffer(std::uint64_t bytes) {
   if (bytes <= read_buffer_.size_bytes()) return {};
-  read_buffer_.release();
+  read_buffer_.reset();
   HEADRACE_ASSIGN(read_buffer_, PageBuffer::allocate(bytes + bytes / 4));
   return {};
 }
@@ -103,7 +110,7 @@ Status BlockServer::serve(std::uint32_t file_number, RowRange rows, std::span<co
     HEADRACE_TRY(read_and_decode(file, begin, end, rows, requests, runs, &decoded));
     begin = end;
   }
-  times_.add_decodes(decoded, needed);
+  counters_.add_decodes(decoded, needed);
   finish_streaming();
   return {};
 }
@@ -117,29 +124,29 @@ Status BlockServer::read_and_decode(const SourceFile& file, std::size_t begin, s
   HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan(ranges_));
   HEADRACE_TRY(reserve_read_buffer(bytes));
   if (bytes > 0) {
-    Status read = batch_.read(file.arrays[tasks_[begin].array]->file(), read_buffer_.span());
+    Status read = batch_.read(file.arrays[tasks_[begin].array]->file(), read_buffer_.bytes());
     if (!read.ok()) {
       const ArrayReader& reader = *file.arrays[tasks_[begin].array];
       return std::move(read.error().with_file(file.path).with_field(reader.info().path).with_stage("read"));
     }
     const std::uint64_t now = now_ns();
-    times_.add(Stage::kRead, now - clock, bytes, batch_.merged().size());
+    counters_.clock.add(Stage::kRead, now - clock, bytes, batch_.merged().size());
     clock = now;
   }
   for (std::size_t i = begin; i < end; ++i) {
     const Task& task = tasks_[i];
     const ArrayReader& reader = *file.arrays[task.array];
     Result<DecodedPiece> decoded =
-        reader.decode(task.piece, batch_.bytes(i - begin), {out_.span(), ping_.span(), pong_.span()});
+        reader.decode(task.piece, batch_.bytes(i - begin), {out_.bytes(), ping_.bytes(), pong_.bytes()});
     if (!decoded.ok()) return std::move(decoded.error());
     std::uint64_t now = now_ns();
-    times_.add(Stage::kDecode, now - clock, task.piece.decoded_bytes);
+    counters_.clock.add(Stage::kDecode, now - clock, task.piece.decoded_bytes);
     clock = now;
     *decoded_bytes += task.piece.decoded_bytes;
-    if (reader.info().read_path == ReadPath::kLibrary) times_.add_slow_pieces(1);
+    if (reader.info().read_path == ReadPath::kLibrary) counters_.add_slow_piece();
     scatter(reader, task.array, task.piece.across, task.piece.rows, *decoded, rows, requests, runs);
     now = now_ns();
-    times_.add(Stage::kScatter, now - clock, 0);
+    counters_.clock.add(Stage::kScatter, now - clock, 0);
     clock = now;
   }
   return {};
@@ -182,13 +189,13 @@ Result<ResidentArrays::Part> BlockServer::load(std::uint32_t file_number, std::s
   const ByteRange range = piece.stored;
   HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan({&range, 1}));
   HEADRACE_TRY(reserve_read_buffer(bytes));
-  if (bytes > 0) HEADRACE_TRY(batch_.read(reader.file(), read_buffer_.span()));
+  if (bytes > 0) HEADRACE_TRY(batch_.read(reader.file(), read_buffer_.bytes()));
   HEADRACE_ASSIGN(const DecodedPiece decoded,
-                  reader.decode(piece, batch_.bytes(0), {out_.span(), ping_.span(), pong_.span()}));
+                  reader.decode(piece, batch_.bytes(0), {out_.bytes(), ping_.bytes(), pong_.bytes()}));
   part.row_stride_bytes = decoded.row_stride_bytes;
   HEADRACE_ASSIGN(part.data, PageBuffer::allocate(piece.rows.count * decoded.row_stride_bytes));
   std::copy_n(decoded.data, piece.rows.count * decoded.row_stride_bytes, part.data.data());
-  times_.add_decodes(piece.decoded_bytes, piece.decoded_bytes);
+  counters_.add_decodes(piece.decoded_bytes, piece.decoded_bytes);
   return part;
 }
 
@@ -206,7 +213,7 @@ Status BlockServer::scatter_resident(std::uint32_t file_number, std::uint32_t ar
       scatter(reader, array, across, it->rows, {it->data.data(), it->row_stride_bytes}, rows, requests, runs);
     }
   }
-  times_.add(Stage::kScatter, now_ns() - start, 0);
+  counters_.clock.add(Stage::kScatter, now_ns() - start, 0);
   return {};
 }
 

@@ -12,8 +12,8 @@
 #include "assembly/block_layout.h"
 #include "assembly/request_window.h"
 #include "assembly/source.h"
-#include "assembly/stage_times.h"
-#include "base/aligned_buffer.h"
+#include "assembly/decode_counters.h"
+#include "base/page_buffer.h"
 #include "storage/read_batch.h"
 
 namespace headrace {
@@ -49,10 +49,12 @@ struct ServerNeed {
 /// One thread's decoding state. Threads: one at a time.
 class BlockServer {
  public:
-  BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident, StageTimes& times);
+  BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident, DecodeCounters& counters);
 
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();
+  /// Give the scratch back.
+  void release();
   /// Decode rows `rows` of `file` and scatter the requests (rows relative to rows.first).
   /// \param first  Count this decode as needed, not as amplification.
   /// Errors: of the data, located; kCancelled when `cancelled` turns true between two pieces.
@@ -82,7 +84,7 @@ class BlockServer {
   const Source& source_;
   const BlockLayout& layout_;
   const ResidentArrays& resident_;
-  StageTimes& times_;
+  DecodeCounters& counters_;
   std::vector<std::vector<std::size_t>> fields_of_array_;
   PageBuffer out_, ping_, pong_, read_buffer_;
   ReadBatch batch_;

@@ -88,7 +88,7 @@ class RequestWindow {
   /// All rows of the claim are in place, or `failure` says why none is to be trusted.
   void complete(Claim& claim, const Error* failure);
   /// True while the claims handed out are no longer wanted: a decode may be given up between two pieces.
-  [[nodiscard]] bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  [[nodiscard]] const std::atomic<bool>& cancel_flag() const { return cancelled_; }
 
   // The consumer.
   struct Delivered {

@@ -61,10 +61,10 @@ std::uint64_t SlotPool::slot_bytes(const std::vector<Field>& fields, std::uint64
   std::uint64_t total = 0, small_bytes = 0;
   for (const Field& field : fields) {
     const std::uint64_t bytes = batch_rows * field.row_bytes();
-    if (bytes >= kSmallFieldBytes) total += PageBuffer::charged_bytes(bytes);
+    if (bytes >= kSmallFieldBytes) total += PageBuffer::charge_for(bytes);
     else small_bytes += align_up(std::max<std::uint64_t>(bytes, 1));
   }
-  return total + PageBuffer::charged_bytes(small_bytes);
+  return total + PageBuffer::charge_for(small_bytes);
 }
 
 std::uint64_t SlotPool::most_held() const {
@@ -76,7 +76,7 @@ std::uint64_t SlotPool::most_held() const {
 std::uint64_t SlotPool::held_over() const {
   std::uint64_t bytes = 0;
   for (const FieldPool& p : pools_)
-    if (p.held > kHeldSlots) bytes += (p.held - kHeldSlots) * PageBuffer::charged_bytes(p.buffer_bytes);
+    if (p.held > kHeldSlots) bytes += (p.held - kHeldSlots) * PageBuffer::charge_for(p.buffer_bytes);
   return bytes;
 }
 
@@ -105,13 +105,13 @@ Result<std::unique_ptr<SlotMemory>> SlotPool::acquire() {
         pool.free.pop_back();
         continue;
       }
-      add_bytes(PageBuffer::charged_bytes(pool.buffer_bytes));
+      add_bytes(PageBuffer::charge_for(pool.buffer_bytes));
     }
     Result<PageBuffer> fresh = PageBuffer::allocate(pool.buffer_bytes);
     if (!fresh.ok()) {
       const std::lock_guard lock(mutex_);
       --pool.in_slots;
-      usage_.allocated_bytes -= PageBuffer::charged_bytes(pool.buffer_bytes);
+      usage_.allocated_bytes -= PageBuffer::charge_for(pool.buffer_bytes);
       return std::move(fresh.error());
     }
     slot->buffers[f] = std::move(*fresh);
@@ -164,6 +164,15 @@ void SlotPool::give_back(std::size_t field, PageBuffer buffer, bool held) {
   if (!held) return;
   const std::lock_guard lock(callback_mutex_);
   if (callback_) callback_();
+}
+
+void SlotPool::close() {
+  const std::lock_guard lock(mutex_);
+  slots_ = 0;
+  for (FieldPool& pool : pools_) {
+    usage_.allocated_bytes -= pool.free.size() * PageBuffer::charge_for(pool.buffer_bytes);
+    pool.free.clear();
+  }
 }
 
 void SlotPool::set_release_callback(std::function<void()> callback) {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "assembly/request_window.h"
-#include "base/aligned_buffer.h"
+#include "base/page_buffer.h"
 
 namespace headrace {
 
@@ -35,6 +35,8 @@ class SlotPool final : public SlotAllocator, public std::enable_shared_from_this
   /// Turn a filled slot into a batch. `memory` must come from acquire().
   Batch deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, std::uint64_t epoch, std::uint64_t index);
 
+  /// Free what is not held, and everything else as it comes back.
+  void close();
   /// Called, on any thread, after a buffer came back. Empty to stop.
   void set_release_callback(std::function<void()> callback);
 
@@ -60,7 +62,7 @@ class SlotPool final : public SlotAllocator, public std::enable_shared_from_this
   void give_back(std::size_t field, PageBuffer buffer, bool held);
 
   const std::shared_ptr<const std::vector<Field>> fields_;
-  const std::uint64_t slots_;
+  std::uint64_t slots_;  // 0 once closed
   const int owner_pid_;
   mutable std::mutex mutex_;
   std::vector<FieldPool> pools_;  // one a field, and one more for all small fields together

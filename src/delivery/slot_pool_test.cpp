@@ -55,7 +55,7 @@ TEST(SlotPool, WhatIsHeldBeyondTwoIsTheConsumers) {
   EXPECT_TRUE(pool->room(2, true));
   const auto usage = pool->usage();
   EXPECT_EQ(usage.held_batches, 10u);
-  EXPECT_EQ(usage.held_over_bytes, 8 * PageBuffer::charged_bytes(100 * 4000));
+  EXPECT_EQ(usage.held_over_bytes, 8 * PageBuffer::charge_for(100 * 4000));
   kept.clear();
   EXPECT_EQ(calls, 10);
   EXPECT_EQ(pool->usage().held_over_bytes, 0u);

@@ -102,8 +102,9 @@ Result<Dataset::Impl::IdleServer> Dataset::Impl::take_server() {
     }
   }
   IdleServer s;
-  s.times = std::make_unique<StageTimes>();
-  s.server = std::make_unique<BlockServer>(*source, layout, no_residents, *s.times);
+  s.clock = std::make_unique<StageClock>();
+  s.counters = std::make_unique<DecodeCounters>(*s.clock);
+  s.server = std::make_unique<BlockServer>(*source, layout, no_residents, *s.counters);
   HEADRACE_TRY(s.server->prepare());
   return s;
 }

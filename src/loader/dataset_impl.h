@@ -27,7 +27,8 @@ struct Dataset::Impl {
 
   /// Scratch of finished reads, for the next ones.
   struct IdleServer {
-    std::unique_ptr<StageTimes> times;
+    std::unique_ptr<StageClock> clock;
+    std::unique_ptr<DecodeCounters> counters;
     std::unique_ptr<BlockServer> server;
   };
   ResidentArrays no_residents;

@@ -12,8 +12,8 @@
 
 #include <algorithm>
 
-#include "base/feistel.h"
-#include "base/keyed_random.h"
+#include "base/keyed_permutation.h"
+#include "base/philox.h"
 #include "order/sampler.h"
 #include "order/stream_shares.h"
 
@@ -30,8 +30,8 @@ class Segment {
   };
 
   Segment(const BlockTable& blocks, std::uint64_t rotation, std::uint64_t begin, std::uint64_t end, bool backwards,
-          std::uint64_t key)
-      : blocks_(&blocks), backwards_(backwards), inner_(1, 0) {
+          RandomKey key)
+      : blocks_(&blocks), backwards_(backwards), inner_(1, key) {
     if (begin == end) return;
     const std::uint64_t rows = blocks.num_rows(), shift = blocks.first_row(rotation);
     const auto head = blocks.find((begin + shift) % rows), tail = blocks.find((end - 1 + shift) % rows);
@@ -67,7 +67,7 @@ class Segment {
 /// One stream of one epoch: pool after pool, row after row.
 class Stream {
  public:
-  Stream(Segment segment, std::uint64_t first_pool, std::uint64_t pool_blocks, std::uint64_t key)
+  Stream(Segment segment, std::uint64_t first_pool, std::uint64_t pool_blocks, RandomKey key)
       : segment_(std::move(segment)), pool_end_(first_pool), pool_blocks_(pool_blocks), key_(key) {}
 
   void take(std::uint64_t count, std::vector<SampleRef>& out) {
@@ -108,11 +108,12 @@ class Stream {
       for (std::uint32_t r = 0; r < p.rows; ++r) pool_.push_back({p.block, p.first_row + r});
     }
     pool_end_ = end + pool_blocks_;
-    keyed_shuffle(std::span<SampleRef>(pool_), mix_key({key_, pool_number_++}));
+    keyed_shuffle(std::span<SampleRef>(pool_), key_.with(pool_number_++));
   }
 
   Segment segment_;
-  std::uint64_t pool_end_, pool_blocks_, key_;
+  std::uint64_t pool_end_, pool_blocks_;
+  RandomKey key_;
   std::uint64_t next_part_ = 0, pool_number_ = 0;
   std::vector<SampleRef> pool_;
   std::size_t taken_ = 0;
@@ -141,14 +142,14 @@ class BlockShuffle final : public Sampler {
     std::vector<Stream> streams;
     streams.reserve(mix_.streams);
     const std::uint64_t blocks = blocks_->num_blocks();
-    const std::uint64_t rotation = blocks == 0 ? 0 : keyed_below(mix_key({seed_, epoch, kRotation}), blocks);
+    const std::uint64_t rotation = blocks == 0 ? 0 : KeyedRandom(RandomKey::of({seed_, epoch, kRotation})).below(blocks);
     std::uint64_t begin = 0;
     for (std::uint32_t v = 0; v < mix_.streams; ++v) {
       const std::uint64_t end = begin + shares_.length(v);
       const std::uint64_t first_pool = 1 + std::uint64_t{shares_.phase(v)} * mix_.pool_blocks / mix_.streams;
       streams.emplace_back(
-          Segment(*blocks_, rotation, begin, end, v % 2 == 1, mix_key({seed_, epoch, kInnerOrder, v})), first_pool,
-          mix_.pool_blocks, mix_key({seed_, epoch, kPool, v}));
+          Segment(*blocks_, rotation, begin, end, v % 2 == 1, RandomKey::of({seed_, epoch, kInnerOrder, v})), first_pool,
+          mix_.pool_blocks, RandomKey::of({seed_, epoch, kPool, v}));
       begin = end;
     }
     return streams;

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "base/feistel.h"
-#include "base/keyed_random.h"
+#include "base/keyed_permutation.h"
 #include "order/sampler.h"
 
 namespace headrace {
@@ -59,7 +58,7 @@ class GlobalShuffle final : public Sampler {
   [[nodiscard]] std::string describe() const override { return "exact: one permutation of all rows"; }
   [[nodiscard]] std::uint64_t span_batches() const override { return num_samples() / batch_rows_ + 1; }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(std::uint64_t epoch) const override {
-    const KeyedPermutation permutation(std::max<std::uint64_t>(num_samples(), 1), mix_key({seed_, epoch, 4}));
+    const KeyedPermutation permutation(std::max<std::uint64_t>(num_samples(), 1), RandomKey::of({seed_, epoch, 4}));
     auto permuted = [permutation](std::uint64_t position) { return permutation(position); };
     return std::make_unique<DirectCursor<decltype(permuted)>>(*blocks_, batch_rows_, permuted);
   }

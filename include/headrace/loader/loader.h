@@ -46,6 +46,7 @@ struct LoaderOptions {
 /// Life time: threads start with the first epoch and stop in close() or the destructor; batches outlive both.
 class Loader {
  public:
+  struct Impl;
   /// Resolves every automatic setting; no thread is started and no data read.
   /// Errors: kInvalidArgument; kOutOfBudget with the smallest budget that would do.
   Loader(Dataset dataset, LoaderOptions options);
@@ -116,7 +117,6 @@ class Loader {
   std::default_sentinel_t end() const { return {}; }
 
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,0 +1,157 @@
+#include "loader/engine.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+
+namespace headrace {
+
+/// What one decode thread owns.
+struct Engine::Worker {
+  DecodeCounters counters;
+  BlockServer server;
+  Claim claim;
+  std::vector<RowRun> runs;
+  Worker(StageClock& clock, const Source& source, const BlockLayout& layout, const ResidentArrays& resident)
+      : counters(clock), server(source, layout, resident, counters) {}
+};
+
+Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, std::vector<MemoryReservation> reservations)
+    : source_(std::move(source)), plan_(std::move(plan)), reservations_(std::move(reservations)), owner_pid_(::getpid()),
+      pool_(std::make_shared<SlotPool>(source_->fields, std::min(plan_.batch_rows, plan_.layout.table->num_rows()),
+                                       plan_.slots)),
+      window_(plan_.sampler, plan_.layout.table, plan_.slots, plan_.num_batches, *pool_) {
+  pool_->set_release_callback([this] { window_.memory_released(); });
+  for (std::uint32_t t = 0; t < plan_.threads; ++t)
+    workers_.push_back(std::make_unique<Worker>(board_.add_thread(fmt::format("decode-{}", t)), *source_, plan_.layout,
+                                                resident_));
+}
+
+std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, EnginePlan plan,
+                                     std::vector<MemoryReservation> reservations) {
+  // In a forked child the threads, and all that waits for them, are the parent's: leave everything untouched.
+  return {new Engine(std::move(source), std::move(plan), std::move(reservations)), [](Engine* engine) {
+            if (!engine->forked()) delete engine;
+          }};
+}
+
+Engine::~Engine() { stop(); }
+
+bool Engine::forked() const { return ::getpid() != owner_pid_; }
+
+Status Engine::check_usable() const {
+  if (forked())
+    return std::move(Error(ErrorCode::kForked, "this loader was made in the parent process, and threads do not survive a fork")
+                         .with_hint("Make the loader in the child, or start the child with the 'spawn' method."));
+  if (stopped_) return Error(ErrorCode::kClosed, "the loader was closed");
+  return {};
+}
+
+Status Engine::start_epoch(std::uint64_t epoch) {
+  HEADRACE_TRY(check_usable());
+  if (!started_) HEADRACE_TRY(start_threads());
+  window_.start_epoch(epoch);
+  return {};
+}
+
+Status Engine::start_threads() {
+  for (auto& w : workers_) HEADRACE_TRY(w->server.prepare());
+  HEADRACE_TRY(load_resident_arrays());
+  for (std::size_t t = 0; t < workers_.size(); ++t) {
+    threads_.emplace_back([this, t] { work(*workers_[t]); });
+    ::pthread_setname_np(threads_.back().native_handle(), fmt::format("hr-decode-{}", t).c_str());
+  }
+  started_ = true;
+  return {};
+}
+
+/// Side arrays that are kept decoded. A part that fails is remembered: the error belongs to the batch that needs it.
+Status Engine::load_resident_arrays() {
+  struct Load {
+    std::uint32_t file;
+    std::size_t array;
+    Piece piece;
+    ResidentArrays::Part* part;
+  };
+  std::vector<Load> loads;
+  for (std::uint32_t f = 0; f < source_->files.size(); ++f)
+    for (std::size_t a = 0; a < source_->num_arrays(); ++a) {
+      if (plan_.layout.files[f].roles[a] != ArrayRole::kResident) continue;
+      const ArrayReader& reader = *source_->files[f].arrays[a];
+      std::vector<Piece> pieces;
+      HEADRACE_TRY(reader.locate({0, source_->files[f].rows}, pieces));
+      auto& target = resident_.arrays[{f, a}];
+      target.across.resize(reader.pieces_across());
+      for (const Piece& p : pieces) target.across[p.across].emplace_back().rows = p.rows;
+      std::vector<std::size_t> next(target.across.size(), 0);
+      for (const Piece& p : pieces) loads.push_back({f, a, p, &target.across[p.across][next[p.across]++]});
+    }
+  std::atomic<std::size_t> next{0};
+  const auto run = [&](Worker& worker) {
+    for (std::size_t i; (i = next.fetch_add(1)) < loads.size();) {
+      const Load& load = loads[i];
+      Result<ResidentArrays::Part> part = worker.server.load(load.file, load.array, load.piece);
+      if (part.ok()) *load.part = std::move(*part);
+      else load.part->error = part.error();
+    }
+  };
+  std::vector<std::jthread> helpers;
+  for (std::size_t t = 1; t < std::min(workers_.size(), loads.size()); ++t)
+    helpers.emplace_back([&, t] { run(*workers_[t]); });
+  if (!loads.empty()) run(*workers_[0]);
+  return {};
+}
+
+void Engine::work(Worker& w) {
+  std::uint64_t clock = now_ns();
+  while (window_.claim(w.claim)) {
+    const std::uint64_t start = now_ns();
+    w.counters.clock.add(Stage::kWaitWork, start - clock, 0);
+    w.runs.clear();
+    for (const SlotRun& r : w.claim.runs) w.runs.push_back({r.slot->memory->fields.data(), r.begin, r.end});
+    const BlockTable::Place place = plan_.layout.table->place(w.claim.block);
+    Status status;
+    try {
+      status = w.server.serve(place.file, place.rows, w.claim.requests, w.runs, w.claim.first, window_.cancel_flag());
+    } catch (const std::exception& e) {  // bad_alloc, or a library's own: the batch fails, not the process
+      status = Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what())).with_file(source_->files[place.file].path);
+    }
+    window_.complete(w.claim, status.ok() ? nullptr : &status.error());
+    clock = now_ns();
+  }
+}
+
+bool Engine::wait(std::chrono::nanoseconds limit) { return !check_usable().ok() || window_.wait_head(limit); }
+
+Result<std::optional<Batch>> Engine::next() {
+  HEADRACE_TRY(check_usable());
+  HEADRACE_ASSIGN(std::optional<RequestWindow::Delivered> d, window_.next());
+  if (!d) return std::optional<Batch>();
+  return std::optional<Batch>(pool_->deliver(std::move(d->memory), d->rows, d->epoch, d->batch));
+}
+
+void Engine::stop() {
+  if (stopped_.exchange(true) || forked()) return;
+  pool_->set_release_callback({});
+  window_.stop();
+  for (std::thread& t : threads_) t.join();
+  threads_.clear();
+  pool_->close();
+  for (auto& w : workers_) w->server.release();
+  reservations_.clear();
+}
+
+Engine::Decodes Engine::decodes() const {
+  Decodes sum;
+  for (const auto& w : workers_) {
+    sum.decoded_bytes += w->counters.decoded_bytes();
+    sum.needed_bytes += w->counters.needed_bytes();
+    sum.slow_pieces += w->counters.slow_pieces();
+  }
+  return sum;
+}
+
+}  // namespace headrace

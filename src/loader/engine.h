@@ -1,0 +1,73 @@
+// Engine: the decode threads around one request window.
+#pragma once
+
+#include <headrace/delivery/batch.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "assembly/block_server.h"
+#include "assembly/request_window.h"
+#include "base/memory_budget.h"
+#include "base/stage_clock.h"
+#include "delivery/slot_pool.h"
+#include "loader/engine_plan.h"
+
+namespace headrace {
+
+/// Owned by one loader. Threads start with the first epoch. Use from one consumer thread; figures from anywhere.
+class Engine {
+ public:
+  static std::shared_ptr<Engine> make(std::shared_ptr<const Source> source, EnginePlan plan,
+                                      std::vector<MemoryReservation> reservations);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Begin an epoch; starts the threads the first time. Errors: kForked, kClosed, kOutOfBudget.
+  Status start_epoch(std::uint64_t epoch);
+  /// True once next() will not block.
+  bool wait(std::chrono::nanoseconds limit);
+  /// The next batch of the epoch, nullopt after its last. Errors: of the data; kClosed; kForked.
+  Result<std::optional<Batch>> next();
+  /// Idempotent. Blocks: until the threads have given up what they are at (milliseconds).
+  void stop();
+
+  [[nodiscard]] const EnginePlan& plan() const { return plan_; }
+  [[nodiscard]] const StageBoard& stages() const { return board_; }
+  struct Decodes {
+    std::uint64_t decoded_bytes = 0, needed_bytes = 0, slow_pieces = 0;
+  };
+  [[nodiscard]] Decodes decodes() const;
+  [[nodiscard]] SlotPool::Usage slots() const { return pool_->usage(); }
+  [[nodiscard]] std::uint64_t plan_ns() const { return window_.plan_ns(); }
+  [[nodiscard]] std::uint64_t slots_planned() const { return window_.slots_planned(); }
+  /// True in a process that was forked off after this engine was made.
+  [[nodiscard]] bool forked() const;
+
+ private:
+  struct Worker;
+  Engine(std::shared_ptr<const Source> source, EnginePlan plan, std::vector<MemoryReservation> reservations);
+  Status check_usable() const;
+  Status start_threads();
+  Status load_resident_arrays();
+  void work(Worker& worker);
+
+  const std::shared_ptr<const Source> source_;
+  const EnginePlan plan_;
+  std::vector<MemoryReservation> reservations_;
+  const int owner_pid_;
+  const std::shared_ptr<SlotPool> pool_;
+  RequestWindow window_;
+  StageBoard board_;
+  ResidentArrays resident_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::thread> threads_;
+  std::atomic<bool> started_{false}, stopped_{false};
+};
+
+}  // namespace headrace

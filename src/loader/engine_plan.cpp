@@ -1,0 +1,103 @@
+#include "loader/engine_plan.h"
+
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "assembly/block_server.h"
+#include "delivery/slot_pool.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kReadAheadBatches = 8;    // ready batches that smooth an uneven consumer
+constexpr std::uint64_t kLeastSlots = 2;          // one being filled, one with the consumer
+constexpr std::uint64_t kRequestBytes = 16;       // the window's books for a row, vectors' slack included
+constexpr std::uint64_t kBlockIndexBytes = 8;     // two tables of one index a block
+constexpr std::uint64_t kResidentShare = 8;       // side fields may take an eighth of the budget
+
+std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
+
+Status check(const LoaderOptions& options, std::uint64_t rows) {
+  const auto refuse = [](std::string text) { return Error(ErrorCode::kInvalidArgument, std::move(text)); };
+  if (options.batch_size == 0) return refuse("batch_size must be at least 1");
+  if (options.batch_size > ~std::uint32_t{0}) return refuse("batch_size must be below 2^32");
+  if (options.tail == Tail::kDrop && options.batch_size > rows)
+    return std::move(refuse(fmt::format("batch_size {} is larger than the data set ({} samples), and drop_last drops what "
+                                        "does not fill a batch: no batch would be left",
+                                        options.batch_size, rows))
+                         .with_hint("Lower batch_size, or do without drop_last."));
+  if (options.timeout.count() < 0) return refuse("timeout must not be negative");
+  return {};
+}
+
+}  // namespace
+
+double EnginePlan::expected_decodes() const {
+  if (slots >= wanted_slots || window_slots() >= sampler->span_batches()) return 1;
+  return std::max(1.0, std::ceil(static_cast<double>(sampler->span_batches()) / static_cast<double>(window_slots())));
+}
+
+Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, std::uint64_t free_bytes,
+                                std::uint32_t cpus) {
+  EnginePlan plan;
+  plan.budget_bytes = options.memory ? std::min(options.memory, free_bytes) : free_bytes;
+  plan.budget_reason = !options.memory                      ? "what the process may use and nobody holds"
+                       : options.memory <= free_bytes ? "memory="
+                                                      : "memory= asks for more than the process may use";
+  plan.layout = plan_layout(source, plan.budget_bytes / kResidentShare);
+  const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
+  const std::uint64_t rows = blocks->num_rows(), row_bytes = source.row_bytes();
+  HEADRACE_TRY(check(options, rows));
+
+  plan.batch_rows = options.batch_size;
+  plan.num_batches = options.tail == Tail::kDrop ? rows / options.batch_size : ceil_div(rows, options.batch_size);
+  plan.mix = default_mix(*blocks, options.batch_size, row_bytes);
+  switch (options.shuffle.mode()) {
+    case Shuffle::kNone: plan.sampler = make_sequential(blocks, options.batch_size); break;
+    case Shuffle::kBlock:
+      plan.sampler = make_block_shuffle(blocks, options.batch_size, plan.mix, options.seed);
+      break;
+    case Shuffle::kExact: plan.sampler = make_global_shuffle(blocks, options.batch_size, options.seed); break;
+  }
+
+  const std::uint64_t slot_rows = std::min(options.batch_size, rows);
+  plan.slot_bytes = SlotPool::slot_bytes(*source.fields, slot_rows);
+  const std::uint64_t books = slot_rows * kRequestBytes;
+  const ServerNeed need = BlockServer::need(source, plan.layout);
+  const auto fixed = [&](std::uint64_t threads) {
+    return threads * (need.scratch_bytes + need.read_buffer_bytes) + plan.layout.resident_bytes +
+           blocks->num_blocks() * kBlockIndexBytes;
+  };
+  plan.threads = options.threads ? options.threads : cpus;
+  plan.threads_reason = options.threads ? "threads=" : "the processors this process may use";
+  const std::uint64_t least = kLeastSlots * (plan.slot_bytes + books);
+  while (plan.threads > 1 && fixed(plan.threads) + least > plan.budget_bytes) {
+    --plan.threads;
+    plan.threads_reason = "fewer than asked for: each needs scratch memory";
+  }
+  if (fixed(plan.threads) + least > plan.budget_bytes)
+    return std::move(
+        Error(ErrorCode::kOutOfBudget,
+              fmt::format("a budget of {} cannot hold two batches ({} each) and the largest block of one thread ({})",
+                          format_bytes(plan.budget_bytes), format_bytes(plan.slot_bytes),
+                          format_bytes(need.scratch_bytes + need.read_buffer_bytes)))
+            .with_file(source.files[0].path)
+            .with_hint(fmt::format("The smallest budget is memory={} ({}); a smaller batch_size needs less.",
+                                   fixed(1) + least, format_bytes(fixed(1) + least))));
+  // With this many slots every block is decoded once: the order's span, what the consumer holds, and some ahead.
+  const std::uint64_t block_batches = blocks->max_block_rows() / options.batch_size + 1;
+  plan.wanted_slots = plan.sampler->span_batches() + SlotPool::kHeldSlots + kReadAheadBatches;
+  if (options.shuffle.mode() == Shuffle::kNone) plan.wanted_slots += 2 * plan.threads * block_batches;
+  plan.wanted_slots = std::min(plan.wanted_slots, 2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
+  plan.slots = std::min(std::max(plan.wanted_slots, kLeastSlots),
+                        (plan.budget_bytes - fixed(plan.threads)) / (plan.slot_bytes + books));
+  plan.scratch_bytes = plan.threads * need.scratch_bytes;
+  plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
+  plan.index_bytes = plan.slots * books + blocks->num_blocks() * kBlockIndexBytes;
+  return plan;
+}
+
+}  // namespace headrace

@@ -1,0 +1,45 @@
+// Every automatic setting of a loader, resolved once, before any thread starts.
+#pragma once
+
+#include <headrace/loader/loader.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "assembly/block_layout.h"
+#include "assembly/source.h"
+#include "base/result.h"
+#include "order/sampler.h"
+
+namespace headrace {
+
+struct EnginePlan {
+  BlockLayout layout;
+  Mix mix;  ///< Of the block shuffle.
+  std::shared_ptr<const Sampler> sampler;
+  std::uint64_t batch_rows = 0, num_batches = 0;
+  std::uint32_t threads = 1;
+  std::string threads_reason;
+  std::uint64_t budget_bytes = 0;
+  std::string budget_reason;
+  std::uint64_t slots = 0;         ///< In the window and with the consumer.
+  std::uint64_t wanted_slots = 0;  ///< With which every block is decoded once.
+  std::uint64_t slot_bytes = 0;
+  std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0;  ///< All threads.
+  std::uint64_t index_bytes = 0;                           ///< The window's books.
+
+  /// Longest window, without the slots that are with the consumer.
+  [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
+  [[nodiscard]] std::uint64_t planned_bytes() const {
+    return slots * slot_bytes + scratch_bytes + read_buffer_bytes + layout.resident_bytes + index_bytes;
+  }
+  /// Decodes of a block that the window's length leads to; 1 where it holds the order's span.
+  [[nodiscard]] double expected_decodes() const;
+};
+
+/// Errors: kInvalidArgument; kOutOfBudget with the smallest budget that would do.
+Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, std::uint64_t free_bytes,
+                                std::uint32_t cpus);
+
+}  // namespace headrace

@@ -1,0 +1,166 @@
+#include <headrace/loader/report.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <nlohmann/json.hpp>
+
+#include "loader/loader_impl.h"
+#include "loader/verdict.h"
+
+namespace headrace {
+namespace {
+
+std::string with_commas(std::uint64_t n) {
+  std::string s = std::to_string(n);
+  for (int i = static_cast<int>(s.size()) - 3; i > 0; i -= 3) s.insert(static_cast<std::size_t>(i), ",");
+  return s;
+}
+
+std::string summarise_data(const Loader::Impl& loader) {
+  const Dataset& d = loader.dataset;
+  std::set<std::string> codecs;
+  for (const FieldStorage& s : d.storage()) codecs.insert(s.codec);
+  return fmt::format("{} file{}, {} samples of {}, {}", d.files().size(), d.files().size() == 1 ? "" : "s",
+                     with_commas(d.size()), format_bytes(d.sample_bytes()), fmt::join(codecs, " / "));
+}
+
+}  // namespace
+
+Report make_report(const Loader::Impl& loader) {
+  const Engine& engine = *loader.engine;
+  const EnginePlan& plan = engine.plan();
+  const ConsumerState& c = *loader.consumer;
+  const auto seconds = [](std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; };
+  Report r;
+  r.data_summary = summarise_data(loader);
+  r.epochs_started = c.epochs_started;
+  r.epochs_finished = c.epochs_finished;
+  r.batches = c.batches;
+  r.samples = c.samples;
+  r.delivered_bytes = r.samples * loader.dataset.sample_bytes();
+  r.wall_seconds = c.batches ? seconds(c.last_batch_ns - c.first_start_ns) : 0;
+  r.consumer_wait_seconds = seconds(c.wait_ns);
+  r.consumer_work_seconds = seconds(c.work_ns);
+  r.first_batch_seconds = seconds(c.first_batch_ns);
+  const Engine::Decodes decodes = engine.decodes();
+  r.read_amplification = decodes.needed_bytes
+                             ? static_cast<double>(decodes.decoded_bytes) / static_cast<double>(decodes.needed_bytes)
+                             : 0;
+  r.slow_path_chunks = decodes.slow_pieces;
+  r.threads = plan.threads;
+  const StageTable stages = engine.stages().totals();
+  const auto add = [&](const char* name, Stage s) {
+    const StageTotals& t = stages[static_cast<std::size_t>(s)];
+    r.stages.push_back({name, seconds(t.ns), t.count, t.bytes});
+  };
+  r.stages.push_back({"plan", seconds(engine.plan_ns()), engine.slots_planned(), 0});
+  add("read", Stage::kRead);
+  add("decode", Stage::kDecode);
+  add("scatter", Stage::kScatter);
+  add("idle", Stage::kWaitWork);
+  r.chunks_decoded = r.stages[2].count;
+  std::uint64_t record_bytes = 0, field_bytes = loader.dataset.sample_bytes();
+  const Source& source = *loader.dataset.impl()->source;
+  for (const auto& a : source.files[0].arrays) {
+    record_bytes += a->info().row_record_bytes();
+    if (a->info().read_path == ReadPath::kLibrary) r.slow_fields.push_back(a->info().path + ": " + a->info().reason);
+  }
+  r.waste = record_bytes > field_bytes
+                ? static_cast<double>(record_bytes - field_bytes) / static_cast<double>(record_bytes)
+                : 0;
+  const SlotPool::Usage slots = engine.slots();
+  Report::Memory& m = r.memory;
+  m.budget_bytes = plan.budget_bytes;
+  m.planned_bytes = plan.planned_bytes();
+  m.slots = plan.slots;
+  m.slot_bytes = plan.slot_bytes;
+  m.scratch_bytes = plan.scratch_bytes;
+  m.read_buffer_bytes = plan.read_buffer_bytes;
+  m.resident_bytes = plan.layout.resident_bytes;
+  m.index_bytes = plan.index_bytes;
+  m.held_over_bytes = slots.peak_held_over_bytes;
+  m.peak_bytes = slots.peak_bytes + (c.epochs_started ? m.scratch_bytes + m.read_buffer_bytes + m.resident_bytes : 0) +
+                 m.index_bytes;
+  judge(r, loader);
+  return r;
+}
+
+std::string Report::text() const {
+  std::string out;
+  const double rate = wall_seconds > 0 ? static_cast<double>(samples) / wall_seconds : 0;
+  const double bytes = wall_seconds > 0 ? static_cast<double>(delivered_bytes) / wall_seconds : 0;
+  const auto line = [&](std::string_view key, const std::string& value) { out += fmt::format("{:<10} {}\n", key, value); };
+  line("VERDICT", verdict);
+  line("DATA", data_summary);
+  line("DELIVERED", fmt::format("{} samples in {} batches, {} of {} epochs finished, {:.2f} s", with_commas(samples),
+                                with_commas(batches), epochs_finished, epochs_started, wall_seconds));
+  line("RATE", fmt::format("{} samples/s, {:.2f} GB/s; first batch after {:.3f} s",
+                           with_commas(static_cast<std::uint64_t>(rate)), bytes * 1e-9, first_batch_seconds));
+  line("CONSUMER", fmt::format("waited {:.2f} s for batches, worked {:.2f} s on them", consumer_wait_seconds,
+                               consumer_work_seconds));
+  out += fmt::format("{:<10} {:>8} {:>7} {:>10} {:>12}   ({} threads)\n", "STAGE", "seconds", "share", "calls", "GB/s a thread",
+                     threads);
+  double total = 0;
+  for (const Stage& s : stages) total += s.seconds;
+  for (const Stage& s : stages)
+    out += fmt::format("  {:<8} {:>8.3f} {:>6.1f}% {:>10} {:>12}\n", s.name, s.seconds,
+                       total > 0 ? 100 * s.seconds / total : 0, s.count,
+                       s.bytes && s.seconds > 0 ? fmt::format("{:.2f}", static_cast<double>(s.bytes) / s.seconds * 1e-9) : "-");
+  line("READS", fmt::format("{} chunks decoded, read amplification {:.3f}{}{}", with_commas(chunks_decoded), read_amplification,
+                            waste > 0.005 ? fmt::format(", {:.0f} % of the decoded bytes are columns nobody asked for", 100 * waste) : "",
+                            slow_path_chunks ? fmt::format(", {} through libhdf5", slow_path_chunks) : ""));
+  for (const std::string& s : slow_fields) line("", "one at a time: " + s);
+  line("MEMORY", fmt::format("peak {} of a budget of {}: {} slots of {}, scratch {}, read buffers {}",
+                             format_bytes(memory.peak_bytes), format_bytes(memory.budget_bytes), memory.slots,
+                             format_bytes(memory.slot_bytes), format_bytes(memory.scratch_bytes),
+                             format_bytes(memory.read_buffer_bytes)));
+  if (memory.resident_bytes) line("", "side fields " + format_bytes(memory.resident_bytes));
+  if (memory.held_over_bytes)
+    line("", fmt::format("batches you kept: {} beyond the budget", format_bytes(memory.held_over_bytes)));
+  for (const std::string& a : advice) line("DO", a);
+  return out;
+}
+
+std::string Report::json() const {
+  nlohmann::ordered_json j;
+  j["verdict"] = verdict;
+  j["data"] = data_summary;
+  j["epochs_started"] = epochs_started;
+  j["epochs_finished"] = epochs_finished;
+  j["batches"] = batches;
+  j["samples"] = samples;
+  j["delivered_bytes"] = delivered_bytes;
+  j["wall_seconds"] = wall_seconds;
+  j["samples_per_second"] = wall_seconds > 0 ? static_cast<double>(samples) / wall_seconds : 0;
+  j["bytes_per_second"] = wall_seconds > 0 ? static_cast<double>(delivered_bytes) / wall_seconds : 0;
+  j["first_batch_seconds"] = first_batch_seconds;
+  j["consumer_wait_seconds"] = consumer_wait_seconds;
+  j["consumer_work_seconds"] = consumer_work_seconds;
+  j["threads"] = threads;
+  for (const Stage& s : stages)
+    j["stages"][s.name] = {{"seconds", s.seconds}, {"count", s.count}, {"bytes", s.bytes}};
+  j["chunks_decoded"] = chunks_decoded;
+  j["read_amplification"] = read_amplification;
+  j["waste"] = waste;
+  j["slow_path_chunks"] = slow_path_chunks;
+  j["slow_fields"] = slow_fields;
+  j["memory"] = {{"budget_bytes", memory.budget_bytes},
+                 {"planned_bytes", memory.planned_bytes},
+                 {"peak_bytes", memory.peak_bytes},
+                 {"slots", memory.slots},
+                 {"slot_bytes", memory.slot_bytes},
+                 {"scratch_bytes", memory.scratch_bytes},
+                 {"read_buffer_bytes", memory.read_buffer_bytes},
+                 {"resident_bytes", memory.resident_bytes},
+                 {"index_bytes", memory.index_bytes},
+                 {"held_over_bytes", memory.held_over_bytes}};
+  j["advice"] = advice;
+  return j.dump(2);
+}
+
+}  // namespace headrace

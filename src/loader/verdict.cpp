@@ -1,0 +1,70 @@
+#include "loader/verdict.h"
+
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+
+#include "base/cpu_count.h"
+
+namespace headrace {
+namespace {
+
+// Shares of the step that the consumer waits: the thresholds of TensorFlow's input-pipeline analyser.
+constexpr double kFine = 0.05, kModerate = 0.20;
+
+const Report::Stage& stage(const Report& r, std::string_view name) {
+  return *std::find_if(r.stages.begin(), r.stages.end(), [&](const Report::Stage& s) { return s.name == name; });
+}
+
+std::string busiest_stage(const Report& r) {
+  const Report::Stage *best = &stage(r, "decode");
+  for (const char* name : {"read", "scatter"})
+    if (stage(r, name).seconds > best->seconds) best = &stage(r, name);
+  return best->name;
+}
+
+}  // namespace
+
+void judge(Report& r, const Loader::Impl& loader) {
+  const double wait = r.consumer_wait_seconds, step = wait + r.consumer_work_seconds;
+  if (r.batches == 0 || step <= 0) {
+    r.verdict = "nothing was delivered yet";
+    return;
+  }
+  const double share = wait / step;
+  double busy = 0, total = 0;
+  for (const Report::Stage& s : r.stages) {
+    total += s.seconds;
+    if (s.name != "idle") busy += s.seconds;
+  }
+  const std::string limit = busiest_stage(r);
+  if (share < kFine)
+    r.verdict = fmt::format("loading is not your limit: the consumer waited {:.1f} % of the time", 100 * share);
+  else
+    r.verdict = fmt::format("loading is {}your limit: the consumer waited {:.0f} % of the time; the threads were busy {:.0f} %, mostly in {}",
+                            share < kModerate ? "partly " : "", 100 * share, total > 0 ? 100 * busy / total : 0, limit);
+  if (share < kFine) return;
+
+  const std::uint32_t cpus = usable_cpus();
+  if (r.read_amplification > 1.2) {
+    const EnginePlan& p = loader.engine->plan();
+    if (p.slots < p.wanted_slots)
+      r.advice.push_back(fmt::format("memory={}: every block would be decoded once instead of {:.1f} times",
+                                     format_bytes(p.planned_bytes() + (p.wanted_slots - p.slots) * p.slot_bytes),
+                                     r.read_amplification));
+    else
+      r.advice.push_back(fmt::format("chunks are decoded {:.1f} times each because fields are chunked differently: give them "
+                                     "chunks of like rows when you write the files",
+                                     r.read_amplification));
+  }
+  if (!r.slow_fields.empty())
+    r.advice.push_back("rewrite the fields that go through libhdf5 one at a time, with gzip, LZ4, zstd or Blosc");
+  if (limit == "decode" && r.threads < cpus)
+    r.advice.push_back(fmt::format("threads={}: {} processors are there, {} decode", cpus, cpus, r.threads));
+  else if (limit == "decode" && r.slow_fields.empty())
+    r.advice.push_back("decoding is the limit on all processors: a faster codec (zstd or Blosc instead of gzip) costs less a byte");
+  if (limit == "read") r.advice.push_back("reading is the limit: files on a local disk, or more threads for more reads in flight");
+}
+
+}  // namespace headrace

@@ -1,0 +1,11 @@
+// Is loading the limit, which part of it, and what to change.
+#pragma once
+
+#include "loader/loader_impl.h"
+
+namespace headrace {
+
+/// Fill in report.verdict and report.advice from its figures.
+void judge(Report& report, const Loader::Impl& loader);
+
+}  // namespace headrace
