@@ -3,25 +3,22 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(floors headrace_base headrace_catalog headrace_storage headrace_codec headrace_format headrace_order headrace_assembly
-           headrace_delivery headrace_loader)
-set(archives)
-foreach(floor ${floors})
-  get_target_property(type ${floor} TYPE)
+# The floors' objects rather than their archives: what registers itself, and what only users call, must be there.
+set(objects)
+foreach(floor base catalog storage codec format order assembly delivery loader)
+  get_target_property(type headrace_${floor} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
-    list(APPEND archives ${floor})
+    list(APPEND objects $<TARGET_OBJECTS:headrace_${floor}>)
   endif()
 endforeach()
+get_property(libraries GLOBAL PROPERTY headrace_uses)
+list(REMOVE_DUPLICATES libraries)
 
-file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/empty.cpp CONTENT "// CMake wants one source of the library's own.\n")
-add_library(headrace SHARED ${CMAKE_BINARY_DIR}/empty.cpp)
+add_library(headrace SHARED ${objects})
 add_library(headrace::headrace ALIAS headrace)
+target_link_libraries(headrace PRIVATE headrace_options ${libraries})
 set_target_properties(headrace PROPERTIES VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-# Whole archives: what registers itself, and what only users call, must be there. Other ways to the same floors agree.
-string(REPLACE ";" "," whole "${archives}")
-set_property(TARGET headrace PROPERTY LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${whole}")
-target_link_libraries(headrace PRIVATE ${floors})
 target_compile_features(headrace INTERFACE cxx_std_20)
 target_include_directories(headrace INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

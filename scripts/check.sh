@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that needs no run: style, linters, types, floors, sizes. Goes through all of them, then says what failed.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 bin=.venv/bin
 failed=()
 check() { # NAME COMMAND...

@@ -3,9 +3,9 @@
 usage: check_layers.py [ROOT]
 
 Prints FILE:LINE and the reason for each, and exits with 1 when there is one. Rules:
-- base <- catalog <- storage <- codec <- format <- cache <- order <- assembly <- delivery <- loader <- faces (cli, python);
+- base <- catalog <- storage <- codec <- format <- cache <- order <- assembly <- delivery <- loader <- cli, python;
 - `order` decides who comes when, without I/O, threads or a clock: it includes base and catalog only;
-- public headers (include/headrace) include the standard library and other public headers only, so that users need nothing else;
+- public headers (include/headrace) include the standard library and other public headers only: users have no more;
 - headers directly in include/headrace (the umbrella) belong to the faces.
 """
 
@@ -16,17 +16,16 @@ from pathlib import Path
 
 from own_includes import includes, source_files
 
-FLOORS = (
-    "base", "catalog", "storage", "codec", "format", "cache", "order", "assembly", "delivery", "loader",
-)  # fmt: skip
+FLOORS = ["base", "catalog", "storage", "codec", "format", "cache", "order", "assembly", "delivery", "loader"]
 FACES = len(FLOORS)
 ONLY = {"order": {"base", "catalog", "order"}}
 
 
 def floor_of_file(path: Path) -> str | None:
-    """The floor that a file (relative to the root) lies on; "face" above them all; None where no floor has that name."""
+    """The floor that a file (relative to the root) lies on, or "face"; None where no floor has that name."""
     parts = path.parts
-    if parts[0] in {"cli", "python"} or parts[:2] == ("include", "headrace") and len(parts) == 3:
+    umbrella = parts[0] == "include" and len(parts) == 3
+    if parts[0] in {"cli", "python"} or umbrella:
         return "face"
     name = parts[2] if parts[0] == "include" else parts[1]
     return name if name in FLOORS else None

@@ -2,7 +2,7 @@
 # Run the tests of one build: release (C++, then Python, examples and install), asan or tsan (C++ only). All run, also after a
 # failure; the last lines count them and say what was skipped and why.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 preset=${1:?usage: scripts/run_tests.sh release|asan|tsan}
 results=$PWD/build/test_results/$preset
 rm -rf "$results"

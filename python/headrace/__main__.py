@@ -13,7 +13,7 @@ def command_line() -> Path:
         program = Path(folder) / "bin" / "headrace"
         if program.is_file():
             return program
-    raise FileNotFoundError(f"no bin/headrace in {list(headrace.__path__)}: the package was installed without its program")
+    raise FileNotFoundError(f"no bin/headrace in {list(headrace.__path__)}: installed without its program")
 
 
 def main() -> None:

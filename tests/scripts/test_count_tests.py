@@ -8,7 +8,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "count_tests.py"
 
 GTEST = """<testsuites><testsuite name="S">
 <testcase name="a" status="run" result="completed" classname="S"/>
-<testcase name="b" status="run" result="skipped" classname="S"><skipped message="src/x.cpp:12&#x0A;needs a disk"/></testcase>
+<testcase name="b" result="skipped" classname="S"><skipped message="src/x.cpp:12&#x0A;needs a disk"/></testcase>
 <testcase name="c" status="notrun" result="suppressed" classname="S"/>
 {failure}</testsuite></testsuites>"""
 FAILURE = '<testcase name="d" status="run" classname="S"><failure message="x.cpp:3&#x0A;1 is not 2"/></testcase>'
