@@ -51,7 +51,9 @@ def count_cases(path: Path, counts: Counts) -> bool:
 
 def count(folder: Path, counts: Counts) -> None:
     """Adds one folder of results."""
-    explained = {path.stem for path in sorted(folder.glob("*.xml")) if path.stem != "ctest" and count_cases(path, counts)}
+    explained = {
+        path.stem for path in sorted(folder.glob("*.xml")) if path.stem != "ctest" and count_cases(path, counts)
+    }
     for case in ET.parse(folder / "ctest.xml").iter("testcase"):
         name = case.get("name", "")
         if case.get("status") == "fail" and not explained & {name, f"{name}_test"}:
