@@ -2,9 +2,9 @@
 
 usage: count_tests.py DIR...
 
-Reads, in every DIR that scripts/run_tests.sh filled: the XML of each GoogleTest program, pytest.xml, and ctest.xml,
-which knows of programs that died before they could write theirs. The last line reads "N passed, N failed, N skipped";
-the exit status is 1 when something failed or nothing ran.
+Reads, in every DIR that scripts/run_tests.sh filled: the XML of each GoogleTest program, pytest.xml, and ctest.xml, which
+knows of programs that died before they could write theirs. The last line reads "N passed, N failed, N skipped"; the exit
+status is 1 when something failed or nothing ran.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ def count_cases(path: Path, counts: Counts) -> bool:
 
 def count(folder: Path, counts: Counts) -> None:
     """Adds one folder of results."""
-    reports = sorted(path for path in folder.glob("*.xml") if path.stem != "ctest")
-    explained = {path.stem for path in reports if count_cases(path, counts)}
+    explained = {
+        path.stem for path in sorted(folder.glob("*.xml")) if path.stem != "ctest" and count_cases(path, counts)
+    }
     for case in ET.parse(folder / "ctest.xml").iter("testcase"):
         name = case.get("name", "")
         if case.get("status") == "fail" and not explained & {name, f"{name}_test"}:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Distils 2,000 real jets into the tables that `headrace demo` draws its jets from (cli/demo/jet_tables.inc).
 
-Input: the arrays of the JetClass sample in tim-legge/ParT_Interpretability (MIT): jc_kin_pf_vectors.npy (2000, 4, 128) f4
-(px, py, pz, E), jc_kin_pf_mask.npy (2000, 1, 128) f4. Only histograms and quantiles leave this script, never a jet.
+Input: the arrays of the JetClass sample in tim-legge/ParT_Interpretability (MIT): jc_kin_pf_vectors.npy (2000, 4, 128)
+f4 (px, py, pz, E), jc_kin_pf_mask.npy (2000, 1, 128) f4. Only histograms and quantiles leave this script, never a jet.
 
 Usage: make_jet_tables.py DATA_DIR > cli/demo/jet_tables.inc
 """
@@ -130,10 +130,8 @@ def main() -> int:
         if sampled[r, 0] < 200:
             per_mille[r] = per_mille[r + 1]
 
-    print(
-        "// Written by scripts/make_jet_tables.py; do not edit. Statistics, not data, of 2,000 simulated jets of one class of"
-    )
-    print("// JetClass, from tim-legge/ParT_Interpretability at 81a563c. MIT licence,")
+    print("// Written by scripts/make_jet_tables.py; do not edit. Statistics, not data, of 2,000 simulated jets of one")
+    print("// class of JetClass, from tim-legge/ParT_Interpretability at 81a563c. MIT licence,")
     print("// Copyright (c) 2022 Huilin Qu, Congqiao Li, Sitian Qian.")
     print("// Quantile k of a table lies at level (1 - cos(pi k / (n - 1))) / 2.")
     print("// Ranks go by falling pt: rank 0, rank 1, then eighths of the way from the first to the last particle.\n")

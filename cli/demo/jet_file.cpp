@@ -1,6 +1,9 @@
 #include "demo/jet_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <bit>
 #include <filesystem>
@@ -88,10 +91,26 @@ struct JetFile::State {
   std::array<DatasetHandle, kFieldCount> datasets;
 
   ~State() {
+    if (!finished) abandon();
     for (DatasetHandle& dataset : datasets) dataset.close();
     file.close();
     std::error_code ignored;
     if (!finished && !partial_path.empty()) std::filesystem::remove(partial_path, ignored);
+  }
+
+  /// Lets libhdf5 close a file that will not be kept: what it still wants to write goes into memory. Otherwise a full
+  /// disk makes closing fail too, and libhdf5 1.10 then crashes when the program exits.
+  void abandon() {
+    int* descriptor = nullptr;
+    if (!file.valid() || H5Fget_vfd_handle(file.get(), H5P_DEFAULT, reinterpret_cast<void**>(&descriptor)) < 0) return;
+#ifdef MFD_CLOEXEC
+    const int nowhere = memfd_create("abandoned", MFD_CLOEXEC);
+#else  // an older C library
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+#endif
+    if (nowhere < 0) return;
+    dup2(nowhere, *descriptor);
+    ::close(nowhere);
   }
 
   bool create_dataset(std::size_t field, const JetOptions& options) {
@@ -190,6 +209,8 @@ Status JetFile::write(std::uint64_t first_row, std::uint64_t rows, const Encoded
 
 Result<std::uint64_t> JetFile::finish() {
   const QuietHdf5 quiet;
+  // Everything is on disk before closing begins, since only a failed flush can be recovered from: see abandon().
+  if (H5Fflush(state_->file.get(), H5F_SCOPE_GLOBAL) < 0) return hdf5_write_error(state_->path, "flushing the file");
   bool closed = true;
   for (DatasetHandle& dataset : state_->datasets) closed = dataset.close() && closed;
   closed = state_->file.close() && closed;

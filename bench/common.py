@@ -1,0 +1,122 @@
+"""What all benchmark scripts share: places, the build, subprocesses that print JSON, the machine's card."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCH = ROOT / "bench"
+RESULTS = BENCH / "results" / "first_light.json"
+TABLE = ROOT / "docs" / "benchmarks.md"
+
+
+def data_dir() -> Path:
+    """Where the workload's files lie: $HEADRACE_BENCH_DATA, or bench_data in the repository (about 9 GB in all)."""
+    return Path(os.environ.get("HEADRACE_BENCH_DATA") or ROOT / "bench_data")
+
+
+def build_dir() -> Path:
+    """Where the C++ programs of the benchmarks are built: $HEADRACE_BENCH_BUILD, or build/bench."""
+    return Path(os.environ.get("HEADRACE_BENCH_BUILD") or ROOT / "build" / "bench")
+
+
+def program(name: str) -> Path:
+    """A C++ program of the benchmarks, built in Release where it is not up to date."""
+    build = build_dir()
+    if not (build / "CMakeCache.txt").exists():
+        switches = ["-DCMAKE_BUILD_TYPE=Release", "-DHEADRACE_BUILD_BENCH=ON", "-DHEADRACE_BUILD_TESTS=OFF"]
+        switches += ["-DHEADRACE_BUILD_SHARED=OFF", "-DHEADRACE_BUILD_CLI=ON"]
+        quietly(["cmake", "-S", str(ROOT), "-B", str(build), *switches])
+    quietly(["cmake", "--build", str(build), "--target", name, "-j", str(os.cpu_count() or 1)])
+    for folder in ("bench", "cli/demo"):
+        if (build / folder / name).exists():
+            return build / folder / name
+    raise FileNotFoundError(f"{name} was built, but is not where it should be")
+
+
+def quietly(command: list[str]) -> None:
+    """Runs a command; its output is shown only when it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.stderr.write(done.stdout + done.stderr)
+        raise SystemExit(f"{Path(command[0]).name} failed with status {done.returncode}")
+
+
+def run_json(command: list[str], env: dict[str, str] | None = None, timeout: float = 600.0) -> dict[str, Any]:
+    """The JSON object on the last line that a command prints. `env` adds to the environment."""
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=timeout, env={**os.environ, **(env or {})}
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{Path(command[-1]).name}: status {done.returncode}: {done.stderr.strip()[-2000:]}")
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
+
+
+@contextlib.contextmanager
+def quiet_machine() -> Iterator[None]:
+    """One timed run at a time on this machine, for all who take the same lock. Subprocesses do not inherit it."""
+    path = Path(tempfile.gettempdir()) / "headrace_timing.lock"
+    with path.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+def first_value(path: str, key: str) -> str:
+    """The value after `key : ` in a file of /proc, or an empty string."""
+    with contextlib.suppress(OSError):
+        for line in Path(path).read_text().splitlines():
+            if line.split(":")[0].strip() == key:
+                return line.split(":", 1)[1].strip()
+    return ""
+
+
+def version_of(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "absent"
+
+
+def pkg_config(module: str) -> str:
+    with contextlib.suppress(OSError):
+        done = subprocess.run(["pkg-config", "--modversion", module], capture_output=True, text=True, check=False)
+        return done.stdout.strip() or "unknown"
+    return "unknown"
+
+
+def machine_card() -> dict[str, Any]:
+    """What a reader needs to judge the figures; nothing that names the machine."""
+    import h5py
+
+    flags = first_value("/proc/cpuinfo", "flags").split()
+    memory_kib = int(first_value("/proc/meminfo", "MemTotal").split()[0])
+    return {
+        "cpu": first_value("/proc/cpuinfo", "model name") or platform.processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "simd": [flag for flag in ("avx2", "avx512f") if flag in flags],
+        "virtual": "hypervisor" in flags,
+        "memory_gib": round(memory_kib / 2**20, 1),
+        "kernel": platform.release().split("-")[0],
+        "load_before": round(os.getloadavg()[0], 1),
+        "python": platform.python_version(),
+        "versions": {
+            **{name: version_of(name) for name in ("headrace", "numpy", "h5py", "hdf5plugin", "torch")},
+            "hdf5 of h5py": h5py.version.hdf5_version,
+            **{name: pkg_config(name) for name in ("libdeflate", "libzstd", "zlib")},
+        },
+    }

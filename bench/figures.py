@@ -1,0 +1,177 @@
+"""The figures of the benchmark: what is compared with what, and what each should reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+#: One run of one contestant: what it printed.
+Run = dict[str, Any]
+#: Runs by contestant, in the order of the repetitions.
+Runs = dict[str, list[Run]]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A command that prints JSON: a program, a variant of the workload, and options."""
+
+    program: str  # "headrace MEASURE", "limit", "torch_slices" or "torch_rows"
+    variant: str = "gzip"
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    key: str
+    what: str
+    reach: float
+    at_least: bool
+    contestants: dict[str, Contestant]
+    value: Callable[[Runs], list[float]]  # one value a repetition
+    unit: str = ""
+    group: str = "speed"
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def met(self, value: float) -> bool:
+        return value >= self.reach if self.at_least else value <= self.reach
+
+
+def ratio(above: str, below: str, runs: Runs) -> list[float]:
+    """Rows per second of one contestant over another's, pair by pair."""
+    return [a["rows_per_s"] / b["rows_per_s"] for a, b in zip(runs[above], runs[below], strict=True)]
+
+
+def over_best_rival(runs: Runs) -> list[float]:
+    """Headrace over the best number of workers of its rival, repetition by repetition."""
+    rivals = [name for name in runs if name != "headrace"]
+    best = [max(runs[name][i]["rows_per_s"] for name in rivals) for i in range(len(runs["headrace"]))]
+    return [run["rows_per_s"] / rival for run, rival in zip(runs["headrace"], best, strict=True)]
+
+
+def only(key: str, runs: Runs) -> list[float]:
+    return [float(run[key]) for run in runs["headrace"]]
+
+
+def amplification(runs: Runs) -> list[float]:
+    return [float(run["report"]["read_amplification"]) for run in runs["headrace"]]
+
+
+def above_budget_mib(budget_mib: int, runs: Runs) -> list[float]:
+    return [run["above_bytes"] / 2**20 - budget_mib for run in runs["headrace"]]
+
+
+def against_limit(variant: str) -> dict[str, Contestant]:
+    return {"headrace": Contestant("headrace epochs", variant), "limit": Contestant("limit", variant)}
+
+
+def workers(program: str) -> dict[str, Contestant]:
+    rivals = {f"torch w{n}": Contestant(program, options=("--workers", str(n))) for n in (0, 1, 2)}
+    return {"headrace": Contestant("headrace epochs", options=("--framework", "torch")), **rivals}
+
+
+def against_limit_figure(key: str, what: str, variant: str, reach: float) -> Figure:
+    return Figure(key, what, reach, True, against_limit(variant), partial(ratio, "headrace", "limit"), "x")
+
+
+def headrace(measure: str, *options: str, variant: str = "gzip") -> dict[str, Contestant]:
+    return {"headrace": Contestant(f"headrace {measure}", variant, options)}
+
+
+SHUFFLED_AND_IN_ORDER = {
+    "headrace": Contestant("headrace epochs"),
+    "in order": Contestant("headrace epochs", options=("--sequential",)),
+}
+
+FIGURES: list[Figure] = [
+    against_limit_figure(
+        "shuffled_vs_limit", "shuffled, five epochs back to back, 1 GiB, against decode threads alone", "gzip", 0.90
+    ),
+    Figure(
+        "vs_torch_slices",
+        "against torch DataLoader + h5py, contiguous slices of 512 in random order, best of 0-2 workers",
+        4.5,
+        True,
+        workers("torch_slices"),
+        over_best_rival,
+        "x",
+    ),
+    Figure(
+        "vs_torch_rows",
+        "against torch DataLoader + h5py, a row at a time, shuffled, best of 0-2 workers",
+        300,
+        True,
+        workers("torch_rows"),
+        over_best_rival,
+        "x",
+    ),
+    Figure(
+        "shuffled_vs_in_order",
+        "shuffled against the same path in file order",
+        0.97,
+        True,
+        SHUFFLED_AND_IN_ORDER,
+        partial(ratio, "headrace", "in order"),
+        "x",
+    ),
+    Figure("amplification", "read amplification, shuffled", 1.00, False, headrace("epochs"), amplification),
+    against_limit_figure("gzip_shuffle", "gzip-4 + shuffle, against its decode threads alone", "gzip_shuffle", 0.85),
+    against_limit_figure("lzf", "LZF, against its decode threads alone", "lzf", 0.85),
+    against_limit_figure("blosc_zstd", "Blosc-zstd, against its decode threads alone", "blosc_zstd", 0.85),
+    against_limit_figure(
+        "gzip_1024_rows", "one file of 1024-row chunks, against its decode threads alone", "gzip_1024_rows", 0.78
+    ),
+    against_limit_figure(
+        "uncompressed", "uncompressed chunks, against parallel pread + memcpy of the same bytes", "uncompressed", 0.80
+    ),
+    against_limit_figure(
+        "contiguous", "contiguous, against parallel pread + memcpy of the same bytes", "contiguous", 0.80
+    ),
+    Figure(
+        "consumer_cpu",
+        "consumer's thread, CPU for a batch of three fields that is ready",
+        20,
+        False,
+        headrace("consumer"),
+        partial(only, "median_us"),
+        "us",
+        "latency",
+    ),
+    Figure(
+        "index_million",
+        "index of 10^6 chunks: open, and read the last row",
+        1.0,
+        False,
+        headrace("index", variant="million_chunks"),
+        partial(only, "seconds"),
+        "s",
+        "latency",
+    ),
+    *(
+        Figure(
+            f"first_batch_{gib}gib",
+            f"first batch of the workload, `open` included, budget {gib} GiB",
+            0.3,
+            False,
+            headrace("first", "--memory", f"{gib}GiB"),
+            partial(only, "seconds"),
+            "s",
+            "latency",
+        )
+        for gib in (1, 8)
+    ),
+    *(
+        Figure(
+            f"memory_{mib}mib",
+            f"peak RSS above the interpreter's own, less the budget of {mib} MiB",
+            64,
+            False,
+            headrace("memory", "--memory", f"{mib}MiB", "--epochs", "2"),
+            partial(above_budget_mib, mib),
+            "MiB",
+            "memory",
+        )
+        for mib in (256, 512, 1024, 2048)
+    ),
+]

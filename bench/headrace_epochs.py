@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Headrace's side of the benchmarks, one measurement a process. Prints one JSON object.
+
+epochs    rows per second over epochs back to back, from the first request to the last batch
+first     seconds from `open` to the first batch
+memory    peak resident memory above what the process held before `open`
+consumer  CPU of the consumer's thread for one batch that is ready
+index     seconds to open a file and read its first row, which needs the whole chunk index
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import resource
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import headrace as hr
+
+FIELDS = {"x": "feature_matrix", "adj": "adjacency_matrix", "y": "labels"}
+
+
+def make_loader(args: argparse.Namespace) -> Any:
+    jets = hr.open(args.files, fields=FIELDS)
+    return hr.Loader(
+        jets,
+        batch_size=args.batch_size,
+        shuffle=not args.sequential,
+        seed=7,
+        memory=args.memory,
+        threads=args.threads,
+        framework=args.framework,
+    )
+
+
+def cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def resident_bytes(key: str) -> int:
+    """VmRSS or VmHWM of this process; ru_maxrss would remember the parent's, from before exec."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"no {key} in /proc/self/status")
+
+
+def epochs(args: argparse.Namespace) -> dict[str, Any]:
+    loader = make_loader(args)
+    rows, marks = 0, []
+    cpu = cpu_seconds()
+    started = time.perf_counter()
+    for _ in range(args.epochs):
+        for batch in loader:
+            rows += len(batch["y"])
+        marks.append(time.perf_counter())
+    seconds = marks[-1] - started
+    cpu = cpu_seconds() - cpu
+    each = [b - a for a, b in zip([started, *marks], marks, strict=False)]
+    return {
+        "rows": rows,
+        "seconds": seconds,
+        "rows_per_s": rows / seconds,
+        "epoch_seconds": each,
+        "cpu_seconds": cpu,
+        "report": loader.report().to_dict(),
+    }
+
+
+def first(args: argparse.Namespace) -> dict[str, Any]:
+    started = time.perf_counter()
+    loader = make_loader(args)
+    opened = time.perf_counter()
+    batch = next(iter(loader))
+    ready = time.perf_counter()
+    return {"seconds": ready - started, "open_seconds": opened - started, "rows": len(batch["y"])}
+
+
+def memory(args: argparse.Namespace) -> dict[str, Any]:
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts from here
+    before = resident_bytes("VmRSS")
+    loader = make_loader(args)
+    rows = 0
+    for _ in range(args.epochs):
+        for batch in loader:
+            rows += len(batch["y"])
+    above = resident_bytes("VmHWM") - before
+    return {"rows": rows, "before_bytes": before, "above_bytes": above, "report": loader.report().to_dict()}
+
+
+def consumer(args: argparse.Namespace) -> dict[str, Any]:
+    loader = make_loader(args)
+    costs_us = []
+    iterator = iter(loader)
+    batch = next(iterator)
+    for _ in range(min(args.batches, len(loader) - 1)):
+        time.sleep(args.pause)  # the next batch gets ready meanwhile
+        before = time.thread_time_ns()
+        batch = next(iterator)  # also lets go of the one before
+        costs_us.append((time.thread_time_ns() - before) / 1000.0)
+    assert len(batch) == len(FIELDS)
+    return {"batches": len(costs_us), "median_us": statistics.median(costs_us), "mean_us": statistics.fmean(costs_us)}
+
+
+def index(args: argparse.Namespace) -> dict[str, Any]:
+    started = time.perf_counter()
+    data = hr.open(args.files)
+    row = data[len(data) - 1]
+    seconds = time.perf_counter() - started
+    return {"seconds": seconds, "rows": len(data), "last": float(np.asarray(next(iter(row.values()))).ravel()[0])}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    measures = {f.__name__: f for f in (epochs, first, memory, consumer, index)}
+    parser.add_argument("measure", choices=measures)
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch-size", type=int, default=512)
+    parser.add_argument("--memory", default="1GiB")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--sequential", action="store_true")
+    parser.add_argument("--framework", default="numpy")
+    parser.add_argument("--batches", type=int, default=100)
+    parser.add_argument("--pause", type=float, default=0.02)
+    args = parser.parse_args()
+    print(json.dumps(measures[args.measure](args)))
+
+
+if __name__ == "__main__":
+    main()
