@@ -12,8 +12,7 @@
 nothing to stdout unless asked to; it logs to the logger ``"headrace"`` (``HEADRACE_LOG=info`` shows it on stderr).
 """
 
-from headrace import _logging
-from headrace._headrace import VERSION as __version__
+from headrace import _headrace, _logging
 from headrace._headrace import Report, ToolResult
 from headrace.column import Column
 from headrace.dataset import Dataset, open
@@ -75,5 +74,7 @@ __all__ = [
     "show_versions",
     "verify",
 ]
+
+__version__ = _headrace.VERSION
 
 _logging.configure()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -153,7 +154,7 @@ def _wants_torch(framework: Any) -> bool:
     if framework == "numpy":
         return False
     try:
-        import torch  # noqa: F401
+        importlib.import_module("torch")
     except ImportError as error:
         raise unsupported(
             f"framework='torch' needs torch, which cannot be imported ({error})",

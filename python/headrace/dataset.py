@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, overload
 
@@ -27,11 +28,11 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
     Reads metadata only (blocks on storage; the GIL is released).
 
     Args:
-        paths: A path, a glob (``~``, ``*``, ``?``, ``[a-z]``, ``**``; ordered naturally, so ``f2`` before ``f10``), or a
-            list of them, which keeps its order. The order of the files is part of the data set's identity.
-        fields: Which arrays make up a sample: a dict (name in a batch → path in the file), a list of paths, or None for
-            all arrays with the common number of rows in the root, or in the only group. A compound array gives one
-            field for each member, named ``"array.member"``.
+        paths: A path, a glob (``~``, ``*``, ``?``, ``[a-z]``, ``**``; ordered naturally, so ``f2`` before ``f10``),
+            or a list of them, which keeps its order. The order of the files is part of the data set's identity.
+        fields: Which arrays make up a sample: a dict (name in a batch → path in the file), a list of paths, or None
+            for all arrays with the common number of rows in the root, or in the only group. A compound array gives
+            one field for each member, named ``"array.member"``.
 
     Returns:
         The data set.
@@ -50,10 +51,11 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
 class Dataset:
     """Samples in files, by number. Made by :func:`headrace.open`.
 
-    ``ds[5]`` and ``ds[-1]`` are samples: a dict with one array for each field, of that field's ``shape`` (a NumPy scalar
-    where the shape is empty). ``ds[100:200]``, ``ds[::10]``, ``ds[[7, 3, 3]]`` and ``ds[mask]`` are several: arrays of shape
-    ``(n, *shape)``, in the order asked for. ``ds["x"]`` is a column that is read when sliced. Iterating yields samples
-    and reads block by block. Arrays are the caller's own and writable; dtypes are as stored, in native byte order.
+    ``ds[5]`` and ``ds[-1]`` are samples: a dict with one array for each field, of that field's ``shape`` (a NumPy
+    scalar where the shape is empty). ``ds[100:200]``, ``ds[::10]``, ``ds[[7, 3, 3]]`` and ``ds[mask]`` are several:
+    arrays of shape ``(n, *shape)``, in the order asked for. ``ds["x"]`` is a column that is read when sliced. Iterating
+    yields samples and reads block by block. Arrays are the caller's own and writable; dtypes are as stored, in native
+    byte order.
 
     Use as a context manager or call :meth:`close`; it is also closed when nothing refers to it. Pickles as its recipe
     (absolute paths and fields), and opens the files again on first use. May be used from any thread. Reading blocks;
@@ -65,12 +67,12 @@ class Dataset:
         self._paths = paths
         self._choices = choices
         self._columns: dict[str, Dataset] = {}
-        self._opened: _headrace.Dataset | None = None if lazy else _headrace.open(paths, choices)  # type: ignore[arg-type]
+        self._opened: _headrace.Dataset | None = None if lazy else _headrace.open(paths, choices)
 
     @property
     def _native(self) -> _headrace.Dataset:
         if self._opened is None:
-            self._opened = _headrace.open(self._paths, self._choices)  # type: ignore[arg-type]
+            self._opened = _headrace.open(self._paths, self._choices)
         return self._opened
 
     def __len__(self) -> int:
@@ -160,7 +162,7 @@ class Dataset:
             raise ClosedError("a closed data set cannot be pickled")
         if self._opened is None:
             return _reopen_later, (self._paths, self._choices)
-        paths = [os.path.abspath(os.fsencode(info.path)) for info in self.files]
+        paths = [os.fsencode(Path(info.path).absolute()) for info in self.files]
         return _reopen_later, (paths, [(info.name, info.path) for info in self.fields.values()])
 
     def __repr__(self) -> str:

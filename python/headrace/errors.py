@@ -74,8 +74,7 @@ class Error(Exception):
         self.stage = stage
         self.hint = hint
         if isinstance(self, OSError):
-            self.errno = _ERRNO.get(self.code)
-            self.filename = file
+            _fill_os_error(self, self.code, file)
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would show the repr, OSError the errno
@@ -195,6 +194,11 @@ _CLASSES["cancelled"] = ClosedError
 
 _ERRNO = {"not_found": errno.ENOENT, "permission": errno.EACCES, "read_failed": errno.EIO, "timeout": errno.ETIMEDOUT}
 _PARTS = ("code", "message", "file", "field", "chunk", "byte_range", "stage", "hint")
+
+
+def _fill_os_error(error: OSError, code: str, file: str | None) -> None:
+    error.errno = _ERRNO.get(code)
+    error.filename = file
 
 
 def _parts(error: Error) -> dict[str, Any]:

@@ -34,9 +34,9 @@ class Loader:
     """Delivers the samples of a data set as batches, epoch after epoch, decoded by C++ threads.
 
     ``for batch in loader:`` is one epoch. A batch is a plain dict in field order (or a tuple), of arrays of shape
-    ``(rows, *field shape)``: C order, native byte order, the dtype as stored. They are writable, private to the caller, and
-    valid as long as held, also after the loader is gone. Held batches never stall the loader (``list(loader)`` works);
-    their memory is then the caller's, and a HeadraceWarning tells once when it goes beyond the budget.
+    ``(rows, *field shape)``: C order, native byte order, the dtype as stored. They are writable, private to the caller,
+    and valid as long as held, also after the loader is gone. Held batches never stall the loader (``list(loader)``
+    works); their memory is then the caller's, and a HeadraceWarning tells once when it goes beyond the budget.
 
     The same seed gives the same batches, whatever the number of threads and the budget. Threads start with the first
     epoch and stop in :meth:`close`, or when nothing refers to the loader and its iterators; they never take the GIL.
@@ -116,7 +116,10 @@ class Loader:
             on_error=on_error,
             timeout=timeout,
         )
-        self._start(dataset if isinstance(dataset, Dataset) else open(dataset), options, not isinstance(dataset, Dataset))
+        if isinstance(dataset, Dataset):
+            self._start(dataset, options, owns_dataset=False)
+        else:
+            self._start(open(dataset), options, owns_dataset=True)
 
     def _start(self, dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool) -> None:
         self._dataset = dataset
@@ -145,7 +148,9 @@ class Loader:
         return self._native.num_batches()
 
     def __iter__(self) -> Iterator[Any]:
-        """Start the next epoch, also after a ``break``. An iterator of this loader that is still live ends with ClosedError.
+        """Start the next epoch, also after a ``break``.
+
+        An iterator of this loader that is still live ends with ClosedError.
 
         Raises (while iterating):
             CorruptDataError, ReadFailedError, FileChangedError: At the first batch that holds the damage.
@@ -173,7 +178,10 @@ class Loader:
         return self._native.closed()
 
     def close(self) -> None:
-        """Stop the threads and give memory back. Batches that are held stay valid. May be called twice, from any thread."""
+        """Stop the threads and give memory back. Batches that are held stay valid.
+
+        May be called twice, and from any thread.
+        """
         self._native.close()
         if self._owns_dataset:
             self._dataset.close()

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from headrace import _headrace
-from headrace.__main__ import command_line
 from headrace._checks import path_bytes, path_list, whole_number
 from headrace.dataset import Fields, Paths, open
 from headrace.errors import InternalError
@@ -100,6 +99,8 @@ def demo(out: str | os.PathLike[str], *, kind: str = "jets", jets: int | None = 
     Raises:
         InternalError: The program failed; the text is what it wrote.
     """
+    from headrace.__main__ import command_line  # not at the top: `python -m headrace` runs that module
+
     command = [os.fspath(command_line()), "demo", "--out", os.fspath(out), "--kind", kind, "--json", "--quiet"]
     command += [] if jets is None else ["--jets", str(whole_number("jets", jets, least=1))]
     command += [] if seed is None else ["--seed", str(whole_number("seed", seed, least=0))]
@@ -113,4 +114,4 @@ def show_versions() -> None:
     """Print the versions of Headrace, of the libraries it runs on, and of Python: what a bug report needs."""
     versions = {"python": platform.python_version(), "numpy": np.__version__, **_headrace.versions()}
     width = max(map(len, versions))
-    print("\n".join(f"{name:<{width}}  {version}" for name, version in versions.items()))  # noqa: T201
+    print("\n".join(f"{name:<{width}}  {version}" for name, version in versions.items()))
