@@ -24,16 +24,7 @@ OpenOptions to_options(const Choices& choices) {
   return options;
 }
 
-DatasetHandle open_pattern(const nb::bytes& path_or_glob, const Choices& choices) {
-  const std::string pattern = from_python(path_or_glob);
-  const auto opened = [&] {
-    const nb::gil_scoped_release nogil;
-    return open(pattern, to_options(choices));
-  }();
-  return DatasetHandle(opened);
-}
-
-DatasetHandle open_list(const std::vector<nb::bytes>& paths, const Choices& choices) {
+DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices) {
   const std::vector<std::string> names = from_python(paths);
   const auto opened = [&] {
     const nb::gil_scoped_release nogil;
@@ -127,9 +118,7 @@ void register_dataset(nb::module_& m) {
              self.dataset.close();
            })
       .def("closed", [](const DatasetHandle& self) { return self.dataset.closed(); });
-  m.def("open", &open_pattern, nb::arg("path_or_glob"), nb::arg("fields"),
-        "Open a path or glob; files are ordered naturally.");
-  m.def("open", &open_list, nb::arg("paths"), nb::arg("fields"), "Open a list of paths and globs, in its order.");
+  m.def("open", &open_paths, nb::arg("paths"), nb::arg("fields"), "Open a list of paths and globs, in its order.");
 }
 
 }  // namespace headrace::python

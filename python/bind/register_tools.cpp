@@ -125,6 +125,7 @@ nb::dict library_versions() {
 void register_tools(nb::module_& m) {
   nb::class_<ToolResult>(m, "ToolResult", "What a tool found: print() shows one screen, to_dict() gives the data.")
       .def_ro("findings", &ToolResult::findings, "Something is worth attention (the command line's exit status 1).")
+      .def_ro("bad_data", &ToolResult::bad_data, "Damaged, truncated or unreadable bytes were found (exit status 3).")
       .def(
           "__str__", [](const ToolResult& self) { return to_python(self.text); }, nb::sig("def __str__(self) -> str"))
       .def(

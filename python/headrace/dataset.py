@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from headrace import _display, _headrace
-from headrace._checks import field_choices, path_bytes, path_list
+from headrace._checks import field_choices, path_list
 from headrace._index import is_row_number, row_number, row_numbers
 from headrace.column import Column
 from headrace.errors import ClosedError
@@ -44,8 +44,7 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
         UnsupportedError: A file or array cannot be read by this build; the text says what would help.
         InvalidArgumentError: Arrays disagree in rows or type, names clash, or an argument is of a wrong kind.
     """
-    one = isinstance(paths, (str, bytes, os.PathLike))
-    return Dataset(path_bytes(paths) if one else path_list(paths), field_choices(fields))
+    return Dataset(path_list(paths), field_choices(fields))
 
 
 class Dataset:
@@ -62,16 +61,19 @@ class Dataset:
     the GIL is released meanwhile.
     """
 
-    def __init__(self, paths: bytes | list[bytes], choices: list[tuple[str, str]], *, lazy: bool = False) -> None:
+    def __init__(self, paths: list[bytes], choices: list[tuple[str, str]], *, lazy: bool = False) -> None:
         """Use :func:`headrace.open`."""
         self._paths = paths
         self._choices = choices
         self._columns: dict[str, Dataset] = {}
+        self._closed = False
         self._opened: _headrace.Dataset | None = None if lazy else _headrace.open(paths, choices)
 
     @property
     def _native(self) -> _headrace.Dataset:
         if self._opened is None:
+            if self._closed:
+                raise ClosedError("the data set was closed")
             self._opened = _headrace.open(self._paths, self._choices)
         return self._opened
 
@@ -142,12 +144,15 @@ class Dataset:
     @property
     def closed(self) -> bool:
         """Was it closed?"""
-        return self._opened is not None and self._opened.closed()
+        return self._closed
 
     def close(self) -> None:
         """Close the files. Later reads raise :class:`ClosedError`; loaders made from it go on. May be called twice."""
-        self._native.close()
-        self._columns.clear()
+        self._closed = True
+        if self._opened is not None:
+            self._opened.close()
+        for column in self._columns.values():
+            column.close()
 
     def __enter__(self) -> Dataset:
         return self
@@ -172,5 +177,5 @@ class Dataset:
         return _display.dataset_html(self)
 
 
-def _reopen_later(paths: bytes | list[bytes], choices: list[tuple[str, str]]) -> Dataset:
+def _reopen_later(paths: list[bytes], choices: list[tuple[str, str]]) -> Dataset:
     return Dataset(paths, choices, lazy=True)
