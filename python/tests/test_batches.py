@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import write_h5
+from jet_files import write_h5
 
 import headrace as hr
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import write_h5
+from jet_files import write_h5
 
 import headrace as hr
 from headrace import errors

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import FIELDS, ROWS, write_h5
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jet_files import FIELDS, ROWS, write_h5
 
 import headrace as hr
 

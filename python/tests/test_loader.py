@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import FIELDS, ROWS
+from jet_files import FIELDS, ROWS
 
 import headrace as hr
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from conftest import write_h5
+from jet_files import write_h5
 
 import headrace as hr
 
@@ -212,7 +211,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One chunk a field that takes long to decode: 4 x 48 MiB of noise of two bits, some tenths of a second."""
     noise = np.random.default_rng(1).integers(0, 4, size=(1, 48 << 20), dtype=np.uint8)
     options = {"chunks": noise.shape, "compression": "gzip", "compression_opts": 1}
-    return write_h5(tmp_path_factory.mktemp("slow") / "slow.h5", **{name: (noise, options) for name in "abcd"})
+    return write_h5(tmp_path_factory.mktemp("slow") / "slow.h5", **dict.fromkeys("abcd", (noise, options)))
 
 
 def test_timeout(slow: Path) -> None:
