@@ -118,8 +118,11 @@ EXITS = {
         import threading, time
         loader = hr.Loader(PATHS, 5)
         def forever():
-            while True:
-                for b in loader: pass
+            try:
+                while True:
+                    for b in loader: pass
+            except hr.ClosedError:
+                pass
         threading.Thread(target=forever, daemon=True).start()
         time.sleep(0.2)
     """,
