@@ -1,0 +1,155 @@
+#include "bind/batch_exporter.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "bind/field_memory.h"
+#include "bind/text.h"
+
+namespace headrace::python {
+namespace {
+
+nb::object checked(PyObject* object) {
+  if (object == nullptr) throw nb::python_error();
+  return nb::steal<nb::object>(object);
+}
+
+dlpack::DataType to_dlpack(const DType& dtype) {
+  const auto bits = static_cast<std::uint8_t>(dtype.itemsize * 8);
+  switch (dtype.kind) {
+    case DType::Kind::kInt:
+      return {0, bits, 1};
+    case DType::Kind::kUInt:
+      return {1, bits, 1};
+    case DType::Kind::kFloat:
+      return {2, bits, 1};
+    case DType::Kind::kComplex:
+      return {5, bits, 1};
+    case DType::Kind::kBool:
+      return {6, bits, 1};
+    case DType::Kind::kBytes:
+      break;
+  }
+  return {0, 0, 0};
+}
+
+void check_torch_has(const nb::module_& torch, const Field& field) {
+  if (field.dtype.kind == DType::Kind::kBytes) {
+    throw Error(ErrorCode::kUnsupported, fmt::format("fixed strings ({}) do not exist in torch", field.dtype.name()))
+        .with_field(field.name)
+        .with_stage("torch")
+        .with_hint("Leave the field out with fields=[...], or use framework=\"numpy\".");
+  }
+  if (!nb::hasattr(torch, field.dtype.name().c_str())) {
+    throw Error(ErrorCode::kUnsupported, fmt::format("this version of torch has no {}", field.dtype.name()))
+        .with_field(field.name)
+        .with_stage("torch")
+        .with_hint("Use a newer torch, leave the field out with fields=[...], or use framework=\"numpy\".");
+  }
+}
+
+/// What a DLPack consumer owns: the tensor's description and a share in the field's memory. Pure C++.
+struct SharedTensor {
+  dlpack::ManagedTensor managed;
+  std::shared_ptr<void> holder;
+  std::vector<std::int64_t> shape;
+};
+
+void delete_tensor(dlpack::ManagedTensor* managed) {
+  delete static_cast<SharedTensor*>(managed->manager);
+}
+
+void delete_capsule(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, dlpack::kCapsuleName) == 0) return;  // taken: the consumer deletes
+  delete_tensor(static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule, dlpack::kCapsuleName)));
+}
+
+}  // namespace
+
+BatchExporter::BatchExporter(const std::vector<Field>& fields, Framework framework, BatchFormat format,
+                             std::uint64_t usual_rows)
+    : framework_(framework), format_(format), usual_rows_(usual_rows) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  make_ = numpy.attr("ndarray");
+  if (framework == Framework::kTorch) {
+    const nb::module_ torch = nb::module_::import_("torch");
+    for (const Field& field : fields) check_torch_has(torch, field);
+    make_ = nb::module_::import_("torch.utils.dlpack").attr("from_dlpack");
+  }
+  for (const Field& field : fields) {
+    Column column;
+    column.key = to_python(field.name);
+    PyObject* key = column.key.release().ptr();
+    PyUnicode_InternInPlace(&key);  // batch["x"] then compares pointers
+    column.key = nb::steal<nb::str>(key);
+    column.dtype = numpy.attr("dtype")(field.dtype.numpy_typestr().c_str());
+    column.shape = field.shape;
+    column.row_bytes = field.row_bytes();
+    column.dlpack_dtype = to_dlpack(field.dtype);
+    column.usual_shape = shape_tuple(column, usual_rows);
+    columns_.push_back(std::move(column));
+  }
+}
+
+nb::object BatchExporter::shape_tuple(const Column& column, std::uint64_t rows) {
+  nb::object shape = checked(PyTuple_New(static_cast<Py_ssize_t>(column.shape.size() + 1)));
+  const auto set = [&](std::size_t axis, std::uint64_t extent) {
+    PyTuple_SetItem(shape.ptr(), static_cast<Py_ssize_t>(axis),
+                    checked(PyLong_FromUnsignedLongLong(extent)).release().ptr());
+  };
+  set(0, rows);
+  for (std::size_t axis = 0; axis < column.shape.size(); ++axis) set(axis + 1, column.shape[axis]);
+  return shape;
+}
+
+nb::object BatchExporter::numpy_array(const Batch& batch, std::size_t i) const {
+  const Column& column = columns_[i];
+  const nb::object shape = batch.rows() == usual_rows_ ? column.usual_shape : shape_tuple(column, batch.rows());
+  const nb::object memory =
+      nb::cast(FieldMemory{batch.holder(i), batch.array(i).data(), batch.rows() * column.row_bytes});
+  PyObject* arguments[] = {nullptr, shape.ptr(), column.dtype.ptr(), memory.ptr()};
+  return checked(PyObject_Vectorcall(make_.ptr(), arguments + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+}
+
+nb::object BatchExporter::torch_tensor(const Batch& batch, std::size_t i) const {
+  const Column& column = columns_[i];
+  auto tensor = std::make_unique<SharedTensor>();
+  tensor->holder = batch.holder(i);
+  tensor->shape.reserve(column.shape.size() + 1);
+  tensor->shape.push_back(static_cast<std::int64_t>(batch.rows()));
+  for (const std::uint64_t extent : column.shape) tensor->shape.push_back(static_cast<std::int64_t>(extent));
+  tensor->managed = {.tensor = {.data = batch.array(i).data(),
+                                .device = {dlpack::kCpu, 0},
+                                .ndim = static_cast<std::int32_t>(tensor->shape.size()),
+                                .dtype = column.dlpack_dtype,
+                                .shape = tensor->shape.data(),
+                                .strides = nullptr,
+                                .byte_offset = 0},
+                     .manager = tensor.get(),
+                     .deleter = delete_tensor};
+  const nb::object capsule = checked(PyCapsule_New(&tensor->managed, dlpack::kCapsuleName, delete_capsule));
+  tensor.release();  // the capsule owns it now
+  PyObject* arguments[] = {nullptr, capsule.ptr()};
+  return checked(PyObject_Vectorcall(make_.ptr(), arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+}
+
+nb::object BatchExporter::operator()(const Batch& batch) const {
+  const auto array = [&](std::size_t i) {
+    return framework_ == Framework::kTorch ? torch_tensor(batch, i) : numpy_array(batch, i);
+  };
+  if (format_ == BatchFormat::kTuple) {
+    nb::object result = checked(PyTuple_New(static_cast<Py_ssize_t>(columns_.size())));
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      PyTuple_SetItem(result.ptr(), static_cast<Py_ssize_t>(i), array(i).release().ptr());
+    }
+    return result;
+  }
+  nb::object result = checked(PyDict_New());
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (PyDict_SetItem(result.ptr(), columns_[i].key.ptr(), array(i).ptr()) != 0) throw nb::python_error();
+  }
+  return result;
+}
+
+}  // namespace headrace::python

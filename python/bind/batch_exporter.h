@@ -1,0 +1,53 @@
+// BatchExporter: a Batch as the Python object a training step receives, without copying a byte.
+//
+// Each field becomes one array over the batch's own memory, kept alive by that field's holder alone: an array that the
+// user keeps does not keep the others. What can be made once (keys, dtypes, shapes, the constructor) is made once; the
+// rest is one or two calls a field. Life time: the arrays outlive the exporter, the loader and the Batch.
+// Threads: every member needs the GIL, the destructor too. Letting go of a torch tensor's memory does not.
+#pragma once
+
+#include <headrace/delivery/batch.h>
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "bind/dlpack_abi.h"
+
+namespace headrace::python {
+
+namespace nb = nanobind;
+
+enum class Framework : std::uint8_t { kNumpy, kTorch };
+enum class BatchFormat : std::uint8_t { kDict, kTuple };
+
+class BatchExporter {
+ public:
+  /// \param usual_rows  Rows of nearly all batches, whose shapes are made ahead.
+  /// Errors: kUnsupported for an element type that the framework does not have.
+  BatchExporter(const std::vector<Field>& fields, Framework framework, BatchFormat format, std::uint64_t usual_rows);
+
+  /// A dict in field order, or a tuple.
+  [[nodiscard]] nb::object operator()(const Batch& batch) const;
+
+ private:
+  struct Column {
+    nb::str key;
+    nb::object dtype;                  ///< numpy.dtype
+    nb::object usual_shape;            ///< (usual_rows, *shape)
+    std::vector<std::uint64_t> shape;  ///< Of one sample.
+    std::uint64_t row_bytes;
+    dlpack::DataType dlpack_dtype;
+  };
+  [[nodiscard]] nb::object numpy_array(const Batch& batch, std::size_t i) const;
+  [[nodiscard]] nb::object torch_tensor(const Batch& batch, std::size_t i) const;
+  [[nodiscard]] static nb::object shape_tuple(const Column& column, std::uint64_t rows);
+
+  Framework framework_;
+  BatchFormat format_;
+  std::uint64_t usual_rows_;
+  nb::object make_;  ///< numpy.ndarray or torch.utils.dlpack.from_dlpack
+  std::vector<Column> columns_;
+};
+
+}  // namespace headrace::python

@@ -1,0 +1,44 @@
+#include "bind/epoch_iterator.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+
+namespace headrace::python {
+
+nb::object EpochIterator::next() {
+  handle_->check_process();
+  Turn turn(*handle_);
+  if (finished_) throw nb::stop_iteration();
+  handle_->count_batch();
+  if (!epoch_.wait(std::chrono::nanoseconds{0})) wait_for_batch(turn);
+  const std::optional<Batch> batch = epoch_.next();
+  if (!batch) {
+    finished_ = true;
+    throw nb::stop_iteration();
+  }
+  return handle_->exporter()(*batch);
+}
+
+void EpochIterator::wait_for_batch(Turn& turn) {
+  using Clock = std::chrono::steady_clock;
+  const std::chrono::nanoseconds timeout = handle_->loader().options().timeout;
+  const Clock::time_point deadline = timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max();
+  while (true) {
+    {
+      const nb::gil_scoped_release nogil;
+      const std::chrono::nanoseconds left = deadline - Clock::now();
+      if (epoch_.wait(std::min<std::chrono::nanoseconds>(kSlice, left))) return;
+    }
+    turn.yield();
+    if (handle_->closing()) throw Error(ErrorCode::kClosed, "the loader was closed while a batch was waited for");
+    if (Clock::now() >= deadline) {
+      throw Error(ErrorCode::kTimeout,
+                  fmt::format("no batch came within {:g} s", std::chrono::duration<double>(timeout).count()))
+          .with_hint("Storage may be slow or hang: loader.report() says where time goes. timeout= sets the limit.");
+    }
+  }
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,110 @@
+#include "bind/loader_handle.h"
+
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace headrace::python {
+namespace {
+
+void check_signals() {
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+/// Every loader that may be alive. Guarded by the GIL; never destroyed, as loaders may go after static objects.
+std::vector<std::weak_ptr<LoaderHandle>>& living() {
+  static auto* handles = new std::vector<std::weak_ptr<LoaderHandle>>;
+  return *handles;
+}
+
+}  // namespace
+
+void Turn::take() {
+  while (true) {
+    {
+      const nb::gil_scoped_release nogil;
+      if (lock_.try_lock_for(kSlice)) return;
+    }
+    check_signals();
+  }
+}
+
+void Turn::yield() {
+  lock_.unlock();
+  check_signals();
+  take();
+}
+
+LoaderHandle::LoaderHandle(const Dataset& dataset, const LoaderOptions& options, Framework framework,
+                           BatchFormat format)
+    : loader_(dataset, options), exporter_(dataset.fields(), framework, format, options.batch_size) {}
+
+LoaderHandle::~LoaderHandle() {
+  if (forked()) return;
+  const nb::gil_scoped_release nogil;  // a read that hangs must not stop other Python threads
+  loader_.close();
+}
+
+Loader::Epoch LoaderHandle::start_epoch() {
+  check_process();
+  if (started_by_ == 0) {
+    std::erase_if(living(), [](const std::weak_ptr<LoaderHandle>& handle) { return handle.expired(); });
+    living().push_back(weak_from_this());
+    started_by_ = getpid();
+  }
+  const Turn turn(*this);
+  const nb::gil_scoped_release nogil;
+  return loader_.epoch();
+}
+
+void LoaderHandle::close() {
+  if (forked()) return;
+  closing_ = true;
+  const Turn turn(*this);
+  const nb::gil_scoped_release nogil;
+  loader_.close();
+}
+
+bool LoaderHandle::forked() const {
+  return started_by_ != 0 && started_by_ != getpid();
+}
+
+void LoaderHandle::check_process() const {
+  if (!forked()) return;
+  throw Error(ErrorCode::kForked, "this loader was started in the parent process, whose threads did not come along")
+      .with_hint("Make a new Loader in the child, or start children with the \"spawn\" method.");
+}
+
+void LoaderHandle::count_batch() {
+  if (batches_ == next_look_) {
+    next_look_ = batches_ + std::min<std::uint64_t>(batches_, 64);  // a report a batch would cost too much
+    warn_if_held();
+  }
+  ++batches_;
+}
+
+void LoaderHandle::warn_if_held() {
+  const Report::Memory memory = loader_.report().memory;
+  if (memory.held_over_bytes == 0) return;
+  next_look_ = 0;
+  const std::string text = fmt::format(
+      "batches that the program holds take {} beyond the loader's budget of {}. They stay valid, and loading goes on, "
+      "but this memory comes on top. Drop batches after use, or give the loader less memory.",
+      format_bytes(memory.held_over_bytes), format_bytes(memory.budget_bytes));
+  const nb::object category = nb::module_::import_("headrace.errors").attr("HeadraceWarning");
+  if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) throw nb::python_error();
+}
+
+void LoaderHandle::close_all() {
+  std::vector<std::shared_ptr<LoaderHandle>> handles;
+  for (const std::weak_ptr<LoaderHandle>& handle : living()) {
+    if (auto alive = handle.lock()) handles.push_back(std::move(alive));
+  }
+  for (const auto& handle : handles) handle->close();
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,77 @@
+// LoaderHandle: a Loader with what Python adds to it: turns between Python threads, and the exporter of its batches.
+//
+// The C++ Loader wants one thread at a time. Python code may call from any thread, so each call takes a Turn. A thread
+// that has to wait, for its turn or for a batch, does so without the GIL, and wakes at least every 100 ms to let Ctrl-C
+// through. No thread waits for the GIL while another waits for it to give up its turn: turns are only ever waited for
+// without the GIL.
+#pragma once
+
+#include <headrace/loader/loader.h>
+#include <nanobind/nanobind.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "bind/batch_exporter.h"
+
+namespace headrace::python {
+
+/// Longest time without a look at Python's signals.
+constexpr std::chrono::milliseconds kSlice{100};
+
+/// Life time: shared by the Python object and its iterators. Threads: made and destroyed with the GIL.
+class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
+ public:
+  LoaderHandle(const Dataset& dataset, const LoaderOptions& options, Framework framework, BatchFormat format);
+  ~LoaderHandle();
+
+  Loader& loader() { return loader_; }
+  [[nodiscard]] const BatchExporter& exporter() const { return exporter_; }
+
+  /// Start the next epoch.
+  Loader::Epoch start_epoch();
+  /// Stop and give memory back; a thread that waits for a batch ends with kClosed. Does nothing in a forked child.
+  void close();
+  [[nodiscard]] bool closing() const { return closing_; }
+  /// Was it started in the process that forked this one? Its threads and locks are then out of order.
+  [[nodiscard]] bool forked() const;
+  /// Throws kForked if forked().
+  void check_process() const;
+  /// Count a batch; now and then look whether the caller holds more than the budget, and warn once.
+  void count_batch();
+
+  /// Close every loader that is alive. For the interpreter's exit: threads of ours must be gone before static objects.
+  static void close_all();
+
+ private:
+  friend class Turn;
+  void warn_if_held();
+
+  Loader loader_;
+  BatchExporter exporter_;
+  std::timed_mutex turn_;
+  std::atomic<bool> closing_ = false;
+  pid_t started_by_ = 0;         ///< Process that started its threads; 0: not started.
+  std::uint64_t batches_ = 0;    ///< Handed out.
+  std::uint64_t next_look_ = 1;  ///< Value of `batches_` at which to look at held memory; 0: warned.
+};
+
+/// The right to use a loader, for one call. Needs the GIL; gives it up only if another thread has the turn.
+class Turn {
+ public:
+  explicit Turn(LoaderHandle& handle) : lock_(handle.turn_, std::try_to_lock) {
+    if (!lock_.owns_lock()) take();
+  }
+  /// Let others have the turn for a moment, and Python handle its signals. Throws what a signal handler raised.
+  void yield();
+
+ private:
+  void take();
+  std::unique_lock<std::timed_mutex> lock_;
+};
+
+}  // namespace headrace::python

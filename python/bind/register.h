@@ -1,0 +1,21 @@
+// What each register_<floor>.cpp adds to the Python module, called in this order by module.cpp.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace headrace::python {
+
+namespace nb = nanobind;
+
+/// headrace::Error becomes headrace.errors.Error.
+void register_error(nb::module_& m);
+/// Sizes as text and the process's memory limit.
+void register_base(nb::module_& m);
+/// Memory of a batch as seen through Python's buffer protocol.
+void register_delivery(nb::module_& m);
+void register_dataset(nb::module_& m);
+void register_report(nb::module_& m);
+void register_loader(nb::module_& m);
+void register_tools(nb::module_& m);
+
+}  // namespace headrace::python

@@ -1,0 +1,124 @@
+// Dataset: opening, description, rows by number. Everything that may read a file runs without the GIL.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bind/dataset_handle.h"
+#include "bind/register.h"
+#include "bind/text.h"
+
+namespace headrace::python {
+namespace {
+
+using Choices = std::vector<std::pair<std::string, std::string>>;
+
+OpenOptions to_options(const Choices& choices) {
+  OpenOptions options;
+  for (const auto& [name, path] : choices) options.fields.push_back({name, path});
+  return options;
+}
+
+DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices) {
+  const std::vector<std::string> names = from_python(paths);
+  const auto opened = [&] {
+    const nb::gil_scoped_release nogil;
+    return open(names, to_options(choices));
+  }();
+  return DatasetHandle(opened);
+}
+
+nb::object rows(const DatasetHandle& self, std::uint64_t first, std::uint64_t count) {
+  const Batch batch = [&] {
+    const nb::gil_scoped_release nogil;
+    return self.dataset.slice(first, count);
+  }();
+  return self.exporter(batch);
+}
+
+using RowNumbers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+nb::object take(const DatasetHandle& self, const RowNumbers& numbers) {
+  const std::span<const std::uint64_t> wanted(numbers.data(), numbers.size());
+  const Batch batch = [&] {
+    const nb::gil_scoped_release nogil;
+    return self.dataset.take(wanted);
+  }();
+  return self.exporter(batch);
+}
+
+DatasetHandle choose(const DatasetHandle& self, const std::vector<std::string>& names) {
+  return DatasetHandle(self.dataset.choose(names));
+}
+
+nb::list fields(const DatasetHandle& self) {
+  nb::list result;
+  for (std::size_t i = 0; i < self.dataset.fields().size(); ++i) {
+    const Field& field = self.dataset.fields()[i];
+    const FieldStorage& storage = self.dataset.storage()[i];
+    nb::dict entry;
+    entry["name"] = to_python(field.name);
+    entry["path"] = to_python(field.path);
+    entry["typestr"] = to_python(field.dtype.numpy_typestr());
+    entry["shape"] = nb::tuple(nb::cast(field.shape));
+    entry["chunks"] = storage.chunk_shape.empty() ? nb::none() : nb::object(nb::tuple(nb::cast(storage.chunk_shape)));
+    entry["codec"] = to_python(storage.codec);
+    entry["read_path"] = to_python(storage.read_path);
+    entry["reason"] = to_python(storage.reason);
+    entry["uniform"] = nb::bool_(storage.uniform);
+    result.append(entry);
+  }
+  return result;
+}
+
+nb::list files(const DatasetHandle& self) {
+  nb::list result;
+  for (const FileEntry& file : self.dataset.files()) {
+    result.append(nb::make_tuple(nb::bytes(file.path.data(), file.path.size()), file.rows));
+  }
+  return result;
+}
+
+nb::dict attributes(const DatasetHandle& self, std::size_t field) {
+  if (field >= self.dataset.fields().size()) throw nb::index_error("no such field");
+  nb::dict result;
+  for (const auto& [name, value] : self.dataset.attributes(field)) result[to_python(name)] = to_python(value);
+  return result;
+}
+
+}  // namespace
+
+void register_dataset(nb::module_& m) {
+  nb::class_<DatasetHandle>(m, "Dataset", "Opened files; see headrace.Dataset.")
+      .def("__len__", [](const DatasetHandle& self) { return self.dataset.size(); })
+      .def("fields", &fields, nb::sig("def fields(self) -> list[dict[str, typing.Any]]"),
+           "One dict for each field, in batch order.")
+      .def("files", &files, nb::sig("def files(self) -> list[tuple[bytes, int]]"), "(path, rows) of each file.")
+      .def("attributes", &attributes, nb::arg("field"), nb::sig("def attributes(self, field: int) -> dict[str, str]"),
+           "Attributes of a field's array in the first file, as text.")
+      .def("rows", &rows, nb::arg("first"), nb::arg("count"),
+           nb::sig("def rows(self, first: int, count: int) -> dict[str, typing.Any]"),
+           "Rows [first, first + count) as NumPy arrays.")
+      .def("take", &take, nb::arg("rows"), nb::sig("def take(self, rows: typing.Any) -> dict[str, typing.Any]"),
+           "Rows by number (a uint64 array), in any order, as NumPy arrays.")
+      .def("choose", &choose, nb::arg("names"), "The same files with only these fields.")
+      .def(
+          "describe", [](const DatasetHandle& self) { return to_python(self.dataset.describe()); },
+          nb::sig("def describe(self) -> str"), "A table for people.")
+      .def("sample_bytes", [](const DatasetHandle& self) { return self.dataset.sample_bytes(); })
+      .def("block_rows", [](const DatasetHandle& self) { return self.dataset.block_rows(); })
+      .def("close",
+           [](DatasetHandle& self) {
+             const nb::gil_scoped_release nogil;
+             self.dataset.close();
+           })
+      .def("closed", [](const DatasetHandle& self) { return self.dataset.closed(); });
+  m.def("open", &open_paths, nb::arg("paths"), nb::arg("fields"), "Open a list of paths and globs, in its order.");
+}
+
+}  // namespace headrace::python

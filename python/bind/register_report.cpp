@@ -1,0 +1,104 @@
+// Report: plain numbers, read-only.
+#include <headrace/loader/report.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+#include "bind/register.h"
+#include "bind/text.h"
+
+namespace headrace::python {
+namespace {
+
+std::string html_text(const std::string& text) {
+  std::string html = "<pre>";
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      default:
+        html += c;
+    }
+  }
+  return html + "</pre>";
+}
+
+void register_stage(nb::class_<Report>& report) {
+  nb::class_<Report::Stage>(report, "Stage", "One stage of the work, summed over threads.")
+      .def_ro("name", &Report::Stage::name, "\"plan\", \"read\", \"decode\", \"scatter\" or \"idle\".")
+      .def_ro("seconds", &Report::Stage::seconds, "Time, summed over threads.")
+      .def_ro("count", &Report::Stage::count, "How often.")
+      .def_ro("bytes", &Report::Stage::bytes, "read: stored bytes; decode: decoded bytes; scatter: delivered bytes.")
+      .def("__repr__", [](const Report::Stage& self) {
+        return to_python("Stage(name='" + self.name + "', seconds=" + std::to_string(self.seconds) +
+                         ", count=" + std::to_string(self.count) + ", bytes=" + std::to_string(self.bytes) + ")");
+      });
+}
+
+void register_memory(nb::class_<Report>& report) {
+  using Memory = Report::Memory;
+  nb::class_<Memory>(report, "Memory", "Memory of the loader, in bytes.")
+      .def_ro("budget_bytes", &Memory::budget_bytes, "The loader's limit.")
+      .def_ro("planned_bytes", &Memory::planned_bytes, "Sum of the parts below, as resolved before the run.")
+      .def_ro("peak_bytes", &Memory::peak_bytes, "Highest charge so far.")
+      .def_ro("slot_bytes", &Memory::slot_bytes, "Bytes of one slot (one batch).")
+      .def_ro("slots", &Memory::slots, "Number of slots.")
+      .def_ro("scratch_bytes", &Memory::scratch_bytes, "Decoded chunks in flight.")
+      .def_ro("read_buffer_bytes", &Memory::read_buffer_bytes, "Stored bytes in flight.")
+      .def_ro("resident_bytes", &Memory::resident_bytes, "Chunks kept decoded.")
+      .def_ro("index_bytes", &Memory::index_bytes, "Chunk indexes.")
+      .def_ro("held_over_bytes", &Memory::held_over_bytes, "Batches held by the caller beyond the budget, highest.");
+}
+
+}  // namespace
+
+void register_report(nb::module_& m) {
+  nb::class_<Report> report(m, "Report", "What a loader did, in numbers. print() shows one screen.");
+  register_stage(report);
+  register_memory(report);
+  report.def_ro("epochs_started", &Report::epochs_started)
+      .def_ro("epochs_finished", &Report::epochs_finished)
+      .def_ro("batches", &Report::batches, "Batches delivered.")
+      .def_ro("samples", &Report::samples, "Samples delivered.")
+      .def_ro("delivered_bytes", &Report::delivered_bytes)
+      .def_ro("wall_seconds", &Report::wall_seconds, "From the first epoch's start until now or the last batch.")
+      .def_ro("consumer_wait_seconds", &Report::consumer_wait_seconds, "Time the caller waited for batches.")
+      .def_ro("consumer_work_seconds", &Report::consumer_work_seconds,
+              "Time between one batch and asking for the next.")
+      .def_ro("first_batch_seconds", &Report::first_batch_seconds, "From the first epoch's start.")
+      .def_ro("read_amplification", &Report::read_amplification, "Decoded / needed decoded bytes; 1.0 is best.")
+      .def_ro("waste", &Report::waste, "Share of decoded bytes that no field needed.")
+      .def_ro("chunks_decoded", &Report::chunks_decoded)
+      .def_ro("slow_path_chunks", &Report::slow_path_chunks, "Chunks read through libhdf5, one at a time.")
+      .def_ro("slow_fields", &Report::slow_fields, "Fields read through libhdf5.")
+      .def_ro("threads", &Report::threads)
+      .def_ro("stages", &Report::stages)
+      .def_ro("memory", &Report::memory)
+      .def_ro("verdict", &Report::verdict, "One sentence: is loading the limit, and which part.")
+      .def_ro("advice", &Report::advice, "What to change, best first.")
+      .def_ro("data_summary", &Report::data_summary)
+      .def(
+          "__str__", [](const Report& self) { return to_python(self.text()); }, nb::sig("def __str__(self) -> str"))
+      .def(
+          "__repr__", [](const Report& self) { return to_python(self.text()); }, nb::sig("def __repr__(self) -> str"))
+      .def(
+          "_repr_html_", [](const Report& self) { return to_python(html_text(self.text())); },
+          nb::sig("def _repr_html_(self) -> str"))
+      .def(
+          "to_json", [](const Report& self) { return to_python(self.json()); }, nb::sig("def to_json(self) -> str"),
+          "The same as JSON text.")
+      .def(
+          "to_dict",
+          [](const Report& self) { return nb::module_::import_("json").attr("loads")(to_python(self.json())); },
+          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The same as plain data.");
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,149 @@
+// The command line's verbs as functions.
+#include <headrace/loader/tools.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bind/loader_handle.h"
+#include "bind/register.h"
+#include "bind/text.h"
+
+namespace headrace::python {
+namespace {
+
+/// A Python callable (or None) as the tools' progress function. Also lets Ctrl-C stop them. What the callable raises
+/// is kept and raised again by finish(), once the tool has come to its end.
+class Progress {
+ public:
+  explicit Progress(nb::object callable) : callable_(std::move(callable)) {}
+
+  std::function<bool(std::uint64_t, std::uint64_t)> function() {
+    return [this](std::uint64_t done, std::uint64_t total) {
+      const nb::gil_scoped_acquire gil;
+      if (PyErr_CheckSignals() != 0) {
+        raised_.emplace();
+        return false;
+      }
+      if (callable_.is_none()) return true;
+      try {
+        const nb::object answer = callable_(done, total);
+        return answer.is_none() || nb::cast<bool>(nb::bool_(answer));
+      } catch (nb::python_error& error) {
+        raised_.emplace(std::move(error));
+        return false;
+      }
+    };
+  }
+  void finish() {
+    if (raised_) throw nb::python_error(std::move(*raised_));
+  }
+
+ private:
+  nb::object callable_;
+  std::optional<nb::python_error> raised_;
+};
+
+ToolResult inspect_files(const std::vector<nb::bytes>& paths) {
+  const std::vector<std::string> names = from_python(paths);
+  const nb::gil_scoped_release nogil;
+  return inspect(names);
+}
+
+ToolResult verify_files(const std::vector<nb::bytes>& paths, std::uint32_t threads, nb::object progress) {
+  const std::vector<std::string> names = from_python(paths);
+  Progress reporter(std::move(progress));
+  const auto function = reporter.function();
+  ToolResult result = [&] {
+    const nb::gil_scoped_release nogil;
+    return verify(names, threads, function);
+  }();
+  reporter.finish();
+  return result;
+}
+
+ToolResult bench_loader(LoaderHandle& handle, std::uint64_t epochs, double max_seconds, nb::object progress) {
+  handle.check_process();
+  Progress reporter(std::move(progress));
+  const auto function = reporter.function();
+  ToolResult result = [&] {
+    const Turn turn(handle);
+    const nb::gil_scoped_release nogil;
+    return bench(handle.loader(), {.epochs = epochs, .max_seconds = max_seconds}, function);
+  }();
+  reporter.finish();
+  return result;
+}
+
+nb::tuple read_run_file(const nb::bytes& path) {
+  const std::string name = from_python(path);
+  const RunConfig config = load_run(name);
+  nb::list files, fields;
+  for (const std::string& file : config.files) files.append(nb::bytes(file.data(), file.size()));
+  for (const FieldChoice& field : config.open.fields) {
+    fields.append(nb::make_tuple(to_python(field.name), to_python(field.path)));
+  }
+  const LoaderOptions& chosen = config.loader;
+  nb::dict loader;
+  loader["batch_size"] = chosen.batch_size;
+  switch (chosen.shuffle.mode()) {
+    case Shuffle::kNone:
+      loader["shuffle"] = false;
+      break;
+    case Shuffle::kBlock:
+      loader["shuffle"] = "block";
+      break;
+    case Shuffle::kExact:
+      loader["shuffle"] = "exact";
+      break;
+  }
+  loader["seed"] = chosen.seed;
+  loader["tail"] = chosen.tail == Tail::kDrop ? "drop" : "partial";
+  loader["memory"] = chosen.memory == 0 ? nb::none() : nb::object(nb::int_(chosen.memory));
+  loader["threads"] = chosen.threads == 0 ? nb::none() : nb::object(nb::int_(chosen.threads));
+  const double timeout = std::chrono::duration<double>(chosen.timeout).count();
+  loader["timeout"] = timeout == 0 ? nb::none() : nb::object(nb::float_(timeout));
+  return nb::make_tuple(files, fields, loader);
+}
+
+nb::dict library_versions() {
+  nb::dict result;
+  for (const auto& [name, version] : versions()) result[to_python(name)] = to_python(version);
+  return result;
+}
+
+}  // namespace
+
+void register_tools(nb::module_& m) {
+  nb::class_<ToolResult>(m, "ToolResult", "What a tool found: print() shows one screen, to_dict() gives the data.")
+      .def_ro("findings", &ToolResult::findings, "Something is worth attention (the command line's exit status 1).")
+      .def_ro("bad_data", &ToolResult::bad_data, "Damaged, truncated or unreadable bytes were found (exit status 3).")
+      .def(
+          "__str__", [](const ToolResult& self) { return to_python(self.text); }, nb::sig("def __str__(self) -> str"))
+      .def(
+          "__repr__", [](const ToolResult& self) { return to_python(self.text); }, nb::sig("def __repr__(self) -> str"))
+      .def(
+          "to_json", [](const ToolResult& self) { return to_python(self.json); }, nb::sig("def to_json(self) -> str"),
+          "The data as JSON text, as --json prints it.")
+      .def(
+          "to_dict",
+          [](const ToolResult& self) { return nb::module_::import_("json").attr("loads")(to_python(self.json)); },
+          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The data as plain Python objects.");
+  m.def("inspect", &inspect_files, nb::arg("paths"));
+  m.def("verify", &verify_files, nb::arg("paths"), nb::arg("threads"), nb::arg("progress").none());
+  m.def("bench", &bench_loader, nb::arg("loader"), nb::arg("epochs"), nb::arg("max_seconds"),
+        nb::arg("progress").none());
+  m.def("load_run", &read_run_file, nb::arg("path"),
+        nb::sig("def load_run(path: bytes) -> tuple[list[bytes], list[tuple[str, str]], dict[str, typing.Any]]"));
+  m.def("versions", &library_versions, nb::sig("def versions() -> dict[str, str]"));
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,31 @@
+// Text across the border. File names are bytes that need not be UTF-8, so both ways use Python's own convention for
+// such names (surrogate escapes), which os.fsencode and os.fsdecode understand.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace::python {
+
+inline nanobind::str to_python(std::string_view text) {
+  PyObject* object = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape");
+  if (object == nullptr) throw nanobind::python_error();
+  return nanobind::steal<nanobind::str>(object);
+}
+
+/// File names as os.fsencode gives them.
+inline std::string from_python(const nanobind::bytes& name) {
+  return {name.c_str(), name.size()};
+}
+
+inline std::vector<std::string> from_python(const std::vector<nanobind::bytes>& names) {
+  std::vector<std::string> result;
+  result.reserve(names.size());
+  for (const nanobind::bytes& name : names) result.push_back(from_python(name));
+  return result;
+}
+
+}  // namespace headrace::python

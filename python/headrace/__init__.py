@@ -1,0 +1,80 @@
+"""Headrace: training data from HDF5 files as shuffled batches, at the speed at which chunks can be decoded.
+
+    import headrace as hr
+
+    jets = hr.open("train_*.h5", fields={"x": "feature_matrix", "y": "labels"})
+    loader = hr.Loader(jets, batch_size=512, shuffle=True, seed=7, memory="2GiB")
+    for batch in loader:  # a plain dict of NumPy arrays (torch tensors with framework="torch"), one epoch per loop
+        ...
+    print(loader.report())
+
+``Dataset`` says what a sample is, ``Loader`` how samples are delivered. Opening reads metadata only. The library writes
+nothing to stdout unless asked to; it logs to the logger ``"headrace"`` (``HEADRACE_LOG=info`` shows it on stderr).
+"""
+
+from headrace import _headrace, _logging
+from headrace._headrace import Report, ToolResult
+from headrace.column import Column
+from headrace.dataset import Dataset, open
+from headrace.errors import (
+    ClosedError,
+    CorruptDataError,
+    Error,
+    FieldMissingError,
+    FileChangedError,
+    FileMissingError,
+    ForkedError,
+    HeadraceWarning,
+    IndexOutOfRangeError,
+    InternalError,
+    InvalidArgumentError,
+    LoaderTimeoutError,
+    OutOfBudgetError,
+    PermissionDeniedError,
+    ReadFailedError,
+    UnsupportedError,
+    WriteFailedError,
+)
+from headrace.fields import FieldInfo, FileInfo
+from headrace.loader import Loader, set_memory
+from headrace.tools import bench, demo, inspect, load_run, show_versions, verify
+
+__all__ = [
+    "ClosedError",
+    "Column",
+    "CorruptDataError",
+    "Dataset",
+    "Error",
+    "FieldInfo",
+    "FieldMissingError",
+    "FileChangedError",
+    "FileInfo",
+    "FileMissingError",
+    "ForkedError",
+    "HeadraceWarning",
+    "IndexOutOfRangeError",
+    "InternalError",
+    "InvalidArgumentError",
+    "Loader",
+    "LoaderTimeoutError",
+    "OutOfBudgetError",
+    "PermissionDeniedError",
+    "ReadFailedError",
+    "Report",
+    "ToolResult",
+    "UnsupportedError",
+    "WriteFailedError",
+    "__version__",
+    "bench",
+    "demo",
+    "inspect",
+    "load_run",
+    "open",
+    "set_memory",
+    "show_versions",
+    "verify",
+]
+
+__version__ = _headrace.VERSION
+
+_logging.configure()

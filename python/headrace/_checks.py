@@ -1,0 +1,92 @@
+"""Checks of arguments, and the errors they raise."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from headrace import _headrace
+from headrace.errors import InvalidArgumentError, UnsupportedError
+
+
+def invalid(message: str, hint: str | None = None) -> InvalidArgumentError:
+    """An argument is wrong."""
+    return InvalidArgumentError(_text(message, hint), message=message, hint=hint)
+
+
+def unsupported(message: str, hint: str) -> UnsupportedError:
+    """An argument is right, but what it asks for does not exist yet; ``hint`` says what to use instead."""
+    return UnsupportedError(_text(message, hint), message=message, hint=hint)
+
+
+def _text(message: str, hint: str | None) -> str:
+    return f"{message}. {hint}" if hint else message
+
+
+def whole_number(name: str, value: Any, *, least: int, most: int = 2**63 - 1) -> int:
+    """``value`` as an int within [least, most]; any integer type is welcome, bool is not."""
+    if isinstance(value, bool):
+        raise invalid(f"{name} must be a whole number, not {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise invalid(f"{name} must be a whole number, not {value!r}") from None
+    if not least <= number <= most:
+        bound = f"at least {least}" if number < least else f"at most {most}"
+        raise invalid(f"{name} must be {bound}, not {number}")
+    return number
+
+
+def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise unless ``value`` is one of ``choices``; the message names the nearest one."""
+    if any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        return
+    near = get_close_matches(value, [c for c in choices if isinstance(c, str)], 1) if isinstance(value, str) else []
+    listed = ", ".join(repr(choice) for choice in choices)
+    raise invalid(f"{name} must be one of {listed}, not {value!r}", f"Did you mean {near[0]!r}?" if near else None)
+
+
+def memory_bytes(name: str, value: Any) -> int:
+    """A size given as bytes (int) or as text: ``"2GiB"``, ``"512MiB"``, ``"8GB"``."""
+    if isinstance(value, str):
+        return _headrace.parse_bytes(value)
+    return whole_number(name, value, least=1)
+
+
+def path_bytes(path: Any) -> bytes:
+    """A path or glob (str, bytes or os.PathLike) as the operating system's bytes."""
+    try:
+        return os.fsencode(path)
+    except TypeError:
+        raise invalid(f"a path must be a str or a Path, not {path!r}") from None
+
+
+def path_list(paths: Any) -> list[bytes]:
+    """One path or a list of paths, as a list."""
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        return [path_bytes(paths)]
+    try:
+        return [path_bytes(path) for path in paths]
+    except TypeError:
+        raise invalid(f"paths must be a str, a Path or a list of them, not {paths!r}") from None
+
+
+def field_choices(fields: Any) -> list[tuple[str, str]]:
+    """The ``fields`` argument as (name, path in the file) pairs; none: all fields."""
+    if fields is None:
+        return []
+    if isinstance(fields, str):
+        return [(fields, fields)]
+    try:
+        pairs = list(fields.items()) if isinstance(fields, Mapping) else [(name, name) for name in fields]
+    except TypeError:
+        raise invalid(f"fields must be a dict, a list of names or None, not {fields!r}") from None
+    if not pairs:
+        raise invalid("fields is empty", "Leave it out to take every field.")
+    for name, path in pairs:
+        if not isinstance(name, str) or not isinstance(path, str):
+            raise invalid(f"fields must hold names and paths as str, not {name!r}: {path!r}")
+    return pairs

@@ -1,0 +1,175 @@
+"""The arguments of Loader: checked, made consistent, and refused where their feature does not exist yet."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from headrace._checks import invalid, memory_bytes, one_of, unsupported, whole_number
+
+
+@dataclass(frozen=True)
+class LoaderOptions:
+    """Arguments of the engine's loader. ``memory``, ``threads`` and ``timeout_seconds``: 0 means not given."""
+
+    batch_size: int
+    shuffle: str
+    seed: int
+    drop_tail: bool
+    memory: int
+    threads: int
+    timeout_seconds: float
+    torch: bool
+    as_tuple: bool
+
+
+def resolve(
+    *,
+    batch_size: Any,
+    shuffle: Any,
+    sampler: Any,
+    batch_sampler: Any,
+    global_batch_size: Any,
+    drop_last: Any,
+    tail: Any,
+    seed: Any,
+    rank: Any,
+    world_size: Any,
+    memory: Any,
+    threads: Any,
+    cache: Any,
+    framework: Any,
+    device: Any,
+    batch_format: Any,
+    provenance: Any,
+    on_error: Any,
+    timeout: Any,
+) -> LoaderOptions:
+    """Check the arguments of ``Loader``.
+
+    Raises:
+        InvalidArgumentError: An argument is out of range, or two contradict each other.
+        UnsupportedError: An argument asks for what does not exist yet; the hint names what to use instead.
+    """
+    _check_order(shuffle, sampler, batch_sampler, batch_size, global_batch_size, drop_last)
+    _check_ranks(rank, world_size)
+    one_of("batch_format", batch_format, ("dict", "tuple"))
+    _check_later_features(cache, device, provenance, on_error)
+    return LoaderOptions(
+        batch_size=_batch_size(batch_size, global_batch_size),
+        shuffle={False: "none", True: "block"}.get(shuffle, shuffle),
+        seed=whole_number("seed", seed, least=0, most=2**64 - 1),
+        drop_tail=_drop_tail(drop_last, tail),
+        memory=0 if memory is None else memory_bytes("memory", memory),
+        threads=0 if threads is None else whole_number("threads", threads, least=1, most=4096),
+        timeout_seconds=_timeout_seconds(timeout),
+        torch=_wants_torch(framework),
+        as_tuple=batch_format == "tuple",
+    )
+
+
+def _batch_size(batch_size: Any, global_batch_size: Any) -> int:
+    if batch_size is None and global_batch_size is None:
+        raise invalid("batch_size is missing", "Give the number of samples a batch.")
+    if batch_size is not None and global_batch_size is not None:
+        raise invalid("batch_size and global_batch_size are two spellings of one number", "Give one of them.")
+    if batch_size is not None:
+        return whole_number("batch_size", batch_size, least=1)
+    return whole_number("global_batch_size", global_batch_size, least=1)  # one rank
+
+
+def _check_order(
+    shuffle: Any, sampler: Any, batch_sampler: Any, batch_size: Any, global_batch_size: Any, drop_last: Any
+) -> None:
+    one_of("shuffle", shuffle, (False, True, "block", "exact"))
+    if sampler is not None and batch_sampler is not None:
+        raise invalid("sampler and batch_sampler exclude each other")
+    if shuffle and (sampler is not None or batch_sampler is not None):
+        raise invalid("shuffle and a sampler exclude each other: both decide the order")
+    if batch_sampler is not None and (batch_size is not None or global_batch_size is not None or drop_last):
+        raise invalid("batch_sampler decides the batches: it excludes batch_size, global_batch_size and drop_last")
+    if sampler is not None or batch_sampler is not None:
+        name = "sampler" if sampler is not None else "batch_sampler"
+        raise unsupported(
+            f"{name}= does not exist yet",
+            "Use shuffle=True for a shuffled epoch, or read any rows in any order by dataset[[7, 3, 3]].",
+        )
+
+
+def _drop_tail(drop_last: Any, tail: Any) -> bool:
+    if not isinstance(drop_last, bool):
+        raise invalid(f"drop_last must be True or False, not {drop_last!r}")
+    one_of("tail", tail, (None, "partial", "drop", "pad"))
+    if drop_last and tail not in (None, "drop"):
+        raise invalid(f"drop_last=True and tail={tail!r} contradict each other")
+    if tail == "pad":
+        raise unsupported("tail='pad' does not exist yet", "Use tail='partial' (the default) or tail='drop'.")
+    return drop_last or tail == "drop"
+
+
+def _check_ranks(rank: Any, world_size: Any) -> None:
+    if rank is None and world_size is None:
+        return
+    if world_size is None:
+        raise invalid("rank without world_size says nothing", "Give both or neither.")
+    size = whole_number("world_size", world_size, least=1)
+    if rank is not None:
+        whole_number("rank", rank, least=0, most=size - 1)
+    if size > 1:
+        raise unsupported(
+            "world_size > 1 does not exist yet",
+            "Open a share of the files on each rank, for example headrace.open(paths[rank::world_size]).",
+        )
+
+
+def _check_later_features(cache: Any, device: Any, provenance: Any, on_error: Any) -> None:
+    if not isinstance(cache, (str, os.PathLike)):
+        raise invalid(f"cache must be 'auto' or 'none', not {cache!r}")
+    if cache not in ("auto", "none"):
+        raise unsupported(f"cache={cache!r} does not exist yet", "Use cache='auto' (the default) or cache='none'.")
+    if str(device) != "cpu":
+        raise unsupported(
+            f"device={str(device)!r} does not exist yet",
+            "Use device='cpu' with framework='torch' and move batches by tensor.to(device).",
+        )
+    if not isinstance(provenance, bool):
+        raise invalid(f"provenance must be True or False, not {provenance!r}")
+    if provenance:
+        raise unsupported(
+            "provenance=True does not exist yet", "Store row numbers as an array in the files and open it as a field."
+        )
+    if not isinstance(on_error, str):
+        raise invalid(f"on_error must be 'raise', not {on_error!r}")
+    if on_error != "raise":
+        raise unsupported(
+            f"on_error={on_error!r} does not exist yet",
+            "Use on_error='raise' (the default); headrace.verify(paths) lists what is bad beforehand.",
+        )
+
+
+def _wants_torch(framework: Any) -> bool:
+    one_of("framework", framework, ("numpy", "torch"))
+    if framework == "numpy":
+        return False
+    try:
+        importlib.import_module("torch")
+    except ImportError as error:
+        raise unsupported(
+            f"framework='torch' needs torch, which cannot be imported ({error})",
+            "Install it (pip install torch), or use framework='numpy' (the default).",
+        ) from error
+    return True
+
+
+def _timeout_seconds(timeout: Any) -> float:
+    if timeout is None:
+        return 0.0
+    try:
+        seconds = float(timeout)
+    except (TypeError, ValueError):
+        raise invalid(f"timeout must be a number of seconds, not {timeout!r}") from None
+    if not 0.0 < seconds <= 1e9:
+        raise invalid(f"timeout must be a positive number of seconds, not {timeout!r}", "None waits without limit.")
+    return seconds

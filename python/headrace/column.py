@@ -1,0 +1,76 @@
+"""Column: one field of a data set, read when sliced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace._checks import invalid
+from headrace.fields import FieldInfo
+
+if TYPE_CHECKING:
+    from headrace.dataset import Dataset
+
+
+class Column:
+    """One field over all rows, like an h5py dataset: nothing is read before it is sliced.
+
+    The first index chooses rows, in every way that ``Dataset`` understands; further ones are applied to what was read,
+    each on its own axis. ``np.asarray(column)`` reads everything.
+
+    Blocks while it reads; the GIL is released meanwhile.
+    """
+
+    def __init__(self, dataset: Dataset, info: FieldInfo, attrs: dict[str, str]) -> None:
+        self._dataset = dataset
+        self.info = info
+        self.attrs = attrs
+
+    @property
+    def name(self) -> str:
+        """Name of the field."""
+        return self.info.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(rows, *shape of a sample)``."""
+        return (len(self._dataset), *self.info.shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes, rows included."""
+        return 1 + len(self.info.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy dtype of the values."""
+        return self.info.dtype
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, key: Any) -> Any:
+        first, rest = (key[0], key[1:]) if isinstance(key, tuple) and key else (key, ())
+        if first is Ellipsis or first == ():
+            first = slice(None)
+            rest = (Ellipsis, *rest) if rest else ()
+        if isinstance(first, str):
+            raise invalid(f"column {self.name!r} is indexed by rows, not by {first!r}")
+        values = self._dataset[first][self.name]
+        if not rest:
+            return values
+        whole_row = np.ndim(first) == 0 and not isinstance(first, slice)
+        return values[rest] if whole_row else values[(slice(None), *rest)]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (sample[self.name] for sample in self._dataset)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError("a column must be read from its file: copy=False is not possible")
+        return np.asarray(self[:], dtype=dtype)
+
+    def __repr__(self) -> str:
+        return f"<headrace.Column {self.name!r}: shape {self.shape}, dtype {self.dtype}>"

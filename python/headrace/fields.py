@@ -1,0 +1,47 @@
+"""Descriptions of fields and files, as ``Dataset.fields`` and ``Dataset.files`` give them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class FieldInfo:
+    """One named part of every sample, and how it is stored (in the first file).
+
+    Attributes:
+        name: Key in a batch.
+        path: Where it lies in the file.
+        dtype: NumPy dtype of the values, as stored, in native byte order.
+        shape: Shape of one sample; a batch of n has shape ``(n, *shape)``.
+        chunks: Chunk shape in the file, rows first, or None if contiguous.
+        codec: Filters, for example ``"gzip-4 + shuffle"`` or ``"none"``.
+        read_path: ``"native"`` (fast, parallel) or ``"libhdf5"`` (one chunk at a time).
+        reason: Why the read path is not native; empty otherwise.
+        uniform: Do all files store it the same way?
+    """
+
+    name: str
+    path: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...] | None
+    codec: str
+    read_path: str
+    reason: str
+    uniform: bool
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes a sample."""
+        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+
+
+class FileInfo(NamedTuple):
+    """One file of a data set."""
+
+    path: str
+    rows: int

@@ -1,0 +1,213 @@
+"""Loader: how samples are delivered. Shuffled, collated batches from C++ threads under one memory budget."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from headrace import _display, _headrace, _options
+from headrace._checks import memory_bytes, whole_number
+from headrace._logging import logger
+from headrace.dataset import Dataset, Paths, open
+
+atexit.register(_headrace.close_all_loaders)
+
+
+def set_memory(size: int | str) -> None:
+    """Limit the bytes that all loaders of this process may hold together.
+
+    ``Loader(memory=)`` is a cap inside it. The interpreter, torch, and arrays that the program keeps are outside it.
+    Default: 60 % of what is really available at first use.
+
+    Args:
+        size: Bytes, or text: ``"8GiB"`` = ``"8G"`` = 8·2^30, ``"8GB"`` = 8e9.
+
+    Raises:
+        InvalidArgumentError: Not a size.
+    """
+    _headrace.set_memory(memory_bytes("size", size))
+
+
+class Loader:
+    """Delivers the samples of a data set as batches, epoch after epoch, decoded by C++ threads.
+
+    ``for batch in loader:`` is one epoch. A batch is a plain dict in field order (or a tuple), of arrays of shape
+    ``(rows, *field shape)``: C order, native byte order, the dtype as stored. They are writable, private to the caller,
+    and valid as long as held, also after the loader is gone. Held batches never stall the loader (``list(loader)``
+    works); their memory is then the caller's, and a HeadraceWarning tells once when it goes beyond the budget.
+
+    The same seed gives the same batches, whatever the number of threads and the budget. Threads start with the first
+    epoch and stop in :meth:`close`, or when nothing refers to the loader and its iterators; they never take the GIL.
+    Taking a batch that is ready does not release the GIL; waiting for one does, and Ctrl-C ends the wait.
+
+    Args:
+        dataset: A data set, or paths to open with all their fields (see :func:`headrace.open`).
+        batch_size: Samples a batch.
+        shuffle: False: in order. True or ``"block"``: shuffled, each block of rows decoded once. ``"exact"``: a global
+            permutation (not in this version).
+        sampler: Not in this version.
+        batch_sampler: Not in this version.
+        global_batch_size: Samples a batch over all ranks; the other spelling of ``batch_size``, give one.
+        drop_last: Drop the last samples of an epoch if they do not fill a batch; the same as ``tail="drop"``.
+        tail: ``"partial"`` (the default: the last batch may be smaller) or ``"drop"``.
+        seed: Of the order, 0 to 2^64 - 1.
+        rank: Data-parallel rank; with ``world_size`` above 1 not in this version.
+        world_size: Number of data-parallel ranks.
+        memory: Bytes this loader may hold, as int or text (``"2GiB"``). Default: what :func:`set_memory` allows.
+        threads: Decode and assembly threads. Default: as many as this process may use.
+        cache: ``"auto"`` or ``"none"``.
+        framework: ``"numpy"`` or ``"torch"`` (tensors over the same memory, without a copy).
+        device: ``"cpu"``.
+        batch_format: ``"dict"`` or ``"tuple"`` (in field order).
+        provenance: Not in this version.
+        on_error: ``"raise"``: damaged data is an error, at the first batch that holds it.
+        timeout: Seconds to wait for one batch before LoaderTimeoutError. Default: no limit.
+
+    Raises:
+        InvalidArgumentError: An argument is wrong, or arguments contradict each other (a ValueError).
+        UnsupportedError: A feature of a later version, or a dtype that the framework does not have.
+        OutOfBudgetError: ``memory`` is too small; the text names the smallest that would do.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset | Paths,
+        batch_size: int | None = None,
+        *,
+        shuffle: bool | str = False,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        global_batch_size: int | None = None,
+        drop_last: bool = False,
+        tail: str | None = None,
+        seed: int = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
+        memory: int | str | None = None,
+        threads: int | None = None,
+        cache: str = "auto",
+        framework: str = "numpy",
+        device: str = "cpu",
+        batch_format: str = "dict",
+        provenance: bool = False,
+        on_error: str = "raise",
+        timeout: float | None = None,
+    ) -> None:
+        options = _options.resolve(
+            batch_size=batch_size,
+            shuffle=shuffle,
+            sampler=sampler,
+            batch_sampler=batch_sampler,
+            global_batch_size=global_batch_size,
+            drop_last=drop_last,
+            tail=tail,
+            seed=seed,
+            rank=rank,
+            world_size=world_size,
+            memory=memory,
+            threads=threads,
+            cache=cache,
+            framework=framework,
+            device=device,
+            batch_format=batch_format,
+            provenance=provenance,
+            on_error=on_error,
+            timeout=timeout,
+        )
+        if isinstance(dataset, Dataset):
+            self._start(dataset, options, owns_dataset=False)
+        else:
+            self._start(open(dataset), options, owns_dataset=True)
+
+    def _start(self, dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool) -> None:
+        self._dataset = dataset
+        self._options = options
+        self._owns_dataset = owns_dataset
+        self._native = _headrace.Loader(dataset._native, **vars(options))
+        logger.info("%s", self._native.explain())
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data set it delivers."""
+        return self._dataset
+
+    @property
+    def batch_size(self) -> int:
+        """Samples a batch."""
+        return self._options.batch_size
+
+    @property
+    def seed(self) -> int:
+        """Seed of the order."""
+        return self._options.seed
+
+    def __len__(self) -> int:
+        """Batches an epoch, exact."""
+        return self._native.num_batches()
+
+    def __iter__(self) -> Iterator[Any]:
+        """Start the next epoch, also after a ``break``.
+
+        An iterator of this loader that is still live ends with ClosedError.
+
+        Raises (while iterating):
+            CorruptDataError, ReadFailedError, FileChangedError: At the first batch that holds the damage.
+            LoaderTimeoutError: No batch came within ``timeout``.
+            ClosedError: The loader was closed, or a newer iterator took over.
+            ForkedError: The loader was started in the parent of this process.
+        """
+        return self._native.epoch()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Name the epoch that the next ``iter()`` delivers (from 0). Calling it twice is the same as once."""
+        self._native.set_epoch(whole_number("epoch", epoch, least=0))
+
+    def explain(self) -> str:
+        """Every automatic setting with its resolved value and the reason. Reads nothing."""
+        return self._native.explain()
+
+    def report(self) -> _headrace.Report:
+        """What was delivered, where time went, memory against budget, and a verdict; during a run and after it."""
+        return self._native.report()
+
+    @property
+    def closed(self) -> bool:
+        """Was it closed?"""
+        return self._native.closed()
+
+    def close(self) -> None:
+        """Stop the threads and give memory back. Batches that are held stay valid.
+
+        May be called twice, and from any thread.
+        """
+        self._native.close()
+        if self._owns_dataset:
+            self._dataset.close()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remake, (self._dataset, self._options, self._owns_dataset, self._native.next_epoch())
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in vars(self._options).items() if value)
+        state = ", closed" if self.closed else ""
+        return f"<headrace.Loader of {len(self):,} batches: {given}{state}>"
+
+    def _repr_html_(self) -> str:
+        return _display.preformatted(self.explain())
+
+
+def _remake(dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool, next_epoch: int) -> Loader:
+    loader = Loader.__new__(Loader)
+    loader._start(dataset, options, owns_dataset)
+    loader.set_epoch(next_epoch)
+    return loader

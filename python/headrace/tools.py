@@ -1,0 +1,117 @@
+"""The command line's verbs as functions that return data."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace import _headrace
+from headrace._checks import path_bytes, path_list, whole_number
+from headrace.dataset import Fields, Paths, open
+from headrace.errors import InternalError
+from headrace.loader import Loader
+
+ToolResult = _headrace.ToolResult
+Progress = Callable[[int, int], Any]
+
+
+def inspect(paths: Paths) -> ToolResult:
+    """Describe files: layout, chunks, filters, bytes a sample, and which path will decode each array and why.
+
+    Reads metadata only. ``print(result)`` shows one screen, ``result.to_dict()`` gives the data.
+    """
+    return _headrace.inspect(path_list(paths))
+
+
+def verify(paths: Paths, *, threads: int | None = None, progress: Progress | None = None) -> ToolResult:
+    """Decode and check every chunk of every readable array, and list what is bad (``result.findings``).
+
+    Blocks until done; the GIL is released. Ctrl-C stops it.
+
+    Args:
+        paths: Files, as in :func:`headrace.open`.
+        threads: Decode threads. Default: as many as this process may use.
+        progress: Called now and then with (bytes done, bytes in all); returning False stops.
+    """
+    count = 0 if threads is None else whole_number("threads", threads, least=1, most=4096)
+    return _headrace.verify(path_list(paths), count, progress)
+
+
+def bench(
+    source: Loader | Paths,
+    *,
+    fields: Fields = None,
+    epochs: int = 1,
+    max_seconds: float | None = None,
+    progress: Progress | None = None,
+    **loader: Any,
+) -> ToolResult:
+    """Deliver batches to nobody and report the rate.
+
+    Blocks until done; the GIL is released. Ctrl-C stops it.
+
+    Args:
+        source: A loader, or files to open.
+        fields: Fields to open (not with a loader).
+        epochs: How many epochs.
+        max_seconds: Stop after this long.
+        progress: Called now and then with (samples done, samples in all); returning False stops.
+        **loader: Arguments of Loader (not with a loader). Default: batches of 512, shuffled.
+    """
+    epochs = whole_number("epochs", epochs, least=1)
+    if isinstance(source, Loader):
+        if fields is not None or loader:
+            raise TypeError("fields and loader arguments are those of the given loader already")
+        return _headrace.bench(source._native, epochs, max_seconds or 0.0, progress)
+    with open(source, fields) as dataset, Loader(dataset, **{"batch_size": 512, "shuffle": True, **loader}) as made:
+        return _headrace.bench(made._native, epochs, max_seconds or 0.0, progress)
+
+
+def load_run(path: str | os.PathLike[str]) -> Loader:
+    """Make the loader that a run file describes (the same words as the arguments, in YAML).
+
+    Raises:
+        FileMissingError: There is no such file.
+        InvalidArgumentError: A key or value is wrong; an unknown key names the nearest one.
+    """
+    files, fields, options = _headrace.load_run(path_bytes(path))
+    dataset = open([os.fsdecode(file) for file in files], dict(fields) if fields else None)
+    return Loader(dataset, **options)
+
+
+def demo(out: str | os.PathLike[str], *, kind: str = "jets", jets: int | None = None, seed: int | None = None) -> Any:
+    """Write HDF5 files like those of JetClass into a directory, as ``headrace demo`` does, and return its summary.
+
+    Runs the command line of this installation in a process of its own, and blocks until it has ended.
+
+    Args:
+        out: Directory for the files ``train_*.h5``.
+        kind: What to write.
+        jets: How many samples, over all files.
+        seed: Equal seeds give equal files.
+
+    Raises:
+        InternalError: The program failed; the text is what it wrote.
+    """
+    from headrace.__main__ import command_line  # not at the top: `python -m headrace` runs that module
+
+    command = [os.fspath(command_line()), "demo", "--out", os.fspath(out), "--kind", kind, "--json", "--quiet"]
+    command += [] if jets is None else ["--jets", str(whole_number("jets", jets, least=1))]
+    command += [] if seed is None else ["--seed", str(whole_number("seed", seed, least=0))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise InternalError(done.stderr.strip() or f"headrace demo ended with status {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def show_versions() -> None:
+    """Print the versions of Headrace, of the libraries it runs on, and of Python: what a bug report needs."""
+    versions = {"python": platform.python_version(), "numpy": np.__version__, **_headrace.versions()}
+    width = max(map(len, versions))
+    print("\n".join(f"{name:<{width}}  {version}" for name, version in versions.items()))

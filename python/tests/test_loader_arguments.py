@@ -1,0 +1,132 @@
+"""Arguments of Loader: contradictions are ValueErrors, and what does not exist yet says so."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+
+INVALID: list[dict[str, Any]] = [
+    {"batch_size": None},
+    {"batch_size": 0},
+    {"batch_size": -1},
+    {"batch_size": 2.0},
+    {"batch_size": True},
+    {"batch_size": "512"},
+    {"batch_size": 5, "global_batch_size": 5},
+    {"global_batch_size": 0, "batch_size": None},
+    {"shuffle": "blok"},
+    {"shuffle": 1},
+    {"shuffle": None},
+    {"shuffle": True, "sampler": [1]},
+    {"sampler": [1], "batch_sampler": [[1]]},
+    {"batch_sampler": [[1]]},
+    {"drop_last": 1},
+    {"drop_last": True, "tail": "partial"},
+    {"drop_last": True, "tail": "pad"},
+    {"tail": "repeat"},
+    {"seed": -1},
+    {"seed": 2**64},
+    {"seed": 1.5},
+    {"rank": 0},
+    {"rank": 1, "world_size": 1},
+    {"rank": -1, "world_size": 2},
+    {"world_size": 0},
+    {"memory": 0},
+    {"memory": -5},
+    {"memory": "lots"},
+    {"memory": 2.5},
+    {"threads": 0},
+    {"threads": 1.5},
+    {"cache": None},
+    {"framework": "tensorflow"},
+    {"batch_format": "list"},
+    {"provenance": "yes"},
+    {"on_error": None},
+    {"timeout": 0},
+    {"timeout": -1},
+    {"timeout": "soon"},
+    {"timeout": float("nan")},
+    {"timeout": float("inf")},
+]
+
+UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
+    ({"sampler": [1]}, "shuffle=True"),
+    ({"batch_sampler": [[1]], "batch_size": None}, "shuffle=True"),
+    ({"rank": 0, "world_size": 2}, "files"),
+    ({"tail": "pad"}, "partial"),
+    ({"cache": "ram"}, "auto"),
+    ({"cache": "/some/folder"}, "auto"),
+    ({"device": "cuda:0"}, "cpu"),
+    ({"provenance": True}, "field"),
+    ({"on_error": "skip"}, "verify"),
+]
+
+
+@pytest.mark.parametrize("options", INVALID, ids=str)
+def test_contradictions_are_value_errors(jets, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"\w") as caught:
+        hr.Loader(jets.open(), **{"batch_size": 50, **options})
+    assert isinstance(caught.value, hr.InvalidArgumentError)
+
+
+@pytest.mark.parametrize(("options", "instead"), UNSUPPORTED, ids=str)
+def test_later_features_name_what_to_use(jets, options: dict[str, Any], instead: str) -> None:
+    with pytest.raises(NotImplementedError, match="does not exist yet") as caught:
+        hr.Loader(jets.open(), **{"batch_size": 50, **options})
+    assert isinstance(caught.value, hr.UnsupportedError)
+    assert caught.value.hint is not None
+    assert instead in caught.value.hint
+
+
+def test_exact_shuffle_is_a_permutation_or_refused(jets) -> None:
+    try:
+        loader = hr.Loader(jets.open(), 50, shuffle="exact")
+    except hr.UnsupportedError:
+        return
+    rows = np.concatenate([batch["y"] for batch in loader])
+    assert np.array_equal(np.sort(rows), np.arange(len(jets)))
+
+
+def test_nearest_name_is_offered(jets) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match="Did you mean 'block'"):
+        hr.Loader(jets.open(), 50, shuffle="blok")
+
+
+def test_unknown_arguments(jets) -> None:
+    with pytest.raises(TypeError, match="num_workers"):
+        hr.Loader(jets.open(), 50, num_workers=2)  # type: ignore[call-arg]
+
+
+def test_numpy_integers_and_texts_are_welcome(jets) -> None:
+    loader = hr.Loader(
+        jets.open(), np.int64(50), seed=np.uint64(3), memory="0.25 gib", threads=np.int8(2), timeout=np.float32(30)
+    )
+    assert loader.report().memory.budget_bytes == 1 << 28
+    assert len(loader) == 13
+
+
+def test_too_small_a_budget_names_the_smallest(jets) -> None:
+    with pytest.raises(MemoryError) as caught:
+        hr.Loader(jets.open(), 50, memory=1000)
+    assert isinstance(caught.value, hr.OutOfBudgetError)
+    assert "iB" in str(caught.value)
+
+
+def test_torch_that_is_not_installed(jets, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(hr.UnsupportedError, match="pip install torch"):
+        hr.Loader(jets.open(), 50, framework="torch")
+
+
+def test_numpy_does_not_import_torch(run_python) -> None:
+    run_python("""
+        import sys
+        for batch in hr.Loader(PATHS, 50):
+            pass
+        assert "torch" not in sys.modules
+    """)

@@ -1,0 +1,160 @@
+"""Paths, fields, and what an opened data set says about itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jet_files import FIELDS, ROWS, write_h5
+
+import headrace as hr
+
+
+def first_values(dataset: hr.Dataset) -> list[int]:
+    return [int(v) for v in dataset["v"][:]]
+
+
+@pytest.fixture
+def numbered(tmp_path: Path) -> Path:
+    """Files f1, f2, f10 of one row, whose value is their number."""
+    for i in (1, 2, 10):
+        write_h5(tmp_path / f"f{i}.h5", v=np.array([i]))
+    return tmp_path
+
+
+def test_glob_is_ordered_naturally(numbered: Path) -> None:
+    assert first_values(hr.open(str(numbered / "f*.h5"))) == [1, 2, 10]
+
+
+def test_list_keeps_its_order_and_takes_paths_and_globs(numbered: Path) -> None:
+    assert first_values(hr.open([numbered / "f10.h5", str(numbered / "f?.h5")])) == [10, 1, 2]
+    assert first_values(hr.open((numbered / "f2.h5", numbered / "f1.h5"))) == [2, 1]
+
+
+def test_one_path(numbered: Path) -> None:
+    assert first_values(hr.open(numbered / "f2.h5")) == [2]
+    assert first_values(hr.open(str(numbered / "f2.h5"))) == [2]
+
+
+def test_home(numbered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(numbered))
+    assert first_values(hr.open("~/f1.h5")) == [1]
+
+
+def test_any_depth(numbered: Path) -> None:
+    (numbered / "deep" / "er").mkdir(parents=True)
+    write_h5(numbered / "deep" / "er" / "f3.h5", v=np.array([3]))
+    assert first_values(hr.open(str(numbered / "**" / "f3.h5"))) == [3]
+
+
+def test_name_that_looks_like_a_glob_is_taken_literally(tmp_path: Path) -> None:
+    write_h5(tmp_path / "a[1].h5", v=np.array([7]))
+    assert first_values(hr.open(tmp_path / "a[1].h5")) == [7]
+
+
+def test_file_name_need_not_be_utf8(tmp_path: Path) -> None:
+    plain = write_h5(tmp_path / "plain.h5", v=np.array([7]))
+    strange = tmp_path / b"\xff\xfe.h5".decode("utf-8", "surrogateescape")
+    plain.rename(strange)
+    dataset = hr.open(strange)
+    assert first_values(dataset) == [7]
+    assert dataset.files[0].path == str(strange)
+    with pytest.raises(hr.FileMissingError) as caught:
+        hr.open(str(strange) + "x")
+    assert caught.value.file == str(strange) + "x"
+
+
+def test_fields_dict_gives_names_and_order(jets) -> None:
+    dataset = hr.open(jets.glob, fields={"label": "labels", "x": "feature_matrix"})
+    assert list(dataset.fields) == ["label", "x"]
+    assert list(dataset[0]) == ["label", "x"]
+    assert dataset.fields["label"].path == "labels"
+
+
+def test_fields_list_gives_paths_as_names(jets) -> None:
+    assert list(hr.open(jets.glob, fields=["labels", "adjacency_matrix"]).fields) == ["labels", "adjacency_matrix"]
+
+
+def test_no_fields_means_all_arrays_of_equal_rows(jets) -> None:
+    assert set(hr.open(jets.glob).fields) == set(FIELDS.values())
+
+
+def test_no_fields_looks_into_the_only_group(tmp_path: Path) -> None:
+    path = write_h5(tmp_path / "g.h5", **{"group/a": np.arange(3), "group/b": np.arange(3.0)})
+    dataset = hr.open(path)
+    assert len(dataset.fields) == 2
+    assert len(dataset) == 3
+
+
+def test_compound_members_become_fields(tmp_path: Path) -> None:
+    records = np.array([(1, 2.5), (3, 4.5)], dtype=[("n", "<i4"), ("e", "<f8")])
+    dataset = hr.open(write_h5(tmp_path / "c.h5", hits=records))
+    assert list(dataset.fields) == ["hits.n", "hits.e"]
+    assert np.array_equal(dataset[:]["hits.e"], [2.5, 4.5])
+    chosen = hr.open(tmp_path / "c.h5", fields={"energy": "hits.e"})
+    assert np.array_equal(chosen["energy"][:], [2.5, 4.5])
+
+
+def test_description(jets) -> None:
+    dataset = jets.open()
+    assert len(dataset) == sum(ROWS)
+    assert list(dataset.fields) == ["x", "adj", "y"]
+    x = dataset.fields["x"]
+    assert (x.name, x.path, x.dtype, x.shape, x.chunks) == ("x", "feature_matrix", np.float32, (8, 4), (64, 8, 4))
+    assert x.read_path == "native"
+    assert x.uniform
+    assert x.row_bytes == 128
+    assert "gzip" in x.codec
+    assert "shuffle" in dataset.fields["adj"].codec
+    assert dataset.fields["y"].shape == ()
+    assert dataset.fields["y"].chunks is None
+    assert [(Path(file.path), file.rows) for file in dataset.files] == list(zip(jets.paths, ROWS, strict=True))
+    assert dataset.attrs["x"]["unit"] == "GeV"
+    assert dict(dataset.attrs["y"]) == {}
+    assert dataset.sample_bytes == 8 * 4 * 4 + 10 * 4 + 8
+
+
+@pytest.mark.parametrize("show", [repr, str])
+def test_text_names_what_matters(jets, show) -> None:
+    text = show(jets.open())
+    for word in ("633", "x", "feature_matrix", "float32", "gzip", "int64"):
+        assert word in text
+
+
+def test_html_is_a_table_and_escapes(tmp_path: Path, jets) -> None:
+    assert "<th>codec</th>" in jets.open()._repr_html_()
+    odd = hr.open(write_h5(tmp_path / "o.h5", **{"a<b>&c": np.arange(2)}))
+    assert "a&lt;b&gt;&amp;c" in odd._repr_html_()
+
+
+def test_close_is_idempotent_and_ends_reading(jets) -> None:
+    with jets.open() as dataset:
+        column = dataset["x"]
+        assert not dataset.closed
+    dataset.close()
+    assert dataset.closed
+    assert "closed" in repr(dataset)
+    assert "closed" in dataset._repr_html_()
+    with pytest.raises(hr.ClosedError):
+        dataset[0]
+    with pytest.raises(hr.ClosedError):
+        column[0]
+
+
+@pytest.mark.parametrize(
+    ("paths", "fields", "words"),
+    [
+        (3, None, "paths must be"),
+        ([3], None, "a path must be"),
+        ([], None, ""),
+        ("a.h5", [], "fields is empty"),
+        ("a.h5", {}, "fields is empty"),
+        ("a.h5", 3, "fields must be"),
+        ("a.h5", [3], "fields must hold"),
+        ("a.h5", {"x": None}, "fields must hold"),
+    ],
+)
+def test_wrong_arguments(paths, fields, words: str) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match=words):
+        hr.open(paths, fields)

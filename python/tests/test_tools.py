@@ -1,0 +1,108 @@
+"""The command line's verbs as functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jet_files import write_h5
+
+import headrace as hr
+from headrace.__main__ import command_line
+
+
+def has_command_line() -> bool:
+    try:
+        return command_line().is_file()
+    except FileNotFoundError:
+        return False
+
+
+def test_inspect(jets) -> None:
+    result = hr.inspect(jets.glob)
+    for word in ("feature_matrix", "gzip", "native"):
+        assert word in str(result)
+    assert isinstance(result.to_dict(), dict)
+    assert not result.findings
+
+
+def test_verify(jets) -> None:
+    seen = []
+    result = hr.verify(jets.paths, threads=2, progress=lambda done, total: seen.append((done, total)))
+    assert not result.findings
+    assert not result.bad_data
+    assert all(0 <= done <= total for done, total in seen)
+
+
+def test_verify_finds_damage(tmp_path: Path) -> None:
+    path = write_h5(
+        tmp_path / "v.h5", x=(np.arange(1000.0), {"chunks": (100,), "compression": "gzip", "fletcher32": True})
+    )
+    import h5py
+
+    with h5py.File(path) as file:
+        chunk = file["x"].id.get_chunk_info(3)
+    data = bytearray(path.read_bytes())
+    data[chunk.byte_offset + chunk.size // 2] ^= 0xFF
+    path.write_bytes(data)
+    result = hr.verify(path)
+    assert result.bad_data
+    assert "x" in str(result)
+
+
+def test_what_a_progress_function_raises_comes_out(jets) -> None:
+    def progress(done: int, total: int) -> None:
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        hr.verify(jets.glob, progress=progress)
+
+
+def test_bench(jets) -> None:
+    result = hr.bench(jets.glob, fields=["labels"], batch_size=50, epochs=2)
+    assert isinstance(result.to_dict(), dict)
+    assert str(result)
+    assert str(hr.bench(hr.Loader(jets.open(), 50)))
+    with pytest.raises(TypeError):
+        hr.bench(hr.Loader(jets.open(), 50), batch_size=5)
+
+
+def test_load_run(jets, tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        f'data:   {{files: "{jets.glob}", fields: {{x: feature_matrix, y: labels}}}}\n'
+        "loader: {batch_size: 50, shuffle: true, seed: 7, memory: 64MiB}\n"
+    )
+    loader = hr.load_run(path)
+    assert list(loader.dataset.fields) == ["x", "y"]
+    assert (loader.batch_size, loader.seed) == (50, 7)
+    expected = hr.Loader(jets.open(), 50, shuffle=True, seed=7)
+    for ours, theirs in zip(loader, expected, strict=True):
+        assert np.array_equal(ours["y"], theirs["y"])
+
+
+def test_load_run_names_the_nearest_key(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("data: {files: a.h5}\nloader: {batch_sise: 50}\n")
+    with pytest.raises(hr.InvalidArgumentError, match="batch_size"):
+        hr.load_run(path)
+    with pytest.raises(hr.FileMissingError):
+        hr.load_run(tmp_path / "none.yaml")
+
+
+def test_show_versions(capsys: pytest.CaptureFixture[str]) -> None:
+    hr.show_versions()
+    out = capsys.readouterr().out
+    for name in ("python", "numpy", "headrace", "hdf5"):
+        assert name in out.lower()
+    assert hr.__version__ in out
+
+
+@pytest.mark.skipif(not has_command_line(), reason="this installation has no command line")
+def test_demo(tmp_path: Path) -> None:
+    summary = hr.demo(tmp_path / "demo", jets=300, seed=1)
+    assert isinstance(summary, dict)
+    assert len(hr.open(str(tmp_path / "demo" / "*.h5"))) == 300
+    with pytest.raises(hr.Error):
+        hr.demo(tmp_path / "demo", kind="nonsense")
