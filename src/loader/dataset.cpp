@@ -212,7 +212,7 @@ Batch Dataset::take(std::span<const std::uint64_t> rows) const {
     }
     if (server.ok()) impl_->put_server(std::move(*server));
   };
-  const std::size_t threads = std::min<std::size_t>(tasks.size() / 4, usable_cpus());
+  const std::size_t threads = std::min<std::size_t>(tasks.size() / 4, static_cast<std::uint32_t>(usable_cpu_count()));
   std::vector<std::jthread> helpers;
   for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
   work();

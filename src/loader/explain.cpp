@@ -3,6 +3,7 @@
 #include <headrace/base/bytes.h>
 
 #include "delivery/slot_pool.h"
+#include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
 
 namespace headrace {

@@ -15,7 +15,7 @@ Loader::Loader(Dataset dataset, LoaderOptions options) : impl_(std::make_unique<
   if (m.dataset.closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
   const std::shared_ptr<const Source> source = m.dataset.impl()->source;
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
-  EnginePlan plan = resolve_plan(*source, options, process->free_bytes(), usable_cpus()).value();
+  EnginePlan plan = resolve_plan(*source, options, process->free_bytes(), static_cast<std::uint32_t>(usable_cpu_count())).value();
   m.budget = process->child("loader", plan.budget_bytes);
   std::vector<MemoryReservation> reservations;
   const auto reserve = [&](MemoryTag tag, std::uint64_t bytes) {

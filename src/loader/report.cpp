@@ -9,6 +9,7 @@
 #include <set>
 #include <nlohmann/json.hpp>
 
+#include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
 #include "loader/verdict.h"
 

@@ -46,7 +46,7 @@ void judge(Report& r, const Loader::Impl& loader) {
                             share < kModerate ? "partly " : "", 100 * share, total > 0 ? 100 * busy / total : 0, limit);
   if (share < kFine) return;
 
-  const std::uint32_t cpus = usable_cpus();
+  const std::uint32_t cpus = static_cast<std::uint32_t>(usable_cpu_count());
   if (r.read_amplification > 1.2) {
     const EnginePlan& p = loader.engine->plan();
     if (p.slots < p.wanted_slots)
