@@ -239,8 +239,6 @@ class LoaderSection {
       options.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
       return {};
     };
-    keys["cache"] = only("auto", "nothing is kept between epochs but what the window holds");
-    keys["rank"] = only("0", "data are not divided over ranks");
     keys["world_size"] = only("1", "data are not divided over ranks");
     keys["framework"] = only("numpy", "choose it in Python: hr.Loader(..., framework=...)");
     keys["device"] = only("cpu", "batches are delivered to the host");

@@ -106,7 +106,7 @@ TEST_F(RunFile, KnownWordsOfLaterVersionsSayWhatIsTaken) {
   expect_has(refusal(with("tail: pad")), "partial and drop");
   expect_has(refusal(with("world_size: 4")), "takes 1 only");
   expect_has(refusal(with("device: cuda:0")), "takes cpu only");
-  expect_has(refusal(with("cache: ram")), "takes auto only");
+  expect_has(refusal(with("cache: ram")), "auto and none");
   expect_has(refusal(with("sampler: mine")), "given in code");
   EXPECT_EQ(load(with("world_size: 1")).loader.batch_size, 8U);
 }
