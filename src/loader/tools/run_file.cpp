@@ -239,6 +239,11 @@ class LoaderSection {
       options.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
       return {};
     };
+    keys["cache"] = [](const YamlNode& n, const std::string& k) -> Status {
+      if (n.text == "auto" || n.text == "none") return {};  // the same: nothing is kept but what the window holds
+      return bad(n, k, fmt::format("this version takes auto and none, {} was found", found(n)));
+    };
+    keys["rank"] = only("0", "data are not divided over ranks");
     keys["world_size"] = only("1", "data are not divided over ranks");
     keys["framework"] = only("numpy", "choose it in Python: hr.Loader(..., framework=...)");
     keys["device"] = only("cpu", "batches are delivered to the host");
