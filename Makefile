@@ -15,7 +15,7 @@ setup: ## system packages, .venv, build and install, with all that the tests nee
 
 demo: ## set-up, then write a data set like JetClass, deliver it, and compare with h5py
 	@scripts/setup.sh demo
-	@$(VENV)/python -m headrace.demo $(DEMO_ARGS)
+	@$(VENV)/python scripts/demo.py $(DEMO_ARGS)
 
 test: ## set-up, then every test: C++, Python, examples, install; skips are listed with their reasons
 	@scripts/setup.sh test

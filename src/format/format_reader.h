@@ -68,6 +68,8 @@ class ArrayReader {
   [[nodiscard]] virtual ScratchNeed scratch_need(std::uint64_t max_rows) const = 0;
   /// Chunk coordinates of a piece for messages, for example "(12,0,0)"; "" where there are no chunks.
   [[nodiscard]] virtual std::string piece_name(const Piece& piece) const = 0;
+  /// Pieces that decode() has read the slow way so far (see ReadPath::kLibrary).
+  [[nodiscard]] virtual std::uint64_t slow_pieces() const { return 0; }
   /// File whose bytes piece.stored means.
   [[nodiscard]] virtual const RandomAccessFile& file() const = 0;
 };

@@ -16,6 +16,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/nearest_name.h"
+
 namespace headrace {
 namespace {
 
@@ -190,22 +192,6 @@ Result<std::string> expand_home(const std::string& path) {
   return home + path.substr(slash);
 }
 
-/// Plain Levenshtein distance, two rows.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t up = row[j + 1];
-      row[j + 1] = std::min({up + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0 : 1)});
-      diagonal = up;
-    }
-  }
-  return row[b.size()];
-}
-
 /// kNotFound that says what lies where the search ended.
 Error not_found(const std::string& path, std::size_t directories) {
   const std::vector<std::string> parts = split(path);
@@ -229,11 +215,8 @@ Error not_found(const std::string& path, std::size_t directories) {
   std::vector<std::string> names = std::move(*listed);
   if (names.empty()) return error.with_hint(fmt::format("{} is empty.", where));
   const std::string& wanted = parts.empty() ? path : parts[std::min(depth, parts.size() - 1)];
-  std::unordered_map<std::string, std::size_t> far;
-  for (const std::string& name : names) far[name] = distance(name, wanted);
-  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-    return far[a] != far[b] ? far[a] < far[b] : natural_less(a, b);
-  });
+  std::sort(names.begin(), names.end(), natural_less);
+  names = nearest_names(wanted, names);
   std::string shown;
   for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i)
     shown += fmt::format("{}{}{}", i == 0 ? "" : ", ", names[i], is_directory(join(at, names[i])) ? "/" : "");

@@ -16,9 +16,8 @@ bool add(std::uint64_t& sum, std::uint64_t bytes) {
 }
 }  // namespace
 
-DecodeCrew::DecodeCrew(std::uint32_t threads, std::uint64_t memory_bytes)
-    : memory_bytes_(memory_bytes),
-      share_bytes_(memory_bytes / std::max(threads, 1u)),
+DecodeCrew::DecodeCrew(std::uint32_t threads)
+    : share_bytes_(budget_->free_bytes() / 2 / std::max(threads, 1u)),
       queue_limit_(4 * std::size_t{std::max(threads, 1u)}) {
   for (std::uint32_t i = 0; i < std::max(threads, 1u); ++i) threads_.emplace_back([this] { work(); });
 }
@@ -93,10 +92,8 @@ Status DecodeCrew::decode(const DecodeTask& task, Buffers& own) {
   const ScratchNeed need = task.array->scratch_need(task.piece.rows.count);
   std::uint64_t bytes = 0;
   if (!add(bytes, need.out_bytes) || !add(bytes, need.filter_bytes) || !add(bytes, need.filter_bytes) ||
-      !add(bytes, task.piece.stored.size) || bytes > memory_bytes_)
-    return Error(ErrorCode::kOutOfBudget,
-                 fmt::format("decoding this piece needs {} and {} may be used",
-                             format_bytes(std::max(bytes, need.out_bytes)), format_bytes(memory_bytes_)));
+      !add(bytes, task.piece.stored.size))
+    return Error(ErrorCode::kOutOfBudget, "decoding this piece needs more memory than any machine has");
   if (bytes <= share_bytes_) return decode_into(task, need, own);
   const std::lock_guard alone(large_);
   Buffers large;
@@ -106,14 +103,14 @@ Status DecodeCrew::decode(const DecodeTask& task, Buffers& own) {
 Status DecodeCrew::decode_into(const DecodeTask& task, const ScratchNeed& need, Buffers& buffers) {
   const auto round = [](std::uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; };
   const std::uint64_t out = round(need.out_bytes), filter = round(need.filter_bytes), stored = task.piece.stored.size;
-  if (buffers.size < out + 2 * filter + stored + kAlign) {
-    buffers.bytes.reset();
-    buffers.size = out + 2 * filter + stored + kAlign;
-    buffers.bytes.reset(new (std::nothrow) std::byte[buffers.size]);  // not zeroed: untouched pages cost nothing
-    if (!buffers.bytes) {
-      const std::uint64_t wanted = std::exchange(buffers.size, 0);
+  const std::uint64_t wanted = out + 2 * filter + stored + kAlign;
+  if (buffers.size < wanted) {
+    buffers = {};
+    HEADRACE_ASSIGN(buffers.charge, budget_->try_reserve(MemoryTag::kScratch, wanted));
+    buffers.bytes.reset(new (std::nothrow) std::byte[wanted]);  // not zeroed: untouched pages cost nothing
+    if (!buffers.bytes)
       return Error(ErrorCode::kOutOfBudget, fmt::format("{} of memory could not be had", format_bytes(wanted)));
-    }
+    buffers.size = wanted;
   }
   const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(buffers.bytes.get());
   std::byte* base = buffers.bytes.get() + (kAlign - at % kAlign) % kAlign;

@@ -1,6 +1,7 @@
 // DecodeCrew: threads that decode pieces and keep only what went wrong. Memory is bounded whatever the files declare.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "format/format_reader.h"
 
 namespace headrace {
@@ -34,9 +36,9 @@ class DecodeCrew {
     std::uint64_t pieces = 0, stored_bytes = 0, decoded_bytes = 0;
   };
 
-  /// \param memory_bytes  All threads' buffers together, but for one: a piece larger than a thread's share is decoded
-  /// alone, and one larger than all of it is refused with kOutOfBudget.
-  DecodeCrew(std::uint32_t threads, std::uint64_t memory_bytes);
+  /// Buffers are charged to the process's budget: half of what is free is shared by the threads; a piece larger than a
+  /// thread's share is decoded alone, in the other half, and one that does not fit there is refused with kOutOfBudget.
+  explicit DecodeCrew(std::uint32_t threads);
   ~DecodeCrew();  ///< Drops what is queued and joins.
 
   /// Queue a task. \return False if the queue stayed full for `tick`: try again.
@@ -51,12 +53,14 @@ class DecodeCrew {
   struct Buffers {
     std::unique_ptr<std::byte[]> bytes;
     std::uint64_t size = 0;
+    MemoryReservation charge;
   };
   void work();
   Status decode(const DecodeTask& task, Buffers& own);
-  static Status decode_into(const DecodeTask& task, const ScratchNeed& need, Buffers& buffers);
+  Status decode_into(const DecodeTask& task, const ScratchNeed& need, Buffers& buffers);
 
-  const std::uint64_t memory_bytes_, share_bytes_;
+  const std::shared_ptr<MemoryBudget> budget_ = MemoryBudget::process();
+  const std::uint64_t share_bytes_;
   const std::size_t queue_limit_;
   mutable std::mutex mutex_;
   std::condition_variable work_ready_, room_, done_;

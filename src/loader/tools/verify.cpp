@@ -3,13 +3,12 @@
 #include <headrace/base/bytes.h>
 #include <headrace/loader/tools.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <set>
-#include <thread>
 
 #include "base/clock.h"
+#include "base/cpu_count.h"
 #include "loader/paths.h"
 #include "loader/tools/decode_crew.h"
 #include "loader/tools/json.h"
@@ -29,17 +28,10 @@ bool is_bad_data(ErrorCode code) {
   return code == ErrorCode::kCorruptData || code == ErrorCode::kReadFailed || code == ErrorCode::kFileChanged;
 }
 
-/// Half of the machine's memory that is free now, at least 256 MiB.
-std::uint64_t memory_bytes() {
-  const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_AVPHYS_PAGES), 0L));
-  const auto page = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 4096L));
-  return std::max(mebibytes(256), pages * page / 2);
-}
-
 class Verifier {
  public:
   Verifier(std::vector<std::string> files, std::uint32_t threads, const Progress& progress)
-      : files_(std::move(files)), threads_(threads), progress_(progress), crew_(threads, memory_bytes()) {
+      : files_(std::move(files)), threads_(threads), progress_(progress), crew_(threads) {
     for (const std::string& file : files_) {
       struct stat info {};
       if (::stat(file.c_str(), &info) == 0) total_bytes_ += static_cast<std::uint64_t>(info.st_size);
@@ -221,7 +213,7 @@ class Verifier {
 }  // namespace
 
 ToolResult verify(const std::vector<std::string>& paths, std::uint32_t threads, const Progress& progress) {
-  const std::uint32_t crew = threads != 0 ? threads : std::max(std::thread::hardware_concurrency(), 1u);
+  const auto crew = threads != 0 ? threads : static_cast<std::uint32_t>(usable_cpu_count());
   return Verifier(expand_paths(paths).value(), crew, progress).run();
 }
 

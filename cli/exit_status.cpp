@@ -1,0 +1,78 @@
+#include "exit_status.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "loader/tools/json.h"
+#include "terminal.h"
+
+namespace headrace::cli {
+namespace {
+
+/// stdout must have taken everything: a full disk behind `> file` is an error.
+int finish_stdout(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  fmt::print(stderr, "error: the result could not be written: {}\n", std::strerror(errno));
+  return kOutOfResources;
+}
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (!text.empty() && text.back() != '\n') std::fputc('\n', stdout);
+}
+
+}  // namespace
+
+ExitStatus exit_status(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kNotFound:
+    case ErrorCode::kPermission:
+    case ErrorCode::kFieldMissing:
+      return kUsage;
+    case ErrorCode::kCorruptData:
+    case ErrorCode::kUnsupported:
+    case ErrorCode::kReadFailed:
+    case ErrorCode::kFileChanged:
+      return kBadData;
+    case ErrorCode::kOutOfBudget:
+    case ErrorCode::kWriteFailed:
+    case ErrorCode::kTimeout:
+      return kOutOfResources;
+    case ErrorCode::kCancelled:
+      return kInterrupted;
+    case ErrorCode::kClosed:
+    case ErrorCode::kForked:
+    case ErrorCode::kInternal:
+      return kBug;
+  }
+  return kBug;
+}
+
+int show_error(const Error& error, bool json) {
+  const int status = exit_status(error.code());
+  if (json) {
+    print(dump({{"error", error_json(error)}, {"exit_status", status}}));
+    return finish_stdout(status);
+  }
+  std::string text = error.what();
+  const std::string& hint = error.hint();
+  if (!hint.empty() && text.ends_with(hint)) {  // onto its own line
+    text.erase(text.size() - hint.size());
+    text.erase(text.find_last_not_of(' ') + 1);
+  }
+  const bool colour = stderr_has_colour();
+  fmt::print(stderr, "{}error:{} {}\n", colour ? "\x1b[1;31m" : "", colour ? "\x1b[0m" : "", text);
+  if (!hint.empty()) fmt::print(stderr, "{}hint:{}  {}\n", colour ? "\x1b[1m" : "", colour ? "\x1b[0m" : "", hint);
+  return status;
+}
+
+int show_result(const ToolResult& result, bool json) {
+  print(json ? result.json : result.text);
+  return finish_stdout(result.bad_data ? kBadData : result.findings ? kFindings : kGood);
+}
+
+}  // namespace headrace::cli

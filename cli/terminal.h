@@ -1,0 +1,42 @@
+// The terminal: a progress line and colour, both on stderr and only where a person reads it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace headrace::cli {
+
+/// True if stderr is a terminal.
+bool stderr_is_terminal();
+/// True if colour is wanted on stderr: a terminal, NO_COLOR unset or empty, TERM not "dumb".
+bool stderr_has_colour();
+
+/// From now on Ctrl-C (and SIGTERM) sets a flag instead of ending the process; a second one ends it.
+void catch_interrupts();
+bool interrupted();
+
+/// One line that is renewed: share, rate, time left. Erased when it goes.
+class ProgressLine {
+ public:
+  enum class Unit : std::uint8_t { kBytes, kSamples };
+  /// \param shown  False: never draws (it still tells of interrupts).
+  ProgressLine(std::string what, Unit unit, bool shown);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// \return False once the user has interrupted: stop.
+  bool update(std::uint64_t done, std::uint64_t total);
+  /// update() as the tools take it; valid as long as this lives.
+  std::function<bool(std::uint64_t, std::uint64_t)> callback();
+
+ private:
+  std::string what_;
+  Unit unit_;
+  bool shown_, drawn_ = false;
+  std::uint64_t started_ns_, last_ns_ = 0;
+};
+
+}  // namespace headrace::cli

@@ -1,0 +1,22 @@
+// One verb, one file: each declares its options and says what to do with them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+namespace headrace::cli {
+
+/// A declared verb. `run` is called after parsing and returns the exit status; it may throw headrace::Error.
+struct Verb {
+  CLI::App* app = nullptr;
+  const bool* json = nullptr;
+  std::function<int()> run;
+};
+
+Verb add_inspect(CLI::App& program);
+Verb add_verify(CLI::App& program);
+Verb add_bench(CLI::App& program);
+Verb add_demo(CLI::App& program);
+
+}  // namespace headrace::cli

@@ -1,0 +1,33 @@
+#include <headrace/loader/tools.h>
+
+#include <memory>
+
+#include "exit_status.h"
+#include "terminal.h"
+#include "verbs.h"
+
+namespace headrace::cli {
+
+Verb add_verify(CLI::App& program) {
+  struct Options {
+    std::vector<std::string> files;
+    std::uint32_t threads = 0;
+    bool json = false, quiet = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand("verify", "Decode and check every chunk; list what is bad");
+  app->add_option("FILE", options->files, "Files or globs")->required();
+  app->add_option("--threads", options->threads, "Decode threads; 0: as many as this process may use")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app->add_flag("--json", options->json, "Print JSON");
+  app->add_flag("--quiet", options->quiet, "No progress line");
+  app->footer(
+      "Examples:\n  headrace verify 'train_*.h5'\n  headrace verify jets_07.h5 --threads 8 || echo \"status $?\"");
+  return {app, &options->json, [options] {
+            ProgressLine line("verifying", ProgressLine::Unit::kBytes, !options->quiet);
+            return show_result(verify(options->files, options->threads, line.callback()), options->json);
+          }};
+}
+
+}  // namespace headrace::cli

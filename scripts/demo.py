@@ -1,0 +1,231 @@
+"""`make demo`: write jets like JetClass, deliver shuffled epochs of them, measure the same work by h5py, show one screen.
+
+Every figure on the screen was measured in this run, on this machine. Needs headrace, NumPy and h5py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import headrace as hr
+from headrace.__main__ import command_line
+
+FIELDS = {"x": "feature_matrix", "adj": "adjacency_matrix", "y": "labels"}
+WIDTH = 92
+KEY = 11  # columns of the left margin, as in the loader's report
+
+
+class Progress:
+    """One line on stderr, renewed, and only on a terminal."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.start = self.last = time.perf_counter()
+        self.shown = sys.stderr.isatty()
+
+    def update(self, done: int, total: int) -> None:
+        now = time.perf_counter()
+        if not self.shown or now - self.last < 0.2:
+            return
+        self.last = now
+        rate = done / (now - self.start)
+        left = (total - done) / rate if rate else 0.0
+        text = f"{self.what}: {100 * done / total:3.0f} %  {rate:,.0f} jets/s  {left:.0f} s left"
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self.shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def peak_rss_bytes() -> int:
+    """Most memory that this process has ever had resident."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def fingerprint(x: np.ndarray, adj: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A few numbers of every jet, enough to tell jets apart: shape (rows, 7)."""
+    return np.column_stack([x[:, 0, :4], adj[:, :2], y.astype(np.float32)])
+
+
+def sort_rows(rows: np.ndarray) -> np.ndarray:
+    return rows[np.lexsort(rows.T)]
+
+
+def deliver(glob: str, args: argparse.Namespace) -> tuple[hr.Loader, np.ndarray, int]:
+    """Run the epochs. Returns the loader, fingerprints of the last epoch's jets, and how far the process grew."""
+    jets = hr.open(glob, fields=FIELDS)
+    before = peak_rss_bytes()
+    loader = hr.Loader(jets, batch_size=args.batch_size, shuffle=True, seed=args.seed, memory=args.memory)
+    progress = Progress(f"delivering {args.epochs} shuffled epochs")
+    done, total = 0, len(jets) * args.epochs
+    for epoch in range(args.epochs):
+        prints = []
+        for batch in loader:
+            if epoch + 1 == args.epochs:
+                prints.append(fingerprint(batch["x"], batch["adj"], batch["y"]))
+            done += len(batch["y"])
+            progress.update(done, total)
+    progress.close()
+    return loader, np.concatenate(prints), peak_rss_bytes() - before
+
+
+class H5pyFiles:
+    """The same files as a careful user of h5py opens them: once, with the dataset objects kept."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self.files = [h5py.File(path, "r") for path in paths]
+        self.arrays = [[file[path] for path in FIELDS.values()] for file in self.files]
+        self.rows = [len(arrays[0]) for arrays in self.arrays]
+
+    def slices(self, batch_size: int, rng: np.random.Generator, seconds: float) -> tuple[float, np.ndarray | None, int]:
+        """Contiguous slices in random order: jets/s, fingerprints (None if time was up before the end), jets read."""
+        starts = [(f, row) for f, rows in enumerate(self.rows) for row in range(0, rows, batch_size)]
+        progress = Progress("h5py, contiguous slices")
+        prints, done, spent, total = [], 0, 0.0, sum(self.rows)
+        for f, row in (starts[i] for i in rng.permutation(len(starts))):
+            start = time.perf_counter()
+            x, adj, y = (array[row : row + batch_size] for array in self.arrays[f])
+            spent += time.perf_counter() - start
+            prints.append(fingerprint(x, adj, y))
+            done += len(y)
+            progress.update(done, total)
+            if spent > seconds:
+                break
+        progress.close()
+        return done / spent, np.concatenate(prints) if done == total else None, done
+
+    def single_rows(self, rng: np.random.Generator, seconds: float) -> tuple[float, int]:
+        """A row at a time in shuffled order, for a while: jets/s, jets read."""
+        ends = np.cumsum(self.rows)
+        progress = Progress("h5py, a row at a time")
+        done, start, total = 0, time.perf_counter(), int(ends[-1])
+        for index in rng.permutation(total):
+            f = int(np.searchsorted(ends, index, side="right"))
+            row = int(index - (ends[f] - self.rows[f]))
+            for array in self.arrays[f]:
+                array[row]
+            done += 1
+            progress.update(done, total)
+            if time.perf_counter() - start > seconds:
+                break
+        progress.close()
+        return done / (time.perf_counter() - start), done
+
+
+def line(key: str, text: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent=f"{key:<{KEY}}", subsequent_indent=" " * KEY)
+
+
+def activation() -> str | None:
+    """How to get into this interpreter's virtual environment; None if it is not in one."""
+    if sys.prefix == sys.base_prefix:
+        return None
+    script = Path(sys.prefix) / "bin" / "activate"
+    try:
+        return f"source {script.relative_to(Path.cwd())}"
+    except ValueError:
+        return f"source {script}"
+
+
+def screen(args: argparse.Namespace, loader: hr.Loader, grown: int, rows: list[list[str]], checked: str) -> str:
+    out = ["", "─" * WIDTH, str(loader.report()).rstrip()]
+    out.append(line("PROCESS", f"grew by {grown / 2**20:,.0f} MiB while delivering (peak resident memory)"))
+    out.append(line("CHECK", checked))
+    out.append("")
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for i, row in enumerate(rows):
+        cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        out.append(f"{'THE SAME' if i == 0 else '':<{KEY}}" + "  ".join(cells))
+    out += ["─" * WIDTH, "Go on"]
+    activate = activation()
+    if activate:
+        out.append(f"  {activate}")
+    out += [
+        "  headrace inspect YOUR.h5          # what will be fast in your files, what not, and why",
+        "  python",
+        "  >>> import headrace as hr",
+        f'  >>> jets = hr.open("{args.out}/train_*.h5", fields={{"x": "feature_matrix", "y": "labels"}}); print(jets)',
+        "  >>> for batch in hr.Loader(jets, batch_size=512, shuffle=True): print(batch[\"x\"].shape); break",
+        "",
+    ]
+    return "\n".join(out)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", default="demo_data", help="directory for the files (default: demo_data)")
+    parser.add_argument("--jets", type=int, default=65536, help="jets to write (default: 65536, some 300 MB)")
+    parser.add_argument("--files", type=int, default=4, help="files to write (default: 4)")
+    parser.add_argument("--epochs", type=int, default=3, help="shuffled epochs to deliver (default: 3)")
+    parser.add_argument("--batch-size", type=int, default=512, help="jets a batch (default: 512)")
+    parser.add_argument("--memory", default="1GiB", help="the loader's budget (default: 1GiB)")
+    parser.add_argument("--seed", type=int, default=7, help="of the jets and of the order (default: 7)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="most that each h5py measurement takes (default: 10)")
+    args = parser.parse_args()
+    for name in ("jets", "files", "epochs", "batch_size"):
+        if getattr(args, name) < 1:
+            parser.error(f"--{name.replace('_', '-')} must be at least 1")
+    return args
+
+
+def main() -> int:
+    args = parse_arguments()
+    written = subprocess.run(
+        [os.fspath(command_line()), "demo", "--out", args.out, "--kind", "jets", "--jets", str(args.jets),
+         "--files", str(args.files), "--seed", str(args.seed), "--json"],
+        stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    if written.returncode != 0:
+        return written.returncode  # it has said why
+    glob = f"{args.out}/train_*.h5"
+    try:
+        loader, delivered, grown = deliver(glob, args)
+    except hr.Error as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+    report = loader.report()
+    rate = report.samples / report.wall_seconds
+    rng = np.random.default_rng(args.seed)
+    h5 = H5pyFiles([file.path for file in loader.dataset.files])
+    slice_rate, read, slice_jets = h5.slices(args.batch_size, rng, args.seconds)
+    row_rate, row_jets = h5.single_rows(rng, args.seconds)
+    if read is None:
+        checked, good = "h5py had not read all jets when its time was up, so nothing was compared", True
+    else:
+        good = bool(np.array_equal(sort_rows(delivered), sort_rows(read)))
+        checked = (
+            f"the last epoch held each of the {len(read):,} jets that h5py reads exactly once"
+            if good
+            else "WRONG: the last epoch did not hold the jets that h5py reads. Please report this."
+        )
+    rows = [
+        ["work, measured just now", "jets read", "jets/s", "headrace is"],
+        [f"headrace, shuffled, {report.threads} threads", f"{report.samples:,}", f"{rate:,.0f}", ""],
+        [f"h5py, contiguous slices of {args.batch_size} in random order", f"{slice_jets:,}", f"{slice_rate:,.0f}",
+         f"{rate / slice_rate:,.1f}x as fast"],
+        ["h5py, a row at a time, shuffled", f"{row_jets:,}", f"{row_rate:,.0f}", f"{rate / row_rate:,.0f}x as fast"],
+    ]  # fmt: skip
+    print(screen(args, loader, grown, rows, checked))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\r\x1b[Kinterrupted", file=sys.stderr)
+        sys.exit(130)

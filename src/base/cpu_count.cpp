@@ -1,0 +1,59 @@
+#include "base/cpu_count.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/cgroup.h"
+
+namespace headrace {
+namespace {
+
+/// CPUs of the calling thread's mask; machines with more than 1024 CPUs need a larger set than cpu_set_t.
+int affinity_cpus() {
+  for (int max_cpus = 1024; max_cpus <= 1 << 17; max_cpus *= 2) {
+    cpu_set_t* const set = CPU_ALLOC(static_cast<std::size_t>(max_cpus));
+    if (set == nullptr) return 0;
+    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(max_cpus));
+    const int count = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
+    CPU_FREE(set);
+    if (count > 0) return count;
+  }
+  return 0;
+}
+
+std::optional<int> quota_of(const CgroupDirectory& group) {
+  std::optional<std::uint64_t> quota, period;
+  if (group.version == 2) {  // "max 100000" or "150000 100000"
+    const auto line = read_first_line(group.path + "/cpu.max");
+    if (!line) return std::nullopt;
+    std::uint64_t q = 0, p = 0;
+    const char* const end = line->data() + line->size();
+    const auto [next, ec] = std::from_chars(line->data(), end, q);
+    if (ec != std::errc() || next == end || std::from_chars(next + 1, end, p).ec != std::errc()) return std::nullopt;
+    quota = q, period = p;
+  } else {  // -1: no quota, which read_number() does not take
+    quota = read_number(group.path + "/cpu.cfs_quota_us");
+    period = read_number(group.path + "/cpu.cfs_period_us");
+  }
+  if (!quota || !period || *quota == 0 || *period == 0) return std::nullopt;
+  return static_cast<int>(std::min<std::uint64_t>(*quota / *period + (*quota % *period != 0), 1 << 20));
+}
+
+}  // namespace
+
+int usable_cpu_count(const CpuProbe& probe) {
+  const int online = static_cast<int>(std::thread::hardware_concurrency());
+  int count = probe.affinity_cpus > 0 ? probe.affinity_cpus : affinity_cpus();
+  if (count <= 0) count = online;
+  if (probe.affinity_cpus <= 0 && online > 0) count = std::min(count, online);
+  for (const CgroupDirectory& group : cgroup_directories("cpu", probe.root))
+    if (const auto quota = quota_of(group)) count = std::min(count, *quota);
+  return std::max(count, 1);
+}
+
+}  // namespace headrace

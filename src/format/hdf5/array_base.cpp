@@ -1,0 +1,90 @@
+#include "format/hdf5/array_base.h"
+
+#include <fmt/format.h>
+
+namespace headrace::hdf5 {
+
+ArrayBase::ArrayBase(std::shared_ptr<FileState> state, DatasetInfo info)
+    : state_(std::move(state)), info_(std::move(info)) {}
+
+ArrayBase::~ArrayBase() {
+  if (!info_.element.memory_type.ok()) return;
+  const Session session;
+  info_.element.memory_type.reset();
+}
+
+Status ArrayBase::check_rows(RowRange rows) const {
+  const std::uint64_t have = info().rows();
+  if (rows.first <= have && rows.count <= have - rows.first) return {};
+  return placed(Error(ErrorCode::kInvalidArgument,
+                      fmt::format("{} rows from {} on of an array of {}", rows.count, rows.first, have)));
+}
+
+Error ArrayBase::placed(Error error, const Piece& piece) const {
+  error.with_chunk(piece_name(piece)).with_bytes(piece.stored);
+  return placed(std::move(error));
+}
+
+Error ArrayBase::placed(Error error) const {
+  error.with_file(state_->path).with_field(info().path);
+  if (error.code() == ErrorCode::kCorruptData)
+    error.with_stage("decode").with_hint(fmt::format("Run: headrace verify {}", state_->path));
+  return error;
+}
+
+ArrayBase::RowBox ArrayBase::row_box_of(std::uint32_t) const {
+  RowBox box;
+  box.src_shape.assign(info().shape.begin() + 1, info().shape.end());
+  box.dst_start.assign(box.src_shape.size(), 0);
+  box.count = box.src_shape;
+  return box;
+}
+
+RowGeometry ArrayBase::geometry(std::uint32_t across, std::size_t column) const {
+  const RowBox box = row_box_of(across);
+  const Leaf& leaf = info_.element.leaves[column];
+  const std::vector<std::uint64_t> row_shape(info().shape.begin() + 1, info().shape.end());
+  const std::vector<std::uint64_t> zeros(box.src_shape.size(), 0);
+  const std::vector<std::uint64_t>& inner = leaf.column.inner_shape;
+  std::uint64_t entry_bytes = leaf.column.dtype.itemsize;
+  for (const std::uint64_t n : inner) entry_bytes *= n;
+  RowGeometry g = row_box(box.src_shape, row_shape, zeros, box.dst_start, box.count, info_.element.record_bytes,
+                          leaf.column.offset, entry_bytes);
+  // The entries of an array member may themselves be members of records: not one run, but a loop for every dimension.
+  // (They then leave gaps in the record, so row_box has not merged records into longer runs.)
+  std::uint64_t dense = leaf.column.dtype.itemsize;
+  bool touching = true;
+  for (std::size_t d = inner.size(); d-- > 0;) {
+    touching = touching && leaf.inner_strides_bytes[d] == dense;
+    dense *= inner[d];
+  }
+  if (touching) return g;
+  g.run_bytes = leaf.column.dtype.itemsize;
+  dense = entry_bytes;
+  for (std::size_t d = 0; d < inner.size(); ++d) {
+    dense /= inner[d] == 0 ? 1 : inner[d];
+    g.loops.push_back({static_cast<std::size_t>(inner[d]), static_cast<std::size_t>(leaf.inner_strides_bytes[d]),
+                       static_cast<std::size_t>(dense)});
+  }
+  g.simplify();
+  return g;
+}
+
+Status RowsArray::locate(RowRange rows, std::vector<Piece>& out) const {
+  HEADRACE_TRY(check_rows(rows));
+  if (rows.count == 0) return {};
+  Piece piece;
+  piece.id = rows.first;
+  piece.rows = rows;
+  piece.stored = stored_range(rows);
+  piece.decoded_bytes = bytes_of(rows);
+  out.push_back(piece);
+  return {};
+}
+
+DecodedPiece empty_rows() {
+  static const std::byte nothing{};
+  return {&nothing, 0};
+}
+
+}  // namespace headrace::hdf5

@@ -1,0 +1,50 @@
+// Chunked arrays: located through the chunk index, decoded by our own codecs, without a lock.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "codec/codec_chain.h"
+#include "format/hdf5/array_base.h"
+#include "format/hdf5/chunk_index.h"
+
+namespace headrace::hdf5 {
+
+class ChunkedArray final : public ArrayBase {
+ public:
+  /// \param dataset  Kept open until the index has been read.
+  ChunkedArray(std::shared_ptr<FileState> state, DatasetInfo info, CodecChain chain,
+               std::vector<std::byte> fill_element, Id dataset);
+  ~ChunkedArray() override;
+
+  Status locate(RowRange rows, std::vector<Piece>& out) const override;
+  Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
+  [[nodiscard]] std::uint32_t pieces_across() const override { return across_; }
+  [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
+  [[nodiscard]] std::string piece_name(const Piece& piece) const override;
+
+ protected:
+  [[nodiscard]] RowBox row_box_of(std::uint32_t across) const override;
+
+ private:
+  Result<const ChunkIndex*> index() const;
+  Result<Piece> piece_at(const ChunkIndex& index, std::uint64_t row_chunk, std::uint32_t across) const;
+  /// Coordinates along the axes after the first of a chunk across the row.
+  [[nodiscard]] std::vector<std::uint64_t> coordinates(std::uint64_t across) const;
+  [[nodiscard]] bool is_partial(std::uint64_t row_chunk, std::uint32_t across) const;
+
+  CodecChain chain_;
+  std::vector<std::byte> fill_element_;
+  std::uint32_t across_ = 1;
+  std::vector<bool> partial_across_;  // chunks that reach past the end of an axis after the first
+
+  // Made at the first locate(), under a Session; then only read.
+  mutable std::atomic<const ChunkIndex*> ready_{nullptr};
+  mutable ChunkIndex index_;
+  mutable std::optional<Error> index_error_;
+  mutable Id dataset_;
+};
+
+}  // namespace headrace::hdf5

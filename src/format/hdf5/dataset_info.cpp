@@ -1,0 +1,201 @@
+#include "format/hdf5/dataset_info.h"
+
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+
+#include <array>
+#include <limits>
+
+#include "format/hdf5/attributes.h"
+
+namespace headrace::hdf5 {
+namespace {
+
+constexpr std::uint64_t kSizeLimit = std::numeric_limits<std::int64_t>::max();
+
+/// a *= b, or false if the product is no size any file can have.
+bool multiply(std::uint64_t& a, std::uint64_t b) { return !__builtin_mul_overflow(a, b, &a) && a <= kSizeLimit; }
+
+Error damaged(const Session& session, const char* what) {
+  return Error(ErrorCode::kCorruptData, fmt::format("cannot read {}: {}", what, last_library_error(session).text()));
+}
+
+/// Downgrade, never upgrade, and keep the first reason of the final level.
+void limit(ArrayInfo& array, ReadPath path, std::string reason) {
+  if (path <= array.read_path) return;
+  array.read_path = path;
+  array.reason = std::move(reason);
+}
+
+Status read_shape(const Session& session, hid_t dataset, DatasetInfo& out) {
+  const Id space(H5Dget_space(dataset));
+  if (!space.ok()) return damaged(session, "the shape");
+  const H5S_class_t kind = H5Sget_simple_extent_type(space.get());
+  if (kind == H5S_SCALAR || kind == H5S_NULL) return {};
+  std::array<hsize_t, H5S_MAX_RANK> dims{};
+  const int rank = H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr);
+  if (rank < 0) return damaged(session, "the shape");
+  out.array.shape.assign(dims.begin(), dims.begin() + rank);
+  return {};
+}
+
+Result<std::vector<FilterSpec>> read_filters(const Session& session, hid_t list) {
+  std::vector<FilterSpec> filters;
+  const int count = H5Pget_nfilters(list);
+  if (count < 0) return damaged(session, "the filters");
+  for (int i = 0; i < count; ++i) {
+    FilterSpec spec;
+    std::array<char, 257> name{};
+    std::size_t values = 0;
+    unsigned flags = 0, config = 0;
+    const auto index = static_cast<unsigned>(i);
+    // Twice: the first call tells how many values there are.
+    if (H5Pget_filter2(list, index, &flags, &values, nullptr, 0, nullptr, &config) < 0)
+      return damaged(session, "the filters");
+    if (values > 65'536) return Error(ErrorCode::kCorruptData, fmt::format("a filter with {} parameters", values));
+    spec.client_values.resize(values);
+    const H5Z_filter_t id = H5Pget_filter2(list, index, &flags, &values, spec.client_values.data(), name.size() - 1,
+                                           name.data(), &config);
+    if (id < 0) return damaged(session, "the filters");
+    spec.id = static_cast<std::uint32_t>(id);
+    spec.name = name.data();
+    filters.push_back(std::move(spec));
+  }
+  return filters;
+}
+
+bool library_decodes(std::uint32_t id) {
+  unsigned config = 0;
+  return H5Zfilter_avail(static_cast<H5Z_filter_t>(id)) > 0 &&
+         H5Zget_filter_info(static_cast<H5Z_filter_t>(id), &config) >= 0 &&
+         (config & H5Z_FILTER_CONFIG_DECODE_ENABLED) != 0;
+}
+
+std::string filter_text(const FilterSpec& spec) {
+  const std::string_view known = filter_name(spec.id);
+  const std::string name = known.empty() ? spec.name : std::string(known);
+  return name.empty() ? fmt::format("filter {}", spec.id) : fmt::format("filter {} ({})", spec.id, name);
+}
+
+void judge_filters(DatasetInfo& out) {
+  const ChunkForm form{out.chunk_bytes, out.element.record_bytes};
+  for (const FilterSpec& spec : out.filters) {
+    const std::string_view known = filter_name(spec.id);
+    FilterInfo info{spec.id, known.empty() ? spec.name : std::string(known), ""};
+    auto codec = make_codec(spec, form);
+    if (codec.ok()) {
+      info.setting = (*codec)->setting();
+    } else if (codec_known(spec.id)) {
+      limit(out.array, ReadPath::kUnsupported, fmt::format("{}: {}", filter_text(spec), codec.error().message()));
+    } else if (library_decodes(spec.id)) {
+      limit(out.array, ReadPath::kLibrary, filter_text(spec) + " is decoded by libhdf5");
+    } else {
+      limit(out.array, ReadPath::kUnsupported, filter_text(spec) + " is not known here, nor to libhdf5");
+    }
+    out.array.filters.push_back(std::move(info));
+  }
+  if (out.array.read_path != ReadPath::kLibrary) return;
+  for (const FilterSpec& spec : out.filters)  // then libhdf5 must do all of them
+    if (!library_decodes(spec.id))
+      limit(out.array, ReadPath::kUnsupported,
+            fmt::format("{}, but libhdf5 has no {}", out.array.reason, filter_text(spec)));
+}
+
+Status read_chunks(const Session& session, hid_t list, DatasetInfo& out) {
+  ArrayInfo& a = out.array;
+  std::array<hsize_t, H5S_MAX_RANK> dims{};
+  const int rank = H5Pget_chunk(list, H5S_MAX_RANK, dims.data());
+  if (rank != static_cast<int>(a.shape.size())) return damaged(session, "the chunk shape");
+  a.chunk_shape.assign(dims.begin(), dims.begin() + rank);
+  out.chunk_bytes = out.element.record_bytes;
+  std::uint64_t cells = 1;
+  bool chunk_fits = true, grid_fits = true;
+  for (std::size_t d = 0; d < a.shape.size(); ++d) {
+    if (a.chunk_shape[d] == 0) return Error(ErrorCode::kCorruptData, "a chunk of length 0");
+    out.grid.push_back(a.shape[d] / a.chunk_shape[d] + (a.shape[d] % a.chunk_shape[d] != 0));
+    chunk_fits = chunk_fits && multiply(out.chunk_bytes, a.chunk_shape[d]);
+    grid_fits = grid_fits && multiply(cells, out.grid[d]);
+  }
+  if (!chunk_fits || out.chunk_bytes > kChunkLimitBytes)
+    limit(a, ReadPath::kUnsupported, "chunks of 4 GiB and more; rewrite it with smaller ones");
+  if (!grid_fits || cells > kGridLimit)
+    limit(a, ReadPath::kUnsupported,
+          fmt::format("more than {} chunks; rewrite it with larger ones", kGridLimit));
+  HEADRACE_ASSIGN(out.filters, read_filters(session, list));
+  unsigned options = 0;
+  if (H5Pget_chunk_opts(list, &options) >= 0)
+    out.edges_unfiltered = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
+  judge_filters(out);
+  return {};
+}
+
+void judge_outside(const Session& session, hid_t file, hid_t list, std::uint64_t bytes, DatasetInfo& out,
+                   DriverState& state) {
+  ArrayInfo& a = out.array;
+  if (a.layout == Layout::kExternal) {
+    if (a.read_path == ReadPath::kLibrary)
+      return limit(a, ReadPath::kUnsupported, a.reason + ", in external raw files");
+    limit(a, ReadPath::kLibrary, "stored in external raw files");
+    auto segments = external_segments(session, list, state.directory, bytes);
+    if (!segments.ok()) return limit(a, ReadPath::kUnsupported, segments.error().message());
+    out.external = std::move(*segments);
+  } else {
+    limit(a, ReadPath::kLibrary, "virtual: its rows lie in other datasets");
+    auto sources = virtual_sources(session, file, list, state);
+    if (!sources.ok()) return limit(a, ReadPath::kUnsupported, sources.error().message());
+    out.sources = std::move(*sources);
+  }
+}
+
+}  // namespace
+
+Result<DatasetInfo> describe_dataset(const Session& session, hid_t file, hid_t dataset, const std::string& path,
+                                     DriverState& state) {
+  DatasetInfo out;
+  ArrayInfo& a = out.array;
+  a.path = path;
+  HEADRACE_TRY(read_shape(session, dataset, out));
+  if (a.shape.empty()) return out;
+  const Id type(H5Dget_type(dataset));
+  if (!type.ok()) return damaged(session, "the datatype");
+  const Id list(H5Dget_create_plist(dataset));
+  if (!list.ok()) return damaged(session, "the creation properties");
+
+  out.element = describe_type(session, type.get());
+  a.read_path = out.element.path;
+  a.reason = out.element.reason;
+  a.record_bytes = out.element.record_bytes;
+  a.is_record = out.element.is_record;
+  for (const Leaf& leaf : out.element.leaves) a.columns.push_back(leaf.column);
+  a.attributes = attribute_texts(session, dataset);
+
+  // Sizes. A shape can claim anything: nothing is ever allocated for one.
+  out.row_bytes = out.element.record_bytes;
+  bool fits = true;
+  for (std::size_t d = 1; d < a.shape.size(); ++d) fits = fits && multiply(out.row_bytes, a.shape[d]);
+  std::uint64_t bytes = out.row_bytes;
+  fits = fits && multiply(bytes, a.shape[0]);
+  if (!fits) {
+    limit(a, ReadPath::kUnsupported, "a declared shape larger than any file");
+    out.row_bytes = 0;
+  }
+
+  switch (H5Pget_layout(list.get())) {
+    case H5D_COMPACT: a.layout = Layout::kCompact; break;
+    case H5D_CONTIGUOUS:
+      a.layout = H5Pget_external_count(list.get()) > 0 ? Layout::kExternal : Layout::kContiguous;
+      break;
+    case H5D_CHUNKED:
+      a.layout = Layout::kChunked;
+      HEADRACE_TRY(read_chunks(session, list.get(), out));
+      break;
+    case H5D_VIRTUAL: a.layout = Layout::kVirtual; break;
+    default: return damaged(session, "the storage layout");
+  }
+  if (a.read_path != ReadPath::kUnsupported && (a.layout == Layout::kExternal || a.layout == Layout::kVirtual))
+    judge_outside(session, file, list.get(), bytes, out, state);
+  a.stored_bytes = H5Dget_storage_size(dataset);
+  return out;
+}
+
+}  // namespace headrace::hdf5

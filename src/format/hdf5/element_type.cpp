@@ -1,0 +1,208 @@
+#include "format/hdf5/element_type.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "format/hdf5/memory_type.h"
+
+namespace headrace::hdf5 {
+namespace {
+
+constexpr int kDepthLimit = 16;
+constexpr std::size_t kLeafLimit = 10'000, kSwapLimit = 65'536;
+constexpr std::uint64_t kRecordLimit = std::uint64_t{1} << 31;  // bytes an element
+
+// What the walk over a type has found so far. A type can be read natively, after conversion by libhdf5, or not at all;
+// the worst member decides.
+struct Builder {
+  std::vector<Leaf> leaves;
+  std::vector<SwapRun> swaps;
+  std::string convert, refuse;  // why libhdf5 must convert; why nobody can
+
+  void needs_library(std::string why) {
+    if (convert.empty()) convert = std::move(why);
+  }
+  void refused(std::string why) {
+    if (refuse.empty()) refuse = std::move(why);
+  }
+};
+
+// Where in the element the walk is: array dimensions passed on the way down, and the member's path.
+struct Place {
+  std::string name;
+  std::uint64_t offset = 0;
+  std::vector<std::uint64_t> dims, strides;
+  int depth = 0;
+};
+
+std::string of_member(const Place& at) { return at.name.empty() ? "" : fmt::format(" (member '{}')", at.name); }
+
+void add_leaf(Builder& out, const Place& at, DType::Kind kind, std::uint64_t size) {
+  if (out.leaves.size() >= kLeafLimit) return out.refused(fmt::format("more than {} members", kLeafLimit));
+  if (size == 0 || size > std::numeric_limits<std::uint32_t>::max())
+    return out.refused(fmt::format("elements of {} bytes{}", size, of_member(at)));
+  out.leaves.push_back({{at.name, {kind, static_cast<std::uint32_t>(size)}, at.dims, at.offset}, at.strides});
+}
+
+// Note `per_element` numbers of `width` bytes at every entry of the array dimensions.
+void add_swaps(Builder& out, const Place& at, std::uint32_t width, std::uint64_t per_element) {
+  if (width == 1) return;
+  std::uint64_t run = per_element, entry_bytes = per_element * width;
+  std::size_t dims = at.dims.size();
+  while (dims > 0 && at.strides[dims - 1] == entry_bytes) {  // touching entries: one longer run
+    --dims;
+    run *= at.dims[dims];
+    entry_bytes *= at.dims[dims];
+  }
+  std::vector<std::uint64_t> offsets{at.offset};
+  for (std::size_t d = 0; d < dims; ++d) {
+    if (offsets.size() * at.dims[d] + out.swaps.size() > kSwapLimit)
+      return out.needs_library("big-endian records repeated too often inside an element");
+    std::vector<std::uint64_t> next;
+    next.reserve(offsets.size() * at.dims[d]);
+    for (const std::uint64_t o : offsets)
+      for (std::uint64_t i = 0; i < at.dims[d]; ++i) next.push_back(o + i * at.strides[d]);
+    offsets = std::move(next);
+  }
+  for (const std::uint64_t o : offsets) out.swaps.push_back({o, run, width});
+}
+
+void add_number(Builder& out, const Place& at, DType::Kind kind, hid_t type, std::uint64_t parts = 1) {
+  const std::uint64_t size = H5Tget_size(type);
+  add_leaf(out, at, kind, size * parts);
+  if (H5Tget_order(type) == H5T_ORDER_BE) add_swaps(out, at, static_cast<std::uint32_t>(size), parts);
+}
+
+void walk(Builder& out, hid_t type, const Place& at);
+
+void walk_compound(Builder& out, hid_t type, const Place& at) {
+  if (const Id part = complex_part(type); part.ok()) {
+    if (const std::string why = why_convert(part.get()); !why.empty()) out.needs_library(why + of_member(at));
+    return add_number(out, at, DType::Kind::kComplex, part.get(), 2);
+  }
+  const int members = H5Tget_nmembers(type);
+  if (members <= 0) return out.refused("a record without members");
+  for (int i = 0; i < members && out.refuse.empty(); ++i) {
+    const auto index = static_cast<unsigned>(i);
+    char* name = H5Tget_member_name(type, index);
+    Place member = at;
+    if (name != nullptr) member.name += (at.name.empty() ? "" : ".") + std::string(name);
+    H5free_memory(name);
+    member.offset += H5Tget_member_offset(type, index);
+    member.depth = at.depth + 1;
+    const Id member_type(H5Tget_member_type(type, index));
+    walk(out, member_type.get(), member);
+  }
+}
+
+void walk_array(Builder& out, hid_t type, const Place& at) {
+  const Id base(H5Tget_super(type));
+  const int rank = H5Tget_array_ndims(type);
+  if (!base.ok() || rank < 1 || rank > H5S_MAX_RANK) return out.refused("an array type without dimensions");
+  hsize_t dims[H5S_MAX_RANK] = {};
+  H5Tget_array_dims2(type, dims);
+  Place inner = at;
+  inner.depth = at.depth + 1;
+  const std::size_t first = inner.strides.size();
+  for (int d = 0; d < rank; ++d) inner.dims.push_back(dims[d]);
+  inner.strides.resize(inner.dims.size());
+  std::uint64_t stride = H5Tget_size(base.get());
+  for (std::size_t d = inner.dims.size(); d-- > first;) {
+    inner.strides[d] = stride;
+    if (__builtin_mul_overflow(stride, inner.dims[d], &stride)) return out.refused("an array type of absurd size");
+  }
+  if (stride != H5Tget_size(type)) return out.refused("an array type whose size contradicts its dimensions");
+  walk(out, base.get(), inner);
+}
+
+void walk(Builder& out, hid_t type, const Place& at) {
+  if (type < 0 || at.depth > kDepthLimit) return out.refused("a datatype nested too deeply or damaged");
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER:
+    case H5T_BITFIELD:
+    case H5T_FLOAT:
+    case H5T_ENUM: {
+      if (const std::string why = why_convert(type); !why.empty()) out.needs_library(why + of_member(at));
+      if (!convertible(type)) return out.refused(fmt::format("a number of {} bytes{}", H5Tget_size(type), of_member(at)));
+      return add_number(out, at, number_kind(type), type);
+    }
+    case H5T_STRING:
+      if (H5Tis_variable_str(type) > 0)
+        return out.refused("variable-length strings" + of_member(at) + ": rows have no fixed size");
+      return add_leaf(out, at, DType::Kind::kBytes, H5Tget_size(type));
+    case H5T_COMPOUND: return walk_compound(out, type, at);
+    case H5T_ARRAY: return walk_array(out, type, at);
+    case H5T_VLEN: return out.refused("variable-length sequences" + of_member(at) + ": rows have no fixed size");
+    case H5T_REFERENCE: return out.refused("references" + of_member(at) + ": they point into the file");
+    case H5T_OPAQUE: {
+      char* tag = H5Tget_tag(type);
+      std::string why = fmt::format("opaque bytes (tag '{}'){}: their meaning is private to their writer",
+                                    tag ? tag : "", of_member(at));
+      H5free_memory(tag);
+      return out.refused(std::move(why));
+    }
+    case H5T_TIME: return out.refused("HDF5 time values" + of_member(at) + ", which the library itself cannot convert");
+#if H5_VERSION_GE(2, 0, 0)
+    case H5T_COMPLEX: {
+      const Id part(H5Tget_super(type));
+      if (const std::string why = why_convert(part.get()); !why.empty() || H5Tget_size(part.get()) < 4)
+        return out.refused("complex numbers of an unusual kind" + of_member(at));
+      return add_number(out, at, DType::Kind::kComplex, part.get(), 2);
+    }
+#endif
+    default: return out.refused("an unknown datatype class" + of_member(at));
+  }
+}
+
+ElementType finish(Builder found, hid_t type) {
+  ElementType out;
+  out.record_bytes = H5Tget_size(type);
+  const bool is_compound = H5Tget_class(type) == H5T_COMPOUND;
+  out.is_record = is_compound && !(found.leaves.size() == 1 && found.leaves[0].column.name.empty());
+  if (out.record_bytes == 0 || out.record_bytes > kRecordLimit)
+    found.refused(fmt::format("elements of {} bytes", out.record_bytes));
+  for (const Leaf& leaf : found.leaves) {
+    std::uint64_t end = leaf.column.offset + leaf.column.dtype.itemsize;
+    for (std::size_t d = 0; d < leaf.inner_strides_bytes.size(); ++d)
+      if (leaf.column.inner_shape[d] > 0) end += (leaf.column.inner_shape[d] - 1) * leaf.inner_strides_bytes[d];
+    if (end > out.record_bytes) found.refused("members that lie outside their record");
+  }
+  if (!found.refuse.empty()) {
+    out.path = ReadPath::kUnsupported;
+    out.reason = std::move(found.refuse);
+  } else if (!found.convert.empty()) {
+    out.path = ReadPath::kLibrary;
+    out.reason = std::move(found.convert);
+  }
+  out.leaves = std::move(found.leaves);
+  out.swaps = std::move(found.swaps);
+  return out;
+}
+
+}  // namespace
+
+ElementType describe_type(const Session&, hid_t type) {
+  Builder stored;
+  walk(stored, type, {});
+  ElementType out = finish(std::move(stored), type);
+  if (out.path != ReadPath::kLibrary) return out;
+  // libhdf5 converts to a type we can describe in turn: that is what decode() leaves.
+  Id memory = memory_type(type);
+  Builder converted;
+  if (memory.ok()) walk(converted, memory.get(), {});
+  if (!memory.ok() || !converted.refuse.empty() || !converted.convert.empty()) {
+    out.path = ReadPath::kUnsupported;
+    out.reason += ", which cannot be converted";
+    return out;
+  }
+  std::string reason = std::move(out.reason);
+  out = finish(std::move(converted), memory.get());
+  out.path = ReadPath::kLibrary;
+  out.reason = std::move(reason) + ": converted by libhdf5";
+  out.memory_type = std::move(memory);
+  return out;
+}
+
+}  // namespace headrace::hdf5

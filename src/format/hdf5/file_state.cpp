@@ -1,0 +1,67 @@
+#include "format/hdf5/file_state.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace headrace::hdf5 {
+namespace {
+
+constexpr std::size_t kMetadataCacheBytes = 4 << 20;  // HDF5 lets it grow to 32 MiB a file
+
+/// Messages that 1.10.8 gives for what it has never heard of: "bad version number for layout message" (chunked data of
+/// format 4.0), "… for datatype message" (bool and complex of v112 and later), and their like.
+bool speaks_of_versions(const LibraryError& error) {
+  static constexpr std::array<const char*, 8> kWords = {
+      "bad version number", "bad superblock version number", "wrong superblock version",    "unknown version",
+      "bad flag combination", "unknown chunk index type",    "invalid datatype version",    "wrong version"};
+  for (const char* words : kWords)
+    if (error.mentions(words)) return true;
+  return false;
+}
+
+}  // namespace
+
+Error library_failure(const Session& session, FileState& state, const std::string& what) {
+  const LibraryError said = last_library_error(session);
+  if (state.driver.read_error) {
+    Error cause = *state.driver.read_error;
+    state.driver.read_error.reset();
+    return cause;
+  }
+  const std::string version = library_version(session);
+  if (!speaks_of_versions(said))
+    return std::move(Error(ErrorCode::kCorruptData, fmt::format("cannot {}: {}", what, said.text()))
+                         .with_hint("The file's metadata is damaged."));
+  const std::string message = fmt::format("libhdf5 {} cannot {}: {}. The file has superblock version {}", version, what,
+                                          said.text(), state.superblock.version);
+  // Object headers have checksums since superblock 2, so there a strange version is no damage.
+  if (state.superblock.version < 2)
+    return std::move(Error(ErrorCode::kCorruptData, message)
+                         .with_hint("It is damaged, or was written with features newer than this library."));
+  return std::move(
+      Error(ErrorCode::kUnsupported, message + ": it was written for a newer HDF5")
+          .with_hint("Write it with h5py's libver=\"earliest\" or libver=(\"earliest\", \"v110\"), convert it with a "
+                     "newer h5repack --low=0 --high=2, or build Headrace against HDF5 2.0 or later."));
+}
+
+Status open_with_library(const Session& session, FileState& state) {
+  Id access = driver_access_list(session, state.driver);
+  if (!access.ok()) return Error(ErrorCode::kInternal, "libhdf5 refuses the driver: " + last_library_error(session).text());
+  H5AC_cache_config_t cache{};
+  cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+  if (H5Pget_mdc_config(access.get(), &cache) >= 0) {
+    cache.max_size = kMetadataCacheBytes;
+    H5Pset_mdc_config(access.get(), &cache);
+  }
+  state.driver.opening = true;
+  state.file = Id(H5Fopen(state.path.c_str(), H5F_ACC_RDONLY, access.get()));
+  state.driver.opening = false;
+  if (state.file.ok()) return {};
+  if (last_library_error(session).mentions("already open for write"))
+    return std::move(Error(ErrorCode::kUnsupported, "the file is open for writing, or its writer ended without closing")
+                         .with_hint("Wait for the writer; if there is none: h5clear -s FILE"));
+  return library_failure(session, state, "open the file");
+}
+
+}  // namespace headrace::hdf5

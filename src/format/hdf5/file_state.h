@@ -1,0 +1,36 @@
+// What the readers of one file share, and the words for what goes wrong with it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "format/hdf5/recording_driver.h"
+#include "format/hdf5/superblock.h"
+
+namespace headrace::hdf5 {
+
+/// An open file. Lives as long as its last reader.
+struct FileState {
+  DriverState driver;
+  Id file;
+  Superblock superblock;
+  std::string path;
+
+  FileState() = default;
+  FileState(const FileState&) = delete;
+  FileState& operator=(const FileState&) = delete;
+  ~FileState() {
+    const Session session;
+    file.reset();
+  }
+};
+
+/// Open `state.file` (whose superblock has been read) with libhdf5.
+/// Errors: kUnsupported (newer than the library, being written), kCorruptData, and those of reading.
+Status open_with_library(const Session&, FileState& state);
+
+/// Why libhdf5 could not do what it was just asked: the failed read if there was one, kUnsupported for what a newer
+/// HDF5 has written, else kCorruptData with its innermost message. \param what  "open the dataset", …
+Error library_failure(const Session&, FileState& state, const std::string& what);
+
+}  // namespace headrace::hdf5

@@ -1,0 +1,100 @@
+#include "format/hdf5/library_array.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "format/hdf5/chunk_index.h"
+#include "format/hdf5/native_bytes.h"
+
+namespace headrace::hdf5 {
+
+LibraryArray::LibraryArray(std::shared_ptr<FileState> state, DatasetInfo info, Id dataset)
+    : RowsArray(std::move(state), std::move(info)), dataset_(std::move(dataset)) {}
+
+LibraryArray::~LibraryArray() {
+  const Session session;
+  dataset_.reset();
+}
+
+Status LibraryArray::check_index() const {
+  if (index_checked_.load(std::memory_order_acquire)) return {};
+  const Session session;
+  if (index_error_) return *index_error_;
+  if (index_checked_.load(std::memory_order_relaxed)) return {};
+  auto index = ChunkIndex::read(session, state_->driver, dataset_.get(), info_);
+  if (!index.ok()) {
+    index_error_ = placed(std::move(index.error()));
+    return *index_error_;
+  }
+  index_checked_.store(true, std::memory_order_release);
+  return {};
+}
+
+Status LibraryArray::locate(RowRange rows, std::vector<Piece>& out) const {
+  if (info_.array.layout != Layout::kChunked) return RowsArray::locate(rows, out);
+  HEADRACE_TRY(check_rows(rows));
+  if (rows.count == 0) return {};
+  HEADRACE_TRY(check_index());
+  const std::uint64_t chunk_rows = info_.array.chunk_shape[0];
+  for (std::uint64_t chunk = rows.first / chunk_rows; chunk <= (rows.end() - 1) / chunk_rows; ++chunk) {
+    Piece piece;
+    piece.id = chunk;
+    piece.rows = {chunk * chunk_rows, std::min(chunk_rows, info_.array.shape[0] - chunk * chunk_rows)};
+    piece.decoded_bytes = bytes_of(piece.rows);
+    out.push_back(piece);
+  }
+  return {};
+}
+
+std::string LibraryArray::piece_name(const Piece& piece) const {
+  if (info_.array.layout != Layout::kChunked) return {};
+  std::string name = fmt::format("({}", piece.rows.first / info_.array.chunk_shape[0]);
+  for (std::size_t d = 1; d < info_.array.shape.size(); ++d) name += ",*";
+  return name + ")";
+}
+
+ScratchNeed LibraryArray::scratch_need(std::uint64_t max_rows) const {
+  const std::uint64_t rows =
+      info_.array.layout == Layout::kChunked ? std::max(max_rows, info_.array.chunk_shape[0]) : max_rows;
+  return {std::min(rows, info().rows()) * info_.row_bytes, 0};
+}
+
+Status LibraryArray::read(const Session& session, RowRange rows, std::span<std::byte> out) const {
+  HEADRACE_TRY(check_sources(info_.sources));
+  const Id space(H5Dget_space(dataset_.get()));
+  std::vector<hsize_t> start(info_.array.shape.size(), 0), count(info_.array.shape.begin(), info_.array.shape.end());
+  start[0] = rows.first;
+  count[0] = rows.count;
+  const Id memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr));
+  const Id stored_type(H5Dget_type(dataset_.get()));
+  const hid_t type = info_.element.memory_type.ok() ? info_.element.memory_type.get() : stored_type.get();
+  state_->driver.read_error.reset();
+  state_->driver.sources_allowed = info_.array.layout == Layout::kVirtual;
+  const bool ok =
+      H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0 &&
+      H5Dread(dataset_.get(), type, memory.get(), space.get(), H5P_DEFAULT, out.data()) >= 0;
+  state_->driver.sources_allowed = false;
+  if (!ok) return library_failure(session, *state_, fmt::format("read rows {} to {}", rows.first, rows.end()));
+  return {};
+}
+
+Result<DecodedPiece> LibraryArray::decode(const Piece& piece, std::span<const std::byte>,
+                                          const DecodeScratch& scratch) const {
+  const std::size_t bytes = bytes_of(piece.rows);
+  if (scratch.out.size() < bytes)
+    return placed(Error(ErrorCode::kInternal,
+                        fmt::format("scratch of {} bytes, {} needed", scratch.out.size(), bytes)), piece);
+  const std::span<std::byte> out = scratch.out.first(bytes);
+  std::ranges::fill(out, std::byte{0});  // libhdf5 leaves rows alone whose fill value is undefined
+  slow_pieces_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const Session session;
+    Status status = read(session, piece.rows, out);
+    if (!status.ok()) return placed(std::move(status.error().with_stage("H5Dread")), piece);
+  }
+  to_native(info_.element, out);
+  return DecodedPiece{out.data(), info_.row_bytes};
+}
+
+}  // namespace headrace::hdf5

@@ -1,0 +1,37 @@
+// The slow way: rows read by libhdf5's own H5Dread, one call at a time in the process.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "format/hdf5/array_base.h"
+
+namespace headrace::hdf5 {
+
+/// Whatever libhdf5 can read and we cannot: unusual numbers, its filters (szip, n-bit, scale-offset), virtual datasets.
+/// Pieces are whole rows, grouped by the chunk's rows so that a chunk is decoded once.
+class LibraryArray final : public RowsArray {
+ public:
+  LibraryArray(std::shared_ptr<FileState> state, DatasetInfo info, Id dataset);
+  ~LibraryArray() override;
+
+  /// Chunked: the first call checks the chunk index, for a damaged one would read as fill values.
+  Status locate(RowRange rows, std::vector<Piece>& out) const override;
+  /// Blocks: until no other thread is in libhdf5.
+  Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
+  [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
+  [[nodiscard]] std::string piece_name(const Piece& piece) const override;
+  [[nodiscard]] std::uint64_t slow_pieces() const override { return slow_pieces_.load(std::memory_order_relaxed); }
+
+ private:
+  Status check_index() const;
+  Status read(const Session&, RowRange rows, std::span<std::byte> out) const;
+
+  Id dataset_;
+  mutable std::atomic<bool> index_checked_{false};
+  mutable std::optional<Error> index_error_;
+  mutable std::atomic<std::uint64_t> slow_pieces_{0};
+};
+
+}  // namespace headrace::hdf5

@@ -1,0 +1,28 @@
+// Which numbers are as NumPy has them, and the native type libhdf5 converts the others to.
+#pragma once
+
+#include <string>
+
+#include "catalog/array_info.h"
+#include "format/hdf5/session.h"
+
+namespace headrace::hdf5 {
+
+/// Why libhdf5 must convert this number (integer, bit field, float or enum): unusual size, padding or float format.
+/// Empty for what we read ourselves in either byte order.
+std::string why_convert(hid_t number);
+
+/// True if there is a native number for it: integers up to 8 bytes, any float.
+bool convertible(hid_t number);
+
+/// kInt, kUInt or kFloat; kBool for h5py's enum FALSE, TRUE of one byte.
+DType::Kind number_kind(hid_t number);
+
+/// The type of one part if `compound` is a complex number as h5py writes it: members r and i, both float of 4 or 8
+/// bytes, and nothing else. Not ok() otherwise.
+Id complex_part(hid_t compound);
+
+/// A packed native type with the same members. Not ok() if there is none.
+Id memory_type(hid_t type);
+
+}  // namespace headrace::hdf5

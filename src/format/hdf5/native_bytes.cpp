@@ -1,0 +1,48 @@
+#include "format/hdf5/native_bytes.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "codec/byteswap.h"
+
+namespace headrace::hdf5 {
+
+void to_native(const ElementType& element, std::span<std::byte> elements) {
+  if (element.swaps.empty()) return;
+  if (element.swaps_whole()) return swap_bytes(elements, element.swaps[0].width);
+  const auto record = static_cast<std::size_t>(element.record_bytes);
+  for (std::size_t at = 0; at + record <= elements.size(); at += record)
+    for (const SwapRun& run : element.swaps)
+      swap_bytes(elements.subspan(at + run.offset, run.count * run.width), run.width);
+}
+
+Result<std::vector<std::byte>> fill_element(const Session& session, hid_t creation_list, hid_t stored_type,
+                                            const ElementType& element) {
+  std::vector<std::byte> value(element.record_bytes);
+  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+  if (H5Pfill_value_defined(creation_list, &defined) < 0)
+    return Error(ErrorCode::kCorruptData, "cannot read the fill value: " + last_library_error(session).text());
+  if (defined == H5D_FILL_VALUE_UNDEFINED) return value;
+  const hid_t type = element.memory_type.ok() ? element.memory_type.get() : stored_type;
+  if (H5Pget_fill_value(creation_list, type, value.data()) < 0)
+    return Error(ErrorCode::kCorruptData, "cannot read the fill value: " + last_library_error(session).text());
+  to_native(element, value);
+  return value;
+}
+
+void fill_with(std::span<const std::byte> element, std::span<std::byte> out) {
+  if (out.empty() || element.empty()) return;
+  if (std::ranges::all_of(element, [&](std::byte b) { return b == element[0]; })) {
+    std::memset(out.data(), std::to_integer<int>(element[0]), out.size());
+    return;
+  }
+  std::size_t done = std::min(element.size(), out.size());
+  std::memcpy(out.data(), element.data(), done);
+  while (done < out.size()) {  // double what is there
+    const std::size_t n = std::min(done, out.size() - done);
+    std::memcpy(out.data() + done, out.data(), n);
+    done += n;
+  }
+}
+
+}  // namespace headrace::hdf5

@@ -1,0 +1,24 @@
+// Elements from stored to native byte order, and elements that were never written.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "format/hdf5/element_type.h"
+
+namespace headrace::hdf5 {
+
+/// Put whole elements into native byte order, in place.
+void to_native(const ElementType& element, std::span<std::byte> elements);
+
+/// The dataset's fill value as one native element. Where the writer left it undefined the bytes are zero.
+/// Errors: kCorruptData.
+Result<std::vector<std::byte>> fill_element(const Session&, hid_t creation_list, hid_t stored_type,
+                                            const ElementType& element);
+
+/// Repeat `element` over `out`; out.size() is a multiple of it.
+void fill_with(std::span<const std::byte> element, std::span<std::byte> out);
+
+}  // namespace headrace::hdf5

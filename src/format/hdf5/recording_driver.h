@@ -1,0 +1,48 @@
+// A read-only file driver for libhdf5 that reads through our own RandomAccessFile, and that can record instead of read.
+//
+// Recording: while the tape is on, a raw-data read only notes (address, size) and leaves the buffer alone; metadata is
+// read as always. One H5Dread_chunk per grid cell then yields the place of every chunk at the cost of one index descent,
+// where H5Dget_chunk_info of HDF5 1.10 walks the whole index on every call. The library adds the user block before it
+// calls a driver, so addresses are absolute (its own queries leave it out before 1.14.4).
+//
+// The driver locks nothing (no `lock` callback), never shares a handle (no `cmp`), and opens no second file unless a
+// virtual dataset's sources were allowed, and then only inside the directory of the first.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "format/hdf5/session.h"
+#include "storage/random_access_file.h"
+
+namespace headrace::hdf5 {
+
+/// What the driver knows of one file we opened. Outlives the libhdf5 file id made with it.
+/// Threads: only under a Session.
+struct DriverState {
+  std::shared_ptr<RandomAccessFile> file;
+  bool opening = false;           ///< H5Fopen of `file` itself is running.
+  bool sources_allowed = false;   ///< Other files may be opened, inside `directory`.
+  std::string directory;          ///< Canonical; empty: no other file is ever opened.
+  std::optional<Error> read_error;  ///< The first read that failed: the true cause of what libhdf5 then reports.
+
+  struct Tape {
+    bool on = false;
+    unsigned reads = 0;
+    std::uint64_t address = 0, size = 0;  ///< Of the last raw-data read.
+  } tape;
+};
+
+/// A file access property list that opens through the driver. `state` must outlive everything opened with it.
+Id driver_access_list(const Session&, DriverState& state);
+
+/// Canonical path of `name` if it is a regular file inside `directory` (also canonical); relative names start there.
+/// Errors: kNotFound; kUnsupported if it lies elsewhere, which a file from someone else could abuse to read any file.
+Result<std::string> path_inside(const std::string& directory, const std::string& name);
+
+}  // namespace headrace::hdf5

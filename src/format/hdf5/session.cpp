@@ -1,0 +1,76 @@
+#include "format/hdf5/session.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace headrace::hdf5 {
+namespace {
+
+std::mutex& library_mutex() {
+  // Never destroyed: threads may still be closing files while the process exits.
+  static std::mutex* mutex = [] {
+    auto* made = new std::mutex;
+    pthread_atfork([] { library_mutex().lock(); }, [] { library_mutex().unlock(); }, [] { library_mutex().unlock(); });
+    return made;
+  }();
+  return *mutex;
+}
+
+herr_t collect(unsigned, const H5E_error2_t* frame, void* into) {
+  try {
+    static_cast<LibraryError*>(into)->frames.push_back(
+        {frame->func_name ? frame->func_name : "", frame->desc ? frame->desc : ""});
+  } catch (...) {  // out of memory must not unwind through C
+    return -1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool plugins_allowed() {
+  const char* set = std::getenv("HEADRACE_HDF5_PLUGINS");
+  return set != nullptr && std::strcmp(set, "1") == 0;
+}
+
+Session::Session() : lock_(library_mutex()) {
+  H5Eget_auto2(H5E_DEFAULT, &printer_, &printer_data_);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  H5PLget_loading_state(&plugins_);
+  if (plugins_ != 0 && !plugins_allowed()) H5PLset_loading_state(0);
+}
+
+Session::~Session() {
+  if (plugins_ != 0) H5PLset_loading_state(plugins_);
+  H5Eclear2(H5E_DEFAULT);
+  H5Eset_auto2(H5E_DEFAULT, printer_, printer_data_);
+}
+
+std::string LibraryError::text() const {
+  for (const Frame& f : frames)
+    if (!f.message.empty()) return fmt::format("{} ({})", f.message, f.function);
+  return "no message";
+}
+
+bool LibraryError::mentions(std::string_view words) const {
+  for (const Frame& f : frames)
+    if (f.message.find(words) != std::string::npos) return true;
+  return false;
+}
+
+LibraryError last_library_error(const Session&) {
+  LibraryError error;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &error);
+  return error;
+}
+
+std::string library_version(const Session&) {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
+}
+
+}  // namespace headrace::hdf5

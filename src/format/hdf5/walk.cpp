@@ -1,0 +1,193 @@
+#include "format/hdf5/walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <set>
+
+#include "format/hdf5/dataset_info.h"
+
+namespace headrace::hdf5 {
+namespace {
+
+constexpr std::size_t kObjectLimit = 1'000'000;
+constexpr std::size_t kPathLimit = 64 * 1024;
+
+herr_t veto(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) { return -1; }
+
+/// Access list that stops at external links, whatever the path.
+Id link_access_list(hid_t list_class) {
+  Id list(H5Pcreate(list_class));
+  H5Pset_elink_cb(list.get(), veto, nullptr);
+  return list;
+}
+
+struct Object {
+  ObjectKey key{};
+  H5O_type_t type = H5O_TYPE_UNKNOWN;
+};
+
+std::optional<Object> object_at(hid_t group, const char* name) {
+  const Id access = link_access_list(H5P_LINK_ACCESS);
+  Object out;
+#if H5_VERSION_GE(1, 12, 0)
+  H5O_info2_t info;
+  if (H5Oget_info_by_name3(group, name, &info, H5O_INFO_BASIC, access.get()) < 0) return {};
+  static_assert(sizeof info.token == sizeof(ObjectKey));
+  std::memcpy(out.key.data(), &info.token, sizeof info.token);
+#else
+  H5O_info_t info;
+  if (H5Oget_info_by_name2(group, name, &info, H5O_INFO_BASIC, access.get()) < 0) return {};
+  std::memcpy(out.key.data(), &info.addr, sizeof info.addr);
+#endif
+  out.type = info.type;
+  return out;
+}
+
+struct Link {
+  std::string name;
+  H5L_type_t type;
+};
+
+herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* into) {
+  try {  // nothing may unwind through C
+    auto& links = *static_cast<std::vector<Link>*>(into);
+    if (links.size() > kObjectLimit) return -1;
+    links.push_back({name, info->type});
+  } catch (...) {
+    return -1;
+  }
+  return 0;
+}
+
+class Walk {
+ public:
+  Walk(const Session& session, FileState& state) : session_(session), state_(state) {}
+
+  Result<Walked> run() {
+    const auto root = object_at(state_.file.get(), "/");
+    if (!root) return library_failure(session_, state_, "read the root group");
+    groups_.insert(root->key);
+    pending_.push_back("");
+    while (!pending_.empty()) {
+      const std::string path = std::move(pending_.front());
+      pending_.pop_front();
+      HEADRACE_TRY(visit_group(path));
+    }
+    const bool all_damaged = found_.empty() && !damaged_.empty();
+    if (all_damaged) return std::move(damaged_.front().second.with_field(damaged_.front().first));
+    return finish();
+  }
+
+ private:
+  Status visit_group(const std::string& path) {
+    std::vector<Link> links;
+    const Id access = link_access_list(H5P_GROUP_ACCESS);
+    const Id group(H5Gopen2(state_.file.get(), path.empty() ? "/" : path.c_str(), access.get()));
+    if (!group.ok() || H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, collect_link, &links) < 0) {
+      Error error = library_failure(session_, state_, "list the group");
+      if (is_read_failure(error)) return error;
+      damaged_.emplace_back(path.empty() ? "/" : path, std::move(error));
+    }
+    std::ranges::sort(links, {}, &Link::name);
+    for (const Link& link : links) {
+      if (++objects_ > kObjectLimit)
+        return Error(ErrorCode::kUnsupported, fmt::format("the file has more than {} objects", kObjectLimit));
+      const std::string child = path.empty() ? link.name : path + "/" + link.name;
+      if (child.size() > kPathLimit) return Error(ErrorCode::kUnsupported, "groups nested too deeply");
+      HEADRACE_TRY(visit_link(group.get(), link, child));
+    }
+    return {};
+  }
+
+  Status visit_link(hid_t group, const Link& link, const std::string& path) {
+    if (link.type == H5L_TYPE_SOFT) return {};
+    if (link.type != H5L_TYPE_HARD) {
+      out_.refused.emplace(path, Error(ErrorCode::kUnsupported, link.type == H5L_TYPE_EXTERNAL
+                                                                    ? "a link into another file, which is not followed"
+                                                                    : "a user-defined link, which is not followed"));
+      return {};
+    }
+    const auto object = object_at(group, link.name.c_str());
+    if (!object) return note_damaged(path, "read the object's header");
+    if (object->type == H5O_TYPE_GROUP) {
+      if (groups_.insert(object->key).second) pending_.push_back(path);
+    } else if (object->type == H5O_TYPE_DATASET && datasets_.insert(object->key).second) {
+      return visit_dataset(group, link.name, path, object->key);
+    }
+    return {};
+  }
+
+  Status visit_dataset(hid_t group, const std::string& name, const std::string& path, const ObjectKey& key) {
+    const Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT));
+    if (!dataset.ok()) return note_damaged(path, "open the dataset");
+    auto info = describe_dataset(session_, state_.file.get(), dataset.get(), path, state_.driver);
+    if (!info.ok()) {
+      if (state_.driver.read_error) return *state_.driver.read_error;
+      damaged_.emplace_back(path, std::move(info.error()));
+    } else if (info->array.shape.empty()) {
+      out_.refused.emplace(path, Error(ErrorCode::kUnsupported, "a scalar, which has no rows"));
+    } else {
+      found_.emplace_back(key, std::move(info->array));
+    }
+    return {};
+  }
+
+  Status note_damaged(const std::string& path, const char* what) {
+    Error error = library_failure(session_, state_, what);
+    if (is_read_failure(error)) return error;
+    damaged_.emplace_back(path, std::move(error));
+    return {};
+  }
+
+  // The disk failed, not the file: nothing to list.
+  static bool is_read_failure(const Error& error) {
+    return error.code() != ErrorCode::kCorruptData && error.code() != ErrorCode::kUnsupported;
+  }
+
+  Walked finish() {
+    for (auto& [path, error] : damaged_) {
+      ArrayInfo info;
+      info.path = path;
+      info.shape = {0};
+      info.read_path = ReadPath::kUnsupported;
+      info.reason = error.message();
+      found_.emplace_back(std::nullopt, std::move(info));
+      out_.refused.emplace(path, std::move(error));
+    }
+    std::ranges::sort(found_, {}, [](const auto& f) -> const std::string& { return f.second.path; });
+    for (auto& [key, info] : found_) {
+      if (key) out_.by_object.emplace(*key, out_.arrays.size());
+      out_.arrays.push_back(std::move(info));
+    }
+    return std::move(out_);
+  }
+
+  const Session& session_;
+  FileState& state_;
+  Walked out_;
+  std::vector<std::pair<std::optional<ObjectKey>, ArrayInfo>> found_;
+  std::vector<std::pair<std::string, Error>> damaged_;
+  std::set<ObjectKey> groups_, datasets_;
+  std::deque<std::string> pending_;
+  std::size_t objects_ = 0;
+};
+
+}  // namespace
+
+Result<Walked> walk_file(const Session& session, FileState& state) { return Walk(session, state).run(); }
+
+std::optional<ObjectKey> find_object(const Session&, FileState& state, const std::string& path) {
+  const auto object = object_at(state.file.get(), path.c_str());
+  if (!object || object->type != H5O_TYPE_DATASET) return {};
+  return object->key;
+}
+
+Id open_dataset(const Session&, FileState& state, const std::string& path) {
+  const Id access = link_access_list(H5P_DATASET_ACCESS);
+  return Id(H5Dopen2(state.file.get(), path.c_str(), access.get()));
+}
+
+}  // namespace headrace::hdf5

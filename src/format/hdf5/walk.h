@@ -1,0 +1,36 @@
+// The walk over a file: every dataset in every group, each once.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "catalog/array_info.h"
+#include "format/hdf5/file_state.h"
+
+namespace headrace::hdf5 {
+
+/// Identity of an object in a file, whatever path leads to it.
+using ObjectKey = std::array<unsigned char, 16>;
+
+struct Walked {
+  std::vector<ArrayInfo> arrays;              ///< Sorted by path.
+  std::map<ObjectKey, std::size_t> by_object;  ///< Index in arrays.
+  /// Paths that are no readable arrays, and why: scalars, external links, damaged objects. The damaged ones also stand
+  /// in `arrays`, with shape (0) and read path kUnsupported, so that nothing disappears from sight.
+  std::map<std::string, Error> refused;
+};
+
+/// Hard links are followed, each object listed under its shallowest path (then the first by name), so cycles end. Soft
+/// links are other names of what is listed; external and user-defined links are never followed.
+/// Errors: kUnsupported for more than 10^6 objects; the cause where nothing at all can be read.
+Result<Walked> walk_file(const Session&, FileState& state);
+
+/// Object that a path leads to, also through soft links; nullopt if there is none.
+std::optional<ObjectKey> find_object(const Session&, FileState& state, const std::string& path);
+
+/// Open a dataset by path without ever leaving the file.
+Id open_dataset(const Session&, FileState& state, const std::string& path);
+
+}  // namespace headrace::hdf5

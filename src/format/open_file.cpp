@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "format/format_reader.h"
+#include "format/hdf5/hdf5_reader.h"
+#include "format/sniff.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kHeadBytes = 512;
+
+Error not_ours(std::span<const std::byte> head) {
+  const Sniffed found = sniff(head);
+  Error error(ErrorCode::kUnsupported,
+              found.what.empty() ? "not an HDF5 file, nor anything else that is known here"
+                                 : fmt::format("not an HDF5 file: {}", found.what));
+  return std::move(error.with_hint(found.hint));
+}
+
+Result<std::shared_ptr<FormatReader>> open_bytes(std::shared_ptr<RandomAccessFile> file, const std::string& path) {
+  if (file->size() == 0)
+    return std::move(Error(ErrorCode::kCorruptData, "the file is empty").with_hint("Its copy or its writer failed?"));
+  HEADRACE_ASSIGN(const bool is_hdf5, hdf5::is_hdf5(*file));
+  if (is_hdf5) return hdf5::open_hdf5(std::move(file), path);
+  std::vector<std::byte> head(static_cast<std::size_t>(std::min(kHeadBytes, file->size())));
+  HEADRACE_TRY(file->read_at(0, head));
+  return not_ours(head);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<FormatReader>> open_file(const std::string& path) {
+  auto file = open_local_file(path);
+  if (!file.ok()) return std::move(file.error().with_file(path).with_stage("open"));
+  auto reader = open_bytes(std::move(*file), path);
+  if (!reader.ok()) reader.error().with_file(path).with_stage("open");
+  return reader;
+}
+
+}  // namespace headrace
