@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/cgroup.h"
+#include "base/cpu_count.h"
 
 namespace headrace {
 namespace {
@@ -106,6 +107,37 @@ TEST_F(FakeSystem, NonsenseIsSurvived) {
   write("/proc/self/mountinfo", "25 20 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
   write("/sys/fs/cgroup/memory.max", "lots\n");
   EXPECT_EQ(detect().bytes, 8000u * 1024);
+}
+
+TEST_F(FakeSystem, CpusAreBoundByTheQuotaOfAnyAncestor) {
+  write("/proc/self/cgroup", "0::/a/b\n");
+  write("/proc/self/mountinfo", "25 20 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  write("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+  EXPECT_EQ(usable_cpu_count({root_, 64}), 64);
+  write("/sys/fs/cgroup/a/cpu.max", "250000 100000\n");
+  EXPECT_EQ(usable_cpu_count({root_, 64}), 3);
+  EXPECT_EQ(usable_cpu_count({root_, 2}), 2);
+  write("/sys/fs/cgroup/a/b/cpu.max", "1000 100000\n");
+  EXPECT_EQ(usable_cpu_count({root_, 64}), 1);
+  for (const char* nonsense : {"", "x", "0 0", "5", "-1 100000", "100000 0"}) {
+    write("/sys/fs/cgroup/a/b/cpu.max", nonsense);
+    EXPECT_EQ(usable_cpu_count({root_, 64}), 3) << nonsense;
+  }
+}
+
+TEST_F(FakeSystem, CpusUnderVersion1) {
+  write("/proc/self/cgroup", "1:cpu,cpuacct:/job\n");
+  write("/proc/self/mountinfo", "31 25 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n");
+  write("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
+  write("/sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(usable_cpu_count({root_, 8}), 8);
+  write("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "400000\n");
+  EXPECT_EQ(usable_cpu_count({root_, 8}), 4);
+}
+
+TEST(CpuCount, ThisMachineHasSome) {
+  EXPECT_GE(usable_cpu_count(), 1);
+  EXPECT_LE(usable_cpu_count(), 1 << 20);
 }
 
 TEST(AvailableMemory, ThisMachineHasSome) {

@@ -1,0 +1,79 @@
+#include "base/nearest_name.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace headrace {
+namespace {
+
+constexpr std::size_t kLongestCompared = 256;  // the cost is a product of lengths, and names may come from a file
+
+std::string folded(std::string_view name) {
+  std::string out(name.substr(0, kLongestCompared));
+  for (char& c : out) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+std::size_t distance_to_path(std::string_view name, std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t whole = edit_distance(name, path);
+  return slash == std::string_view::npos ? whole : std::min(whole, edit_distance(name, path.substr(slash + 1)));
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a_text, std::string_view b_text) {
+  const std::string a = folded(a_text), b = folded(b_text);
+  // Optimal string alignment: three rows of the table.
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> candidates) {
+  std::vector<std::pair<std::size_t, std::size_t>> order;  // distance, place
+  for (std::size_t i = 0; i < candidates.size(); ++i) order.emplace_back(distance_to_path(name, candidates[i]), i);
+  std::sort(order.begin(), order.end());
+  std::vector<std::string> names;
+  for (const auto& [distance, i] : order) names.push_back(candidates[i]);
+  return names;
+}
+
+std::optional<std::string> did_you_mean(std::string_view name, std::span<const std::string> candidates) {
+  const std::vector<std::string> order = nearest_names(name, candidates);
+  if (name.empty() || order.empty()) return std::nullopt;
+  const auto near = [&](const std::string& candidate) {
+    return distance_to_path(name, candidate) <= std::max<std::size_t>(1, name.size() / 3);
+  };
+  if (near(order.front())) return order.front();
+  const std::string wanted = folded(name);
+  for (const std::string& candidate : order) {
+    const std::string have = folded(candidate);
+    if (wanted.size() >= 3 &&
+        (have.find(wanted) != std::string::npos || (have.size() >= 3 && wanted.find(have) != std::string::npos)))
+      return candidate;
+  }
+  return std::nullopt;
+}
+
+std::string list_names(std::span<const std::string> names, std::size_t at_most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), at_most); ++i)
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+  if (names.size() > at_most) text += fmt::format(" and {} more", names.size() - at_most);
+  return text;
+}
+
+}  // namespace headrace

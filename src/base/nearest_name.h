@@ -1,0 +1,27 @@
+// "Did you mean …": names ordered by how like they are to what was written.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace {
+
+/// Edits (insert, delete, replace a character, swap two neighbours) that turn one into the other; upper and lower case
+/// count as equal, as do '-' and '_'.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// All `candidates`, the nearest to `name` first; equally near ones keep their order. For paths the distance to the
+/// last component counts if it is smaller.
+std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> candidates);
+
+/// The nearest candidate if it is near enough to be meant: at most a third of its characters differ, or one holds the
+/// other.
+std::optional<std::string> did_you_mean(std::string_view name, std::span<const std::string> candidates);
+
+/// The `names` as "'a', 'b' and 12 more".
+std::string list_names(std::span<const std::string> names, std::size_t at_most = 12);
+
+}  // namespace headrace
