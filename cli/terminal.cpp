@@ -17,7 +17,8 @@ constexpr std::uint64_t kRedrawNs = 200'000'000;
 volatile std::sig_atomic_t interrupts = 0;
 
 void on_interrupt(int signal) {
-  if (interrupts++ > 0) {  // the first one was not enough
+  interrupts = interrupts + 1;
+  if (interrupts > 1) {  // the first one was not enough
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
