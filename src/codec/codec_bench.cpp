@@ -1,5 +1,5 @@
 // How fast kernels and filters decode, in bytes of output a second, on one thread, for chunks of 1 MiB of zero-padded
-// floats like jets. cmake -DHEADRACE_BUILD_BENCH=ON; then build/…/codec_bench.
+// floats like jets. cmake -DHEADRACE_BUILD_MICROBENCH=ON; then build/…/codec_bench.
 #include <benchmark/benchmark.h>
 #include <blosc.h>
 #include <libdeflate.h>
