@@ -8,9 +8,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// With words w_1 … w_n the two sums are Σ w_i and Σ (n + 1 - i) w_i, modulo 65535. Both are unchanged in meaning when
-// every word has its bytes swapped (that multiplies by 256 modulo 65535), so the words are added as the machine loads
-// them and the end result is put right once. 256 steps keep the 32-bit lanes from overflowing: 65535 · 256 · 257 / 2.
+// With words w_1 … w_n the two sums are Σ w_i and Σ (n + 1 - i) w_i, modulo 65535. Swapping the bytes of every word
+// multiplies both by 256 modulo 65535, so the words are added as the machine loads them and the result is put right
+// once. 256 steps keep the 32-bit lanes from overflowing: 65535 · 256 · 257 / 2.
 
 HWY_BEFORE_NAMESPACE();
 namespace headrace {

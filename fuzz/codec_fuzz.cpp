@@ -1,0 +1,64 @@
+// Feeds a decoder (HEADRACE_FUZZ_FILTER, or a whole pipeline for 0) arbitrary bytes between buffers of exact size, so
+// that the address sanitizer sees any byte too many. The input is a recipe, then the stored bytes (make_seeds.py):
+//   u8 filter count, u8 filter mask, u16 decoded size, then for each filter: u8 index into kIds, u8 value count, u16 values
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "codec/codec_chain.h"
+
+namespace {
+
+constexpr std::array<std::uint32_t, 8> kIds{1, 2, 3, 32000, 32001, 32004, 32008, 32015};
+
+class Recipe {
+ public:
+  Recipe(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+  std::uint32_t u8() {
+    if (size_ == 0) return 0;
+    --size_;
+    return *data_++;
+  }
+  std::uint32_t u16() {
+    const std::uint32_t low = u8();
+    return low | u8() << 8;
+  }
+  [[nodiscard]] std::span<const std::uint8_t> rest() const { return {data_, size_}; }
+
+ private:
+  const std::uint8_t* data_;
+  std::size_t size_;
+};
+
+struct Buffer {
+  explicit Buffer(std::size_t size_bytes) : size(size_bytes), data(new std::byte[size_bytes]) {}
+  [[nodiscard]] std::span<std::byte> span() const { return {data.get(), size}; }
+  std::size_t size;
+  std::unique_ptr<std::byte[]> data;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Recipe recipe(data, size);
+  const std::uint32_t count = recipe.u8() % 6, mask = recipe.u8(), out_bytes = recipe.u16();
+  std::vector<headrace::FilterSpec> filters;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    headrace::FilterSpec spec;
+    spec.id = kIds[recipe.u8() % kIds.size()];
+    spec.client_values.resize(recipe.u8() % 8);
+    for (std::uint32_t& value : spec.client_values) value = recipe.u16();
+    if (HEADRACE_FUZZ_FILTER == 0 || spec.id == HEADRACE_FUZZ_FILTER) filters.push_back(std::move(spec));
+  }
+  if (filters.empty()) filters.push_back({HEADRACE_FUZZ_FILTER, "", {0, 0, 4}});
+  if (filters[0].id == 0) return 0;
+  const auto chain = headrace::CodecChain::make(filters, {out_bytes, 4});
+  if (!chain.ok()) return 0;
+  if (chain->scratch_bytes() > 1 << 24) return 0;
+  const Buffer out(out_bytes), ping(chain->scratch_bytes()), pong(chain->scratch_bytes()), in(recipe.rest().size());
+  if (in.size != 0) std::memcpy(in.data.get(), recipe.rest().data(), in.size);
+  const auto status = chain->decode(in.span(), mask, out.span(), {ping.span(), pong.span()});
+  if (!status.ok() && status.error().code() == headrace::ErrorCode::kInternal) std::abort();
+  return 0;
+}
