@@ -36,7 +36,7 @@ void EpochIterator::wait_for_batch(Turn& turn) {
     if (Clock::now() >= deadline) {
       throw Error(ErrorCode::kTimeout,
                   fmt::format("no batch came within {:g} s", std::chrono::duration<double>(timeout).count()))
-          .with_hint("Storage may be slow or hang: loader.report() says where time goes. timeout= sets the limit.");
+          .with_hint("Raise timeout=, or look at loader.report() for the stage that holds things up.");
     }
   }
 }

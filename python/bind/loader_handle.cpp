@@ -41,7 +41,17 @@ void Turn::yield() {
 
 LoaderHandle::LoaderHandle(const Dataset& dataset, const LoaderOptions& options, Framework framework,
                            BatchFormat format)
-    : loader_(dataset, options), exporter_(dataset.fields(), framework, format, options.batch_size) {}
+    : loader_(dataset, options),
+      exporter_(dataset.fields(), framework, format, options.batch_size),
+      made_by_(getpid()) {}
+
+std::shared_ptr<LoaderHandle> LoaderHandle::make(const Dataset& dataset, const LoaderOptions& options,
+                                                 Framework framework, BatchFormat format) {
+  auto handle = std::make_shared<LoaderHandle>(dataset, options, framework, format);
+  std::erase_if(living(), [](const std::weak_ptr<LoaderHandle>& other) { return other.expired(); });
+  living().push_back(handle);
+  return handle;
+}
 
 LoaderHandle::~LoaderHandle() {
   if (forked()) return;
@@ -51,11 +61,6 @@ LoaderHandle::~LoaderHandle() {
 
 Loader::Epoch LoaderHandle::start_epoch() {
   check_process();
-  if (started_by_ == 0) {
-    std::erase_if(living(), [](const std::weak_ptr<LoaderHandle>& handle) { return handle.expired(); });
-    living().push_back(weak_from_this());
-    started_by_ = getpid();
-  }
   const Turn turn(*this);
   const nb::gil_scoped_release nogil;
   return loader_.epoch();
@@ -70,13 +75,13 @@ void LoaderHandle::close() {
 }
 
 bool LoaderHandle::forked() const {
-  return started_by_ != 0 && started_by_ != getpid();
+  return made_by_ != getpid();
 }
 
 void LoaderHandle::check_process() const {
   if (!forked()) return;
-  throw Error(ErrorCode::kForked, "this loader was started in the parent process, whose threads did not come along")
-      .with_hint("Make a new Loader in the child, or start children with the \"spawn\" method.");
+  throw Error(ErrorCode::kForked, "this loader was made in the parent process, and threads do not survive a fork")
+      .with_hint("Make the loader in the child, or start the child with the 'spawn' method.");
 }
 
 void LoaderHandle::count_batch() {

@@ -26,6 +26,9 @@ constexpr std::chrono::milliseconds kSlice{100};
 /// Life time: shared by the Python object and its iterators. Threads: made and destroyed with the GIL.
 class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
  public:
+  /// As headrace::Loader's constructor. Errors: also kUnsupported, for an element type the framework does not have.
+  static std::shared_ptr<LoaderHandle> make(const Dataset& dataset, const LoaderOptions& options, Framework framework,
+                                            BatchFormat format);
   LoaderHandle(const Dataset& dataset, const LoaderOptions& options, Framework framework, BatchFormat format);
   ~LoaderHandle();
 
@@ -37,7 +40,7 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
   /// Stop and give memory back; a thread that waits for a batch ends with kClosed. Does nothing in a forked child.
   void close();
   [[nodiscard]] bool closing() const { return closing_; }
-  /// Was it started in the process that forked this one? Its threads and locks are then out of order.
+  /// Was it made in the process that forked this one? Its threads and locks are then out of order.
   [[nodiscard]] bool forked() const;
   /// Throws kForked if forked().
   void check_process() const;
@@ -55,7 +58,7 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
   BatchExporter exporter_;
   std::timed_mutex turn_;
   std::atomic<bool> closing_ = false;
-  pid_t started_by_ = 0;         ///< Process that started its threads; 0: not started.
+  const pid_t made_by_;
   std::uint64_t batches_ = 0;    ///< Handed out.
   std::uint64_t next_look_ = 1;  ///< Value of `batches_` at which to look at held memory; 0: warned.
 };

@@ -28,8 +28,8 @@ std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset, std::uin
   options.threads = threads;
   options.timeout =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(timeout_seconds));
-  return std::make_shared<LoaderHandle>(dataset.dataset, options, torch ? Framework::kTorch : Framework::kNumpy,
-                                        as_tuple ? BatchFormat::kTuple : BatchFormat::kDict);
+  return LoaderHandle::make(dataset.dataset, options, torch ? Framework::kTorch : Framework::kNumpy,
+                            as_tuple ? BatchFormat::kTuple : BatchFormat::kDict);
 }
 
 }  // namespace
