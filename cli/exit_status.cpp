@@ -62,11 +62,13 @@ int show_error(const Error& error, bool json) {
   const std::string& hint = error.hint();
   if (!hint.empty() && text.ends_with(hint)) {  // onto its own line
     text.erase(text.size() - hint.size());
-    text.erase(text.find_last_not_of(' ') + 1);
+    text.erase(text.find_last_not_of(" \n") + 1);
   }
+  const std::size_t words = hint.find_first_not_of(" \n");
   const bool colour = stderr_has_colour();
   fmt::print(stderr, "{}error:{} {}\n", colour ? "\x1b[1;31m" : "", colour ? "\x1b[0m" : "", text);
-  if (!hint.empty()) fmt::print(stderr, "{}hint:{}  {}\n", colour ? "\x1b[1m" : "", colour ? "\x1b[0m" : "", hint);
+  if (words != std::string::npos)
+    fmt::print(stderr, "{}hint:{}  {}\n", colour ? "\x1b[1m" : "", colour ? "\x1b[0m" : "", hint.substr(words));
   return status;
 }
 

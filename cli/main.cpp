@@ -90,7 +90,7 @@ int run(int argc, char** argv) {
   program.require_subcommand(0, 1);
   bool version = false, version_json = false;
   program.add_flag("--version", version, "Print the version, and those of the libraries");
-  program.add_flag("--json", version_json, "With --version: print JSON");
+  program.add_flag("--json", version_json, "Print JSON");
   const std::vector<Verb> verbs = {add_inspect(program), add_verify(program), add_bench(program), add_demo(program)};
   program.footer(
       "Results go to stdout, progress to stderr. Exit status: 0 good, 1 findings, 2 usage, 3 bad data,\n"
@@ -110,7 +110,7 @@ int run(int argc, char** argv) {
   try {
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", verbs.empty() ? std::string() : program.help());
+    fmt::print("{}", program.help());
     return kGood;
   } catch (const CLI::ParseError& error) {
     return parse_error(program, verbs, arguments, error, json);
@@ -122,6 +122,7 @@ int run(int argc, char** argv) {
   catch_interrupts();
   for (const Verb& verb : verbs) {
     if (!verb.app->parsed()) continue;
+    *verb.json = json;  // also when it was written before the verb
     try {
       return verb.run();
     } catch (const Error& error) {

@@ -10,7 +10,7 @@ namespace headrace::cli {
 /// A declared verb. `run` is called after parsing and returns the exit status; it may throw headrace::Error.
 struct Verb {
   CLI::App* app = nullptr;
-  const bool* json = nullptr;
+  bool* json = nullptr;
   std::function<int()> run;
 };
 

@@ -91,9 +91,9 @@ Samples samples(const std::string& path) {
                         format_bytes(dataset.sample_bytes()), fmt::join(fields, ", ")),
             std::move(json)};
   } catch (const Error& error) {
-    return {fmt::format("hr.open needs fields= to choose arrays: {}{}{}", error.message(),
-                        error.hint().empty() ? "" : ". ", error.hint()),
-            {{"error", error_json(error)}}};
+    std::string why = error.message().substr(0, error.message().find('\n'));  // a list may follow: the table has it
+    if (why.ends_with(':')) why.pop_back();
+    return {fmt::format("hr.open needs fields= to choose arrays: {}", why), {{"error", error_json(error)}}};
   }
 }
 

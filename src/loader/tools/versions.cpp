@@ -1,6 +1,5 @@
 #include <blosc.h>
 #include <fmt/format.h>
-#include <hdf5.h>
 #include <headrace/loader/tools.h>
 #include <hwy/base.h>
 #include <hwy/targets.h>
@@ -8,13 +7,14 @@
 #include <lz4.h>
 #include <zstd.h>
 
+#include "format/hdf5/session.h"
+
 namespace headrace {
 namespace {
 
 std::string hdf5_version() {
-  unsigned major = 0, minor = 0, release = 0;
-  if (H5get_libversion(&major, &minor, &release) < 0) return "unknown";
-  return fmt::format("{}.{}.{}", major, minor, release);
+  const hdf5::Session session;
+  return hdf5::library_version(session);
 }
 
 /// What this processor has of what Highway was built for, best first.
