@@ -1,0 +1,309 @@
+#include <headrace/loader/loader.h>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "loader/testing/fake_source.h"
+
+namespace headrace {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::fake_dataset;
+using testing::fake_value;
+using testing::FakeFaults;
+using testing::FakeShape;
+
+/// Row of the data set that sample i of a batch is, checked over all fields and elements.
+std::uint64_t row_of(const Batch& batch, std::uint64_t i, std::uint64_t rows) {
+  const auto first = batch.array(0).as<std::uint32_t>();
+  const std::uint64_t width = batch.fields()[0].shape[0];
+  const std::uint64_t row = first[i * width] / 1009;
+  EXPECT_LT(row, rows);
+  for (std::uint32_t a = 0; a < batch.fields().size(); ++a) {
+    const auto values = batch.array(a).as<std::uint32_t>();
+    const std::uint64_t w = batch.fields()[a].shape[0];
+    for (std::uint64_t j = 0; j < w; ++j)
+      if (values[i * w + j] != fake_value(a, row, j)) ADD_FAILURE() << "field " << a << " row " << row << " element " << j;
+  }
+  return row;
+}
+
+std::vector<std::vector<std::uint64_t>> deliver(Loader& loader, int epochs) {
+  std::vector<std::vector<std::uint64_t>> all;
+  for (int e = 0; e < epochs; ++e)
+    for (const Batch& batch : loader) {
+      auto& rows = all.emplace_back();
+      for (std::uint64_t i = 0; i < batch.rows(); ++i) rows.push_back(row_of(batch, i, loader.dataset().size()));
+    }
+  return all;
+}
+
+std::uint64_t smallest_budget(const Dataset& data, LoaderOptions options) {
+  options.memory = 1;
+  try {
+    const Loader loader(data, options);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kOutOfBudget);
+    std::smatch m;
+    const std::string hint = e.hint();
+    if (std::regex_search(hint, m, std::regex("memory=(\\d+)"))) return std::stoull(m[1]);
+  }
+  ADD_FAILURE() << "no smallest budget was named";
+  return 0;
+}
+
+TEST(Loader, SameBatchesForAnyThreadsAndBudgetDownToTheSmallest) {
+  rc::check([] {
+    std::vector<std::uint64_t> files;
+    for (int n = *rc::gen::inRange(1, 4); n > 0; --n) files.push_back(*rc::gen::inRange<std::uint64_t>(1, 300));
+    const auto chunk = [] { return *rc::gen::element<std::uint64_t>(1, 7, 16, 24, 64, 1000); };
+    const Dataset data = fake_dataset(files, {{40, chunk()}, {3, chunk()}, {2000, chunk()}});
+    LoaderOptions options;
+    options.batch_size = *rc::gen::inRange<std::uint64_t>(1, 120);
+    options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+    options.seed = *rc::gen::inRange<std::uint64_t>(0, 100);
+    std::vector<std::vector<std::uint64_t>> want;
+    options.threads = 1;
+    {
+      Loader loader(data, options);
+      want = deliver(loader, 2);
+      std::vector<std::uint64_t> sorted;
+      for (const auto& b : want) sorted.insert(sorted.end(), b.begin(), b.end());
+      std::sort(sorted.begin(), sorted.end());
+      RC_ASSERT(sorted.size() == 2 * data.size());
+      for (std::uint64_t i = 0; i < sorted.size(); ++i) RC_ASSERT(sorted[i] == i / 2);
+      RC_ASSERT(want.size() == 2 * loader.num_batches());
+    }
+    options.threads = *rc::gen::inRange<std::uint32_t>(1, 5);
+    const std::uint64_t least = smallest_budget(data, options);
+    options.memory = least + *rc::gen::inRange<std::uint64_t>(0, least * 4);
+    Loader loader(data, options);
+    RC_ASSERT(deliver(loader, 2) == want);
+    const Report report = loader.report();
+    RC_ASSERT(report.memory.peak_bytes <= report.memory.budget_bytes);
+    RC_ASSERT(report.samples == 2 * data.size());
+  });
+}
+
+TEST(Loader, DecodesEveryChunkOnceWhenMemoryAllowsAndSaysSo) {
+  auto faults = std::make_shared<FakeFaults>();
+  const Dataset data = fake_dataset({1024, 1024}, {{100, 32}, {2000, 32}}, faults);
+  Loader loader(data, {.batch_size = 64, .shuffle = true, .threads = 2});
+  deliver(loader, 1);
+  loader.close();
+  EXPECT_GE(faults->decodes, 128u);
+  EXPECT_DOUBLE_EQ(loader.report().read_amplification, 1.0);
+  EXPECT_NE(loader.report().text().find("read amplification 1.000"), std::string::npos);
+}
+
+TEST(Loader, TheSmallestBudgetIsExact) {
+  const Dataset data = fake_dataset({500}, {{5000, 50}});
+  const LoaderOptions options{.batch_size = 100, .shuffle = true};
+  const std::uint64_t least = smallest_budget(data, options);
+  LoaderOptions tight = options;
+  tight.memory = least - 1;
+  EXPECT_THROW(Loader(data, tight), Error);
+  tight.memory = least;
+  Loader loader(data, tight);
+  EXPECT_EQ(deliver(loader, 1).size(), 5u);
+}
+
+TEST(Loader, ABadChunkIsRaisedAtTheFirstBatchThatHoldsIt) {
+  const Dataset good = fake_dataset({600}, {{300, 20}, {10, 20}});
+  LoaderOptions options{.batch_size = 32, .shuffle = true, .seed = 3};
+  Loader reference(good, options);
+  const auto batches = deliver(reference, 1);
+  const auto in_bad_chunk = [](std::uint64_t row) { return row / 20 == 17; };
+  std::size_t first_bad = 0;
+  while (std::none_of(batches[first_bad].begin(), batches[first_bad].end(), in_bad_chunk)) ++first_bad;
+  for (std::uint32_t threads : {1u, 2u, 4u})
+    for (bool tight : {false, true}) {
+      auto faults = std::make_shared<FakeFaults>();
+      faults->bad_rows = {345};
+      const Dataset bad = fake_dataset({600}, {{300, 20}, {10, 20}}, faults);
+      options.threads = threads;
+      options.memory = tight ? smallest_budget(bad, options) : 0;
+      Loader loader(bad, options);
+      auto epoch = loader.epoch();
+      for (std::size_t i = 0; i < first_bad; ++i) ASSERT_TRUE(epoch.next().has_value());
+      try {
+        (void)epoch.next();
+        FAIL() << "the bad chunk was delivered";
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), ErrorCode::kCorruptData);
+        EXPECT_EQ(e.file(), "fake");
+      }
+      faults->bad_rows.clear();  // mended: the next epoch is whole
+      EXPECT_EQ(deliver(loader, 1).size(), loader.num_batches());
+    }
+}
+
+TEST(Loader, KeptBatchesNeverStallItAndStayAsTheyWere) {
+  const Dataset data = fake_dataset({2000}, {{5000, 50}});
+  LoaderOptions options{.batch_size = 40, .shuffle = true, .seed = 1, .threads = 2};
+  options.memory = smallest_budget(data, options) * 2;
+  std::vector<Batch> kept;
+  {
+    Loader loader(data, options);
+    for (const Batch& b : loader) kept.push_back(b);
+    EXPECT_GT(loader.report().memory.held_over_bytes, 40u * 800'000);
+  }
+  std::set<std::uint64_t> rows;  // the loader is gone, the batches are not
+  for (const Batch& b : kept)
+    for (std::uint64_t i = 0; i < b.rows(); ++i) rows.insert(row_of(b, i, 2000));
+  EXPECT_EQ(rows.size(), 2000u);
+}
+
+TEST(Loader, EpochsFollowEachOtherAndCanBeNamed) {
+  const Dataset data = fake_dataset({300}, {{4, 20}});
+  Loader loader(data, {.batch_size = 16, .shuffle = true});
+  const auto epoch_rows = [&](Loader& l) { return deliver(l, 1); };
+  const auto e0 = epoch_rows(loader), e1 = epoch_rows(loader);
+  EXPECT_NE(e0, e1);
+  loader.set_epoch(1);
+  loader.set_epoch(1);
+  EXPECT_EQ(epoch_rows(loader), e1);
+  EXPECT_EQ(loader.next_epoch(), 2u);
+  loader.set_epoch(0);
+  {
+    auto broken = loader.epoch();
+    for (int i = 0; i < 3; ++i) (void)broken.next();
+  }
+  EXPECT_EQ(epoch_rows(loader), e1);  // after a break comes the next epoch
+}
+
+TEST(Loader, ANewEpochEndsTheOldOneAndCloseEndsAll) {
+  const Dataset data = fake_dataset({300}, {{4, 20}});
+  Loader loader(data, {.batch_size = 16});
+  auto first = loader.epoch();
+  (void)first.next();
+  auto second = loader.epoch();
+  EXPECT_THROW((void)first.next(), Error);
+  EXPECT_TRUE(second.next().has_value());
+  loader.close();
+  loader.close();
+  try {
+    (void)second.next();
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kClosed);
+  }
+  EXPECT_THROW((void)loader.epoch(), Error);
+  EXPECT_GT(loader.report().batches, 0u);
+}
+
+TEST(Loader, TailsAndLengthsAreExact) {
+  const Dataset data = fake_dataset({103}, {{4, 20}});
+  for (bool shuffle : {false, true}) {
+    Loader partial(data, {.batch_size = 10, .shuffle = shuffle});
+    EXPECT_EQ(partial.num_batches(), 11u);
+    const auto batches = deliver(partial, 2);
+    EXPECT_EQ(batches.size(), 22u);
+    EXPECT_EQ(batches[10].size(), 3u);
+    Loader drop(data, {.batch_size = 10, .shuffle = shuffle, .tail = Tail::kDrop});
+    EXPECT_EQ(drop.num_batches(), 10u);
+    EXPECT_EQ(deliver(drop, 3).size(), 30u);
+  }
+  Loader whole(data, {.batch_size = 1000});
+  EXPECT_EQ(deliver(whole, 1)[0].size(), 103u);
+}
+
+TEST(Loader, ContradictionsAreRefused) {
+  const Dataset data = fake_dataset({10}, {{4, 5}});
+  EXPECT_THROW(Loader(data, {.batch_size = 0}), Error);
+  EXPECT_THROW(Loader(data, {.batch_size = 11, .tail = Tail::kDrop}), Error);
+  Dataset closed = fake_dataset({10}, {{4, 5}});
+  closed.close();
+  EXPECT_THROW(Loader(closed, {.batch_size = 1}), Error);
+}
+
+TEST(Loader, ATimeoutIsAnErrorAndCanBeWaitedOutAfterwards) {
+  auto faults = std::make_shared<FakeFaults>();
+  faults->delay = 300ms;
+  const Dataset data = fake_dataset({10}, {{4, 5}}, faults);
+  Loader loader(data, {.batch_size = 10, .threads = 1, .timeout = 20ms});
+  auto epoch = loader.epoch();
+  try {
+    (void)epoch.next();
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kTimeout);
+  }
+  while (!epoch.wait(100ms)) {
+  }
+  EXPECT_EQ(epoch.next()->rows(), 10u);
+}
+
+TEST(Loader, AbandonedAtAnyMomentItStopsCleanly) {
+  auto faults = std::make_shared<FakeFaults>();
+  faults->delay = 200us;
+  const Dataset data = fake_dataset({1000}, {{40, 10}, {4, 10}}, faults);
+  for (int i = 0; i < 40; ++i) {
+    Loader loader(data, {.batch_size = 20, .shuffle = true, .threads = 3});
+    auto epoch = loader.epoch();
+    for (int b = 0; b < i % 7; ++b) (void)epoch.next();
+    if (i % 3 == 0) loader.set_epoch(static_cast<std::uint64_t>(i));
+    if (i % 2 == 0) (void)loader.epoch().next();
+  }
+}
+
+#if !defined(__SANITIZE_THREAD__)  // TSan does not support threads after a fork
+TEST(Loader, AForkedChildGetsAnErrorAndTheParentGoesOn) {
+  const Dataset data = fake_dataset({300}, {{4, 20}});
+  Loader loader(data, {.batch_size = 16, .threads = 2});
+  auto epoch = loader.epoch();
+  std::optional<Batch> held = epoch.next();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int status = 1;
+    try {
+      (void)epoch.next();
+    } catch (const Error& e) {
+      status = e.code() == ErrorCode::kForked ? 0 : 2;
+    }
+    held.reset();
+    loader.close();
+    ::_exit(status);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  std::size_t batches = 1;
+  while (epoch.next()) ++batches;
+  EXPECT_EQ(batches, loader.num_batches());
+}
+#endif
+
+TEST(Loader, SideFieldsAreKeptOrCrossedWithoutChangingABatch) {
+  const Dataset data = fake_dataset({900, 333}, {{3000, 100}, {700, 128}, {2, 512}});
+  LoaderOptions options{.batch_size = 64, .shuffle = true};
+  Loader roomy(data, options);
+  EXPECT_NE(roomy.explain().find("kept in memory"), std::string::npos);
+  options.memory = smallest_budget(data, options) + 500'000;
+  Loader tight(data, options);
+  EXPECT_EQ(deliver(roomy, 1), deliver(tight, 1));
+  EXPECT_GT(tight.report().read_amplification, 1.0);
+}
+
+TEST(Dataset, SlicesTakesAndChoosesRows) {
+  const Dataset data = fake_dataset({100, 57}, {{4, 20}, {2, 1}});
+  const Batch slice = data.slice(90, 30);
+  for (std::uint64_t i = 0; i < 30; ++i) EXPECT_EQ(row_of(slice, i, 157), 90 + i);
+  const std::vector<std::uint64_t> rows{7, 3, 3, 156};
+  const Batch taken = data.take(rows);
+  for (std::uint64_t i = 0; i < rows.size(); ++i) EXPECT_EQ(row_of(taken, i, 157), rows[i]);
+  const std::vector<std::string> names{"a1"};
+  EXPECT_EQ(data.choose(names).slice(5, 1)["a1"].as<std::uint32_t>()[0], fake_value(1, 5, 0));
+  EXPECT_THROW((void)data.slice(150, 8), Error);
+  EXPECT_EQ(data.slice(157, 0).rows(), 0u);
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,107 @@
+// A data set in memory for tests: two or more arrays with chunks of their own, errors and delays on request.
+#pragma once
+
+#include <headrace/loader/loader.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "loader/dataset_impl.h"
+#include "storage/testing/memory_file.h"
+
+namespace headrace::testing {
+
+/// Element j of row r (of the data set) of array a. Every value names its place.
+inline std::uint32_t fake_value(std::uint32_t array, std::uint64_t row, std::uint64_t j) {
+  return static_cast<std::uint32_t>(array * 0x9e3779b9u + row * 1009 + j);
+}
+
+struct FakeFaults {
+  std::set<std::uint64_t> bad_rows;  ///< Of the data set: decoding a piece that holds one fails.
+  std::chrono::microseconds delay{0};
+  std::atomic<std::uint64_t> decodes{0};
+};
+
+class FakeArray final : public ArrayReader {
+ public:
+  FakeArray(std::uint32_t number, std::uint64_t first_row, std::uint64_t rows, std::uint64_t width,
+            std::uint64_t chunk_rows, std::shared_ptr<FakeFaults> faults)
+      : number_(number), first_row_(first_row), width_(width), faults_(std::move(faults)), file_("fake", {}) {
+    info_.path = "a" + std::to_string(number);
+    info_.shape = {rows, width};
+    info_.record_bytes = 4;
+    info_.columns = {{"", {DType::Kind::kUInt, 4}, {}, 0}};
+    if (chunk_rows > 1) info_.chunk_shape = {chunk_rows, width};
+  }
+  const ArrayInfo& info() const override { return info_; }
+  Status locate(RowRange rows, std::vector<Piece>& out) const override {
+    const std::uint64_t chunk = info_.chunk_shape.empty() ? 0 : info_.chunk_shape[0];
+    if (chunk == 0) {
+      out.push_back({rows.first, rows, {}, rows.count * width_ * 4, 0, 0});
+      return {};
+    }
+    for (std::uint64_t c = rows.first / chunk; c * chunk < rows.end(); ++c)
+      out.push_back({c, {c * chunk, std::min(chunk, info_.rows() - c * chunk)}, {}, chunk * width_ * 4, 0, 0});
+    return {};
+  }
+  Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte>, const DecodeScratch& s) const override {
+    ++faults_->decodes;
+    if (faults_->delay.count()) std::this_thread::sleep_for(faults_->delay);
+    auto* out = reinterpret_cast<std::uint32_t*>(s.out.data());
+    for (std::uint64_t r = 0; r < piece.rows.count; ++r) {
+      const std::uint64_t row = first_row_ + piece.rows.first + r;
+      if (faults_->bad_rows.count(row))
+        return std::move(Error(ErrorCode::kCorruptData, "a bad row").with_file("fake").with_field(info_.path));
+      for (std::uint64_t j = 0; j < width_; ++j) out[r * width_ + j] = fake_value(number_, row, j);
+    }
+    return DecodedPiece{s.out.data(), width_ * 4};
+  }
+  RowGeometry geometry(std::uint32_t, std::size_t) const override {
+    return row_box({width_}, {width_}, {0}, {0}, {width_}, 4, 0, 4);
+  }
+  std::uint32_t pieces_across() const override { return 1; }
+  ScratchNeed scratch_need(std::uint64_t max_rows) const override {
+    return {std::max(max_rows, info_.chunk_rows()) * width_ * 4, 0};
+  }
+  std::string piece_name(const Piece&) const override { return ""; }
+  const RandomAccessFile& file() const override { return file_; }
+
+ private:
+  std::uint32_t number_;
+  std::uint64_t first_row_, width_;
+  std::shared_ptr<FakeFaults> faults_;
+  ArrayInfo info_;
+  MemoryFile file_;
+};
+
+struct FakeShape {
+  std::uint64_t width, chunk_rows;  ///< chunk_rows 1: addressable
+};
+
+inline Dataset fake_dataset(const std::vector<std::uint64_t>& file_rows, const std::vector<FakeShape>& arrays,
+                            std::shared_ptr<FakeFaults> faults = std::make_shared<FakeFaults>()) {
+  auto source = std::make_shared<Source>();
+  auto fields = std::make_shared<std::vector<Field>>();
+  for (std::uint32_t a = 0; a < arrays.size(); ++a) {
+    const std::string name = "a" + std::to_string(a);
+    fields->push_back({name, name, {DType::Kind::kUInt, 4}, {arrays[a].width}});
+    source->places.push_back({a, 0});
+  }
+  source->fields = fields;
+  std::uint64_t first = 0;
+  for (std::size_t f = 0; f < file_rows.size(); ++f) {
+    SourceFile& file = source->files.emplace_back();
+    file.path = "fake_" + std::to_string(f);
+    file.rows = file_rows[f];
+    for (std::uint32_t a = 0; a < arrays.size(); ++a)
+      file.arrays.push_back(
+          std::make_shared<FakeArray>(a, first, file.rows, arrays[a].width, arrays[a].chunk_rows, faults));
+    first += file.rows;
+  }
+  return Dataset(Dataset::Impl::make(source));
+}
+
+}  // namespace headrace::testing
