@@ -58,9 +58,6 @@ Status open_with_library(const Session& session, FileState& state) {
   state.file = Id(H5Fopen(state.path.c_str(), H5F_ACC_RDONLY, access.get()));
   state.driver.opening = false;
   if (state.file.ok()) return {};
-  if (last_library_error(session).mentions("already open for write"))
-    return std::move(Error(ErrorCode::kUnsupported, "the file is open for writing, or its writer ended without closing")
-                         .with_hint("Wait for the writer; if there is none: h5clear -s FILE"));
   return library_failure(session, state, "open the file");
 }
 

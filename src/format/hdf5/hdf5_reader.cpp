@@ -180,6 +180,9 @@ Result<std::shared_ptr<FormatReader>> open_hdf5(std::shared_ptr<RandomAccessFile
     return std::move(Error(ErrorCode::kCorruptData, fmt::format("the file has {} bytes but its superblock says {}: a "
                                                                 "truncated copy?", size, superblock->end_bytes))
                          .with_hint("Copy it again and compare the sizes."));
+  if (superblock->being_written)
+    return std::move(Error(ErrorCode::kUnsupported, "the file is open for writing, or its writer ended without closing")
+                         .with_hint("Wait for the writer; if there is none: h5clear -s FILE"));
   auto state = std::make_shared<FileState>();
   state->driver.file = std::move(file);
   state->driver.directory = directory_of(path);

@@ -70,12 +70,16 @@ Status LibraryArray::read(const Session& session, RowRange rows, std::span<std::
   const Id stored_type(H5Dget_type(dataset_.get()));
   const hid_t type = info_.element.memory_type.ok() ? info_.element.memory_type.get() : stored_type.get();
   state_->driver.read_error.reset();
+  state_->driver.unopened.clear();
   state_->driver.sources_allowed = info_.array.layout == Layout::kVirtual;
   const bool ok =
       H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0 &&
       H5Dread(dataset_.get(), type, memory.get(), space.get(), H5P_DEFAULT, out.data()) >= 0;
   state_->driver.sources_allowed = false;
   if (!ok) return library_failure(session, *state_, fmt::format("read rows {} to {}", rows.first, rows.end()));
+  if (!state_->driver.unopened.empty())
+    return Error(ErrorCode::kNotFound, fmt::format("virtual source '{}' cannot be opened",
+                                                   *state_->driver.unopened.begin()));
   return {};
 }
 

@@ -36,7 +36,9 @@ std::vector<hsize_t> extent_of(hid_t space) {
   return dims;
 }
 
-Status check_source_dataset(const Session& session, hid_t file, const std::string& name, hid_t mapped_space) {
+// \param points  Elements that are mapped.
+Status check_source_dataset(const Session& session, hid_t file, const std::string& name, hid_t mapped_space,
+                            hssize_t points) {
   const auto refuse = [&](ErrorCode code, const std::string& why) {
     return Error(code, fmt::format("its virtual source '{}' {}", name, why));
   };
@@ -55,6 +57,11 @@ Status check_source_dataset(const Session& session, hid_t file, const std::strin
     const H5Z_filter_t id =
         H5Pget_filter2(list.get(), static_cast<unsigned>(i), &flags, &none, nullptr, 0, nullptr, &config);
     if (H5Zfilter_avail(id) <= 0) return refuse(ErrorCode::kUnsupported, fmt::format("needs filter {}", id));
+  }
+  if (H5Sget_select_type(mapped_space) == H5S_SEL_ALL) {  // the file keeps no extent for "all of it"
+    const hssize_t all = H5Sget_simple_extent_npoints(space.get());
+    if (all == points) return {};
+    return refuse(ErrorCode::kCorruptData, fmt::format("has {} elements, {} are mapped", all, points));
   }
   const std::vector<hsize_t> have = extent_of(space.get());
   std::vector<hsize_t> first(have.size()), last(have.size());
@@ -118,7 +125,7 @@ Result<std::vector<SourceFile>> virtual_sources(const Session& session, hid_t fi
     if (points < 0 || static_cast<hsize_t>(points) == H5S_UNLIMITED)
       return Error(ErrorCode::kUnsupported, "virtual sources without an end");
     if (name == ".") {
-      HEADRACE_TRY(check_source_dataset(session, file, dataset, mapped.get()));
+      HEADRACE_TRY(check_source_dataset(session, file, dataset, mapped.get(), points));
       continue;
     }
     HEADRACE_ASSIGN(const std::string path, path_inside(state.directory, name));
@@ -135,7 +142,7 @@ Result<std::vector<SourceFile>> virtual_sources(const Session& session, hid_t fi
       stat_of(path, source);
       sources.push_back(std::move(source));
     }
-    HEADRACE_TRY(check_source_dataset(session, entry->second.get(), dataset, mapped.get()));
+    HEADRACE_TRY(check_source_dataset(session, entry->second.get(), dataset, mapped.get(), points));
   }
   return sources;
 }

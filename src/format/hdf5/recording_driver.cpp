@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <new>
 
 #if __has_include(<H5FDdevelop.h>)  // HDF5 >= 1.13: what driver authors need lives in a header of its own
 #include <H5FDdevelop.h>
@@ -30,10 +30,31 @@ const OpenFile* self(const H5FD_t* f) { return reinterpret_cast<const OpenFile*>
 std::shared_ptr<RandomAccessFile> bytes_of(DriverState& state, const char* name) {
   if (state.opening) return state.file;
   if (!state.sources_allowed || state.directory.empty()) return nullptr;
+  // The library tries several folders for one source: what counts is whether any of them had it.
+  const std::string file_name = std::filesystem::path(name).filename().string();
   auto path = path_inside(state.directory, name);
-  if (!path.ok()) return nullptr;
-  auto file = open_local_file(*path);
-  return file.ok() ? *file : nullptr;
+  if (path.ok())
+    if (auto file = open_local_file(*path); file.ok()) {
+      state.unopened.erase(file_name);
+      return *file;
+    }
+  state.unopened.insert(file_name);
+  return nullptr;
+}
+
+// Property lists carry the info; without these the library makes lists without it for virtual sources.
+void* copy_info(const void* info) {
+  void* copy = std::malloc(sizeof(DriverInfo));
+  if (copy != nullptr) std::memcpy(copy, info, sizeof(DriverInfo));
+  return copy;
+}
+void* on_get_info(H5FD_t* f) {
+  const DriverInfo info{self(f)->state};
+  return copy_info(&info);
+}
+herr_t on_free_info(void* info) {
+  std::free(info);
+  return 0;
 }
 
 H5FD_t* on_open(const char* name, unsigned flags, hid_t access_list, haddr_t) {
@@ -111,6 +132,9 @@ hid_t driver() {
     c.maxaddr = haddr_t{1} << 62;
     c.fc_degree = H5F_CLOSE_STRONG;
     c.fapl_size = sizeof(DriverInfo);
+    c.fapl_get = on_get_info;
+    c.fapl_copy = copy_info;
+    c.fapl_free = on_free_info;
     c.open = on_open;
     c.close = on_close;
     c.query = on_query;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -29,6 +30,7 @@ struct DriverState {
   bool opening = false;           ///< H5Fopen of `file` itself is running.
   bool sources_allowed = false;   ///< Other files may be opened, inside `directory`.
   std::string directory;          ///< Canonical; empty: no other file is ever opened.
+  std::set<std::string> unopened;   ///< Names of sources that could not be opened: libhdf5 then answers fill values.
   std::optional<Error> read_error;  ///< The first read that failed: the true cause of what libhdf5 then reports.
 
   struct Tape {

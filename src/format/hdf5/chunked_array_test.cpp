@@ -1,0 +1,255 @@
+// Chunked arrays of every index type, full and sparse, with and without filters.
+#include "format/hdf5/hdf5_testing.h"
+
+namespace headrace::hdf5 {
+namespace {
+
+enum class IndexKind { kBTree1, kSingle, kImplicit, kFixedArray, kExtensibleArray, kBTree2 };
+
+struct Case {
+  IndexKind kind;
+  bool filtered;
+  hsize_t user_block;
+};
+
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  static constexpr const char* kNames[] = {"btree1", "single", "implicit", "fixed", "extensible", "btree2"};
+  return std::string(kNames[static_cast<int>(info.param.kind)]) + (info.param.filtered ? "_gzip" : "_plain") +
+         "_" + std::to_string(info.param.user_block);
+}
+
+class EveryIndex : public testing::TestWithParam<Case> {
+ protected:
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.path("f.h5");
+
+  // What makes libhdf5 choose each index (H5D__layout_set_latest_indexing): fixed or unlimited axes, early allocation.
+  void write(const Shape& shape, const float* data) {
+    const Case c = GetParam();
+    NewFile file(path_, c.user_block, c.kind == IndexKind::kBTree1 ? H5F_LIBVER_EARLIEST : H5F_LIBVER_V110);
+    const Id list = chunks_of(c.kind == IndexKind::kSingle ? shape : Shape{7, 5});
+    if (c.filtered) H5Pset_deflate(list.get(), 4);
+    if (c.kind == IndexKind::kImplicit) H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY);
+    const float fill = -3;
+    H5Pset_fill_value(list.get(), H5T_NATIVE_FLOAT, &fill);
+    Shape max;
+    if (c.kind == IndexKind::kExtensibleArray) max = {H5S_UNLIMITED, shape[1]};
+    if (c.kind == IndexKind::kBTree2) max = {H5S_UNLIMITED, H5S_UNLIMITED};
+    dataset_ = file.add("grp/x", H5T_IEEE_F32LE, shape, data, list.get(), max);
+    sparse_ = file.add("sparse", H5T_IEEE_F32LE, shape, nullptr, list.get(), max);
+    const Shape at{shape[0] / 2, 6}, one{1, 1};  // a single value in the middle
+    const Id space(H5Dget_space(sparse_.get())), memory(H5Screate_simple(2, one.data(), nullptr));
+    H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, at.data(), nullptr, one.data(), nullptr);
+    const float value = 42;
+    H5Dwrite(sparse_.get(), H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, &value);
+    never_ = file.add("never", H5T_IEEE_F32LE, shape, nullptr, list.get(), max);
+    dataset_.reset(), sparse_.reset(), never_.reset();
+  }
+  Id dataset_, sparse_, never_;
+};
+
+TEST_P(EveryIndex, ReadsWhatWasWritten) {
+  const auto data = counted<float>(40 * 13);
+  write({40, 13}, data.data());
+  EXPECT_EQ(values_of<float>(path_, "grp/x"), data);
+}
+
+TEST_P(EveryIndex, MissingChunksAreTheFillValue) {
+  const auto data = counted<float>(40 * 13);
+  write({40, 13}, data.data());
+  std::vector<float> expected(40 * 13, -3.F);
+  EXPECT_EQ(values_of<float>(path_, "never"), expected);
+  expected[20 * 13 + 6] = 42;
+  EXPECT_EQ(values_of<float>(path_, "sparse"), expected);
+}
+
+TEST_P(EveryIndex, PiecesTellWhereTheBytesLie) {
+  const auto data = counted<float>(40 * 13);
+  write({40, 13}, data.data());
+  const auto file = must_open(path_);
+  const auto array = must_open_array(*file, "/grp/x");
+  EXPECT_EQ(array->info().read_path, ReadPath::kNative);
+  std::vector<Piece> pieces;
+  ASSERT_TRUE(array->locate({10, 3}, pieces).ok());
+  if (GetParam().kind == IndexKind::kSingle) {
+    ASSERT_EQ(pieces.size(), 1U);
+    EXPECT_EQ(pieces[0].rows, (RowRange{0, 40}));
+    return;
+  }
+  ASSERT_EQ(array->pieces_across(), 3U);
+  ASSERT_EQ(pieces.size(), 3U);
+  for (std::uint32_t a = 0; a < 3; ++a) {
+    EXPECT_EQ(pieces[a].rows, (RowRange{7, 7}));
+    EXPECT_EQ(pieces[a].across, a);
+    EXPECT_EQ(pieces[a].decoded_bytes, 7U * 5 * 4);
+    EXPECT_EQ(array->piece_name(pieces[a]), "(1," + std::to_string(a) + ")");
+    if (!GetParam().filtered) {
+      EXPECT_EQ(pieces[a].stored.size, 7U * 5 * 4);
+    }
+    EXPECT_GE(pieces[a].stored.offset, GetParam().user_block);
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> out;
+  for (const IndexKind k : {IndexKind::kBTree1, IndexKind::kSingle, IndexKind::kImplicit, IndexKind::kFixedArray,
+                            IndexKind::kExtensibleArray, IndexKind::kBTree2})
+    for (const bool filtered : {false, true})
+      for (const hsize_t block : {0, 512, 4096})
+        if (!(k == IndexKind::kImplicit && filtered)) out.push_back({k, filtered, block});  // never filtered
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(Hdf5, EveryIndex, testing::ValuesIn(cases()), name_of);
+
+class Chunked : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.path("f.h5");
+};
+
+TEST_F(Chunked, ThreeAxesWithEdgesOnAll) {
+  const auto data = counted<std::int32_t>(11 * 9 * 10);
+  {
+    NewFile file(path_);
+    const Id list = chunks_of({4, 4, 3});
+    H5Pset_shuffle(list.get());
+    H5Pset_deflate(list.get(), 1);
+    H5Pset_fletcher32(list.get());
+    file.add("x", H5T_STD_I32LE, {11, 9, 10}, data.data(), list.get());
+  }
+  const auto file = must_open(path_);
+  const auto array = must_open_array(*file, "x");
+  EXPECT_EQ(values_of<std::int32_t>(*array), data);
+  EXPECT_EQ(array->pieces_across(), 3U * 4U);
+  ASSERT_EQ(array->info().filters.size(), 3U);
+  EXPECT_EQ(array->info().filters[1].name, "deflate");
+  EXPECT_EQ(array->info().filters[1].setting, "1");
+  for (std::uint64_t first = 0; first < 11; ++first) {
+    auto rows = read_rows(*array, {first, 11 - first});
+    ASSERT_TRUE(rows.ok());
+    EXPECT_EQ(std::memcmp(rows->data(), data.data() + first * 90, rows->size()), 0);
+  }
+}
+
+TEST_F(Chunked, PartialEdgeChunksMayBeUnfiltered) {
+  const auto data = counted<std::int16_t>(10 * 7);
+  {
+    NewFile file(path_, 0, H5F_LIBVER_V110);
+    const Id list = chunks_of({4, 4});
+    H5Pset_deflate(list.get(), 6);
+    ASSERT_GE(H5Pset_chunk_opts(list.get(), H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), 0);
+    file.add("x", H5T_STD_I16LE, {10, 7}, data.data(), list.get());
+  }
+  const auto file = must_open(path_);
+  const auto array = must_open_array(*file, "x");
+  EXPECT_EQ(values_of<std::int16_t>(*array), data);
+  std::vector<Piece> pieces;
+  ASSERT_TRUE(array->locate({0, 10}, pieces).ok());
+  EXPECT_NE(pieces[0].stored.size, 32U);  // whole: deflated
+  EXPECT_EQ(pieces[1].stored.size, 32U);  // past the last column
+  EXPECT_EQ(pieces[4].stored.size, 32U);  // past the last row
+}
+
+TEST_F(Chunked, FilterMasksSkipFilters) {
+  const auto data = counted<std::uint8_t>(16, [](std::size_t i) { return static_cast<std::uint8_t>(i * 37); });
+  {
+    NewFile file(path_);
+    const Id list = chunks_of({16});
+    H5Pset_shuffle(list.get());
+    H5Pset_deflate(list.get(), 1);
+    const Id dataset = file.add("x", H5T_STD_U8LE, {16}, nullptr, list.get());
+    const hsize_t at = 0;
+    ASSERT_GE(H5Dwrite_chunk(dataset.get(), H5P_DEFAULT, 0b11, &at, data.size(), data.data()), 0);
+  }
+  EXPECT_EQ(values_of<std::uint8_t>(path_, "x"), data);
+}
+
+TEST_F(Chunked, BigEndianIsSwapped) {
+  const auto data = counted<std::int32_t>(20);
+  const auto wide = counted<double>(20, [](std::size_t i) { return 0.5 * static_cast<double>(i); });
+  {
+    NewFile file(path_);
+    const Id list = chunks_of({6}), zipped = chunks_of({6});
+    H5Pset_deflate(zipped.get(), 1);
+    const std::int32_t fill = 77;
+    H5Pset_fill_value(list.get(), H5T_NATIVE_INT32, &fill);
+    file.add("plain", H5T_STD_I32BE, {20}, data.data(), list.get(), {}, H5T_NATIVE_INT32);
+    file.add("zipped", H5T_IEEE_F64BE, {20}, wide.data(), zipped.get(), {}, H5T_NATIVE_DOUBLE);
+    file.add("contiguous", H5T_STD_I32BE, {20}, data.data(), H5P_DEFAULT, {}, H5T_NATIVE_INT32);
+    file.add("never", H5T_STD_I32BE, {20}, nullptr, list.get());
+  }
+  EXPECT_EQ(values_of<std::int32_t>(path_, "plain"), data);
+  EXPECT_EQ(values_of<double>(path_, "zipped"), wide);
+  EXPECT_EQ(values_of<std::int32_t>(path_, "contiguous"), data);
+  EXPECT_EQ(values_of<std::int32_t>(path_, "never"), std::vector<std::int32_t>(20, 77));
+}
+
+TEST_F(Chunked, AHugeEmptyGridCostsNothing) {
+  {
+    NewFile file(path_);
+    const Id list = chunks_of({1});
+    file.add("x", H5T_STD_I8LE, {15'000'000}, nullptr, list.get());
+    file.add("too_many", H5T_STD_I8LE, {hsize_t{1} << 40}, nullptr, list.get());
+    const Id wide = chunks_of({1, 1 << 20});
+    file.add("absurd", H5T_STD_I64LE, {hsize_t{1} << 40, hsize_t{1} << 22}, nullptr, wide.get());
+  }
+  const auto file = must_open(path_);
+  const auto array = must_open_array(*file, "x");
+  auto rows = read_rows(*array, {14'999'990, 10});
+  ASSERT_TRUE(rows.ok());
+  EXPECT_EQ(*rows, std::vector<std::byte>(10));
+  EXPECT_EQ(file->open_array("too_many").error().code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(file->open_array("absurd").error().code(), ErrorCode::kUnsupported);
+}
+
+TEST_F(Chunked, ZeroRowsAndZeroSizeAxes) {
+  {
+    NewFile file(path_);
+    const Id list = chunks_of({4, 2});
+    file.add("no_rows", H5T_STD_I32LE, {0, 3}, nullptr, list.get(), {H5S_UNLIMITED, 3});
+    file.add("no_columns", H5T_STD_I32LE, {5, 0}, nullptr, list.get(), {5, H5S_UNLIMITED});
+    file.add("contiguous", H5T_STD_I32LE, {5, 0}, nullptr);
+  }
+  for (const char* name : {"no_rows", "no_columns", "contiguous"}) {
+    SCOPED_TRACE(name);
+    EXPECT_TRUE(values_of<std::int32_t>(path_, name).empty());
+  }
+  const auto file = must_open(path_);
+  std::vector<Piece> pieces;
+  const auto array = must_open_array(*file, "no_rows");
+  ASSERT_NE(array, nullptr);
+  EXPECT_TRUE(array->locate({0, 0}, pieces).ok());
+  EXPECT_TRUE(pieces.empty());
+  EXPECT_EQ(array->locate({0, 1}, pieces).error().code(), ErrorCode::kInvalidArgument);
+}
+
+TEST_F(Chunked, ADamagedChunkIsNamed) {
+  const auto data = counted<float>(64);
+  {
+    NewFile file(path_);
+    const Id list = chunks_of({16});
+    H5Pset_deflate(list.get(), 4);
+    file.add("x", H5T_IEEE_F32LE, {64}, data.data(), list.get());
+  }
+  const auto file = must_open(path_);
+  const auto array = must_open_array(*file, "x");
+  std::vector<Piece> pieces;
+  ASSERT_TRUE(array->locate({40, 1}, pieces).ok());
+  ASSERT_EQ(pieces.size(), 1U);
+  const std::vector<std::byte> zeros(pieces[0].stored.size);
+  const ScratchNeed need = array->scratch_need(1);
+  std::vector<std::byte> out(need.out_bytes), ping(need.filter_bytes), pong(need.filter_bytes);
+  auto decoded = array->decode(pieces[0], zeros, {out, ping, pong});
+  ASSERT_FALSE(decoded.ok());
+  const Error& e = decoded.error();
+  EXPECT_EQ(e.code(), ErrorCode::kCorruptData);
+  EXPECT_EQ(e.file(), path_);
+  EXPECT_EQ(e.field(), "x");
+  EXPECT_EQ(e.chunk(), "(2)");
+  EXPECT_EQ(e.bytes(), pieces[0].stored);
+  EXPECT_EQ(e.stage(), "deflate");
+  EXPECT_EQ(e.hint(), "Run: headrace verify " + path_);
+}
+
+}  // namespace
+}  // namespace headrace::hdf5

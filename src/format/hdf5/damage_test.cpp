@@ -1,0 +1,108 @@
+// A small file with every byte flipped, and cut at every length: equality, or the right error; never a crash.
+#include <map>
+
+#include "format/hdf5/hdf5_reader.h"
+#include "format/hdf5/hdf5_testing.h"
+#include "storage/testing/memory_file.h"
+
+namespace headrace::hdf5 {
+namespace {
+
+using Contents = std::map<std::string, std::vector<std::byte>>;
+
+constexpr std::uint64_t kRowsLimit = 1000;
+
+// Everything that opens and is of sane size; errors other than those of bad data are failures of the test.
+Contents read_everything(std::vector<std::byte> bytes, int* errors) {
+  const auto judge = [&](const Error& e) {
+    ++*errors;
+    const bool expected = e.code() == ErrorCode::kCorruptData || e.code() == ErrorCode::kUnsupported ||
+                          e.code() == ErrorCode::kFieldMissing || e.code() == ErrorCode::kNotFound;
+    EXPECT_TRUE(expected) << e.what();
+  };
+  Contents out;
+  auto file = open_hdf5(std::make_shared<MemoryFile>("memory.h5", std::move(bytes)), "memory.h5");
+  if (!file.ok()) return judge(file.error()), out;
+  for (const ArrayInfo& info : (*file)->arrays()) {
+    auto array = (*file)->open_array(info.path);
+    if (!array.ok()) {
+      judge(array.error());
+      continue;
+    }
+    if ((*array)->info().row_record_bytes() > (1 << 20) ||
+        (*array)->scratch_need(1).out_bytes > (1 << 24))
+      continue;
+    auto rows = read_rows(**array, {0, std::min(kRowsLimit, info.rows())});
+    if (!rows.ok()) {
+      judge(rows.error());
+      continue;
+    }
+    out[info.path] = std::move(*rows);
+  }
+  return out;
+}
+
+class Damage : public testing::TestWithParam<H5F_libver_t> {
+ protected:
+  TemporaryFolder folder_;
+  std::vector<std::byte> make() {
+    const std::string path = folder_.path("f.h5");
+    const auto data = counted<std::int32_t>(40, [](std::size_t i) { return static_cast<std::int32_t>(i * i); });
+    NewFile file(path, 0, GetParam());
+    const Id list = chunks_of({8});
+    H5Pset_shuffle(list.get());
+    H5Pset_deflate(list.get(), 4);
+    H5Pset_fletcher32(list.get());
+    file.add("zipped", H5T_STD_I32LE, {40}, data.data(), list.get(), {H5S_UNLIMITED});
+    file.add("fixed", H5T_STD_I32LE, {40}, data.data(), list.get());
+    file.add("contiguous", H5T_STD_I32LE, {40}, data.data());
+    H5Fflush(file.id(), H5F_SCOPE_GLOBAL);
+    return bytes_of_file(path);
+  }
+};
+
+// Where metadata has checksums (superblock 2 on), a chunk can never come out as anything but what was written. In older
+// files a flip in an unprotected header may change the meaning of the data; the read must still be orderly.
+TEST_P(Damage, EveryByteFlipped) {
+  const std::vector<std::byte> good = make();
+  int errors = 0;
+  const Contents expected = read_everything(good, &errors);
+  ASSERT_EQ(errors, 0);
+  ASSERT_EQ(expected.size(), 3U);
+  int different = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    SCOPED_TRACE(testing::Message() << "byte " << i);
+    for (const unsigned flip : {0x01U, 0xFFU}) {
+      std::vector<std::byte> bad = good;
+      bad[i] ^= std::byte{static_cast<unsigned char>(flip)};
+      const Contents read = read_everything(std::move(bad), &errors);
+      for (const auto& [name, values] : read) {
+        const auto want = expected.find(name);
+        if (want == expected.end() || want->second == values) continue;
+        ++different;
+        if (GetParam() != H5F_LIBVER_EARLIEST) {
+          EXPECT_EQ(name, "contiguous") << "a checksum was ignored";
+        }
+      }
+    }
+  }
+  EXPECT_GT(errors, 100);
+  RecordProperty("different", different);
+}
+
+TEST_P(Damage, CutAtEveryLength) {
+  const std::vector<std::byte> good = make();
+  for (std::size_t n = 0; n < good.size(); n += 7) {
+    SCOPED_TRACE(testing::Message() << n << " bytes");
+    int errors = 0;
+    const Contents read = read_everything({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n)}, &errors);
+    EXPECT_TRUE(read.empty());
+    EXPECT_EQ(errors, 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Hdf5, Damage, testing::Values(H5F_LIBVER_EARLIEST, H5F_LIBVER_V110),
+                         [](const auto& c) { return c.param == H5F_LIBVER_EARLIEST ? "earliest" : "v110"; });
+
+}  // namespace
+}  // namespace headrace::hdf5

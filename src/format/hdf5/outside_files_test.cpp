@@ -1,0 +1,139 @@
+// External raw files, virtual datasets, links out of the file: read where they are safe, refused where they are not.
+#include <fstream>
+
+#include "format/hdf5/hdf5_testing.h"
+
+namespace headrace::hdf5 {
+namespace {
+
+class Outside : public testing::Test {
+ protected:
+  TemporaryFolder folder_, elsewhere_;
+  const std::string path_ = folder_.path("f.h5");
+  const std::vector<std::int32_t> data_ = counted<std::int32_t>(24);
+
+  std::span<const std::byte> raw() const { return std::as_bytes(std::span(data_)); }
+  std::string reason() {
+    const auto file = must_open(path_);
+    auto array = file->open_array("x");
+    if (array.ok()) return "";
+    EXPECT_EQ(array.error().code(), ErrorCode::kUnsupported);
+    EXPECT_EQ(array.error().field(), "x");
+    return array.error().message();
+  }
+  void external(const std::vector<std::pair<std::string, hsize_t>>& files) {
+    NewFile file(path_);
+    const Id list(H5Pcreate(H5P_DATASET_CREATE));
+    for (const auto& [name, bytes] : files) H5Pset_external(list.get(), name.c_str(), 0, bytes);
+    file.add("x", H5T_STD_I32LE, {6, 4}, nullptr, list.get());
+  }
+  /// x = rows 0-3 from a.h5, rows 4-7 from b.h5, 3 columns.
+  void virtual_of(const std::string& a, const std::string& b, bool as_slab = false) {
+    NewFile file(path_, 0, H5F_LIBVER_V110);
+    const Id list(H5Pcreate(H5P_DATASET_CREATE));
+    const Shape all{8, 3}, half{4, 3}, lower{4, 0};
+    const Id space(H5Screate_simple(2, all.data(), nullptr)), source(H5Screate_simple(2, half.data(), nullptr));
+    const Shape zero{0, 0};
+    if (as_slab) H5Sselect_hyperslab(source.get(), H5S_SELECT_SET, zero.data(), nullptr, half.data(), nullptr);
+    for (int i = 0; i < 2; ++i) {
+      H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, i == 0 ? zero.data() : lower.data(), nullptr, half.data(),
+                          nullptr);
+      H5Pset_virtual(list.get(), space.get(), i == 0 ? a.c_str() : b.c_str(), "y", source.get());
+    }
+    file.add("x", H5T_STD_I32LE, all, nullptr, list.get());
+  }
+  void source(const std::string& path, std::int32_t first, hsize_t rows = 4) {
+    const auto values = counted<std::int32_t>(rows * 3, [&](std::size_t i) { return first + static_cast<int>(i); });
+    NewFile file(path);
+    const Id list = chunks_of({2, 3});
+    H5Pset_deflate(list.get(), 1);
+    file.add("y", H5T_STD_I32LE, {rows, 3}, values.data(), list.get());
+  }
+};
+
+TEST_F(Outside, ExternalFilesBesideTheFileAreRead) {
+  folder_.write("a.bin", raw().first(40));
+  folder_.write("b.bin", raw().subspan(40));
+  external({{"a.bin", 40}, {"b.bin", H5F_UNLIMITED}});
+  const auto file = must_open(path_);
+  EXPECT_EQ(file->arrays()[0].layout, Layout::kExternal);
+  EXPECT_EQ(file->arrays()[0].read_path, ReadPath::kLibrary);
+  EXPECT_EQ(values_of<std::int32_t>(path_, "x"), data_);
+  auto rows = read_rows(*must_open_array(*file, "x"), {2, 2});  // across the two files
+  ASSERT_TRUE(rows.ok());
+  EXPECT_EQ(std::memcmp(rows->data(), data_.data() + 8, 32), 0);
+}
+
+TEST_F(Outside, MissingOrShortExternalFilesAreRefused) {
+  external({{"a.bin", 96}});
+  EXPECT_NE(reason().find("cannot find 'a.bin'"), std::string::npos);
+  folder_.write("a.bin", raw().first(95));
+  EXPECT_NE(reason().find("has 95 bytes"), std::string::npos);
+  folder_.write("a.bin", raw());
+  EXPECT_EQ(reason(), "");
+}
+
+TEST_F(Outside, ExternalFilesElsewhereAreRefused) {
+  const std::string secret = elsewhere_.write("secret", raw());
+  external({{secret, 96}});
+  EXPECT_NE(reason().find("outside"), std::string::npos);
+  external({{"../" + std::filesystem::path(secret).parent_path().filename().string() + "/secret", 96}});
+  EXPECT_NE(reason().find("outside"), std::string::npos);
+  std::filesystem::create_symlink(secret, folder_.path("innocent"));
+  external({{"innocent", 96}});
+  EXPECT_NE(reason().find("outside"), std::string::npos);
+}
+
+TEST_F(Outside, VirtualDatasetsReadTheirSources) {
+  source(folder_.path("a.h5"), 0);
+  source(folder_.path("b.h5"), 100);
+  auto expected = counted<std::int32_t>(12);
+  for (int i = 0; i < 12; ++i) expected.push_back(100 + i);
+  for (const bool as_slab : {false, true}) {
+    virtual_of("a.h5", "b.h5", as_slab);
+    EXPECT_EQ(must_open(path_)->arrays()[0].layout, Layout::kVirtual);
+    EXPECT_EQ(values_of<std::int32_t>(path_, "x"), expected);
+  }
+}
+
+TEST_F(Outside, MissingVirtualSourcesAreRefusedNotFilled) {
+  source(folder_.path("a.h5"), 0);
+  virtual_of("a.h5", "b.h5");
+  EXPECT_NE(reason().find("cannot find 'b.h5'"), std::string::npos);
+  source(folder_.path("b.h5"), 100, 3);  // one row short
+  EXPECT_NE(reason().find("has 9 elements, 12 are mapped"), std::string::npos);
+  virtual_of("a.h5", "b.h5", true);
+  EXPECT_NE(reason().find("has 3 entries along axis 0, 4 are mapped"), std::string::npos);
+  source(elsewhere_.path("b.h5"), 100);
+  virtual_of("a.h5", elsewhere_.path("b.h5"));
+  EXPECT_NE(reason().find("outside"), std::string::npos);
+}
+
+TEST_F(Outside, AVirtualSourceThatVanishesIsNoticed) {
+  source(folder_.path("a.h5"), 0);
+  source(folder_.path("b.h5"), 100);
+  virtual_of("a.h5", "b.h5");
+  const auto file = must_open(path_);
+  const auto array = must_open_array(*file, "x");
+  std::filesystem::remove(folder_.path("b.h5"));
+  auto rows = read_rows(*array, {0, 8});
+  ASSERT_FALSE(rows.ok());
+  EXPECT_EQ(rows.error().code(), ErrorCode::kFileChanged);
+}
+
+TEST_F(Outside, LinksIntoOtherFilesAreNotFollowed) {
+  source(folder_.path("a.h5"), 0);
+  {
+    NewFile file(path_);
+    H5Lcreate_external("a.h5", "/y", file.id(), "x", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external("a.h5", "/", file.id(), "g", H5P_DEFAULT, H5P_DEFAULT);
+    file.add("own", H5T_STD_I32LE, {24}, data_.data());
+  }
+  EXPECT_NE(reason().find("a link into another file"), std::string::npos);
+  const auto file = must_open(path_);
+  EXPECT_EQ(file->arrays().size(), 1U);
+  EXPECT_EQ(file->open_array("g/y").error().code(), ErrorCode::kFieldMissing);
+}
+
+}  // namespace
+}  // namespace headrace::hdf5
