@@ -102,7 +102,7 @@ TEST(ArrayStory, ContiguousArraysAreFastInAnyOrder) {
   ArrayInfo array = chunked({100, 7}, {}, 2800);
   array.layout = Layout::kContiguous;
   array.filters.clear();
-  const FileStory file = tell({array});
+  const FileStory file = tell(std::vector<ArrayInfo>{array});
   expect_has(all(file.fast), "any rows in any order");
   EXPECT_TRUE(file.care.empty());
   EXPECT_EQ(tell(array).chunk, "contiguous");

@@ -1,0 +1,48 @@
+// print(dataset): what a sample is, and which path will decode it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+#include <array>
+
+#include "loader/dataset_impl.h"
+
+namespace headrace {
+
+std::string Dataset::describe() const {
+  const Source& source = *impl_->source;
+  using Row = std::array<std::string, 7>;
+  std::vector<Row> table{{"field", "type", "sample shape", "bytes", "chunk rows", "codec", "read by"}};
+  std::vector<std::string> notes;
+  for (std::size_t f = 0; f < fields().size(); ++f) {
+    const Field& field = fields()[f];
+    const FieldStorage& s = storage()[f];
+    const ArrayInfo& info = source.files[0].arrays[source.places[f].array]->info();
+    const std::string chunk = s.chunk_shape.empty() ? "any row" : fmt::format("{}", s.chunk_shape[0]);
+    table.push_back({field.name, field.dtype.name(), fmt::format("({})", fmt::join(field.shape, ", ")),
+                     format_bytes(field.row_bytes()), chunk + (s.uniform ? "" : " *"), s.codec, s.read_path});
+    if (field.name != field.path) notes.push_back(fmt::format("{} is {} in the files", field.name, field.path));
+    if (!s.reason.empty()) notes.push_back(fmt::format("{} is read one call at a time: {}", field.name, s.reason));
+    if (!s.uniform) notes.push_back(fmt::format("* {} is stored differently in some files", field.name));
+    if (!s.chunk_shape.empty() && s.read_path == "native")
+      notes.push_back(fmt::format("one random row of {} decodes a chunk of {}: take slices, or a Loader", field.name,
+                                  format_bytes(info.chunk_rows() * info.row_record_bytes())));
+  }
+  Row::size_type columns = table[0].size();
+  std::vector<std::size_t> width(columns, 0);
+  for (const Row& row : table)
+    for (std::size_t c = 0; c < columns; ++c) width[c] = std::max(width[c], row[c].size());
+  std::string text = fmt::format("{} samples of {} in {} file{}, blocks of {} rows\n", size(), format_bytes(sample_bytes()),
+                                 files().size(), files().size() == 1 ? "" : "s", block_rows());
+  for (const Row& row : table) {
+    std::string line = " ";
+    for (std::size_t c = 0; c < columns; ++c) line += fmt::format(" {:<{}}", row[c], width[c] + 1);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  for (const std::string& note : notes) text += "  " + note + "\n";
+  return text;
+}
+
+}  // namespace headrace
