@@ -9,6 +9,7 @@ venv=$PWD/.venv
 python=${PYTHON:-python3}
 stamps=$venv/stamps
 export PIP_DISABLE_PIP_VERSION_CHECK=1
+export CCACHE_BASEDIR=$PWD # another clone of the same sources finds them compiled
 say() { printf '[headrace] %s\n' "$*"; }
 pip() { "$venv/bin/python" -m pip -qq "$@" -c constraints.txt; }
 # changed STAMP FILE...: has the content of these files changed since `keep STAMP FILE...`?
@@ -32,12 +33,16 @@ if changed build-tools constraints.txt; then
   keep build-tools constraints.txt
 fi
 
-# Tests stay switched on once they were: a demo between two test runs changes nothing.
+# What was switched on once stays on: a demo between two test runs changes nothing.
 build=build/release
-tests=OFF
-case $group in test | bench | check) tests=ON ;; esac
-if grep -qs 'HEADRACE_BUILD_TESTS:BOOL=ON' "$build/CMakeCache.txt"; then tests=ON; fi
-options=(-DHEADRACE_BUILD_PYTHON=ON "-DHEADRACE_BUILD_TESTS=$tests" "-DPython_EXECUTABLE=$venv/bin/python")
+switch() { # NAME GROUP...: ON for these groups, and where it was ON before
+  local name=$1
+  shift
+  if [[ " $* " = *" $group "* ]] || grep -qs "^$name:BOOL=ON" "$build/CMakeCache.txt"; then printf -- '-D%s=ON' "$name"
+  else printf -- '-D%s=OFF' "$name"; fi
+}
+options=(-DHEADRACE_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$venv/bin/python" "$(switch HEADRACE_BUILD_TESTS test bench check)"
+         "$(switch HEADRACE_BUILD_BENCH bench)")
 if [ ! -e "$build/build.ninja" ] || [ "$(cat "$stamps/options" 2>/dev/null)" != "${options[*]}" ]; then
   say "configuring the C++ build"
   cmake --preset release "${options[@]}" >"$stamps/configure.log" || { cat "$stamps/configure.log" >&2; exit 1; }

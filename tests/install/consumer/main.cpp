@@ -2,15 +2,14 @@
 #include <headrace/headrace.h>
 
 #include <cstdio>
-#include <cstring>
 
 int main() {
   if (headrace::parse_bytes("8GiB") != headrace::gibibytes(8)) return 1;
   try {
-    headrace::parse_bytes("eight");
+    headrace::open("no such file.h5");
   } catch (const headrace::Error& error) {
     std::puts(error.what());
-    return error.code() == headrace::ErrorCode::kInvalidArgument ? 0 : 2;
+    return error.code() == headrace::ErrorCode::kNotFound ? 0 : 2;
   }
   return 3;
 }

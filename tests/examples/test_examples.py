@@ -1,0 +1,56 @@
+"""Every program in examples/ runs, on freshly made jets, and says something."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import headrace as hr
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+BUILT = ROOT / "build" / "release" / "examples"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A pattern for a small data set."""
+    folder = tmp_path_factory.mktemp("jets")
+    hr.demo(folder, jets=2048, seed=3)
+    return str(folder / "train_*.h5")
+
+
+def run(command: list[str]) -> str:
+    """What the example printed; it must succeed."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip()
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
+def test_python(name: str, files: str) -> None:
+    """With the interpreter that runs the tests."""
+    if "import torch" in (EXAMPLES / name).read_text() and importlib.util.find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    run([sys.executable, str(EXAMPLES / name), files])
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.cpp")))
+def test_cpp(name: str, files: str) -> None:
+    """As built beside the library."""
+    if not (BUILT / name).exists():
+        pytest.skip("the C++ examples are not built: run make setup")
+    run([str(BUILT / name), files])
+
+
+def test_both_languages_see_the_same(files: str) -> None:
+    """The class counts of the C++ example are those of the Python one."""
+    if not (BUILT / "epoch").exists():
+        pytest.skip("the C++ examples are not built: run make setup")
+    cpp = [int(line.split()[2]) for line in run([str(BUILT / "epoch"), files]).splitlines() if line.startswith("class")]
+    python = run([sys.executable, str(EXAMPLES / "epoch.py"), files])
+    assert sum(cpp) == 2048
+    assert str(cpp) in python
