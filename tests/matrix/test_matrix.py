@@ -56,18 +56,22 @@ def check_refusal(error: hr.Error, case: Case, path: Path) -> list[str]:
     """Is a dataset refused for one of the two good reasons, and does the text help?"""
     text = str(error)
     wrong = [] if error.file == str(path) else [f"{case}: error.file is {error.file}"]
-    if FILTERS[case.filter].path == "refused":
+    version = ".".join(map(str, LIBHDF5))
+    if too_new(case) and f"libhdf5 {version} cannot" in text:
+        for words in ("libver", "h5repack"):
+            if words not in text:
+                wrong.append(f"{case}: the text lacks '{words}': {text}")
+    elif FILTERS[case.filter].path == "refused":
         number = FILTERS[case.filter].options["compression"]
         if not re.search(rf"filter {number}\b", text):
             wrong.append(f"{case}: the text does not name filter {number}: {text}")
-    elif too_new(case):
-        version = ".".join(map(str, LIBHDF5))
-        for words in (version, "libver", "h5repack"):
-            if words not in text:
-                wrong.append(f"{case}: the text lacks '{words}': {text}")
     else:
         wrong.append(f"{case}: refused: {text}")
     return wrong
+
+
+def summary_of(wrong: list[str]) -> str:
+    return f"{len(wrong)} are wrong:\n" + "\n".join(wrong[:15])
 
 
 def check_rows(file: MatrixFile) -> list[str]:
@@ -98,7 +102,7 @@ def check_rows(file: MatrixFile) -> list[str]:
 
 def test_rows_equal_h5py(files: list[MatrixFile]) -> None:
     wrong = [text for file in files for text in check_rows(file)]
-    assert not wrong, "\n".join(wrong)
+    assert not wrong, summary_of(wrong)
 
 
 def test_old_formats_are_never_refused(matrix: list[MatrixFile]) -> None:
@@ -155,7 +159,7 @@ def check_epochs(file: MatrixFile, number: int, shuffle: bool) -> list[str]:
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_epochs(files: list[MatrixFile], shuffle: bool) -> None:
     wrong = [text for number, file in enumerate(files) for text in check_epochs(file, number, shuffle)]
-    assert not wrong, "\n".join(wrong)
+    assert not wrong, summary_of(wrong)
 
 
 def test_all_files_as_one_set(matrix: list[MatrixFile]) -> None:
