@@ -51,7 +51,7 @@ def test_torch(stored) -> None:
     if array.dtype.kind == "S":
         with pytest.raises(hr.UnsupportedError, match="fixed strings") as caught:
             hr.Loader(path, 70, framework="torch")
-        assert caught.value.field == "v"
+        assert caught.value.field in ("s", "v")  # whichever comes first in the file
         return
     name = array.dtype.newbyteorder("=").name
     if not hasattr(torch, name):
