@@ -38,7 +38,7 @@ ask_administrator() {
   cat >&2 <<TEXT
 System packages are missing, and $1. Ask the administrator for
 
-  apt-get install${missing[*]/#/ }
+  apt-get install ${missing[*]}
 
 or, without root, use conda (environment.yml) or a wheel made elsewhere by 'make wheel': see CONTRIBUTING.md.
 TEXT
