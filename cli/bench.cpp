@@ -88,7 +88,9 @@ Verb add_bench(CLI::App& program) {
   app->add_option("--threads", options->threads, "Decode threads (default: as many as this process may use)")
       ->check(CLI::Range(0, 4096));
   app->add_option("--memory", options->memory, "Most bytes to hold, for example 2GiB (default: 60 % of what is free)");
-  app->add_flag("--shuffle,!--no-shuffle", options->shuffle, "Shuffle (default), or go through the files in order");
+  app->add_flag_function(
+      "--shuffle,!--no-shuffle", [options](std::int64_t times) { options->shuffle = times > 0; },
+      "Shuffle (default), or go through the files in order");
   app->add_option("--seed", options->seed, "Seed of the order (default 0)");
   app->add_option("--epochs", options->epochs, "Passes over the data")
       ->check(CLI::PositiveNumber)

@@ -223,6 +223,8 @@ def test_bench(jets: Path) -> None:
     data = json.loads(run("bench", "train_*.h5", "--epochs", 2, "--threads", 1, "--json", cwd=jets).stdout)
     assert data["samples"] == 6000
     assert data["report"]["read_amplification"] == pytest.approx(1.0)
+    assert data["shuffle"] == "block"  # as in training
+    assert json.loads(run("bench", "train_*.h5", "--no-shuffle", "--json", cwd=jets).stdout)["shuffle"] == "none"
 
 
 def test_bench_a_missing_field(jets: Path) -> None:

@@ -58,8 +58,8 @@ std::vector<std::string> what_to_know(const ArrayInfo& array, const ArrayStory& 
                               better_chunk(array, story.row_bytes)));
   if (chunked && array.read_path == ReadPath::kNative && story.random_row_bytes >= kCostlyRowBytes &&
       story.random_row_bytes / 4 >= story.row_bytes)
-    out.push_back(fmt::format("one random row decodes {} to use {}", format_bytes(story.random_row_bytes),
-                              format_bytes(story.row_bytes)));
+    out.push_back(fmt::format("one random row decodes {} ({} rows) to use {}", format_bytes(story.random_row_bytes),
+                              group_digits(array.chunk_rows()), format_bytes(story.row_bytes)));
   if (story.chunks_across > 1)
     out.push_back(fmt::format("a row is spread over {} chunks", group_digits(story.chunks_across)));
   if (chunked && story.chunk_bytes < kTinyChunkBytes && story.chunks >= kManyChunks)

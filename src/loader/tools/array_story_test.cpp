@@ -41,7 +41,7 @@ TEST(ArrayStory, NumbersOfAChunkedArray) {
   EXPECT_NEAR(story.ratio, 5.0, 1e-6);
   EXPECT_EQ(story.chunk, "128 rows, 1.00 MiB");
   EXPECT_EQ(story.read_by, "native");
-  expect_has(all(story.care), "one random row decodes 1.00 MiB to use 8.00 KiB");
+  expect_has(all(story.care), "one random row decodes 1.00 MiB (128 rows) to use 8.00 KiB");
 }
 
 TEST(ArrayStory, ChunksAcrossTheRow) {

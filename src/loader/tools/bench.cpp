@@ -74,11 +74,24 @@ std::string rate(double samples_per_second) {
   return group_digits(static_cast<std::uint64_t>(std::max(samples_per_second, 0.0)));
 }
 
+std::string shuffle_name(Shuffle shuffle) {
+  switch (shuffle.mode()) {
+    case Shuffle::kNone:
+      return "none";
+    case Shuffle::kBlock:
+      return "block";
+    case Shuffle::kExact:
+      return "exact";
+  }
+  return "none";
+}
+
 std::string text(const Run& run, const Loader& loader) {
   const double samples = static_cast<double>(run.samples);
-  std::string out = fmt::format("{} samples in {} batches of {}, {} epoch{}{}\n\n", group_digits(run.samples),
-                                group_digits(run.batches), loader.options().batch_size, run.epochs.size(),
-                                run.epochs.size() == 1 ? "" : "s",
+  std::string out = fmt::format("{} samples in {} batches of {}, {}, {} epoch{}{}\n\n", group_digits(run.samples),
+                                group_digits(run.batches), loader.options().batch_size,
+                                loader.options().shuffle.mode() == Shuffle::kNone ? "in order" : "shuffled",
+                                run.epochs.size(), run.epochs.size() == 1 ? "" : "s",
                                 run.stopped ? fmt::format(", stopped after {:.1f} s", run.seconds) : "");
   TextTable table({{""},
                    {"samples", TextTable::Align::kRight},
@@ -118,6 +131,8 @@ ToolResult bench(Loader& loader, const BenchOptions& options,
   result.json = dump({{"samples", run.samples},
                       {"batches", run.batches},
                       {"batch_size", loader.options().batch_size},
+                      {"shuffle", shuffle_name(loader.options().shuffle)},
+                      {"seed", loader.options().seed},
                       {"delivered_bytes", run.bytes},
                       {"seconds", run.seconds},
                       {"samples_per_second", run.seconds > 0 ? static_cast<double>(run.samples) / run.seconds : 0.0},

@@ -76,19 +76,20 @@ std::string section(const std::string& label, const std::vector<std::string>& se
   return out;
 }
 
-/// What open() would make of the file: the one thing a newcomer types next.
+/// What open() would make of the files: the one thing a newcomer types next.
 struct Samples {
   std::string text;
   Json json;
 };
-Samples samples(const std::string& path) {
+Samples samples(const std::vector<std::string>& paths) {
   try {
-    const Dataset dataset = open(path);
+    const Dataset dataset = open(paths);
     std::vector<std::string> fields;
     for (const Field& f : dataset.fields()) fields.push_back(f.name);
     Json json = {{"rows", dataset.size()}, {"sample_bytes", dataset.sample_bytes()}, {"fields", fields}};
-    return {fmt::format("{} of {}, by hr.open without fields=: {}", group_digits(dataset.size()),
-                        format_bytes(dataset.sample_bytes()), fmt::join(fields, ", ")),
+    const std::string files = paths.size() == 1 ? "" : fmt::format(" in {} files", group_digits(paths.size()));
+    return {fmt::format("hr.open takes {}: {} samples of {}{}", fmt::join(fields, ", "), group_digits(dataset.size()),
+                        format_bytes(dataset.sample_bytes()), files),
             std::move(json)};
   } catch (const Error& error) {
     std::string why = error.message().substr(0, error.message().find('\n'));  // a list may follow: the table has it
@@ -171,7 +172,10 @@ ToolResult inspect(const std::vector<std::string>& paths) {
       result.bad_data = true;
     list.push_back(to_json(file));
   }
-  const Samples sample = samples(first->path);
+  std::vector<std::string> alike;  // with the first: the others would be refused beside it
+  for (const InspectedFile& file : files)
+    if (!file.error && file.differences.empty()) alike.push_back(file.path);
+  const Samples sample = samples(alike);
   result.text = first_text(*first, sample.text);
   if (!others.empty()) result.text += others_text(others);
   result.json = dump({{"files", std::move(list)}, {"samples", sample.json}, {"findings", result.findings}});

@@ -31,9 +31,9 @@ TEST(Inspect, OneFileInFull) {
   }
   const ToolResult result = inspect({directory.at("a.h5")});
   EXPECT_FALSE(result.findings) << result.text;
-  for (const char* part :
-       {"HDF5", "2 arrays", "(1000, 128, 16)", "int32", "100 rows, 800 KiB", "gzip-4", "native", "contiguous",
-        "one random row decodes 800 KiB to use 8.00 KiB", "any rows in any order", "1,000 of 8.00 KiB"})
+  for (const char* part : {"HDF5", "2 arrays", "(1000, 128, 16)", "int32", "100 rows, 800 KiB", "gzip-4", "native",
+                           "contiguous", "one random row decodes 800 KiB (100 rows) to use 8.00 KiB",
+                           "any rows in any order", "feature_matrix, labels: 1,000 samples of 8.00 KiB"})
     expect_has(result.text, part);
   expect_fits(result.text.substr(result.text.find('\n')));  // the first line is the path
   const Json json = Json::parse(result.json);
