@@ -17,10 +17,12 @@ RequestWindow::RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared
 
 // ------------------------------------------------------------------------------------------------ entering the window
 
-bool RequestWindow::may_enter() const {
+bool RequestWindow::may_enter() {
   if (!started_ || dropping_ || fatal_ || num_batches_ == 0 || end_ - head_ >= ring_.size()) return false;
   if (enter_epoch_ > head_epoch_ + 1) return false;  // two epochs at most: states are kept by parity
-  return allocator_.room(end_ - head_, consumer_waits_ && end_ == head_);
+  const bool room = allocator_.room(end_ - head_, consumer_waits_ && end_ == head_);
+  short_of_memory_.store(!room, std::memory_order_relaxed);
+  return room;
 }
 
 /// Plan one batch. The cursor and the memory are worked on without the lock: `planning_` makes this thread their owner.
@@ -272,7 +274,8 @@ void RequestWindow::stop() {
 }
 
 void RequestWindow::memory_released() {
-  const Lock lock(mutex_);
+  const Lock lock(mutex_);  // taken first: a thread that found no room has said so before it gave the lock up
+  if (!short_of_memory_.exchange(false, std::memory_order_relaxed)) return;
   if (idle_threads_ > 0) work_.notify_one();
 }
 

@@ -130,7 +130,7 @@ class RequestWindow {
   using NeedHeap = std::priority_queue<Need, std::vector<Need>, std::greater<>>;
   using Lock = std::unique_lock<std::mutex>;
 
-  bool may_enter() const;
+  bool may_enter();
   void enter_next(Lock& lock);
   void insert(WindowSlot& slot, std::uint64_t sequence, const std::vector<SampleRef>& samples);
   BlockState& state_of(std::uint32_t block, std::uint64_t epoch, std::uint64_t sequence);
@@ -161,6 +161,7 @@ class RequestWindow {
   std::uint32_t active_claims_ = 0, idle_threads_ = 0;
   std::optional<Error> fatal_;
   std::atomic<bool> cancelled_{false};
+  std::atomic<bool> short_of_memory_{false};  // the window would grow if a slot came back
   std::atomic<std::uint64_t> plan_ns_{0}, slots_planned_{0};
 
   std::vector<BlockState> states_;
