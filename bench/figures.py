@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,8 +31,6 @@ class Figure:
     contestants: dict[str, Contestant]
     value: Callable[[Runs], list[float]]  # one value a repetition
     unit: str = ""
-    group: str = "speed"
-    notes: dict[str, str] = field(default_factory=dict)
 
     def met(self, value: float) -> bool:
         return value >= self.reach if self.at_least else value <= self.reach
@@ -55,7 +53,7 @@ def only(key: str, runs: Runs) -> list[float]:
 
 
 def amplification(runs: Runs) -> list[float]:
-    return [float(run["report"]["read_amplification"]) for run in runs["headrace"]]
+    return [round(float(run["report"]["read_amplification"]), 3) for run in runs["headrace"]]
 
 
 def above_budget_mib(budget_mib: int, runs: Runs) -> list[float]:
@@ -136,7 +134,6 @@ FIGURES: list[Figure] = [
         headrace("consumer"),
         partial(only, "median_us"),
         "us",
-        "latency",
     ),
     Figure(
         "index_million",
@@ -146,7 +143,6 @@ FIGURES: list[Figure] = [
         headrace("index", variant="million_chunks"),
         partial(only, "seconds"),
         "s",
-        "latency",
     ),
     *(
         Figure(
@@ -157,7 +153,6 @@ FIGURES: list[Figure] = [
             headrace("first", "--memory", f"{gib}GiB"),
             partial(only, "seconds"),
             "s",
-            "latency",
         )
         for gib in (1, 8)
     ),
@@ -170,7 +165,6 @@ FIGURES: list[Figure] = [
             headrace("memory", "--memory", f"{mib}MiB", "--epochs", "2"),
             partial(above_budget_mib, mib),
             "MiB",
-            "memory",
         )
         for mib in (256, 512, 1024, 2048)
     ),

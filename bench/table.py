@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import common
+from figures import FIGURES
 
 HEAD = """# Benchmarks
 
@@ -60,7 +61,8 @@ def line(entry: dict[str, Any]) -> str:
 def write(results: dict[str, Any]) -> None:
     text = HEAD.format(machine=machine_line(results["machine"]), **results["settings"])
     common.TABLE.parent.mkdir(exist_ok=True)
-    common.TABLE.write_text(text + "\n".join(line(entry) for entry in results["figures"].values()) + "\n")
+    measured = [results["figures"][figure.key] for figure in FIGURES if figure.key in results["figures"]]
+    common.TABLE.write_text(text + "\n".join(map(line, measured)) + "\n")
 
 
 if __name__ == "__main__":

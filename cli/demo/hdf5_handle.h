@@ -1,12 +1,9 @@
-// libhdf5's ids as owned values, its error stack as our Error, and its printing of errors switched off.
+// libhdf5's ids as owned values, and its printing of errors switched off.
 #pragma once
 
 #include <hdf5.h>
 
-#include <string>
 #include <utility>
-
-#include "base/result.h"
 
 namespace headrace::demo {
 
@@ -54,8 +51,5 @@ class QuietHdf5 {
   H5E_auto2_t function_ = nullptr;
   void* data_ = nullptr;
 };
-
-/// The reason of libhdf5's last failure: the system's errno where its stack names one, else the innermost text.
-Error hdf5_write_error(const std::string& file, const char* doing);
 
 }  // namespace headrace::demo

@@ -1,15 +1,15 @@
 #include "demo/jet_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <bit>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <vector>
 
 #include "demo/hdf5_handle.h"
+#include "demo/writing_driver.h"
 
 namespace headrace::demo {
 namespace {
@@ -87,30 +87,24 @@ struct JetFile::State {
   std::uint64_t rows = 0;
   bool contiguous = false;
   bool finished = false;
+  OutputFile output;  // before the handles: they are closed first
   FileHandle file;
   std::array<DatasetHandle, kFieldCount> datasets;
 
   ~State() {
-    if (!finished) abandon();
     for (DatasetHandle& dataset : datasets) dataset.close();
     file.close();
     std::error_code ignored;
     if (!finished && !partial_path.empty()) std::filesystem::remove(partial_path, ignored);
   }
 
-  /// Lets libhdf5 close a file that will not be kept: what it still wants to write goes into memory. Otherwise a full
-  /// disk makes closing fail too, and libhdf5 1.10 then crashes when the program exits.
-  void abandon() {
-    int* descriptor = nullptr;
-    if (!file.valid() || H5Fget_vfd_handle(file.get(), H5P_DEFAULT, reinterpret_cast<void**>(&descriptor)) < 0) return;
-#ifdef MFD_CLOEXEC
-    const int nowhere = memfd_create("abandoned", MFD_CLOEXEC);
-#else  // an older C library
-    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-#endif
-    if (nowhere < 0) return;
-    dup2(nowhere, *descriptor);
-    ::close(nowhere);
+  /// What went wrong with the step just done, if anything did: the system's word before libhdf5's.
+  [[nodiscard]] Status outcome(bool library_succeeded, const std::string& doing) const {
+    if (output.failure() != 0) return write_error(path, doing.c_str(), output.failure());
+    if (library_succeeded) return {};
+    return Error(ErrorCode::kInternal, fmt::format("libhdf5 failed when {}", doing))
+        .with_file(path)
+        .with_stage("write");
   }
 
   bool create_dataset(std::size_t field, const JetOptions& options) {
@@ -184,47 +178,41 @@ Result<JetFile> JetFile::create(const std::string& path, std::uint64_t rows, con
   state->chunk_rows = chunk_rows_of(options, rows);
   state->rows = rows;
   state->contiguous = options.storage.contiguous;
-  state->partial_path = path + ".partial";
-  state->file = FileHandle(H5Fcreate(state->partial_path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
-  if (!state->file.valid()) return hdf5_write_error(path, "creating the file");
+  const std::string partial = path + ".partial";
+  HEADRACE_TRY(state->output.open(partial));
+  state->partial_path = partial;
+  const PropertyHandle access(state->output.access_list());
+  state->file = FileHandle(H5Fcreate(partial.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
+  HEADRACE_TRY(state->outcome(state->file.valid(), "creating the file"));
   for (std::size_t field = 0; field < kFieldCount; ++field) {
-    if (!state->create_dataset(field, options)) {
-      return hdf5_write_error(path, "creating the dataset").with_field(kFieldPaths[field]);
-    }
+    Status created = state->outcome(state->create_dataset(field, options), "creating the dataset");
+    if (!created.ok()) return created.error().with_field(kFieldPaths[field]);
   }
-  if (!state->write_attributes(options)) return hdf5_write_error(path, "writing the attributes");
+  HEADRACE_TRY(state->outcome(state->write_attributes(options), "writing the attributes"));
   return JetFile(std::move(state));
 }
 
 Status JetFile::write(std::uint64_t first_row, std::uint64_t rows, const EncodedBlock& block) {
   const QuietHdf5 quiet;
   for (std::size_t field = 0; field < kFieldCount; ++field) {
-    if (!state_->write_rows(field, first_row, rows, block[field])) {
-      return hdf5_write_error(state_->path, fmt::format("writing rows from {}", first_row).c_str())
-          .with_field(kFieldPaths[field]);
-    }
+    Status written = state_->outcome(state_->write_rows(field, first_row, rows, block[field]),
+                                     fmt::format("writing rows from {}", first_row));
+    if (!written.ok()) return written.error().with_field(kFieldPaths[field]);
   }
   return {};
 }
 
 Result<std::uint64_t> JetFile::finish() {
   const QuietHdf5 quiet;
-  // Everything is on disk before closing begins, since only a failed flush can be recovered from: see abandon().
-  if (H5Fflush(state_->file.get(), H5F_SCOPE_GLOBAL) < 0) return hdf5_write_error(state_->path, "flushing the file");
   bool closed = true;
   for (DatasetHandle& dataset : state_->datasets) closed = dataset.close() && closed;
   closed = state_->file.close() && closed;
-  if (!closed) return hdf5_write_error(state_->path, "closing the file");
-  std::error_code failure;
-  const std::uint64_t bytes = std::filesystem::file_size(state_->partial_path, failure);
-  if (!failure) std::filesystem::rename(state_->partial_path, state_->path, failure);
-  if (failure) {
-    return Error(ErrorCode::kWriteFailed, fmt::format("giving the file its name failed: {}", failure.message()))
-        .with_file(state_->path)
-        .with_stage("write");
+  HEADRACE_TRY(state_->outcome(closed, "closing the file"));
+  if (std::rename(state_->partial_path.c_str(), state_->path.c_str()) != 0) {
+    return write_error(state_->path, "giving the file its name", errno);
   }
   state_->finished = true;
-  return bytes;
+  return state_->output.size();
 }
 
 }  // namespace headrace::demo
