@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <headrace/base/bytes.h>
 
 #include <algorithm>
 #include <new>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "base/cpu_count.h"
+#include "base/memory_budget.h"
 #include "loader/dataset_impl.h"
 #include "loader/field_selection.h"
 #include "loader/paths.h"
@@ -59,6 +61,16 @@ std::string read_path_name(ReadPath path) {
 std::shared_ptr<void> allocate_rows(std::uint64_t bytes) {
   void* p = ::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{64});
   return {p, [](void* q) { ::operator delete(q, std::align_val_t{64}); }};
+}
+
+/// Rows that a caller wants at once must fit what the process may hold, beside the books of 32 bytes a row.
+void check_room(const Dataset& dataset, std::uint64_t rows) {
+  const std::uint64_t limit = MemoryBudget::process()->limit_bytes();
+  if (rows <= limit / (dataset.sample_bytes() + 32)) return;
+  throw Error(ErrorCode::kOutOfBudget, fmt::format("{} rows of {} do not fit the {} that this process may hold", rows,
+                                                   format_bytes(dataset.sample_bytes()), format_bytes(limit)))
+      .with_file(dataset.files()[0].path)
+      .with_hint("Take fewer rows at once, or deliver them by a Loader.");
 }
 
 /// Requests of one block of a take().
@@ -153,6 +165,7 @@ Batch Dataset::slice(std::uint64_t first, std::uint64_t count) const {
   if (first > size() || count > size() - first)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("rows {} to {} were asked for; there are {}", first, first + count, size()));
+  check_room(*this, count);
   std::vector<std::uint64_t> rows(count);
   std::iota(rows.begin(), rows.end(), first);
   return take(rows);
@@ -162,6 +175,7 @@ Batch Dataset::take(std::span<const std::uint64_t> rows) const {
   if (closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
   if (rows.size() > ~std::uint32_t{0})
     throw Error(ErrorCode::kInvalidArgument, "more than 2^32 rows at once").with_hint("Use a Loader.");
+  check_room(*this, rows.size());
   const Source& source = *impl_->source;
   const BlockTable& blocks = *impl_->layout.table;
   Batch::Parts parts;
