@@ -216,7 +216,9 @@ def test_verify_a_truncated_file(jets: Path) -> None:
 
 
 def test_bench(jets: Path) -> None:
-    done = run("bench", "train_*.h5", "--fields", "x=feature_matrix,labels", "--batch-size", 64, "--epochs", 2, cwd=jets)
+    done = run(
+        "bench", "train_*.h5", "--fields", "x=feature_matrix,labels", "--batch-size", 64, "--epochs", 2, cwd=jets
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "samples/s" in done.stdout
