@@ -5,6 +5,8 @@
 #include <chrono>
 #include <optional>
 
+#include "bind/without_gil.h"
+
 namespace headrace::python {
 
 nb::object EpochIterator::next() {
@@ -27,7 +29,7 @@ void EpochIterator::wait_for_batch(Turn& turn) {
   const Clock::time_point deadline = timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max();
   while (true) {
     {
-      const nb::gil_scoped_release nogil;
+      const WithoutGil nogil;
       const std::chrono::nanoseconds left = deadline - Clock::now();
       if (epoch_.wait(std::min<std::chrono::nanoseconds>(kSlice, left))) return;
     }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "bind/without_gil.h"
+
 namespace headrace::python {
 namespace {
 
@@ -26,7 +28,7 @@ std::vector<std::weak_ptr<LoaderHandle>>& living() {
 void Turn::take() {
   while (true) {
     {
-      const nb::gil_scoped_release nogil;
+      const WithoutGil nogil;
       if (lock_.try_lock_for(kSlice)) return;
     }
     check_signals();
@@ -55,14 +57,14 @@ std::shared_ptr<LoaderHandle> LoaderHandle::make(const Dataset& dataset, const L
 
 LoaderHandle::~LoaderHandle() {
   if (forked()) return;
-  const nb::gil_scoped_release nogil;  // a read that hangs must not stop other Python threads
+  const WithoutGil nogil;  // a read that hangs must not stop other Python threads
   loader_.close();
 }
 
 Loader::Epoch LoaderHandle::start_epoch() {
   check_process();
   const Turn turn(*this);
-  const nb::gil_scoped_release nogil;
+  const WithoutGil nogil;
   return loader_.epoch();
 }
 
@@ -70,7 +72,7 @@ void LoaderHandle::close() {
   if (forked()) return;
   closing_ = true;
   const Turn turn(*this);
-  const nb::gil_scoped_release nogil;
+  const WithoutGil nogil;
   loader_.close();
 }
 

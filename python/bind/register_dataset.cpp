@@ -12,6 +12,7 @@
 #include "bind/dataset_handle.h"
 #include "bind/register.h"
 #include "bind/text.h"
+#include "bind/without_gil.h"
 
 namespace headrace::python {
 namespace {
@@ -27,7 +28,7 @@ OpenOptions to_options(const Choices& choices) {
 DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices) {
   const std::vector<std::string> names = from_python(paths);
   const auto opened = [&] {
-    const nb::gil_scoped_release nogil;
+    const WithoutGil nogil;
     return open(names, to_options(choices));
   }();
   return DatasetHandle(opened);
@@ -35,7 +36,7 @@ DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& cho
 
 nb::object rows(const DatasetHandle& self, std::uint64_t first, std::uint64_t count) {
   const Batch batch = [&] {
-    const nb::gil_scoped_release nogil;
+    const WithoutGil nogil;
     return self.dataset.slice(first, count);
   }();
   return self.exporter(batch);
@@ -46,7 +47,7 @@ using RowNumbers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, n
 nb::object take(const DatasetHandle& self, const RowNumbers& numbers) {
   const std::span<const std::uint64_t> wanted(numbers.data(), numbers.size());
   const Batch batch = [&] {
-    const nb::gil_scoped_release nogil;
+    const WithoutGil nogil;
     return self.dataset.take(wanted);
   }();
   return self.exporter(batch);
@@ -114,7 +115,7 @@ void register_dataset(nb::module_& m) {
       .def("block_rows", [](const DatasetHandle& self) { return self.dataset.block_rows(); })
       .def("close",
            [](DatasetHandle& self) {
-             const nb::gil_scoped_release nogil;
+             const WithoutGil nogil;
              self.dataset.close();
            })
       .def("closed", [](const DatasetHandle& self) { return self.dataset.closed(); });

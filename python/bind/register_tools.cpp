@@ -1,4 +1,5 @@
 // The command line's verbs as functions.
+#include <headrace/base/error.h>
 #include <headrace/loader/tools.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
@@ -16,19 +17,20 @@
 #include "bind/loader_handle.h"
 #include "bind/register.h"
 #include "bind/text.h"
+#include "bind/without_gil.h"
 
 namespace headrace::python {
 namespace {
 
 /// A Python callable (or None) as the tools' progress function. Also lets Ctrl-C stop them. What the callable raises
-/// is kept and raised again by finish(), once the tool has come to its end.
+/// is kept and raised again by run(), once the tool has come to its end.
 class Progress {
  public:
   explicit Progress(nb::object callable) : callable_(std::move(callable)) {}
 
   std::function<bool(std::uint64_t, std::uint64_t)> function() {
     return [this](std::uint64_t done, std::uint64_t total) {
-      const nb::gil_scoped_acquire gil;
+      const WithGil gil;
       if (PyErr_CheckSignals() != 0) {
         raised_.emplace();
         return false;
@@ -43,8 +45,16 @@ class Progress {
       }
     };
   }
-  void finish() {
-    if (raised_) throw nb::python_error(std::move(*raised_));
+  /// Call `tool` without the GIL. What the callable raised comes before the tool's own "stopped".
+  template <class Tool>
+  ToolResult run(Tool&& tool) {
+    try {
+      const WithoutGil nogil;
+      return tool();
+    } catch (const Error&) {
+      if (!raised_) throw;
+    }
+    throw nb::python_error(std::move(*raised_));
   }
 
  private:
@@ -54,7 +64,7 @@ class Progress {
 
 ToolResult inspect_files(const std::vector<nb::bytes>& paths) {
   const std::vector<std::string> names = from_python(paths);
-  const nb::gil_scoped_release nogil;
+  const WithoutGil nogil;
   return inspect(names);
 }
 
@@ -62,25 +72,15 @@ ToolResult verify_files(const std::vector<nb::bytes>& paths, std::uint32_t threa
   const std::vector<std::string> names = from_python(paths);
   Progress reporter(std::move(progress));
   const auto function = reporter.function();
-  ToolResult result = [&] {
-    const nb::gil_scoped_release nogil;
-    return verify(names, threads, function);
-  }();
-  reporter.finish();
-  return result;
+  return reporter.run([&] { return verify(names, threads, function); });
 }
 
 ToolResult bench_loader(LoaderHandle& handle, std::uint64_t epochs, double max_seconds, nb::object progress) {
   handle.check_process();
   Progress reporter(std::move(progress));
   const auto function = reporter.function();
-  ToolResult result = [&] {
-    const Turn turn(handle);
-    const nb::gil_scoped_release nogil;
-    return bench(handle.loader(), {.epochs = epochs, .max_seconds = max_seconds}, function);
-  }();
-  reporter.finish();
-  return result;
+  const Turn turn(handle);
+  return reporter.run([&] { return bench(handle.loader(), {.epochs = epochs, .max_seconds = max_seconds}, function); });
 }
 
 nb::tuple read_run_file(const nb::bytes& path) {

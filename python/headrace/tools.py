@@ -37,7 +37,7 @@ def verify(paths: Paths, *, threads: int | None = None, progress: Progress | Non
     Args:
         paths: Files, as in :func:`headrace.open`.
         threads: Decode threads. Default: as many as this process may use.
-        progress: Called now and then with (bytes done, bytes in all); returning False stops.
+        progress: Called now and then with (bytes done, bytes in all); returning False stops with a ClosedError.
     """
     count = 0 if threads is None else whole_number("threads", threads, least=1, most=4096)
     return _headrace.verify(path_list(paths), count, progress)
@@ -61,7 +61,7 @@ def bench(
         fields: Fields to open (not with a loader).
         epochs: How many epochs.
         max_seconds: Stop after this long.
-        progress: Called now and then with (samples done, samples in all); returning False stops.
+        progress: Called now and then with (samples done, samples in all); returning False stops with a ClosedError.
         **loader: Arguments of Loader (not with a loader). Default: batches of 512, shuffled.
     """
     epochs = whole_number("epochs", epochs, least=1)

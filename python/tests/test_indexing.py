@@ -151,11 +151,19 @@ def test_old_iteration_protocols_end(jets) -> None:
     assert sum(1 for _ in Sequence()) == TOTAL
 
 
-def test_zero_size_dimension(tmp_path) -> None:
+def test_zero_size_dimension_is_a_typed_error(tmp_path) -> None:
     path = write_h5(tmp_path / "z.h5", x=np.zeros((5, 0), np.float32), y=np.arange(5))
-    batch = hr.open(path)[1:3]
-    assert batch["x"].shape == (2, 0)
-    assert np.array_equal(batch["y"], [1, 2])
+    with pytest.raises(hr.InvalidArgumentError, match="size 0") as caught:
+        hr.open(path)
+    assert caught.value.field == "x"
+    assert np.array_equal(hr.open(path, fields=["y"])[1:3]["y"], [1, 2])
+
+
+def test_zero_rows_are_a_typed_error(tmp_path) -> None:
+    path = write_h5(tmp_path / "z.h5", x=np.zeros((0, 5), np.float32))
+    with pytest.raises(hr.InvalidArgumentError, match="0 rows") as caught:
+        hr.open(path)
+    assert caught.value.file == str(path)
 
 
 def test_fields_are_read_only(jets) -> None:

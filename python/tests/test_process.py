@@ -114,16 +114,18 @@ EXITS = {
     """,
     "after close": "l = hr.Loader(PATHS, 50); i = iter(l); b = next(i); l.close()",
     "in the middle by sys.exit": "import sys\nfor b in hr.Loader(PATHS, 50): sys.exit(0)",
-    "from a thread that still iterates": """
+    "from threads that still iterate": """
         import threading, time
-        loader = hr.Loader(PATHS, 5)
+        dataset = hr.open(PATHS)
         def forever():
+            loader = hr.Loader(dataset, 5)
             try:
                 while True:
                     for b in loader: pass
             except hr.ClosedError:
-                pass
-        threading.Thread(target=forever, daemon=True).start()
+                while True: dataset[:50]
+        for _ in range(4):
+            threading.Thread(target=forever, daemon=True).start()
         time.sleep(0.2)
     """,
     "many loaders": "loaders = [hr.Loader(PATHS, 50) for _ in range(20)]; its = [iter(l) for l in loaders]",
