@@ -66,14 +66,18 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
   const std::uint64_t slot_rows = std::min(options.batch_size, rows);
   plan.slot_bytes = SlotPool::slot_bytes(*source.fields, slot_rows);
   const std::uint64_t books = slot_rows * kRequestBytes;
-  const ServerNeed need = BlockServer::need(source, plan.layout);
+  ServerNeed need = BlockServer::need(source, plan.layout);
   const auto fixed = [&](std::uint64_t threads) {
     return threads * (need.scratch_bytes + need.read_buffer_bytes) + plan.layout.resident_bytes +
            blocks->num_blocks() * kBlockIndexBytes;
   };
+  const std::uint64_t least = kLeastSlots * (plan.slot_bytes + books);
+  if (plan.layout.resident_bytes > 0 && fixed(1) + least > plan.budget_bytes) {  // fields in memory are a luxury
+    plan.layout = plan_layout(source, 0);
+    need = BlockServer::need(source, plan.layout);
+  }
   plan.threads = options.threads ? options.threads : cpus;
   plan.threads_reason = options.threads ? "threads=" : "the processors this process may use";
-  const std::uint64_t least = kLeastSlots * (plan.slot_bytes + books);
   while (plan.threads > 1 && fixed(plan.threads) + least > plan.budget_bytes) {
     --plan.threads;
     plan.threads_reason = "fewer than asked for: each needs scratch memory";

@@ -32,12 +32,7 @@ class FieldPlanner {
 
   Status add(const std::string& name, const std::string& given_path) {
     const std::string path = without_slash(given_path);
-    if (const ArrayInfo* array = find_array(file_, path)) {
-      HEADRACE_TRY(check_readable(*array));
-      for (std::size_t c = 0; c < array->columns.size(); ++c)
-        HEADRACE_TRY(add_column(*array, c, array->is_record ? name + "." + array->columns[c].name : name));
-      return {};
-    }
+    if (const ArrayInfo* array = find_array(file_, path)) return add_array(name, *array);
     // "array/member" or "array.member": one column of a record array.
     for (std::size_t cut = path.find_first_of("/."); cut != std::string::npos; cut = path.find_first_of("/.", cut + 1)) {
       const ArrayInfo* array = find_array(file_, path.substr(0, cut));
@@ -48,16 +43,29 @@ class FieldPlanner {
           return add_column(*array, c, name);
         }
     }
-    return std::move(file_.open_array(path).error());  // names what there is, nearest first
+    auto opened = file_.open_array(path);
+    if (!opened.ok()) return std::move(opened.error());  // names what there is, nearest first
+    // It exists under another name: a link to an array that is listed once.
+    if (const ArrayInfo* array = find_array(file_, (*opened)->info().path)) return add_array(name, *array);
+    return Error(ErrorCode::kInternal, fmt::format("'{}' opens but is not listed", path)).with_file(file_.path());
   }
 
   FieldPlan take() { return std::move(plan_); }
 
  private:
+  Status add_array(const std::string& name, const ArrayInfo& array) {
+    HEADRACE_TRY(check_readable(array));
+    for (std::size_t c = 0; c < array.columns.size(); ++c)
+      HEADRACE_TRY(add_column(array, c, array.is_record ? name + "." + array.columns[c].name : name));
+    return {};
+  }
+
   Status check_readable(const ArrayInfo& array) const {
-    if (array.read_path == ReadPath::kUnsupported)
-      return std::move(
-          Error(ErrorCode::kUnsupported, array.reason).with_file(file_.path()).with_field(array.path).with_stage("open"));
+    if (array.read_path == ReadPath::kUnsupported) {
+      auto opened = file_.open_array(array.path);  // its error knows whether it is damaged, and what would help
+      Error error = opened.ok() ? Error(ErrorCode::kUnsupported, array.reason) : std::move(opened.error());
+      return std::move(error.with_file(file_.path()).with_field(array.path).with_stage("open"));
+    }
     for (std::size_t d = 1; d < array.shape.size(); ++d)
       if (array.shape[d] == 0)
         return std::move(Error(ErrorCode::kInvalidArgument,
@@ -104,7 +112,11 @@ Result<std::vector<const ArrayInfo*>> default_arrays(const FormatReader& file) {
   std::vector<const ArrayInfo*> readable, root;
   std::set<std::string> groups;
   for (const ArrayInfo& a : file.arrays()) {
-    if (a.read_path == ReadPath::kUnsupported) continue;
+    if (a.read_path == ReadPath::kUnsupported) {
+      auto opened = file.open_array(a.path);  // unreadable arrays are left out, but damage is never passed over in silence
+      if (!opened.ok() && opened.error().code() == ErrorCode::kCorruptData) return std::move(opened.error());
+      continue;
+    }
     readable.push_back(&a);
     groups.insert(group_of(a.path));
     if (group_of(a.path).empty()) root.push_back(&a);

@@ -164,7 +164,7 @@ def test_zero_rows(tmp_path: Path) -> None:
         hr.open(path)
     assert caught.value.file == str(path)
     filled = write_h5(tmp_path / "filled.h5", x=np.ones((3, 4), "f4"), y=np.arange(3))
-    both = hr.open([path, filled, path])  # a file without rows among others is nothing strange
+    both = hr.open([path, filled])  # a file without rows among others is nothing strange
     assert len(both) == 3
     assert np.array_equal(np.concatenate([b["y"] for b in hr.Loader(both, 2)]), np.arange(3))
 
@@ -265,3 +265,18 @@ except PermissionError as error:
 """
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
         assert done.stdout == "refused\n", done.stdout + done.stderr
+
+
+def test_fields_by_another_link(tmp_path: Path) -> None:
+    path = tmp_path / "links.h5"
+    with h5py.File(path, "w") as file:
+        file["first"] = np.arange(4)
+        file["second"] = file["first"]
+        file["soft"] = h5py.SoftLink("/first")
+    script = f"""
+import headrace as hr
+for name in ("first", "second", "soft"):
+    print(name, hr.open({str(path)!r}, fields={{"x": name}})[:]["x"].tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "".join(f"{name} [0, 1, 2, 3]\n" for name in ("first", "second", "soft")), done.stderr
