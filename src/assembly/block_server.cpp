@@ -62,93 +62,116 @@ Status BlockServer::reserve_read_buffer(std::uint64_t bytes) {
 }
 
 /// Rows of an addressable array, when few of the block's rows are wanted: only those, as runs with small gaps.
-void BlockServer::locate_wanted(const ArrayReader& reader, RowRange rows, std::span<const Request> requests) {
-  wanted_rows_.clear();
-  for (const Request& r : requests) wanted_rows_.push_back(r.row);
-  std::sort(wanted_rows_.begin(), wanted_rows_.end());
+Status BlockServer::locate_wanted(const ArrayReader& reader, RowRange rows) {
   const std::uint64_t gap_rows = kSparseGapBytes / std::max<std::uint64_t>(reader.info().row_record_bytes(), 1) + 1;
   for (std::size_t i = 0; i < wanted_rows_.size();) {
     std::size_t end = i + 1;
     while (end < wanted_rows_.size() && wanted_rows_[end] - wanted_rows_[end - 1] <= gap_rows) ++end;
     const std::uint64_t first = wanted_rows_[i], last = wanted_rows_[end - 1];
-    // Reading rows that lie in memory cannot fail here: addressable arrays have no index.
-    (void)reader.locate({rows.first + first, last - first + 1}, pieces_);
+    HEADRACE_TRY(reader.locate({rows.first + first, last - first + 1}, pieces_));
     i = end;
   }
-}
-
-Status BlockServer::serve(std::uint32_t file_number, RowRange rows, std::span<const Request> requests,
-                          std::span<const RowRun> runs, bool first, const std::atomic<bool>& cancelled) {
-  const SourceFile& file = source_.files[file_number];
-  const FileLayout& layout = layout_.files[file_number];
-  tasks_.clear();
-  std::uint64_t needed = 0;
-  for (std::uint32_t a = 0; a < file.arrays.size(); ++a) {
-    if (layout.roles[a] == ArrayRole::kResident) {
-      HEADRACE_TRY(scatter_resident(file_number, a, rows, requests, runs));
-      continue;
-    }
-    const ArrayReader& reader = *file.arrays[a];
-    pieces_.clear();
-    const bool sparse = reader.info().chunk_shape.empty() && requests.size() * 2 < rows.count &&
-                        reader.info().row_record_bytes() * rows.count > kSparseGapBytes;
-    if (sparse) locate_wanted(reader, rows, requests);
-    else HEADRACE_TRY(reader.locate(rows, pieces_));
-    for (const Piece& p : pieces_) {
-      tasks_.push_back({a, p});
-      if (!first || p.rows.count == 0) continue;
-      const std::uint64_t inside = std::min(p.rows.end(), rows.end()) - std::max(p.rows.first, rows.first);
-      needed += inside == p.rows.count ? p.decoded_bytes : p.decoded_bytes / p.rows.count * inside;
-    }
-  }
-  std::uint64_t decoded = 0;
-  for (std::size_t begin = 0; begin < tasks_.size();) {
-    if (cancelled.load(std::memory_order_relaxed)) return Error(ErrorCode::kCancelled, "the loader moved on");
-    std::size_t end = begin;
-    for (std::uint64_t bytes = 0; end < tasks_.size() && (end == begin || bytes < kReadTogetherBytes); ++end)
-      bytes += tasks_[end].piece.stored.size;
-    HEADRACE_TRY(read_and_decode(file, begin, end, rows, requests, runs, &decoded));
-    begin = end;
-  }
-  counters_.add_decodes(decoded, needed);
-  finish_streaming();
   return {};
 }
 
-Status BlockServer::read_and_decode(const SourceFile& file, std::size_t begin, std::size_t end, RowRange rows,
-                                    std::span<const Request> requests, std::span<const RowRun> runs,
-                                    std::uint64_t* decoded_bytes) {
-  std::uint64_t clock = now_ns();
+void BlockServer::fail(RowRange piece_rows, RowRange rows, Error error) {
+  const std::uint64_t first = std::max(piece_rows.first, rows.first), end = std::min(piece_rows.end(), rows.end());
+  failures_.push_back({{first - rows.first, end - first}, std::move(error)});
+}
+
+/// The pieces to decode: all of the block's, or those that hold a wanted row when not every row is wanted.
+void BlockServer::plan_tasks(std::uint32_t file_number, RowRange rows, std::span<const Request> requests, bool first) {
+  const SourceFile& file = source_.files[file_number];
+  tasks_.clear();
+  wanted_rows_.clear();
+  const bool some = requests.size() < rows.count;
+  if (some) {
+    for (const Request& r : requests) wanted_rows_.push_back(r.row);
+    std::sort(wanted_rows_.begin(), wanted_rows_.end());
+  }
+  for (std::uint32_t a = 0; a < file.arrays.size(); ++a) {
+    if (layout_.files[file_number].roles[a] == ArrayRole::kResident) continue;
+    const ArrayReader& reader = *file.arrays[a];
+    pieces_.clear();
+    const bool sparse = some && reader.info().chunk_shape.empty() && requests.size() * 2 < rows.count &&
+                        reader.info().row_record_bytes() * rows.count > kSparseGapBytes;
+    const Status located = sparse ? locate_wanted(reader, rows) : reader.locate(rows, pieces_);
+    if (!located.ok()) {
+      fail(rows, rows, located.error());
+      continue;
+    }
+    for (const Piece& p : pieces_) {
+      if (p.rows.count == 0) continue;
+      const std::uint64_t begin = std::max(p.rows.first, rows.first), end = std::min(p.rows.end(), rows.end());
+      if (first)
+        needed_bytes_ += end - begin == p.rows.count ? p.decoded_bytes : p.decoded_bytes / p.rows.count * (end - begin);
+      if (some) {
+        const auto next = std::lower_bound(wanted_rows_.begin(), wanted_rows_.end(), begin - rows.first);
+        if (next == wanted_rows_.end() || *next >= end - rows.first) continue;
+      }
+      tasks_.push_back({a, p});
+    }
+  }
+}
+
+std::span<const RowFailure> BlockServer::serve(std::uint32_t file_number, RowRange rows, std::span<const Request> requests,
+                                               std::span<const RowRun> runs, bool first,
+                                               const std::atomic<bool>& cancelled) {
+  const SourceFile& file = source_.files[file_number];
+  failures_.clear();
+  decoded_bytes_ = needed_bytes_ = 0;
+  plan_tasks(file_number, rows, requests, first);
+  for (std::uint32_t a = 0; a < file.arrays.size(); ++a)
+    if (layout_.files[file_number].roles[a] == ArrayRole::kResident) scatter_resident(file_number, a, rows, requests, runs);
+  for (std::size_t begin = 0; begin < tasks_.size();) {
+    if (cancelled.load(std::memory_order_relaxed)) {
+      fail(rows, rows, Error(ErrorCode::kCancelled, "the loader moved on"));
+      break;
+    }
+    std::size_t end = begin;
+    for (std::uint64_t bytes = 0; end < tasks_.size() && (end == begin || bytes < kReadTogetherBytes); ++end)
+      bytes += tasks_[end].piece.stored.size;
+    const Status read = read_together(file, begin, end);
+    for (std::size_t i = begin; i < end; ++i) {
+      const Task& task = tasks_[i];
+      const Status done =
+          read.ok() ? decode_and_scatter(file, task, batch_.bytes(i - begin), rows, requests, runs) : read;
+      if (!done.ok()) fail(task.piece.rows, rows, done.error());
+    }
+    begin = end;
+  }
+  counters_.add_decodes(decoded_bytes_, needed_bytes_);
+  finish_streaming();
+  return failures_;
+}
+
+Status BlockServer::read_together(const SourceFile& file, std::size_t begin, std::size_t end) {
+  const std::uint64_t start = now_ns();
   ranges_.clear();
   for (std::size_t i = begin; i < end; ++i) ranges_.push_back(tasks_[i].piece.stored);
   HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan(ranges_));
   HEADRACE_TRY(reserve_read_buffer(bytes));
-  if (bytes > 0) {
-    const ArrayReader& reader = *file.arrays[tasks_[begin].array];
-    Status read = batch_.read(reader.file(), read_buffer_.bytes());
-    // Bytes of a file that changed since it was indexed may decode to anything: 1 µs a block is well spent.
-    if (read.ok()) read = reader.file().check_unchanged();
-    if (!read.ok()) return std::move(read.error().with_file(file.path).with_field(reader.info().path).with_stage("read"));
-    const std::uint64_t now = now_ns();
-    counters_.clock.add(Stage::kRead, now - clock, bytes, batch_.merged().size());
-    clock = now;
-  }
-  for (std::size_t i = begin; i < end; ++i) {
-    const Task& task = tasks_[i];
-    const ArrayReader& reader = *file.arrays[task.array];
-    Result<DecodedPiece> decoded =
-        reader.decode(task.piece, batch_.bytes(i - begin), {out_.bytes(), ping_.bytes(), pong_.bytes()});
-    if (!decoded.ok()) return std::move(decoded.error());
-    std::uint64_t now = now_ns();
-    counters_.clock.add(Stage::kDecode, now - clock, task.piece.decoded_bytes);
-    clock = now;
-    *decoded_bytes += task.piece.decoded_bytes;
-    if (reader.info().read_path == ReadPath::kLibrary) counters_.add_slow_piece();
-    scatter(reader, task.array, task.piece.across, task.piece.rows, *decoded, rows, requests, runs);
-    now = now_ns();
-    counters_.clock.add(Stage::kScatter, now - clock, 0);
-    clock = now;
-  }
+  if (bytes == 0) return {};
+  const ArrayReader& reader = *file.arrays[tasks_[begin].array];
+  Status read = batch_.read(reader.file(), read_buffer_.bytes());
+  // Bytes of a file that changed since it was indexed may decode to anything: 1 us a block is well spent.
+  if (read.ok()) read = reader.file().check_unchanged();
+  if (!read.ok()) return std::move(read.error().with_file(file.path).with_field(reader.info().path).with_stage("read"));
+  counters_.clock.add(Stage::kRead, now_ns() - start, bytes, batch_.merged().size());
+  return {};
+}
+
+Status BlockServer::decode_and_scatter(const SourceFile& file, const Task& task, std::span<const std::byte> stored,
+                                       RowRange rows, std::span<const Request> requests, std::span<const RowRun> runs) {
+  const ArrayReader& reader = *file.arrays[task.array];
+  StageSpan span(counters_.clock, Stage::kDecode);
+  HEADRACE_ASSIGN(const DecodedPiece decoded,
+                  reader.decode(task.piece, stored, {out_.bytes(), ping_.bytes(), pong_.bytes()}));
+  span.add_bytes(task.piece.decoded_bytes);
+  decoded_bytes_ += task.piece.decoded_bytes;
+  if (reader.info().read_path == ReadPath::kLibrary) counters_.add_slow_piece();
+  span.switch_to(Stage::kScatter);
+  span.add_bytes(scatter(reader, task.array, task.piece.across, task.piece.rows, decoded, rows, requests, runs));
   return {};
 }
 
@@ -162,23 +185,29 @@ const std::vector<RowGeometry>& BlockServer::geometry(const ArrayReader& reader,
   return g;
 }
 
-void BlockServer::scatter(const ArrayReader& reader, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
-                          const DecodedPiece& decoded, RowRange rows, std::span<const Request> requests,
-                          std::span<const RowRun> runs) {
+/// \return Bytes written.
+std::uint64_t BlockServer::scatter(const ArrayReader& reader, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
+                                   const DecodedPiece& decoded, RowRange rows, std::span<const Request> requests,
+                                   std::span<const RowRun> runs) {
   const std::vector<RowGeometry>& geometries = geometry(reader, array, across);
   const std::vector<std::size_t>& fields = fields_of_array_[array];
+  std::uint64_t bytes = 0;
   for (std::size_t k = 0; k < fields.size(); ++k) {
     const RowGeometry& g = geometries[k];
     const std::size_t row_bytes = (*source_.fields)[fields[k]].row_bytes();
+    std::uint64_t copied = 0;
     for (const RowRun& run : runs) {
       std::byte* const to = run.fields[fields[k]];
       for (std::uint32_t i = run.begin; i < run.end; ++i) {
         const std::uint64_t in_piece = rows.first + requests[i].row - piece_rows.first;  // wraps below, is large above
         if (in_piece >= piece_rows.count) continue;
         copy_row(g, to + requests[i].position * row_bytes, decoded.data + in_piece * decoded.row_stride_bytes);
+        ++copied;
       }
     }
+    bytes += copied * g.filled_bytes();
   }
+  return bytes;
 }
 
 Result<ResidentArrays::Part> BlockServer::load(std::uint32_t file_number, std::size_t array, const Piece& piece) {
@@ -199,22 +228,20 @@ Result<ResidentArrays::Part> BlockServer::load(std::uint32_t file_number, std::s
   return part;
 }
 
-Status BlockServer::scatter_resident(std::uint32_t file_number, std::uint32_t array, RowRange rows,
-                                     std::span<const Request> requests, std::span<const RowRun> runs) {
+void BlockServer::scatter_resident(std::uint32_t file_number, std::uint32_t array, RowRange rows,
+                                   std::span<const Request> requests, std::span<const RowRun> runs) {
   const ArrayReader& reader = *source_.files[file_number].arrays[array];
   const auto& pieces = resident_.arrays.at({file_number, array});
-  const std::uint64_t start = now_ns();
+  StageSpan span(counters_.clock, Stage::kScatter);
   for (std::uint32_t across = 0; across < pieces.across.size(); ++across) {
     const auto& parts = pieces.across[across];
     auto it = std::upper_bound(parts.begin(), parts.end(), rows.first,
                                [](std::uint64_t row, const ResidentArrays::Part& p) { return row < p.rows.first; });
     for (--it; it != parts.end() && it->rows.first < rows.end(); ++it) {
-      if (it->error) return *it->error;
-      scatter(reader, array, across, it->rows, {it->data.data(), it->row_stride_bytes}, rows, requests, runs);
+      if (it->error) fail(it->rows, rows, *it->error);
+      else span.add_bytes(scatter(reader, array, across, it->rows, {it->data.data(), it->row_stride_bytes}, rows, requests, runs));
     }
   }
-  counters_.clock.add(Stage::kScatter, now_ns() - start, 0);
-  return {};
 }
 
 }  // namespace headrace

@@ -57,9 +57,11 @@ class BlockServer {
   void release();
   /// Decode rows `rows` of `file` and scatter the requests (rows relative to rows.first).
   /// \param first  Count this decode as needed, not as amplification.
-  /// Errors: of the data, located; kCancelled when `cancelled` turns true between two pieces.
-  Status serve(std::uint32_t file, RowRange rows, std::span<const Request> requests, std::span<const RowRun> runs,
-               bool first, const std::atomic<bool>& cancelled);
+  /// Gives up between two pieces when `cancelled` turns true.
+  /// \return Rows that could not be served, with located errors; rows of good pieces are in place all the same. Valid
+  ///         until the next call.
+  std::span<const RowFailure> serve(std::uint32_t file, RowRange rows, std::span<const Request> requests,
+                                    std::span<const RowRun> runs, bool first, const std::atomic<bool>& cancelled);
   /// Decode one piece of an array into memory of its own.
   Result<ResidentArrays::Part> load(std::uint32_t file, std::size_t array, const Piece& piece);
 
@@ -70,14 +72,17 @@ class BlockServer {
     std::uint32_t array;
     Piece piece;
   };
-  void locate_wanted(const ArrayReader& reader, RowRange rows, std::span<const Request> requests);
-  Status read_and_decode(const SourceFile& file, std::size_t begin, std::size_t end, RowRange rows,
-                         std::span<const Request> requests, std::span<const RowRun> runs, std::uint64_t* decoded);
-  void scatter(const ArrayReader& reader, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
+  Status locate_wanted(const ArrayReader& reader, RowRange rows);
+  void plan_tasks(std::uint32_t file, RowRange rows, std::span<const Request> requests, bool first);
+  Status read_together(const SourceFile& file, std::size_t begin, std::size_t end);
+  Status decode_and_scatter(const SourceFile& file, const Task& task, std::span<const std::byte> stored, RowRange rows,
+                            std::span<const Request> requests, std::span<const RowRun> runs);
+  void fail(RowRange piece_rows, RowRange rows, Error error);
+  std::uint64_t scatter(const ArrayReader& reader, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
                const DecodedPiece& decoded, RowRange rows, std::span<const Request> requests,
                std::span<const RowRun> runs);
-  Status scatter_resident(std::uint32_t file, std::uint32_t array, RowRange rows, std::span<const Request> requests,
-                          std::span<const RowRun> runs);
+  void scatter_resident(std::uint32_t file, std::uint32_t array, RowRange rows, std::span<const Request> requests,
+                        std::span<const RowRun> runs);
   const std::vector<RowGeometry>& geometry(const ArrayReader& reader, std::uint32_t array, std::uint32_t across);
   Status reserve_read_buffer(std::uint64_t bytes);
 
@@ -92,6 +97,8 @@ class BlockServer {
   std::vector<Piece> pieces_;
   std::vector<ByteRange> ranges_;
   std::vector<std::uint32_t> wanted_rows_;
+  std::vector<RowFailure> failures_;
+  std::uint64_t decoded_bytes_ = 0, needed_bytes_ = 0;  // of the block at hand
   std::unordered_map<const ArrayReader*, std::vector<std::vector<RowGeometry>>> geometries_;
 };
 

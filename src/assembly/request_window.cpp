@@ -172,15 +172,19 @@ bool RequestWindow::claim(Claim& out) {
   }
 }
 
-void RequestWindow::complete(Claim& claim, const Error* failure) {
-  if (failure) {
+void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures) {
+  if (!failures.empty()) {
     const Lock lock(mutex_);
     for (const SlotRun& run : claim.runs)
       for (std::uint32_t i = run.begin; i < run.end; ++i) {
-        const std::uint32_t position = claim.requests[i].position;
-        if (run.slot->error && run.slot->error_position <= position) continue;
-        run.slot->error = *failure;
-        run.slot->error_position = position;
+        const Request request = claim.requests[i];
+        if (run.slot->error && run.slot->error_position <= request.position) continue;
+        for (const RowFailure& f : failures) {
+          if (request.row < f.rows.first || request.row >= f.rows.end()) continue;
+          run.slot->error = f.error;
+          run.slot->error_position = request.position;
+          break;
+        }
       }
   }
   for (const SlotRun& run : claim.runs) run.slot->missing.fetch_sub(run.end - run.begin, std::memory_order_acq_rel);

@@ -21,6 +21,7 @@
 #include <mutex>
 #include <optional>
 #include <queue>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -75,6 +76,12 @@ struct Claim {
   std::vector<SlotRun> runs;
 };
 
+/// Rows of a claim's block that could not be served.
+struct RowFailure {
+  RowRange rows;  ///< In the block.
+  Error error;
+};
+
 class RequestWindow {
  public:
   /// \param max_slots  Longest window, at least 1.
@@ -85,8 +92,8 @@ class RequestWindow {
   // Decode threads.
   /// Wait for a block that may be decoded. \return False once stop() was called.
   bool claim(Claim& out);
-  /// All rows of the claim are in place, or `failure` says why none is to be trusted.
-  void complete(Claim& claim, const Error* failure);
+  /// All rows of the claim are in place but those of `failures`.
+  void complete(Claim& claim, std::span<const RowFailure> failures);
   /// True while the claims handed out are no longer wanted: a decode may be given up between two pieces.
   [[nodiscard]] const std::atomic<bool>& cancel_flag() const { return cancelled_; }
 

@@ -48,8 +48,9 @@ Deliveries run(std::shared_ptr<const Sampler> sampler, const std::shared_ptr<con
           for (std::uint32_t i = r.begin; i < r.end; ++i)
             reinterpret_cast<std::uint64_t*>(r.slot->memory->fields[0])[claim.requests[i].position] =
                 std::uint64_t{claim.block} << 32 | claim.requests[i].row;
-        const Error error(ErrorCode::kCorruptData, "bad block");
-        window.complete(claim, claim.block == bad_block ? &error : nullptr);
+        std::vector<RowFailure> failures;
+        if (claim.block == bad_block) failures.push_back({{0, 1u << 30}, Error(ErrorCode::kCorruptData, "bad block")});
+        window.complete(claim, failures);
       }
     });
   Deliveries out;
@@ -158,7 +159,7 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
           for (std::uint32_t i = r.begin; i < r.end; ++i)
             reinterpret_cast<std::uint64_t*>(r.slot->memory->fields[0])[claim.requests[i].position] =
                 std::uint64_t{claim.block} << 32 | claim.requests[i].row;
-        window.complete(claim, nullptr);
+        window.complete(claim, {});
       }
     });
   for (std::uint64_t epoch : {0ull, 1ull, 5ull, 5ull, 2ull, 1000ull}) {

@@ -87,7 +87,7 @@ bool SlotPool::room(std::uint64_t in_window, bool starving) const {
 
 void SlotPool::add_bytes(std::uint64_t bytes) {
   usage_.allocated_bytes += bytes;
-  usage_.peak_bytes = std::max(usage_.peak_bytes, usage_.allocated_bytes);
+  usage_.peak_bytes = std::max(usage_.peak_bytes, usage_.allocated_bytes - held_over());
 }
 
 Result<std::unique_ptr<SlotMemory>> SlotPool::acquire() {

@@ -41,7 +41,8 @@ class SlotPool final : public SlotAllocator, public std::enable_shared_from_this
   void set_release_callback(std::function<void()> callback);
 
   struct Usage {
-    std::uint64_t allocated_bytes = 0, peak_bytes = 0;  ///< All buffers, wherever they are.
+    std::uint64_t allocated_bytes = 0;                  ///< All buffers, wherever they are.
+    std::uint64_t peak_bytes = 0;                       ///< Highest, without what the consumer held beyond two.
     std::uint64_t held_over_bytes = 0, peak_held_over_bytes = 0;
     std::uint64_t held_batches = 0;                     ///< Largest number of buffers of one field with the consumer.
   };

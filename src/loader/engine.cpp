@@ -113,13 +113,16 @@ void Engine::work(Worker& w) {
     w.runs.clear();
     for (const SlotRun& r : w.claim.runs) w.runs.push_back({r.slot->memory->fields.data(), r.begin, r.end});
     const BlockTable::Place place = plan_.layout.table->place(w.claim.block);
-    Status status;
+    std::vector<RowFailure> unexpected;
+    std::span<const RowFailure> failures;
     try {
-      status = w.server.serve(place.file, place.rows, w.claim.requests, w.runs, w.claim.first, window_.cancel_flag());
-    } catch (const std::exception& e) {  // bad_alloc, or a library's own: the batch fails, not the process
-      status = Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what())).with_file(source_->files[place.file].path);
+      failures = w.server.serve(place.file, place.rows, w.claim.requests, w.runs, w.claim.first, window_.cancel_flag());
+    } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
+      unexpected.push_back({{0, place.rows.count}, Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what()))
+                                                       .with_file(source_->files[place.file].path)});
+      failures = unexpected;
     }
-    window_.complete(w.claim, status.ok() ? nullptr : &status.error());
+    window_.complete(w.claim, failures);
     clock = now_ns();
   }
 }
