@@ -129,7 +129,7 @@ ArrayStory tell(const ArrayInfo& array) {
   if (array.stored_bytes > 0)
     story.ratio = static_cast<double>(story.decoded_bytes) / static_cast<double>(array.stored_bytes);
   if (array.columns.empty()) {
-    story.type = "unknown";
+    story.type = "?";
   } else {
     story.type =
         array.is_record ? fmt::format("record of {}", array.columns.size()) : array.columns.front().dtype.name();
@@ -163,18 +163,17 @@ FileStory tell(const std::vector<ArrayInfo>& arrays) {
   if (!addressable.empty())
     file.fast.push_back("any rows in any order: rows lie one after the other, so a row costs what it holds: " +
                         names(addressable));
-  bool random_rows = false;
+  std::vector<std::string> others;
   for (const ArrayInfo& array : arrays) {
     if (array.read_path == ReadPath::kUnsupported) continue;
-    for (const std::string& sentence : tell(array).care) {
-      file.care.push_back(array.path + ": " + sentence);
-      random_rows = random_rows || sentence.starts_with("one random row");
-    }
+    for (const std::string& sentence : tell(array).care)
+      (sentence.starts_with("one random row") ? file.care : others).push_back(array.path + ": " + sentence);
   }
-  if (random_rows)
+  if (!file.care.empty())
     file.care.push_back(
-        "So read slices or batches of rows rather than single ones; hr.Loader(shuffle=True) uses every "
-        "row of a chunk it decodes.");
+        "So read slices or batches of rows rather than single ones; hr.Loader(shuffle=True) uses every row of a chunk "
+        "it decodes.");
+  file.care.insert(file.care.end(), others.begin(), others.end());
   return file;
 }
 

@@ -88,8 +88,8 @@ std::string shuffle_name(Shuffle shuffle) {
 
 std::string text(const Run& run, const Loader& loader) {
   const double samples = static_cast<double>(run.samples);
-  std::string out = fmt::format("{} samples in {} batches of {}, {}, {} epoch{}{}\n\n", group_digits(run.samples),
-                                group_digits(run.batches), loader.options().batch_size,
+  std::string out = fmt::format("{} samples in {} batch{} of {}, {}, {} epoch{}{}\n\n", group_digits(run.samples),
+                                group_digits(run.batches), run.batches == 1 ? "" : "es", loader.options().batch_size,
                                 loader.options().shuffle.mode() == Shuffle::kNone ? "in order" : "shuffled",
                                 run.epochs.size(), run.epochs.size() == 1 ? "" : "s",
                                 run.stopped ? fmt::format(", stopped after {:.1f} s", run.seconds) : "");

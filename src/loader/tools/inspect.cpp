@@ -21,10 +21,10 @@ constexpr std::size_t kLabelColumns = 9;
 using Align = TextTable::Align;
 
 std::string on_disk(const ArrayInfo& array) {
-  return array.read_path == ReadPath::kUnsupported && array.stored_bytes == 0 ? "?" : format_bytes(array.stored_bytes);
+  return array.columns.empty() ? "?" : format_bytes(array.stored_bytes);
 }
-std::string ratio_text(const ArrayStory& story) {
-  return story.ratio > 0 ? fmt::format("{:.1f}x", story.ratio) : std::string("-");
+std::string ratio_text(const ArrayInfo& array, const ArrayStory& story) {
+  return story.ratio > 0 && !array.columns.empty() ? fmt::format("{:.1f}x", story.ratio) : std::string("-");
 }
 
 /// One line an array where that fits the screen, else two.
@@ -49,9 +49,9 @@ std::string array_table(const std::vector<ArrayInfo>& arrays) {
   for (const ArrayInfo& array : arrays) {
     const ArrayStory s = tell(array);
     const std::string name = shorten(array.path, kNameColumns), shape = shape_text(array.shape);
-    one.add({name, s.type, shape, format_bytes(s.row_bytes), s.chunk, array.codec_text(), on_disk(array), ratio_text(s),
-             s.read_by});
-    two.add({name, s.type, shape, format_bytes(s.row_bytes), on_disk(array), ratio_text(s), s.read_by});
+    const std::string row = array.columns.empty() ? "?" : format_bytes(s.row_bytes);  // no type that we know
+    one.add({name, s.type, shape, row, s.chunk, array.codec_text(), on_disk(array), ratio_text(array, s), s.read_by});
+    two.add({name, s.type, shape, row, on_disk(array), ratio_text(array, s), s.read_by});
     const bool chunked = array.layout == Layout::kChunked;
     second.push_back(fmt::format("  {}{}, {}", chunked ? "chunks of " : "", s.chunk,
                                  array.filters.empty() ? "no filter" : "filters " + array.codec_text()));

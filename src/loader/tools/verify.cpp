@@ -153,7 +153,7 @@ class Verifier {
       out += fmt::format("BAD: {} of {} pieces do not decode; {} of {} files are damaged\n", group_digits(bad_pieces),
                          group_digits(counts.pieces), group_digits(bad_files), group_digits(files_.size()));
     } else if (unreadable_ > 0) {
-      out += fmt::format("Good as far as it can be read: {} array{} cannot\n", unreadable_, plural(unreadable_));
+      out += fmt::format("Good as far as it can be read: {} array{} cannot be\n", unreadable_, plural(unreadable_));
     } else if (findings_.empty()) {
       out += "Good: every piece decodes to its full length, and every stored checksum agrees\n";
     }
