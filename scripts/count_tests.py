@@ -2,9 +2,9 @@
 
 usage: count_tests.py DIR...
 
-Reads, in every DIR that scripts/run_tests.sh filled: the XML of each GoogleTest program, pytest.xml, and ctest.xml, which
-knows of programs that died before they could write theirs. The last line reads "N passed, N failed, N skipped"; the exit
-status is 1 when something failed or nothing ran.
+Reads, in every DIR that scripts/run_tests.sh filled: the XML of each GoogleTest program, pytest.xml, and ctest.xml,
+which knows of programs that died before they could write theirs. The last line reads "N passed, N failed, N skipped";
+the exit status is 1 when something failed or nothing ran.
 """
 
 from __future__ import annotations
