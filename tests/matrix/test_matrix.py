@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ def too_new(case: Case) -> bool:
     return LIBHDF5 < NEEDS[case.libver]
 
 
+@functools.cache
 def chosen_fields(file: MatrixFile) -> list[str]:
     """Datasets of the file that Headrace opens."""
     names = []
