@@ -16,7 +16,9 @@ def columns(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
     if array.dtype.names is None:
         return {name: array}
     return {
-        field: values for member in array.dtype.names for field, values in columns(f"{name}.{member}", array[member]).items()
+        field: values
+        for member in array.dtype.names
+        for field, values in columns(f"{name}.{member}", array[member]).items()
     }
 
 
