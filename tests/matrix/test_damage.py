@@ -1,4 +1,4 @@
-"""Every byte of small files flipped, and files cut at many lengths: equality, or a typed error; never a crash or a hang."""
+"""Bytes of small files flipped, and files cut at many lengths: equality, or a typed error; no crash, no hang."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from matrix_compare import columns, same
 import headrace as hr
 
 ROWS = 40
-# What HDF5 2.0 (in h5py) refuses in damaged datatypes and shapes, and 1.10 does not: other meanings, but no wrong reading.
+# What HDF5 2.0 (in h5py) refuses in damaged datatypes and shapes, and 1.10 does not: other meanings, no wrong reading.
 NEWER_CHECKS = (
     "offset out of bounds",
     "offset+precision out of bounds",

@@ -1,7 +1,8 @@
 """HDF5 files that others wrote: every array equals h5py, or is refused with a typed error; none crashes.
 
-They come from the data pack (HEADRACE_SHARED_DATA, or ../shared/data beside the repository) and from Debian packages that
-happen to be installed (or are unpacked by dpkg -x into HEADRACE_PACKAGES/<package>); what is absent is skipped by name.
+They come from the data pack (HEADRACE_SHARED_DATA, or ../shared/data beside the repository) and from Debian packages
+that happen to be installed (or are unpacked by dpkg -x into HEADRACE_PACKAGES/<package>); what is absent is skipped by
+name.
 """
 
 from __future__ import annotations
