@@ -148,8 +148,9 @@ def _library_path() -> str:
         path = line.split(maxsplit=5)[-1]
         if "libhdf5-" in path and "h5py" in path:
             return path
-    return next(line.split(maxsplit=5)[-1] for line in Path("/proc/self/maps").read_text().splitlines()
-                if "libhdf5.so" in line)
+    return next(
+        line.split(maxsplit=5)[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libhdf5.so" in line
+    )
 
 
 def write_dataset(out: h5py.File, name: str, rows: int, case: Case, random: np.random.Generator) -> None:
@@ -165,8 +166,11 @@ def write_dataset(out: h5py.File, name: str, rows: int, case: Case, random: np.r
     stored_shape = {"grown": (max(1, rows // 3), *shape[1:]), "shrunk": (rows + 9, *shape[1:])}.get(case.state, shape)
     if case.state == "grown" and rows == 1:
         stored_shape = (0, *shape[1:])
-    made = _nbit(out, name, case, stored_shape, options) if nbit else out.create_dataset(
-        name, stored_shape, dtype=case.dtype, dcpl=_dcpl(case), **options)
+    made = (
+        _nbit(out, name, case, stored_shape, options)
+        if nbit
+        else out.create_dataset(name, stored_shape, dtype=case.dtype, dcpl=_dcpl(case), **options)
+    )
     written = values(case.dtype, stored_shape, random)
     if case.state in ("fill", "fill0"):
         step = max(1, made.chunks[0])

@@ -16,14 +16,16 @@ def columns(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
     if array.dtype.names is None:
         return {name: array}
     return {
-        field: values for member in array.dtype.names for field, values in columns(f"{name}.{member}", array[member]).items()
+        field: values
+        for member in array.dtype.names
+        for field, values in columns(f"{name}.{member}", array[member]).items()
     }
 
 
 def same(a: Any, b: Any) -> bool:
     """Equal shape, dtype (in native byte order) and bytes: NaN and -0.0 included."""
     a, b = np.asarray(a), np.asarray(b)
-    b = b.astype(b.dtype.newbyteorder("="), copy=False)
+    b = b.astype("f8" if b.dtype.char == "g" else b.dtype.newbyteorder("="), copy=False)  # long double: as double
     if a.dtype.kind == "S" and a.dtype == b.dtype and a.shape == b.shape:
         return bool(np.array_equal(a, b))
     if b.dtype.kind == "b" or b.dtype.metadata:  # h5py's enum dtypes carry their names

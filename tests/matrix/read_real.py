@@ -74,7 +74,8 @@ def shuffled_values(dataset: hr.Dataset, want: dict[str, np.ndarray]) -> list[st
     for name, array in want.items():
         got = np.concatenate([batch[name] for batch in batches])
         a = np.ascontiguousarray(got).reshape(rows, -1).view("u1")
-        b = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))).reshape(rows, -1).view("u1")
+        native = "f8" if array.dtype.char == "g" else array.dtype.newbyteorder("=")  # long double: as double
+        b = np.ascontiguousarray(array.astype(native)).reshape(rows, -1).view("u1")
         void = f"V{max(1, a.shape[1])}"
         if a.shape != b.shape or not np.array_equal(np.sort(a.view(void).ravel()), np.sort(b.view(void).ravel())):
             wrong.append(f"{name}: a shuffled epoch has other rows")

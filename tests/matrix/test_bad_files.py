@@ -39,7 +39,9 @@ def overwrite(path: Path, offset: int, data: bytes) -> None:
         file.write(data)
 
 
-def check_located(error: hr.Error, path: Path, name: str, chunk: tuple[int, ...], where: tuple[int, int], stage: str) -> None:
+def check_located(
+    error: hr.Error, path: Path, name: str, chunk: tuple[int, ...], where: tuple[int, int], stage: str
+) -> None:
     assert isinstance(error, hr.CorruptDataError)
     assert isinstance(error, ValueError)
     assert error.file == str(path)
@@ -227,7 +229,7 @@ if dataset is not None:
 attempt("verify", lambda: hr.verify({str(path)!r}, threads=1, progress=lambda done, total: False).findings)
 attempt("inspect", lambda: len(str(hr.inspect({str(path)!r}))))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=40, check=False)
     assert done.returncode == 0, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
     lines = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
     assert "ok" not in lines.get("all", ""), done.stdout

@@ -19,8 +19,13 @@ def write(path: Path, value: float) -> Path:
     """Several MiB that do not compress away, in many chunks."""
     random = np.random.default_rng(int(value))
     with h5py.File(path, "w") as file:
-        file.create_dataset("x", data=random.normal(size=(ROWS, 256)).astype("f4"), chunks=(50, 256), compression="gzip",
-                            compression_opts=1)
+        file.create_dataset(
+            "x",
+            data=random.normal(size=(ROWS, 256)).astype("f4"),
+            chunks=(50, 256),
+            compression="gzip",
+            compression_opts=1,
+        )
         file.create_dataset("row", data=np.arange(ROWS))
     return path
 

@@ -1,4 +1,4 @@
-"""Every byte of small files flipped, and files cut at many lengths: equality, or a typed error; never a crash or a hang."""
+"""Bytes of small files flipped, and files cut at many lengths: equality, or a typed error; no crash, no hang."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ from matrix_compare import columns, same
 import headrace as hr
 
 ROWS = 40
-# What HDF5 2.0 (in h5py) refuses in damaged datatypes and shapes, and 1.10 does not: other meanings, but no wrong reading.
-NEWER_CHECKS = ("offset out of bounds", "offset+precision out of bounds", "position out of bounds", "greater than maxdim")
+# What HDF5 2.0 (in h5py) refuses in damaged datatypes and shapes, and 1.10 does not: other meanings, no wrong reading.
+NEWER_CHECKS = (
+    "offset out of bounds",
+    "offset+precision out of bounds",
+    "position out of bounds",
+    "greater than maxdim",
+)
 EVERY_BYTE = os.environ.get("HEADRACE_EVERY_BYTE") == "1"  # minutes instead of seconds
 
 
@@ -66,8 +71,9 @@ def write_target(path: Path, libver: Any, checksums: bool) -> Target:
                 "bits": {"data": small, "chunks": (16, 4), **p.Bitshuffle()},
             }
         file.create_dataset("row", data=np.arange(ROWS), chunks=(ROWS,), fletcher32=True)
-        sparse = file.create_dataset("sparse", (ROWS, 2), "i4", chunks=(8, 2), fillvalue=7, fletcher32=True,
-                                     maxshape=(None, 2))
+        sparse = file.create_dataset(
+            "sparse", (ROWS, 2), "i4", chunks=(8, 2), fillvalue=7, fletcher32=True, maxshape=(None, 2)
+        )
         sparse[:8] = 3
         for name, options in plan.items():
             file.create_dataset(name, **options)
@@ -148,8 +154,12 @@ def target(request: pytest.FixtureRequest, checksums: bool, tmp_path: Path) -> T
 
 
 def report(target: Target, results: list[dict[str, Any]], wrong: list[str]) -> None:
-    print(target.path.stat().st_size, "bytes;", Counter(entry["result"] for entry in results),
-          Counter(entry["class"] for entry in results if entry["result"] == "error"))
+    print(
+        target.path.stat().st_size,
+        "bytes;",
+        Counter(entry["result"] for entry in results),
+        Counter(entry["class"] for entry in results if entry["result"] == "error"),
+    )
     assert not wrong, f"{len(wrong)} of {len(results)}:\n" + "\n".join(wrong[:25])
 
 

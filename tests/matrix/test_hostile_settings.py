@@ -1,4 +1,4 @@
-"""The loader under settings that leave it no room: one thread, the smallest memory it names, batches of 1, 7 and too many."""
+"""The loader with no room to spare: one thread, the smallest memory it names, batches of 1, 7 and too many."""
 
 from __future__ import annotations
 

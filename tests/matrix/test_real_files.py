@@ -1,7 +1,8 @@
 """HDF5 files that others wrote: every array equals h5py, or is refused with a typed error; none crashes.
 
-They come from the data pack (HEADRACE_SHARED_DATA, or ../shared/data beside the repository) and from Debian packages that
-happen to be installed (or are unpacked by dpkg -x into HEADRACE_PACKAGES/<package>); what is absent is skipped by name.
+They come from the data pack (HEADRACE_SHARED_DATA, or ../shared/data beside the repository) and from Debian packages
+that happen to be installed (or are unpacked by dpkg -x into HEADRACE_PACKAGES/<package>); what is absent is skipped by
+name.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ import pytest
 import headrace as hr
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PACKAGES = ("python-tables-data", "gmt-gshhg-low", "poretools-data", "python3-nibabel", "python3-anndata", "libncarg-data")
+PACKAGES = (
+    "python-tables-data",
+    "gmt-gshhg-low",
+    "poretools-data",
+    "python3-nibabel",
+    "python3-anndata",
+    "libncarg-data",
+)
 PROGRAM = Path(__file__).with_name("read_real.py")
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -62,7 +70,10 @@ def read_all(paths: list[Path]) -> list[dict]:
         todo = paths[len(found) :]
         done = subprocess.run(
             [sys.executable, "-X", "faulthandler", str(PROGRAM), *map(str, todo)],
-            capture_output=True, text=True, timeout=300, check=False,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
         found += [json.loads(line) for line in done.stdout.splitlines() if line.endswith("}")]
         if len(found) < len(paths):
@@ -76,7 +87,9 @@ def test_package(package: str) -> None:
     files = [path for path in package_files(package) if is_hdf5(path)]
     if not files:
         pytest.skip(f"Debian package {package} has no HDF5 file")
-    found = read_all(files)
+    found = read_all(
+        files if package != "poretools-data" else files[::5]
+    )  # 69 files of one writer: a share tells as much
     totals: dict[str, int] = {}
     for entry in found:
         for kind, number in entry["counts"].items():
