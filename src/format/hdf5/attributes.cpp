@@ -22,15 +22,7 @@ std::string joined(const std::vector<std::string>& parts, bool scalar) {
 
 std::optional<std::vector<std::string>> texts_of_strings(hid_t attribute, hid_t type, std::size_t count) {
   std::vector<std::string> parts;
-  if (H5Tis_variable_str(type) > 0) {
-    std::vector<char*> pointers(count, nullptr);
-    if (H5Aread(attribute, type, pointers.data()) < 0) return {};
-    for (char* p : pointers) {
-      parts.emplace_back(p == nullptr ? "" : p);
-      H5free_memory(p);
-    }
-    return parts;
-  }
+  if (H5Tis_variable_str(type) > 0) return {};
   const std::size_t size = H5Tget_size(type);
   if (size == 0 || size * count > kTextLimit_bytes) return {};
   std::string bytes(size * count, '\0');

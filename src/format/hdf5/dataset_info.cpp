@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "format/hdf5/attributes.h"
+#include "format/hdf5/library_filters.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -78,7 +79,7 @@ std::string filter_text(const FilterSpec& spec) {
 }
 
 void judge_filters(DatasetInfo& out) {
-  const ChunkForm form{out.chunk_bytes, out.element.record_bytes};
+  const ChunkForm& form = out.stored_form;
   for (const FilterSpec& spec : out.filters) {
     const std::string_view known = filter_name(spec.id);
     FilterInfo info{spec.id, known.empty() ? spec.name : std::string(known), ""};
@@ -87,6 +88,8 @@ void judge_filters(DatasetInfo& out) {
       info.setting = (*codec)->setting();
     } else if (codec_known(spec.id)) {
       limit(out.array, ReadPath::kUnsupported, fmt::format("{}: {}", filter_text(spec), codec.error().message()));
+    } else if (std::string why = library_filter_flaw(spec, form); !why.empty()) {
+      limit(out.array, ReadPath::kUnsupported, fmt::format("{}: {}", filter_text(spec), why));
     } else if (library_decodes(spec.id)) {
       limit(out.array, ReadPath::kLibrary, filter_text(spec) + " is decoded by libhdf5");
     } else {
@@ -116,11 +119,13 @@ Status read_chunks(const Session& session, hid_t list, DatasetInfo& out) {
     chunk_fits = chunk_fits && multiply(out.chunk_bytes, a.chunk_shape[d]);
     grid_fits = grid_fits && multiply(cells, out.grid[d]);
   }
+  if (out.element.record_bytes == 0) return Error(ErrorCode::kCorruptData, "elements of 0 bytes");
   if (!chunk_fits || out.chunk_bytes > kChunkLimitBytes)
     limit(a, ReadPath::kUnsupported, "chunks of 4 GiB and more; rewrite it with smaller ones");
   if (!grid_fits || cells > kGridLimit)
     limit(a, ReadPath::kUnsupported,
           fmt::format("more than {} chunks; rewrite it with larger ones", kGridLimit));
+  out.stored_form = {out.chunk_bytes / out.element.record_bytes * out.element.stored_bytes, out.element.stored_bytes};
   HEADRACE_ASSIGN(out.filters, read_filters(session, list));
   unsigned options = 0;
   if (H5Pget_chunk_opts(list, &options) >= 0)

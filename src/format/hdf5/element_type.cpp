@@ -158,7 +158,7 @@ void walk(Builder& out, hid_t type, const Place& at) {
 
 ElementType finish(Builder found, hid_t type) {
   ElementType out;
-  out.record_bytes = H5Tget_size(type);
+  out.record_bytes = out.stored_bytes = H5Tget_size(type);
   const bool is_compound = H5Tget_class(type) == H5T_COMPOUND;
   out.is_record = is_compound && !(found.leaves.size() == 1 && found.leaves[0].column.name.empty());
   if (out.record_bytes == 0 || out.record_bytes > kRecordLimit)
@@ -199,6 +199,7 @@ ElementType describe_type(const Session&, hid_t type) {
   }
   std::string reason = std::move(out.reason);
   out = finish(std::move(converted), memory.get());
+  out.stored_bytes = H5Tget_size(type);
   out.path = ReadPath::kLibrary;
   out.reason = std::move(reason) + ": converted by libhdf5";
   out.memory_type = std::move(memory);

@@ -24,6 +24,7 @@ struct Leaf {
 
 struct ElementType {
   std::uint64_t record_bytes = 0;  ///< As decode() leaves an element: the stored size, or memory_type's.
+  std::uint64_t stored_bytes = 0;  ///< As stored, before any conversion.
   std::vector<Leaf> leaves;
   std::vector<SwapRun> swaps;      ///< Empty for native order, and where memory_type is set.
   bool is_record = false;

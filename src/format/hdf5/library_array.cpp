@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "format/hdf5/chunk_index.h"
+#include "format/hdf5/library_filters.h"
 #include "format/hdf5/native_bytes.h"
 
 namespace headrace::hdf5 {
@@ -27,7 +27,37 @@ Status LibraryArray::check_index() const {
     index_error_ = placed(std::move(index.error()));
     return *index_error_;
   }
+  index_ = std::move(*index);
   index_checked_.store(true, std::memory_order_release);
+  return {};
+}
+
+// Look at every chunk of the rows whose outermost filter libhdf5 would decode without looking.
+Status LibraryArray::check_streams(RowRange rows) const {
+  if (info_.array.layout != Layout::kChunked) return {};
+  std::uint64_t across = 1;
+  for (std::size_t d = 1; d < info_.grid.size(); ++d) across *= info_.grid[d];
+  const std::uint64_t first = rows.first / info_.array.chunk_shape[0] * across;
+  const RandomAccessFile& file = *state_->driver.file;
+  for (std::uint64_t cell = first; cell < first + across; ++cell) {
+    const ChunkPlace place = index_.at(cell);
+    if (place.absent()) continue;
+    if (place.address > file.size() || place.size_bytes > file.size() - place.address)
+      return Error(ErrorCode::kCorruptData, "a chunk reaches past the end of the file");
+    const std::size_t filters = info_.filters.size();
+    if (filters == 0 || (place.filter_mask >> (filters - 1) & 1) != 0) continue;
+    const FilterSpec& last = info_.filters.back();
+    if (last.id != H5Z_FILTER_SCALEOFFSET && last.id != H5Z_FILTER_NBIT) continue;
+    if (place.size_bytes > 2 * info_.stored_form.chunk_bytes + 1024)
+      return Error(ErrorCode::kCorruptData, fmt::format("{} stored bytes for a chunk of {}", place.size_bytes,
+                                                        info_.stored_form.chunk_bytes));
+    std::vector<std::byte> stored(static_cast<std::size_t>(place.size_bytes));
+    HEADRACE_TRY(file.read_at(place.address, stored));
+    if (std::string why = library_stream_flaw(last, info_.stored_form, stored); !why.empty())
+      return std::move(Error(ErrorCode::kCorruptData, std::move(why))
+                           .with_stage(filter_name(last.id))
+                           .with_bytes({place.address, place.size_bytes}));
+  }
   return {};
 }
 
@@ -92,6 +122,7 @@ Result<DecodedPiece> LibraryArray::decode(const Piece& piece, std::span<const st
   const std::span<std::byte> out = scratch.out.first(bytes);
   std::ranges::fill(out, std::byte{0});  // libhdf5 leaves rows alone whose fill value is undefined
   slow_pieces_.fetch_add(1, std::memory_order_relaxed);
+  if (Status sound = check_streams(piece.rows); !sound.ok()) return placed(std::move(sound.error()), piece);
   {
     const Session session;
     Status status = read(session, piece.rows, out);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "format/hdf5/array_base.h"
+#include "format/hdf5/chunk_index.h"
 
 namespace headrace::hdf5 {
 
@@ -26,11 +27,13 @@ class LibraryArray final : public RowsArray {
 
  private:
   Status check_index() const;
+  Status check_streams(RowRange rows) const;
   Status read(const Session&, RowRange rows, std::span<std::byte> out) const;
 
   Id dataset_;
   mutable std::atomic<bool> index_checked_{false};
   mutable std::optional<Error> index_error_;
+  mutable ChunkIndex index_;
   mutable std::atomic<std::uint64_t> slow_pieces_{0};
 };
 

@@ -27,11 +27,15 @@ Superblock parse(std::uint64_t at, std::span<const unsigned char> bytes) {
   const bool old = sb.version < 2;
   const std::size_t address_bytes = old ? bytes[13] : bytes[9];
   const std::size_t base_at = sb.version == 0 ? 24 : sb.version == 1 ? 28 : 12;
-  const bool sane = address_bytes == 2 || address_bytes == 4 || address_bytes == 8;
+  const std::size_t length_bytes = old ? bytes[14] : bytes[10];
+  const bool sane_length = length_bytes == 2 || length_bytes == 4 || length_bytes == 8;
+  const bool sane = sane_length && (address_bytes == 2 || address_bytes == 4 || address_bytes == 8);
   if (sb.version > 3 || !sane || bytes.size() < base_at + 3 * address_bytes) return sb;
   const std::uint64_t base = little_endian(bytes.subspan(base_at, address_bytes));
   const std::uint64_t end = little_endian(bytes.subspan(base_at + 2 * address_bytes, address_bytes));
   sb.understood = true;
+  sb.address_bytes = static_cast<unsigned>(address_bytes);
+  sb.length_bytes = static_cast<unsigned>(length_bytes);
   sb.being_written = sb.version == 3 && (bytes[11] & 0x5) != 0;  // bit 0: open for writing, bit 2: SWMR
   // The end is absolute. Where a user block was put in front later, libhdf5 shifts both base and end by it.
   sb.end_bytes = end + (at - base);  // wraps to the right value when base == at; damage shows as nonsense below

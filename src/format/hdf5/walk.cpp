@@ -8,6 +8,8 @@
 #include <set>
 
 #include "format/hdf5/dataset_info.h"
+#include "format/hdf5/heap_text.h"
+#include "format/hdf5/object_header.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -87,9 +89,7 @@ class Walk {
     const Id access = link_access_list(H5P_GROUP_ACCESS);
     const Id group(H5Gopen2(state_.file.get(), path.empty() ? "/" : path.c_str(), access.get()));
     if (!group.ok() || H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, collect_link, &links) < 0) {
-      Error error = library_failure(session_, state_, "list the group");
-      if (is_read_failure(error)) return error;
-      damaged_.emplace_back(path.empty() ? "/" : path, std::move(error));
+      HEADRACE_TRY(note_damaged(path.empty() ? "/" : path, library_failure(session_, state_, "list the group")));
     }
     std::ranges::sort(links, {}, &Link::name);
     for (const Link& link : links) {
@@ -111,7 +111,7 @@ class Walk {
       return {};
     }
     const auto object = object_at(group, link.name.c_str());
-    if (!object) return note_damaged(path, "read the object's header");
+    if (!object) return note_damaged(path, library_failure(session_, state_, "read the object's header"));
     if (object->type == H5O_TYPE_GROUP) {
       if (groups_.insert(object->key).second) pending_.push_back(path);
     } else if (object->type == H5O_TYPE_DATASET && datasets_.insert(object->key).second) {
@@ -121,22 +121,27 @@ class Walk {
   }
 
   Status visit_dataset(hid_t group, const std::string& name, const std::string& path, const ObjectKey& key) {
+    std::uint64_t address = 0;  // a native token is the address, too
+    std::memcpy(&address, key.data(), sizeof address);
+    auto messages = read_object_header(*state_.driver.file, state_.superblock, address);
+    Status sound = messages.ok() ? check_messages(*messages, state_.superblock) : Status(messages.error());
+    if (!sound.ok()) return note_damaged(path, std::move(sound.error()));
     const Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT));
-    if (!dataset.ok()) return note_damaged(path, "open the dataset");
+    if (!dataset.ok()) return note_damaged(path, library_failure(session_, state_, "open the dataset"));
     auto info = describe_dataset(session_, state_.file.get(), dataset.get(), path, state_.driver);
     if (!info.ok()) {
       if (state_.driver.read_error) return *state_.driver.read_error;
-      damaged_.emplace_back(path, std::move(info.error()));
+      return note_damaged(path, std::move(info.error()));
     } else if (info->array.shape.empty()) {
       out_.refused.emplace(path, Error(ErrorCode::kUnsupported, "a scalar, which has no rows"));
     } else {
+      info->array.attributes.merge(heap_texts(*state_.driver.file, state_.superblock, *messages));
       found_.emplace_back(key, std::move(info->array));
     }
     return {};
   }
 
-  Status note_damaged(const std::string& path, const char* what) {
-    Error error = library_failure(session_, state_, what);
+  Status note_damaged(const std::string& path, Error error) {
     if (is_read_failure(error)) return error;
     damaged_.emplace_back(path, std::move(error));
     return {};

@@ -1,0 +1,167 @@
+#include "format/hdf5/object_header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "format/hdf5/datatype_check.h"
+
+namespace headrace::hdf5 {
+namespace {
+
+constexpr std::size_t kBlockLimit = 4096, kMessageLimit = 65'536;
+constexpr std::uint64_t kBlockLimitBytes = 64 << 20;  // attributes are at most 64 KiB each, but there may be many
+
+Error damaged(std::string why) { return Error(ErrorCode::kCorruptData, "the object header is damaged: " + why); }
+
+bool begins_with(std::span<const std::byte> bytes, const char* signature) {
+  return bytes.size() >= 4 && std::memcmp(bytes.data(), signature, 4) == 0;
+}
+
+class HeaderParser {
+ public:
+  HeaderParser(const RandomAccessFile& file, const Superblock& superblock) : file_(file), superblock_(superblock) {}
+
+  Result<std::vector<HeaderMessage>> parse(std::uint64_t address) {
+    HEADRACE_TRY(parse_prefix(address));
+    for (std::size_t i = 0; i < continued_.size(); ++i) {  // grows while it is walked
+      if (i >= kBlockLimit) return damaged("more continuation blocks than any writer makes");
+      const ByteRange block = continued_[i];
+      HEADRACE_ASSIGN(const std::vector<std::byte> bytes, read(block.offset, block.size));
+      std::span<const std::byte> messages = bytes;
+      if (version_ == 2) {
+        if (!begins_with(messages, "OCHK") || messages.size() < 8) return damaged("a continuation without signature");
+        messages = messages.subspan(4, messages.size() - 8);  // signature, checksum
+      }
+      HEADRACE_TRY(parse_messages(messages));
+    }
+    return std::move(messages_);
+  }
+
+ private:
+  Result<std::vector<std::byte>> read(std::uint64_t address, std::uint64_t size) {
+    std::uint64_t at = 0;
+    if (__builtin_add_overflow(address, superblock_.at, &at) || at > file_.size() || size > file_.size() - at ||
+        size > kBlockLimitBytes)
+      return damaged(fmt::format("{} bytes at {} in a file of {}", size, address, file_.size()));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+    HEADRACE_TRY(file_.read_at(at, bytes));
+    return bytes;
+  }
+
+  Status parse_prefix(std::uint64_t address) {
+    HEADRACE_ASSIGN(const std::vector<std::byte> start, read(address, 16));
+    Fields fields(start);
+    if (!begins_with(start, "OHDR")) {  // version 1: version, 0, count, references, size, 0
+      version_ = static_cast<unsigned>(fields.number(1));
+      fields.skip(7);
+      if (version_ != 1) return damaged(fmt::format("version {}", version_));
+      HEADRACE_ASSIGN(const std::vector<std::byte> bytes, read(address + 16, fields.number(4)));
+      return parse_messages(bytes);
+    }
+    fields.skip(4);
+    version_ = static_cast<unsigned>(fields.number(1));
+    const auto flags = static_cast<unsigned>(fields.number(1));
+    if (version_ != 2) return damaged(fmt::format("version {}", version_));
+    has_order_ = (flags & 0x04) != 0;
+    const std::uint64_t prefix = 6 + ((flags & 0x20) != 0 ? 16U : 0U) + ((flags & 0x10) != 0 ? 4U : 0U);
+    const std::size_t size_bytes = std::size_t{1} << (flags & 0x03);
+    HEADRACE_ASSIGN(const std::vector<std::byte> size, read(address + prefix, size_bytes));
+    HEADRACE_ASSIGN(const std::vector<std::byte> bytes,
+                    read(address + prefix + size_bytes, Fields(size).number(size_bytes)));
+    return parse_messages(bytes);
+  }
+
+  Status parse_messages(std::span<const std::byte> block) {
+    Fields fields(block);
+    const std::size_t prefix = version_ == 1 ? 8 : has_order_ ? 6 : 4;
+    while (fields.left() >= prefix) {
+      HeaderMessage m;
+      m.type = static_cast<std::uint16_t>(fields.number(version_ == 1 ? 2 : 1));
+      const std::uint64_t size = fields.number(2);
+      m.flags = static_cast<std::uint8_t>(fields.number(1));
+      fields.skip(prefix - (version_ == 1 ? 5 : 4));
+      const std::span<const std::byte> bytes = fields.take(size);
+      if (!fields.ok()) return damaged(fmt::format("a message of {} bytes reaches past its block", size));
+      if (messages_.size() >= kMessageLimit) return damaged("more messages than there can be");
+      m.bytes.assign(bytes.begin(), bytes.end());
+      if (m.is(MessageType::kContinuation)) {
+        Fields place(bytes);
+        const std::uint64_t at = place.number(superblock_.address_bytes);
+        continued_.push_back({at, place.number(superblock_.length_bytes)});
+        if (!place.ok()) return damaged("a continuation that is cut short");
+      }
+      messages_.push_back(std::move(m));
+    }
+    return {};
+  }
+
+  const RandomAccessFile& file_;
+  const Superblock& superblock_;
+  unsigned version_ = 1;
+  bool has_order_ = false;
+  std::vector<HeaderMessage> messages_;
+  std::vector<ByteRange> continued_;
+};
+
+// Chunk lengths of layout messages 1 to 4; the last one is the element size. None may be 0.
+Status check_layout(std::span<const std::byte> bytes, const Superblock& superblock) {
+  Fields fields(bytes);
+  const std::uint64_t version = fields.number(1);
+  std::uint64_t rank = 0, width = 4;
+  if (version == 1 || version == 2) {
+    rank = fields.number(1);
+    const std::uint64_t kind = fields.number(1);
+    if (kind != 2) return {};
+    fields.skip(5 + superblock.address_bytes);
+  } else if (version == 3 || version == 4) {
+    if (fields.number(1) != 2) return {};
+    if (version == 4) fields.skip(1);
+    rank = fields.number(1);
+    if (version == 4) width = fields.number(1);
+    if (version == 3) fields.skip(superblock.address_bytes);
+  } else {
+    return {};  // for libhdf5 to refuse
+  }
+  if (rank < 2 || rank > 33 || width < 1 || width > 8) return damaged(fmt::format("chunks of {} axes", rank));
+  for (std::uint64_t d = 0; d < rank; ++d)
+    if (fields.number(static_cast<std::size_t>(width)) == 0) return damaged("a chunk of length 0");
+  return {};
+}
+
+}  // namespace
+
+std::uint64_t Fields::number(std::size_t size) {
+  const std::span<const std::byte> bytes = take(size);
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  return value;
+}
+
+std::span<const std::byte> Fields::take(std::uint64_t size) {
+  if (size > bytes_.size()) {
+    ok_ = false;
+    bytes_ = {};
+    return {};
+  }
+  const std::span<const std::byte> taken = bytes_.first(static_cast<std::size_t>(size));
+  bytes_ = bytes_.subspan(taken.size());
+  return taken;
+}
+
+Result<std::vector<HeaderMessage>> read_object_header(const RandomAccessFile& file, const Superblock& superblock,
+                                                      std::uint64_t address) {
+  return HeaderParser(file, superblock).parse(address);
+}
+
+Status check_messages(const std::vector<HeaderMessage>& messages, const Superblock& superblock) {
+  for (const HeaderMessage& m : messages) {
+    if (m.shared()) continue;
+    if (m.is(MessageType::kLayout)) HEADRACE_TRY(check_layout(m.bytes, superblock));
+    if (m.is(MessageType::kDatatype)) HEADRACE_TRY(check_datatype(m.bytes));
+  }
+  return {};
+}
+
+}  // namespace headrace::hdf5
