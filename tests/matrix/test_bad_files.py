@@ -131,7 +131,7 @@ def test_netcdf3_is_named(tmp_path: Path) -> None:
 
 def test_missing(tmp_path: Path) -> None:
     write_h5(tmp_path / "train_10.h5", x=np.arange(3), features=np.arange(3))
-    with pytest.raises(hr.FileMissingError, match="train_10.h5"):
+    with pytest.raises(hr.FileMissingError, match=r"train_10\.h5"):
         hr.open(tmp_path / "train_1O.h5")
     with pytest.raises(FileNotFoundError, match=r"valid_\*"):
         hr.open(str(tmp_path / "valid_*.h5"))

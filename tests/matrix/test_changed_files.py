@@ -37,7 +37,7 @@ def append(path: Path) -> None:
 
 def replace(path: Path) -> None:
     other = write(path.with_suffix(".new"), 2)
-    os.replace(other, path)
+    other.replace(path)
 
 
 def truncate(path: Path) -> None:
