@@ -1,4 +1,4 @@
-"""Read every array of the given HDF5 files with Headrace and h5py, and write one JSON line a file (a crash ends only this)."""
+"""Read every array of the given HDF5 files with Headrace and h5py; writes one JSON line a file (a crash ends only this)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def check_array(path: str, name: str, random: np.random.Generator) -> tuple[str,
 
 
 def shuffled_values(dataset: hr.Dataset, want: dict[str, np.ndarray]) -> list[str]:
-    """Does a shuffled epoch hold the same rows, as a multiset? (No field numbers the rows here.)"""
+    """Does a shuffled epoch hold the same rows, as a multiset? No field numbers the rows here."""
     rows = len(dataset)
     with hr.Loader(dataset, max(1, rows // 7), shuffle=True, threads=2, timeout=60) as loader:
         batches = [dict(batch) for batch in loader]
