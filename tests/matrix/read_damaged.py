@@ -4,7 +4,8 @@
 
 A line of damages is ``flip OFFSET BIT`` or ``cut LENGTH``. For each, one JSON line is written, before the next one is
 tried: ``{"damage": …, "result": "equal" | "differs" | "error" | "bug", …}``. "differs" names the fields
-and the rows that differ from the undamaged file; "bug" is anything that is not a headrace.Error. Nothing may take longer than HANG_SECONDS.
+and the rows that differ from the undamaged file; "bug" is anything that is not a headrace.Error.
+Nothing may take longer than HANG_SECONDS.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read every array of the given HDF5 files with Headrace and h5py; writes one JSON line a file (a crash ends only this)."""
+"""Read every array of the given HDF5 files with Headrace and h5py; one JSON line a file (a crash ends only this)."""
 
 from __future__ import annotations
 
