@@ -1,6 +1,6 @@
 """Read damaged copies of one file, in a process of its own: a crash or a hang then ends this process, not the tests.
 
-    python read_damaged.py FILE FOLDER [--trailing] < damages
+    python read_damaged.py FILE FOLDER < damages
 
 A line of damages is ``flip OFFSET BIT`` or ``cut LENGTH``. For each, one JSON line is written, before the next one is
 tried: ``{"damage": …, "result": "equal" | "differs" | "error" | "bug", …}``. "differs" names the fields
