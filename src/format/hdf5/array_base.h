@@ -17,7 +17,7 @@ class ArrayBase : public ArrayReader {
   ~ArrayBase() override;
   [[nodiscard]] const ArrayInfo& info() const override { return info_.array; }
   [[nodiscard]] RowGeometry geometry(std::uint32_t across, std::size_t column) const override;
-  [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver.file; }
+  [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver->file; }
 
  protected:
   /// Errors: kInvalidArgument for rows past the end.

@@ -54,7 +54,7 @@ Result<const ChunkIndex*> ChunkedArray::index() const {
   const Session session;
   if (const ChunkIndex* made = ready_.load(std::memory_order_relaxed)) return made;
   if (index_error_) return *index_error_;
-  auto read = ChunkIndex::read(session, state_->driver, dataset_.get(), info_);
+  auto read = ChunkIndex::read(session, *state_->driver, dataset_.get(), info_);
   dataset_.reset();
   if (!read.ok()) {
     index_error_ = placed(std::move(read.error()));
@@ -78,7 +78,7 @@ Result<Piece> ChunkedArray::piece_at(const ChunkIndex& index, std::uint64_t row_
   piece.stored = {place.address, place.size_bytes};
   const bool unfiltered = chain_.empty() || (info_.edges_unfiltered && is_partial(row_chunk, across));
   piece.filter_mask = unfiltered ? ~std::uint32_t{0} : place.filter_mask;
-  const std::uint64_t end_bytes = state_->driver.file->size();
+  const std::uint64_t end_bytes = state_->driver->file->size();
   const auto damaged = [&](std::string why) {
     return placed(std::move(Error(ErrorCode::kCorruptData, std::move(why)).with_stage("index")), piece);
   };

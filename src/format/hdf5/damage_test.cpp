@@ -47,6 +47,10 @@ class Damage : public testing::TestWithParam<H5F_libver_t> {
   TemporaryFolder folder_;
   std::vector<std::byte> make() {
     const std::string path = folder_.path("f.h5");
+    write(path);
+    return bytes_of_file(path);
+  }
+  static void write(const std::string& path) {
     const auto data = counted<std::int32_t>(40, [](std::size_t i) { return static_cast<std::int32_t>(i * i); });
     NewFile file(path, 0, GetParam());
     const Id list = chunks_of({8});
@@ -56,8 +60,6 @@ class Damage : public testing::TestWithParam<H5F_libver_t> {
     file.add("zipped", H5T_STD_I32LE, {40}, data.data(), list.get(), {H5S_UNLIMITED});
     file.add("fixed", H5T_STD_I32LE, {40}, data.data(), list.get());
     file.add("contiguous", H5T_STD_I32LE, {40}, data.data());
-    H5Fflush(file.id(), H5F_SCOPE_GLOBAL);
-    return bytes_of_file(path);
   }
 };
 

@@ -24,9 +24,9 @@ bool speaks_of_versions(const LibraryError& error) {
 
 Error library_failure(const Session& session, FileState& state, const std::string& what) {
   const LibraryError said = last_library_error(session);
-  if (state.driver.read_error) {
-    Error cause = *state.driver.read_error;
-    state.driver.read_error.reset();
+  if (state.driver->read_error) {
+    Error cause = *state.driver->read_error;
+    state.driver->read_error.reset();
     return cause;
   }
   const std::string version = library_version(session);
@@ -46,7 +46,7 @@ Error library_failure(const Session& session, FileState& state, const std::strin
 }
 
 Status open_with_library(const Session& session, FileState& state) {
-  Id access = driver_access_list(session, state.driver);
+  Id access = driver_access_list(session, *state.driver);
   if (!access.ok()) return Error(ErrorCode::kInternal, "libhdf5 refuses the driver: " + last_library_error(session).text());
   H5AC_cache_config_t cache{};
   cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
@@ -54,9 +54,9 @@ Status open_with_library(const Session& session, FileState& state) {
     cache.max_size = kMetadataCacheBytes;
     H5Pset_mdc_config(access.get(), &cache);
   }
-  state.driver.opening = true;
+  state.driver->opening = true;
   state.file = Id(H5Fopen(state.path.c_str(), H5F_ACC_RDONLY, access.get()));
-  state.driver.opening = false;
+  state.driver->opening = false;
   if (state.file.ok()) return {};
   return library_failure(session, state, "open the file");
 }

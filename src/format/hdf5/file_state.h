@@ -11,7 +11,7 @@ namespace headrace::hdf5 {
 
 /// An open file. Lives as long as its last reader.
 struct FileState {
-  DriverState driver;
+  std::shared_ptr<DriverState> driver = std::make_shared<DriverState>();
   Id file;
   Superblock superblock;
   std::string path;

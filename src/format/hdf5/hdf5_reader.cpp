@@ -37,7 +37,7 @@ Result<std::shared_ptr<ArrayReader>> open_contiguous(const Session& session, std
     return std::shared_ptr<ArrayReader>(
         std::make_shared<FillArray>(std::move(state), std::move(info), std::move(fill_element)));
   const haddr_t address = H5Dget_offset(dataset.get());  // absolute, user block included
-  const std::uint64_t end_bytes = state->driver.file->size();
+  const std::uint64_t end_bytes = state->driver->file->size();
   const std::uint64_t stored_bytes =  // of odd numbers, which libhdf5 converts to another size
       info.element.memory_type.ok() ? H5Dget_storage_size(dataset.get()) : bytes;
   if (address == HADDR_UNDEF || address > end_bytes || stored_bytes > end_bytes - address)
@@ -103,7 +103,7 @@ class Hdf5Reader final : public FormatReader {
   }
   [[nodiscard]] const std::string& path() const override { return state_->path; }
   [[nodiscard]] const std::vector<ArrayInfo>& arrays() const override { return walked_.arrays; }
-  [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver.file; }
+  [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver->file; }
 
   Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const override {
     auto opened = open(path);
@@ -135,7 +135,7 @@ class Hdf5Reader final : public FormatReader {
     Id dataset = open_dataset(session, *state_, array->path);
     if (!dataset.ok()) return library_failure(session, *state_, "open the dataset");
     HEADRACE_ASSIGN(DatasetInfo info, describe_dataset(session, state_->file.get(), dataset.get(), array->path,
-                                                       state_->driver));
+                                                       *state_->driver));
     if (info.array.read_path == ReadPath::kUnsupported) return Error(ErrorCode::kUnsupported, info.array.reason);
     return open_described(session, state_, std::move(info), std::move(dataset));
   }
@@ -184,8 +184,8 @@ Result<std::shared_ptr<FormatReader>> open_hdf5(std::shared_ptr<RandomAccessFile
     return std::move(Error(ErrorCode::kUnsupported, "the file is open for writing, or its writer ended without closing")
                          .with_hint("Wait for the writer; if there is none: h5clear -s FILE"));
   auto state = std::make_shared<FileState>();
-  state->driver.file = std::move(file);
-  state->driver.directory = directory_of(path);
+  state->driver->file = std::move(file);
+  state->driver->directory = directory_of(path);
   state->superblock = *superblock;
   state->path = path;
   Walked walked;

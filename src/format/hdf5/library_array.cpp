@@ -22,7 +22,7 @@ Status LibraryArray::check_index() const {
   const Session session;
   if (index_error_) return *index_error_;
   if (index_checked_.load(std::memory_order_relaxed)) return {};
-  auto index = ChunkIndex::read(session, state_->driver, dataset_.get(), info_);
+  auto index = ChunkIndex::read(session, *state_->driver, dataset_.get(), info_);
   if (!index.ok()) {
     index_error_ = placed(std::move(index.error()));
     return *index_error_;
@@ -38,7 +38,7 @@ Status LibraryArray::check_streams(RowRange rows) const {
   std::uint64_t across = 1;
   for (std::size_t d = 1; d < info_.grid.size(); ++d) across *= info_.grid[d];
   const std::uint64_t first = rows.first / info_.array.chunk_shape[0] * across;
-  const RandomAccessFile& file = *state_->driver.file;
+  const RandomAccessFile& file = *state_->driver->file;
   for (std::uint64_t cell = first; cell < first + across; ++cell) {
     const ChunkPlace place = index_.at(cell);
     if (place.absent()) continue;
@@ -99,17 +99,17 @@ Status LibraryArray::read(const Session& session, RowRange rows, std::span<std::
   const Id memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr));
   const Id stored_type(H5Dget_type(dataset_.get()));
   const hid_t type = info_.element.memory_type.ok() ? info_.element.memory_type.get() : stored_type.get();
-  state_->driver.read_error.reset();
-  state_->driver.unopened.clear();
-  state_->driver.sources_allowed = info_.array.layout == Layout::kVirtual;
+  state_->driver->read_error.reset();
+  state_->driver->unopened.clear();
+  state_->driver->sources_allowed = info_.array.layout == Layout::kVirtual;
   const bool ok =
       H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0 &&
       H5Dread(dataset_.get(), type, memory.get(), space.get(), H5P_DEFAULT, out.data()) >= 0;
-  state_->driver.sources_allowed = false;
+  state_->driver->sources_allowed = false;
   if (!ok) return library_failure(session, *state_, fmt::format("read rows {} to {}", rows.first, rows.end()));
-  if (!state_->driver.unopened.empty())
+  if (!state_->driver->unopened.empty())
     return Error(ErrorCode::kNotFound, fmt::format("virtual source '{}' cannot be opened",
-                                                   *state_->driver.unopened.begin()));
+                                                   *state_->driver->unopened.begin()));
   return {};
 }
 

@@ -17,11 +17,15 @@ struct DriverInfo {  // copied by libhdf5 with the property list
   DriverState* state;
 };
 
+struct Held {
+  std::shared_ptr<DriverState> state;
+  std::shared_ptr<RandomAccessFile> bytes;
+};
+
 struct OpenFile {
   H5FD_t base{};  // first: libhdf5 knows only this part
-  DriverState* state = nullptr;
   haddr_t end_of_allocation = 0;
-  std::shared_ptr<RandomAccessFile>* bytes = nullptr;  // owned; a pointer keeps the struct standard-layout
+  Held* held = nullptr;  // owned; a pointer keeps the struct standard-layout
 };
 
 OpenFile* self(H5FD_t* f) { return reinterpret_cast<OpenFile*>(f); }
@@ -49,7 +53,7 @@ void* copy_info(const void* info) {
   return copy;
 }
 void* on_get_info(H5FD_t* f) {
-  const DriverInfo info{self(f)->state};
+  const DriverInfo info{self(f)->held->state.get()};
   return copy_info(&info);
 }
 herr_t on_free_info(void* info) {
@@ -65,8 +69,7 @@ H5FD_t* on_open(const char* name, unsigned flags, hid_t access_list, haddr_t) {
     auto bytes = bytes_of(*info->state, name);
     if (bytes == nullptr) return nullptr;
     auto open = std::make_unique<OpenFile>();
-    open->state = info->state;
-    open->bytes = new std::shared_ptr<RandomAccessFile>(std::move(bytes));
+    open->held = new Held{info->state->shared_from_this(), std::move(bytes)};
     return &open.release()->base;
   } catch (...) {
     return nullptr;
@@ -74,7 +77,7 @@ H5FD_t* on_open(const char* name, unsigned flags, hid_t access_list, haddr_t) {
 }
 
 herr_t on_close(H5FD_t* f) {
-  delete self(f)->bytes;
+  delete self(f)->held;
   delete self(f);
   return 0;
 }
@@ -90,18 +93,18 @@ herr_t on_set_eoa(H5FD_t* f, H5FD_mem_t, haddr_t address) {
   self(f)->end_of_allocation = address;
   return 0;
 }
-haddr_t on_get_eof(const H5FD_t* f, H5FD_mem_t) { return (*self(f)->bytes)->size(); }
+haddr_t on_get_eof(const H5FD_t* f, H5FD_mem_t) { return self(f)->held->bytes->size(); }
 
 herr_t on_read(H5FD_t* f, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, void* buffer) {
   OpenFile& open = *self(f);
-  DriverState& state = *open.state;
+  DriverState& state = *open.held->state;
   if (state.tape.on && type == H5FD_MEM_DRAW) {
     ++state.tape.reads;
     state.tape.address = address;
     state.tape.size = size;
     return 0;
   }
-  const RandomAccessFile& bytes = **open.bytes;
+  const RandomAccessFile& bytes = *open.held->bytes;
   auto* out = static_cast<std::byte*>(buffer);
   const std::uint64_t there = address < bytes.size() ? bytes.size() - address : 0;
   if (size > there) {

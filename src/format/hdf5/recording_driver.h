@@ -23,9 +23,10 @@
 
 namespace headrace::hdf5 {
 
-/// What the driver knows of one file we opened. Outlives the libhdf5 file id made with it.
+/// What the driver knows of one file we opened. Held by the driver, too: libhdf5 may keep a damaged file open after it was
+/// closed.
 /// Threads: only under a Session.
-struct DriverState {
+struct DriverState : std::enable_shared_from_this<DriverState> {
   std::shared_ptr<RandomAccessFile> file;
   bool opening = false;           ///< H5Fopen of `file` itself is running.
   bool sources_allowed = false;   ///< Other files may be opened, inside `directory`.
@@ -40,7 +41,7 @@ struct DriverState {
   } tape;
 };
 
-/// A file access property list that opens through the driver. `state` must outlive everything opened with it.
+/// A file access property list that opens through the driver. `state` is held by a shared pointer.
 Id driver_access_list(const Session&, DriverState& state);
 
 /// Canonical path of `name` if it is a regular file inside `directory` (also canonical); relative names start there.

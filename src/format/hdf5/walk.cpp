@@ -123,19 +123,19 @@ class Walk {
   Status visit_dataset(hid_t group, const std::string& name, const std::string& path, const ObjectKey& key) {
     std::uint64_t address = 0;  // a native token is the address, too
     std::memcpy(&address, key.data(), sizeof address);
-    auto messages = read_object_header(*state_.driver.file, state_.superblock, address);
+    auto messages = read_object_header(*state_.driver->file, state_.superblock, address);
     Status sound = messages.ok() ? check_messages(*messages, state_.superblock) : Status(messages.error());
     if (!sound.ok()) return note_damaged(path, std::move(sound.error()));
     const Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT));
     if (!dataset.ok()) return note_damaged(path, library_failure(session_, state_, "open the dataset"));
-    auto info = describe_dataset(session_, state_.file.get(), dataset.get(), path, state_.driver);
+    auto info = describe_dataset(session_, state_.file.get(), dataset.get(), path, *state_.driver);
     if (!info.ok()) {
-      if (state_.driver.read_error) return *state_.driver.read_error;
+      if (state_.driver->read_error) return *state_.driver->read_error;
       return note_damaged(path, std::move(info.error()));
     } else if (info->array.shape.empty()) {
       out_.refused.emplace(path, Error(ErrorCode::kUnsupported, "a scalar, which has no rows"));
     } else {
-      info->array.attributes.merge(heap_texts(*state_.driver.file, state_.superblock, *messages));
+      info->array.attributes.merge(heap_texts(*state_.driver->file, state_.superblock, *messages));
       found_.emplace_back(key, std::move(info->array));
     }
     return {};
