@@ -1,6 +1,7 @@
 // Feeds a decoder (HEADRACE_FUZZ_FILTER, or a whole pipeline for 0) arbitrary bytes between buffers of exact size, so
 // that the address sanitizer sees any byte too many. The input is a recipe, then the stored bytes (make_seeds.py):
-//   u8 filter count, u8 filter mask, u16 decoded size, then for each filter: u8 index into kIds, u8 value count, u16 values
+//   u8 filter count, u8 filter mask, u16 decoded size, then for each filter: u8 index into kIds, u8 value count, u16
+//   values
 #include <array>
 #include <cstdint>
 #include <cstdlib>

@@ -3,6 +3,7 @@
 
 Writes OUT_DIR/<target>/<case>. The recipe in front of the stored bytes is described in codec_fuzz.cpp.
 """
+
 import pathlib
 import struct
 import sys

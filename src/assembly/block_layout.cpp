@@ -52,7 +52,8 @@ BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes
   std::vector<std::uint64_t> side_bytes(source.num_arrays(), 0);
   for (const SourceFile& file : source.files) {
     std::vector<ArrayShape> shapes;
-    for (const auto& array : file.arrays) shapes.push_back({array->info().chunk_rows(), array->info().row_record_bytes()});
+    for (const auto& array : file.arrays)
+      shapes.push_back({array->info().chunk_rows(), array->info().row_record_bytes()});
     const BlockChoice choice = choose_block(shapes, file.rows);
     FileLayout f{choice.block_rows, {}};
     for (std::size_t i = 0; i < shapes.size(); ++i) {

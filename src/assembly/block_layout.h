@@ -1,9 +1,9 @@
 // Which rows decode together when fields are chunked differently (x by 128, adj by 64, y by 8192).
 //
-// The leading array (most decoded bytes a row) gives the block: its chunk. Other arrays coarsen the block a little if that
-// aligns them; those that would coarsen it too much are side arrays, kept decoded in memory if they are small, else decoded
-// again for every block that touches their chunk, and counted as read amplification.
-// Blocks are part of what a seed means: they follow from the files alone, never from memory or threads.
+// The leading array (most decoded bytes a row) gives the block: its chunk. Other arrays coarsen the block a little if
+// that aligns them; those that would coarsen it too much are side arrays, kept decoded in memory if they are small,
+// else decoded again for every block that touches their chunk, and counted as read amplification. Blocks are part of
+// what a seed means: they follow from the files alone, never from memory or threads.
 #pragma once
 
 #include <cstdint>

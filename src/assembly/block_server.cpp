@@ -8,21 +8,26 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kReadTogetherBytes = 4 << 20;   // stored bytes of a block that are read before decoding begins
-constexpr std::uint64_t kSparseGapBytes = 64 << 10;     // rows nearer than this are read together
+constexpr std::uint64_t kReadTogetherBytes = 4 << 20;  // stored bytes of a block that are read before decoding begins
+constexpr std::uint64_t kSparseGapBytes = 64 << 10;    // rows nearer than this are read together
 
 }  // namespace
 
 BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
                          DecodeCounters& counters)
-    : source_(source), layout_(layout), resident_(resident), counters_(counters), fields_of_array_(source.num_arrays()) {
+    : source_(source),
+      layout_(layout),
+      resident_(resident),
+      counters_(counters),
+      fields_of_array_(source.num_arrays()) {
   for (std::size_t f = 0; f < source.places.size(); ++f) fields_of_array_[source.places[f].array].push_back(f);
 }
 
 ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
   std::uint64_t out = 0, filter = 0, stored = 0;
   for (std::size_t f = 0; f < source.files.size(); ++f) {
-    std::uint64_t block = 0, piece = 0;  // stored bytes are at most the decoded ones, but for data that does not compress
+    std::uint64_t block = 0,
+                  piece = 0;  // stored bytes are at most the decoded ones, but for data that does not compress
     for (const auto& array : source.files[f].arrays) {
       const ScratchNeed n = array->scratch_need(layout.files[f].block_rows);
       out = std::max(out, n.out_bytes);
@@ -33,7 +38,8 @@ ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
     }
     stored = std::max(stored, std::min(block, kReadTogetherBytes + piece));
   }
-  return {PageBuffer::charge_for(out) + 2 * PageBuffer::charge_for(filter), PageBuffer::charge_for(stored + stored / 4)};
+  return {PageBuffer::charge_for(out) + 2 * PageBuffer::charge_for(filter),
+          PageBuffer::charge_for(stored + stored / 4)};
 }
 
 Status BlockServer::prepare() {
@@ -114,15 +120,16 @@ void BlockServer::plan_tasks(std::uint32_t file_number, RowRange rows, std::span
   }
 }
 
-std::span<const RowFailure> BlockServer::serve(std::uint32_t file_number, RowRange rows, std::span<const Request> requests,
-                                               std::span<const RowRun> runs, bool first,
-                                               const std::atomic<bool>& cancelled) {
+std::span<const RowFailure> BlockServer::serve(std::uint32_t file_number, RowRange rows,
+                                               std::span<const Request> requests, std::span<const RowRun> runs,
+                                               bool first, const std::atomic<bool>& cancelled) {
   const SourceFile& file = source_.files[file_number];
   failures_.clear();
   decoded_bytes_ = needed_bytes_ = 0;
   plan_tasks(file_number, rows, requests, first);
   for (std::uint32_t a = 0; a < file.arrays.size(); ++a)
-    if (layout_.files[file_number].roles[a] == ArrayRole::kResident) scatter_resident(file_number, a, rows, requests, runs);
+    if (layout_.files[file_number].roles[a] == ArrayRole::kResident)
+      scatter_resident(file_number, a, rows, requests, runs);
   for (std::size_t begin = 0; begin < tasks_.size();) {
     if (cancelled.load(std::memory_order_relaxed)) {
       fail(rows, rows, Error(ErrorCode::kCancelled, "the loader moved on"));
@@ -186,9 +193,9 @@ const std::vector<RowGeometry>& BlockServer::geometry(const ArrayReader& reader,
 }
 
 /// \return Bytes written.
-std::uint64_t BlockServer::scatter(const ArrayReader& reader, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
-                                   const DecodedPiece& decoded, RowRange rows, std::span<const Request> requests,
-                                   std::span<const RowRun> runs) {
+std::uint64_t BlockServer::scatter(const ArrayReader& reader, std::uint32_t array, std::uint32_t across,
+                                   RowRange piece_rows, const DecodedPiece& decoded, RowRange rows,
+                                   std::span<const Request> requests, std::span<const RowRun> runs) {
   const std::vector<RowGeometry>& geometries = geometry(reader, array, across);
   const std::vector<std::size_t>& fields = fields_of_array_[array];
   std::uint64_t bytes = 0;
@@ -238,8 +245,11 @@ void BlockServer::scatter_resident(std::uint32_t file_number, std::uint32_t arra
     auto it = std::upper_bound(parts.begin(), parts.end(), rows.first,
                                [](std::uint64_t row, const ResidentArrays::Part& p) { return row < p.rows.first; });
     for (--it; it != parts.end() && it->rows.first < rows.end(); ++it) {
-      if (it->error) fail(it->rows, rows, *it->error);
-      else span.add_bytes(scatter(reader, array, across, it->rows, {it->data.data(), it->row_stride_bytes}, rows, requests, runs));
+      if (it->error)
+        fail(it->rows, rows, *it->error);
+      else
+        span.add_bytes(
+            scatter(reader, array, across, it->rows, {it->data.data(), it->row_stride_bytes}, rows, requests, runs));
     }
   }
 }

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "assembly/block_layout.h"
+#include "assembly/decode_counters.h"
 #include "assembly/request_window.h"
 #include "assembly/source.h"
-#include "assembly/decode_counters.h"
 #include "base/page_buffer.h"
 #include "storage/read_batch.h"
 
@@ -49,7 +49,8 @@ struct ServerNeed {
 /// One thread's decoding state. Threads: one at a time.
 class BlockServer {
  public:
-  BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident, DecodeCounters& counters);
+  BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
+              DecodeCounters& counters);
 
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();
@@ -79,8 +80,8 @@ class BlockServer {
                             std::span<const Request> requests, std::span<const RowRun> runs);
   void fail(RowRange piece_rows, RowRange rows, Error error);
   std::uint64_t scatter(const ArrayReader& reader, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
-               const DecodedPiece& decoded, RowRange rows, std::span<const Request> requests,
-               std::span<const RowRun> runs);
+                        const DecodedPiece& decoded, RowRange rows, std::span<const Request> requests,
+                        std::span<const RowRun> runs);
   void scatter_resident(std::uint32_t file, std::uint32_t array, RowRange rows, std::span<const Request> requests,
                         std::span<const RowRun> runs);
   const std::vector<RowGeometry>& geometry(const ArrayReader& reader, std::uint32_t array, std::uint32_t across);

@@ -194,7 +194,8 @@ void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures)
   if (dropping_ && active_claims_ == 0) quiet_.notify_all();
 }
 
-// --------------------------------------------------------------------------------------------------------- the consumer
+// --------------------------------------------------------------------------------------------------------- the
+// consumer
 
 bool RequestWindow::head_ready() const {
   return end_ > head_ && slot(head_).missing.load(std::memory_order_acquire) == 0;
@@ -241,7 +242,8 @@ bool RequestWindow::wait_head(std::chrono::nanoseconds limit) {
   };
   if (settled()) return true;
   consumer_waits_ = true;
-  if (end_ == head_ && idle_threads_ > 0) work_.notify_one();  // an empty window may enter one slot for a waiting consumer
+  if (end_ == head_ && idle_threads_ > 0)
+    work_.notify_one();  // an empty window may enter one slot for a waiting consumer
   const bool ok = ready_.wait_for(lock, limit, settled);
   consumer_waits_ = false;
   return ok;

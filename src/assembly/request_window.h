@@ -1,16 +1,16 @@
 // RequestWindow: the run of batch slots from the oldest batch not yet handed over, and who may decode which block when.
 //
 // A sampler says which rows each batch wants. Requests of the batches inside the window are grouped by block. A thread
-// claims a block, decodes it, and puts the rows of all its requests in their places; a slot is ready when nothing in it is
-// missing. Which block may be claimed:
+// claims a block, decodes it, and puts the rows of all its requests in their places; a slot is ready when nothing in it
+// is missing. Which block may be claimed:
 //   1. a block that holds a missing row of the oldest batch: always;
 //   2. any other block only when its last request of the epoch lies inside the window (least first need first).
-// A claim needs nothing but its thread's own scratch, and the slots of the window exist already, so the oldest batch always
-// completes: no deadlock at any window, down to one slot. A window shorter than the order's span decodes blocks again;
-// it never changes a batch.
+// A claim needs nothing but its thread's own scratch, and the slots of the window exist already, so the oldest batch
+// always completes: no deadlock at any window, down to one slot. A window shorter than the order's span decodes blocks
+// again; it never changes a batch.
 //
-// Threads: claim/complete from any number of decode threads; start_epoch, wait_head, next from one consumer; the rest from
-// anywhere. Waiting is on state change only.
+// Threads: claim/complete from any number of decode threads; start_epoch, wait_head, next from one consumer; the rest
+// from anywhere. Waiting is on state change only.
 #pragma once
 
 #include <atomic>
@@ -52,7 +52,7 @@ struct WindowSlot {
   std::uint32_t rows = 0;
   std::atomic<std::uint32_t> missing{0};  ///< Rows not yet in place.
   std::unique_ptr<SlotMemory> memory;
-  std::optional<Error> error;             ///< Of the first position that failed. Guarded by the window's mutex.
+  std::optional<Error> error;  ///< Of the first position that failed. Guarded by the window's mutex.
   std::uint32_t error_position = 0;
 };
 
@@ -86,8 +86,8 @@ class RequestWindow {
  public:
   /// \param max_slots  Longest window, at least 1.
   /// \param num_batches  Batches delivered an epoch (the sampler may have a partial one more, which is then dropped).
-  RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const BlockTable> blocks, std::uint64_t max_slots,
-                std::uint64_t num_batches, SlotAllocator& allocator);
+  RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const BlockTable> blocks,
+                std::uint64_t max_slots, std::uint64_t num_batches, SlotAllocator& allocator);
 
   // Decode threads.
   /// Wait for a block that may be decoded. \return False once stop() was called.
@@ -103,8 +103,8 @@ class RequestWindow {
     std::uint32_t rows;
     std::unique_ptr<SlotMemory> memory;
   };
-  /// Make `epoch` the one that next() delivers, from its first batch. Keeps what is already in the window if it begins there.
-  /// Blocks: until claims of dropped slots have been given up (milliseconds).
+  /// Make `epoch` the one that next() delivers, from its first batch. Keeps what is already in the window if it begins
+  /// there. Blocks: until claims of dropped slots have been given up (milliseconds).
   void start_epoch(std::uint64_t epoch);
   /// Wait until next() will not block. \return False after `limit`.
   bool wait_head(std::chrono::nanoseconds limit);
@@ -159,10 +159,10 @@ class RequestWindow {
   mutable std::mutex mutex_;
   std::condition_variable work_, ready_, quiet_;
   std::vector<std::unique_ptr<WindowSlot>> ring_;
-  std::uint64_t head_ = 0, end_ = 0;                    // sequence numbers of the window
-  std::uint64_t head_epoch_ = 0, head_batch_ = 0;       // what slot head_ is, or will be
-  std::uint64_t enter_epoch_ = 0, enter_batch_ = 0;     // what slot end_ will be
-  std::unique_ptr<Cursor> cursor_;                      // of enter_epoch_, at enter_batch_; the planner's own
+  std::uint64_t head_ = 0, end_ = 0;                 // sequence numbers of the window
+  std::uint64_t head_epoch_ = 0, head_batch_ = 0;    // what slot head_ is, or will be
+  std::uint64_t enter_epoch_ = 0, enter_batch_ = 0;  // what slot end_ will be
+  std::unique_ptr<Cursor> cursor_;                   // of enter_epoch_, at enter_batch_; the planner's own
   std::uint64_t consumer_epoch_ = 0;
   bool started_ = false, stopped_ = false, planning_ = false, dropping_ = false, consumer_waits_ = false;
   std::uint32_t active_claims_ = 0, idle_threads_ = 0;

@@ -32,8 +32,8 @@ struct Deliveries {
 };
 
 /// Deliver `epochs` epochs with some threads through a window of `slots`; rows are named block << 32 | row.
-Deliveries run(std::shared_ptr<const Sampler> sampler, const std::shared_ptr<const BlockTable>& blocks, std::uint64_t slots,
-        unsigned threads, std::uint64_t epochs, std::uint64_t bad_block = ~0ull) {
+Deliveries run(std::shared_ptr<const Sampler> sampler, const std::shared_ptr<const BlockTable>& blocks,
+               std::uint64_t slots, unsigned threads, std::uint64_t epochs, std::uint64_t bad_block = ~0ull) {
   FakeAllocator allocator(sampler->batch_rows());
   const std::uint64_t num_batches = (sampler->num_samples() + sampler->batch_rows() - 1) / sampler->batch_rows();
   RequestWindow window(sampler, blocks, slots, num_batches, allocator);
@@ -99,10 +99,9 @@ TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
     const auto slots = *rc::gen::inRange<std::uint64_t>(1, 30);
     const auto threads = *rc::gen::inRange<unsigned>(1, 5);
     const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 9), *rc::gen::inRange<std::uint32_t>(1, 5)};
-    for (const auto& sampler :
-         {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, batch, mix, 11)),
-          std::shared_ptr<const Sampler>(make_global_shuffle(blocks, batch, 11)),
-          std::shared_ptr<const Sampler>(make_sequential(blocks, batch))}) {
+    for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, batch, mix, 11)),
+                                std::shared_ptr<const Sampler>(make_global_shuffle(blocks, batch, 11)),
+                                std::shared_ptr<const Sampler>(make_sequential(blocks, batch))}) {
       const Deliveries got = run(sampler, blocks, slots, threads, 3);
       RC_ASSERT(!got.error);
       RC_ASSERT(got.batches == expected(*sampler, 3));
@@ -112,7 +111,8 @@ TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
 
 TEST(RequestWindow, BlocksAreDecodedOnceFromTheSpanOnAndAFewTimesBelow) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{512 * 32, 32}});
-  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, 128, Mix{8, 4}, 3);  // a pool spans 8 batches
+  const std::shared_ptr<const Sampler> sampler =
+      make_block_shuffle(blocks, 128, Mix{8, 4}, 3);  // a pool spans 8 batches
   const std::uint64_t span = sampler->span_batches();
   for (unsigned threads : {1u, 3u}) {
     EXPECT_DOUBLE_EQ(run(sampler, blocks, span, threads, 2).decodes_a_block, 1.0);

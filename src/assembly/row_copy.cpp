@@ -26,10 +26,14 @@ void copy_nest(const RowGeometry& g, std::size_t depth, std::byte* to, const std
     return;
   }
   switch (g.run_bytes) {  // members of records
-    case 1: return copy_strided<1>(to, from, loop);
-    case 2: return copy_strided<2>(to, from, loop);
-    case 4: return copy_strided<4>(to, from, loop);
-    case 8: return copy_strided<8>(to, from, loop);
+    case 1:
+      return copy_strided<1>(to, from, loop);
+    case 2:
+      return copy_strided<2>(to, from, loop);
+    case 4:
+      return copy_strided<4>(to, from, loop);
+    case 8:
+      return copy_strided<8>(to, from, loop);
     default:
       for (std::size_t i = 0; i < loop.count; ++i)
         copy_run(to + i * loop.dst_stride_bytes, from + i * loop.src_stride_bytes, g.run_bytes);
@@ -60,17 +64,23 @@ void copy_run(std::byte* to, const std::byte* from, std::size_t bytes) {
   }
   std::memcpy(to, from, bytes);
 }
-void finish_streaming() { _mm_sfence(); }
+void finish_streaming() {
+  _mm_sfence();
+}
 #else
-void copy_run(std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+void copy_run(std::byte* to, const std::byte* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
 void finish_streaming() {}
 #endif
 
 void copy_row(const RowGeometry& g, std::byte* to, const std::byte* from) {
   to += g.dst_offset_bytes;
   from += g.src_offset_bytes;
-  if (g.loops.empty()) copy_run(to, from, g.run_bytes);
-  else copy_nest(g, 0, to, from);
+  if (g.loops.empty())
+    copy_run(to, from, g.run_bytes);
+  else
+    copy_nest(g, 0, to, from);
 }
 
 }  // namespace headrace

@@ -30,8 +30,7 @@ TEST(RowCopy, FollowsTheGeometry) {
   for (std::uint16_t i = 0; i < 16; ++i) chunk[i] = i;
   copy_row(g, reinterpret_cast<std::byte*>(row.data()), reinterpret_cast<const std::byte*>(chunk.data()));
   for (std::size_t y = 0; y < 6; ++y)
-    for (std::size_t x = 0; x < 8; ++x)
-      EXPECT_EQ(row[y * 8 + x], y >= 2 && x >= 4 ? (y - 2) * 4 + (x - 4) : 999);
+    for (std::size_t x = 0; x < 8; ++x) EXPECT_EQ(row[y * 8 + x], y >= 2 && x >= 4 ? (y - 2) * 4 + (x - 4) : 999);
 }
 
 TEST(RowCopy, TakesOneMemberOutOfRecords) {
@@ -41,7 +40,8 @@ TEST(RowCopy, TakesOneMemberOutOfRecords) {
     std::uint8_t c;
   };
   std::vector<Record> records(10);
-  for (int i = 0; i < 10; ++i) records[static_cast<std::size_t>(i)] = {static_cast<float>(i), 10. * i, static_cast<std::uint8_t>(i)};
+  for (int i = 0; i < 10; ++i)
+    records[static_cast<std::size_t>(i)] = {static_cast<float>(i), 10. * i, static_cast<std::uint8_t>(i)};
   std::vector<double> b(10);
   copy_row(row_box({10}, {10}, {0}, {0}, {10}, sizeof(Record), offsetof(Record, b), 8),
            reinterpret_cast<std::byte*>(b.data()), reinterpret_cast<const std::byte*>(records.data()));

@@ -26,10 +26,22 @@ std::uint64_t parse_bytes(std::string_view text) {
     std::string_view name;
     double factor;
   };
-  static constexpr std::array<Unit, 17> kUnits{{{"", 1},          {"b", 1},          {"k", 0x1p10},   {"kib", 0x1p10},
-                                                {"kb", 1e3},      {"m", 0x1p20},     {"mib", 0x1p20}, {"mb", 1e6},
-                                                {"g", 0x1p30},    {"gib", 0x1p30},   {"gb", 1e9},     {"t", 0x1p40},
-                                                {"tib", 0x1p40},  {"tb", 1e12},      {"ki", 0x1p10},  {"mi", 0x1p20},
+  static constexpr std::array<Unit, 17> kUnits{{{"", 1},
+                                                {"b", 1},
+                                                {"k", 0x1p10},
+                                                {"kib", 0x1p10},
+                                                {"kb", 1e3},
+                                                {"m", 0x1p20},
+                                                {"mib", 0x1p20},
+                                                {"mb", 1e6},
+                                                {"g", 0x1p30},
+                                                {"gib", 0x1p30},
+                                                {"gb", 1e9},
+                                                {"t", 0x1p40},
+                                                {"tib", 0x1p40},
+                                                {"tb", 1e12},
+                                                {"ki", 0x1p10},
+                                                {"mi", 0x1p20},
                                                 {"gi", 0x1p30}}};
   for (const Unit& u : kUnits) {
     if (unit != u.name) continue;

@@ -35,21 +35,36 @@ struct Error::Details {
 
 std::string_view to_string(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInvalidArgument: return "invalid_argument";
-    case ErrorCode::kNotFound: return "not_found";
-    case ErrorCode::kPermission: return "permission";
-    case ErrorCode::kFieldMissing: return "field_missing";
-    case ErrorCode::kCorruptData: return "corrupt_data";
-    case ErrorCode::kUnsupported: return "unsupported";
-    case ErrorCode::kReadFailed: return "read_failed";
-    case ErrorCode::kWriteFailed: return "write_failed";
-    case ErrorCode::kFileChanged: return "file_changed";
-    case ErrorCode::kOutOfBudget: return "out_of_budget";
-    case ErrorCode::kClosed: return "closed";
-    case ErrorCode::kForked: return "forked";
-    case ErrorCode::kCancelled: return "cancelled";
-    case ErrorCode::kTimeout: return "timeout";
-    case ErrorCode::kInternal: return "internal";
+    case ErrorCode::kInvalidArgument:
+      return "invalid_argument";
+    case ErrorCode::kNotFound:
+      return "not_found";
+    case ErrorCode::kPermission:
+      return "permission";
+    case ErrorCode::kFieldMissing:
+      return "field_missing";
+    case ErrorCode::kCorruptData:
+      return "corrupt_data";
+    case ErrorCode::kUnsupported:
+      return "unsupported";
+    case ErrorCode::kReadFailed:
+      return "read_failed";
+    case ErrorCode::kWriteFailed:
+      return "write_failed";
+    case ErrorCode::kFileChanged:
+      return "file_changed";
+    case ErrorCode::kOutOfBudget:
+      return "out_of_budget";
+    case ErrorCode::kClosed:
+      return "closed";
+    case ErrorCode::kForked:
+      return "forked";
+    case ErrorCode::kCancelled:
+      return "cancelled";
+    case ErrorCode::kTimeout:
+      return "timeout";
+    case ErrorCode::kInternal:
+      return "internal";
   }
   return "internal";
 }
@@ -108,14 +123,32 @@ Error& Error::with_hint(std::string_view hint) {
   return *this;
 }
 
-ErrorCode Error::code() const noexcept { return details_->code; }
-const std::string& Error::message() const noexcept { return details_->message; }
-const std::string& Error::file() const noexcept { return details_->file; }
-const std::string& Error::field() const noexcept { return details_->field; }
-const std::string& Error::chunk() const noexcept { return details_->chunk; }
-ByteRange Error::bytes() const noexcept { return details_->bytes; }
-const std::string& Error::stage() const noexcept { return details_->stage; }
-const std::string& Error::hint() const noexcept { return details_->hint; }
-const char* Error::what() const noexcept { return details_->text.c_str(); }
+ErrorCode Error::code() const noexcept {
+  return details_->code;
+}
+const std::string& Error::message() const noexcept {
+  return details_->message;
+}
+const std::string& Error::file() const noexcept {
+  return details_->file;
+}
+const std::string& Error::field() const noexcept {
+  return details_->field;
+}
+const std::string& Error::chunk() const noexcept {
+  return details_->chunk;
+}
+ByteRange Error::bytes() const noexcept {
+  return details_->bytes;
+}
+const std::string& Error::stage() const noexcept {
+  return details_->stage;
+}
+const std::string& Error::hint() const noexcept {
+  return details_->hint;
+}
+const char* Error::what() const noexcept {
+  return details_->text.c_str();
+}
 
 }  // namespace headrace

@@ -11,7 +11,7 @@ namespace headrace {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}    // NOLINT: implicit on purpose
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit on purpose
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
@@ -62,8 +62,8 @@ using Status = Result<void>;
 #define HEADRACE_CAT(a, b) HEADRACE_CAT_(a, b)
 #define HEADRACE_TRY(expr) \
   if (auto headrace_status_ = (expr); !headrace_status_.ok()) return std::move(headrace_status_.error())
-#define HEADRACE_ASSIGN_(result, decl, expr)         \
-  auto result = (expr);                              \
+#define HEADRACE_ASSIGN_(result, decl, expr)          \
+  auto result = (expr);                               \
   if (!result.ok()) return std::move(result.error()); \
   decl = std::move(*result)
 #define HEADRACE_ASSIGN(decl, expr) HEADRACE_ASSIGN_(HEADRACE_CAT(headrace_result_, __LINE__), decl, expr)

@@ -12,7 +12,7 @@ namespace headrace {
 
 /// One member of a record (compound) type, or the whole element for a plain array.
 struct Column {
-  std::string name;                        ///< Member path, "" for a plain array, "pos.x" for nested members.
+  std::string name;  ///< Member path, "" for a plain array, "pos.x" for nested members.
   DType dtype;
   std::vector<std::uint64_t> inner_shape;  ///< Array members: dimensions inside the element.
   std::uint64_t offset = 0;                ///< Bytes from the start of the record.
@@ -36,17 +36,17 @@ struct FilterInfo {
 
 /// An array of a file whose first axis is rows.
 struct ArrayInfo {
-  std::string path;                      ///< Inside the file, without a leading slash.
-  std::vector<std::uint64_t> shape;      ///< Whole array; shape[0] is rows. Never empty.
-  std::uint64_t record_bytes = 0;        ///< Stored bytes an element (a whole record for compounds).
-  std::vector<Column> columns;           ///< One for a plain array; one per leaf member of a compound.
+  std::string path;                  ///< Inside the file, without a leading slash.
+  std::vector<std::uint64_t> shape;  ///< Whole array; shape[0] is rows. Never empty.
+  std::uint64_t record_bytes = 0;    ///< Stored bytes an element (a whole record for compounds).
+  std::vector<Column> columns;       ///< One for a plain array; one per leaf member of a compound.
   bool is_record = false;
   Layout layout = Layout::kContiguous;
   std::vector<std::uint64_t> chunk_shape;  ///< Empty unless chunked; same rank as shape.
   std::vector<FilterInfo> filters;         ///< In the order they were applied when writing.
   std::uint64_t stored_bytes = 0;          ///< Bytes on disk, as far as the file's metadata says.
   ReadPath read_path = ReadPath::kNative;
-  std::string reason;                      ///< Why not kNative; empty for kNative.
+  std::string reason;                             ///< Why not kNative; empty for kNative.
   std::map<std::string, std::string> attributes;  ///< Small scalar and string attributes as text.
 
   [[nodiscard]] std::uint64_t rows() const { return shape.empty() ? 0 : shape[0]; }

@@ -8,12 +8,18 @@ namespace headrace {
 
 std::string DType::name() const {
   switch (kind) {
-    case Kind::kBool: return "bool";
-    case Kind::kInt: return fmt::format("int{}", itemsize * 8);
-    case Kind::kUInt: return fmt::format("uint{}", itemsize * 8);
-    case Kind::kFloat: return fmt::format("float{}", itemsize * 8);
-    case Kind::kComplex: return fmt::format("complex{}", itemsize * 8);
-    case Kind::kBytes: return fmt::format("S{}", itemsize);
+    case Kind::kBool:
+      return "bool";
+    case Kind::kInt:
+      return fmt::format("int{}", itemsize * 8);
+    case Kind::kUInt:
+      return fmt::format("uint{}", itemsize * 8);
+    case Kind::kFloat:
+      return fmt::format("float{}", itemsize * 8);
+    case Kind::kComplex:
+      return fmt::format("complex{}", itemsize * 8);
+    case Kind::kBytes:
+      return fmt::format("S{}", itemsize);
   }
   return "?";
 }

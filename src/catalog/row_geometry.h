@@ -1,8 +1,8 @@
 // Where the bytes of one row lie inside a decoded piece, and where they go in the dense row of a batch.
 //
-// A row of field shape (d1, …, dk) may be spread over several chunks (chunks across the row), over chunks wider than the
-// array (edge chunks), or over records (one member of a compound). All of these are a small nest of strided loops around
-// one contiguous run of bytes.
+// A row of field shape (d1, …, dk) may be spread over several chunks (chunks across the row), over chunks wider than
+// the array (edge chunks), or over records (one member of a compound). All of these are a small nest of strided loops
+// around one contiguous run of bytes.
 #pragma once
 
 #include <cstddef>

@@ -10,12 +10,14 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kAlign = 64;
-constexpr std::uint64_t align_up(std::uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
+constexpr std::uint64_t align_up(std::uint64_t n) {
+  return (n + kAlign - 1) / kAlign * kAlign;
+}
 
 std::shared_ptr<void> aligned_copy(const std::byte* from, std::size_t bytes) {
-  void* p = ::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{kAlign});
+  void* p = ::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{kAlign});
   std::memcpy(p, from, bytes);
-  return {p, [](void* q) { ::operator delete(q, std::align_val_t{kAlign}); }};
+  return {p, [](void* q) { ::operator delete (q, std::align_val_t{kAlign}); }};
 }
 
 }  // namespace
@@ -48,7 +50,8 @@ SlotPool::SlotPool(std::shared_ptr<const std::vector<Field>> fields, std::uint64
   for (const Field& field : *fields_) {
     const std::uint64_t bytes = batch_rows * field.row_bytes();
     FieldPool& pool = pools_.emplace_back();
-    if (bytes >= kSmallFieldBytes) pool.buffer_bytes = bytes;
+    if (bytes >= kSmallFieldBytes)
+      pool.buffer_bytes = bytes;
     else {
       pool.small_offset = small_bytes;
       small_bytes += align_up(std::max<std::uint64_t>(bytes, 1));
@@ -61,8 +64,10 @@ std::uint64_t SlotPool::slot_bytes(const std::vector<Field>& fields, std::uint64
   std::uint64_t total = 0, small_bytes = 0;
   for (const Field& field : fields) {
     const std::uint64_t bytes = batch_rows * field.row_bytes();
-    if (bytes >= kSmallFieldBytes) total += PageBuffer::charge_for(bytes);
-    else small_bytes += align_up(std::max<std::uint64_t>(bytes, 1));
+    if (bytes >= kSmallFieldBytes)
+      total += PageBuffer::charge_for(bytes);
+    else
+      small_bytes += align_up(std::max<std::uint64_t>(bytes, 1));
   }
   return total + PageBuffer::charge_for(small_bytes);
 }
@@ -158,8 +163,10 @@ void SlotPool::give_back(std::size_t field, PageBuffer buffer, bool held) {
     FieldPool& pool = pools_[field];
     --(held ? pool.held : pool.in_slots);
     usage_.held_over_bytes = held_over();
-    if (pool.free.size() + pool.in_slots + std::min(pool.held, kHeldSlots) < slots_) pool.free.push_back(std::move(buffer));
-    else usage_.allocated_bytes -= buffer.charged_bytes();
+    if (pool.free.size() + pool.in_slots + std::min(pool.held, kHeldSlots) < slots_)
+      pool.free.push_back(std::move(buffer));
+    else
+      usage_.allocated_bytes -= buffer.charged_bytes();
   }
   if (!held) return;
   const std::lock_guard lock(callback_mutex_);

@@ -41,10 +41,10 @@ class SlotPool final : public SlotAllocator, public std::enable_shared_from_this
   void set_release_callback(std::function<void()> callback);
 
   struct Usage {
-    std::uint64_t allocated_bytes = 0;                  ///< All buffers, wherever they are.
-    std::uint64_t peak_bytes = 0;                       ///< Highest, without what the consumer held beyond two.
+    std::uint64_t allocated_bytes = 0;  ///< All buffers, wherever they are.
+    std::uint64_t peak_bytes = 0;       ///< Highest, without what the consumer held beyond two.
     std::uint64_t held_over_bytes = 0, peak_held_over_bytes = 0;
-    std::uint64_t held_batches = 0;                     ///< Largest number of buffers of one field with the consumer.
+    std::uint64_t held_batches = 0;  ///< Largest number of buffers of one field with the consumer.
   };
   [[nodiscard]] Usage usage() const;
 
@@ -52,8 +52,8 @@ class SlotPool final : public SlotAllocator, public std::enable_shared_from_this
   struct PoolSlot;
   struct FieldLease;
   struct FieldPool {
-    std::uint64_t buffer_bytes = 0;   // 0: a small field
-    std::uint64_t small_offset = 0;   // of small fields in the slot's small buffer
+    std::uint64_t buffer_bytes = 0;  // 0: a small field
+    std::uint64_t small_offset = 0;  // of small fields in the slot's small buffer
     std::vector<PageBuffer> free;
     std::uint64_t held = 0, in_slots = 0;
   };

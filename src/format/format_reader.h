@@ -2,8 +2,8 @@
 //
 // A file has arrays; an array is read in pieces (an HDF5 chunk, or a run of rows where rows are addressable). locate()
 // says which pieces hold some rows and where their stored bytes lie; the caller reads those bytes however it likes
-// (merged, ahead of time) and decode() turns them into rows. Arrays of the slow path have no stored bytes to read: their
-// decode() reads through the format's own library, one call at a time in the process.
+// (merged, ahead of time) and decode() turns them into rows. Arrays of the slow path have no stored bytes to read:
+// their decode() reads through the format's own library, one call at a time in the process.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ namespace headrace {
 
 /// A part of an array that is decoded at once.
 struct Piece {
-  std::uint64_t id = 0;           ///< Chunk number in the array's grid (row-major); the first row where there are no chunks.
-  RowRange rows;                  ///< Real rows it holds, without padding past the array's end.
-  ByteRange stored;               ///< Where its bytes lie; size 0: nothing to read (fill value, compact, slow path).
+  std::uint64_t id = 0;  ///< Chunk number in the array's grid (row-major); the first row where there are no chunks.
+  RowRange rows;         ///< Real rows it holds, without padding past the array's end.
+  ByteRange stored;      ///< Where its bytes lie; size 0: nothing to read (fill value, compact, slow path).
   std::uint64_t decoded_bytes = 0;  ///< After all filters, padding included.
   std::uint32_t filter_mask = 0;
-  std::uint32_t across = 0;       ///< Which chunk across the row, 0 for the first; geometry() depends on it.
+  std::uint32_t across = 0;  ///< Which chunk across the row, 0 for the first; geometry() depends on it.
 };
 
 /// Rows as decode() leaves them.

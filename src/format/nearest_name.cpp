@@ -24,15 +24,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+std::string_view last_part(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 }  // namespace
 
 std::vector<std::string> nearest_first(std::string_view wanted, std::vector<std::string> names) {
   std::vector<std::pair<std::size_t, std::string>> ranked;
   for (std::string& name : names) {
-    const std::size_t d =
-        std::min(edit_distance(wanted, name), edit_distance(last_part(wanted), last_part(name)));
+    const std::size_t d = std::min(edit_distance(wanted, name), edit_distance(last_part(wanted), last_part(name)));
     ranked.emplace_back(d, std::move(name));
   }
   std::ranges::stable_sort(ranked, {}, &std::pair<std::size_t, std::string>::first);

@@ -14,9 +14,8 @@ constexpr std::uint64_t kHeadBytes = 512;
 
 Error not_ours(std::span<const std::byte> head) {
   const Sniffed found = sniff(head);
-  Error error(ErrorCode::kUnsupported,
-              found.what.empty() ? "not an HDF5 file, nor anything else that is known here"
-                                 : fmt::format("not an HDF5 file: {}", found.what));
+  Error error(ErrorCode::kUnsupported, found.what.empty() ? "not an HDF5 file, nor anything else that is known here"
+                                                          : fmt::format("not an HDF5 file: {}", found.what));
   return std::move(error.with_hint(found.hint));
 }
 

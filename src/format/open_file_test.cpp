@@ -35,13 +35,19 @@ TEST_F(OpenFile, OtherFormatsAreNamed) {
   struct {
     std::string_view bytes;
     const char* name;
-  } const cases[] = {{"CDF\x01\0\0\0\0"sv, "netCDF-3"},    {"CDF\x02\0\0\0\0"sv, "netCDF-3"},
-                     {"CDF\x05\0\0\0\0"sv, "netCDF-3"},    {"PAR1\0\0"sv, "Parquet"},
-                     {"\x1f\x8b\x08\0"sv, "gzip"},         {"PK\x03\x04\0"sv, "zip"},
-                     {"\x93NUMPY\x01\0"sv, "NumPy"},       {"root\0\0"sv, "ROOT"},
-                     {"\x89HDF\n\x1a\n....."sv, "text-mode"}, {"<!DOCTYPE html>"sv, "HTML"},
+  } const cases[] = {{"CDF\x01\0\0\0\0"sv, "netCDF-3"},
+                     {"CDF\x02\0\0\0\0"sv, "netCDF-3"},
+                     {"CDF\x05\0\0\0\0"sv, "netCDF-3"},
+                     {"PAR1\0\0"sv, "Parquet"},
+                     {"\x1f\x8b\x08\0"sv, "gzip"},
+                     {"PK\x03\x04\0"sv, "zip"},
+                     {"\x93NUMPY\x01\0"sv, "NumPy"},
+                     {"root\0\0"sv, "ROOT"},
+                     {"\x89HDF\n\x1a\n....."sv, "text-mode"},
+                     {"<!DOCTYPE html>"sv, "HTML"},
                      {"version https://git-lfs.github.com/spec/v1"sv, "Git LFS"},
-                     {"\0\0\0\0\0\0\0\0\0\0"sv, "zeros"},  {"a,b,c\n1,2,3\n"sv, "text file"},
+                     {"\0\0\0\0\0\0\0\0\0\0"sv, "zeros"},
+                     {"a,b,c\n1,2,3\n"sv, "text file"},
                      {"\x01\x02\x03"sv, "nor anything else"}};
   for (const auto& c : cases) {
     const Error e = refused(folder_.write_text("f", c.bytes));
@@ -73,9 +79,7 @@ TEST_F(OpenFile, TruncatedFilesSayByHowMuch) {
 
 TEST_F(OpenFile, NewerFormatsAreUnsupportedNotDamaged) {
   const std::string path = folder_.path("n.h5");
-  {
-    NewFile file(path);
-  }
+  { NewFile file(path); }
   auto bytes = hdf5::bytes_of_file(path);
   bytes[8] = std::byte{7};
   const Error e = refused(folder_.write("n.h5", bytes));

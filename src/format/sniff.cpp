@@ -37,7 +37,10 @@ constexpr Magic kMagics[] = {
     {0, "PK\x03\x04"sv, "a zip archive (.npz, .zarr.zip, .pt)", kUnpack},
     {0, "\x1f\x8b"sv, "a gzip file", kUnpack},
     {0, "BZh"sv, "a bzip2 file", kUnpack},
-    {0, "\xfd" "7zXZ\x00"sv, "an xz file", kUnpack},
+    {0,
+     "\xfd"
+     "7zXZ\x00"sv,
+     "an xz file", kUnpack},
     {0, "\x28\xb5\x2f\xfd"sv, "a zstd file", kUnpack},
     {0, "\x04\x22\x4d\x18"sv, "an LZ4 file", kUnpack},
     {0, "7z\xbc\xaf\x27\x1c"sv, "a 7-zip archive", kUnpack},
@@ -52,7 +55,10 @@ constexpr Magic kMagics[] = {
     {0, "MM\x00*"sv, "a TIFF image", kConvert},
     {0, "%PDF"sv, "a PDF document", ""},
     {0, "GRIB"sv, "a GRIB file", kConvert},
-    {0, "\x7f" "ELF"sv, "a program", ""},
+    {0,
+     "\x7f"
+     "ELF"sv,
+     "a program", ""},
     {0, "\x80\x02"sv, "a Python pickle", "Headrace never loads pickles."},
     {0, "\x80\x03"sv, "a Python pickle", "Headrace never loads pickles."},
     {0, "\x80\x04\x95"sv, "a Python pickle", "Headrace never loads pickles."},

@@ -43,13 +43,14 @@ Result<SourceFile> open_source_file(const std::string& path, const FormatReader&
       shape.insert(shape.end(), c.inner_shape.begin(), c.inner_shape.end());
       if (c.dtype == field.dtype && shape == field.shape) continue;
     }
-    return std::move(Error(ErrorCode::kInvalidArgument,
-                           fmt::format("the field is {} ({}) here, but {} ({}) in {}",
-                                       has_column ? info.columns[plan.places[f].column].dtype.name() : "another record",
-                                       fmt::join(shape, ", "), field.dtype.name(), fmt::join(field.shape, ", "), first_path))
-                         .with_file(path)
-                         .with_field(info.path)
-                         .with_hint("Files of one data set must agree; open those that differ apart."));
+    return std::move(
+        Error(ErrorCode::kInvalidArgument,
+              fmt::format("the field is {} ({}) here, but {} ({}) in {}",
+                          has_column ? info.columns[plan.places[f].column].dtype.name() : "another record",
+                          fmt::join(shape, ", "), field.dtype.name(), fmt::join(field.shape, ", "), first_path))
+            .with_file(path)
+            .with_field(info.path)
+            .with_hint("Files of one data set must agree; open those that differ apart."));
   }
   return out;
 }
@@ -59,8 +60,8 @@ std::string read_path_name(ReadPath path) {
 }
 
 std::shared_ptr<void> allocate_rows(std::uint64_t bytes) {
-  void* p = ::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{64});
-  return {p, [](void* q) { ::operator delete(q, std::align_val_t{64}); }};
+  void* p = ::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{64});
+  return {p, [](void* q) { ::operator delete (q, std::align_val_t{64}); }};
 }
 
 /// Rows that a caller wants at once must fit what the process may hold, beside the books of 32 bytes a row.
@@ -94,8 +95,8 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source>
     FieldStorage storage{first.chunk_shape, first.codec_text(), read_path_name(first.read_path), first.reason, true};
     for (const SourceFile& f : s.files) {
       const ArrayInfo& info = f.arrays[place.array]->info();
-      storage.uniform = storage.uniform && info.chunk_shape == first.chunk_shape && info.codec_text() == storage.codec &&
-                        info.read_path == first.read_path;
+      storage.uniform = storage.uniform && info.chunk_shape == first.chunk_shape &&
+                        info.codec_text() == storage.codec && info.read_path == first.read_path;
     }
     impl->storage.push_back(std::move(storage));
     impl->attributes.push_back(first.attributes);
@@ -146,20 +147,39 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
         .with_file(files[0])
         .with_hint("Run: headrace inspect " + files[0]);
   if (impl->layout.table->num_blocks() >= (std::uint64_t{1} << 32))
-    return Error(ErrorCode::kUnsupported, fmt::format("{} blocks are more than 2^32", impl->layout.table->num_blocks()));
+    return Error(ErrorCode::kUnsupported,
+                 fmt::format("{} blocks are more than 2^32", impl->layout.table->num_blocks()));
   return impl;
 }
 
 Dataset::Dataset(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-std::uint64_t Dataset::size() const { return impl_->rows; }
-const std::vector<Field>& Dataset::fields() const { return *impl_->source->fields; }
-const std::vector<FieldStorage>& Dataset::storage() const { return impl_->storage; }
-const std::vector<FileEntry>& Dataset::files() const { return impl_->files; }
-const std::map<std::string, std::string>& Dataset::attributes(std::size_t field) const { return impl_->attributes[field]; }
-std::uint64_t Dataset::sample_bytes() const { return impl_->source->row_bytes(); }
-std::uint64_t Dataset::block_rows() const { return impl_->layout.files.empty() ? 0 : impl_->layout.files[0].block_rows; }
-void Dataset::close() { impl_->closed = true; }
-bool Dataset::closed() const { return impl_->closed; }
+std::uint64_t Dataset::size() const {
+  return impl_->rows;
+}
+const std::vector<Field>& Dataset::fields() const {
+  return *impl_->source->fields;
+}
+const std::vector<FieldStorage>& Dataset::storage() const {
+  return impl_->storage;
+}
+const std::vector<FileEntry>& Dataset::files() const {
+  return impl_->files;
+}
+const std::map<std::string, std::string>& Dataset::attributes(std::size_t field) const {
+  return impl_->attributes[field];
+}
+std::uint64_t Dataset::sample_bytes() const {
+  return impl_->source->row_bytes();
+}
+std::uint64_t Dataset::block_rows() const {
+  return impl_->layout.files.empty() ? 0 : impl_->layout.files[0].block_rows;
+}
+void Dataset::close() {
+  impl_->closed = true;
+}
+bool Dataset::closed() const {
+  return impl_->closed;
+}
 
 Batch Dataset::slice(std::uint64_t first, std::uint64_t count) const {
   if (first > size() || count > size() - first)
@@ -220,7 +240,8 @@ Batch Dataset::take(std::span<const std::uint64_t> rows) const {
         const RowRun run{parts.data.data(), 0, static_cast<std::uint32_t>(mine.size())};
         const auto failures = server->server->serve(place.file, place.rows, mine, {&run, 1}, true, cancelled);
         for (const RowFailure& f : failures)
-          if (std::any_of(mine.begin(), mine.end(), [&](const Request& r) { return r.row >= f.rows.first && r.row < f.rows.end(); })) {
+          if (std::any_of(mine.begin(), mine.end(),
+                          [&](const Request& r) { return r.row >= f.rows.first && r.row < f.rows.end(); })) {
             status = f.error;
             break;
           }
@@ -246,7 +267,8 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
   auto fields = std::make_shared<std::vector<Field>>();
   std::vector<std::uint32_t> arrays;
   for (const std::string& name : names) {
-    const auto it = std::find_if(old.fields->begin(), old.fields->end(), [&](const Field& f) { return f.name == name; });
+    const auto it =
+        std::find_if(old.fields->begin(), old.fields->end(), [&](const Field& f) { return f.name == name; });
     if (it == old.fields->end()) {
       std::vector<std::string> have;
       for (const Field& f : *old.fields) have.push_back(f.name);

@@ -33,8 +33,9 @@ std::string Dataset::describe() const {
   std::vector<std::size_t> width(columns, 0);
   for (const Row& row : table)
     for (std::size_t c = 0; c < columns; ++c) width[c] = std::max(width[c], row[c].size());
-  std::string text = fmt::format("{} samples of {} in {} file{}, blocks of {} rows\n", size(), format_bytes(sample_bytes()),
-                                 files().size(), files().size() == 1 ? "" : "s", block_rows());
+  std::string text =
+      fmt::format("{} samples of {} in {} file{}, blocks of {} rows\n", size(), format_bytes(sample_bytes()),
+                  files().size(), files().size() == 1 ? "" : "s", block_rows());
   for (const Row& row : table) {
     std::string line = " ";
     for (std::size_t c = 0; c < columns; ++c) line += fmt::format(" {:<{}}", row[c], width[c] + 1);

@@ -20,14 +20,17 @@ struct Engine::Worker {
 };
 
 Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, std::vector<MemoryReservation> reservations)
-    : source_(std::move(source)), plan_(std::move(plan)), reservations_(std::move(reservations)), owner_pid_(::getpid()),
+    : source_(std::move(source)),
+      plan_(std::move(plan)),
+      reservations_(std::move(reservations)),
+      owner_pid_(::getpid()),
       pool_(std::make_shared<SlotPool>(source_->fields, std::min(plan_.batch_rows, plan_.layout.table->num_rows()),
                                        plan_.slots)),
       window_(plan_.sampler, plan_.layout.table, plan_.slots, plan_.num_batches, *pool_) {
   pool_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
-    workers_.push_back(std::make_unique<Worker>(board_.add_thread(fmt::format("decode-{}", t)), *source_, plan_.layout,
-                                                resident_));
+    workers_.push_back(
+        std::make_unique<Worker>(board_.add_thread(fmt::format("decode-{}", t)), *source_, plan_.layout, resident_));
 }
 
 std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, EnginePlan plan,
@@ -38,14 +41,19 @@ std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, Engin
           }};
 }
 
-Engine::~Engine() { stop(); }
+Engine::~Engine() {
+  stop();
+}
 
-bool Engine::forked() const { return ::getpid() != owner_pid_; }
+bool Engine::forked() const {
+  return ::getpid() != owner_pid_;
+}
 
 Status Engine::check_usable() const {
   if (forked())
-    return std::move(Error(ErrorCode::kForked, "this loader was made in the parent process, and threads do not survive a fork")
-                         .with_hint("Make the loader in the child, or start the child with the 'spawn' method."));
+    return std::move(
+        Error(ErrorCode::kForked, "this loader was made in the parent process, and threads do not survive a fork")
+            .with_hint("Make the loader in the child, or start the child with the 'spawn' method."));
   if (stopped_) return Error(ErrorCode::kClosed, "the loader was closed");
   return {};
 }
@@ -94,8 +102,10 @@ Status Engine::load_resident_arrays() {
     for (std::size_t i; (i = next.fetch_add(1)) < loads.size();) {
       const Load& load = loads[i];
       Result<ResidentArrays::Part> part = worker.server.load(load.file, load.array, load.piece);
-      if (part.ok()) *load.part = std::move(*part);
-      else load.part->error = part.error();
+      if (part.ok())
+        *load.part = std::move(*part);
+      else
+        load.part->error = part.error();
     }
   };
   std::vector<std::jthread> helpers;
@@ -118,8 +128,9 @@ void Engine::work(Worker& w) {
     try {
       failures = w.server.serve(place.file, place.rows, w.claim.requests, w.runs, w.claim.first, window_.cancel_flag());
     } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
-      unexpected.push_back({{0, place.rows.count}, Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what()))
-                                                       .with_file(source_->files[place.file].path)});
+      unexpected.push_back({{0, place.rows.count},
+                            Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what()))
+                                .with_file(source_->files[place.file].path)});
       failures = unexpected;
     }
     window_.complete(w.claim, failures);
@@ -127,7 +138,9 @@ void Engine::work(Worker& w) {
   }
 }
 
-bool Engine::wait(std::chrono::nanoseconds limit) { return !check_usable().ok() || window_.wait_head(limit); }
+bool Engine::wait(std::chrono::nanoseconds limit) {
+  return !check_usable().ok() || window_.wait_head(limit);
+}
 
 Result<std::optional<Batch>> Engine::next() {
   HEADRACE_TRY(check_usable());

@@ -12,23 +12,26 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kReadAheadBatches = 8;    // ready batches that smooth an uneven consumer
-constexpr std::uint64_t kLeastSlots = 2;          // one being filled, one with the consumer
-constexpr std::uint64_t kRequestBytes = 16;       // the window's books for a row, vectors' slack included
-constexpr std::uint64_t kBlockIndexBytes = 8;     // two tables of one index a block
-constexpr std::uint64_t kResidentShare = 8;       // side fields may take an eighth of the budget
+constexpr std::uint64_t kReadAheadBatches = 8;  // ready batches that smooth an uneven consumer
+constexpr std::uint64_t kLeastSlots = 2;        // one being filled, one with the consumer
+constexpr std::uint64_t kRequestBytes = 16;     // the window's books for a row, vectors' slack included
+constexpr std::uint64_t kBlockIndexBytes = 8;   // two tables of one index a block
+constexpr std::uint64_t kResidentShare = 8;     // side fields may take an eighth of the budget
 
-std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
+std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
+  return a / b + (a % b != 0);
+}
 
 Status check(const LoaderOptions& options, std::uint64_t rows) {
   const auto refuse = [](std::string text) { return Error(ErrorCode::kInvalidArgument, std::move(text)); };
   if (options.batch_size == 0) return refuse("batch_size must be at least 1");
   if (options.batch_size > ~std::uint32_t{0}) return refuse("batch_size must be below 2^32");
   if (options.tail == Tail::kDrop && options.batch_size > rows)
-    return std::move(refuse(fmt::format("batch_size {} is larger than the data set ({} samples), and drop_last drops what "
-                                        "does not fill a batch: no batch would be left",
-                                        options.batch_size, rows))
-                         .with_hint("Lower batch_size, or do without drop_last."));
+    return std::move(
+        refuse(fmt::format("batch_size {} is larger than the data set ({} samples), and drop_last drops what "
+                           "does not fill a batch: no batch would be left",
+                           options.batch_size, rows))
+            .with_hint("Lower batch_size, or do without drop_last."));
   if (options.timeout.count() < 0) return refuse("timeout must not be negative");
   return {};
 }
@@ -44,7 +47,7 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
                                 std::uint32_t cpus) {
   EnginePlan plan;
   plan.budget_bytes = options.memory ? std::min(options.memory, free_bytes) : free_bytes;
-  plan.budget_reason = !options.memory                      ? "what the process may use and nobody holds"
+  plan.budget_reason = !options.memory                ? "what the process may use and nobody holds"
                        : options.memory <= free_bytes ? "memory="
                                                       : "memory= asks for more than the process may use";
   plan.layout = plan_layout(source, plan.budget_bytes / kResidentShare);
@@ -56,11 +59,15 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
   plan.num_batches = options.tail == Tail::kDrop ? rows / options.batch_size : ceil_div(rows, options.batch_size);
   plan.mix = default_mix(*blocks, options.batch_size, row_bytes);
   switch (options.shuffle.mode()) {
-    case Shuffle::kNone: plan.sampler = make_sequential(blocks, options.batch_size); break;
+    case Shuffle::kNone:
+      plan.sampler = make_sequential(blocks, options.batch_size);
+      break;
     case Shuffle::kBlock:
       plan.sampler = make_block_shuffle(blocks, options.batch_size, plan.mix, options.seed);
       break;
-    case Shuffle::kExact: plan.sampler = make_global_shuffle(blocks, options.batch_size, options.seed); break;
+    case Shuffle::kExact:
+      plan.sampler = make_global_shuffle(blocks, options.batch_size, options.seed);
+      break;
   }
 
   const std::uint64_t slot_rows = std::min(options.batch_size, rows);
@@ -95,7 +102,8 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
   const std::uint64_t block_batches = blocks->max_block_rows() / options.batch_size + 1;
   plan.wanted_slots = plan.sampler->span_batches() + SlotPool::kHeldSlots + kReadAheadBatches;
   if (options.shuffle.mode() == Shuffle::kNone) plan.wanted_slots += 2 * plan.threads * block_batches;
-  plan.wanted_slots = std::min(plan.wanted_slots, 2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
+  plan.wanted_slots =
+      std::min(plan.wanted_slots, 2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
   plan.slots = std::min(std::max(plan.wanted_slots, kLeastSlots),
                         (plan.budget_bytes - fixed(plan.threads)) / (plan.slot_bytes + books));
   plan.scratch_bytes = plan.threads * need.scratch_bytes;

@@ -14,14 +14,16 @@ std::string array_roles(const Source& source, const BlockLayout& layout) {
   for (std::size_t a = 0; a < source.num_arrays(); ++a) {
     const ArrayInfo& info = source.files[0].arrays[a]->info();
     switch (layout.files[0].roles[a]) {
-      case ArrayRole::kAligned: break;
+      case ArrayRole::kAligned:
+        break;
       case ArrayRole::kResident:
         text += fmt::format("\n               {} has chunks of {} rows: decoded once and kept in memory", info.path,
                             info.chunk_rows());
         break;
       case ArrayRole::kStraddling:
-        text += fmt::format("\n               {} has chunks of {} rows that cross the blocks: decoded again for each block",
-                            info.path, info.chunk_rows());
+        text +=
+            fmt::format("\n               {} has chunks of {} rows that cross the blocks: decoded again for each block",
+                        info.path, info.chunk_rows());
         break;
     }
   }
@@ -39,7 +41,8 @@ std::string explain_plan(const Loader::Impl& loader) {
   const auto line = [&](std::string_view key, const std::string& value) {
     text += fmt::format("{:<14} {}\n", key, value);
   };
-  line("batches", fmt::format("{} an epoch, of {} samples ({})", p.num_batches, p.batch_rows, format_bytes(p.slot_bytes)));
+  line("batches",
+       fmt::format("{} an epoch, of {} samples ({})", p.num_batches, p.batch_rows, format_bytes(p.slot_bytes)));
   line("order", fmt::format("{}, seed {}", p.sampler->describe(), loader.options.seed));
   line("blocks", fmt::format("{} of up to {} rows ({} decoded){}", blocks.num_blocks(), blocks.max_block_rows(),
                              format_bytes(block_bytes), array_roles(source, p.layout)));
@@ -52,12 +55,13 @@ std::string explain_plan(const Loader::Impl& loader) {
   line("  read buffers", format_bytes(p.read_buffer_bytes));
   if (p.layout.resident_bytes) line("  side fields", format_bytes(p.layout.resident_bytes));
   line("  books", format_bytes(p.index_bytes));
-  line("decodes", p.expected_decodes() <= 1
-                      ? std::string("every block once an epoch")
-                      : fmt::format("a block about {:.0f} times an epoch: the window is shorter than the order's span; memory={} "
-                                    "would decode each once",
-                                    p.expected_decodes(),
-                                    format_bytes(p.planned_bytes() + (p.wanted_slots - p.slots) * p.slot_bytes)));
+  line("decodes",
+       p.expected_decodes() <= 1
+           ? std::string("every block once an epoch")
+           : fmt::format("a block about {:.0f} times an epoch: the window is shorter than the order's span; memory={} "
+                         "would decode each once",
+                         p.expected_decodes(),
+                         format_bytes(p.planned_bytes() + (p.wanted_slots - p.slots) * p.slot_bytes)));
   return text;
 }
 

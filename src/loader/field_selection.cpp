@@ -17,7 +17,9 @@ std::string group_of(const std::string& path) {
   const auto slash = path.rfind('/');
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }
-std::string last_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string last_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 const ArrayInfo* find_array(const FormatReader& file, const std::string& path) {
   for (const ArrayInfo& a : file.arrays())
@@ -34,7 +36,8 @@ class FieldPlanner {
     const std::string path = without_slash(given_path);
     if (const ArrayInfo* array = find_array(file_, path)) return add_array(name, *array);
     // "array/member" or "array.member": one column of a record array.
-    for (std::size_t cut = path.find_first_of("/."); cut != std::string::npos; cut = path.find_first_of("/.", cut + 1)) {
+    for (std::size_t cut = path.find_first_of("/."); cut != std::string::npos;
+         cut = path.find_first_of("/.", cut + 1)) {
       const ArrayInfo* array = find_array(file_, path.substr(0, cut));
       if (!array || !array->is_record) continue;
       for (std::size_t c = 0; c < array->columns.size(); ++c)
@@ -113,7 +116,8 @@ Result<std::vector<const ArrayInfo*>> default_arrays(const FormatReader& file) {
   std::set<std::string> groups;
   for (const ArrayInfo& a : file.arrays()) {
     if (a.read_path == ReadPath::kUnsupported) {
-      auto opened = file.open_array(a.path);  // unreadable arrays are left out, but damage is never passed over in silence
+      auto opened =
+          file.open_array(a.path);  // unreadable arrays are left out, but damage is never passed over in silence
       if (!opened.ok() && opened.error().code() == ErrorCode::kCorruptData) return std::move(opened.error());
       continue;
     }
@@ -129,7 +133,8 @@ Result<std::vector<const ArrayInfo*>> default_arrays(const FormatReader& file) {
     return choose_yourself(file, "the file's arrays lie in several groups", readable);
   const std::vector<const ArrayInfo*>& chosen = root.empty() ? readable : root;
   for (const ArrayInfo* a : chosen)
-    if (a->rows() != chosen[0]->rows()) return choose_yourself(file, "the file's arrays have different numbers of rows", chosen);
+    if (a->rows() != chosen[0]->rows())
+      return choose_yourself(file, "the file's arrays have different numbers of rows", chosen);
   return chosen;
 }
 
@@ -142,8 +147,7 @@ Result<FieldPlan> plan_fields(const FormatReader& file, const std::vector<FieldC
     for (const ArrayInfo* a : arrays) HEADRACE_TRY(planner.add(last_name(a->path), a->path));
   }
   for (const FieldChoice& c : choices) {
-    if (c.name.empty())
-      return Error(ErrorCode::kInvalidArgument, "a field has an empty name").with_file(file.path());
+    if (c.name.empty()) return Error(ErrorCode::kInvalidArgument, "a field has an empty name").with_file(file.path());
     HEADRACE_TRY(planner.add(c.name, c.path.empty() ? c.name : c.path));
   }
   return planner.take();

@@ -16,8 +16,8 @@ namespace headrace {
 /// Fields and the arrays they come from.
 struct FieldPlan {
   std::vector<Field> fields;
-  std::vector<Source::Place> places;      ///< One for each field.
-  std::vector<std::string> array_paths;   ///< Arrays to open, in the order Place::array counts.
+  std::vector<Source::Place> places;     ///< One for each field.
+  std::vector<std::string> array_paths;  ///< Arrays to open, in the order Place::array counts.
 };
 
 /// Resolve `choices` against one file; empty choices mean every array with the common number of rows in the root, or in

@@ -15,7 +15,8 @@ Loader::Loader(Dataset dataset, LoaderOptions options) : impl_(std::make_unique<
   if (m.dataset.closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
   const std::shared_ptr<const Source> source = m.dataset.impl()->source;
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
-  EnginePlan plan = resolve_plan(*source, options, process->free_bytes(), static_cast<std::uint32_t>(usable_cpu_count())).value();
+  EnginePlan plan =
+      resolve_plan(*source, options, process->free_bytes(), static_cast<std::uint32_t>(usable_cpu_count())).value();
   m.budget = process->child("loader", plan.budget_bytes);
   std::vector<MemoryReservation> reservations;
   const auto reserve = [&](MemoryTag tag, std::uint64_t bytes) {
@@ -112,22 +113,40 @@ bool Loader::Epoch::wait(std::chrono::nanoseconds limit) {
   impl_->consumer->wait_ns += now_ns() - start;
   return ready;
 }
-std::uint64_t Loader::Epoch::number() const { return impl_->epoch; }
+std::uint64_t Loader::Epoch::number() const {
+  return impl_->epoch;
+}
 
-void Loader::set_epoch(std::uint64_t number) { impl_->next_epoch = number; }
-std::uint64_t Loader::next_epoch() const { return impl_->next_epoch; }
-std::uint64_t Loader::num_batches() const { return impl_->engine->plan().num_batches; }
-const LoaderOptions& Loader::options() const { return impl_->options; }
-const Dataset& Loader::dataset() const { return impl_->dataset; }
-std::string Loader::explain() const { return explain_plan(*impl_); }
-Report Loader::report() const { return make_report(*impl_); }
+void Loader::set_epoch(std::uint64_t number) {
+  impl_->next_epoch = number;
+}
+std::uint64_t Loader::next_epoch() const {
+  return impl_->next_epoch;
+}
+std::uint64_t Loader::num_batches() const {
+  return impl_->engine->plan().num_batches;
+}
+const LoaderOptions& Loader::options() const {
+  return impl_->options;
+}
+const Dataset& Loader::dataset() const {
+  return impl_->dataset;
+}
+std::string Loader::explain() const {
+  return explain_plan(*impl_);
+}
+Report Loader::report() const {
+  return make_report(*impl_);
+}
 
 void Loader::close() {
   if (impl_->engine->forked()) return;
   impl_->closed = true;
   impl_->engine->stop();
 }
-bool Loader::closed() const { return impl_->closed; }
+bool Loader::closed() const {
+  return impl_->closed;
+}
 
 Loader::Iterator Loader::begin() {
   Iterator it;
@@ -136,6 +155,8 @@ Loader::Iterator Loader::begin() {
   return it;
 }
 
-void set_memory(std::uint64_t bytes) { set_process_memory(bytes).value(); }
+void set_memory(std::uint64_t bytes) {
+  set_process_memory(bytes).value();
+}
 
 }  // namespace headrace

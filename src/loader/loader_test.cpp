@@ -29,7 +29,8 @@ std::uint64_t row_of(const Batch& batch, std::uint64_t i, std::uint64_t rows) {
     const auto values = batch.array(a).as<std::uint32_t>();
     const std::uint64_t w = batch.fields()[a].shape[0];
     for (std::uint64_t j = 0; j < w; ++j)
-      if (values[i * w + j] != fake_value(a, row, j)) ADD_FAILURE() << "field " << a << " row " << row << " element " << j;
+      if (values[i * w + j] != fake_value(a, row, j))
+        ADD_FAILURE() << "field " << a << " row " << row << " element " << j;
   }
   return row;
 }

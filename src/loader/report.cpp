@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
@@ -49,9 +49,8 @@ Report make_report(const Loader::Impl& loader) {
   r.consumer_work_seconds = seconds(c.work_ns);
   r.first_batch_seconds = seconds(c.first_batch_ns);
   const Engine::Decodes decodes = engine.decodes();
-  r.read_amplification = decodes.needed_bytes
-                             ? static_cast<double>(decodes.decoded_bytes) / static_cast<double>(decodes.needed_bytes)
-                             : 0;
+  r.read_amplification =
+      decodes.needed_bytes ? static_cast<double>(decodes.decoded_bytes) / static_cast<double>(decodes.needed_bytes) : 0;
   r.slow_path_chunks = decodes.slow_pieces;
   r.threads = plan.threads;
   const StageTable stages = engine.stages().totals();
@@ -95,7 +94,9 @@ std::string Report::text() const {
   std::string out;
   const double rate = wall_seconds > 0 ? static_cast<double>(samples) / wall_seconds : 0;
   const double bytes = wall_seconds > 0 ? static_cast<double>(delivered_bytes) / wall_seconds : 0;
-  const auto line = [&](std::string_view key, const std::string& value) { out += fmt::format("{:<10} {}\n", key, value); };
+  const auto line = [&](std::string_view key, const std::string& value) {
+    out += fmt::format("{:<10} {}\n", key, value);
+  };
   line("VERDICT", verdict);
   line("DATA", data_summary);
   line("DELIVERED", fmt::format("{} samples in {} batches, {} of {} epochs finished, {:.2f} s", with_commas(samples),
@@ -104,17 +105,21 @@ std::string Report::text() const {
                            with_commas(static_cast<std::uint64_t>(rate)), bytes * 1e-9, first_batch_seconds));
   line("CONSUMER", fmt::format("waited {:.2f} s for batches, worked {:.2f} s on them", consumer_wait_seconds,
                                consumer_work_seconds));
-  out += fmt::format("{:<10} {:>8} {:>7} {:>10} {:>12}   ({} threads)\n", "STAGE", "seconds", "share", "calls", "GB/s a thread",
-                     threads);
+  out += fmt::format("{:<10} {:>8} {:>7} {:>10} {:>12}   ({} threads)\n", "STAGE", "seconds", "share", "calls",
+                     "GB/s a thread", threads);
   double total = 0;
   for (const Stage& s : stages) total += s.seconds;
   for (const Stage& s : stages)
-    out += fmt::format("  {:<8} {:>8.3f} {:>6.1f}% {:>10} {:>12}\n", s.name, s.seconds,
-                       total > 0 ? 100 * s.seconds / total : 0, s.count,
-                       s.bytes && s.seconds > 0 ? fmt::format("{:.2f}", static_cast<double>(s.bytes) / s.seconds * 1e-9) : "-");
-  line("READS", fmt::format("{} chunks decoded, read amplification {:.3f}{}{}", with_commas(chunks_decoded), read_amplification,
-                            waste > 0.005 ? fmt::format(", {:.0f} % of the decoded bytes are columns nobody asked for", 100 * waste) : "",
-                            slow_path_chunks ? fmt::format(", {} through libhdf5", slow_path_chunks) : ""));
+    out += fmt::format(
+        "  {:<8} {:>8.3f} {:>6.1f}% {:>10} {:>12}\n", s.name, s.seconds, total > 0 ? 100 * s.seconds / total : 0,
+        s.count,
+        s.bytes && s.seconds > 0 ? fmt::format("{:.2f}", static_cast<double>(s.bytes) / s.seconds * 1e-9) : "-");
+  line(
+      "READS",
+      fmt::format(
+          "{} chunks decoded, read amplification {:.3f}{}{}", with_commas(chunks_decoded), read_amplification,
+          waste > 0.005 ? fmt::format(", {:.0f} % of the decoded bytes are columns nobody asked for", 100 * waste) : "",
+          slow_path_chunks ? fmt::format(", {} through libhdf5", slow_path_chunks) : ""));
   for (const std::string& s : slow_fields) line("", "one at a time: " + s);
   line("MEMORY", fmt::format("peak {} of a budget of {}: {} slots of {}, scratch {}, read buffers {}",
                              format_bytes(memory.peak_bytes), format_bytes(memory.budget_bytes), memory.slots,
@@ -143,8 +148,7 @@ std::string Report::json() const {
   j["consumer_wait_seconds"] = consumer_wait_seconds;
   j["consumer_work_seconds"] = consumer_work_seconds;
   j["threads"] = threads;
-  for (const Stage& s : stages)
-    j["stages"][s.name] = {{"seconds", s.seconds}, {"count", s.count}, {"bytes", s.bytes}};
+  for (const Stage& s : stages) j["stages"][s.name] = {{"seconds", s.seconds}, {"count", s.count}, {"bytes", s.bytes}};
   j["chunks_decoded"] = chunks_decoded;
   j["read_amplification"] = read_amplification;
   j["waste"] = waste;

@@ -18,7 +18,7 @@ const Report::Stage& stage(const Report& r, std::string_view name) {
 }
 
 std::string busiest_stage(const Report& r) {
-  const Report::Stage *best = &stage(r, "decode");
+  const Report::Stage* best = &stage(r, "decode");
   for (const char* name : {"read", "scatter"})
     if (stage(r, name).seconds > best->seconds) best = &stage(r, name);
   return best->name;
@@ -42,8 +42,10 @@ void judge(Report& r, const Loader::Impl& loader) {
   if (share < kFine)
     r.verdict = fmt::format("loading is not your limit: the consumer waited {:.1f} % of the time", 100 * share);
   else
-    r.verdict = fmt::format("loading is {}your limit: the consumer waited {:.0f} % of the time; the threads were busy {:.0f} %, mostly in {}",
-                            share < kModerate ? "partly " : "", 100 * share, total > 0 ? 100 * busy / total : 0, limit);
+    r.verdict = fmt::format(
+        "loading is {}your limit: the consumer waited {:.0f} % of the time; the threads were busy {:.0f} %, mostly in "
+        "{}",
+        share < kModerate ? "partly " : "", 100 * share, total > 0 ? 100 * busy / total : 0, limit);
   if (share < kFine) return;
 
   const std::uint32_t cpus = static_cast<std::uint32_t>(usable_cpu_count());
@@ -54,17 +56,20 @@ void judge(Report& r, const Loader::Impl& loader) {
                                      format_bytes(p.planned_bytes() + (p.wanted_slots - p.slots) * p.slot_bytes),
                                      r.read_amplification));
     else
-      r.advice.push_back(fmt::format("chunks are decoded {:.1f} times each because fields are chunked differently: give them "
-                                     "chunks of like rows when you write the files",
-                                     r.read_amplification));
+      r.advice.push_back(
+          fmt::format("chunks are decoded {:.1f} times each because fields are chunked differently: give them "
+                      "chunks of like rows when you write the files",
+                      r.read_amplification));
   }
   if (!r.slow_fields.empty())
     r.advice.push_back("rewrite the fields that go through libhdf5 one at a time, with gzip, LZ4, zstd or Blosc");
   if (limit == "decode" && r.threads < cpus)
     r.advice.push_back(fmt::format("threads={}: {} processors are there, {} decode", cpus, cpus, r.threads));
   else if (limit == "decode" && r.slow_fields.empty())
-    r.advice.push_back("decoding is the limit on all processors: a faster codec (zstd or Blosc instead of gzip) costs less a byte");
-  if (limit == "read") r.advice.push_back("reading is the limit: files on a local disk, or more threads for more reads in flight");
+    r.advice.push_back(
+        "decoding is the limit on all processors: a faster codec (zstd or Blosc instead of gzip) costs less a byte");
+  if (limit == "read")
+    r.advice.push_back("reading is the limit: files on a local disk, or more threads for more reads in flight");
 }
 
 }  // namespace headrace

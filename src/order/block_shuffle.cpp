@@ -1,10 +1,13 @@
 // The block shuffle: cut the line and fold it.
 //
-//  1. All blocks lie on a line in file order, rotated by a random block each epoch, so that streams are strata of the files.
+//  1. All blocks lie on a line in file order, rotated by a random block each epoch, so that streams are strata of the
+//  files.
 //  2. The line is cut into V streams whose lengths are the streams' exact shares of an epoch (stream_shares.h).
-//  3. Even streams read forwards, odd ones backwards: the block on a cut is used by its two streams at the same time, both
+//  3. Even streams read forwards, odd ones backwards: the block on a cut is used by its two streams at the same time,
+//  both
 //     at their start or both at their end. Blocks between the cuts come in random order.
-//  4. Each stream drains pools of K blocks whose rows are permuted as one; first pools are shorter, each by another amount,
+//  4. Each stream drains pools of K blocks whose rows are permuted as one; first pools are shorter, each by another
+//  amount,
 //     so that pools do not end together.
 //
 // Every row comes once; a block's rows come within one pool's time; nothing of size O(rows) or O(blocks) is kept.
@@ -38,7 +41,8 @@ class Segment {
     const std::uint64_t n = blocks.num_blocks();
     first_block_ = head.block;
     num_parts_ = (tail.block + n - head.block) % n + 1;
-    if (num_parts_ == 1 && tail.row_in_block < head.row_in_block) num_parts_ += n;  // the whole line, cut inside a block
+    if (num_parts_ == 1 && tail.row_in_block < head.row_in_block)
+      num_parts_ += n;  // the whole line, cut inside a block
     head_row_ = head.row_in_block;
     tail_end_ = tail.row_in_block + 1;
     low_ = head_row_ != 0 ? 1 : 0;
@@ -122,7 +126,10 @@ class Stream {
 class BlockShuffle final : public Sampler {
  public:
   BlockShuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t batch_rows, Mix mix, std::uint64_t seed)
-      : blocks_(std::move(blocks)), mix_(mix), batch_rows_(batch_rows), seed_(seed),
+      : blocks_(std::move(blocks)),
+        mix_(mix),
+        batch_rows_(batch_rows),
+        seed_(seed),
         shares_(mix.streams, blocks_->num_rows(), batch_rows) {}
 
   [[nodiscard]] std::uint64_t num_samples() const override { return blocks_->num_rows(); }
@@ -142,14 +149,15 @@ class BlockShuffle final : public Sampler {
     std::vector<Stream> streams;
     streams.reserve(mix_.streams);
     const std::uint64_t blocks = blocks_->num_blocks();
-    const std::uint64_t rotation = blocks == 0 ? 0 : KeyedRandom(RandomKey::of({seed_, epoch, kRotation})).below(blocks);
+    const std::uint64_t rotation =
+        blocks == 0 ? 0 : KeyedRandom(RandomKey::of({seed_, epoch, kRotation})).below(blocks);
     std::uint64_t begin = 0;
     for (std::uint32_t v = 0; v < mix_.streams; ++v) {
       const std::uint64_t end = begin + shares_.length(v);
       const std::uint64_t first_pool = 1 + std::uint64_t{shares_.phase(v)} * mix_.pool_blocks / mix_.streams;
       streams.emplace_back(
-          Segment(*blocks_, rotation, begin, end, v % 2 == 1, RandomKey::of({seed_, epoch, kInnerOrder, v})), first_pool,
-          mix_.pool_blocks, RandomKey::of({seed_, epoch, kPool, v}));
+          Segment(*blocks_, rotation, begin, end, v % 2 == 1, RandomKey::of({seed_, epoch, kInnerOrder, v})),
+          first_pool, mix_.pool_blocks, RandomKey::of({seed_, epoch, kPool, v}));
       begin = end;
     }
     return streams;

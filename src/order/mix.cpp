@@ -6,10 +6,10 @@
 
 namespace headrace {
 namespace {
-constexpr std::uint64_t kMixBatches = 32;            // rows mixed at any time, in global batches: keeps n/G fixed
+constexpr std::uint64_t kMixBatches = 32;               // rows mixed at any time, in global batches: keeps n/G fixed
 constexpr std::uint64_t kSmallMixBytes = 256ull << 20;  // mixing this much is cheap on any machine
 constexpr std::uint64_t kLargeMixBytes = 2ull << 30;    // beyond this, mix fewer batches …
-constexpr std::uint64_t kLeastMixBatches = 8;        // … but never fewer than these
+constexpr std::uint64_t kLeastMixBatches = 8;           // … but never fewer than these
 constexpr std::uint32_t kMaxStreams = 64, kLeastPool = 4;
 }  // namespace
 

@@ -28,7 +28,8 @@ std::vector<std::vector<SampleRef>> epoch_batches(const Sampler& sampler, std::u
     if (batches.back().empty()) return batches.pop_back(), batches;
   }
 }
-void check_permutation(const BlockTable& blocks, const std::vector<std::vector<SampleRef>>& batches, std::uint64_t batch) {
+void check_permutation(const BlockTable& blocks, const std::vector<std::vector<SampleRef>>& batches,
+                       std::uint64_t batch) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     RC_ASSERT(batches[i].size() == batch || i + 1 == batches.size());

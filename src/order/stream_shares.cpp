@@ -15,7 +15,8 @@ std::vector<std::uint32_t> digit_reversal(const std::vector<std::uint32_t>& radi
   std::vector<std::uint32_t> phase(streams);
   for (std::uint32_t v = 0; v < streams; ++v) {
     std::uint32_t rest = v, reversed = 0;
-    for (std::size_t i = radices.size(); i-- > 0; rest /= radices[i]) reversed = reversed * radices[i] + rest % radices[i];
+    for (std::size_t i = radices.size(); i-- > 0; rest /= radices[i])
+      reversed = reversed * radices[i] + rest % radices[i];
     phase[v] = reversed;
   }
   return phase;

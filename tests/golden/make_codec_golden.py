@@ -6,6 +6,7 @@
 A line is `name | pattern | decoded bytes | element bytes | filter mask | id:value,value id:… | stored bytes in hex`.
 The decoded bytes are not in the file: `pattern` names one of the formulas below, which the test repeats.
 """
+
 import pathlib
 
 import h5py

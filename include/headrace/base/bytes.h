@@ -7,8 +7,12 @@
 
 namespace headrace {
 
-constexpr std::uint64_t mebibytes(std::uint64_t n) { return n << 20; }
-constexpr std::uint64_t gibibytes(std::uint64_t n) { return n << 30; }
+constexpr std::uint64_t mebibytes(std::uint64_t n) {
+  return n << 20;
+}
+constexpr std::uint64_t gibibytes(std::uint64_t n) {
+  return n << 30;
+}
 
 /// Parse "8GiB", "8G" (both 8·2^30), "8GB" (8e9), "512 mib", "1.5GiB" or plain bytes. Spaces and case do not matter.
 /// Throws Error(kInvalidArgument) for anything else, for negative sizes and for sizes past 2^63.

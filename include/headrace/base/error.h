@@ -1,8 +1,8 @@
 // The one error of Headrace: a value inside (`Result<T>`), an exception at the C++ edge, one mapping to Python.
 //
 // An Error names the place: file › field › chunk › bytes offset+size, what was expected and found, and what to do next.
-// Inner floors fill in what they know; outer floors add what they know with the with_*() setters, which never overwrite:
-// the innermost context is the most precise. Copies are cheap (shared, copied on write).
+// Inner floors fill in what they know; outer floors add what they know with the with_*() setters, which never
+// overwrite: the innermost context is the most precise. Copies are cheap (shared, copied on write).
 #pragma once
 
 #include <cstdint>

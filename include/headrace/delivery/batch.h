@@ -34,10 +34,14 @@ class ArrayView {
  private:
   template <class T>
   static constexpr DType::Kind kind_of() {
-    if constexpr (std::is_same_v<std::remove_const_t<T>, bool>) return DType::Kind::kBool;
-    else if constexpr (std::is_floating_point_v<T>) return DType::Kind::kFloat;
-    else if constexpr (std::is_integral_v<T>) return std::is_signed_v<T> ? DType::Kind::kInt : DType::Kind::kUInt;
-    else return DType::Kind::kBytes;
+    if constexpr (std::is_same_v<std::remove_const_t<T>, bool>)
+      return DType::Kind::kBool;
+    else if constexpr (std::is_floating_point_v<T>)
+      return DType::Kind::kFloat;
+    else if constexpr (std::is_integral_v<T>)
+      return std::is_signed_v<T> ? DType::Kind::kInt : DType::Kind::kUInt;
+    else
+      return DType::Kind::kBytes;
   }
   void check_type(DType::Kind kind, std::size_t size) const;
 
@@ -67,9 +71,7 @@ class Batch {
   [[nodiscard]] const std::vector<Field>& fields() const { return *parts_.fields; }
   /// Array of a field. Throws Error(kFieldMissing) with the names there are.
   [[nodiscard]] ArrayView operator[](std::string_view name) const;
-  [[nodiscard]] ArrayView array(std::size_t i) const {
-    return {parts_.data[i], &(*parts_.fields)[i], parts_.rows};
-  }
+  [[nodiscard]] ArrayView array(std::size_t i) const { return {parts_.data[i], &(*parts_.fields)[i], parts_.rows}; }
   /// Keeps the memory of field `i` alive on its own, without the other fields.
   [[nodiscard]] const std::shared_ptr<void>& holder(std::size_t i) const { return parts_.holders[i]; }
 

@@ -9,10 +9,10 @@ namespace headrace {
 
 struct Report {
   struct Stage {
-    std::string name;           ///< "plan", "read", "decode", "scatter", "idle".
-    double seconds = 0;         ///< Summed over threads.
+    std::string name;    ///< "plan", "read", "decode", "scatter", "idle".
+    double seconds = 0;  ///< Summed over threads.
     std::uint64_t count = 0;
-    std::uint64_t bytes = 0;    ///< Read: stored bytes; decode: decoded bytes; scatter: delivered bytes.
+    std::uint64_t bytes = 0;  ///< Read: stored bytes; decode: decoded bytes; scatter: delivered bytes.
   };
   struct Memory {
     std::uint64_t budget_bytes = 0;
@@ -24,21 +24,21 @@ struct Report {
   };
   std::uint64_t epochs_started = 0, epochs_finished = 0;
   std::uint64_t batches = 0, samples = 0, delivered_bytes = 0;
-  double wall_seconds = 0;            ///< From the first epoch's start until now or the last batch.
-  double consumer_wait_seconds = 0;   ///< Inside next().
-  double consumer_work_seconds = 0;   ///< Between one next() and the following.
-  double first_batch_seconds = 0;     ///< From the first epoch's start.
-  double read_amplification = 0;      ///< Decoded bytes / decoded bytes of the distinct chunks needed. 1.0 is best.
-  double waste = 0;                   ///< Share of decoded bytes that no field needed (edge padding, unused columns).
+  double wall_seconds = 0;           ///< From the first epoch's start until now or the last batch.
+  double consumer_wait_seconds = 0;  ///< Inside next().
+  double consumer_work_seconds = 0;  ///< Between one next() and the following.
+  double first_batch_seconds = 0;    ///< From the first epoch's start.
+  double read_amplification = 0;     ///< Decoded bytes / decoded bytes of the distinct chunks needed. 1.0 is best.
+  double waste = 0;                  ///< Share of decoded bytes that no field needed (edge padding, unused columns).
   std::uint64_t chunks_decoded = 0;
   std::uint64_t slow_path_chunks = 0;  ///< Read through libhdf5, one at a time.
   std::vector<std::string> slow_fields;
   std::uint32_t threads = 0;
   std::vector<Stage> stages;
   Memory memory;
-  std::string verdict;                ///< One sentence: is loading the limit, and which part.
-  std::vector<std::string> advice;    ///< What to change, best first.
-  std::string data_summary;           ///< "4 files, 65,536 samples of 40.7 kB, gzip-4".
+  std::string verdict;              ///< One sentence: is loading the limit, and which part.
+  std::vector<std::string> advice;  ///< What to change, best first.
+  std::string data_summary;         ///< "4 files, 65,536 samples of 40.7 kB, gzip-4".
 
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::string json() const;

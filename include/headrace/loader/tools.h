@@ -12,8 +12,8 @@
 namespace headrace {
 
 struct ToolResult {
-  std::string text;   ///< One screen, no colour.
-  std::string json;   ///< The same as data.
+  std::string text;       ///< One screen, no colour.
+  std::string json;       ///< The same as data.
   bool findings = false;  ///< Exit status 1: something is worth attention.
   bool bad_data = false;  ///< Exit status 3: damaged, truncated or unreadable bytes were found.
 };

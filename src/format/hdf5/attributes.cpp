@@ -63,7 +63,9 @@ std::optional<std::string> text_of(hid_t attribute) {
   const auto n = static_cast<std::size_t>(count);
   std::optional<std::vector<std::string>> parts;
   switch (H5Tget_class(type.get())) {
-    case H5T_STRING: parts = texts_of_strings(attribute, type.get(), n); break;
+    case H5T_STRING:
+      parts = texts_of_strings(attribute, type.get(), n);
+      break;
     case H5T_INTEGER:
     case H5T_ENUM: {
       const DType::Kind kind = number_kind(type.get());
@@ -76,7 +78,8 @@ std::optional<std::string> text_of(hid_t attribute) {
       parts = H5Tget_size(type.get()) <= 4 ? texts_of_numbers<float>(attribute, H5T_NATIVE_FLOAT, n)
                                            : texts_of_numbers<double>(attribute, H5T_NATIVE_DOUBLE, n);
       break;
-    default: break;
+    default:
+      break;
   }
   if (!parts) return {};
   std::string text = joined(*parts, shape == H5S_SCALAR || n == 1);
@@ -92,8 +95,8 @@ struct Found {
 herr_t visit(hid_t object, const char* name, const H5A_info_t*, void* into) {
   auto& found = *static_cast<Found*>(into);
   if (++found.seen > kCountLimit) return 1;  // enough
-  static constexpr const char* kDimensionScales[] = {"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST",
-                                                     "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates"};
+  static constexpr const char* kDimensionScales[] = {
+      "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates"};
   for (const char* skip : kDimensionScales)
     if (std::strcmp(name, skip) == 0) return 0;
   try {  // nothing may unwind through C

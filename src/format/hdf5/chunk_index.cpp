@@ -84,8 +84,10 @@ Result<ChunkIndex> ChunkIndex::read(const Session& session, DriverState& state, 
           index.dense_[cell] = place;
         }
         break;
-      case Probe::Answer::kAbsent: break;
-      case Probe::Answer::kNonsense: return damaged(fmt::format("chunk number {} has no bytes", cell));
+      case Probe::Answer::kAbsent:
+        break;
+      case Probe::Answer::kNonsense:
+        return damaged(fmt::format("chunk number {} has no bytes", cell));
     }
     for (std::size_t d = shape.size(); d-- > 0;) {
       if ((offset[d] += chunk[d]) < shape[d]) break;

@@ -30,7 +30,7 @@ class ChunkIndex {
   [[nodiscard]] ChunkPlace at(std::uint64_t cell) const;
 
  private:
-  std::vector<ChunkPlace> dense_;    // empty if sparse
+  std::vector<ChunkPlace> dense_;     // empty if sparse
   std::vector<std::uint64_t> cells_;  // sparse: ascending
   std::vector<ChunkPlace> places_;
 };

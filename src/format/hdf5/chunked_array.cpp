@@ -85,8 +85,8 @@ Result<Piece> ChunkedArray::piece_at(const ChunkIndex& index, std::uint64_t row_
   if (place.address > end_bytes || place.size_bytes > end_bytes - place.address)
     return damaged(fmt::format("the chunk reaches past the end of the file of {} bytes", end_bytes));
   if (unfiltered && place.size_bytes != info_.chunk_bytes)
-    return damaged(fmt::format("the unfiltered chunk has {} stored bytes, {} expected", place.size_bytes,
-                               info_.chunk_bytes));
+    return damaged(
+        fmt::format("the unfiltered chunk has {} stored bytes, {} expected", place.size_bytes, info_.chunk_bytes));
   if (place.size_bytes == 0 || place.size_bytes > chain_.max_stored_bytes())
     return damaged(fmt::format("{} stored bytes for a chunk of {}, at most {} can be", place.size_bytes,
                                info_.chunk_bytes, chain_.max_stored_bytes()));
@@ -111,18 +111,20 @@ Result<DecodedPiece> ChunkedArray::decode(const Piece& piece, std::span<const st
   const std::size_t row_stride = static_cast<std::size_t>(info_.chunk_bytes / info_.array.chunk_shape[0]);
   const bool absent = piece.stored.size == 0;
   if (stored.size() != piece.stored.size)
-    return placed(Error(ErrorCode::kInternal, fmt::format("{} bytes given, {} needed", stored.size(),
-                                                          piece.stored.size)), piece);
+    return placed(
+        Error(ErrorCode::kInternal, fmt::format("{} bytes given, {} needed", stored.size(), piece.stored.size)), piece);
   const std::uint32_t all = chain_.codecs().size() >= 32 ? ~0U : (1U << chain_.codecs().size()) - 1;
   const bool as_stored = (piece.filter_mask & all) == all;  // no filter to undo
   if (!absent && as_stored && stored.size() != info_.chunk_bytes)
     return placed(Error(ErrorCode::kCorruptData, fmt::format("the unfiltered chunk has {} stored bytes, {} expected",
-                                                             stored.size(), info_.chunk_bytes)), piece);
+                                                             stored.size(), info_.chunk_bytes)),
+                  piece);
   if (!absent && as_stored && info_.element.swaps.empty()) return DecodedPiece{stored.data(), row_stride};
 
   if (scratch.out.size() < info_.chunk_bytes)
-    return placed(Error(ErrorCode::kInternal, fmt::format("scratch of {} bytes, {} needed", scratch.out.size(),
-                                                          info_.chunk_bytes)), piece);
+    return placed(Error(ErrorCode::kInternal,
+                        fmt::format("scratch of {} bytes, {} needed", scratch.out.size(), info_.chunk_bytes)),
+                  piece);
   const std::span<std::byte> out = scratch.out.first(static_cast<std::size_t>(info_.chunk_bytes));
   if (absent) {
     fill_with(fill_element_, out);
@@ -138,7 +140,9 @@ Result<DecodedPiece> ChunkedArray::decode(const Piece& piece, std::span<const st
   return DecodedPiece{out.data(), row_stride};
 }
 
-ScratchNeed ChunkedArray::scratch_need(std::uint64_t) const { return {info_.chunk_bytes, chain_.scratch_bytes()}; }
+ScratchNeed ChunkedArray::scratch_need(std::uint64_t) const {
+  return {info_.chunk_bytes, chain_.scratch_bytes()};
+}
 
 ArrayBase::RowBox ChunkedArray::row_box_of(std::uint32_t across) const {
   RowBox box;

@@ -14,8 +14,8 @@ struct Case {
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
   static constexpr const char* kNames[] = {"btree1", "single", "implicit", "fixed", "extensible", "btree2"};
-  return std::string(kNames[static_cast<int>(info.param.kind)]) + (info.param.filtered ? "_gzip" : "_plain") +
-         "_" + std::to_string(info.param.user_block);
+  return std::string(kNames[static_cast<int>(info.param.kind)]) + (info.param.filtered ? "_gzip" : "_plain") + "_" +
+         std::to_string(info.param.user_block);
 }
 
 class EveryIndex : public testing::TestWithParam<Case> {

@@ -29,9 +29,7 @@ Contents read_everything(std::vector<std::byte> bytes, int* errors) {
       judge(array.error());
       continue;
     }
-    if ((*array)->info().row_record_bytes() > (1 << 20) ||
-        (*array)->scratch_need(1).out_bytes > (1 << 24))
-      continue;
+    if ((*array)->info().row_record_bytes() > (1 << 20) || (*array)->scratch_need(1).out_bytes > (1 << 24)) continue;
     auto rows = read_rows(**array, {0, std::min(kRowsLimit, info.rows())});
     if (!rows.ok()) {
       judge(rows.error());

@@ -15,7 +15,9 @@ namespace {
 constexpr std::uint64_t kSizeLimit = std::numeric_limits<std::int64_t>::max();
 
 /// a *= b, or false if the product is no size any file can have.
-bool multiply(std::uint64_t& a, std::uint64_t b) { return !__builtin_mul_overflow(a, b, &a) && a <= kSizeLimit; }
+bool multiply(std::uint64_t& a, std::uint64_t b) {
+  return !__builtin_mul_overflow(a, b, &a) && a <= kSizeLimit;
+}
 
 Error damaged(const Session& session, const char* what) {
   return Error(ErrorCode::kCorruptData, fmt::format("cannot read {}: {}", what, last_library_error(session).text()));
@@ -55,8 +57,8 @@ Result<std::vector<FilterSpec>> read_filters(const Session& session, hid_t list)
       return damaged(session, "the filters");
     if (values > 65'536) return Error(ErrorCode::kCorruptData, fmt::format("a filter with {} parameters", values));
     spec.client_values.resize(values);
-    const H5Z_filter_t id = H5Pget_filter2(list, index, &flags, &values, spec.client_values.data(), name.size() - 1,
-                                           name.data(), &config);
+    const H5Z_filter_t id =
+        H5Pget_filter2(list, index, &flags, &values, spec.client_values.data(), name.size() - 1, name.data(), &config);
     if (id < 0) return damaged(session, "the filters");
     spec.id = static_cast<std::uint32_t>(id);
     spec.name = name.data();
@@ -123,8 +125,7 @@ Status read_chunks(const Session& session, hid_t list, DatasetInfo& out) {
   if (!chunk_fits || out.chunk_bytes > kChunkLimitBytes)
     limit(a, ReadPath::kUnsupported, "chunks of 4 GiB and more; rewrite it with smaller ones");
   if (!grid_fits || cells > kGridLimit)
-    limit(a, ReadPath::kUnsupported,
-          fmt::format("more than {} chunks; rewrite it with larger ones", kGridLimit));
+    limit(a, ReadPath::kUnsupported, fmt::format("more than {} chunks; rewrite it with larger ones", kGridLimit));
   out.stored_form = {out.chunk_bytes / out.element.record_bytes * out.element.stored_bytes, out.element.stored_bytes};
   HEADRACE_ASSIGN(out.filters, read_filters(session, list));
   unsigned options = 0;
@@ -186,7 +187,9 @@ Result<DatasetInfo> describe_dataset(const Session& session, hid_t file, hid_t d
   }
 
   switch (H5Pget_layout(list.get())) {
-    case H5D_COMPACT: a.layout = Layout::kCompact; break;
+    case H5D_COMPACT:
+      a.layout = Layout::kCompact;
+      break;
     case H5D_CONTIGUOUS:
       a.layout = H5Pget_external_count(list.get()) > 0 ? Layout::kExternal : Layout::kContiguous;
       break;
@@ -194,8 +197,11 @@ Result<DatasetInfo> describe_dataset(const Session& session, hid_t file, hid_t d
       a.layout = Layout::kChunked;
       HEADRACE_TRY(read_chunks(session, list.get(), out));
       break;
-    case H5D_VIRTUAL: a.layout = Layout::kVirtual; break;
-    default: return damaged(session, "the storage layout");
+    case H5D_VIRTUAL:
+      a.layout = Layout::kVirtual;
+      break;
+    default:
+      return damaged(session, "the storage layout");
   }
   if (a.read_path != ReadPath::kUnsupported && (a.layout == Layout::kExternal || a.layout == Layout::kVirtual))
     judge_outside(session, file, list.get(), bytes, out, state);

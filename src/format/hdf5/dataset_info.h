@@ -23,10 +23,10 @@ struct DatasetInfo {
   ArrayInfo array;  ///< shape is empty for a scalar, which is no array of rows.
   ElementType element;
   std::vector<FilterSpec> filters;
-  bool edges_unfiltered = false;  ///< H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
-  std::uint64_t row_bytes = 0;    ///< Decoded, all columns.
-  std::uint64_t chunk_bytes = 0;  ///< Decoded; 0 where there are no chunks.
-  ChunkForm stored_form;          ///< Of a chunk as the filters see it (before conversion by libhdf5).
+  bool edges_unfiltered = false;    ///< H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
+  std::uint64_t row_bytes = 0;      ///< Decoded, all columns.
+  std::uint64_t chunk_bytes = 0;    ///< Decoded; 0 where there are no chunks.
+  ChunkForm stored_form;            ///< Of a chunk as the filters see it (before conversion by libhdf5).
   std::vector<std::uint64_t> grid;  ///< Chunks along each axis.
   std::vector<RawSegment> external;
   std::vector<SourceFile> sources;

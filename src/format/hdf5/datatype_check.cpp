@@ -14,7 +14,9 @@ constexpr int kDepthLimit = 32;
 
 enum class Verdict { kSound, kUnknown };  // kUnknown: a newer version, whose length cannot be told
 
-Error damaged(std::string why) { return Error(ErrorCode::kCorruptData, "the datatype is damaged: " + std::move(why)); }
+Error damaged(std::string why) {
+  return Error(ErrorCode::kCorruptData, "the datatype is damaged: " + std::move(why));
+}
 
 /// A null-terminated name; padded to a multiple of 8 before version 3.
 bool skip_name(Fields& fields, std::uint64_t version) {
@@ -38,18 +40,26 @@ class Checker {
     if (size == 0) return damaged("a size of 0 bytes");
     switch (kind) {
       case 0:
-      case 4: return check_bits(size);
-      case 1: return check_float(size, bits);
-      case 2: return skip(2);
-      case 5: return skip(bits & 0xFF);
-      case 6: return check_compound(size, version, bits & 0xFFFF, depth);
-      case 8: return check_enum(size, version, bits & 0xFFFF, depth);
+      case 4:
+        return check_bits(size);
+      case 1:
+        return check_float(size, bits);
+      case 2:
+        return skip(2);
+      case 5:
+        return skip(bits & 0xFF);
+      case 6:
+        return check_compound(size, version, bits & 0xFFFF, depth);
+      case 8:
+        return check_enum(size, version, bits & 0xFFFF, depth);
       case 9: {
         std::uint64_t base = 0;
         return check(base, depth + 1);
       }
-      case 10: return check_array(size, version, depth);
-      default: return Verdict::kSound;  // strings, references
+      case 10:
+        return check_array(size, version, depth);
+      default:
+        return Verdict::kSound;  // strings, references
     }
   }
 

@@ -37,7 +37,9 @@ struct Place {
   int depth = 0;
 };
 
-std::string of_member(const Place& at) { return at.name.empty() ? "" : fmt::format(" (member '{}')", at.name); }
+std::string of_member(const Place& at) {
+  return at.name.empty() ? "" : fmt::format(" (member '{}')", at.name);
+}
 
 void add_leaf(Builder& out, const Place& at, DType::Kind kind, std::uint64_t size) {
   if (out.leaves.size() >= kLeafLimit) return out.refused(fmt::format("more than {} members", kLeafLimit));
@@ -125,17 +127,22 @@ void walk(Builder& out, hid_t type, const Place& at) {
     case H5T_FLOAT:
     case H5T_ENUM: {
       if (const std::string why = why_convert(type); !why.empty()) out.needs_library(why + of_member(at));
-      if (!convertible(type)) return out.refused(fmt::format("a number of {} bytes{}", H5Tget_size(type), of_member(at)));
+      if (!convertible(type))
+        return out.refused(fmt::format("a number of {} bytes{}", H5Tget_size(type), of_member(at)));
       return add_number(out, at, number_kind(type), type);
     }
     case H5T_STRING:
       if (H5Tis_variable_str(type) > 0)
         return out.refused("variable-length strings" + of_member(at) + ": rows have no fixed size");
       return add_leaf(out, at, DType::Kind::kBytes, H5Tget_size(type));
-    case H5T_COMPOUND: return walk_compound(out, type, at);
-    case H5T_ARRAY: return walk_array(out, type, at);
-    case H5T_VLEN: return out.refused("variable-length sequences" + of_member(at) + ": rows have no fixed size");
-    case H5T_REFERENCE: return out.refused("references" + of_member(at) + ": they point into the file");
+    case H5T_COMPOUND:
+      return walk_compound(out, type, at);
+    case H5T_ARRAY:
+      return walk_array(out, type, at);
+    case H5T_VLEN:
+      return out.refused("variable-length sequences" + of_member(at) + ": rows have no fixed size");
+    case H5T_REFERENCE:
+      return out.refused("references" + of_member(at) + ": they point into the file");
     case H5T_OPAQUE: {
       char* tag = H5Tget_tag(type);
       std::string why = fmt::format("opaque bytes (tag '{}'){}: their meaning is private to their writer",
@@ -143,7 +150,8 @@ void walk(Builder& out, hid_t type, const Place& at) {
       H5free_memory(tag);
       return out.refused(std::move(why));
     }
-    case H5T_TIME: return out.refused("HDF5 time values" + of_member(at) + ", which the library itself cannot convert");
+    case H5T_TIME:
+      return out.refused("HDF5 time values" + of_member(at) + ", which the library itself cannot convert");
 #if H5_VERSION_GE(2, 0, 0)
     case H5T_COMPLEX: {
       const Id part(H5Tget_super(type));
@@ -152,7 +160,8 @@ void walk(Builder& out, hid_t type, const Place& at) {
       return add_number(out, at, DType::Kind::kComplex, part.get(), 2);
     }
 #endif
-    default: return out.refused("an unknown datatype class" + of_member(at));
+    default:
+      return out.refused("an unknown datatype class" + of_member(at));
   }
 }
 

@@ -13,8 +13,8 @@ constexpr std::size_t kMetadataCacheBytes = 4 << 20;  // HDF5 lets it grow to 32
 /// format 4.0), "… for datatype message" (bool and complex of v112 and later), and their like.
 bool speaks_of_versions(const LibraryError& error) {
   static constexpr std::array<const char*, 8> kWords = {
-      "bad version number", "bad superblock version number", "wrong superblock version",    "unknown version",
-      "bad flag combination", "unknown chunk index type",    "invalid datatype version",    "wrong version"};
+      "bad version number",   "bad superblock version number", "wrong superblock version", "unknown version",
+      "bad flag combination", "unknown chunk index type",      "invalid datatype version", "wrong version"};
   for (const char* words : kWords)
     if (error.mentions(words)) return true;
   return false;
@@ -47,7 +47,8 @@ Error library_failure(const Session& session, FileState& state, const std::strin
 
 Status open_with_library(const Session& session, FileState& state) {
   Id access = driver_access_list(session, *state.driver);
-  if (!access.ok()) return Error(ErrorCode::kInternal, "libhdf5 refuses the driver: " + last_library_error(session).text());
+  if (!access.ok())
+    return Error(ErrorCode::kInternal, "libhdf5 refuses the driver: " + last_library_error(session).text());
   H5AC_cache_config_t cache{};
   cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
   if (H5Pget_mdc_config(access.get(), &cache) >= 0) {

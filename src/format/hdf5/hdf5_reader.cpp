@@ -78,13 +78,15 @@ Result<std::shared_ptr<ArrayReader>> open_described(const Session& session, std:
   switch (info.array.layout) {
     case Layout::kContiguous:
       return open_contiguous(session, std::move(state), std::move(info), std::move(dataset), std::move(fill));
-    case Layout::kCompact: return open_compact(session, std::move(state), std::move(info), std::move(dataset));
-    case Layout::kExternal: return ExternalArray::open(std::move(state), std::move(info));
-    case Layout::kVirtual: break;
+    case Layout::kCompact:
+      return open_compact(session, std::move(state), std::move(info), std::move(dataset));
+    case Layout::kExternal:
+      return ExternalArray::open(std::move(state), std::move(info));
+    case Layout::kVirtual:
+      break;
     case Layout::kChunked: {
       if (info.array.read_path == ReadPath::kLibrary) break;
-      HEADRACE_ASSIGN(CodecChain chain,
-                      CodecChain::make(info.filters, {info.chunk_bytes, info.element.record_bytes}));
+      HEADRACE_ASSIGN(CodecChain chain, CodecChain::make(info.filters, {info.chunk_bytes, info.element.record_bytes}));
       return std::shared_ptr<ArrayReader>(std::make_shared<ChunkedArray>(
           std::move(state), std::move(info), std::move(chain), std::move(fill), std::move(dataset)));
     }
@@ -95,8 +97,7 @@ Result<std::shared_ptr<ArrayReader>> open_described(const Session& session, std:
 
 class Hdf5Reader final : public FormatReader {
  public:
-  Hdf5Reader(std::shared_ptr<FileState> state, Walked walked)
-      : state_(std::move(state)), walked_(std::move(walked)) {}
+  Hdf5Reader(std::shared_ptr<FileState> state, Walked walked) : state_(std::move(state)), walked_(std::move(walked)) {}
 
   [[nodiscard]] std::string format_name() const override {
     return fmt::format("HDF5 (superblock {})", state_->superblock.version);
@@ -134,8 +135,8 @@ class Hdf5Reader final : public FormatReader {
     if (array->read_path == ReadPath::kUnsupported) return Error(ErrorCode::kUnsupported, array->reason);
     Id dataset = open_dataset(session, *state_, array->path);
     if (!dataset.ok()) return library_failure(session, *state_, "open the dataset");
-    HEADRACE_ASSIGN(DatasetInfo info, describe_dataset(session, state_->file.get(), dataset.get(), array->path,
-                                                       *state_->driver));
+    HEADRACE_ASSIGN(DatasetInfo info,
+                    describe_dataset(session, state_->file.get(), dataset.get(), array->path, *state_->driver));
     if (info.array.read_path == ReadPath::kUnsupported) return Error(ErrorCode::kUnsupported, info.array.reason);
     return open_described(session, state_, std::move(info), std::move(dataset));
   }
@@ -174,11 +175,13 @@ Result<std::shared_ptr<FormatReader>> open_hdf5(std::shared_ptr<RandomAccessFile
                  fmt::format("its superblock has version {}; 0 to 3 are known", superblock->version));
   if (!superblock->understood)
     return std::move(Error(ErrorCode::kCorruptData, fmt::format("the file of {} bytes ends, or makes no sense, within "
-                                                                "its superblock: a truncated copy?", size))
+                                                                "its superblock: a truncated copy?",
+                                                                size))
                          .with_hint("Copy it again and compare the sizes."));
   if (superblock->end_bytes > size)
     return std::move(Error(ErrorCode::kCorruptData, fmt::format("the file has {} bytes but its superblock says {}: a "
-                                                                "truncated copy?", size, superblock->end_bytes))
+                                                                "truncated copy?",
+                                                                size, superblock->end_bytes))
                          .with_hint("Copy it again and compare the sizes."));
   if (superblock->being_written)
     return std::move(Error(ErrorCode::kUnsupported, "the file is open for writing, or its writer ended without closing")

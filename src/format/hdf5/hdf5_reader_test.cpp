@@ -211,8 +211,8 @@ TEST_F(Reader, ReadFailuresKeepTheirCause) {
   ASSERT_GT(reads, 3U);
   for (std::uint64_t n = 0; n < reads; ++n) {
     SCOPED_TRACE(n);
-    const auto faulty = std::make_shared<FaultyFile>(
-        memory, std::vector<Fault>{{.nth_read = n, .error = ErrorCode::kReadFailed}});
+    const auto faulty =
+        std::make_shared<FaultyFile>(memory, std::vector<Fault>{{.nth_read = n, .error = ErrorCode::kReadFailed}});
     auto file = open_hdf5(faulty, path_);
     if (file.ok()) continue;  // libhdf5 can do without some of what it reads
     EXPECT_EQ(file.error().code(), ErrorCode::kReadFailed) << file.error().what();

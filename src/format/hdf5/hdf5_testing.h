@@ -63,7 +63,8 @@ class NewFile {
 };
 
 template <class T>
-std::vector<T> counted(std::size_t n, std::function<T(std::size_t)> value = [](std::size_t i) { return T(i); }) {
+std::vector<T> counted(
+    std::size_t n, std::function<T(std::size_t)> value = [](std::size_t i) { return T(i); }) {
   std::vector<T> out(n);
   for (std::size_t i = 0; i < n; ++i) out[i] = value(i);
   return out;

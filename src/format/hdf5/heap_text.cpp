@@ -13,7 +13,9 @@ namespace {
 constexpr std::uint64_t kCountLimit = 16, kTextLimitBytes = 4096, kHeapLimitBytes = 64 << 20;
 constexpr std::size_t kAttributesLimit = 64;
 
-std::uint64_t padded(std::uint64_t n) { return (n + 7) / 8 * 8; }
+std::uint64_t padded(std::uint64_t n) {
+  return (n + 7) / 8 * 8;
+}
 
 struct Attribute {
   std::string name;
@@ -94,7 +96,8 @@ std::optional<std::string> text_of(const RandomAccessFile& file, const Superbloc
     const std::uint64_t length = fields.number(4), address = fields.number(superblock.address_bytes);
     const std::uint64_t index = fields.number(4);
     if (length > kTextLimitBytes || (total += length) > kTextLimitBytes) return {};
-    std::optional<std::string> part = length == 0 ? std::string() : heap_object(file, superblock, address, index, length);
+    std::optional<std::string> part =
+        length == 0 ? std::string() : heap_object(file, superblock, address, index, length);
     if (!part) return {};
     part->resize(std::strlen(part->c_str()));
     parts.push_back(std::move(*part));

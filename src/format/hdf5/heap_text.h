@@ -13,7 +13,8 @@
 namespace headrace::hdf5 {
 
 /// Attributes of an object that are variable-length text, scalars and up to 16 of them, as in attribute_texts().
-/// Attributes that lie outside the header (more than eight of them, in the newer layouts) and damaged ones are left out.
+/// Attributes that lie outside the header (more than eight of them, in the newer layouts) and damaged ones are left
+/// out.
 std::map<std::string, std::string> heap_texts(const RandomAccessFile& file, const Superblock& superblock,
                                               const std::vector<HeaderMessage>& messages);
 

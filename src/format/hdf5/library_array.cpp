@@ -49,8 +49,8 @@ Status LibraryArray::check_streams(RowRange rows) const {
     const FilterSpec& last = info_.filters.back();
     if (last.id != H5Z_FILTER_SCALEOFFSET && last.id != H5Z_FILTER_NBIT) continue;
     if (place.size_bytes > 2 * info_.stored_form.chunk_bytes + 1024)
-      return Error(ErrorCode::kCorruptData, fmt::format("{} stored bytes for a chunk of {}", place.size_bytes,
-                                                        info_.stored_form.chunk_bytes));
+      return Error(ErrorCode::kCorruptData,
+                   fmt::format("{} stored bytes for a chunk of {}", place.size_bytes, info_.stored_form.chunk_bytes));
     std::vector<std::byte> stored(static_cast<std::size_t>(place.size_bytes));
     HEADRACE_TRY(file.read_at(place.address, stored));
     if (std::string why = library_stream_flaw(last, info_.stored_form, stored); !why.empty())
@@ -102,14 +102,13 @@ Status LibraryArray::read(const Session& session, RowRange rows, std::span<std::
   state_->driver->read_error.reset();
   state_->driver->unopened.clear();
   state_->driver->sources_allowed = info_.array.layout == Layout::kVirtual;
-  const bool ok =
-      H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0 &&
-      H5Dread(dataset_.get(), type, memory.get(), space.get(), H5P_DEFAULT, out.data()) >= 0;
+  const bool ok = H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0 &&
+                  H5Dread(dataset_.get(), type, memory.get(), space.get(), H5P_DEFAULT, out.data()) >= 0;
   state_->driver->sources_allowed = false;
   if (!ok) return library_failure(session, *state_, fmt::format("read rows {} to {}", rows.first, rows.end()));
   if (!state_->driver->unopened.empty())
-    return Error(ErrorCode::kNotFound, fmt::format("virtual source '{}' cannot be opened",
-                                                   *state_->driver->unopened.begin()));
+    return Error(ErrorCode::kNotFound,
+                 fmt::format("virtual source '{}' cannot be opened", *state_->driver->unopened.begin()));
   return {};
 }
 
@@ -117,8 +116,8 @@ Result<DecodedPiece> LibraryArray::decode(const Piece& piece, std::span<const st
                                           const DecodeScratch& scratch) const {
   const std::size_t bytes = bytes_of(piece.rows);
   if (scratch.out.size() < bytes)
-    return placed(Error(ErrorCode::kInternal,
-                        fmt::format("scratch of {} bytes, {} needed", scratch.out.size(), bytes)), piece);
+    return placed(Error(ErrorCode::kInternal, fmt::format("scratch of {} bytes, {} needed", scratch.out.size(), bytes)),
+                  piece);
   const std::span<std::byte> out = scratch.out.first(bytes);
   std::ranges::fill(out, std::byte{0});  // libhdf5 leaves rows alone whose fill value is undefined
   slow_pieces_.fetch_add(1, std::memory_order_relaxed);

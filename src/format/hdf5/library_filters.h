@@ -1,4 +1,5 @@
-// Filters that libhdf5 decodes for us, guarded: 1.10 trusts their parameters and streams, and reads past the end of both.
+// Filters that libhdf5 decodes for us, guarded: 1.10 trusts their parameters and streams, and reads past the end of
+// both.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,9 @@ bool is_ieee(hid_t type, std::size_t size) {
   return size == 8 && f == FloatFields{63, 52, 11, 0, 52, 1023};
 }
 
-bool usual_size(std::size_t n) { return n == 1 || n == 2 || n == 4 || n == 8; }
+bool usual_size(std::size_t n) {
+  return n == 1 || n == 2 || n == 4 || n == 8;
+}
 
 bool is_bool(hid_t type) {
   if (H5Tget_class(type) != H5T_ENUM || H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
@@ -100,14 +102,17 @@ bool convertible(hid_t number) {
 
 DType::Kind number_kind(hid_t number) {
   switch (H5Tget_class(number)) {
-    case H5T_FLOAT: return DType::Kind::kFloat;
-    case H5T_BITFIELD: return DType::Kind::kUInt;
+    case H5T_FLOAT:
+      return DType::Kind::kFloat;
+    case H5T_BITFIELD:
+      return DType::Kind::kUInt;
     case H5T_ENUM: {
       if (is_bool(number)) return DType::Kind::kBool;
       const Id base(H5Tget_super(number));
       return H5Tget_sign(base.get()) == H5T_SGN_NONE ? DType::Kind::kUInt : DType::Kind::kInt;
     }
-    default: return H5Tget_sign(number) == H5T_SGN_NONE ? DType::Kind::kUInt : DType::Kind::kInt;
+    default:
+      return H5Tget_sign(number) == H5T_SGN_NONE ? DType::Kind::kUInt : DType::Kind::kInt;
   }
 }
 
@@ -131,7 +136,8 @@ Id complex_part(hid_t compound) {
 Id memory_type(hid_t type) {
   const std::size_t size = H5Tget_size(type);
   switch (H5Tget_class(type)) {
-    case H5T_INTEGER: return Id(H5Tcopy(native_integer(size * 8, H5Tget_sign(type) == H5T_SGN_2)));
+    case H5T_INTEGER:
+      return Id(H5Tcopy(native_integer(size * 8, H5Tget_sign(type) == H5T_SGN_2)));
     case H5T_BITFIELD:
       return Id(H5Tcopy(size == 1   ? H5T_NATIVE_B8
                         : size == 2 ? H5T_NATIVE_B16
@@ -149,8 +155,10 @@ Id memory_type(hid_t type) {
       if (H5Tget_order(base.get()) == H5T_ORDER_LE && why_convert(base.get()).empty()) return Id(H5Tcopy(type));
       return memory_type(base.get());
     }
-    case H5T_STRING: return H5Tis_variable_str(type) > 0 ? Id() : Id(H5Tcopy(type));
-    case H5T_COMPOUND: return memory_compound(type);
+    case H5T_STRING:
+      return H5Tis_variable_str(type) > 0 ? Id() : Id(H5Tcopy(type));
+    case H5T_COMPOUND:
+      return memory_compound(type);
     case H5T_ARRAY: {
       const Id base(H5Tget_super(type));
       const Id part = memory_type(base.get());
@@ -159,7 +167,8 @@ Id memory_type(hid_t type) {
       if (!part.ok() || rank < 1) return {};
       return Id(H5Tarray_create2(part.get(), static_cast<unsigned>(rank), dims));
     }
-    default: return {};
+    default:
+      return {};
   }
 }
 

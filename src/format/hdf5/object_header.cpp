@@ -13,7 +13,9 @@ namespace {
 constexpr std::size_t kBlockLimit = 4096, kMessageLimit = 65'536;
 constexpr std::uint64_t kBlockLimitBytes = 64 << 20;  // attributes are at most 64 KiB each, but there may be many
 
-Error damaged(std::string why) { return Error(ErrorCode::kCorruptData, "the object header is damaged: " + why); }
+Error damaged(std::string why) {
+  return Error(ErrorCode::kCorruptData, "the object header is damaged: " + why);
+}
 
 bool begins_with(std::span<const std::byte> bytes, const char* signature) {
   return bytes.size() >= 4 && std::memcmp(bytes.data(), signature, 4) == 0;

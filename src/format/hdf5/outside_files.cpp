@@ -43,8 +43,7 @@ Status check_source_dataset(const Session& session, hid_t file, const std::strin
     return Error(code, fmt::format("its virtual source '{}' {}", name, why));
   };
   const Id source(H5Dopen2(file, name.c_str(), H5P_DEFAULT));
-  if (!source.ok())
-    return refuse(ErrorCode::kNotFound, "cannot be opened: " + last_library_error(session).text());
+  if (!source.ok()) return refuse(ErrorCode::kNotFound, "cannot be opened: " + last_library_error(session).text());
   const Id list(H5Dget_create_plist(source.get()));
   const Id space(H5Dget_space(source.get()));
   const H5D_layout_t layout = H5Pget_layout(list.get());
@@ -102,8 +101,8 @@ Result<std::vector<RawSegment>> external_segments(const Session&, hid_t creation
     left -= want;
   }
   if (left > 0)
-    return Error(ErrorCode::kCorruptData, fmt::format("its external raw files hold {} bytes, {} are needed",
-                                                      needed_bytes - left, needed_bytes));
+    return Error(ErrorCode::kCorruptData,
+                 fmt::format("its external raw files hold {} bytes, {} are needed", needed_bytes - left, needed_bytes));
   return segments;
 }
 

@@ -1,7 +1,7 @@
 // Data that a file says lies elsewhere: external raw files and the sources of virtual datasets.
 //
-// libhdf5 answers a missing or short outside file with fill values, and follows any path: both are refused here. Outside
-// files must lie in the directory of the file (or below), exist, and be large enough.
+// libhdf5 answers a missing or short outside file with fill values, and follows any path: both are refused here.
+// Outside files must lie in the directory of the file (or below), exist, and be large enough.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@ namespace headrace::hdf5 {
 
 /// A run of an array's bytes in an external raw file.
 struct RawSegment {
-  std::string path;             ///< Canonical.
+  std::string path;  ///< Canonical.
   std::uint64_t offset_bytes = 0, size_bytes = 0;
 };
 

@@ -28,8 +28,12 @@ struct OpenFile {
   Held* held = nullptr;  // owned; a pointer keeps the struct standard-layout
 };
 
-OpenFile* self(H5FD_t* f) { return reinterpret_cast<OpenFile*>(f); }
-const OpenFile* self(const H5FD_t* f) { return reinterpret_cast<const OpenFile*>(f); }
+OpenFile* self(H5FD_t* f) {
+  return reinterpret_cast<OpenFile*>(f);
+}
+const OpenFile* self(const H5FD_t* f) {
+  return reinterpret_cast<const OpenFile*>(f);
+}
 
 std::shared_ptr<RandomAccessFile> bytes_of(DriverState& state, const char* name) {
   if (state.opening) return state.file;
@@ -88,12 +92,16 @@ herr_t on_query(const H5FD_t*, unsigned long* flags) {
   return 0;
 }
 
-haddr_t on_get_eoa(const H5FD_t* f, H5FD_mem_t) { return self(f)->end_of_allocation; }
+haddr_t on_get_eoa(const H5FD_t* f, H5FD_mem_t) {
+  return self(f)->end_of_allocation;
+}
 herr_t on_set_eoa(H5FD_t* f, H5FD_mem_t, haddr_t address) {
   self(f)->end_of_allocation = address;
   return 0;
 }
-haddr_t on_get_eof(const H5FD_t* f, H5FD_mem_t) { return self(f)->held->bytes->size(); }
+haddr_t on_get_eof(const H5FD_t* f, H5FD_mem_t) {
+  return self(f)->held->bytes->size();
+}
 
 herr_t on_read(H5FD_t* f, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, void* buffer) {
   OpenFile& open = *self(f);
@@ -108,7 +116,7 @@ herr_t on_read(H5FD_t* f, H5FD_mem_t type, hid_t, haddr_t address, std::size_t s
   auto* out = static_cast<std::byte*>(buffer);
   const std::uint64_t there = address < bytes.size() ? bytes.size() - address : 0;
   if (size > there) {
-    if (type == H5FD_MEM_DRAW) return -1;  // data past the end must not become zeros
+    if (type == H5FD_MEM_DRAW) return -1;       // data past the end must not become zeros
     std::memset(out + there, 0, size - there);  // libhdf5 reads small headers ahead, past the end of tiny files
     size = there;
   }
@@ -122,7 +130,9 @@ herr_t on_read(H5FD_t* f, H5FD_mem_t type, hid_t, haddr_t address, std::size_t s
   return -1;
 }
 
-herr_t on_write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) { return -1; }
+herr_t on_write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) {
+  return -1;
+}
 
 hid_t driver() {
   static const hid_t id = [] {

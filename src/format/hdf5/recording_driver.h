@@ -1,9 +1,9 @@
 // A read-only file driver for libhdf5 that reads through our own RandomAccessFile, and that can record instead of read.
 //
 // Recording: while the tape is on, a raw-data read only notes (address, size) and leaves the buffer alone; metadata is
-// read as always. One H5Dread_chunk per grid cell then yields the place of every chunk at the cost of one index descent,
-// where H5Dget_chunk_info of HDF5 1.10 walks the whole index on every call. The library adds the user block before it
-// calls a driver, so addresses are absolute (its own queries leave it out before 1.14.4).
+// read as always. One H5Dread_chunk per grid cell then yields the place of every chunk at the cost of one index
+// descent, where H5Dget_chunk_info of HDF5 1.10 walks the whole index on every call. The library adds the user block
+// before it calls a driver, so addresses are absolute (its own queries leave it out before 1.14.4).
 //
 // The driver locks nothing (no `lock` callback), never shares a handle (no `cmp`), and opens no second file unless a
 // virtual dataset's sources were allowed, and then only inside the directory of the first.
@@ -23,14 +23,13 @@
 
 namespace headrace::hdf5 {
 
-/// What the driver knows of one file we opened. Held by the driver, too: libhdf5 may keep a damaged file open after it was
-/// closed.
-/// Threads: only under a Session.
+/// What the driver knows of one file we opened. Held by the driver, too: libhdf5 may keep a damaged file open after it
+/// was closed. Threads: only under a Session.
 struct DriverState : std::enable_shared_from_this<DriverState> {
   std::shared_ptr<RandomAccessFile> file;
-  bool opening = false;           ///< H5Fopen of `file` itself is running.
-  bool sources_allowed = false;   ///< Other files may be opened, inside `directory`.
-  std::string directory;          ///< Canonical; empty: no other file is ever opened.
+  bool opening = false;             ///< H5Fopen of `file` itself is running.
+  bool sources_allowed = false;     ///< Other files may be opened, inside `directory`.
+  std::string directory;            ///< Canonical; empty: no other file is ever opened.
   std::set<std::string> unopened;   ///< Names of sources that could not be opened: libhdf5 then answers fill values.
   std::optional<Error> read_error;  ///< The first read that failed: the true cause of what libhdf5 then reports.
 

@@ -13,10 +13,10 @@
 namespace headrace::hdf5 {
 
 struct Superblock {
-  std::uint64_t at = 0;        ///< Bytes before the signature: the user block. Addresses in the file count from here.
-  unsigned version = 0;        ///< 0 and 1: up to HDF5 1.6; 2: 1.8; 3: 1.10 and later.
-  bool understood = false;     ///< Version 0 to 3 with readable sizes; else the rest is not filled in.
-  bool being_written = false;  ///< Version 3: a writer has not closed the file (or crashed).
+  std::uint64_t at = 0;         ///< Bytes before the signature: the user block. Addresses in the file count from here.
+  unsigned version = 0;         ///< 0 and 1: up to HDF5 1.6; 2: 1.8; 3: 1.10 and later.
+  bool understood = false;      ///< Version 0 to 3 with readable sizes; else the rest is not filled in.
+  bool being_written = false;   ///< Version 3: a writer has not closed the file (or crashed).
   std::uint64_t end_bytes = 0;  ///< File size the superblock expects.
   unsigned address_bytes = 8, length_bytes = 8;  ///< Width of addresses and of lengths in the file.
 };

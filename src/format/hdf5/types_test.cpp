@@ -24,10 +24,11 @@ TEST_F(Types, IntegersAndFloatsOfBothOrders) {
     const char* name;
     hid_t type;
     const char* dtype;
-  } const cases[] = {{"i1", H5T_STD_I8LE, "int8"},     {"u1", H5T_STD_U8BE, "uint8"},   {"i2", H5T_STD_I16BE, "int16"},
-                     {"u2", H5T_STD_U16LE, "uint16"},  {"i4", H5T_STD_I32LE, "int32"},  {"u4", H5T_STD_U32BE, "uint32"},
-                     {"i8", H5T_STD_I64BE, "int64"},   {"u8", H5T_STD_U64LE, "uint64"}, {"f4", H5T_IEEE_F32BE, "float32"},
-                     {"f8", H5T_IEEE_F64LE, "float64"}, {"b2", H5T_STD_B16BE, "uint16"}};
+  } const cases[] = {
+      {"i1", H5T_STD_I8LE, "int8"},      {"u1", H5T_STD_U8BE, "uint8"},   {"i2", H5T_STD_I16BE, "int16"},
+      {"u2", H5T_STD_U16LE, "uint16"},   {"i4", H5T_STD_I32LE, "int32"},  {"u4", H5T_STD_U32BE, "uint32"},
+      {"i8", H5T_STD_I64BE, "int64"},    {"u8", H5T_STD_U64LE, "uint64"}, {"f4", H5T_IEEE_F32BE, "float32"},
+      {"f8", H5T_IEEE_F64LE, "float64"}, {"b2", H5T_STD_B16BE, "uint16"}};
   const double none = 0;
   {
     NewFile file(path_);
@@ -147,7 +148,10 @@ TEST_F(Types, RecordsBecomeColumns) {
   std::vector<Record> records(10);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto f = static_cast<float>(i);
-    records[i] = {static_cast<std::int16_t>(i * 100), f, -f, {{f, 1, 2}, {3, 4, f}},
+    records[i] = {static_cast<std::int16_t>(i * 100),
+                  f,
+                  -f,
+                  {{f, 1, 2}, {3, 4, f}},
                   {{static_cast<std::uint8_t>(i), static_cast<std::int32_t>(i) * 70000}, {9, -1}}};
   }
   {

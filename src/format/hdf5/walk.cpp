@@ -17,7 +17,9 @@ namespace {
 constexpr std::size_t kObjectLimit = 1'000'000;
 constexpr std::size_t kPathLimit = 64 * 1024;
 
-herr_t veto(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) { return -1; }
+herr_t veto(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) {
+  return -1;
+}
 
 /// Access list that stops at external links, whatever the path.
 Id link_access_list(hid_t list_class) {
@@ -182,7 +184,9 @@ class Walk {
 
 }  // namespace
 
-Result<Walked> walk_file(const Session& session, FileState& state) { return Walk(session, state).run(); }
+Result<Walked> walk_file(const Session& session, FileState& state) {
+  return Walk(session, state).run();
+}
 
 std::optional<ObjectKey> find_object(const Session&, FileState& state, const std::string& path) {
   const auto object = object_at(state.file.get(), path.c_str());

@@ -15,7 +15,7 @@ namespace headrace::hdf5 {
 using ObjectKey = std::array<unsigned char, 16>;
 
 struct Walked {
-  std::vector<ArrayInfo> arrays;              ///< Sorted by path.
+  std::vector<ArrayInfo> arrays;               ///< Sorted by path.
   std::map<ObjectKey, std::size_t> by_object;  ///< Index in arrays.
   /// Paths that are no readable arrays, and why: scalars, external links, damaged objects. The damaged ones also stand
   /// in `arrays`, with shape (0) and read path kUnsupported, so that nothing disappears from sight.
