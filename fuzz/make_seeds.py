@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turn the golden chunks into seeds for fuzz/codec_fuzz.cpp: python fuzz/make_seeds.py OUT_DIR
+"""Turn the golden chunks into seeds for fuzz/codec_fuzz.cpp: python fuzz/make_seeds.py OUT_DIR.
 
 Writes OUT_DIR/<target>/<case>. The recipe in front of the stored bytes is described in codec_fuzz.cpp.
 """
@@ -12,7 +12,8 @@ IDS = [1, 2, 3, 32000, 32001, 32004, 32008, 32015]
 TARGETS = ["deflate", "shuffle", "fletcher32", "lzf", "blosc", "lz4", "bitshuffle", "zstd"]
 
 
-def main(out_dir):
+def main(out_dir: str) -> None:
+    """Write the seeds of every target below ``out_dir``."""
     golden = pathlib.Path(__file__).parent.parent / "tests" / "golden" / "codec.golden"
     for line in golden.read_text().splitlines():
         name, _, size, _, mask, specs, stored = (part.strip() for part in line.split("|"))

@@ -72,7 +72,7 @@ class Segment {
 class Stream {
  public:
   Stream(Segment segment, std::uint64_t first_pool, std::uint64_t pool_blocks, RandomKey key)
-      : segment_(std::move(segment)), pool_end_(first_pool), pool_blocks_(pool_blocks), key_(key) {}
+      : segment_(segment), pool_end_(first_pool), pool_blocks_(pool_blocks), key_(key) {}
 
   void take(std::uint64_t count, std::vector<SampleRef>& out) {
     while (count > 0) {

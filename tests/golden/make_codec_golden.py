@@ -37,7 +37,7 @@ GZIP, SHUFFLE, FLETCHER, LZF, BLOSC, LZ4, BITSHUFFLE, ZSTD = 1, 2, 3, 32000, 320
 
 
 def cases():
-    """(name, pattern, elements, element bytes, [(filter, values)])"""
+    """(name, pattern, elements, element bytes, [(filter, values)])"""  # noqa: D415
     for level in (1, 4, 9):
         yield f"gzip-{level}", "smooth", 1500, 4, [(GZIP, (level,))]
     yield "gzip-noise", "noise", 1001, 1, [(GZIP, (4,))]
