@@ -19,9 +19,9 @@ def configure() -> None:
     name = os.environ.get("HEADRACE_LOG", "").strip().upper()
     if not name:
         return
-    level = logging.getLevelName(name)
+    level = logging.CRITICAL + 1 if name == "OFF" else logging.getLevelName(name)
     if not isinstance(level, int):
-        text = f"HEADRACE_LOG={name.lower()!r} is not a level: use debug, info, warning or error"
+        text = f"HEADRACE_LOG={name.lower()!r} is not a level: use debug, info, warning, error or off"
         warnings.warn(text, HeadraceWarning, stacklevel=3)
         return
     handler = logging.StreamHandler()  # stderr

@@ -47,7 +47,7 @@ def run_python(jets: Jets, tmp_path: Path):
         file = tmp_path / "script.py"
         file.write_text(source)
         done = subprocess.run(
-            [sys.executable, "-X", "faulthandler", str(file)],
+            [sys.executable, "-X", "faulthandler", "-W", "ignore::DeprecationWarning", str(file)],
             capture_output=True,
             text=True,
             timeout=timeout,

@@ -128,17 +128,21 @@ def test_permission() -> None:
         assert caught.value.file == str(path)
 
 
-@pytest.fixture
-def damaged(tmp_path: Path) -> tuple[Path, int]:
+@pytest.fixture(params=[16, 512])
+def damaged(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, int]:
     """A file whose second chunk (rows 64 to 127) has its deflate data flipped; and where that chunk lies.
 
-    Chunks of 256 KiB, so that each is a block of its own: smaller ones are decoded, and fail, together.
+    Chunks of 8 KiB, several of which are decoded as one block, and of 256 KiB, each of which is a block.
     """
     import h5py
 
     random = np.random.default_rng(5)
     path = tmp_path / "damaged.h5"
-    write_h5(path, x=(random.normal(size=(256, 512)), {"chunks": (64, 512), "compression": "gzip"}), y=np.arange(256))
+    write_h5(
+        path,
+        x=(random.normal(size=(256, request.param)), {"chunks": (64, request.param), "compression": "gzip"}),
+        y=np.arange(256),
+    )
     with h5py.File(path) as file:
         chunk = file["x"].id.get_chunk_info(1)
     data = bytearray(path.read_bytes())

@@ -147,7 +147,7 @@ def test_close_is_idempotent_and_ends_reading(jets) -> None:
     [
         (3, None, "paths must be"),
         ([3], None, "a path must be"),
-        ([], None, ""),
+        ([], None, "no files"),
         ("a.h5", [], "fields is empty"),
         ("a.h5", {}, "fields is empty"),
         ("a.h5", 3, "fields must be"),

@@ -333,5 +333,7 @@ def test_log_level_from_the_environment(run_python, monkeypatch: pytest.MonkeyPa
     done = run_python("loader = hr.Loader(PATHS, 50, seed=4711)")
     assert done.stdout == ""
     assert "4711" in done.stderr
+    monkeypatch.setenv("HEADRACE_LOG", "off")
+    assert run_python("loader = hr.Loader(PATHS, 50)").stderr == ""
     monkeypatch.setenv("HEADRACE_LOG", "loud")
     assert "HEADRACE_LOG" in run_python("").stderr
