@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import platform
@@ -31,6 +32,7 @@ def build_dir() -> Path:
     return Path(os.environ.get("HEADRACE_BENCH_BUILD") or ROOT / "build" / "bench")
 
 
+@functools.lru_cache
 def program(name: str) -> Path:
     """A C++ program of the benchmarks, built in Release where it is not up to date."""
     build = build_dir()
