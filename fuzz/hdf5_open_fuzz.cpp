@@ -1,5 +1,5 @@
-// Opens arbitrary bytes as HDF5, walks over them, and locates and decodes whatever is small. libhdf5 is not instrumented:
-// the sanitizers see our own code, and what libhdf5 does to the heap through memcpy and its like.
+// Opens arbitrary bytes as HDF5, walks over them, and locates and decodes whatever is small. libhdf5 is not
+// instrumented: the sanitizers see our own code, and what libhdf5 does to the heap through memcpy and its like.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::uint64_t kSmallBytes = 1 << 22, kRows = 1000, kPieces = 64;
 
-std::unique_ptr<std::byte[]> buffer(std::uint64_t bytes) { return std::make_unique<std::byte[]>(bytes); }
+std::unique_ptr<std::byte[]> buffer(std::uint64_t bytes) {
+  return std::make_unique<std::byte[]>(bytes);
+}
 
 void read_some(const headrace::ArrayReader& array) {
   const std::uint64_t rows = std::min(array.info().rows(), kRows);

@@ -90,16 +90,21 @@ class Entries {
  private:
   std::optional<std::string> entry(const TypeHead& type, Fields after_head, std::span<const std::byte> bytes) {
     switch (type.kind) {
-      case 0: return integer_text(type, bytes);
-      case 1: return float_text(type, bytes);
-      case 3: return fixed_text(bytes);
+      case 0:
+        return integer_text(type, bytes);
+      case 1:
+        return float_text(type, bytes);
+      case 3:
+        return fixed_text(bytes);
       case 8: {  // h5py's bool is an enum of one byte with two members
         const TypeHead base = type_head(after_head);
         if (type.size == 1 && (type.bits & 0xFFFF) == 2) return bytes[0] == std::byte{0} ? "false" : "true";
         return base.kind == 0 && base.size == type.size ? integer_text(base, bytes) : std::nullopt;
       }
-      case 9: return (type.bits & 0x0F) == 1 ? variable_text(bytes) : std::nullopt;
-      default: return {};
+      case 9:
+        return (type.bits & 0x0F) == 1 ? variable_text(bytes) : std::nullopt;
+      default:
+        return {};
     }
   }
 
@@ -119,8 +124,8 @@ class Entries {
 };
 
 bool is_dimension_scale(const std::string& name) {
-  static constexpr std::array<const char*, 7> kNames = {"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST",
-                                                        "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates"};
+  static constexpr std::array<const char*, 7> kNames = {
+      "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates"};
   return std::ranges::find(kNames, name) != kNames.end();
 }
 

@@ -11,9 +11,9 @@
 
 namespace headrace::hdf5 {
 
-/// Scalars, strings and lists of up to 16 numbers or strings as text: "GeV", "1.5", "[0, 10]", "true". Left out: others,
-/// damaged ones, HDF5's own of dimension scales, and attributes outside the header (more than eight, in the newer
-/// layouts). At most 64.
+/// Scalars, strings and lists of up to 16 numbers or strings as text: "GeV", "1.5", "[0, 10]", "true". Left out:
+/// others, damaged ones, HDF5's own of dimension scales, and attributes outside the header (more than eight, in the
+/// newer layouts). At most 64.
 std::map<std::string, std::string> attribute_texts(const RandomAccessFile& file, const Superblock& superblock,
                                                    const std::vector<HeaderMessage>& messages);
 

@@ -16,8 +16,8 @@ std::uint64_t padded(std::uint64_t n) {
 
 }  // namespace
 
-std::optional<std::string> heap_text(const RandomAccessFile& file, const Superblock& superblock,
-                                       std::uint64_t address, std::uint64_t index, std::uint64_t length) {
+std::optional<std::string> heap_text(const RandomAccessFile& file, const Superblock& superblock, std::uint64_t address,
+                                     std::uint64_t index, std::uint64_t length) {
   std::uint64_t at = 0;
   const std::size_t prefix = 8 + superblock.length_bytes;
   std::vector<std::byte> head(prefix);

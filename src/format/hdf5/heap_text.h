@@ -11,8 +11,8 @@
 
 namespace headrace::hdf5 {
 
-/// The first `length` bytes of object `index` in the global heap at `address` (specification III.E); nullopt if the heap
-/// is damaged or has no such object.
+/// The first `length` bytes of object `index` in the global heap at `address` (specification III.E); nullopt if the
+/// heap is damaged or has no such object.
 std::optional<std::string> heap_text(const RandomAccessFile& file, const Superblock& superblock, std::uint64_t address,
                                      std::uint64_t index, std::uint64_t length);
 

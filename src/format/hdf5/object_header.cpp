@@ -134,12 +134,15 @@ Status check_layout(std::span<const std::byte> bytes, const Superblock& superblo
   return {};
 }
 
-// A datatype that other objects share has a header of its own (specification IV.A.2, "Shared Message", versions 1 to 3).
-Status check_named_type(const RandomAccessFile& file, const Superblock& superblock, std::span<const std::byte> message) {
+// A datatype that other objects share has a header of its own (specification IV.A.2, "Shared Message", versions 1 to
+// 3).
+Status check_named_type(const RandomAccessFile& file, const Superblock& superblock,
+                        std::span<const std::byte> message) {
   Fields fields(message);
   const std::uint64_t version = fields.number(1), kind = fields.number(1);
   if (version == 1) fields.skip(6);
-  if (version < 1 || version > 3 || (version == 3 && kind == 1)) return {};  // 1: in a heap, whose blocks have checksums
+  if (version < 1 || version > 3 || (version == 3 && kind == 1))
+    return {};  // 1: in a heap, whose blocks have checksums
   HEADRACE_ASSIGN(const std::vector<HeaderMessage> messages,
                   read_object_header(file, superblock, fields.number(superblock.address_bytes)));
   for (const HeaderMessage& m : messages)

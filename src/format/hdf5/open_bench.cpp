@@ -1,5 +1,5 @@
-// What opening costs: the chunk index of a million chunks by index type, and the walk over many datasets. The figures of
-// docs/decisions/0003-hdf5-metadata-only.md. The files are made first, through libhdf5, which takes a minute.
+// What opening costs: the chunk index of a million chunks by index type, and the walk over many datasets. The figures
+// of docs/decisions/0003-hdf5-metadata-only.md. The files are made first, through libhdf5, which takes a minute.
 #include <benchmark/benchmark.h>
 #include <hdf5.h>
 

@@ -95,8 +95,8 @@ class Walk {
  private:
   Status visit_group(const std::string& path, std::uint64_t address) {
     auto messages = read_object_header(*state_.driver->file, state_.superblock, address);
-    Status sound = messages.ok() ? check_group(*state_.driver->file, state_.superblock, *messages)
-                                 : Status(messages.error());
+    Status sound =
+        messages.ok() ? check_group(*state_.driver->file, state_.superblock, *messages) : Status(messages.error());
     out_.groups_sound = out_.groups_sound && sound.ok();
     if (!sound.ok()) return note_damaged(path.empty() ? "/" : path, std::move(sound.error()));
     std::vector<Link> links;
@@ -136,7 +136,8 @@ class Walk {
 
   Status visit_dataset(hid_t group, const std::string& name, const std::string& path, const ObjectKey& key) {
     auto messages = read_object_header(*state_.driver->file, state_.superblock, address_of(key));
-    Status sound = messages.ok() ? check_dataset(*state_.driver->file, state_.superblock, *messages) : Status(messages.error());
+    Status sound =
+        messages.ok() ? check_dataset(*state_.driver->file, state_.superblock, *messages) : Status(messages.error());
     if (!sound.ok()) return note_damaged(path, std::move(sound.error()));
     const Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT));
     if (!dataset.ok()) return note_damaged(path, library_failure(session_, state_, "open the dataset"));
