@@ -3,119 +3,146 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
-#include <cstring>
+#include <bit>
 #include <optional>
-#include <vector>
 
-#include "format/hdf5/memory_type.h"
+#include "format/hdf5/attribute_message.h"
+#include "format/hdf5/heap_text.h"
 
 namespace headrace::hdf5 {
 namespace {
 
-constexpr std::size_t kCountLimit = 64, kNumbersLimit = 16, kTextLimit_bytes = 4096;
+constexpr std::uint64_t kEntriesLimit = 16, kTextLimitBytes = 4096;
+constexpr std::size_t kAttributesLimit = 64;
 
-std::string joined(const std::vector<std::string>& parts, bool scalar) {
-  if (scalar && parts.size() == 1) return parts[0];
-  return fmt::format("[{}]", fmt::join(parts, ", "));
+/// Head of a datatype message: class, class bits, bytes.
+struct TypeHead {
+  std::uint64_t kind = 0, bits = 0, size = 0;
+};
+
+TypeHead type_head(Fields& fields) {
+  TypeHead head;
+  head.kind = fields.number(1) & 0x0F;
+  head.bits = fields.number(3);
+  head.size = fields.number(4);
+  return head;
 }
 
-std::optional<std::vector<std::string>> texts_of_strings(hid_t attribute, hid_t type, std::size_t count) {
-  std::vector<std::string> parts;
-  if (H5Tis_variable_str(type) > 0) return {};
-  const std::size_t size = H5Tget_size(type);
-  if (size == 0 || size * count > kTextLimit_bytes) return {};
-  std::string bytes(size * count, '\0');
-  if (H5Aread(attribute, type, bytes.data()) < 0) return {};
-  for (std::size_t i = 0; i < count; ++i) {
-    std::string one = bytes.substr(i * size, size);
-    one.resize(std::strlen(one.c_str()));  // null-terminated or -padded; one without a null ends at its size
-    parts.push_back(std::move(one));
-  }
-  return parts;
+std::uint64_t number_of(std::span<const std::byte> bytes, bool big_endian) {
+  std::vector<std::byte> ordered(bytes.begin(), bytes.end());
+  if (big_endian) std::ranges::reverse(ordered);
+  return Fields(ordered).number(ordered.size());
 }
 
-template <class T>
-std::optional<std::vector<std::string>> texts_of_numbers(hid_t attribute, hid_t memory_type, std::size_t count) {
-  std::array<T, kNumbersLimit> values{};
-  if (H5Aread(attribute, memory_type, values.data()) < 0) return {};
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < count; ++i) parts.push_back(fmt::format("{}", values[i]));
-  return parts;
+std::optional<std::string> integer_text(const TypeHead& type, std::span<const std::byte> bytes) {
+  if (type.size > 8 || !std::has_single_bit(type.size)) return {};
+  const std::uint64_t raw = number_of(bytes, (type.bits & 1) != 0);
+  const bool is_signed = (type.bits & 8) != 0;
+  const unsigned unused = static_cast<unsigned>(64 - 8 * type.size);
+  return is_signed ? fmt::format("{}", static_cast<std::int64_t>(raw << unused) >> unused) : fmt::format("{}", raw);
 }
 
-std::optional<std::vector<std::string>> texts_of_bools(hid_t attribute, hid_t type, std::size_t count) {
-  std::array<signed char, kNumbersLimit> values{};
-  if (H5Aread(attribute, type, values.data()) < 0) return {};
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < count; ++i) parts.emplace_back(values[i] != 0 ? "true" : "false");
-  return parts;
+std::optional<std::string> float_text(const TypeHead& type, std::span<const std::byte> bytes) {
+  const std::uint64_t raw = number_of(bytes, (type.bits & 1) != 0);
+  if (type.size == 4) return fmt::format("{}", std::bit_cast<float>(static_cast<std::uint32_t>(raw)));
+  if (type.size == 8) return fmt::format("{}", std::bit_cast<double>(raw));
+  return {};
 }
 
-std::optional<std::string> text_of(hid_t attribute) {
-  const Id type(H5Aget_type(attribute));
-  const Id space(H5Aget_space(attribute));
-  if (!type.ok() || !space.ok()) return {};
-  const H5S_class_t shape = H5Sget_simple_extent_type(space.get());
-  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  if ((shape != H5S_SCALAR && shape != H5S_SIMPLE) || count < 0 || count > static_cast<hssize_t>(kNumbersLimit))
-    return {};
-  const auto n = static_cast<std::size_t>(count);
-  std::optional<std::vector<std::string>> parts;
-  switch (H5Tget_class(type.get())) {
-    case H5T_STRING:
-      parts = texts_of_strings(attribute, type.get(), n);
-      break;
-    case H5T_INTEGER:
-    case H5T_ENUM: {
-      const DType::Kind kind = number_kind(type.get());
-      if (kind == DType::Kind::kBool) parts = texts_of_bools(attribute, type.get(), n);
-      if (kind == DType::Kind::kUInt) parts = texts_of_numbers<std::uint64_t>(attribute, H5T_NATIVE_UINT64, n);
-      if (kind == DType::Kind::kInt) parts = texts_of_numbers<std::int64_t>(attribute, H5T_NATIVE_INT64, n);
-      break;
-    }
-    case H5T_FLOAT:
-      parts = H5Tget_size(type.get()) <= 4 ? texts_of_numbers<float>(attribute, H5T_NATIVE_FLOAT, n)
-                                           : texts_of_numbers<double>(attribute, H5T_NATIVE_DOUBLE, n);
-      break;
-    default:
-      break;
-  }
-  if (!parts) return {};
-  std::string text = joined(*parts, shape == H5S_SCALAR || n == 1);
-  if (text.size() > kTextLimit_bytes) return {};
+/// Up to the first null, or all of it.
+std::string fixed_text(std::span<const std::byte> bytes) {
+  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  text.resize(std::min(text.find('\0'), text.size()));
   return text;
 }
 
-struct Found {
-  std::map<std::string, std::string> texts;
-  std::size_t seen = 0;
+class Entries {
+ public:
+  Entries(const RandomAccessFile& file, const Superblock& superblock) : file_(file), superblock_(superblock) {}
+
+  std::optional<std::string> text(const AttributeParts& parts) {
+    Fields space(parts.dataspace), type_fields(parts.datatype);
+    const std::uint64_t version = space.number(1), rank = space.number(1);
+    space.skip(1);
+    const std::uint64_t space_kind = space.number(1);
+    if (version == 1) space.skip(4);
+    if (rank > 1 || (version == 2 && space_kind == 2)) return {};
+    const std::uint64_t count = rank == 0 ? 1 : space.number(superblock_.length_bytes);
+    const TypeHead type = type_head(type_fields);
+    if (!space.ok() || !type_fields.ok() || count > kEntriesLimit || type.size == 0 || type.size > kTextLimitBytes)
+      return {};
+    Fields data(parts.data);
+    std::vector<std::string> entries;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::span<const std::byte> bytes = data.take(type.size);
+      std::optional<std::string> one;
+      if (data.ok()) one = entry(type, type_fields, bytes);
+      if (!one) return {};
+      entries.push_back(std::move(*one));
+    }
+    std::string all = rank == 0 || count == 1 ? entries.at(0) : fmt::format("[{}]", fmt::join(entries, ", "));
+    if (all.size() > kTextLimitBytes) return {};
+    return all;
+  }
+
+ private:
+  std::optional<std::string> entry(const TypeHead& type, Fields after_head, std::span<const std::byte> bytes) {
+    switch (type.kind) {
+      case 0:
+        return integer_text(type, bytes);
+      case 1:
+        return float_text(type, bytes);
+      case 3:
+        return fixed_text(bytes);
+      case 8: {  // h5py's bool is an enum of one byte with two members
+        const TypeHead base = type_head(after_head);
+        if (type.size == 1 && (type.bits & 0xFFFF) == 2) return bytes[0] == std::byte{0} ? "false" : "true";
+        return base.kind == 0 && base.size == type.size ? integer_text(base, bytes) : std::nullopt;
+      }
+      case 9:
+        return (type.bits & 0x0F) == 1 ? variable_text(bytes) : std::nullopt;
+      default:
+        return {};
+    }
+  }
+
+  std::optional<std::string> variable_text(std::span<const std::byte> bytes) {
+    Fields fields(bytes);
+    const std::uint64_t length = fields.number(4), address = fields.number(superblock_.address_bytes);
+    const std::uint64_t index = fields.number(4);
+    if (!fields.ok() || length > kTextLimitBytes) return {};
+    if (length == 0) return "";
+    auto text = heap_text(file_, superblock_, address, index, length);
+    if (text) text->resize(std::min(text->find('\0'), text->size()));
+    return text;
+  }
+
+  const RandomAccessFile& file_;
+  const Superblock& superblock_;
 };
 
-herr_t visit(hid_t object, const char* name, const H5A_info_t*, void* into) {
-  auto& found = *static_cast<Found*>(into);
-  if (++found.seen > kCountLimit) return 1;  // enough
-  static constexpr const char* kDimensionScales[] = {
+bool is_dimension_scale(const std::string& name) {
+  static constexpr std::array<const char*, 7> kNames = {
       "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates"};
-  for (const char* skip : kDimensionScales)
-    if (std::strcmp(name, skip) == 0) return 0;
-  try {  // nothing may unwind through C
-    const Id attribute(H5Aopen(object, name, H5P_DEFAULT));
-    if (!attribute.ok()) return 0;
-    if (auto text = text_of(attribute.get())) found.texts.emplace(name, std::move(*text));
-  } catch (...) {
-    return -1;
-  }
-  return 0;
+  return std::ranges::find(kNames, name) != kNames.end();
 }
 
 }  // namespace
 
-std::map<std::string, std::string> attribute_texts(const Session&, hid_t object) {
-  Found found;
-  hsize_t at = 0;
-  H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &at, visit, &found);
-  return std::move(found.texts);
+std::map<std::string, std::string> attribute_texts(const RandomAccessFile& file, const Superblock& superblock,
+                                                   const std::vector<HeaderMessage>& messages) {
+  std::map<std::string, std::string> texts;
+  for (const HeaderMessage& m : messages) {
+    if (!m.is(MessageType::kAttribute) || m.shared() || texts.size() >= kAttributesLimit) continue;
+    const std::optional<AttributeParts> parts = attribute_parts(m.bytes);
+    if (!parts) continue;
+    std::string name = fixed_text(parts->name);
+    if (is_dimension_scale(name)) continue;
+    if (auto text = Entries(file, superblock).text(*parts)) texts.emplace(std::move(name), std::move(*text));
+  }
+  return texts;
 }
 
 }  // namespace headrace::hdf5

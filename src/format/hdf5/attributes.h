@@ -1,16 +1,20 @@
 // Small attributes as text, for people (units, descriptions) and for hints about layout.
+//
+// Read from the object header by ourselves: H5Aiterate of HDF5 1.10 crashes where one of several attributes is damaged.
 #pragma once
 
 #include <map>
 #include <string>
+#include <vector>
 
-#include "format/hdf5/session.h"
+#include "format/hdf5/object_header.h"
 
 namespace headrace::hdf5 {
 
-/// Scalars, strings and arrays of up to 16 numbers or strings as text: "GeV", "1.5", "[0, 10]", "true". Others, and any
-/// that cannot be read, are left out; so are HDF5's own of dimension scales, and variable-length text, which
-/// heap_texts() reads. At most 64.
-std::map<std::string, std::string> attribute_texts(const Session&, hid_t object);
+/// Scalars, strings and lists of up to 16 numbers or strings as text: "GeV", "1.5", "[0, 10]", "true". Left out:
+/// others, damaged ones, HDF5's own of dimension scales, and attributes outside the header (more than eight, in the
+/// newer layouts). At most 64.
+std::map<std::string, std::string> attribute_texts(const RandomAccessFile& file, const Superblock& superblock,
+                                                   const std::vector<HeaderMessage>& messages);
 
 }  // namespace headrace::hdf5

@@ -1,4 +1,5 @@
 // A small file with every byte flipped, and cut at every length: equality, or the right error; never a crash.
+#include <algorithm>
 #include <map>
 
 #include "format/hdf5/hdf5_reader.h"
@@ -40,6 +41,14 @@ Contents read_everything(std::vector<std::byte> bytes, int* errors) {
   return out;
 }
 
+// Most of a small file is room for more: long runs of zeros, of which every 16th byte will do.
+bool in_empty_space(const std::vector<std::byte>& bytes, std::size_t i) {
+  constexpr std::size_t kAround = 64;
+  if (i < kAround || i + kAround > bytes.size()) return false;
+  const auto at = bytes.begin() + static_cast<std::ptrdiff_t>(i);
+  return std::all_of(at - kAround, at + kAround, [](std::byte b) { return b == std::byte{0}; });
+}
+
 class Damage : public testing::TestWithParam<H5F_libver_t> {
  protected:
   TemporaryFolder folder_;
@@ -71,6 +80,7 @@ TEST_P(Damage, EveryByteFlipped) {
   ASSERT_EQ(expected.size(), 3U);
   int different = 0;
   for (std::size_t i = 0; i < good.size(); ++i) {
+    if (in_empty_space(good, i) && i % 16 != 0) continue;
     SCOPED_TRACE(testing::Message() << "byte " << i);
     for (const unsigned flip : {0x01U, 0xFFU}) {
       std::vector<std::byte> bad = good;

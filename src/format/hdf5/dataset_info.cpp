@@ -6,7 +6,6 @@
 #include <array>
 #include <limits>
 
-#include "format/hdf5/attributes.h"
 #include "format/hdf5/library_filters.h"
 
 namespace headrace::hdf5 {
@@ -173,7 +172,6 @@ Result<DatasetInfo> describe_dataset(const Session& session, hid_t file, hid_t d
   a.record_bytes = out.element.record_bytes;
   a.is_record = out.element.is_record;
   for (const Leaf& leaf : out.element.leaves) a.columns.push_back(leaf.column);
-  a.attributes = attribute_texts(session, dataset);
 
   // Sizes. A shape can claim anything: nothing is ever allocated for one.
   out.row_bytes = out.element.record_bytes;

@@ -56,6 +56,11 @@ Result<std::shared_ptr<ArrayReader>> open_contiguous(const Session& session, std
 Result<std::shared_ptr<ArrayReader>> open_compact(const Session& session, std::shared_ptr<FileState> state,
                                                   DatasetInfo info, Id dataset) {
   const std::uint64_t bytes = info.row_bytes * info.array.rows();
+  const std::uint64_t stored =
+      info.row_bytes * info.array.rows() / info.element.record_bytes * info.element.stored_bytes;
+  if (H5Dget_storage_size(dataset.get()) < stored)
+    return Error(ErrorCode::kCorruptData,
+                 fmt::format("{} bytes are stored, its shape needs {}", H5Dget_storage_size(dataset.get()), stored));
   if (bytes > (std::uint64_t{1} << 20)) return Error(ErrorCode::kCorruptData, "a compact array of more than 64 KiB");
   std::vector<std::byte> values(bytes);
   const Id stored_type(H5Dget_type(dataset.get()));
@@ -125,7 +130,9 @@ class Hdf5Reader final : public FormatReader {
     const ArrayInfo* array = find(path);
     if (array == nullptr) {
       if (const auto refused = walked_.refused.find(path); refused != walked_.refused.end()) return refused->second;
-      if (const auto key = path.empty() ? std::nullopt : find_object(session, *state_, path))  // another name for it?
+      if (const auto key = path.empty() || !walked_.groups_sound
+                               ? std::nullopt
+                               : find_object(session, *state_, path))  // another name for it?
         if (const auto known = walked_.by_object.find(*key); known != walked_.by_object.end())
           array = &walked_.arrays[known->second];
     }

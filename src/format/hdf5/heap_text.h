@@ -1,21 +1,19 @@
-// Variable-length text of attributes, read by ourselves.
-//
-// h5py writes every Python string as variable-length text, whose bytes lie in a global heap. libhdf5 1.10 follows sizes
-// and indexes of a damaged heap out of its buffers; here they are checked.
+// Variable-length text, read by ourselves: libhdf5 1.10 follows sizes and indexes of a damaged global heap out of its
+// buffers.
 #pragma once
 
-#include <map>
+#include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
-#include "format/hdf5/object_header.h"
+#include "format/hdf5/superblock.h"
+#include "storage/random_access_file.h"
 
 namespace headrace::hdf5 {
 
-/// Attributes of an object that are variable-length text, scalars and up to 16 of them, as in attribute_texts().
-/// Attributes that lie outside the header (more than eight of them, in the newer layouts) and damaged ones are left
-/// out.
-std::map<std::string, std::string> heap_texts(const RandomAccessFile& file, const Superblock& superblock,
-                                              const std::vector<HeaderMessage>& messages);
+/// The first `length` bytes of object `index` in the global heap at `address` (specification III.E); nullopt if the
+/// heap is damaged or has no such object.
+std::optional<std::string> heap_text(const RandomAccessFile& file, const Superblock& superblock, std::uint64_t address,
+                                     std::uint64_t index, std::uint64_t length);
 
 }  // namespace headrace::hdf5

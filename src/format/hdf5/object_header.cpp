@@ -118,7 +118,9 @@ Status check_layout(std::span<const std::byte> bytes, const Superblock& superblo
     if (kind != 2) return {};
     fields.skip(5 + superblock.address_bytes);
   } else if (version == 3 || version == 4) {
-    if (fields.number(1) != 2) return {};
+    const std::uint64_t kind = fields.number(1);
+    if (kind == 0 && fields.number(2) > fields.left()) return damaged("compact data longer than its message");
+    if (kind != 2) return {};
     if (version == 4) fields.skip(1);
     rank = fields.number(1);
     if (version == 4) width = fields.number(1);
@@ -129,6 +131,54 @@ Status check_layout(std::span<const std::byte> bytes, const Superblock& superblo
   if (rank < 2 || rank > 33 || width < 1 || width > 8) return damaged(fmt::format("chunks of {} axes", rank));
   for (std::uint64_t d = 0; d < rank; ++d)
     if (fields.number(static_cast<std::size_t>(width)) == 0) return damaged("a chunk of length 0");
+  return {};
+}
+
+// A datatype that other objects share has a header of its own (specification IV.A.2, "Shared Message", versions 1 to
+// 3).
+Status check_named_type(const RandomAccessFile& file, const Superblock& superblock,
+                        std::span<const std::byte> message) {
+  Fields fields(message);
+  const std::uint64_t version = fields.number(1), kind = fields.number(1);
+  if (version == 1) fields.skip(6);
+  if (version < 1 || version > 3 || (version == 3 && kind == 1))
+    return {};  // 1: in a heap, whose blocks have checksums
+  HEADRACE_ASSIGN(const std::vector<HeaderMessage> messages,
+                  read_object_header(file, superblock, fields.number(superblock.address_bytes)));
+  for (const HeaderMessage& m : messages)
+    if (m.is(MessageType::kDatatype) && !m.shared()) HEADRACE_TRY(check_datatype(m.bytes));
+  return {};
+}
+
+// The names of an old group lie in a local heap, whose free blocks form a list (specification III.D): one that runs in
+// circles would have libhdf5 allocate for ever.
+Status check_local_heap(const RandomAccessFile& file, const Superblock& superblock, std::uint64_t address) {
+  const auto read = [&](std::uint64_t from, std::uint64_t size) -> Result<std::vector<std::byte>> {
+    std::uint64_t at = 0;
+    if (__builtin_add_overflow(from, superblock.at, &at) || at > file.size() || size > file.size() - at)
+      return damaged(fmt::format("a local heap at {} in a file of {} bytes", from, file.size()));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+    HEADRACE_TRY(file.read_at(at, bytes));
+    return bytes;
+  };
+  const unsigned length = superblock.length_bytes;
+  HEADRACE_ASSIGN(const std::vector<std::byte> head, read(address, 8 + 2 * length + superblock.address_bytes));
+  if (!begins_with(head, "HEAP")) return damaged("a local heap without signature");
+  Fields fields(head);
+  fields.skip(8);
+  const std::uint64_t size = fields.number(length);
+  std::uint64_t block = fields.number(length);
+  const std::uint64_t data = fields.number(superblock.address_bytes);
+  HEADRACE_ASSIGN(const std::vector<std::byte> names, read(data, size));
+  const std::uint64_t none = 1;  // H5HL_FREE_NULL
+  for (std::uint64_t seen = 0; block != none; ++seen) {
+    if (block > size || size - block < 2 * length || seen > size / (2 * length))
+      return damaged("the free list of a local heap leads nowhere");
+    Fields entry(std::span<const std::byte>(names).subspan(static_cast<std::size_t>(block)));
+    const std::uint64_t next = entry.number(length), bytes = entry.number(length);
+    if (bytes > size - block) return damaged("a free block of a local heap reaches past it");
+    block = next;
+  }
   return {};
 }
 
@@ -157,11 +207,27 @@ Result<std::vector<HeaderMessage>> read_object_header(const RandomAccessFile& fi
   return HeaderParser(file, superblock).parse(address);
 }
 
-Status check_messages(const std::vector<HeaderMessage>& messages, const Superblock& superblock) {
+Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
+                     const std::vector<HeaderMessage>& messages) {
+  for (const MessageType needed : {MessageType::kDataspace, MessageType::kDatatype, MessageType::kLayout})
+    if (std::ranges::none_of(messages, [&](const HeaderMessage& m) { return m.is(needed); }))
+      return damaged("a dataset without shape, type or layout");
   for (const HeaderMessage& m : messages) {
+    if (m.is(MessageType::kDatatype) && m.shared()) HEADRACE_TRY(check_named_type(file, superblock, m.bytes));
     if (m.shared()) continue;
     if (m.is(MessageType::kLayout)) HEADRACE_TRY(check_layout(m.bytes, superblock));
     if (m.is(MessageType::kDatatype)) HEADRACE_TRY(check_datatype(m.bytes));
+  }
+  return {};
+}
+
+Status check_group(const RandomAccessFile& file, const Superblock& superblock,
+                   const std::vector<HeaderMessage>& messages) {
+  for (const HeaderMessage& m : messages) {
+    if (!m.is(MessageType::kSymbolTable)) continue;
+    Fields fields(m.bytes);
+    fields.skip(superblock.address_bytes);  // the B-tree
+    HEADRACE_TRY(check_local_heap(file, superblock, fields.number(superblock.address_bytes)));
   }
   return {};
 }

@@ -25,6 +25,7 @@ enum class MessageType : std::uint16_t {
   kFilters = 0x0B,
   kAttribute = 0x0C,
   kContinuation = 0x10,
+  kSymbolTable = 0x11,
 };
 
 struct HeaderMessage {
@@ -57,7 +58,12 @@ class Fields {
 Result<std::vector<HeaderMessage>> read_object_header(const RandomAccessFile& file, const Superblock& superblock,
                                                       std::uint64_t address);
 
-/// Refuse messages on which libhdf5 is known to crash. Errors: kCorruptData.
-Status check_messages(const std::vector<HeaderMessage>& messages, const Superblock& superblock);
+/// Refuse datasets on which libhdf5 is known to crash. Errors: kCorruptData.
+Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
+                     const std::vector<HeaderMessage>& messages);
+
+/// Refuse groups on which libhdf5 is known to run in circles. Errors: kCorruptData; those of reading.
+Status check_group(const RandomAccessFile& file, const Superblock& superblock,
+                   const std::vector<HeaderMessage>& messages);
 
 }  // namespace headrace::hdf5

@@ -7,8 +7,8 @@
 #include <deque>
 #include <set>
 
+#include "format/hdf5/attributes.h"
 #include "format/hdf5/dataset_info.h"
-#include "format/hdf5/heap_text.h"
 #include "format/hdf5/object_header.h"
 
 namespace headrace::hdf5 {
@@ -32,6 +32,13 @@ struct Object {
   ObjectKey key{};
   H5O_type_t type = H5O_TYPE_UNKNOWN;
 };
+
+/// Where the object's header lies: a native token is its address, little-endian.
+std::uint64_t address_of(const ObjectKey& key) {
+  std::uint64_t address = 0;
+  std::memcpy(&address, key.data(), sizeof address);
+  return address;
+}
 
 std::optional<Object> object_at(hid_t group, const char* name) {
   const Id access = link_access_list(H5P_LINK_ACCESS);
@@ -74,11 +81,11 @@ class Walk {
     const auto root = object_at(state_.file.get(), "/");
     if (!root) return library_failure(session_, state_, "read the root group");
     groups_.insert(root->key);
-    pending_.push_back("");
+    pending_.push_back({"", address_of(root->key)});
     while (!pending_.empty()) {
-      const std::string path = std::move(pending_.front());
+      const auto [path, address] = std::move(pending_.front());
       pending_.pop_front();
-      HEADRACE_TRY(visit_group(path));
+      HEADRACE_TRY(visit_group(path, address));
     }
     const bool all_damaged = found_.empty() && !damaged_.empty();
     if (all_damaged) return std::move(damaged_.front().second.with_field(damaged_.front().first));
@@ -86,7 +93,12 @@ class Walk {
   }
 
  private:
-  Status visit_group(const std::string& path) {
+  Status visit_group(const std::string& path, std::uint64_t address) {
+    auto messages = read_object_header(*state_.driver->file, state_.superblock, address);
+    Status sound =
+        messages.ok() ? check_group(*state_.driver->file, state_.superblock, *messages) : Status(messages.error());
+    out_.groups_sound = out_.groups_sound && sound.ok();
+    if (!sound.ok()) return note_damaged(path.empty() ? "/" : path, std::move(sound.error()));
     std::vector<Link> links;
     const Id access = link_access_list(H5P_GROUP_ACCESS);
     const Id group(H5Gopen2(state_.file.get(), path.empty() ? "/" : path.c_str(), access.get()));
@@ -115,7 +127,7 @@ class Walk {
     const auto object = object_at(group, link.name.c_str());
     if (!object) return note_damaged(path, library_failure(session_, state_, "read the object's header"));
     if (object->type == H5O_TYPE_GROUP) {
-      if (groups_.insert(object->key).second) pending_.push_back(path);
+      if (groups_.insert(object->key).second) pending_.push_back({path, address_of(object->key)});
     } else if (object->type == H5O_TYPE_DATASET && datasets_.insert(object->key).second) {
       return visit_dataset(group, link.name, path, object->key);
     }
@@ -123,10 +135,9 @@ class Walk {
   }
 
   Status visit_dataset(hid_t group, const std::string& name, const std::string& path, const ObjectKey& key) {
-    std::uint64_t address = 0;  // a native token is the address, too
-    std::memcpy(&address, key.data(), sizeof address);
-    auto messages = read_object_header(*state_.driver->file, state_.superblock, address);
-    Status sound = messages.ok() ? check_messages(*messages, state_.superblock) : Status(messages.error());
+    auto messages = read_object_header(*state_.driver->file, state_.superblock, address_of(key));
+    Status sound =
+        messages.ok() ? check_dataset(*state_.driver->file, state_.superblock, *messages) : Status(messages.error());
     if (!sound.ok()) return note_damaged(path, std::move(sound.error()));
     const Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT));
     if (!dataset.ok()) return note_damaged(path, library_failure(session_, state_, "open the dataset"));
@@ -137,7 +148,7 @@ class Walk {
     } else if (info->array.shape.empty()) {
       out_.refused.emplace(path, Error(ErrorCode::kUnsupported, "a scalar, which has no rows"));
     } else {
-      info->array.attributes.merge(heap_texts(*state_.driver->file, state_.superblock, *messages));
+      info->array.attributes = attribute_texts(*state_.driver->file, state_.superblock, *messages);
       found_.emplace_back(key, std::move(info->array));
     }
     return {};
@@ -178,7 +189,7 @@ class Walk {
   std::vector<std::pair<std::optional<ObjectKey>, ArrayInfo>> found_;
   std::vector<std::pair<std::string, Error>> damaged_;
   std::set<ObjectKey> groups_, datasets_;
-  std::deque<std::string> pending_;
+  std::deque<std::pair<std::string, std::uint64_t>> pending_;  // groups to visit: path, address
   std::size_t objects_ = 0;
 };
 
