@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/page_buffer.h"
+
 namespace headrace {
 namespace {
 
@@ -75,6 +77,20 @@ BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes
   }
   layout.table = std::make_shared<BlockTable>(blocks);
   return layout;
+}
+
+StraddlingNeed straddling_need(const Source& source, const BlockLayout& layout) {
+  StraddlingNeed need;
+  for (std::size_t f = 0; f < source.files.size(); ++f)
+    for (std::size_t a = 0; a < source.files[f].arrays.size(); ++a) {
+      if (layout.files[f].roles[a] != ArrayRole::kStraddling) continue;
+      const ArrayReader& array = *source.files[f].arrays[a];
+      const std::uint64_t rows = std::max<std::uint64_t>(array.info().chunk_rows(), 1);
+      const std::uint64_t chunk = PageBuffer::charge_for(rows * array.info().row_record_bytes());
+      need.bytes += chunk * (source.files[f].rows / rows + (source.files[f].rows % rows != 0));
+      need.largest_chunk_bytes = std::max(need.largest_chunk_bytes, chunk);
+    }
+  return need;
 }
 
 }  // namespace headrace

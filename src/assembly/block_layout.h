@@ -51,4 +51,11 @@ BlockChoice choose_block(const std::vector<ArrayShape>& arrays, std::uint64_t fi
 /// \param resident_limit_bytes  Side arrays are made resident, smallest first, while they fit.
 BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes);
 
+/// Decoded sizes of the arrays that cross the blocks.
+struct StraddlingNeed {
+  std::uint64_t bytes = 0;                ///< All their chunks.
+  std::uint64_t largest_chunk_bytes = 0;  ///< 0: nothing straddles.
+};
+StraddlingNeed straddling_need(const Source& source, const BlockLayout& layout);
+
 }  // namespace headrace

@@ -14,10 +14,11 @@ constexpr std::uint64_t kSparseGapBytes = 64 << 10;    // rows nearer than this 
 }  // namespace
 
 BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
-                         DecodeCounters& counters)
+                         SideChunks& side_chunks, DecodeCounters& counters)
     : source_(source),
       layout_(layout),
       resident_(resident),
+      side_chunks_(side_chunks),
       counters_(counters),
       fields_of_array_(source.num_arrays()) {
   for (std::size_t f = 0; f < source.places.size(); ++f) fields_of_array_[source.places[f].array].push_back(f);
@@ -89,6 +90,7 @@ void BlockServer::fail(RowRange piece_rows, RowRange rows, Error error) {
 void BlockServer::plan_tasks(std::uint32_t file_number, RowRange rows, std::span<const Request> requests, bool first) {
   const SourceFile& file = source_.files[file_number];
   tasks_.clear();
+  side_tasks_.clear();
   wanted_rows_.clear();
   const bool some = requests.size() < rows.count;
   if (some) {
@@ -96,7 +98,9 @@ void BlockServer::plan_tasks(std::uint32_t file_number, RowRange rows, std::span
     std::sort(wanted_rows_.begin(), wanted_rows_.end());
   }
   for (std::uint32_t a = 0; a < file.arrays.size(); ++a) {
-    if (layout_.files[file_number].roles[a] == ArrayRole::kResident) continue;
+    const ArrayRole role = layout_.files[file_number].roles[a];
+    if (role == ArrayRole::kResident) continue;
+    std::vector<Task>& tasks = role == ArrayRole::kStraddling && side_chunks_.enabled() ? side_tasks_ : tasks_;
     const ArrayReader& reader = *file.arrays[a];
     pieces_.clear();
     const bool sparse = some && reader.info().chunk_shape.empty() && requests.size() * 2 < rows.count &&
@@ -115,7 +119,7 @@ void BlockServer::plan_tasks(std::uint32_t file_number, RowRange rows, std::span
         const auto next = std::lower_bound(wanted_rows_.begin(), wanted_rows_.end(), begin - rows.first);
         if (next == wanted_rows_.end() || *next >= end - rows.first) continue;
       }
-      tasks_.push_back({a, p});
+      tasks.push_back({a, p});
     }
   }
 }
@@ -130,6 +134,11 @@ std::span<const RowFailure> BlockServer::serve(std::uint32_t file_number, RowRan
   for (std::uint32_t a = 0; a < file.arrays.size(); ++a)
     if (layout_.files[file_number].roles[a] == ArrayRole::kResident)
       scatter_resident(file_number, a, rows, requests, runs);
+  for (const Task& task : side_tasks_) {
+    if (cancelled.load(std::memory_order_relaxed)) break;
+    const Status done = serve_from_side_chunks(file_number, task, rows, requests, runs);
+    if (!done.ok()) fail(task.piece.rows, rows, done.error());
+  }
   for (std::size_t begin = 0; begin < tasks_.size();) {
     if (cancelled.load(std::memory_order_relaxed)) {
       fail(rows, rows, Error(ErrorCode::kCancelled, "the loader moved on"));
@@ -217,10 +226,27 @@ std::uint64_t BlockServer::scatter(const ArrayReader& reader, std::uint32_t arra
   return bytes;
 }
 
-Result<ResidentArrays::Part> BlockServer::load(std::uint32_t file_number, std::size_t array, const Piece& piece) {
+Status BlockServer::serve_from_side_chunks(std::uint32_t file_number, const Task& task, RowRange rows,
+                                           std::span<const Request> requests, std::span<const RowRun> runs) {
+  const ArrayReader& reader = *source_.files[file_number].arrays[task.array];
+  HEADRACE_ASSIGN(const std::shared_ptr<const DecodedPart> part,
+                  side_chunks_.get({file_number, task.array, task.piece.id}, [&] {
+                    StageSpan span(counters_.clock, Stage::kDecode);
+                    span.add_bytes(task.piece.decoded_bytes);
+                    decoded_bytes_ += task.piece.decoded_bytes;
+                    if (reader.info().read_path == ReadPath::kLibrary) counters_.add_slow_piece();
+                    return load(file_number, task.array, task.piece);
+                  }));
+  StageSpan span(counters_.clock, Stage::kScatter);
+  span.add_bytes(scatter(reader, task.array, task.piece.across, part->rows, {part->data.data(), part->row_stride_bytes},
+                         rows, requests, runs));
+  return {};
+}
+
+Result<DecodedPart> BlockServer::load(std::uint32_t file_number, std::size_t array, const Piece& piece) {
   const SourceFile& file = source_.files[file_number];
   const ArrayReader& reader = *file.arrays[array];
-  ResidentArrays::Part part;
+  DecodedPart part;
   part.rows = piece.rows;
   const ByteRange range = piece.stored;
   HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan({&range, 1}));
@@ -231,7 +257,6 @@ Result<ResidentArrays::Part> BlockServer::load(std::uint32_t file_number, std::s
   part.row_stride_bytes = decoded.row_stride_bytes;
   HEADRACE_ASSIGN(part.data, PageBuffer::allocate(piece.rows.count * decoded.row_stride_bytes));
   std::copy_n(decoded.data, piece.rows.count * decoded.row_stride_bytes, part.data.data());
-  counters_.add_decodes(piece.decoded_bytes, piece.decoded_bytes);
   return part;
 }
 

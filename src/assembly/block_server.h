@@ -12,6 +12,7 @@
 #include "assembly/block_layout.h"
 #include "assembly/decode_counters.h"
 #include "assembly/request_window.h"
+#include "assembly/side_chunks.h"
 #include "assembly/source.h"
 #include "base/page_buffer.h"
 #include "storage/read_batch.h"
@@ -21,12 +22,7 @@ namespace headrace {
 /// Arrays kept decoded in memory, for all threads. Filled once, before the first block.
 class ResidentArrays {
  public:
-  struct Part {
-    RowRange rows;
-    PageBuffer data;
-    std::size_t row_stride_bytes = 0;
-    std::optional<Error> error;  ///< Raised for the rows of this part only.
-  };
+  using Part = DecodedPart;
   /// Parts of an array in a file, by ascending rows, pieces across the row together: `across` is the index inside.
   struct Pieces {
     std::vector<std::vector<Part>> across;
@@ -49,7 +45,7 @@ struct ServerNeed {
 /// One thread's decoding state. Threads: one at a time.
 class BlockServer {
  public:
-  BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
+  BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident, SideChunks& side_chunks,
               DecodeCounters& counters);
 
   /// Allocate scratch. Errors: kOutOfBudget.
@@ -64,7 +60,7 @@ class BlockServer {
   std::span<const RowFailure> serve(std::uint32_t file, RowRange rows, std::span<const Request> requests,
                                     std::span<const RowRun> runs, bool first, const std::atomic<bool>& cancelled);
   /// Decode one piece of an array into memory of its own.
-  Result<ResidentArrays::Part> load(std::uint32_t file, std::size_t array, const Piece& piece);
+  Result<DecodedPart> load(std::uint32_t file, std::size_t array, const Piece& piece);
 
   static ServerNeed need(const Source& source, const BlockLayout& layout);
 
@@ -78,6 +74,8 @@ class BlockServer {
   Status read_together(const SourceFile& file, std::size_t begin, std::size_t end);
   Status decode_and_scatter(const SourceFile& file, const Task& task, std::span<const std::byte> stored, RowRange rows,
                             std::span<const Request> requests, std::span<const RowRun> runs);
+  Status serve_from_side_chunks(std::uint32_t file, const Task& task, RowRange rows, std::span<const Request> requests,
+                                std::span<const RowRun> runs);
   void fail(RowRange piece_rows, RowRange rows, Error error);
   std::uint64_t scatter(const ArrayReader& reader, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
                         const DecodedPiece& decoded, RowRange rows, std::span<const Request> requests,
@@ -90,11 +88,12 @@ class BlockServer {
   const Source& source_;
   const BlockLayout& layout_;
   const ResidentArrays& resident_;
+  SideChunks& side_chunks_;
   DecodeCounters& counters_;
   std::vector<std::vector<std::size_t>> fields_of_array_;
   PageBuffer out_, ping_, pong_, read_buffer_;
   ReadBatch batch_;
-  std::vector<Task> tasks_;
+  std::vector<Task> tasks_, side_tasks_;
   std::vector<Piece> pieces_;
   std::vector<ByteRange> ranges_;
   std::vector<std::uint32_t> wanted_rows_;

@@ -20,7 +20,7 @@ RequestWindow::RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared
 bool RequestWindow::may_enter() {
   if (!started_ || dropping_ || fatal_ || num_batches_ == 0 || end_ - head_ >= ring_.size()) return false;
   if (enter_epoch_ > head_epoch_ + 1) return false;  // two epochs at most: states are kept by parity
-  const bool room = allocator_.room(end_ - head_, consumer_waits_ && end_ == head_);
+  const bool room = allocator_.room(consumer_waits_ && end_ == head_);
   short_of_memory_.store(!room, std::memory_order_relaxed);
   return room;
 }
@@ -194,8 +194,7 @@ void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures)
   if (dropping_ && active_claims_ == 0) quiet_.notify_all();
 }
 
-// --------------------------------------------------------------------------------------------------------- the
-// consumer
+// ------------------------------------------------------------------------------------------------------- the consumer
 
 bool RequestWindow::head_ready() const {
   return end_ > head_ && slot(head_).missing.load(std::memory_order_acquire) == 0;

@@ -40,8 +40,8 @@ struct SlotMemory {
 class SlotAllocator {
  public:
   virtual ~SlotAllocator() = default;
-  /// May another slot enter beside `in_window` others? `starving`: the consumer waits and the window is empty.
-  virtual bool room(std::uint64_t in_window, bool starving) const = 0;
+  /// May another slot be acquired? `starving`: the consumer waits and the window is empty.
+  virtual bool room(bool starving) const = 0;
   virtual Result<std::unique_ptr<SlotMemory>> acquire() = 0;
 };
 

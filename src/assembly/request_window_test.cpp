@@ -17,7 +17,7 @@ struct FakeMemory : SlotMemory {
 struct FakeAllocator : SlotAllocator {
   std::uint64_t batch_rows;
   explicit FakeAllocator(std::uint64_t rows) : batch_rows(rows) {}
-  bool room(std::uint64_t, bool) const override { return true; }
+  bool room(bool) const override { return true; }
   Result<std::unique_ptr<SlotMemory>> acquire() override {
     auto m = std::make_unique<FakeMemory>();
     m->rows.assign(batch_rows, ~std::uint64_t{0});

@@ -26,9 +26,11 @@ std::shared_ptr<void> aligned_copy(const std::byte* from, std::size_t bytes) {
 struct SlotPool::PoolSlot final : SlotMemory {
   std::shared_ptr<SlotPool> pool;
   std::vector<PageBuffer> buffers;  // one for each of pool->pools_
+  bool delivered = false;
   ~PoolSlot() override {
     for (std::size_t f = 0; f < buffers.size(); ++f)
       if (buffers[f].data()) pool->give_back(f, std::move(buffers[f]), false);
+    if (!delivered) pool->drop_slot();
   }
 };
 
@@ -85,9 +87,9 @@ std::uint64_t SlotPool::held_over() const {
   return bytes;
 }
 
-bool SlotPool::room(std::uint64_t in_window, bool starving) const {
+bool SlotPool::room(bool starving) const {
   const std::lock_guard lock(mutex_);
-  return starving || in_window + std::min(most_held(), kHeldSlots) < slots_;
+  return starving || acquired_ + std::min(most_held(), kHeldSlots) < slots_;
 }
 
 void SlotPool::add_bytes(std::uint64_t bytes) {
@@ -99,6 +101,10 @@ Result<std::unique_ptr<SlotMemory>> SlotPool::acquire() {
   auto slot = std::make_unique<PoolSlot>();
   slot->pool = shared_from_this();
   slot->buffers.resize(pools_.size());
+  {
+    const std::lock_guard lock(mutex_);
+    ++acquired_;
+  }
   for (std::size_t f = 0; f < pools_.size(); ++f) {
     FieldPool& pool = pools_[f];
     if (pool.buffer_bytes == 0) continue;
@@ -147,12 +153,17 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, 
     parts.holders.push_back(std::make_shared<FieldLease>(shared_from_this(), f, std::move(slot.buffers[f])));
   }
   {
+    // At once from the window's to the consumer's: at no moment does the slot look free.
     const std::lock_guard lock(mutex_);
+    --acquired_;
+    slot.delivered = true;
     for (std::size_t f = 0; f < fields_->size(); ++f)
       if (pools_[f].buffer_bytes != 0) --pools_[f].in_slots, ++pools_[f].held;
     usage_.held_over_bytes = held_over();
     usage_.peak_held_over_bytes = std::max(usage_.peak_held_over_bytes, usage_.held_over_bytes);
   }
+  memory.reset();
+  tell_released();
   return Batch(std::move(parts));
 }
 
@@ -168,7 +179,15 @@ void SlotPool::give_back(std::size_t field, PageBuffer buffer, bool held) {
     else
       usage_.allocated_bytes -= buffer.charged_bytes();
   }
-  if (!held) return;
+  if (held) tell_released();
+}
+
+void SlotPool::drop_slot() {
+  const std::lock_guard lock(mutex_);
+  --acquired_;
+}
+
+void SlotPool::tell_released() {
   const std::lock_guard lock(callback_mutex_);
   if (callback_) callback_();
 }

@@ -30,14 +30,14 @@ class SlotPool final : public SlotAllocator, public std::enable_shared_from_this
   /// Bytes of one slot, as a budget must count them.
   static std::uint64_t slot_bytes(const std::vector<Field>& fields, std::uint64_t batch_rows);
 
-  bool room(std::uint64_t in_window, bool starving) const override;
+  bool room(bool starving) const override;
   Result<std::unique_ptr<SlotMemory>> acquire() override;
   /// Turn a filled slot into a batch. `memory` must come from acquire().
   Batch deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, std::uint64_t epoch, std::uint64_t index);
 
   /// Free what is not held, and everything else as it comes back.
   void close();
-  /// Called, on any thread, after a buffer came back. Empty to stop.
+  /// Called, on any thread, after room() may have turned true. Empty to stop.
   void set_release_callback(std::function<void()> callback);
 
   struct Usage {
@@ -61,11 +61,14 @@ class SlotPool final : public SlotAllocator, public std::enable_shared_from_this
   std::uint64_t held_over() const;
   void add_bytes(std::uint64_t bytes);
   void give_back(std::size_t field, PageBuffer buffer, bool held);
+  void drop_slot();
+  void tell_released();
 
   const std::shared_ptr<const std::vector<Field>> fields_;
   std::uint64_t slots_;  // 0 once closed
   const int owner_pid_;
   mutable std::mutex mutex_;
+  std::uint64_t acquired_ = 0;    // slots that are neither delivered nor dropped
   std::vector<FieldPool> pools_;  // one a field, and one more for all small fields together
   Usage usage_;
   std::mutex callback_mutex_;

@@ -48,14 +48,21 @@ TEST(SlotPool, WhatIsHeldBeyondTwoIsTheConsumers) {
   pool->set_release_callback([&] { ++calls; });
   std::vector<Batch> kept;
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(pool->room(1, false));
+    ASSERT_TRUE(pool->room(false));
     kept.push_back(pool->deliver(std::move(*pool->acquire()), 100, 0, 0));
   }
-  EXPECT_FALSE(pool->room(2, false));
-  EXPECT_TRUE(pool->room(2, true));
+  {
+    const auto in_window = *pool->acquire();
+    EXPECT_TRUE(pool->room(false));
+    const auto another = *pool->acquire();
+    EXPECT_FALSE(pool->room(false));
+    EXPECT_TRUE(pool->room(true));
+  }
+  EXPECT_TRUE(pool->room(false));
   const auto usage = pool->usage();
   EXPECT_EQ(usage.held_batches, 10u);
   EXPECT_EQ(usage.held_over_bytes, 8 * PageBuffer::charge_for(100 * 4000));
+  calls = 0;
   kept.clear();
   EXPECT_EQ(calls, 10);
   EXPECT_EQ(pool->usage().held_over_bytes, 0u);

@@ -117,7 +117,7 @@ Result<Dataset::Impl::IdleServer> Dataset::Impl::take_server() {
   IdleServer s;
   s.clock = std::make_unique<StageClock>();
   s.counters = std::make_unique<DecodeCounters>(*s.clock);
-  s.server = std::make_unique<BlockServer>(*source, layout, no_residents, *s.counters);
+  s.server = std::make_unique<BlockServer>(*source, layout, no_residents, no_side_chunks, *s.counters);
   HEADRACE_TRY(s.server->prepare());
   return s;
 }

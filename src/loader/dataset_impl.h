@@ -32,6 +32,7 @@ struct Dataset::Impl {
     std::unique_ptr<BlockServer> server;
   };
   ResidentArrays no_residents;
+  SideChunks no_side_chunks{0};
   std::mutex idle_mutex;
   std::vector<IdleServer> idle;
 

@@ -15,8 +15,9 @@ struct Engine::Worker {
   BlockServer server;
   Claim claim;
   std::vector<RowRun> runs;
-  Worker(StageClock& clock, const Source& source, const BlockLayout& layout, const ResidentArrays& resident)
-      : counters(clock), server(source, layout, resident, counters) {}
+  Worker(StageClock& clock, const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
+         SideChunks& side_chunks)
+      : counters(clock), server(source, layout, resident, side_chunks, counters) {}
 };
 
 Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, std::vector<MemoryReservation> reservations)
@@ -26,11 +27,12 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, std::vecto
       owner_pid_(::getpid()),
       pool_(std::make_shared<SlotPool>(source_->fields, std::min(plan_.batch_rows, plan_.layout.table->num_rows()),
                                        plan_.slots)),
-      window_(plan_.sampler, plan_.layout.table, plan_.slots, plan_.num_batches, *pool_) {
+      window_(plan_.sampler, plan_.layout.table, plan_.slots, plan_.num_batches, *pool_),
+      side_chunks_(plan_.side_chunks_bytes) {
   pool_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
-    workers_.push_back(
-        std::make_unique<Worker>(board_.add_thread(fmt::format("decode-{}", t)), *source_, plan_.layout, resident_));
+    workers_.push_back(std::make_unique<Worker>(board_.add_thread(fmt::format("decode-{}", t)), *source_, plan_.layout,
+                                                resident_, side_chunks_));
 }
 
 std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, EnginePlan plan,
@@ -102,6 +104,7 @@ Status Engine::load_resident_arrays() {
     for (std::size_t i; (i = next.fetch_add(1)) < loads.size();) {
       const Load& load = loads[i];
       Result<ResidentArrays::Part> part = worker.server.load(load.file, load.array, load.piece);
+      worker.counters.add_decodes(load.piece.decoded_bytes, load.piece.decoded_bytes);
       if (part.ok())
         *load.part = std::move(*part);
       else
@@ -157,6 +160,7 @@ void Engine::stop() {
   threads_.clear();
   pool_->close();
   for (auto& w : workers_) w->server.release();
+  side_chunks_.clear();
   reservations_.clear();
 }
 

@@ -65,6 +65,7 @@ class Engine {
   RequestWindow window_;
   StageBoard board_;
   ResidentArrays resident_;
+  SideChunks side_chunks_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::thread> threads_;
   std::atomic<bool> started_{false}, stopped_{false};

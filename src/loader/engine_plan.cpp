@@ -98,14 +98,25 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
             .with_file(source.files[0].path)
             .with_hint(fmt::format("The smallest budget is memory={} ({}); a smaller batch_size needs less.",
                                    fixed(1) + least, format_bytes(fixed(1) + least))));
+  // What straddles is worth keeping where a chunk for each thread, and another, fit beside the slots.
+  const StraddlingNeed straddling = straddling_need(source, plan.layout);
+  const std::uint64_t in_use = plan.threads * straddling.largest_chunk_bytes;
+  const std::uint64_t side_limit = std::min(plan.budget_bytes / kResidentShare - plan.layout.resident_bytes,
+                                            plan.budget_bytes - fixed(plan.threads) - least);
+  if (straddling.largest_chunk_bytes > 0 && in_use + straddling.largest_chunk_bytes <= side_limit) {
+    plan.side_chunks_in_use_bytes = in_use;
+    plan.side_chunks_bytes = std::min(side_limit - in_use, straddling.bytes);
+  }
   // With this many slots every block is decoded once: the order's span, what the consumer holds, and some ahead.
   const std::uint64_t block_batches = blocks->max_block_rows() / options.batch_size + 1;
   plan.wanted_slots = plan.sampler->span_batches() + SlotPool::kHeldSlots + kReadAheadBatches;
   if (options.shuffle.mode() == Shuffle::kNone) plan.wanted_slots += 2 * plan.threads * block_batches;
   plan.wanted_slots =
       std::min(plan.wanted_slots, 2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
-  plan.slots = std::min(std::max(plan.wanted_slots, kLeastSlots),
-                        (plan.budget_bytes - fixed(plan.threads)) / (plan.slot_bytes + books));
+  plan.slots =
+      std::min(std::max(plan.wanted_slots, kLeastSlots),
+               (plan.budget_bytes - fixed(plan.threads) - plan.side_chunks_bytes - plan.side_chunks_in_use_bytes) /
+                   (plan.slot_bytes + books));
   plan.scratch_bytes = plan.threads * need.scratch_bytes;
   plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
   plan.index_bytes = plan.slots * books + blocks->num_blocks() * kBlockIndexBytes;

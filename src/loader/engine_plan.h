@@ -28,11 +28,17 @@ struct EnginePlan {
   std::uint64_t slot_bytes = 0;
   std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0;  ///< All threads.
   std::uint64_t index_bytes = 0;                           ///< The window's books.
+  std::uint64_t side_chunks_bytes = 0;                     ///< Kept of straddling arrays; 0: none.
+  std::uint64_t side_chunks_in_use_bytes = 0;              ///< Beside those: one a thread.
 
   /// Longest window, without the slots that are with the consumer.
   [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
   [[nodiscard]] std::uint64_t planned_bytes() const {
-    return slots * slot_bytes + scratch_bytes + read_buffer_bytes + layout.resident_bytes + index_bytes;
+    return slots * slot_bytes + scratch_bytes + read_buffer_bytes + side_bytes() + index_bytes;
+  }
+  /// Of fields whose chunks reach past the blocks.
+  [[nodiscard]] std::uint64_t side_bytes() const {
+    return layout.resident_bytes + side_chunks_bytes + side_chunks_in_use_bytes;
   }
   /// Decodes of a block that the window's length leads to; 1 where it holds the order's span.
   [[nodiscard]] double expected_decodes() const;

@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-std::string array_roles(const Source& source, const BlockLayout& layout) {
+std::string array_roles(const Source& source, const BlockLayout& layout, bool kept) {
   std::string text;
   for (std::size_t a = 0; a < source.num_arrays(); ++a) {
     const ArrayInfo& info = source.files[0].arrays[a]->info();
@@ -22,8 +22,8 @@ std::string array_roles(const Source& source, const BlockLayout& layout) {
         break;
       case ArrayRole::kStraddling:
         text +=
-            fmt::format("\n               {} has chunks of {} rows that cross the blocks: decoded again for each block",
-                        info.path, info.chunk_rows());
+            fmt::format("\n               {} has chunks of {} rows that cross the blocks: decoded {}", info.path,
+                        info.chunk_rows(), kept ? "again unless still among those used last" : "again for each block");
         break;
     }
   }
@@ -45,7 +45,7 @@ std::string explain_plan(const Loader::Impl& loader) {
        fmt::format("{} an epoch, of {} samples ({})", p.num_batches, p.batch_rows, format_bytes(p.slot_bytes)));
   line("order", fmt::format("{}, seed {}", p.sampler->describe(), loader.options.seed));
   line("blocks", fmt::format("{} of up to {} rows ({} decoded){}", blocks.num_blocks(), blocks.max_block_rows(),
-                             format_bytes(block_bytes), array_roles(source, p.layout)));
+                             format_bytes(block_bytes), array_roles(source, p.layout, p.side_chunks_bytes > 0)));
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));
@@ -53,15 +53,23 @@ std::string explain_plan(const Loader::Impl& loader) {
                               format_bytes(p.slots * p.slot_bytes), p.wanted_slots));
   line("  scratch", format_bytes(p.scratch_bytes));
   line("  read buffers", format_bytes(p.read_buffer_bytes));
-  if (p.layout.resident_bytes) line("  side fields", format_bytes(p.layout.resident_bytes));
+  if (p.side_bytes()) line("  side fields", format_bytes(p.side_bytes()));
   line("  books", format_bytes(p.index_bytes));
+  std::string straddling;
+  for (std::size_t a = 0; a < source.num_arrays(); ++a)
+    if (p.layout.files[0].roles[a] == ArrayRole::kStraddling)
+      straddling += (straddling.empty() ? "" : ", ") + source.files[0].arrays[a]->info().path;
+  if (!straddling.empty())
+    straddling =
+        fmt::format("; chunks of {} more often, as they cross the blocks (more memory keeps more of them)", straddling);
   line("decodes",
        p.expected_decodes() <= 1
-           ? std::string("every block once an epoch")
+           ? "every block once an epoch" + straddling
            : fmt::format("a block about {:.0f} times an epoch: the window is shorter than the order's span; memory={} "
                          "would decode each once",
                          p.expected_decodes(),
-                         format_bytes(p.planned_bytes() + (p.wanted_slots - p.slots) * p.slot_bytes)));
+                         format_bytes(p.planned_bytes() + (p.wanted_slots - p.slots) * p.slot_bytes)) +
+                 straddling);
   return text;
 }
 

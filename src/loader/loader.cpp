@@ -25,7 +25,7 @@ Loader::Loader(Dataset dataset, LoaderOptions options) : impl_(std::make_unique<
   reserve(MemoryTag::kWindowSlots, plan.slots * plan.slot_bytes);
   reserve(MemoryTag::kScratch, plan.scratch_bytes);
   reserve(MemoryTag::kReadBuffers, plan.read_buffer_bytes);
-  reserve(MemoryTag::kResidentFields, plan.layout.resident_bytes);
+  reserve(MemoryTag::kResidentFields, plan.side_bytes());
   reserve(MemoryTag::kIndex, plan.index_bytes);
   m.engine = Engine::make(source, std::move(plan), std::move(reservations));
 }

@@ -293,6 +293,16 @@ TEST(Loader, SideFieldsAreKeptOrCrossedWithoutChangingABatch) {
   EXPECT_GT(tight.report().read_amplification, 1.0);
 }
 
+TEST(Loader, InFileOrderAChunkThatCrossesManyBlocksIsDecodedOnce) {
+  // Blocks of 128 rows (1 MiB); the side array's chunks of 4096 rows would make blocks of 34 MB, and all its 2 MiB are
+  // more than an eighth of the budget, so they are not kept in memory.
+  const Dataset data = fake_dataset({16384}, {{2048, 128}, {32, 4096}});
+  Loader loader(data, {.batch_size = 128, .memory = 14 << 20, .threads = 2});
+  EXPECT_NE(loader.explain().find("cross the blocks"), std::string::npos) << loader.explain();
+  EXPECT_EQ(deliver(loader, 1).size(), 128u);
+  EXPECT_LE(loader.report().read_amplification, 1.02);  // 1.5 if each block decoded it again
+}
+
 TEST(Dataset, SlicesTakesAndChoosesRows) {
   const Dataset data = fake_dataset({100, 57}, {{4, 20}, {2, 1}});
   const Batch slice = data.slice(90, 30);

@@ -81,7 +81,7 @@ Report make_report(const Loader::Impl& loader) {
   m.slot_bytes = plan.slot_bytes;
   m.scratch_bytes = plan.scratch_bytes;
   m.read_buffer_bytes = plan.read_buffer_bytes;
-  m.resident_bytes = plan.layout.resident_bytes;
+  m.resident_bytes = plan.side_bytes();
   m.index_bytes = plan.index_bytes;
   m.held_over_bytes = slots.peak_held_over_bytes;
   m.peak_bytes = slots.peak_bytes + (c.epochs_started ? m.scratch_bytes + m.read_buffer_bytes + m.resident_bytes : 0) +

@@ -1,0 +1,48 @@
+#include "assembly/side_chunks.h"
+
+namespace headrace {
+
+Result<std::shared_ptr<const DecodedPart>> SideChunks::get(const Key& key,
+                                                           const std::function<Result<DecodedPart>()>& decode) {
+  std::unique_lock lock(mutex_);
+  for (auto it = entries_.find(key); it != entries_.end(); it = entries_.find(key)) {
+    if (it->second.part) {
+      recent_.splice(recent_.begin(), recent_, it->second.place);
+      return it->second.part;
+    }
+    decoded_.wait(lock);
+  }
+  entries_[key];
+  lock.unlock();
+  Result<DecodedPart> fresh = decode();
+  lock.lock();
+  decoded_.notify_all();
+  if (!fresh.ok()) {
+    entries_.erase(key);
+    return std::move(fresh.error());
+  }
+  auto part = std::make_shared<const DecodedPart>(std::move(*fresh));
+  recent_.push_front(key);
+  entries_[key] = {part, recent_.begin()};
+  kept_bytes_ += part->data.charged_bytes();
+  evict();
+  return std::shared_ptr<const DecodedPart>(part);
+}
+
+void SideChunks::evict() {
+  while (kept_bytes_ > capacity_bytes_ && !recent_.empty()) {
+    const auto last = entries_.find(recent_.back());
+    kept_bytes_ -= last->second.part->data.charged_bytes();
+    entries_.erase(last);
+    recent_.pop_back();
+  }
+}
+
+void SideChunks::clear() {
+  const std::lock_guard lock(mutex_);
+  for (const Key& key : recent_) entries_.erase(key);
+  recent_.clear();
+  kept_bytes_ = 0;
+}
+
+}  // namespace headrace
