@@ -46,7 +46,7 @@ class Loader:
         dataset: A data set, or paths to open with all their fields (see :func:`headrace.open`).
         batch_size: Samples a batch.
         shuffle: False: in order. True or ``"block"``: shuffled, each block of rows decoded once. ``"exact"``: a global
-            permutation (not in this version).
+            permutation of all rows, at the price of decoding blocks more often where memory is short.
         sampler: Not in this version.
         batch_sampler: Not in this version.
         global_batch_size: Samples a batch over all ranks; the other spelling of ``batch_size``, give one.
