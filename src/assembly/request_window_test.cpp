@@ -90,7 +90,7 @@ std::vector<std::vector<std::uint64_t>> expected(const Sampler& sampler, std::ui
 }
 
 TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     std::vector<BlockTable::FileBlocks> files;
     for (int n = *rc::gen::inRange(1, 4); n > 0; --n)
       files.push_back({*rc::gen::inRange<std::uint64_t>(0, 300), *rc::gen::inRange<std::uint64_t>(1, 40)});
@@ -106,7 +106,7 @@ TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
       RC_ASSERT(!got.error);
       RC_ASSERT(got.batches == expected(*sampler, 3));
     }
-  });
+  }));
 }
 
 TEST(RequestWindow, BlocksAreDecodedOnceFromTheSpanOnAndAFewTimesBelow) {

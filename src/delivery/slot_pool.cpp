@@ -152,6 +152,7 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, 
     parts.data.push_back(slot.fields[f]);
     parts.holders.push_back(std::make_shared<FieldLease>(shared_from_this(), f, std::move(slot.buffers[f])));
   }
+  if (PageBuffer& small = slot.buffers.back(); small.data()) give_back(pools_.size() - 1, std::move(small), false);
   {
     // At once from the window's to the consumer's: at no moment does the slot look free.
     const std::lock_guard lock(mutex_);
@@ -162,7 +163,6 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, 
     usage_.held_over_bytes = held_over();
     usage_.peak_held_over_bytes = std::max(usage_.peak_held_over_bytes, usage_.held_over_bytes);
   }
-  memory.reset();
   tell_released();
   return Batch(std::move(parts));
 }

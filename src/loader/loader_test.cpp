@@ -60,7 +60,7 @@ std::uint64_t smallest_budget(const Dataset& data, LoaderOptions options) {
 }
 
 TEST(Loader, SameBatchesForAnyThreadsAndBudgetDownToTheSmallest) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     std::vector<std::uint64_t> files;
     for (int n = *rc::gen::inRange(1, 4); n > 0; --n) files.push_back(*rc::gen::inRange<std::uint64_t>(1, 300));
     const auto chunk = [] { return *rc::gen::element<std::uint64_t>(1, 7, 16, 24, 64, 1000); };
@@ -89,7 +89,7 @@ TEST(Loader, SameBatchesForAnyThreadsAndBudgetDownToTheSmallest) {
     const Report report = loader.report();
     RC_ASSERT(report.memory.peak_bytes <= report.memory.budget_bytes);
     RC_ASSERT(report.samples == 2 * data.size());
-  });
+  }));
 }
 
 TEST(Loader, DecodesEveryChunkOnceWhenMemoryAllowsAndSaysSo) {

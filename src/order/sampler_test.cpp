@@ -43,7 +43,7 @@ void check_permutation(const BlockTable& blocks, const std::vector<std::vector<S
 }
 
 TEST(Sampler, EveryOrderIsAPermutationOfEveryTable) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const auto blocks = random_table();
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 200);
     const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 20), *rc::gen::inRange<std::uint32_t>(1, 6)};
@@ -51,11 +51,11 @@ TEST(Sampler, EveryOrderIsAPermutationOfEveryTable) {
     check_permutation(*blocks, epoch_batches(*make_block_shuffle(blocks, batch, mix, seed), 3), batch);
     check_permutation(*blocks, epoch_batches(*make_global_shuffle(blocks, batch, seed), 3), batch);
     check_permutation(*blocks, epoch_batches(*make_sequential(blocks, batch), 3), batch);
-  });
+  }));
 }
 
 TEST(Sampler, SeekGivesTheSameBatchesAsWalking) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const auto blocks = random_table();
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 100);
     const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 20), *rc::gen::inRange<std::uint32_t>(1, 6)};
@@ -72,7 +72,7 @@ TEST(Sampler, SeekGivesTheSameBatchesAsWalking) {
         RC_ASSERT(got == batches[i]);
       }
     }
-  });
+  }));
 }
 
 TEST(Sampler, SequentialIsFileOrder) {
