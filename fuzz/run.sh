@@ -15,6 +15,7 @@ for program in "$build"/fuzz/fuzz_*; do
     leaks=0 most_bytes=32768 # libhdf5 forgets what it meets in damaged headers: scripts/lsan.supp
   fi
   # 512 MiB: no decoder may allocate by what a header says.
-  "$program" -detect_leaks="$leaks" -max_total_time="$seconds" -rss_limit_mb=1024 -malloc_limit_mb=512 -timeout=10 -max_len="$most_bytes" -verbosity=0 \
-    -print_final_stats=1 -artifact_prefix="$build/corpus/" "$build/corpus/$name" "$seeds/$name"
+  "$program" -max_total_time="$seconds" -rss_limit_mb=1024 -malloc_limit_mb=512 -timeout=10 \
+    -max_len="$most_bytes" -detect_leaks="$leaks" -verbosity=0 -print_final_stats=1 \
+    -artifact_prefix="$build/corpus/" "$build/corpus/$name" "$seeds/$name"
 done
