@@ -291,6 +291,7 @@ def test_close_ends_a_wait_of_another_thread(slow: Path) -> None:
 def test_ctrl_c_between_batches(run_python) -> None:
     done = run_python("""
         import os, signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs start with it ignored
         loader = hr.Loader(PATHS, 5)
         try:
             while True:
