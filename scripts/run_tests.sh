@@ -9,16 +9,19 @@ rm -rf "$results"
 mkdir -p "$results"
 
 prefix=()
+filter='*'
 if [ "$preset" != release ]; then
   cmake --preset "$preset" >"$results/configure.log" || { cat "$results/configure.log"; exit 1; }
   cmake --build "build/$preset" || exit 1
 fi
-if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then
-  prefix=(setarch -R) # ThreadSanitizer of GCC 12 cannot start under a kernel that spreads addresses wide
+if [ "$preset" = tsan ]; then
+  filter='-*/Damage.EveryByteFlipped/*' # 10,000 files opened on one thread: minutes, with nothing to see here
+  setarch -R true 2>/dev/null && prefix=(setarch -R) # that of GCC 12 cannot start where a kernel spreads addresses wide
 fi
 
 # Every GoogleTest program writes an XML of its own, from which single tests are counted; ctest notices programs that died.
-GTEST_OUTPUT="xml:$results/" ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+GTEST_OUTPUT="xml:$results/" GTEST_FILTER=$filter \
+  ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
   LSAN_OPTIONS=suppressions=$PWD/scripts/lsan.supp:print_suppressions=0 \
   "${prefix[@]}" ctest --test-dir "build/$preset" --output-on-failure --no-tests=ignore -j "$(nproc)" --timeout 900 \
   --output-junit "$results/ctest.xml"
