@@ -220,6 +220,8 @@ class BlockShuffleCursor final : public Cursor {
       for (std::uint32_t v = first_stream_; v < end_stream_; ++v)
         streams_[v].skip_to(shares_.delivered(v, begin), passed);
     if (whole_streams_) {
+      offset_ = 0;
+      for (std::uint32_t v = 0; v < first_stream_; ++v) offset_ += shares_.delivered(v, end) - shares_.delivered(v, begin);
       for (std::uint32_t v = first_stream_; v < end_stream_; ++v) {
         const std::uint64_t from = shares_.delivered(v, begin);
         streams_[v].take(from, shares_.delivered(v, end) - from, out, passed);
@@ -227,6 +229,7 @@ class BlockShuffleCursor final : public Cursor {
       return;
     }
     const ShareRange mine = share_of(walk_.share, end - begin);
+    offset_ = mine.begin;
     std::uint64_t at = 0;  // rows of the step before stream v
     for (std::uint32_t v = 0; v < shares_.streams() && at < mine.end; ++v) {
       const std::uint64_t from = shares_.delivered(v, begin), count = shares_.delivered(v, end) - from;
@@ -236,6 +239,7 @@ class BlockShuffleCursor final : public Cursor {
     }
   }
 
+  [[nodiscard]] std::uint64_t offset() const override { return offset_; }
   [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
     const std::uint64_t rows = blocks_.block_rows(block), total = blocks_.num_rows();
     if (walk_.share.world_size == 1) return rows;
@@ -256,7 +260,7 @@ class BlockShuffleCursor final : public Cursor {
   bool whole_streams_;
   std::uint32_t first_stream_ = 0, end_stream_ = 0;               // that the rank owns, or shares with its neighbours
   std::uint64_t line_begin_ = 0, line_end_ = 0, shift_rows_ = 0;  // their part of the line
-  std::uint64_t step_ = 0;
+  std::uint64_t step_ = 0, offset_ = 0;
 };
 
 std::unique_ptr<Cursor> BlockShuffle::cursor(const Walk& walk) const {

@@ -21,11 +21,13 @@ class DirectCursor : public Cursor {
     const std::uint64_t begin = walk_.begin_of(step_, total), end = walk_.begin_of(step_ + 1, total);
     ++step_;
     const ShareRange mine = share_of(walk_.share, end - begin);
+    offset_ = mine.begin;
     for (std::uint64_t i = begin + mine.begin; i < begin + mine.end; ++i) {
       const BlockTable::RowPlace p = blocks_.find(row_at_(i));
       out.push_back({static_cast<std::uint32_t>(p.block), p.row_in_block});
     }
   }
+  [[nodiscard]] std::uint64_t offset() const override { return offset_; }
   [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
     return walk_.share.world_size == 1 && walk_.position == 0 ? blocks_.block_rows(block) : 0;
   }
@@ -36,7 +38,7 @@ class DirectCursor : public Cursor {
 
  private:
   RowAt row_at_;
-  std::uint64_t step_ = 0;
+  std::uint64_t step_ = 0, offset_ = 0;
 };
 
 struct SamePlace {
