@@ -88,6 +88,11 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
   const std::uint64_t global_batch = plan.batching.global_batch;
   plan.rank_reason = rank.reason;
   plan.tells_rows = options.provenance;
+  for (const Field& field : *source.fields)
+    if ((plan.tells_rows && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight"))
+      return std::move(refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
+                              "Give that field another name.")
+                           .with_field(field.name));
   plan.batch_rows = plan.batching.most_rows();
   plan.num_batches = plan.batching.steps(rows);
   HEADRACE_ASSIGN(plan.mix, resolve_mix(options, *blocks, global_batch, row_bytes));

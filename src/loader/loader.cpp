@@ -73,7 +73,7 @@ LoaderState Loader::Impl::state_at(Position position) const {
 }
 
 Position Loader::Impl::position() const {
-  return consumer->in_epoch ? Position{consumer->epoch, consumer->samples_before} : next;
+  return consumer->in_epoch ? Position{consumer->epoch, consumer->samples_before} : consumer->next;
 }
 
 Loader::Loader(Dataset dataset, LoaderOptions options) : impl_(std::make_unique<Impl>(std::move(dataset), options)) {
@@ -113,11 +113,8 @@ Loader::Epoch Loader::epoch() {
   const std::uint64_t start = now_ns();
   if (c.first_start_ns == 0) c.first_start_ns = start;
   c.stop_work(start, false);
-  m.engine->start_epoch(m.next.epoch, m.next.samples).value();
-  c.epoch = m.next.epoch;
-  c.samples_before = m.next.samples;
-  c.in_epoch = true;
-  m.next = {m.next.epoch + 1, 0};
+  m.engine->start_epoch(c.next.epoch, c.next.samples).value();
+  c.begin(c.next);
   ++c.epochs_started;
   Epoch epoch;
   epoch.impl_ = std::make_shared<Epoch::Impl>();
@@ -154,7 +151,7 @@ std::optional<Batch> Loader::Epoch::next() {
     return std::nullopt;
   }
   c.add_batch((*delivery)->batch.rows(), end);
-  c.samples_before = (*delivery)->end_sample;
+  c.handed_out((*delivery)->end_sample);
   return std::move((*delivery)->batch);
 }
 
@@ -172,10 +169,11 @@ std::uint64_t Loader::Epoch::number() const {
 }
 
 void Loader::set_epoch(std::uint64_t number) {
-  if (impl_->next.epoch != number) impl_->next = {number, 0};
+  Position& next = impl_->consumer->next;
+  if (next.epoch != number) next = {number, 0};
 }
 std::uint64_t Loader::next_epoch() const {
-  return impl_->next.epoch;
+  return impl_->consumer->next.epoch;
 }
 
 std::string Loader::state() const {
@@ -204,12 +202,13 @@ void Loader::load_state(const std::string& json) {
     ++m.consumer->generation;
     m.consumer->in_epoch = false;
   }
-  m.next = state.position;
   ConsumerState& c = *m.consumer;
-  if (!c.in_epoch) return;
-  m.engine->start_epoch(m.next.epoch, m.next.samples).value();
-  c.epoch = m.next.epoch;
-  c.samples_before = m.next.samples;
+  if (!c.in_epoch) {
+    c.next = state.position;
+    return;
+  }
+  m.engine->start_epoch(state.position.epoch, state.position.samples).value();
+  c.rewind(state.position);
 }
 
 std::uint64_t Loader::num_batches() const {

@@ -22,6 +22,8 @@ struct ConsumerState {
   Counter wait_ns{0}, work_ns{0};
   Counter epoch{0}, samples_before{0};  ///< Where the live epoch is: samples handed out of it over all ranks.
   bool in_epoch = false;                ///< Is there a live epoch?
+  Position next;                        ///< Where the next epoch() begins.
+  bool rewound = false;                 ///< The live epoch was sent to `next`, and has given nothing since.
   Counter first_start_ns{0}, epoch_start_ns{0}, first_batch_ns{0}, last_batch_ns{0};
   std::uint64_t working_since_ns = 0;  ///< 0: the consumer is not between two batches of an epoch.
 
@@ -37,6 +39,24 @@ struct ConsumerState {
     last_batch_ns = now;
     working_since_ns = now;
   }
+  void begin(Position at) {
+    epoch = at.epoch;
+    samples_before = at.samples;
+    next = {at.epoch + 1, 0};
+    in_epoch = true;
+    rewound = false;
+  }
+  /// The live epoch goes on at `at`, and so would a new one.
+  void rewind(Position at) {
+    begin(at);
+    next = at;
+    rewound = true;
+  }
+  void handed_out(std::uint64_t samples) {
+    samples_before = samples;
+    if (rewound) next = {epoch + 1, 0};
+    rewound = false;
+  }
 };
 
 struct Loader::Impl {
@@ -46,7 +66,6 @@ struct Loader::Impl {
   std::shared_ptr<MemoryBudget> budget;
   std::shared_ptr<Engine> engine;
   std::shared_ptr<ConsumerState> consumer = std::make_shared<ConsumerState>();
-  Position next;          ///< Where the next epoch() begins.
   BlockMix resumed_mix;   ///< Of a state that was loaded; as if it had been given.
   std::string data_hash;  ///< Of what the rows are.
   bool closed = false;
