@@ -307,8 +307,8 @@ void BlockServer::scatter_resident(std::uint32_t file_number, std::uint32_t arra
       if (it->error)
         fail(it->rows, rows, *it->error);
       else
-        span.add_bytes(
-            scatter(file_number, array, across, it->rows, {it->data.data(), it->row_stride_bytes}, rows, requests, runs));
+        span.add_bytes(scatter(file_number, array, across, it->rows, {it->data.data(), it->row_stride_bytes}, rows,
+                               requests, runs));
     }
   }
 }

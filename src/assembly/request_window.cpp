@@ -178,8 +178,8 @@ bool RequestWindow::pick(Claim& out) {
   if (!needed_.empty() && needed_.top().first_need == head_ && !planning_) return take(needed_.top().state, out), true;
   while (!complete_.empty() && !valid(complete_.top())) complete_.pop();
   if (!complete_.empty()) return take(complete_.top().state, out), true;
-  // Without locality a block waits for the oldest batch to need it; some slots ahead of that keep the threads busy while
-  // the consumer works, and cost a decode in so many.
+  // Without locality a block waits for the oldest batch to need it; some slots ahead of that keep the threads busy
+  // while the consumer works, and cost a decode in so many.
   if (!sampler_->has_locality() && !planning_ && !needed_.empty() &&
       needed_.top().first_need <= head_ + ring_.size() / kAheadShare)
     return take(needed_.top().state, out), true;
@@ -270,8 +270,8 @@ void RequestWindow::drop_everything(Lock& lock) {
 
 void RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position) {
   Lock lock(mutex_);
-  const bool begins_there = started_ && !fatal_ && head_run_.epoch == epoch && head_run_.position == position &&
-                            head_run_.step == 0;
+  const bool begins_there =
+      started_ && !fatal_ && head_run_.epoch == epoch && head_run_.position == position && head_run_.step == 0;
   if (!begins_there) {
     if (started_) drop_everything(lock);
     head_run_ = run_of(epoch, position);
@@ -310,10 +310,11 @@ Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
     return *s.error;
   }
   if (!options_.file_weights.empty() && s.digest.placed != s.expected) {
-    fatal_ = Error(ErrorCode::kInternal,
-                   fmt::format("batch {} of epoch {} does not hold the rows that the plan says: a fault of headrace or of "
-                               "this machine's memory",
-                               s.batch, s.epoch));
+    fatal_ =
+        Error(ErrorCode::kInternal,
+              fmt::format("batch {} of epoch {} does not hold the rows that the plan says: a fault of headrace or of "
+                          "this machine's memory",
+                          s.batch, s.epoch));
     return *fatal_;
   }
   Delivered out{s.epoch, s.batch, s.rows, std::move(s.memory), s.step, s.digest.sums, std::move(s.samples)};

@@ -143,7 +143,7 @@ class RequestWindow {
     std::uint32_t block = 0, version = 0, claims = 0;
     std::uint64_t epoch = 0, asked = 0, expected = 0;
     std::uint64_t file = 0, first_row = 0;  // in the file
-    bool complete = false;  // no further request of this epoch can come
+    bool complete = false;                  // no further request of this epoch can come
     std::uint64_t first_need = 0;
     std::vector<Request> requests;
     std::vector<SlotRun> runs;

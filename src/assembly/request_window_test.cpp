@@ -75,8 +75,8 @@ Deliveries run(std::shared_ptr<const Sampler> sampler, const std::shared_ptr<con
   return out;
 }
 
-std::vector<std::vector<std::uint64_t>> expected(const std::shared_ptr<const Sampler>& sampler, const Batching& batching,
-                                                 std::uint64_t epochs) {
+std::vector<std::vector<std::uint64_t>> expected(const std::shared_ptr<const Sampler>& sampler,
+                                                 const Batching& batching, std::uint64_t epochs) {
   std::vector<std::vector<std::uint64_t>> all;
   for (std::uint64_t e = 0; e < epochs; ++e) {
     StepPlanner planner(sampler, batching);
@@ -119,8 +119,7 @@ TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
 
 TEST(RequestWindow, BlocksAreDecodedOnceFromTheSpanOnAndAFewTimesBelow) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{512 * 32, 32}});
-  const std::shared_ptr<const Sampler> sampler =
-      make_block_shuffle(blocks, Mix{8, 4}, 3);  // a pool spans 8 batches
+  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{8, 4}, 3);  // a pool spans 8 batches
   const std::uint64_t span = sampler->span_steps(128, {});
   for (unsigned threads : {1u, 3u}) {
     EXPECT_DOUBLE_EQ(run(sampler, blocks, {128}, span, threads, 2).decodes_a_block, 1.0);
@@ -189,14 +188,16 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
 TEST(RequestWindow, EmptyDataEndsAtOnceAndStopWakesTheConsumer) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{0, 16}});
   FakeAllocator allocator(8);
-  RequestWindow window(make_sequential(blocks), blocks, {.max_slots = 4, .batching = {8}, .file_weights = {}}, allocator);
+  RequestWindow window(make_sequential(blocks), blocks, {.max_slots = 4, .batching = {8}, .file_weights = {}},
+                       allocator);
   window.start_epoch(0);
   auto got = window.next();
   ASSERT_TRUE(got.ok());
   EXPECT_FALSE(got->has_value());
 
   const auto some = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{64, 16}});
-  RequestWindow stuck(make_sequential(some), some, {.max_slots = 4, .batching = {8}, .file_weights = {}}, allocator);  // no decode threads
+  RequestWindow stuck(make_sequential(some), some, {.max_slots = 4, .batching = {8}, .file_weights = {}},
+                      allocator);  // no decode threads
   stuck.start_epoch(0);
   EXPECT_FALSE(stuck.wait_head(std::chrono::milliseconds(5)));
   std::jthread stopper([&] { stuck.stop(); });

@@ -1,9 +1,9 @@
 // Exactly once, proved: sums over the rows of a batch that were really put in their places.
 //
 // A hash of (file, row, position) is added when a row is scattered, once for each stored piece of the row, with the row
-// number taken from the piece that was decoded. The plan adds up the same for the positions it wanted. Sums modulo 2^64,
-// not xor: a row that comes twice does not cancel out. Power sums of the rows' numbers are compared with the closed
-// forms of the whole data set, which no plan is part of; sums of ranks add up.
+// number taken from the piece that was decoded. The plan adds up the same for the positions it wanted. Sums modulo
+// 2^64, not xor: a row that comes twice does not cancel out. Power sums of the rows' numbers are compared with the
+// closed forms of the whole data set, which no plan is part of; sums of ranks add up.
 #pragma once
 
 #include <cstdint>

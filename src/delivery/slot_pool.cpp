@@ -54,7 +54,10 @@ struct SlotPool::FieldLease {
 SlotPool::SlotPool(std::shared_ptr<const std::vector<Field>> fields,
                    std::shared_ptr<const std::vector<Field>> batch_fields, std::uint64_t batch_rows,
                    std::uint64_t slots)
-    : fields_(std::move(fields)), batch_fields_(std::move(batch_fields)), slots_(std::max<std::uint64_t>(slots, 1)), owner_pid_(::getpid()) {
+    : fields_(std::move(fields)),
+      batch_fields_(std::move(batch_fields)),
+      slots_(std::max<std::uint64_t>(slots, 1)),
+      owner_pid_(::getpid()) {
   std::uint64_t small_bytes = 0;
   for (const Field& field : *fields_) {
     const std::uint64_t bytes = batch_rows * field.row_bytes();

@@ -44,7 +44,8 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, std::vecto
       owner_pid_(::getpid()),
       pads_(plan_.batching.tail == Tail::kPad),
       tells_rows_(plan_.tells_rows),
-      pool_(std::make_shared<SlotPool>(source_->fields, batch_fields(*source_, plan_), plan_.slot_rows(), plan_.slots)),
+      fields_(batch_fields(*source_, plan_)),
+      pool_(std::make_shared<SlotPool>(source_->fields, fields_, plan_.slot_rows(), plan_.slots)),
       window_(plan_.sampler, plan_.layout.table, window_options(*source_, plan_), *pool_),
       side_chunks_(plan_.side_chunks_bytes) {
   pool_->set_release_callback([this] { window_.memory_released(); });
@@ -146,8 +147,8 @@ void Engine::work(Worker& w) {
     w.runs.clear();
     w.digests.assign(w.claim.runs.size(), {});
     for (const SlotRun& r : w.claim.runs)
-      w.runs.push_back({r.slot->memory->fields.data(), r.begin, r.end, r.slot->step.first_position,
-                        &w.digests[w.runs.size()]});
+      w.runs.push_back(
+          {r.slot->memory->fields.data(), r.begin, r.end, r.slot->step.first_position, &w.digests[w.runs.size()]});
     const BlockTable::Place place = plan_.layout.table->place(w.claim.block);
     std::vector<RowFailure> unexpected;
     std::span<const RowFailure> failures;

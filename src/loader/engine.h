@@ -53,6 +53,7 @@ class Engine {
   void stop();
 
   [[nodiscard]] const EnginePlan& plan() const { return plan_; }
+  [[nodiscard]] const std::vector<Field>& fields() const { return *fields_; }
   [[nodiscard]] const StageBoard& stages() const { return board_; }
   struct Decodes {
     std::uint64_t decoded_bytes = 0, needed_bytes = 0, slow_pieces = 0;
@@ -79,6 +80,7 @@ class Engine {
   std::vector<MemoryReservation> reservations_;
   const int owner_pid_;
   const bool pads_, tells_rows_;
+  const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
   const std::shared_ptr<SlotPool> pool_;
   RequestWindow window_;
   StageBoard board_;

@@ -17,7 +17,7 @@ constexpr std::uint64_t kLeastSlots = 2;        // one being filled, one with th
 constexpr std::uint64_t kRequestBytes = 16;     // the window's books for a row, vectors' slack included
 constexpr std::uint64_t kBlockIndexBytes = 8;   // two tables of one index a block
 constexpr std::uint32_t kMostStreams = 1 << 16;
-constexpr std::uint64_t kResidentShare = 8;     // side fields may take an eighth of the budget
+constexpr std::uint64_t kResidentShare = 8;  // side fields may take an eighth of the budget
 
 std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
   return a / b + (a % b != 0);
@@ -32,12 +32,11 @@ Result<Batching> resolve_batching(const LoaderOptions& options, RankShare share,
     return refuse("batch_size and global_batch_size are two spellings of one number", "Give one of them.");
   if (options.batch_size == 0 && options.global_batch_size == 0) return refuse("batch_size must be at least 1");
   if (options.global_batch_size % share.world_size != 0)
-    return refuse(fmt::format("global_batch_size {} is no multiple of the {} ranks", options.global_batch_size,
-                              share.world_size),
-                  "Give a multiple, so that all ranks get as many samples.");
+    return refuse(
+        fmt::format("global_batch_size {} is no multiple of the {} ranks", options.global_batch_size, share.world_size),
+        "Give a multiple, so that all ranks get as many samples.");
   Batching batching{options.global_batch_size, share, options.tail};
-  if (options.batch_size > ~std::uint32_t{0} ||
-      options.global_batch_size / share.world_size > ~std::uint32_t{0})
+  if (options.batch_size > ~std::uint32_t{0} || options.global_batch_size / share.world_size > ~std::uint32_t{0})
     return refuse("batch_size must be below 2^32");
   if (options.batch_size != 0) batching.global_batch = options.batch_size * share.world_size;
   if (options.tail == Tail::kDrop && batching.global_batch > rows)
@@ -90,9 +89,10 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
   plan.tells_rows = options.provenance;
   for (const Field& field : *source.fields)
     if ((plan.tells_rows && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight"))
-      return std::move(refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
-                              "Give that field another name.")
-                           .with_field(field.name));
+      return std::move(
+          refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
+                 "Give that field another name.")
+              .with_field(field.name));
   plan.batch_rows = plan.batching.most_rows();
   plan.num_batches = plan.batching.steps(rows);
   HEADRACE_ASSIGN(plan.mix, resolve_mix(options, *blocks, global_batch, row_bytes));

@@ -214,6 +214,9 @@ void Loader::load_state(const std::string& json) {
 std::uint64_t Loader::num_batches() const {
   return impl_->engine->plan().num_batches;
 }
+const std::vector<Field>& Loader::fields() const {
+  return impl_->engine->fields();
+}
 const LoaderOptions& Loader::options() const {
   return impl_->options;
 }

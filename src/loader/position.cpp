@@ -78,8 +78,9 @@ Status check_state(const LoaderState& state, const LoaderState& here) {
                    fmt::format("Make the loader with seed={}.", state.seed));
   if (state.global_batch == 0) return refuse("the state's batch is 0", "Give what state_dict() returned, unchanged.");
   if (state.position.samples > here.rows)
-    return refuse(fmt::format("the state says that {} of {} samples were handed out", state.position.samples, here.rows),
-                  "Give what state_dict() returned, unchanged.");
+    return refuse(
+        fmt::format("the state says that {} of {} samples were handed out", state.position.samples, here.rows),
+        "Give what state_dict() returned, unchanged.");
   return {};
 }
 

@@ -18,7 +18,7 @@ struct Position {
 
 /// A state as JSON says it. Constant in size; says nothing of ranks, threads or memory.
 struct LoaderState {
-  std::string data;   ///< Hash of what the rows are: files' lengths, blocks, fields. Not their paths.
+  std::string data;  ///< Hash of what the rows are: files' lengths, blocks, fields. Not their paths.
   std::uint64_t rows = 0;
   std::string order;  ///< Sampler::identity().
   std::uint64_t seed = 0, global_batch = 0;
@@ -30,7 +30,8 @@ struct LoaderState {
 /// Errors: kInvalidArgument: not such a state, or of another version.
 Result<LoaderState> parse_state(const std::string& json);
 
-/// Would `state` go on what `here` is? Errors: kInvalidArgument, naming the first thing that differs and both its values.
+/// Would `state` go on what `here` is? Errors: kInvalidArgument, naming the first thing that differs and both its
+/// values.
 Status check_state(const LoaderState& state, const LoaderState& here);
 
 /// "block 64x4" → {64, 4}; {0, 0} for other orders.

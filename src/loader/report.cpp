@@ -108,7 +108,8 @@ std::string Report::text() const {
                                 with_commas(batches), epochs_finished, epochs_started, wall_seconds));
   line("RATE", fmt::format("{} samples/s, {:.2f} GB/s; first batch after {:.3f} s",
                            with_commas(static_cast<std::uint64_t>(rate)), bytes * 1e-9, first_batch_seconds));
-  if (exactly_once) line("CHECKED", fmt::format("epoch {}: every row exactly once, by sums over what was scattered", row_sums.epoch));
+  if (exactly_once)
+    line("CHECKED", fmt::format("epoch {}: every row exactly once, by sums over what was scattered", row_sums.epoch));
   if (world_size > 1) line("RANK", fmt::format("{} of {}", rank, world_size));
   line("CONSUMER", fmt::format("waited {:.2f} s for batches, worked {:.2f} s on them", consumer_wait_seconds,
                                consumer_work_seconds));

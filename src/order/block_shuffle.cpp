@@ -221,7 +221,8 @@ class BlockShuffleCursor final : public Cursor {
         streams_[v].skip_to(shares_.delivered(v, begin), passed);
     if (whole_streams_) {
       offset_ = 0;
-      for (std::uint32_t v = 0; v < first_stream_; ++v) offset_ += shares_.delivered(v, end) - shares_.delivered(v, begin);
+      for (std::uint32_t v = 0; v < first_stream_; ++v)
+        offset_ += shares_.delivered(v, end) - shares_.delivered(v, begin);
       for (std::uint32_t v = first_stream_; v < end_stream_; ++v) {
         const std::uint64_t from = shares_.delivered(v, begin);
         streams_[v].take(from, shares_.delivered(v, end) - from, out, passed);

@@ -55,8 +55,9 @@ inline ShareRange share_of(RankShare share, std::uint64_t count) {
 class Cursor {
  public:
   virtual ~Cursor() = default;
-  /// Append the rank's samples of the next step to `out`, in batch order; nothing after the last. To `passed` go samples
-  /// of the same blocks that other ranks get, or that were given before the walk began, as far as rows_of() counts them.
+  /// Append the rank's samples of the next step to `out`, in batch order; nothing after the last. To `passed` go
+  /// samples of the same blocks that other ranks get, or that were given before the walk began, as far as rows_of()
+  /// counts them.
   virtual void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& passed) = 0;
   /// Samples of the last step, over all ranks, before the rank's first.
   [[nodiscard]] virtual std::uint64_t offset() const = 0;

@@ -118,8 +118,7 @@ TEST(Sampler, ABlockIsDoneWithWhenSoManyRowsWereGivenOrPassed) {
     const RankShare share{*rc::gen::inRange<std::uint32_t>(0, world), world};
     for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, mix, 3)),
                                 std::shared_ptr<const Sampler>(make_sequential(blocks))}) {
-      auto cursor =
-          sampler->cursor({.epoch = 4, .position = position, .global_batch = batch, .share = share});
+      auto cursor = sampler->cursor({.epoch = 4, .position = position, .global_batch = batch, .share = share});
       std::map<std::uint32_t, std::uint64_t> counted;
       std::set<std::uint32_t> asked;
       for (std::uint64_t n = position; n < blocks->num_rows(); n += batch) {
@@ -170,7 +169,8 @@ TEST(Sampler, BlocksAreUsedWithinTheStatedSpan) {
       const Mix mix = default_mix(*blocks, batch, 40712);
       const auto sampler = make_block_shuffle(blocks, mix, 9);
       for (std::uint64_t epoch : {0u, 1u, 2u})
-        EXPECT_LE(longest_span(epoch_batches(*sampler, epoch, batch)), sampler->span_steps(batch, {})) << rows << " " << batch;
+        EXPECT_LE(longest_span(epoch_batches(*sampler, epoch, batch)), sampler->span_steps(batch, {}))
+            << rows << " " << batch;
     }
 }
 

@@ -42,8 +42,8 @@ struct LoaderOptions {
   Tail tail = Tail::kPartial;
   /// Another block shuffle than the default, which follows from the data and the global batch alone.
   BlockMix mix = {};
-  /// Data-parallel rank and number of ranks; give both or neither. Not given: what torchrun, srun or mpirun put into the
-  /// environment, read when an epoch starts; else 0 of 1.
+  /// Data-parallel rank and number of ranks; give both or neither. Not given: what torchrun, srun or mpirun put into
+  /// the environment, read when an epoch starts; else 0 of 1.
   std::optional<std::uint32_t> rank = {}, world_size = {};
   /// Deliver with each batch the field "_rows": (file, row) of every sample, int64.
   bool provenance = false;
@@ -92,15 +92,16 @@ class Loader {
   /// Epoch that the next call of epoch() delivers.
   [[nodiscard]] std::uint64_t next_epoch() const;
 
-  /// Where the loader is, as less than 200 bytes of JSON: the epoch, and the samples of it that were handed out over all
-  /// ranks; never what was only prefetched. The same on every rank, and for any threads, memory and world size.
+  /// Where the loader is, as less than 200 bytes of JSON: the epoch, and the samples of it that were handed out over
+  /// all ranks; never what was only prefetched. The same on every rank, and for any threads, memory and world size.
   [[nodiscard]] std::string state() const;
-  /// Go to where state() was taken: a live Epoch goes on from there, and so does the next epoch(). Another world size or
-  /// batch size goes on at the same sample. Cost: milliseconds, and one window to fill.
-  /// Errors: kInvalidArgument, naming what differs, if the state is of other data, another seed or another order; the
-  /// loader is then as it was.
+  /// Go to where state() was taken: a live Epoch goes on from there, and so does the next epoch(). Another world size
+  /// or batch size goes on at the same sample. Cost: milliseconds, and one window to fill. Errors: kInvalidArgument,
+  /// naming what differs, if the state is of other data, another seed or another order; the loader is then as it was.
   void load_state(const std::string& json);
 
+  /// Fields of a batch: the data's, then derived ones ("_rows", "_weight").
+  [[nodiscard]] const std::vector<Field>& fields() const;
   /// Batches an epoch, exact; the same on all ranks.
   [[nodiscard]] std::uint64_t num_batches() const;
   [[nodiscard]] const LoaderOptions& options() const;

@@ -36,7 +36,8 @@ struct Report {
   std::uint32_t threads = 0;
   std::uint32_t rank = 0, world_size = 1;
   /// Rows delivered of the epoch at hand, on this rank: their number, and the sums modulo 2^64 of their numbers in the
-  /// data set, of the squares and of the cubes. Sums of ranks add up; of a whole epoch they follow from the number of rows.
+  /// data set, of the squares and of the cubes. Sums of ranks add up; of a whole epoch they follow from the number of
+  /// rows.
   struct RowSums {
     std::uint64_t epoch = 0, rows = 0, first = 0, second = 0, third = 0;
   };

@@ -183,8 +183,10 @@ class LoaderSection {
     options.global_batch_size = global_batch_size_.value_or(0);
     if (options.batch_size == 0 && options.global_batch_size == 0)
       return bad(node, "loader.batch_size", "at least 1 is expected");
-    if (rank_.has_value() != world_size_.has_value()) return bad(node, "loader", "rank and world_size: give both or neither");
-    if (rank_) options.rank = static_cast<std::uint32_t>(*rank_), options.world_size = static_cast<std::uint32_t>(*world_size_);
+    if (rank_.has_value() != world_size_.has_value())
+      return bad(node, "loader", "rank and world_size: give both or neither");
+    if (rank_)
+      options.rank = static_cast<std::uint32_t>(*rank_), options.world_size = static_cast<std::uint32_t>(*world_size_);
     if (drop_last_ && tail_ && (*drop_last_ != (*tail_ == Tail::kDrop)))
       return bad(node, "loader", "drop_last and tail contradict each other: give one");
     options.tail = tail_ ? *tail_ : drop_last_.value_or(false) ? Tail::kDrop : Tail::kPartial;
