@@ -93,7 +93,16 @@ nb::tuple read_run_file(const nb::bytes& path) {
   }
   const LoaderOptions& chosen = config.loader;
   nb::dict loader;
-  loader["batch_size"] = chosen.batch_size;
+  if (chosen.batch_size != 0)
+    loader["batch_size"] = chosen.batch_size;
+  else
+    loader["global_batch_size"] = chosen.global_batch_size;
+  if (chosen.rank) {
+    loader["rank"] = *chosen.rank;
+    loader["world_size"] = *chosen.world_size;
+  }
+  if (chosen.mix.bytes != 0) loader["mix"] = chosen.mix.bytes;
+  loader["provenance"] = chosen.provenance;
   switch (chosen.shuffle.mode()) {
     case Shuffle::kNone:
       loader["shuffle"] = false;
@@ -106,7 +115,7 @@ nb::tuple read_run_file(const nb::bytes& path) {
       break;
   }
   loader["seed"] = chosen.seed;
-  loader["tail"] = chosen.tail == Tail::kDrop ? "drop" : "partial";
+  loader["tail"] = chosen.tail == Tail::kDrop ? "drop" : chosen.tail == Tail::kPad ? "pad" : "partial";
   loader["memory"] = chosen.memory == 0 ? nb::none() : nb::object(nb::int_(chosen.memory));
   loader["threads"] = chosen.threads == 0 ? nb::none() : nb::object(nb::int_(chosen.threads));
   const double timeout = std::chrono::duration<double>(chosen.timeout).count();

@@ -14,6 +14,7 @@ nothing to stdout unless asked to; it logs to the logger ``"headrace"`` (``HEADR
 
 from headrace import _headrace, _logging
 from headrace._headrace import Report, ToolResult
+from headrace._options import BlockMix
 from headrace.column import Column
 from headrace.dataset import Dataset, open
 from headrace.errors import (
@@ -40,6 +41,7 @@ from headrace.loader import Loader, set_memory
 from headrace.tools import bench, demo, inspect, load_run, show_versions, verify
 
 __all__ = [
+    "BlockMix",
     "ClosedError",
     "Column",
     "CorruptDataError",

@@ -38,7 +38,7 @@ Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
   LoaderOptions resolved = options;
   if (mix != BlockMix{}) resolved.mix = mix;
-  HEADRACE_ASSIGN(const RankChoice rank, choose_rank(options.rank, options.world_size, environment));
+  HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
   HEADRACE_ASSIGN(EnginePlan plan, resolve_plan(*source, resolved, rank, process->free_bytes(),
                                                 static_cast<std::uint32_t>(usable_cpu_count())));
   const std::shared_ptr<MemoryBudget> own = process->child("loader", plan.budget_bytes);
@@ -56,9 +56,14 @@ Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
   return Engine::make(source, std::move(plan), std::move(reservations));
 }
 
+Result<RankChoice> Loader::Impl::choose_own_rank() const {
+  if (framework_rank) return RankChoice{*framework_rank, "torch.distributed"};
+  return choose_rank(options.rank, options.world_size, environment);
+}
+
 Status Loader::Impl::follow_rank() {
   if (options.rank || closed || engine->forked()) return {};
-  HEADRACE_ASSIGN(const RankChoice rank, choose_rank({}, {}, environment));
+  HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
   if (rank.share == engine->plan().batching.share) return {};
   engine->stop();  // its memory is the new one's
   HEADRACE_ASSIGN(engine, make_engine(resumed_mix));
@@ -211,6 +216,13 @@ void Loader::load_state(const std::string& json) {
   c.rewind(state.position);
 }
 
+void Loader::set_rank(std::uint32_t rank, std::uint32_t world_size) {
+  (void)choose_rank(rank, world_size, environment).value();
+  if (!impl_->options.rank) impl_->framework_rank = RankShare{rank, world_size};
+}
+std::uint64_t Loader::batch_rows() const {
+  return impl_->engine->plan().batch_rows;
+}
 std::uint64_t Loader::num_batches() const {
   return impl_->engine->plan().num_batches;
 }

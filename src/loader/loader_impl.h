@@ -68,8 +68,10 @@ struct Loader::Impl {
   std::shared_ptr<ConsumerState> consumer = std::make_shared<ConsumerState>();
   BlockMix resumed_mix;   ///< Of a state that was loaded; as if it had been given.
   std::string data_hash;  ///< Of what the rows are.
+  std::optional<RankShare> framework_rank;
   bool closed = false;
 
+  [[nodiscard]] Result<RankChoice> choose_own_rank() const;
   /// Resolve every automatic setting and reserve the memory. Errors leave everything as it was.
   Result<std::shared_ptr<Engine>> make_engine(const BlockMix& mix);
   /// The rank may have become known only now: launchers set it, and frameworks, after loaders are made.

@@ -102,6 +102,11 @@ class Loader {
 
   /// Fields of a batch: the data's, then derived ones ("_rows", "_weight").
   [[nodiscard]] const std::vector<Field>& fields() const;
+  /// The rank from now on, where the options leave it open: what a framework knows goes before the environment. Takes
+  /// effect when the next epoch starts. Errors: kInvalidArgument.
+  void set_rank(std::uint32_t rank, std::uint32_t world_size);
+  /// Rows of a full batch on this rank.
+  [[nodiscard]] std::uint64_t batch_rows() const;
   /// Batches an epoch, exact; the same on all ranks.
   [[nodiscard]] std::uint64_t num_batches() const;
   [[nodiscard]] const LoaderOptions& options() const;
