@@ -1,7 +1,7 @@
 # Libraries are found, never fetched. Debian, Ubuntu and conda-forge name and package them differently, so each is mapped
 # to one imported target here and nowhere else. docs/decisions/0002-dependencies.md says why each one is there.
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
+find_package(fmt REQUIRED) # fmt::fmt, compiled: header-only, fmt would be half of every compile and more
 find_package(PkgConfig REQUIRED)
 
 # headrace_pkg(TARGET MODULE DEBIAN_PACKAGE): an imported target from pkg-config, with the package to ask for if absent.

@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
-"""Turn the golden chunks into seeds for fuzz/codec_fuzz.cpp: python fuzz/make_seeds.py OUT_DIR.
+"""Write the seeds of all fuzz targets to OUT_DIR/<target>/<case>: python fuzz/make_seeds.py OUT_DIR.
 
-Writes OUT_DIR/<target>/<case>. The recipe in front of the stored bytes is described in codec_fuzz.cpp.
+For codec_fuzz.cpp the golden chunks; the recipe in front of the stored bytes is described there. For hdf5_open_fuzz.cpp
+small files, of one idea each.
 """
 
 import pathlib
 import struct
 import sys
+from collections.abc import Callable
+
+import h5py
+import numpy as np
 
 IDS = [1, 2, 3, 32000, 32001, 32004, 32008, 32015]
 TARGETS = ["deflate", "shuffle", "fletcher32", "lzf", "blosc", "lz4", "bitshuffle", "zstd"]
 
 
-def main(out_dir: str) -> None:
-    """Write the seeds of every target below ``out_dir``."""
+def write_codec_seeds(out_dir: pathlib.Path) -> None:
+    """Write the seeds of the decoders below ``out_dir``."""
     golden = pathlib.Path(__file__).parent.parent / "tests" / "golden" / "codec.golden"
     for line in golden.read_text().splitlines():
         name, _, size, _, mask, specs, stored = (part.strip() for part in line.split("|"))
@@ -31,5 +36,88 @@ def main(out_dir: str) -> None:
             (folder / name).write_bytes(recipe + bytes.fromhex(stored))
 
 
+ROWS = 24
+NUMBERS = np.arange(3 * ROWS, dtype="<i4").reshape(ROWS, 3)
+RECORD = np.dtype([("a", "<f4"), ("b", ">i2", (2,)), ("c", "S3")])
+
+
+def plain(file: h5py.File) -> None:
+    """Contiguous, empty, big-endian, and of one bit."""
+    file["contiguous"] = NUMBERS
+    file["big_endian"] = NUMBERS.astype(">f8")
+    file["truth"] = NUMBERS > ROWS
+    file.create_dataset("unwritten", (ROWS,), "<f4", fillvalue=7)
+    file.create_dataset("nothing", (0, 3), "<f4", maxshape=(None, 3), chunks=(4, 3))
+    file["scalar"] = 1.5
+
+
+def chunked(file: h5py.File) -> None:
+    """Chunks of every kind of index, with and without filters."""
+    kinds = {"fixed": (ROWS, 3), "extensible": (None, 3), "both": (None, None)}
+    for name, maxshape in kinds.items():
+        file.create_dataset(name, data=NUMBERS, chunks=(5, 2), maxshape=maxshape)
+        file.create_dataset(f"{name}_deflate", data=NUMBERS, chunks=(5, 3), maxshape=maxshape, compression=4)
+    file.create_dataset("one", data=NUMBERS, chunks=NUMBERS.shape, shuffle=True, fletcher32=True)
+
+
+def library(file: h5py.File) -> None:
+    """What libhdf5 decodes."""
+    file.create_dataset("scaleoffset", data=NUMBERS, chunks=(8, 3), scaleoffset=0)
+    nbit = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    nbit.set_chunk((8, 3))
+    nbit.set_filter(h5py.h5z.FILTER_NBIT)
+    odd = h5py.h5t.STD_I32LE.copy()
+    odd.set_precision(17)
+    space = h5py.h5s.create_simple(NUMBERS.shape)
+    h5py.h5d.create(file.id, b"nbit", odd, space, nbit).write(h5py.h5s.ALL, h5py.h5s.ALL, NUMBERS)
+    h5py.h5d.create(file.id, b"odd", odd, space).write(h5py.h5s.ALL, h5py.h5s.ALL, NUMBERS)
+    layout = h5py.VirtualLayout((ROWS, 3), "<i4")
+    layout[:] = h5py.VirtualSource(".", "odd", (ROWS, 3))
+    file.create_virtual_dataset("virtual", layout)
+
+
+def types(file: h5py.File) -> None:
+    """Records, enumerations, named types, texts."""
+    file["record"] = np.zeros(ROWS, RECORD)
+    file.create_dataset("records", data=np.zeros(ROWS, RECORD), chunks=(7,), compression="lzf")
+    file["type"] = RECORD
+    file.create_dataset("named", (ROWS,), file["type"])
+    file.create_dataset("enum", (4,), h5py.enum_dtype({"RED": 0, "GREEN": 1}, basetype="i1"))
+    file["text"] = [b"one", b"three"]
+    file.create_dataset("texts", data=["a", "bc"], dtype=h5py.string_dtype())
+
+
+def groups(file: h5py.File) -> None:
+    """Groups, links and attributes; a compact array."""
+    compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    compact.set_layout(h5py.h5d.COMPACT)
+    space = h5py.h5s.create_simple(NUMBERS.shape)
+    h5py.h5d.create(file.id, b"compact", h5py.h5t.STD_I32LE, space, compact).write(h5py.h5s.ALL, h5py.h5s.ALL, NUMBERS)
+    for i in range(12):
+        file[f"group/deeper/a{i}"] = np.arange(i + 1, dtype="u1")
+    file["group/again"] = file["group"]
+    file["soft"] = h5py.SoftLink("/group/deeper/a1")
+    file["outside"] = h5py.ExternalLink("other.h5", "/x")
+    file.attrs["texts"] = np.array(["labels", "of", "columns"], h5py.string_dtype())
+    for i in range(12):  # past 8, newer files keep them elsewhere
+        file["compact"].attrs[f"number{i}"] = np.arange(i, dtype="<f4")
+
+
+FILES: list[Callable[[h5py.File], None]] = [plain, chunked, library, types, groups]
+
+
+def write_hdf5_seeds(out_dir: pathlib.Path) -> None:
+    """Write the seeds of hdf5_open below ``out_dir``."""
+    folder = out_dir / "hdf5_open"
+    folder.mkdir(parents=True, exist_ok=True)
+    for libver in ("earliest", "v108", "v110"):
+        for user_block in (0, 512) if libver == "v108" else (0,):
+            for fill in FILES:
+                path = folder / f"{fill.__name__}_{libver}_{user_block}.h5"
+                with h5py.File(path, "w", libver=(libver, "v110"), userblock_size=user_block) as file:
+                    fill(file)
+
+
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]))
+    write_codec_seeds(pathlib.Path(sys.argv[1]))
+    write_hdf5_seeds(pathlib.Path(sys.argv[1]))

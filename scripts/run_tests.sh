@@ -19,6 +19,7 @@ fi
 
 # Every GoogleTest program writes an XML of its own, from which single tests are counted; ctest notices programs that died.
 GTEST_OUTPUT="xml:$results/" ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+  LSAN_OPTIONS=suppressions=$PWD/scripts/lsan.supp:print_suppressions=0 \
   "${prefix[@]}" ctest --test-dir "build/$preset" --output-on-failure --no-tests=ignore -j "$(nproc)" --timeout 900 \
   --output-junit "$results/ctest.xml"
 if [ "$preset" = release ]; then

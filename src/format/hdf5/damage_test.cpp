@@ -52,6 +52,7 @@ bool in_empty_space(const std::vector<std::byte>& bytes, std::size_t i) {
 class Damage : public testing::TestWithParam<H5F_libver_t> {
  protected:
   TemporaryFolder folder_;
+  void TearDown() override { EXPECT_EQ(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0) << "a handle was left open"; }
   std::vector<std::byte> make() {
     const std::string path = folder_.path("f.h5");
     write(path);
@@ -109,6 +110,24 @@ TEST_P(Damage, CutAtEveryLength) {
     EXPECT_TRUE(read.empty());
     EXPECT_EQ(errors, 1);
   }
+}
+
+// In files without checksums; libhdf5 would read elements of the one size from chunks of the other, past their end.
+TEST(DamageOfLayout, ChunksMadeForElementsOfAnotherSize) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("f.h5");
+  const auto data = counted<std::int32_t>(24);
+  NewFile(path).add("x", H5T_STD_I32LE, {24}, data.data(), chunks_of({7}).get());
+  std::vector<std::byte> bytes = bytes_of_file(path);
+  const std::vector<std::byte> lengths{std::byte{7}, {}, {}, {}, std::byte{4}, {}, {}, {}};  // of the layout message
+  const auto at = std::ranges::search(bytes, lengths);
+  ASSERT_FALSE(at.empty());
+  at.begin()[4] = std::byte{3};
+  const auto file = open_hdf5(std::make_shared<MemoryFile>("memory.h5", std::move(bytes)), "memory.h5");
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().code(), ErrorCode::kCorruptData);
+  EXPECT_NE(std::string(file.error().what()).find("elements of 4 bytes in chunks made for 3"), std::string::npos)
+      << file.error().what();
 }
 
 INSTANTIATE_TEST_SUITE_P(Hdf5, Damage, testing::Values(H5F_LIBVER_EARLIEST, H5F_LIBVER_V110),

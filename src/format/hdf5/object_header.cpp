@@ -107,47 +107,58 @@ class HeaderParser {
   std::vector<ByteRange> continued_;
 };
 
-// Chunk lengths of layout messages 1 to 4; the last one is the element size. None may be 0.
-Status check_layout(std::span<const std::byte> bytes, const Superblock& superblock) {
+// Chunk lengths of layout messages 1 to 4; none may be 0. The last one, which is returned, is the element size; 0 where
+// there are no chunks.
+Result<std::uint64_t> check_layout(std::span<const std::byte> bytes, const Superblock& superblock) {
   Fields fields(bytes);
   const std::uint64_t version = fields.number(1);
   std::uint64_t rank = 0, width = 4;
   if (version == 1 || version == 2) {
     rank = fields.number(1);
     const std::uint64_t kind = fields.number(1);
-    if (kind != 2) return {};
+    if (kind != 2) return 0;
     fields.skip(5 + superblock.address_bytes);
   } else if (version == 3 || version == 4) {
     const std::uint64_t kind = fields.number(1);
     if (kind == 0 && fields.number(2) > fields.left()) return damaged("compact data longer than its message");
-    if (kind != 2) return {};
+    if (kind != 2) return 0;
     if (version == 4) fields.skip(1);
     rank = fields.number(1);
     if (version == 4) width = fields.number(1);
     if (version == 3) fields.skip(superblock.address_bytes);
   } else {
-    return {};  // for libhdf5 to refuse
+    return 0;  // for libhdf5 to refuse
   }
   if (rank < 2 || rank > 33 || width < 1 || width > 8) return damaged(fmt::format("chunks of {} axes", rank));
-  for (std::uint64_t d = 0; d < rank; ++d)
-    if (fields.number(static_cast<std::size_t>(width)) == 0) return damaged("a chunk of length 0");
-  return {};
+  std::uint64_t length = 0;
+  for (std::uint64_t d = 0; d < rank; ++d) {
+    length = fields.number(static_cast<std::size_t>(width));
+    if (length == 0) return damaged("a chunk of length 0");
+  }
+  return length;
+}
+
+// Returns the size of the type's elements.
+Result<std::uint64_t> check_type(std::span<const std::byte> message) {
+  HEADRACE_TRY(check_datatype(message));
+  Fields fields(message);
+  fields.skip(4);
+  return fields.number(4);
 }
 
 // A datatype that other objects share has a header of its own (specification IV.A.2, "Shared Message", versions 1 to
-// 3).
-Status check_named_type(const RandomAccessFile& file, const Superblock& superblock,
-                        std::span<const std::byte> message) {
+// 3). Returns the size of its elements, or 0 where it is not looked for.
+Result<std::uint64_t> check_named_type(const RandomAccessFile& file, const Superblock& superblock,
+                                       std::span<const std::byte> message) {
   Fields fields(message);
   const std::uint64_t version = fields.number(1), kind = fields.number(1);
   if (version == 1) fields.skip(6);
-  if (version < 1 || version > 3 || (version == 3 && kind == 1))
-    return {};  // 1: in a heap, whose blocks have checksums
+  if (version < 1 || version > 3 || (version == 3 && kind == 1)) return 0;  // 1: in a heap, whose blocks have checksums
   HEADRACE_ASSIGN(const std::vector<HeaderMessage> messages,
                   read_object_header(file, superblock, fields.number(superblock.address_bytes)));
   for (const HeaderMessage& m : messages)
-    if (m.is(MessageType::kDatatype) && !m.shared()) HEADRACE_TRY(check_datatype(m.bytes));
-  return {};
+    if (m.is(MessageType::kDatatype) && !m.shared()) return check_type(m.bytes);
+  return 0;
 }
 
 // The names of an old group lie in a local heap, whose free blocks form a list (specification III.D): one that runs in
@@ -212,12 +223,21 @@ Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
   for (const MessageType needed : {MessageType::kDataspace, MessageType::kDatatype, MessageType::kLayout})
     if (std::ranges::none_of(messages, [&](const HeaderMessage& m) { return m.is(needed); }))
       return damaged("a dataset without shape, type or layout");
+  std::uint64_t chunk_element = 0, type_element = 0;  // bytes, 0: none, or not looked for
   for (const HeaderMessage& m : messages) {
-    if (m.is(MessageType::kDatatype) && m.shared()) HEADRACE_TRY(check_named_type(file, superblock, m.bytes));
+    if (m.is(MessageType::kDatatype) && m.shared()) {
+      HEADRACE_ASSIGN(type_element, check_named_type(file, superblock, m.bytes));
+    }
     if (m.shared()) continue;
-    if (m.is(MessageType::kLayout)) HEADRACE_TRY(check_layout(m.bytes, superblock));
-    if (m.is(MessageType::kDatatype)) HEADRACE_TRY(check_datatype(m.bytes));
+    if (m.is(MessageType::kLayout)) {
+      HEADRACE_ASSIGN(chunk_element, check_layout(m.bytes, superblock));
+    }
+    if (m.is(MessageType::kDatatype)) {
+      HEADRACE_ASSIGN(type_element, check_type(m.bytes));
+    }
   }
+  if (chunk_element != 0 && type_element != 0 && chunk_element != type_element)  // libhdf5 reads past the chunk
+    return damaged(fmt::format("elements of {} bytes in chunks made for {}", type_element, chunk_element));
   return {};
 }
 
