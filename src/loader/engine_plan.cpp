@@ -19,10 +19,6 @@ constexpr std::uint64_t kBlockIndexBytes = 8;   // two tables of one index a blo
 constexpr std::uint32_t kMostStreams = 1 << 16;
 constexpr std::uint64_t kResidentShare = 8;  // side fields may take an eighth of the budget
 
-std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
-  return a / b + (a % b != 0);
-}
-
 Error refuse(std::string text, std::string_view hint = {}) {
   return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
 }

@@ -52,8 +52,8 @@ struct ConsumerState {
     next = at;
     rewound = true;
   }
-  void handed_out(std::uint64_t samples) {
-    samples_before = samples;
+  void handed_out(std::uint64_t end) {
+    samples_before = end;
     if (rewound) next = {epoch + 1, 0};
     rewound = false;
   }

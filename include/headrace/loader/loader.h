@@ -117,6 +117,8 @@ class Loader {
   /// What was delivered, where time went, memory against budget, and a verdict. May be called at any time.
   [[nodiscard]] Report report() const;
 
+  [[nodiscard]] const Impl& impl() const { return *impl_; }
+
   /// Stop threads and give memory back. Idempotent. Batches that are held stay valid.
   void close();
   [[nodiscard]] bool closed() const;
