@@ -38,7 +38,7 @@ from headrace.errors import (
 )
 from headrace.fields import FieldInfo, FileInfo
 from headrace.loader import Loader, set_memory
-from headrace.tools import bench, demo, inspect, load_run, show_versions, verify
+from headrace.tools import bench, demo, inspect, load_run, order, show_versions, verify
 
 __all__ = [
     "BlockMix",
@@ -72,6 +72,7 @@ __all__ = [
     "inspect",
     "load_run",
     "open",
+    "order",
     "set_memory",
     "show_versions",
     "verify",

@@ -213,6 +213,10 @@ class Loader:
         """Every automatic setting with its resolved value and the reason. Reads nothing."""
         return self._native.explain()
 
+    def order_report(self, by: str | None = None, *, epoch: int = 0) -> _headrace.ToolResult:
+        """Say how well this order mixes; see :func:`headrace.order`. Reads the field ``by`` whole, and nothing else."""
+        return _headrace.order(self._native, by or "", whole_number("epoch", epoch, least=0))
+
     def report(self) -> _headrace.Report:
         """What was delivered, where time went, memory against budget, and a verdict; during a run and after it."""
         return self._native.report()
