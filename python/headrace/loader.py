@@ -255,9 +255,7 @@ class Loader:
         return _display.preformatted(self.explain())
 
 
-def _remake(
-    dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool, state: dict[str, Any]
-) -> Loader:
+def _remake(dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool, state: dict[str, Any]) -> Loader:
     loader = Loader.__new__(Loader)
     loader._start(dataset, options, owns_dataset)
     loader.load_state_dict(state)
