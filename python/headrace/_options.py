@@ -33,8 +33,7 @@ class BlockMix:
 
 @dataclass(frozen=True)
 class LoaderOptions:
-    """Arguments of the engine's loader. In sizes, ``mix``, ``memory``, ``threads`` and ``timeout_seconds`` 0 means not
-    given."""
+    """Arguments of the engine's loader. Where a number must be above 0, 0 means not given."""
 
     batch_size: int
     global_batch_size: int
