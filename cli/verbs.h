@@ -17,6 +17,7 @@ struct Verb {
 Verb add_inspect(CLI::App& program);
 Verb add_verify(CLI::App& program);
 Verb add_bench(CLI::App& program);
+Verb add_order(CLI::App& program);
 Verb add_demo(CLI::App& program);
 
 }  // namespace headrace::cli

@@ -44,7 +44,7 @@ void Turn::yield() {
 LoaderHandle::LoaderHandle(const Dataset& dataset, const LoaderOptions& options, Framework framework,
                            BatchFormat format)
     : loader_(dataset, options),
-      exporter_(dataset.fields(), framework, format, options.batch_size),
+      exporter_(loader_.fields(), framework, format, loader_.batch_rows()),
       made_by_(getpid()) {}
 
 std::shared_ptr<LoaderHandle> LoaderHandle::make(const Dataset& dataset, const LoaderOptions& options,

@@ -1,29 +1,42 @@
 // Loader and its iterator.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 
 #include "bind/dataset_handle.h"
 #include "bind/epoch_iterator.h"
 #include "bind/register.h"
 #include "bind/text.h"
+#include "bind/without_gil.h"
 
 namespace headrace::python {
 namespace {
 
 std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset, std::uint64_t batch_size,
-                                          const std::string& shuffle, std::uint64_t seed, bool drop_tail,
-                                          std::uint64_t memory, std::uint32_t threads, double timeout_seconds,
-                                          bool torch, bool as_tuple) {
+                                          std::uint64_t global_batch_size, const std::string& shuffle,
+                                          const std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>& mix,
+                                          std::uint64_t seed, const std::string& tail,
+                                          std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size,
+                                          bool provenance, std::uint64_t memory, std::uint32_t threads,
+                                          double timeout_seconds, bool torch, bool as_tuple) {
   LoaderOptions options;
   options.batch_size = batch_size;
+  options.global_batch_size = global_batch_size;
+  options.mix = {std::get<0>(mix), std::get<1>(mix), std::get<2>(mix)};
+  options.rank = rank;
+  options.world_size = world_size;
+  options.provenance = provenance;
   options.shuffle = shuffle == "block" ? Shuffle::kBlock : shuffle == "exact" ? Shuffle::kExact : Shuffle::kNone;
   options.seed = seed;
-  options.tail = drop_tail ? Tail::kDrop : Tail::kPartial;
+  options.tail = tail == "drop" ? Tail::kDrop : tail == "pad" ? Tail::kPad : Tail::kPartial;
   options.memory = memory;
   options.threads = threads;
   options.timeout =
@@ -42,9 +55,10 @@ void register_loader(nb::module_& m) {
       .def_prop_ro("number", &EpochIterator::number, "Number of this epoch.");
 
   nb::class_<LoaderHandle>(m, "Loader", "Delivers epochs of batches; see headrace.Loader.")
-      .def(nb::new_(&make_loader), nb::arg("dataset"), nb::kw_only(), nb::arg("batch_size"), nb::arg("shuffle"),
-           nb::arg("seed"), nb::arg("drop_tail"), nb::arg("memory"), nb::arg("threads"), nb::arg("timeout_seconds"),
-           nb::arg("torch"), nb::arg("as_tuple"))
+      .def(nb::new_(&make_loader), nb::arg("dataset"), nb::kw_only(), nb::arg("batch_size"),
+           nb::arg("global_batch_size"), nb::arg("shuffle"), nb::arg("mix"), nb::arg("seed"), nb::arg("tail"),
+           nb::arg("rank").none(), nb::arg("world_size").none(), nb::arg("provenance"), nb::arg("memory"),
+           nb::arg("threads"), nb::arg("timeout_seconds"), nb::arg("torch"), nb::arg("as_tuple"))
       .def("epoch", [](LoaderHandle& self) { return EpochIterator(self.shared_from_this(), self.start_epoch()); })
       .def(
           "set_epoch",
@@ -54,7 +68,31 @@ void register_loader(nb::module_& m) {
             self.loader().set_epoch(number);
           },
           nb::arg("number"))
+      .def("state",
+           [](LoaderHandle& self) {
+             self.check_process();
+             const Turn turn(self);
+             return self.loader().state();
+           })
+      .def(
+          "load_state",
+          [](LoaderHandle& self, const std::string& json) {
+            self.check_process();
+            const Turn turn(self);
+            const WithoutGil nogil;
+            self.loader().load_state(json);
+          },
+          nb::arg("json"))
       .def("next_epoch", [](LoaderHandle& self) { return self.loader().next_epoch(); })
+      .def(
+          "set_rank",
+          [](LoaderHandle& self, std::uint32_t rank, std::uint32_t world_size) {
+            self.check_process();
+            const Turn turn(self);
+            self.loader().set_rank(rank, world_size);
+          },
+          nb::arg("rank"), nb::arg("world_size"))
+      .def("batch_rows", [](LoaderHandle& self) { return self.loader().batch_rows(); })
       .def("num_batches", [](LoaderHandle& self) { return self.loader().num_batches(); })
       .def(
           "explain", [](LoaderHandle& self) { return to_python(self.loader().explain()); },

@@ -93,7 +93,16 @@ nb::tuple read_run_file(const nb::bytes& path) {
   }
   const LoaderOptions& chosen = config.loader;
   nb::dict loader;
-  loader["batch_size"] = chosen.batch_size;
+  if (chosen.batch_size != 0)
+    loader["batch_size"] = chosen.batch_size;
+  else
+    loader["global_batch_size"] = chosen.global_batch_size;
+  if (chosen.rank) {
+    loader["rank"] = *chosen.rank;
+    loader["world_size"] = *chosen.world_size;
+  }
+  if (chosen.mix.bytes != 0) loader["mix"] = chosen.mix.bytes;
+  loader["provenance"] = chosen.provenance;
   switch (chosen.shuffle.mode()) {
     case Shuffle::kNone:
       loader["shuffle"] = false;
@@ -106,7 +115,7 @@ nb::tuple read_run_file(const nb::bytes& path) {
       break;
   }
   loader["seed"] = chosen.seed;
-  loader["tail"] = chosen.tail == Tail::kDrop ? "drop" : "partial";
+  loader["tail"] = chosen.tail == Tail::kDrop ? "drop" : chosen.tail == Tail::kPad ? "pad" : "partial";
   loader["memory"] = chosen.memory == 0 ? nb::none() : nb::object(nb::int_(chosen.memory));
   loader["threads"] = chosen.threads == 0 ? nb::none() : nb::object(nb::int_(chosen.threads));
   const double timeout = std::chrono::duration<double>(chosen.timeout).count();
@@ -130,6 +139,9 @@ void register_tools(nb::module_& m) {
           "__str__", [](const ToolResult& self) { return to_python(self.text); }, nb::sig("def __str__(self) -> str"))
       .def(
           "__repr__", [](const ToolResult& self) { return to_python(self.text); }, nb::sig("def __repr__(self) -> str"))
+      .def_prop_ro(
+          "plot", [](const ToolResult& self) { return to_python(self.plot); }, nb::sig("def plot(self) -> str"),
+          "A picture as SVG text, where the tool draws one.")
       .def(
           "to_json", [](const ToolResult& self) { return to_python(self.json); }, nb::sig("def to_json(self) -> str"),
           "The data as JSON text, as --json prints it.")
@@ -141,6 +153,15 @@ void register_tools(nb::module_& m) {
   m.def("verify", &verify_files, nb::arg("paths"), nb::arg("threads"), nb::arg("progress").none());
   m.def("bench", &bench_loader, nb::arg("loader"), nb::arg("epochs"), nb::arg("max_seconds"),
         nb::arg("progress").none());
+  m.def(
+      "order",
+      [](LoaderHandle& handle, const std::string& by, std::uint64_t epoch) {
+        handle.check_process();
+        const Turn turn(handle);
+        const WithoutGil nogil;
+        return order(handle.loader(), {by, epoch});
+      },
+      nb::arg("loader"), nb::arg("by"), nb::arg("epoch"));
   m.def("load_run", &read_run_file, nb::arg("path"),
         nb::sig("def load_run(path: bytes) -> tuple[list[bytes], list[tuple[str, str]], dict[str, typing.Any]]"));
   m.def("versions", &library_versions, nb::sig("def versions() -> dict[str, str]"));

@@ -14,6 +14,7 @@ nothing to stdout unless asked to; it logs to the logger ``"headrace"`` (``HEADR
 
 from headrace import _headrace, _logging
 from headrace._headrace import Report, ToolResult
+from headrace._options import BlockMix
 from headrace.column import Column
 from headrace.dataset import Dataset, open
 from headrace.errors import (
@@ -37,9 +38,10 @@ from headrace.errors import (
 )
 from headrace.fields import FieldInfo, FileInfo
 from headrace.loader import Loader, set_memory
-from headrace.tools import bench, demo, inspect, load_run, show_versions, verify
+from headrace.tools import bench, demo, inspect, load_run, order, show_versions, verify
 
 __all__ = [
+    "BlockMix",
     "ClosedError",
     "Column",
     "CorruptDataError",
@@ -70,6 +72,7 @@ __all__ = [
     "inspect",
     "load_run",
     "open",
+    "order",
     "set_memory",
     "show_versions",
     "verify",

@@ -11,13 +11,39 @@ from headrace._checks import invalid, memory_bytes, one_of, unsupported, whole_n
 
 
 @dataclass(frozen=True)
+class BlockMix:
+    """A shape of the block shuffle: ``streams`` parts of the data are read at once, ``pool`` blocks mixed in each.
+
+    Part of what a seed means: give the same to get the same batches. The default follows from the data and the global
+    batch alone.
+    """
+
+    streams: int
+    pool: int
+
+    def __post_init__(self) -> None:
+        """Check.
+
+        Raises:
+            InvalidArgumentError: A number is below 1.
+        """
+        whole_number("streams", self.streams, least=1, most=2**16)
+        whole_number("pool", self.pool, least=1, most=2**32 - 1)
+
+
+@dataclass(frozen=True)
 class LoaderOptions:
-    """Arguments of the engine's loader. ``memory``, ``threads`` and ``timeout_seconds``: 0 means not given."""
+    """Arguments of the engine's loader. Where a number must be above 0, 0 means not given."""
 
     batch_size: int
+    global_batch_size: int
     shuffle: str
+    mix: tuple[int, int, int]
     seed: int
-    drop_tail: bool
+    tail: str
+    rank: int | None
+    world_size: int | None
+    provenance: bool
     memory: int
     threads: int
     timeout_seconds: float
@@ -29,6 +55,7 @@ def resolve(
     *,
     batch_size: Any,
     shuffle: Any,
+    mix: Any,
     sampler: Any,
     batch_sampler: Any,
     global_batch_size: Any,
@@ -54,14 +81,22 @@ def resolve(
         UnsupportedError: An argument asks for what does not exist yet; the hint names what to use instead.
     """
     _check_order(shuffle, sampler, batch_sampler, batch_size, global_batch_size, drop_last)
-    _check_ranks(rank, world_size)
     one_of("batch_format", batch_format, ("dict", "tuple"))
-    _check_later_features(cache, device, provenance, on_error)
+    if not isinstance(provenance, bool):
+        raise invalid(f"provenance must be True or False, not {provenance!r}")
+    _check_later_features(cache, device, on_error)
+    samples, global_samples = _batch_sizes(batch_size, global_batch_size)
+    given_rank, given_size = _ranks(rank, world_size)
     return LoaderOptions(
-        batch_size=_batch_size(batch_size, global_batch_size),
+        batch_size=samples,
+        global_batch_size=global_samples,
         shuffle={False: "none", True: "block"}.get(shuffle, shuffle),
+        mix=_mix(mix),
         seed=whole_number("seed", seed, least=0, most=2**64 - 1),
-        drop_tail=_drop_tail(drop_last, tail),
+        tail=_tail(drop_last, tail),
+        rank=given_rank,
+        world_size=given_size,
+        provenance=provenance,
         memory=0 if memory is None else memory_bytes("memory", memory),
         threads=0 if threads is None else whole_number("threads", threads, least=1, most=4096),
         timeout_seconds=_timeout_seconds(timeout),
@@ -70,14 +105,22 @@ def resolve(
     )
 
 
-def _batch_size(batch_size: Any, global_batch_size: Any) -> int:
+def _batch_sizes(batch_size: Any, global_batch_size: Any) -> tuple[int, int]:
     if batch_size is None and global_batch_size is None:
         raise invalid("batch_size is missing", "Give the number of samples a batch.")
     if batch_size is not None and global_batch_size is not None:
         raise invalid("batch_size and global_batch_size are two spellings of one number", "Give one of them.")
     if batch_size is not None:
-        return whole_number("batch_size", batch_size, least=1)
-    return whole_number("global_batch_size", global_batch_size, least=1)  # one rank
+        return whole_number("batch_size", batch_size, least=1), 0
+    return 0, whole_number("global_batch_size", global_batch_size, least=1)
+
+
+def _mix(mix: Any) -> tuple[int, int, int]:
+    if mix is None:
+        return 0, 0, 0
+    if isinstance(mix, BlockMix):
+        return mix.streams, mix.pool, 0
+    return 0, 0, memory_bytes("mix", mix)
 
 
 def _check_order(
@@ -98,33 +141,26 @@ def _check_order(
         )
 
 
-def _drop_tail(drop_last: Any, tail: Any) -> bool:
+def _tail(drop_last: Any, tail: Any) -> str:
     if not isinstance(drop_last, bool):
         raise invalid(f"drop_last must be True or False, not {drop_last!r}")
     one_of("tail", tail, (None, "partial", "drop", "pad"))
     if drop_last and tail not in (None, "drop"):
         raise invalid(f"drop_last=True and tail={tail!r} contradict each other")
-    if tail == "pad":
-        raise unsupported("tail='pad' does not exist yet", "Use tail='partial' (the default) or tail='drop'.")
-    return drop_last or tail == "drop"
+    return tail or ("drop" if drop_last else "partial")
 
 
-def _check_ranks(rank: Any, world_size: Any) -> None:
+def _ranks(rank: Any, world_size: Any) -> tuple[int | None, int | None]:
     if rank is None and world_size is None:
-        return
-    if world_size is None:
-        raise invalid("rank without world_size says nothing", "Give both or neither.")
-    size = whole_number("world_size", world_size, least=1)
-    if rank is not None:
-        whole_number("rank", rank, least=0, most=size - 1)
-    if size > 1:
-        raise unsupported(
-            "world_size > 1 does not exist yet",
-            "Open a share of the files on each rank, for example headrace.open(paths[rank::world_size]).",
-        )
+        return None, None
+    if world_size is None or rank is None:
+        missing, given = ("world_size", "rank") if world_size is None else ("rank", "world_size")
+        raise invalid(f"{given} without {missing} says nothing", "Give both, or neither: then the launcher is asked.")
+    size = whole_number("world_size", world_size, least=1, most=2**32 - 1)
+    return whole_number("rank", rank, least=0, most=size - 1), size
 
 
-def _check_later_features(cache: Any, device: Any, provenance: Any, on_error: Any) -> None:
+def _check_later_features(cache: Any, device: Any, on_error: Any) -> None:
     if not isinstance(cache, (str, os.PathLike)):
         raise invalid(f"cache must be 'auto' or 'none', not {cache!r}")
     if cache not in ("auto", "none"):
@@ -133,12 +169,6 @@ def _check_later_features(cache: Any, device: Any, provenance: Any, on_error: An
         raise unsupported(
             f"device={str(device)!r} does not exist yet",
             "Use device='cpu' with framework='torch' and move batches by tensor.to(device).",
-        )
-    if not isinstance(provenance, bool):
-        raise invalid(f"provenance must be True or False, not {provenance!r}")
-    if provenance:
-        raise unsupported(
-            "provenance=True does not exist yet", "Store row numbers as an array in the files and open it as a field."
         )
     if not isinstance(on_error, str):
         raise invalid(f"on_error must be 'raise', not {on_error!r}")

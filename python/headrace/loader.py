@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator
+import json
+import sys
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
 from headrace import _display, _headrace, _options
 from headrace._checks import memory_bytes, whole_number
 from headrace._logging import logger
+from headrace._options import BlockMix
 from headrace.dataset import Dataset, Paths, open
 
 atexit.register(_headrace.close_all_loaders)
@@ -47,13 +50,18 @@ class Loader:
         batch_size: Samples a batch.
         shuffle: False: in order. True or ``"block"``: shuffled, each block of rows decoded once. ``"exact"``: a global
             permutation of all rows, at the price of decoding blocks more often where memory is short.
+        mix: Another block shuffle than the default: how much is mixed at any time, as bytes or text (``"1GiB"``), or
+            :class:`BlockMix`.
         sampler: Not in this version.
         batch_sampler: Not in this version.
         global_batch_size: Samples a batch over all ranks; the other spelling of ``batch_size``, give one.
         drop_last: Drop the last samples of an epoch if they do not fill a batch; the same as ``tail="drop"``.
-        tail: ``"partial"`` (the default: the last batch may be smaller) or ``"drop"``.
+        tail: ``"partial"`` (the default: the last batch may be smaller), ``"drop"``, or ``"pad"``: the last batch is
+            filled up by repeating its samples, and every batch has a field ``_weight``, float32, 0 for repeats.
         seed: Of the order, 0 to 2^64 - 1.
-        rank: Data-parallel rank; with ``world_size`` above 1 not in this version.
+        rank: Data-parallel rank, below ``world_size``; all ranks make equal steps. Default: what torch.distributed
+            says if it is set up, else what torchrun, srun or mpirun put into the environment, else 0 of 1; asked when
+            an epoch starts.
         world_size: Number of data-parallel ranks.
         memory: Bytes this loader may hold, as int or text (``"2GiB"``). Default: what :func:`set_memory` allows.
         threads: Decode and assembly threads. Default: as many as this process may use.
@@ -61,7 +69,8 @@ class Loader:
         framework: ``"numpy"`` or ``"torch"`` (tensors over the same memory, without a copy).
         device: ``"cpu"``.
         batch_format: ``"dict"`` or ``"tuple"`` (in field order).
-        provenance: Not in this version.
+        provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): number of the file, and row in
+            it.
         on_error: ``"raise"``: damaged data is an error, at the first batch that holds it.
         timeout: Seconds to wait for one batch before LoaderTimeoutError. Default: no limit.
 
@@ -77,6 +86,7 @@ class Loader:
         batch_size: int | None = None,
         *,
         shuffle: bool | str = False,
+        mix: int | str | BlockMix | None = None,
         sampler: Any = None,
         batch_sampler: Any = None,
         global_batch_size: int | None = None,
@@ -98,6 +108,7 @@ class Loader:
         options = _options.resolve(
             batch_size=batch_size,
             shuffle=shuffle,
+            mix=mix,
             sampler=sampler,
             batch_sampler=batch_sampler,
             global_batch_size=global_batch_size,
@@ -135,8 +146,8 @@ class Loader:
 
     @property
     def batch_size(self) -> int:
-        """Samples a batch."""
-        return self._options.batch_size
+        """Samples a batch, on each rank."""
+        return self._native.batch_rows()
 
     @property
     def seed(self) -> int:
@@ -158,7 +169,41 @@ class Loader:
             ClosedError: The loader was closed, or a newer iterator took over.
             ForkedError: The loader was started in the parent of this process.
         """
+        self._ask_framework()
         return self._native.epoch()
+
+    def _ask_framework(self) -> None:
+        """Tell the engine which rank torch.distributed says this is: it may be known only now."""
+        if self._options.rank is not None:
+            return
+        distributed = sys.modules.get("torch.distributed")
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            self._native.set_rank(distributed.get_rank(), distributed.get_world_size())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader is: the epoch, and how many of its samples were handed out over all ranks.
+
+        Counts what was handed out, never what was only prefetched. The same on every rank: saving one rank's copy is
+        enough. Less than 200 bytes as JSON.
+        """
+        return json.loads(self._native.state())
+
+    def batch_state(self) -> dict[str, Any]:
+        """The state after the batch that came last: what to save beside the result of a step on that batch."""
+        return self.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to where :meth:`state_dict` was taken; takes milliseconds at any size, and reads nothing.
+
+        The next ``iter()`` goes on there, and so does an iterator that is live. Threads, memory, the number of ranks
+        and the batch size may be others than those of the run that saved it.
+
+        Raises:
+            InvalidArgumentError: The state is of other data, another seed or another order; the text says what differs.
+                The loader is as it was.
+        """
+        self._ask_framework()
+        self._native.load_state(json.dumps(dict(state)))
 
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next ``iter()`` delivers (from 0). Calling it twice is the same as once."""
@@ -167,6 +212,10 @@ class Loader:
     def explain(self) -> str:
         """Every automatic setting with its resolved value and the reason. Reads nothing."""
         return self._native.explain()
+
+    def order_report(self, by: str | None = None, *, epoch: int = 0) -> _headrace.ToolResult:
+        """Say how well this order mixes; see :func:`headrace.order`. Reads the field ``by`` whole, and nothing else."""
+        return _headrace.order(self._native, by or "", whole_number("epoch", epoch, least=0))
 
     def report(self) -> _headrace.Report:
         """What was delivered, where time went, memory against budget, and a verdict; during a run and after it."""
@@ -195,7 +244,7 @@ class Loader:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remake, (self._dataset, self._options, self._owns_dataset, self._native.next_epoch())
+        return _remake, (self._dataset, self._options, self._owns_dataset, self.state_dict())
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in vars(self._options).items() if value)
@@ -206,8 +255,8 @@ class Loader:
         return _display.preformatted(self.explain())
 
 
-def _remake(dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool, next_epoch: int) -> Loader:
+def _remake(dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool, state: dict[str, Any]) -> Loader:
     loader = Loader.__new__(Loader)
     loader._start(dataset, options, owns_dataset)
-    loader.set_epoch(next_epoch)
+    loader.load_state_dict(state)
     return loader

@@ -73,6 +73,31 @@ def bench(
         return _headrace.bench(made._native, epochs, max_seconds or 0.0, progress)
 
 
+def order(
+    source: Loader | Paths, *, by: str | None = None, epoch: int = 0, fields: Fields = None, **loader: Any
+) -> ToolResult:
+    """Say how well an order mixes, what it needs in memory, and what another would change; from the plan alone.
+
+    ``print(result)`` shows one screen with a picture of where batches come from, ``result.plot`` is that as SVG, and
+    ``result.to_dict()`` the data: the design effect Deff (1: batches are as good as independent draws) for what is
+    constant in a block or in a file, and for a label.
+
+    Args:
+        source: A loader, or files to open.
+        by: Field with a label (a number a sample, or one-hot), which is then read whole.
+        epoch: Which epoch to look at.
+        fields: Fields to open (not with a loader).
+        **loader: Arguments of Loader (not with a loader). Default: batches of 512, shuffled.
+    """
+    epoch = whole_number("epoch", epoch, least=0)
+    if isinstance(source, Loader):
+        if fields is not None or loader:
+            raise TypeError("fields and loader arguments are those of the given loader already")
+        return source.order_report(by=by, epoch=epoch)
+    with open(source, fields) as dataset, Loader(dataset, **{"batch_size": 512, "shuffle": True, **loader}) as made:
+        return made.order_report(by=by, epoch=epoch)
+
+
 def load_run(path: str | os.PathLike[str]) -> Loader:
     """Make the loader that a run file describes (the same words as the arguments, in YAML).
 

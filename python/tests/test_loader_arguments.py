@@ -36,6 +36,12 @@ INVALID: list[dict[str, Any]] = [
     {"rank": 1, "world_size": 1},
     {"rank": -1, "world_size": 2},
     {"world_size": 0},
+    {"world_size": 2},
+    {"rank": 0, "world_size": 2**20},
+    {"global_batch_size": 7, "batch_size": None, "rank": 0, "world_size": 2},
+    {"mix": "1GiB"},
+    {"mix": -1, "shuffle": True},
+    {"mix": [4, 4], "shuffle": True},
     {"memory": 0},
     {"memory": -5},
     {"memory": "lots"},
@@ -57,12 +63,9 @@ INVALID: list[dict[str, Any]] = [
 UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
     ({"sampler": [1]}, "shuffle=True"),
     ({"batch_sampler": [[1]], "batch_size": None}, "shuffle=True"),
-    ({"rank": 0, "world_size": 2}, "files"),
-    ({"tail": "pad"}, "partial"),
     ({"cache": "ram"}, "auto"),
     ({"cache": "/some/folder"}, "auto"),
     ({"device": "cuda:0"}, "cpu"),
-    ({"provenance": True}, "field"),
     ({"on_error": "skip"}, "verify"),
 ]
 

@@ -22,6 +22,21 @@ BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const 
       counters_(counters),
       fields_of_array_(source.num_arrays()) {
   for (std::size_t f = 0; f < source.places.size(); ++f) fields_of_array_[source.places[f].array].push_back(f);
+  std::uint64_t rows = 0;
+  for (const SourceFile& file : source.files) {
+    first_row_of_file_.push_back(rows);
+    rows += file.rows;
+  }
+}
+
+std::vector<std::uint64_t> BlockServer::file_weights(const Source& source) {
+  std::vector<std::uint64_t> weights;
+  for (const SourceFile& file : source.files) {
+    std::uint64_t& sum = weights.emplace_back(0);
+    for (std::uint32_t a = 0; a < file.arrays.size(); ++a)
+      for (std::uint32_t i = 0; i < file.arrays[a]->pieces_across(); ++i) sum += piece_weight(a, i);
+  }
+  return weights;
 }
 
 ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
@@ -151,7 +166,7 @@ std::span<const RowFailure> BlockServer::serve(std::uint32_t file_number, RowRan
     for (std::size_t i = begin; i < end; ++i) {
       const Task& task = tasks_[i];
       const Status done =
-          read.ok() ? decode_and_scatter(file, task, batch_.bytes(i - begin), rows, requests, runs) : read;
+          read.ok() ? decode_and_scatter(file_number, task, batch_.bytes(i - begin), rows, requests, runs) : read;
       if (!done.ok()) fail(task.piece.rows, rows, done.error());
     }
     begin = end;
@@ -177,9 +192,9 @@ Status BlockServer::read_together(const SourceFile& file, std::size_t begin, std
   return {};
 }
 
-Status BlockServer::decode_and_scatter(const SourceFile& file, const Task& task, std::span<const std::byte> stored,
+Status BlockServer::decode_and_scatter(std::uint32_t file, const Task& task, std::span<const std::byte> stored,
                                        RowRange rows, std::span<const Request> requests, std::span<const RowRun> runs) {
-  const ArrayReader& reader = *file.arrays[task.array];
+  const ArrayReader& reader = *source_.files[file].arrays[task.array];
   StageSpan span(counters_.clock, Stage::kDecode);
   HEADRACE_ASSIGN(const DecodedPiece decoded,
                   reader.decode(task.piece, stored, {out_.bytes(), ping_.bytes(), pong_.bytes()}));
@@ -187,7 +202,7 @@ Status BlockServer::decode_and_scatter(const SourceFile& file, const Task& task,
   decoded_bytes_ += task.piece.decoded_bytes;
   if (reader.info().read_path == ReadPath::kLibrary) counters_.add_slow_piece();
   span.switch_to(Stage::kScatter);
-  span.add_bytes(scatter(reader, task.array, task.piece.across, task.piece.rows, decoded, rows, requests, runs));
+  span.add_bytes(scatter(file, task.array, task.piece.across, task.piece.rows, decoded, rows, requests, runs));
   return {};
 }
 
@@ -202,9 +217,10 @@ const std::vector<RowGeometry>& BlockServer::geometry(const ArrayReader& reader,
 }
 
 /// \return Bytes written.
-std::uint64_t BlockServer::scatter(const ArrayReader& reader, std::uint32_t array, std::uint32_t across,
-                                   RowRange piece_rows, const DecodedPiece& decoded, RowRange rows,
-                                   std::span<const Request> requests, std::span<const RowRun> runs) {
+std::uint64_t BlockServer::scatter(std::uint32_t file, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
+                                   const DecodedPiece& decoded, RowRange rows, std::span<const Request> requests,
+                                   std::span<const RowRun> runs) {
+  const ArrayReader& reader = *source_.files[file].arrays[array];
   const std::vector<RowGeometry>& geometries = geometry(reader, array, across);
   const std::vector<std::size_t>& fields = fields_of_array_[array];
   std::uint64_t bytes = 0;
@@ -223,7 +239,26 @@ std::uint64_t BlockServer::scatter(const ArrayReader& reader, std::uint32_t arra
     }
     bytes += copied * g.filled_bytes();
   }
+  if (!runs.empty() && runs[0].digest) add_digests(file, array, across, piece_rows, rows, requests, runs);
   return bytes;
+}
+
+/// Of the rows that scatter() has just taken from a piece: their numbers come from where the piece lies.
+void BlockServer::add_digests(std::uint32_t file, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
+                              RowRange rows, std::span<const Request> requests, std::span<const RowRun> runs) const {
+  const std::uint64_t weight = piece_weight(array, across), first_row = first_row_of_file_[file];
+  const bool first_piece = array == 0 && across == 0;
+  for (const RowRun& run : runs) {
+    std::uint64_t placed = 0;
+    for (std::uint32_t i = run.begin; i < run.end; ++i) {
+      const std::uint64_t in_piece = rows.first + requests[i].row - piece_rows.first;
+      if (in_piece >= piece_rows.count) continue;
+      const std::uint64_t stored_row = piece_rows.first + in_piece;
+      placed += place_hash(file, stored_row, run.first_position + requests[i].position);
+      if (first_piece) run.digest->sums.add(first_row + stored_row);
+    }
+    run.digest->placed += placed * weight;
+  }
 }
 
 Status BlockServer::serve_from_side_chunks(std::uint32_t file_number, const Task& task, RowRange rows,
@@ -238,8 +273,8 @@ Status BlockServer::serve_from_side_chunks(std::uint32_t file_number, const Task
                     return load(file_number, task.array, task.piece);
                   }));
   StageSpan span(counters_.clock, Stage::kScatter);
-  span.add_bytes(scatter(reader, task.array, task.piece.across, part->rows, {part->data.data(), part->row_stride_bytes},
-                         rows, requests, runs));
+  span.add_bytes(scatter(file_number, task.array, task.piece.across, part->rows,
+                         {part->data.data(), part->row_stride_bytes}, rows, requests, runs));
   return {};
 }
 
@@ -262,7 +297,6 @@ Result<DecodedPart> BlockServer::load(std::uint32_t file_number, std::size_t arr
 
 void BlockServer::scatter_resident(std::uint32_t file_number, std::uint32_t array, RowRange rows,
                                    std::span<const Request> requests, std::span<const RowRun> runs) {
-  const ArrayReader& reader = *source_.files[file_number].arrays[array];
   const auto& pieces = resident_.arrays.at({file_number, array});
   StageSpan span(counters_.clock, Stage::kScatter);
   for (std::uint32_t across = 0; across < pieces.across.size(); ++across) {
@@ -273,8 +307,8 @@ void BlockServer::scatter_resident(std::uint32_t file_number, std::uint32_t arra
       if (it->error)
         fail(it->rows, rows, *it->error);
       else
-        span.add_bytes(
-            scatter(reader, array, across, it->rows, {it->data.data(), it->row_stride_bytes}, rows, requests, runs));
+        span.add_bytes(scatter(file_number, array, across, it->rows, {it->data.data(), it->row_stride_bytes}, rows,
+                               requests, runs));
     }
   }
 }

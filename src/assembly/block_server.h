@@ -12,6 +12,7 @@
 #include "assembly/block_layout.h"
 #include "assembly/decode_counters.h"
 #include "assembly/request_window.h"
+#include "assembly/row_digest.h"
 #include "assembly/side_chunks.h"
 #include "assembly/source.h"
 #include "base/page_buffer.h"
@@ -32,8 +33,10 @@ class ResidentArrays {
 
 /// Rows wanted from a block, and where they go.
 struct RowRun {
-  std::byte* const* fields;  ///< Start of each field in the batch.
-  std::uint32_t begin, end;  ///< In the requests.
+  std::byte* const* fields;          ///< Start of each field in the batch.
+  std::uint32_t begin, end;          ///< In the requests.
+  std::uint64_t first_position = 0;  ///< Of the batch, in the epoch.
+  RowDigest* digest = nullptr;       ///< Of the rows put in place is added to it.
 };
 
 /// Limits of what a server allocates, for the budget.
@@ -63,6 +66,8 @@ class BlockServer {
   Result<DecodedPart> load(std::uint32_t file, std::size_t array, const Piece& piece);
 
   static ServerNeed need(const Source& source, const BlockLayout& layout);
+  /// Sum of piece_weight() over the pieces of a row, for each file: what every row adds to a batch's digest.
+  static std::vector<std::uint64_t> file_weights(const Source& source);
 
  private:
   struct Task {
@@ -72,14 +77,16 @@ class BlockServer {
   Status locate_wanted(const ArrayReader& reader, RowRange rows);
   void plan_tasks(std::uint32_t file, RowRange rows, std::span<const Request> requests, bool first);
   Status read_together(const SourceFile& file, std::size_t begin, std::size_t end);
-  Status decode_and_scatter(const SourceFile& file, const Task& task, std::span<const std::byte> stored, RowRange rows,
+  Status decode_and_scatter(std::uint32_t file, const Task& task, std::span<const std::byte> stored, RowRange rows,
                             std::span<const Request> requests, std::span<const RowRun> runs);
   Status serve_from_side_chunks(std::uint32_t file, const Task& task, RowRange rows, std::span<const Request> requests,
                                 std::span<const RowRun> runs);
   void fail(RowRange piece_rows, RowRange rows, Error error);
-  std::uint64_t scatter(const ArrayReader& reader, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
+  std::uint64_t scatter(std::uint32_t file, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
                         const DecodedPiece& decoded, RowRange rows, std::span<const Request> requests,
                         std::span<const RowRun> runs);
+  void add_digests(std::uint32_t file, std::uint32_t array, std::uint32_t across, RowRange piece_rows, RowRange rows,
+                   std::span<const Request> requests, std::span<const RowRun> runs) const;
   void scatter_resident(std::uint32_t file, std::uint32_t array, RowRange rows, std::span<const Request> requests,
                         std::span<const RowRun> runs);
   const std::vector<RowGeometry>& geometry(const ArrayReader& reader, std::uint32_t array, std::uint32_t across);
@@ -91,6 +98,7 @@ class BlockServer {
   SideChunks& side_chunks_;
   DecodeCounters& counters_;
   std::vector<std::vector<std::size_t>> fields_of_array_;
+  std::vector<std::uint64_t> first_row_of_file_;  // in the data set
   PageBuffer out_, ping_, pong_, read_buffer_;
   ReadBatch batch_;
   std::vector<Task> tasks_, side_tasks_;

@@ -1,25 +1,38 @@
 #include "assembly/request_window.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cassert>
 
 #include "base/clock.h"
 
 namespace headrace {
+namespace {
+constexpr std::uint64_t kAheadShare = 16;  // of the window, that an order without locality may be ahead of need
+}
 
 RequestWindow::RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const BlockTable> blocks,
-                             std::uint64_t max_slots, std::uint64_t num_batches, SlotAllocator& allocator)
-    : sampler_(std::move(sampler)), blocks_(std::move(blocks)), num_batches_(num_batches), allocator_(allocator) {
-  ring_.resize(std::max<std::uint64_t>(max_slots, 1));
+                             Options options, SlotAllocator& allocator)
+    : sampler_(std::move(sampler)),
+      blocks_(std::move(blocks)),
+      options_(std::move(options)),
+      allocator_(allocator),
+      planner_(sampler_, options_.batching) {
+  ring_.resize(std::max<std::uint64_t>(options_.max_slots, 1));
   for (auto& s : ring_) s = std::make_unique<WindowSlot>();
   for (auto& index : state_of_block_) index.resize(blocks_->num_blocks());
 }
 
 // ------------------------------------------------------------------------------------------------ entering the window
 
+RequestWindow::Run RequestWindow::run_of(std::uint64_t epoch, std::uint64_t position) const {
+  const std::uint64_t total = sampler_->num_samples();
+  return {epoch, position, options_.batching.steps(total - std::min(position, total)), 0};
+}
+
 bool RequestWindow::may_enter() {
-  if (!started_ || dropping_ || fatal_ || num_batches_ == 0 || end_ - head_ >= ring_.size()) return false;
-  if (enter_epoch_ > head_epoch_ + 1) return false;  // two epochs at most: states are kept by parity
+  if (!started_ || dropping_ || fatal_ || enter_run_.ended() || end_ - head_ >= ring_.size()) return false;
+  if (enter_run_.epoch > head_run_.epoch + 1) return false;  // two epochs at most: states are kept by parity
   const bool room = allocator_.room(consumer_waits_ && end_ == head_);
   short_of_memory_.store(!room, std::memory_order_relaxed);
   return room;
@@ -28,29 +41,34 @@ bool RequestWindow::may_enter() {
 /// Plan one batch. The cursor and the memory are worked on without the lock: `planning_` makes this thread their owner.
 void RequestWindow::enter_next(Lock& lock) {
   planning_ = true;
-  const std::uint64_t epoch = enter_epoch_, batch = enter_batch_, sequence = end_;
+  const Run run = enter_run_;
+  const std::uint64_t sequence = end_;
   lock.unlock();
   const std::uint64_t start = now_ns();
-  if (!cursor_) cursor_ = sampler_->cursor(epoch);
+  if (!planner_.started()) planner_.start(run.epoch, run.position);
   samples_.clear();
-  cursor_->next_batch(samples_);
+  passed_.clear();
+  bool counted = true;
+  const Step step = planner_.next(samples_, passed_, counted);
   Result<std::unique_ptr<SlotMemory>> memory = allocator_.acquire();
   lock.lock();
   if (memory.ok()) {
     WindowSlot& s = slot(sequence);
-    s.epoch = epoch;
-    s.batch = batch;
+    s.epoch = run.epoch;
+    s.batch = step.begin / options_.batching.global_batch;
+    s.step = step;
     s.rows = static_cast<std::uint32_t>(samples_.size());
     s.missing.store(s.rows, std::memory_order_relaxed);
     s.memory = std::move(*memory);
     s.error.reset();
-    insert(s, sequence, samples_);
+    s.digest = {};
+    insert(s, sequence, counted);
+    if (options_.keep_samples) s.samples = samples_;
     ++end_;
-    if (++enter_batch_ == num_batches_) {
-      finish_entering(epoch);
-      ++enter_epoch_;
-      enter_batch_ = 0;
-      cursor_.reset();
+    if (++enter_run_.step == enter_run_.steps) {
+      finish_entering(run.epoch);
+      enter_run_ = run_of(run.epoch + 1, 0);
+      planner_.stop();
     }
   } else {
     fatal_ = memory.error();
@@ -63,22 +81,47 @@ void RequestWindow::enter_next(Lock& lock) {
   if (idle_threads_ > 0) work_.notify_one();
 }
 
-void RequestWindow::insert(WindowSlot& s, std::uint64_t sequence, const std::vector<SampleRef>& samples) {
+/// File the samples under their blocks. \param counted  Do BlockState::asked and expected know of them?
+void RequestWindow::insert(WindowSlot& s, std::uint64_t sequence, bool counted) {
   auto& index = state_of_block_[s.epoch & 1];
-  for (std::uint32_t position = 0; position < samples.size(); ++position) {
-    const SampleRef sample = samples[position];
+  for (const SampleRef sample : passed_) {
+    BlockState& b = index[sample.block] ? states_[index[sample.block] - 1] : state_of(sample.block, s.epoch, sequence);
+    count(b, index[sample.block] - 1);
+  }
+  std::uint64_t expected = 0;
+  for (std::uint32_t position = 0; position < samples_.size(); ++position) {
+    const SampleRef sample = samples_[position];
     const std::uint32_t known = index[sample.block];
     BlockState& b = known ? states_[known - 1] : state_of(sample.block, s.epoch, sequence);
+    const std::uint32_t state = index[sample.block] - 1;
     if (b.requests.empty()) {
       b.first_need = sequence;
-      needed_.push({sequence, index[sample.block] - 1, b.version});
+      needed_.push({sequence, state, b.version});
     }
     if (b.runs.empty() || b.runs.back().slot != &s)
       b.runs.push_back({&s, static_cast<std::uint32_t>(b.requests.size()), 0});
     b.requests.push_back({sample.row, position});
     b.runs.back().end = static_cast<std::uint32_t>(b.requests.size());
-    if (++b.asked == b.block_rows && sampler_->is_permutation()) mark_complete(index[sample.block] - 1);
+    if (!options_.file_weights.empty())
+      expected += place_hash(b.file, b.first_row + sample.row, s.step.first_position + position) *
+                  options_.file_weights[b.file];
+    if (counted) count(b, state);
   }
+  s.expected = expected;
+}
+
+/// One more of the block's samples was given, here or elsewhere.
+void RequestWindow::count(BlockState& b, std::uint32_t state) {
+  if (++b.asked != b.expected) return;
+  if (b.requests.empty())
+    free_state(state);
+  else
+    mark_complete(state);
+}
+
+void RequestWindow::free_state(std::uint32_t state) {
+  state_of_block_[states_[state].epoch & 1][states_[state].block] = 0;
+  free_states_.push_back(state);
 }
 
 RequestWindow::BlockState& RequestWindow::state_of(std::uint32_t block, std::uint64_t epoch, std::uint64_t sequence) {
@@ -96,7 +139,10 @@ RequestWindow::BlockState& RequestWindow::state_of(std::uint32_t block, std::uin
   b.claims = 0;
   b.complete = false;
   b.first_need = sequence;
-  b.block_rows = blocks_->block_rows(block);
+  b.expected = planner_.rows_of(block);
+  const BlockTable::Place place = blocks_->place(block);
+  b.file = place.file;
+  b.first_row = place.rows.first;
   return b;
 }
 
@@ -112,12 +158,10 @@ void RequestWindow::finish_entering(std::uint64_t epoch) {
   for (std::uint32_t i = 0; i < states_.size(); ++i) {
     BlockState& b = states_[i];
     if (b.epoch != epoch || index[b.block] != i + 1) continue;
-    if (!b.requests.empty()) {
-      if (!b.complete) mark_complete(i);
-    } else {
-      index[b.block] = 0;
-      free_states_.push_back(i);
-    }
+    if (b.requests.empty())
+      free_state(i);
+    else if (!b.complete)
+      mark_complete(i);
   }
 }
 
@@ -134,6 +178,11 @@ bool RequestWindow::pick(Claim& out) {
   if (!needed_.empty() && needed_.top().first_need == head_ && !planning_) return take(needed_.top().state, out), true;
   while (!complete_.empty() && !valid(complete_.top())) complete_.pop();
   if (!complete_.empty()) return take(complete_.top().state, out), true;
+  // Without locality a block waits for the oldest batch to need it; some slots ahead of that keep the threads busy
+  // while the consumer works, and cost a decode in so many.
+  if (!sampler_->has_locality() && !planning_ && !needed_.empty() &&
+      needed_.top().first_need <= head_ + ring_.size() / kAheadShare)
+    return take(needed_.top().state, out), true;
   return false;
 }
 
@@ -148,10 +197,7 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
   out.runs.swap(b.runs);
   ++b.version;
   ++active_claims_;
-  if (b.complete) {
-    state_of_block_[b.epoch & 1][b.block] = 0;
-    free_states_.push_back(state);
-  }
+  if (b.complete) free_state(state);
 }
 
 bool RequestWindow::claim(Claim& out) {
@@ -172,9 +218,10 @@ bool RequestWindow::claim(Claim& out) {
   }
 }
 
-void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures) {
-  if (!failures.empty()) {
+void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures, std::span<const RowDigest> digests) {
+  if (!failures.empty() || !digests.empty()) {
     const Lock lock(mutex_);
+    for (std::size_t i = 0; i < digests.size(); ++i) claim.runs[i].slot->digest += digests[i];
     for (const SlotRun& run : claim.runs)
       for (std::uint32_t i = run.begin; i < run.end; ++i) {
         const Request request = claim.requests[i];
@@ -215,19 +262,21 @@ void RequestWindow::drop_everything(Lock& lock) {
   }
   needed_ = {};
   complete_ = {};
-  cursor_.reset();
+  planner_.stop();
   fatal_.reset();
   dropping_ = false;
   cancelled_.store(false, std::memory_order_relaxed);
 }
 
-void RequestWindow::start_epoch(std::uint64_t epoch) {
+void RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position) {
   Lock lock(mutex_);
-  const bool begins_there = started_ && !fatal_ && head_epoch_ == epoch && head_batch_ == 0;
+  const bool begins_there =
+      started_ && !fatal_ && head_run_.epoch == epoch && head_run_.position == position && head_run_.step == 0;
   if (!begins_there) {
     if (started_) drop_everything(lock);
-    head_epoch_ = enter_epoch_ = epoch;
-    head_batch_ = enter_batch_ = 0;
+    head_run_ = run_of(epoch, position);
+    if (head_run_.steps == 0 && position > 0) head_run_ = run_of(epoch + 1, 0);  // nothing is left of this one
+    enter_run_ = head_run_;
   }
   started_ = true;
   consumer_epoch_ = epoch;
@@ -237,7 +286,7 @@ void RequestWindow::start_epoch(std::uint64_t epoch) {
 bool RequestWindow::wait_head(std::chrono::nanoseconds limit) {
   Lock lock(mutex_);
   const auto settled = [&] {
-    return stopped_ || fatal_ || num_batches_ == 0 || head_epoch_ != consumer_epoch_ || head_ready();
+    return stopped_ || fatal_ || head_run_.ended() || head_run_.epoch != consumer_epoch_ || head_ready();
   };
   if (settled()) return true;
   consumer_waits_ = true;
@@ -254,18 +303,23 @@ Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
   const Lock lock(mutex_);
   if (stopped_) return Error(ErrorCode::kClosed, "the loader was closed");
   if (fatal_) return *fatal_;
-  if (num_batches_ == 0 || head_epoch_ != consumer_epoch_) return std::optional<Delivered>();
+  if (head_run_.ended() || head_run_.epoch != consumer_epoch_) return std::optional<Delivered>();
   WindowSlot& s = slot(head_);
   if (s.error) {
     fatal_ = *s.error;  // the epoch ends here; start_epoch() begins afresh
     return *s.error;
   }
-  Delivered out{s.epoch, s.batch, s.rows, std::move(s.memory)};
-  ++head_;
-  if (++head_batch_ == num_batches_) {
-    ++head_epoch_;
-    head_batch_ = 0;
+  if (!options_.file_weights.empty() && s.digest.placed != s.expected) {
+    fatal_ =
+        Error(ErrorCode::kInternal,
+              fmt::format("batch {} of epoch {} does not hold the rows that the plan says: a fault of headrace or of "
+                          "this machine's memory",
+                          s.batch, s.epoch));
+    return *fatal_;
   }
+  Delivered out{s.epoch, s.batch, s.rows, std::move(s.memory), s.step, s.digest.sums, std::move(s.samples)};
+  ++head_;
+  if (++head_run_.step == head_run_.steps) head_run_ = run_of(head_run_.epoch + 1, 0);
   if (idle_threads_ > 0) work_.notify_one();
   return std::optional<Delivered>(std::move(out));
 }

@@ -4,7 +4,8 @@
 // claims a block, decodes it, and puts the rows of all its requests in their places; a slot is ready when nothing in it
 // is missing. Which block may be claimed:
 //   1. a block that holds a missing row of the oldest batch: always;
-//   2. any other block only when its last request of the epoch lies inside the window (least first need first).
+//   2. any other block only when its last request of the epoch lies inside the window (least first need first); where
+//      the order has no locality, so that no last request comes in time, a little ahead of need.
 // A claim needs nothing but its thread's own scratch, and the slots of the window exist already, so the oldest batch
 // always completes: no deadlock at any window, down to one slot. A window shorter than the order's span decodes blocks
 // again; it never changes a batch.
@@ -24,8 +25,10 @@
 #include <span>
 #include <vector>
 
+#include "assembly/row_digest.h"
 #include "base/result.h"
 #include "catalog/block.h"
+#include "order/batching.h"
 #include "order/sampler.h"
 
 namespace headrace {
@@ -50,10 +53,15 @@ struct WindowSlot {
   std::uint64_t epoch = 0;
   std::uint64_t batch = 0;
   std::uint32_t rows = 0;
+  Step step;
   std::atomic<std::uint32_t> missing{0};  ///< Rows not yet in place.
   std::unique_ptr<SlotMemory> memory;
-  std::optional<Error> error;  ///< Of the first position that failed. Guarded by the window's mutex.
+  std::vector<SampleRef> samples;  ///< What it holds, if the window was asked to keep it.
+  // Guarded by the window's mutex:
+  std::optional<Error> error;  ///< Of the first position that failed.
   std::uint32_t error_position = 0;
+  std::uint64_t expected = 0;  ///< The plan's sum of hashes of rows in their places.
+  RowDigest digest;            ///< Of what was put in place.
 };
 
 /// A row that some batch wants.
@@ -84,16 +92,22 @@ struct RowFailure {
 
 class RequestWindow {
  public:
-  /// \param max_slots  Longest window, at least 1.
-  /// \param num_batches  Batches delivered an epoch (the sampler may have a partial one more, which is then dropped).
-  RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const BlockTable> blocks,
-                std::uint64_t max_slots, std::uint64_t num_batches, SlotAllocator& allocator);
+  struct Options {
+    std::uint64_t max_slots = 1;  ///< Longest window, at least 1.
+    Batching batching;
+    bool keep_samples = false;  ///< Deliver with each batch what it holds.
+    /// Sum of piece_weight() over the pieces of a row, for each file. Empty: rows in place are not checked.
+    std::vector<std::uint64_t> file_weights;
+  };
+  RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const BlockTable> blocks, Options options,
+                SlotAllocator& allocator);
 
   // Decode threads.
   /// Wait for a block that may be decoded. \return False once stop() was called.
   bool claim(Claim& out);
-  /// All rows of the claim are in place but those of `failures`.
-  void complete(Claim& claim, std::span<const RowFailure> failures);
+  /// All rows of the claim are in place but those of `failures`. \param digests  One for each run of the claim; empty
+  /// where rows in place are not checked.
+  void complete(Claim& claim, std::span<const RowFailure> failures, std::span<const RowDigest> digests = {});
   /// True while the claims handed out are no longer wanted: a decode may be given up between two pieces.
   [[nodiscard]] const std::atomic<bool>& cancel_flag() const { return cancelled_; }
 
@@ -102,13 +116,17 @@ class RequestWindow {
     std::uint64_t epoch, batch;
     std::uint32_t rows;
     std::unique_ptr<SlotMemory> memory;
+    Step step;
+    RowSums sums;                    ///< Of the rows it holds.
+    std::vector<SampleRef> samples;  ///< Where they were asked for.
   };
-  /// Make `epoch` the one that next() delivers, from its first batch. Keeps what is already in the window if it begins
-  /// there. Blocks: until claims of dropped slots have been given up (milliseconds).
-  void start_epoch(std::uint64_t epoch);
+  /// Make `epoch` the one that next() delivers, from the first batch after `position` samples. Keeps what is already in
+  /// the window if it begins there. Blocks: until claims of dropped slots have been given up (milliseconds).
+  void start_epoch(std::uint64_t epoch, std::uint64_t position = 0);
   /// Wait until next() will not block. \return False after `limit`.
   bool wait_head(std::chrono::nanoseconds limit);
-  /// The next batch, nullopt at the end of the epoch. Blocks. Errors: of the batch's data; kClosed after stop().
+  /// The next batch, nullopt at the end of the epoch. Blocks. Errors: of the batch's data; kClosed after stop();
+  /// kInternal if what was put in place is not what the plan says.
   Result<std::optional<Delivered>> next();
 
   /// Wake everybody and hand out nothing more. Idempotent.
@@ -123,8 +141,9 @@ class RequestWindow {
  private:
   struct BlockState {
     std::uint32_t block = 0, version = 0, claims = 0;
-    std::uint64_t epoch = 0, asked = 0, block_rows = 0;
-    bool complete = false;  // no further request of this epoch can come
+    std::uint64_t epoch = 0, asked = 0, expected = 0;
+    std::uint64_t file = 0, first_row = 0;  // in the file
+    bool complete = false;                  // no further request of this epoch can come
     std::uint64_t first_need = 0;
     std::vector<Request> requests;
     std::vector<SlotRun> runs;
@@ -136,12 +155,19 @@ class RequestWindow {
   };
   using NeedHeap = std::priority_queue<Need, std::vector<Need>, std::greater<>>;
   using Lock = std::unique_lock<std::mutex>;
+  struct Run {  // one epoch, or what is left of it
+    std::uint64_t epoch = 0, position = 0, steps = 0, step = 0;
+    [[nodiscard]] bool ended() const { return step == steps; }
+  };
 
   bool may_enter();
   void enter_next(Lock& lock);
-  void insert(WindowSlot& slot, std::uint64_t sequence, const std::vector<SampleRef>& samples);
+  Run run_of(std::uint64_t epoch, std::uint64_t position) const;
+  void insert(WindowSlot& slot, std::uint64_t sequence, bool counted);
+  void count(BlockState& block, std::uint32_t state);
   BlockState& state_of(std::uint32_t block, std::uint64_t epoch, std::uint64_t sequence);
   void mark_complete(std::uint32_t state);
+  void free_state(std::uint32_t state);
   void finish_entering(std::uint64_t epoch);
   bool pick(Claim& out);
   void take(std::uint32_t state, Claim& out);
@@ -153,16 +179,15 @@ class RequestWindow {
 
   const std::shared_ptr<const Sampler> sampler_;
   const std::shared_ptr<const BlockTable> blocks_;
-  const std::uint64_t num_batches_;
+  const Options options_;
   SlotAllocator& allocator_;
 
   mutable std::mutex mutex_;
   std::condition_variable work_, ready_, quiet_;
   std::vector<std::unique_ptr<WindowSlot>> ring_;
-  std::uint64_t head_ = 0, end_ = 0;                 // sequence numbers of the window
-  std::uint64_t head_epoch_ = 0, head_batch_ = 0;    // what slot head_ is, or will be
-  std::uint64_t enter_epoch_ = 0, enter_batch_ = 0;  // what slot end_ will be
-  std::unique_ptr<Cursor> cursor_;                   // of enter_epoch_, at enter_batch_; the planner's own
+  std::uint64_t head_ = 0, end_ = 0;  // sequence numbers of the window
+  Run head_run_, enter_run_;          // what slot head_ is or will be, and what slot end_ will be
+  StepPlanner planner_;               // of enter_run_; belongs to the thread that plans
   std::uint64_t consumer_epoch_ = 0;
   bool started_ = false, stopped_ = false, planning_ = false, dropping_ = false, consumer_waits_ = false;
   std::uint32_t active_claims_ = 0, idle_threads_ = 0;
@@ -175,7 +200,7 @@ class RequestWindow {
   std::vector<std::uint32_t> free_states_;
   std::vector<std::uint32_t> state_of_block_[2];  // by epoch parity; 0: none, else index + 1
   NeedHeap needed_, complete_;
-  std::vector<SampleRef> samples_;  // the planner's own
+  std::vector<SampleRef> samples_, passed_;  // the planner's own
 };
 
 }  // namespace headrace

@@ -33,10 +33,10 @@ struct Deliveries {
 
 /// Deliver `epochs` epochs with some threads through a window of `slots`; rows are named block << 32 | row.
 Deliveries run(std::shared_ptr<const Sampler> sampler, const std::shared_ptr<const BlockTable>& blocks,
-               std::uint64_t slots, unsigned threads, std::uint64_t epochs, std::uint64_t bad_block = ~0ull) {
-  FakeAllocator allocator(sampler->batch_rows());
-  const std::uint64_t num_batches = (sampler->num_samples() + sampler->batch_rows() - 1) / sampler->batch_rows();
-  RequestWindow window(sampler, blocks, slots, num_batches, allocator);
+               const Batching& batching, std::uint64_t slots, unsigned threads, std::uint64_t epochs,
+               std::uint64_t bad_block = ~0ull) {
+  FakeAllocator allocator(batching.most_rows());
+  RequestWindow window(sampler, blocks, {.max_slots = slots, .batching = batching, .file_weights = {}}, allocator);
   std::atomic<std::uint64_t> claims{0};
   std::vector<std::jthread> workers;
   for (unsigned t = 0; t < threads; ++t)
@@ -75,13 +75,16 @@ Deliveries run(std::shared_ptr<const Sampler> sampler, const std::shared_ptr<con
   return out;
 }
 
-std::vector<std::vector<std::uint64_t>> expected(const Sampler& sampler, std::uint64_t epochs) {
+std::vector<std::vector<std::uint64_t>> expected(const std::shared_ptr<const Sampler>& sampler,
+                                                 const Batching& batching, std::uint64_t epochs) {
   std::vector<std::vector<std::uint64_t>> all;
   for (std::uint64_t e = 0; e < epochs; ++e) {
-    auto cursor = sampler.cursor(e);
-    for (std::vector<SampleRef> batch;; batch.clear()) {
-      cursor->next_batch(batch);
-      if (batch.empty()) break;
+    StepPlanner planner(sampler, batching);
+    planner.start(e, 0);
+    for (std::uint64_t step = 0; step < batching.steps(sampler->num_samples()); ++step) {
+      std::vector<SampleRef> batch, passed;
+      bool counted = false;
+      planner.next(batch, passed, counted);
       all.emplace_back();
       for (SampleRef s : batch) all.back().push_back(std::uint64_t{s.block} << 32 | s.row);
     }
@@ -99,46 +102,50 @@ TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
     const auto slots = *rc::gen::inRange<std::uint64_t>(1, 30);
     const auto threads = *rc::gen::inRange<unsigned>(1, 5);
     const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 9), *rc::gen::inRange<std::uint32_t>(1, 5)};
-    for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, batch, mix, 11)),
-                                std::shared_ptr<const Sampler>(make_global_shuffle(blocks, batch, 11)),
-                                std::shared_ptr<const Sampler>(make_sequential(blocks, batch))}) {
-      const Deliveries got = run(sampler, blocks, slots, threads, 3);
+    const auto world = *rc::gen::inRange<std::uint32_t>(1, 5);
+    const Batching batching{batch * world,
+                            {*rc::gen::inRange<std::uint32_t>(0, world), world},
+                            *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad)};
+    if (blocks->num_rows() == 0) return;
+    for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, mix, 11)),
+                                std::shared_ptr<const Sampler>(make_global_shuffle(blocks, 11)),
+                                std::shared_ptr<const Sampler>(make_sequential(blocks))}) {
+      const Deliveries got = run(sampler, blocks, batching, slots, threads, 3);
       RC_ASSERT(!got.error);
-      RC_ASSERT(got.batches == expected(*sampler, 3));
+      RC_ASSERT(got.batches == expected(sampler, batching, 3));
     }
   }));
 }
 
 TEST(RequestWindow, BlocksAreDecodedOnceFromTheSpanOnAndAFewTimesBelow) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{512 * 32, 32}});
-  const std::shared_ptr<const Sampler> sampler =
-      make_block_shuffle(blocks, 128, Mix{8, 4}, 3);  // a pool spans 8 batches
-  const std::uint64_t span = sampler->span_batches();
+  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{8, 4}, 3);  // a pool spans 8 batches
+  const std::uint64_t span = sampler->span_steps(128, {});
   for (unsigned threads : {1u, 3u}) {
-    EXPECT_DOUBLE_EQ(run(sampler, blocks, span, threads, 2).decodes_a_block, 1.0);
-    EXPECT_DOUBLE_EQ(run(sampler, blocks, span + 5, threads, 2).decodes_a_block, 1.0);
-    const double five = run(sampler, blocks, 5, threads, 2).decodes_a_block;
-    const double two = run(sampler, blocks, 2, threads, 2).decodes_a_block;
+    EXPECT_DOUBLE_EQ(run(sampler, blocks, {128}, span, threads, 2).decodes_a_block, 1.0);
+    EXPECT_DOUBLE_EQ(run(sampler, blocks, {128}, span + 5, threads, 2).decodes_a_block, 1.0);
+    const double five = run(sampler, blocks, {128}, 5, threads, 2).decodes_a_block;
+    const double two = run(sampler, blocks, {128}, 2, threads, 2).decodes_a_block;
     EXPECT_GT(five, 1.0);
     EXPECT_LE(five, 2.6);
     EXPECT_GT(two, five);
     EXPECT_LE(two, 5.6);
-    EXPECT_LE(run(sampler, blocks, 1, threads, 2).decodes_a_block, 10.0);
+    EXPECT_LE(run(sampler, blocks, {128}, 1, threads, 2).decodes_a_block, 10.0);
   }
 }
 
 TEST(RequestWindow, AFailedBlockEndsTheEpochAtTheSameBatchForAnyThreads) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{100 * 16, 16}});
-  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, 50, Mix{4, 4}, 8);
+  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{4, 4}, 8);
   std::size_t first_bad = 0;
-  const auto batches = expected(*sampler, 1);
+  const auto batches = expected(sampler, {50}, 1);
   const auto has_bad = [](const std::vector<std::uint64_t>& b) {
     return std::any_of(b.begin(), b.end(), [](std::uint64_t r) { return r >> 32 == 37; });
   };
   while (!has_bad(batches[first_bad])) ++first_bad;
   for (std::uint64_t slots : {1u, 3u, 40u})
     for (unsigned threads : {1u, 2u, 4u}) {
-      const Deliveries got = run(sampler, blocks, slots, threads, 1, 37);
+      const Deliveries got = run(sampler, blocks, {50}, slots, threads, 1, 37);
       ASSERT_TRUE(got.error.has_value());
       EXPECT_EQ(got.error->code(), ErrorCode::kCorruptData);
       EXPECT_EQ(got.batches.size(), first_bad);
@@ -147,9 +154,9 @@ TEST(RequestWindow, AFailedBlockEndsTheEpochAtTheSameBatchForAnyThreads) {
 
 TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{640, 16}});
-  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, 32, Mix{4, 2}, 8);
+  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{4, 2}, 8);
   FakeAllocator allocator(32);
-  RequestWindow window(sampler, blocks, 6, 20, allocator);
+  RequestWindow window(sampler, blocks, {.max_slots = 6, .batching = {32}, .file_weights = {}}, allocator);
   std::vector<std::jthread> workers;
   for (int t = 0; t < 2; ++t)
     workers.emplace_back([&] {
@@ -164,12 +171,12 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
     });
   for (std::uint64_t epoch : {0ull, 1ull, 5ull, 5ull, 2ull, 1000ull}) {
     window.start_epoch(epoch);
-    auto cursor = sampler->cursor(epoch);
+    auto cursor = sampler->cursor({.epoch = epoch, .global_batch = 32});
     for (std::uint64_t b = 0; b < epoch % 4 + 3; ++b) {
       auto got = window.next();
       ASSERT_TRUE(got.ok() && got->has_value());
-      std::vector<SampleRef> want;
-      cursor->next_batch(want);
+      std::vector<SampleRef> want, passed;
+      cursor->next_step(want, passed);
       const auto& rows = static_cast<FakeMemory&>(*(**got).memory).rows;
       for (std::size_t i = 0; i < want.size(); ++i)
         ASSERT_EQ(rows[i], std::uint64_t{want[i].block} << 32 | want[i].row);
@@ -181,14 +188,16 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
 TEST(RequestWindow, EmptyDataEndsAtOnceAndStopWakesTheConsumer) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{0, 16}});
   FakeAllocator allocator(8);
-  RequestWindow window(make_sequential(blocks, 8), blocks, 4, 0, allocator);
+  RequestWindow window(make_sequential(blocks), blocks, {.max_slots = 4, .batching = {8}, .file_weights = {}},
+                       allocator);
   window.start_epoch(0);
   auto got = window.next();
   ASSERT_TRUE(got.ok());
   EXPECT_FALSE(got->has_value());
 
   const auto some = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{64, 16}});
-  RequestWindow stuck(make_sequential(some, 8), some, 4, 8, allocator);  // no decode threads
+  RequestWindow stuck(make_sequential(some), some, {.max_slots = 4, .batching = {8}, .file_weights = {}},
+                      allocator);  // no decode threads
   stuck.start_epoch(0);
   EXPECT_FALSE(stuck.wait_head(std::chrono::milliseconds(5)));
   std::jthread stopper([&] { stuck.stop(); });

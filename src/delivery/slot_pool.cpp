@@ -15,12 +15,17 @@ constexpr std::uint64_t align_up(std::uint64_t n) {
 }
 
 std::shared_ptr<void> aligned_copy(const std::byte* from, std::size_t bytes) {
-  void* p = ::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{kAlign});
-  std::memcpy(p, from, bytes);
-  return {p, [](void* q) { ::operator delete (q, std::align_val_t{kAlign}); }};
+  std::shared_ptr<void> copy = SlotPool::column(bytes);
+  std::memcpy(copy.get(), from, bytes);
+  return copy;
 }
 
 }  // namespace
+
+std::shared_ptr<void> SlotPool::column(std::size_t bytes) {
+  return {::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{kAlign}),
+          [](void* p) { ::operator delete (p, std::align_val_t{kAlign}); }};
+}
 
 /// Buffers of one batch in the window. Dropped unfilled, they go back to the pool.
 struct SlotPool::PoolSlot final : SlotMemory {
@@ -46,8 +51,13 @@ struct SlotPool::FieldLease {
   FieldLease& operator=(const FieldLease&) = delete;
 };
 
-SlotPool::SlotPool(std::shared_ptr<const std::vector<Field>> fields, std::uint64_t batch_rows, std::uint64_t slots)
-    : fields_(std::move(fields)), slots_(std::max<std::uint64_t>(slots, 1)), owner_pid_(::getpid()) {
+SlotPool::SlotPool(std::shared_ptr<const std::vector<Field>> fields,
+                   std::shared_ptr<const std::vector<Field>> batch_fields, std::uint64_t batch_rows,
+                   std::uint64_t slots)
+    : fields_(std::move(fields)),
+      batch_fields_(std::move(batch_fields)),
+      slots_(std::max<std::uint64_t>(slots, 1)),
+      owner_pid_(::getpid()) {
   std::uint64_t small_bytes = 0;
   for (const Field& field : *fields_) {
     const std::uint64_t bytes = batch_rows * field.row_bytes();
@@ -134,10 +144,10 @@ Result<std::unique_ptr<SlotMemory>> SlotPool::acquire() {
 }
 
 Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, std::uint64_t epoch,
-                        std::uint64_t index) {
+                        std::uint64_t index, std::vector<std::shared_ptr<void>> derived) {
   auto& slot = static_cast<PoolSlot&>(*memory);
   Batch::Parts parts;
-  parts.fields = fields_;
+  parts.fields = batch_fields_;
   parts.rows = rows;
   parts.epoch = epoch;
   parts.index = index;
@@ -151,6 +161,10 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, 
     }
     parts.data.push_back(slot.fields[f]);
     parts.holders.push_back(std::make_shared<FieldLease>(shared_from_this(), f, std::move(slot.buffers[f])));
+  }
+  for (std::shared_ptr<void>& column : derived) {
+    parts.data.push_back(static_cast<std::byte*>(column.get()));
+    parts.holders.push_back(std::move(column));
   }
   if (PageBuffer& small = slot.buffers.back(); small.data()) give_back(pools_.size() - 1, std::move(small), false);
   {

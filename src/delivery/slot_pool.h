@@ -25,15 +25,20 @@ class SlotPool final : public SlotAllocator, public std::enable_shared_from_this
   static constexpr std::uint64_t kSmallFieldBytes = 64 << 10;
 
   /// \param slots  All slots of the budget: in the window and with the consumer; at least 1.
-  SlotPool(std::shared_ptr<const std::vector<Field>> fields, std::uint64_t batch_rows, std::uint64_t slots);
+  /// \param fields  Of a slot. \param batch_fields  Of a batch: those of a slot, then derived columns.
+  SlotPool(std::shared_ptr<const std::vector<Field>> fields, std::shared_ptr<const std::vector<Field>> batch_fields,
+           std::uint64_t batch_rows, std::uint64_t slots);
 
   /// Bytes of one slot, as a budget must count them.
   static std::uint64_t slot_bytes(const std::vector<Field>& fields, std::uint64_t batch_rows);
 
   bool room(bool starving) const override;
   Result<std::unique_ptr<SlotMemory>> acquire() override;
-  /// Turn a filled slot into a batch. `memory` must come from acquire().
-  Batch deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, std::uint64_t epoch, std::uint64_t index);
+  /// Turn a filled slot into a batch. `memory` must come from acquire(). \param derived  Memory of the derived columns.
+  Batch deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, std::uint64_t epoch, std::uint64_t index,
+                std::vector<std::shared_ptr<void>> derived = {});
+  /// 64-byte aligned memory for a derived column.
+  static std::shared_ptr<void> column(std::size_t bytes);
 
   /// Free what is not held, and everything else as it comes back.
   void close();
@@ -64,7 +69,7 @@ class SlotPool final : public SlotAllocator, public std::enable_shared_from_this
   void drop_slot();
   void tell_released();
 
-  const std::shared_ptr<const std::vector<Field>> fields_;
+  const std::shared_ptr<const std::vector<Field>> fields_, batch_fields_;
   std::uint64_t slots_;  // 0 once closed
   const int owner_pid_;
   mutable std::mutex mutex_;

@@ -11,7 +11,7 @@ std::shared_ptr<const std::vector<Field>> fields() {
 }
 
 TEST(SlotPool, BuffersAreReusedOnlyWhenLetGo) {
-  auto pool = std::make_shared<SlotPool>(fields(), 100, 4);
+  auto pool = std::make_shared<SlotPool>(fields(), fields(), 100, 4);
   auto first = pool->acquire();
   ASSERT_TRUE(first.ok());
   std::byte* const x = (*first)->fields[0];
@@ -28,7 +28,7 @@ TEST(SlotPool, BuffersAreReusedOnlyWhenLetGo) {
 }
 
 TEST(SlotPool, SmallFieldsDoNotKeepLargeOnes) {
-  auto pool = std::make_shared<SlotPool>(fields(), 100, 4);
+  auto pool = std::make_shared<SlotPool>(fields(), fields(), 100, 4);
   auto slot = pool->acquire();
   reinterpret_cast<std::int64_t*>((*slot)->fields[1])[7] = 42;
   std::shared_ptr<void> y;
@@ -43,7 +43,7 @@ TEST(SlotPool, SmallFieldsDoNotKeepLargeOnes) {
 }
 
 TEST(SlotPool, WhatIsHeldBeyondTwoIsTheConsumers) {
-  auto pool = std::make_shared<SlotPool>(fields(), 100, 4);
+  auto pool = std::make_shared<SlotPool>(fields(), fields(), 100, 4);
   int calls = 0;
   pool->set_release_callback([&] { ++calls; });
   std::vector<Batch> kept;
@@ -71,7 +71,7 @@ TEST(SlotPool, WhatIsHeldBeyondTwoIsTheConsumers) {
 }
 
 TEST(Batch, SaysWhichFieldsThereAre) {
-  auto pool = std::make_shared<SlotPool>(fields(), 4, 2);
+  auto pool = std::make_shared<SlotPool>(fields(), fields(), 4, 2);
   const Batch batch = pool->deliver(std::move(*pool->acquire()), 4, 0, 0);
   EXPECT_THROW((void)batch["z"], Error);
   EXPECT_THROW((void)batch["x"].as<double>(), Error);

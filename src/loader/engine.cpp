@@ -15,19 +15,38 @@ struct Engine::Worker {
   BlockServer server;
   Claim claim;
   std::vector<RowRun> runs;
+  std::vector<RowDigest> digests;
   Worker(StageClock& clock, const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
          SideChunks& side_chunks)
       : counters(clock), server(source, layout, resident, side_chunks, counters) {}
 };
+
+namespace {
+
+/// Fields of a batch: the data's, and those that are derived.
+std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, const EnginePlan& plan) {
+  auto fields = std::make_shared<std::vector<Field>>(*source.fields);
+  if (plan.tells_rows) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}});
+  if (plan.batching.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}});
+  return fields;
+}
+
+RequestWindow::Options window_options(const Source& source, const EnginePlan& plan) {
+  return {plan.slots, plan.batching, plan.tells_rows, BlockServer::file_weights(source)};
+}
+
+}  // namespace
 
 Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, std::vector<MemoryReservation> reservations)
     : source_(std::move(source)),
       plan_(std::move(plan)),
       reservations_(std::move(reservations)),
       owner_pid_(::getpid()),
-      pool_(std::make_shared<SlotPool>(source_->fields, std::min(plan_.batch_rows, plan_.layout.table->num_rows()),
-                                       plan_.slots)),
-      window_(plan_.sampler, plan_.layout.table, plan_.slots, plan_.num_batches, *pool_),
+      pads_(plan_.batching.tail == Tail::kPad),
+      tells_rows_(plan_.tells_rows),
+      fields_(batch_fields(*source_, plan_)),
+      pool_(std::make_shared<SlotPool>(source_->fields, fields_, plan_.slot_rows(), plan_.slots)),
+      window_(plan_.sampler, plan_.layout.table, window_options(*source_, plan_), *pool_),
       side_chunks_(plan_.side_chunks_bytes) {
   pool_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
@@ -60,10 +79,12 @@ Status Engine::check_usable() const {
   return {};
 }
 
-Status Engine::start_epoch(std::uint64_t epoch) {
+Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position) {
   HEADRACE_TRY(check_usable());
   if (!started_) HEADRACE_TRY(start_threads());
-  window_.start_epoch(epoch);
+  window_.start_epoch(epoch, position);
+  const std::lock_guard lock(sums_mutex_);
+  sums_ = {epoch, position, {}, false};
   return {};
 }
 
@@ -124,7 +145,10 @@ void Engine::work(Worker& w) {
     const std::uint64_t start = now_ns();
     w.counters.clock.add(Stage::kWaitWork, start - clock, 0);
     w.runs.clear();
-    for (const SlotRun& r : w.claim.runs) w.runs.push_back({r.slot->memory->fields.data(), r.begin, r.end});
+    w.digests.assign(w.claim.runs.size(), {});
+    for (const SlotRun& r : w.claim.runs)
+      w.runs.push_back(
+          {r.slot->memory->fields.data(), r.begin, r.end, r.slot->step.first_position, &w.digests[w.runs.size()]});
     const BlockTable::Place place = plan_.layout.table->place(w.claim.block);
     std::vector<RowFailure> unexpected;
     std::span<const RowFailure> failures;
@@ -136,7 +160,7 @@ void Engine::work(Worker& w) {
                                 .with_file(source_->files[place.file].path)});
       failures = unexpected;
     }
-    window_.complete(w.claim, failures);
+    window_.complete(w.claim, failures, w.digests);
     clock = now_ns();
   }
 }
@@ -145,11 +169,59 @@ bool Engine::wait(std::chrono::nanoseconds limit) {
   return !check_usable().ok() || window_.wait_head(limit);
 }
 
-Result<std::optional<Batch>> Engine::next() {
+Result<std::optional<Engine::Delivery>> Engine::next() {
   HEADRACE_TRY(check_usable());
   HEADRACE_ASSIGN(std::optional<RequestWindow::Delivered> d, window_.next());
-  if (!d) return std::optional<Batch>();
-  return std::optional<Batch>(pool_->deliver(std::move(d->memory), d->rows, d->epoch, d->batch));
+  if (!d) {
+    HEADRACE_TRY(check_epoch());
+    return std::optional<Delivery>();
+  }
+  {
+    const std::lock_guard lock(sums_mutex_);
+    sums_.sums += d->sums;
+  }
+  std::vector<std::shared_ptr<void>> derived = derived_columns(*d);
+  return std::optional<Delivery>(
+      {pool_->deliver(std::move(d->memory), d->rows, d->epoch, d->batch, std::move(derived)), d->step.end});
+}
+
+/// In the order of batch_fields().
+std::vector<std::shared_ptr<void>> Engine::derived_columns(const RequestWindow::Delivered& d) const {
+  std::vector<std::shared_ptr<void>> columns;
+  if (tells_rows_) {
+    columns.push_back(SlotPool::column(d.samples.size() * 2 * sizeof(std::int64_t)));
+    auto* out = static_cast<std::int64_t*>(columns.back().get());
+    for (const SampleRef sample : d.samples) {
+      const BlockTable::Place place = plan_.layout.table->place(sample.block);
+      *out++ = place.file;
+      *out++ = static_cast<std::int64_t>(place.rows.first + sample.row);
+    }
+  }
+  if (pads_) {
+    columns.push_back(SlotPool::column(d.rows * sizeof(float)));
+    auto* out = static_cast<float*>(columns.back().get());
+    for (std::uint64_t i = 0; i < d.rows; ++i) out[i] = i < d.step.real_rows ? 1.0F : 0.0F;
+  }
+  return columns;
+}
+
+/// An epoch has ended. Whole ones of one rank must have been every row once: their sums are known in closed form.
+Status Engine::check_epoch() {
+  const std::lock_guard lock(sums_mutex_);
+  const bool whole = sums_.first_sample == 0 && plan_.batching.share.world_size == 1 &&
+                     plan_.batching.tail == Tail::kPartial && plan_.sampler->is_permutation();
+  if (!whole || sums_.complete) return {};
+  if (sums_.sums != RowSums::of_all(plan_.layout.table->num_rows()))
+    return Error(ErrorCode::kInternal,
+                 fmt::format("epoch {} did not deliver every row once: a fault of headrace or of this machine's memory",
+                             sums_.epoch));
+  sums_.complete = true;
+  return {};
+}
+
+EpochSums Engine::sums() const {
+  const std::lock_guard lock(sums_mutex_);
+  return sums_;
 }
 
 void Engine::stop() {

@@ -19,6 +19,13 @@
 
 namespace headrace {
 
+/// Rows delivered of one epoch, on this rank.
+struct EpochSums {
+  std::uint64_t epoch = 0, first_sample = 0;
+  RowSums sums;
+  bool complete = false;  ///< The epoch ended, and its sums are those of every row once (one rank, from the start).
+};
+
 /// Owned by one loader. Threads start with the first epoch. Use from one consumer thread; figures from anywhere.
 class Engine {
  public:
@@ -28,16 +35,25 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Begin an epoch; starts the threads the first time. Errors: kForked, kClosed, kOutOfBudget.
-  Status start_epoch(std::uint64_t epoch);
+  /// Begin an epoch after `position` of its samples; starts the threads the first time. Errors: kForked, kClosed,
+  /// kOutOfBudget.
+  Status start_epoch(std::uint64_t epoch, std::uint64_t position);
   /// True once next() will not block.
   bool wait(std::chrono::nanoseconds limit);
-  /// The next batch of the epoch, nullopt after its last. Errors: of the data; kClosed; kForked.
-  Result<std::optional<Batch>> next();
+  struct Delivery {
+    Batch batch;
+    std::uint64_t end_sample = 0;  ///< Of the epoch, handed out over all ranks when this batch is.
+  };
+  /// The next batch of the epoch, nullopt after its last. Errors: of the data; kClosed; kForked; kInternal if an epoch
+  /// was not every row once.
+  Result<std::optional<Delivery>> next();
+  /// Sums over the rows delivered of the epoch at hand.
+  [[nodiscard]] EpochSums sums() const;
   /// Idempotent. Blocks: until the threads have given up what they are at (milliseconds).
   void stop();
 
   [[nodiscard]] const EnginePlan& plan() const { return plan_; }
+  [[nodiscard]] const std::vector<Field>& fields() const { return *fields_; }
   [[nodiscard]] const StageBoard& stages() const { return board_; }
   struct Decodes {
     std::uint64_t decoded_bytes = 0, needed_bytes = 0, slow_pieces = 0;
@@ -52,6 +68,8 @@ class Engine {
  private:
   struct Worker;
   Engine(std::shared_ptr<const Source> source, EnginePlan plan, std::vector<MemoryReservation> reservations);
+  std::vector<std::shared_ptr<void>> derived_columns(const RequestWindow::Delivered& delivered) const;
+  Status check_epoch();
   Status check_usable() const;
   Status start_threads();
   Status load_resident_arrays();
@@ -61,6 +79,8 @@ class Engine {
   const EnginePlan plan_;
   std::vector<MemoryReservation> reservations_;
   const int owner_pid_;
+  const bool pads_, tells_rows_;
+  const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
   const std::shared_ptr<SlotPool> pool_;
   RequestWindow window_;
   StageBoard board_;
@@ -69,6 +89,8 @@ class Engine {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::thread> threads_;
   std::atomic<bool> started_{false}, stopped_{false};
+  mutable std::mutex sums_mutex_;
+  EpochSums sums_;
 };
 
 }  // namespace headrace

@@ -16,35 +16,61 @@ constexpr std::uint64_t kReadAheadBatches = 8;  // ready batches that smooth an 
 constexpr std::uint64_t kLeastSlots = 2;        // one being filled, one with the consumer
 constexpr std::uint64_t kRequestBytes = 16;     // the window's books for a row, vectors' slack included
 constexpr std::uint64_t kBlockIndexBytes = 8;   // two tables of one index a block
-constexpr std::uint64_t kResidentShare = 8;     // side fields may take an eighth of the budget
+constexpr std::uint32_t kMostStreams = 1 << 16;
+constexpr std::uint64_t kResidentShare = 8;  // side fields may take an eighth of the budget
 
-std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
-  return a / b + (a % b != 0);
+Error refuse(std::string text, std::string_view hint = {}) {
+  return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
 }
 
-Status check(const LoaderOptions& options, std::uint64_t rows) {
-  const auto refuse = [](std::string text) { return Error(ErrorCode::kInvalidArgument, std::move(text)); };
-  if (options.batch_size == 0) return refuse("batch_size must be at least 1");
-  if (options.batch_size > ~std::uint32_t{0}) return refuse("batch_size must be below 2^32");
-  if (options.tail == Tail::kDrop && options.batch_size > rows)
-    return std::move(
-        refuse(fmt::format("batch_size {} is larger than the data set ({} samples), and drop_last drops what "
-                           "does not fill a batch: no batch would be left",
-                           options.batch_size, rows))
-            .with_hint("Lower batch_size, or do without drop_last."));
+Result<Batching> resolve_batching(const LoaderOptions& options, RankShare share, std::uint64_t rows) {
+  if (options.batch_size != 0 && options.global_batch_size != 0)
+    return refuse("batch_size and global_batch_size are two spellings of one number", "Give one of them.");
+  if (options.batch_size == 0 && options.global_batch_size == 0) return refuse("batch_size must be at least 1");
+  if (options.global_batch_size % share.world_size != 0)
+    return refuse(
+        fmt::format("global_batch_size {} is no multiple of the {} ranks", options.global_batch_size, share.world_size),
+        "Give a multiple, so that all ranks get as many samples.");
+  Batching batching{options.global_batch_size, share, options.tail};
+  if (options.batch_size > ~std::uint32_t{0} || options.global_batch_size / share.world_size > ~std::uint32_t{0})
+    return refuse("batch_size must be below 2^32");
+  if (options.batch_size != 0) batching.global_batch = options.batch_size * share.world_size;
+  if (options.tail == Tail::kDrop && batching.global_batch > rows)
+    return refuse(fmt::format("a batch of {}{} is larger than the data set ({} samples), and drop_last drops what does "
+                              "not fill a batch: no batch would be left",
+                              batching.global_batch, share.world_size > 1 ? " over all ranks" : "", rows),
+                  "Lower batch_size, or do without drop_last.");
+  if (share.world_size > rows)
+    return refuse(fmt::format("{} samples are too few for {} ranks: some would get none", rows, share.world_size),
+                  "Use fewer ranks.");
   if (options.timeout.count() < 0) return refuse("timeout must not be negative");
-  return {};
+  return batching;
+}
+
+Result<Mix> resolve_mix(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
+                        std::uint64_t row_bytes) {
+  const BlockMix& asked = options.mix;
+  if (asked == BlockMix{}) return default_mix(blocks, global_batch, row_bytes);
+  if (options.shuffle.mode() != Shuffle::kBlock) return refuse("mix= shapes the block shuffle; this is another order");
+  if (asked.bytes != 0 && (asked.streams != 0 || asked.pool_blocks != 0))
+    return refuse("a mix is given as bytes, or as streams and pool, not both");
+  if (asked.bytes != 0) return mix_of_bytes(blocks, asked.bytes, row_bytes);
+  if (asked.streams == 0 || asked.pool_blocks == 0)
+    return refuse("a mix needs at least one stream and one block in each pool");
+  if (asked.streams > kMostStreams) return refuse(fmt::format("at most {} streams can be mixed", kMostStreams));
+  return Mix{asked.streams, asked.pool_blocks};
 }
 
 }  // namespace
 
 double EnginePlan::expected_decodes() const {
-  if (slots >= wanted_slots || window_slots() >= sampler->span_batches()) return 1;
-  return std::max(1.0, std::ceil(static_cast<double>(sampler->span_batches()) / static_cast<double>(window_slots())));
+  const std::uint64_t span = sampler->span_steps(batching.global_batch, batching.share);
+  if (slots >= wanted_slots || window_slots() >= span) return 1;
+  return std::max(1.0, std::ceil(static_cast<double>(span) / static_cast<double>(window_slots())));
 }
 
-Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, std::uint64_t free_bytes,
-                                std::uint32_t cpus) {
+Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const RankChoice& rank,
+                                std::uint64_t free_bytes, std::uint32_t cpus) {
   EnginePlan plan;
   plan.budget_bytes = options.memory ? std::min(options.memory, free_bytes) : free_bytes;
   plan.budget_reason = !options.memory                ? "what the process may use and nobody holds"
@@ -53,24 +79,32 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
   plan.layout = plan_layout(source, plan.budget_bytes / kResidentShare);
   const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
   const std::uint64_t rows = blocks->num_rows(), row_bytes = source.row_bytes();
-  HEADRACE_TRY(check(options, rows));
-
-  plan.batch_rows = options.batch_size;
-  plan.num_batches = options.tail == Tail::kDrop ? rows / options.batch_size : ceil_div(rows, options.batch_size);
-  plan.mix = default_mix(*blocks, options.batch_size, row_bytes);
+  HEADRACE_ASSIGN(plan.batching, resolve_batching(options, rank.share, rows));
+  const std::uint64_t global_batch = plan.batching.global_batch;
+  plan.rank_reason = rank.reason;
+  plan.tells_rows = options.provenance;
+  for (const Field& field : *source.fields)
+    if ((plan.tells_rows && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight"))
+      return std::move(
+          refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
+                 "Give that field another name.")
+              .with_field(field.name));
+  plan.batch_rows = plan.batching.most_rows();
+  plan.num_batches = plan.batching.steps(rows);
+  HEADRACE_ASSIGN(plan.mix, resolve_mix(options, *blocks, global_batch, row_bytes));
   switch (options.shuffle.mode()) {
     case Shuffle::kNone:
-      plan.sampler = make_sequential(blocks, options.batch_size);
+      plan.sampler = make_sequential(blocks);
       break;
     case Shuffle::kBlock:
-      plan.sampler = make_block_shuffle(blocks, options.batch_size, plan.mix, options.seed);
+      plan.sampler = make_block_shuffle(blocks, plan.mix, options.seed);
       break;
     case Shuffle::kExact:
-      plan.sampler = make_global_shuffle(blocks, options.batch_size, options.seed);
+      plan.sampler = make_global_shuffle(blocks, options.seed);
       break;
   }
 
-  const std::uint64_t slot_rows = std::min(options.batch_size, rows);
+  const std::uint64_t slot_rows = plan.slot_rows();
   plan.slot_bytes = SlotPool::slot_bytes(*source.fields, slot_rows);
   const std::uint64_t books = slot_rows * kRequestBytes;
   ServerNeed need = BlockServer::need(source, plan.layout);
@@ -108,8 +142,8 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
     plan.side_chunks_bytes = std::min(side_limit - in_use, straddling.bytes);
   }
   // With this many slots every block is decoded once: the order's span, what the consumer holds, and some ahead.
-  const std::uint64_t block_batches = blocks->max_block_rows() / options.batch_size + 1;
-  plan.wanted_slots = plan.sampler->span_batches() + SlotPool::kHeldSlots + kReadAheadBatches;
+  const std::uint64_t block_batches = blocks->max_block_rows() / global_batch + 1;
+  plan.wanted_slots = plan.sampler->span_steps(global_batch, rank.share) + SlotPool::kHeldSlots + kReadAheadBatches;
   if (options.shuffle.mode() == Shuffle::kNone) plan.wanted_slots += 2 * plan.threads * block_batches;
   plan.wanted_slots =
       std::min(plan.wanted_slots, 2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);

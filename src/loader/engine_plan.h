@@ -3,6 +3,7 @@
 
 #include <headrace/loader/loader.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,8 @@
 #include "assembly/block_layout.h"
 #include "assembly/source.h"
 #include "base/result.h"
+#include "loader/rank.h"
+#include "order/batching.h"
 #include "order/sampler.h"
 
 namespace headrace {
@@ -18,9 +21,12 @@ struct EnginePlan {
   BlockLayout layout;
   Mix mix;  ///< Of the block shuffle.
   std::shared_ptr<const Sampler> sampler;
-  std::uint64_t batch_rows = 0, num_batches = 0;
+  Batching batching;
+  std::string rank_reason;
+  std::uint64_t batch_rows = 0, num_batches = 0;  ///< Rows of a full batch on this rank.
   std::uint32_t threads = 1;
   std::string threads_reason;
+  bool tells_rows = false;  ///< Deliver "_rows".
   std::uint64_t budget_bytes = 0;
   std::string budget_reason;
   std::uint64_t slots = 0;         ///< In the window and with the consumer.
@@ -31,6 +37,10 @@ struct EnginePlan {
   std::uint64_t side_chunks_bytes = 0;                     ///< Kept of straddling arrays; 0: none.
   std::uint64_t side_chunks_in_use_bytes = 0;              ///< Beside those: one a thread.
 
+  /// Most rows of a batch that there can be.
+  [[nodiscard]] std::uint64_t slot_rows() const {
+    return batching.tail == Tail::kPad ? batch_rows : std::min(batch_rows, layout.table->num_rows());
+  }
   /// Longest window, without the slots that are with the consumer.
   [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
   [[nodiscard]] std::uint64_t planned_bytes() const {
@@ -45,7 +55,7 @@ struct EnginePlan {
 };
 
 /// Errors: kInvalidArgument; kOutOfBudget with the smallest budget that would do.
-Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, std::uint64_t free_bytes,
-                                std::uint32_t cpus);
+Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const RankChoice& rank,
+                                std::uint64_t free_bytes, std::uint32_t cpus);
 
 }  // namespace headrace

@@ -1,33 +1,88 @@
 #include <headrace/loader/loader.h>
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+
+#include <cstdlib>
 
 #include "base/cpu_count.h"
 #include "base/memory_budget.h"
+#include "base/philox.h"
 #include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
 
 namespace headrace {
 
-Loader::Loader(Dataset dataset, LoaderOptions options) : impl_(std::make_unique<Impl>(std::move(dataset), options)) {
-  Impl& m = *impl_;
-  if (m.dataset.closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
-  const std::shared_ptr<const Source> source = m.dataset.impl()->source;
+namespace {
+
+const char* environment(const char* name) {
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): as every launcher's contract has it
+}
+
+/// What rows there are and in which blocks: equal for copies of the files in other places.
+std::string hash_of(const Source& source, const BlockLayout& layout) {
+  RandomKey key = RandomKey::of({source.files.size(), source.fields->size()});
+  for (std::size_t f = 0; f < source.files.size(); ++f)
+    key = key.with(source.files[f].rows).with(layout.files[f].block_rows);
+  for (const Field& field : *source.fields) {
+    for (const char c : field.name + '/' + field.dtype.name()) key = key.with(static_cast<unsigned char>(c));
+    for (const std::uint64_t n : field.shape) key = key.with(n);
+  }
+  return fmt::format("{:016x}", key.low);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
+  if (dataset.closed()) return Error(ErrorCode::kClosed, "the data set was closed");
+  const std::shared_ptr<const Source> source = dataset.impl()->source;
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
-  EnginePlan plan =
-      resolve_plan(*source, options, process->free_bytes(), static_cast<std::uint32_t>(usable_cpu_count())).value();
-  m.budget = process->child("loader", plan.budget_bytes);
+  LoaderOptions resolved = options;
+  if (mix != BlockMix{}) resolved.mix = mix;
+  HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
+  HEADRACE_ASSIGN(EnginePlan plan, resolve_plan(*source, resolved, rank, process->free_bytes(),
+                                                static_cast<std::uint32_t>(usable_cpu_count())));
+  const std::shared_ptr<MemoryBudget> own = process->child("loader", plan.budget_bytes);
   std::vector<MemoryReservation> reservations;
-  const auto reserve = [&](MemoryTag tag, std::uint64_t bytes) {
-    reservations.push_back(m.budget->try_reserve(tag, bytes).value());
-  };
-  reserve(MemoryTag::kWindowSlots, plan.slots * plan.slot_bytes);
-  reserve(MemoryTag::kScratch, plan.scratch_bytes);
-  reserve(MemoryTag::kReadBuffers, plan.read_buffer_bytes);
-  reserve(MemoryTag::kResidentFields, plan.side_bytes());
-  reserve(MemoryTag::kIndex, plan.index_bytes);
-  m.engine = Engine::make(source, std::move(plan), std::move(reservations));
+  for (const auto& [tag, bytes] : {std::pair{MemoryTag::kWindowSlots, plan.slots * plan.slot_bytes},
+                                   {MemoryTag::kScratch, plan.scratch_bytes},
+                                   {MemoryTag::kReadBuffers, plan.read_buffer_bytes},
+                                   {MemoryTag::kResidentFields, plan.side_bytes()},
+                                   {MemoryTag::kIndex, plan.index_bytes}}) {
+    HEADRACE_ASSIGN(MemoryReservation reservation, own->try_reserve(tag, bytes));
+    reservations.push_back(std::move(reservation));
+  }
+  budget = own;
+  data_hash = hash_of(*source, plan.layout);
+  return Engine::make(source, std::move(plan), std::move(reservations));
+}
+
+Result<RankChoice> Loader::Impl::choose_own_rank() const {
+  if (framework_rank) return RankChoice{*framework_rank, "torch.distributed"};
+  return choose_rank(options.rank, options.world_size, environment);
+}
+
+Status Loader::Impl::follow_rank() {
+  if (options.rank || closed || engine->forked()) return {};
+  HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
+  if (rank.share == engine->plan().batching.share) return {};
+  engine->stop();  // its memory is the new one's
+  HEADRACE_ASSIGN(engine, make_engine(resumed_mix));
+  return {};
+}
+
+LoaderState Loader::Impl::state_at(Position position) const {
+  const EnginePlan& plan = engine->plan();
+  const std::uint64_t rows = plan.sampler->num_samples();
+  if (plan.batching.steps(rows - std::min(position.samples, rows)) == 0) position = {position.epoch + 1, 0};
+  return {data_hash, rows, plan.sampler->identity(), options.seed, plan.batching.global_batch, position};
+}
+
+Position Loader::Impl::position() const {
+  return consumer->in_epoch ? Position{consumer->epoch, consumer->samples_before} : consumer->next;
+}
+
+Loader::Loader(Dataset dataset, LoaderOptions options) : impl_(std::make_unique<Impl>(std::move(dataset), options)) {
+  impl_->engine = impl_->make_engine({}).value();
 }
 
 Loader::~Loader() {
@@ -45,7 +100,7 @@ Loader& Loader::operator=(Loader&& other) noexcept {
 struct Loader::Epoch::Impl {
   std::shared_ptr<Engine> engine;
   std::shared_ptr<ConsumerState> consumer;
-  std::uint64_t epoch = 0, generation = 0;
+  std::uint64_t generation = 0;
   std::chrono::nanoseconds timeout{0};
   bool finished = false;
 
@@ -58,19 +113,18 @@ struct Loader::Epoch::Impl {
 
 Loader::Epoch Loader::epoch() {
   Impl& m = *impl_;
-  const std::uint64_t number = m.next_epoch;
+  m.follow_rank().value();
   ConsumerState& c = *m.consumer;
   const std::uint64_t start = now_ns();
   if (c.first_start_ns == 0) c.first_start_ns = start;
   c.stop_work(start, false);
-  m.engine->start_epoch(number).value();
-  m.next_epoch = number + 1;
+  m.engine->start_epoch(c.next.epoch, c.next.samples).value();
+  c.begin(c.next);
   ++c.epochs_started;
   Epoch epoch;
   epoch.impl_ = std::make_shared<Epoch::Impl>();
   epoch.impl_->engine = m.engine;
   epoch.impl_->consumer = m.consumer;
-  epoch.impl_->epoch = number;
   epoch.impl_->generation = ++c.generation;
   epoch.impl_->timeout = m.options.timeout;
   c.epoch_start_ns = start;
@@ -88,20 +142,22 @@ std::optional<Batch> Loader::Epoch::next() {
     throw Error(ErrorCode::kTimeout,
                 fmt::format("no batch came within {:.3g} s", std::chrono::duration<double>(m.timeout).count()))
         .with_hint("Raise timeout=, or look at loader.report() for the stage that holds things up.");
-  Result<std::optional<Batch>> batch = m.engine->next();
+  Result<std::optional<Engine::Delivery>> delivery = m.engine->next();
   const std::uint64_t end = now_ns();
   c.wait_ns += end - start;
-  if (!batch.ok()) {
+  if (!delivery.ok()) {
     m.finished = true;
-    throw batch.error();
+    throw delivery.error();
   }
-  if (!*batch) {
+  if (!*delivery) {
     m.finished = true;
+    c.in_epoch = false;
     ++c.epochs_finished;
     return std::nullopt;
   }
-  c.add_batch((*batch)->rows(), end);
-  return std::move(*batch);
+  c.add_batch((*delivery)->batch.rows(), end);
+  c.handed_out((*delivery)->end_sample);
+  return std::move((*delivery)->batch);
 }
 
 bool Loader::Epoch::wait(std::chrono::nanoseconds limit) {
@@ -114,17 +170,64 @@ bool Loader::Epoch::wait(std::chrono::nanoseconds limit) {
   return ready;
 }
 std::uint64_t Loader::Epoch::number() const {
-  return impl_->epoch;
+  return impl_->consumer->epoch;
 }
 
 void Loader::set_epoch(std::uint64_t number) {
-  impl_->next_epoch = number;
+  Position& next = impl_->consumer->next;
+  if (next.epoch != number) next = {number, 0};
 }
 std::uint64_t Loader::next_epoch() const {
-  return impl_->next_epoch;
+  return impl_->consumer->next.epoch;
+}
+
+std::string Loader::state() const {
+  return impl_->state_at(impl_->position()).json();
+}
+
+void Loader::load_state(const std::string& json) {
+  Impl& m = *impl_;
+  const LoaderState state = parse_state(json).value();
+  LoaderState here = m.state_at({});
+  // The block shuffle's shape follows from the global batch: another world size goes on with the shape of the state.
+  const BlockMix asked = m.options.mix, taken = mix_of(state.order);
+  const bool other_shape = asked == BlockMix{} && taken != BlockMix{} && mix_of(here.order) != BlockMix{} &&
+                           state.order != here.order && state.global_batch != here.global_batch;
+  if (other_shape) here.order = state.order;
+  check_state(state, here).value();
+  if (other_shape) {
+    m.engine->stop();
+    auto engine = m.make_engine(taken);
+    if (!engine.ok()) {
+      m.engine = m.make_engine(m.resumed_mix).value();
+      throw engine.error();
+    }
+    m.engine = std::move(*engine);
+    m.resumed_mix = taken;
+    ++m.consumer->generation;
+    m.consumer->in_epoch = false;
+  }
+  ConsumerState& c = *m.consumer;
+  if (!c.in_epoch) {
+    c.next = state.position;
+    return;
+  }
+  m.engine->start_epoch(state.position.epoch, state.position.samples).value();
+  c.rewind(state.position);
+}
+
+void Loader::set_rank(std::uint32_t rank, std::uint32_t world_size) {
+  (void)choose_rank(rank, world_size, environment).value();
+  if (!impl_->options.rank) impl_->framework_rank = RankShare{rank, world_size};
+}
+std::uint64_t Loader::batch_rows() const {
+  return impl_->engine->plan().batch_rows;
 }
 std::uint64_t Loader::num_batches() const {
   return impl_->engine->plan().num_batches;
+}
+const std::vector<Field>& Loader::fields() const {
+  return impl_->engine->fields();
 }
 const LoaderOptions& Loader::options() const {
   return impl_->options;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/memory_budget.h"
 #include "loader/engine.h"
+#include "loader/position.h"
 
 namespace headrace {
 
@@ -19,6 +20,10 @@ struct ConsumerState {
   Counter generation{0};  ///< Of the newest Epoch; older ones have ended.
   Counter epochs_started{0}, epochs_finished{0}, batches{0}, samples{0};
   Counter wait_ns{0}, work_ns{0};
+  Counter epoch{0}, samples_before{0};  ///< Where the live epoch is: samples handed out of it over all ranks.
+  bool in_epoch = false;                ///< Is there a live epoch?
+  Position next;                        ///< Where the next epoch() begins.
+  bool rewound = false;                 ///< The live epoch was sent to `next`, and has given nothing since.
   Counter first_start_ns{0}, epoch_start_ns{0}, first_batch_ns{0}, last_batch_ns{0};
   std::uint64_t working_since_ns = 0;  ///< 0: the consumer is not between two batches of an epoch.
 
@@ -34,6 +39,24 @@ struct ConsumerState {
     last_batch_ns = now;
     working_since_ns = now;
   }
+  void begin(Position at) {
+    epoch = at.epoch;
+    samples_before = at.samples;
+    next = {at.epoch + 1, 0};
+    in_epoch = true;
+    rewound = false;
+  }
+  /// The live epoch goes on at `at`, and so would a new one.
+  void rewind(Position at) {
+    begin(at);
+    next = at;
+    rewound = true;
+  }
+  void handed_out(std::uint64_t end) {
+    samples_before = end;
+    if (rewound) next = {epoch + 1, 0};
+    rewound = false;
+  }
 };
 
 struct Loader::Impl {
@@ -43,8 +66,18 @@ struct Loader::Impl {
   std::shared_ptr<MemoryBudget> budget;
   std::shared_ptr<Engine> engine;
   std::shared_ptr<ConsumerState> consumer = std::make_shared<ConsumerState>();
-  std::uint64_t next_epoch = 0;
+  BlockMix resumed_mix;   ///< Of a state that was loaded; as if it had been given.
+  std::string data_hash;  ///< Of what the rows are.
+  std::optional<RankShare> framework_rank;
   bool closed = false;
+
+  [[nodiscard]] Result<RankChoice> choose_own_rank() const;
+  /// Resolve every automatic setting and reserve the memory. Errors leave everything as it was.
+  Result<std::shared_ptr<Engine>> make_engine(const BlockMix& mix);
+  /// The rank may have become known only now: launchers set it, and frameworks, after loaders are made.
+  Status follow_rank();
+  [[nodiscard]] LoaderState state_at(Position position) const;
+  [[nodiscard]] Position position() const;
 };
 
 std::string explain_plan(const Loader::Impl& loader);

@@ -53,6 +53,11 @@ Report make_report(const Loader::Impl& loader) {
       decodes.needed_bytes ? static_cast<double>(decodes.decoded_bytes) / static_cast<double>(decodes.needed_bytes) : 0;
   r.slow_path_chunks = decodes.slow_pieces;
   r.threads = plan.threads;
+  r.rank = plan.batching.share.rank;
+  r.world_size = plan.batching.share.world_size;
+  const EpochSums sums = engine.sums();
+  r.row_sums = {sums.epoch, sums.sums.rows, sums.sums.first, sums.sums.second, sums.sums.third};
+  r.exactly_once = sums.complete;
   const StageTable stages = engine.stages().totals();
   const auto add = [&](const char* name, Stage s) {
     const StageTotals& t = stages[static_cast<std::size_t>(s)];
@@ -103,6 +108,9 @@ std::string Report::text() const {
                                 with_commas(batches), epochs_finished, epochs_started, wall_seconds));
   line("RATE", fmt::format("{} samples/s, {:.2f} GB/s; first batch after {:.3f} s",
                            with_commas(static_cast<std::uint64_t>(rate)), bytes * 1e-9, first_batch_seconds));
+  if (exactly_once)
+    line("CHECKED", fmt::format("epoch {}: every row exactly once, by sums over what was scattered", row_sums.epoch));
+  if (world_size > 1) line("RANK", fmt::format("{} of {}", rank, world_size));
   line("CONSUMER", fmt::format("waited {:.2f} s for batches, worked {:.2f} s on them", consumer_wait_seconds,
                                consumer_work_seconds));
   out += fmt::format("{:<10} {:>8} {:>7} {:>10} {:>12}   ({} threads)\n", "STAGE", "seconds", "share", "calls",
@@ -148,6 +156,14 @@ std::string Report::json() const {
   j["consumer_wait_seconds"] = consumer_wait_seconds;
   j["consumer_work_seconds"] = consumer_work_seconds;
   j["threads"] = threads;
+  j["rank"] = rank;
+  j["world_size"] = world_size;
+  j["row_sums"] = {{"epoch", row_sums.epoch},
+                   {"rows", row_sums.rows},
+                   {"first", row_sums.first},
+                   {"second", row_sums.second},
+                   {"third", row_sums.third}};
+  j["exactly_once"] = exactly_once;
   for (const Stage& s : stages) j["stages"][s.name] = {{"seconds", s.seconds}, {"count", s.count}, {"bytes", s.bytes}};
   j["chunks_decoded"] = chunks_decoded;
   j["read_amplification"] = read_amplification;

@@ -60,6 +60,8 @@ class Segment {
     return {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(first),
             static_cast<std::uint32_t>(last - first)};
   }
+  /// Is the part on a cut, so that another stream has the block's other rows?
+  [[nodiscard]] bool is_cut(const Part& p) const { return p.rows != blocks_->block_rows(p.block); }
 
  private:
   const BlockTable* blocks_;
@@ -68,41 +70,54 @@ class Segment {
   std::uint64_t first_block_ = 0, num_parts_ = 0, head_row_ = 0, tail_end_ = 0, low_ = 0, high_ = 0;
 };
 
-/// One stream of one epoch: pool after pool, row after row.
+/// One stream of one epoch: pool after pool, row after row. What nobody asks for costs nothing.
 class Stream {
  public:
   Stream(Segment segment, std::uint64_t first_pool, std::uint64_t pool_blocks, RandomKey key)
       : segment_(segment), pool_end_(first_pool), pool_blocks_(pool_blocks), key_(key) {}
 
-  void take(std::uint64_t count, std::vector<SampleRef>& out) {
+  /// Rows [first, first + count) of the stream go to `out`; those skipped before them, as far as their blocks may still
+  /// be asked for, to `passed`. `first` never falls.
+  void take(std::uint64_t first, std::uint64_t count, std::vector<SampleRef>& out, std::vector<SampleRef>& passed) {
+    skip_to(first, passed);
+    move(count, out);
+  }
+
+  void skip_to(std::uint64_t position, std::vector<SampleRef>& passed) {
+    std::uint64_t count = position - position_;
+    if (const std::uint64_t here = std::min<std::uint64_t>(count, pool_.size() - taken_); here > 0) {
+      move(here, passed);
+      count -= here;
+    }
+    while (count > 0) {  // whole pools are not made
+      std::uint64_t rows = 0;
+      const std::uint64_t end = std::min(pool_end_, segment_.num_parts());
+      for (std::uint64_t i = next_part_; i < end; ++i) rows += segment_.part(i).rows;
+      if (rows > count || rows == 0) return move(count, passed);
+      for (std::uint64_t i = next_part_; i < end; ++i)
+        if (const Segment::Part p = segment_.part(i); segment_.is_cut(p))
+          for (std::uint32_t r = 0; r < p.rows; ++r) passed.push_back({p.block, p.first_row + r});
+      count -= rows;
+      position_ += rows;
+      next_part_ = end;
+      pool_end_ = end + pool_blocks_;
+      ++pool_number_;
+    }
+  }
+
+ private:
+  void move(std::uint64_t count, std::vector<SampleRef>& to) {
+    position_ += count;
     while (count > 0) {
       if (taken_ == pool_.size()) fill();
       const std::uint64_t n = std::min<std::uint64_t>(count, pool_.size() - taken_);
-      out.insert(out.end(), pool_.begin() + static_cast<std::ptrdiff_t>(taken_),
-                 pool_.begin() + static_cast<std::ptrdiff_t>(taken_ + n));
+      to.insert(to.end(), pool_.begin() + static_cast<std::ptrdiff_t>(taken_),
+                pool_.begin() + static_cast<std::ptrdiff_t>(taken_ + n));
       taken_ += n;
       count -= n;
     }
   }
 
-  /// Skip rows without making the pools in between. Only from the start of the stream.
-  void skip(std::uint64_t count) {
-    for (;;) {
-      std::uint64_t rows = 0;
-      const std::uint64_t end = std::min(pool_end_, segment_.num_parts());
-      for (std::uint64_t i = next_part_; i < end; ++i) rows += segment_.part(i).rows;
-      if (rows > count || rows == 0) break;
-      count -= rows;
-      next_part_ = end;
-      pool_end_ = end + pool_blocks_;
-      ++pool_number_;
-    }
-    if (count == 0) return;
-    fill();
-    taken_ = count;
-  }
-
- private:
   void fill() {
     pool_.clear();
     taken_ = 0;
@@ -118,91 +133,145 @@ class Stream {
   Segment segment_;
   std::uint64_t pool_end_, pool_blocks_;
   RandomKey key_;
-  std::uint64_t next_part_ = 0, pool_number_ = 0;
+  std::uint64_t next_part_ = 0, pool_number_ = 0, position_ = 0;
   std::vector<SampleRef> pool_;
   std::size_t taken_ = 0;
 };
 
 class BlockShuffle final : public Sampler {
  public:
-  BlockShuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t batch_rows, Mix mix, std::uint64_t seed)
-      : blocks_(std::move(blocks)),
-        mix_(mix),
-        batch_rows_(batch_rows),
-        seed_(seed),
-        shares_(mix.streams, blocks_->num_rows(), batch_rows) {}
+  BlockShuffle(std::shared_ptr<const BlockTable> blocks, Mix mix, std::uint64_t seed)
+      : blocks_(std::move(blocks)), mix_(mix), seed_(seed), shares_(mix.streams, blocks_->num_rows()) {}
 
   [[nodiscard]] std::uint64_t num_samples() const override { return blocks_->num_rows(); }
-  [[nodiscard]] std::uint64_t batch_rows() const override { return batch_rows_; }
   [[nodiscard]] std::string describe() const override {
     return fmt::format("block shuffle: {} streams, pools of {} blocks: {} of {} blocks mixed at any time", mix_.streams,
                        mix_.pool_blocks, std::min(mix_.mixed_blocks(), blocks_->num_blocks()), blocks_->num_blocks());
   }
-  [[nodiscard]] std::uint64_t span_batches() const override {
+  [[nodiscard]] std::string identity() const override {
+    return fmt::format("block {}x{}", mix_.streams, mix_.pool_blocks);
+  }
+  [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
     const std::uint64_t pool_rows = (mix_.pool_blocks + 1) * blocks_->max_block_rows();
     const std::uint64_t longest = std::min(pool_rows, shares_.length(0) + 1);
-    return std::min(longest * mix_.streams / batch_rows_ + 2, (num_samples() + batch_rows_ - 1) / batch_rows_ + 1);
+    return std::min(longest * mix_.streams / global_batch + 2, (num_samples() + global_batch - 1) / global_batch + 1);
   }
-  [[nodiscard]] std::unique_ptr<Cursor> cursor(std::uint64_t epoch) const override;
+  [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override;
 
+  [[nodiscard]] std::uint64_t rotation(std::uint64_t epoch) const {
+    const std::uint64_t blocks = blocks_->num_blocks();
+    return blocks == 0 ? 0 : KeyedRandom(RandomKey::of({seed_, epoch, kRotation})).below(blocks);
+  }
   [[nodiscard]] std::vector<Stream> streams(std::uint64_t epoch) const {
     std::vector<Stream> streams;
     streams.reserve(mix_.streams);
-    const std::uint64_t blocks = blocks_->num_blocks();
-    const std::uint64_t rotation =
-        blocks == 0 ? 0 : KeyedRandom(RandomKey::of({seed_, epoch, kRotation})).below(blocks);
     std::uint64_t begin = 0;
     for (std::uint32_t v = 0; v < mix_.streams; ++v) {
       const std::uint64_t end = begin + shares_.length(v);
       const std::uint64_t first_pool = 1 + std::uint64_t{shares_.phase(v)} * mix_.pool_blocks / mix_.streams;
       streams.emplace_back(
-          Segment(*blocks_, rotation, begin, end, v % 2 == 1, RandomKey::of({seed_, epoch, kInnerOrder, v})),
+          Segment(*blocks_, rotation(epoch), begin, end, v % 2 == 1, RandomKey::of({seed_, epoch, kInnerOrder, v})),
           first_pool, mix_.pool_blocks, RandomKey::of({seed_, epoch, kPool, v}));
       begin = end;
     }
     return streams;
   }
   [[nodiscard]] const StreamShares& shares() const { return shares_; }
+  [[nodiscard]] const BlockTable& blocks() const { return *blocks_; }
 
  private:
   std::shared_ptr<const BlockTable> blocks_;
   Mix mix_;
-  std::uint64_t batch_rows_, seed_;
+  std::uint64_t seed_;
   StreamShares shares_;
 };
 
+/// Do the ranks' shares of every step fall on borders of streams? Then each owns whole streams: the phases of its group
+/// are one residue class modulo the world size.
+bool owns_whole_streams(const StreamShares& shares, std::uint32_t world_size) {
+  if (shares.streams() % world_size != 0) return false;
+  const std::uint32_t group = shares.streams() / world_size;
+  for (std::uint32_t v = 0; v < shares.streams(); ++v)
+    if (shares.phase(v) % world_size != shares.phase(v / group * group) % world_size) return false;
+  return true;
+}
+
 class BlockShuffleCursor final : public Cursor {
  public:
-  BlockShuffleCursor(const BlockShuffle& sampler, std::uint64_t epoch)
-      : sampler_(&sampler), epoch_(epoch), streams_(sampler.streams(epoch)) {}
-
-  void next_batch(std::vector<SampleRef>& out) override {
-    const StreamShares& shares = sampler_->shares();
-    for (std::uint32_t v = 0; v < shares.streams(); ++v)
-      streams_[v].take(shares.delivered(v, batch_ + 1) - shares.delivered(v, batch_), out);
-    ++batch_;
+  BlockShuffleCursor(const BlockShuffle& sampler, const Walk& walk)
+      : shares_(sampler.shares()),
+        blocks_(sampler.blocks()),
+        walk_(walk),
+        streams_(sampler.streams(walk.epoch)),
+        whole_streams_(owns_whole_streams(shares_, walk.share.world_size)) {
+    const std::uint64_t v = shares_.streams(), w = walk.share.world_size, r = walk.share.rank;
+    first_stream_ = static_cast<std::uint32_t>(r * v / w);
+    end_stream_ = static_cast<std::uint32_t>(((r + 1) * v + w - 1) / w);
+    for (std::uint32_t s = 0; s < end_stream_; ++s) (s < first_stream_ ? line_begin_ : line_end_) += shares_.length(s);
+    line_end_ += line_begin_;
+    if (blocks_.num_blocks() > 0) shift_rows_ = blocks_.first_row(sampler.rotation(walk.epoch));
   }
-  void seek(std::uint64_t batch) override {
-    streams_ = sampler_->streams(epoch_);
-    for (std::uint32_t v = 0; v < streams_.size(); ++v) streams_[v].skip(sampler_->shares().delivered(v, batch));
-    batch_ = batch;
+
+  void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& passed) override {
+    const std::uint64_t total = blocks_.num_rows();
+    const std::uint64_t begin = walk_.begin_of(step_, total), end = walk_.begin_of(step_ + 1, total);
+    if (begin == end) return;
+    if (step_++ == 0)  // what came before the walk is passed by
+      for (std::uint32_t v = first_stream_; v < end_stream_; ++v)
+        streams_[v].skip_to(shares_.delivered(v, begin), passed);
+    if (whole_streams_) {
+      offset_ = 0;
+      for (std::uint32_t v = 0; v < first_stream_; ++v)
+        offset_ += shares_.delivered(v, end) - shares_.delivered(v, begin);
+      for (std::uint32_t v = first_stream_; v < end_stream_; ++v) {
+        const std::uint64_t from = shares_.delivered(v, begin);
+        streams_[v].take(from, shares_.delivered(v, end) - from, out, passed);
+      }
+      return;
+    }
+    const ShareRange mine = share_of(walk_.share, end - begin);
+    offset_ = mine.begin;
+    std::uint64_t at = 0;  // rows of the step before stream v
+    for (std::uint32_t v = 0; v < shares_.streams() && at < mine.end; ++v) {
+      const std::uint64_t from = shares_.delivered(v, begin), count = shares_.delivered(v, end) - from;
+      const std::uint64_t lo = std::max(mine.begin, at), hi = std::min(mine.end, at + count);
+      if (lo < hi) streams_[v].take(from + (lo - at), hi - lo, out, passed);
+      at += count;
+    }
+  }
+
+  [[nodiscard]] std::uint64_t offset() const override { return offset_; }
+  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
+    const std::uint64_t rows = blocks_.block_rows(block), total = blocks_.num_rows();
+    if (walk_.share.world_size == 1) return rows;
+    // The block on the line, in rows; it may be cut by the line's end.
+    const std::uint64_t first = (blocks_.first_row(block) + total - shift_rows_) % total;
+    const auto inside = [&](std::uint64_t begin, std::uint64_t end) {
+      begin = std::max(begin, line_begin_), end = std::min(end, line_end_);
+      return begin < end ? end - begin : 0;
+    };
+    return first + rows <= total ? inside(first, first + rows) : inside(first, total) + inside(0, first + rows - total);
   }
 
  private:
-  const BlockShuffle* sampler_;
-  std::uint64_t epoch_, batch_ = 0;
+  const StreamShares& shares_;
+  const BlockTable& blocks_;
+  Walk walk_;
   std::vector<Stream> streams_;
+  bool whole_streams_;
+  std::uint32_t first_stream_ = 0, end_stream_ = 0;               // that the rank owns, or shares with its neighbours
+  std::uint64_t line_begin_ = 0, line_end_ = 0, shift_rows_ = 0;  // their part of the line
+  std::uint64_t step_ = 0, offset_ = 0;
 };
 
-std::unique_ptr<Cursor> BlockShuffle::cursor(std::uint64_t epoch) const {
-  return std::make_unique<BlockShuffleCursor>(*this, epoch);
+std::unique_ptr<Cursor> BlockShuffle::cursor(const Walk& walk) const {
+  return std::make_unique<BlockShuffleCursor>(*this, walk);
 }
 
 }  // namespace
 
-std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t batch_rows, Mix mix,
-                                            std::uint64_t seed) {
-  return std::make_unique<BlockShuffle>(std::move(blocks), batch_rows, mix, seed);
+std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, Mix mix, std::uint64_t seed) {
+  return std::make_unique<BlockShuffle>(std::move(blocks), mix, seed);
 }
 
 }  // namespace headrace

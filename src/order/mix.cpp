@@ -11,22 +11,30 @@ constexpr std::uint64_t kSmallMixBytes = 256ull << 20;  // mixing this much is c
 constexpr std::uint64_t kLargeMixBytes = 2ull << 30;    // beyond this, mix fewer batches …
 constexpr std::uint64_t kLeastMixBatches = 8;           // … but never fewer than these
 constexpr std::uint32_t kMaxStreams = 64, kLeastPool = 4;
-}  // namespace
 
-Mix default_mix(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes) {
-  const std::uint64_t n = blocks.num_blocks(), rows = blocks.num_rows();
-  if (n == 0) return {};
-  const std::uint64_t bytes = std::max<std::uint64_t>(row_bytes, 1);
-  std::uint64_t mixed = std::clamp(kMixBatches * global_batch, kSmallMixBytes / bytes,
-                                   std::max(kSmallMixBytes / bytes, kLargeMixBytes / bytes));
-  mixed = std::max(mixed, kLeastMixBatches * global_batch);
-  const std::uint64_t mean_rows = std::max<std::uint64_t>(rows / n, 1);
-  const std::uint64_t wanted = std::clamp<std::uint64_t>(mixed / mean_rows, 1, n);
+Mix shape_of(const BlockTable& blocks, std::uint64_t mixed_rows) {
+  const std::uint64_t n = blocks.num_blocks(), mean_rows = std::max<std::uint64_t>(blocks.num_rows() / n, 1);
+  const std::uint64_t wanted = std::clamp<std::uint64_t>(mixed_rows / mean_rows, 1, n);
   Mix mix;
   const std::uint64_t fitting = std::max<std::uint64_t>(wanted / kLeastPool, 1);
   mix.streams = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::bit_floor(fitting), kMaxStreams));
   mix.pool_blocks = static_cast<std::uint32_t>(wanted / mix.streams);
   return mix;
+}
+}  // namespace
+
+Mix default_mix(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes) {
+  if (blocks.num_blocks() == 0) return {};
+  const std::uint64_t bytes = std::max<std::uint64_t>(row_bytes, 1);
+  std::uint64_t mixed = std::clamp(kMixBatches * global_batch, kSmallMixBytes / bytes,
+                                   std::max(kSmallMixBytes / bytes, kLargeMixBytes / bytes));
+  mixed = std::max(mixed, kLeastMixBatches * global_batch);
+  return shape_of(blocks, mixed);
+}
+
+Mix mix_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t row_bytes) {
+  if (blocks.num_blocks() == 0) return {};
+  return shape_of(blocks, std::max<std::uint64_t>(bytes / std::max<std::uint64_t>(row_bytes, 1), 1));
 }
 
 }  // namespace headrace

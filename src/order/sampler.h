@@ -19,34 +19,74 @@ struct SampleRef {
   friend bool operator==(const SampleRef&, const SampleRef&) = default;
 };
 
-/// Walks one epoch, batch by batch. Not thread-safe; holds O(window) memory.
+/// Data-parallel rank: which part of every global batch is asked for.
+struct RankShare {
+  std::uint32_t rank = 0, world_size = 1;
+  friend bool operator==(const RankShare&, const RankShare&) = default;
+};
+
+/// What a cursor walks over: one rank's part of the batches of one epoch, from some sample on.
+struct Walk {
+  std::uint64_t epoch = 0;
+  std::uint64_t position = 0;      ///< Samples of the epoch that all ranks were given before.
+  std::uint64_t global_batch = 1;  ///< Samples a step, over all ranks.
+  RankShare share = {};
+
+  /// Global samples before `step` of this walk, for an epoch of `total` samples.
+  [[nodiscard]] std::uint64_t begin_of(std::uint64_t step, std::uint64_t total) const {
+    return position >= total || step >= (total - position) / global_batch + 1 ? total : position + step * global_batch;
+  }
+};
+
+/// The part of `count` samples that a rank gets: contiguous, and equal for all ranks where the world size divides.
+struct ShareRange {
+  std::uint64_t begin, end;
+};
+inline ShareRange share_of(RankShare share, std::uint64_t count) {
+  __extension__ using uint128 = unsigned __int128;
+  const auto cut = [&](std::uint64_t r) {
+    return static_cast<std::uint64_t>(static_cast<uint128>(r) * count / share.world_size);
+  };
+  return {cut(share.rank), cut(std::uint64_t{share.rank} + 1)};
+}
+
+/// Walks one epoch, step by step. Not thread-safe; holds O(window) memory. Making one costs O(blocks) at most, never
+/// O(rows), except for samplers that say so.
 class Cursor {
  public:
   virtual ~Cursor() = default;
-  /// Append the samples of the next batch to `out`, in batch order. Appends nothing after the last.
-  virtual void next_batch(std::vector<SampleRef>& out) = 0;
-  /// Go to the start of a batch. Cost: O(blocks) at most, never O(rows).
-  virtual void seek(std::uint64_t batch) = 0;
+  /// Append the rank's samples of the next step to `out`, in batch order; nothing after the last. To `passed` go
+  /// samples of the same blocks that other ranks get, or that were given before the walk began, as far as rows_of()
+  /// counts them.
+  virtual void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& passed) = 0;
+  /// Samples of the last step, over all ranks, before the rank's first.
+  [[nodiscard]] virtual std::uint64_t offset() const = 0;
+  /// How many samples of `block` next_step() gives to `out` and `passed` in this walk: with the last of them the block
+  /// is done with. 0: unknown.
+  [[nodiscard]] virtual std::uint64_t rows_of(std::uint32_t block) const = 0;
 };
 
 /// Immutable. Threads: all const members from any thread.
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  /// Samples an epoch.
+  /// Samples an epoch, over all ranks.
   [[nodiscard]] virtual std::uint64_t num_samples() const = 0;
-  [[nodiscard]] virtual std::uint64_t batch_rows() const = 0;
-  [[nodiscard]] virtual std::unique_ptr<Cursor> cursor(std::uint64_t epoch) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Cursor> cursor(const Walk& walk) const = 0;
   /// One line for explain().
   [[nodiscard]] virtual std::string describe() const = 0;
-  /// Batches over which the rows of one block may be spread: the window that decodes every block once.
-  [[nodiscard]] virtual std::uint64_t span_batches() const = 0;
-  /// True if every row of a block comes exactly once an epoch.
+  /// What the order is, besides data and seed: "block 64x4". Part of a resumable state; equal text, equal order.
+  [[nodiscard]] virtual std::string identity() const = 0;
+  /// Steps over which the rows of one block may be spread for a rank: the window that decodes every block once.
+  [[nodiscard]] virtual std::uint64_t span_steps(std::uint64_t global_batch, RankShare share) const = 0;
+  /// True if every row of the data comes exactly once an epoch.
   [[nodiscard]] virtual bool is_permutation() const { return true; }
+  /// True if the rows of a block come near each other, so that a block can be waited for.
+  [[nodiscard]] virtual bool has_locality() const { return true; }
 };
 
 /// Rows in file order.
-std::unique_ptr<Sampler> make_sequential(std::shared_ptr<const BlockTable> blocks, std::uint64_t batch_rows);
+std::unique_ptr<Sampler> make_sequential(std::shared_ptr<const BlockTable> blocks);
 
 /// The shape of a block shuffle: V streams, pools of K blocks.
 struct Mix {
@@ -59,13 +99,13 @@ struct Mix {
 /// The default shape. Depends on the blocks, the global batch and the bytes a row only, never on the machine: a seed
 /// means the same batches everywhere.
 Mix default_mix(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes);
+/// The shape that mixes about `bytes` of decoded rows at any time.
+Mix mix_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t row_bytes);
 
 /// The block shuffle: the cut and folded line (see block_shuffle.cpp).
-std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t batch_rows, Mix mix,
-                                            std::uint64_t seed);
+std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, Mix mix, std::uint64_t seed);
 
 /// A permutation of all rows in O(1) memory.
-std::unique_ptr<Sampler> make_global_shuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t batch_rows,
-                                             std::uint64_t seed);
+std::unique_ptr<Sampler> make_global_shuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t seed);
 
 }  // namespace headrace

@@ -19,14 +19,25 @@ std::shared_ptr<const BlockTable> random_table() {
     files.push_back({*rc::gen::inRange<std::uint64_t>(0, 400), *rc::gen::inRange<std::uint64_t>(1, 50)});
   return table(files);
 }
-std::vector<std::vector<SampleRef>> epoch_batches(const Sampler& sampler, std::uint64_t epoch) {
-  auto cursor = sampler.cursor(epoch);
-  std::vector<std::vector<SampleRef>> batches;
-  for (;;) {
-    batches.emplace_back();
-    cursor->next_batch(batches.back());
-    if (batches.back().empty()) return batches.pop_back(), batches;
-  }
+std::vector<std::vector<SampleRef>> steps_of(const Sampler& sampler, const Walk& walk) {
+  auto cursor = sampler.cursor(walk);
+  std::vector<std::vector<SampleRef>> steps;
+  std::vector<SampleRef> passed;
+  const std::uint64_t left = sampler.num_samples() - std::min(walk.position, sampler.num_samples());
+  for (std::uint64_t i = 0; i < (left + walk.global_batch - 1) / walk.global_batch; ++i)
+    cursor->next_step(steps.emplace_back(), passed);
+  std::vector<SampleRef> after;
+  cursor->next_step(after, passed);
+  EXPECT_TRUE(after.empty());
+  return steps;
+}
+std::vector<std::vector<SampleRef>> epoch_batches(const Sampler& sampler, std::uint64_t epoch, std::uint64_t batch) {
+  return steps_of(sampler, {.epoch = epoch, .global_batch = batch});
+}
+std::vector<std::shared_ptr<const Sampler>> all_orders(const std::shared_ptr<const BlockTable>& blocks,
+                                                       std::uint64_t seed) {
+  const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 40), *rc::gen::inRange<std::uint32_t>(1, 6)};
+  return {make_block_shuffle(blocks, mix, seed), make_global_shuffle(blocks, seed), make_sequential(blocks)};
 }
 void check_permutation(const BlockTable& blocks, const std::vector<std::vector<SampleRef>>& batches,
                        std::uint64_t batch) {
@@ -46,31 +57,78 @@ TEST(Sampler, EveryOrderIsAPermutationOfEveryTable) {
   EXPECT_TRUE(rc::check([] {
     const auto blocks = random_table();
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 200);
-    const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 20), *rc::gen::inRange<std::uint32_t>(1, 6)};
-    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-    check_permutation(*blocks, epoch_batches(*make_block_shuffle(blocks, batch, mix, seed), 3), batch);
-    check_permutation(*blocks, epoch_batches(*make_global_shuffle(blocks, batch, seed), 3), batch);
-    check_permutation(*blocks, epoch_batches(*make_sequential(blocks, batch), 3), batch);
+    for (const auto& sampler : all_orders(blocks, *rc::gen::arbitrary<std::uint64_t>()))
+      check_permutation(*blocks, epoch_batches(*sampler, 3, batch), batch);
   }));
 }
 
-TEST(Sampler, SeekGivesTheSameBatchesAsWalking) {
+TEST(Sampler, RanksCutEveryGlobalBatchIntoContiguousParts) {
   EXPECT_TRUE(rc::check([] {
     const auto blocks = random_table();
-    const auto batch = *rc::gen::inRange<std::uint64_t>(1, 100);
-    const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 20), *rc::gen::inRange<std::uint32_t>(1, 6)};
-    for (const auto& sampler : {std::shared_ptr<Sampler>(make_block_shuffle(blocks, batch, mix, 5)),
-                                std::shared_ptr<Sampler>(make_global_shuffle(blocks, batch, 5))}) {
-      const auto batches = epoch_batches(*sampler, 2);
-      if (batches.empty()) continue;
-      const auto at = *rc::gen::inRange<std::size_t>(0, batches.size());
-      auto cursor = sampler->cursor(2);
-      cursor->seek(at);
-      for (std::size_t i = at; i < batches.size(); ++i) {
-        std::vector<SampleRef> got;
-        cursor->next_batch(got);
-        RC_ASSERT(got == batches[i]);
+    const auto batch = *rc::gen::inRange<std::uint64_t>(1, 200);
+    const auto world = *rc::gen::inRange<std::uint32_t>(1, 9);
+    const auto position = *rc::gen::inRange<std::uint64_t>(0, blocks->num_rows() + 1);
+    for (const auto& sampler : all_orders(blocks, 7)) {
+      const Walk walk{.epoch = 2, .position = position, .global_batch = batch};
+      const auto whole = steps_of(*sampler, walk);
+      std::vector<std::vector<SampleRef>> joined(whole.size());
+      for (std::uint32_t r = 0; r < world; ++r) {
+        Walk mine = walk;
+        mine.share = {r, world};
+        const auto steps = steps_of(*sampler, mine);
+        RC_ASSERT(steps.size() == whole.size());
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+          if (batch % world == 0 && whole[i].size() == batch) RC_ASSERT(steps[i].size() == batch / world);
+          joined[i].insert(joined[i].end(), steps[i].begin(), steps[i].end());
+        }
       }
+      RC_ASSERT(joined == whole);
+    }
+  }));
+}
+
+TEST(Sampler, AWalkGoesOnFromAnyPositionWithAnyBatchSize) {
+  EXPECT_TRUE(rc::check([] {
+    const auto blocks = random_table();
+    const auto first = *rc::gen::inRange<std::uint64_t>(1, 100), second = *rc::gen::inRange<std::uint64_t>(1, 100);
+    for (const auto& sampler : all_orders(blocks, 5)) {
+      auto steps = steps_of(*sampler, {.epoch = 1, .global_batch = first});
+      const auto keep = *rc::gen::inRange<std::size_t>(0, steps.size() + 1);
+      const std::uint64_t position = std::min(keep * first, blocks->num_rows());
+      const auto same = steps_of(*sampler, {.epoch = 1, .position = position, .global_batch = first});
+      RC_ASSERT(std::equal(same.begin(), same.end(), steps.begin() + static_cast<long>(keep), steps.end()));
+      const auto rest = steps_of(*sampler, {.epoch = 1, .position = position, .global_batch = second});
+      std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+      steps.resize(keep);
+      steps.insert(steps.end(), rest.begin(), rest.end());
+      for (const auto& step : steps)
+        for (SampleRef s : step) RC_ASSERT(seen.insert({s.block, s.row}).second);
+      RC_ASSERT(seen.size() == blocks->num_rows());
+    }
+  }));
+}
+
+TEST(Sampler, ABlockIsDoneWithWhenSoManyRowsWereGivenOrPassed) {
+  EXPECT_TRUE(rc::check([] {
+    const auto blocks = random_table();
+    const auto batch = *rc::gen::inRange<std::uint64_t>(1, 200);
+    const auto position = *rc::gen::inRange<std::uint64_t>(0, blocks->num_rows() + 1);
+    const std::uint32_t world = *rc::gen::element(1u, 2u, 4u);  // ranks own whole streams
+    const Mix mix{*rc::gen::element(4u, 8u, 12u), *rc::gen::inRange<std::uint32_t>(1, 6)};
+    const RankShare share{*rc::gen::inRange<std::uint32_t>(0, world), world};
+    for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, mix, 3)),
+                                std::shared_ptr<const Sampler>(make_sequential(blocks))}) {
+      auto cursor = sampler->cursor({.epoch = 4, .position = position, .global_batch = batch, .share = share});
+      std::map<std::uint32_t, std::uint64_t> counted;
+      std::set<std::uint32_t> asked;
+      for (std::uint64_t n = position; n < blocks->num_rows(); n += batch) {
+        std::vector<SampleRef> out, passed;
+        cursor->next_step(out, passed);
+        for (SampleRef s : out) asked.insert(s.block);
+        for (const auto* list : {&out, &passed})
+          for (SampleRef s : *list) ++counted[s.block];
+      }
+      for (std::uint32_t block : asked) RC_ASSERT(counted[block] == cursor->rows_of(block));
     }
   }));
 }
@@ -78,17 +136,17 @@ TEST(Sampler, SeekGivesTheSameBatchesAsWalking) {
 TEST(Sampler, SequentialIsFileOrder) {
   const auto blocks = table({{100, 30}, {7, 3}});
   std::uint64_t row = 0;
-  for (const auto& batch : epoch_batches(*make_sequential(blocks, 16), 0))
+  for (const auto& batch : epoch_batches(*make_sequential(blocks), 0, 16))
     for (SampleRef s : batch) EXPECT_EQ(blocks->first_row(s.block) + s.row, row++);
 }
 
 TEST(Sampler, EpochsAndSeedsDiffer) {
   const auto blocks = table({{4096, 64}});
-  const auto one = make_block_shuffle(blocks, 128, default_mix(*blocks, 128, 1000), 1);
-  const auto two = make_block_shuffle(blocks, 128, default_mix(*blocks, 128, 1000), 2);
-  EXPECT_NE(epoch_batches(*one, 0), epoch_batches(*one, 1));
-  EXPECT_NE(epoch_batches(*one, 0), epoch_batches(*two, 0));
-  EXPECT_EQ(epoch_batches(*one, 0), epoch_batches(*one, 0));
+  const auto one = make_block_shuffle(blocks, default_mix(*blocks, 128, 1000), 1);
+  const auto two = make_block_shuffle(blocks, default_mix(*blocks, 128, 1000), 2);
+  EXPECT_NE(epoch_batches(*one, 0, 128), epoch_batches(*one, 1, 128));
+  EXPECT_NE(epoch_batches(*one, 0, 128), epoch_batches(*two, 0, 128));
+  EXPECT_EQ(epoch_batches(*one, 0, 128), epoch_batches(*one, 0, 128));
 }
 
 /// Batches from the first to the last use of a block, over all blocks.
@@ -109,9 +167,10 @@ TEST(Sampler, BlocksAreUsedWithinTheStatedSpan) {
     for (std::uint64_t batch : {100ul, 512ul, 1000ul}) {
       const auto blocks = table({{rows / 2, 128}, {rows - rows / 2, 128}});
       const Mix mix = default_mix(*blocks, batch, 40712);
-      const auto sampler = make_block_shuffle(blocks, batch, mix, 9);
+      const auto sampler = make_block_shuffle(blocks, mix, 9);
       for (std::uint64_t epoch : {0u, 1u, 2u})
-        EXPECT_LE(longest_span(epoch_batches(*sampler, epoch)), sampler->span_batches()) << rows << " " << batch;
+        EXPECT_LE(longest_span(epoch_batches(*sampler, epoch, batch)), sampler->span_steps(batch, {}))
+            << rows << " " << batch;
     }
 }
 
@@ -127,8 +186,8 @@ TEST(Mix, DependsOnTheCatalogAndTheBatchOnly) {
 
 TEST(Mix, BatchesOfTheDefaultShuffleDrawFromEveryFileAlike) {
   const auto jets = table({{16384, 128}, {16384, 128}, {16384, 128}, {16384, 128}});
-  const auto sampler = make_block_shuffle(jets, 512, default_mix(*jets, 512, 40712), 7);
-  for (const auto& batch : epoch_batches(*sampler, 0)) {
+  const auto sampler = make_block_shuffle(jets, default_mix(*jets, 512, 40712), 7);
+  for (const auto& batch : epoch_batches(*sampler, 0, 512)) {
     std::map<std::uint32_t, int> per_file;
     for (SampleRef s : batch) ++per_file[jets->place(s.block).file];
     ASSERT_EQ(per_file.size(), 4u);

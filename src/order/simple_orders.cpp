@@ -1,6 +1,4 @@
 // Orders in which any position follows directly: file order, and a permutation of all rows.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/keyed_permutation.h"
@@ -9,74 +7,111 @@
 namespace headrace {
 namespace {
 
+enum KeyUse : std::uint64_t { kExact = 4 };
+
 /// Cursor over an order given as a function position → row of the data set.
 template <class RowAt>
-class DirectCursor final : public Cursor {
+class DirectCursor : public Cursor {
  public:
-  DirectCursor(const BlockTable& blocks, std::uint64_t batch_rows, RowAt row_at)
-      : blocks_(&blocks), batch_rows_(batch_rows), row_at_(std::move(row_at)) {}
+  DirectCursor(const BlockTable& blocks, const Walk& walk, RowAt row_at)
+      : blocks_(blocks), walk_(walk), row_at_(std::move(row_at)) {}
 
-  void next_batch(std::vector<SampleRef>& out) override {
-    const std::uint64_t end = std::min(position_ + batch_rows_, blocks_->num_rows());
-    for (; position_ < end; ++position_) {
-      const BlockTable::RowPlace p = blocks_->find(row_at_(position_));
+  void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>&) override {
+    const std::uint64_t total = blocks_.num_rows();
+    const std::uint64_t begin = walk_.begin_of(step_, total), end = walk_.begin_of(step_ + 1, total);
+    ++step_;
+    const ShareRange mine = share_of(walk_.share, end - begin);
+    offset_ = mine.begin;
+    for (std::uint64_t i = begin + mine.begin; i < begin + mine.end; ++i) {
+      const BlockTable::RowPlace p = blocks_.find(row_at_(i));
       out.push_back({static_cast<std::uint32_t>(p.block), p.row_in_block});
     }
   }
-  void seek(std::uint64_t batch) override { position_ = std::min(batch * batch_rows_, blocks_->num_rows()); }
+  [[nodiscard]] std::uint64_t offset() const override { return offset_; }
+  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
+    return walk_.share.world_size == 1 && walk_.position == 0 ? blocks_.block_rows(block) : 0;
+  }
+
+ protected:
+  const BlockTable& blocks_;
+  const Walk walk_;
 
  private:
-  const BlockTable* blocks_;
-  std::uint64_t batch_rows_, position_ = 0;
   RowAt row_at_;
+  std::uint64_t step_ = 0, offset_ = 0;
+};
+
+struct SamePlace {
+  std::uint64_t operator()(std::uint64_t position) const { return position; }
+};
+
+class SequentialCursor final : public DirectCursor<SamePlace> {
+ public:
+  SequentialCursor(const BlockTable& blocks, const Walk& walk) : DirectCursor(blocks, walk, {}) {}
+
+  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
+    const std::uint64_t total = blocks_.num_rows(), first = blocks_.first_row(block);
+    const std::uint64_t begin = std::max(first, walk_.position), end = first + blocks_.block_rows(block);
+    if (begin >= end) return 0;
+    if (walk_.share.world_size == 1) return end - begin;
+    std::uint64_t rows = 0;
+    for (std::uint64_t step = (begin - walk_.position) / walk_.global_batch;; ++step) {
+      const std::uint64_t from = walk_.begin_of(step, total), to = walk_.begin_of(step + 1, total);
+      if (from >= end || from == to) return rows;
+      const ShareRange mine = share_of(walk_.share, to - from);
+      const std::uint64_t lo = std::max(begin, from + mine.begin), hi = std::min(end, from + mine.end);
+      rows += lo < hi ? hi - lo : 0;
+    }
+  }
 };
 
 class Sequential final : public Sampler {
  public:
-  Sequential(std::shared_ptr<const BlockTable> blocks, std::uint64_t batch_rows)
-      : blocks_(std::move(blocks)), batch_rows_(batch_rows) {}
+  explicit Sequential(std::shared_ptr<const BlockTable> blocks) : blocks_(std::move(blocks)) {}
   [[nodiscard]] std::uint64_t num_samples() const override { return blocks_->num_rows(); }
-  [[nodiscard]] std::uint64_t batch_rows() const override { return batch_rows_; }
   [[nodiscard]] std::string describe() const override { return "file order"; }
-  [[nodiscard]] std::uint64_t span_batches() const override { return blocks_->max_block_rows() / batch_rows_ + 2; }
-  [[nodiscard]] std::unique_ptr<Cursor> cursor(std::uint64_t) const override {
-    auto same = [](std::uint64_t position) { return position; };
-    return std::make_unique<DirectCursor<decltype(same)>>(*blocks_, batch_rows_, same);
+  [[nodiscard]] std::string identity() const override { return "files"; }
+  [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
+    return blocks_->max_block_rows() / global_batch + 2;
+  }
+  [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
+    return std::make_unique<SequentialCursor>(*blocks_, walk);
   }
 
  private:
   std::shared_ptr<const BlockTable> blocks_;
-  std::uint64_t batch_rows_;
 };
 
 class GlobalShuffle final : public Sampler {
  public:
-  GlobalShuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t batch_rows, std::uint64_t seed)
-      : blocks_(std::move(blocks)), batch_rows_(batch_rows), seed_(seed) {}
+  GlobalShuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t seed)
+      : blocks_(std::move(blocks)), seed_(seed) {}
   [[nodiscard]] std::uint64_t num_samples() const override { return blocks_->num_rows(); }
-  [[nodiscard]] std::uint64_t batch_rows() const override { return batch_rows_; }
   [[nodiscard]] std::string describe() const override { return "exact: one permutation of all rows"; }
-  [[nodiscard]] std::uint64_t span_batches() const override { return num_samples() / batch_rows_ + 1; }
-  [[nodiscard]] std::unique_ptr<Cursor> cursor(std::uint64_t epoch) const override {
-    const KeyedPermutation permutation(std::max<std::uint64_t>(num_samples(), 1), RandomKey::of({seed_, epoch, 4}));
-    auto permuted = [permutation](std::uint64_t position) { return permutation(position); };
-    return std::make_unique<DirectCursor<decltype(permuted)>>(*blocks_, batch_rows_, permuted);
+  [[nodiscard]] std::string identity() const override { return "exact"; }
+  [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
+    return num_samples() / global_batch + 1;
+  }
+  [[nodiscard]] bool has_locality() const override { return false; }
+  [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
+    const KeyedPermutation permutation(std::max<std::uint64_t>(num_samples(), 1),
+                                       RandomKey::of({seed_, walk.epoch, kExact}));
+    return std::make_unique<DirectCursor<KeyedPermutation>>(*blocks_, walk, permutation);
   }
 
  private:
   std::shared_ptr<const BlockTable> blocks_;
-  std::uint64_t batch_rows_, seed_;
+  std::uint64_t seed_;
 };
 
 }  // namespace
 
-std::unique_ptr<Sampler> make_sequential(std::shared_ptr<const BlockTable> blocks, std::uint64_t batch_rows) {
-  return std::make_unique<Sequential>(std::move(blocks), batch_rows);
+std::unique_ptr<Sampler> make_sequential(std::shared_ptr<const BlockTable> blocks) {
+  return std::make_unique<Sequential>(std::move(blocks));
 }
 
-std::unique_ptr<Sampler> make_global_shuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t batch_rows,
-                                             std::uint64_t seed) {
-  return std::make_unique<GlobalShuffle>(std::move(blocks), batch_rows, seed);
+std::unique_ptr<Sampler> make_global_shuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t seed) {
+  return std::make_unique<GlobalShuffle>(std::move(blocks), seed);
 }
 
 }  // namespace headrace

@@ -22,7 +22,4 @@ std::vector<std::uint32_t> digit_reversal(const std::vector<std::uint32_t>& radi
   return phase;
 }
 
-StreamShares::StreamShares(std::uint32_t streams, std::uint64_t rows, std::uint64_t batch_rows)
-    : phase_(digit_reversal(stream_radices(streams))), rows_(rows), batch_rows_(batch_rows) {}
-
 }  // namespace headrace

@@ -1,12 +1,12 @@
 // How many rows each of V streams gives to each batch.
 //
-// Before batch g, stream v has delivered c_v(g) = floor((g·G + phi_v) / V) rows, with phi_v the digit reversal of v. By
-// Hermite's identity every batch sums to exactly G, for any G and V. Stream v holds c_v at g·G = M rows in all, so that
-// all streams end on the same batch. With digit reversal every contiguous group of streams of a divisor's size gives a
-// fixed share as well, which is what lets ranks own whole streams.
+// Of the first n samples of an epoch, stream v gives c_v(n) = floor((n + phi_v) / V), with phi_v the digit reversal of
+// v. By Hermite's identity these sum to exactly n, for any n and V: so they do for every batch, of any size, from any
+// position on. Stream v holds c_v(M) of M rows in all, so that all streams end on the same batch. With digit reversal
+// every contiguous group of streams of a divisor's size gives a fixed share as well, which lets ranks own whole
+// streams.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -20,20 +20,21 @@ std::vector<std::uint32_t> digit_reversal(const std::vector<std::uint32_t>& radi
 
 class StreamShares {
  public:
-  StreamShares(std::uint32_t streams, std::uint64_t rows, std::uint64_t batch_rows);
+  StreamShares(std::uint32_t streams, std::uint64_t rows)
+      : phase_(digit_reversal(stream_radices(streams))), rows_(rows) {}
 
   [[nodiscard]] std::uint32_t streams() const { return static_cast<std::uint32_t>(phase_.size()); }
   [[nodiscard]] std::uint32_t phase(std::uint32_t stream) const { return phase_[stream]; }
   /// Rows of the stream in the whole epoch.
-  [[nodiscard]] std::uint64_t length(std::uint32_t stream) const { return (rows_ + phase_[stream]) / phase_.size(); }
-  /// Rows the stream has delivered before `batch`.
-  [[nodiscard]] std::uint64_t delivered(std::uint32_t stream, std::uint64_t batch) const {
-    return (std::min(batch * batch_rows_, rows_) + phase_[stream]) / phase_.size();
+  [[nodiscard]] std::uint64_t length(std::uint32_t stream) const { return delivered(stream, rows_); }
+  /// Rows the stream gives to the first `samples` of the epoch.
+  [[nodiscard]] std::uint64_t delivered(std::uint32_t stream, std::uint64_t samples) const {
+    return (samples + phase_[stream]) / phase_.size();
   }
 
  private:
   std::vector<std::uint32_t> phase_;
-  std::uint64_t rows_, batch_rows_;
+  std::uint64_t rows_;
 };
 
 }  // namespace headrace

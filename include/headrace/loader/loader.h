@@ -3,6 +3,7 @@
 
 #include <headrace/loader/dataset.h>
 #include <headrace/loader/report.h>
+#include <headrace/order/tail.h>
 
 #include <chrono>
 #include <cstdint>
@@ -26,14 +27,26 @@ class Shuffle {
   Mode mode_;
 };
 
-/// What happens to the last samples of an epoch when they do not fill a batch.
-enum class Tail : std::uint8_t { kPartial, kDrop };
+/// The shape of a block shuffle, by name: so many streams, so many blocks mixed in each. {0, 0}: the default.
+struct BlockMix {
+  std::uint32_t streams = 0, pool_blocks = 0;
+  std::uint64_t bytes = 0;  ///< Or: mix about so many decoded bytes.
+  friend bool operator==(const BlockMix&, const BlockMix&) = default;
+};
 
 struct LoaderOptions {
-  std::uint64_t batch_size = 0;  ///< Samples a batch. Must be given.
+  std::uint64_t batch_size = 0;         ///< Samples a batch, on each rank. Give this or global_batch_size.
+  std::uint64_t global_batch_size = 0;  ///< Samples a step over all ranks; a multiple of the world size.
   Shuffle shuffle = false;
   std::uint64_t seed = 0;
   Tail tail = Tail::kPartial;
+  /// Another block shuffle than the default, which follows from the data and the global batch alone.
+  BlockMix mix = {};
+  /// Data-parallel rank and number of ranks; give both or neither. Not given: what torchrun, srun or mpirun put into
+  /// the environment, read when an epoch starts; else 0 of 1.
+  std::optional<std::uint32_t> rank = {}, world_size = {};
+  /// Deliver with each batch the field "_rows": (file, row) of every sample, int64.
+  bool provenance = false;
   /// Cap on the bytes this loader may hold; 0: the process's budget (60 % of what is really available).
   std::uint64_t memory = 0;
   /// Decode and assembly threads; 0: as many as this process may use.
@@ -71,14 +84,30 @@ class Loader {
     std::shared_ptr<Impl> impl_;
   };
 
-  /// Start the next epoch (also after a break). A live Epoch of this loader ends with kClosed.
+  /// Start the next epoch (also after a break), or go on where load_state() said. A live Epoch of this loader ends with
+  /// kClosed.
   Epoch epoch();
   /// Name the epoch that the next call of epoch() delivers. Idempotent.
   void set_epoch(std::uint64_t number);
   /// Epoch that the next call of epoch() delivers.
   [[nodiscard]] std::uint64_t next_epoch() const;
 
-  /// Batches an epoch, exact.
+  /// Where the loader is, as less than 200 bytes of JSON: the epoch, and the samples of it that were handed out over
+  /// all ranks; never what was only prefetched. The same on every rank, and for any threads, memory and world size.
+  [[nodiscard]] std::string state() const;
+  /// Go to where state() was taken: a live Epoch goes on from there, and so does the next epoch(). Another world size
+  /// or batch size goes on at the same sample. Cost: milliseconds, and one window to fill. Errors: kInvalidArgument,
+  /// naming what differs, if the state is of other data, another seed or another order; the loader is then as it was.
+  void load_state(const std::string& json);
+
+  /// Fields of a batch: the data's, then derived ones ("_rows", "_weight").
+  [[nodiscard]] const std::vector<Field>& fields() const;
+  /// The rank from now on, where the options leave it open: what a framework knows goes before the environment. Takes
+  /// effect when the next epoch starts. Errors: kInvalidArgument.
+  void set_rank(std::uint32_t rank, std::uint32_t world_size);
+  /// Rows of a full batch on this rank.
+  [[nodiscard]] std::uint64_t batch_rows() const;
+  /// Batches an epoch, exact; the same on all ranks.
   [[nodiscard]] std::uint64_t num_batches() const;
   [[nodiscard]] const LoaderOptions& options() const;
   [[nodiscard]] const Dataset& dataset() const;
@@ -87,6 +116,8 @@ class Loader {
   [[nodiscard]] std::string explain() const;
   /// What was delivered, where time went, memory against budget, and a verdict. May be called at any time.
   [[nodiscard]] Report report() const;
+
+  [[nodiscard]] const Impl& impl() const { return *impl_; }
 
   /// Stop threads and give memory back. Idempotent. Batches that are held stay valid.
   void close();

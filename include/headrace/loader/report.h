@@ -34,6 +34,16 @@ struct Report {
   std::uint64_t slow_path_chunks = 0;  ///< Read through libhdf5, one at a time.
   std::vector<std::string> slow_fields;
   std::uint32_t threads = 0;
+  std::uint32_t rank = 0, world_size = 1;
+  /// Rows delivered of the epoch at hand, on this rank: their number, and the sums modulo 2^64 of their numbers in the
+  /// data set, of the squares and of the cubes. Sums of ranks add up; of a whole epoch they follow from the number of
+  /// rows.
+  struct RowSums {
+    std::uint64_t epoch = 0, rows = 0, first = 0, second = 0, third = 0;
+  };
+  RowSums row_sums;
+  /// True once an epoch ended whose sums are those of every row once (one rank, from the start, no dropped tail).
+  bool exactly_once = false;
   std::vector<Stage> stages;
   Memory memory;
   std::string verdict;              ///< One sentence: is loading the limit, and which part.

@@ -14,6 +14,7 @@ namespace headrace {
 struct ToolResult {
   std::string text;       ///< One screen, no colour.
   std::string json;       ///< The same as data.
+  std::string plot;       ///< A picture as SVG, where a tool draws one.
   bool findings = false;  ///< Exit status 1: something is worth attention.
   bool bad_data = false;  ///< Exit status 3: damaged, truncated or unreadable bytes were found.
 };
@@ -33,6 +34,14 @@ struct BenchOptions {
 /// Deliver batches to nobody and report the rate.
 ToolResult bench(Loader& loader, const BenchOptions& options,
                  const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
+
+struct OrderOptions {
+  std::string by;  ///< Field with a label: a number a sample, or one-hot. Empty: none.
+  std::uint64_t epoch = 0;
+};
+/// How well a loader's order mixes, what it needs in memory, and what others would; with a picture. Reads nothing but the
+/// label. Errors: kFieldMissing, kInvalidArgument: no such label.
+ToolResult order(const Loader& loader, const OrderOptions& options);
 
 /// A run file: the words of the options in YAML (docs/run-files.md). Unknown keys name the nearest one.
 struct RunConfig {

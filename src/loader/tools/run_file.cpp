@@ -179,8 +179,14 @@ class LoaderSection {
     if (batch_size_ && global_batch_size_)
       return bad(node, "loader", "batch_size and global_batch_size are both given: give one");
     if (!batch_size_ && !global_batch_size_) return bad(node, "loader", "batch_size is missing");
-    options.batch_size = batch_size_ ? *batch_size_ : *global_batch_size_;  // one rank: they are the same
-    if (options.batch_size == 0) return bad(node, "loader.batch_size", "at least 1 is expected");
+    options.batch_size = batch_size_.value_or(0);
+    options.global_batch_size = global_batch_size_.value_or(0);
+    if (options.batch_size == 0 && options.global_batch_size == 0)
+      return bad(node, "loader.batch_size", "at least 1 is expected");
+    if (rank_.has_value() != world_size_.has_value())
+      return bad(node, "loader", "rank and world_size: give both or neither");
+    if (rank_)
+      options.rank = static_cast<std::uint32_t>(*rank_), options.world_size = static_cast<std::uint32_t>(*world_size_);
     if (drop_last_ && tail_ && (*drop_last_ != (*tail_ == Tail::kDrop)))
       return bad(node, "loader", "drop_last and tail contradict each other: give one");
     options.tail = tail_ ? *tail_ : drop_last_.value_or(false) ? Tail::kDrop : Tail::kPartial;
@@ -228,7 +234,8 @@ class LoaderSection {
     keys["tail"] = [&](const YamlNode& n, const std::string& k) -> Status {
       if (n.text == "partial") return tail_ = Tail::kPartial, Status();
       if (n.text == "drop") return tail_ = Tail::kDrop, Status();
-      return bad(n, k, fmt::format("this version takes partial and drop, {} was found", found(n)));
+      if (n.text == "pad") return tail_ = Tail::kPad, Status();
+      return bad(n, k, fmt::format("partial, drop or pad is expected, {} was found", found(n)));
     };
     keys["timeout"] = [&](const YamlNode& n, const std::string& k) -> Status {
       double seconds = 0;
@@ -243,19 +250,31 @@ class LoaderSection {
       if (n.text == "auto" || n.text == "none") return {};  // the same: nothing is kept but what the window holds
       return bad(n, k, fmt::format("this version takes auto and none, {} was found", found(n)));
     };
-    keys["rank"] = only("0", "data are not divided over ranks");
-    keys["world_size"] = only("1", "data are not divided over ranks");
+    keys["rank"] = number(rank_);
+    keys["world_size"] = number(world_size_);
+    keys["mix"] = [&](const YamlNode& n, const std::string& k) -> Status {
+      HEADRACE_ASSIGN(const std::string text, as_text(n, k));
+      try {
+        options.mix.bytes = parse_bytes(text);
+      } catch (const Error& error) {
+        return bad(n, k, error.message()).with_hint(error.hint());
+      }
+      return options.mix.bytes > 0 ? Status() : bad(n, k, "more than 0 bytes are expected");
+    };
+    keys["provenance"] = [&](const YamlNode& n, const std::string& k) -> Status {
+      HEADRACE_ASSIGN(options.provenance, as_bool(n, k));
+      return {};
+    };
     keys["framework"] = only("numpy", "choose it in Python: hr.Loader(..., framework=...)");
     keys["device"] = only("cpu", "batches are delivered to the host");
     keys["batch_format"] = only("dict", "choose it in Python: hr.Loader(..., batch_format=...)");
-    keys["provenance"] = only("false", "rows are not delivered beside the data");
     keys["on_error"] = only("raise", "bad data are never skipped");
     keys["sampler"] = never("an order of one's own is given in code");
     keys["batch_sampler"] = never("an order of one's own is given in code");
     return keys;
   }
 
-  std::optional<std::uint64_t> batch_size_, global_batch_size_;
+  std::optional<std::uint64_t> batch_size_, global_batch_size_, rank_, world_size_;
   std::optional<bool> drop_last_;
   std::optional<Tail> tail_;
 };

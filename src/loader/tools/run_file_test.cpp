@@ -92,7 +92,7 @@ TEST_F(RunFile, DuplicateKeysAreRefused) {
 }
 
 TEST_F(RunFile, BothWordsForTheBatchSize) {
-  EXPECT_EQ(load("data: {files: a.h5}\nloader: {global_batch_size: 64}\n").loader.batch_size, 64U);
+  EXPECT_EQ(load("data: {files: a.h5}\nloader: {global_batch_size: 64}\n").loader.global_batch_size, 64U);
   expect_has(refusal(with("global_batch_size: 8")), "give one");
 }
 
@@ -103,12 +103,20 @@ TEST_F(RunFile, ContradictionsAreRefused) {
 }
 
 TEST_F(RunFile, KnownWordsOfLaterVersionsSayWhatIsTaken) {
-  expect_has(refusal(with("tail: pad")), "partial and drop");
-  expect_has(refusal(with("world_size: 4")), "takes 1 only");
   expect_has(refusal(with("device: cuda:0")), "takes cpu only");
   expect_has(refusal(with("cache: ram")), "auto and none");
   expect_has(refusal(with("sampler: mine")), "given in code");
-  EXPECT_EQ(load(with("world_size: 1")).loader.batch_size, 8U);
+}
+
+TEST_F(RunFile, OrderRanksAndTails) {
+  const LoaderOptions options = load(with("rank: 1\n  world_size: 4\n  tail: pad\n  mix: 1GiB\n  provenance: true")).loader;
+  EXPECT_EQ(options.rank, 1U);
+  EXPECT_EQ(options.world_size, 4U);
+  EXPECT_EQ(options.tail, Tail::kPad);
+  EXPECT_EQ(options.mix.bytes, std::uint64_t{1} << 30);
+  EXPECT_TRUE(options.provenance);
+  expect_has(refusal(with("world_size: 4")), "give both");
+  expect_has(refusal(with("tail: repeat")), "partial, drop or pad");
 }
 
 TEST_F(RunFile, ValuesOfTheWrongKind) {

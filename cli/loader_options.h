@@ -1,0 +1,27 @@
+// Options of the verbs that make a loader: bench and order.
+#pragma once
+
+#include <headrace/loader/tools.h>
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headrace::cli {
+
+/// What was given; what was not stays as the run file or the default has it.
+struct LoaderArguments {
+  std::vector<std::string> files, fields;
+  std::optional<std::uint64_t> batch_size, seed;
+  std::optional<std::uint32_t> threads, world_size;
+  std::optional<std::string> memory, mix;
+  std::optional<bool> shuffle;
+  bool exact = false;
+
+  void add_to(CLI::App& app);
+  /// Errors (thrown): as of the run file; contradictions.
+  [[nodiscard]] RunConfig config() const;
+};
+
+}  // namespace headrace::cli

@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+
+#include "exit_status.h"
+#include "loader_options.h"
+#include "verbs.h"
+
+namespace headrace::cli {
+namespace {
+
+struct Options {
+  LoaderArguments loader;
+  OrderOptions order;
+  std::string plot;
+  bool json = false;
+};
+
+int run_order(const Options& options) {
+  const RunConfig run = options.loader.config();
+  const Loader loader(open(run.files, run.open), run.loader);
+  const ToolResult result = order(loader, options.order);
+  if (!options.plot.empty()) {
+    std::ofstream file(options.plot, std::ios::binary);
+    file << result.plot;
+    file.close();
+    if (!file)
+      throw Error(ErrorCode::kWriteFailed, "the picture could not be written")
+          .with_file(options.plot)
+          .with_hint("Name a file in a directory that exists and may be written.");
+  }
+  return show_result(result, options.json);
+}
+
+}  // namespace
+
+Verb add_order(CLI::App& program) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand("order", "How well the order mixes, what it costs, and what would mix better");
+  options->loader.add_to(*app);
+  app->add_option("--by", options->order.by, "Field with a label, a number a sample or one-hot: its Deff is reported");
+  app->add_option("--epoch", options->order.epoch, "Which epoch to look at")->capture_default_str();
+  app->add_option("--plot", options->plot, "Write a picture of where batches come from (.svg)");
+  app->add_flag("--json", options->json, "Print JSON");
+  app->footer(
+      "Examples:\n  headrace order 'train_*.h5' --batch-size 512 --by labels\n"
+      "  headrace order 'train_*.h5' --world-size 8 --mix 2GiB --plot order.svg");
+  return {app, &options->json, [options] { return run_order(*options); }};
+}
+
+}  // namespace headrace::cli

@@ -1,0 +1,192 @@
+"""State, ranks and tails: every sample once, over stops, restarts and processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+
+
+def rows_of(batches: Any) -> list[list[int]]:
+    return [batch["y"].tolist() for batch in batches]
+
+
+@pytest.mark.parametrize("shuffle", [False, True, "exact"])
+def test_resume_at_every_step(jets, shuffle) -> None:
+    data = jets.open()
+    want = rows_of(hr.Loader(data, 50, shuffle=shuffle, seed=3))
+    for step in range(len(want)):
+        loader = hr.Loader(data, 50, shuffle=shuffle, seed=3)
+        batches = iter(loader)
+        got = [next(batches)["y"].tolist() for _ in range(step)]
+        state = json.loads(json.dumps(loader.state_dict()))
+        assert len(json.dumps(state)) < 200
+        other = hr.Loader(data, 50, shuffle=shuffle, seed=3, threads=1, memory="1MiB")
+        other.load_state_dict(state)
+        assert other.state_dict() == state
+        assert len(other) == len(want)
+        assert got + rows_of(other) == want
+        assert other.state_dict() == {**state, "epoch": 1, "samples": 0}
+
+
+def test_an_iterator_is_rewound(jets) -> None:
+    loader = hr.Loader(jets.open(), 50, shuffle=True)
+    batches = iter(loader)
+    next(batches)
+    state = loader.batch_state()
+    second = next(batches)["y"].tolist()
+    loader.load_state_dict(state)
+    assert next(batches)["y"].tolist() == second
+
+
+def test_a_loader_is_pickled_with_its_state(jets) -> None:
+    loader = hr.Loader(jets.open(), 50, shuffle=True)
+    batches = iter(loader)
+    next(batches)
+    copy = pickle.loads(pickle.dumps(loader))
+    assert rows_of(copy) == rows_of(batches)
+
+
+def test_states_of_something_else(jets) -> None:
+    loader = hr.Loader(jets.open(), 50, shuffle=True)
+    state = loader.state_dict()
+    for wrong, named in (
+        ({**state, "seed": 5}, "seed"),
+        ({**state, "rows": 5}, "number of samples"),
+        ({**state, "data": "0" * 16}, "data"),
+        ({**state, "order": "files"}, "order"),
+        ({**state, "samples": 10**9}, "samples"),
+        ({"epoch": 0}, "'v'"),
+        ({}, "'v'"),
+    ):
+        with pytest.raises(hr.InvalidArgumentError, match=named):
+            loader.load_state_dict(wrong)
+        assert loader.state_dict() == state
+
+
+def test_ranks_join_to_the_global_batches(jets) -> None:
+    data = jets.open()
+    want = rows_of(hr.Loader(data, global_batch_size=60, shuffle=True))
+    for world in (2, 3, 4):
+        ranks = [
+            rows_of(hr.Loader(data, global_batch_size=60, shuffle=True, rank=r, world_size=world)) for r in range(world)
+        ]
+        assert [[row for part in parts for row in part] for parts in zip(*ranks, strict=True)] == want
+
+
+def test_row_sums_of_ranks_add_up(jets) -> None:
+    data = jets.open()
+    sums = np.zeros(3, np.uint64)
+    for rank in range(2):
+        loader = hr.Loader(data, 25, shuffle=True, rank=rank, world_size=2)
+        for _ in loader:
+            pass
+        part = loader.report().to_dict()["row_sums"]
+        sums += np.array([part["rows"], part["first"], part["second"]], np.uint64)
+    rows = np.arange(len(data), dtype=np.uint64)
+    assert sums.tolist() == [len(data), rows.sum(), (rows * rows).sum()]
+
+
+def test_one_rank_is_checked_to_be_exactly_once(jets) -> None:
+    loader = hr.Loader(jets.open(), 50, shuffle=True)
+    assert not loader.report().to_dict()["exactly_once"]
+    for _ in loader:
+        pass
+    assert loader.report().to_dict()["exactly_once"]
+    assert "exactly once" in str(loader.report())
+
+
+def test_padding(jets) -> None:
+    data = jets.open()
+    seen = []
+    for rank in range(3):
+        for batch in hr.Loader(data, 32, shuffle=True, tail="pad", rank=rank, world_size=3):
+            assert len(batch["y"]) == 32
+            assert batch["_weight"].dtype == np.float32
+            seen += batch["y"][batch["_weight"] > 0].tolist()
+    assert sorted(seen) == list(range(len(data)))
+
+
+def test_provenance(jets) -> None:
+    data = jets.open()
+    first = np.cumsum([0] + [file.rows for file in data.files])
+    for batch in hr.Loader(data, 50, shuffle=True, provenance=True):
+        file, row = batch["_rows"].T
+        assert np.array_equal(first[file] + row, batch["y"])
+
+
+def test_the_rank_comes_from_the_launcher(run_python) -> None:
+    run_python("""
+        import os
+        loader = hr.Loader(PATHS, 20)
+        whole = len(loader)
+        os.environ.update(RANK="1", WORLD_SIZE="2")
+        first = next(iter(loader))
+        assert first["labels"][0] == 20, first["labels"]
+        assert len(loader) < whole
+        assert "1 of 2 (RANK and WORLD_SIZE (torchrun))" in loader.explain(), loader.explain()
+    """)
+
+
+PROGRAM = """
+import os, signal, sys
+import headrace as hr
+import torch.distributed as dist
+
+folder, world, stop = sys.argv[2], int(os.environ["WORLD_SIZE"]), int(sys.argv[3])
+loader = hr.Loader(sys.argv[1], global_batch_size=24, shuffle=True, seed=5)  # made before the process group is
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+state_file = os.path.join(folder, "state.json")
+if os.path.exists(state_file):
+    import json
+    loader.load_state_dict(json.load(open(state_file)))
+log = open(os.path.join(folder, f"seen_{stop}_{rank}.txt"), "a")
+for step, batch in enumerate(loader):
+    print(*batch["labels"].tolist(), file=log, flush=True)
+    dist.barrier()
+    if rank == 0 and step + 1 == stop:
+        import json
+        with open(state_file + ".new", "w") as file:
+            json.dump(loader.state_dict(), file)
+        os.replace(state_file + ".new", state_file)
+    dist.barrier()
+    if step + 1 == stop:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("world", [1, 4])
+def test_killed_processes_are_resumed_by_others(jets, tmp_path: Path, world: int) -> None:
+    """Two processes are killed in the middle of an epoch; one, or four, go on: together they see every sample once."""
+    pytest.importorskip("torch")
+    program = tmp_path / "train.py"
+    program.write_text(textwrap.dedent(PROGRAM))
+
+    def launch(processes: int, stop: int) -> list[int]:
+        port = 20000 + os.getpid() % 20000
+        environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port + processes)}
+        running = [
+            subprocess.Popen(
+                [sys.executable, str(program), jets.glob, str(tmp_path), str(stop)],
+                env={**environment, "RANK": str(rank), "WORLD_SIZE": str(processes)},
+            )
+            for rank in range(processes)
+        ]
+        return [process.wait(timeout=300) for process in running]
+
+    assert launch(2, 7) == [-signal.SIGKILL] * 2
+    assert launch(world, 10**6) == [0] * world
+    seen = [int(word) for path in tmp_path.glob("seen_*.txt") for word in path.read_text().split()]
+    assert sorted(seen) == list(range(len(jets.y)))

@@ -1,0 +1,98 @@
+#include "loader/position.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kVersion = 1;
+
+Error refuse(std::string text, std::string_view hint) {
+  return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
+}
+
+Error differs(std::string_view what, const std::string& state, const std::string& here, std::string_view hint) {
+  return refuse(fmt::format("the state does not fit this loader: {} is {} in the state, {} here", what, state, here),
+                hint);
+}
+
+}  // namespace
+
+std::string LoaderState::json() const {
+  nlohmann::ordered_json j;
+  j["v"] = kVersion;
+  j["data"] = data;
+  j["rows"] = rows;
+  j["order"] = order;
+  j["seed"] = seed;
+  j["batch"] = global_batch;
+  j["epoch"] = position.epoch;
+  j["samples"] = position.samples;
+  return j.dump();
+}
+
+Result<LoaderState> parse_state(const std::string& json) {
+  const std::string_view hint = "Give what state_dict() returned, unchanged.";
+  const auto j = nlohmann::json::parse(json, nullptr, false);
+  if (!j.is_object()) return refuse("the state is not a JSON object", hint);
+  LoaderState state;
+  std::uint64_t version = 0;
+  const auto number = [&](const char* key, std::uint64_t& to) -> Status {
+    if (!j.contains(key) || !j[key].is_number_unsigned())
+      return refuse(fmt::format("the state has no whole number '{}'", key), hint);
+    to = j[key].get<std::uint64_t>();
+    return {};
+  };
+  const auto text = [&](const char* key, std::string& to) -> Status {
+    if (!j.contains(key) || !j[key].is_string()) return refuse(fmt::format("the state has no text '{}'", key), hint);
+    to = j[key].get<std::string>();
+    return {};
+  };
+  HEADRACE_TRY(number("v", version));
+  if (version != kVersion)
+    return refuse(fmt::format("the state is of version {}, this is version {}", version, kVersion),
+                  "Resume with the version of headrace that wrote it.");
+  HEADRACE_TRY(text("data", state.data));
+  HEADRACE_TRY(number("rows", state.rows));
+  HEADRACE_TRY(text("order", state.order));
+  HEADRACE_TRY(number("seed", state.seed));
+  HEADRACE_TRY(number("batch", state.global_batch));
+  HEADRACE_TRY(number("epoch", state.position.epoch));
+  HEADRACE_TRY(number("samples", state.position.samples));
+  return state;
+}
+
+Status check_state(const LoaderState& state, const LoaderState& here) {
+  const std::string_view files = "Open the files that the state was taken with, in the same order.";
+  if (state.rows != here.rows)
+    return differs("the number of samples", std::to_string(state.rows), std::to_string(here.rows), files);
+  if (state.data != here.data)
+    return differs("the data (lengths of the files, their chunks, the fields)", state.data, here.data, files);
+  if (state.order != here.order)
+    return differs("the order", state.order, here.order, "Make the loader with the same shuffle= or sampler=.");
+  if (state.seed != here.seed)
+    return differs("the seed", std::to_string(state.seed), std::to_string(here.seed),
+                   fmt::format("Make the loader with seed={}.", state.seed));
+  if (state.global_batch == 0) return refuse("the state's batch is 0", "Give what state_dict() returned, unchanged.");
+  if (state.position.samples > here.rows)
+    return refuse(
+        fmt::format("the state says that {} of {} samples were handed out", state.position.samples, here.rows),
+        "Give what state_dict() returned, unchanged.");
+  return {};
+}
+
+BlockMix mix_of(const std::string& order) {
+  constexpr std::string_view kPrefix = "block ";
+  if (!order.starts_with(kPrefix)) return {};
+  BlockMix mix;
+  const char* const end = order.data() + order.size();
+  const auto streams = std::from_chars(order.data() + kPrefix.size(), end, mix.streams);
+  if (streams.ec != std::errc() || streams.ptr == end || *streams.ptr != 'x') return {};
+  const auto pool = std::from_chars(streams.ptr + 1, end, mix.pool_blocks);
+  return pool.ec == std::errc() && pool.ptr == end ? mix : BlockMix{};
+}
+
+}  // namespace headrace

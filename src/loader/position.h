@@ -1,0 +1,40 @@
+// Where a loader is: what state() writes and load_state() reads.
+#pragma once
+
+#include <headrace/loader/loader.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace headrace {
+
+/// Samples handed out over all ranks; (e, all samples) is written as (e + 1, 0).
+struct Position {
+  std::uint64_t epoch = 0, samples = 0;
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+/// A state as JSON says it. Constant in size; says nothing of ranks, threads or memory.
+struct LoaderState {
+  std::string data;  ///< Hash of what the rows are: files' lengths, blocks, fields. Not their paths.
+  std::uint64_t rows = 0;
+  std::string order;  ///< Sampler::identity().
+  std::uint64_t seed = 0, global_batch = 0;
+  Position position;
+
+  [[nodiscard]] std::string json() const;
+};
+
+/// Errors: kInvalidArgument: not such a state, or of another version.
+Result<LoaderState> parse_state(const std::string& json);
+
+/// Would `state` go on what `here` is? Errors: kInvalidArgument, naming the first thing that differs and both its
+/// values.
+Status check_state(const LoaderState& state, const LoaderState& here);
+
+/// "block 64x4" → {64, 4}; {0, 0} for other orders.
+BlockMix mix_of(const std::string& order);
+
+}  // namespace headrace

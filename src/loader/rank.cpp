@@ -1,0 +1,67 @@
+#include "loader/rank.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cstring>
+
+namespace headrace {
+namespace {
+
+struct Launcher {
+  const char* rank;
+  const char* world_size;
+  const char* name;
+};
+constexpr std::array<Launcher, 4> kLaunchers = {{{"RANK", "WORLD_SIZE", "torchrun"},
+                                                 {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "Open MPI"},
+                                                 {"PMI_RANK", "PMI_SIZE", "MPI"},
+                                                 {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "srun"}}};
+
+Error refuse(std::string text, std::string_view hint) {
+  return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
+}
+
+Result<std::uint32_t> number_of(const char* name, const char* text) {
+  std::uint32_t value = 0;
+  const char* const end = text + std::strlen(text);
+  const auto [at, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || at != end)
+    return refuse(fmt::format("the environment's {}={} is not a number", name, text),
+                  "Unset it, or give rank and world_size.");
+  return value;
+}
+
+Result<RankShare> checked(std::uint32_t rank, std::uint32_t world_size) {
+  if (world_size == 0) return refuse("world_size must be at least 1", "Give 1 for a single process.");
+  if (rank >= world_size)
+    return refuse(fmt::format("rank {} is out of range: there are {} ranks, numbered from 0", rank, world_size),
+                  "Give each process its own rank below world_size.");
+  return RankShare{rank, world_size};
+}
+
+}  // namespace
+
+Result<RankChoice> choose_rank(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size,
+                               const std::function<const char*(const char*)>& variable) {
+  if (rank.has_value() != world_size.has_value())
+    return refuse(rank ? "rank without world_size says nothing" : "world_size without rank says nothing",
+                  "Give both, or neither: then the launcher's environment is read.");
+  if (rank) {
+    HEADRACE_ASSIGN(const RankShare share, checked(*rank, *world_size));
+    return RankChoice{share, "rank= and world_size="};
+  }
+  for (const Launcher& launcher : kLaunchers) {
+    const char* const r = variable(launcher.rank);
+    const char* const w = variable(launcher.world_size);
+    if (!r || !w) continue;
+    HEADRACE_ASSIGN(const std::uint32_t rank_number, number_of(launcher.rank, r));
+    HEADRACE_ASSIGN(const std::uint32_t world_number, number_of(launcher.world_size, w));
+    HEADRACE_ASSIGN(const RankShare share, checked(rank_number, world_number));
+    return RankChoice{share, fmt::format("{} and {} ({})", launcher.rank, launcher.world_size, launcher.name)};
+  }
+  return RankChoice{{}, "one process"};
+}
+
+}  // namespace headrace

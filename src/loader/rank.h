@@ -1,0 +1,26 @@
+// Which data-parallel rank this process is, as its launcher says.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "order/sampler.h"
+
+namespace headrace {
+
+struct RankChoice {
+  RankShare share = {};
+  std::string reason;  ///< "RANK and WORLD_SIZE (torchrun)".
+};
+
+/// `rank` and `world_size` if given, else what torchrun (RANK, WORLD_SIZE), srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS),
+/// Open MPI, MPICH or Intel MPI put into the environment, else rank 0 of 1. srun's are read inside a step only: a batch
+/// script itself is one process, though its job may have many tasks. \param variable  Looks an environment variable up;
+/// null if unset. Errors: kInvalidArgument: one without the other, a world size of 0, a rank beyond it, variables that
+/// are no numbers.
+Result<RankChoice> choose_rank(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size,
+                               const std::function<const char*(const char*)>& variable);
+
+}  // namespace headrace

@@ -1,0 +1,267 @@
+// Ranks, tails, state: every sample once, over any number of processes, stops and restarts.
+#include <gtest/gtest.h>
+#include <headrace/loader/loader.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "loader/testing/fake_source.h"
+
+namespace headrace {
+namespace {
+
+using testing::fake_dataset;
+
+/// Row of each sample of a batch, read from the first field's first element.
+std::vector<std::uint64_t> rows_of(const Batch& batch) {
+  std::vector<std::uint64_t> rows;
+  const auto values = batch.array(0).as<std::uint32_t>();
+  const std::uint64_t width = batch.fields()[0].shape[0];
+  for (std::uint64_t i = 0; i < batch.rows(); ++i) rows.push_back(values[i * width] / 1009);
+  return rows;
+}
+std::vector<std::vector<std::uint64_t>> rest_of(Loader::Epoch& epoch) {
+  std::vector<std::vector<std::uint64_t>> batches;
+  while (const auto batch = epoch.next()) batches.push_back(rows_of(*batch));
+  return batches;
+}
+std::vector<std::vector<std::uint64_t>> one_epoch(Loader& loader) {
+  Loader::Epoch epoch = loader.epoch();
+  return rest_of(epoch);
+}
+
+Dataset some_data() {
+  return fake_dataset({130, 75, 40}, {{20, 16}, {3, 64}});
+}
+
+LoaderOptions some_options() {
+  LoaderOptions options;
+  options.batch_size = *rc::gen::inRange<std::uint64_t>(1, 60);
+  options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+  options.seed = *rc::gen::inRange<std::uint64_t>(0, 100);
+  options.tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
+  options.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
+  if (options.shuffle == Shuffle(Shuffle::kBlock) && *rc::gen::arbitrary<bool>())
+    options.mix = {*rc::gen::inRange<std::uint32_t>(1, 20), *rc::gen::inRange<std::uint32_t>(1, 4), 0};
+  return options;
+}
+
+TEST(Ranks, TheirBatchesJoinedAreThoseOfOneProcess) {
+  EXPECT_TRUE(rc::check([] {
+    const Dataset data = some_data();
+    const auto world = *rc::gen::inRange<std::uint32_t>(1, 9);
+    LoaderOptions options = some_options();
+    options.global_batch_size = std::min(options.batch_size * world, data.size() / world * world);
+    options.batch_size = 0;
+    Loader whole(data, options);
+    const auto want = one_epoch(whole);
+    std::vector<std::vector<std::uint64_t>> joined(want.size());
+    std::uint64_t rows = 0, squares = 0;
+    for (std::uint32_t r = 0; r < world; ++r) {
+      options.rank = r;
+      options.world_size = world;
+      Loader loader(data, options);
+      RC_ASSERT(loader.num_batches() == want.size());
+      const auto mine = one_epoch(loader);
+      RC_ASSERT(mine.size() == want.size());
+      for (std::size_t i = 0; i < mine.size(); ++i) joined[i].insert(joined[i].end(), mine[i].begin(), mine[i].end());
+      rows += loader.report().row_sums.rows;
+      squares += loader.report().row_sums.second;
+    }
+    RC_ASSERT(joined == want);
+    RC_ASSERT(rows == whole.report().row_sums.rows);
+    RC_ASSERT(squares == whole.report().row_sums.second);
+  }));
+}
+
+TEST(Ranks, TheEnvironmentIsAskedWhenAnEpochStarts) {
+  const Dataset data = some_data();
+  Loader loader(data, {.batch_size = 10});
+  EXPECT_EQ(one_epoch(loader).size(), 25u);
+  ::setenv("RANK", "1", 1);
+  ::setenv("WORLD_SIZE", "5", 1);
+  const auto batches = one_epoch(loader);
+  ::unsetenv("RANK");
+  ::unsetenv("WORLD_SIZE");
+  EXPECT_EQ(batches.size(), 5u);
+  EXPECT_EQ(batches[0].front(), 10u);
+  EXPECT_EQ(loader.report().world_size, 5u);
+  loader.set_rank(0, 2);
+  EXPECT_EQ(one_epoch(loader).size(), 13u);
+}
+
+TEST(Resume, AtEveryStepWithOtherThreadsMemoryAndWorldSizes) {
+  EXPECT_TRUE(rc::check([] {
+    const Dataset data = some_data();
+    LoaderOptions options = some_options();
+    const std::uint64_t global = std::min<std::uint64_t>(options.batch_size * 12, 240);
+    options.batch_size = 0;
+    options.global_batch_size = global;
+    Loader reference(data, options);
+    const auto want = one_epoch(reference);
+    // Three runs in a row, each of another world size, each stopped somewhere.
+    std::vector<std::vector<std::uint64_t>> got(want.size());
+    std::string state;
+    std::size_t done = 0;
+    for (int run = 0; done < want.size(); ++run) {
+      const std::uint32_t world = *rc::gen::element(1u, 2u, 3u, 4u, 6u);
+      const std::size_t stop = run == 3 ? want.size() : *rc::gen::inRange(done, want.size() + 1);
+      std::string saved;
+      for (std::uint32_t r = 0; r < world; ++r) {
+        LoaderOptions mine = options;
+        mine.rank = r;
+        mine.world_size = world;
+        mine.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
+        mine.memory = *rc::gen::element<std::uint64_t>(0, 1 << 20);
+        Loader loader(data, mine);
+        if (!state.empty()) {
+          loader.load_state(state);
+          RC_ASSERT(loader.state() == state);
+        }
+        Loader::Epoch epoch = loader.epoch();
+        for (std::size_t i = done; i < stop; ++i) {
+          const auto batch = epoch.next();
+          RC_ASSERT(batch.has_value());
+          const auto rows = rows_of(*batch);
+          got[i].insert(got[i].end(), rows.begin(), rows.end());
+        }
+        if (r == 0)
+          saved = loader.state();
+        else
+          RC_ASSERT(saved == loader.state());  // the same on every rank
+        RC_ASSERT(saved.size() < 200);
+      }
+      state = saved;
+      done = stop;
+    }
+    RC_ASSERT(got == want);
+  }));
+}
+
+TEST(Resume, AnotherBatchSizeGoesOnAtTheSameSample) {
+  const Dataset data = some_data();
+  for (const Shuffle shuffle : {Shuffle(Shuffle::kNone), Shuffle(Shuffle::kBlock), Shuffle(Shuffle::kExact)}) {
+    Loader first(data, {.batch_size = 16, .shuffle = shuffle});
+    Loader::Epoch epoch = first.epoch();
+    std::vector<std::uint64_t> seen;
+    for (int i = 0; i < 5; ++i) {
+      const auto rows = rows_of(*epoch.next());
+      seen.insert(seen.end(), rows.begin(), rows.end());
+    }
+    Loader second(data, {.batch_size = 33, .shuffle = shuffle});
+    second.load_state(first.state());
+    for (const auto& batch : one_epoch(second)) seen.insert(seen.end(), batch.begin(), batch.end());
+    std::sort(seen.begin(), seen.end());
+    ASSERT_EQ(seen.size(), data.size());
+    for (std::uint64_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], i);
+  }
+}
+
+TEST(Resume, ALiveEpochIsRewoundAndTheNextFollows) {
+  const Dataset data = some_data();
+  Loader loader(data, {.batch_size = 20, .shuffle = true});
+  const auto zero = one_epoch(loader);
+  Loader::Epoch epoch = loader.epoch();
+  std::vector<std::vector<std::uint64_t>> first{rows_of(*epoch.next()), rows_of(*epoch.next())};
+  const std::string state = loader.state();
+  first.push_back(rows_of(*epoch.next()));
+  loader.load_state(state);
+  EXPECT_EQ(loader.state(), state);
+  EXPECT_EQ(rows_of(*epoch.next()), first[2]);
+  EXPECT_EQ(rest_of(epoch).size(), zero.size() - 3);
+  EXPECT_EQ(loader.next_epoch(), 2u);
+  loader.load_state(state);  // between epochs: the next one goes on there; naming it again changes nothing
+  loader.set_epoch(1);
+  Loader::Epoch again = loader.epoch();
+  EXPECT_EQ(again.number(), 1u);
+  EXPECT_EQ(rows_of(*again.next()), first[2]);
+}
+
+TEST(Resume, TheEndOfAnEpochIsTheStartOfTheNext) {
+  const Dataset data = some_data();
+  for (const Tail tail : {Tail::kPartial, Tail::kDrop}) {
+    Loader loader(data, {.batch_size = 50, .tail = tail});
+    const std::string start = loader.state();
+    Loader::Epoch epoch = loader.epoch();
+    for (std::uint64_t i = 0; i < loader.num_batches(); ++i) (void)epoch.next();
+    const std::string before = loader.state();
+    EXPECT_FALSE(epoch.next().has_value());
+    EXPECT_EQ(loader.state(), before);
+    EXPECT_NE(before.find("\"epoch\":1,\"samples\":0"), std::string::npos) << before;
+  }
+}
+
+TEST(Resume, AStateOfSomethingElseIsRefusedByNameAndChangesNothing) {
+  const Dataset data = some_data();
+  Loader loader(data, {.batch_size = 20, .shuffle = true, .seed = 7});
+  Loader::Epoch epoch = loader.epoch();
+  (void)epoch.next();
+  const std::string here = loader.state();
+  const auto refused = [&](const std::string& state, std::string_view what) {
+    try {
+      loader.load_state(state);
+      ADD_FAILURE() << "taken: " << state;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
+      EXPECT_NE(std::string(e.what()).find(what), std::string::npos) << e.what();
+      EXPECT_FALSE(e.hint().empty());
+    }
+    EXPECT_EQ(loader.state(), here);
+  };
+  refused(Loader(data, {.batch_size = 20, .shuffle = true, .seed = 8}).state(), "seed");
+  refused(Loader(data, {.batch_size = 20, .seed = 7}).state(), "order");
+  refused(Loader(fake_dataset({244}, {{20, 16}}), {.batch_size = 20, .shuffle = true, .seed = 7}).state(), "samples");
+  refused(Loader(fake_dataset({245}, {{20, 16}, {3, 64}}), {.batch_size = 20, .shuffle = true, .seed = 7}).state(),
+          "data");
+  refused("[]", "JSON");
+  refused("{\"v\":99}", "version");
+  refused("{", "JSON");
+  EXPECT_EQ(rows_of(*epoch.next()).size(), 20u);
+}
+
+TEST(Tails, PaddingRepeatsSamplesWithWeightZero) {
+  const Dataset data = some_data();  // 245 samples
+  for (const std::uint32_t world : {1u, 2u, 4u}) {
+    std::vector<std::uint64_t> real;
+    for (std::uint32_t r = 0; r < world; ++r) {
+      Loader loader(data, {.batch_size = 30, .shuffle = true, .tail = Tail::kPad, .rank = r, .world_size = world});
+      for (const Batch& batch : loader) {
+        ASSERT_EQ(batch.rows(), 30u);
+        const auto weight = batch["_weight"].as<float>();
+        const auto rows = rows_of(batch);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+          if (weight[i] != 0) real.push_back(rows[i]);
+      }
+    }
+    std::sort(real.begin(), real.end());
+    ASSERT_EQ(real.size(), data.size());
+    for (std::uint64_t i = 0; i < real.size(); ++i) ASSERT_EQ(real[i], i);
+  }
+}
+
+TEST(Provenance, RowsSayWhereSamplesCameFrom) {
+  const Dataset data = some_data();
+  const std::array<std::uint64_t, 3> first = {0, 130, 205};
+  Loader loader(data, {.batch_size = 32, .shuffle = Shuffle::kExact, .provenance = true});
+  for (const Batch& batch : loader) {
+    const auto from = batch["_rows"].as<std::int64_t>();
+    const auto rows = rows_of(batch);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      ASSERT_EQ(first[static_cast<std::size_t>(from[2 * i])] + static_cast<std::uint64_t>(from[2 * i + 1]), rows[i]);
+  }
+  EXPECT_TRUE(loader.report().exactly_once);
+}
+
+TEST(Ranks, WhatCannotBeDividedIsRefused) {
+  const Dataset data = some_data();
+  EXPECT_THROW(Loader(data, {.batch_size = 1, .rank = 0, .world_size = 246}), Error);        // an empty rank
+  EXPECT_THROW(Loader(data, {.global_batch_size = 10, .rank = 0, .world_size = 3}), Error);  // no multiple
+  EXPECT_THROW(Loader(data, {.batch_size = 10, .rank = 3, .world_size = 3}), Error);
+  EXPECT_THROW(Loader(data, {.batch_size = 10, .rank = 0}), Error);
+  EXPECT_THROW(Loader(data, {.batch_size = 10, .global_batch_size = 10}), Error);
+  EXPECT_THROW(Loader(data, {.batch_size = 100, .tail = Tail::kDrop, .rank = 0, .world_size = 3}), Error);
+  EXPECT_THROW(Loader(data, {.batch_size = 10, .mix = {4, 4, 0}}), Error);  // no block shuffle
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,340 @@
+// order: how well an order mixes, what it needs in memory, and what another shape would change. From the plan alone;
+// only a label column is read, when one is named.
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+#include <headrace/loader/tools.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "delivery/slot_pool.h"
+#include "loader/dataset_impl.h"
+#include "loader/loader_impl.h"
+#include "loader/tools/json.h"
+#include "loader/tools/order_picture.h"
+#include "loader/tools/text_table.h"
+#include "order/quality.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kBatchesLookedAt = 1024;
+constexpr std::size_t kMostClasses = 1000;  // beyond, whole numbers are a quantity
+constexpr std::size_t kPictureRows = 16, kPictureColumns = 80, kPlotRows = 96, kPlotColumns = 96;
+constexpr double kGoodEffect = 1.1;
+
+/// A label column: class numbers, or a quantity.
+struct Label {
+  std::string name;
+  std::vector<std::uint32_t> classes;  // of each row; empty for a quantity
+  std::uint32_t num_classes = 0;
+  std::vector<double> values;
+};
+
+template <class T>
+std::vector<double> as_doubles(const std::byte* data, std::size_t n) {
+  std::vector<double> out(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    T value;
+    std::memcpy(&value, data + i * sizeof(T), sizeof(T));
+    out[i] = static_cast<double>(value);
+  }
+  return out;
+}
+
+std::vector<double> column_values(const ArrayView& column) {
+  const std::size_t n = column.rows();
+  const DType& t = column.dtype();
+  const std::byte* const data = column.data();
+  if (t.kind == DType::Kind::kFloat && t.itemsize == 4) return as_doubles<float>(data, n);
+  if (t.kind == DType::Kind::kFloat && t.itemsize == 8) return as_doubles<double>(data, n);
+  const bool is_signed = t.kind == DType::Kind::kInt;
+  if (is_signed || t.kind == DType::Kind::kUInt || t.kind == DType::Kind::kBool) switch (t.itemsize) {
+      case 1:
+        return is_signed ? as_doubles<std::int8_t>(data, n) : as_doubles<std::uint8_t>(data, n);
+      case 2:
+        return is_signed ? as_doubles<std::int16_t>(data, n) : as_doubles<std::uint16_t>(data, n);
+      case 4:
+        return is_signed ? as_doubles<std::int32_t>(data, n) : as_doubles<std::uint32_t>(data, n);
+      case 8:
+        return is_signed ? as_doubles<std::int64_t>(data, n) : as_doubles<std::uint64_t>(data, n);
+      default:
+        break;
+    }
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("a label must be a number, this is {}", t.name()));
+}
+
+/// Class numbers of a one-hot row or of a whole number; else the quantity itself.
+Label read_label(const Dataset& data, const std::string& name) {
+  const std::vector<std::string> names{name};
+  const Dataset column = data.choose(names);
+  Label label;
+  label.name = name;
+  const Field& field = column.fields()[0];
+  const Batch all = column.slice(0, column.size());
+  const ArrayView view = all.array(0);
+  if (!field.shape.empty() && !(field.shape.size() == 1 && field.shape[0] > 0))
+    throw Error(ErrorCode::kInvalidArgument, "a label is a number a sample, or one-hot").with_field(name);
+  if (!field.shape.empty()) {  // one-hot: the largest entry is the class
+    const Field flat{field.name, field.path, field.dtype, {}};
+    const std::uint64_t width = field.shape[0];
+    const std::vector<double> cells = column_values(ArrayView(view.data(), &flat, view.rows() * width));
+    for (std::uint64_t r = 0; r < view.rows(); ++r)
+      label.classes.push_back(
+          static_cast<std::uint32_t>(std::max_element(cells.begin() + static_cast<std::ptrdiff_t>(r * width),
+                                                      cells.begin() + static_cast<std::ptrdiff_t>((r + 1) * width)) -
+                                     cells.begin() - static_cast<std::ptrdiff_t>(r * width)));
+    label.num_classes = static_cast<std::uint32_t>(width);
+    return label;
+  }
+  label.values = column_values(view);
+  std::map<double, std::uint32_t> classes;
+  for (const double v : label.values) {
+    if (v != std::floor(v) || classes.size() > kMostClasses) return label;
+    classes.emplace(v, 0);
+  }
+  if (classes.size() > kMostClasses) return label;
+  for (auto& [value, number] : classes) number = label.num_classes++;
+  for (const double v : label.values) label.classes.push_back(classes[v]);
+  return label;
+}
+
+/// Block of every row of the data set.
+std::vector<std::uint32_t> blocks_of_rows(const BlockTable& blocks) {
+  std::vector<std::uint32_t> out;
+  out.reserve(blocks.num_rows());
+  for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b)
+    out.insert(out.end(), blocks.block_rows(b), static_cast<std::uint32_t>(b));
+  return out;
+}
+
+struct LabelFigures {
+  double correlation = 0;  // within blocks
+  double effect = 0;       // of the batches themselves
+  double entropy_bits = 0, whole_entropy_bits = 0;
+};
+
+/// Deff of a label over the batches of an epoch: from classes by their shares, from a quantity by its means.
+LabelFigures label_figures(const Label& label, const Sampler& sampler, const BlockTable& blocks,
+                           const Batching& batching, std::uint64_t epoch) {
+  LabelFigures out;
+  const std::vector<std::uint32_t> groups = blocks_of_rows(blocks);
+  const bool classes = !label.classes.empty();
+  out.correlation = classes ? intra_group_correlation_of_classes(label.classes, label.num_classes, groups)
+                            : intra_group_correlation(label.values, groups);
+  std::vector<std::uint64_t> sizes(label.num_classes);
+  for (const std::uint32_t c : label.classes) ++sizes[c];
+  GroupSpread spread(sizes);
+  double mean = 0, variance = 0, squares = 0;
+  for (const double v : label.values) mean += v / static_cast<double>(label.values.size());
+  for (const double v : label.values) variance += (v - mean) * (v - mean) / static_cast<double>(label.values.size());
+  const std::uint64_t steps = std::min(sampler.num_samples() / batching.global_batch, kBatchesLookedAt);
+  const auto cursor = sampler.cursor({epoch, 0, batching.global_batch, batching.share});
+  std::vector<SampleRef> samples, passed;
+  std::vector<std::uint32_t> drawn;
+  for (std::uint64_t s = 0; s < steps; ++s) {
+    samples.clear(), passed.clear(), drawn.clear();
+    cursor->next_step(samples, passed);
+    double sum = 0;
+    for (const SampleRef r : samples) {
+      const std::uint64_t row = blocks.first_row(r.block) + r.row;
+      if (classes)
+        drawn.push_back(label.classes[row]);
+      else
+        sum += label.values[row] - mean;
+    }
+    if (classes)
+      spread.add(drawn);
+    else if (!samples.empty())
+      squares += sum * sum / static_cast<double>(samples.size());
+  }
+  out.effect = classes                     ? spread.design_effect()
+               : variance > 0 && steps > 0 ? squares / static_cast<double>(steps) / variance
+                                           : 1;
+  out.entropy_bits = spread.entropy_bits();
+  out.whole_entropy_bits = spread.whole_entropy_bits();
+  return out;
+}
+
+/// A shape of the order, with its quality and its price.
+struct Choice {
+  std::string name;
+  OrderQuality quality;
+  std::uint64_t memory_bytes = 0;  // with which every block is decoded once
+};
+
+std::uint64_t memory_of(const EnginePlan& plan, const Sampler& sampler) {
+  const std::uint64_t span = sampler.span_steps(plan.batching.global_batch, plan.batching.share);
+  const std::uint64_t slots = span + SlotPool::kHeldSlots + 8;
+  const std::uint64_t slot = plan.slot_bytes + plan.index_bytes / std::max<std::uint64_t>(plan.slots, 1);
+  return slots * slot + plan.scratch_bytes + plan.read_buffer_bytes + plan.side_bytes();
+}
+
+std::vector<Choice> other_choices(const Loader::Impl& loader, std::uint64_t epoch) {
+  const EnginePlan& plan = loader.engine->plan();
+  const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
+  const std::uint64_t row_bytes = loader.dataset.sample_bytes();
+  std::vector<Choice> out;
+  const auto add = [&](std::string name, const Sampler& sampler) {
+    out.push_back({std::move(name), measure_order(sampler, *blocks, plan.batching, epoch, kBatchesLookedAt),
+                   memory_of(plan, sampler)});
+  };
+  if (loader.options.shuffle.mode() != Shuffle::kBlock) return out;
+  std::uint64_t bytes =
+      plan.mix.mixed_blocks() * (blocks->num_rows() / std::max<std::uint64_t>(blocks->num_blocks(), 1)) * row_bytes;
+  add("as it is", *plan.sampler);
+  for (int i = 0; i < 2; ++i) {
+    bytes *= 2;
+    const Mix mix = mix_of_bytes(*blocks, bytes, row_bytes);
+    if (mix == plan.mix || mix.mixed_blocks() >= blocks->num_blocks()) break;
+    const std::uint64_t mebibytes = std::max<std::uint64_t>(bytes >> 20, 1);
+    add(fmt::format("mix=\"{}MiB\"", mebibytes),
+        *make_block_shuffle(blocks, mix_of_bytes(*blocks, mebibytes << 20, row_bytes), loader.options.seed));
+  }
+  add("shuffle=\"exact\"", *make_global_shuffle(blocks, loader.options.seed));
+  return out;
+}
+
+std::string effect_text(double effect) {
+  return effect < 10 ? fmt::format("{:.2f}", effect) : fmt::format("{:.0f}", effect);
+}
+
+Json quality_json(const OrderQuality& q) {
+  return {{"batch_rows", q.batch_rows},
+          {"batches", q.batches},
+          {"block_effect", q.block_effect},
+          {"file_effect", q.file_effect},
+          {"blocks_a_batch", q.blocks_a_batch},
+          {"blocks_by_chance", q.blocks_by_chance},
+          {"files_a_batch", q.files_a_batch},
+          {"files_by_chance", q.files_by_chance},
+          {"same_block_neighbours", q.same_block_neighbours},
+          {"lag_correlation", q.lag_correlation}};
+}
+
+std::string advice(const OrderQuality& q, const std::vector<Choice>& choices,
+                   const std::optional<LabelFigures>& label) {
+  const double effect = label ? 1 + label->correlation * (q.block_effect - 1) : q.block_effect;
+  if (choices.empty())
+    return "the order is not a block shuffle: shuffle=True mixes blocks and decodes each once an epoch";
+  if (effect <= kGoodEffect)
+    return "batches are as good as independent draws; more mixing would change nothing that a training sees";
+  for (const Choice& c : choices) {
+    const double other = label ? 1 + label->correlation * (c.quality.block_effect - 1) : c.quality.block_effect;
+    if (&c != choices.data() && other < 0.75 * effect)
+      return fmt::format("{} lowers Deff from {} to {}, and decodes each block once with memory={}{}", c.name,
+                         effect_text(effect), effect_text(other), format_bytes(c.memory_bytes),
+                         label ? "" : "; name a label with --by to see what its blocks really have in common");
+  }
+  return "the blocks are few: write the files with smaller chunks to mix better";
+}
+
+}  // namespace
+
+ToolResult order(const Loader& loader, const OrderOptions& options) {
+  const Loader::Impl& impl = loader.impl();
+  const EnginePlan& plan = impl.engine->plan();
+  const BlockTable& blocks = *plan.layout.table;
+  const Sampler& sampler = *plan.sampler;
+  const Batching whole{plan.batching.global_batch, {}, plan.batching.tail};
+  const OrderQuality global = measure_order(sampler, blocks, whole, options.epoch, kBatchesLookedAt);
+  const std::uint32_t world = plan.batching.share.world_size;
+  const OrderQuality rank =
+      world > 1 ? measure_order(sampler, blocks, {plan.batching.global_batch, {0, world}, plan.batching.tail},
+                                options.epoch, kBatchesLookedAt)
+                : global;
+  std::optional<Label> label;
+  std::optional<LabelFigures> figures;
+  if (!options.by.empty()) {
+    label = read_label(loader.dataset(), options.by);
+    figures = label_figures(*label, sampler, blocks, whole, options.epoch);
+  }
+  const std::vector<Choice> choices = other_choices(impl, options.epoch);
+
+  std::string text;
+  const auto line = [&](std::string_view key, const std::string& value) { text += paragraph(key, 12, value); };
+  line("ORDER", fmt::format("{}; seed {}, epoch {}", sampler.describe(), loader.options().seed, options.epoch));
+  line("BATCHES",
+       fmt::format("{} samples{}, {} an epoch; a batch draws from {:.0f} of {} blocks (by chance {:.0f}) and "
+                   "{:.1f} of {} files (by chance {:.1f})",
+                   whole.global_batch, world > 1 ? fmt::format(" over {} ranks", world) : "", plan.num_batches,
+                   global.blocks_a_batch, blocks.num_blocks(), global.blocks_by_chance, global.files_a_batch,
+                   blocks.num_files(), global.files_by_chance));
+  line("DEFF", fmt::format("{} for what is constant in a block, {} for what is constant in a file (1: as independent "
+                           "draws; {}: each batch is one block; below 1: more even than chance)",
+                           effect_text(global.block_effect), effect_text(global.file_effect), whole.global_batch));
+  if (world > 1)
+    line("", fmt::format("{} and {} for a rank's {} samples", effect_text(rank.block_effect),
+                         effect_text(rank.file_effect), rank.batch_rows));
+  if (figures) {
+    line("LABEL",
+         fmt::format("{}: correlation within blocks {:.3f}, so Deff {} by the plan; {} over this epoch's batches",
+                     label->name, figures->correlation,
+                     effect_text(1 + figures->correlation * (global.block_effect - 1)), effect_text(figures->effect)));
+    if (!label->classes.empty())
+      line("", fmt::format("{} classes; entropy of a batch {:.2f} bits, of all data {:.2f}", label->num_classes,
+                           figures->entropy_bits, figures->whole_entropy_bits));
+  }
+  line("NEIGHBOURS", fmt::format("{:.1f} % of neighbours in a batch are of one block; correlation of a batch with the "
+                                 "next {:+.2f}",
+                                 100 * global.same_block_neighbours, global.lag_correlation));
+  line("MEMORY",
+       fmt::format("each block is decoded once with memory={}; this loader has {} and decodes each about {:.0f} "
+                   "times",
+                   format_bytes(memory_of(plan, sampler)), format_bytes(plan.budget_bytes), plan.expected_decodes()));
+  if (!choices.empty()) {
+    TextTable table({{"order"},
+                     {"Deff, blocks", TextTable::Align::kRight},
+                     {"files", TextTable::Align::kRight},
+                     {"blocks a batch", TextTable::Align::kRight},
+                     {"memory, decoding once", TextTable::Align::kRight}});
+    for (const Choice& c : choices)
+      table.add({c.name, effect_text(c.quality.block_effect), effect_text(c.quality.file_effect),
+                 fmt::format("{:.0f}", c.quality.blocks_a_batch), format_bytes(c.memory_bytes)});
+    text += "\n";
+    for (const std::string& row : table.lines()) text += "  " + row + "\n";
+    text += "\n";
+  }
+  const OrderPicture picture = draw_order(sampler, blocks, whole, options.epoch, kPictureRows, kPictureColumns);
+  text += "where batches come from, the data in file order from left to right\n";
+  const std::vector<std::string> drawn = picture.lines();
+  for (std::size_t i = 0; i < drawn.size(); ++i)
+    text += fmt::format("  batch {:>8} |{}|\n", group_digits(picture.batches[i]), drawn[i]);
+  const std::string recommendation = advice(global, choices, figures);
+  line("DO", recommendation);
+
+  Json json = {{"order", sampler.identity()},
+               {"seed", loader.options().seed},
+               {"epoch", options.epoch},
+               {"world_size", world},
+               {"global_batch", whole.global_batch},
+               {"num_batches", plan.num_batches},
+               {"blocks", blocks.num_blocks()},
+               {"files", blocks.num_files()},
+               {"global", quality_json(global)},
+               {"rank", quality_json(rank)},
+               {"memory_bytes", memory_of(plan, sampler)},
+               {"budget_bytes", plan.budget_bytes},
+               {"advice", recommendation}};
+  if (figures)
+    json["label"] = {{"name", label->name},
+                     {"classes", label->num_classes},
+                     {"correlation", figures->correlation},
+                     {"planned_effect", 1 + figures->correlation * (global.block_effect - 1)},
+                     {"effect", figures->effect},
+                     {"entropy_bits", figures->entropy_bits},
+                     {"whole_entropy_bits", figures->whole_entropy_bits}};
+  json["choices"] = Json::array();
+  for (const Choice& c : choices)
+    json["choices"].push_back(
+        {{"name", c.name}, {"memory_bytes", c.memory_bytes}, {"quality", quality_json(c.quality)}});
+  ToolResult result;
+  result.text = std::move(text);
+  result.json = dump(json);
+  result.plot = draw_order(sampler, blocks, whole, options.epoch, kPlotRows, kPlotColumns).svg();
+  return result;
+}
+
+}  // namespace headrace
