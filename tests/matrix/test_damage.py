@@ -163,10 +163,6 @@ def report(target: Target, results: list[dict[str, Any]], wrong: list[str]) -> N
     assert not wrong, f"{len(wrong)} of {len(results)}:\n" + "\n".join(wrong[:25])
 
 
-@pytest.mark.xfail(
-    reason="libhdf5 1.10 converts a damaged element size of an unchecksummed header: known",
-    strict=False,
-)
 def test_flipped_bits(target: Target, tmp_path: Path) -> None:
     random = np.random.default_rng(13)
     size = target.path.stat().st_size

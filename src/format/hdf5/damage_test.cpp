@@ -1,5 +1,6 @@
 // A small file with every byte flipped, and cut at every length: equality, or the right error; never a crash.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "format/hdf5/hdf5_reader.h"
@@ -128,6 +129,35 @@ TEST(DamageOfLayout, ChunksMadeForElementsOfAnotherSize) {
   EXPECT_EQ(file.error().code(), ErrorCode::kCorruptData);
   EXPECT_NE(std::string(file.error().what()).find("elements of 4 bytes in chunks made for 3"), std::string::npos)
       << file.error().what();
+}
+
+// The size of the datatype against that of the chunks' elements: libhdf5 1.10 would convert 40 numbers of 4 bytes as if
+// they had 8. Both the fast way and H5Dread.
+TEST(DamagedElementSize, IsNoConversion) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("f.h5");
+  {
+    const auto data = counted<float>(40);
+    NewFile file(path);
+    const Id list = chunks_of({8}), odd(H5Tcopy(H5T_IEEE_F32LE)), named(H5Tcopy(H5T_IEEE_F32LE));
+    H5Pset_deflate(list.get(), 4);
+    H5Tset_ebias(odd.get(), 126);  // no processor has it: the library converts
+    ASSERT_GE(H5Tcommit2(file.id(), "type", named.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), 0);
+    file.add("fast", H5T_IEEE_F32LE, {40}, data.data(), list.get());
+    file.add("named", named.get(), {40}, data.data(), list.get(), {}, H5T_NATIVE_FLOAT);
+    file.add("slow", odd.get(), {40}, data.data(), list.get(), {}, H5T_NATIVE_FLOAT);
+  }
+  std::vector<std::byte> bytes = bytes_of_file(path);
+  int errors = 0;
+  EXPECT_EQ(read_everything(bytes, &errors).size(), 3U);
+  EXPECT_EQ(errors, 0);
+  const std::array<unsigned char, 8> type{0x11, 0x20, 0x1F, 0, 4, 0, 0, 0};  // a float of 4 bytes, version 1
+  int found = 0;
+  for (std::size_t i = 0; i + type.size() < bytes.size(); ++i)
+    if (std::memcmp(bytes.data() + i, type.data(), type.size()) == 0) bytes[i + 4] = std::byte{8}, ++found;
+  EXPECT_EQ(found, 3);  // "fast", "slow", "type"
+  EXPECT_TRUE(read_everything(bytes, &errors).empty());
+  EXPECT_GT(errors, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Hdf5, Damage, testing::Values(H5F_LIBVER_EARLIEST, H5F_LIBVER_V110),

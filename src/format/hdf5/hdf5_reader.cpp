@@ -142,8 +142,7 @@ class Hdf5Reader final : public FormatReader {
     if (array->read_path == ReadPath::kUnsupported) return Error(ErrorCode::kUnsupported, array->reason);
     Id dataset = open_dataset(session, *state_, array->path);
     if (!dataset.ok()) return library_failure(session, *state_, "open the dataset");
-    HEADRACE_ASSIGN(DatasetInfo info,
-                    describe_dataset(session, state_->file.get(), dataset.get(), array->path, *state_->driver));
+    HEADRACE_ASSIGN(DatasetInfo info, describe_dataset(session, *state_, dataset.get(), array->path));
     info.array.attributes = array->attributes;  // the walk has read the texts of variable length as well
     if (info.array.read_path == ReadPath::kUnsupported) return Error(ErrorCode::kUnsupported, info.array.reason);
     return open_described(session, state_, std::move(info), std::move(dataset));
