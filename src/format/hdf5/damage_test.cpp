@@ -131,6 +131,41 @@ TEST(DamageOfLayout, ChunksMadeForElementsOfAnotherSize) {
       << file.error().what();
 }
 
+// Inner nodes of the trees of an old group and of chunks that name themselves as their first child: libhdf5 1.10 would
+// follow them until the stack ends.
+TEST(DamagedTree, ContainsItself) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("f.h5");
+  {
+    const auto data = counted<std::int32_t>(3000);
+    NewFile file(path);
+    const Id list = chunks_of({4});
+    for (int i = 0; i < 600; ++i) {
+      const Id group(H5Gcreate2(file.id(), ("g" + std::to_string(i)).c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    }
+    file.add("x", H5T_STD_I32LE, {3000}, data.data(), list.get());
+  }
+  const std::vector<std::byte> good = bytes_of_file(path);
+  int errors = 0;
+  EXPECT_EQ(read_everything(good, &errors).size(), 1U);
+  EXPECT_EQ(errors, 0);
+  for (const unsigned char type : {'\0', '\1'}) {  // groups, chunks
+    const std::array<unsigned char, 6> inner{'T', 'R', 'E', 'E', type, 1};
+    const std::size_t first_child = 24 + (type == 0 ? 8 : 24);
+    std::vector<std::byte> bad = good;
+    int found = 0;
+    for (std::uint64_t i = 0; i + first_child + 8 < bad.size(); ++i) {
+      if (std::memcmp(bad.data() + i, inner.data(), inner.size()) != 0) continue;
+      std::memcpy(bad.data() + i + first_child, &i, sizeof i);
+      ++found;
+    }
+    EXPECT_GE(found, 1);
+    errors = 0;
+    EXPECT_TRUE(read_everything(std::move(bad), &errors).empty());
+    EXPECT_EQ(errors, 1);
+  }
+}
+
 // The size of the datatype against that of the chunks' elements: libhdf5 1.10 would convert 40 numbers of 4 bytes as if
 // they had 8. Both the fast way and H5Dread.
 TEST(DamagedElementSize, IsNoConversion) {
