@@ -9,6 +9,7 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kReadTogetherBytes = 4 << 20;  // stored bytes of a block that are read before decoding begins
+constexpr std::size_t kPiecesTogether = 4096;          // no more pieces than this, so that a block can be given up
 constexpr std::uint64_t kSparseGapBytes = 64 << 10;    // rows nearer than this are read together
 
 }  // namespace
@@ -145,7 +146,8 @@ std::span<const RowFailure> BlockServer::serve(std::uint32_t file_number, RowRan
       break;
     }
     std::size_t end = begin;
-    for (std::uint64_t bytes = 0; end < tasks_.size() && (end == begin || bytes < kReadTogetherBytes); ++end)
+    const std::size_t last = std::min(tasks_.size(), begin + kPiecesTogether);
+    for (std::uint64_t bytes = 0; end < last && (end == begin || bytes < kReadTogetherBytes); ++end)
       bytes += tasks_[end].piece.stored.size;
     const Status read = read_together(file, begin, end);
     for (std::size_t i = begin; i < end; ++i) {

@@ -38,8 +38,8 @@ Result<std::shared_ptr<ArrayReader>> open_contiguous(const Session& session, std
         std::make_shared<FillArray>(std::move(state), std::move(info), std::move(fill_element)));
   const haddr_t address = H5Dget_offset(dataset.get());  // absolute, user block included
   const std::uint64_t end_bytes = state->driver->file->size();
-  const std::uint64_t stored_bytes =  // of odd numbers, which libhdf5 converts to another size
-      info.element.memory_type.ok() ? H5Dget_storage_size(dataset.get()) : bytes;
+  const std::uint64_t stored_bytes =  // odd numbers have another size before libhdf5 has converted them
+      bytes / info.element.record_bytes * info.element.stored_bytes;
   if (address == HADDR_UNDEF || address > end_bytes || stored_bytes > end_bytes - address)
     return Error(ErrorCode::kCorruptData,
                  fmt::format("its {} bytes from {} on reach past the end of the file of {} bytes", stored_bytes,
