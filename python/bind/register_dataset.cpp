@@ -1,9 +1,11 @@
 // Dataset: opening, description, rows by number. Everything that may read a file runs without the GIL.
+#include <headrace/base/error.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -34,23 +36,33 @@ DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& cho
   return DatasetHandle(opened);
 }
 
-nb::object rows(const DatasetHandle& self, std::uint64_t first, std::uint64_t count) {
-  const Batch batch = [&] {
+/// Call `read(go_on)` without the GIL; Ctrl-C stops it.
+template <class Read>
+Batch interruptible(Read&& read) {
+  std::optional<nb::python_error> raised;
+  try {
     const WithoutGil nogil;
-    return self.dataset.slice(first, count);
-  }();
-  return self.exporter(batch);
+    return read([&] {
+      const WithGil gil;
+      if (PyErr_CheckSignals() == 0) return true;
+      raised.emplace();
+      return false;
+    });
+  } catch (const Error&) {
+    if (!raised) throw;
+  }
+  throw nb::python_error(std::move(*raised));
+}
+
+nb::object rows(const DatasetHandle& self, std::uint64_t first, std::uint64_t count) {
+  return self.exporter(interruptible([&](const auto& go_on) { return self.dataset.slice(first, count, go_on); }));
 }
 
 using RowNumbers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 nb::object take(const DatasetHandle& self, const RowNumbers& numbers) {
   const std::span<const std::uint64_t> wanted(numbers.data(), numbers.size());
-  const Batch batch = [&] {
-    const WithoutGil nogil;
-    return self.dataset.take(wanted);
-  }();
-  return self.exporter(batch);
+  return self.exporter(interruptible([&](const auto& go_on) { return self.dataset.take(wanted, go_on); }));
 }
 
 DatasetHandle choose(const DatasetHandle& self, const std::vector<std::string>& names) {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -163,8 +164,35 @@ def test_what_is_not_hdf5_is_refused_by_name(verb: str, tmp_path: Path) -> None:
     path = tmp_path / "x.nc"
     path.write_bytes(b"CDF\x01" + bytes(100))  # netCDF-3
     done = run(verb, path)
-    assert done.returncode == (1 if verb == "verify" else 3)
+    assert done.returncode == 3
     assert "netCDF" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("verb", ["inspect", "verify", "bench"])
+def test_what_is_not_there_is_a_matter_of_usage(verb: str, tmp_path: Path) -> None:
+    done = run(verb, tmp_path / "missing.h5")
+    assert done.returncode == 2
+    assert "missing.h5" in done.stderr
+
+
+def test_what_a_newer_hdf5_wrote_comes_with_the_cure(tmp_path: Path) -> None:
+    linked = re.findall(r"(?i)hdf5 +([0-9.]+)", run("--version").stdout)[0]
+    if int(linked.split(".")[0]) >= 2 or h5py.version.hdf5_version_tuple < (2,):
+        pytest.skip(f"h5py's HDF5 {h5py.version.hdf5_version} is not newer than Headrace's {linked}")
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", libver="latest") as file:
+        file["flat"] = np.arange(100)
+        file["flags"] = np.zeros(100, bool)
+        file.create_dataset("x", data=np.arange(100.0), chunks=(10,), compression="gzip")
+    for verb in ("inspect", "verify"):
+        done = run(verb, path)
+        assert done.returncode == 1
+        text = " ".join(done.stdout.split())
+        for words in (linked, "superblock version 3", "layout message of version 5", "libver=", "h5repack"):
+            assert words in text, f"{verb} lacks {words!r}: {text}"
+    done = run("bench", path, "--fields", "x=x")
+    assert done.returncode == 3
+    assert "h5repack" in done.stderr
 
 
 def test_inspect_an_unsupported_array(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kReadTogetherBytes = 4 << 20;  // stored bytes of a block that are read before decoding begins
+constexpr std::uint32_t kGeometriesKept = 4096;        // of an array: rows spread over more chunks are not worth memory
+constexpr std::size_t kPiecesTogether = 4096;          // no more pieces than this, so that a block can be given up
 constexpr std::uint64_t kSparseGapBytes = 64 << 10;    // rows nearer than this are read together
 
 }  // namespace
@@ -160,7 +162,8 @@ std::span<const RowFailure> BlockServer::serve(std::uint32_t file_number, RowRan
       break;
     }
     std::size_t end = begin;
-    for (std::uint64_t bytes = 0; end < tasks_.size() && (end == begin || bytes < kReadTogetherBytes); ++end)
+    const std::size_t last = std::min(tasks_.size(), begin + kPiecesTogether);
+    for (std::uint64_t bytes = 0; end < last && (end == begin || bytes < kReadTogetherBytes); ++end)
       bytes += tasks_[end].piece.stored.size;
     const Status read = read_together(file, begin, end);
     for (std::size_t i = begin; i < end; ++i) {
@@ -209,8 +212,10 @@ Status BlockServer::decode_and_scatter(std::uint32_t file, const Task& task, std
 const std::vector<RowGeometry>& BlockServer::geometry(const ArrayReader& reader, std::uint32_t array,
                                                       std::uint32_t across) {
   auto& known = geometries_[&reader];
-  if (known.size() <= across) known.resize(across + 1);
-  std::vector<RowGeometry>& g = known[across];
+  const bool kept = across < kGeometriesKept;
+  if (kept && known.size() <= across) known.resize(across + 1);
+  if (!kept) passing_geometry_.clear();
+  std::vector<RowGeometry>& g = kept ? known[across] : passing_geometry_;
   if (g.empty())
     for (std::size_t f : fields_of_array_[array]) g.push_back(reader.geometry(across, source_.places[f].column));
   return g;

@@ -108,6 +108,7 @@ class BlockServer {
   std::vector<RowFailure> failures_;
   std::uint64_t decoded_bytes_ = 0, needed_bytes_ = 0;  // of the block at hand
   std::unordered_map<const ArrayReader*, std::vector<std::vector<RowGeometry>>> geometries_;
+  std::vector<RowGeometry> passing_geometry_;  // the last one that is not kept
 };
 
 }  // namespace headrace

@@ -61,7 +61,8 @@ class Deflate final : public Codec {
   [[nodiscard]] std::string_view name() const override { return "deflate"; }
   [[nodiscard]] std::string setting() const override { return level_; }
 
-  // Bytes after the end of the stream are ignored, as HDF5 does.
+  // Bytes after the end of the stream are ignored, as HDF5 does: a stream says itself where it ends, its checksum has
+  // been compared by then, and writers may leave room behind it.
   Result<std::size_t> decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     libdeflate_decompressor* decompressor = thread_decompressor();
     if (decompressor == nullptr) return Error(ErrorCode::kOutOfBudget, "no memory for a decompressor");

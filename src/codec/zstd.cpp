@@ -1,4 +1,5 @@
 // zstd (HDF5 filter 32015): one Zstandard frame, or several in a row (RFC 8878); client value 0 is the level.
+// Bytes behind the last frame that are no frame themselves are refused: libzstd takes them for a damaged one.
 #include <fmt/format.h>
 
 #include "codec/codec.h"

@@ -56,6 +56,12 @@ class ArrayReader {
   /// the piece is exactly `rows`; else the pieces are whole chunks and may hold rows before and after.
   /// The first call may read the file's chunk index (milliseconds). Errors: kCorruptData, kReadFailed.
   virtual Status locate(RowRange rows, std::vector<Piece>& out) const = 0;
+  /// As locate(), without the pieces that hold fill values only, since nothing of them was ever written: costs what is
+  /// stored, whatever the shape declares. \return How many were left out (contiguous space counts as one, at row 0).
+  virtual Result<std::uint64_t> locate_written(RowRange rows, std::vector<Piece>& out) const {
+    HEADRACE_TRY(locate(rows, out));
+    return std::uint64_t{0};
+  }
   /// Decode a piece. \param stored  The bytes of piece.stored, in order.
   /// Errors: kCorruptData and the like with file, field, chunk, bytes and stage filled in.
   virtual Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte> stored,

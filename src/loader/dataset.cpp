@@ -5,6 +5,8 @@
 #include <headrace/base/bytes.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <new>
 #include <numeric>
 #include <thread>
@@ -17,6 +19,9 @@
 
 namespace headrace {
 namespace {
+
+constexpr std::uint64_t kLargeReadBytes = mebibytes(64);  // from here on a read can be stopped
+constexpr std::chrono::milliseconds kTick{50};            // between two questions whether to go on
 
 /// Arrays of one file, checked against the first file's fields.
 Result<SourceFile> open_source_file(const std::string& path, const FormatReader& file, const FieldPlan& plan,
@@ -68,10 +73,14 @@ std::shared_ptr<void> allocate_rows(std::uint64_t bytes) {
 void check_room(const Dataset& dataset, std::uint64_t rows) {
   const std::uint64_t limit = MemoryBudget::process()->limit_bytes();
   if (rows <= limit / (dataset.sample_bytes() + 32)) return;
-  throw Error(ErrorCode::kOutOfBudget, fmt::format("{} rows of {} do not fit the {} that this process may hold", rows,
-                                                   format_bytes(dataset.sample_bytes()), format_bytes(limit)))
-      .with_file(dataset.files()[0].path)
-      .with_hint("Take fewer rows at once, or deliver them by a Loader.");
+  Error error(ErrorCode::kOutOfBudget,
+              fmt::format("{} row{} of {} do{} not fit the {} that this process may hold", rows, rows == 1 ? "" : "s",
+                          format_bytes(dataset.sample_bytes()), rows == 1 ? "es" : "", format_bytes(limit)));
+  error.with_file(dataset.files()[0].path);
+  if (rows > 1) throw error.with_hint("Take fewer rows at once, or deliver them by a Loader.");
+  const auto largest = std::ranges::max_element(dataset.fields(), {}, &Field::row_bytes);
+  if (largest != dataset.fields().end()) error.with_field(largest->path);
+  throw error.with_hint("Leave the largest fields out with fields=.");
 }
 
 /// Requests of one block of a take().
@@ -181,17 +190,17 @@ bool Dataset::closed() const {
   return impl_->closed;
 }
 
-Batch Dataset::slice(std::uint64_t first, std::uint64_t count) const {
+Batch Dataset::slice(std::uint64_t first, std::uint64_t count, const std::function<bool()>& go_on) const {
   if (first > size() || count > size() - first)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("rows {} to {} were asked for; there are {}", first, first + count, size()));
   check_room(*this, count);
   std::vector<std::uint64_t> rows(count);
   std::iota(rows.begin(), rows.end(), first);
-  return take(rows);
+  return take(rows, go_on);
 }
 
-Batch Dataset::take(std::span<const std::uint64_t> rows) const {
+Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<bool()>& go_on) const {
   if (closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
   if (rows.size() > ~std::uint32_t{0})
     throw Error(ErrorCode::kInvalidArgument, "more than 2^32 rows at once").with_hint("Use a Loader.");
@@ -229,10 +238,10 @@ Batch Dataset::take(std::span<const std::uint64_t> rows) const {
   std::atomic<std::size_t> next{0};
   std::mutex error_mutex;
   std::optional<std::pair<std::size_t, Error>> error;  // of the first block that failed, whichever thread found it
-  const std::atomic<bool> cancelled{false};
+  std::atomic<bool> cancelled{false};
   const auto work = [&] {
     auto server = impl_->take_server();
-    for (std::size_t t; (t = next.fetch_add(1)) < tasks.size();) {
+    for (std::size_t t; !cancelled && (t = next.fetch_add(1)) < tasks.size();) {
       Status status = server.ok() ? Status() : Status(server.error());
       if (server.ok()) {
         const BlockTable::Place place = blocks.place(tasks[t].block);
@@ -255,8 +264,17 @@ Batch Dataset::take(std::span<const std::uint64_t> rows) const {
   const std::size_t threads = std::min<std::size_t>(tasks.size() / 4, static_cast<std::uint32_t>(usable_cpu_count()));
   std::vector<std::jthread> helpers;
   for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-  work();
+  if (go_on && rows.size() * sample_bytes() >= kLargeReadBytes) {
+    // A block may take long: another thread reads, so that this one can ask all the while.
+    std::future<void> reading = std::async(std::launch::async, work);
+    do cancelled = cancelled || !go_on();
+    while (reading.wait_for(kTick) != std::future_status::ready);
+    reading.get();
+  } else {
+    work();
+  }
   helpers.clear();
+  if (cancelled) throw Error(ErrorCode::kCancelled, "stopped before all rows were read");
   if (error) throw error->second;
   return Batch(std::move(parts));
 }

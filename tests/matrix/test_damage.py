@@ -134,7 +134,8 @@ def differs_from_h5py(target: Target, entry: dict[str, Any], folder: Path) -> st
             mine = dataset[:20]
             for name in {info.path.split("/")[0] for info in dataset.fields.values()}:
                 for key, array in columns(name, file[name][:20]).items():
-                    if not same(mine[key], array):
+                    # h5py keeps float32 for odd floats of its size, where Headrace takes what holds all of them
+                    if not same(mine[key], array.astype(mine[key].dtype) if array.dtype.kind == "f" else array):
                         return f"h5py reads other values of '{key}': {entry}"
     except (OSError, KeyError, RuntimeError, ValueError) as error:
         if any(words in str(error) for words in NEWER_CHECKS):
@@ -163,10 +164,6 @@ def report(target: Target, results: list[dict[str, Any]], wrong: list[str]) -> N
     assert not wrong, f"{len(wrong)} of {len(results)}:\n" + "\n".join(wrong[:25])
 
 
-@pytest.mark.xfail(
-    reason="libhdf5 1.10 converts a damaged element size of an unchecksummed header: known",
-    strict=False,
-)
 def test_flipped_bits(target: Target, tmp_path: Path) -> None:
     random = np.random.default_rng(13)
     size = target.path.stat().st_size

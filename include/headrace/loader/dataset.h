@@ -5,6 +5,7 @@
 #include <headrace/delivery/batch.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -58,9 +59,11 @@ class Dataset {
   [[nodiscard]] std::uint64_t block_rows() const;
 
   /// Rows [first, first + count). Throws kInvalidArgument if out of range. Blocks: reads and decodes.
-  [[nodiscard]] Batch slice(std::uint64_t first, std::uint64_t count) const;
+  /// `go_on` may be empty. While much is read it is called about twenty times a second by this thread; when it returns
+  /// false, reading ends and kCancelled is thrown.
+  [[nodiscard]] Batch slice(std::uint64_t first, std::uint64_t count, const std::function<bool()>& go_on = {}) const;
   /// Any rows in any order, repeats allowed; each block is decoded once.
-  [[nodiscard]] Batch take(std::span<const std::uint64_t> rows) const;
+  [[nodiscard]] Batch take(std::span<const std::uint64_t> rows, const std::function<bool()>& go_on = {}) const;
   /// Only these fields, same files (no I/O).
   [[nodiscard]] Dataset choose(std::span<const std::string> names) const;
 

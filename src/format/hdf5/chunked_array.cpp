@@ -54,7 +54,7 @@ Result<const ChunkIndex*> ChunkedArray::index() const {
   const Session session;
   if (const ChunkIndex* made = ready_.load(std::memory_order_relaxed)) return made;
   if (index_error_) return *index_error_;
-  auto read = ChunkIndex::read(session, *state_->driver, dataset_.get(), info_);
+  auto read = ChunkIndex::read(session, *state_, dataset_.get(), info_);
   dataset_.reset();
   if (!read.ok()) {
     index_error_ = placed(std::move(read.error()));
@@ -104,6 +104,21 @@ Status ChunkedArray::locate(RowRange rows, std::vector<Piece>& out) const {
       out.push_back(piece);
     }
   return {};
+}
+
+Result<std::uint64_t> ChunkedArray::locate_written(RowRange rows, std::vector<Piece>& out) const {
+  HEADRACE_TRY(check_rows(rows));
+  if (rows.count == 0) return std::uint64_t{0};
+  HEADRACE_ASSIGN(const ChunkIndex* index, this->index());
+  const std::uint64_t chunk_rows = info_.array.chunk_shape[0];
+  const std::uint64_t first = rows.first / chunk_rows * across_, end = ((rows.end() - 1) / chunk_rows + 1) * across_;
+  std::uint64_t absent = end - first;
+  for (std::uint64_t cell = index->next_written(first); cell < end; cell = index->next_written(cell + 1)) {
+    HEADRACE_ASSIGN(const Piece piece, piece_at(*index, cell / across_, static_cast<std::uint32_t>(cell % across_)));
+    out.push_back(piece);
+    --absent;
+  }
+  return absent;
 }
 
 Result<DecodedPiece> ChunkedArray::decode(const Piece& piece, std::span<const std::byte> stored,

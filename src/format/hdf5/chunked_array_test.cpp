@@ -202,6 +202,143 @@ TEST_F(Chunked, AHugeEmptyGridCostsNothing) {
   EXPECT_EQ(file->open_array("absurd").error().code(), ErrorCode::kUnsupported);
 }
 
+// The index knows what was written without asking for every cell, and so does locate_written().
+TEST_P(EveryIndex, LocatesOnlyWhatWasWritten) {
+  const auto data = counted<float>(40 * 13);
+  write({40, 13}, data.data());
+  const auto file = must_open(path_);
+  const bool single = GetParam().kind == IndexKind::kSingle, implicit = GetParam().kind == IndexKind::kImplicit;
+  const auto check = [&](const char* name, std::uint64_t expected_written, std::uint64_t expected_absent) {
+    const auto array = must_open_array(*file, name);
+    std::vector<Piece> all, written;
+    ASSERT_TRUE(array->locate({0, 40}, all).ok());
+    const auto absent = array->locate_written({0, 40}, written);
+    ASSERT_TRUE(absent.ok());
+    EXPECT_EQ(*absent, expected_absent);
+    EXPECT_EQ(written.size(), expected_written);
+    std::erase_if(all, [](const Piece& p) { return p.stored.size == 0; });
+    ASSERT_EQ(all.size(), written.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(all[i].id, written[i].id);
+      EXPECT_EQ(all[i].stored, written[i].stored);
+      EXPECT_EQ(all[i].across, written[i].across);
+    }
+  };
+  check("grp/x", single ? 1 : 18, 0);
+  if (!implicit) {  // there all space is taken at once
+    check("sparse", 1, single ? 0 : 17);
+    check("never", 0, single ? 1 : 18);
+  }
+}
+
+// Few chunks far apart in a grid of 16 million, by every index that can be sparse.
+TEST_F(Chunked, AHugeGridWithFewChunks) {
+  struct Kind {
+    const char* name;
+    H5F_libver_t low;
+    Shape max;
+  };
+  constexpr hsize_t kRows = 4'000'000;
+  for (const Kind& kind : {Kind{"btree1", H5F_LIBVER_EARLIEST, {}}, Kind{"btree1_gzip", H5F_LIBVER_EARLIEST, {}},
+                           Kind{"btree2", H5F_LIBVER_V110, {H5S_UNLIMITED, H5S_UNLIMITED}}}) {
+    SCOPED_TRACE(kind.name);
+    const std::string path = folder_.path(kind.name);
+    {
+      NewFile file(path, 512, kind.low);
+      const Id list = chunks_of({1, 2});
+      if (std::string(kind.name) == "btree1_gzip") H5Pset_deflate(list.get(), 1);
+      const Id dataset = file.add("x", H5T_STD_I32LE, {kRows, 8}, nullptr, list.get(), kind.max);
+      const Id space(H5Dget_space(dataset.get()));
+      const Shape one{1, 1};
+      const Id memory(H5Screate_simple(2, one.data(), nullptr));
+      for (hsize_t i = 0; i < 200; ++i) {
+        const Shape at{(i * 15'485'863) % kRows, (i * 3) % 8};
+        const auto value = static_cast<std::int32_t>(i + 1);
+        H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, at.data(), nullptr, one.data(), nullptr);
+        ASSERT_GE(H5Dwrite(dataset.get(), H5T_NATIVE_INT32, memory.get(), space.get(), H5P_DEFAULT, &value), 0);
+      }
+    }
+    const auto file = must_open(path);
+    const auto array = must_open_array(*file, "x");
+    std::vector<Piece> pieces;
+    const auto absent = array->locate_written({0, kRows}, pieces);
+    ASSERT_TRUE(absent.ok()) << absent.error().what();
+    EXPECT_EQ(pieces.size(), 200U);
+    EXPECT_EQ(*absent, kRows * 4 - 200);
+    for (hsize_t i = 0; i < 200; ++i) {
+      auto row = read_rows(*array, {(i * 15'485'863) % kRows, 1});
+      ASSERT_TRUE(row.ok());
+      std::int32_t value = 0;
+      std::memcpy(&value, row->data() + (i * 3) % 8 * 4, 4);
+      EXPECT_EQ(value, static_cast<std::int32_t>(i + 1));
+    }
+  }
+}
+
+TEST_F(Chunked, ADeepTree) {  // nodes of few entries: many levels
+  const auto data = counted<std::int16_t>(5000);
+  {
+    const Id creation(H5Pcreate(H5P_FILE_CREATE));
+    ASSERT_GE(H5Pset_istore_k(creation.get(), 3), 0);
+    const Id file(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, creation.get(), H5P_DEFAULT));
+    const hsize_t rows = 5000;
+    const Id list = chunks_of({2}), space(H5Screate_simple(1, &rows, nullptr));
+    const Id dataset(H5Dcreate2(file.get(), "x", H5T_STD_I16LE, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT));
+    ASSERT_GE(H5Dwrite(dataset.get(), H5T_STD_I16LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, data.data()), 0);
+  }
+  EXPECT_EQ(values_of<std::int16_t>(path_, "x"), data);
+}
+
+// Keys of the leaf of a version 1 B-tree, by hand: each is refused, none becomes a fill value.
+TEST_F(Chunked, ADamagedTreeIsRefused) {
+  const auto data = counted<std::int32_t>(64);
+  {
+    NewFile file(path_);
+    const Id list = chunks_of({16});
+    H5Pset_deflate(list.get(), 1);
+    file.add("x", H5T_STD_I32LE, {64}, data.data(), list.get());
+  }
+  const std::vector<std::byte> good = bytes_of_file(path_);
+  const std::string text(reinterpret_cast<const char*>(good.data()), good.size());
+  const std::size_t node = text.find(std::string("TREE\1\0\4", 7));  // a leaf of chunks, four of them
+  ASSERT_NE(node, std::string::npos);
+  constexpr std::size_t kEntry = 8 + 2 * 8 + 8;  // size, mask, offset, element offset, address
+  const auto read_with = [&](std::size_t at, std::uint64_t value, std::size_t width) {
+    std::vector<std::byte> bad = good;
+    std::memcpy(bad.data() + node + at, &value, width);
+    const std::string path = folder_.path("bad.h5");
+    std::FILE* f = std::fopen(path.c_str(), "wb");
+    EXPECT_EQ(std::fwrite(bad.data(), 1, bad.size(), f), bad.size());
+    std::fclose(f);
+    const auto file = must_open(path);
+    auto array = file->open_array("x");
+    EXPECT_TRUE(array.ok());
+    return read_rows(**array, {0, 64});
+  };
+  struct Damage {
+    const char* what;
+    std::size_t at;
+    std::uint64_t value;
+    std::size_t width;
+  };
+  for (const Damage& c : {Damage{"not a node", 0, 0, 1},
+                          {"another kind of node", 4, 0, 1},
+                          {"a level", 5, 1, 1},
+                          {"more entries than bytes", 6, 65'535, 2},
+                          {"past the end", 24 + 8, 1 << 20, 8},
+                          {"between two chunks", 24 + kEntry + 8, 17, 8},
+                          {"twice", 24 + kEntry + 8, 32, 8},
+                          {"inside an element", 24 + 16, 1, 8},
+                          {"nowhere", 24 + 24, ~std::uint64_t{0}, 8}}) {
+    SCOPED_TRACE(c.what);
+    auto rows = read_with(c.at, c.value, c.width);
+    ASSERT_FALSE(rows.ok());
+    EXPECT_EQ(rows.error().code(), ErrorCode::kCorruptData) << rows.error().what();
+    EXPECT_EQ(rows.error().field(), "x");
+  }
+  EXPECT_TRUE(read_with(0, 'T', 1).ok());  // as it was
+}
+
 TEST_F(Chunked, ZeroRowsAndZeroSizeAxes) {
   {
     NewFile file(path_);

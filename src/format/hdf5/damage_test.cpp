@@ -1,5 +1,6 @@
 // A small file with every byte flipped, and cut at every length: equality, or the right error; never a crash.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "format/hdf5/hdf5_reader.h"
@@ -128,6 +129,70 @@ TEST(DamageOfLayout, ChunksMadeForElementsOfAnotherSize) {
   EXPECT_EQ(file.error().code(), ErrorCode::kCorruptData);
   EXPECT_NE(std::string(file.error().what()).find("elements of 4 bytes in chunks made for 3"), std::string::npos)
       << file.error().what();
+}
+
+// Inner nodes of the trees of an old group and of chunks that name themselves as their first child: libhdf5 1.10 would
+// follow them until the stack ends.
+TEST(DamagedTree, ContainsItself) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("f.h5");
+  {
+    const auto data = counted<std::int32_t>(3000);
+    NewFile file(path);
+    const Id list = chunks_of({4});
+    for (int i = 0; i < 600; ++i) {
+      const Id group(H5Gcreate2(file.id(), ("g" + std::to_string(i)).c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    }
+    file.add("x", H5T_STD_I32LE, {3000}, data.data(), list.get());
+  }
+  const std::vector<std::byte> good = bytes_of_file(path);
+  int errors = 0;
+  EXPECT_EQ(read_everything(good, &errors).size(), 1U);
+  EXPECT_EQ(errors, 0);
+  for (const unsigned char type : {'\0', '\1'}) {  // groups, chunks
+    const std::array<unsigned char, 6> inner{'T', 'R', 'E', 'E', type, 1};
+    const std::size_t first_child = 24 + (type == 0 ? 8 : 24);
+    std::vector<std::byte> bad = good;
+    int found = 0;
+    for (std::uint64_t i = 0; i + first_child + 8 < bad.size(); ++i) {
+      if (std::memcmp(bad.data() + i, inner.data(), inner.size()) != 0) continue;
+      std::memcpy(bad.data() + i + first_child, &i, sizeof i);
+      ++found;
+    }
+    EXPECT_GE(found, 1);
+    errors = 0;
+    EXPECT_TRUE(read_everything(std::move(bad), &errors).empty());
+    EXPECT_EQ(errors, 1);
+  }
+}
+
+// The size of the datatype against that of the chunks' elements: libhdf5 1.10 would convert 40 numbers of 4 bytes as if
+// they had 8. Both the fast way and H5Dread.
+TEST(DamagedElementSize, IsNoConversion) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("f.h5");
+  {
+    const auto data = counted<float>(40);
+    NewFile file(path);
+    const Id list = chunks_of({8}), odd(H5Tcopy(H5T_IEEE_F32LE)), named(H5Tcopy(H5T_IEEE_F32LE));
+    H5Pset_deflate(list.get(), 4);
+    H5Tset_ebias(odd.get(), 126);  // no processor has it: the library converts
+    ASSERT_GE(H5Tcommit2(file.id(), "type", named.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), 0);
+    file.add("fast", H5T_IEEE_F32LE, {40}, data.data(), list.get());
+    file.add("named", named.get(), {40}, data.data(), list.get(), {}, H5T_NATIVE_FLOAT);
+    file.add("slow", odd.get(), {40}, data.data(), list.get(), {}, H5T_NATIVE_FLOAT);
+  }
+  std::vector<std::byte> bytes = bytes_of_file(path);
+  int errors = 0;
+  EXPECT_EQ(read_everything(bytes, &errors).size(), 3U);
+  EXPECT_EQ(errors, 0);
+  const std::array<unsigned char, 8> type{0x11, 0x20, 0x1F, 0, 4, 0, 0, 0};  // a float of 4 bytes, version 1
+  int found = 0;
+  for (std::size_t i = 0; i + type.size() < bytes.size(); ++i)
+    if (std::memcmp(bytes.data() + i, type.data(), type.size()) == 0) bytes[i + 4] = std::byte{8}, ++found;
+  EXPECT_EQ(found, 3);  // "fast", "slow", "type"
+  EXPECT_TRUE(read_everything(bytes, &errors).empty());
+  EXPECT_GT(errors, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Hdf5, Damage, testing::Values(H5F_LIBVER_EARLIEST, H5F_LIBVER_V110),

@@ -4,9 +4,12 @@
 #include <headrace/base/bytes.h>
 
 #include <array>
+#include <cstring>
 #include <limits>
 
+#include "format/hdf5/chunk_tree.h"
 #include "format/hdf5/library_filters.h"
+#include "format/hdf5/object_header.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -27,6 +30,19 @@ void limit(ArrayInfo& array, ReadPath path, std::string reason) {
   if (path <= array.read_path) return;
   array.read_path = path;
   array.reason = std::move(reason);
+}
+
+Status read_header_address(const Session& session, hid_t dataset, DatasetInfo& out) {
+#if H5_VERSION_GE(1, 12, 0)
+  H5O_info2_t info;
+  if (H5Oget_info3(dataset, &info, H5O_INFO_BASIC) < 0) return damaged(session, "the object's address");
+  std::memcpy(&out.header_address, &info.token, sizeof out.header_address);  // native: little-endian, 8 bytes
+#else
+  H5O_info_t info;
+  if (H5Oget_info2(dataset, &info, H5O_INFO_BASIC) < 0) return damaged(session, "the object's address");
+  out.header_address = info.addr;
+#endif
+  return {};
 }
 
 Status read_shape(const Session& session, hid_t dataset, DatasetInfo& out) {
@@ -134,31 +150,45 @@ Status read_chunks(const Session& session, hid_t list, DatasetInfo& out) {
   return {};
 }
 
-void judge_outside(const Session& session, hid_t file, hid_t list, std::uint64_t bytes, DatasetInfo& out,
-                   DriverState& state) {
+void judge_outside(const Session& session, hid_t list, std::uint64_t bytes, DatasetInfo& out, FileState& state) {
   ArrayInfo& a = out.array;
   if (a.layout == Layout::kExternal) {
     if (a.read_path == ReadPath::kLibrary)
       return limit(a, ReadPath::kUnsupported, a.reason + ", in external raw files");
     limit(a, ReadPath::kLibrary, "stored in external raw files");
-    auto segments = external_segments(session, list, state.directory, bytes);
+    auto segments = external_segments(session, list, state.driver->directory, bytes);
     if (!segments.ok()) return limit(a, ReadPath::kUnsupported, segments.error().message());
     out.external = std::move(*segments);
   } else {
     limit(a, ReadPath::kLibrary, "virtual: its rows lie in other datasets");
-    auto sources = virtual_sources(session, file, list, state);
+    auto sources = virtual_sources(session, state.file.get(), list, *state.driver);
     if (!sources.ok()) return limit(a, ReadPath::kUnsupported, sources.error().message());
     out.sources = std::move(*sources);
   }
 }
 
+/// Bytes of all chunks of a version 1 B-tree, summed up by ourselves: libhdf5 1.10 follows a tree that contains itself
+/// until the stack ends. 0 if it is damaged, which reading it will say. nullopt for other indexes.
+Result<std::optional<std::uint64_t>> tree_bytes(const FileState& state, const DatasetInfo& info) {
+  const RandomAccessFile& file = *state.driver->file;
+  HEADRACE_ASSIGN(const std::optional<ChunkLayout> layout,
+                  chunk_layout_at(file, state.superblock, info.header_address));
+  if (!layout || layout->index != ChunkIndexKind::kBTree1) return std::optional<std::uint64_t>();
+  const auto chunks = read_chunk_tree(file, state.superblock, *layout, info.grid);
+  if (!chunks.ok() && chunks.error().code() != ErrorCode::kCorruptData) return chunks.error();
+  std::uint64_t bytes = 0;
+  if (chunks.ok())
+    for (const TreeChunk& chunk : *chunks) bytes += chunk.size_bytes;
+  return std::optional(bytes);
+}
+
 }  // namespace
 
-Result<DatasetInfo> describe_dataset(const Session& session, hid_t file, hid_t dataset, const std::string& path,
-                                     DriverState& state) {
+Result<DatasetInfo> describe_dataset(const Session& session, FileState& state, hid_t dataset, const std::string& path) {
   DatasetInfo out;
   ArrayInfo& a = out.array;
   a.path = path;
+  HEADRACE_TRY(read_header_address(session, dataset, out));
   HEADRACE_TRY(read_shape(session, dataset, out));
   if (a.shape.empty()) return out;
   const Id type(H5Dget_type(dataset));
@@ -202,8 +232,13 @@ Result<DatasetInfo> describe_dataset(const Session& session, hid_t file, hid_t d
       return damaged(session, "the storage layout");
   }
   if (a.read_path != ReadPath::kUnsupported && (a.layout == Layout::kExternal || a.layout == Layout::kVirtual))
-    judge_outside(session, file, list.get(), bytes, out, state);
-  a.stored_bytes = H5Dget_storage_size(dataset);
+    judge_outside(session, list.get(), bytes, out, state);
+  if (a.layout == Layout::kChunked) {
+    HEADRACE_ASSIGN(const std::optional<std::uint64_t> in_tree, tree_bytes(state, out));
+    a.stored_bytes = in_tree ? *in_tree : H5Dget_storage_size(dataset);
+  } else {
+    a.stored_bytes = H5Dget_storage_size(dataset);
+  }
   return out;
 }
 

@@ -8,19 +8,19 @@
 #include "catalog/array_info.h"
 #include "codec/codec.h"
 #include "format/hdf5/element_type.h"
+#include "format/hdf5/file_state.h"
 #include "format/hdf5/outside_files.h"
-#include "format/hdf5/recording_driver.h"
 
 namespace headrace::hdf5 {
 
-/// Chunks a dataset may have: beyond, probing its index takes longer than reading (0.5 µs a cell) and 24 bytes a cell
-/// of memory are no longer small.
+/// Chunks a dataset may have: beyond, 24 bytes for each of them are no longer small.
 inline constexpr std::uint64_t kGridLimit = 20'000'000;
 /// Largest decoded chunk (also HDF5's own limit before format 4.0).
 inline constexpr std::uint64_t kChunkLimitBytes = (std::uint64_t{1} << 32) - 1;
 
 struct DatasetInfo {
-  ArrayInfo array;  ///< shape is empty for a scalar, which is no array of rows.
+  std::uint64_t header_address = 0;  ///< Of the object header, as in the file.
+  ArrayInfo array;                   ///< shape is empty for a scalar, which is no array of rows.
   ElementType element;
   std::vector<FilterSpec> filters;
   bool edges_unfiltered = false;    ///< H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
@@ -33,9 +33,7 @@ struct DatasetInfo {
 };
 
 /// Describe an open dataset. What is there but cannot be read is described with kUnsupported and the reason.
-/// \param file  Id of the file, for virtual datasets that map parts of it.
 /// Errors: kCorruptData and the like if libhdf5 cannot even describe it.
-Result<DatasetInfo> describe_dataset(const Session&, hid_t file, hid_t dataset, const std::string& path,
-                                     DriverState& state);
+Result<DatasetInfo> describe_dataset(const Session&, FileState& state, hid_t dataset, const std::string& path);
 
 }  // namespace headrace::hdf5

@@ -81,11 +81,13 @@ class Checker {
     HEADRACE_TRY(status_of(check_bits(size)));
     const std::uint64_t sign = bits >> 8 & 0xFF, exponent_at = fields_.number(1), exponent = fields_.number(1);
     const std::uint64_t mantissa_at = fields_.number(1), mantissa = fields_.number(1);
-    fields_.skip(4);
-    const std::uint64_t last = 8 * size;
+    const std::uint64_t bias = fields_.number(4), last = 8 * size;
     if (!fields_.ok() || exponent == 0 || mantissa == 0 || exponent > 32 || sign >= last ||
-        exponent_at + exponent > last || mantissa_at + mantissa > last)
+        exponent_at + exponent > last || mantissa_at + mantissa > last || bias >> exponent != 0)
       return damaged("the fields of a float lie outside it");
+    const bool apart = exponent_at + exponent <= mantissa_at || mantissa_at + mantissa <= exponent_at;
+    if (!apart || sign - exponent_at < exponent || sign - mantissa_at < mantissa)  // wraps where sign is below
+      return damaged("the fields of a float overlap");
     return Verdict::kSound;
   }
 

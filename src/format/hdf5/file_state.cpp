@@ -20,9 +20,23 @@ bool speaks_of_versions(const LibraryError& error) {
   return false;
 }
 
+/// " and a layout message of version 5", for what libhdf5 1.10 does not know.
+std::string newer_messages(const std::vector<HeaderMessage>& header) {
+  std::string text;
+  for (const HeaderMessage& m : header) {
+    if (m.bytes.empty() || m.shared()) continue;
+    const unsigned first = std::to_integer<unsigned>(m.bytes[0]);
+    if (m.is(MessageType::kLayout) && first > 4) text += fmt::format(" and a layout message of version {}", first);
+    if (m.is(MessageType::kDatatype) && first >> 4 > 3)
+      text += fmt::format(" and a datatype message of version {}", first >> 4);
+  }
+  return text;
+}
+
 }  // namespace
 
-Error library_failure(const Session& session, FileState& state, const std::string& what) {
+Error library_failure(const Session& session, FileState& state, const std::string& what,
+                      const std::vector<HeaderMessage>& header) {
   const LibraryError said = last_library_error(session);
   if (state.driver->read_error) {
     Error cause = *state.driver->read_error;
@@ -33,8 +47,8 @@ Error library_failure(const Session& session, FileState& state, const std::strin
   if (!speaks_of_versions(said))
     return std::move(Error(ErrorCode::kCorruptData, fmt::format("cannot {}: {}", what, said.text()))
                          .with_hint("The file's metadata is damaged."));
-  const std::string message = fmt::format("libhdf5 {} cannot {}: {}. The file has superblock version {}", version, what,
-                                          said.text(), state.superblock.version);
+  const std::string message = fmt::format("libhdf5 {} cannot {}: {}. The file has superblock version {}{}", version,
+                                          what, said.text(), state.superblock.version, newer_messages(header));
   // Object headers have checksums since superblock 2, so there a strange version is no damage.
   if (state.superblock.version < 2)
     return std::move(Error(ErrorCode::kCorruptData, message)

@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "format/hdf5/object_header.h"
 #include "format/hdf5/recording_driver.h"
 #include "format/hdf5/superblock.h"
 
@@ -31,6 +33,8 @@ Status open_with_library(const Session&, FileState& state);
 
 /// Why libhdf5 could not do what it was just asked: the failed read if there was one, kUnsupported for what a newer
 /// HDF5 has written, else kCorruptData with its innermost message. \param what  "open the dataset", …
-Error library_failure(const Session&, FileState& state, const std::string& what);
+/// \param header  Of the object in question, whose message versions are then named.
+Error library_failure(const Session&, FileState& state, const std::string& what,
+                      const std::vector<HeaderMessage>& header = {});
 
 }  // namespace headrace::hdf5

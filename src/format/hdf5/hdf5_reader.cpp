@@ -38,8 +38,8 @@ Result<std::shared_ptr<ArrayReader>> open_contiguous(const Session& session, std
         std::make_shared<FillArray>(std::move(state), std::move(info), std::move(fill_element)));
   const haddr_t address = H5Dget_offset(dataset.get());  // absolute, user block included
   const std::uint64_t end_bytes = state->driver->file->size();
-  const std::uint64_t stored_bytes =  // of odd numbers, which libhdf5 converts to another size
-      info.element.memory_type.ok() ? H5Dget_storage_size(dataset.get()) : bytes;
+  const std::uint64_t stored_bytes =  // odd numbers have another size before libhdf5 has converted them
+      bytes / info.element.record_bytes * info.element.stored_bytes;
   if (address == HADDR_UNDEF || address > end_bytes || stored_bytes > end_bytes - address)
     return Error(ErrorCode::kCorruptData,
                  fmt::format("its {} bytes from {} on reach past the end of the file of {} bytes", stored_bytes,
@@ -142,8 +142,7 @@ class Hdf5Reader final : public FormatReader {
     if (array->read_path == ReadPath::kUnsupported) return Error(ErrorCode::kUnsupported, array->reason);
     Id dataset = open_dataset(session, *state_, array->path);
     if (!dataset.ok()) return library_failure(session, *state_, "open the dataset");
-    HEADRACE_ASSIGN(DatasetInfo info,
-                    describe_dataset(session, state_->file.get(), dataset.get(), array->path, *state_->driver));
+    HEADRACE_ASSIGN(DatasetInfo info, describe_dataset(session, *state_, dataset.get(), array->path));
     info.array.attributes = array->attributes;  // the walk has read the texts of variable length as well
     if (info.array.read_path == ReadPath::kUnsupported) return Error(ErrorCode::kUnsupported, info.array.reason);
     return open_described(session, state_, std::move(info), std::move(dataset));

@@ -8,7 +8,7 @@
 namespace headrace::hdf5 {
 namespace {
 
-constexpr std::uint64_t kHeapLimitBytes = 64 << 20;
+constexpr std::uint64_t kHeapLimitBytes = 4 << 20;  // read whole for each text; usually 4 KiB
 
 std::uint64_t padded(std::uint64_t n) {
   return (n + 7) / 8 * 8;

@@ -22,7 +22,7 @@ Status LibraryArray::check_index() const {
   const Session session;
   if (index_error_) return *index_error_;
   if (index_checked_.load(std::memory_order_relaxed)) return {};
-  auto index = ChunkIndex::read(session, *state_->driver, dataset_.get(), info_);
+  auto index = ChunkIndex::read(session, *state_, dataset_.get(), info_);
   if (!index.ok()) {
     index_error_ = placed(std::move(index.error()));
     return *index_error_;
@@ -35,13 +35,10 @@ Status LibraryArray::check_index() const {
 // Look at every chunk of the rows whose outermost filter libhdf5 would decode without looking.
 Status LibraryArray::check_streams(RowRange rows) const {
   if (info_.array.layout != Layout::kChunked) return {};
-  std::uint64_t across = 1;
-  for (std::size_t d = 1; d < info_.grid.size(); ++d) across *= info_.grid[d];
-  const std::uint64_t first = rows.first / info_.array.chunk_shape[0] * across;
+  const std::uint64_t first = rows.first / info_.array.chunk_shape[0] * across(), end = first + across();
   const RandomAccessFile& file = *state_->driver->file;
-  for (std::uint64_t cell = first; cell < first + across; ++cell) {
+  for (std::uint64_t cell = index_.next_written(first); cell < end; cell = index_.next_written(cell + 1)) {
     const ChunkPlace place = index_.at(cell);
-    if (place.absent()) continue;
     if (place.address > file.size() || place.size_bytes > file.size() - place.address)
       return Error(ErrorCode::kCorruptData, "a chunk reaches past the end of the file");
     const std::size_t filters = info_.filters.size();
@@ -67,14 +64,39 @@ Status LibraryArray::locate(RowRange rows, std::vector<Piece>& out) const {
   if (rows.count == 0) return {};
   HEADRACE_TRY(check_index());
   const std::uint64_t chunk_rows = info_.array.chunk_shape[0];
-  for (std::uint64_t chunk = rows.first / chunk_rows; chunk <= (rows.end() - 1) / chunk_rows; ++chunk) {
-    Piece piece;
-    piece.id = chunk;
-    piece.rows = {chunk * chunk_rows, std::min(chunk_rows, info_.array.shape[0] - chunk * chunk_rows)};
-    piece.decoded_bytes = bytes_of(piece.rows);
-    out.push_back(piece);
-  }
+  for (std::uint64_t chunk = rows.first / chunk_rows; chunk <= (rows.end() - 1) / chunk_rows; ++chunk)
+    out.push_back(piece_at(chunk));
   return {};
+}
+
+Result<std::uint64_t> LibraryArray::locate_written(RowRange rows, std::vector<Piece>& out) const {
+  if (info_.array.layout != Layout::kChunked) return RowsArray::locate_written(rows, out);
+  HEADRACE_TRY(check_rows(rows));
+  if (rows.count == 0) return std::uint64_t{0};
+  HEADRACE_TRY(check_index());
+  const std::uint64_t chunk_rows = info_.array.chunk_shape[0];
+  const std::uint64_t first = rows.first / chunk_rows * across(), end = ((rows.end() - 1) / chunk_rows + 1) * across();
+  std::uint64_t absent = end - first;
+  for (std::uint64_t cell = first; (cell = index_.next_written(cell)) < end; ++cell) {
+    if (out.empty() || out.back().id != cell / across()) out.push_back(piece_at(cell / across()));
+    --absent;
+  }
+  return absent;
+}
+
+Piece LibraryArray::piece_at(std::uint64_t row_chunk) const {
+  const std::uint64_t chunk_rows = info_.array.chunk_shape[0];
+  Piece piece;
+  piece.id = row_chunk;
+  piece.rows = {row_chunk * chunk_rows, std::min(chunk_rows, info_.array.shape[0] - row_chunk * chunk_rows)};
+  piece.decoded_bytes = bytes_of(piece.rows);
+  return piece;
+}
+
+std::uint64_t LibraryArray::across() const {
+  std::uint64_t across = 1;
+  for (std::size_t d = 1; d < info_.grid.size(); ++d) across *= info_.grid[d];
+  return across;
 }
 
 std::string LibraryArray::piece_name(const Piece& piece) const {

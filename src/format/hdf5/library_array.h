@@ -19,6 +19,7 @@ class LibraryArray final : public RowsArray {
 
   /// Chunked: the first call checks the chunk index, for a damaged one would read as fill values.
   Status locate(RowRange rows, std::vector<Piece>& out) const override;
+  Result<std::uint64_t> locate_written(RowRange rows, std::vector<Piece>& out) const override;
   /// Blocks: until no other thread is in libhdf5.
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
@@ -27,6 +28,8 @@ class LibraryArray final : public RowsArray {
 
  private:
   Status check_index() const;
+  [[nodiscard]] Piece piece_at(std::uint64_t row_chunk) const;
+  [[nodiscard]] std::uint64_t across() const;  // chunks across a row
   Status check_streams(RowRange rows) const;
   Status read(const Session&, RowRange rows, std::span<std::byte> out) const;
 

@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <unordered_set>
 
+#include "format/hdf5/chunk_layout.h"
 #include "format/hdf5/datatype_check.h"
 
 namespace headrace::hdf5 {
 namespace {
 
 constexpr std::size_t kBlockLimit = 4096, kMessageLimit = 65'536;
-constexpr std::uint64_t kBlockLimitBytes = 64 << 20;  // attributes are at most 64 KiB each, but there may be many
+constexpr std::uint64_t kBlockLimitBytes =
+    64 << 20;  // all blocks: attributes are at most 64 KiB each, but there may be many
 
 Error damaged(std::string why) {
   return Error(ErrorCode::kCorruptData, "the object header is damaged: " + why);
@@ -45,8 +49,9 @@ class HeaderParser {
   Result<std::vector<std::byte>> read(std::uint64_t address, std::uint64_t size) {
     std::uint64_t at = 0;
     if (__builtin_add_overflow(address, superblock_.at, &at) || at > file_.size() || size > file_.size() - at ||
-        size > kBlockLimitBytes)
+        size > kBlockLimitBytes - read_bytes_)
       return damaged(fmt::format("{} bytes at {} in a file of {}", size, address, file_.size()));
+    read_bytes_ += size;
     std::vector<std::byte> bytes(static_cast<std::size_t>(size));
     HEADRACE_TRY(file_.read_at(at, bytes));
     return bytes;
@@ -105,60 +110,43 @@ class HeaderParser {
   bool has_order_ = false;
   std::vector<HeaderMessage> messages_;
   std::vector<ByteRange> continued_;
+  std::uint64_t read_bytes_ = 0;  // so that blocks that continue in themselves come to an end soon
 };
 
-// Chunk lengths of layout messages 1 to 4; none may be 0. The last one, which is returned, is the element size; 0 where
-// there are no chunks.
-Result<std::uint64_t> check_layout(std::span<const std::byte> bytes, const Superblock& superblock) {
-  Fields fields(bytes);
-  const std::uint64_t version = fields.number(1);
-  std::uint64_t rank = 0, width = 4;
-  if (version == 1 || version == 2) {
-    rank = fields.number(1);
-    const std::uint64_t kind = fields.number(1);
-    if (kind != 2) return 0;
-    fields.skip(5 + superblock.address_bytes);
-  } else if (version == 3 || version == 4) {
-    const std::uint64_t kind = fields.number(1);
-    if (kind == 0 && fields.number(2) > fields.left()) return damaged("compact data longer than its message");
-    if (kind != 2) return 0;
-    if (version == 4) fields.skip(1);
-    rank = fields.number(1);
-    if (version == 4) width = fields.number(1);
-    if (version == 3) fields.skip(superblock.address_bytes);
-  } else {
-    return 0;  // for libhdf5 to refuse
-  }
-  if (rank < 2 || rank > 33 || width < 1 || width > 8) return damaged(fmt::format("chunks of {} axes", rank));
-  std::uint64_t length = 0;
-  for (std::uint64_t d = 0; d < rank; ++d) {
-    length = fields.number(static_cast<std::size_t>(width));
-    if (length == 0) return damaged("a chunk of length 0");
-  }
-  return length;
+Status check_compact(std::span<const std::byte> layout) {
+  Fields fields(layout);
+  const std::uint64_t version = fields.number(1), kind = fields.number(1);
+  if ((version == 3 || version == 4) && kind == 0 && fields.number(2) > fields.left())
+    return damaged("compact data longer than its message");
+  return {};
 }
 
-// Returns the size of the type's elements.
-Result<std::uint64_t> check_type(std::span<const std::byte> message) {
-  HEADRACE_TRY(check_datatype(message));
-  Fields fields(message);
-  fields.skip(4);
-  return fields.number(4);
+/// Check a datatype message; its size, or nullopt for versions that are left to the library.
+Result<std::optional<std::uint64_t>> checked_size(std::span<const std::byte> datatype) {
+  HEADRACE_TRY(check_datatype(datatype));
+  Fields fields(datatype);
+  fields.skip(4);  // class, version, class bits: the same in all versions
+  const std::uint64_t size = fields.number(4);
+  return fields.ok() ? std::optional(size) : std::nullopt;
 }
 
 // A datatype that other objects share has a header of its own (specification IV.A.2, "Shared Message", versions 1 to
-// 3). Returns the size of its elements, or 0 where it is not looked for.
-Result<std::uint64_t> check_named_type(const RandomAccessFile& file, const Superblock& superblock,
-                                       std::span<const std::byte> message) {
+// 3).
+Result<std::optional<std::uint64_t>> checked_named_size(const RandomAccessFile& file, const Superblock& superblock,
+                                                        std::span<const std::byte> message) {
   Fields fields(message);
   const std::uint64_t version = fields.number(1), kind = fields.number(1);
   if (version == 1) fields.skip(6);
-  if (version < 1 || version > 3 || (version == 3 && kind == 1)) return 0;  // 1: in a heap, whose blocks have checksums
+  if (version < 1 || version > 3 || (version == 3 && kind == 1))
+    return std::optional<std::uint64_t>();  // 1: in a heap, whose blocks have checksums
   HEADRACE_ASSIGN(const std::vector<HeaderMessage> messages,
                   read_object_header(file, superblock, fields.number(superblock.address_bytes)));
-  for (const HeaderMessage& m : messages)
-    if (m.is(MessageType::kDatatype) && !m.shared()) return check_type(m.bytes);
-  return 0;
+  std::optional<std::uint64_t> size;
+  for (const HeaderMessage& m : messages) {
+    if (!m.is(MessageType::kDatatype) || m.shared()) continue;
+    HEADRACE_ASSIGN(size, checked_size(m.bytes));
+  }
+  return size;
 }
 
 // The names of an old group lie in a local heap, whose free blocks form a list (specification III.D): one that runs in
@@ -180,18 +168,62 @@ Status check_local_heap(const RandomAccessFile& file, const Superblock& superblo
   const std::uint64_t size = fields.number(length);
   std::uint64_t block = fields.number(length);
   const std::uint64_t data = fields.number(superblock.address_bytes);
-  HEADRACE_ASSIGN(const std::vector<std::byte> names, read(data, size));
+  if (data > file.size() || size > file.size() - data)
+    return damaged(fmt::format("a local heap of {} bytes at {} in a file of {}", size, data, file.size()));
   const std::uint64_t none = 1;  // H5HL_FREE_NULL
-  for (std::uint64_t seen = 0; block != none; ++seen) {
-    if (block > size || size - block < 2 * length || seen > size / (2 * length))
+  std::unordered_set<std::uint64_t> seen;
+  while (block != none) {
+    if (block > size || size - block < 2 * length || !seen.insert(block).second)
       return damaged("the free list of a local heap leads nowhere");
-    Fields entry(std::span<const std::byte>(names).subspan(static_cast<std::size_t>(block)));
+    HEADRACE_ASSIGN(const std::vector<std::byte> free_block, read(data + block, 2 * length));
+    Fields entry(free_block);
     const std::uint64_t next = entry.number(length), bytes = entry.number(length);
     if (bytes > size - block) return damaged("a free block of a local heap reaches past it");
     block = next;
   }
   return {};
 }
+
+// The B-tree of an old group (specification III.A.1, node type 0). libhdf5 1.10 follows children without looking at
+// their level: one that is its own ancestor would end the stack.
+class GroupTree {
+ public:
+  GroupTree(const RandomAccessFile& file, const Superblock& superblock) : file_(file), superblock_(superblock) {}
+
+  Status check(std::uint64_t address, std::optional<std::uint64_t> parent_level) {
+    if (!seen_.insert(address).second) return damaged("a node of a group's tree is met twice");
+    const std::size_t head_bytes = 8 + 2 * superblock_.address_bytes;
+    const std::size_t entry_bytes = superblock_.length_bytes + superblock_.address_bytes;
+    HEADRACE_ASSIGN(const std::vector<std::byte> head, read(address, head_bytes));
+    Fields fields(head);
+    const bool signed_tree = begins_with(fields.take(4), "TREE") && fields.number(1) == 0;
+    const std::uint64_t level = fields.number(1), entries = fields.number(2);
+    if (!signed_tree || (parent_level && level + 1 != *parent_level))
+      return damaged(fmt::format("no node of a group's tree at {}", address));
+    if (level == 0) return {};
+    HEADRACE_ASSIGN(const std::vector<std::byte> bytes, read(address + head_bytes, entries * entry_bytes));
+    Fields children(bytes);
+    for (std::uint64_t i = 0; i < entries; ++i) {
+      children.skip(superblock_.length_bytes);
+      HEADRACE_TRY(check(children.number(superblock_.address_bytes), level));
+    }
+    return {};
+  }
+
+ private:
+  Result<std::vector<std::byte>> read(std::uint64_t address, std::uint64_t size) const {
+    std::uint64_t at = 0;
+    if (__builtin_add_overflow(address, superblock_.at, &at) || at > file_.size() || size > file_.size() - at)
+      return damaged(fmt::format("a node of a group's tree at {} in a file of {} bytes", address, file_.size()));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+    HEADRACE_TRY(file_.read_at(at, bytes));
+    return bytes;
+  }
+
+  const RandomAccessFile& file_;
+  const Superblock& superblock_;
+  std::unordered_set<std::uint64_t> seen_;
+};
 
 }  // namespace
 
@@ -218,26 +250,32 @@ Result<std::vector<HeaderMessage>> read_object_header(const RandomAccessFile& fi
   return HeaderParser(file, superblock).parse(address);
 }
 
+Result<std::optional<ChunkLayout>> chunk_layout_at(const RandomAccessFile& file, const Superblock& superblock,
+                                                   std::uint64_t address) {
+  HEADRACE_ASSIGN(const std::vector<HeaderMessage> header, read_object_header(file, superblock, address));
+  for (const HeaderMessage& m : header)
+    if (m.is(MessageType::kLayout) && !m.shared()) return chunk_layout(m.bytes, superblock);
+  return std::optional<ChunkLayout>();
+}
+
 Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
                      const std::vector<HeaderMessage>& messages) {
   for (const MessageType needed : {MessageType::kDataspace, MessageType::kDatatype, MessageType::kLayout})
     if (std::ranges::none_of(messages, [&](const HeaderMessage& m) { return m.is(needed); }))
       return damaged("a dataset without shape, type or layout");
-  std::uint64_t chunk_element = 0, type_element = 0;  // bytes, 0: none, or not looked for
+  std::optional<std::uint64_t> size;
+  std::optional<ChunkLayout> chunks;
   for (const HeaderMessage& m : messages) {
-    if (m.is(MessageType::kDatatype) && m.shared()) {
-      HEADRACE_ASSIGN(type_element, check_named_type(file, superblock, m.bytes));
-    }
-    if (m.shared()) continue;
-    if (m.is(MessageType::kLayout)) {
-      HEADRACE_ASSIGN(chunk_element, check_layout(m.bytes, superblock));
-    }
     if (m.is(MessageType::kDatatype)) {
-      HEADRACE_ASSIGN(type_element, check_type(m.bytes));
+      HEADRACE_ASSIGN(size, m.shared() ? checked_named_size(file, superblock, m.bytes) : checked_size(m.bytes));
+    } else if (m.is(MessageType::kLayout) && !m.shared()) {
+      HEADRACE_TRY(check_compact(m.bytes));
+      HEADRACE_ASSIGN(chunks, chunk_layout(m.bytes, superblock));
     }
   }
-  if (chunk_element != 0 && type_element != 0 && chunk_element != type_element)  // libhdf5 reads past the chunk
-    return damaged(fmt::format("elements of {} bytes in chunks made for {}", type_element, chunk_element));
+  // 1.10 takes the datatype's word, and would convert what the chunks hold (HDF5 2.0 compares them as well).
+  if (size && chunks && *size != chunks->element_bytes)
+    return damaged(fmt::format("elements of {} bytes in chunks made for {}", *size, chunks->element_bytes));
   return {};
 }
 
@@ -246,7 +284,9 @@ Status check_group(const RandomAccessFile& file, const Superblock& superblock,
   for (const HeaderMessage& m : messages) {
     if (!m.is(MessageType::kSymbolTable)) continue;
     Fields fields(m.bytes);
-    fields.skip(superblock.address_bytes);  // the B-tree
+    const std::uint64_t tree = fields.number(superblock.address_bytes);
+    if (m.shared() || !fields.ok()) continue;
+    HEADRACE_TRY(GroupTree(file, superblock).check(tree, std::nullopt));
     HEADRACE_TRY(check_local_heap(file, superblock, fields.number(superblock.address_bytes)));
   }
   return {};

@@ -36,6 +36,12 @@ ScratchNeed ContiguousArray::scratch_need(std::uint64_t max_rows) const {
   return {info_.element.swaps.empty() ? 0 : std::min(max_rows, info().rows()) * info_.row_bytes, 0};
 }
 
+// The space that was never taken counts once, where it begins.
+Result<std::uint64_t> FillArray::locate_written(RowRange rows, std::vector<Piece>&) const {
+  HEADRACE_TRY(check_rows(rows));
+  return std::uint64_t{rows.first == 0 && rows.count > 0 && info_.row_bytes > 0 ? 1U : 0U};
+}
+
 Result<DecodedPiece> FillArray::decode(const Piece& piece, std::span<const std::byte>,
                                        const DecodeScratch& scratch) const {
   if (info_.row_bytes == 0) return empty_rows();

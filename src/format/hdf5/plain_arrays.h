@@ -31,6 +31,7 @@ class FillArray final : public RowsArray {
  public:
   FillArray(std::shared_ptr<FileState> state, DatasetInfo info, std::vector<std::byte> fill_element)
       : RowsArray(std::move(state), std::move(info)), fill_element_(std::move(fill_element)) {}
+  Result<std::uint64_t> locate_written(RowRange rows, std::vector<Piece>& out) const override;
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
 

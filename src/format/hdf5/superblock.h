@@ -19,6 +19,8 @@ struct Superblock {
   bool being_written = false;   ///< Version 3: a writer has not closed the file (or crashed).
   std::uint64_t end_bytes = 0;  ///< File size the superblock expects.
   unsigned address_bytes = 8, length_bytes = 8;  ///< Width of addresses and of lengths in the file.
+  /// The address that means "nowhere": all bits set.
+  [[nodiscard]] std::uint64_t undefined_address() const { return ~std::uint64_t{0} >> (64 - 8 * address_bytes); }
 };
 
 /// Find and read the superblock: at 0, 512, 1024, 2048, … \return nullopt if there is no signature.

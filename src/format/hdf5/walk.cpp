@@ -140,8 +140,8 @@ class Walk {
         messages.ok() ? check_dataset(*state_.driver->file, state_.superblock, *messages) : Status(messages.error());
     if (!sound.ok()) return note_damaged(path, std::move(sound.error()));
     const Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT));
-    if (!dataset.ok()) return note_damaged(path, library_failure(session_, state_, "open the dataset"));
-    auto info = describe_dataset(session_, state_.file.get(), dataset.get(), path, *state_.driver);
+    if (!dataset.ok()) return note_damaged(path, library_failure(session_, state_, "open the dataset", *messages));
+    auto info = describe_dataset(session_, state_, dataset.get(), path);
     if (!info.ok()) {
       if (state_.driver->read_error) return *state_.driver->read_error;
       return note_damaged(path, std::move(info.error()));
@@ -172,6 +172,7 @@ class Walk {
       info.shape = {0};
       info.read_path = ReadPath::kUnsupported;
       info.reason = error.message();
+      if (error.code() == ErrorCode::kUnsupported && !error.hint().empty()) info.reason += ". " + error.hint();
       found_.emplace_back(std::nullopt, std::move(info));
       out_.refused.emplace(path, std::move(error));
     }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "loader/tools/text_table.h"
 
@@ -143,9 +144,10 @@ ArrayStory tell(const ArrayInfo& array) {
 FileStory tell(const std::vector<ArrayInfo>& arrays) {
   FileStory file;
   std::vector<const ArrayInfo*> decoded, copied, addressable, costly;
+  std::map<std::string, std::vector<const ArrayInfo*>> refused;  // by the reason, which several may share
   for (const ArrayInfo& array : arrays) {
     if (array.read_path == ReadPath::kUnsupported) {
-      file.refused.push_back(fmt::format("{}: {}", array.path, array.reason));
+      refused[array.reason].push_back(&array);
     } else if (array.read_path == ReadPath::kNative && array.rows() > 0) {
       if (array.layout != Layout::kChunked) {
         addressable.push_back(&array);
@@ -154,6 +156,7 @@ FileStory tell(const std::vector<ArrayInfo>& arrays) {
       }
     }
   }
+  for (const auto& [reason, some] : refused) file.refused.push_back(fmt::format("{}: {}", names(some), reason));
   if (!decoded.empty())
     file.fast.push_back("epochs in order or shuffled: every thread decodes, each chunk once an epoch: " +
                         names(decoded));

@@ -167,9 +167,7 @@ ToolResult inspect(const std::vector<std::string>& paths) {
     result.findings = result.findings || file.error || !file.differences.empty();
     for (const ArrayInfo& array : file.arrays)
       result.findings = result.findings || array.read_path != ReadPath::kNative;
-    if (file.error && (file.error->code() == ErrorCode::kCorruptData || file.error->code() == ErrorCode::kFileChanged ||
-                       file.error->code() == ErrorCode::kReadFailed))
-      result.bad_data = true;
+    if (file.error && is_bad_file(file.error->code())) result.bad_data = true;
     list.push_back(to_json(file));
   }
   std::vector<std::string> alike;  // with the first: the others would be refused beside it

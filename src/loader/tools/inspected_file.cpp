@@ -65,6 +65,11 @@ Json to_json(const ArrayInfo& array) {
 
 }  // namespace
 
+bool is_bad_file(ErrorCode code) {
+  return code == ErrorCode::kCorruptData || code == ErrorCode::kUnsupported || code == ErrorCode::kReadFailed ||
+         code == ErrorCode::kFileChanged;
+}
+
 InspectedFile inspect_file(const std::string& path) {
   InspectedFile file;
   file.path = path;

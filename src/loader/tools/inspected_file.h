@@ -21,6 +21,9 @@ struct InspectedFile {
   std::vector<std::string> differences;  ///< From the first file that could be opened.
 };
 
+/// True if the bytes of a file that could not be opened are to blame: damaged, unreadable, or not of a known format.
+bool is_bad_file(ErrorCode code);
+
 /// Metadata of one file; what befell it is in `error`.
 InspectedFile inspect_file(const std::string& path);
 

@@ -43,6 +43,7 @@ class Hdf5Writer {
     unsigned gzip = 0;                ///< Level; 0: none.
     bool fletcher32 = false;
     bool scale_offset = false;  ///< A filter that Headrace leaves to libhdf5.
+    bool unwritten = false;     ///< No value is written: fill values.
   };
   /// int32 values 0, 1, 2, …
   void write(const char* name, const Array& array) const {
@@ -53,9 +54,11 @@ class Hdf5Writer {
     if (array.gzip > 0) H5Pset_deflate(properties, array.gzip);
     if (array.fletcher32) H5Pset_fletcher32(properties);
     const hid_t dataset = H5Dcreate2(file_, name, H5T_STD_I32LE, space, H5P_DEFAULT, properties, H5P_DEFAULT);
-    std::vector<std::int32_t> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i);
-    H5Dwrite(dataset, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    if (!array.unwritten) {
+      std::vector<std::int32_t> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)));
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i);
+      H5Dwrite(dataset, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    }
     H5Dclose(dataset);
     H5Pclose(properties);
     H5Sclose(space);

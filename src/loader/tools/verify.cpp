@@ -11,6 +11,7 @@
 #include "base/cpu_count.h"
 #include "loader/paths.h"
 #include "loader/tools/decode_crew.h"
+#include "loader/tools/inspected_file.h"
 #include "loader/tools/json.h"
 #include "loader/tools/text_table.h"
 
@@ -18,14 +19,15 @@ namespace headrace {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};    // between two calls of progress
-constexpr std::uint64_t kLocateRows = 1 << 16;     // at once, so that the list of pieces stays small
+constexpr std::uint64_t kLocatePieces = 1 << 16;   // at once, so that the list of pieces stays small
 constexpr std::uint64_t kRunBytes = mebibytes(4);  // of arrays whose rows are addressable one by one
 constexpr std::size_t kShown = 30;
 
 using Progress = std::function<bool(std::uint64_t, std::uint64_t)>;
 
+/// Of an array or a piece. One that is sound but cannot be read (text of variable length) is no more than worth a note.
 bool is_bad_data(ErrorCode code) {
-  return code == ErrorCode::kCorruptData || code == ErrorCode::kReadFailed || code == ErrorCode::kFileChanged;
+  return code != ErrorCode::kUnsupported && is_bad_file(code);
 }
 
 class Verifier {
@@ -45,9 +47,14 @@ class Verifier {
       while (!crew_.idle(kTick)) tick();
     }
     seconds_ = static_cast<double>(now_ns() - start) * 1e-9;
-    for (const BadPiece& piece : crew_.bad()) findings_.push_back({piece.number, piece.rows, piece.error, true});
+    for (const BadPiece& piece : crew_.bad())
+      findings_.push_back({piece.number, piece.rows, piece.error, true, is_bad_data(piece.error.code())});
     std::stable_sort(findings_.begin(), findings_.end(),
                      [](const Finding& a, const Finding& b) { return a.number < b.number; });
+    // Nothing could be opened, and not for what the files hold (may they be read?): there is nothing to report on.
+    if (opened_ == 0 && !findings_.empty() &&
+        std::ranges::none_of(findings_, [](const Finding& f) { return f.is_bad; }))
+      throw findings_.front().error;
     return result();
   }
 
@@ -56,24 +63,36 @@ class Verifier {
     std::uint64_t number;
     RowRange rows;
     Error error;
-    bool is_piece;
+    bool is_piece, is_bad;
   };
 
   void tick() {
+    ticked_ns_ = now_ns();
     if (!progress_) return;
     const std::uint64_t done = std::min(total_bytes_, crew_.counts().stored_bytes);
     if (!progress_(done, total_bytes_)) throw Error(ErrorCode::kCancelled, "stopped before everything was verified");
   }
 
-  void add(Error error) { findings_.push_back({number_++, {}, std::move(error), false}); }
+  void tick_in_time() {
+    if (now_ns() - ticked_ns_ >= static_cast<std::uint64_t>(std::chrono::nanoseconds(kTick).count())) tick();
+  }
+
+  void add(Error error, bool is_bad) { findings_.push_back({number_++, {}, std::move(error), false, is_bad}); }
+  void add(Error error) {
+    const bool is_bad = is_bad_data(error.code());
+    add(std::move(error), is_bad);
+  }
 
   void verify_file(const std::string& path) {
     auto reader = open_file(path);
-    if (!reader.ok()) return add(std::move(reader.error().with_file(path)));
+    if (!reader.ok()) return add(reader.error().with_file(path), is_bad_file(reader.error().code()));
+    ++opened_;
     for (const ArrayInfo& array : (*reader)->arrays()) {
       if (array.read_path == ReadPath::kUnsupported) {
         ++unreadable_;
-        add(Error(ErrorCode::kUnsupported, array.reason).with_file(path).with_field(array.path));
+        auto refused = (*reader)->open_array(array.path);  // its error knows whether it is damaged, and what would help
+        Error error = refused.ok() ? Error(ErrorCode::kUnsupported, array.reason) : std::move(refused.error());
+        add(std::move(error.with_file(path).with_field(array.path)));
         continue;
       }
       ++arrays_;
@@ -91,17 +110,23 @@ class Verifier {
     HEADRACE_ASSIGN(const std::shared_ptr<ArrayReader> array, reader.open_array(info.path));
     // Addressable rows come in runs; whole chunks come as they are, so the run is a multiple of the chunk's rows.
     const std::uint64_t row_bytes = std::max<std::uint64_t>(info.row_record_bytes(), 1);
-    const std::uint64_t step = info.layout == Layout::kChunked
-                                   ? std::max<std::uint64_t>(kLocateRows / info.chunk_rows(), 1) * info.chunk_rows()
-                                   : std::max<std::uint64_t>(kRunBytes / row_bytes, 1);
+    const std::uint64_t step =
+        info.layout == Layout::kChunked
+            ? std::max<std::uint64_t>(kLocatePieces / std::max(array->pieces_across(), 1u), 1) * info.chunk_rows()
+            : std::max<std::uint64_t>(kRunBytes / row_bytes, 1);
     std::vector<Piece> pieces;
-    for (std::uint64_t row = 0; row < info.rows(); row += std::min(step, info.rows() - row)) {
+    for (std::uint64_t row = 0, count = step; row < info.rows(); count = pieces.empty() ? 2 * count : step) {
+      count = std::min(count, info.rows() - row);  // so that doubling over what was never written cannot overflow
       pieces.clear();
-      HEADRACE_TRY(array->locate({row, std::min(step, info.rows() - row)}, pieces));
+      HEADRACE_ASSIGN(const std::uint64_t absent, array->locate_written({row, count}, pieces));
+      if (absent > 0) never_written_.insert(info.path);
+      absent_ += absent;
       for (const Piece& piece : pieces) {
         const DecodeTask task{array, piece, number_++};
         while (!crew_.offer(task, kTick)) tick();
+        tick_in_time();
       }
+      row += count;
       tick();
     }
     return {};
@@ -113,7 +138,7 @@ class Verifier {
     std::uint64_t bad_pieces = 0;
     for (const Finding& f : findings_) {
       result.findings = true;
-      if (!is_bad_data(f.error.code())) continue;
+      if (!f.is_bad) continue;
       result.bad_data = true;
       bad_files.insert(f.error.file());
       bad_pieces += f.is_piece ? 1 : 0;
@@ -130,11 +155,11 @@ class Verifier {
     std::size_t shown = 0;
     for (const Finding& f : findings_) {
       if (shown++ == kShown) break;
-      const bool bad = is_bad_data(f.error.code());
-      out += fmt::format("{} {}", bad ? "BAD    " : "NOTE   ", place(f.error));
+      out += fmt::format("{} {}", f.is_bad ? "BAD    " : "NOTE   ", place(f.error));
       if (f.rows.count > 0) out += fmt::format(", rows {} to {}", f.rows.first, f.rows.end() - 1);
       out += "\n" + paragraph("", 8, (f.error.stage().empty() ? "" : f.error.stage() + ": ") + f.error.message());
-      if (!f.error.hint().empty() && !bad) out += paragraph("", 8, f.error.hint());
+      if (!f.error.hint().empty() && !f.error.hint().starts_with("Run: headrace verify"))
+        out += paragraph("", 8, f.error.hint());
     }
     if (findings_.size() > kShown) out += fmt::format("and {} more (--json lists them)\n", findings_.size() - kShown);
     for (const std::string& array : slow_)
@@ -144,6 +169,10 @@ class Verifier {
                        group_digits(files_.size()), plural(files_.size()), group_digits(arrays_), plural(arrays_),
                        group_digits(counts.pieces), plural(counts.pieces), format_bytes(counts.stored_bytes),
                        format_bytes(counts.decoded_bytes), seconds_, threads_, plural(threads_));
+    if (absent_ > 0)
+      out += paragraph("", 0,
+                       fmt::format("{} chunk{} never written and so fill values, with nothing to check: {}",
+                                   group_digits(absent_), absent_ == 1 ? " was" : "s were", joined(never_written_)));
     if (!unchecked_.empty())
       out += paragraph("", 0,
                        "Stored without a filter, so there is no checksum to compare; only that the bytes can be "
@@ -165,7 +194,7 @@ class Verifier {
     Json list = Json::array();
     for (const Finding& f : findings_) {
       Json item = error_json(f.error);
-      item["bad_data"] = is_bad_data(f.error.code());
+      item["bad_data"] = f.is_bad;
       if (f.rows.count > 0) item["rows"] = {{"first", f.rows.first}, {"count", f.rows.count}};
       list.push_back(std::move(item));
     }
@@ -175,6 +204,7 @@ class Verifier {
                  {"unreadable_arrays", unreadable_},
                  {"pieces", counts.pieces},
                  {"bad_pieces", bad_pieces},
+                 {"absent_chunks", absent_},
                  {"stored_bytes", counts.stored_bytes},
                  {"decoded_bytes", counts.decoded_bytes},
                  {"seconds", seconds_},
@@ -203,9 +233,11 @@ class Verifier {
   const Progress& progress_;
   std::uint64_t total_bytes_ = 0;
   std::uint64_t number_ = 0;  // of tasks and findings, in the order of files, arrays and rows
-  std::uint64_t arrays_ = 0, unreadable_ = 0;
+  std::uint64_t opened_ = 0, arrays_ = 0, unreadable_ = 0;
+  std::uint64_t absent_ = 0;     // chunks that were never written
+  std::uint64_t ticked_ns_ = 0;  // when progress was called last
   double seconds_ = 0;
-  std::set<std::string> slow_, unchecked_;
+  std::set<std::string> slow_, unchecked_, never_written_;
   std::vector<Finding> findings_;
   DecodeCrew crew_;  // last: its threads stop before the rest goes
 };

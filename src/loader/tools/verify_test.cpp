@@ -73,9 +73,53 @@ TEST_P(Verify, AFileThatIsNotHdf5IsOneFindingAmongOthers) {
   ToolResult result;
   const Json json = verified({directory.at("*.h5")}, GetParam(), &result);
   EXPECT_TRUE(result.findings);
+  EXPECT_TRUE(result.bad_data);
   ASSERT_EQ(json["findings"].size(), 1U);
   EXPECT_EQ(json["findings"][0]["file"], directory.at("b.h5"));
   EXPECT_EQ(json["pieces"], 10);
+}
+
+// 6 TiB of fill values: what was never written is counted, not decoded.
+TEST_P(Verify, WhatWasNeverWrittenIsCounted) {
+  const TemporaryDirectory directory;
+  {
+    const Hdf5Writer file(directory.at("a.h5"));
+    file.write("x", kGzip);
+    file.write("wide", {.shape = {4, 1ULL << 38}, .chunk = {1, 1ULL << 20}, .gzip = 1, .unwritten = true});
+    file.write("slow", {.shape = {1ULL << 38}, .chunk = {1ULL << 20}, .scale_offset = true, .unwritten = true});
+    file.write("flat", {.shape = {1ULL << 38}, .unwritten = true});
+  }
+  ToolResult result;
+  const Json json = verified({directory.at("a.h5")}, GetParam(), &result);
+  EXPECT_FALSE(result.bad_data) << result.text;
+  EXPECT_EQ(json["pieces"], 10);
+  EXPECT_EQ(json["decoded_bytes"], 1000 * 8 * 4);
+  EXPECT_EQ(json["absent_chunks"], 4 * (1 << 18) + (1 << 18) + 1);
+  EXPECT_NE(result.text.find("1,310,721 chunks were never written"), std::string::npos) << result.text;
+}
+
+TEST_P(Verify, ADamagedArrayBesideGoodOnesIsBadData) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.at("a.h5");
+  {
+    const Hdf5Writer file(path);
+    file.write("x", kGzip);
+    file.write("y", {{77}, {7}});
+  }
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  // Layout message of version 3, chunked, two axes with the element; the address; chunks of 7, which become 0.
+  const std::size_t layout = bytes.find(std::string("\3\2\2", 3));
+  ASSERT_NE(layout, std::string::npos);
+  ASSERT_EQ(bytes[layout + 11], 7);
+  file.seekp(static_cast<std::streamoff>(layout + 11));
+  file.put(0);
+  file.close();
+  ToolResult result;
+  const Json json = verified({path}, GetParam(), &result);
+  EXPECT_TRUE(result.bad_data) << result.text;
+  ASSERT_EQ(json["findings"].size(), 1U);
+  EXPECT_EQ(json["findings"][0]["field"], "y");
 }
 
 TEST_P(Verify, TheSlowWayIsAFindingAndNotDamage) {
@@ -99,6 +143,20 @@ TEST(VerifyStops, WhenProgressSaysSo) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);
+  }
+}
+
+TEST(VerifyAlone, AFileThatMayNotBeReadIsNoBadData) {
+  const TemporaryDirectory directory;
+  ToolResult result;
+  std::ofstream(directory.at("a.h5")) << "not HDF5 at all";
+  EXPECT_EQ(verified({directory.at("a.h5")}, 1, &result)["bad_files"], 1);
+  EXPECT_TRUE(result.bad_data);
+  try {
+    verify({directory.at("b.h5")}, 1, {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotFound);
   }
 }
 
