@@ -36,7 +36,7 @@ std::vector<std::uint64_t> BlockServer::file_weights(const Source& source) {
   for (const SourceFile& file : source.files) {
     std::uint64_t& sum = weights.emplace_back(0);
     for (std::uint32_t a = 0; a < file.arrays.size(); ++a)
-      for (std::uint32_t i = 0; i < file.arrays[a]->pieces_across(); ++i) sum += piece_weight(a, i);
+      sum += sum_of_piece_weights(a, file.arrays[a]->pieces_across());
   }
   return weights;
 }

@@ -21,6 +21,11 @@ inline std::uint64_t place_hash(std::uint64_t file, std::uint64_t row, std::uint
 inline std::uint64_t piece_weight(std::uint64_t array, std::uint64_t across) {
   return (array * 0x632BE59BD9B4E019u + across * 0xA24BAED4963EE407u) << 1 | 1;
 }
+/// Sum of piece_weight(array, i) for i < n: rows may be spread over very many pieces.
+inline std::uint64_t sum_of_piece_weights(std::uint64_t array, std::uint64_t n) {
+  const std::uint64_t pairs = n % 2 == 0 ? n / 2 * (n - 1) : n * ((n - 1) / 2);
+  return 2 * (n * array * 0x632BE59BD9B4E019u + pairs * 0xA24BAED4963EE407u) + n;
+}
 
 /// Sums over rows' numbers in the data set, modulo 2^64.
 struct RowSums {
