@@ -24,9 +24,10 @@ class ChunkIndex {
   ChunkIndex() = default;
   /// Read the index: a version 1 B-tree by ourselves, the others through the recording driver.
   /// Time and memory follow the chunks that were written, not the grid that the shape declares: 0.1 µs each in a
-  /// version 1 B-tree, 0.5 µs in others, and 24 bytes (32 where most of the grid is absent). Fixed and extensible
-  /// arrays have an entry for every cell in the file, so there it is the cells up to the last one written. Errors:
-  /// kCorruptData if chunks that the index counts cannot be found through it: they would read as fill values.
+  /// version 1 B-tree, 0.5 µs in others, and 24 bytes (32 where most of the grid is absent). In fixed and
+  /// extensible arrays, and version 2 B-trees with many chunks, it is every cell up to the last one written: a sparse
+  /// one costs up to 0.5 µs for each of at most kGridLimit cells.
+  /// Errors: kCorruptData if chunks that the index counts cannot be found through it: they would read as fill values.
   static Result<ChunkIndex> read(const Session&, FileState& state, hid_t dataset, const DatasetInfo& info);
 
   /// Place of a cell (row-major in the grid). Threads: any.
