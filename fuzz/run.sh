@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-30} build=${2:-build/fuzz}
 seeds=$build/seeds
 .venv/bin/python fuzz/make_seeds.py "$seeds"
+failed=0
 for program in "$build"/fuzz/fuzz_*; do
   name=$(basename "$program" | sed s/fuzz_//)
   mkdir -p "$build/corpus/$name"
@@ -17,5 +18,6 @@ for program in "$build"/fuzz/fuzz_*; do
   # 512 MiB: no decoder may allocate by what a header says.
   "$program" -max_total_time="$seconds" -rss_limit_mb=1024 -malloc_limit_mb=512 -timeout=10 \
     -max_len="$most_bytes" -detect_leaks="$leaks" -verbosity=0 -print_final_stats=1 \
-    -artifact_prefix="$build/corpus/" "$build/corpus/$name" "$seeds/$name"
+    -artifact_prefix="$build/corpus/" "$build/corpus/$name" "$seeds/$name" || failed=1
 done
+exit $failed
