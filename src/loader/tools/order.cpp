@@ -162,7 +162,11 @@ LabelFigures label_figures(const Label& label, const Sampler& sampler, const Blo
 struct Choice {
   std::string name;
   OrderQuality quality;
+  std::optional<LabelFigures> label;
   std::uint64_t memory_bytes = 0;  // with which every block is decoded once
+
+  /// What a training feels: of the label if there is one, else of what is constant in a block, which is the worst.
+  [[nodiscard]] double effect() const { return label ? label->effect : quality.block_effect; }
 };
 
 std::uint64_t memory_of(const EnginePlan& plan, const Sampler& sampler) {
@@ -172,19 +176,23 @@ std::uint64_t memory_of(const EnginePlan& plan, const Sampler& sampler) {
   return slots * slot + plan.scratch_bytes + plan.read_buffer_bytes + plan.side_bytes();
 }
 
-std::vector<Choice> other_choices(const Loader::Impl& loader, std::uint64_t epoch) {
+/// The order as it is, and others. At the global batch.
+std::vector<Choice> choices_of(const Loader::Impl& loader, const std::optional<Label>& label, std::uint64_t epoch) {
   const EnginePlan& plan = loader.engine->plan();
   const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
+  const Batching whole{plan.batching.global_batch, {}, plan.batching.tail};
   const std::uint64_t row_bytes = loader.dataset.sample_bytes();
   std::vector<Choice> out;
   const auto add = [&](std::string name, const Sampler& sampler) {
-    out.push_back({std::move(name), measure_order(sampler, *blocks, plan.batching, epoch, kBatchesLookedAt),
+    std::optional<LabelFigures> figures;
+    if (label) figures = label_figures(*label, sampler, *blocks, whole, epoch);
+    out.push_back({std::move(name), measure_order(sampler, *blocks, whole, epoch, kBatchesLookedAt), figures,
                    memory_of(plan, sampler)});
   };
+  add("as it is", *plan.sampler);
   if (loader.options.shuffle.mode() != Shuffle::kBlock) return out;
   std::uint64_t bytes =
       plan.mix.mixed_blocks() * (blocks->num_rows() / std::max<std::uint64_t>(blocks->num_blocks(), 1)) * row_bytes;
-  add("as it is", *plan.sampler);
   for (int i = 0; i < 2; ++i) {
     bytes *= 2;
     const Mix mix = mix_of_bytes(*blocks, bytes, row_bytes);
@@ -214,20 +222,18 @@ Json quality_json(const OrderQuality& q) {
           {"lag_correlation", q.lag_correlation}};
 }
 
-std::string advice(const OrderQuality& q, const std::vector<Choice>& choices,
-                   const std::optional<LabelFigures>& label) {
-  const double effect = label ? 1 + label->correlation * (q.block_effect - 1) : q.block_effect;
-  if (choices.empty())
-    return "the order is not a block shuffle: shuffle=True mixes blocks and decodes each once an epoch";
-  if (effect <= kGoodEffect)
-    return "batches are as good as independent draws; more mixing would change nothing that a training sees";
-  for (const Choice& c : choices) {
-    const double other = label ? 1 + label->correlation * (c.quality.block_effect - 1) : c.quality.block_effect;
-    if (&c != choices.data() && other < 0.75 * effect)
+std::string advice(const std::vector<Choice>& choices, bool shuffled) {
+  const Choice& own = choices.front();
+  if (!shuffled) return "the order is not a block shuffle: shuffle=True mixes blocks and decodes each once an epoch";
+  if (own.effect() <= kGoodEffect)
+    return fmt::format(
+        "batches are as good as independent draws{}; more mixing would change nothing that a training sees",
+        own.label ? " for this label" : "");
+  for (const Choice& c : choices)
+    if (&c != &own && c.effect() < 0.75 * own.effect())
       return fmt::format("{} lowers Deff from {} to {}, and decodes each block once with memory={}{}", c.name,
-                         effect_text(effect), effect_text(other), format_bytes(c.memory_bytes),
-                         label ? "" : "; name a label with --by to see what its blocks really have in common");
-  }
+                         effect_text(own.effect()), effect_text(c.effect()), format_bytes(c.memory_bytes),
+                         own.label ? "" : "; name a label (by) to see what the rows of a block really have in common");
   return "the blocks are few: write the files with smaller chunks to mix better";
 }
 
@@ -239,20 +245,16 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const BlockTable& blocks = *plan.layout.table;
   const Sampler& sampler = *plan.sampler;
   const Batching whole{plan.batching.global_batch, {}, plan.batching.tail};
-  const OrderQuality global = measure_order(sampler, blocks, whole, options.epoch, kBatchesLookedAt);
+  std::optional<Label> label;
+  if (!options.by.empty()) label = read_label(loader.dataset(), options.by);
+  const std::vector<Choice> choices = choices_of(impl, label, options.epoch);
+  const OrderQuality& global = choices.front().quality;
+  const std::optional<LabelFigures>& figures = choices.front().label;
   const std::uint32_t world = plan.batching.share.world_size;
   const OrderQuality rank =
       world > 1 ? measure_order(sampler, blocks, {plan.batching.global_batch, {0, world}, plan.batching.tail},
                                 options.epoch, kBatchesLookedAt)
                 : global;
-  std::optional<Label> label;
-  std::optional<LabelFigures> figures;
-  if (!options.by.empty()) {
-    label = read_label(loader.dataset(), options.by);
-    figures = label_figures(*label, sampler, blocks, whole, options.epoch);
-  }
-  const std::vector<Choice> choices = other_choices(impl, options.epoch);
-
   std::string text;
   const auto line = [&](std::string_view key, const std::string& value) { text += paragraph(key, 12, value); };
   line("ORDER", fmt::format("{}; seed {}, epoch {}", sampler.describe(), loader.options().seed, options.epoch));
@@ -269,10 +271,10 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
     line("", fmt::format("{} and {} for a rank's {} samples", effect_text(rank.block_effect),
                          effect_text(rank.file_effect), rank.batch_rows));
   if (figures) {
-    line("LABEL",
-         fmt::format("{}: correlation within blocks {:.3f}, so Deff {} by the plan; {} over this epoch's batches",
-                     label->name, figures->correlation,
-                     effect_text(1 + figures->correlation * (global.block_effect - 1)), effect_text(figures->effect)));
+    line("LABEL", fmt::format("{}: Deff {} over this epoch's batches; correlation within blocks {:.3f}, with which it "
+                              "would be {} if other blocks had nothing in common",
+                              label->name, effect_text(figures->effect), figures->correlation,
+                              effect_text(1 + figures->correlation * (global.block_effect - 1))));
     if (!label->classes.empty())
       line("", fmt::format("{} classes; entropy of a batch {:.2f} bits, of all data {:.2f}", label->num_classes,
                            figures->entropy_bits, figures->whole_entropy_bits));
@@ -284,15 +286,17 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
        fmt::format("each block is decoded once with memory={}; this loader has {} and decodes each about {:.0f} "
                    "times",
                    format_bytes(memory_of(plan, sampler)), format_bytes(plan.budget_bytes), plan.expected_decodes()));
-  if (!choices.empty()) {
+  if (choices.size() > 1) {
     TextTable table({{"order"},
+                     {label ? "Deff, label" : "", TextTable::Align::kRight},
                      {"Deff, blocks", TextTable::Align::kRight},
                      {"files", TextTable::Align::kRight},
                      {"blocks a batch", TextTable::Align::kRight},
                      {"memory, decoding once", TextTable::Align::kRight}});
     for (const Choice& c : choices)
-      table.add({c.name, effect_text(c.quality.block_effect), effect_text(c.quality.file_effect),
-                 fmt::format("{:.0f}", c.quality.blocks_a_batch), format_bytes(c.memory_bytes)});
+      table.add({c.name, label ? effect_text(c.label->effect) : "", effect_text(c.quality.block_effect),
+                 effect_text(c.quality.file_effect), fmt::format("{:.0f}", c.quality.blocks_a_batch),
+                 format_bytes(c.memory_bytes)});
     text += "\n";
     for (const std::string& row : table.lines()) text += "  " + row + "\n";
     text += "\n";
@@ -302,7 +306,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const std::vector<std::string> drawn = picture.lines();
   for (std::size_t i = 0; i < drawn.size(); ++i)
     text += fmt::format("  batch {:>8} |{}|\n", group_digits(picture.batches[i]), drawn[i]);
-  const std::string recommendation = advice(global, choices, figures);
+  const std::string recommendation = advice(choices, choices.size() > 1);
   line("DO", recommendation);
 
   Json json = {{"order", sampler.identity()},
@@ -328,8 +332,10 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                      {"whole_entropy_bits", figures->whole_entropy_bits}};
   json["choices"] = Json::array();
   for (const Choice& c : choices)
-    json["choices"].push_back(
-        {{"name", c.name}, {"memory_bytes", c.memory_bytes}, {"quality", quality_json(c.quality)}});
+    json["choices"].push_back({{"name", c.name},
+                               {"memory_bytes", c.memory_bytes},
+                               {"effect", c.effect()},
+                               {"quality", quality_json(c.quality)}});
   ToolResult result;
   result.text = std::move(text);
   result.json = dump(json);
