@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -104,6 +105,23 @@ Mix mix_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t ro
 
 /// The block shuffle: the cut and folded line (see block_shuffle.cpp).
 std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, Mix mix, std::uint64_t seed);
+
+/// Row numbers of the data set in an order of one's own, repeats allowed; 8 bytes a sample. Every number must be below
+/// the table's rows.
+std::unique_ptr<Sampler> make_listed(std::shared_ptr<const BlockTable> blocks, std::vector<std::uint64_t> rows);
+
+/// Draws with weights. With replacement: `num_samples` independent draws from an alias table (16 bytes a row), any
+/// position directly. Without: the first `num_samples` of an order in which heavier rows tend to come earlier
+/// (Efraimidis, Spirakis 2006), drawn anew each epoch; 16 bytes a row, O(rows log rows) an epoch. \param weights  One
+/// for each row: finite, not negative, not all zero; without replacement at least num_samples positive.
+std::unique_ptr<Sampler> make_weighted(std::shared_ptr<const BlockTable> blocks, const std::vector<double>& weights,
+                                       bool replacement, std::uint64_t num_samples, std::uint64_t seed);
+
+/// Every class as often as any other: of each run of C samples, C the number of classes that have rows, one is of each
+/// class, in random order. A class's rows come once each before any comes again. 8 bytes a row.
+/// \param classes  Class of each row, below num_classes.
+std::unique_ptr<Sampler> make_balanced(std::shared_ptr<const BlockTable> blocks, std::span<const std::uint32_t> classes,
+                                       std::uint32_t num_classes, std::uint64_t num_samples, std::uint64_t seed);
 
 /// A permutation of all rows in O(1) memory.
 std::unique_ptr<Sampler> make_global_shuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t seed);

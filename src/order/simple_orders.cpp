@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/keyed_permutation.h"
+#include "order/direct_cursor.h"
 #include "order/sampler.h"
 
 namespace headrace {
@@ -9,45 +10,13 @@ namespace {
 
 enum KeyUse : std::uint64_t { kExact = 4 };
 
-/// Cursor over an order given as a function position → row of the data set.
-template <class RowAt>
-class DirectCursor : public Cursor {
- public:
-  DirectCursor(const BlockTable& blocks, const Walk& walk, RowAt row_at)
-      : blocks_(blocks), walk_(walk), row_at_(std::move(row_at)) {}
-
-  void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>&) override {
-    const std::uint64_t total = blocks_.num_rows();
-    const std::uint64_t begin = walk_.begin_of(step_, total), end = walk_.begin_of(step_ + 1, total);
-    ++step_;
-    const ShareRange mine = share_of(walk_.share, end - begin);
-    offset_ = mine.begin;
-    for (std::uint64_t i = begin + mine.begin; i < begin + mine.end; ++i) {
-      const BlockTable::RowPlace p = blocks_.find(row_at_(i));
-      out.push_back({static_cast<std::uint32_t>(p.block), p.row_in_block});
-    }
-  }
-  [[nodiscard]] std::uint64_t offset() const override { return offset_; }
-  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
-    return walk_.share.world_size == 1 && walk_.position == 0 ? blocks_.block_rows(block) : 0;
-  }
-
- protected:
-  const BlockTable& blocks_;
-  const Walk walk_;
-
- private:
-  RowAt row_at_;
-  std::uint64_t step_ = 0, offset_ = 0;
-};
-
 struct SamePlace {
   std::uint64_t operator()(std::uint64_t position) const { return position; }
 };
 
 class SequentialCursor final : public DirectCursor<SamePlace> {
  public:
-  SequentialCursor(const BlockTable& blocks, const Walk& walk) : DirectCursor(blocks, walk, {}) {}
+  SequentialCursor(const BlockTable& blocks, const Walk& walk) : DirectCursor(blocks, blocks.num_rows(), walk, {}) {}
 
   [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
     const std::uint64_t total = blocks_.num_rows(), first = blocks_.first_row(block);
@@ -82,6 +51,14 @@ class Sequential final : public Sampler {
   std::shared_ptr<const BlockTable> blocks_;
 };
 
+class ExactCursor final : public DirectCursor<KeyedPermutation> {
+ public:
+  using DirectCursor::DirectCursor;
+  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
+    return walk_.share.world_size == 1 && walk_.position == 0 ? blocks_.block_rows(block) : 0;
+  }
+};
+
 class GlobalShuffle final : public Sampler {
  public:
   GlobalShuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t seed)
@@ -96,7 +73,7 @@ class GlobalShuffle final : public Sampler {
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     const KeyedPermutation permutation(std::max<std::uint64_t>(num_samples(), 1),
                                        RandomKey::of({seed_, walk.epoch, kExact}));
-    return std::make_unique<DirectCursor<KeyedPermutation>>(*blocks_, walk, permutation);
+    return std::make_unique<ExactCursor>(*blocks_, blocks_->num_rows(), walk, permutation);
   }
 
  private:
