@@ -71,6 +71,8 @@ def library(file: h5py.File) -> None:
     space = h5py.h5s.create_simple(NUMBERS.shape)
     h5py.h5d.create(file.id, b"nbit", odd, space, nbit).write(h5py.h5s.ALL, h5py.h5s.ALL, NUMBERS)
     h5py.h5d.create(file.id, b"odd", odd, space).write(h5py.h5s.ALL, h5py.h5s.ALL, NUMBERS)
+    raw = [("/nowhere/raw", 0, h5py.h5f.UNLIMITED)]
+    file.create_dataset("external", (ROWS,), "<i4", external=raw)
     layout = h5py.VirtualLayout((ROWS, 3), "<i4")
     layout[:] = h5py.VirtualSource(".", "odd", (ROWS, 3))
     file.create_virtual_dataset("virtual", layout)

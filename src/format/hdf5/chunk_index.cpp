@@ -120,8 +120,8 @@ class Prober {
       if (inside) HEADRACE_TRY(ask_into(cell, found));
     }
     std::ranges::sort(found, {}, &Found::value_type::first);
-    const auto twice = std::ranges::unique(found, {}, &Found::value_type::first);
-    found.erase(twice.begin(), twice.end());
+    const auto same_cell = [](const auto& a, const auto& b) { return a.first == b.first; };  // clang 14: no subranges
+    found.erase(std::unique(found.begin(), found.end(), same_cell), found.end());
     return found;
   }
 

@@ -195,6 +195,44 @@ TEST(DamagedElementSize, IsNoConversion) {
   EXPECT_GT(errors, 0);
 }
 
+// The mappings of a virtual dataset lie in a global heap. An object of no size would have libhdf5 stand still, one that
+// is missing be read from anywhere.
+TEST(DamageOfHeap, MappingsOfAVirtualDataset) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("f.h5");
+  {
+    const Id space(H5Screate_simple(1, std::array<hsize_t, 1>{24}.data(), nullptr)),
+        list(H5Pcreate(H5P_DATASET_CREATE));
+    ASSERT_GE(H5Pset_virtual(list.get(), space.get(), ".", "x", space.get()), 0);
+    NewFile file(path, 0, H5F_LIBVER_V110);
+    file.add("x", H5T_STD_I32LE, {24}, counted<std::int32_t>(24).data());
+    file.add("virtual", H5T_STD_I32LE, {24}, nullptr, list.get());
+  }
+  const std::vector<std::byte> good = bytes_of_file(path);
+  const std::string signature = "GCOL";
+  const auto heap = std::search(good.begin(), good.end(), signature.begin(), signature.end(),
+                                [](std::byte b, char c) { return b == static_cast<std::byte>(c); });
+  ASSERT_NE(heap, good.end());
+  const auto object = heap - good.begin() + 16;  // behind the heap's head: index 2 bytes, references 2, 0, size 8
+  ASSERT_EQ(good[static_cast<std::size_t>(object)], std::byte{1});
+  const auto why = [&](std::ptrdiff_t at, std::vector<int> values) -> std::string {
+    std::vector<std::byte> bad = good;
+    for (const int value : values) bad[static_cast<std::size_t>(at++)] = static_cast<std::byte>(value);
+    const auto file = open_hdf5(std::make_shared<MemoryFile>("memory.h5", std::move(bad)), "memory.h5");
+    if (!file.ok()) return file.error().what();
+    const auto array = (*file)->open_array("virtual");
+    return array.ok() ? "" : array.error().what();
+  };
+  const auto contains = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  EXPECT_EQ(why(object, {1}), "");
+  EXPECT_PRED2(contains, why(object, {0, 0, 0, 0, 0, 0, 0, 0, 0}), "the size of an object");
+  EXPECT_PRED2(contains, why(object, {77}), "an object is missing");
+  EXPECT_PRED2(contains, why(object + 8 + 3, {1}), "the size of an object");
+  EXPECT_PRED2(contains, why(object + 16 + 9, {255}), "an object's checksum");
+}
+
 INSTANTIATE_TEST_SUITE_P(Hdf5, Damage, testing::Values(H5F_LIBVER_EARLIEST, H5F_LIBVER_V110),
                          [](const auto& c) { return c.param == H5F_LIBVER_EARLIEST ? "earliest" : "v110"; });
 

@@ -9,6 +9,7 @@
 
 #include "format/hdf5/chunk_layout.h"
 #include "format/hdf5/datatype_check.h"
+#include "format/hdf5/global_heap.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -260,6 +261,17 @@ Result<std::optional<ChunkLayout>> chunk_layout_at(const RandomAccessFile& file,
 
 Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
                      const std::vector<HeaderMessage>& messages) {
+  for (const HeaderMessage& m : messages) {  // the heaps that opening it reads
+    Fields fields(m.bytes);
+    if (m.is(MessageType::kExternalFiles) && !m.shared()) {
+      fields.skip(8);  // version, 0, slots
+      HEADRACE_TRY(check_local_heap(file, superblock, fields.number(superblock.address_bytes)));
+    } else if (m.is(MessageType::kLayout) && !m.shared() && fields.number(1) == 4 && fields.number(1) == 3) {
+      const std::uint64_t none = ~std::uint64_t{0} >> (64 - 8 * superblock.address_bytes);
+      const std::uint64_t mappings = fields.number(superblock.address_bytes);
+      if (mappings != none) HEADRACE_TRY(check_global_heap(file, superblock, mappings, fields.number(4)));
+    }
+  }
   for (const MessageType needed : {MessageType::kDataspace, MessageType::kDatatype, MessageType::kLayout})
     if (std::ranges::none_of(messages, [&](const HeaderMessage& m) { return m.is(needed); }))
       return damaged("a dataset without shape, type or layout");
