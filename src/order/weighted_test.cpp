@@ -112,8 +112,8 @@ TEST(Weighted, WithoutReplacementEachRowOnceHeavierOnesEarlier) {
 TEST(Balanced, EveryRunOfClassesHasOneOfEach) {
   const auto blocks = table(1000);
   std::vector<std::uint32_t> classes(1000, 0);
-  for (std::size_t i = 0; i < 10; ++i) classes[i * 100] = 1;
   for (std::size_t i = 0; i < 90; ++i) classes[i * 11 + 1] = 3;  // class 2 has no rows
+  for (std::size_t i = 0; i < 10; ++i) classes[i * 100] = 1;
   const auto sampler = make_balanced(blocks, classes, 4, 3000, 9);
   const auto rows = epoch_rows(*sampler, *blocks, {.global_batch = 30});
   std::map<std::uint64_t, int> rare;
