@@ -47,6 +47,55 @@ Result<Batching> resolve_batching(const LoaderOptions& options, RankShare share,
   return batching;
 }
 
+Status check_weights(const Weighted& choice, std::uint64_t rows, std::uint64_t& positive) {
+  if (choice.weights.size() != rows)
+    return refuse(fmt::format("there are {} weights for {} rows", choice.weights.size(), rows),
+                  "Give one for each row.");
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    if (!std::isfinite(choice.weights[i]) || choice.weights[i] < 0)
+      return refuse(fmt::format("the weight of row {} is {}", i, choice.weights[i]),
+                    "Weights are finite and not negative.");
+    positive += choice.weights[i] > 0;
+  }
+  if (positive == 0) return refuse("all weights are 0", "Give at least one row a weight.");
+  return {};
+}
+
+/// A sampler as chosen by the caller.
+Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
+                                                   const std::shared_ptr<const BlockTable>& blocks, const Label* label,
+                                                   std::uint64_t seed) {
+  using Made = std::shared_ptr<const Sampler>;
+  const std::uint64_t rows = blocks->num_rows();
+  if (const auto* weighted = std::get_if<Weighted>(&choice)) {
+    std::uint64_t positive = 0;
+    HEADRACE_TRY(check_weights(*weighted, rows, positive));
+    const std::uint64_t most = weighted->replacement ? rows : positive;
+    const std::uint64_t samples = weighted->num_samples ? weighted->num_samples : most;
+    if (!weighted->replacement && samples > positive)
+      return refuse(fmt::format("{} samples cannot be drawn without replacement from {} rows of positive weight",
+                                samples, positive),
+                    "Lower num_samples, or draw with replacement.");
+    return Made(make_weighted(blocks, weighted->weights, weighted->replacement, samples, seed));
+  }
+  if (const auto* balanced = std::get_if<Balanced>(&choice)) {
+    if (!label || label->classes.empty())
+      return std::move(
+          refuse("the field to balance by has no classes: more than 1000 kinds, or numbers that are not whole",
+                 "Name a field with a class number a sample, or one-hot.")
+              .with_field(balanced->by));
+    return Made(make_balanced(blocks, label->classes, label->num_classes,
+                              balanced->num_samples ? balanced->num_samples : rows, seed));
+  }
+  const auto& listed = std::get<Listed>(choice);
+  if (listed.rows.empty()) return refuse("the sampler lists no rows");
+  for (const std::uint64_t row : listed.rows)
+    if (row >= rows)
+      return refuse(fmt::format("the sampler asks for row {}; there are rows 0 to {}", row, rows - 1),
+                    "Row numbers are those of the data set, from 0.");
+  return Made(make_listed(blocks, listed.rows));
+}
+
 Result<Mix> resolve_mix(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
                         std::uint64_t row_bytes) {
   const BlockMix& asked = options.mix;
@@ -70,7 +119,7 @@ double EnginePlan::expected_decodes() const {
 }
 
 Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const RankChoice& rank,
-                                std::uint64_t free_bytes, std::uint32_t cpus) {
+                                const Label* label, std::uint64_t free_bytes, std::uint32_t cpus) {
   EnginePlan plan;
   plan.budget_bytes = options.memory ? std::min(options.memory, free_bytes) : free_bytes;
   plan.budget_reason = !options.memory                ? "what the process may use and nobody holds"
@@ -79,7 +128,13 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
   plan.layout = plan_layout(source, plan.budget_bytes / kResidentShare);
   const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
   const std::uint64_t rows = blocks->num_rows(), row_bytes = source.row_bytes();
-  HEADRACE_ASSIGN(plan.batching, resolve_batching(options, rank.share, rows));
+  if (options.sampler) {
+    if (options.shuffle.mode() != Shuffle::kNone)
+      return refuse("shuffle and a sampler exclude each other: both decide the order", "Give one of them.");
+    HEADRACE_ASSIGN(plan.sampler, make_chosen(*options.sampler, blocks, label, options.seed));
+  }
+  const std::uint64_t samples = plan.sampler ? plan.sampler->num_samples() : rows;
+  HEADRACE_ASSIGN(plan.batching, resolve_batching(options, rank.share, samples));
   const std::uint64_t global_batch = plan.batching.global_batch;
   plan.rank_reason = rank.reason;
   plan.tells_rows = options.provenance;
@@ -90,11 +145,11 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
                  "Give that field another name.")
               .with_field(field.name));
   plan.batch_rows = plan.batching.most_rows();
-  plan.num_batches = plan.batching.steps(rows);
+  plan.num_batches = plan.batching.steps(samples);
   HEADRACE_ASSIGN(plan.mix, resolve_mix(options, *blocks, global_batch, row_bytes));
   switch (options.shuffle.mode()) {
     case Shuffle::kNone:
-      plan.sampler = make_sequential(blocks);
+      if (!plan.sampler) plan.sampler = make_sequential(blocks);
       break;
     case Shuffle::kBlock:
       plan.sampler = make_block_shuffle(blocks, plan.mix, options.seed);
@@ -144,7 +199,8 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
   // With this many slots every block is decoded once: the order's span, what the consumer holds, and some ahead.
   const std::uint64_t block_batches = blocks->max_block_rows() / global_batch + 1;
   plan.wanted_slots = plan.sampler->span_steps(global_batch, rank.share) + SlotPool::kHeldSlots + kReadAheadBatches;
-  if (options.shuffle.mode() == Shuffle::kNone) plan.wanted_slots += 2 * plan.threads * block_batches;
+  if (options.shuffle.mode() == Shuffle::kNone && !options.sampler)
+    plan.wanted_slots += 2 * plan.threads * block_batches;
   plan.wanted_slots =
       std::min(plan.wanted_slots, 2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
   plan.slots =

@@ -11,6 +11,7 @@
 #include "assembly/block_layout.h"
 #include "assembly/source.h"
 #include "base/result.h"
+#include "loader/label.h"
 #include "loader/rank.h"
 #include "order/batching.h"
 #include "order/sampler.h"
@@ -54,8 +55,9 @@ struct EnginePlan {
   [[nodiscard]] double expected_decodes() const;
 };
 
+/// \param label  Of a sampler that needs one.
 /// Errors: kInvalidArgument; kOutOfBudget with the smallest budget that would do.
 Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const RankChoice& rank,
-                                std::uint64_t free_bytes, std::uint32_t cpus);
+                                const Label* label, std::uint64_t free_bytes, std::uint32_t cpus);
 
 }  // namespace headrace

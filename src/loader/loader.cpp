@@ -39,8 +39,10 @@ Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
   LoaderOptions resolved = options;
   if (mix != BlockMix{}) resolved.mix = mix;
   HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
-  HEADRACE_ASSIGN(EnginePlan plan, resolve_plan(*source, resolved, rank, process->free_bytes(),
-                                                static_cast<std::uint32_t>(usable_cpu_count())));
+  if (const auto* balanced = options.sampler ? std::get_if<Balanced>(options.sampler.get()) : nullptr)
+    if (!label) label = read_label(dataset, balanced->by);
+  HEADRACE_ASSIGN(EnginePlan plan, resolve_plan(*source, resolved, rank, label ? &*label : nullptr,
+                                                process->free_bytes(), static_cast<std::uint32_t>(usable_cpu_count())));
   const std::shared_ptr<MemoryBudget> own = process->child("loader", plan.budget_bytes);
   std::vector<MemoryReservation> reservations;
   for (const auto& [tag, bytes] : {std::pair{MemoryTag::kWindowSlots, plan.slots * plan.slot_bytes},
@@ -62,9 +64,10 @@ Result<RankChoice> Loader::Impl::choose_own_rank() const {
 }
 
 Status Loader::Impl::follow_rank() {
-  if (options.rank || closed || engine->forked()) return {};
+  if (closed || engine->forked()) return {};
   HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
-  if (rank.share == engine->plan().batching.share) return {};
+  if (rank.share == engine->plan().batching.share && !rows_changed) return {};
+  rows_changed = false;
   engine->stop();  // its memory is the new one's
   HEADRACE_ASSIGN(engine, make_engine(resumed_mix));
   return {};
@@ -216,6 +219,20 @@ void Loader::load_state(const std::string& json) {
   c.rewind(state.position);
 }
 
+void Loader::set_rows(std::vector<std::uint64_t> rows) {
+  Impl& m = *impl_;
+  const auto* now = m.options.sampler ? std::get_if<Listed>(m.options.sampler.get()) : nullptr;
+  if (!now) throw Error(ErrorCode::kInvalidArgument, "this loader's order is not a list of rows");
+  if (now->rows == rows) return;
+  const std::shared_ptr<const SamplerChoice> before = m.options.sampler;
+  m.options.sampler = std::make_shared<const SamplerChoice>(Listed{std::move(rows)});
+  m.rows_changed = true;
+  const Status made = m.follow_rank();
+  if (made.ok()) return;
+  m.options.sampler = before;
+  m.engine = m.make_engine(m.resumed_mix).value();
+  throw made.error();
+}
 void Loader::set_rank(std::uint32_t rank, std::uint32_t world_size) {
   (void)choose_rank(rank, world_size, environment).value();
   if (!impl_->options.rank) impl_->framework_rank = RankShare{rank, world_size};

@@ -69,6 +69,8 @@ struct Loader::Impl {
   BlockMix resumed_mix;   ///< Of a state that was loaded; as if it had been given.
   std::string data_hash;  ///< Of what the rows are.
   std::optional<RankShare> framework_rank;
+  std::optional<Label> label;  ///< Of a sampler that needs one.
+  bool rows_changed = false;   ///< The list of the sampler is another than the engine's.
   bool closed = false;
 
   [[nodiscard]] Result<RankChoice> choose_own_rank() const;

@@ -3,6 +3,7 @@
 
 #include <headrace/loader/dataset.h>
 #include <headrace/loader/report.h>
+#include <headrace/loader/samplers.h>
 #include <headrace/order/tail.h>
 
 #include <chrono>
@@ -47,6 +48,8 @@ struct LoaderOptions {
   std::optional<std::uint32_t> rank = {}, world_size = {};
   /// Deliver with each batch the field "_rows": (file, row) of every sample, int64.
   bool provenance = false;
+  /// Another order than shuffle's; excludes shuffle.
+  std::shared_ptr<const SamplerChoice> sampler = {};
   /// Cap on the bytes this loader may hold; 0: the process's budget (60 % of what is really available).
   std::uint64_t memory = 0;
   /// Decode and assembly threads; 0: as many as this process may use.
@@ -102,6 +105,8 @@ class Loader {
 
   /// Fields of a batch: the data's, then derived ones ("_rows", "_weight").
   [[nodiscard]] const std::vector<Field>& fields() const;
+  /// Other rows from the next epoch on, where the sampler is a list. Errors: kInvalidArgument: a row that is not there.
+  void set_rows(std::vector<std::uint64_t> rows);
   /// The rank from now on, where the options leave it open: what a framework knows goes before the environment. Takes
   /// effect when the next epoch starts. Errors: kInvalidArgument.
   void set_rank(std::uint32_t rank, std::uint32_t world_size);

@@ -39,8 +39,8 @@ struct OrderOptions {
   std::string by;  ///< Field with a label: a number a sample, or one-hot. Empty: none.
   std::uint64_t epoch = 0;
 };
-/// How well a loader's order mixes, what it needs in memory, and what others would; with a picture. Reads nothing but the
-/// label. Errors: kFieldMissing, kInvalidArgument: no such label.
+/// How well a loader's order mixes, what it needs in memory, and what others would; with a picture. Reads nothing but
+/// the label. Errors: kFieldMissing, kInvalidArgument: no such label.
 ToolResult order(const Loader& loader, const OrderOptions& options);
 
 /// A run file: the words of the options in YAML (docs/run-files.md). Unknown keys name the nearest one.

@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <map>
 
 #include "delivery/slot_pool.h"
 #include "loader/dataset_impl.h"
+#include "loader/label.h"
 #include "loader/loader_impl.h"
 #include "loader/tools/json.h"
 #include "loader/tools/order_picture.h"
@@ -21,85 +20,8 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kBatchesLookedAt = 1024;
-constexpr std::size_t kMostClasses = 1000;  // beyond, whole numbers are a quantity
 constexpr std::size_t kPictureRows = 16, kPictureColumns = 80, kPlotRows = 96, kPlotColumns = 96;
 constexpr double kGoodEffect = 1.1;
-
-/// A label column: class numbers, or a quantity.
-struct Label {
-  std::string name;
-  std::vector<std::uint32_t> classes;  // of each row; empty for a quantity
-  std::uint32_t num_classes = 0;
-  std::vector<double> values;
-};
-
-template <class T>
-std::vector<double> as_doubles(const std::byte* data, std::size_t n) {
-  std::vector<double> out(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    T value;
-    std::memcpy(&value, data + i * sizeof(T), sizeof(T));
-    out[i] = static_cast<double>(value);
-  }
-  return out;
-}
-
-std::vector<double> column_values(const ArrayView& column) {
-  const std::size_t n = column.rows();
-  const DType& t = column.dtype();
-  const std::byte* const data = column.data();
-  if (t.kind == DType::Kind::kFloat && t.itemsize == 4) return as_doubles<float>(data, n);
-  if (t.kind == DType::Kind::kFloat && t.itemsize == 8) return as_doubles<double>(data, n);
-  const bool is_signed = t.kind == DType::Kind::kInt;
-  if (is_signed || t.kind == DType::Kind::kUInt || t.kind == DType::Kind::kBool) switch (t.itemsize) {
-      case 1:
-        return is_signed ? as_doubles<std::int8_t>(data, n) : as_doubles<std::uint8_t>(data, n);
-      case 2:
-        return is_signed ? as_doubles<std::int16_t>(data, n) : as_doubles<std::uint16_t>(data, n);
-      case 4:
-        return is_signed ? as_doubles<std::int32_t>(data, n) : as_doubles<std::uint32_t>(data, n);
-      case 8:
-        return is_signed ? as_doubles<std::int64_t>(data, n) : as_doubles<std::uint64_t>(data, n);
-      default:
-        break;
-    }
-  throw Error(ErrorCode::kInvalidArgument, fmt::format("a label must be a number, this is {}", t.name()));
-}
-
-/// Class numbers of a one-hot row or of a whole number; else the quantity itself.
-Label read_label(const Dataset& data, const std::string& name) {
-  const std::vector<std::string> names{name};
-  const Dataset column = data.choose(names);
-  Label label;
-  label.name = name;
-  const Field& field = column.fields()[0];
-  const Batch all = column.slice(0, column.size());
-  const ArrayView view = all.array(0);
-  if (!field.shape.empty() && !(field.shape.size() == 1 && field.shape[0] > 0))
-    throw Error(ErrorCode::kInvalidArgument, "a label is a number a sample, or one-hot").with_field(name);
-  if (!field.shape.empty()) {  // one-hot: the largest entry is the class
-    const Field flat{field.name, field.path, field.dtype, {}};
-    const std::uint64_t width = field.shape[0];
-    const std::vector<double> cells = column_values(ArrayView(view.data(), &flat, view.rows() * width));
-    for (std::uint64_t r = 0; r < view.rows(); ++r)
-      label.classes.push_back(
-          static_cast<std::uint32_t>(std::max_element(cells.begin() + static_cast<std::ptrdiff_t>(r * width),
-                                                      cells.begin() + static_cast<std::ptrdiff_t>((r + 1) * width)) -
-                                     cells.begin() - static_cast<std::ptrdiff_t>(r * width)));
-    label.num_classes = static_cast<std::uint32_t>(width);
-    return label;
-  }
-  label.values = column_values(view);
-  std::map<double, std::uint32_t> classes;
-  for (const double v : label.values) {
-    if (v != std::floor(v) || classes.size() > kMostClasses) return label;
-    classes.emplace(v, 0);
-  }
-  if (classes.size() > kMostClasses) return label;
-  for (auto& [value, number] : classes) number = label.num_classes++;
-  for (const double v : label.values) label.classes.push_back(classes[v]);
-  return label;
-}
 
 /// Block of every row of the data set.
 std::vector<std::uint32_t> blocks_of_rows(const BlockTable& blocks) {
