@@ -10,7 +10,7 @@ namespace {
 using testing::fake_dataset;
 
 TEST(Order, SaysHowWellEachOrderMixes) {
-  const Dataset data = fake_dataset({4096, 4096}, {{1000, 32}});
+  const Dataset data = fake_dataset({4096, 4096}, {{4000, 32}});
   const auto effect = [&](Shuffle shuffle) {
     const Loader loader(data, {.batch_size = 128, .shuffle = shuffle});
     return Json::parse(order(loader, {}).json)["global"]["block_effect"].get<double>();

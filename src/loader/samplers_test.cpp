@@ -1,0 +1,97 @@
+// Samplers of one's own, through the whole loader.
+#include <gtest/gtest.h>
+#include <headrace/loader/loader.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "loader/testing/fake_source.h"
+
+namespace headrace {
+namespace {
+
+using testing::fake_dataset;
+
+std::vector<std::uint64_t> one_epoch(Loader& loader) {
+  std::vector<std::uint64_t> rows;
+  for (const Batch& batch : loader) {
+    const auto values = batch.array(0).as<std::uint32_t>();
+    const std::uint64_t width = batch.fields()[0].shape[0];
+    for (std::uint64_t i = 0; i < batch.rows(); ++i) rows.push_back(values[i * width] / 1009);
+  }
+  return rows;
+}
+
+LoaderOptions with(SamplerChoice choice, std::uint64_t batch = 16, std::uint64_t memory = 0) {
+  LoaderOptions options;
+  options.batch_size = batch;
+  options.memory = memory;
+  options.sampler = std::make_shared<const SamplerChoice>(std::move(choice));
+  return options;
+}
+
+TEST(Samplers, AListIsDeliveredAsItIsAtAnyBudget) {
+  const Dataset data = fake_dataset({130, 70}, {{200, 16}});
+  std::vector<std::uint64_t> rows;
+  for (std::uint64_t i = 0; i < 333; ++i) rows.push_back(i * 77 % 200);
+  for (const std::uint64_t memory : {0ull, 300'000ull}) {
+    Loader loader(data, with(Listed{rows}, 10, memory));
+    EXPECT_EQ(loader.num_batches(), 34u);
+    EXPECT_EQ(one_epoch(loader), rows);
+    EXPECT_EQ(one_epoch(loader), rows);
+    loader.set_rows({5, 4, 5});
+    EXPECT_EQ(one_epoch(loader), (std::vector<std::uint64_t>{5, 4, 5}));
+    EXPECT_THROW(loader.set_rows({200}), Error);
+    EXPECT_EQ(one_epoch(loader).size(), 3u);
+  }
+}
+
+TEST(Samplers, WeightsAndReplacement) {
+  const Dataset data = fake_dataset({100}, {{4, 10}});
+  std::vector<double> weights(100, 0);
+  weights[3] = 1, weights[97] = 3;
+  Loader loader(data, with(Weighted{weights, true, 4000}));
+  std::map<std::uint64_t, int> counts;
+  for (const std::uint64_t row : one_epoch(loader)) ++counts[row];
+  EXPECT_EQ(counts.size(), 2u);
+  EXPECT_NEAR(counts[97], 3000, 200);
+  Loader once(data, with(Weighted{weights, false, 0}));
+  EXPECT_EQ(one_epoch(once).size(), 2u);
+}
+
+TEST(Samplers, ResumeGoesOnInADrawnEpoch) {
+  const Dataset data = fake_dataset({100}, {{4, 10}});
+  const LoaderOptions options = with(Weighted{std::vector<double>(100, 1), true, 500});
+  Loader whole(data, options);
+  const auto want = one_epoch(whole);
+  Loader first(data, options);
+  Loader::Epoch epoch = first.epoch();
+  for (int i = 0; i < 7; ++i) (void)epoch.next();
+  Loader second(data, options);
+  second.load_state(first.state());
+  EXPECT_EQ(one_epoch(second), std::vector<std::uint64_t>(want.begin() + 7 * 16, want.end()));
+  EXPECT_THROW(Loader(data, with(Weighted{std::vector<double>(100, 2), true, 400})).load_state(first.state()), Error);
+}
+
+TEST(Samplers, WhatIsNoSamplerIsRefused) {
+  const Dataset data = fake_dataset({100}, {{4, 10}});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> one_bad(100, 1);
+  for (const double bad : {-1.0, nan, HUGE_VAL}) {
+    one_bad[7] = bad;
+    EXPECT_THROW(Loader(data, with(Weighted{one_bad})), Error);
+  }
+  EXPECT_THROW(Loader(data, with(Weighted{std::vector<double>(99, 1)})), Error);
+  EXPECT_THROW(Loader(data, with(Weighted{std::vector<double>(100, 0)})), Error);
+  EXPECT_THROW(Loader(data, with(Weighted{std::vector<double>(100, 1), false, 101})), Error);
+  EXPECT_THROW(Loader(data, with(Listed{{0, 100}})), Error);
+  EXPECT_THROW(Loader(data, with(Listed{})), Error);
+  EXPECT_THROW(Loader(data, with(Balanced{"nothing"})), Error);
+  LoaderOptions both = with(Listed{{1}});
+  both.shuffle = true;
+  EXPECT_THROW(Loader(data, both), Error);
+}
+
+}  // namespace
+}  // namespace headrace
