@@ -1,4 +1,5 @@
 // Loader and its iterator.
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "bind/dataset_handle.h"
 #include "bind/epoch_iterator.h"
@@ -20,14 +22,33 @@
 namespace headrace::python {
 namespace {
 
-std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset, std::uint64_t batch_size,
-                                          std::uint64_t global_batch_size, const std::string& shuffle,
-                                          const std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>& mix,
-                                          std::uint64_t seed, const std::string& tail,
-                                          std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size,
-                                          bool provenance, std::uint64_t memory, std::uint32_t threads,
-                                          double timeout_seconds, bool torch, bool as_tuple) {
+using RowNumbers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// {"weights": …, "replacement": …, "num_samples": …}, {"by": …, "num_samples": …} or {"rows": …}.
+std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
+  SamplerChoice choice;
+  if (words.contains("weights")) {
+    const auto weights = nb::cast<Weights>(words["weights"]);
+    choice = Weighted{{weights.data(), weights.data() + weights.size()},
+                      nb::cast<bool>(words["replacement"]),
+                      nb::cast<std::uint64_t>(words["num_samples"])};
+  } else if (words.contains("by")) {
+    choice = Balanced{nb::cast<std::string>(words["by"]), nb::cast<std::uint64_t>(words["num_samples"])};
+  } else {
+    const auto rows = nb::cast<RowNumbers>(words["rows"]);
+    choice = Listed{{rows.data(), rows.data() + rows.size()}};
+  }
+  return std::make_shared<const SamplerChoice>(std::move(choice));
+}
+
+std::shared_ptr<LoaderHandle> make_loader(
+    const DatasetHandle& dataset, std::uint64_t batch_size, std::uint64_t global_batch_size, const std::string& shuffle,
+    const std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>& mix, std::uint64_t seed, const std::string& tail,
+    std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size, bool provenance, std::uint64_t memory,
+    std::uint32_t threads, double timeout_seconds, bool torch, bool as_tuple, const std::optional<nb::dict>& sampler) {
   LoaderOptions options;
+  if (sampler) options.sampler = to_sampler(*sampler);
   options.batch_size = batch_size;
   options.global_batch_size = global_batch_size;
   options.mix = {std::get<0>(mix), std::get<1>(mix), std::get<2>(mix)};
@@ -58,7 +79,8 @@ void register_loader(nb::module_& m) {
       .def(nb::new_(&make_loader), nb::arg("dataset"), nb::kw_only(), nb::arg("batch_size"),
            nb::arg("global_batch_size"), nb::arg("shuffle"), nb::arg("mix"), nb::arg("seed"), nb::arg("tail"),
            nb::arg("rank").none(), nb::arg("world_size").none(), nb::arg("provenance"), nb::arg("memory"),
-           nb::arg("threads"), nb::arg("timeout_seconds"), nb::arg("torch"), nb::arg("as_tuple"))
+           nb::arg("threads"), nb::arg("timeout_seconds"), nb::arg("torch"), nb::arg("as_tuple"),
+           nb::arg("sampler").none())
       .def("epoch", [](LoaderHandle& self) { return EpochIterator(self.shared_from_this(), self.start_epoch()); })
       .def(
           "set_epoch",
@@ -92,6 +114,16 @@ void register_loader(nb::module_& m) {
             self.loader().set_rank(rank, world_size);
           },
           nb::arg("rank"), nb::arg("world_size"))
+      .def(
+          "set_rows",
+          [](LoaderHandle& self, const RowNumbers& rows) {
+            self.check_process();
+            const Turn turn(self);
+            std::vector<std::uint64_t> list(rows.data(), rows.data() + rows.size());
+            const WithoutGil nogil;
+            self.loader().set_rows(std::move(list));
+          },
+          nb::arg("rows"), nb::sig("def set_rows(self, rows: typing.Any) -> None"))
       .def("batch_rows", [](LoaderHandle& self) { return self.loader().batch_rows(); })
       .def("num_batches", [](LoaderHandle& self) { return self.loader().num_batches(); })
       .def(

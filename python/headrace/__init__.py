@@ -38,9 +38,11 @@ from headrace.errors import (
 )
 from headrace.fields import FieldInfo, FileInfo
 from headrace.loader import Loader, set_memory
+from headrace.samplers import Balanced, Weighted
 from headrace.tools import bench, demo, inspect, load_run, order, show_versions, verify
 
 __all__ = [
+    "Balanced",
     "BlockMix",
     "ClosedError",
     "Column",
@@ -65,6 +67,7 @@ __all__ = [
     "Report",
     "ToolResult",
     "UnsupportedError",
+    "Weighted",
     "WriteFailedError",
     "__version__",
     "bench",

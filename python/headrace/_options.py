@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace._checks import invalid, memory_bytes, one_of, unsupported, whole_number
+from headrace.samplers import Balanced, Listing, Weighted
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,10 @@ def resolve(
     if not isinstance(provenance, bool):
         raise invalid(f"provenance must be True or False, not {provenance!r}")
     _check_later_features(cache, device, on_error)
-    samples, global_samples = _batch_sizes(batch_size, global_batch_size)
+    if batch_sampler is None:
+        samples, global_samples = _batch_sizes(batch_size, global_batch_size)
+    else:
+        samples, global_samples = 1, 0  # its own, known when it is asked
     given_rank, given_size = _ranks(rank, world_size)
     return LoaderOptions(
         batch_size=samples,
@@ -133,12 +137,10 @@ def _check_order(
         raise invalid("shuffle and a sampler exclude each other: both decide the order")
     if batch_sampler is not None and (batch_size is not None or global_batch_size is not None or drop_last):
         raise invalid("batch_sampler decides the batches: it excludes batch_size, global_batch_size and drop_last")
-    if sampler is not None or batch_sampler is not None:
-        name = "sampler" if sampler is not None else "batch_sampler"
-        raise unsupported(
-            f"{name}= does not exist yet",
-            "Use shuffle=True for a shuffled epoch, or read any rows in any order by dataset[[7, 3, 3]].",
-        )
+    if batch_sampler is not None:
+        Listing(batch_sampler, batches=True)
+    if sampler is not None and not isinstance(sampler, (Weighted, Balanced)):
+        Listing(sampler, batches=False)
 
 
 def _tail(drop_last: Any, tail: Any) -> str:

@@ -6,6 +6,7 @@ import atexit
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -14,6 +15,7 @@ from headrace._checks import memory_bytes, whole_number
 from headrace._logging import logger
 from headrace._options import BlockMix
 from headrace.dataset import Dataset, Paths, open
+from headrace.samplers import Balanced, Listing, Weighted
 
 atexit.register(_headrace.close_all_loaders)
 
@@ -52,8 +54,10 @@ class Loader:
             permutation of all rows, at the price of decoding blocks more often where memory is short.
         mix: Another block shuffle than the default: how much is mixed at any time, as bytes or text (``"1GiB"``), or
             :class:`BlockMix`.
-        sampler: Not in this version.
-        batch_sampler: Not in this version.
+        sampler: Another order than ``shuffle``'s: :class:`Weighted`, :class:`Balanced`, or an iterable of row numbers
+            and slices (a list, an array, a torch sampler), which is gone through at the start of each epoch and divided
+            over ranks, unless it divides by itself as DistributedSampler does. ``set_epoch`` is called if it has one.
+        batch_sampler: An iterable of lists of row numbers, all of one length but the last; excludes ``batch_size``.
         global_batch_size: Samples a batch over all ranks; the other spelling of ``batch_size``, give one.
         drop_last: Drop the last samples of an epoch if they do not fill a batch; the same as ``tail="drop"``.
         tail: ``"partial"`` (the default: the last batch may be smaller), ``"drop"``, or ``"pad"``: the last batch is
@@ -127,16 +131,33 @@ class Loader:
             on_error=on_error,
             timeout=timeout,
         )
+        order = sampler if batch_sampler is None else Listing(batch_sampler, batches=True)
         if isinstance(dataset, Dataset):
-            self._start(dataset, options, owns_dataset=False)
+            self._start(dataset, options, owns_dataset=False, order=order)
         else:
-            self._start(open(dataset), options, owns_dataset=True)
+            self._start(open(dataset), options, owns_dataset=True, order=order)
 
-    def _start(self, dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool) -> None:
+    def _start(self, dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool, order: Any) -> None:
         self._dataset = dataset
-        self._options = options
         self._owns_dataset = owns_dataset
-        self._native = _headrace.Loader(dataset._native, **vars(options))
+        self._order = order
+        self._listing: Listing | None = None
+        words: dict[str, Any] | None = None
+        if isinstance(order, Weighted):
+            words = {"weights": order.weights, "replacement": order.replacement, "num_samples": order.num_samples or 0}
+        elif isinstance(order, Balanced):
+            words = {"by": order.by, "num_samples": order.num_samples or 0}
+        elif order is not None:
+            self._listing = order if isinstance(order, Listing) else Listing(order, batches=False)
+            rows, batch_size = self._listing.rows(0)
+            self._listing.epoch = 0
+            words = {"rows": rows}
+            if self._listing.batches:
+                options = replace(options, batch_size=batch_size)
+            if self._listing.own_rank:
+                options = replace(options, rank=0, world_size=1)
+        self._options = options
+        self._native = _headrace.Loader(dataset._native, **vars(options), sampler=words)
         logger.info("%s", self._native.explain())
 
     @property
@@ -170,7 +191,15 @@ class Loader:
             ForkedError: The loader was started in the parent of this process.
         """
         self._ask_framework()
+        self._list_rows(self._native.next_epoch())
         return self._native.epoch()
+
+    def _list_rows(self, epoch: int) -> None:
+        """Ask a sampler that is an iterable for the rows of an epoch, once."""
+        if self._listing is None or self._listing.epoch == epoch:
+            return
+        self._native.set_rows(self._listing.rows(epoch)[0])
+        self._listing.epoch = epoch
 
     def _ask_framework(self) -> None:
         """Tell the engine which rank torch.distributed says this is: it may be known only now."""
@@ -203,6 +232,8 @@ class Loader:
                 The loader is as it was.
         """
         self._ask_framework()
+        if isinstance(state.get("epoch"), int):
+            self._list_rows(state["epoch"])
         self._native.load_state(json.dumps(dict(state)))
 
     def set_epoch(self, epoch: int) -> None:
@@ -244,7 +275,7 @@ class Loader:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remake, (self._dataset, self._options, self._owns_dataset, self.state_dict())
+        return _remake, (self._dataset, self._options, self._owns_dataset, self._order, self.state_dict())
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in vars(self._options).items() if value)
@@ -255,8 +286,10 @@ class Loader:
         return _display.preformatted(self.explain())
 
 
-def _remake(dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool, state: dict[str, Any]) -> Loader:
+def _remake(
+    dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool, order: Any, state: dict[str, Any]
+) -> Loader:
     loader = Loader.__new__(Loader)
-    loader._start(dataset, options, owns_dataset)
+    loader._start(dataset, options, owns_dataset, order)
     loader.load_state_dict(state)
     return loader

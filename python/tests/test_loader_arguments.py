@@ -40,6 +40,15 @@ INVALID: list[dict[str, Any]] = [
     {"rank": 0, "world_size": 2**20},
     {"global_batch_size": 7, "batch_size": None, "rank": 0, "world_size": 2},
     {"mix": "1GiB"},
+    {"sampler": []},
+    {"sampler": [-1]},
+    {"sampler": [0, 10**9]},
+    {"sampler": [0.5]},
+    {"sampler": iter([1, 2])},
+    {"sampler": 5},
+    {"sampler": hr.Weighted([1, 2])},
+    {"sampler": hr.Balanced("nothing")},
+    {"batch_sampler": [[1], [2, 3], [4]], "batch_size": None},
     {"mix": -1, "shuffle": True},
     {"mix": [4, 4], "shuffle": True},
     {"memory": 0},
@@ -61,8 +70,6 @@ INVALID: list[dict[str, Any]] = [
 ]
 
 UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
-    ({"sampler": [1]}, "shuffle=True"),
-    ({"batch_sampler": [[1]], "batch_size": None}, "shuffle=True"),
     ({"cache": "ram"}, "auto"),
     ({"cache": "/some/folder"}, "auto"),
     ({"device": "cuda:0"}, "cpu"),

@@ -1,0 +1,121 @@
+"""Orders of one's own, for ``Loader(sampler=)``: weights, balanced classes, and any iterable of row numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from headrace._checks import invalid, whole_number
+
+
+class Weighted:
+    """Draw rows with weights. Takes 16 bytes a row.
+
+    Args:
+        weights: One for each row: finite, not negative, not all zero.
+        replacement: True: independent draws. False: each row once at most; heavier ones tend to come earlier.
+        num_samples: An epoch. Default: as many as there are rows (without replacement: rows of positive weight).
+    """
+
+    def __init__(self, weights: ArrayLike, *, replacement: bool = True, num_samples: int | None = None) -> None:
+        self.weights: NDArray[np.float64] = np.ascontiguousarray(weights, dtype=np.float64)
+        if self.weights.ndim != 1:
+            raise invalid(f"weights must be a list, one for each row, not of {self.weights.ndim} dimensions")
+        if not isinstance(replacement, bool):
+            raise invalid(f"replacement must be True or False, not {replacement!r}")
+        self.replacement = replacement
+        self.num_samples = None if num_samples is None else whole_number("num_samples", num_samples, least=1)
+
+
+class Balanced:
+    """Every class equally often: of each run of C samples, C the number of classes, one is of each class.
+
+    A batch of a multiple of C samples holds equally many of each. A class's rows come once each before any of them
+    comes again. Takes 8 bytes a row.
+
+    Args:
+        by: Field with the class: a whole number a sample, or one-hot. It is read whole.
+        num_samples: An epoch. Default: as many as there are rows.
+    """
+
+    def __init__(self, by: str, *, num_samples: int | None = None) -> None:
+        if not isinstance(by, str):
+            raise invalid(f"by must be the name of a field, not {by!r}")
+        self.by = by
+        self.num_samples = None if num_samples is None else whole_number("num_samples", num_samples, least=1)
+
+
+def _flatten(entries: Iterable[Any]) -> Iterator[int]:
+    for entry in entries:
+        if isinstance(entry, slice):
+            if entry.start is None or entry.stop is None:
+                raise invalid(f"a sampler's slices need a start and a stop: {entry}")
+            yield from range(entry.start, entry.stop, entry.step or 1)
+        else:
+            yield entry
+
+
+def listed_rows(sampler: Iterable[Any]) -> NDArray[np.uint64]:
+    """Row numbers of one pass over a sampler of row numbers and slices."""
+    if isinstance(sampler, np.ndarray):
+        rows = sampler
+    elif isinstance(sampler, range):
+        rows = np.arange(sampler.start, sampler.stop, sampler.step)
+    else:
+        rows = np.array(list(_flatten(sampler)))
+    if rows.size == 0:
+        return np.empty(0, np.uint64)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise invalid(f"a sampler gives row numbers, not {rows.dtype} of {rows.ndim} dimensions")
+    if rows.min() < 0:
+        raise invalid(f"a sampler gives row numbers from 0, not {rows.min()}")
+    return np.ascontiguousarray(rows, dtype=np.uint64)
+
+
+@dataclass
+class Listing:
+    """An iterable that is asked for its rows at the start of each epoch."""
+
+    sampler: Iterable[Any]
+    batches: bool
+    epoch: int = -1
+
+    def __post_init__(self) -> None:
+        """Check.
+
+        Raises:
+            InvalidArgumentError: It can be gone through only once.
+        """
+        if not hasattr(self.sampler, "__iter__"):
+            raise invalid(f"a sampler is Weighted, Balanced or an iterable of row numbers, not {self.sampler!r}")
+        if isinstance(self.sampler, Iterator):
+            raise invalid(
+                "a sampler that can be gone through once only cannot give a second epoch",
+                "Give a list, an array, or an object whose __iter__ starts anew.",
+            )
+
+    @property
+    def own_rank(self) -> bool:
+        """Does it divide over ranks by itself, as torch's DistributedSampler does?"""
+        return hasattr(self.sampler, "num_replicas") and hasattr(self.sampler, "rank")
+
+    def rows(self, epoch: int) -> tuple[NDArray[np.uint64], int]:
+        """Rows of an epoch, and the batch size that a batch sampler has (0 for others)."""
+        if hasattr(self.sampler, "set_epoch"):
+            self.sampler.set_epoch(epoch)
+        if not self.batches:
+            return listed_rows(self.sampler), 0
+        parts = [listed_rows(batch) for batch in self.sampler]
+        if not parts:
+            return np.empty(0, np.uint64), 1
+        sizes = [len(part) for part in parts]
+        if len(set(sizes[:-1])) > 1 or (len(sizes) > 1 and sizes[-1] > sizes[0]):
+            raise invalid(
+                "batches of a batch_sampler must have one size, except for a shorter last one",
+                "Use batch_size= with sampler=.",
+            )
+        return np.concatenate(parts), sizes[0]

@@ -1,0 +1,90 @@
+"""Samplers of one's own: weights, balanced classes, iterables, torch's."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import h5py
+import numpy as np
+import pytest
+
+import headrace as hr
+
+
+def rows_of(loader: hr.Loader) -> list[int]:
+    return [row for batch in loader for row in batch["y"].tolist()]
+
+
+def test_any_iterable_of_rows_and_slices(jets) -> None:
+    data = jets.open()
+    for sampler in ([7, 3, 3, 600], np.array([7, 3, 3, 600]), (7, slice(3, 4), slice(3, 4), 600)):
+        assert rows_of(hr.Loader(data, 3, sampler=sampler)) == [7, 3, 3, 600]
+    assert rows_of(hr.Loader(data, 3, sampler=range(600, 100, -50))) == list(range(600, 100, -50))
+
+
+def test_batch_samplers(jets) -> None:
+    loader = hr.Loader(jets.open(), batch_sampler=[[5, 4], [3, 2], [1]])
+    assert [batch["y"].tolist() for batch in loader] == [[5, 4], [3, 2], [1]]
+    assert len(loader) == 3
+
+
+def test_samplers_of_torch(jets) -> None:
+    torch = pytest.importorskip("torch")
+    data = jets.open()
+    total = len(data)
+    loader = hr.Loader(data, 50, sampler=torch.utils.data.RandomSampler(range(total)))
+    first, second = rows_of(loader), rows_of(loader)
+    assert sorted(first) == sorted(second) == list(range(total))
+    assert first != second
+    distributed = torch.utils.data.DistributedSampler(range(total), num_replicas=2, rank=1, seed=3)
+    loader = hr.Loader(data, 50, sampler=distributed)
+    assert rows_of(loader) == list(distributed)
+    loader.set_epoch(5)
+    got = rows_of(loader)
+    distributed.set_epoch(5)
+    assert got == list(distributed)
+
+
+def test_resume_in_a_list(jets) -> None:
+    data = jets.open()
+    rows = np.random.default_rng(1).integers(0, len(data), 500)
+    loader = hr.Loader(data, 32, sampler=rows)
+    batches = iter(loader)
+    seen = [row for _ in range(5) for row in next(batches)["y"].tolist()]
+    state = json.loads(json.dumps(loader.state_dict()))
+    again = hr.Loader(data, 32, sampler=rows)
+    again.load_state_dict(state)
+    assert seen + rows_of(again) == rows.tolist()
+    assert rows_of(pickle.loads(pickle.dumps(loader))) == rows.tolist()[160:]
+    with pytest.raises(hr.InvalidArgumentError, match="order"):
+        hr.Loader(data, 32, sampler=rows[::-1]).load_state_dict(state)
+
+
+def test_weights(jets) -> None:
+    data = jets.open()
+    weights = np.zeros(len(data))
+    weights[10], weights[20] = 1, 3
+    rows = rows_of(hr.Loader(data, 100, sampler=hr.Weighted(weights, num_samples=4000), seed=2))
+    assert set(rows) == {10, 20}
+    assert abs(rows.count(20) - 3000) < 200
+    assert sorted(rows_of(hr.Loader(data, 100, sampler=hr.Weighted(weights, replacement=False)))) == [10, 20]
+
+
+def test_balanced_classes(tmp_path) -> None:
+    random = np.random.default_rng(0)
+    classes = random.choice(5, 2000, p=[0.8, 0.1, 0.05, 0.03, 0.02])
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("y", data=classes.astype(np.int32), chunks=(100,))
+        file.create_dataset("onehot", data=np.eye(5, dtype=np.float32)[classes], chunks=(100, 5))
+    for by in ("y", "onehot"):
+        loader = hr.Loader(tmp_path / "a.h5", 50, sampler=hr.Balanced(by))
+        counts = [np.bincount(batch["y"], minlength=5).tolist() for batch in loader]
+        assert counts == [[10] * 5] * 40
+
+
+def test_ranks_divide_a_sampler(jets) -> None:
+    data = jets.open()
+    rows = list(range(0, 600, 3))
+    parts = [rows_of(hr.Loader(data, 10, sampler=rows, rank=r, world_size=2)) for r in range(2)]
+    assert sorted(parts[0] + parts[1]) == rows
