@@ -47,7 +47,6 @@ INVALID: list[dict[str, Any]] = [
     {"sampler": iter([1, 2])},
     {"sampler": 5},
     {"sampler": hr.Weighted([1, 2])},
-    {"sampler": hr.Balanced("nothing")},
     {"batch_sampler": [[1], [2, 3], [4]], "batch_size": None},
     {"mix": -1, "shuffle": True},
     {"mix": [4, 4], "shuffle": True},
