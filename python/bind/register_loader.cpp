@@ -46,9 +46,9 @@ std::shared_ptr<LoaderHandle> make_loader(
     const DatasetHandle& dataset, std::uint64_t batch_size, std::uint64_t global_batch_size, const std::string& shuffle,
     const std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>& mix, std::uint64_t seed, const std::string& tail,
     std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size, bool provenance, std::uint64_t memory,
-    std::uint32_t threads, double timeout_seconds, bool torch, bool as_tuple, const std::optional<nb::dict>& sampler) {
+    std::uint32_t threads, double timeout_seconds, bool torch, bool as_tuple, const nb::object& sampler) {
   LoaderOptions options;
-  if (sampler) options.sampler = to_sampler(*sampler);
+  if (!sampler.is_none()) options.sampler = to_sampler(nb::cast<nb::dict>(sampler));
   options.batch_size = batch_size;
   options.global_batch_size = global_batch_size;
   options.mix = {std::get<0>(mix), std::get<1>(mix), std::get<2>(mix)};

@@ -215,7 +215,8 @@ class Loader:
         Counts what was handed out, never what was only prefetched. The same on every rank: saving one rank's copy is
         enough. Less than 200 bytes as JSON.
         """
-        return json.loads(self._native.state())
+        state: dict[str, Any] = json.loads(self._native.state())
+        return state
 
     def batch_state(self) -> dict[str, Any]:
         """The state after the batch that came last: what to save beside the result of a step on that batch."""

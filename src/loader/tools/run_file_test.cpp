@@ -109,7 +109,8 @@ TEST_F(RunFile, KnownWordsOfLaterVersionsSayWhatIsTaken) {
 }
 
 TEST_F(RunFile, OrderRanksAndTails) {
-  const LoaderOptions options = load(with("rank: 1\n  world_size: 4\n  tail: pad\n  mix: 1GiB\n  provenance: true")).loader;
+  const LoaderOptions options =
+      load(with("rank: 1\n  world_size: 4\n  tail: pad\n  mix: 1GiB\n  provenance: true")).loader;
   EXPECT_EQ(options.rank, 1U);
   EXPECT_EQ(options.world_size, 4U);
   EXPECT_EQ(options.tail, Tail::kPad);
