@@ -62,7 +62,16 @@ def summary(figure: Figure, runs: Runs) -> dict[str, Any]:
     contestants = {
         name: {
             key: statistics.median(run[key] for run in all_runs)
-            for key in ("rows_per_s", "seconds", "cpu_seconds", "median_us", "mean_us", "above_bytes", "before_bytes")
+            for key in (
+                "rows_per_s",
+                "cold_rows_per_s",
+                "seconds",
+                "cpu_seconds",
+                "median_us",
+                "mean_us",
+                "above_bytes",
+                "before_bytes",
+            )
             if key in all_runs[0]
         }
         for name, all_runs in runs.items()
