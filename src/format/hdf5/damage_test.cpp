@@ -233,6 +233,35 @@ TEST(DamageOfHeap, MappingsOfAVirtualDataset) {
   EXPECT_PRED2(contains, why(object + 16 + 9, {255}), "an object's checksum");
 }
 
+// Groups that remember the order of their links hold them in their header, which has no checksum in old files.
+TEST(DamageOfLinks, OneOfAGroup) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("f.h5");
+  {
+    NewFile file(path);
+    const Id list(H5Pcreate(H5P_GROUP_CREATE));
+    ASSERT_GE(H5Pset_link_creation_order(list.get(), H5P_CRT_ORDER_TRACKED), 0);
+    const Id group(H5Gcreate2(file.id(), "group", H5P_DEFAULT, list.get(), H5P_DEFAULT));
+    for (const char* name : {"group/alpha", "group/beta", "other"})
+      file.add(name, H5T_STD_I32LE, {4}, counted<std::int32_t>(4).data());
+  }
+  std::vector<std::byte> bytes = bytes_of_file(path);
+  const std::string name = "beta";
+  const auto at = std::search(bytes.begin(), bytes.end(), name.begin(), name.end(),
+                              [](std::byte b, char c) { return b == static_cast<std::byte>(c); });
+  ASSERT_NE(at, bytes.end());
+  std::byte& flags = *(at - 10);  // version, flags, order in 8 bytes, length of the name
+  ASSERT_EQ(flags, std::byte{4});
+  flags = std::byte{0xFF};
+  const auto file = open_hdf5(std::make_shared<MemoryFile>("memory.h5", std::move(bytes)), "memory.h5");
+  ASSERT_TRUE(file.ok()) << file.error().what();
+  EXPECT_TRUE((*file)->open_array("other").ok());
+  const auto array = (*file)->open_array("group");
+  ASSERT_FALSE(array.ok());
+  EXPECT_EQ(array.error().code(), ErrorCode::kCorruptData);
+  EXPECT_NE(std::string(array.error().what()).find("a link is damaged"), std::string::npos) << array.error().what();
+}
+
 INSTANTIATE_TEST_SUITE_P(Hdf5, Damage, testing::Values(H5F_LIBVER_EARLIEST, H5F_LIBVER_V110),
                          [](const auto& c) { return c.param == H5F_LIBVER_EARLIEST ? "earliest" : "v110"; });
 

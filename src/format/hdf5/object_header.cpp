@@ -10,6 +10,7 @@
 #include "format/hdf5/chunk_layout.h"
 #include "format/hdf5/datatype_check.h"
 #include "format/hdf5/global_heap.h"
+#include "format/hdf5/link_check.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -294,6 +295,7 @@ Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
 Status check_group(const RandomAccessFile& file, const Superblock& superblock,
                    const std::vector<HeaderMessage>& messages) {
   for (const HeaderMessage& m : messages) {
+    if (m.is(MessageType::kLink) && !m.shared()) HEADRACE_TRY(check_link(m.bytes, superblock));
     if (!m.is(MessageType::kSymbolTable)) continue;
     Fields fields(m.bytes);
     const std::uint64_t tree = fields.number(superblock.address_bytes);

@@ -23,6 +23,7 @@ enum class MessageType : std::uint16_t {
   kDataspace = 0x01,
   kDatatype = 0x03,
   kFillValue = 0x05,
+  kLink = 0x06,
   kExternalFiles = 0x07,
   kLayout = 0x08,
   kFilters = 0x0B,

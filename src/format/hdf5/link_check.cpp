@@ -1,0 +1,33 @@
+#include "format/hdf5/link_check.h"
+
+#include "format/hdf5/object_header.h"
+
+namespace headrace::hdf5 {
+
+Status check_link(std::span<const std::byte> message, const Superblock& superblock) {
+  const auto damaged = [](const char* why) {
+    return Error(ErrorCode::kCorruptData, std::string("a link is damaged: ") + why);
+  };
+  enum : std::uint64_t { kHard = 0, kSoft = 1, kFirstOfUser = 64 };
+  Fields fields(message);
+  const std::uint64_t version = fields.number(1), flags = fields.number(1);
+  if (version != 1 || flags > 0x1F) return damaged("its version or flags");
+  const std::uint64_t kind = (flags & 0x08) != 0 ? fields.number(1) : kHard;
+  if (kind > kSoft && kind < kFirstOfUser) return damaged("its kind");
+  if ((flags & 0x04) != 0) fields.skip(8);  // when it was made
+  if ((flags & 0x10) != 0 && fields.number(1) > 1) return damaged("its character set");
+  const std::uint64_t name_bytes = fields.number(std::size_t{1} << (flags & 0x03));
+  if (name_bytes == 0) return damaged("it has no name");
+  fields.skip(name_bytes);
+  if (kind == kHard) {
+    fields.skip(superblock.address_bytes);
+  } else {
+    const std::uint64_t value_bytes = fields.number(2);
+    if (kind == kSoft && value_bytes == 0) return damaged("it leads nowhere");
+    fields.skip(value_bytes);
+  }
+  if (!fields.ok()) return damaged("it is cut short");
+  return {};
+}
+
+}  // namespace headrace::hdf5
