@@ -8,8 +8,9 @@
 
 namespace headrace {
 namespace {
+constexpr std::uint64_t kOfferShare = 8;   // of the window, that stays empty before a sleeping thread is woken
 constexpr std::uint64_t kAheadShare = 16;  // of the window, that an order without locality may be ahead of need
-}
+}  // namespace
 
 RequestWindow::RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const BlockTable> blocks,
                              Options options, SlotAllocator& allocator)
@@ -290,8 +291,7 @@ bool RequestWindow::wait_head(std::chrono::nanoseconds limit) {
   };
   if (settled()) return true;
   consumer_waits_ = true;
-  if (end_ == head_ && idle_threads_ > 0)
-    work_.notify_one();  // an empty window may enter one slot for a waiting consumer
+  if (idle_threads_ > 0) work_.notify_one();  // whatever room there is: see offer_room()
   const bool ok = ready_.wait_for(lock, limit, settled);
   consumer_waits_ = false;
   return ok;
@@ -320,7 +320,7 @@ Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
   Delivered out{s.epoch, s.batch, s.rows, std::move(s.memory), s.step, s.digest.sums, std::move(s.samples)};
   ++head_;
   if (++head_run_.step == head_run_.steps) head_run_ = run_of(head_run_.epoch + 1, 0);
-  if (idle_threads_ > 0) work_.notify_one();
+  offer_room();
   return std::optional<Delivered>(std::move(out));
 }
 
@@ -334,8 +334,16 @@ void RequestWindow::stop() {
 
 void RequestWindow::memory_released() {
   const Lock lock(mutex_);  // taken first: a thread that found no room has said so before it gave the lock up
-  if (!short_of_memory_.exchange(false, std::memory_order_relaxed)) return;
-  if (idle_threads_ > 0) work_.notify_one();
+  if (short_of_memory_.load(std::memory_order_relaxed)) offer_room();
+}
+
+/// The window may grow by a slot. Waking a thread costs the consumer's thread up to 40 us where processors sleep, so
+/// that is done for several slots at once; a consumer that has to wait wakes one in any case.
+void RequestWindow::offer_room() {
+  if (idle_threads_ == 0 || ++offers_ <= ring_.size() / kOfferShare) return;
+  offers_ = 0;
+  short_of_memory_.store(false, std::memory_order_relaxed);
+  work_.notify_one();
 }
 
 }  // namespace headrace

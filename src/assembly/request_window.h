@@ -173,6 +173,7 @@ class RequestWindow {
   void take(std::uint32_t state, Claim& out);
   bool valid(const Need& need) const;
   bool head_ready() const;
+  void offer_room();
   void drop_everything(Lock& lock);
   WindowSlot& slot(std::uint64_t sequence) { return *ring_[sequence % ring_.size()]; }
   const WindowSlot& slot(std::uint64_t sequence) const { return *ring_[sequence % ring_.size()]; }
@@ -191,6 +192,7 @@ class RequestWindow {
   std::uint64_t consumer_epoch_ = 0;
   bool started_ = false, stopped_ = false, planning_ = false, dropping_ = false, consumer_waits_ = false;
   std::uint32_t active_claims_ = 0, idle_threads_ = 0;
+  std::uint64_t offers_ = 0;  // slots that became free since a thread was woken for them
   std::optional<Error> fatal_;
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> short_of_memory_{false};  // the window would grow if a slot came back
