@@ -1,6 +1,7 @@
 // A small file with every byte flipped, and cut at every length: equality, or the right error; never a crash.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 
 #include "format/hdf5/hdf5_reader.h"
@@ -233,33 +234,63 @@ TEST(DamageOfHeap, MappingsOfAVirtualDataset) {
   EXPECT_PRED2(contains, why(object + 16 + 9, {255}), "an object's checksum");
 }
 
-// Groups that remember the order of their links hold them in their header, which has no checksum in old files.
-TEST(DamageOfLinks, OneOfAGroup) {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("f.h5");
-  {
-    NewFile file(path);
-    const Id list(H5Pcreate(H5P_GROUP_CREATE));
-    ASSERT_GE(H5Pset_link_creation_order(list.get(), H5P_CRT_ORDER_TRACKED), 0);
-    const Id group(H5Gcreate2(file.id(), "group", H5P_DEFAULT, list.get(), H5P_DEFAULT));
-    for (const char* name : {"group/alpha", "group/beta", "other"})
-      file.add(name, H5T_STD_I32LE, {4}, counted<std::int32_t>(4).data());
+// Groups that remember the order of their links, in old files, whose headers have no checksum.
+class DamageOfLinks : public testing::Test {
+ protected:
+  std::vector<std::byte> group_of(int links) {
+    const std::string path = folder_.path("f.h5");
+    {
+      NewFile file(path);
+      const Id list(H5Pcreate(H5P_GROUP_CREATE));
+      EXPECT_GE(H5Pset_link_creation_order(list.get(), H5P_CRT_ORDER_TRACKED), 0);
+      const Id group(H5Gcreate2(file.id(), "group", H5P_DEFAULT, list.get(), H5P_DEFAULT));
+      const auto values = counted<std::int32_t>(4);
+      for (int i = 0; i < links; ++i) file.add("group/link" + std::to_string(i), H5T_STD_I32LE, {4}, values.data());
+      file.add("other", H5T_STD_I32LE, {4}, values.data());
+    }
+    return bytes_of_file(path);
   }
-  std::vector<std::byte> bytes = bytes_of_file(path);
-  const std::string name = "beta";
-  const auto at = std::search(bytes.begin(), bytes.end(), name.begin(), name.end(),
-                              [](std::byte b, char c) { return b == static_cast<std::byte>(c); });
-  ASSERT_NE(at, bytes.end());
-  std::byte& flags = *(at - 10);  // version, flags, order in 8 bytes, length of the name
+
+  static std::vector<std::byte>::iterator find(std::vector<std::byte>& bytes, const std::string& what) {
+    return std::search(bytes.begin(), bytes.end(), what.begin(), what.end(),
+                       [](std::byte b, char c) { return b == static_cast<std::byte>(c); });
+  }
+
+  /// The array beside the group can still be read. \return why the group cannot.
+  static std::string why(std::vector<std::byte> bytes) {
+    const auto file = open_hdf5(std::make_shared<MemoryFile>("memory.h5", std::move(bytes)), "memory.h5");
+    if (!file.ok()) return "the whole file: " + std::string(file.error().what());
+    EXPECT_TRUE((*file)->open_array("other").ok());
+    const auto array = (*file)->open_array("group");
+    return array.ok() ? "" : array.error().what();
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(DamageOfLinks, InTheHeader) {
+  std::vector<std::byte> bytes = group_of(2);
+  const auto name = find(bytes, "link1");
+  ASSERT_NE(name, bytes.end());
+  std::byte& flags = *(name - 10);  // version, flags, order in 8 bytes, length of the name
   ASSERT_EQ(flags, std::byte{4});
   flags = std::byte{0xFF};
-  const auto file = open_hdf5(std::make_shared<MemoryFile>("memory.h5", std::move(bytes)), "memory.h5");
-  ASSERT_TRUE(file.ok()) << file.error().what();
-  EXPECT_TRUE((*file)->open_array("other").ok());
-  const auto array = (*file)->open_array("group");
-  ASSERT_FALSE(array.ok());
-  EXPECT_EQ(array.error().code(), ErrorCode::kCorruptData);
-  EXPECT_NE(std::string(array.error().what()).find("a link is damaged"), std::string::npos) << array.error().what();
+  const std::string found = why(bytes);
+  EXPECT_NE(found.find("group: a link is damaged: its version or flags"), std::string::npos) << found;
+}
+
+TEST_F(DamageOfLinks, InAHeapWithoutAnIndex) {
+  std::vector<std::byte> bytes = group_of(20);
+  const auto heap = find(bytes, "FRHP");
+  ASSERT_NE(heap, bytes.end());
+  const std::uint64_t at = static_cast<std::uint64_t>(heap - bytes.begin());
+  std::string address(sizeof at, 0);
+  std::memcpy(address.data(), &at, sizeof at);
+  const auto message = find(bytes, address);  // the heap's address; behind it that of the index
+  ASSERT_NE(message, bytes.end());
+  std::fill_n(message + 8, 8, std::byte{0xFF});
+  const std::string found = why(bytes);
+  EXPECT_NE(found.find("the index of their names has no address"), std::string::npos) << found;
 }
 
 INSTANTIATE_TEST_SUITE_P(Hdf5, Damage, testing::Values(H5F_LIBVER_EARLIEST, H5F_LIBVER_V110),

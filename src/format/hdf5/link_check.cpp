@@ -3,11 +3,15 @@
 #include "format/hdf5/object_header.h"
 
 namespace headrace::hdf5 {
+namespace {
+
+Error damaged(const char* why) {
+  return Error(ErrorCode::kCorruptData, std::string("a link is damaged: ") + why);
+}
+
+}  // namespace
 
 Status check_link(std::span<const std::byte> message, const Superblock& superblock) {
-  const auto damaged = [](const char* why) {
-    return Error(ErrorCode::kCorruptData, std::string("a link is damaged: ") + why);
-  };
   enum : std::uint64_t { kHard = 0, kSoft = 1, kFirstOfUser = 64 };
   Fields fields(message);
   const std::uint64_t version = fields.number(1), flags = fields.number(1);
@@ -27,6 +31,17 @@ Status check_link(std::span<const std::byte> message, const Superblock& superblo
     fields.skip(value_bytes);
   }
   if (!fields.ok()) return damaged("it is cut short");
+  return {};
+}
+
+Status check_link_info(std::span<const std::byte> message, const Superblock& superblock) {
+  Fields fields(message);
+  fields.skip(1);  // the version is for libhdf5 to refuse
+  const std::uint64_t flags = fields.number(1), none = ~std::uint64_t{0} >> (64 - 8 * superblock.address_bytes);
+  if ((flags & 0x01) != 0) fields.skip(8);  // the largest order
+  const std::uint64_t heap = fields.number(superblock.address_bytes), names = fields.number(superblock.address_bytes);
+  if (!fields.ok()) return damaged("where they are is cut short");
+  if (heap != none && names == none) return damaged("the index of their names has no address");
   return {};
 }
 

@@ -1,5 +1,5 @@
-// Link messages, checked before libhdf5 lists a group: where one of them cannot be decoded, 1.10 frees what it never
-// set.
+// Links of groups, checked before libhdf5 lists them: where a message cannot be decoded, 1.10 frees what it never set,
+// and where an index has no address, it reads from the null pointer.
 #pragma once
 
 #include <cstddef>
@@ -12,5 +12,8 @@ namespace headrace::hdf5 {
 
 /// Check a link message (specification IV.A.2.g). Errors: kCorruptData.
 Status check_link(std::span<const std::byte> message, const Superblock& superblock);
+
+/// Check the message that says where a group keeps many links (IV.A.2.c). Errors: kCorruptData.
+Status check_link_info(std::span<const std::byte> message, const Superblock& superblock);
 
 }  // namespace headrace::hdf5

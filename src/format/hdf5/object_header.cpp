@@ -296,6 +296,7 @@ Status check_group(const RandomAccessFile& file, const Superblock& superblock,
                    const std::vector<HeaderMessage>& messages) {
   for (const HeaderMessage& m : messages) {
     if (m.is(MessageType::kLink) && !m.shared()) HEADRACE_TRY(check_link(m.bytes, superblock));
+    if (m.is(MessageType::kLinkInfo) && !m.shared()) HEADRACE_TRY(check_link_info(m.bytes, superblock));
     if (!m.is(MessageType::kSymbolTable)) continue;
     Fields fields(m.bytes);
     const std::uint64_t tree = fields.number(superblock.address_bytes);

@@ -21,6 +21,7 @@ namespace headrace::hdf5 {
 
 enum class MessageType : std::uint16_t {
   kDataspace = 0x01,
+  kLinkInfo = 0x02,
   kDatatype = 0x03,
   kFillValue = 0x05,
   kLink = 0x06,
