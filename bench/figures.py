@@ -17,7 +17,7 @@ Runs = dict[str, list[Run]]
 class Contestant:
     """A command that prints JSON: a program, a variant of the workload, and options."""
 
-    program: str  # "headrace MEASURE", "limit", "torch_slices" or "torch_rows"
+    program: str  # "headrace MEASURE", "limit", or the name of a rival
     variant: str = "gzip"
     options: tuple[str, ...] = ()
 
@@ -128,10 +128,10 @@ FIGURES: list[Figure] = [
     ),
     Figure(
         "consumer_cpu",
-        "consumer's thread, CPU for a batch of three fields that is ready",
+        "consumer's thread, CPU for a batch of three fields that is ready (cold: after 0.1 s of other work)",
         20,
         False,
-        headrace("consumer"),
+        {**headrace("consumer"), "torch w0": Contestant("torch_ready")},
         partial(only, "median_us"),
         "us",
     ),

@@ -69,6 +69,7 @@ def summary(figure: Figure, runs: Runs) -> dict[str, Any]:
                 "cpu_seconds",
                 "median_us",
                 "mean_us",
+                "cold_median_us",
                 "above_bytes",
                 "before_bytes",
             )

@@ -55,6 +55,11 @@ def line(entry: dict[str, Any]) -> str:
         for name, figures in entry["contestants"].items()
         if "rows_per_s" in figures
     ]
+    rates += [
+        f"{name} {figures['median_us']:.1f} us (cold {figures['cold_median_us']:.0f} us)"
+        for name, figures in entry["contestants"].items()
+        if "cold_median_us" in figures
+    ]
     measured = f"**{number(entry['median'], unit)}** ({number(low, unit)} to {number(high, unit)})"
     if len(rates) > 1:
         measured += "; " + ", ".join(rates)
