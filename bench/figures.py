@@ -77,6 +77,64 @@ def headrace(measure: str, *options: str, variant: str = "gzip") -> dict[str, Co
     return {"headrace": Contestant(f"headrace {measure}", variant, options)}
 
 
+def order(name: str, key: str, scale: float, runs: Runs) -> list[float]:
+    """A figure of one order that bench_order measured."""
+    return [next(o[key] for o in run["orders"] if o["order"] == name) * scale for run in runs["headrace"]]
+
+
+def worst_deviation(runs: Runs) -> list[float]:
+    """Largest difference of Deff by the plan and from the rows that were delivered, relative."""
+    return [
+        max(abs(run[f"delivered_{key}"] - run[key]) / run[key] for key in ("file_effect", "block_effect"))
+        for run in runs["headrace"]
+    ]
+
+
+EQUAL_BLOCKS = {"headrace": Contestant("order")}
+UNEQUAL_BLOCKS = {"headrace": Contestant("order", options=("--unequal",))}
+ORDER_FIGURES = [
+    Figure(
+        f"order_{what}{'' if equal else '_unequal'}",
+        f"{text}, 10^9 rows in 10^6 {'equal blocks' if equal else 'blocks of unequal size'}",
+        50 if equal else 150,
+        False,
+        EQUAL_BLOCKS if equal else UNEQUAL_BLOCKS,
+        partial(order, "block", f"{what}_seconds", 1e3),
+        "ms",
+    )
+    for equal in (True, False)
+    for what, text in (("ready", "plan ready and its first step made"), ("resume", "state restored at the middle"))
+] + [
+    Figure(
+        f"order_{name}_ns",
+        f"cost of the order a sample, one core, 10^9 rows: {text}",
+        reach,
+        False,
+        EQUAL_BLOCKS,
+        partial(order, name, "ns_a_sample", 1.0),
+        "ns",
+    )
+    for name, text, reach in (("block", "block shuffle", 5), ("exact", "exact", 25))
+]
+QUALITY_FIGURES = [
+    Figure(
+        "deff_file",
+        "Deff at 512 of a label that is tied to its file, by the plan",
+        1.1,
+        False,
+        headrace("quality"),
+        partial(only, "file_effect"),
+    ),
+    Figure(
+        "deff_delivered",
+        "Deff by the plan against that of the delivered rows, of files and of blocks: largest relative difference",
+        1e-9,
+        False,
+        headrace("quality"),
+        worst_deviation,
+    ),
+]
+
 SHUFFLED_AND_IN_ORDER = {
     "headrace": Contestant("headrace epochs"),
     "in order": Contestant("headrace epochs", options=("--sequential",)),
@@ -168,4 +226,6 @@ FIGURES: list[Figure] = [
         )
         for mib in (256, 512, 1024, 2048)
     ),
+    *ORDER_FIGURES,
+    *QUALITY_FIGURES,
 ]

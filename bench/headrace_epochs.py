@@ -5,6 +5,7 @@ epochs    rows per second over epochs back to back, after one that is told apart
 first     seconds from `open` to the first batch
 memory    peak resident memory above what the process held before `open`
 consumer  CPU of the consumer's thread for one batch that is ready
+quality   Deff of the order: by the plan, and from the rows that were delivered
 index     seconds to open a file and read its first row, which needs the whole chunk index
 """
 
@@ -102,8 +103,11 @@ def memory(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def consumer(args: argparse.Namespace) -> dict[str, Any]:
-    """Four batches that are ready, taken one after another: the first finds this processor's caches full of other
-    work, as any Python code would after a pause, and is told apart; the rest are what the loader itself costs."""
+    """Take four batches that are ready, one after another.
+
+    The first finds this processor's caches full of other work, as any Python code would after a pause, and is told
+    apart; the rest are what the loader itself costs.
+    """
     loader = make_loader(args)
     cold_us, warm_us = [], []
     iterator = iter(loader)
@@ -125,6 +129,48 @@ def consumer(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def design_effect(groups: list[int], total: int, batches: list[np.ndarray]) -> float:
+    """The design effect: mean over batches of B·sum (s_b - w_b)²/(1 - sum w_b²), s_b the share of group b.
+
+    Args:
+        groups: Rows of each group, as sizes.
+        total: Rows of all.
+        batches: Group of each sample, batch by batch.
+    """
+    shares = np.asarray(groups, dtype=np.float64) / total
+    scale = 1 - float((shares**2).sum())
+    effects = []
+    for batch in batches:
+        got = np.bincount(batch, minlength=len(shares)) / len(batch)
+        effects.append(len(batch) * float(((got - shares) ** 2).sum()) / scale)
+    return statistics.fmean(effects)
+
+
+def quality(args: argparse.Namespace) -> dict[str, Any]:
+    """Deff of the order by the plan, and again from the rows that were delivered."""
+    jets = hr.open(args.files, fields={"y": "labels"})
+    whole = hr.open(args.files, fields=FIELDS)
+    loader = hr.Loader(
+        whole, args.batch_size, shuffle=True, seed=7, memory=args.memory, provenance=True, drop_last=True
+    )
+    planned = loader.order_report().to_dict()["global"]
+    sizes = [info.rows for info in jets.files]
+    block_rows = int(next(iter(whole.fields.values())).chunks[0])
+    first_block = np.concatenate([[0], np.cumsum([-(-rows // block_rows) for rows in sizes])])
+    files, blocks = [], []
+    for batch in loader:
+        file, row = batch["_rows"].T
+        files.append(file.copy())
+        blocks.append(first_block[file] + row // block_rows)
+    block_sizes = [min(block_rows, rows - first) for rows in sizes for first in range(0, rows, block_rows)]
+    return {
+        "file_effect": planned["file_effect"],
+        "block_effect": planned["block_effect"],
+        "delivered_file_effect": design_effect(sizes, sum(sizes), files),
+        "delivered_block_effect": design_effect(block_sizes, sum(sizes), blocks),
+    }
+
+
 def index(args: argparse.Namespace) -> dict[str, Any]:
     started = time.perf_counter()
     data = hr.open(args.files)
@@ -135,7 +181,7 @@ def index(args: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    measures = {f.__name__: f for f in (epochs, first, memory, consumer, index)}
+    measures = {f.__name__: f for f in (epochs, first, memory, consumer, index, quality)}
     parser.add_argument("measure", choices=measures)
     parser.add_argument("files", nargs="+")
     parser.add_argument("--epochs", type=int, default=5)

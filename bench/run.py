@@ -22,11 +22,13 @@ from figures import FIGURES, Contestant, Figure, Runs
 
 
 def command_of(contestant: Contestant, args: argparse.Namespace) -> list[str]:
-    files = workload.make(contestant.variant)
     options = list(contestant.options)
+    files = workload.make(contestant.variant) if contestant.program != "order" else []
     if contestant.program == "limit":
         limit = str(common.program("bench_decode_alone"))
         return [limit, "--threads", str(args.threads), "--passes", str(args.epochs), *options, *files]
+    if contestant.program == "order":
+        return [str(common.program("bench_order")), *options]
     if contestant.program.startswith("headrace"):
         measure = contestant.program.split()[1]
         settings = ["--threads", str(args.threads)]

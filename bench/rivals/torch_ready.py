@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""torch DataLoader without workers, over a batch that is always ready: what its own code costs. Prints one JSON object."""
+"""torch DataLoader without workers, over a batch that is always ready: what its own code costs.
+
+Prints one JSON object.
+"""
 
 from __future__ import annotations
 

@@ -8,5 +8,7 @@
 #include <headrace/delivery/batch.h>
 #include <headrace/loader/dataset.h>
 #include <headrace/loader/loader.h>
+#include <headrace/loader/mix.h>
 #include <headrace/loader/report.h>
+#include <headrace/loader/split.h>
 #include <headrace/loader/tools.h>

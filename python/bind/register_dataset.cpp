@@ -1,13 +1,17 @@
 // Dataset: opening, description, rows by number. Everything that may read a file runs without the GIL.
 #include <headrace/base/error.h>
+#include <headrace/loader/mix.h>
+#include <headrace/loader/split.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -69,6 +73,33 @@ DatasetHandle choose(const DatasetHandle& self, const std::vector<std::string>& 
   return DatasetHandle(self.dataset.choose(names));
 }
 
+DatasetHandle select(const DatasetHandle& self, const RowNumbers& numbers) {
+  const WithoutGil nogil;
+  return DatasetHandle(self.dataset.select({numbers.data(), numbers.size()}));
+}
+
+std::vector<DatasetHandle> split_dataset(const DatasetHandle& self, const std::vector<double>& shares,
+                                         std::uint64_t seed, const std::string& stratify, bool by_file) {
+  const WithoutGil nogil;
+  std::vector<DatasetHandle> parts;
+  for (Dataset& part : split(self.dataset, shares, {seed, stratify, by_file})) parts.emplace_back(std::move(part));
+  return parts;
+}
+
+DatasetHandle mix_datasets(const std::vector<std::tuple<std::string, const DatasetHandle*, double>>& parts,
+                           double temperature, const std::string& stop, std::uint64_t num_samples) {
+  std::vector<MixPart> list;
+  for (const auto& [name, data, weight] : parts) list.push_back({name, data->dataset, weight});
+  const WithoutGil nogil;
+  return DatasetHandle(mix(list, {temperature, stop == "all" ? MixStop::kAll : MixStop::kFirst, num_samples}));
+}
+
+nb::object selected_rows(const DatasetHandle& self) {
+  auto* rows = new std::vector<std::uint64_t>(self.dataset.selected_rows());
+  const nb::capsule owner(rows, [](void* p) noexcept { delete static_cast<std::vector<std::uint64_t>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(rows->data(), {rows->size()}, owner));
+}
+
 nb::list fields(const DatasetHandle& self) {
   nb::list result;
   for (std::size_t i = 0; i < self.dataset.fields().size(); ++i) {
@@ -119,6 +150,14 @@ void register_dataset(nb::module_& m) {
            "Rows [first, first + count) as NumPy arrays.")
       .def("take", &take, nb::arg("rows"), nb::sig("def take(self, rows: typing.Any) -> dict[str, typing.Any]"),
            "Rows by number (a uint64 array), in any order, as NumPy arrays.")
+      .def("select", &select, nb::arg("rows"), nb::sig("def select(self, rows: typing.Any) -> Dataset"),
+           "Only these rows (a uint64 array, ascending).")
+      .def("split", &split_dataset, nb::arg("shares"), nb::arg("seed"), nb::arg("stratify"), nb::arg("by_file"),
+           "Parts of these shares.")
+      .def("selected_rows", &selected_rows, nb::sig("def selected_rows(self) -> typing.Any"),
+           "Number of each row among all rows of all files, as a uint64 array.")
+      .def("block_end", [](const DatasetHandle& self, std::uint64_t row) { return self.dataset.block_end(row); },
+           nb::arg("row"), "Rows [row, block_end) decode together.")
       .def("choose", &choose, nb::arg("names"), "The same files with only these fields.")
       .def(
           "describe", [](const DatasetHandle& self) { return to_python(self.dataset.describe()); },
@@ -131,6 +170,8 @@ void register_dataset(nb::module_& m) {
              self.dataset.close();
            })
       .def("closed", [](const DatasetHandle& self) { return self.dataset.closed(); });
+  m.def("mix", &mix_datasets, nb::arg("parts"), nb::arg("temperature"), nb::arg("stop"), nb::arg("num_samples"),
+        "A mixture of (name, data set, weight).");
   m.def("open", &open_paths, nb::arg("paths"), nb::arg("fields"), "Open a list of paths and globs, in its order.");
 }
 

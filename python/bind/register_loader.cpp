@@ -25,7 +25,7 @@ namespace {
 using RowNumbers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// {"weights": …, "replacement": …, "num_samples": …}, {"by": …, "num_samples": …} or {"rows": …}.
+/// {"weights": …, "replacement": …, "num_samples": …}, {"by": …, "num_samples": …}, {"fed_samples": …} or {"rows": …}.
 std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
   SamplerChoice choice;
   if (words.contains("weights")) {
@@ -35,6 +35,8 @@ std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
                       nb::cast<std::uint64_t>(words["num_samples"])};
   } else if (words.contains("by")) {
     choice = Balanced{nb::cast<std::string>(words["by"]), nb::cast<std::uint64_t>(words["num_samples"])};
+  } else if (words.contains("fed_samples")) {
+    choice = Fed{nb::cast<std::uint64_t>(words["fed_samples"])};
   } else {
     const auto rows = nb::cast<RowNumbers>(words["rows"]);
     choice = Listed{{rows.data(), rows.data() + rows.size()}};
@@ -124,11 +126,28 @@ void register_loader(nb::module_& m) {
             self.loader().set_rows(std::move(list));
           },
           nb::arg("rows"), nb::sig("def set_rows(self, rows: typing.Any) -> None"))
+      .def(
+          "feed",
+          [](LoaderHandle& self, const RowNumbers& rows) {
+            self.check_process();
+            const Turn turn(self);
+            self.loader().feed({rows.data(), rows.size()});
+          },
+          nb::arg("rows"), nb::sig("def feed(self, rows: typing.Any) -> None"))
+      .def("global_batch_rows", [](LoaderHandle& self) { return self.loader().global_batch_rows(); })
       .def("batch_rows", [](LoaderHandle& self) { return self.loader().batch_rows(); })
       .def("num_batches", [](LoaderHandle& self) { return self.loader().num_batches(); })
       .def(
           "explain", [](LoaderHandle& self) { return to_python(self.loader().explain()); },
           nb::sig("def explain(self) -> str"))
+      .def(
+          "warnings",
+          [](LoaderHandle& self) {
+            nb::list texts;
+            for (const std::string& text : self.loader().warnings()) texts.append(to_python(text));
+            return texts;
+          },
+          nb::sig("def warnings(self) -> list[str]"))
       .def("report", [](LoaderHandle& self) { return self.loader().report(); })
       .def("close", &LoaderHandle::close)
       .def("closed", [](LoaderHandle& self) { return self.loader().closed(); });

@@ -38,6 +38,7 @@ from headrace.errors import (
 )
 from headrace.fields import FieldInfo, FileInfo
 from headrace.loader import Loader, set_memory
+from headrace.mixture import mix
 from headrace.samplers import Balanced, Weighted
 from headrace.tools import bench, demo, inspect, load_run, order, show_versions, verify
 
@@ -74,6 +75,7 @@ __all__ = [
     "demo",
     "inspect",
     "load_run",
+    "mix",
     "open",
     "order",
     "set_memory",

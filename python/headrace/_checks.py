@@ -90,3 +90,17 @@ def field_choices(fields: Any) -> list[tuple[str, str]]:
         if not isinstance(name, str) or not isinstance(path, str):
             raise invalid(f"fields must hold names and paths as str, not {name!r}: {path!r}")
     return pairs
+
+
+def split_shares(parts: Any) -> dict[str, float]:
+    """The ``parts`` argument of a split: names and shares."""
+    if not isinstance(parts, Mapping):
+        raise invalid(f"parts must be a dict such as {{'train': 0.8, 'val': 0.2}}, not {parts!r}")
+    shares = {}
+    for name, share in parts.items():
+        if not isinstance(name, str):
+            raise invalid(f"a part's name must be a str, not {name!r}")
+        if isinstance(share, bool) or not hasattr(share, "__float__"):
+            raise invalid(f"the share of part {name!r} must be a number, not {share!r}")
+        shares[name] = float(share)
+    return shares

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace._checks import invalid, memory_bytes, one_of, unsupported, whole_number
-from headrace.samplers import Balanced, Listing, Weighted
+from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ def resolve(
     mix: Any,
     sampler: Any,
     batch_sampler: Any,
+    lookahead: Any,
     global_batch_size: Any,
     drop_last: Any,
     tail: Any,
@@ -82,6 +83,10 @@ def resolve(
         UnsupportedError: An argument asks for what does not exist yet; the hint names what to use instead.
     """
     _check_order(shuffle, sampler, batch_sampler, batch_size, global_batch_size, drop_last)
+    if lookahead is not None:
+        whole_number("lookahead", lookahead, least=1)
+        if sampler is None or isinstance(sampler, (Weighted, Balanced)):
+            raise invalid("lookahead says how far ahead a sampler of one's own is asked: there is none")
     one_of("batch_format", batch_format, ("dict", "tuple"))
     if not isinstance(provenance, bool):
         raise invalid(f"provenance must be True or False, not {provenance!r}")
@@ -139,7 +144,7 @@ def _check_order(
         raise invalid("batch_sampler decides the batches: it excludes batch_size, global_batch_size and drop_last")
     if batch_sampler is not None:
         Listing(batch_sampler, batches=True)
-    if sampler is not None and not isinstance(sampler, (Weighted, Balanced)):
+    if sampler is not None and not isinstance(sampler, (Weighted, Balanced, LookAhead)):
         Listing(sampler, batches=False)
 
 

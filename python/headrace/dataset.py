@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from headrace import _display, _headrace
-from headrace._checks import field_choices, path_list
+from headrace._checks import field_choices, invalid, path_list, split_shares, whole_number
 from headrace._index import is_row_number, row_number, row_numbers
 from headrace.column import Column
 from headrace.errors import ClosedError
@@ -67,6 +67,8 @@ class Dataset:
         self._choices = choices
         self._columns: dict[str, Dataset] = {}
         self._closed = False
+        self._selected = False
+        self._chosen: _Chosen | None = None  # of a pickled selection, for the first use
         self._opened: _headrace.Dataset | None = None if lazy else _headrace.open(paths, choices)
 
     @property
@@ -75,6 +77,8 @@ class Dataset:
             if self._closed:
                 raise ClosedError("the data set was closed")
             self._opened = _headrace.open(self._paths, self._choices)
+            if self._chosen is not None:
+                self._opened = self._opened.select(_chosen_rows(self._chosen, len(self._opened)))
         return self._opened
 
     def __len__(self) -> int:
@@ -123,20 +127,86 @@ class Dataset:
 
     def __iter__(self) -> Iterator[Sample]:
         native = self._native
-        step = max(1, native.block_rows())
-        begin = 0
-        for _, rows in native.files():  # blocks do not cross files
-            for first in range(begin, begin + rows, step):
-                count = min(step, begin + rows - first)
-                block = native.rows(first, count)
-                for i in range(count):
-                    yield {name: values[i] for name, values in block.items()}
-            begin += rows
+        total, first = len(native), 0
+        while first < total:
+            end = native.block_end(first)
+            block = native.rows(first, end - first)
+            for i in range(end - first):
+                yield {name: values[i] for name, values in block.items()}
+            first = end
+
+    def select(self, rows: Any) -> Dataset:
+        """Only these rows, as a data set of its own.
+
+        They keep the order of the files and are numbered anew. Takes a quarter of a byte for each row of the files, and
+        reads nothing. A loader decodes the whole blocks that hold selected rows: see the line ``selection`` of its
+        :meth:`Loader.explain`.
+
+        Args:
+            rows: A mask with one value a row, a slice, or ascending row numbers (sort them, each once; negative ones
+                count from the end). For repeats or an order of your own: ``Loader(sampler=)``.
+
+        Raises:
+            InvalidArgumentError: No row, or row numbers that do not ascend.
+            IndexOutOfRangeError: A row does not exist, or the mask has another length.
+        """
+        total = len(self)
+        wanted = np.arange(total)[rows].astype(np.uint64) if isinstance(rows, slice) else row_numbers(rows, total)
+        return self._derived(self._native.select(wanted))
+
+    def split(
+        self,
+        parts: Mapping[str, float],
+        *,
+        seed: int = 0,
+        stratify: str | None = None,
+        by: str = "row",
+    ) -> dict[str, Dataset]:
+        """Several data sets that share no row: ``jets.split({"train": 0.8, "val": 0.2}, seed=1)``.
+
+        Chosen at random, but the same for the same seed, on every machine. Reads nothing, except for ``stratify``.
+
+        Args:
+            parts: Name → share of the rows, together at most 1; what is missing to 1 is left out.
+            seed: Another seed, another split.
+            stratify: Field with a class a sample (or one-hot): every part gets its share of each class. It is read
+                whole.
+            by: ``"row"``: shares are exact to a row. ``"file"``: whole files, so that what belongs together (a run, a
+                patient) never lies in two parts, and no block is decoded for both; shares as near as files allow.
+
+        Returns:
+            Name → data set, in the order of ``parts``.
+
+        Raises:
+            InvalidArgumentError: Shares that are no shares, a part that would be empty, a field without classes.
+        """
+        shares = split_shares(parts)
+        if by not in ("row", "file"):
+            raise invalid(f"by must be 'row' or 'file', not {by!r}")
+        made = self._native.split(
+            list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by == "file"
+        )
+        return {name: self._derived(native) for name, native in zip(shares, made, strict=True)}
+
+    @property
+    def selected_rows(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """Number of each row among all rows of all files: what :meth:`select` and :meth:`split` have left."""
+        rows: np.ndarray[Any, np.dtype[np.uint64]] = self._native.selected_rows()
+        return rows
+
+    def _derived(self, native: _headrace.Dataset) -> Dataset:
+        """The same recipe, with rows selected."""
+        paths = [os.fsencode(Path(info.path).absolute()) for info in self.files]
+        one = Dataset(paths, [(info.name, info.path) for info in self.fields.values()], lazy=True)
+        one._opened = native
+        one._selected = True
+        return one
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:
             one = Dataset(self._paths, [(name, self.fields[name].path)] if name in self.fields else [], lazy=True)
             one._opened = self._native.choose([name])  # the engine's error lists the names there are
+            one._selected = self._selected
             self._columns[name] = one
         one = self._columns[name]
         return Column(one, one.fields[name], dict(one.attrs[name]))
@@ -166,9 +236,10 @@ class Dataset:
         if self.closed:
             raise ClosedError("a closed data set cannot be pickled")
         if self._opened is None:
-            return _reopen_later, (self._paths, self._choices)
+            return _reopen_later, (self._paths, self._choices, self._chosen)
         paths = [os.fsencode(Path(info.path).absolute()) for info in self.files]
-        return _reopen_later, (paths, [(info.name, info.path) for info in self.fields.values()])
+        chosen = _pack(self.selected_rows) if self._selected else None
+        return _reopen_later, (paths, [(info.name, info.path) for info in self.fields.values()], chosen)
 
     def __repr__(self) -> str:
         return "<headrace.Dataset, closed>" if self.closed else self._native.describe()
@@ -177,5 +248,27 @@ class Dataset:
         return _display.dataset_html(self)
 
 
-def _reopen_later(paths: list[bytes], choices: list[tuple[str, str]]) -> Dataset:
-    return Dataset(paths, choices, lazy=True)
+#: A selection: the first row, the last one, and a bit for each row between them.
+_Chosen = tuple[int, int, bytes]
+
+
+def _pack(rows: np.ndarray[Any, np.dtype[np.uint64]]) -> _Chosen:
+    first, last = int(rows[0]), int(rows[-1])
+    mask = np.zeros(last - first + 1, bool)
+    mask[rows - np.uint64(first)] = True
+    return first, last, np.packbits(mask).tobytes()
+
+
+def _chosen_rows(chosen: _Chosen, total: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    first, last, bits = chosen
+    if last >= total:
+        raise invalid(f"row {last} was selected when the data set was pickled; its files now hold {total} rows")
+    mask = np.unpackbits(np.frombuffer(bits, np.uint8), count=last - first + 1)
+    return np.flatnonzero(mask).astype(np.uint64) + np.uint64(first)
+
+
+def _reopen_later(paths: list[bytes], choices: list[tuple[str, str]], chosen: _Chosen | None = None) -> Dataset:
+    dataset = Dataset(paths, choices, lazy=True)
+    dataset._chosen = chosen
+    dataset._selected = chosen is not None
+    return dataset

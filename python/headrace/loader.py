@@ -5,17 +5,20 @@ from __future__ import annotations
 import atexit
 import json
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from types import TracebackType
 from typing import Any
 
 from headrace import _display, _headrace, _options
-from headrace._checks import memory_bytes, whole_number
+from headrace._checks import invalid, memory_bytes, whole_number
 from headrace._logging import logger
 from headrace._options import BlockMix
 from headrace.dataset import Dataset, Paths, open
-from headrace.samplers import Balanced, Listing, Weighted
+from headrace.errors import HeadraceWarning
+from headrace.samplers import Balanced, Listing, LookAhead, Weighted, listed_rows
 
 atexit.register(_headrace.close_all_loaders)
 
@@ -57,6 +60,9 @@ class Loader:
         sampler: Another order than ``shuffle``'s: :class:`Weighted`, :class:`Balanced`, or an iterable of row numbers
             and slices (a list, an array, a torch sampler), which is gone through at the start of each epoch and divided
             over ranks, unless it divides by itself as DistributedSampler does. ``set_epoch`` is called if it has one.
+        lookahead: For a sampler that learns from the batches (from the loss of each row, say): it is asked while the
+            epoch goes on, so many batches before its rows are delivered; 1: when the batch is asked for. Default: the
+            whole epoch at once. Such an epoch cannot be resumed in its middle.
         batch_sampler: An iterable of lists of row numbers, all of one length but the last; excludes ``batch_size``.
         global_batch_size: Samples a batch over all ranks; the other spelling of ``batch_size``, give one.
         drop_last: Drop the last samples of an epoch if they do not fill a batch; the same as ``tail="drop"``.
@@ -93,6 +99,7 @@ class Loader:
         mix: int | str | BlockMix | None = None,
         sampler: Any = None,
         batch_sampler: Any = None,
+        lookahead: int | None = None,
         global_batch_size: int | None = None,
         drop_last: bool = False,
         tail: str | None = None,
@@ -115,6 +122,7 @@ class Loader:
             mix=mix,
             sampler=sampler,
             batch_sampler=batch_sampler,
+            lookahead=lookahead,
             global_batch_size=global_batch_size,
             drop_last=drop_last,
             tail=tail,
@@ -132,6 +140,8 @@ class Loader:
             timeout=timeout,
         )
         order = sampler if batch_sampler is None else Listing(batch_sampler, batches=True)
+        if lookahead is not None:
+            order = LookAhead(sampler, lookahead)
         if isinstance(dataset, Dataset):
             self._start(dataset, options, owns_dataset=False, order=order)
         else:
@@ -147,6 +157,10 @@ class Loader:
             words = {"weights": order.weights, "replacement": order.replacement, "num_samples": order.num_samples or 0}
         elif isinstance(order, Balanced):
             words = {"by": order.by, "num_samples": order.num_samples or 0}
+        elif isinstance(order, LookAhead):
+            words = {"fed_samples": len(order.sampler)}
+            if order.own_rank:
+                options = replace(options, rank=0, world_size=1)
         elif order is not None:
             self._listing = order if isinstance(order, Listing) else Listing(order, batches=False)
             rows, batch_size = self._listing.rows(0)
@@ -159,6 +173,8 @@ class Loader:
         self._options = options
         self._native = _headrace.Loader(dataset._native, **vars(options), sampler=words)
         logger.info("%s", self._native.explain())
+        for text in self._native.warnings():
+            warnings.warn(text, HeadraceWarning, stacklevel=4)
 
     @property
     def dataset(self) -> Dataset:
@@ -191,8 +207,26 @@ class Loader:
             ForkedError: The loader was started in the parent of this process.
         """
         self._ask_framework()
+        if isinstance(self._order, LookAhead):
+            return self._fed_epoch(self._order)
         self._list_rows(self._native.next_epoch())
         return self._native.epoch()
+
+    def _fed_epoch(self, order: LookAhead) -> Iterator[Any]:
+        """Ask for rows only as far ahead as was allowed."""
+        rows = order.epoch(self._native.next_epoch())
+        batches = self._native.epoch()
+        total, step_rows, fed = len(order.sampler), self._native.global_batch_rows(), 0
+        for step in range(len(self)):
+            wanted = min(total, (step + order.batches) * step_rows)
+            if wanted > fed:
+                next_rows = listed_rows(list(islice(rows, wanted - fed)))
+                if len(next_rows) < wanted - fed:
+                    raise invalid(f"the sampler gave {fed + len(next_rows)} rows, and its len() is {total}")
+                self._native.feed(next_rows)
+                fed = wanted
+            yield next(batches)
+        next(batches, None)  # the epoch has ended
 
     def _list_rows(self, epoch: int) -> None:
         """Ask a sampler that is an iterable for the rows of an epoch, once."""

@@ -77,6 +77,42 @@ def listed_rows(sampler: Iterable[Any]) -> NDArray[np.uint64]:
 
 
 @dataclass
+class LookAhead:
+    """A sampler that is asked while the epoch goes on, no more than ``batches`` before its rows are delivered."""
+
+    sampler: Any
+    batches: int
+
+    def __post_init__(self) -> None:
+        """Check.
+
+        Raises:
+            InvalidArgumentError: It is no iterable of known length.
+        """
+        if not hasattr(self.sampler, "__iter__") or not hasattr(self.sampler, "__len__"):
+            raise invalid(
+                f"with lookahead= a sampler is an iterable of row numbers with a length, not {self.sampler!r}",
+                "Give it a __len__: the number of rows of an epoch.",
+            )
+
+    @property
+    def own_rank(self) -> bool:
+        """Does it divide over ranks by itself?"""
+        return divides_by_itself(self.sampler)
+
+    def epoch(self, number: int) -> Iterator[int]:
+        """Row numbers of an epoch, one by one."""
+        if hasattr(self.sampler, "set_epoch"):
+            self.sampler.set_epoch(number)
+        return _flatten(self.sampler)
+
+
+def divides_by_itself(sampler: Any) -> bool:
+    """Is it like torch's DistributedSampler?"""
+    return hasattr(sampler, "num_replicas") and hasattr(sampler, "rank")
+
+
+@dataclass
 class Listing:
     """An iterable that is asked for its rows at the start of each epoch."""
 
@@ -101,7 +137,7 @@ class Listing:
     @property
     def own_rank(self) -> bool:
         """Does it divide over ranks by itself, as torch's DistributedSampler does?"""
-        return hasattr(self.sampler, "num_replicas") and hasattr(self.sampler, "rank")
+        return divides_by_itself(self.sampler)
 
     def rows(self, epoch: int) -> tuple[NDArray[np.uint64], int]:
         """Rows of an epoch, and the batch size that a batch sampler has (0 for others)."""

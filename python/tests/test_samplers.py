@@ -88,3 +88,84 @@ def test_ranks_divide_a_sampler(jets) -> None:
     rows = list(range(0, 600, 3))
     parts = [rows_of(hr.Loader(data, 10, sampler=rows, rank=r, world_size=2)) for r in range(2)]
     assert sorted(parts[0] + parts[1]) == rows
+
+
+def test_a_block_longer_than_a_stream_is_named(jets) -> None:
+    with pytest.warns(hr.HeadraceWarning, match=r"largest block has \d+ rows and a stream only"):
+        loader = hr.Loader(jets.open(), 20, shuffle=True, mix=hr.BlockMix(streams=64, pool=1))
+    assert "WARNING" in loader.explain()
+    assert sorted(rows_of(loader)) == list(range(len(jets)))
+
+
+def test_decodes_over_ranks_are_told(jets) -> None:
+    text = hr.Loader(jets.open(), 10, shuffle=True, rank=1, world_size=2, mix=hr.BlockMix(streams=2, pool=1)).explain()
+    assert "over ranks" in text and "of the 2 ranks" in text
+
+
+class Learner:
+    """Gives rows whose number depends on what was delivered before."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self.given: list[int] = []
+        self.delivered: list[int] = []
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __iter__(self):
+        for i in range(self.rows):
+            row = (7 * i + sum(self.delivered)) % 633
+            self.given.append(row)
+            yield row
+
+
+@pytest.mark.parametrize("lookahead", [1, 3])
+def test_a_sampler_that_learns(jets, lookahead) -> None:
+    sampler = Learner(95)
+    loader = hr.Loader(jets.open(), 10, sampler=sampler, lookahead=lookahead)
+    assert len(loader) == 10
+    for _ in range(2):
+        sampler.given, sampler.delivered = [], []
+        for step, batch in enumerate(loader):
+            assert len(sampler.given) == min(95, 10 * (step + lookahead))
+            assert batch["y"].tolist() == sampler.given[10 * step : 10 * step + 10]
+            assert jets.equals(batch, batch["y"])
+            sampler.delivered += batch["y"].tolist()
+        assert sampler.delivered == sampler.given
+
+
+def test_a_sampler_that_learns_is_divided_over_ranks(jets) -> None:
+    ranks = [hr.Loader(jets.open(), 5, sampler=Learner(35), lookahead=2, rank=r, world_size=2) for r in range(2)]
+    got = [[batch["y"].tolist() for batch in rank] for rank in ranks]
+    assert [row for pair in zip(*got, strict=True) for part in pair for row in part] == [7 * i % 633 for i in range(35)]
+
+
+def test_limits_of_samplers_that_learn(jets) -> None:
+    data = jets.open()
+    for words in (
+        {"sampler": iter([1, 2])},
+        {"sampler": hr.Weighted([1.0] * 633)},
+        {},
+        {"sampler": [1], "lookahead": 0},
+    ):
+        with pytest.raises(hr.InvalidArgumentError, match="lookahead"):
+            hr.Loader(data, 5, **{"lookahead": 1, **words})
+
+    class Short(Learner):
+        def __len__(self) -> int:
+            return self.rows + 1
+
+    with pytest.raises(hr.InvalidArgumentError, match=r"gave 20 rows, and its len\(\) is 21"):
+        list(hr.Loader(data, 10, sampler=Short(20), lookahead=1))
+    with pytest.raises(hr.InvalidArgumentError, match="row 633"):
+        list(hr.Loader(data, 10, sampler=[5, 633], lookahead=1))
+    loader = hr.Loader(data, 10, sampler=Learner(40), lookahead=1)
+    batches = iter(loader)
+    next(batches)
+    state = loader.state_dict()
+    with pytest.raises(hr.InvalidArgumentError, match="cannot be gone back to"):
+        loader.load_state_dict(state)
+    copy = hr.Loader(data, 10, sampler=Learner(40), lookahead=1)
+    copy.load_state_dict({**state, "epoch": 3, "samples": 0})
+    assert len(list(copy)) == 4

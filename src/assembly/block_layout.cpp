@@ -75,7 +75,7 @@ BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes
     for (FileLayout& f : layout.files)
       if (f.roles[i] == ArrayRole::kStraddling) f.roles[i] = ArrayRole::kResident;
   }
-  layout.table = std::make_shared<BlockTable>(blocks);
+  layout.table = std::make_shared<BlockTable>(blocks, source.chosen);
   return layout;
 }
 

@@ -34,6 +34,8 @@ RequestWindow::Run RequestWindow::run_of(std::uint64_t epoch, std::uint64_t posi
 bool RequestWindow::may_enter() {
   if (!started_ || dropping_ || fatal_ || enter_run_.ended() || end_ - head_ >= ring_.size()) return false;
   if (enter_run_.epoch > head_run_.epoch + 1) return false;  // two epochs at most: states are kept by parity
+  const std::uint64_t end = enter_run_.position + (enter_run_.step + 1) * options_.batching.global_batch;
+  if (!sampler_->knows(enter_run_.epoch, std::min(end, sampler_->num_samples()))) return false;
   const bool room = allocator_.room(consumer_waits_ && end_ == head_);
   short_of_memory_.store(!room, std::memory_order_relaxed);
   return room;
@@ -51,6 +53,8 @@ void RequestWindow::enter_next(Lock& lock) {
   passed_.clear();
   bool counted = true;
   const Step step = planner_.next(samples_, passed_, counted);
+  if (blocks_->is_chosen())
+    for (SampleRef& s : samples_) s.row = blocks_->stored_row(s.block, s.row);
   Result<std::unique_ptr<SlotMemory>> memory = allocator_.acquire();
   lock.lock();
   if (memory.ok()) {
@@ -84,16 +88,20 @@ void RequestWindow::enter_next(Lock& lock) {
 
 /// File the samples under their blocks. \param counted  Do BlockState::asked and expected know of them?
 void RequestWindow::insert(WindowSlot& s, std::uint64_t sequence, bool counted) {
-  auto& index = state_of_block_[s.epoch & 1];
+  const auto& index = state_of_block_[s.epoch & 1];
+  // An order may ask for a block anew when it has been through it: a state that is complete stays as it is.
+  const auto open_state = [&](std::uint32_t block) -> BlockState& {
+    const std::uint32_t known = index[block];
+    return known && !states_[known - 1].complete ? states_[known - 1] : state_of(block, s.epoch, sequence);
+  };
   for (const SampleRef sample : passed_) {
-    BlockState& b = index[sample.block] ? states_[index[sample.block] - 1] : state_of(sample.block, s.epoch, sequence);
+    BlockState& b = open_state(sample.block);
     count(b, index[sample.block] - 1);
   }
   std::uint64_t expected = 0;
   for (std::uint32_t position = 0; position < samples_.size(); ++position) {
     const SampleRef sample = samples_[position];
-    const std::uint32_t known = index[sample.block];
-    BlockState& b = known ? states_[known - 1] : state_of(sample.block, s.epoch, sequence);
+    BlockState& b = open_state(sample.block);
     const std::uint32_t state = index[sample.block] - 1;
     if (b.requests.empty()) {
       b.first_need = sequence;
@@ -121,7 +129,8 @@ void RequestWindow::count(BlockState& b, std::uint32_t state) {
 }
 
 void RequestWindow::free_state(std::uint32_t state) {
-  state_of_block_[states_[state].epoch & 1][states_[state].block] = 0;
+  std::uint32_t& known = state_of_block_[states_[state].epoch & 1][states_[state].block];
+  if (known == state + 1) known = 0;
   free_states_.push_back(state);
 }
 
@@ -330,6 +339,11 @@ void RequestWindow::stop() {
   cancelled_.store(true, std::memory_order_relaxed);
   work_.notify_all();
   ready_.notify_all();
+}
+
+void RequestWindow::order_grew() {
+  const Lock lock(mutex_);
+  if (idle_threads_ > 0) work_.notify_one();
 }
 
 void RequestWindow::memory_released() {

@@ -118,7 +118,7 @@ class RequestWindow {
     std::unique_ptr<SlotMemory> memory;
     Step step;
     RowSums sums;                    ///< Of the rows it holds.
-    std::vector<SampleRef> samples;  ///< Where they were asked for.
+    std::vector<SampleRef> samples;  ///< Where they were asked for: stored rows of blocks.
   };
   /// Make `epoch` the one that next() delivers, from the first batch after `position` samples. Keeps what is already in
   /// the window if it begins there. Blocks: until claims of dropped slots have been given up (milliseconds).
@@ -131,6 +131,8 @@ class RequestWindow {
 
   /// Wake everybody and hand out nothing more. Idempotent.
   void stop();
+  /// The sampler knows more of its samples than before.
+  void order_grew();
   /// A slot's memory came back: the window may grow again.
   void memory_released();
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "catalog/row_set.h"
 #include "format/format_reader.h"
 
 namespace headrace {
@@ -16,6 +17,17 @@ struct SourceFile {
   std::string path;
   std::uint64_t rows = 0;
   std::vector<std::shared_ptr<ArrayReader>> arrays;  ///< One for each array of the source.
+};
+
+/// Data sets whose files are one source's, and how often each is to be drawn.
+struct SourceMixture {
+  struct Part {
+    std::string name;
+    std::size_t first_file, num_files;
+    double weight;
+  };
+  std::vector<Part> parts;
+  std::uint64_t num_samples = 0;  ///< An epoch.
 };
 
 /// Immutable once made. Arrays are numbered alike in every file; several fields may be columns of one array.
@@ -27,6 +39,8 @@ struct Source {
   std::shared_ptr<const std::vector<Field>> fields;
   std::vector<Place> places;  ///< One for each field.
   std::vector<SourceFile> files;
+  std::shared_ptr<const RowSet> chosen;  ///< Rows of all files that belong to the data set; null: all.
+  std::shared_ptr<const SourceMixture> mixture;  ///< Null: one data set.
 
   [[nodiscard]] std::size_t num_arrays() const { return files.empty() ? 0 : files[0].arrays.size(); }
   [[nodiscard]] std::uint64_t row_bytes() const {

@@ -14,6 +14,7 @@ KeyedPermutation::KeyedPermutation(std::uint64_t n, RandomKey key) : n_(n) {
   while (a_ > 1 && (a_ - 1) * (a_ - 1) >= n) --a_;
   a_ = std::max<std::uint64_t>(a_, 1);
   b_ = std::max<std::uint64_t>((n + a_ - 1) / a_, 1);
+  columns_ = Divisor(b_);
   for (std::size_t round = 0; round < keys_.size(); ++round) keys_[round] = key.with(kDomain + round);
 }
 

@@ -4,36 +4,118 @@
 
 namespace headrace {
 
-BlockTable::BlockTable(const std::vector<FileBlocks>& files) : files_(files), first_block_{0}, first_row_{0} {
+BlockTable::BlockTable(const std::vector<FileBlocks>& files, std::shared_ptr<const RowSet> chosen)
+    : files_(files), chosen_(std::move(chosen)) {
+  FileStart at{0, 0, Divisor(1)};
   for (const FileBlocks& f : files_) {
-    const std::uint64_t blocks = f.rows / f.block_rows + (f.rows % f.block_rows != 0);
-    first_block_.push_back(first_block_.back() + blocks);
-    first_row_.push_back(first_row_.back() + f.rows);
+    starts_.push_back({at.first_row, at.first_block, Divisor(f.block_rows)});
+    at.first_block += f.rows / f.block_rows + (f.rows % f.block_rows != 0);
+    at.first_row += f.rows;
     if (f.rows == 0) continue;
     all_equal_ = all_equal_ && f.rows % f.block_rows == 0 &&
                  (max_block_rows_ == 0 || max_block_rows_ == std::min(f.block_rows, f.rows));
     max_block_rows_ = std::max(max_block_rows_, std::min(f.block_rows, f.rows));
   }
+  starts_.push_back(at);
+  by_row_ = make_finder(starts_, &FileStart::first_row);
+  by_block_ = make_finder(starts_, &FileStart::first_block);
+  if (chosen_) drop_empty_blocks();
 }
 
-BlockTable::Place BlockTable::place(std::uint64_t block) const {
-  const auto it = std::upper_bound(first_block_.begin(), first_block_.end(), block);
-  const auto file = static_cast<std::size_t>(it - first_block_.begin()) - 1;
-  const std::uint64_t first = (block - first_block_[file]) * files_[file].block_rows;
+/// Four buckets a file: most lie inside one.
+BlockTable::Finder BlockTable::make_finder(const std::vector<FileStart>& starts, std::uint64_t FileStart::* key) {
+  Finder finder;
+  const std::uint64_t total = starts.back().*key, wanted = 4 * starts.size();
+  while ((total >> finder.shift) > wanted) ++finder.shift;
+  std::uint32_t file = 0;
+  for (std::uint64_t bucket = 0; bucket <= total >> finder.shift; ++bucket) {
+    while (file + 2 < starts.size() && starts[file + 1].*key <= bucket << finder.shift) ++file;
+    finder.first_file.push_back(file);
+  }
+  return finder;
+}
+
+std::size_t BlockTable::file_of_block(std::uint64_t block) const {
+  std::size_t file = by_block_.first_file[block >> by_block_.shift];
+  while (block >= starts_[file + 1].first_block) ++file;
+  return file;
+}
+
+void BlockTable::drop_empty_blocks() {
+  max_block_rows_ = 0;
+  std::uint64_t smallest = ~std::uint64_t{0}, before = 0;
+  for (std::uint64_t b = 0; b < num_stored_blocks(); ++b) {
+    const Place p = stored_place(b);
+    const std::uint64_t end = chosen_->count_below(starts_[p.file].first_row + p.rows.end()), rows = end - before;
+    before = end;
+    if (rows == 0) continue;
+    stored_block_.push_back(static_cast<std::uint32_t>(b));
+    max_block_rows_ = std::max(max_block_rows_, rows);
+    smallest = std::min(smallest, rows);
+  }
+  all_equal_ = stored_block_.empty() || smallest == max_block_rows_;
+}
+
+BlockTable BlockTable::of_files(std::size_t first_file, std::size_t num_files) const {
+  const std::vector<FileBlocks> files(files_.begin() + static_cast<std::ptrdiff_t>(first_file),
+                                      files_.begin() + static_cast<std::ptrdiff_t>(first_file + num_files));
+  if (!chosen_) return BlockTable(files);
+  const std::uint64_t first = starts_[first_file].first_row, end = starts_[first_file + num_files].first_row;
+  return BlockTable(files, std::make_shared<const RowSet>(chosen_->part(first, end)));
+}
+
+std::uint64_t BlockTable::first_block_of(std::size_t file) const {
+  if (!chosen_) return starts_[file].first_block;
+  const auto stored = static_cast<std::uint32_t>(starts_[file].first_block);
+  return static_cast<std::uint64_t>(std::ranges::lower_bound(stored_block_, stored) - stored_block_.begin());
+}
+
+BlockTable::Place BlockTable::stored_place(std::uint64_t block) const {
+  const std::size_t file = file_of_block(block);
+  const std::uint64_t first = (block - starts_[file].first_block) * files_[file].block_rows;
   return {static_cast<std::uint32_t>(file), {first, std::min(files_[file].block_rows, files_[file].rows - first)}};
 }
 
-std::uint64_t BlockTable::first_row(std::uint64_t block) const {
+BlockTable::Place BlockTable::place(std::uint64_t block) const {
+  return stored_place(chosen_ ? stored_block_[block] : block);
+}
+
+RowRange BlockTable::stored_rows(std::uint64_t block) const {
   const Place p = place(block);
-  return first_row_[p.file] + p.rows.first;
+  return {starts_[p.file].first_row + p.rows.first, p.rows.count};
+}
+
+std::uint64_t BlockTable::block_rows(std::uint64_t block) const {
+  const RowRange stored = stored_rows(block);
+  return chosen_ ? chosen_->count_below(stored.end()) - chosen_->count_below(stored.first) : stored.count;
+}
+
+std::uint64_t BlockTable::first_row(std::uint64_t block) const {
+  const RowRange stored = stored_rows(block);
+  return chosen_ ? chosen_->count_below(stored.first) : stored.first;
+}
+
+BlockTable::RowPlace BlockTable::find_stored(std::uint64_t row) const {
+  std::size_t file = by_row_.first_file[row >> by_row_.shift];
+  while (row >= starts_[file + 1].first_row) ++file;
+  const FileStart& start = starts_[file];
+  const auto [block, in_block] = start.block_rows.divide(row - start.first_row);
+  return {start.first_block + block, static_cast<std::uint32_t>(in_block)};
 }
 
 BlockTable::RowPlace BlockTable::find(std::uint64_t row) const {
-  const auto it = std::upper_bound(first_row_.begin(), first_row_.end(), row);
-  const auto file = static_cast<std::size_t>(it - first_row_.begin()) - 1;
-  const std::uint64_t in_file = row - first_row_[file];
-  return {first_block_[file] + in_file / files_[file].block_rows,
-          static_cast<std::uint32_t>(in_file % files_[file].block_rows)};
+  if (!chosen_) return find_stored(row);
+  const std::uint64_t stored = find_stored((*chosen_)[row]).block;
+  const auto it = std::lower_bound(stored_block_.begin(), stored_block_.end(), static_cast<std::uint32_t>(stored));
+  const auto block = static_cast<std::uint64_t>(it - stored_block_.begin());
+  return {block, static_cast<std::uint32_t>(row - first_row(block))};
+}
+
+std::uint32_t BlockTable::stored_row(std::uint64_t block, std::uint32_t row_in_block) const {
+  if (!chosen_) return row_in_block;
+  const RowRange stored = stored_rows(block);
+  const std::uint64_t i = chosen_->count_below(stored.first) + row_in_block;
+  return static_cast<std::uint32_t>(chosen_->within(i, stored.first, stored.end()) - stored.first);
 }
 
 }  // namespace headrace

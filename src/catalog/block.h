@@ -2,7 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "base/divisor.h"
+#include "catalog/row_set.h"
 
 namespace headrace {
 
@@ -16,6 +20,9 @@ struct RowRange {
 
 /// All blocks of a data set, file by file in order, rows ascending. 10^6 blocks in 10^5 files cost a few MB: every file
 /// has blocks of one length, except its last.
+///
+/// Where rows were chosen, the data set's rows are those, numbered anew; blocks without any are not there (4 bytes for
+/// each that is). place() tells of the stored rows, everything else counts chosen ones.
 class BlockTable {
  public:
   struct FileBlocks {
@@ -23,17 +30,20 @@ class BlockTable {
     std::uint64_t block_rows = 1;  ///< Rows of every block of the file but the last.
   };
   BlockTable() = default;
-  explicit BlockTable(const std::vector<FileBlocks>& files);
+  /// \param chosen  Rows of all files, one file after the other; null: all of them.
+  explicit BlockTable(const std::vector<FileBlocks>& files, std::shared_ptr<const RowSet> chosen = nullptr);
 
   struct Place {
     std::uint32_t file;
-    RowRange rows;  ///< In the file.
+    RowRange rows;  ///< In the file, as stored.
   };
-  [[nodiscard]] std::uint64_t num_blocks() const { return first_block_.empty() ? 0 : first_block_.back(); }
-  [[nodiscard]] std::uint64_t num_rows() const { return first_row_.empty() ? 0 : first_row_.back(); }
+  [[nodiscard]] std::uint64_t num_blocks() const { return chosen_ ? stored_block_.size() : num_stored_blocks(); }
+  [[nodiscard]] std::uint64_t num_rows() const { return chosen_ ? chosen_->size() : num_stored_rows(); }
+  /// Of the files, chosen or not.
+  [[nodiscard]] std::uint64_t num_stored_rows() const { return starts_.empty() ? 0 : starts_.back().first_row; }
   [[nodiscard]] std::size_t num_files() const { return files_.size(); }
   [[nodiscard]] Place place(std::uint64_t block) const;
-  [[nodiscard]] std::uint64_t block_rows(std::uint64_t block) const { return place(block).rows.count; }
+  [[nodiscard]] std::uint64_t block_rows(std::uint64_t block) const;
   /// Row of the data set with which `block` starts.
   [[nodiscard]] std::uint64_t first_row(std::uint64_t block) const;
   /// Block that holds `row` of the data set, and the row inside it.
@@ -42,16 +52,48 @@ class BlockTable {
     std::uint32_t row_in_block;
   };
   [[nodiscard]] RowPlace find(std::uint64_t row) const;
+  /// Were rows chosen?
+  [[nodiscard]] bool is_chosen() const { return chosen_ != nullptr; }
+  /// Of the stored rows of `block`, the one that is the block's row `row_in_block`.
+  [[nodiscard]] std::uint32_t stored_row(std::uint64_t block, std::uint32_t row_in_block) const;
+  /// The blocks of some files alone, as a table of their own: its block b is this one's first_block_of(first_file) + b.
+  [[nodiscard]] BlockTable of_files(std::size_t first_file, std::size_t num_files) const;
+  /// Number of blocks before those of `file`.
+  [[nodiscard]] std::uint64_t first_block_of(std::size_t file) const;
+  /// What was chosen; null: everything.
+  [[nodiscard]] const std::shared_ptr<const RowSet>& chosen() const { return chosen_; }
   /// Rows of the largest block.
   [[nodiscard]] std::uint64_t max_block_rows() const { return max_block_rows_; }
   /// True if all blocks but each file's last have the same length, and every file's rows are a multiple of it.
   [[nodiscard]] bool all_equal() const { return all_equal_; }
 
  private:
+  [[nodiscard]] std::uint64_t num_stored_blocks() const { return starts_.empty() ? 0 : starts_.back().first_block; }
+  [[nodiscard]] Place stored_place(std::uint64_t stored_block) const;
+  [[nodiscard]] RowRange stored_rows(std::uint64_t block) const;  // in the data set
+  [[nodiscard]] RowPlace find_stored(std::uint64_t row) const;
+  void drop_empty_blocks();
+
+  /// A file where it is looked for.
+  struct FileStart {
+    std::uint64_t first_row, first_block;  // of the data set as stored
+    Divisor block_rows;
+  };
+  /// Files by what is before them: the file that holds item i is found from a table of `i >> shift`.
+  struct Finder {
+    std::vector<std::uint32_t> first_file;  // of each bucket
+    int shift = 0;
+  };
+  static Finder make_finder(const std::vector<FileStart>& starts, std::uint64_t FileStart::* key);
+  [[nodiscard]] std::size_t file_of_block(std::uint64_t stored_block) const;
+
   std::vector<FileBlocks> files_;
-  std::vector<std::uint64_t> first_block_, first_row_;  // a prefix sum over files, each with the total at the end
+  std::vector<FileStart> starts_;  // one for each file, and the totals at the end
+  Finder by_row_, by_block_;
   std::uint64_t max_block_rows_ = 0;
   bool all_equal_ = true;
+  std::shared_ptr<const RowSet> chosen_;
+  std::vector<std::uint32_t> stored_block_;  // of each block, where rows were chosen
 };
 
 }  // namespace headrace

@@ -1,6 +1,9 @@
 #include "catalog/block.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
 
 namespace headrace {
 namespace {
@@ -23,6 +26,40 @@ TEST(BlockTable, CoversEveryRowOnce) {
   EXPECT_EQ(row, table.num_rows());
   EXPECT_EQ(table.place(9).file, 3u);
   EXPECT_EQ(table.place(9).rows, (RowRange{0, 5}));
+}
+
+TEST(BlockTable, CountsChosenRowsOnly) {
+  EXPECT_TRUE(rc::check([] {
+    std::vector<BlockTable::FileBlocks> files;
+    std::uint64_t total = 0;
+    for (int i = *rc::gen::inRange(1, 5); i > 0; --i) {
+      files.push_back({*rc::gen::inRange<std::uint64_t>(0, 300), *rc::gen::inRange<std::uint64_t>(1, 90)});
+      total += files.back().rows;
+    }
+    const auto odds = *rc::gen::inRange(1, 100);
+    std::vector<std::uint64_t> rows;
+    for (std::uint64_t r = 0; r < total; ++r)
+      if (*rc::gen::inRange(0, odds) == 0) rows.push_back(r);
+    const BlockTable whole(files), table(files, std::make_shared<RowSet>(total, rows));
+    RC_ASSERT(table.num_rows() == rows.size());
+    RC_ASSERT(table.num_stored_rows() == total);
+    std::uint64_t row = 0, largest = 0;
+    for (std::uint64_t b = 0; b < table.num_blocks(); ++b) {
+      RC_ASSERT(table.first_row(b) == row);
+      RC_ASSERT(table.block_rows(b) > 0u);
+      largest = std::max(largest, table.block_rows(b));
+      for (std::uint32_t r = 0; r < table.block_rows(b); ++r, ++row) {
+        const auto found = table.find(row);
+        RC_ASSERT(found.block == b && found.row_in_block == r);
+        const auto stored = whole.find(rows[row]);
+        RC_ASSERT(whole.place(stored.block).file == table.place(b).file);
+        RC_ASSERT(whole.place(stored.block).rows == table.place(b).rows);
+        RC_ASSERT(table.stored_row(b, r) == stored.row_in_block);
+      }
+    }
+    RC_ASSERT(row == rows.size());
+    RC_ASSERT(table.max_block_rows() == largest);
+  }));
 }
 
 TEST(BlockTable, KnowsWhenAllBlocksAreEqual) {

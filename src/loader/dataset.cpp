@@ -95,9 +95,13 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source>
   auto impl = std::make_shared<Impl>();
   impl->source = std::move(source);
   const Source& s = *impl->source;
+  std::uint64_t stored_rows = 0;
   for (const SourceFile& f : s.files) {
-    impl->files.push_back({f.path, f.rows});
-    impl->rows += f.rows;
+    const std::uint64_t rows =
+        s.chosen ? s.chosen->count_below(stored_rows + f.rows) - s.chosen->count_below(stored_rows) : f.rows;
+    impl->files.push_back({f.path, rows});
+    impl->rows += rows;
+    stored_rows += f.rows;
   }
   for (const Source::Place& place : s.places) {
     const ArrayInfo& first = s.files[0].arrays[place.array]->info();
@@ -224,7 +228,7 @@ Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<boo
     if (rows[i] >= size())
       throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", rows[i], size()));
     const BlockTable::RowPlace p = blocks.find(rows[i]);
-    wanted.push_back({p.block, {p.row_in_block, i}});
+    wanted.push_back({p.block, {blocks.stored_row(p.block, p.row_in_block), i}});
   }
   std::stable_sort(wanted.begin(), wanted.end(), [](const Wanted& a, const Wanted& b) { return a.block < b.block; });
   std::vector<Request> requests;
@@ -299,11 +303,53 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
     source->places.push_back({static_cast<std::uint32_t>(known - arrays.begin()), place.column});
   }
   source->fields = std::move(fields);
+  source->chosen = old.chosen;
+  source->mixture = old.mixture;
   for (const SourceFile& f : old.files) {
     SourceFile& file = source->files.emplace_back(SourceFile{f.path, f.rows, {}});
     for (std::uint32_t a : arrays) file.arrays.push_back(f.arrays[a]);
   }
   return Dataset(Impl::make(std::move(source)));
+}
+
+Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
+  const auto refuse = [](std::string text, std::string_view hint) {
+    return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
+  };
+  if (impl_->source->mixture)
+    throw refuse("rows of a mixture cannot be selected: they are drawn by weight", "Select from its parts, then mix.");
+  if (rows.empty()) throw refuse("a selection of no rows", "Select at least one.");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] >= size()) throw refuse(fmt::format("row {} was selected; there are {}", rows[i], size()), "Rows count from 0.");
+    if (i > 0 && rows[i] <= rows[i - 1])
+      throw refuse(fmt::format("selected rows must ascend: row {} comes after row {}", rows[i], rows[i - 1]),
+                   "Sort them, each once: a selection keeps the order of the files. To repeat rows, or for an order of "
+                   "your own, give them to Loader(sampler=).");
+  }
+  auto source = std::make_shared<Source>(*impl_->source);
+  const std::uint64_t stored = impl_->layout.table->num_stored_rows();
+  if (!source->chosen) {
+    source->chosen = std::make_shared<const RowSet>(stored, rows);
+  } else {
+    std::vector<std::uint64_t> of_files(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) of_files[i] = (*source->chosen)[rows[i]];
+    source->chosen = std::make_shared<const RowSet>(stored, of_files);
+  }
+  return Dataset(Impl::make(std::move(source)));
+}
+
+std::vector<std::uint64_t> Dataset::selected_rows() const {
+  std::vector<std::uint64_t> rows(size());
+  const RowSet* const chosen = impl_->source->chosen.get();
+  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = chosen ? (*chosen)[i] : i;
+  return rows;
+}
+
+std::uint64_t Dataset::block_end(std::uint64_t row) const {
+  if (row >= size()) throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", row, size()));
+  const BlockTable& blocks = *impl_->layout.table;
+  const std::uint64_t block = blocks.find(row).block;
+  return blocks.first_row(block) + blocks.block_rows(block);
 }
 
 Dataset open(const std::vector<std::string>& paths, OpenOptions options) {

@@ -36,6 +36,10 @@ std::string Dataset::describe() const {
   std::string text =
       fmt::format("{} samples of {} in {} file{}, blocks of {} rows\n", size(), format_bytes(sample_bytes()),
                   files().size(), files().size() == 1 ? "" : "s", block_rows());
+  if (source.chosen) text += fmt::format("  selected from {} rows\n", impl_->layout.table->num_stored_rows());
+  if (source.mixture)
+    for (const SourceMixture::Part& part : source.mixture->parts)
+      text += fmt::format("  {:.3g} % of the samples are drawn from {}\n", 100 * part.weight, part.name);
   for (const Row& row : table) {
     std::string line = " ";
     for (std::size_t c = 0; c < columns; ++c) line += fmt::format(" {:<{}}", row[c], width[c] + 1);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 
 namespace headrace {
@@ -29,6 +30,17 @@ std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, con
   if (plan.tells_rows) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}});
   if (plan.batching.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}});
   return fields;
+}
+
+/// Of every row of the data set once: what an epoch must add up to.
+RowSums sums_of(const BlockTable& blocks) {
+  if (!blocks.is_chosen()) return RowSums::of_all(blocks.num_rows());
+  RowSums sums;
+  const std::span<const std::uint64_t> words = blocks.chosen()->words();
+  for (std::uint64_t w = 0; w < words.size(); ++w)
+    for (std::uint64_t left = words[w]; left != 0; left &= left - 1)
+      sums.add(w * 64 + static_cast<std::uint64_t>(std::countr_zero(left)));
+  return sums;
 }
 
 RequestWindow::Options window_options(const Source& source, const EnginePlan& plan) {
@@ -83,9 +95,15 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position) {
   HEADRACE_TRY(check_usable());
   if (!started_) HEADRACE_TRY(start_threads());
   window_.start_epoch(epoch, position);
+  if (plan_.fed) plan_.fed->begin(epoch, position);
   const std::lock_guard lock(sums_mutex_);
   sums_ = {epoch, position, {}, false};
   return {};
+}
+
+void Engine::feed(std::span<const std::uint64_t> rows) {
+  plan_.fed->append(rows);
+  window_.order_grew();
 }
 
 Status Engine::start_threads() {
@@ -211,7 +229,8 @@ Status Engine::check_epoch() {
   const bool whole = sums_.first_sample == 0 && plan_.batching.share.world_size == 1 &&
                      plan_.batching.tail == Tail::kPartial && plan_.sampler->is_permutation();
   if (!whole || sums_.complete) return {};
-  if (sums_.sums != RowSums::of_all(plan_.layout.table->num_rows()))
+  if (!every_row_) every_row_ = sums_of(*plan_.layout.table);
+  if (sums_.sums != *every_row_)
     return Error(ErrorCode::kInternal,
                  fmt::format("epoch {} did not deliver every row once: a fault of headrace or of this machine's memory",
                              sums_.epoch));

@@ -52,6 +52,8 @@ class Engine {
   /// Idempotent. Blocks: until the threads have given up what they are at (milliseconds).
   void stop();
 
+  /// Rows for an order that is made up as it goes.
+  void feed(std::span<const std::uint64_t> rows);
   [[nodiscard]] const EnginePlan& plan() const { return plan_; }
   [[nodiscard]] const std::vector<Field>& fields() const { return *fields_; }
   [[nodiscard]] const StageBoard& stages() const { return board_; }
@@ -91,6 +93,7 @@ class Engine {
   std::atomic<bool> started_{false}, stopped_{false};
   mutable std::mutex sums_mutex_;
   EpochSums sums_;
+  std::optional<RowSums> every_row_;  ///< What a whole epoch adds up to, once it was asked for.
 };
 
 }  // namespace headrace

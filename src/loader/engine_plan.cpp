@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "assembly/block_server.h"
+#include "base/philox.h"
 #include "delivery/slot_pool.h"
 
 namespace headrace {
@@ -110,12 +111,59 @@ Result<Mix> resolve_mix(const LoaderOptions& options, const BlockTable& blocks, 
   return Mix{asked.streams, asked.pool_blocks};
 }
 
+/// The parts of a mixture, each in the order that `shuffle` says.
+Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, const BlockTable& blocks,
+                                                  const LoaderOptions& options, std::uint64_t global_batch,
+                                                  std::uint64_t row_bytes) {
+  std::vector<MixturePart> parts;
+  for (std::size_t i = 0; i < mixture.parts.size(); ++i) {
+    const SourceMixture::Part& part = mixture.parts[i];
+    const auto table = std::make_shared<const BlockTable>(blocks.of_files(part.first_file, part.num_files));
+    const std::uint64_t seed = RandomKey::of({options.seed, i}).low;
+    MixturePart& made = parts.emplace_back();
+    made = {part.name, nullptr, blocks.first_block_of(part.first_file), part.weight};
+    switch (options.shuffle.mode()) {
+      case Shuffle::kNone:
+        made.sampler = make_sequential(table);
+        break;
+      case Shuffle::kBlock: {
+        LoaderOptions own = options;
+        own.mix.bytes = static_cast<std::uint64_t>(static_cast<double>(own.mix.bytes) * part.weight);
+        const auto batch = static_cast<std::uint64_t>(static_cast<double>(global_batch) * part.weight);
+        HEADRACE_ASSIGN(const Mix mix, resolve_mix(own, *table, std::max<std::uint64_t>(batch, 1), row_bytes));
+        made.sampler = make_block_shuffle(table, mix, seed);
+        break;
+      }
+      case Shuffle::kExact:
+        made.sampler = make_global_shuffle(table, seed);
+        break;
+    }
+  }
+  return std::shared_ptr<const Sampler>(make_mixture(std::move(parts), mixture.num_samples, options.seed));
+}
+
 }  // namespace
 
 double EnginePlan::expected_decodes() const {
   const std::uint64_t span = sampler->span_steps(batching.global_batch, batching.share);
   if (slots >= wanted_slots || window_slots() >= span) return 1;
   return std::max(1.0, std::ceil(static_cast<double>(span) / static_cast<double>(window_slots())));
+}
+
+double EnginePlan::decodes_over_ranks() const {
+  constexpr std::uint64_t kMostLooks = 1 << 20;  // 50 ns each
+  const std::uint64_t blocks = layout.table->num_blocks(), world = batching.share.world_size;
+  if (world == 1 || !sampler->has_locality() || blocks == 0) return world == 1 ? 1 : 0;
+  const std::uint64_t stride = blocks * world / kMostLooks + 1;
+  std::uint64_t decodes = 0, looks = 0;
+  for (std::uint32_t r = 0; r < world; ++r) {
+    const auto cursor = sampler->cursor({0, 0, batching.global_batch, {r, static_cast<std::uint32_t>(world)}});
+    for (std::uint64_t b = 0; b < blocks; b += stride) {
+      decodes += cursor->rows_of(static_cast<std::uint32_t>(b)) > 0;
+      ++looks;
+    }
+  }
+  return static_cast<double>(decodes) * static_cast<double>(world) / static_cast<double>(looks);
 }
 
 Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const RankChoice& rank,
@@ -131,9 +179,20 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
   if (options.sampler) {
     if (options.shuffle.mode() != Shuffle::kNone)
       return refuse("shuffle and a sampler exclude each other: both decide the order", "Give one of them.");
-    HEADRACE_ASSIGN(plan.sampler, make_chosen(*options.sampler, blocks, label, options.seed));
+    if (source.mixture)
+      return refuse("the data set is a mixture, which decides what is drawn; so does a sampler",
+                    "Leave the sampler out, or use the parts of the mixture.");
+    if (const auto* choice = std::get_if<Fed>(options.sampler.get())) {
+      if (choice->num_samples == 0) return refuse("an epoch of 0 samples", "Say how many there will be.");
+      plan.fed = std::make_shared<FedRows>();
+      plan.sampler = make_fed(blocks, plan.fed, choice->num_samples);
+    } else {
+      HEADRACE_ASSIGN(plan.sampler, make_chosen(*options.sampler, blocks, label, options.seed));
+    }
   }
-  const std::uint64_t samples = plan.sampler ? plan.sampler->num_samples() : rows;
+  const std::uint64_t samples = source.mixture  ? source.mixture->num_samples
+                                : plan.sampler ? plan.sampler->num_samples()
+                                               : rows;
   HEADRACE_ASSIGN(plan.batching, resolve_batching(options, rank.share, samples));
   const std::uint64_t global_batch = plan.batching.global_batch;
   plan.rank_reason = rank.reason;
@@ -147,17 +206,22 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
   plan.batch_rows = plan.batching.most_rows();
   plan.num_batches = plan.batching.steps(samples);
   HEADRACE_ASSIGN(plan.mix, resolve_mix(options, *blocks, global_batch, row_bytes));
-  switch (options.shuffle.mode()) {
-    case Shuffle::kNone:
-      if (!plan.sampler) plan.sampler = make_sequential(blocks);
-      break;
-    case Shuffle::kBlock:
-      plan.sampler = make_block_shuffle(blocks, plan.mix, options.seed);
-      break;
-    case Shuffle::kExact:
-      plan.sampler = make_global_shuffle(blocks, options.seed);
-      break;
+  if (source.mixture) {
+    HEADRACE_ASSIGN(plan.sampler, make_mixed(*source.mixture, *blocks, options, global_batch, row_bytes));
+  } else if (!plan.sampler) {
+    const Shuffle::Mode mode = options.shuffle.mode();
+    plan.sampler = mode == Shuffle::kBlock   ? make_block_shuffle(blocks, plan.mix, options.seed)
+                   : mode == Shuffle::kExact ? make_global_shuffle(blocks, options.seed)
+                                             : make_sequential(blocks);
   }
+
+  const std::uint64_t stream_rows = samples / std::max<std::uint64_t>(plan.mix.streams, 1);
+  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture && plan.mix.streams > 1 &&
+      blocks->max_block_rows() > stream_rows)
+    plan.warnings.push_back(
+        fmt::format("the largest block has {} rows and a stream only {}: such a block is spread over several streams "
+                    "and read for each; smaller chunks, or mix= with fewer than {} streams, would mend it",
+                    blocks->max_block_rows(), stream_rows, plan.mix.streams));
 
   const std::uint64_t slot_rows = plan.slot_rows();
   plan.slot_bytes = SlotPool::slot_bytes(*source.fields, slot_rows);

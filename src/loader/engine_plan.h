@@ -14,6 +14,7 @@
 #include "loader/label.h"
 #include "loader/rank.h"
 #include "order/batching.h"
+#include "order/fed.h"
 #include "order/sampler.h"
 
 namespace headrace {
@@ -28,6 +29,8 @@ struct EnginePlan {
   std::uint32_t threads = 1;
   std::string threads_reason;
   bool tells_rows = false;  ///< Deliver "_rows".
+  std::vector<std::string> warnings;
+  std::shared_ptr<FedRows> fed;  ///< Of an order that is made up as it goes.
   std::uint64_t budget_bytes = 0;
   std::string budget_reason;
   std::uint64_t slots = 0;         ///< In the window and with the consumer.
@@ -40,7 +43,7 @@ struct EnginePlan {
 
   /// Most rows of a batch that there can be.
   [[nodiscard]] std::uint64_t slot_rows() const {
-    return batching.tail == Tail::kPad ? batch_rows : std::min(batch_rows, layout.table->num_rows());
+    return batching.tail == Tail::kPad ? batch_rows : std::min(batch_rows, sampler->num_samples());
   }
   /// Longest window, without the slots that are with the consumer.
   [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
@@ -53,6 +56,8 @@ struct EnginePlan {
   }
   /// Decodes of a block that the window's length leads to; 1 where it holds the order's span.
   [[nodiscard]] double expected_decodes() const;
+  /// Decodes of a block over all ranks together where each rank decodes its own blocks once; 0: unknown.
+  [[nodiscard]] double decodes_over_ranks() const;
 };
 
 /// \param label  Of a sampler that needs one.

@@ -27,6 +27,8 @@ std::string hash_of(const Source& source, const BlockLayout& layout) {
     for (const char c : field.name + '/' + field.dtype.name()) key = key.with(static_cast<unsigned char>(c));
     for (const std::uint64_t n : field.shape) key = key.with(n);
   }
+  if (source.chosen)
+    for (const std::uint64_t word : source.chosen->words()) key = key.with(word);
   return fmt::format("{:016x}", key.low);
 }
 
@@ -198,6 +200,9 @@ void Loader::load_state(const std::string& json) {
                            state.order != here.order && state.global_batch != here.global_batch;
   if (other_shape) here.order = state.order;
   check_state(state, here).value();
+  if (m.engine->plan().fed && state.position.samples > 0)
+    throw Error(ErrorCode::kInvalidArgument, "an order that is made up as it goes cannot be gone back to")
+        .with_hint("Save states at the end of an epoch, and the sampler's own beside them.");
   if (other_shape) {
     m.engine->stop();
     auto engine = m.make_engine(taken);
@@ -233,6 +238,20 @@ void Loader::set_rows(std::vector<std::uint64_t> rows) {
   m.engine = m.make_engine(m.resumed_mix).value();
   throw made.error();
 }
+void Loader::feed(std::span<const std::uint64_t> rows) {
+  const EnginePlan& plan = impl_->engine->plan();
+  if (!plan.fed) throw Error(ErrorCode::kInvalidArgument, "this loader's order is not given as it goes");
+  const std::uint64_t size = plan.layout.table->num_rows();
+  for (const std::uint64_t row : rows)
+    if (row >= size)
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("the sampler asks for row {}; there are rows 0 to {}", row, size - 1))
+          .with_hint("Row numbers are those of the data set, from 0.");
+  impl_->engine->feed(rows);
+}
+std::uint64_t Loader::global_batch_rows() const {
+  return impl_->engine->plan().batching.global_batch;
+}
 void Loader::set_rank(std::uint32_t rank, std::uint32_t world_size) {
   (void)choose_rank(rank, world_size, environment).value();
   if (!impl_->options.rank) impl_->framework_rank = RankShare{rank, world_size};
@@ -254,6 +273,9 @@ const Dataset& Loader::dataset() const {
 }
 std::string Loader::explain() const {
   return explain_plan(*impl_);
+}
+const std::vector<std::string>& Loader::warnings() const {
+  return impl_->engine->plan().warnings;
 }
 Report Loader::report() const {
   return make_report(*impl_);

@@ -54,14 +54,34 @@ class Segment {
   [[nodiscard]] Part part(std::uint64_t i) const {
     std::uint64_t j = backwards_ ? num_parts_ - 1 - i : i;
     if (j >= low_ && j < high_) j = low_ + inner_(j - low_);  // blocks on a cut keep their place
-    const std::uint64_t block = (first_block_ + j) % blocks_->num_blocks();
+    const std::uint64_t n = blocks_->num_blocks();
+    const std::uint64_t block = first_block_ + j - (first_block_ + j >= n ? n : 0);
     const std::uint64_t first = j == 0 ? head_row_ : 0;
     const std::uint64_t last = j + 1 == num_parts_ ? tail_end_ : blocks_->block_rows(block);
     return {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(first),
             static_cast<std::uint32_t>(last - first)};
   }
-  /// Is the part on a cut, so that another stream has the block's other rows?
-  [[nodiscard]] bool is_cut(const Part& p) const { return p.rows != blocks_->block_rows(p.block); }
+  /// Parts that may be on a cut, so that another stream has the block's other rows: the first and the last.
+  template <class Visit>
+  void visit_cuts(std::uint64_t begin, std::uint64_t end, Visit&& visit) const {
+    const auto look = [&](std::uint64_t i) {
+      const Part p = part(i);
+      if (p.rows != blocks_->block_rows(p.block)) visit(p);
+    };
+    if (begin == 0 && end > 0) look(0);
+    if (end == num_parts_ && num_parts_ > 1 && begin < end) look(num_parts_ - 1);
+  }
+  /// Rows of parts [begin, end). Where all blocks are equal, that costs nothing.
+  [[nodiscard]] std::uint64_t rows(std::uint64_t begin, std::uint64_t end) const {
+    std::uint64_t rows = 0;
+    if (!blocks_->all_equal()) {
+      for (std::uint64_t i = begin; i < end; ++i) rows += part(i).rows;
+      return rows;
+    }
+    rows = (end - begin) * blocks_->max_block_rows();
+    visit_cuts(begin, end, [&](const Part& p) { rows -= blocks_->max_block_rows() - p.rows; });
+    return rows;
+  }
 
  private:
   const BlockTable* blocks_;
@@ -90,13 +110,11 @@ class Stream {
       count -= here;
     }
     while (count > 0) {  // whole pools are not made
-      std::uint64_t rows = 0;
-      const std::uint64_t end = std::min(pool_end_, segment_.num_parts());
-      for (std::uint64_t i = next_part_; i < end; ++i) rows += segment_.part(i).rows;
+      const std::uint64_t end = std::min(pool_end_, segment_.num_parts()), rows = segment_.rows(next_part_, end);
       if (rows > count || rows == 0) return move(count, passed);
-      for (std::uint64_t i = next_part_; i < end; ++i)
-        if (const Segment::Part p = segment_.part(i); segment_.is_cut(p))
-          for (std::uint32_t r = 0; r < p.rows; ++r) passed.push_back({p.block, p.first_row + r});
+      segment_.visit_cuts(next_part_, end, [&](const Segment::Part& p) {
+        for (std::uint32_t r = 0; r < p.rows; ++r) passed.push_back({p.block, p.first_row + r});
+      });
       count -= rows;
       position_ += rows;
       next_part_ = end;
@@ -124,7 +142,9 @@ class Stream {
     const std::uint64_t end = std::min(pool_end_, segment_.num_parts());
     for (; next_part_ < end; ++next_part_) {
       const Segment::Part p = segment_.part(next_part_);
-      for (std::uint32_t r = 0; r < p.rows; ++r) pool_.push_back({p.block, p.first_row + r});
+      const std::size_t before = pool_.size();
+      pool_.resize(before + p.rows);
+      for (std::uint32_t r = 0; r < p.rows; ++r) pool_[before + r] = {p.block, p.first_row + r};
     }
     pool_end_ = end + pool_blocks_;
     keyed_shuffle(std::span<SampleRef>(pool_), key_.with(pool_number_++));
@@ -210,6 +230,8 @@ class BlockShuffleCursor final : public Cursor {
     for (std::uint32_t s = 0; s < end_stream_; ++s) (s < first_stream_ ? line_begin_ : line_end_) += shares_.length(s);
     line_end_ += line_begin_;
     if (blocks_.num_blocks() > 0) shift_rows_ = blocks_.first_row(sampler.rotation(walk.epoch));
+    const std::uint64_t position = walk.begin_of(0, blocks_.num_rows());
+    for (std::uint32_t s = 0; s < shares_.streams(); ++s) given_.push_back(shares_.delivered(s, position));
   }
 
   void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& passed) override {
@@ -218,22 +240,21 @@ class BlockShuffleCursor final : public Cursor {
     if (begin == end) return;
     if (step_++ == 0)  // what came before the walk is passed by
       for (std::uint32_t v = first_stream_; v < end_stream_; ++v)
-        streams_[v].skip_to(shares_.delivered(v, begin), passed);
+        streams_[v].skip_to(given_[v], passed);
     if (whole_streams_) {
       offset_ = 0;
-      for (std::uint32_t v = 0; v < first_stream_; ++v)
-        offset_ += shares_.delivered(v, end) - shares_.delivered(v, begin);
+      for (std::uint32_t v = 0; v < first_stream_; ++v) offset_ += advance(v, end).count;
       for (std::uint32_t v = first_stream_; v < end_stream_; ++v) {
-        const std::uint64_t from = shares_.delivered(v, begin);
-        streams_[v].take(from, shares_.delivered(v, end) - from, out, passed);
+        const auto [from, count] = advance(v, end);
+        streams_[v].take(from, count, out, passed);
       }
       return;
     }
     const ShareRange mine = share_of(walk_.share, end - begin);
     offset_ = mine.begin;
     std::uint64_t at = 0;  // rows of the step before stream v
-    for (std::uint32_t v = 0; v < shares_.streams() && at < mine.end; ++v) {
-      const std::uint64_t from = shares_.delivered(v, begin), count = shares_.delivered(v, end) - from;
+    for (std::uint32_t v = 0; v < shares_.streams(); ++v) {
+      const auto [from, count] = advance(v, end);
       const std::uint64_t lo = std::max(mine.begin, at), hi = std::min(mine.end, at + count);
       if (lo < hi) streams_[v].take(from + (lo - at), hi - lo, out, passed);
       at += count;
@@ -254,10 +275,21 @@ class BlockShuffleCursor final : public Cursor {
   }
 
  private:
+  struct Given {
+    std::uint64_t from, count;
+  };
+  /// What stream `v` gives to the step that ends with sample `end`.
+  Given advance(std::uint32_t v, std::uint64_t end) {
+    const std::uint64_t from = given_[v];
+    given_[v] = shares_.delivered(v, end);
+    return {from, given_[v] - from};
+  }
+
   const StreamShares& shares_;
   const BlockTable& blocks_;
   Walk walk_;
   std::vector<Stream> streams_;
+  std::vector<std::uint64_t> given_;  // rows of each stream before the next step
   bool whole_streams_;
   std::uint32_t first_stream_ = 0, end_stream_ = 0;               // that the rank owns, or shares with its neighbours
   std::uint64_t line_begin_ = 0, line_end_ = 0, shift_rows_ = 0;  // their part of the line

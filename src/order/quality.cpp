@@ -97,8 +97,8 @@ OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, con
   std::vector<std::uint64_t> block_sizes(blocks.num_blocks()), file_sizes(blocks.num_files());
   for (std::uint64_t b = 0; b < block_sizes.size(); ++b) {
     const BlockTable::Place place = blocks.place(b);
-    block_sizes[b] = place.rows.count;
-    file_sizes[place.file] += place.rows.count;
+    block_sizes[b] = blocks.block_rows(b);
+    file_sizes[place.file] += block_sizes[b];
   }
   GroupSpread by_block(block_sizes), by_file(file_sizes);
   OrderQuality out;

@@ -82,6 +82,11 @@ class Sampler {
   [[nodiscard]] virtual std::uint64_t span_steps(std::uint64_t global_batch, RankShare share) const = 0;
   /// True if every row of the data comes exactly once an epoch.
   [[nodiscard]] virtual bool is_permutation() const { return true; }
+  /// True if the samples of `epoch` before `end` are settled. False only for orders that are made up as they go.
+  [[nodiscard]] virtual bool knows(std::uint64_t epoch, std::uint64_t end) const {
+    (void)epoch, (void)end;
+    return true;
+  }
   /// True if the rows of a block come near each other, so that a block can be waited for.
   [[nodiscard]] virtual bool has_locality() const { return true; }
 };
@@ -122,6 +127,17 @@ std::unique_ptr<Sampler> make_weighted(std::shared_ptr<const BlockTable> blocks,
 /// \param classes  Class of each row, below num_classes.
 std::unique_ptr<Sampler> make_balanced(std::shared_ptr<const BlockTable> blocks, std::span<const std::uint32_t> classes,
                                        std::uint32_t num_classes, std::uint64_t num_samples, std::uint64_t seed);
+
+/// A data set of a mixture.
+struct MixturePart {
+  std::string name;
+  std::shared_ptr<const Sampler> sampler;  ///< Over a table of the data set's own blocks; at least one sample.
+  std::uint64_t first_block = 0;           ///< Of the mixture's table; ascending.
+  double weight = 1;                       ///< Positive; only ratios count.
+};
+/// Samples of several data sets in the proportions of their weights: in every stretch of N samples to within O(log N).
+/// Each part goes on where the epoch before ended, so that over epochs its rows come equally often.
+std::unique_ptr<Sampler> make_mixture(std::vector<MixturePart> parts, std::uint64_t num_samples, std::uint64_t seed);
 
 /// A permutation of all rows in O(1) memory.
 std::unique_ptr<Sampler> make_global_shuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t seed);

@@ -17,7 +17,13 @@ std::shared_ptr<const BlockTable> random_table() {
   const auto n = *rc::gen::inRange(1, 6);
   for (int i = 0; i < n; ++i)
     files.push_back({*rc::gen::inRange<std::uint64_t>(0, 400), *rc::gen::inRange<std::uint64_t>(1, 50)});
-  return table(files);
+  const auto odds = *rc::gen::inRange(0, 20);
+  if (odds == 0) return table(files);
+  const std::uint64_t total = table(files)->num_rows();
+  std::vector<std::uint64_t> rows;  // some of them chosen
+  for (std::uint64_t r = 0; r < total; ++r)
+    if (*rc::gen::inRange(0, odds) == 0) rows.push_back(r);
+  return std::make_shared<BlockTable>(files, std::make_shared<RowSet>(total, rows));
 }
 std::vector<std::vector<SampleRef>> steps_of(const Sampler& sampler, const Walk& walk) {
   auto cursor = sampler.cursor(walk);

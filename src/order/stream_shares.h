@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/divisor.h"
+
 namespace headrace {
 
 /// Factors of `streams` in ascending order, the radices of the digit reversal; outermost first.
@@ -21,7 +23,7 @@ std::vector<std::uint32_t> digit_reversal(const std::vector<std::uint32_t>& radi
 class StreamShares {
  public:
   StreamShares(std::uint32_t streams, std::uint64_t rows)
-      : phase_(digit_reversal(stream_radices(streams))), rows_(rows) {}
+      : phase_(digit_reversal(stream_radices(streams))), streams_(streams), rows_(rows) {}
 
   [[nodiscard]] std::uint32_t streams() const { return static_cast<std::uint32_t>(phase_.size()); }
   [[nodiscard]] std::uint32_t phase(std::uint32_t stream) const { return phase_[stream]; }
@@ -29,11 +31,12 @@ class StreamShares {
   [[nodiscard]] std::uint64_t length(std::uint32_t stream) const { return delivered(stream, rows_); }
   /// Rows the stream gives to the first `samples` of the epoch.
   [[nodiscard]] std::uint64_t delivered(std::uint32_t stream, std::uint64_t samples) const {
-    return (samples + phase_[stream]) / phase_.size();
+    return streams_.divide(samples + phase_[stream]).quotient;
   }
 
  private:
   std::vector<std::uint32_t> phase_;
+  Divisor streams_;
   std::uint64_t rows_;
 };
 

@@ -11,7 +11,9 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace headrace {
 
@@ -107,11 +109,16 @@ class Loader {
   [[nodiscard]] const std::vector<Field>& fields() const;
   /// Other rows from the next epoch on, where the sampler is a list. Errors: kInvalidArgument: a row that is not there.
   void set_rows(std::vector<std::uint64_t> rows);
+  /// The next rows of the live epoch, where the sampler is Fed. A batch is delivered when its rows were given; more than
+  /// that is read ahead. Errors: kInvalidArgument: a row that is not there, or another sampler.
+  void feed(std::span<const std::uint64_t> rows);
   /// The rank from now on, where the options leave it open: what a framework knows goes before the environment. Takes
   /// effect when the next epoch starts. Errors: kInvalidArgument.
   void set_rank(std::uint32_t rank, std::uint32_t world_size);
   /// Rows of a full batch on this rank.
   [[nodiscard]] std::uint64_t batch_rows() const;
+  /// Samples of a full step over all ranks.
+  [[nodiscard]] std::uint64_t global_batch_rows() const;
   /// Batches an epoch, exact; the same on all ranks.
   [[nodiscard]] std::uint64_t num_batches() const;
   [[nodiscard]] const LoaderOptions& options() const;
@@ -119,6 +126,8 @@ class Loader {
 
   /// Every automatic setting with its resolved value and the reason, as text.
   [[nodiscard]] std::string explain() const;
+  /// What the settings make worse than it need be, one sentence each. Usually none.
+  [[nodiscard]] const std::vector<std::string>& warnings() const;
   /// What was delivered, where time went, memory against budget, and a verdict. May be called at any time.
   [[nodiscard]] Report report() const;
 

@@ -26,6 +26,12 @@ struct Listed {
   std::vector<std::uint64_t> rows;
 };
 
-using SamplerChoice = std::variant<Weighted, Balanced, Listed>;
+/// Row numbers given while the epoch goes on, by Loader::feed(): for samplers that learn from the batches. Such an order
+/// cannot be gone back to: states are of the beginning of an epoch only.
+struct Fed {
+  std::uint64_t num_samples = 0;  ///< An epoch.
+};
+
+using SamplerChoice = std::variant<Weighted, Balanced, Listed, Fed>;
 
 }  // namespace headrace

@@ -112,7 +112,7 @@ std::vector<Choice> choices_of(const Loader::Impl& loader, const std::optional<L
                    memory_of(plan, sampler)});
   };
   add("as it is", *plan.sampler);
-  if (loader.options.shuffle.mode() != Shuffle::kBlock) return out;
+  if (loader.options.shuffle.mode() != Shuffle::kBlock || loader.dataset.impl()->source->mixture) return out;
   std::uint64_t bytes =
       plan.mix.mixed_blocks() * (blocks->num_rows() / std::max<std::uint64_t>(blocks->num_blocks(), 1)) * row_bytes;
   for (int i = 0; i < 2; ++i) {

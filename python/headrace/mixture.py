@@ -1,0 +1,71 @@
+"""Mixtures: several data sets as one, drawn in given proportions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from headrace import _headrace
+from headrace._checks import invalid, one_of, whole_number
+from headrace.dataset import Dataset
+from headrace.errors import ClosedError
+
+Parts = Mapping[str, Dataset | tuple[Dataset, float]]
+
+
+def mix(parts: Parts, *, temperature: float = 1.0, stop: str = "first", num_samples: int | None = None) -> Dataset:
+    """Several data sets as one, from which a loader draws in given proportions.
+
+    ``hr.mix({"top": (tops, 0.7), "qcd": (qcd, 0.3)})``: every stretch of a loader's samples holds 70 % of ``tops``, to
+    within a few samples. Each part comes in the order that the loader's ``shuffle`` says, and goes on where the epoch
+    before ended, so that over the epochs its rows come equally often. Rows by number, fields and ``len`` are those of
+    all parts, one after the other. Reads nothing.
+
+    Args:
+        parts: Name → data set, or (data set, weight). Only ratios of weights count; without any, a part weighs what it
+            has rows. Fields must agree in name, type and shape.
+        temperature: Weights are raised to the power of 1/temperature: above 1 evens the parts out.
+        stop: When an epoch ends: ``"first"``: when the first part has been gone through; ``"all"``: when each has been
+            at least once, smaller ones coming again meanwhile.
+        num_samples: An epoch of so many samples instead.
+
+    Raises:
+        InvalidArgumentError: Fields that differ, weights that are none, a mixture among the parts.
+    """
+    if not isinstance(parts, Mapping):
+        raise invalid(f"parts must be a dict such as {{'a': (data, 0.7), 'b': (other, 0.3)}}, not {parts!r}")
+    list_of_parts = [(str(name), *_part(name, part)) for name, part in parts.items()]
+    if isinstance(temperature, bool) or not isinstance(temperature, (int, float)) or not math.isfinite(temperature):
+        raise invalid(f"temperature must be a number, not {temperature!r}")
+    one_of("stop", stop, ("first", "all"))
+    samples = 0 if num_samples is None else whole_number("num_samples", num_samples, least=1)
+    return Mixture(list_of_parts, float(temperature), stop, samples)
+
+
+def _part(name: Any, part: Any) -> tuple[Dataset, float]:
+    data, weight = part if isinstance(part, tuple) and len(part) == 2 else (part, 0.0)
+    if not isinstance(data, Dataset):
+        raise invalid(f"part {name!r} must be a data set or (data set, weight), not {part!r}")
+    if isinstance(part, tuple) and (isinstance(weight, bool) or not isinstance(weight, (int, float)) or not weight > 0):
+        raise invalid(f"the weight of part {name!r} must be a positive number, not {weight!r}")
+    return data, float(weight)
+
+
+class Mixture(Dataset):
+    """What :func:`headrace.mix` makes."""
+
+    def __init__(
+        self, parts: list[tuple[str, Dataset, float]], temperature: float, stop: str, num_samples: int
+    ) -> None:
+        """Use :func:`headrace.mix`."""
+        super().__init__([], [], lazy=True)
+        self._recipe = (parts, temperature, stop, num_samples)
+        native = [(name, data._native, weight) for name, data, weight in parts]
+        self._opened = _headrace.mix(native, temperature, stop, num_samples)
+        self._selected = any(data._selected for _, data, _ in parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.closed:
+            raise ClosedError("a closed data set cannot be pickled")
+        return Mixture, self._recipe

@@ -1,0 +1,43 @@
+// RowSet: which rows of a whole were chosen.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace headrace {
+
+/// Rows of [0, size_of_whole()) in ascending order: a bitmap with a running count for every 512 rows, a quarter of a
+/// byte a row in all. Immutable once made. Threads: any.
+class RowSet {
+ public:
+  /// \param rows  Ascending, each below `whole`, none twice.
+  RowSet(std::uint64_t whole, std::span<const std::uint64_t> rows);
+
+  [[nodiscard]] std::uint64_t size_of_whole() const { return whole_; }
+  /// Number of chosen rows.
+  [[nodiscard]] std::uint64_t size() const { return before_.back(); }
+  /// Chosen rows below `row` <= size_of_whole().
+  [[nodiscard]] std::uint64_t count_below(std::uint64_t row) const;
+  /// The i-th chosen row, i < size(). O(log rows).
+  [[nodiscard]] std::uint64_t operator[](std::uint64_t i) const { return find(i, 0, before_.size() - 1); }
+  /// The i-th chosen row, which is known to be in [first, end): quick for narrow ranges.
+  [[nodiscard]] std::uint64_t within(std::uint64_t i, std::uint64_t first, std::uint64_t end) const {
+    return find(i, first / kSpanRows, (end - 1) / kSpanRows + 1);
+  }
+  /// The chosen ones of rows [first, end), counted from `first`.
+  [[nodiscard]] RowSet part(std::uint64_t first, std::uint64_t end) const;
+  /// Words of the bitmap: row r is bit r % 64 of word r / 64.
+  [[nodiscard]] std::span<const std::uint64_t> words() const { return words_; }
+  [[nodiscard]] std::uint64_t memory_bytes() const { return (words_.size() + before_.size()) * sizeof(std::uint64_t); }
+
+ private:
+  static constexpr std::uint64_t kSpanRows = 512, kSpanWords = kSpanRows / 64;
+  [[nodiscard]] std::uint64_t find(std::uint64_t i, std::uint64_t first_span, std::uint64_t end_span) const;
+
+  std::uint64_t whole_;
+  std::vector<std::uint64_t> words_;   // whole spans
+  std::vector<std::uint64_t> before_;  // chosen rows before each span, and all of them
+};
+
+}  // namespace headrace

@@ -1,0 +1,63 @@
+#include "order/fed.h"
+
+#include <fmt/format.h>
+
+#include "order/direct_cursor.h"
+
+namespace headrace {
+namespace {
+
+struct FedRow {
+  const FedRows* rows;
+  std::uint64_t operator()(std::uint64_t position) const { return rows->row(position); }
+};
+
+class Fed final : public Sampler {
+ public:
+  Fed(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const FedRows> rows, std::uint64_t num_samples)
+      : blocks_(std::move(blocks)), rows_(std::move(rows)), num_samples_(num_samples) {}
+  [[nodiscard]] std::uint64_t num_samples() const override { return num_samples_; }
+  [[nodiscard]] std::string describe() const override { return fmt::format("{} rows, given as it goes", num_samples_); }
+  [[nodiscard]] std::string identity() const override { return "fed"; }
+  [[nodiscard]] std::uint64_t span_steps(std::uint64_t, RankShare) const override { return 1; }
+  [[nodiscard]] bool is_permutation() const override { return false; }
+  [[nodiscard]] bool has_locality() const override { return false; }
+  [[nodiscard]] bool knows(std::uint64_t epoch, std::uint64_t end) const override { return rows_->knows(epoch, end); }
+  [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
+    return std::make_unique<DirectCursor<FedRow>>(*blocks_, num_samples_, walk, FedRow{rows_.get()});
+  }
+
+ private:
+  std::shared_ptr<const BlockTable> blocks_;
+  std::shared_ptr<const FedRows> rows_;
+  std::uint64_t num_samples_;
+};
+
+}  // namespace
+
+void FedRows::begin(std::uint64_t epoch, std::uint64_t position) {
+  const std::lock_guard lock(mutex_);
+  epoch_ = epoch;
+  first_ = position;
+  begun_ = true;
+  rows_.clear();
+}
+void FedRows::append(std::span<const std::uint64_t> rows) {
+  const std::lock_guard lock(mutex_);
+  rows_.insert(rows_.end(), rows.begin(), rows.end());
+}
+bool FedRows::knows(std::uint64_t epoch, std::uint64_t end) const {
+  const std::lock_guard lock(mutex_);
+  return begun_ && epoch == epoch_ && end <= first_ + rows_.size();
+}
+std::uint64_t FedRows::row(std::uint64_t position) const {
+  const std::lock_guard lock(mutex_);
+  return rows_[position - first_];
+}
+
+std::unique_ptr<Sampler> make_fed(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const FedRows> rows,
+                                  std::uint64_t num_samples) {
+  return std::make_unique<Fed>(std::move(blocks), std::move(rows), num_samples);
+}
+
+}  // namespace headrace

@@ -1,0 +1,35 @@
+// FedRows: an order that is made up as it goes, by somebody who learns from the batches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "order/sampler.h"
+
+namespace headrace {
+
+/// The rows of one epoch, as far as they were given. Threads: any.
+class FedRows {
+ public:
+  /// Forget everything; rows of `epoch` follow, the first of them sample `position`.
+  void begin(std::uint64_t epoch, std::uint64_t position);
+  void append(std::span<const std::uint64_t> rows);
+  /// Are all samples of `epoch` before `end` there?
+  [[nodiscard]] bool knows(std::uint64_t epoch, std::uint64_t end) const;
+  [[nodiscard]] std::uint64_t row(std::uint64_t position) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::uint64_t epoch_ = 0, first_ = 0;
+  bool begun_ = false;
+  std::vector<std::uint64_t> rows_;
+};
+
+/// \param num_samples  An epoch.
+std::unique_ptr<Sampler> make_fed(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const FedRows> rows,
+                                  std::uint64_t num_samples);
+
+}  // namespace headrace
