@@ -46,8 +46,9 @@ std::vector<BlockTable::FileBlocks> files_of(const Options& o) {
   headrace::KeyedRandom random(headrace::RandomKey::of({1}));
   const std::uint64_t rows = o.rows / o.files, block = std::max<std::uint64_t>(o.rows / o.blocks, 1);
   for (std::uint64_t f = 0; f < o.files; ++f)
-    files.push_back(o.unequal ? BlockTable::FileBlocks{rows / 6 + random.below(rows * 5 / 3), block / 2 + random.below(block)}
-                              : BlockTable::FileBlocks{rows, block});
+    files.push_back(o.unequal
+                        ? BlockTable::FileBlocks{rows / 6 + random.below(rows * 5 / 3), block / 2 + random.below(block)}
+                        : BlockTable::FileBlocks{rows, block});
   return files;
 }
 
@@ -99,9 +100,12 @@ void run(const Options& o) {
   const headrace::Mix mix = headrace::default_mix(*blocks, o.batch_size, row_bytes);
   result["mixed_rows"] = mix.mixed_blocks() * (blocks->num_rows() / blocks->num_blocks());
   json orders = json::array();
-  orders.push_back(measure("block", [&] { return headrace::make_block_shuffle(blocks, mix, 7); }, *blocks, o));
-  orders.push_back(measure("exact", [&] { return headrace::make_global_shuffle(blocks, 7); }, *blocks, o));
-  orders.push_back(measure("files", [&] { return headrace::make_sequential(blocks); }, *blocks, o));
+  orders.push_back(measure(
+      "block", [&] { return headrace::make_block_shuffle(blocks, mix, 7); }, *blocks, o));
+  orders.push_back(measure(
+      "exact", [&] { return headrace::make_global_shuffle(blocks, 7); }, *blocks, o));
+  orders.push_back(measure(
+      "files", [&] { return headrace::make_sequential(blocks); }, *blocks, o));
   result["orders"] = orders;
   result["above_kib"] = orders[0]["peak_kib"].get<std::int64_t>() - before;
   std::printf("%s\n", result.dump().c_str());

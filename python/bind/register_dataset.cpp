@@ -31,13 +31,16 @@ OpenOptions to_options(const Choices& choices) {
   return options;
 }
 
+/// What `work` returns, which is called without the GIL. Handles hold Python objects: they are made with it.
+template <class Work>
+auto without_gil(Work&& work) {
+  const WithoutGil nogil;
+  return work();
+}
+
 DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices) {
   const std::vector<std::string> names = from_python(paths);
-  const auto opened = [&] {
-    const WithoutGil nogil;
-    return open(names, to_options(choices));
-  }();
-  return DatasetHandle(opened);
+  return DatasetHandle(without_gil([&] { return open(names, to_options(choices)); }));
 }
 
 /// Call `read(go_on)` without the GIL; Ctrl-C stops it.
@@ -74,15 +77,14 @@ DatasetHandle choose(const DatasetHandle& self, const std::vector<std::string>& 
 }
 
 DatasetHandle select(const DatasetHandle& self, const RowNumbers& numbers) {
-  const WithoutGil nogil;
-  return DatasetHandle(self.dataset.select({numbers.data(), numbers.size()}));
+  return DatasetHandle(without_gil([&] { return self.dataset.select({numbers.data(), numbers.size()}); }));
 }
 
 std::vector<DatasetHandle> split_dataset(const DatasetHandle& self, const std::vector<double>& shares,
                                          std::uint64_t seed, const std::string& stratify, bool by_file) {
-  const WithoutGil nogil;
+  const std::vector<Dataset> made = without_gil([&] { return split(self.dataset, shares, {seed, stratify, by_file}); });
   std::vector<DatasetHandle> parts;
-  for (Dataset& part : split(self.dataset, shares, {seed, stratify, by_file})) parts.emplace_back(std::move(part));
+  for (const Dataset& part : made) parts.emplace_back(part);
   return parts;
 }
 
@@ -90,8 +92,9 @@ DatasetHandle mix_datasets(const std::vector<std::tuple<std::string, const Datas
                            double temperature, const std::string& stop, std::uint64_t num_samples) {
   std::vector<MixPart> list;
   for (const auto& [name, data, weight] : parts) list.push_back({name, data->dataset, weight});
-  const WithoutGil nogil;
-  return DatasetHandle(mix(list, {temperature, stop == "all" ? MixStop::kAll : MixStop::kFirst, num_samples}));
+  return DatasetHandle(without_gil([&] {
+    return mix(list, {temperature, stop == "all" ? MixStop::kAll : MixStop::kFirst, num_samples});
+  }));
 }
 
 nb::object selected_rows(const DatasetHandle& self) {
@@ -156,8 +159,9 @@ void register_dataset(nb::module_& m) {
            "Parts of these shares.")
       .def("selected_rows", &selected_rows, nb::sig("def selected_rows(self) -> typing.Any"),
            "Number of each row among all rows of all files, as a uint64 array.")
-      .def("block_end", [](const DatasetHandle& self, std::uint64_t row) { return self.dataset.block_end(row); },
-           nb::arg("row"), "Rows [row, block_end) decode together.")
+      .def(
+          "block_end", [](const DatasetHandle& self, std::uint64_t row) { return self.dataset.block_end(row); },
+          nb::arg("row"), "Rows [row, block_end) decode together.")
       .def("choose", &choose, nb::arg("names"), "The same files with only these fields.")
       .def(
           "describe", [](const DatasetHandle& self) { return to_python(self.dataset.describe()); },

@@ -39,7 +39,7 @@ struct Source {
   std::shared_ptr<const std::vector<Field>> fields;
   std::vector<Place> places;  ///< One for each field.
   std::vector<SourceFile> files;
-  std::shared_ptr<const RowSet> chosen;  ///< Rows of all files that belong to the data set; null: all.
+  std::shared_ptr<const RowSet> chosen;          ///< Rows of all files that belong to the data set; null: all.
   std::shared_ptr<const SourceMixture> mixture;  ///< Null: one data set.
 
   [[nodiscard]] std::size_t num_arrays() const { return files.empty() ? 0 : files[0].arrays.size(); }

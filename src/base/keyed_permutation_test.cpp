@@ -20,6 +20,9 @@ void expect_bijective(std::uint64_t n, RandomKey key) {
     seen[item] = true;
     ASSERT_EQ(order.position_of(item), position) << "n = " << n;
   }
+  std::vector<std::uint64_t> items(n - n / 3);
+  order.fill(n / 3, items);
+  for (std::uint64_t i = 0; i < items.size(); ++i) ASSERT_EQ(items[i], order(n / 3 + i)) << "n = " << n;
 }
 
 TEST(KeyedPermutation, IsABijectionForEverySmallN) {

@@ -95,11 +95,23 @@ class KeyedRandom {
   std::array<std::uint64_t, 4> state_{};
 };
 
-/// Put `items` into a uniformly random order that depends on `key` and their number only (Fisher-Yates, from the end).
+/// Put `items`, fewer than 2^32, into a uniformly random order that depends on `key` and their number only
+/// (Fisher-Yates, from the end). One draw gives two places.
 template <class T, std::size_t Extent>
 constexpr void keyed_shuffle(std::span<T, Extent> items, RandomKey key) {
   KeyedRandom random(key);
-  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
+  const auto place = [&](std::uint32_t half, std::uint32_t bound) -> std::uint64_t {  // as below(), of 32 bits
+    const std::uint64_t product = std::uint64_t{half} * bound;
+    const auto low = static_cast<std::uint32_t>(product);
+    return low < bound && low < -bound % bound ? random.below(bound) : product >> 32;
+  };
+  auto i = static_cast<std::uint32_t>(items.size());
+  for (; i > 2; i -= 2) {
+    const std::uint64_t bits = random();
+    std::swap(items[i - 1], items[place(static_cast<std::uint32_t>(bits), i)]);
+    std::swap(items[i - 2], items[place(static_cast<std::uint32_t>(bits >> 32), i - 1)]);
+  }
+  if (i == 2) std::swap(items[1], items[random.below(2)]);
 }
 
 }  // namespace headrace

@@ -23,7 +23,7 @@ BlockTable::BlockTable(const std::vector<FileBlocks>& files, std::shared_ptr<con
 }
 
 /// Four buckets a file: most lie inside one.
-BlockTable::Finder BlockTable::make_finder(const std::vector<FileStart>& starts, std::uint64_t FileStart::* key) {
+BlockTable::Finder BlockTable::make_finder(const std::vector<FileStart>& starts, std::uint64_t FileStart::*key) {
   Finder finder;
   const std::uint64_t total = starts.back().*key, wanted = 4 * starts.size();
   while ((total >> finder.shift) > wanted) ++finder.shift;
@@ -95,16 +95,7 @@ std::uint64_t BlockTable::first_row(std::uint64_t block) const {
   return chosen_ ? chosen_->count_below(stored.first) : stored.first;
 }
 
-BlockTable::RowPlace BlockTable::find_stored(std::uint64_t row) const {
-  std::size_t file = by_row_.first_file[row >> by_row_.shift];
-  while (row >= starts_[file + 1].first_row) ++file;
-  const FileStart& start = starts_[file];
-  const auto [block, in_block] = start.block_rows.divide(row - start.first_row);
-  return {start.first_block + block, static_cast<std::uint32_t>(in_block)};
-}
-
-BlockTable::RowPlace BlockTable::find(std::uint64_t row) const {
-  if (!chosen_) return find_stored(row);
+BlockTable::RowPlace BlockTable::find_chosen(std::uint64_t row) const {
   const std::uint64_t stored = find_stored((*chosen_)[row]).block;
   const auto it = std::lower_bound(stored_block_.begin(), stored_block_.end(), static_cast<std::uint32_t>(stored));
   const auto block = static_cast<std::uint64_t>(it - stored_block_.begin());

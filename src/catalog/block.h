@@ -51,7 +51,7 @@ class BlockTable {
     std::uint64_t block;
     std::uint32_t row_in_block;
   };
-  [[nodiscard]] RowPlace find(std::uint64_t row) const;
+  [[nodiscard]] RowPlace find(std::uint64_t row) const { return chosen_ ? find_chosen(row) : find_stored(row); }
   /// Were rows chosen?
   [[nodiscard]] bool is_chosen() const { return chosen_ != nullptr; }
   /// Of the stored rows of `block`, the one that is the block's row `row_in_block`.
@@ -71,7 +71,15 @@ class BlockTable {
   [[nodiscard]] std::uint64_t num_stored_blocks() const { return starts_.empty() ? 0 : starts_.back().first_block; }
   [[nodiscard]] Place stored_place(std::uint64_t stored_block) const;
   [[nodiscard]] RowRange stored_rows(std::uint64_t block) const;  // in the data set
-  [[nodiscard]] RowPlace find_stored(std::uint64_t row) const;
+  [[nodiscard]] RowPlace find_chosen(std::uint64_t row) const;
+  [[nodiscard]] RowPlace find_stored(std::uint64_t row) const {
+    std::size_t file = by_row_.first_file[row >> by_row_.shift];
+    file += row >= starts_[file + 1].first_row;  // a jump that cannot be guessed would cost more than the rest
+    while (row >= starts_[file + 1].first_row) ++file;
+    const FileStart& start = starts_[file];
+    const auto [block, in_block] = start.block_rows.divide(row - start.first_row);
+    return {start.first_block + block, static_cast<std::uint32_t>(in_block)};
+  }
   void drop_empty_blocks();
 
   /// A file where it is looked for.
@@ -84,7 +92,7 @@ class BlockTable {
     std::vector<std::uint32_t> first_file;  // of each bucket
     int shift = 0;
   };
-  static Finder make_finder(const std::vector<FileStart>& starts, std::uint64_t FileStart::* key);
+  static Finder make_finder(const std::vector<FileStart>& starts, std::uint64_t FileStart::*key);
   [[nodiscard]] std::size_t file_of_block(std::uint64_t stored_block) const;
 
   std::vector<FileBlocks> files_;

@@ -320,7 +320,8 @@ Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
     throw refuse("rows of a mixture cannot be selected: they are drawn by weight", "Select from its parts, then mix.");
   if (rows.empty()) throw refuse("a selection of no rows", "Select at least one.");
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i] >= size()) throw refuse(fmt::format("row {} was selected; there are {}", rows[i], size()), "Rows count from 0.");
+    if (rows[i] >= size())
+      throw refuse(fmt::format("row {} was selected; there are {}", rows[i], size()), "Rows count from 0.");
     if (i > 0 && rows[i] <= rows[i - 1])
       throw refuse(fmt::format("selected rows must ascend: row {} comes after row {}", rows[i], rows[i - 1]),
                    "Sort them, each once: a selection keeps the order of the files. To repeat rows, or for an order of "
@@ -346,7 +347,8 @@ std::vector<std::uint64_t> Dataset::selected_rows() const {
 }
 
 std::uint64_t Dataset::block_end(std::uint64_t row) const {
-  if (row >= size()) throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", row, size()));
+  if (row >= size())
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", row, size()));
   const BlockTable& blocks = *impl_->layout.table;
   const std::uint64_t block = blocks.find(row).block;
   return blocks.first_row(block) + blocks.block_rows(block);

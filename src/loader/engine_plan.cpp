@@ -190,7 +190,7 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
       HEADRACE_ASSIGN(plan.sampler, make_chosen(*options.sampler, blocks, label, options.seed));
     }
   }
-  const std::uint64_t samples = source.mixture  ? source.mixture->num_samples
+  const std::uint64_t samples = source.mixture ? source.mixture->num_samples
                                 : plan.sampler ? plan.sampler->num_samples()
                                                : rows;
   HEADRACE_ASSIGN(plan.batching, resolve_batching(options, rank.share, samples));

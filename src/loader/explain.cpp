@@ -52,13 +52,15 @@ std::string explain_plan(const Loader::Impl& loader) {
   if (blocks.is_chosen()) {
     std::uint64_t stored = 0;
     for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b) stored += blocks.place(b).rows.count;
-    line("selection", fmt::format("{} of {} rows; their blocks hold {}, all of which are decoded: {:.0f} % of the work is "
-                                  "for rows that are delivered",
-                                  blocks.num_rows(), blocks.num_stored_rows(), stored,
-                                  100.0 * static_cast<double>(blocks.num_rows()) / static_cast<double>(stored)));
+    line("selection",
+         fmt::format("{} of {} rows; their blocks hold {}, all of which are decoded: {:.0f} % of the work is "
+                     "for rows that are delivered",
+                     blocks.num_rows(), blocks.num_stored_rows(), stored,
+                     100.0 * static_cast<double>(blocks.num_rows()) / static_cast<double>(stored)));
   }
   if (const double decodes = p.decodes_over_ranks(); share.world_size > 1 && decodes > 0)
-    line("over ranks", fmt::format("a block is decoded by {:.3f} of the {} ranks on average", decodes, share.world_size));
+    line("over ranks",
+         fmt::format("a block is decoded by {:.3f} of the {} ranks on average", decodes, share.world_size));
   for (const std::string& warning : p.warnings) line("WARNING", warning);
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),

@@ -36,8 +36,8 @@ std::vector<std::size_t> matching_arrays(const MixPart& first, const MixPart& pa
                                part.name),
                    "Choose the same fields of each, in one order, with open(fields=).");
     if (fields[f].dtype != others[f].dtype || fields[f].shape != others[f].shape)
-      throw std::move(refuse(fmt::format("'{}' is {} in {} and {} in {}", fields[f].name, text_of(fields[f]), first.name,
-                                         text_of(others[f]), part.name),
+      throw std::move(refuse(fmt::format("'{}' is {} in {} and {} in {}", fields[f].name, text_of(fields[f]),
+                                         first.name, text_of(others[f]), part.name),
                              "A batch holds rows of all parts: their types and shapes must agree.")
                           .with_field(fields[f].name));
     const Source::Place here = a.places[f], there = b.places[f];
@@ -98,8 +98,7 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
   for (const MixPart& p : parts) any_chosen = any_chosen || p.data.impl()->source->chosen;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Source& part = *parts[i].data.impl()->source;
-    if (part.mixture)
-      throw refuse(fmt::format("{} is a mixture itself", parts[i].name), "Mix all data sets at once.");
+    if (part.mixture) throw refuse(fmt::format("{} is a mixture itself", parts[i].name), "Mix all data sets at once.");
     if (parts[i].data.closed()) throw Error(ErrorCode::kClosed, fmt::format("{} was closed", parts[i].name));
     const std::vector<std::size_t> arrays = matching_arrays(parts[0], parts[i]);
     mixture->parts.push_back({parts[i].name, source->files.size(), part.files.size(), weights[i]});

@@ -131,18 +131,17 @@ std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, 
                              "Name a field with a class number a sample, or one-hot.")
                           .with_field(options.stratify));
   }
-  const Parts parts =
-      options.by_file ? split_files(data.files(), shares, options.seed)
-                      : split_rows(data.size(), options.stratify.empty() ? nullptr : &label, shares, options.seed);
+  const Parts parts = options.by_file
+                          ? split_files(data.files(), shares, options.seed)
+                          : split_rows(data.size(), options.stratify.empty() ? nullptr : &label, shares, options.seed);
   std::vector<Dataset> out;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (parts[p].empty())
-      throw options.by_file ? refuse(fmt::format("{} files are too few for part {}, a share of {}", data.files().size(), p,
-                                                 shares[p]),
-                                     "Split by row, or into fewer parts.")
-                            : refuse(fmt::format("part {}, a share of {}, of {} rows would be empty", p, shares[p],
-                                                 data.size()),
-                                     "Raise the share.");
+      throw options.by_file
+          ? refuse(fmt::format("{} files are too few for part {}, a share of {}", data.files().size(), p, shares[p]),
+                   "Split by row, or into fewer parts.")
+          : refuse(fmt::format("part {}, a share of {}, of {} rows would be empty", p, shares[p], data.size()),
+                   "Raise the share.");
     out.push_back(data.select(parts[p]));
   }
   return out;

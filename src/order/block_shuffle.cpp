@@ -124,6 +124,8 @@ class Stream {
   }
 
  private:
+  static constexpr std::size_t kLineRows = 64 / sizeof(SampleRef);
+
   void move(std::uint64_t count, std::vector<SampleRef>& to) {
     position_ += count;
     while (count > 0) {
@@ -134,6 +136,9 @@ class Stream {
       taken_ += n;
       count -= n;
     }
+    // Pools of all streams are larger than a cache, and each step takes a few rows from every one.
+    for (std::size_t i = 0; i < 2 && taken_ + i * kLineRows < pool_.size(); ++i)
+      __builtin_prefetch(pool_.data() + taken_ + i * kLineRows);
   }
 
   void fill() {
@@ -239,8 +244,7 @@ class BlockShuffleCursor final : public Cursor {
     const std::uint64_t begin = walk_.begin_of(step_, total), end = walk_.begin_of(step_ + 1, total);
     if (begin == end) return;
     if (step_++ == 0)  // what came before the walk is passed by
-      for (std::uint32_t v = first_stream_; v < end_stream_; ++v)
-        streams_[v].skip_to(given_[v], passed);
+      for (std::uint32_t v = first_stream_; v < end_stream_; ++v) streams_[v].skip_to(given_[v], passed);
     if (whole_streams_) {
       offset_ = 0;
       for (std::uint32_t v = 0; v < first_stream_; ++v) offset_ += advance(v, end).count;

@@ -1,6 +1,9 @@
 // DirectCursor: a cursor over any order in which the row at a position follows directly from the position.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 #include "order/sampler.h"
@@ -20,9 +23,17 @@ class DirectCursor : public Cursor {
     ++step_;
     const ShareRange mine = share_of(walk_.share, end - begin);
     offset_ = mine.begin;
-    for (std::uint64_t i = begin + mine.begin; i < begin + mine.end; ++i) {
-      const BlockTable::RowPlace p = blocks_.find(row_at_(i));
-      out.push_back({static_cast<std::uint32_t>(p.block), p.row_in_block});
+    std::array<std::uint64_t, 64> rows;
+    for (std::uint64_t i = begin + mine.begin; i < begin + mine.end; i += rows.size()) {
+      const std::uint64_t count = std::min<std::uint64_t>(rows.size(), begin + mine.end - i);
+      if constexpr (requires(RowAt f, std::span<std::uint64_t> to) { f.fill(i, to); })
+        row_at_.fill(i, std::span(rows).first(count));
+      else
+        for (std::uint64_t k = 0; k < count; ++k) rows[k] = row_at_(i + k);
+      for (std::uint64_t k = 0; k < count; ++k) {
+        const BlockTable::RowPlace p = blocks_.find(rows[k]);
+        out.push_back({static_cast<std::uint32_t>(p.block), p.row_in_block});
+      }
     }
   }
   [[nodiscard]] std::uint64_t offset() const override { return offset_; }

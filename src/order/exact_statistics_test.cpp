@@ -1,5 +1,5 @@
-// Is the exact shuffle as random as a random permutation? Known failures of other loaders' ciphers: neighbours that stay
-// correlated, batches that are too even or too clumped.
+// Is the exact shuffle as random as a random permutation? Known failures of other loaders' ciphers: neighbours that
+// stay correlated, batches that are too even or too clumped.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -37,8 +37,9 @@ double lag_statistic(const KeyedPermutation& order, std::uint64_t lag) {
 }
 
 TEST(ExactShuffle, NeighboursAreUncorrelatedOverManySeeds) {
-  for (const std::uint64_t n : {std::uint64_t{1000}, std::uint64_t{65'535}, std::uint64_t{65'536}, std::uint64_t{65'537},
-                                std::uint64_t{6'600'000}, std::uint64_t{132'000'000}, std::uint64_t{1} << 40})
+  for (const std::uint64_t n :
+       {std::uint64_t{1000}, std::uint64_t{65'535}, std::uint64_t{65'536}, std::uint64_t{65'537},
+        std::uint64_t{6'600'000}, std::uint64_t{132'000'000}, std::uint64_t{1} << 40})
     for (const std::uint64_t lag : {1u, 2u, 16u, 64u, 256u}) {
       double sum = 0;
       for (std::uint64_t seed = 0; seed < kSeeds; ++seed)
@@ -76,7 +77,8 @@ TEST(ExactShuffle, BatchesAreDrawsByChanceOverManySeeds) {
     }
     // Draws without replacement vary by a factor of (M - B) / (M - 1); the mean of D over batches has a variance of
     // 2 / (groups - 1) / batches.
-    const double by_chance = static_cast<double>(blocks->num_rows() - 256) / static_cast<double>(blocks->num_rows() - 1);
+    const double by_chance =
+        static_cast<double>(blocks->num_rows() - 256) / static_cast<double>(blocks->num_rows() - 1);
     EXPECT_NEAR(by_file, by_chance, 5 * std::sqrt(2.0 / 49 / batches / kSeeds)) << rows;
     const double groups = static_cast<double>(blocks->num_blocks());
     EXPECT_NEAR(by_block, by_chance, 5 * std::sqrt(2.0 / groups / batches / kSeeds)) << rows;

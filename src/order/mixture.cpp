@@ -49,8 +49,8 @@ class Mixture final : public Sampler {
     for (const MixturePart& p : parts_) {
       const double rows = p.weight / total * static_cast<double>(global_batch);
       const std::uint64_t batch = std::max<std::uint64_t>(static_cast<std::uint64_t>(rows), 1);
-      const auto steps = static_cast<double>(p.sampler->span_steps(batch, {0, 1})) * static_cast<double>(batch) /
-                         std::max(rows, 1e-9);
+      const auto steps =
+          static_cast<double>(p.sampler->span_steps(batch, {0, 1})) * static_cast<double>(batch) / std::max(rows, 1e-9);
       span = std::max(span, static_cast<std::uint64_t>(std::min(steps, 0x1p40)) + 2);
     }
     (void)share;
@@ -104,9 +104,7 @@ class SourceWalk {
   }
 
  private:
-  void start(std::uint64_t position) {
-    cursor_ = part_->sampler->cursor({epoch_, position, kAhead, {}});
-  }
+  void start(std::uint64_t position) { cursor_ = part_->sampler->cursor({epoch_, position, kAhead, {}}); }
   [[nodiscard]] SampleRef global(SampleRef s) const {
     return {s.block + static_cast<std::uint32_t>(part_->first_block), s.row};
   }

@@ -64,8 +64,8 @@ class Dataset {
   [[nodiscard]] Batch slice(std::uint64_t first, std::uint64_t count, const std::function<bool()>& go_on = {}) const;
   /// Any rows in any order, repeats allowed; each block is decoded once.
   [[nodiscard]] Batch take(std::span<const std::uint64_t> rows, const std::function<bool()>& go_on = {}) const;
-  /// Only these rows of it, in the order of the files, numbered anew. \param rows  Ascending, each once. Takes a quarter
-  /// of a byte for each row of the files; no I/O. Throws kInvalidArgument.
+  /// Only these rows of it, in the order of the files, numbered anew. \param rows  Ascending, each once. Takes a
+  /// quarter of a byte for each row of the files; no I/O. Throws kInvalidArgument.
   [[nodiscard]] Dataset select(std::span<const std::uint64_t> rows) const;
   /// Number, over all rows of all files, of each row of this data set: what select() has left.
   [[nodiscard]] std::vector<std::uint64_t> selected_rows() const;

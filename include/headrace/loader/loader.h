@@ -109,8 +109,8 @@ class Loader {
   [[nodiscard]] const std::vector<Field>& fields() const;
   /// Other rows from the next epoch on, where the sampler is a list. Errors: kInvalidArgument: a row that is not there.
   void set_rows(std::vector<std::uint64_t> rows);
-  /// The next rows of the live epoch, where the sampler is Fed. A batch is delivered when its rows were given; more than
-  /// that is read ahead. Errors: kInvalidArgument: a row that is not there, or another sampler.
+  /// The next rows of the live epoch, where the sampler is Fed. A batch is delivered when its rows were given; more
+  /// than that is read ahead. Errors: kInvalidArgument: a row that is not there, or another sampler.
   void feed(std::span<const std::uint64_t> rows);
   /// The rank from now on, where the options leave it open: what a framework knows goes before the environment. Takes
   /// effect when the next epoch starts. Errors: kInvalidArgument.

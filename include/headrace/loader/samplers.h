@@ -26,8 +26,8 @@ struct Listed {
   std::vector<std::uint64_t> rows;
 };
 
-/// Row numbers given while the epoch goes on, by Loader::feed(): for samplers that learn from the batches. Such an order
-/// cannot be gone back to: states are of the beginning of an epoch only.
+/// Row numbers given while the epoch goes on, by Loader::feed(): for samplers that learn from the batches. Such an
+/// order cannot be gone back to: states are of the beginning of an epoch only.
 struct Fed {
   std::uint64_t num_samples = 0;  ///< An epoch.
 };

@@ -18,10 +18,10 @@ struct SplitOptions {
   bool by_file = false;
 };
 
-/// Parts of `data` of these shares, chosen at random but the same for the same seed. \param shares  Positive, together at
-/// most 1; what is missing to 1 is left out. \return One data set for each share. Shares of rows are exact to one row;
-/// of files, as near as whole files allow. Blocks only with `stratify`: that field is read. Throws kInvalidArgument:
-/// shares that are no shares, or a part that would be empty.
+/// Parts of `data` of these shares, chosen at random but the same for the same seed. \param shares  Positive, together
+/// at most 1; what is missing to 1 is left out. \return One data set for each share. Shares of rows are exact to one
+/// row; of files, as near as whole files allow. Blocks only with `stratify`: that field is read. Throws
+/// kInvalidArgument: shares that are no shares, or a part that would be empty.
 std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, const SplitOptions& options = {});
 
 }  // namespace headrace
