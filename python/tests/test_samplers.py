@@ -149,7 +149,7 @@ def test_limits_of_samplers_that_learn(jets) -> None:
         {},
         {"sampler": [1], "lookahead": 0},
     ):
-        with pytest.raises(hr.InvalidArgumentError, match="lookahead|once only"):
+        with pytest.raises(hr.InvalidArgumentError, match=r"lookahead|once only"):
             hr.Loader(data, 5, **{"lookahead": 1, **words})
 
     class Short(Learner):
