@@ -70,6 +70,7 @@ void RequestWindow::enter_next(Lock& lock) {
     insert(s, sequence, counted);
     if (options_.keep_samples) s.samples = samples_;
     ++end_;
+    if (consumer_waits_ && head_ready()) ready_.notify_one();  // a share of no rows is ready at once
     if (++enter_run_.step == enter_run_.steps) {
       finish_entering(run.epoch);
       enter_run_ = run_of(run.epoch + 1, 0);

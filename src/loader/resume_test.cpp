@@ -138,6 +138,51 @@ TEST(Resume, AtEveryStepWithOtherThreadsMemoryAndWorldSizes) {
   }));
 }
 
+/// Batches from `from` to `to` of an epoch that `world` ranks deliver, after `state` if there is one; the state there.
+std::string go_on(const Dataset& data, LoaderOptions options, std::uint32_t world, const std::string& state,
+                  std::size_t from, std::size_t to, std::vector<std::vector<std::uint64_t>>& got) {
+  std::string saved;
+  for (std::uint32_t r = 0; r < world; ++r) {
+    options.rank = r;
+    options.world_size = world;
+    options.threads = 1 + (world + r) % 3;
+    options.memory = from % 2 == 0 ? 0 : 1 << 20;
+    Loader loader(data, options);
+    if (!state.empty()) loader.load_state(state);
+    Loader::Epoch epoch = loader.epoch();
+    for (std::size_t i = from; i < to; ++i) {
+      const auto batch = epoch.next();
+      if (!batch) break;
+      const auto rows = rows_of(*batch);
+      got[i].insert(got[i].end(), rows.begin(), rows.end());
+    }
+    if (r == 0) saved = loader.state();
+    EXPECT_EQ(saved, loader.state()) << "rank " << r;
+  }
+  return saved;
+}
+
+TEST(Resume, AtEveryStepForWorldsOfOneToEightThreeTimesInARow) {
+  constexpr std::uint64_t kBatch = 840;  // a multiple of every world size
+  const Dataset data = fake_dataset({2500, 900, 2301}, {{4, 16}, {3, 64}});
+  for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact}) {
+    const LoaderOptions options{.global_batch_size = kBatch, .shuffle = shuffle, .seed = 3};
+    Loader reference(data, options);
+    const auto want = one_epoch(reference);
+    ASSERT_EQ(want.size(), 7u);
+    for (std::uint32_t world = 1; world <= 8; ++world)
+      for (std::size_t step = 0; step <= want.size(); ++step) {
+        std::vector<std::vector<std::uint64_t>> got(want.size());
+        const std::size_t first = step / 3, second = step - step / 3;
+        std::string state = go_on(data, options, 9 - world, "", 0, first, got);
+        state = go_on(data, options, world, state, first, second, got);
+        state = go_on(data, options, world % 8 + 1, state, second, step, got);
+        if (step < want.size()) go_on(data, options, world, state, step, want.size(), got);
+        ASSERT_EQ(got, want) << "world " << world << ", step " << step;
+      }
+  }
+}
+
 TEST(Resume, AnotherBatchSizeGoesOnAtTheSameSample) {
   const Dataset data = some_data();
   for (const Shuffle shuffle : {Shuffle(Shuffle::kNone), Shuffle(Shuffle::kBlock), Shuffle(Shuffle::kExact)}) {

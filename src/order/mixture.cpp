@@ -92,6 +92,8 @@ class SourceWalk {
       taken_ = 0;
       cursor_->next_step(ahead_, skipped_);
       for (const SampleRef s : skipped_) passed.push_back(global(s));
+      for (; given_before_ > 0; --given_before_)
+        if (const SampleRef s = global(ahead_[taken_++]); rows_of(s.block) > 0) passed.push_back(s);
       if (!ahead_.empty()) break;
       ++epoch_;
       start(0);
@@ -104,7 +106,11 @@ class SourceWalk {
   }
 
  private:
-  void start(std::uint64_t position) { cursor_ = part_->sampler->cursor({epoch_, position, kAhead, {}}); }
+  /// The order inside a step may depend on where it begins: steps are always those of a walk from the epoch's start.
+  void start(std::uint64_t position) {
+    given_before_ = position % kAhead;
+    cursor_ = part_->sampler->cursor({epoch_, position - given_before_, kAhead, {}});
+  }
   [[nodiscard]] SampleRef global(SampleRef s) const {
     return {s.block + static_cast<std::uint32_t>(part_->first_block), s.row};
   }
@@ -113,7 +119,7 @@ class SourceWalk {
   std::uint64_t epoch_;
   std::unique_ptr<Cursor> cursor_;
   std::vector<SampleRef> ahead_, skipped_;
-  std::size_t taken_ = 0;
+  std::size_t taken_ = 0, given_before_ = 0;  // the latter of the step that comes next
 };
 
 class MixtureCursor final : public Cursor {

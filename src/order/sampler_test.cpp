@@ -45,6 +45,23 @@ std::vector<std::shared_ptr<const Sampler>> all_orders(const std::shared_ptr<con
   const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 40), *rc::gen::inRange<std::uint32_t>(1, 6)};
   return {make_block_shuffle(blocks, mix, seed), make_global_shuffle(blocks, seed), make_sequential(blocks)};
 }
+/// The files of `blocks` as parts of a mixture, at random weights, each in an order of its own.
+std::shared_ptr<const Sampler> a_mixture(const std::shared_ptr<const BlockTable>& blocks) {
+  std::vector<MixturePart> parts;
+  for (std::size_t f = 0; f < blocks->num_files(); ++f) {
+    const auto part = std::make_shared<const BlockTable>(blocks->of_files(f, 1));
+    if (part->num_rows() == 0) continue;
+    const std::uint64_t seed = *rc::gen::inRange<std::uint64_t>(0, 9);
+    std::shared_ptr<const Sampler> sampler = make_sequential(part);
+    if (const int kind = *rc::gen::inRange(0, 3); kind == 1)
+      sampler = make_block_shuffle(part, Mix{*rc::gen::inRange<std::uint32_t>(1, 9), 2}, seed);
+    else if (kind == 2)
+      sampler = make_global_shuffle(part, seed);
+    parts.push_back({"", sampler, blocks->first_block_of(f), *rc::gen::inRange(1, 100) / 10.0});
+  }
+  return make_mixture(std::move(parts), *rc::gen::inRange<std::uint64_t>(1, 900), 5);
+}
+
 void check_permutation(const BlockTable& blocks, const std::vector<std::vector<SampleRef>>& batches,
                        std::uint64_t batch) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
@@ -74,7 +91,9 @@ TEST(Sampler, RanksCutEveryGlobalBatchIntoContiguousParts) {
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 200);
     const auto world = *rc::gen::inRange<std::uint32_t>(1, 9);
     const auto position = *rc::gen::inRange<std::uint64_t>(0, blocks->num_rows() + 1);
-    for (const auto& sampler : all_orders(blocks, 7)) {
+    auto orders = all_orders(blocks, 7);
+    if (blocks->num_rows() > 0) orders.push_back(a_mixture(blocks));
+    for (const auto& sampler : orders) {
       const Walk walk{.epoch = 2, .position = position, .global_batch = batch};
       const auto whole = steps_of(*sampler, walk);
       std::vector<std::vector<SampleRef>> joined(whole.size());
@@ -110,6 +129,35 @@ TEST(Sampler, AWalkGoesOnFromAnyPositionWithAnyBatchSize) {
       for (const auto& step : steps)
         for (SampleRef s : step) RC_ASSERT(seen.insert({s.block, s.row}).second);
       RC_ASSERT(seen.size() == blocks->num_rows());
+    }
+  }));
+}
+
+TEST(Mixture, GoesOnFromAnyPositionOfAnyEpochAndUsesEveryRowEquallyOften) {
+  EXPECT_TRUE(rc::check([] {
+    const auto blocks = random_table();
+    if (blocks->num_rows() == 0) return;
+    const auto mixture = a_mixture(blocks);
+    const auto batch = *rc::gen::inRange<std::uint64_t>(1, 50);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> times;
+    for (std::uint64_t epoch = 0; epoch < 6; ++epoch) {
+      const auto steps = steps_of(*mixture, {.epoch = epoch, .global_batch = batch});
+      const auto keep = *rc::gen::inRange<std::size_t>(0, steps.size() + 1);
+      const std::uint64_t position = std::min(keep * batch, mixture->num_samples());
+      const auto rest = steps_of(*mixture, {.epoch = epoch, .position = position, .global_batch = batch});
+      RC_ASSERT(std::equal(rest.begin(), rest.end(), steps.begin() + static_cast<long>(keep), steps.end()));
+      for (const auto& step : steps)
+        for (const SampleRef s : step) ++times[{s.block, s.row}];
+    }
+    for (std::size_t f = 0; f < blocks->num_files(); ++f) {  // rows of one part, the unseen among them
+      std::uint64_t least = ~std::uint64_t{0}, most = 0;
+      const BlockTable part = blocks->of_files(f, 1);
+      for (std::uint64_t b = 0; b < part.num_blocks(); ++b)
+        for (std::uint32_t r = 0; r < part.block_rows(b); ++r) {
+          const std::uint64_t n = times[{static_cast<std::uint32_t>(blocks->first_block_of(f) + b), r}];
+          least = std::min(least, n), most = std::max(most, n);
+        }
+      if (part.num_rows() > 0) RC_ASSERT(most - least <= 1u);
     }
   }));
 }
