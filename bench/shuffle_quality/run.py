@@ -36,7 +36,7 @@ def worlds(size: Sizes) -> dict[str, World]:
 def figures(size: Sizes, made: Made) -> dict[str, Any]:
     """How well one order mixes, counted from the rows delivered."""
     files = size.world.file_of(made.order)
-    batches = [batch for batch in BATCHES if len(files) >= 20 * batch]
+    batches = [batch for batch in sorted({size.batch, *BATCHES}) if len(files) >= 20 * batch]
     out: dict[str, Any] = {
         "rows_in_memory": made.rows_in_memory,
         "files_a_batch": measures.group_deff(files, size.batch)[1],
@@ -49,8 +49,24 @@ def figures(size: Sizes, made: Made) -> dict[str, Any]:
         out[f"deff_{name}"] = {batch: measures.label_deff(labels, batch) for batch in batches}
     for block in (size.large, size.small):
         groups = (made.order // block).astype(np.int32)
-        out[f"deff_blocks_of_{block}"] = measures.group_deff(groups, 512)[0]
+        out[f"deff_blocks_of_{block}"] = measures.group_deff(groups, size.batch)[0]
     return out
+
+
+def compared(size: Sizes, made: Made) -> dict[str, Any]:
+    """What Headrace reports of one order, from its plan, beside what is counted from the rows delivered."""
+    if "order_report" not in made.facts:
+        return {}
+    report = made.facts["order_report"]
+    blocks = measures.group_deff((made.order // made.facts["block"]).astype(np.int32), size.batch)[0]
+    files = measures.group_deff(size.world.file_of(made.order), size.batch)[0]
+    return {
+        "mix": made.facts["mix"],
+        "read_amplification": made.facts["read_amplification"],
+        "batches_reported_on": report["batches"],
+        "deff_of_blocks": {"reported": report["block_effect"], "delivered": blocks},
+        "deff_of_files": {"reported": report["file_effect"], "delivered": files},
+    }
 
 
 def mean(values: list[Any]) -> Any:
@@ -79,7 +95,7 @@ def judge(size: Sizes, strategy: Strategy, seeds: int, rate: float) -> dict[str,
         "label": strategy.label,
         **mean(counted),
         "accuracy": accuracies,
-        **made.facts,
+        **compared(size, made),
     }
 
 
@@ -99,12 +115,13 @@ def table(report: dict[str, Any]) -> str:
     rows = report["rows"]
     small, large = (pick(report["results"][0]["deff_sorted"], key=int) for pick in (min, max))
     columns = ["shuffle", "of", "rows in memory", "files a batch", "two of a batch of one file"]
-    columns += [f"Deff, B = {small}", f"B = {large}", "points lost: classes in file order", "files in no order"]
+    columns += [f"Deff, B = {small}", f"Deff, B = {large}", "points lost, classes in order", "points lost, in no order"]
     lines = ["| " + " | ".join(columns) + " |", "| --- | --- |" + " ---: |" * (len(columns) - 2)]
     for result in report["results"]:
         deff = [result["deff_sorted"][batch] for batch in (small, large)]
         lost = [result["lost_points"][world] for world in ("sorted", "scattered")]
-        cells = [result["name"], result["source"], f"{100 * result['rows_in_memory'] / rows:.2f} %"]
+        of = f"**{result['source']}**" if result["source"] == "Headrace" else result["source"]
+        cells = [result["name"], of, f"{100 * result['rows_in_memory'] / rows:.2f} %"]
         cells += [f"{result['files_a_batch']:.0f}", f"{100 * result['same_file_pairs']:.1f} %"]
         cells += [f"{value:.0f}" if value >= 99.5 else f"{value:.2g}" for value in deff]
         cells += [*(f"{v['mean']:.2f} ± {v['spread']:.2f}" for v in lost)]

@@ -158,7 +158,8 @@ def headrace(size: Sizes, folder: Path) -> list[Strategy]:
         if not files.exists():
             headrace_order.write_files(files, size.world, block)
         got = headrace_order.deliver(files, block, seed, size.batch, mix)
-        facts = {"mix": got.mix, "read_amplification": got.read_amplification, "order_report": got.reported["global"]}
+        facts = {"block": block, "mix": got.mix, "read_amplification": got.read_amplification}
+        facts["order_report"] = got.reported["global"]
         return Made(got.order, got.rows_in_memory, "its own", facts)
 
     found = []
