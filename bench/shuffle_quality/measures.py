@@ -22,12 +22,13 @@ def label_deff(labels: NDArray[np.int32], batch: int) -> float:
     return float(variance * batch / (shares * (1 - shares)).sum())
 
 
-def group_deff(groups: NDArray[np.int32], batch: int) -> tuple[float, float]:
+def group_deff(groups: NDArray[np.int32], batch: int, total: int | None = None) -> tuple[float, float]:
     """Deff of what is constant in a group (a file, a block) and otherwise independent; and groups a batch.
 
     D = mean over batches of B * sum over groups of (share - 1/N)^2, times N / (N - 1). Groups are of equal length.
+    `total` is N where not all groups occur.
     """
-    total = int(groups.max()) + 1
+    total = total or int(groups.max()) + 1
     batches = np.sort(whole_batches(groups, batch), axis=1)
     starts = np.ones(batches.shape, dtype=bool)
     starts[:, 1:] = batches[:, 1:] != batches[:, :-1]

@@ -23,6 +23,7 @@ from strategies import FULL, QUICK, Made, Sizes, Strategy, strategies
 
 ROOT = Path(__file__).resolve().parents[2]
 BATCHES = (256, 512, 4096)
+END_BATCHES = 100  # at each end of the epoch, looked at on their own
 
 
 def worlds(size: Sizes) -> dict[str, World]:
@@ -44,6 +45,9 @@ def figures(size: Sizes, made: Made) -> dict[str, Any]:
         "same_file_pairs": measures.same_pairs(files, size.batch),
         "deff_file": {batch: measures.group_deff(files, batch)[0] for batch in batches},
     }
+    end = END_BATCHES * size.batch
+    for name, part in (("first", files[:end]), ("last", files[len(files) - end :])):
+        out[f"deff_file_{name}_batches"] = measures.group_deff(part, size.batch, size.world.files)[0]
     for name, world in worlds(size).items():
         labels = world.class_of_file()[files].astype(np.int32)
         out[f"deff_{name}"] = {batch: measures.label_deff(labels, batch) for batch in batches}
