@@ -44,7 +44,7 @@ def run(name: str, measure: str, rows: int, timeout: float) -> dict[str, Any]:
 
 def extrapolated(smaller: dict[str, Any], factor: float) -> dict[str, float]:
     """In proportion to the rows, of what is large enough to tell."""
-    return {key: smaller[key] * factor for key in MEASURED if smaller[key] > SMALL[key]}
+    return {key: smaller[key] * factor for key in MEASURED if smaller.get(key, 0) > SMALL[key]}
 
 
 def timed(name: str, measure: str, rows: int, args: argparse.Namespace, smaller: dict[str, Any]) -> dict[str, Any]:
