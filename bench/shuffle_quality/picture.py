@@ -12,14 +12,14 @@ PANELS = {"sorted": (70, 560), "scattered": (650, 1140)}
 TITLES = {"sorted": "classes follow each other over the files", "scattered": "files of one class, in no order"}
 LEAST_LOST, MOST_LOST = 0.03, 90.0  # less than the first is drawn as that: no difference that could be seen
 OURS, OTHERS, GREY = "#c2410c", "#1d4ed8", "#6b7280"
-LETTER = 6.1  # width of a letter of the labels
+LETTER = 6.0  # width of a letter of the labels
 
 
 def place(panel: tuple[float, float], share: float, lost: float) -> tuple[float, float]:
     """Memory to the right, from 0.01 % to all; loss downwards, both logarithmic."""
     x = (math.log10(min(max(share, 1e-4), 1)) + 4) / 4
     y = math.log(min(max(lost, LEAST_LOST), MOST_LOST) / LEAST_LOST) / math.log(MOST_LOST / LEAST_LOST)
-    return panel[0] + 12 + x * (panel[1] - panel[0] - 24), TOP + 12 + y * (BOTTOM - TOP - 24)
+    return panel[0] + 12 + x * (panel[1] - panel[0] - 24), TOP + 34 + y * (BOTTOM - TOP - 46)
 
 
 def text(x: float, y: float, words: str, *, colour: str = "#111827", size: float = 12, anchor: str = "start") -> str:
@@ -39,8 +39,8 @@ def label_place(
     """Where a label hides least: beside the point, a little above or below."""
     width = LETTER * len(words)
     best: tuple[float, float, float] | None = None
-    for rise in (0, -11, 11, -20, 20, -30, 30, -40, 40, -52, 52):
-        for left in (x + 8, x - 8 - width, x - width / 2):
+    for rise in (0, -13, 13, -20, 20, -30, 30, -40, 40, -52, 52):
+        for left in (x - width / 2, x + 8, x - 8 - width):
             box = (left, y + rise - 6, left + width, y + rise + 6)
             outside = max(panel[0] - box[0], 0) + max(box[2] - panel[1], 0) + max(TOP - box[1], 0)
             beside = left == x - width / 2 and abs(rise) < 11
@@ -82,9 +82,12 @@ def points(report: dict[str, Any], world: str, panel: tuple[float, float]) -> li
         lost = result["lost_points"][world]
         x, y = place(panel, result["rows_in_memory"] / report["rows"], lost["mean"])
         placed.append((x, y, result, lost))
+    placed = [p for p in placed if not p[2]["key"].endswith("_mixed")]  # nearly where those that fit are
     taken: list[tuple[float, ...]] = [(x - 5, y - 5, x + 5, y + 5) for x, y, *_ in placed]
     marks, labels = [], []
-    for x, y, result, lost in sorted(placed, key=lambda p: (p[2]["source"] != "Headrace", p[1])):
+    for x, y, result, lost in sorted(
+        placed, key=lambda p: (p[2]["key"] != "global", p[2]["source"] != "Headrace", p[1])
+    ):
         colour = OURS if result["source"] == "Headrace" else OTHERS
         upper = place(panel, 1, lost["mean"] - lost["spread"])[1]
         lower = place(panel, 1, lost["mean"] + lost["spread"])[1]
@@ -92,8 +95,12 @@ def points(report: dict[str, Any], world: str, panel: tuple[float, float]) -> li
             f'<line x1="{x:.1f}" y1="{upper:.1f}" x2="{x:.1f}" y2="{lower:.1f}" stroke="{colour}" opacity=".4"/>'
         )
         marks.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>')
-        at = label_place(x, y, result["label"], taken, panel)
-        labels.append(text(at[0], at[1] + 4, result["label"], colour=colour, size=11))
+        words = result["label"]
+        left, middle = label_place(x, y, words, taken, panel)
+        if left + LETTER * len(words) < x:  # its end is what stands beside the point
+            labels.append(text(x - 8, middle + 4, words, colour=colour, size=11, anchor="end"))
+        else:
+            labels.append(text(left, middle + 4, words, colour=colour, size=11))
     return marks + labels
 
 

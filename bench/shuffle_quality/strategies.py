@@ -167,7 +167,7 @@ def headrace(size: Sizes, folder: Path) -> list[Strategy]:
         (size.large, "large", size.large_fit, size.large_mixed),
         (size.small, "small", size.small_fit, size.small_mixed),
     ):
-        for key, mix, what in (("fit", fit, "in all"), ("mixed", mixed, "mixed"), ("default", None, "")):
+        for key, mix, what in (("fit", fit, "held"), ("mixed", mixed, "mixed"), ("default", None, "")):
             shape = f"`BlockMix{mix}`" if mix else "default mix"
             label = f"Headrace, {block:,}: {percent} {what}" if mix else f"Headrace, {block:,}: default"
             name = f"blocks of {block:,} rows, {shape}"
