@@ -87,15 +87,33 @@ def peer(name: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def headrace(args: argparse.Namespace) -> dict[str, Any]:
-    """What Headrace's own program prints: JSON of the same names where it measures the same."""
+    """Headrace's own orders, from its program bench_order, in the form of the peers' figures."""
     program = common.build_dir() / "bench" / "bench_order"
     if not program.exists():
-        return {"not_run": "bench_order is not built"}
-    sizes = {}
+        return {}
+    names = {"block": "**Headrace** `shuffle=True`", "exact": '**Headrace** `shuffle="exact"`'}
+    out: dict[str, Any] = {name: {"about": "bench/order.cpp", "sizes": {}} for name in names.values()}
     for rows in args.rows:
-        with common.quiet_machine():
-            sizes[rows] = common.run_json([str(program), "--rows", str(rows), "--blocks", str(rows // BLOCK_ROWS)])
-    return {"sizes": sizes}
+        command = [str(program), "--rows", str(rows), "--blocks", str(rows // BLOCK_ROWS), "--batch-size", str(BATCH)]
+        runs = []
+        for _ in range(3):
+            with common.quiet_machine():
+                runs.append(common.run_json(command))
+        for order in (order for order in runs[0]["orders"] if order["order"] in names):
+            found = [one for run in runs for one in run["orders"] if one["order"] == order["order"]]
+            median = {key: statistics.median(one[key] for one in found) for key in order if key.endswith("seconds")}
+            memory = 1024 * statistics.median(run["above_kib"] for run in runs)
+            cost = statistics.median(one["ns_a_sample"] for one in found)
+            out[names[order["order"]]]["sizes"][rows] = {
+                "start": {"seconds": median["ready_seconds"], "peak_bytes": memory, "ns_a_further_sample": cost},
+                "resume": {"seconds": median["resume_seconds"], **with_state(order)},
+                "quality": {"deff": order["deff_block"], "mixed_rows": runs[0]["mixed_rows"]},
+            }
+    return out
+
+
+def with_state(order: dict[str, Any]) -> dict[str, int]:
+    return {"state_bytes": order["state_bytes"]} if "state_bytes" in order else {}
 
 
 def seconds_text(seconds: float) -> str:
@@ -123,7 +141,7 @@ def table(report: dict[str, Any]) -> str:
         f"| Deff, B = {BATCH} |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for name, result in report["peers"].items():
+    for name, result in (report["peers"] | report["headrace"]).items():
         for rows, at in result["sizes"].items():
             start, resume = at["start"], at["resume"]
             state = resume.get("state_bytes", at.get("state_bytes", ""))
@@ -133,7 +151,7 @@ def table(report: dict[str, Any]) -> str:
                 (start, resume), key=lambda m: m.get("peak_bytes", m.get("extrapolated", {}).get("peak_bytes", 0))
             )
             cells += [cell(peak, "peak_bytes", bytes_text), "none" if state is None else f"{state} B" if state else ""]
-            cells += [cell(start, "ns_a_further_sample", lambda ns: f"{ns:.0f}")]
+            cells += [cell(start, "ns_a_further_sample", lambda ns: f"{ns:.0f}" if ns >= 10 else f"{ns:.1f}")]
             cells += [cell(at["quality"], "deff", lambda d: f"{d:.2f}" if d < 10 else f"{d:.0f}")]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -145,10 +163,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="most that a run is expected to take")
     parser.add_argument("--gigabytes", type=float, default=12, help="most memory that a run is expected to take")
     parser.add_argument("--only", help="comma-separated names of contestants; writes nothing")
+    parser.add_argument("--headrace-only", action="store_true", help="measure Headrace again, keep the peers' figures")
     parser.add_argument("--from-json", action="store_true", help="run nothing: the table of the last results")
     args = parser.parse_args()
     if args.from_json:
         print(table(json.loads(RESULTS.read_text())))
+        return
+    if args.headrace_only:
+        report = json.loads(RESULTS.read_text()) | {"headrace": headrace(args)}
+        report = json.loads(json.dumps(report))
+        RESULTS.write_text(json.dumps(report, indent=1) + "\n")
+        print(table(report))
         return
     names = [name for name in CONTESTANTS if not args.only or name in args.only.split(",")]
     report: dict[str, Any] = {
