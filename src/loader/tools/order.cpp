@@ -204,10 +204,11 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   line("NEIGHBOURS", fmt::format("{:.1f} % of neighbours in a batch are of one block; correlation of a batch with the "
                                  "next {:+.2f}",
                                  100 * global.same_block_neighbours, global.lag_correlation));
+  const double decodes = plan.expected_decodes();
   line("MEMORY",
-       fmt::format("each block is decoded once with memory={}; this loader has {} and decodes each about {:.0f} "
-                   "times",
-                   format_bytes(memory_of(plan, sampler)), format_bytes(plan.budget_bytes), plan.expected_decodes()));
+       fmt::format("each block is decoded once with memory={}; this loader has {} and decodes each {}",
+                   format_bytes(memory_of(plan, sampler)), format_bytes(plan.budget_bytes),
+                   decodes <= 1 ? "once" : fmt::format("about {:.0f} times", decodes)));
   if (choices.size() > 1) {
     TextTable table({{"order"},
                      {label ? "Deff, label" : "", TextTable::Align::kRight},
