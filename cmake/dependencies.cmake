@@ -33,6 +33,7 @@ if(NOT TARGET hdf5::hdf5)
   add_library(hdf5::hdf5 ALIAS hdf5::headrace)
 endif()
 
+find_package(BZip2 REQUIRED) # BZip2::BZip2; Debian's has no .pc file
 find_package(ZLIB REQUIRED) # says why a deflate stream is bad; the demo's writer
 find_package(nlohmann_json REQUIRED)
 find_package(yaml-cpp REQUIRED)

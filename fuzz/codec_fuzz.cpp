@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr std::array<std::uint32_t, 8> kIds{1, 2, 3, 32000, 32001, 32004, 32008, 32015};
+constexpr std::array<std::uint32_t, 9> kIds{1, 2, 3, 307, 32000, 32001, 32004, 32008, 32015};
 
 class Recipe {
  public:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import h5py
 import numpy as np
 
-IDS = [1, 2, 3, 32000, 32001, 32004, 32008, 32015]
-TARGETS = ["deflate", "shuffle", "fletcher32", "lzf", "blosc", "lz4", "bitshuffle", "zstd"]
+IDS = [1, 2, 3, 307, 32000, 32001, 32004, 32008, 32015]
+TARGETS = ["deflate", "shuffle", "fletcher32", "bzip2", "lzf", "blosc", "lz4", "bitshuffle", "zstd"]
 
 
 def write_codec_seeds(out_dir: pathlib.Path) -> None:

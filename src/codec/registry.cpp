@@ -12,6 +12,7 @@
   FILTER(1, "deflate", make_deflate)              \
   FILTER(2, "shuffle", make_shuffle)              \
   FILTER(3, "fletcher32", make_fletcher32)        \
+  FILTER(307, "bzip2", make_bzip2)                \
   FILTER(32000, "lzf", make_lzf)                  \
   FILTER(32001, "blosc", make_blosc)              \
   FILTER(32004, "lz4", make_lz4)                  \
@@ -43,9 +44,10 @@ struct Name {
 };
 
 // Source: HDF5's own filters (H5Zpublic.h) and The HDF Group's list of registered filter plugins.
-constexpr std::array<Name, 30> kOtherNames{{
+// clang-format off
+constexpr auto kOtherNames = std::to_array<Name>({
     {4, "szip"},          {5, "nbit"},           {6, "scaleoffset"},
-    {305, "LZO"},         {307, "bzip2"},        {32002, "MAFISC"},
+    {305, "LZO"},         {32002, "MAFISC"},
     {32003, "Snappy"},    {32005, "APAX"},       {32006, "CBF"},
     {32007, "JPEG-XR"},   {32009, "SPDP"},       {32010, "LPC-Rice"},
     {32011, "CCSDS-123"}, {32012, "JPEG-LS"},    {32013, "ZFP"},
@@ -54,7 +56,8 @@ constexpr std::array<Name, 30> kOtherNames{{
     {32021, "FAPEC"},     {32022, "BitGroom"},   {32023, "Granular BitRound"},
     {32024, "SZ3"},       {32025, "Delta-Rice"}, {32026, "Blosc2"},
     {32027, "FLAC"},      {32028, "SPERR"},      {32029, "TERSE/PROLIX"},
-}};
+});
+// clang-format on
 
 const Registered* find_decoder(std::uint32_t id) {
   const auto found = std::find_if(kDecoders.begin(), kDecoders.end(), [&](const auto& d) { return d.id == id; });

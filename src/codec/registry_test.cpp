@@ -5,7 +5,7 @@ namespace {
 
 TEST(Registry, KnowsEveryNativeFilterByItsName) {
   const std::vector<std::pair<std::uint32_t, std::string>> native{
-      {1, "deflate"},   {2, "shuffle"}, {3, "fletcher32"},     {32000, "lzf"},
+      {1, "deflate"},   {2, "shuffle"}, {3, "fletcher32"},     {307, "bzip2"}, {32000, "lzf"},
       {32001, "blosc"}, {32004, "lz4"}, {32008, "bitshuffle"}, {32015, "zstd"}};
   for (const auto& [id, name] : native) {
     EXPECT_TRUE(codec_known(id));

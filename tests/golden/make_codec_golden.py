@@ -33,7 +33,7 @@ def padded(i):
 
 PATTERNS = {"smooth": smooth, "noise": noise, "padded": padded, "zeros": lambda i: i * 0}
 DTYPES = {1: "u1", 2: "<u2", 3: "V3", 4: "<f4", 8: "<f8", 12: "V12", 16: "<c16", 24: "V24"}
-GZIP, SHUFFLE, FLETCHER, LZF, BLOSC, LZ4, BITSHUFFLE, ZSTD = 1, 2, 3, 32000, 32001, 32004, 32008, 32015
+GZIP, SHUFFLE, FLETCHER, BZIP2, LZF, BLOSC, LZ4, BITSHUFFLE, ZSTD = 1, 2, 3, 307, 32000, 32001, 32004, 32008, 32015
 
 
 def cases():
@@ -48,10 +48,12 @@ def cases():
     yield "fletcher-zeros", "zeros", 1000, 1, [(FLETCHER, ())]
     for pattern in ("smooth", "padded", "zeros", "noise"):
         n = 1203 if pattern == "noise" else 5003
+        yield f"bzip2-{pattern}", pattern, n, 1, [(BZIP2, (9,))]
         yield f"lzf-{pattern}", pattern, n, 1, [(LZF, ())]
         yield f"lz4-{pattern}", pattern, n, 1, [(LZ4, ())]
         yield f"lz4-{pattern}-blocks", pattern, n, 1, [(LZ4, (500,))]
         yield f"zstd-{pattern}", pattern, n, 1, [(ZSTD, (3,))]
+    yield "bzip2-1", "padded", 1250, 4, [(BZIP2, (1,))]
     yield "zstd-19", "padded", 1250, 4, [(ZSTD, (19,))]
     for code in (0, 1, 2, 4, 5):
         for shuffle in (0, 1, 2):
@@ -68,6 +70,7 @@ def cases():
     yield "shuffle+gzip+fletcher", "padded", 2500, 4, [(SHUFFLE, ()), (GZIP, (4,)), (FLETCHER, ())]
     yield "fletcher+gzip", "padded", 2501, 2, [(FLETCHER, ()), (GZIP, (1,))]
     yield "fletcher+shuffle", "smooth", 77, 8, [(FLETCHER, ()), (SHUFFLE, ())]
+    yield "shuffle+bzip2", "padded", 2500, 4, [(SHUFFLE, ()), (BZIP2, (9,))]
     yield "shuffle+lzf", "padded", 2500, 4, [(SHUFFLE, ()), (LZF, ())]
     yield "lzf+gzip", "padded", 2500, 4, [(LZF, ()), (GZIP, (9,))]
     yield "lzf+gzip-noise", "noise", 500, 4, [(LZF, ()), (GZIP, (9,))]

@@ -86,6 +86,8 @@ def _filters() -> dict[str, Filter]:
         "shuffle + lz4": Filter(_plugin(p.LZ4(), shuffle=True)),
         "zstd": Filter(_plugin(p.Zstd(clevel=3))),
         "shuffle + zstd": Filter(_plugin(p.Zstd(), shuffle=True)),
+        "bzip2": Filter(_plugin(p.BZip2())),
+        "shuffle + bzip2": Filter(_plugin(p.BZip2(blocksize=1), shuffle=True)),
         "bitshuffle": Filter(_plugin(p.Bitshuffle(cname="none"))),
         "bitshuffle-lz4": Filter(_plugin(p.Bitshuffle(cname="lz4"))),
         "bitshuffle-lz4, small blocks": Filter(_plugin(p.Bitshuffle(nelems=64, cname="lz4"))),
@@ -97,7 +99,6 @@ def _filters() -> dict[str, Filter]:
         "zfp": Filter(_plugin(p.Zfp(reversible=True)), "refused", ("f4", "f8")),
         "blosc2": Filter(_plugin(p.Blosc2()), "refused", _SIMPLE),
         "sz3": Filter(_plugin(p.SZ3(absolute=0.01)), "refused", ("f4", "f8")),
-        "bzip2": Filter(_plugin(p.BZip2()), "refused"),
     }
     for cname in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"):
         for name, shuffle in (("none", p.Blosc.NOSHUFFLE), ("byte", p.Blosc.SHUFFLE), ("bit", p.Blosc.BITSHUFFLE)):
