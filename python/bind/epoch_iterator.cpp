@@ -23,6 +23,12 @@ nb::object EpochIterator::next() {
   return handle_->exporter()(*batch);
 }
 
+void EpochIterator::check_current() {
+  handle_->check_process();
+  const Turn turn(*handle_);
+  if (!finished_) epoch_.check_current();
+}
+
 void EpochIterator::wait_for_batch(Turn& turn) {
   using Clock = std::chrono::steady_clock;
   const std::chrono::nanoseconds timeout = handle_->loader().options().timeout;

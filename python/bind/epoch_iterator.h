@@ -18,6 +18,8 @@ class EpochIterator {
 
   /// The next batch. A batch that is ready comes without giving up the GIL. Throws nb::stop_iteration after the last.
   nb::object next();
+  /// Throws kClosed if the epoch was ended by a newer one.
+  void check_current();
   [[nodiscard]] std::uint64_t number() const { return epoch_.number(); }
 
  private:

@@ -43,7 +43,8 @@ void Turn::yield() {
 
 LoaderHandle::LoaderHandle(const Dataset& dataset, const LoaderOptions& options, Framework framework,
                            BatchFormat format)
-    : loader_(dataset, options),
+    : loader_(
+          without_gil([&] { return Loader(dataset, options); })),  // may read a label, and takes 100 ms a million rows
       exporter_(loader_.fields(), framework, format, loader_.batch_rows()),
       made_by_(getpid()) {}
 

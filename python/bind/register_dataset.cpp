@@ -31,13 +31,6 @@ OpenOptions to_options(const Choices& choices) {
   return options;
 }
 
-/// What `work` returns, which is called without the GIL. Handles hold Python objects: they are made with it.
-template <class Work>
-auto without_gil(Work&& work) {
-  const WithoutGil nogil;
-  return work();
-}
-
 DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices) {
   const std::vector<std::string> names = from_python(paths);
   return DatasetHandle(without_gil([&] { return open(names, to_options(choices)); }));
@@ -98,7 +91,7 @@ DatasetHandle mix_datasets(const std::vector<std::tuple<std::string, const Datas
 }
 
 nb::object selected_rows(const DatasetHandle& self) {
-  auto* rows = new std::vector<std::uint64_t>(self.dataset.selected_rows());
+  auto* rows = new std::vector<std::uint64_t>(without_gil([&] { return self.dataset.selected_rows(); }));
   const nb::capsule owner(rows, [](void* p) noexcept { delete static_cast<std::vector<std::uint64_t>*>(p); });
   return nb::cast(nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(rows->data(), {rows->size()}, owner));
 }

@@ -75,6 +75,7 @@ void register_loader(nb::module_& m) {
       .def(
           "__iter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __iter__(self) -> EpochIterator"))
       .def("__next__", &EpochIterator::next, nb::sig("def __next__(self) -> typing.Any"))
+      .def("check_current", &EpochIterator::check_current)
       .def_prop_ro("number", &EpochIterator::number, "Number of this epoch.");
 
   nb::class_<LoaderHandle>(m, "Loader", "Delivers epochs of batches; see headrace.Loader.")
@@ -134,6 +135,7 @@ void register_loader(nb::module_& m) {
             self.loader().feed({rows.data(), rows.size()});
           },
           nb::arg("rows"), nb::sig("def feed(self, rows: typing.Any) -> None"))
+      .def("epoch_samples", [](LoaderHandle& self) { return self.loader().epoch_samples(); })
       .def("global_batch_rows", [](LoaderHandle& self) { return self.loader().global_batch_rows(); })
       .def("batch_rows", [](LoaderHandle& self) { return self.loader().batch_rows(); })
       .def("num_batches", [](LoaderHandle& self) { return self.loader().num_batches(); })

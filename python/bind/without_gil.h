@@ -47,4 +47,11 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
+/// What `work` returns, which is called without the GIL. Handles hold Python objects: they are made with it.
+template <class Work>
+auto without_gil(Work&& work) {
+  const WithoutGil nogil;
+  return work();
+}
+
 }  // namespace headrace::python

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 from collections.abc import Mapping
@@ -38,6 +39,14 @@ def whole_number(name: str, value: Any, *, least: int, most: int = 2**63 - 1) ->
         bound = f"at least {least}" if number < least else f"at most {most}"
         raise invalid(f"{name} must be {bound}, not {number}")
     return number
+
+
+def real_number(name: str, value: Any) -> float:
+    """``value`` as a float; any real number is welcome, bool is not."""
+    if not isinstance(value, bool) and hasattr(value, "__float__") and not isinstance(value, str):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return float(value)
+    raise invalid(f"{name} must be a number, not {value!r}")
 
 
 def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -100,7 +109,8 @@ def split_shares(parts: Any) -> dict[str, float]:
     for name, share in parts.items():
         if not isinstance(name, str):
             raise invalid(f"a part's name must be a str, not {name!r}")
-        if isinstance(share, bool) or not hasattr(share, "__float__"):
-            raise invalid(f"the share of part {name!r} must be a number, not {share!r}")
-        shares[name] = float(share)
+        shares[name] = real_number(f"the share of part {name!r}", share)
+    total = sum(shares.values())
+    if 1 < total < 1 + 1e-6:  # shares of another precision
+        shares = {name: share / total for name, share in shares.items()}
     return shares

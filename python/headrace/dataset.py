@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -14,12 +15,13 @@ from headrace import _display, _headrace
 from headrace._checks import field_choices, invalid, path_list, split_shares, whole_number
 from headrace._index import is_row_number, row_number, row_numbers
 from headrace.column import Column
-from headrace.errors import ClosedError
+from headrace.errors import ClosedError, HeadraceWarning
 from headrace.fields import FieldInfo, FileInfo
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Fields = Mapping[str, str] | Sequence[str] | None
 Sample = dict[str, Any]
+_FAR_SHARE = 0.03  # of a part from what was asked for: worth a word
 
 
 def open(paths: Paths, fields: Fields = None) -> Dataset:
@@ -152,7 +154,7 @@ class Dataset:
         """
         total = len(self)
         wanted = np.arange(total)[rows].astype(np.uint64) if isinstance(rows, slice) else row_numbers(rows, total)
-        return self._derived(self._native.select(wanted))
+        return self._derived(self._native.select(wanted.copy()))  # nobody else may write to it meanwhile
 
     def split(
         self,
@@ -180,13 +182,21 @@ class Dataset:
         Raises:
             InvalidArgumentError: Shares that are no shares, a part that would be empty, a field without classes.
         """
+        if stratify is not None and not isinstance(stratify, str):
+            raise invalid(f"stratify must be the name of a field, not {type(stratify).__name__}")
         shares = split_shares(parts)
         if by not in ("row", "file"):
             raise invalid(f"by must be 'row' or 'file', not {by!r}")
         made = self._native.split(
             list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by == "file"
         )
-        return {name: self._derived(native) for name, native in zip(shares, made, strict=True)}
+        split = {name: self._derived(native) for name, native in zip(shares, made, strict=True)}
+        far = [name for name, part in split.items() if abs(len(part) / len(self) - shares[name]) > _FAR_SHARE]
+        if far:
+            got = ", ".join(f"{name} {len(split[name]) / len(self):.0%} instead of {shares[name]:.0%}" for name in far)
+            text = f"whole files do not make these shares: {got}; more files, or by='row', would"
+            warnings.warn(text, HeadraceWarning, stacklevel=2)
+        return split
 
     @property
     def selected_rows(self) -> np.ndarray[Any, np.dtype[np.uint64]]:

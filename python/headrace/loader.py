@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import atexit
 import json
+import logging
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 from types import TracebackType
 from typing import Any
 
 from headrace import _display, _headrace, _options
-from headrace._checks import invalid, memory_bytes, whole_number
+from headrace._checks import memory_bytes, whole_number
 from headrace._logging import logger
 from headrace._options import BlockMix
 from headrace.dataset import Dataset, Paths, open
 from headrace.errors import HeadraceWarning
-from headrace.samplers import Balanced, Listing, LookAhead, Weighted, listed_rows
+from headrace.samplers import Balanced, FedEpoch, Listing, LookAhead, Weighted
 
 atexit.register(_headrace.close_all_loaders)
 
@@ -152,6 +152,7 @@ class Loader:
         self._owns_dataset = owns_dataset
         self._order = order
         self._listing: Listing | None = None
+        self._fed: FedEpoch | None = None
         words: dict[str, Any] | None = None
         if isinstance(order, Weighted):
             words = {"weights": order.weights, "replacement": order.replacement, "num_samples": order.num_samples or 0}
@@ -172,7 +173,8 @@ class Loader:
                 options = replace(options, rank=0, world_size=1)
         self._options = options
         self._native = _headrace.Loader(dataset._native, **vars(options), sampler=words)
-        logger.info("%s", self._native.explain())
+        if logger.isEnabledFor(logging.INFO):
+            logger.info("%s", self._native.explain())
         for text in self._native.warnings():
             warnings.warn(text, HeadraceWarning, stacklevel=4)
 
@@ -208,25 +210,10 @@ class Loader:
         """
         self._ask_framework()
         if isinstance(self._order, LookAhead):
-            return self._fed_epoch(self._order)
+            self._fed = FedEpoch(self._native, self._order)
+            return self._fed
         self._list_rows(self._native.next_epoch())
         return self._native.epoch()
-
-    def _fed_epoch(self, order: LookAhead) -> Iterator[Any]:
-        """Ask for rows only as far ahead as was allowed."""
-        rows = order.epoch(self._native.next_epoch())
-        batches = self._native.epoch()
-        total, step_rows, fed = len(order.sampler), self._native.global_batch_rows(), 0
-        for step in range(len(self)):
-            wanted = min(total, (step + order.batches) * step_rows)
-            if wanted > fed:
-                next_rows = listed_rows(list(islice(rows, wanted - fed)))
-                if len(next_rows) < wanted - fed:
-                    raise invalid(f"the sampler gave {fed + len(next_rows)} rows, and its len() is {total}")
-                self._native.feed(next_rows)
-                fed = wanted
-            yield next(batches)
-        next(batches, None)  # the epoch has ended
 
     def _list_rows(self, epoch: int) -> None:
         """Ask a sampler that is an iterable for the rows of an epoch, once."""
@@ -250,6 +237,9 @@ class Loader:
         enough. Less than 200 bytes as JSON.
         """
         state: dict[str, Any] = json.loads(self._native.state())
+        if self._fed is not None and state["samples"] > 0:
+            text = "a state from the middle of an epoch with lookahead= cannot be loaded: save at the epoch's end"
+            warnings.warn(text, HeadraceWarning, stacklevel=2)
         return state
 
     def batch_state(self) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from headrace import _headrace
-from headrace._checks import invalid, one_of, whole_number
+from headrace._checks import invalid, one_of, real_number, whole_number
 from headrace.dataset import Dataset
 from headrace.errors import ClosedError
 
@@ -34,22 +33,25 @@ def mix(parts: Parts, *, temperature: float = 1.0, stop: str = "first", num_samp
         InvalidArgumentError: Fields that differ, weights that are none, a mixture among the parts.
     """
     if not isinstance(parts, Mapping):
-        raise invalid(f"parts must be a dict such as {{'a': (data, 0.7), 'b': (other, 0.3)}}, not {parts!r}")
+        raise invalid(
+            f"parts must be a dict such as {{'a': (data, 0.7), 'b': (other, 0.3)}}, not {type(parts).__name__}"
+        )
     list_of_parts = [(str(name), *_part(name, part)) for name, part in parts.items()]
-    if isinstance(temperature, bool) or not isinstance(temperature, (int, float)) or not math.isfinite(temperature):
-        raise invalid(f"temperature must be a number, not {temperature!r}")
     one_of("stop", stop, ("first", "all"))
     samples = 0 if num_samples is None else whole_number("num_samples", num_samples, least=1)
-    return Mixture(list_of_parts, float(temperature), stop, samples)
+    return Mixture(list_of_parts, real_number("temperature", temperature), stop, samples)
 
 
 def _part(name: Any, part: Any) -> tuple[Dataset, float]:
     data, weight = part if isinstance(part, tuple) and len(part) == 2 else (part, 0.0)
     if not isinstance(data, Dataset):
-        raise invalid(f"part {name!r} must be a data set or (data set, weight), not {part!r}")
-    if isinstance(part, tuple) and (isinstance(weight, bool) or not isinstance(weight, (int, float)) or not weight > 0):
+        raise invalid(f"part {name!r} must be a data set or (data set, weight), not {type(part).__name__}")
+    if not isinstance(part, tuple):
+        return data, 0.0
+    value = real_number(f"the weight of part {name!r}", weight)
+    if not value > 0:
         raise invalid(f"the weight of part {name!r} must be a positive number, not {weight!r}")
-    return data, float(weight)
+    return data, value
 
 
 class Mixture(Dataset):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headrace import _headrace
 from headrace._checks import invalid, whole_number
 
 
@@ -100,11 +102,55 @@ class LookAhead:
         """Does it divide over ranks by itself?"""
         return divides_by_itself(self.sampler)
 
-    def epoch(self, number: int) -> Iterator[int]:
+    def epoch(self, number: int) -> Iterator[Any]:
         """Row numbers of an epoch, one by one."""
         if hasattr(self.sampler, "set_epoch"):
             self.sampler.set_epoch(number)
-        return _flatten(self.sampler)
+        return iter(self.sampler)
+
+
+class FedEpoch:
+    """One epoch of a sampler that is asked while the epoch goes on.
+
+    Raises (while iterating):
+        InvalidArgumentError: The sampler gives more or fewer rows than its ``len()``, or rows that are not there.
+        ClosedError: A newer iterator took over, or the loader was closed or sent elsewhere.
+    """
+
+    def __init__(self, native: _headrace.Loader, order: LookAhead) -> None:
+        """Start the loader's next epoch."""
+        self._native = native
+        self._ahead = order.batches
+        self._total = native.epoch_samples()
+        if len(order.sampler) != self._total:
+            raise invalid(
+                f"the sampler's len() was {self._total} when the loader was made, and is now {len(order.sampler)}",
+                "Make a new Loader, or keep the epoch's length.",
+            )
+        number = native.next_epoch()
+        self._batches = native.epoch()
+        self._rows = order.epoch(number)
+        self._step, self._fed = 0, 0
+
+    def __iter__(self) -> FedEpoch:
+        return self
+
+    def __next__(self) -> Any:
+        self._batches.check_current()
+        wanted = min(self._total, (self._step + self._ahead) * self._native.global_batch_rows())
+        if wanted > self._fed and self._step < self._native.num_batches():
+            entries = list(islice(self._rows, wanted - self._fed))
+            if any(isinstance(entry, slice) for entry in entries):
+                raise invalid("with lookahead= a sampler gives row numbers, not slices")
+            rows = listed_rows(entries)
+            if len(rows) < wanted - self._fed:
+                raise invalid(f"the sampler gave {self._fed + len(rows)} rows, and its len() is {self._total}")
+            if wanted == self._total and next(self._rows, None) is not None:
+                raise invalid(f"the sampler gave more rows than its len(), {self._total}")
+            self._native.feed(rows)
+            self._fed = wanted
+        self._step += 1
+        return next(self._batches)
 
 
 def divides_by_itself(sampler: Any) -> bool:

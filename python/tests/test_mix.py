@@ -105,8 +105,23 @@ def test_blocks_are_decoded_once_a_pass(parts) -> None:
     data = hr.mix({"a": (parts["a"], 1), "b": (parts["b"], 1), "c": (parts["c"], 1)}, num_samples=3000)
     loader = hr.Loader(data, 30, shuffle=True, seed=3)
     epoch(loader)
-    assert loader.report().to_dict()["read_amplification"] < 1.3 * 3  # each part is gone through: counted as one pass
-    assert "33.3 %" in loader.explain()
+    report = loader.report().to_dict()
+    passes = {"a": 1.0, "b": 1000 / 300, "c": 1000 / 50}
+    chunks = {name: 2 * -(-rows // 2 // 16) for name, rows in SIZES.items()}  # of a field; there are two
+    ideal = 2 * sum(passes[name] * chunks[name] for name in passes)
+    assert report["chunks_decoded"] < 1.5 * ideal
+    assert "33.3 %" in loader.explain() and "each time its part is gone through" in loader.explain()
+
+
+def test_a_small_part_is_not_decoded_for_every_batch(parts) -> None:
+    few = parts["c"].select(range(10))
+    data = hr.mix({"a": (parts["a"], 0.1), "few": (few, 0.9)}, num_samples=4000)
+    loader = hr.Loader(data, 40, shuffle=True, seed=2)
+    rows = Counter(epoch(loader))
+    assert {rows[20_000 + i] for i in range(10)} <= {359, 360, 361}
+    passes, batches = 360, len(loader)
+    others = 2 * 2 * 32  # chunks of the large part, of two fields
+    assert loader.report().to_dict()["chunks_decoded"] < others + 2 * 2 * batches < others + 2 * passes
 
 
 def test_a_batch_larger_than_the_data(parts) -> None:

@@ -163,9 +163,91 @@ def test_limits_of_samplers_that_learn(jets) -> None:
     loader = hr.Loader(data, 10, sampler=Learner(40), lookahead=1)
     batches = iter(loader)
     next(batches)
-    state = loader.state_dict()
+    with pytest.warns(hr.HeadraceWarning, match="cannot be loaded"):
+        state = loader.state_dict()
     with pytest.raises(hr.InvalidArgumentError, match="cannot be gone back to"):
         loader.load_state_dict(state)
     copy = hr.Loader(data, 10, sampler=Learner(40), lookahead=1)
     copy.load_state_dict({**state, "epoch": 3, "samples": 0})
     assert len(list(copy)) == 4
+
+
+def test_an_epoch_number_that_is_started_again_asks_again(jets) -> None:
+    class Changing(Learner):
+        def __iter__(self):
+            self.shift = getattr(self, "shift", 0) + 1
+            return (i + 100 * self.shift for i in range(self.rows))
+
+    sampler = Changing(40)
+    loader = hr.Loader(jets.open(), 10, sampler=sampler, lookahead=3, threads=3)
+    for round_ in range(1, 6):
+        loader.set_epoch(0)
+        batches = iter(loader)
+        got = [next(batches)["y"].tolist() for _ in range(1 + round_ % 4)]
+        assert sum(got, []) == [100 * round_ + i for i in range(10 * len(got))]  # noqa: RUF017
+
+
+def test_a_second_iterator_ends_the_first_and_loses_nothing(jets) -> None:
+    loader = hr.Loader(jets.open(), 4, sampler=Learner(20), lookahead=2)
+    first = iter(loader)
+    next(first)
+    second = iter(loader)
+    with pytest.raises(hr.ClosedError):
+        next(first)
+    assert [row for batch in second for row in batch["y"].tolist()] == [7 * i % 633 for i in range(20)]
+
+
+def test_what_a_sampler_that_learns_may_not_do(jets) -> None:
+    data = jets.open()
+    sampler = Learner(40)
+    loader = hr.Loader(data, 10, sampler=sampler, lookahead=1)
+    with pytest.raises(hr.InvalidArgumentError, match="made up while"):
+        loader.order_report()
+    sampler.rows = 20
+    with pytest.raises(hr.InvalidArgumentError, match=r"was 40 .* now 20"):
+        iter(loader)
+    with pytest.raises(hr.InvalidArgumentError, match="not slices"):
+        list(hr.Loader(data, 10, sampler=[slice(0, 20), slice(100, 120)], lookahead=1))
+
+    class Long(Learner):
+        def __len__(self) -> int:
+            return self.rows - 1
+
+    with pytest.raises(hr.InvalidArgumentError, match=r"more rows than its len\(\), 19"):
+        list(hr.Loader(data, 10, sampler=Long(20), lookahead=1))
+    loader = hr.Loader(data, 10, sampler=Learner(40), lookahead=1)
+    state = loader.state_dict()
+    batches = iter(loader)
+    next(batches)
+    with pytest.warns(hr.HeadraceWarning, match="cannot be loaded"):
+        loader.state_dict()
+    loader.load_state_dict(state)
+    with pytest.raises(hr.ClosedError):
+        next(batches)
+    assert len(list(loader)) == 4
+
+
+def test_a_report_may_be_asked_while_the_loader_is_remade(run_python) -> None:
+    run_python("""
+        import threading
+
+        class Rows:
+            def __iter__(self):
+                self.n = getattr(self, "n", 0) + 1
+                return iter([self.n % 50, 1, 2, 3])
+
+        loader = hr.Loader(hr.open(PATHS), 2, sampler=Rows(), memory="8MiB")
+        done = threading.Event()
+        def watch():
+            while not done.is_set():
+                str(loader.report()), loader.explain()
+        threads = [threading.Thread(target=watch) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for _ in range(60):
+            for batch in loader:
+                pass
+        done.set()
+        for thread in threads:
+            thread.join()
+    """)

@@ -158,12 +158,25 @@ def test_a_split_by_files(tmp_path) -> None:
     files = [set(part["file"][:].tolist()) for part in parts.values()]
     assert not files[0] & files[1]
     for share, part in zip((0.7, 0.2), parts.values(), strict=True):
-        assert abs(len(part) - share * len(data)) < 30
+        assert abs(len(part) - share * len(data)) < 15
         assert all(info.rows in (0, 10 + i) for i, info in enumerate(part.files))
     with pytest.raises(hr.InvalidArgumentError, match="whole"):
         data.split({"train": 0.7}, by="file", stratify="file")
     with pytest.raises(hr.InvalidArgumentError, match="too few"):
         data.split({str(i): 0.04 for i in range(25)}, by="file")
+
+
+def test_a_split_by_files_of_very_unequal_length(tmp_path) -> None:
+    for i, rows in enumerate((1000, 10, 10, 10, 10)):
+        with h5py.File(tmp_path / f"f{i}.h5", "w") as file:
+            file["file"] = np.full(rows, i)
+    data = hr.open(str(tmp_path / "f*.h5"))
+    for seed in range(5):
+        parts = data.split({"val": 0.03, "train": 0.97}, seed=seed, by="file")
+        assert len(parts["val"]) in (30, 40)
+    with pytest.warns(hr.HeadraceWarning, match="val 25% instead of 10%"):
+        four = data.select(slice(1000, 1040)).split({"train": 0.9, "val": 0.1}, by="file")
+    assert [len(part) for part in four.values()] == [30, 10]
 
 
 @pytest.mark.parametrize(

@@ -90,10 +90,8 @@ void RequestWindow::enter_next(Lock& lock) {
 /// File the samples under their blocks. \param counted  Do BlockState::asked and expected know of them?
 void RequestWindow::insert(WindowSlot& s, std::uint64_t sequence, bool counted) {
   const auto& index = state_of_block_[s.epoch & 1];
-  // An order may ask for a block anew when it has been through it: a state that is complete stays as it is.
   const auto open_state = [&](std::uint32_t block) -> BlockState& {
-    const std::uint32_t known = index[block];
-    return known && !states_[known - 1].complete ? states_[known - 1] : state_of(block, s.epoch, sequence);
+    return index[block] ? states_[index[block] - 1] : state_of(block, s.epoch, sequence);
   };
   for (const SampleRef sample : passed_) {
     BlockState& b = open_state(sample.block);
@@ -122,7 +120,7 @@ void RequestWindow::insert(WindowSlot& s, std::uint64_t sequence, bool counted) 
 
 /// One more of the block's samples was given, here or elsewhere.
 void RequestWindow::count(BlockState& b, std::uint32_t state) {
-  if (++b.asked != b.expected) return;
+  if (++b.asked != b.expected || b.complete) return;
   if (b.requests.empty())
     free_state(state);
   else
@@ -130,8 +128,7 @@ void RequestWindow::count(BlockState& b, std::uint32_t state) {
 }
 
 void RequestWindow::free_state(std::uint32_t state) {
-  std::uint32_t& known = state_of_block_[states_[state].epoch & 1][states_[state].block];
-  if (known == state + 1) known = 0;
+  state_of_block_[states_[state].epoch & 1][states_[state].block] = 0;
   free_states_.push_back(state);
 }
 
@@ -148,7 +145,7 @@ RequestWindow::BlockState& RequestWindow::state_of(std::uint32_t block, std::uin
   b.epoch = epoch;
   b.asked = 0;
   b.claims = 0;
-  b.complete = false;
+  b.complete = b.closed = false;
   b.first_need = sequence;
   b.expected = planner_.rows_of(block);
   const BlockTable::Place place = blocks_->place(block);
@@ -169,6 +166,7 @@ void RequestWindow::finish_entering(std::uint64_t epoch) {
   for (std::uint32_t i = 0; i < states_.size(); ++i) {
     BlockState& b = states_[i];
     if (b.epoch != epoch || index[b.block] != i + 1) continue;
+    b.closed = true;
     if (b.requests.empty())
       free_state(i);
     else if (!b.complete)
@@ -208,7 +206,13 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
   out.runs.swap(b.runs);
   ++b.version;
   ++active_claims_;
-  if (b.complete) free_state(state);
+  if (!b.complete) return;
+  // An order may go through its blocks more than once (a part of a mixture): then the next pass may have begun.
+  const std::uint64_t ahead = b.closed || b.expected == 0 ? 0 : b.asked % b.expected;
+  if (ahead == 0) return free_state(state);
+  b.asked = ahead;
+  b.claims = 0;
+  b.complete = false;
 }
 
 bool RequestWindow::claim(Claim& out) {
@@ -279,10 +283,10 @@ void RequestWindow::drop_everything(Lock& lock) {
   cancelled_.store(false, std::memory_order_relaxed);
 }
 
-void RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position) {
+void RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position, bool keep) {
   Lock lock(mutex_);
   const bool begins_there =
-      started_ && !fatal_ && head_run_.epoch == epoch && head_run_.position == position && head_run_.step == 0;
+      keep && started_ && !fatal_ && head_run_.epoch == epoch && head_run_.position == position && head_run_.step == 0;
   if (!begins_there) {
     if (started_) drop_everything(lock);
     head_run_ = run_of(epoch, position);

@@ -121,8 +121,9 @@ class RequestWindow {
     std::vector<SampleRef> samples;  ///< Where they were asked for: stored rows of blocks.
   };
   /// Make `epoch` the one that next() delivers, from the first batch after `position` samples. Keeps what is already in
-  /// the window if it begins there. Blocks: until claims of dropped slots have been given up (milliseconds).
-  void start_epoch(std::uint64_t epoch, std::uint64_t position = 0);
+  /// the window if it begins there, and `keep`. Blocks: until claims of dropped slots have been given up
+  /// (milliseconds).
+  void start_epoch(std::uint64_t epoch, std::uint64_t position = 0, bool keep = true);
   /// Wait until next() will not block. \return False after `limit`.
   bool wait_head(std::chrono::nanoseconds limit);
   /// The next batch, nullopt at the end of the epoch. Blocks. Errors: of the batch's data; kClosed after stop();
@@ -145,7 +146,8 @@ class RequestWindow {
     std::uint32_t block = 0, version = 0, claims = 0;
     std::uint64_t epoch = 0, asked = 0, expected = 0;
     std::uint64_t file = 0, first_row = 0;  // in the file
-    bool complete = false;                  // no further request of this epoch can come
+    bool complete = false;                  // all requests there will be, or those of a whole pass, are here
+    bool closed = false;                    // no further request of this epoch can come
     std::uint64_t first_need = 0;
     std::vector<Request> requests;
     std::vector<SlotRun> runs;

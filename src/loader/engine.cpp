@@ -94,7 +94,8 @@ Status Engine::check_usable() const {
 Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position) {
   HEADRACE_TRY(check_usable());
   if (!started_) HEADRACE_TRY(start_threads());
-  window_.start_epoch(epoch, position);
+  if (plan_.fed) plan_.fed->end();  // rows that were given for an epoch are for that one only
+  window_.start_epoch(epoch, position, plan_.fed == nullptr);
   if (plan_.fed) plan_.fed->begin(epoch, position);
   const std::lock_guard lock(sums_mutex_);
   sums_ = {epoch, position, {}, false};

@@ -128,7 +128,9 @@ Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, 
         break;
       case Shuffle::kBlock: {
         LoaderOptions own = options;
-        own.mix.bytes = static_cast<std::uint64_t>(static_cast<double>(own.mix.bytes) * part.weight);
+        if (own.mix.bytes > 0)
+          own.mix.bytes =
+              std::max<std::uint64_t>(static_cast<std::uint64_t>(static_cast<double>(own.mix.bytes) * part.weight), 1);
         const auto batch = static_cast<std::uint64_t>(static_cast<double>(global_batch) * part.weight);
         HEADRACE_ASSIGN(const Mix mix, resolve_mix(own, *table, std::max<std::uint64_t>(batch, 1), row_bytes));
         made.sampler = make_block_shuffle(table, mix, seed);

@@ -33,7 +33,8 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
 }  // namespace
 
 std::string explain_plan(const Loader::Impl& loader) {
-  const EnginePlan& p = loader.engine->plan();
+  const std::shared_ptr<const Engine> engine = loader.engine.get();
+  const EnginePlan& p = engine->plan();
   const Source& source = *loader.dataset.impl()->source;
   const BlockTable& blocks = *p.layout.table;
   const std::uint64_t block_bytes = blocks.max_block_rows() * source.row_bytes();
@@ -80,7 +81,8 @@ std::string explain_plan(const Loader::Impl& loader) {
         fmt::format("; chunks of {} more often, as they cross the blocks (more memory keeps more of them)", straddling);
   line("decodes",
        p.expected_decodes() <= 1
-           ? "every block once an epoch" + straddling
+           ? (source.mixture ? "every block once each time its part is gone through" : "every block once an epoch") +
+                 straddling
            : fmt::format("a block about {:.0f} times an epoch: the window is shorter than the order's span; memory={} "
                          "would decode each once",
                          p.expected_decodes(),

@@ -76,7 +76,8 @@ Status Loader::Impl::follow_rank() {
 }
 
 LoaderState Loader::Impl::state_at(Position position) const {
-  const EnginePlan& plan = engine->plan();
+  const std::shared_ptr<const Engine> held = engine.get();
+  const EnginePlan& plan = held->plan();
   const std::uint64_t rows = plan.sampler->num_samples();
   if (plan.batching.steps(rows - std::min(position.samples, rows)) == 0) position = {position.epoch + 1, 0};
   return {data_hash, rows, plan.sampler->identity(), options.seed, plan.batching.global_batch, position};
@@ -128,7 +129,7 @@ Loader::Epoch Loader::epoch() {
   ++c.epochs_started;
   Epoch epoch;
   epoch.impl_ = std::make_shared<Epoch::Impl>();
-  epoch.impl_->engine = m.engine;
+  epoch.impl_->engine = m.engine.get();
   epoch.impl_->consumer = m.consumer;
   epoch.impl_->generation = ++c.generation;
   epoch.impl_->timeout = m.options.timeout;
@@ -174,6 +175,9 @@ bool Loader::Epoch::wait(std::chrono::nanoseconds limit) {
   impl_->consumer->wait_ns += now_ns() - start;
   return ready;
 }
+void Loader::Epoch::check_current() const {
+  impl_->check_current();
+}
 std::uint64_t Loader::Epoch::number() const {
   return impl_->consumer->epoch;
 }
@@ -216,6 +220,10 @@ void Loader::load_state(const std::string& json) {
     m.consumer->in_epoch = false;
   }
   ConsumerState& c = *m.consumer;
+  if (m.engine->plan().fed && c.in_epoch) {  // whoever gives the rows has to begin anew as well
+    ++c.generation;
+    c.in_epoch = false;
+  }
   if (!c.in_epoch) {
     c.next = state.position;
     return;
@@ -239,7 +247,8 @@ void Loader::set_rows(std::vector<std::uint64_t> rows) {
   throw made.error();
 }
 void Loader::feed(std::span<const std::uint64_t> rows) {
-  const EnginePlan& plan = impl_->engine->plan();
+  const std::shared_ptr<Engine> engine = impl_->engine.get();
+  const EnginePlan& plan = engine->plan();
   if (!plan.fed) throw Error(ErrorCode::kInvalidArgument, "this loader's order is not given as it goes");
   const std::uint64_t size = plan.layout.table->num_rows();
   for (const std::uint64_t row : rows)
@@ -247,7 +256,10 @@ void Loader::feed(std::span<const std::uint64_t> rows) {
       throw Error(ErrorCode::kInvalidArgument,
                   fmt::format("the sampler asks for row {}; there are rows 0 to {}", row, size - 1))
           .with_hint("Row numbers are those of the data set, from 0.");
-  impl_->engine->feed(rows);
+  engine->feed(rows);
+}
+std::uint64_t Loader::epoch_samples() const {
+  return impl_->engine->plan().sampler->num_samples();
 }
 std::uint64_t Loader::global_batch_rows() const {
   return impl_->engine->plan().batching.global_batch;
@@ -274,7 +286,7 @@ const Dataset& Loader::dataset() const {
 std::string Loader::explain() const {
   return explain_plan(*impl_);
 }
-const std::vector<std::string>& Loader::warnings() const {
+std::vector<std::string> Loader::warnings() const {
   return impl_->engine->plan().warnings;
 }
 Report Loader::report() const {

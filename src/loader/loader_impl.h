@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "base/clock.h"
@@ -59,12 +60,33 @@ struct ConsumerState {
   }
 };
 
+/// The engine of a loader, which is remade when the rank or the rows change: report() and explain() may be asked from
+/// other threads meanwhile, and hold the one they began with.
+class EngineSlot {
+ public:
+  [[nodiscard]] std::shared_ptr<Engine> get() const {
+    const std::lock_guard lock(mutex_);
+    return engine_;
+  }
+  std::shared_ptr<Engine> operator->() const { return get(); }
+  EngineSlot& operator=(std::shared_ptr<Engine> engine) {
+    const std::lock_guard lock(mutex_);
+    engine_.swap(engine);
+    return *this;
+  }
+  explicit operator bool() const { return get() != nullptr; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<Engine> engine_;
+};
+
 struct Loader::Impl {
   Impl(Dataset d, LoaderOptions o) : dataset(std::move(d)), options(o) {}
   Dataset dataset;
   LoaderOptions options;
   std::shared_ptr<MemoryBudget> budget;
-  std::shared_ptr<Engine> engine;
+  EngineSlot engine;
   std::shared_ptr<ConsumerState> consumer = std::make_shared<ConsumerState>();
   BlockMix resumed_mix;   ///< Of a state that was loaded; as if it had been given.
   std::string data_hash;  ///< Of what the rows are.

@@ -33,7 +33,8 @@ std::string summarise_data(const Loader::Impl& loader) {
 }  // namespace
 
 Report make_report(const Loader::Impl& loader) {
-  const Engine& engine = *loader.engine;
+  const std::shared_ptr<const Engine> held = loader.engine.get();
+  const Engine& engine = *held;
   const EnginePlan& plan = engine.plan();
   const ConsumerState& c = *loader.consumer;
   const auto seconds = [](std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "base/keyed_permutation.h"
@@ -83,8 +84,8 @@ Parts split_rows(std::uint64_t rows, const Label* label, std::span<const double>
   return parts;
 }
 
-/// Files in random order, each to the part that lacks the largest part of its own share; the last one that is left out
-/// lacks what is missing to 1.
+/// The largest files first, equal ones in random order, each to the part that lacks the most rows; the last part, which
+/// is left out, lacks what is missing to 1. The last files go to parts that would be empty.
 Parts split_files(std::span<const FileEntry> files, std::span<const double> shares, std::uint64_t seed) {
   std::vector<double> wanted = with_rest(shares);
   if (wanted.back() <= kSlack) wanted.pop_back();
@@ -97,15 +98,21 @@ Parts split_files(std::span<const FileEntry> files, std::span<const double> shar
   for (double& w : wanted) w *= static_cast<double>(rows);
   std::vector<double> lacks = wanted;
   std::vector<std::vector<std::size_t>> chosen(wanted.size());
-  const KeyedPermutation order(std::max<std::size_t>(files.size(), 1), RandomKey::of({seed, kFiles}));
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::size_t f = order(i);
-    if (files[f].rows == 0) continue;
-    std::size_t best = 0;
-    for (std::size_t p = 1; p < wanted.size(); ++p)
-      if (lacks[p] / wanted[p] > lacks[best] / wanted[best]) best = p;
-    lacks[best] -= static_cast<double>(files[f].rows);
-    chosen[best].push_back(f);
+  const KeyedPermutation random(std::max<std::size_t>(files.size(), 1), RandomKey::of({seed, kFiles}));
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (files[random(i)].rows > 0) order.push_back(random(i));
+  std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t f) { return files[f].rows; });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    std::size_t empty = 0, best = 0;
+    for (std::size_t p = 0; p < shares.size(); ++p) empty += chosen[p].empty();
+    const bool only_empty = order.size() - i <= empty;
+    const auto may = [&](std::size_t p) { return !only_empty || (p < shares.size() && chosen[p].empty()); };
+    while (best + 1 < wanted.size() && !may(best)) ++best;
+    for (std::size_t p = best + 1; p < wanted.size(); ++p)
+      if (may(p) && lacks[p] > lacks[best]) best = p;
+    lacks[best] -= static_cast<double>(files[order[i]].rows);
+    chosen[best].push_back(order[i]);
   }
   Parts parts(shares.size());
   for (std::size_t p = 0; p < parts.size(); ++p) {

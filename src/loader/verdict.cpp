@@ -50,7 +50,8 @@ void judge(Report& r, const Loader::Impl& loader) {
 
   const std::uint32_t cpus = static_cast<std::uint32_t>(usable_cpu_count());
   if (r.read_amplification > 1.2) {
-    const EnginePlan& p = loader.engine->plan();
+    const std::shared_ptr<const Engine> engine = loader.engine.get();
+    const EnginePlan& p = engine->plan();
     if (p.slots < p.wanted_slots)
       r.advice.push_back(fmt::format("memory={}: every block would be decoded once instead of {:.1f} times",
                                      format_bytes(p.planned_bytes() + (p.wanted_slots - p.slots) * p.slot_bytes),

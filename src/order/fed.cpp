@@ -42,6 +42,11 @@ void FedRows::begin(std::uint64_t epoch, std::uint64_t position) {
   begun_ = true;
   rows_.clear();
 }
+void FedRows::end() {
+  const std::lock_guard lock(mutex_);
+  begun_ = false;
+  rows_.clear();
+}
 void FedRows::append(std::span<const std::uint64_t> rows) {
   const std::lock_guard lock(mutex_);
   rows_.insert(rows_.end(), rows.begin(), rows.end());
@@ -52,7 +57,7 @@ bool FedRows::knows(std::uint64_t epoch, std::uint64_t end) const {
 }
 std::uint64_t FedRows::row(std::uint64_t position) const {
   const std::lock_guard lock(mutex_);
-  return rows_[position - first_];
+  return begun_ && position >= first_ && position - first_ < rows_.size() ? rows_[position - first_] : 0;
 }
 
 std::unique_ptr<Sampler> make_fed(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const FedRows> rows,

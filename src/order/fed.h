@@ -14,11 +14,14 @@ namespace headrace {
 /// The rows of one epoch, as far as they were given. Threads: any.
 class FedRows {
  public:
+  /// Forget everything: no sample is known.
+  void end();
   /// Forget everything; rows of `epoch` follow, the first of them sample `position`.
   void begin(std::uint64_t epoch, std::uint64_t position);
   void append(std::span<const std::uint64_t> rows);
   /// Are all samples of `epoch` before `end` there?
   [[nodiscard]] bool knows(std::uint64_t epoch, std::uint64_t end) const;
+  /// 0 where it is not known (any more): what is planned then is dropped.
   [[nodiscard]] std::uint64_t row(std::uint64_t position) const;
 
  private:

@@ -81,6 +81,8 @@ class Loader {
     std::optional<Batch> next();
     /// Wait up to `limit`. \return True if next() will not block.
     bool wait(std::chrono::nanoseconds limit);
+    /// Throws kClosed if a newer epoch of the loader was started, or it was closed or sent elsewhere.
+    void check_current() const;
     [[nodiscard]] std::uint64_t number() const;
 
    private:
@@ -117,6 +119,8 @@ class Loader {
   void set_rank(std::uint32_t rank, std::uint32_t world_size);
   /// Rows of a full batch on this rank.
   [[nodiscard]] std::uint64_t batch_rows() const;
+  /// Samples of an epoch over all ranks.
+  [[nodiscard]] std::uint64_t epoch_samples() const;
   /// Samples of a full step over all ranks.
   [[nodiscard]] std::uint64_t global_batch_rows() const;
   /// Batches an epoch, exact; the same on all ranks.
@@ -127,7 +131,7 @@ class Loader {
   /// Every automatic setting with its resolved value and the reason, as text.
   [[nodiscard]] std::string explain() const;
   /// What the settings make worse than it need be, one sentence each. Usually none.
-  [[nodiscard]] const std::vector<std::string>& warnings() const;
+  [[nodiscard]] std::vector<std::string> warnings() const;
   /// What was delivered, where time went, memory against budget, and a verdict. May be called at any time.
   [[nodiscard]] Report report() const;
 

@@ -17,8 +17,8 @@ struct MixPart {
 
 /// When an epoch of a mixture ends.
 enum class MixStop : std::uint8_t {
-  kFirst,  ///< When the first part has been gone through.
-  kAll,    ///< When every part has been gone through at least once; smaller ones come again meanwhile.
+  kFirst,  ///< When the first part has been gone through, to within a few samples.
+  kAll,    ///< When every part has been gone through once, to within a few samples; smaller ones come again meanwhile.
 };
 
 struct MixOptions {

@@ -100,7 +100,8 @@ std::uint64_t memory_of(const EnginePlan& plan, const Sampler& sampler) {
 
 /// The order as it is, and others. At the global batch.
 std::vector<Choice> choices_of(const Loader::Impl& loader, const std::optional<Label>& label, std::uint64_t epoch) {
-  const EnginePlan& plan = loader.engine->plan();
+  const std::shared_ptr<const Engine> engine = loader.engine.get();
+  const EnginePlan& plan = engine->plan();
   const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
   const Batching whole{plan.batching.global_batch, {}, plan.batching.tail};
   const std::uint64_t row_bytes = loader.dataset.sample_bytes();
@@ -144,9 +145,14 @@ Json quality_json(const OrderQuality& q) {
           {"lag_correlation", q.lag_correlation}};
 }
 
-std::string advice(const std::vector<Choice>& choices, bool shuffled) {
+/// What else could be done; nothing where rows are drawn by weight or by somebody else.
+std::string advice(const std::vector<Choice>& choices, const Loader::Impl& loader) {
   const Choice& own = choices.front();
-  if (!shuffled) return "the order is not a block shuffle: shuffle=True mixes blocks and decodes each once an epoch";
+  if (loader.options.sampler || loader.dataset.impl()->source->mixture)
+    return "Deff is that against the shares in the files: rows that are drawn more often, as wanted, count as well";
+  if (loader.options.shuffle.mode() == Shuffle::kExact) return "nothing mixes better; shuffle=True decodes blocks once";
+  if (loader.options.shuffle.mode() == Shuffle::kNone)
+    return "the order is not a block shuffle: shuffle=True mixes blocks and decodes each once an epoch";
   if (own.effect() <= kGoodEffect)
     return fmt::format(
         "batches are as good as independent draws{}; more mixing would change nothing that a training sees",
@@ -163,7 +169,17 @@ std::string advice(const std::vector<Choice>& choices, bool shuffled) {
 
 ToolResult order(const Loader& loader, const OrderOptions& options) {
   const Loader::Impl& impl = loader.impl();
-  const EnginePlan& plan = impl.engine->plan();
+  const std::shared_ptr<const Engine> engine = impl.engine.get();
+  const EnginePlan& plan = engine->plan();
+  if (plan.fed)
+    throw Error(ErrorCode::kInvalidArgument,
+                "the order is made up while the epoch goes on: nothing is known beforehand")
+        .with_hint("Leave lookahead out, or look at the rows that were delivered (provenance).");
+  if (plan.sampler->num_samples() < plan.batching.global_batch)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("an epoch of {} samples has no full batch of {}: there is nothing to measure",
+                            plan.sampler->num_samples(), plan.batching.global_batch))
+        .with_hint("Ask with a smaller batch_size.");
   const BlockTable& blocks = *plan.layout.table;
   const Sampler& sampler = *plan.sampler;
   const Batching whole{plan.batching.global_batch, {}, plan.batching.tail};
@@ -205,10 +221,9 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                                  "next {:+.2f}",
                                  100 * global.same_block_neighbours, global.lag_correlation));
   const double decodes = plan.expected_decodes();
-  line("MEMORY",
-       fmt::format("each block is decoded once with memory={}; this loader has {} and decodes each {}",
-                   format_bytes(memory_of(plan, sampler)), format_bytes(plan.budget_bytes),
-                   decodes <= 1 ? "once" : fmt::format("about {:.0f} times", decodes)));
+  line("MEMORY", fmt::format("each block is decoded once with memory={}; this loader has {} and decodes each {}",
+                             format_bytes(memory_of(plan, sampler)), format_bytes(plan.budget_bytes),
+                             decodes <= 1 ? "once" : fmt::format("about {:.0f} times", decodes)));
   if (choices.size() > 1) {
     TextTable table({{"order"},
                      {label ? "Deff, label" : "", TextTable::Align::kRight},
@@ -229,7 +244,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const std::vector<std::string> drawn = picture.lines();
   for (std::size_t i = 0; i < drawn.size(); ++i)
     text += fmt::format("  batch {:>8} |{}|\n", group_digits(picture.batches[i]), drawn[i]);
-  const std::string recommendation = advice(choices, choices.size() > 1);
+  const std::string recommendation = advice(choices, impl);
   line("DO", recommendation);
 
   Json json = {{"order", sampler.identity()},
