@@ -11,7 +11,7 @@ from figures import FIGURES
 
 HEAD = """# Benchmarks
 
-Written by `make bench`; do not edit. Ratios are medians over {repetitions} repetitions in which the contestants took
+Written by `make bench`; do not edit. Ratios are medians over {repetitions} or more repetitions in which the contestants took
 turns ({threads} threads, page cache warm); in brackets the lowest and the highest. The workload: 65,536 JetClass-like
 jets in 4 files, `feature_matrix` (N, 128, 16) f4, `adjacency_matrix` (N, 8128) f4 and `labels`, 40,712 bytes a jet, in
 chunks of 128 rows, gzip-4 unless the line says otherwise; batches of 512, {epochs} epochs back to back, after one more
@@ -67,7 +67,8 @@ def line(entry: dict[str, Any]) -> str:
 
 
 def write(results: dict[str, Any]) -> None:
-    text = HEAD.format(machine=machine_line(results["machine"]), **results["settings"])
+    fewest = min(len(entry["values"]) for entry in results["figures"].values())
+    text = HEAD.format(machine=machine_line(results["machine"]), **results["settings"] | {"repetitions": fewest})
     common.TABLE.parent.mkdir(exist_ok=True)
     measured = [results["figures"][figure.key] for figure in FIGURES if figure.key in results["figures"]]
     common.TABLE.write_text(text + "\n".join(map(line, measured)) + "\n")
