@@ -11,14 +11,14 @@ from figures import FIGURES
 
 HEAD = """# Benchmarks
 
-Written by `make bench`; do not edit. Ratios are medians over {repetitions} or more repetitions in which the contestants
-took turns ({threads} threads, page cache warm); in brackets the lowest and the highest. The workload: 65,536
-JetClass-like jets in 4 files, `feature_matrix` (N, 128, 16) f4, `adjacency_matrix` (N, 8128) f4 and `labels`, 40,712 bytes a jet, in
-chunks of 128 rows, gzip-4 unless the line says otherwise; batches of 512, {epochs} epochs back to back, after one more
-that is told apart (cold): in it the window's memory is touched for the first time, which takes seconds on a virtual
-machine whose host takes free memory back. The limit,
-*decode threads alone*, is `bench/decode_alone.cpp`: pread, libdeflate (or the variant's decoder), nothing else. The
-rivals are in `bench/rivals/`.
+Written by `make bench`; do not edit. Ratios are medians over {repetitions} or more repetitions in which the
+contestants took turns ({threads} threads, page cache warm); in brackets the lowest and the highest. The workload:
+65,536 JetClass-like jets in 4 files, `feature_matrix` (N, 128, 16) f4, `adjacency_matrix` (N, 8128) f4 and
+`labels`, 40,712 bytes a jet, in chunks of 128 rows, gzip-4 unless the line says otherwise; batches of 512, {epochs}
+epochs back to back, after one more that is told apart (cold): in it the window's memory is touched for the first
+time, which takes seconds on a virtual machine whose host takes free memory back. The limit, *decode threads alone*,
+is `bench/decode_alone.cpp`: pread, libdeflate (or the variant's decoder), nothing else. The rivals are in
+`bench/rivals/`.
 
 {machine}
 
