@@ -192,7 +192,7 @@ class Dataset:
         )
         split = {name: self._derived(native) for name, native in zip(shares, made, strict=True)}
         far = [name for name, part in split.items() if abs(len(part) / len(self) - shares[name]) > _FAR_SHARE]
-        if far:
+        if by == "file" and far:
             got = ", ".join(f"{name} {len(split[name]) / len(self):.0%} instead of {shares[name]:.0%}" for name in far)
             text = f"whole files do not make these shares: {got}; more files, or by='row', would"
             warnings.warn(text, HeadraceWarning, stacklevel=2)

@@ -131,6 +131,12 @@ def test_a_split_by_rows(jets) -> None:
     assert set(nested["x"].selected_rows.tolist()) | set(nested["y"].selected_rows.tolist()) == rows["train"]
 
 
+def test_few_rows_are_split_without_a_word_about_files(jets, recwarn) -> None:
+    parts = jets.open().select([1, 2, 3]).split({"a": 0.5, "b": 0.5})
+    assert sorted(map(len, parts.values())) == [1, 2]
+    assert not recwarn.list
+
+
 def test_a_split_by_classes(tmp_path) -> None:
     random = np.random.default_rng(5)
     classes = np.sort(random.choice([0, 1, 2, 9], size=1000, p=[0.6, 0.3, 0.09, 0.01]))
