@@ -7,6 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "order/testing/random_mixture.h"
+
 namespace headrace {
 namespace {
 
@@ -92,23 +94,6 @@ std::vector<std::vector<std::uint64_t>> expected(const std::shared_ptr<const Sam
   return all;
 }
 
-/// The files of `blocks` as parts of a mixture, at random weights, each in an order of its own.
-std::shared_ptr<const Sampler> a_mixture(const std::shared_ptr<const BlockTable>& blocks) {
-  std::vector<MixturePart> parts;
-  for (std::size_t f = 0; f < blocks->num_files(); ++f) {
-    const auto part = std::make_shared<const BlockTable>(blocks->of_files(f, 1));
-    if (part->num_rows() == 0) continue;
-    const std::uint64_t seed = *rc::gen::inRange<std::uint64_t>(0, 9);
-    std::shared_ptr<const Sampler> sampler = make_sequential(part);
-    if (const int kind = *rc::gen::inRange(0, 3); kind == 1)
-      sampler = make_block_shuffle(part, Mix{*rc::gen::inRange<std::uint32_t>(1, 9), 2}, seed);
-    else if (kind == 2)
-      sampler = make_global_shuffle(part, seed);
-    parts.push_back({"", sampler, blocks->first_block_of(f), *rc::gen::inRange(1, 100) / 10.0});
-  }
-  return make_mixture(std::move(parts), *rc::gen::inRange<std::uint64_t>(1, 900), 5);
-}
-
 TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
   EXPECT_TRUE(rc::check([] {
     std::vector<BlockTable::FileBlocks> files;
@@ -126,7 +111,7 @@ TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
     if (blocks->num_rows() == 0) return;
     for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, mix, 11)),
                                 std::shared_ptr<const Sampler>(make_global_shuffle(blocks, 11)),
-                                std::shared_ptr<const Sampler>(make_sequential(blocks)), a_mixture(blocks)}) {
+                                std::shared_ptr<const Sampler>(make_sequential(blocks)), random_mixture(blocks)}) {
       const Deliveries got = run(sampler, blocks, batching, slots, threads, 3);
       RC_ASSERT(!got.error);
       RC_ASSERT(got.batches == expected(sampler, batching, 3));

@@ -130,4 +130,17 @@ inline void expect_survives_damage(const Codec& codec, const Bytes& stored, cons
   check(stored, plain.size() + 100);
 }
 
+/// For streams with a checksum: truncated at any byte they are refused; with a bit flipped they are too, or still
+/// decode to `plain`.
+inline void expect_notices_damage(const Codec& codec, const Bytes& stored, const Bytes& plain) {
+  for (std::size_t size = 0; size < stored.size(); ++size)
+    expect_refused(codec, std::span(stored).first(size), plain.size());
+  for (std::size_t bit = 0; bit < 8 * stored.size(); ++bit) {
+    Bytes flipped = stored;
+    flipped[bit / 8] ^= std::byte{static_cast<std::uint8_t>(1u << bit % 8)};
+    auto decoded = decode(codec, flipped, plain.size());
+    EXPECT_FALSE(decoded.ok() && *decoded != plain) << "bit " << bit;
+  }
+}
+
 }  // namespace headrace

@@ -16,6 +16,7 @@
 #include "loader/dataset_impl.h"
 #include "loader/field_selection.h"
 #include "loader/paths.h"
+#include "loader/refuse.h"
 
 namespace headrace {
 namespace {
@@ -313,9 +314,6 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
 }
 
 Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
-  const auto refuse = [](std::string text, std::string_view hint) {
-    return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
-  };
   if (impl_->source->mixture)
     throw refuse("rows of a mixture cannot be selected: they are drawn by weight", "Select from its parts, then mix.");
   if (rows.empty()) throw refuse("a selection of no rows", "Select at least one.");

@@ -9,6 +9,7 @@
 #include "assembly/block_server.h"
 #include "base/philox.h"
 #include "delivery/slot_pool.h"
+#include "loader/refuse.h"
 
 namespace headrace {
 namespace {
@@ -19,10 +20,6 @@ constexpr std::uint64_t kRequestBytes = 16;     // the window's books for a row,
 constexpr std::uint64_t kBlockIndexBytes = 8;   // two tables of one index a block
 constexpr std::uint32_t kMostStreams = 1 << 16;
 constexpr std::uint64_t kResidentShare = 8;  // side fields may take an eighth of the budget
-
-Error refuse(std::string text, std::string_view hint = {}) {
-  return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
-}
 
 Result<Batching> resolve_batching(const LoaderOptions& options, RankShare share, std::uint64_t rows) {
   if (options.batch_size != 0 && options.global_batch_size != 0)
@@ -80,11 +77,7 @@ Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
     return Made(make_weighted(blocks, weighted->weights, weighted->replacement, samples, seed));
   }
   if (const auto* balanced = std::get_if<Balanced>(&choice)) {
-    if (!label || label->classes.empty())
-      return std::move(
-          refuse("the field to balance by has no classes: more than 1000 kinds, or numbers that are not whole",
-                 "Name a field with a class number a sample, or one-hot.")
-              .with_field(balanced->by));
+    if (!label || label->classes.empty()) return without_classes(balanced->by, "balance");
     return Made(make_balanced(blocks, label->classes, label->num_classes,
                               balanced->num_samples ? balanced->num_samples : rows, seed));
   }

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <map>
 
+#include "loader/refuse.h"
+
 namespace headrace {
 namespace {
 
@@ -79,6 +81,13 @@ Label read_label(const Dataset& data, const std::string& name) {
   for (auto& [value, number] : classes) number = label.num_classes++;
   for (const double v : label.values) label.classes.push_back(classes[v]);
   return label;
+}
+
+Error without_classes(const std::string& field, std::string_view to) {
+  return std::move(
+      refuse(fmt::format("the field to {} by has no classes: more than 1000 kinds, or numbers that are not whole", to),
+             "Name a field with a class number a sample, or one-hot.")
+          .with_field(field));
 }
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headrace {
@@ -19,5 +20,8 @@ struct Label {
 /// Whole numbers of at most 1000 kinds are classes, numbered in ascending order; of a one-hot row the largest entry is
 /// the class; other numbers are a quantity. Throws: kFieldMissing; kInvalidArgument: not a number a sample.
 Label read_label(const Dataset& data, const std::string& field);
+
+/// The error of one that needs classes `to` something, and `field` has none.
+Error without_classes(const std::string& field, std::string_view to);
 
 }  // namespace headrace

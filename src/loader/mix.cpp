@@ -6,15 +6,12 @@
 #include <cmath>
 
 #include "loader/dataset_impl.h"
+#include "loader/refuse.h"
 
 namespace headrace {
 namespace {
 
 constexpr double kLeastTemperature = 1e-3;
-
-Error refuse(std::string text, std::string_view hint) {
-  return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
-}
 
 std::string text_of(const Field& field) {
   std::string shape;

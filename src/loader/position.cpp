@@ -5,14 +5,12 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "loader/refuse.h"
+
 namespace headrace {
 namespace {
 
 constexpr std::uint64_t kVersion = 1;
-
-Error refuse(std::string text, std::string_view hint) {
-  return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
-}
 
 Error differs(std::string_view what, const std::string& state, const std::string& here, std::string_view hint) {
   return refuse(fmt::format("the state does not fit this loader: {} is {} in the state, {} here", what, state, here),

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "loader/refuse.h"
+
 namespace headrace {
 namespace {
 
@@ -18,10 +20,6 @@ constexpr std::array<Launcher, 4> kLaunchers = {{{"RANK", "WORLD_SIZE", "torchru
                                                  {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "Open MPI"},
                                                  {"PMI_RANK", "PMI_SIZE", "MPI"},
                                                  {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "srun"}}};
-
-Error refuse(std::string text, std::string_view hint) {
-  return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
-}
 
 Result<std::uint32_t> number_of(const char* name, const char* text) {
   std::uint32_t value = 0;

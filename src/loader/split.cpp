@@ -10,6 +10,7 @@
 #include "base/keyed_permutation.h"
 #include "base/philox.h"
 #include "loader/label.h"
+#include "loader/refuse.h"
 
 namespace headrace {
 namespace {
@@ -17,10 +18,6 @@ namespace {
 enum KeyUse : std::uint64_t { kRows = 20, kFiles = 21 };
 constexpr double kSlack = 1e-9;  // 0.7 + 0.2 + 0.1 is 1
 using Parts = std::vector<std::vector<std::uint64_t>>;
-
-Error refuse(std::string text, std::string_view hint) {
-  return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
-}
 
 void check_shares(std::span<const double> shares) {
   if (shares.empty()) throw refuse("a split into no parts", "Give at least one share.");
@@ -132,11 +129,7 @@ std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, 
   Label label;
   if (!options.stratify.empty()) {
     label = read_label(data, options.stratify);
-    if (label.classes.empty())
-      throw std::move(refuse("the field to stratify by has no classes: more than 1000 kinds, or numbers that are not "
-                             "whole",
-                             "Name a field with a class number a sample, or one-hot.")
-                          .with_field(options.stratify));
+    if (label.classes.empty()) throw without_classes(options.stratify, "stratify");
   }
   const Parts parts = options.by_file
                           ? split_files(data.files(), shares, options.seed)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "order/direct_cursor.h"
+#include "order/drawn.h"
 
 namespace headrace {
 namespace {
@@ -12,25 +13,19 @@ struct FedRow {
   std::uint64_t operator()(std::uint64_t position) const { return rows->row(position); }
 };
 
-class Fed final : public Sampler {
+class Fed final : public Drawn {
  public:
   Fed(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const FedRows> rows, std::uint64_t num_samples)
-      : blocks_(std::move(blocks)), rows_(std::move(rows)), num_samples_(num_samples) {}
-  [[nodiscard]] std::uint64_t num_samples() const override { return num_samples_; }
+      : Drawn(std::move(blocks), num_samples, "fed"), rows_(std::move(rows)) {}
   [[nodiscard]] std::string describe() const override { return fmt::format("{} rows, given as it goes", num_samples_); }
-  [[nodiscard]] std::string identity() const override { return "fed"; }
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t, RankShare) const override { return 1; }
-  [[nodiscard]] bool is_permutation() const override { return false; }
-  [[nodiscard]] bool has_locality() const override { return false; }
   [[nodiscard]] bool knows(std::uint64_t epoch, std::uint64_t end) const override { return rows_->knows(epoch, end); }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     return std::make_unique<DirectCursor<FedRow>>(*blocks_, num_samples_, walk, FedRow{rows_.get()});
   }
 
  private:
-  std::shared_ptr<const BlockTable> blocks_;
   std::shared_ptr<const FedRows> rows_;
-  std::uint64_t num_samples_;
 };
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "order/testing/random_mixture.h"
+
 namespace headrace {
 namespace {
 
@@ -45,23 +47,6 @@ std::vector<std::shared_ptr<const Sampler>> all_orders(const std::shared_ptr<con
   const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 40), *rc::gen::inRange<std::uint32_t>(1, 6)};
   return {make_block_shuffle(blocks, mix, seed), make_global_shuffle(blocks, seed), make_sequential(blocks)};
 }
-/// The files of `blocks` as parts of a mixture, at random weights, each in an order of its own.
-std::shared_ptr<const Sampler> a_mixture(const std::shared_ptr<const BlockTable>& blocks) {
-  std::vector<MixturePart> parts;
-  for (std::size_t f = 0; f < blocks->num_files(); ++f) {
-    const auto part = std::make_shared<const BlockTable>(blocks->of_files(f, 1));
-    if (part->num_rows() == 0) continue;
-    const std::uint64_t seed = *rc::gen::inRange<std::uint64_t>(0, 9);
-    std::shared_ptr<const Sampler> sampler = make_sequential(part);
-    if (const int kind = *rc::gen::inRange(0, 3); kind == 1)
-      sampler = make_block_shuffle(part, Mix{*rc::gen::inRange<std::uint32_t>(1, 9), 2}, seed);
-    else if (kind == 2)
-      sampler = make_global_shuffle(part, seed);
-    parts.push_back({"", sampler, blocks->first_block_of(f), *rc::gen::inRange(1, 100) / 10.0});
-  }
-  return make_mixture(std::move(parts), *rc::gen::inRange<std::uint64_t>(1, 900), 5);
-}
-
 void check_permutation(const BlockTable& blocks, const std::vector<std::vector<SampleRef>>& batches,
                        std::uint64_t batch) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
@@ -92,7 +77,7 @@ TEST(Sampler, RanksCutEveryGlobalBatchIntoContiguousParts) {
     const auto world = *rc::gen::inRange<std::uint32_t>(1, 9);
     const auto position = *rc::gen::inRange<std::uint64_t>(0, blocks->num_rows() + 1);
     auto orders = all_orders(blocks, 7);
-    if (blocks->num_rows() > 0) orders.push_back(a_mixture(blocks));
+    if (blocks->num_rows() > 0) orders.push_back(random_mixture(blocks));
     for (const auto& sampler : orders) {
       const Walk walk{.epoch = 2, .position = position, .global_batch = batch};
       const auto whole = steps_of(*sampler, walk);
@@ -137,7 +122,7 @@ TEST(Mixture, GoesOnFromAnyPositionOfAnyEpochAndUsesEveryRowEquallyOften) {
   EXPECT_TRUE(rc::check([] {
     const auto blocks = random_table();
     if (blocks->num_rows() == 0) return;
-    const auto mixture = a_mixture(blocks);
+    const auto mixture = random_mixture(blocks);
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 50);
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> times;
     for (std::uint64_t epoch = 0; epoch < 6; ++epoch) {

@@ -9,6 +9,7 @@
 #include "base/keyed_permutation.h"
 #include "base/philox.h"
 #include "order/direct_cursor.h"
+#include "order/drawn.h"
 
 namespace headrace {
 namespace {
@@ -63,35 +64,22 @@ struct AliasDraw {
   }
 };
 
-class WeightedWithReplacement final : public Sampler {
+class WeightedWithReplacement final : public Drawn {
  public:
   WeightedWithReplacement(std::shared_ptr<const BlockTable> blocks, const std::vector<double>& weights,
                           std::uint64_t num_samples, std::uint64_t seed, std::string identity)
-      : blocks_(std::move(blocks)),
-        table_(weights),
-        num_samples_(num_samples),
-        seed_(seed),
-        identity_(std::move(identity)) {}
-  [[nodiscard]] std::uint64_t num_samples() const override { return num_samples_; }
+      : Drawn(std::move(blocks), num_samples, std::move(identity)), table_(weights), seed_(seed) {}
   [[nodiscard]] std::string describe() const override {
     return fmt::format("{} draws with weights, with replacement", num_samples_);
   }
-  [[nodiscard]] std::string identity() const override { return identity_; }
-  [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
-    return num_samples_ / global_batch + 1;
-  }
-  [[nodiscard]] bool is_permutation() const override { return false; }
-  [[nodiscard]] bool has_locality() const override { return false; }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     return std::make_unique<DirectCursor<AliasDraw>>(*blocks_, num_samples_, walk,
                                                      AliasDraw{&table_, RandomKey::of({seed_, walk.epoch, kDraw})});
   }
 
  private:
-  std::shared_ptr<const BlockTable> blocks_;
   AliasTable table_;
-  std::uint64_t num_samples_, seed_;
-  std::string identity_;
+  std::uint64_t seed_;
 };
 
 /// Rows of one epoch, kept as long as a cursor uses them.
@@ -100,25 +88,14 @@ struct EpochRows {
   std::uint64_t operator()(std::uint64_t position) const { return (*rows)[position]; }
 };
 
-class WeightedWithoutReplacement final : public Sampler {
+class WeightedWithoutReplacement final : public Drawn {
  public:
   WeightedWithoutReplacement(std::shared_ptr<const BlockTable> blocks, std::vector<double> weights,
                              std::uint64_t num_samples, std::uint64_t seed, std::string identity)
-      : blocks_(std::move(blocks)),
-        weights_(std::move(weights)),
-        num_samples_(num_samples),
-        seed_(seed),
-        identity_(std::move(identity)) {}
-  [[nodiscard]] std::uint64_t num_samples() const override { return num_samples_; }
+      : Drawn(std::move(blocks), num_samples, std::move(identity)), weights_(std::move(weights)), seed_(seed) {}
   [[nodiscard]] std::string describe() const override {
     return fmt::format("{} draws with weights, without replacement", num_samples_);
   }
-  [[nodiscard]] std::string identity() const override { return identity_; }
-  [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
-    return num_samples_ / global_batch + 1;
-  }
-  [[nodiscard]] bool is_permutation() const override { return false; }
-  [[nodiscard]] bool has_locality() const override { return false; }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     return std::make_unique<DirectCursor<EpochRows>>(*blocks_, num_samples_, walk, EpochRows{rows_of(walk.epoch)});
   }
@@ -143,20 +120,16 @@ class WeightedWithoutReplacement final : public Sampler {
     return rows;
   }
 
-  std::shared_ptr<const BlockTable> blocks_;
   std::vector<double> weights_;
-  std::uint64_t num_samples_, seed_;
-  std::string identity_;
+  std::uint64_t seed_;
   mutable std::mutex mutex_;
   mutable std::weak_ptr<const std::vector<std::uint64_t>> last_;
   mutable std::uint64_t last_epoch_ = 0;
 };
 
 std::string weighted_identity(const std::vector<double>& weights, bool replacement, std::uint64_t num_samples) {
-  std::uint64_t hash = weights.size();
-  for (const double w : weights) hash = (hash ^ std::bit_cast<std::uint64_t>(w)) * 0x9E3779B97F4A7C15u + (hash >> 29);
-  return fmt::format("weighted {:012x} {} {}", RandomKey::of({hash}).low >> 16, num_samples,
-                     replacement ? "with" : "without");
+  const std::uint64_t hash = hash_of_list(weights, [](double w) { return std::bit_cast<std::uint64_t>(w); });
+  return fmt::format("weighted {:012x} {} {}", hash >> 16, num_samples, replacement ? "with" : "without");
 }
 
 /// Rows of each class, and the draws from them.
@@ -192,41 +165,30 @@ class BalancedDraw {
   KeyedPermutation order_{1, key_};
 };
 
-class Balanced final : public Sampler {
+class Balanced final : public Drawn {
  public:
   Balanced(std::shared_ptr<const BlockTable> blocks, std::span<const std::uint32_t> classes, std::uint32_t num_classes,
            std::uint64_t num_samples, std::uint64_t seed)
-      : blocks_(std::move(blocks)), num_samples_(num_samples), seed_(seed) {
+      : Drawn(std::move(blocks), num_samples,
+              fmt::format("balanced {:012x} {}", hash_of_list(classes, [](std::uint64_t c) { return c; }) >> 16,
+                          num_samples)),
+        seed_(seed) {
     std::vector<std::vector<std::uint64_t>> rows(num_classes);
-    std::uint64_t hash = classes.size();
-    for (std::uint64_t i = 0; i < classes.size(); ++i) {
-      rows[classes[i]].push_back(i);
-      hash = (hash ^ classes[i]) * 0x9E3779B97F4A7C15u + (hash >> 29);
-    }
+    for (std::uint64_t i = 0; i < classes.size(); ++i) rows[classes[i]].push_back(i);
     for (auto& r : rows)
       if (!r.empty()) classes_.rows.push_back(std::move(r));
-    identity_ = fmt::format("balanced {:012x} {}", RandomKey::of({hash}).low >> 16, num_samples_);
   }
-  [[nodiscard]] std::uint64_t num_samples() const override { return num_samples_; }
   [[nodiscard]] std::string describe() const override {
     return fmt::format("{} samples, of {} classes equally many", num_samples_, classes_.rows.size());
   }
-  [[nodiscard]] std::string identity() const override { return identity_; }
-  [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
-    return num_samples_ / global_batch + 1;
-  }
-  [[nodiscard]] bool is_permutation() const override { return false; }
-  [[nodiscard]] bool has_locality() const override { return false; }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     return std::make_unique<DirectCursor<BalancedDraw>>(*blocks_, num_samples_, walk,
                                                         BalancedDraw(classes_, RandomKey::of({seed_, walk.epoch})));
   }
 
  private:
-  std::shared_ptr<const BlockTable> blocks_;
   ClassRows classes_;
-  std::uint64_t num_samples_, seed_;
-  std::string identity_;
+  std::uint64_t seed_;
 };
 
 }  // namespace
