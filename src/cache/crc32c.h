@@ -1,0 +1,19 @@
+// CRC-32C (Castagnoli, RFC 3720 appendix B.4): the checksum of cached rows. One instruction for 8 bytes on x86-64.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace headrace {
+
+/// The checksum of `data`, or of what `before` is the checksum of followed by `data`. Threads: any.
+std::uint32_t crc32c(std::span<const std::byte> data, std::uint32_t before = 0);
+
+/// The checksum of two pieces, one after the other, from the checksums of each.
+std::uint32_t crc32c_combine(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes);
+
+/// crc32c() on machines without the instruction, 8 bytes a step from tables.
+std::uint32_t crc32c_portable(std::span<const std::byte> data, std::uint32_t before = 0);
+
+}  // namespace headrace
