@@ -35,6 +35,7 @@ void LoaderArguments::add_to(CLI::App& app) {
   app.add_option("--threads", threads, "Decode threads (default: as many as this process may use)")
       ->check(CLI::Range(0, 4096));
   app.add_option("--memory", memory, "Most bytes to hold, for example 2GiB (default: 60 % of what is free)");
+  app.add_option("--cache", cache, "What stays of decoded data: auto (default), none, ram, or a DIRECTORY");
   app.add_flag_function(
       "--shuffle,!--no-shuffle", [this](std::int64_t times) { shuffle = times > 0; },
       "Shuffle (default), or go through the files in order");
@@ -63,6 +64,7 @@ RunConfig LoaderArguments::config() const {
   if (seed) run.loader.seed = *seed;
   if (threads) run.loader.threads = *threads;
   if (memory) run.loader.memory = parse_bytes(*memory);
+  if (cache) run.loader.cache = CacheChoice::parse(*cache);
   if (mix) run.loader.mix = {0, 0, parse_bytes(*mix)};
   if (shuffle) run.loader.shuffle = *shuffle;
   if (exact && shuffle == false)

@@ -15,7 +15,7 @@ struct LoaderArguments {
   std::vector<std::string> files, fields;
   std::optional<std::uint64_t> batch_size, seed;
   std::optional<std::uint32_t> threads, world_size;
-  std::optional<std::string> memory, mix;
+  std::optional<std::string> memory, mix, cache;
   std::optional<bool> shuffle;
   bool exact = false;
 

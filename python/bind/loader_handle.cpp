@@ -92,7 +92,15 @@ void LoaderHandle::count_batch() {
     next_look_ = batches_ + std::min<std::uint64_t>(batches_, 64);  // a report a batch would cost too much
     warn_if_held();
   }
+  if (loader_.num_notes() != notes_told_) warn_of_notes();
   ++batches_;
+}
+
+void LoaderHandle::warn_of_notes() {
+  const std::vector<std::string> notes = loader_.notes();
+  const nb::object category = nb::module_::import_("headrace.errors").attr("HeadraceWarning");
+  while (notes_told_ < notes.size())
+    if (PyErr_WarnEx(category.ptr(), notes[notes_told_++].c_str(), 1) != 0) throw nb::python_error();
 }
 
 void LoaderHandle::warn_if_held() {

@@ -48,7 +48,8 @@ std::shared_ptr<LoaderHandle> make_loader(
     const DatasetHandle& dataset, std::uint64_t batch_size, std::uint64_t global_batch_size, const std::string& shuffle,
     const std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>& mix, std::uint64_t seed, const std::string& tail,
     std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size, bool provenance, std::uint64_t memory,
-    std::uint32_t threads, double timeout_seconds, bool torch, bool as_tuple, const nb::object& sampler) {
+    const std::string& cache, const nb::bytes& cache_directory, bool share_on_host, std::uint32_t threads,
+    double timeout_seconds, bool torch, bool as_tuple, const nb::object& sampler) {
   LoaderOptions options;
   if (!sampler.is_none()) options.sampler = to_sampler(nb::cast<nb::dict>(sampler));
   options.batch_size = batch_size;
@@ -61,11 +62,43 @@ std::shared_ptr<LoaderHandle> make_loader(
   options.seed = seed;
   options.tail = tail == "drop" ? Tail::kDrop : tail == "pad" ? Tail::kPad : Tail::kPartial;
   options.memory = memory;
+  options.cache.mode = cache == "none"        ? CacheChoice::kNone
+                       : cache == "ram"       ? CacheChoice::kRam
+                       : cache == "directory" ? CacheChoice::kDirectory
+                                              : CacheChoice::kAuto;
+  options.cache.directory = from_python(cache_directory);
+  options.share_on_host = share_on_host;
   options.threads = threads;
   options.timeout =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(timeout_seconds));
   return LoaderHandle::make(dataset.dataset, options, torch ? Framework::kTorch : Framework::kNumpy,
                             as_tuple ? BatchFormat::kTuple : BatchFormat::kDict);
+}
+
+void preload(LoaderHandle& self, const nb::object& progress) {
+  self.check_process();
+  const Turn turn(self);
+  std::optional<nb::python_error> raised;
+  const auto tick = [&](std::uint64_t done, std::uint64_t all) {
+    const WithGil gil;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (progress.is_none()) return true;
+      const nb::object answer = progress(done, all);
+      return answer.is_none() || nb::cast<bool>(nb::bool_(answer));
+    } catch (nb::python_error& error) {
+      raised.emplace(std::move(error));
+      return false;
+    }
+  };
+  try {
+    const WithoutGil nogil;
+    self.loader().preload(tick);
+  } catch (const Error&) {
+    if (!raised) throw;
+  }
+  if (raised) throw nb::python_error(std::move(*raised));
+  self.warn_of_notes();
 }
 
 }  // namespace
@@ -82,8 +115,8 @@ void register_loader(nb::module_& m) {
       .def(nb::new_(&make_loader), nb::arg("dataset"), nb::kw_only(), nb::arg("batch_size"),
            nb::arg("global_batch_size"), nb::arg("shuffle"), nb::arg("mix"), nb::arg("seed"), nb::arg("tail"),
            nb::arg("rank").none(), nb::arg("world_size").none(), nb::arg("provenance"), nb::arg("memory"),
-           nb::arg("threads"), nb::arg("timeout_seconds"), nb::arg("torch"), nb::arg("as_tuple"),
-           nb::arg("sampler").none())
+           nb::arg("cache"), nb::arg("cache_directory"), nb::arg("share_on_host"), nb::arg("threads"),
+           nb::arg("timeout_seconds"), nb::arg("torch"), nb::arg("as_tuple"), nb::arg("sampler").none())
       .def("epoch", [](LoaderHandle& self) { return EpochIterator(self.shared_from_this(), self.start_epoch()); })
       .def(
           "set_epoch",
@@ -135,6 +168,7 @@ void register_loader(nb::module_& m) {
             self.loader().feed({rows.data(), rows.size()});
           },
           nb::arg("rows"), nb::sig("def feed(self, rows: typing.Any) -> None"))
+      .def("preload", &preload, nb::arg("progress").none(), nb::sig("def preload(self, progress: typing.Any) -> None"))
       .def("epoch_samples", [](LoaderHandle& self) { return self.loader().epoch_samples(); })
       .def("global_batch_rows", [](LoaderHandle& self) { return self.loader().global_batch_rows(); })
       .def("batch_rows", [](LoaderHandle& self) { return self.loader().batch_rows(); })

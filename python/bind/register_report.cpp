@@ -33,7 +33,7 @@ std::string html_text(const std::string& text) {
 
 void register_stage(nb::class_<Report>& report) {
   nb::class_<Report::Stage>(report, "Stage", "One stage of the work, summed over threads.")
-      .def_ro("name", &Report::Stage::name, "\"plan\", \"read\", \"decode\", \"scatter\" or \"idle\".")
+      .def_ro("name", &Report::Stage::name, "\"plan\", \"read\", \"decode\", \"scatter\", \"cache\" or \"idle\".")
       .def_ro("seconds", &Report::Stage::seconds, "Time, summed over threads.")
       .def_ro("count", &Report::Stage::count, "How often.")
       .def_ro("bytes", &Report::Stage::bytes, "read: stored bytes; decode: decoded bytes; scatter: delivered bytes.")
@@ -55,7 +55,31 @@ void register_memory(nb::class_<Report>& report) {
       .def_ro("read_buffer_bytes", &Memory::read_buffer_bytes, "Stored bytes in flight.")
       .def_ro("resident_bytes", &Memory::resident_bytes, "Chunks kept decoded.")
       .def_ro("index_bytes", &Memory::index_bytes, "Chunk indexes.")
-      .def_ro("held_over_bytes", &Memory::held_over_bytes, "Batches held by the caller beyond the budget, highest.");
+      .def_ro("cache_bytes", &Memory::cache_bytes, "Planned for decoded blocks that are kept.")
+      .def_ro("peak_slot_bytes", &Memory::peak_slot_bytes, "Slots, measured.")
+      .def_ro("peak_cache_bytes", &Memory::peak_cache_bytes, "Kept blocks, measured.")
+      .def_ro("process_peak_bytes", &Memory::process_peak_bytes, "Highest resident memory of the whole process.")
+      .def_ro("held_over_bytes", &Memory::held_over_bytes, "Batches held by the caller beyond the budget, highest.")
+      .def(
+          "__str__", [](const Memory& self) { return to_python(self.text()); }, nb::sig("def __str__(self) -> str"))
+      .def(
+          "__repr__", [](const Memory& self) { return to_python(self.text()); }, nb::sig("def __repr__(self) -> str"));
+}
+
+void register_cache(nb::class_<Report>& report) {
+  using Cache = Report::Cache;
+  nb::class_<Cache>(report, "Cache", "What is kept of decoded blocks between epochs.")
+      .def_ro("kind", &Cache::kind, "\"nothing\", \"blocks\", \"all rows\", \"shared rows\" or \"directory\".")
+      .def_ro("coding", &Cache::coding, "\"decoded\", \"shuffle + LZ4\" or \"shuffle + zstd-1\".")
+      .def_ro("capacity_bytes", &Cache::capacity_bytes)
+      .def_ro("bytes", &Cache::bytes, "Held now.")
+      .def_ro("blocks", &Cache::blocks, "Held now.")
+      .def_ro("all_blocks", &Cache::all_blocks)
+      .def_ro("hits", &Cache::hits, "Blocks served from it.")
+      .def_ro("misses", &Cache::misses, "Blocks that were decoded from their file.")
+      .def_ro("coded_share", &Cache::coded_share, "Encoded over decoded bytes.")
+      .def_ro("complete", &Cache::complete, "Everything is there: batches are gathered from it.")
+      .def_ro("notes", &Cache::notes, "Why it is not used, or no more.");
 }
 
 }  // namespace
@@ -64,6 +88,7 @@ void register_report(nb::module_& m) {
   nb::class_<Report> report(m, "Report", "What a loader did, in numbers. print() shows one screen.");
   register_stage(report);
   register_memory(report);
+  register_cache(report);
   report.def_ro("epochs_started", &Report::epochs_started)
       .def_ro("epochs_finished", &Report::epochs_finished)
       .def_ro("batches", &Report::batches, "Batches delivered.")
@@ -82,6 +107,7 @@ void register_report(nb::module_& m) {
       .def_ro("threads", &Report::threads)
       .def_ro("stages", &Report::stages)
       .def_ro("memory", &Report::memory)
+      .def_ro("cache", &Report::cache)
       .def_ro("verdict", &Report::verdict, "One sentence: is loading the limit, and which part.")
       .def_ro("advice", &Report::advice, "What to change, best first.")
       .def_ro("data_summary", &Report::data_summary)

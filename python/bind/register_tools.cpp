@@ -117,6 +117,21 @@ nb::tuple read_run_file(const nb::bytes& path) {
   loader["seed"] = chosen.seed;
   loader["tail"] = chosen.tail == Tail::kDrop ? "drop" : chosen.tail == Tail::kPad ? "pad" : "partial";
   loader["memory"] = chosen.memory == 0 ? nb::none() : nb::object(nb::int_(chosen.memory));
+  switch (chosen.cache.mode) {
+    case CacheChoice::kAuto:
+      loader["cache"] = "auto";
+      break;
+    case CacheChoice::kNone:
+      loader["cache"] = "none";
+      break;
+    case CacheChoice::kRam:
+      loader["cache"] = "ram";
+      break;
+    case CacheChoice::kDirectory:
+      loader["cache"] = nb::module_::import_("pathlib").attr("Path")(to_python(chosen.cache.directory));
+      break;
+  }
+  if (chosen.share_on_host) loader["shared_memory"] = "host";
   loader["threads"] = chosen.threads == 0 ? nb::none() : nb::object(nb::int_(chosen.threads));
   const double timeout = std::chrono::duration<double>(chosen.timeout).count();
   loader["timeout"] = timeout == 0 ? nb::none() : nb::object(nb::float_(timeout));

@@ -46,6 +46,9 @@ class LoaderOptions:
     world_size: int | None
     provenance: bool
     memory: int
+    cache: str
+    cache_directory: bytes
+    share_on_host: bool
     threads: int
     timeout_seconds: float
     torch: bool
@@ -69,6 +72,7 @@ def resolve(
     memory: Any,
     threads: Any,
     cache: Any,
+    shared_memory: Any,
     framework: Any,
     device: Any,
     batch_format: Any,
@@ -90,7 +94,11 @@ def resolve(
     one_of("batch_format", batch_format, ("dict", "tuple"))
     if not isinstance(provenance, bool):
         raise invalid(f"provenance must be True or False, not {provenance!r}")
-    _check_later_features(cache, device, on_error)
+    _check_later_features(device, on_error)
+    one_of("shared_memory", shared_memory, (None, "host"))
+    cache_mode, cache_directory = _cache(cache)
+    if shared_memory is not None and cache_mode == "none":
+        raise invalid("shared_memory='host' shares a cache, and cache='none' wants none")
     if batch_sampler is None:
         samples, global_samples = _batch_sizes(batch_size, global_batch_size)
     else:
@@ -107,6 +115,9 @@ def resolve(
         world_size=given_size,
         provenance=provenance,
         memory=0 if memory is None else memory_bytes("memory", memory),
+        cache=cache_mode,
+        cache_directory=cache_directory,
+        share_on_host=shared_memory == "host" and cache_mode != "directory",
         threads=0 if threads is None else whole_number("threads", threads, least=1, most=4096),
         timeout_seconds=_timeout_seconds(timeout),
         torch=_wants_torch(framework),
@@ -167,11 +178,23 @@ def _ranks(rank: Any, world_size: Any) -> tuple[int | None, int | None]:
     return whole_number("rank", rank, least=0, most=size - 1), size
 
 
-def _check_later_features(cache: Any, device: Any, on_error: Any) -> None:
-    if not isinstance(cache, (str, os.PathLike)):
-        raise invalid(f"cache must be 'auto' or 'none', not {cache!r}")
-    if cache not in ("auto", "none"):
-        raise unsupported(f"cache={cache!r} does not exist yet", "Use cache='auto' (the default) or cache='none'.")
+def _cache(cache: Any) -> tuple[str, bytes]:
+    if cache is None or cache is False:
+        return "none", b""
+    if not isinstance(cache, (str, os.PathLike)) or not os.fspath(cache):
+        raise invalid(f"cache must be 'auto', 'none', 'ram' or a directory, not {cache!r}")
+    if cache in ("auto", "none", "ram"):
+        return str(cache), b""
+    path = os.path.expanduser(os.fspath(cache))
+    if isinstance(cache, str) and os.sep not in cache and not os.path.isdir(path):
+        raise invalid(
+            f"cache={cache!r} is none of 'auto', 'none' and 'ram', and no directory",
+            f"To make a directory of that name, write {os.path.join('.', cache)!r}.",
+        )
+    return "directory", os.fsencode(path)
+
+
+def _check_later_features(device: Any, on_error: Any) -> None:
     if str(device) != "cpu":
         raise unsupported(
             f"device={str(device)!r} does not exist yet",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import atexit
 import json
 import logging
+import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -75,7 +76,12 @@ class Loader:
         world_size: Number of data-parallel ranks.
         memory: Bytes this loader may hold, as int or text (``"2GiB"``). Default: what :func:`set_memory` allows.
         threads: Decode and assembly threads. Default: as many as this process may use.
-        cache: ``"auto"`` or ``"none"``.
+        cache: What stays of decoded data between epochs. ``"auto"``: everything, if it fits the memory; else as many
+            blocks as fit beside the window, re-encoded where that pays. ``"none"``. ``"ram"``: everything, decoded
+            before the first batch (see :meth:`preload`); an error if it does not fit. A directory: everything, as
+            ``.npy`` files that are written during the first epoch and mapped after it, for later runs too.
+        shared_memory: ``"host"``: processes of this host that load the same data keep it once, together (give it to all
+            of them; with a cache directory it is so anyway).
         framework: ``"numpy"`` or ``"torch"`` (tensors over the same memory, without a copy).
         device: ``"cpu"``.
         batch_format: ``"dict"`` or ``"tuple"`` (in field order).
@@ -108,7 +114,8 @@ class Loader:
         world_size: int | None = None,
         memory: int | str | None = None,
         threads: int | None = None,
-        cache: str = "auto",
+        cache: str | os.PathLike[str] = "auto",
+        shared_memory: str | None = None,
         framework: str = "numpy",
         device: str = "cpu",
         batch_format: str = "dict",
@@ -132,6 +139,7 @@ class Loader:
             memory=memory,
             threads=threads,
             cache=cache,
+            shared_memory=shared_memory,
             framework=framework,
             device=device,
             batch_format=batch_format,
@@ -264,6 +272,22 @@ class Loader:
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next ``iter()`` delivers (from 0). Calling it twice is the same as once."""
         self._native.set_epoch(whole_number("epoch", epoch, least=0))
+
+    def preload(self, progress: Callable[[int, int], Any] | None = None) -> None:
+        """Decode now all that ``cache="ram"`` will keep. Without it that happens when the first epoch starts.
+
+        Blocks until done, without the GIL; Ctrl-C stops it.
+
+        Args:
+            progress: Called now and then with (blocks done, blocks in all); returning False stops with a ClosedError.
+
+        Raises:
+            InvalidArgumentError: This loader keeps nothing whole.
+            OutOfBudgetError: The memory that was planned for has gone to others.
+        """
+        self._ask_framework()
+        self._list_rows(self._native.next_epoch())
+        self._native.preload(progress)
 
     def explain(self) -> str:
         """Every automatic setting with its resolved value and the reason. Reads nothing."""

@@ -22,7 +22,9 @@ BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const 
       resident_(resident),
       side_chunks_(side_chunks),
       counters_(counters),
-      fields_of_array_(source.num_arrays()) {
+      form_(*source.fields),
+      fields_of_array_(source.num_arrays()),
+      file_weights_(file_weights(source)) {
   for (std::size_t f = 0; f < source.places.size(); ++f) fields_of_array_[source.places[f].array].push_back(f);
   std::uint64_t rows = 0;
   for (const SourceFile& file : source.files) {
@@ -42,6 +44,9 @@ std::vector<std::uint64_t> BlockServer::file_weights(const Source& source) {
 }
 
 ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
+  const BlockForm form(*source.fields);
+  std::uint64_t most_rows = 0;
+  for (const FileLayout& file : layout.files) most_rows = std::max(most_rows, file.block_rows);
   std::uint64_t out = 0, filter = 0, stored = 0;
   for (std::size_t f = 0; f < source.files.size(); ++f) {
     std::uint64_t block = 0,
@@ -56,8 +61,8 @@ ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
     }
     stored = std::max(stored, std::min(block, kReadTogetherBytes + piece));
   }
-  return {PageBuffer::charge_for(out) + 2 * PageBuffer::charge_for(filter),
-          PageBuffer::charge_for(stored + stored / 4)};
+  return {PageBuffer::charge_for(out) + 2 * PageBuffer::charge_for(filter), PageBuffer::charge_for(stored + stored / 4),
+          PageBuffer::charge_for(form.bytes(most_rows)) + PageBuffer::charge_for(most_coded_bytes(form, most_rows))};
 }
 
 Status BlockServer::prepare() {
@@ -75,7 +80,7 @@ Status BlockServer::prepare() {
 }
 
 void BlockServer::release() {
-  for (PageBuffer* b : {&out_, &ping_, &pong_, &read_buffer_}) b->reset();
+  for (PageBuffer* b : {&out_, &ping_, &pong_, &read_buffer_, &dense_, &coded_}) b->reset();
 }
 
 Status BlockServer::reserve_read_buffer(std::uint64_t bytes) {
@@ -109,7 +114,7 @@ void BlockServer::plan_tasks(std::uint32_t file_number, RowRange rows, std::span
   tasks_.clear();
   side_tasks_.clear();
   wanted_rows_.clear();
-  const bool some = requests.size() < rows.count;
+  const bool some = requests.size() < rows.count && filling_.where == Filling::kNowhere;
   if (some) {
     for (const Request& r : requests) wanted_rows_.push_back(r.row);
     std::sort(wanted_rows_.begin(), wanted_rows_.end());
@@ -141,18 +146,30 @@ void BlockServer::plan_tasks(std::uint32_t file_number, RowRange rows, std::span
   }
 }
 
-std::span<const RowFailure> BlockServer::serve(std::uint32_t file_number, RowRange rows,
-                                               std::span<const Request> requests, std::span<const RowRun> runs,
-                                               bool first, const std::atomic<bool>& cancelled) {
+std::span<const RowFailure> BlockServer::serve(const BlockTask& block, std::span<const Request> requests,
+                                               std::span<const RowRun> runs, const std::atomic<bool>& cancelled) {
+  const std::uint32_t file_number = block.file;
+  const RowRange rows = block.rows;
   const SourceFile& file = source_.files[file_number];
   failures_.clear();
   decoded_bytes_ = needed_bytes_ = 0;
-  plan_tasks(file_number, rows, requests, first);
+  const struct NothingHalfKept {  // whatever happens, others may wait for the block
+    BlockServer& server;
+    const BlockTask& task;
+    ~NothingHalfKept() {
+      if (server.filling_.where != Filling::kNowhere) server.stop_filling(task);
+    }
+  } guard{*this, block};
+  if (keeper_ && serve_kept(block, requests, runs)) return failures_;
+  plan_tasks(file_number, rows, requests, block.first);
   for (std::uint32_t a = 0; a < file.arrays.size(); ++a)
     if (layout_.files[file_number].roles[a] == ArrayRole::kResident)
       scatter_resident(file_number, a, rows, requests, runs);
   for (const Task& task : side_tasks_) {
-    if (cancelled.load(std::memory_order_relaxed)) break;
+    if (cancelled.load(std::memory_order_relaxed)) {
+      fail(rows, rows, Error(ErrorCode::kCancelled, "the loader moved on"));
+      break;
+    }
     const Status done = serve_from_side_chunks(file_number, task, rows, requests, runs);
     if (!done.ok()) fail(task.piece.rows, rows, done.error());
   }
@@ -176,6 +193,7 @@ std::span<const RowFailure> BlockServer::serve(std::uint32_t file_number, RowRan
   }
   counters_.add_decodes(decoded_bytes_, needed_bytes_);
   finish_streaming();
+  if (filling_.where != Filling::kNowhere) finish_filling(block);
   return failures_;
 }
 
@@ -244,6 +262,7 @@ std::uint64_t BlockServer::scatter(std::uint32_t file, std::uint32_t array, std:
     }
     bytes += copied * g.filled_bytes();
   }
+  if (filling_.where != Filling::kNowhere) fill_rows(array, geometries, piece_rows, decoded, rows);
   if (!runs.empty() && runs[0].digest) add_digests(file, array, across, piece_rows, rows, requests, runs);
   return bytes;
 }

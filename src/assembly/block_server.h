@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "assembly/block_keeper.h"
 #include "assembly/block_layout.h"
 #include "assembly/decode_counters.h"
 #include "assembly/request_window.h"
@@ -39,10 +40,20 @@ struct RowRun {
   RowDigest* digest = nullptr;       ///< Of the rows put in place is added to it.
 };
 
+/// A block to serve.
+struct BlockTask {
+  std::uint64_t block = 0;  ///< For the keeper.
+  std::uint32_t file = 0;
+  RowRange rows;               ///< In the file.
+  bool first = true;           ///< Count this decode as needed, not as amplification.
+  std::uint64_t next_use = 0;  ///< Of the block, after this one; see BlockCache.
+};
+
 /// Limits of what a server allocates, for the budget.
 struct ServerNeed {
   std::uint64_t scratch_bytes = 0;
   std::uint64_t read_buffer_bytes = 0;
+  std::uint64_t keeping_bytes = 0;  ///< For a block on its way to a keeper: decoded, and encoded.
 };
 
 /// One thread's decoding state. Threads: one at a time.
@@ -50,18 +61,20 @@ class BlockServer {
  public:
   BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident, SideChunks& side_chunks,
               DecodeCounters& counters);
+  /// From now on serve() looks there first, and keeps there what it decoded. It must outlive this.
+  void set_keeper(BlockKeeper* keeper) { keeper_ = keeper->keeps() ? keeper : nullptr; }
 
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();
   /// Give the scratch back.
   void release();
-  /// Decode rows `rows` of `file` and scatter the requests (rows relative to rows.first).
-  /// \param first  Count this decode as needed, not as amplification.
-  /// Gives up between two pieces when `cancelled` turns true.
+  /// Put the requested rows of a block (relative to its first) in their places: from where the block is kept, else
+  /// decoded from its file, and then kept if there is a keeper. Without requests the block is only kept. Gives up
+  /// between two pieces when `cancelled` turns true.
   /// \return Rows that could not be served, with located errors; rows of good pieces are in place all the same. Valid
   ///         until the next call.
-  std::span<const RowFailure> serve(std::uint32_t file, RowRange rows, std::span<const Request> requests,
-                                    std::span<const RowRun> runs, bool first, const std::atomic<bool>& cancelled);
+  std::span<const RowFailure> serve(const BlockTask& task, std::span<const Request> requests,
+                                    std::span<const RowRun> runs, const std::atomic<bool>& cancelled);
   /// Decode one piece of an array into memory of its own.
   Result<DecodedPart> load(std::uint32_t file, std::size_t array, const Piece& piece);
 
@@ -74,6 +87,25 @@ class BlockServer {
     std::uint32_t array;
     Piece piece;
   };
+  /// A block that is being decoded to be kept.
+  struct Filling {
+    enum Where : std::uint8_t { kNowhere, kStore, kCache } where = kNowhere;
+    bool in_place = false;           // the store's own memory, not scratch
+    std::vector<std::byte*> fields;  // where the block's first row of each field goes
+    std::uint64_t start_ns = 0;
+  };
+  // block_server_kept.cpp
+  bool serve_kept(const BlockTask& task, std::span<const Request> requests, std::span<const RowRun> runs);
+  bool serve_from_store(const BlockTask& task, std::span<const Request> requests, std::span<const RowRun> runs);
+  bool serve_from_cache(const BlockTask& task, std::span<const Request> requests, std::span<const RowRun> runs);
+  void scatter_kept(const BlockTask& task, std::span<const std::byte* const> fields, std::span<const Request> requests,
+                    std::span<const RowRun> runs);
+  bool fill_scratch(const BlockTask& task, bool encodes);
+  void fill_rows(std::uint32_t array, const std::vector<RowGeometry>& geometries, RowRange piece_rows,
+                 const DecodedPiece& decoded, RowRange rows);
+  void finish_filling(const BlockTask& task);
+  void stop_filling(const BlockTask& task);
+
   Status locate_wanted(const ArrayReader& reader, RowRange rows);
   void plan_tasks(std::uint32_t file, RowRange rows, std::span<const Request> requests, bool first);
   Status read_together(const SourceFile& file, std::size_t begin, std::size_t end);
@@ -97,9 +129,14 @@ class BlockServer {
   const ResidentArrays& resident_;
   SideChunks& side_chunks_;
   DecodeCounters& counters_;
+  BlockKeeper* keeper_ = nullptr;
+  Filling filling_;
+  const BlockForm form_;
   std::vector<std::vector<std::size_t>> fields_of_array_;
   std::vector<std::uint64_t> first_row_of_file_;  // in the data set
+  std::vector<std::uint64_t> file_weights_;
   PageBuffer out_, ping_, pong_, read_buffer_;
+  PageBuffer dense_, coded_;  // a block on its way to or from the keeper
   ReadBatch batch_;
   std::vector<Task> tasks_, side_tasks_;
   std::vector<Piece> pieces_;

@@ -42,9 +42,16 @@ bool RequestWindow::may_enter() {
 }
 
 /// Plan one batch. The cursor and the memory are worked on without the lock: `planning_` makes this thread their owner.
-void RequestWindow::enter_next(Lock& lock) {
+/// \return True if the batch is the claim `out`.
+bool RequestWindow::enter_next(Lock& lock, Claim& out) {
   planning_ = true;
   const Run run = enter_run_;
+  if (!planner_.started()) whole_batches_ = false;
+  if (!whole_batches_ && options_.rows_in_memory && options_.rows_in_memory->load(std::memory_order_acquire)) {
+    whole_batches_ = true;
+    finish_entering(run.epoch);  // what has been filed by blocks is all there will be
+  }
+  const bool whole = whole_batches_;
   const std::uint64_t sequence = end_;
   lock.unlock();
   const std::uint64_t start = now_ns();
@@ -56,6 +63,7 @@ void RequestWindow::enter_next(Lock& lock) {
   if (blocks_->is_chosen())
     for (SampleRef& s : samples_) s.row = blocks_->stored_row(s.block, s.row);
   Result<std::unique_ptr<SlotMemory>> memory = allocator_.acquire();
+  bool taken = false;
   lock.lock();
   if (memory.ok()) {
     WindowSlot& s = slot(sequence);
@@ -67,8 +75,20 @@ void RequestWindow::enter_next(Lock& lock) {
     s.memory = std::move(*memory);
     s.error.reset();
     s.digest = {};
-    insert(s, sequence, counted);
+    s.expected = 0;
     if (options_.keep_samples) s.samples = samples_;
+    if (!whole) {
+      insert(s, sequence, counted);
+    } else if (s.rows > 0) {
+      out.block = 0;
+      out.epoch = run.epoch;
+      out.first = out.last = false;
+      out.whole_batch = taken = true;
+      out.requests.clear();
+      out.runs.assign(1, {&s, 0, s.rows});
+      out.samples.swap(samples_);
+      ++active_claims_;
+    }
     ++end_;
     if (consumer_waits_ && head_ready()) ready_.notify_one();  // a share of no rows is ready at once
     if (++enter_run_.step == enter_run_.steps) {
@@ -85,6 +105,7 @@ void RequestWindow::enter_next(Lock& lock) {
   plan_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
   if (dropping_) quiet_.notify_all();
   if (idle_threads_ > 0) work_.notify_one();
+  return taken;
 }
 
 /// File the samples under their blocks. \param counted  Do BlockState::asked and expected know of them?
@@ -188,9 +209,10 @@ bool RequestWindow::pick(Claim& out) {
   while (!complete_.empty() && !valid(complete_.top())) complete_.pop();
   if (!complete_.empty()) return take(complete_.top().state, out), true;
   // Without locality a block waits for the oldest batch to need it; some slots ahead of that keep the threads busy
-  // while the consumer works, and cost a decode in so many.
-  if (!sampler_->has_locality() && !planning_ && !needed_.empty() &&
-      needed_.top().first_need <= head_ + ring_.size() / kAheadShare)
+  // while the consumer works, and cost a decode in so many. A block that is kept costs none.
+  if (!planning_ && !needed_.empty() &&
+      ((options_.blocks_are_kept && options_.blocks_are_kept->load(std::memory_order_relaxed)) ||
+       (!sampler_->has_locality() && needed_.top().first_need <= head_ + ring_.size() / kAheadShare)))
     return take(needed_.top().state, out), true;
   return false;
 }
@@ -200,6 +222,8 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
   out.block = b.block;
   out.epoch = b.epoch;
   out.first = b.claims++ == 0;
+  out.last = b.complete;
+  out.whole_batch = false;
   out.requests.clear();
   out.runs.clear();
   out.requests.swap(b.requests);
@@ -220,7 +244,7 @@ bool RequestWindow::claim(Claim& out) {
   for (;;) {
     if (stopped_) return false;
     if (!planning_ && may_enter()) {
-      enter_next(lock);
+      if (enter_next(lock, out)) return true;
       continue;
     }
     if (pick(out)) {
@@ -239,7 +263,7 @@ void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures,
     for (std::size_t i = 0; i < digests.size(); ++i) claim.runs[i].slot->digest += digests[i];
     for (const SlotRun& run : claim.runs)
       for (std::uint32_t i = run.begin; i < run.end; ++i) {
-        const Request request = claim.requests[i];
+        const Request request = claim.whole_batch ? Request{i, i} : claim.requests[i];
         if (run.slot->error && run.slot->error_position <= request.position) continue;
         for (const RowFailure& f : failures) {
           if (request.row < f.rows.first || request.row >= f.rows.end()) continue;

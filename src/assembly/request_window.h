@@ -10,6 +10,9 @@
 // always completes: no deadlock at any window, down to one slot. A window shorter than the order's span decodes blocks
 // again; it never changes a batch.
 //
+// Where all rows are in memory already there is nothing to group: a batch is then one claim, planned and gathered by
+// the thread that took it.
+//
 // Threads: claim/complete from any number of decode threads; start_epoch, wait_head, next from one consumer; the rest
 // from anywhere. Waiting is on state change only.
 #pragma once
@@ -79,14 +82,17 @@ struct SlotRun {
 struct Claim {
   std::uint32_t block = 0;
   std::uint64_t epoch = 0;
-  bool first = false;  ///< First claim of this block in this epoch; later ones are read amplification.
+  bool first = false;              ///< First claim of this block in this epoch; later ones are read amplification.
+  bool last = false;               ///< No request of this block will come in this epoch any more.
+  bool whole_batch = false;        ///< A batch, not a block: `samples` at their positions, one run, no requests.
+  std::vector<SampleRef> samples;  ///< Of a whole batch: stored rows of blocks.
   std::vector<Request> requests;
   std::vector<SlotRun> runs;
 };
 
-/// Rows of a claim's block that could not be served.
+/// Rows of a claim that could not be served.
 struct RowFailure {
-  RowRange rows;  ///< In the block.
+  RowRange rows;  ///< In the block; positions where the claim is a whole batch.
   Error error;
 };
 
@@ -98,6 +104,10 @@ class RequestWindow {
     bool keep_samples = false;  ///< Deliver with each batch what it holds.
     /// Sum of piece_weight() over the pieces of a row, for each file. Empty: rows in place are not checked.
     std::vector<std::uint64_t> file_weights;
+    /// Turns true when all rows are in memory: from then on claims are whole batches. May be null.
+    const std::atomic<bool>* rows_in_memory = nullptr;
+    /// True while every decoded block is kept: then any may be decoded ahead of need. May be null.
+    const std::atomic<bool>* blocks_are_kept = nullptr;
   };
   RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const BlockTable> blocks, Options options,
                 SlotAllocator& allocator);
@@ -165,7 +175,7 @@ class RequestWindow {
   };
 
   bool may_enter();
-  void enter_next(Lock& lock);
+  bool enter_next(Lock& lock, Claim& out);
   Run run_of(std::uint64_t epoch, std::uint64_t position) const;
   void insert(WindowSlot& slot, std::uint64_t sequence, bool counted);
   void count(BlockState& block, std::uint32_t state);
@@ -194,6 +204,7 @@ class RequestWindow {
   Run head_run_, enter_run_;          // what slot head_ is or will be, and what slot end_ will be
   StepPlanner planner_;               // of enter_run_; belongs to the thread that plans
   std::uint64_t consumer_epoch_ = 0;
+  bool whole_batches_ = false;  // of enter_run_
   bool started_ = false, stopped_ = false, planning_ = false, dropping_ = false, consumer_waits_ = false;
   std::uint32_t active_claims_ = 0, idle_threads_ = 0;
   std::uint64_t offers_ = 0;  // slots that became free since a thread was woken for them

@@ -21,7 +21,7 @@ std::mutex& lock() {
   return mutex;
 }
 
-std::string holders(const MemoryBudget::Snapshot& state) {
+std::string who_holds(const MemoryBudget::Snapshot& state) {
   std::string text;
   for (std::size_t tag = 0; tag < kMemoryTagCount; ++tag)
     if (state.used_by_tag[tag] != 0)
@@ -48,6 +48,8 @@ std::string_view to_string(MemoryTag tag) {
       return "resident fields";
     case MemoryTag::kIndex:
       return "index";
+    case MemoryTag::kBlockCache:
+      return "block cache";
     case MemoryTag::kOther:
       return "other";
   }
@@ -87,7 +89,7 @@ Status MemoryBudget::grow(MemoryTag tag, std::uint64_t bytes) {
     return Error(ErrorCode::kOutOfBudget,
                  fmt::format("{} for {} do not fit the memory budget of the {}: {} of {} are free; {}",
                              format_bytes(bytes), to_string(tag), b->name_, format_bytes(free_of(b->state_)),
-                             format_bytes(b->state_.limit_bytes), holders(b->state_)));
+                             format_bytes(b->state_.limit_bytes), who_holds(b->state_)));
   }
   const auto t = static_cast<std::size_t>(tag);
   for (MemoryBudget* b = this; b != nullptr; b = b->parent_.get()) {
@@ -122,6 +124,36 @@ std::uint64_t MemoryBudget::free_bytes() const {
   for (const MemoryBudget* b = parent_.get(); b != nullptr; b = b->parent_.get())
     free = std::min(free, free_of(b->state_));
   return free;
+}
+
+void MemoryBudget::add_reclaimable(std::weak_ptr<Reclaimable> holder, int rank) {
+  const std::lock_guard guard(lock());
+  std::erase_if(holders_, [](const Holder& h) { return h.holder.expired(); });
+  const auto after = std::find_if(holders_.begin(), holders_.end(), [&](const Holder& h) { return h.rank > rank; });
+  holders_.insert(after, {std::move(holder), rank});
+}
+
+std::vector<std::shared_ptr<Reclaimable>> MemoryBudget::holders() const {
+  const std::lock_guard guard(lock());
+  std::vector<std::shared_ptr<Reclaimable>> alive;
+  for (const Holder& h : holders_)
+    if (auto holder = h.holder.lock()) alive.push_back(std::move(holder));
+  return alive;
+}
+
+std::uint64_t MemoryBudget::reclaim(std::uint64_t bytes) {
+  std::uint64_t given = 0;
+  for (const auto& holder : holders()) {  // without the lock: they give their reservations back
+    if (given >= bytes) break;
+    given += holder->reclaim(bytes - given);
+  }
+  return given;
+}
+
+std::uint64_t MemoryBudget::reclaimable_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& holder : holders()) bytes += holder->reclaimable_bytes();
+  return bytes;
 }
 
 MemoryBudget::Snapshot MemoryBudget::snapshot() const {

@@ -10,18 +10,37 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 
 namespace headrace {
 
 /// What memory is held for.
-enum class MemoryTag : std::uint8_t { kWindowSlots, kScratch, kReadBuffers, kResidentFields, kIndex, kOther };
-inline constexpr std::size_t kMemoryTagCount = 6;
+enum class MemoryTag : std::uint8_t {
+  kWindowSlots,
+  kScratch,
+  kReadBuffers,
+  kResidentFields,
+  kIndex,
+  kBlockCache,
+  kOther
+};
+inline constexpr std::size_t kMemoryTagCount = 7;
 /// "window slots", "scratch", …
 std::string_view to_string(MemoryTag tag);
 
 class MemoryReservation;
+
+/// Holds memory that it could do without: a cache, a loader that nobody iterates.
+class Reclaimable {
+ public:
+  virtual ~Reclaimable() = default;
+  /// What reclaim() could give back now.
+  [[nodiscard]] virtual std::uint64_t reclaimable_bytes() const = 0;
+  /// Give back `bytes`, or everything if that is less. \return What was given back. Must not reserve.
+  virtual std::uint64_t reclaim(std::uint64_t bytes) = 0;
+};
 
 /// Threads: every member may be called from any thread. Blocks: never. Safe over fork().
 class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
@@ -47,6 +66,12 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   /// What could be reserved now, here and in every budget above.
   [[nodiscard]] std::uint64_t free_bytes() const;
 
+  /// Whom to ask when this budget, or one below it, runs short: of lower `rank` first.
+  void add_reclaimable(std::weak_ptr<Reclaimable> holder, int rank);
+  /// Ask them for `bytes`, until they have given so much. \return What they gave back. Not under any lock of theirs.
+  std::uint64_t reclaim(std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t reclaimable_bytes() const;
+
   struct Snapshot {
     std::uint64_t limit_bytes = 0, used_bytes = 0;
     std::uint64_t peak_bytes = 0;  ///< Most that was ever held at once.
@@ -63,7 +88,13 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
 
   const std::string name_;
   const std::shared_ptr<MemoryBudget> parent_;
-  Snapshot state_;  // under one lock for all budgets: reservations are per buffer, not per row
+  struct Holder {
+    std::weak_ptr<Reclaimable> holder;
+    int rank;
+  };
+  [[nodiscard]] std::vector<std::shared_ptr<Reclaimable>> holders() const;
+  std::vector<Holder> holders_;  // by rank, under the same lock
+  Snapshot state_;               // under one lock for all budgets: reservations are per buffer, not per row
 };
 
 /// Bytes held of a budget until it is destroyed or released. Move-only. Threads: one at a time.

@@ -16,6 +16,8 @@ std::string_view to_string(Stage stage) {
       return "decode";
     case Stage::kScatter:
       return "scatter";
+    case Stage::kCache:
+      return "cache";
     case Stage::kWaitWork:
       return "wait for work";
     case Stage::kWaitBatch:

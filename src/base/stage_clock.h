@@ -22,12 +22,13 @@ enum class Stage : std::uint8_t {
   kRead,       ///< Waiting for bytes of files.
   kDecode,     ///< Filters, byte order, conversion.
   kScatter,    ///< Moving rows into batch slots, transforms included.
+  kCache,      ///< Keeping decoded blocks, and decoding what was kept encoded.
   kWaitWork,   ///< A decode thread has nothing that it may claim: the consumer or the memory is the limit.
   kWaitBatch,  ///< The consumer waits for a batch: loading is the limit.
   kHandOver,   ///< Giving a batch to the consumer.
   kConsume,    ///< The consumer's own time between two batches.
 };
-inline constexpr std::size_t kStageCount = 9;
+inline constexpr std::size_t kStageCount = 10;
 /// "read", "wait for work", …
 std::string_view to_string(Stage stage);
 

@@ -42,6 +42,8 @@ class BlockTable {
   /// Of the files, chosen or not.
   [[nodiscard]] std::uint64_t num_stored_rows() const { return starts_.empty() ? 0 : starts_.back().first_row; }
   [[nodiscard]] std::size_t num_files() const { return files_.size(); }
+  /// Rows of a file, chosen or not.
+  [[nodiscard]] std::uint64_t file_rows(std::size_t file) const { return files_[file].rows; }
   [[nodiscard]] Place place(std::uint64_t block) const;
   [[nodiscard]] std::uint64_t block_rows(std::uint64_t block) const;
   /// Row of the data set with which `block` starts.

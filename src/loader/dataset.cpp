@@ -252,7 +252,8 @@ Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<boo
         const BlockTable::Place place = blocks.place(tasks[t].block);
         const std::span<const Request> mine{requests.data() + tasks[t].begin, tasks[t].end - tasks[t].begin};
         const RowRun run{parts.data.data(), 0, static_cast<std::uint32_t>(mine.size())};
-        const auto failures = server->server->serve(place.file, place.rows, mine, {&run, 1}, true, cancelled);
+        const auto failures =
+            server->server->serve({tasks[t].block, place.file, place.rows, true, 0}, mine, {&run, 1}, cancelled);
         for (const RowFailure& f : failures)
           if (std::any_of(mine.begin(), mine.end(),
                           [&](const Request& r) { return r.row >= f.rows.first && r.row < f.rows.end(); })) {

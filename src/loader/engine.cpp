@@ -17,6 +17,7 @@ struct Engine::Worker {
   Claim claim;
   std::vector<RowRun> runs;
   std::vector<RowDigest> digests;
+  std::vector<RowFailure> failures;
   Worker(StageClock& clock, const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
          SideChunks& side_chunks)
       : counters(clock), server(source, layout, resident, side_chunks, counters) {}
@@ -43,22 +44,24 @@ RowSums sums_of(const BlockTable& blocks) {
   return sums;
 }
 
-RequestWindow::Options window_options(const Source& source, const EnginePlan& plan) {
-  return {plan.slots, plan.batching, plan.tells_rows, BlockServer::file_weights(source)};
+RequestWindow::Options window_options(const Source& source, const EnginePlan& plan,
+                                      const std::atomic<bool>& rows_in_memory, const std::atomic<bool>& keeps_blocks) {
+  return {plan.slots,      plan.batching, plan.tells_rows, BlockServer::file_weights(source),
+          &rows_in_memory, &keeps_blocks};
 }
 
 }  // namespace
 
-Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, std::vector<MemoryReservation> reservations)
+Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan)
     : source_(std::move(source)),
       plan_(std::move(plan)),
-      reservations_(std::move(reservations)),
       owner_pid_(::getpid()),
       pads_(plan_.batching.tail == Tail::kPad),
       tells_rows_(plan_.tells_rows),
       fields_(batch_fields(*source_, plan_)),
       pool_(std::make_shared<SlotPool>(source_->fields, fields_, plan_.slot_rows(), plan_.slots)),
-      window_(plan_.sampler, plan_.layout.table, window_options(*source_, plan_), *pool_),
+      window_(plan_.sampler, plan_.layout.table, window_options(*source_, plan_, rows_in_memory_, keeps_blocks_),
+              *pool_),
       side_chunks_(plan_.side_chunks_bytes) {
   pool_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
@@ -66,12 +69,49 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, std::vecto
                                                 resident_, side_chunks_));
 }
 
-std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, EnginePlan plan,
-                                     std::vector<MemoryReservation> reservations) {
+std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, EnginePlan plan) {
   // In a forked child the threads, and all that waits for them, are the parent's: leave everything untouched.
-  return {new Engine(std::move(source), std::move(plan), std::move(reservations)), [](Engine* engine) {
+  return {new Engine(std::move(source), std::move(plan)), [](Engine* engine) {
             if (!engine->forked()) delete engine;
           }};
+}
+
+void Engine::fund(std::vector<MemoryReservation> reservations, std::shared_ptr<BlockKeeper> keeper) {
+  reservations_ = std::move(reservations);
+  if (keeper->blocks) schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.batching.share);
+  if (keeper->rows) {
+    gather_.emplace(*keeper->rows, *plan_.layout.table);
+    keeper->set_complete_callback([this] { finish_store(); });
+    rows_in_memory_.store(keeper->rows->complete(), std::memory_order_release);
+    keeps_blocks_ = plan_.keep != Keep::kHostRows || plan_.cache_bytes >= plan_.data_bytes;
+  }
+  {
+    const std::lock_guard lock(keeper_mutex_);
+    keeper_ = std::move(keeper);
+  }
+  for (auto& w : workers_) w->server.set_keeper(keeper_.get());
+  funded_ = true;
+}
+
+std::shared_ptr<BlockKeeper> Engine::keeper() const {
+  const std::lock_guard lock(keeper_mutex_);
+  return keeper_;
+}
+
+Engine::Preload Engine::preload() const {
+  const std::uint64_t all = plan_.keeps_all() ? plan_.layout.table->num_blocks() : 0;
+  if (rows_in_memory_) return {all, all};
+  return {std::min(preloaded_.load(), all), all};
+}
+
+/// A thread of ours has filled the last block. What is on disk is made to last while batches already come from it.
+void Engine::finish_store() {
+  rows_in_memory_.store(true, std::memory_order_release);
+  if (stopped_ || finisher_.joinable()) return;
+  finisher_ = std::thread([keeper = keeper_] {
+    if (const Status made = keeper->rows->finish(); !made.ok())
+      keeper->note(fmt::format("{} The cache is good for this run only.", made.error().what()));
+  });
 }
 
 Engine::~Engine() {
@@ -93,7 +133,8 @@ Status Engine::check_usable() const {
 
 Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position) {
   HEADRACE_TRY(check_usable());
-  if (!started_) HEADRACE_TRY(start_threads());
+  HEADRACE_TRY(start_threads());
+  if (keeper_->rows && keeper_->rows->complete()) rows_in_memory_.store(true, std::memory_order_release);
   if (plan_.fed) plan_.fed->end();  // rows that were given for an epoch are for that one only
   window_.start_epoch(epoch, position, plan_.fed == nullptr);
   if (plan_.fed) plan_.fed->begin(epoch, position);
@@ -108,6 +149,8 @@ void Engine::feed(std::span<const std::uint64_t> rows) {
 }
 
 Status Engine::start_threads() {
+  HEADRACE_TRY(check_usable());
+  if (started_) return {};
   for (auto& w : workers_) HEADRACE_TRY(w->server.prepare());
   HEADRACE_TRY(load_resident_arrays());
   for (std::size_t t = 0; t < workers_.size(); ++t) {
@@ -159,28 +202,101 @@ Status Engine::load_resident_arrays() {
 }
 
 void Engine::work(Worker& w) {
+  if (plan_.preloads && keeper_->rows) preload_blocks(w);
   std::uint64_t clock = now_ns();
   while (window_.claim(w.claim)) {
-    const std::uint64_t start = now_ns();
-    w.counters.clock.add(Stage::kWaitWork, start - clock, 0);
-    w.runs.clear();
+    w.counters.clock.add(Stage::kWaitWork, now_ns() - clock, 0);
+    w.failures.clear();
     w.digests.assign(w.claim.runs.size(), {});
-    for (const SlotRun& r : w.claim.runs)
-      w.runs.push_back(
-          {r.slot->memory->fields.data(), r.begin, r.end, r.slot->step.first_position, &w.digests[w.runs.size()]});
-    const BlockTable::Place place = plan_.layout.table->place(w.claim.block);
-    std::vector<RowFailure> unexpected;
-    std::span<const RowFailure> failures;
-    try {
-      failures = w.server.serve(place.file, place.rows, w.claim.requests, w.runs, w.claim.first, window_.cancel_flag());
-    } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
-      unexpected.push_back({{0, place.rows.count},
-                            Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what()))
-                                .with_file(source_->files[place.file].path)});
-      failures = unexpected;
-    }
-    window_.complete(w.claim, failures, w.digests);
+    if (w.claim.whole_batch)
+      gather_batch(w);
+    else
+      serve_block(w);
+    window_.complete(w.claim, w.failures, w.digests);
     clock = now_ns();
+  }
+}
+
+/// Every block into the store, in the order of the files. What fails is left for the batch that needs it.
+void Engine::preload_blocks(Worker& w) {
+  const BlockTable& blocks = *plan_.layout.table;
+  const std::atomic<bool>& cancelled = stopped_;
+  for (std::uint64_t b; !stopped_ && (b = next_preload_.fetch_add(1)) < blocks.num_blocks();) {
+    if (!keeper_->rows->ready(b) && keeper_->fills()) {
+      const BlockTable::Place place = blocks.place(b);
+      try {
+        (void)w.server.serve({b, place.file, place.rows, true, 0}, {}, {}, cancelled);
+      } catch (const std::exception&) {  // no memory: met again, and told of, when a batch needs it
+      }
+    }
+    preloaded_.fetch_add(1);
+  }
+}
+
+/// The claim's rows of one block, decoded or from where it is kept.
+void Engine::serve_block(Worker& w) {
+  w.runs.clear();
+  for (const SlotRun& r : w.claim.runs)
+    w.runs.push_back(
+        {r.slot->memory->fields.data(), r.begin, r.end, r.slot->step.first_position, &w.digests[w.runs.size()]});
+  const BlockTable::Place place = plan_.layout.table->place(w.claim.block);
+  try {
+    const std::uint64_t next_use =
+        schedule_ ? schedule_->next_use(w.claim.block, w.claim.epoch, w.claim.last) : std::uint64_t{0};
+    const auto failures = w.server.serve({w.claim.block, place.file, place.rows, w.claim.first, next_use},
+                                         w.claim.requests, w.runs, window_.cancel_flag());
+    w.failures.assign(failures.begin(), failures.end());
+    if (!keeper_->fills()) keeps_blocks_.store(false, std::memory_order_relaxed);
+  } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
+    w.failures.push_back({{0, place.rows.count},
+                          Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what()))
+                              .with_file(source_->files[place.file].path)});
+  }
+}
+
+/// A whole batch from the store that holds all rows.
+void Engine::gather_batch(Worker& w) {
+  const std::span<const SampleRef> samples = w.claim.samples;
+  StageSpan span(w.counters.clock, Stage::kScatter);
+  span.add_bytes(samples.size() * source_->row_bytes());
+  RowStore& store = *keeper_->rows;
+  if (!store.all_checked())
+    for (const SampleRef s : samples)
+      if (const Status sound = store.check(s.block); !sound.ok())
+        keeper_->note(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
+  if (store.complete()) {
+    gather_->gather(samples, w.claim.runs[0].slot->memory->fields.data(), w.digests[0].sums);
+    return;
+  }
+  span.stop();
+  serve_damaged(w, samples, w.failures);
+}
+
+/// As gather_batch(), from a store of which some blocks turned out to be damaged: block by block, those from their own
+/// files.
+void Engine::serve_damaged(Worker& w, std::span<const SampleRef> samples, std::vector<RowFailure>& failures) {
+  struct Wanted {
+    std::uint32_t block;
+    Request request;
+  };
+  std::vector<Wanted> wanted;
+  for (std::uint32_t i = 0; i < samples.size(); ++i) wanted.push_back({samples[i].block, {samples[i].row, i}});
+  std::stable_sort(wanted.begin(), wanted.end(), [](const Wanted& a, const Wanted& b) { return a.block < b.block; });
+  std::vector<Request> requests;
+  for (std::size_t begin = 0; begin < wanted.size();) {
+    const std::uint32_t block = wanted[begin].block;
+    requests.clear();
+    for (; begin < wanted.size() && wanted[begin].block == block; ++begin) requests.push_back(wanted[begin].request);
+    const BlockTable::Place place = plan_.layout.table->place(block);
+    RowDigest digest;
+    const SlotRun& slot = w.claim.runs[0];
+    const RowRun run{slot.slot->memory->fields.data(), 0, static_cast<std::uint32_t>(requests.size()),
+                     slot.slot->step.first_position, &digest};
+    for (const RowFailure& f :
+         w.server.serve({block, place.file, place.rows, true, 0}, requests, {&run, 1}, window_.cancel_flag()))
+      for (const Request& r : requests)
+        if (r.row >= f.rows.first && r.row < f.rows.end()) failures.push_back({{r.position, 1}, f.error});
+    w.digests[0].sums += digest.sums;  // `placed` is compared for claims of blocks only
   }
 }
 
@@ -250,10 +366,14 @@ void Engine::stop() {
   window_.stop();
   for (std::thread& t : threads_) t.join();
   threads_.clear();
+  if (keeper_) keeper_->set_complete_callback({});
+  if (finisher_.joinable()) finisher_.join();
   pool_->close();
   for (auto& w : workers_) w->server.release();
   side_chunks_.clear();
   reservations_.clear();
+  const std::lock_guard lock(keeper_mutex_);
+  gather_.reset();
 }
 
 Engine::Decodes Engine::decodes() const {

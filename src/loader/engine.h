@@ -10,12 +10,15 @@
 #include <thread>
 #include <vector>
 
+#include "assembly/block_keeper.h"
 #include "assembly/block_server.h"
 #include "assembly/request_window.h"
+#include "assembly/row_gather.h"
 #include "base/memory_budget.h"
 #include "base/stage_clock.h"
 #include "delivery/slot_pool.h"
 #include "loader/engine_plan.h"
+#include "loader/use_schedule.h"
 
 namespace headrace {
 
@@ -29,11 +32,23 @@ struct EpochSums {
 /// Owned by one loader. Threads start with the first epoch. Use from one consumer thread; figures from anywhere.
 class Engine {
  public:
-  static std::shared_ptr<Engine> make(std::shared_ptr<const Source> source, EnginePlan plan,
-                                      std::vector<MemoryReservation> reservations);
+  static std::shared_ptr<Engine> make(std::shared_ptr<const Source> source, EnginePlan plan);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  /// Give it the memory of its plan, and what keeps its blocks. Once, before the first epoch.
+  void fund(std::vector<MemoryReservation> reservations, std::shared_ptr<BlockKeeper> keeper);
+  [[nodiscard]] bool funded() const { return funded_; }
+  /// What it keeps of decoded blocks; null before fund().
+  [[nodiscard]] std::shared_ptr<BlockKeeper> keeper() const;
+  /// Blocks that were looked at to be kept before the first batch, of all; equal when that is over.
+  struct Preload {
+    std::uint64_t done = 0, all = 0;
+  };
+  [[nodiscard]] Preload preload() const;
+  /// Start the threads. Errors: kForked, kClosed, kOutOfBudget.
+  Status start_threads();
 
   /// Begin an epoch after `position` of its samples; starts the threads the first time. Errors: kForked, kClosed,
   /// kOutOfBudget.
@@ -69,17 +84,27 @@ class Engine {
 
  private:
   struct Worker;
-  Engine(std::shared_ptr<const Source> source, EnginePlan plan, std::vector<MemoryReservation> reservations);
+  Engine(std::shared_ptr<const Source> source, EnginePlan plan);
   std::vector<std::shared_ptr<void>> derived_columns(const RequestWindow::Delivered& delivered) const;
   Status check_epoch();
   Status check_usable() const;
-  Status start_threads();
   Status load_resident_arrays();
   void work(Worker& worker);
+  void preload_blocks(Worker& worker);
+  void serve_block(Worker& worker);
+  void gather_batch(Worker& worker);
+  void serve_damaged(Worker& worker, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
+  void finish_store();
 
   const std::shared_ptr<const Source> source_;
   const EnginePlan plan_;
   std::vector<MemoryReservation> reservations_;
+  mutable std::mutex keeper_mutex_;
+  std::shared_ptr<BlockKeeper> keeper_;
+  std::optional<RowGather> gather_;
+  std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache
+  std::atomic<bool> rows_in_memory_{false}, keeps_blocks_{false};
+  std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
   const int owner_pid_;
   const bool pads_, tells_rows_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
@@ -90,7 +115,8 @@ class Engine {
   SideChunks side_chunks_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::thread> threads_;
-  std::atomic<bool> started_{false}, stopped_{false};
+  std::thread finisher_;  // makes a cache directory last
+  std::atomic<bool> funded_{false}, started_{false}, stopped_{false};
   mutable std::mutex sums_mutex_;
   EpochSums sums_;
   std::optional<RowSums> every_row_;  ///< What a whole epoch adds up to, once it was asked for.

@@ -17,8 +17,10 @@ namespace {
 constexpr std::uint64_t kReadAheadBatches = 8;  // ready batches that smooth an uneven consumer
 constexpr std::uint64_t kLeastSlots = 2;        // one being filled, one with the consumer
 constexpr std::uint64_t kRequestBytes = 16;     // the window's books for a row, vectors' slack included
-constexpr std::uint64_t kBlockIndexBytes = 8;   // two tables of one index a block
+constexpr std::uint64_t kBlockIndexBytes = 24;  // two tables of an index a block, places, and when it is used next
 constexpr std::uint32_t kMostStreams = 1 << 16;
+constexpr std::uint64_t kLeastKeptBlocks = 4;  // a smaller cache is not worth its scratch
+constexpr std::uint64_t kHugePageBytes = 2 << 20;
 constexpr std::uint64_t kResidentShare = 8;  // side fields may take an eighth of the budget
 
 Result<Batching> resolve_batching(const LoaderOptions& options, RankShare share, std::uint64_t rows) {
@@ -137,9 +139,57 @@ Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, 
   return std::shared_ptr<const Sampler>(make_mixture(std::move(parts), mixture.num_samples, options.seed));
 }
 
+/// Rows of the files that lie in the table's blocks.
+std::uint64_t stored_rows(const BlockTable& blocks) {
+  if (!blocks.is_chosen()) return blocks.num_rows();
+  std::uint64_t rows = 0;
+  for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b) rows += blocks.place(b).rows.count;
+  return rows;
+}
+
+/// Does everything fit in memory, and is it wanted there? \param fixed_bytes  Of the plan, without slots.
+Status plan_keeping(const Source& source, const LoaderOptions& options, MemoryRoom room, std::uint64_t fixed_bytes,
+                    std::uint64_t slot_bytes, EnginePlan& plan) {
+  const bool host = options.share_on_host;
+  if (host && options.cache.mode == CacheChoice::kNone)
+    return refuse("shared_memory= shares a cache, and cache='none' wants none", "Use cache='ram', or a directory.");
+  if (plan.keep == Keep::kDirectory || options.cache.mode == CacheChoice::kNone) return {};
+  const bool asked = options.cache.mode == CacheChoice::kRam;
+  const std::uint64_t rows_bytes = plan.data_bytes + source.fields->size() * kHugePageBytes;
+  // Batches come straight from memory then: a few ahead will do.
+  const std::uint64_t direct_slots =
+      std::min(SlotPool::kHeldSlots + kReadAheadBatches + plan.threads, std::max(plan.wanted_slots, kLeastSlots));
+  const std::uint64_t least = fixed_bytes + (asked ? kLeastSlots : direct_slots) * slot_bytes;
+  const std::uint64_t limit = asked ? plan.budget_bytes : std::min(plan.budget_bytes, room.free_bytes);
+  if (least + rows_bytes <= limit) {
+    plan.keep = host ? Keep::kHostRows : Keep::kAllRows;
+    plan.cache_bytes = rows_bytes;
+    plan.wanted_slots = direct_slots;
+    plan.preloads = asked;
+    plan.keep_reason = asked ? "cache='ram'" : "all of it fits the budget";
+    return {};
+  }
+  if (host && limit > least) {  // as much of it as there is room for
+    plan.keep = Keep::kHostRows;
+    plan.cache_bytes = limit - least;
+    plan.wanted_slots = std::max(plan.wanted_slots, direct_slots);
+    plan.keep_reason = "what the budget leaves, for all processes of this host";
+    return {};
+  }
+  if (!asked) return {};
+  return std::move(Error(ErrorCode::kOutOfBudget,
+                         fmt::format("cache='ram' needs {} for the decoded data and {} to work with; the budget is {}",
+                                     format_bytes(rows_bytes), format_bytes(least), format_bytes(plan.budget_bytes)))
+                       .with_file(source.files[0].path)
+                       .with_hint(fmt::format("Give memory={} ({}), or use cache='auto', which keeps what fits, "
+                                              "re-encoded if that pays, or cache='DIRECTORY' on a local disk.",
+                                              least + rows_bytes, format_bytes(least + rows_bytes))));
+}
+
 }  // namespace
 
 double EnginePlan::expected_decodes() const {
+  if (keep == Keep::kAllRows || keep == Keep::kHostRows) return 1;
   const std::uint64_t span = sampler->span_steps(batching.global_batch, batching.share);
   if (slots >= wanted_slots || window_slots() >= span) return 1;
   return std::max(1.0, std::ceil(static_cast<double>(span) / static_cast<double>(window_slots())));
@@ -162,12 +212,13 @@ double EnginePlan::decodes_over_ranks() const {
 }
 
 Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const RankChoice& rank,
-                                const Label* label, std::uint64_t free_bytes, std::uint32_t cpus) {
+                                const Label* label, MemoryRoom room, std::uint32_t cpus) {
   EnginePlan plan;
-  plan.budget_bytes = options.memory ? std::min(options.memory, free_bytes) : free_bytes;
-  plan.budget_reason = !options.memory                ? "what the process may use and nobody holds"
-                       : options.memory <= free_bytes ? "memory="
-                                                      : "memory= asks for more than the process may use";
+  const std::uint64_t most = room.free_bytes + room.reclaimable_bytes;
+  plan.budget_bytes = options.memory ? std::min(options.memory, most) : most;
+  plan.budget_reason = !options.memory          ? "what the process may use and nobody holds"
+                       : options.memory <= most ? "memory="
+                                                : "memory= asks for more than the process may use";
   plan.layout = plan_layout(source, plan.budget_bytes / kResidentShare);
   const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
   const std::uint64_t rows = blocks->num_rows(), row_bytes = source.row_bytes();
@@ -220,12 +271,15 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
 
   const std::uint64_t slot_rows = plan.slot_rows();
   plan.slot_bytes = SlotPool::slot_bytes(*source.fields, slot_rows);
+  const std::uint64_t block_bytes = std::max<std::uint64_t>(blocks->max_block_rows() * row_bytes, 1);
   const std::uint64_t books = slot_rows * kRequestBytes;
   ServerNeed need = BlockServer::need(source, plan.layout);
   const auto fixed = [&](std::uint64_t threads) {
-    return threads * (need.scratch_bytes + need.read_buffer_bytes) + plan.layout.resident_bytes +
+    const std::uint64_t keeping = plan.keep == Keep::kDirectory ? need.keeping_bytes : 0;
+    return threads * (need.scratch_bytes + need.read_buffer_bytes + keeping) + plan.layout.resident_bytes +
            blocks->num_blocks() * kBlockIndexBytes;
   };
+  if (options.cache.mode == CacheChoice::kDirectory) plan.keep = Keep::kDirectory;
   const std::uint64_t least = kLeastSlots * (plan.slot_bytes + books);
   if (plan.layout.resident_bytes > 0 && fixed(1) + least > plan.budget_bytes) {  // fields in memory are a luxury
     plan.layout = plan_layout(source, 0);
@@ -262,10 +316,27 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
     plan.wanted_slots += 2 * plan.threads * block_batches;
   plan.wanted_slots =
       std::min(plan.wanted_slots, 2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
-  plan.slots =
-      std::min(std::max(plan.wanted_slots, kLeastSlots),
-               (plan.budget_bytes - fixed(plan.threads) - plan.side_chunks_bytes - plan.side_chunks_in_use_bytes) /
-                   (plan.slot_bytes + books));
+  plan.data_bytes = stored_rows(*blocks) * row_bytes;
+  const std::uint64_t side = plan.side_chunks_bytes + plan.side_chunks_in_use_bytes;
+  const auto slots_in = [&](std::uint64_t bytes) {
+    return std::min(std::max(plan.wanted_slots, kLeastSlots), bytes / (plan.slot_bytes + books));
+  };
+  HEADRACE_TRY(plan_keeping(source, options, room, fixed(plan.threads) + side, plan.slot_bytes + books, plan));
+  plan.slots = slots_in(plan.budget_bytes - fixed(plan.threads) - side -
+                        (plan.keep == Keep::kAllRows || plan.keep == Keep::kHostRows ? plan.cache_bytes : 0));
+  if (plan.keep == Keep::kNothing && options.cache.mode == CacheChoice::kAuto) {
+    // The window comes first; what it cannot use keeps blocks. Caches of other loaders are not asked for that.
+    const std::uint64_t used =
+        fixed(plan.threads) + side + plan.slots * (plan.slot_bytes + books) + plan.threads * need.keeping_bytes;
+    const std::uint64_t limit = std::min(plan.budget_bytes, room.free_bytes);
+    const std::uint64_t pinned = (plan.threads + 1) * block_bytes;  // blocks that are read while they are evicted
+    if (used + pinned + kLeastKeptBlocks * block_bytes <= limit) {
+      plan.keep = Keep::kSomeBlocks;
+      plan.cache_bytes = std::min(limit - used - pinned, plan.data_bytes + plan.data_bytes / 64);
+    }
+  }
+  if (plan.keep == Keep::kSomeBlocks || plan.keep == Keep::kDirectory)
+    plan.keeping_bytes = plan.threads * need.keeping_bytes;
   plan.scratch_bytes = plan.threads * need.scratch_bytes;
   plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
   plan.index_bytes = plan.slots * books + blocks->num_blocks() * kBlockIndexBytes;

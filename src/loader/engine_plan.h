@@ -19,6 +19,21 @@
 
 namespace headrace {
 
+/// What stays of decoded blocks, between epochs.
+enum class Keep : std::uint8_t {
+  kNothing,
+  kSomeBlocks,  ///< In what memory is left: a BlockCache.
+  kAllRows,     ///< In memory of this process.
+  kHostRows,    ///< In memory that the processes of this host share.
+  kDirectory,   ///< In a cache directory.
+};
+
+/// Memory that a loader may plan with.
+struct MemoryRoom {
+  std::uint64_t free_bytes = 0;         ///< Nobody's.
+  std::uint64_t reclaimable_bytes = 0;  ///< Of caches and idle loaders: windows may have it, caches not.
+};
+
 struct EnginePlan {
   BlockLayout layout;
   Mix mix;  ///< Of the block shuffle.
@@ -41,14 +56,27 @@ struct EnginePlan {
   std::uint64_t side_chunks_bytes = 0;                     ///< Kept of straddling arrays; 0: none.
   std::uint64_t side_chunks_in_use_bytes = 0;              ///< Beside those: one a thread.
 
+  Keep keep = Keep::kNothing;
+  std::string keep_reason;
+  std::uint64_t data_bytes = 0;     ///< Of all rows of the blocks, decoded.
+  std::uint64_t cache_bytes = 0;    ///< Of the budget, for what is kept.
+  std::uint64_t keeping_bytes = 0;  ///< Scratch for blocks on their way there, all threads.
+  bool preloads = false;            ///< All is decoded before the first batch.
+
   /// Most rows of a batch that there can be.
   [[nodiscard]] std::uint64_t slot_rows() const {
     return batching.tail == Tail::kPad ? batch_rows : std::min(batch_rows, sampler->num_samples());
   }
   /// Longest window, without the slots that are with the consumer.
   [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
-  [[nodiscard]] std::uint64_t planned_bytes() const {
-    return slots * slot_bytes + scratch_bytes + read_buffer_bytes + side_bytes() + index_bytes;
+  [[nodiscard]] std::uint64_t planned_bytes() const { return window_bytes() + cache_bytes; }
+  /// Is every block kept once it was decoded?
+  [[nodiscard]] bool keeps_all() const {
+    return keep == Keep::kAllRows || keep == Keep::kHostRows || keep == Keep::kDirectory;
+  }
+  /// Without what is kept.
+  [[nodiscard]] std::uint64_t window_bytes() const {
+    return slots * slot_bytes + scratch_bytes + keeping_bytes + read_buffer_bytes + side_bytes() + index_bytes;
   }
   /// Of fields whose chunks reach past the blocks.
   [[nodiscard]] std::uint64_t side_bytes() const {
@@ -63,6 +91,6 @@ struct EnginePlan {
 /// \param label  Of a sampler that needs one.
 /// Errors: kInvalidArgument; kOutOfBudget with the smallest budget that would do.
 Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const RankChoice& rank,
-                                const Label* label, std::uint64_t free_bytes, std::uint32_t cpus);
+                                const Label* label, MemoryRoom room, std::uint32_t cpus);
 
 }  // namespace headrace

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <headrace/base/bytes.h>
 
+#include <algorithm>
+
 #include "delivery/slot_pool.h"
 #include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
@@ -28,6 +30,29 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
     }
   }
   return text;
+}
+
+std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice) {
+  const double share = p.data_bytes ? static_cast<double>(p.cache_bytes) / static_cast<double>(p.data_bytes) : 0;
+  switch (p.keep) {
+    case Keep::kNothing:
+      return choice.mode == CacheChoice::kNone ? "nothing is kept between epochs (cache='none')"
+                                               : "nothing is kept between epochs: the window takes all of the budget";
+    case Keep::kSomeBlocks:
+      return fmt::format("blocks, in {}: {:.0f} % of the decoded data ({}), more if re-encoding pays",
+                         format_bytes(p.cache_bytes), 100 * std::min(share, 1.0), format_bytes(p.data_bytes));
+    case Keep::kAllRows:
+      return fmt::format("all rows, decoded, {} ({}): {}", format_bytes(p.data_bytes), p.keep_reason,
+                         p.preloads ? "decoded before the first batch, which makes every order free"
+                                    : "kept as they are decoded; from the second epoch on every order is free");
+    case Keep::kHostRows:
+      return fmt::format("rows, decoded, up to {} of {}, shared by the processes of this host ({})",
+                         format_bytes(p.cache_bytes), format_bytes(p.data_bytes), p.keep_reason);
+    case Keep::kDirectory:
+      return fmt::format("all rows, decoded, {} of .npy files in {}: written as they are decoded, mapped from then on",
+                         format_bytes(p.data_bytes), choice.directory);
+  }
+  return "";
 }
 
 }  // namespace
@@ -63,12 +88,14 @@ std::string explain_plan(const Loader::Impl& loader) {
     line("over ranks",
          fmt::format("a block is decoded by {:.3f} of the {} ranks on average", decodes, share.world_size));
   for (const std::string& warning : p.warnings) line("WARNING", warning);
+  line("cache", describe_keeping(p, loader.options.cache));
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));
   line("  slots", fmt::format("{} x {} = {}; {} would hold the whole order's span", p.slots, format_bytes(p.slot_bytes),
                               format_bytes(p.slots * p.slot_bytes), p.wanted_slots));
-  line("  scratch", format_bytes(p.scratch_bytes));
+  if (p.cache_bytes) line("  cache", format_bytes(p.cache_bytes));
+  line("  scratch", format_bytes(p.scratch_bytes + p.keeping_bytes));
   line("  read buffers", format_bytes(p.read_buffer_bytes));
   if (p.side_bytes()) line("  side fields", format_bytes(p.side_bytes()));
   line("  books", format_bytes(p.index_bytes));

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "base/cpu_count.h"
 #include "base/memory_budget.h"
 #include "base/philox.h"
 #include "loader/dataset_impl.h"
+#include "loader/keeping.h"
 #include "loader/loader_impl.h"
 
 namespace headrace {
@@ -43,21 +45,87 @@ Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
   HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
   if (const auto* balanced = options.sampler ? std::get_if<Balanced>(options.sampler.get()) : nullptr)
     if (!label) label = read_label(dataset, balanced->by);
-  HEADRACE_ASSIGN(EnginePlan plan, resolve_plan(*source, resolved, rank, label ? &*label : nullptr,
-                                                process->free_bytes(), static_cast<std::uint32_t>(usable_cpu_count())));
-  const std::shared_ptr<MemoryBudget> own = process->child("loader", plan.budget_bytes);
+  // What this loader holds is its own to plan with.
+  std::uint64_t own = 0, own_window = 0;
+  if (budget) own = budget->snapshot().used_bytes;
+  if (engine && engine->funded()) own_window = std::min(own, engine->plan().window_bytes());
+  const std::uint64_t reclaimable = process->reclaimable_bytes();
+  HEADRACE_ASSIGN(EnginePlan plan,
+                  resolve_plan(*source, resolved, rank, label ? &*label : nullptr,
+                               {process->free_bytes() + own, reclaimable - std::min(reclaimable, own - own_window)},
+                               static_cast<std::uint32_t>(usable_cpu_count())));
+  data_hash = hash_of(*source, plan.layout);
+  return Engine::make(source, std::move(plan));
+}
+
+Status Loader::Impl::reserve(Engine& made) {
+  const EnginePlan& plan = made.plan();
+  const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
+  const std::string identity = fmt::format("{} {}", data_hash, plan.cache_bytes);
+  if (kept && (kept_as != plan.keep || kept_identity != identity)) kept.reset();
+  if (!budget || budget->limit_bytes() != plan.budget_bytes) {
+    kept.reset();
+    budget = process->child("loader", plan.budget_bytes);
+  }
+  const std::uint64_t needed = plan.window_bytes() + (kept || plan.keep == Keep::kSomeBlocks ? 0 : plan.cache_bytes);
+  if (const std::uint64_t free = process->free_bytes(); needed > free) process->reclaim(needed - free);
   std::vector<MemoryReservation> reservations;
   for (const auto& [tag, bytes] : {std::pair{MemoryTag::kWindowSlots, plan.slots * plan.slot_bytes},
-                                   {MemoryTag::kScratch, plan.scratch_bytes},
+                                   {MemoryTag::kScratch, plan.scratch_bytes + plan.keeping_bytes},
                                    {MemoryTag::kReadBuffers, plan.read_buffer_bytes},
                                    {MemoryTag::kResidentFields, plan.side_bytes()},
                                    {MemoryTag::kIndex, plan.index_bytes}}) {
-    HEADRACE_ASSIGN(MemoryReservation reservation, own->try_reserve(tag, bytes));
+    HEADRACE_ASSIGN(MemoryReservation reservation, budget->try_reserve(tag, bytes));
     reservations.push_back(std::move(reservation));
   }
-  budget = own;
-  data_hash = hash_of(*source, plan.layout);
-  return Engine::make(source, std::move(plan), std::move(reservations));
+  if (!kept) {
+    HEADRACE_ASSIGN(kept, make_keeper(*dataset.impl()->source, plan, options.cache, data_hash, budget));
+    kept_as = plan.keep;
+    kept_identity = identity;
+  }
+  made.fund(std::move(reservations), kept);
+  return {};
+}
+
+Status Loader::Impl::fund() {
+  if (engine->funded()) return {};
+  if (const Status first = reserve(*engine.get()); first.ok() || first.error().code() != ErrorCode::kOutOfBudget)
+    return first;
+  HEADRACE_ASSIGN(engine, make_engine(resumed_mix));  // others have taken memory since it was planned
+  return reserve(*engine.get());
+}
+
+bool IdleLoader::idle() const {
+  return loader_ && loader_->engine && loader_->engine->funded() && !loader_->closed && loader_->live_epoch.expired();
+}
+
+/// Not its own thread: that one is starting an epoch.
+std::unique_lock<std::mutex> IdleLoader::try_lock() const {
+  if (owner_ == std::this_thread::get_id()) return {};
+  return std::unique_lock(mutex_, std::try_to_lock);
+}
+
+void IdleLoader::detach() {
+  const std::lock_guard lock(mutex_);
+  loader_ = nullptr;
+}
+
+std::uint64_t IdleLoader::reclaimable_bytes() const {
+  const auto lock = try_lock();
+  return lock && idle() && loader_->budget ? loader_->budget->snapshot().used_bytes : 0;
+}
+
+std::uint64_t IdleLoader::reclaim(std::uint64_t) {
+  const auto lock = try_lock();
+  if (!lock || !idle() || !loader_->budget) return 0;
+  const std::shared_ptr<MemoryBudget> budget = loader_->budget;
+  const std::uint64_t before = budget->snapshot().used_bytes;
+  const std::shared_ptr<Engine> engine = loader_->engine.get();
+  engine->stop();
+  loader_->kept.reset();
+  Result<std::shared_ptr<Engine>> unfunded = loader_->make_engine(loader_->resumed_mix);
+  if (unfunded.ok()) loader_->engine = std::move(*unfunded);
+  return before - std::min(before, budget->snapshot().used_bytes);
 }
 
 Result<RankChoice> Loader::Impl::choose_own_rank() const {
@@ -87,16 +155,22 @@ Position Loader::Impl::position() const {
   return consumer->in_epoch ? Position{consumer->epoch, consumer->samples_before} : consumer->next;
 }
 
-Loader::Loader(Dataset dataset, LoaderOptions options) : impl_(std::make_unique<Impl>(std::move(dataset), options)) {
+Loader::Loader(Dataset dataset, LoaderOptions options)
+    : impl_(std::make_unique<Impl>(std::move(dataset), std::move(options))) {
   impl_->engine = impl_->make_engine({}).value();
+  impl_->idle = std::make_shared<IdleLoader>(*impl_);
+  MemoryBudget::process()->add_reclaimable(impl_->idle, 1);
 }
 
 Loader::~Loader() {
-  if (impl_ && impl_->engine) close();
+  if (!impl_) return;
+  if (impl_->idle && !impl_->engine->forked()) impl_->idle->detach();
+  if (impl_->engine) close();
 }
 Loader::Loader(Loader&&) noexcept = default;
 Loader& Loader::operator=(Loader&& other) noexcept {
   if (this != &other) {
+    if (impl_ && impl_->idle) impl_->idle->detach();
     if (impl_ && impl_->engine) close();
     impl_ = std::move(other.impl_);
   }
@@ -119,7 +193,10 @@ struct Loader::Epoch::Impl {
 
 Loader::Epoch Loader::epoch() {
   Impl& m = *impl_;
+  if (m.engine->forked()) m.engine->start_epoch(0, 0).value();  // says so
+  const IdleLoader::Busy busy(*m.idle);
   m.follow_rank().value();
+  if (!m.closed) m.fund().value();
   ConsumerState& c = *m.consumer;
   const std::uint64_t start = now_ns();
   if (c.first_start_ns == 0) c.first_start_ns = start;
@@ -133,6 +210,7 @@ Loader::Epoch Loader::epoch() {
   epoch.impl_->consumer = m.consumer;
   epoch.impl_->generation = ++c.generation;
   epoch.impl_->timeout = m.options.timeout;
+  m.live_epoch = epoch.impl_;
   c.epoch_start_ns = start;
   return epoch;
 }
@@ -197,6 +275,7 @@ std::string Loader::state() const {
 void Loader::load_state(const std::string& json) {
   Impl& m = *impl_;
   const LoaderState state = parse_state(json).value();
+  const IdleLoader::Busy busy(*m.idle);
   LoaderState here = m.state_at({});
   // The block shuffle's shape follows from the global batch: another world size goes on with the shape of the state.
   const BlockMix asked = m.options.mix, taken = mix_of(state.order);
@@ -224,6 +303,10 @@ void Loader::load_state(const std::string& json) {
     ++c.generation;
     c.in_epoch = false;
   }
+  if (c.in_epoch && !m.engine->funded()) {  // nobody iterates, and its memory was given to others
+    ++c.generation;
+    c.in_epoch = false;
+  }
   if (!c.in_epoch) {
     c.next = state.position;
     return;
@@ -240,6 +323,7 @@ void Loader::set_rows(std::vector<std::uint64_t> rows) {
   const std::shared_ptr<const SamplerChoice> before = m.options.sampler;
   m.options.sampler = std::make_shared<const SamplerChoice>(Listed{std::move(rows)});
   m.rows_changed = true;
+  const IdleLoader::Busy busy(*m.idle);
   const Status made = m.follow_rank();
   if (made.ok()) return;
   m.options.sampler = before;
@@ -293,10 +377,45 @@ Report Loader::report() const {
   return make_report(*impl_);
 }
 
+void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {
+  Impl& m = *impl_;
+  if (m.engine->forked()) m.engine->start_epoch(0, 0).value();  // says so
+  {
+    const IdleLoader::Busy busy(*m.idle);
+    m.follow_rank().value();
+    m.fund().value();
+  }
+  const std::shared_ptr<Engine> engine = m.engine.get();
+  if (!engine->plan().preloads)
+    throw Error(ErrorCode::kInvalidArgument, "this loader keeps nothing that could be decoded beforehand")
+        .with_hint("Make it with cache='ram'.");
+  const auto alive = std::make_shared<int>();
+  m.live_epoch = alive;  // not idle
+  engine->start_threads().value();
+  constexpr std::chrono::milliseconds kTick{50};
+  for (Engine::Preload p = engine->preload(); p.done < p.all; p = engine->preload()) {
+    if (progress && !progress(p.done, p.all)) throw Error(ErrorCode::kCancelled, "stopped before the end");
+    if (m.closed) throw Error(ErrorCode::kClosed, "the loader was closed");
+    std::this_thread::sleep_for(kTick);
+  }
+  const Engine::Preload p = engine->preload();
+  if (progress) progress(p.done, p.all);
+}
+std::vector<std::string> Loader::notes() const {
+  const std::shared_ptr<BlockKeeper> keeper = impl_->engine->keeper();
+  return keeper ? keeper->notes() : std::vector<std::string>{};
+}
+std::uint64_t Loader::num_notes() const {
+  const std::shared_ptr<BlockKeeper> keeper = impl_->engine->keeper();
+  return keeper ? keeper->num_notes() : 0;
+}
+
 void Loader::close() {
   if (impl_->engine->forked()) return;
+  const IdleLoader::Busy busy(*impl_->idle);
   impl_->closed = true;
   impl_->engine->stop();
+  impl_->kept.reset();
 }
 bool Loader::closed() const {
   return impl_->closed;

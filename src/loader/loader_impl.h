@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/memory_budget.h"
@@ -22,7 +23,7 @@ struct ConsumerState {
   Counter epochs_started{0}, epochs_finished{0}, batches{0}, samples{0};
   Counter wait_ns{0}, work_ns{0};
   Counter epoch{0}, samples_before{0};  ///< Where the live epoch is: samples handed out of it over all ranks.
-  bool in_epoch = false;                ///< Is there a live epoch?
+  std::atomic<bool> in_epoch{false};    ///< Is there an epoch that has not ended?
   Position next;                        ///< Where the next epoch() begins.
   bool rewound = false;                 ///< The live epoch was sent to `next`, and has given nothing since.
   Counter first_start_ns{0}, epoch_start_ns{0}, first_batch_ns{0}, last_batch_ns{0};
@@ -81,8 +82,37 @@ class EngineSlot {
   std::shared_ptr<Engine> engine_;
 };
 
+/// A loader as others see it that need memory: one that nobody iterates can do without its window and what it keeps.
+class IdleLoader final : public Reclaimable {
+ public:
+  explicit IdleLoader(Loader::Impl& loader) : loader_(&loader) {}
+  /// The loader is gone.
+  void detach();
+  [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
+  std::uint64_t reclaim(std::uint64_t bytes) override;
+  /// Held by the loader while it starts an epoch or changes its engine: it is not idle then.
+  class Busy {
+   public:
+    explicit Busy(IdleLoader& idle) : idle_(idle), lock_(idle.mutex_) { idle_.owner_ = std::this_thread::get_id(); }
+    ~Busy() { idle_.owner_ = std::thread::id(); }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    IdleLoader& idle_;
+    const std::lock_guard<std::mutex> lock_;
+  };
+
+ private:
+  [[nodiscard]] std::unique_lock<std::mutex> try_lock() const;
+  [[nodiscard]] bool idle() const;
+  mutable std::mutex mutex_;
+  std::atomic<std::thread::id> owner_{};
+  Loader::Impl* loader_;
+};
+
 struct Loader::Impl {
-  Impl(Dataset d, LoaderOptions o) : dataset(std::move(d)), options(o) {}
+  Impl(Dataset d, LoaderOptions o) : dataset(std::move(d)), options(std::move(o)) {}
   Dataset dataset;
   LoaderOptions options;
   std::shared_ptr<MemoryBudget> budget;
@@ -94,10 +124,18 @@ struct Loader::Impl {
   std::optional<Label> label;  ///< Of a sampler that needs one.
   bool rows_changed = false;   ///< The list of the sampler is another than the engine's.
   bool closed = false;
+  std::weak_ptr<void> live_epoch;  ///< Of whoever may still ask for batches.
+  std::shared_ptr<IdleLoader> idle;
+  std::shared_ptr<BlockKeeper> kept;  ///< What engines of this loader keep; outlives them where the plan allows.
+  Keep kept_as = Keep::kNothing;
+  std::string kept_identity;
 
   [[nodiscard]] Result<RankChoice> choose_own_rank() const;
-  /// Resolve every automatic setting and reserve the memory. Errors leave everything as it was.
+  /// Resolve every automatic setting, reserve nothing. Errors leave everything as it was.
   Result<std::shared_ptr<Engine>> make_engine(const BlockMix& mix);
+  /// Reserve the engine's memory, if need be from caches and idle loaders; with less than it planned for, plan anew.
+  Status fund();
+  Status reserve(Engine& engine);
   /// The rank may have become known only now: launchers set it, and frameworks, after loaders are made.
   Status follow_rank();
   [[nodiscard]] LoaderState state_at(Position position) const;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/cgroup.h"
 #include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
 #include "loader/verdict.h"
@@ -28,6 +29,43 @@ std::string summarise_data(const Loader::Impl& loader) {
   for (const FieldStorage& s : d.storage()) codecs.insert(s.codec);
   return fmt::format("{} file{}, {} samples of {}, {}", d.files().size(), d.files().size() == 1 ? "" : "s",
                      with_commas(d.size()), format_bytes(d.sample_bytes()), fmt::join(codecs, " / "));
+}
+
+/// VmHWM: the most that was ever resident.
+std::uint64_t process_peak_bytes() {
+  return read_keyed_number("/proc/self/status", "VmHWM").value_or(0);
+}
+
+Report::Cache describe_cache(const Engine& engine) {
+  const EnginePlan& plan = engine.plan();
+  Report::Cache c;
+  static constexpr std::array<const char*, 5> kKinds{"nothing", "blocks", "all rows", "shared rows", "directory"};
+  c.kind = kKinds[static_cast<std::size_t>(plan.keep)];
+  c.capacity_bytes = plan.keep == Keep::kDirectory ? plan.data_bytes : plan.cache_bytes;
+  c.all_blocks = plan.layout.table->num_blocks();
+  const std::shared_ptr<BlockKeeper> keeper = engine.keeper();
+  if (!keeper) return c;
+  c.notes = keeper->notes();
+  if (keeper->blocks) {
+    const BlockCache::Usage u = keeper->blocks->usage();
+    c.coding = to_string(u.coding);
+    c.coded_share = u.coded_share;
+    c.bytes = u.bytes;
+    c.blocks = u.blocks;
+    c.hits = u.hits;
+    c.misses = u.misses;
+  }
+  if (keeper->rows) {
+    c.coding = "decoded";
+    c.blocks = keeper->rows->ready_blocks();
+    c.hits = keeper->counters.hits;
+    c.misses = keeper->counters.fills;
+    c.complete = keeper->rows->complete();
+    if (c.all_blocks > 0)
+      c.bytes = static_cast<std::uint64_t>(static_cast<double>(plan.data_bytes) * static_cast<double>(c.blocks) /
+                                           static_cast<double>(c.all_blocks));
+  }
+  return c;
 }
 
 }  // namespace
@@ -68,6 +106,7 @@ Report make_report(const Loader::Impl& loader) {
   add("read", Stage::kRead);
   add("decode", Stage::kDecode);
   add("scatter", Stage::kScatter);
+  add("cache", Stage::kCache);
   add("idle", Stage::kWaitWork);
   r.chunks_decoded = r.stages[2].count;
   std::uint64_t record_bytes = 0, field_bytes = loader.dataset.sample_bytes();
@@ -90,8 +129,17 @@ Report make_report(const Loader::Impl& loader) {
   m.resident_bytes = plan.side_bytes();
   m.index_bytes = plan.index_bytes;
   m.held_over_bytes = slots.peak_held_over_bytes;
+  r.cache = describe_cache(engine);
+  m.cache_bytes = plan.cache_bytes;
+  m.scratch_bytes += plan.keeping_bytes;
+  m.peak_slot_bytes = slots.peak_bytes;
+  if (const auto keeper = engine.keeper(); keeper && keeper->blocks)
+    m.peak_cache_bytes = keeper->blocks->usage().peak_bytes;
+  else if (plan.keep == Keep::kAllRows || plan.keep == Keep::kHostRows)
+    m.peak_cache_bytes = r.cache.bytes;
   m.peak_bytes = slots.peak_bytes + (c.epochs_started ? m.scratch_bytes + m.read_buffer_bytes + m.resident_bytes : 0) +
-                 m.index_bytes;
+                 m.index_bytes + m.peak_cache_bytes;
+  m.process_peak_bytes = process_peak_bytes();
   judge(r, loader);
   return r;
 }
@@ -130,14 +178,37 @@ std::string Report::text() const {
           waste > 0.005 ? fmt::format(", {:.0f} % of the decoded bytes are columns nobody asked for", 100 * waste) : "",
           slow_path_chunks ? fmt::format(", {} through libhdf5", slow_path_chunks) : ""));
   for (const std::string& s : slow_fields) line("", "one at a time: " + s);
-  line("MEMORY", fmt::format("peak {} of a budget of {}: {} slots of {}, scratch {}, read buffers {}",
-                             format_bytes(memory.peak_bytes), format_bytes(memory.budget_bytes), memory.slots,
-                             format_bytes(memory.slot_bytes), format_bytes(memory.scratch_bytes),
-                             format_bytes(memory.read_buffer_bytes)));
-  if (memory.resident_bytes) line("", "side fields " + format_bytes(memory.resident_bytes));
+  if (cache.kind != "nothing") {
+    line("CACHE", fmt::format("{}{}: {} of {} blocks, {} of {}; {} served from it, {} not", cache.kind,
+                              cache.coding.empty() ? "" : ", " + cache.coding, with_commas(cache.blocks),
+                              with_commas(cache.all_blocks), format_bytes(cache.bytes),
+                              format_bytes(cache.capacity_bytes), with_commas(cache.hits), with_commas(cache.misses)));
+    if (cache.complete) line("", "everything is there: batches are gathered from it, nothing is decoded");
+  }
+  for (const std::string& note : cache.notes) line("", note);
+  line("MEMORY", fmt::format("peak {} of {} planned, budget {}", format_bytes(memory.peak_bytes),
+                             format_bytes(memory.planned_bytes), format_bytes(memory.budget_bytes)));
+  out += memory.text();
   if (memory.held_over_bytes)
     line("", fmt::format("batches you kept: {} beyond the budget", format_bytes(memory.held_over_bytes)));
   for (const std::string& a : advice) line("DO", a);
+  return out;
+}
+
+std::string Report::Memory::text() const {
+  std::string out;
+  const auto part = [&](std::string_view name, std::uint64_t planned, std::uint64_t measured) {
+    if (planned || measured)
+      out += fmt::format("  {:<16} {:>10} {:>10}\n", name, format_bytes(planned), format_bytes(measured));
+  };
+  out += fmt::format("  {:<16} {:>10} {:>10}\n", "", "planned", "peak");
+  part(fmt::format("{} slots", slots), slots * slot_bytes, peak_slot_bytes);
+  part("cache", cache_bytes, peak_cache_bytes);
+  part("scratch", scratch_bytes, scratch_bytes);
+  part("read buffers", read_buffer_bytes, read_buffer_bytes);
+  part("side fields", resident_bytes, resident_bytes);
+  part("books", index_bytes, index_bytes);
+  part("all", planned_bytes, peak_bytes);
   return out;
 }
 
@@ -180,7 +251,15 @@ std::string Report::json() const {
                  {"read_buffer_bytes", memory.read_buffer_bytes},
                  {"resident_bytes", memory.resident_bytes},
                  {"index_bytes", memory.index_bytes},
+                 {"cache_bytes", memory.cache_bytes},
+                 {"peak_slot_bytes", memory.peak_slot_bytes},
+                 {"peak_cache_bytes", memory.peak_cache_bytes},
+                 {"process_peak_bytes", memory.process_peak_bytes},
                  {"held_over_bytes", memory.held_over_bytes}};
+  j["cache"] = {{"kind", cache.kind},         {"coding", cache.coding}, {"capacity_bytes", cache.capacity_bytes},
+                {"bytes", cache.bytes},       {"blocks", cache.blocks}, {"all_blocks", cache.all_blocks},
+                {"hits", cache.hits},         {"misses", cache.misses}, {"coded_share", cache.coded_share},
+                {"complete", cache.complete}, {"notes", cache.notes}};
   j["advice"] = advice;
   return j.dump(2);
 }

@@ -193,18 +193,49 @@ class BlockShuffle final : public Sampler {
     std::uint64_t begin = 0;
     for (std::uint32_t v = 0; v < mix_.streams; ++v) {
       const std::uint64_t end = begin + shares_.length(v);
-      const std::uint64_t first_pool = 1 + std::uint64_t{shares_.phase(v)} * mix_.pool_blocks / mix_.streams;
-      streams.emplace_back(
-          Segment(*blocks_, rotation(epoch), begin, end, v % 2 == 1, RandomKey::of({seed_, epoch, kInnerOrder, v})),
-          first_pool, mix_.pool_blocks, RandomKey::of({seed_, epoch, kPool, v}));
+      streams.emplace_back(segment(epoch, v, begin, end), first_pool(v), mix_.pool_blocks,
+                           RandomKey::of({seed_, epoch, kPool, v}));
       begin = end;
     }
     return streams;
+  }
+  [[nodiscard]] bool foresees_uses() const override { return true; }
+  [[nodiscard]] std::vector<std::uint32_t> first_uses(std::uint64_t epoch, RankShare share) const override {
+    std::vector<std::uint32_t> uses(blocks_->num_blocks(), kNeverUsed);
+    const std::uint64_t streams = mix_.streams;
+    const std::uint64_t first = share.rank * streams / share.world_size;
+    const std::uint64_t last = ((share.rank + 1) * streams + share.world_size - 1) / share.world_size;
+    std::uint64_t begin = 0;
+    for (std::uint32_t v = 0; v < last; ++v) {
+      const std::uint64_t end = begin + shares_.length(v);
+      if (v >= first) {
+        const Segment blocks = segment(epoch, v, begin, end);
+        std::uint64_t pool_end = first_pool(v), row = 0, pool_row = 0;
+        for (std::uint64_t i = 0; i < blocks.num_parts(); ++i) {
+          if (i == pool_end) pool_end += mix_.pool_blocks, pool_row = row;
+          const Segment::Part part = blocks.part(i);
+          const auto tick = static_cast<std::uint32_t>(static_cast<double>(pool_row) /
+                                                       static_cast<double>(end - begin) * (kEpochTicks - 1));
+          uses[part.block] = std::min(uses[part.block], tick);
+          row += part.rows;
+        }
+      }
+      begin = end;
+    }
+    return uses;
   }
   [[nodiscard]] const StreamShares& shares() const { return shares_; }
   [[nodiscard]] const BlockTable& blocks() const { return *blocks_; }
 
  private:
+  [[nodiscard]] Segment segment(std::uint64_t epoch, std::uint32_t v, std::uint64_t begin, std::uint64_t end) const {
+    return {*blocks_, rotation(epoch), begin, end, v % 2 == 1, RandomKey::of({seed_, epoch, kInnerOrder, v})};
+  }
+  /// Blocks of a stream's first pool.
+  [[nodiscard]] std::uint64_t first_pool(std::uint32_t v) const {
+    return 1 + std::uint64_t{shares_.phase(v)} * mix_.pool_blocks / mix_.streams;
+  }
+
   std::shared_ptr<const BlockTable> blocks_;
   Mix mix_;
   std::uint64_t seed_;

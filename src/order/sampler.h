@@ -87,6 +87,15 @@ class Sampler {
     (void)epoch, (void)end;
     return true;
   }
+  /// Where in an epoch the rank first needs each block, in 2^-20 of the epoch; kNeverUsed: not at all. Empty: not known
+  /// without going through all samples. O(blocks).
+  [[nodiscard]] virtual std::vector<std::uint32_t> first_uses(std::uint64_t epoch, RankShare share) const {
+    (void)epoch, (void)share;
+    return {};
+  }
+  static constexpr std::uint32_t kEpochTicks = 1 << 20, kNeverUsed = ~std::uint32_t{0};
+  /// True if first_uses() knows.
+  [[nodiscard]] virtual bool foresees_uses() const { return false; }
   /// True if the rows of a block come near each other, so that a block can be waited for.
   [[nodiscard]] virtual bool has_locality() const { return true; }
 };

@@ -43,6 +43,14 @@ class Sequential final : public Sampler {
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
     return blocks_->max_block_rows() / global_batch + 2;
   }
+  [[nodiscard]] bool foresees_uses() const override { return true; }
+  [[nodiscard]] std::vector<std::uint32_t> first_uses(std::uint64_t, RankShare) const override {
+    std::vector<std::uint32_t> uses(blocks_->num_blocks());
+    const double rows = static_cast<double>(std::max<std::uint64_t>(num_samples(), 1));
+    for (std::uint64_t b = 0; b < uses.size(); ++b)
+      uses[b] = static_cast<std::uint32_t>(static_cast<double>(blocks_->first_row(b)) / rows * (kEpochTicks - 1));
+    return uses;
+  }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     return std::make_unique<SequentialCursor>(*blocks_, walk);
   }

@@ -32,7 +32,7 @@ class LocalFile final : public RandomAccessFile, private PooledFd {
   void will_need(ByteRange range) const override;
 
   /// The file as it was when it was opened: the key of sidecars.
-  [[nodiscard]] const FileFingerprint& fingerprint() const { return fingerprint_; }
+  [[nodiscard]] FileFingerprint fingerprint() const override { return fingerprint_; }
 
  private:
   LocalFile(std::string name, std::string absolute_path, const FileCalls& calls, FdPool& pool)

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "storage/fingerprint.h"
 
 namespace headrace {
 
@@ -28,6 +29,8 @@ class RandomAccessFile {
   /// Errors: kCorruptData  the range reaches past the end; kReadFailed  the system's error, after retries of what is
   /// transient; kFileChanged  the file is shorter or newer than when it was opened.
   virtual Status read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  /// Version of the file that was opened; zeros where there is none (files in memory).
+  [[nodiscard]] virtual FileFingerprint fingerprint() const { return {}; }
   /// kFileChanged if the file on disk is not the one that was opened (size, modification time, inode).
   virtual Status check_unchanged() const = 0;
   /// Tell the system that a range will be read soon. A hint: never blocks long, never fails.

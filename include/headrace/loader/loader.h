@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -37,6 +38,21 @@ struct BlockMix {
   friend bool operator==(const BlockMix&, const BlockMix&) = default;
 };
 
+/// What is kept of decoded data, between epochs.
+struct CacheChoice {
+  enum Mode : std::uint8_t {
+    kAuto,       ///< Everything, if it fits the budget; else what fits beside the window, re-encoded if that pays.
+    kNone,       ///< Nothing.
+    kRam,        ///< Everything, decoded before the first batch. kOutOfBudget if it does not fit.
+    kDirectory,  ///< Everything, as .npy files that are written during the first epoch and mapped after.
+  };
+  Mode mode = kAuto;
+  std::string directory;
+
+  /// "auto", "none", "ram", or a directory: a text with a slash, or one that exists. Throws kInvalidArgument.
+  static CacheChoice parse(const std::string& text);
+};
+
 struct LoaderOptions {
   std::uint64_t batch_size = 0;         ///< Samples a batch, on each rank. Give this or global_batch_size.
   std::uint64_t global_batch_size = 0;  ///< Samples a step over all ranks; a multiple of the world size.
@@ -54,6 +70,10 @@ struct LoaderOptions {
   std::shared_ptr<const SamplerChoice> sampler = {};
   /// Cap on the bytes this loader may hold; 0: the process's budget (60 % of what is really available).
   std::uint64_t memory = 0;
+  CacheChoice cache = {};
+  /// The processes of this host that load the same data keep it once, together, in memory (or, with a cache directory,
+  /// in that).
+  bool share_on_host = false;
   /// Decode and assembly threads; 0: as many as this process may use.
   std::uint32_t threads = 0;
   /// Longest wait for one batch before Error(kTimeout); zero: no limit.
@@ -136,6 +156,15 @@ class Loader {
   [[nodiscard]] Report report() const;
 
   [[nodiscard]] const Impl& impl() const { return *impl_; }
+
+  /// Decode now what the cache will hold (see CacheChoice), with all threads; after that batches come from memory.
+  /// Ends an epoch that is under way. Blocks; `progress(done_blocks, all_blocks)` is called now and then, false stops.
+  /// Errors: kInvalidArgument if nothing is kept whole; of the data, at the first batch that holds it.
+  void preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress = {});
+  /// What the user should know of the cache: why it was not used, or is used no more. Each once.
+  [[nodiscard]] std::vector<std::string> notes() const;
+  /// How many there are: costs nothing to ask.
+  [[nodiscard]] std::uint64_t num_notes() const;
 
   /// Stop threads and give memory back. Idempotent. Batches that are held stay valid.
   void close();

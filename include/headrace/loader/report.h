@@ -9,7 +9,7 @@ namespace headrace {
 
 struct Report {
   struct Stage {
-    std::string name;    ///< "plan", "read", "decode", "scatter", "idle".
+    std::string name;    ///< "plan", "read", "decode", "scatter", "cache", "idle".
     double seconds = 0;  ///< Summed over threads.
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;  ///< Read: stored bytes; decode: decoded bytes; scatter: delivered bytes.
@@ -20,7 +20,23 @@ struct Report {
     std::uint64_t peak_bytes = 0;     ///< Highest charge so far.
     std::uint64_t slot_bytes = 0, slots = 0;
     std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0, resident_bytes = 0, index_bytes = 0;
-    std::uint64_t held_over_bytes = 0;  ///< Batches the caller held beyond the budget, highest.
+    std::uint64_t cache_bytes = 0;                            ///< Planned for what is kept of decoded blocks.
+    std::uint64_t peak_slot_bytes = 0, peak_cache_bytes = 0;  ///< Measured; the other parts are as planned.
+    std::uint64_t held_over_bytes = 0;                        ///< Batches the caller held beyond the budget, highest.
+    std::uint64_t process_peak_bytes = 0;                     ///< Highest resident memory of the whole process (VmHWM).
+    /// A table, part by part: planned and measured.
+    [[nodiscard]] std::string text() const;
+  };
+  /// What is kept of decoded blocks, between epochs.
+  struct Cache {
+    std::string kind = "nothing";  ///< "nothing", "blocks", "all rows", "shared rows", "directory".
+    std::string coding;            ///< Of "blocks": "decoded", "shuffle + LZ4", "shuffle + zstd-1".
+    std::uint64_t capacity_bytes = 0, bytes = 0;
+    std::uint64_t blocks = 0, all_blocks = 0;  ///< Kept now, of all there are.
+    std::uint64_t hits = 0, misses = 0;        ///< Blocks served from there, and not.
+    double coded_share = 1;                    ///< Encoded over decoded bytes.
+    bool complete = false;                     ///< Everything is there: batches are gathered from it.
+    std::vector<std::string> notes;            ///< Why it is not used, or no more.
   };
   std::uint64_t epochs_started = 0, epochs_finished = 0;
   std::uint64_t batches = 0, samples = 0, delivered_bytes = 0;
@@ -46,6 +62,7 @@ struct Report {
   bool exactly_once = false;
   std::vector<Stage> stages;
   Memory memory;
+  Cache cache;
   std::string verdict;              ///< One sentence: is loading the limit, and which part.
   std::vector<std::string> advice;  ///< What to change, best first.
   std::string data_summary;         ///< "4 files, 65,536 samples of 40.7 kB, gzip-4".

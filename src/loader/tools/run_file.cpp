@@ -174,6 +174,7 @@ Status read_shuffle(const YamlNode& node, const std::string& key, Shuffle& shuff
 /// Keys of `loader:`. batch_size, tail and drop_last are kept apart until all is read: they may contradict each other.
 class LoaderSection {
  public:
+  explicit LoaderSection(std::string run_file) : run_file_(std::move(run_file)) {}
   Status read(const YamlNode& node, LoaderOptions& options) {
     HEADRACE_TRY(walk(node, "loader", keys(options)));
     if (batch_size_ && global_batch_size_)
@@ -246,9 +247,19 @@ class LoaderSection {
       options.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
       return {};
     };
-    keys["cache"] = [](const YamlNode& n, const std::string& k) -> Status {
-      if (n.text == "auto" || n.text == "none") return {};  // the same: nothing is kept but what the window holds
-      return bad(n, k, fmt::format("this version takes auto and none, {} was found", found(n)));
+    keys["cache"] = [&](const YamlNode& n, const std::string& k) -> Status {
+      HEADRACE_ASSIGN(const std::string text, as_text(n, k));
+      try {
+        options.cache = CacheChoice::parse(text.find('/') == std::string::npos ? text : beside(run_file_, text));
+      } catch (const Error& error) {
+        return bad(n, k, error.message()).with_hint(error.hint());
+      }
+      return {};
+    };
+    keys["shared_memory"] = [&](const YamlNode& n, const std::string& k) -> Status {
+      if (n.text != "host") return bad(n, k, fmt::format("host is expected, {} was found", found(n)));
+      options.share_on_host = true;
+      return {};
     };
     keys["rank"] = number(rank_);
     keys["world_size"] = number(world_size_);
@@ -274,6 +285,7 @@ class LoaderSection {
     return keys;
   }
 
+  const std::string run_file_;
   std::optional<std::uint64_t> batch_size_, global_batch_size_, rank_, world_size_;
   std::optional<bool> drop_last_;
   std::optional<Tail> tail_;
@@ -309,7 +321,7 @@ Result<RunConfig> parse_run(const std::string& path) {
   keys["data"] = [&](const YamlNode& n, const std::string& k) { return walk(n, k, data_keys); };
   keys["loader"] = [&](const YamlNode& n, const std::string&) {
     has_loader = true;
-    return LoaderSection().read(n, run.loader);
+    return LoaderSection(path).read(n, run.loader);
   };
   if (root.kind == YamlNode::Kind::kNull)
     return Error(ErrorCode::kInvalidArgument, "the run file is empty: data and loader are expected");

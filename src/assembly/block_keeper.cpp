@@ -1,0 +1,33 @@
+#include "assembly/block_keeper.h"
+
+#include <algorithm>
+
+namespace headrace {
+
+void BlockKeeper::give_up(const std::string& why) {
+  if (!gave_up_.exchange(true)) note(why);
+}
+
+void BlockKeeper::note(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (std::find(notes_.begin(), notes_.end(), text) != notes_.end()) return;
+  notes_.push_back(text);
+  num_notes_.store(notes_.size(), std::memory_order_relaxed);
+}
+
+std::vector<std::string> BlockKeeper::notes() const {
+  const std::lock_guard lock(mutex_);
+  return notes_;
+}
+
+void BlockKeeper::set_complete_callback(std::function<void()> callback) {
+  const std::lock_guard lock(mutex_);
+  on_complete_ = std::move(callback);
+}
+
+void BlockKeeper::tell_complete() {
+  const std::lock_guard lock(mutex_);
+  if (on_complete_) on_complete_();
+}
+
+}  // namespace headrace

@@ -1,0 +1,193 @@
+// The part of BlockServer that has to do with its keeper: blocks that are there already, and blocks to be put there.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "assembly/block_server.h"
+#include "assembly/row_copy.h"
+#include "assembly/row_gather.h"
+#include "base/clock.h"
+
+namespace headrace {
+namespace {
+
+// Longest wait for another process that fills a block; then it is decoded here as well.
+constexpr std::chrono::seconds kLongestWait{2};
+
+}  // namespace
+
+/// \return True if nothing is left to do. Else filling_ says whether the block is to be kept.
+bool BlockServer::serve_kept(const BlockTask& task, std::span<const Request> requests, std::span<const RowRun> runs) {
+  filling_.where = Filling::kNowhere;
+  filling_.start_ns = now_ns();
+  return keeper_->rows ? serve_from_store(task, requests, runs) : serve_from_cache(task, requests, runs);
+}
+
+bool BlockServer::serve_from_store(const BlockTask& task, std::span<const Request> requests,
+                                   std::span<const RowRun> runs) {
+  RowStore& store = *keeper_->rows;
+  RowStore::Take take = store.take(task.block);
+  if (take == RowStore::Take::kBusy) {
+    store.wait(task.block, kLongestWait);
+    take = store.take(task.block);
+  }
+  if (take == RowStore::Take::kReady) {
+    if (const Status sound = store.check(task.block); !sound.ok()) {
+      keeper_->note(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
+      return false;
+    }
+    std::vector<const std::byte*> fields(form_.num_fields());
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      fields[f] = store.field(f) + store.layout().block_starts[task.block] * form_.row_bytes(f);
+    scatter_kept(task, fields, requests, runs);
+    keeper_->counters.hits.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  if (take != RowStore::Take::kFill) return false;
+  if (!keeper_->fills()) {
+    store.abandon(task.block);
+    return false;
+  }
+  filling_.fields.assign(form_.num_fields(), nullptr);
+  filling_.in_place = store.writable(0, task.block) != nullptr;
+  if (filling_.in_place)
+    for (std::size_t f = 0; f < form_.num_fields(); ++f) filling_.fields[f] = store.writable(f, task.block);
+  else if (!fill_scratch(task, false)) {
+    store.abandon(task.block);
+    return false;
+  }
+  filling_.where = Filling::kStore;
+  return false;
+}
+
+bool BlockServer::serve_from_cache(const BlockTask& task, std::span<const Request> requests,
+                                   std::span<const RowRun> runs) {
+  BlockCache& cache = *keeper_->blocks;
+  std::shared_ptr<const KeptBlock> kept;
+  const BlockCache::Take take =
+      cache.take(static_cast<std::uint32_t>(task.block), task.rows.count, task.next_use, kept);
+  if (take == BlockCache::Take::kPass) return false;
+  if (take == BlockCache::Take::kFill) {
+    if (fill_scratch(task, true))
+      filling_.where = Filling::kCache;
+    else
+      cache.abandon(static_cast<std::uint32_t>(task.block));
+    return false;
+  }
+  const std::byte* block = kept->data.data();
+  if (kept->coding != BlockCoding::kRaw) {
+    StageSpan span(counters_.clock, Stage::kCache);
+    span.add_bytes(form_.bytes(task.rows.count));
+    if (!fill_scratch(task, false)) return false;
+    if (const Status back = decode_block(form_, task.rows.count, kept->coded, kept->data.bytes(), dense_.data());
+        !back.ok()) {
+      keeper_->note(back.error().what());
+      return false;
+    }
+    block = dense_.data();
+  }
+  std::vector<const std::byte*> fields(form_.num_fields());
+  for (std::size_t f = 0; f < fields.size(); ++f) fields[f] = block + form_.offset(f, task.rows.count);
+  scatter_kept(task, fields, requests, runs);
+  return true;
+}
+
+void BlockServer::scatter_kept(const BlockTask& task, std::span<const std::byte* const> fields,
+                               std::span<const Request> requests, std::span<const RowRun> runs) {
+  StageSpan span(counters_.clock, Stage::kScatter);
+  for (const RowRun& run : runs) {
+    const std::span<const Request> mine = requests.subspan(run.begin, run.end - run.begin);
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      scatter_dense(mine, fields[f], form_.row_bytes(f), run.fields[f]);
+      span.add_bytes(mine.size() * form_.row_bytes(f));
+    }
+    if (!run.digest) continue;
+    std::uint64_t placed = 0;
+    for (const Request& r : mine) {
+      const std::uint64_t row = task.rows.first + r.row;
+      placed += place_hash(task.file, row, run.first_position + r.position);
+      run.digest->sums.add(first_row_of_file_[task.file] + row);
+    }
+    run.digest->placed += placed * file_weights_[task.file];
+  }
+  finish_streaming();
+  if (!task.first) return;
+  std::uint64_t needed = 0;
+  for (const auto& array : source_.files[task.file].arrays) needed += array->info().row_record_bytes();
+  counters_.add_decodes(0, needed * task.rows.count);
+}
+
+/// Scratch for the block as it is decoded. \return False if there is no memory for it.
+bool BlockServer::fill_scratch(const BlockTask& task, bool encodes) {
+  const auto reserve = [](PageBuffer& buffer, std::uint64_t bytes) {
+    if (buffer.size_bytes() >= bytes) return true;
+    Result<PageBuffer> larger = PageBuffer::allocate(bytes);
+    if (larger.ok()) buffer = std::move(*larger);
+    return buffer.size_bytes() >= bytes;
+  };
+  std::uint64_t most = task.rows.count;
+  for (const FileLayout& file : layout_.files) most = std::max(most, file.block_rows);
+  if (!reserve(dense_, form_.bytes(most))) return false;
+  if (encodes && !reserve(coded_, most_coded_bytes(form_, most))) return false;
+  filling_.in_place = false;
+  filling_.fields.resize(form_.num_fields());
+  for (std::size_t f = 0; f < form_.num_fields(); ++f)
+    filling_.fields[f] = dense_.data() + form_.offset(f, task.rows.count);
+  return true;
+}
+
+/// Rows of one piece that has just been decoded.
+void BlockServer::fill_rows(std::uint32_t array, const std::vector<RowGeometry>& geometries, RowRange piece_rows,
+                            const DecodedPiece& decoded, RowRange rows) {
+  const std::uint64_t begin = std::max(piece_rows.first, rows.first), end = std::min(piece_rows.end(), rows.end());
+  const std::vector<std::size_t>& fields = fields_of_array_[array];
+  for (std::size_t k = 0; k < fields.size(); ++k) {
+    const RowGeometry& g = geometries[k];
+    const std::uint64_t row_bytes = form_.row_bytes(fields[k]);
+    const std::byte* from = decoded.data + (begin - piece_rows.first) * decoded.row_stride_bytes;
+    std::byte* to = filling_.fields[fields[k]] + (begin - rows.first) * row_bytes;
+    const bool whole_rows =
+        g.loops.empty() && g.run_bytes == row_bytes && g.src_offset_bytes == 0 && decoded.row_stride_bytes == row_bytes;
+    if (whole_rows && filling_.in_place)  // of the store, which is read much later
+      copy_run(to, from, (end - begin) * row_bytes);
+    else if (whole_rows)
+      std::memcpy(to, from, (end - begin) * row_bytes);
+    else
+      for (std::uint64_t row = begin; row < end; ++row, to += row_bytes, from += decoded.row_stride_bytes)
+        copy_row(g, to, from);
+  }
+}
+
+/// The block was not decoded whole: somebody else may.
+void BlockServer::stop_filling(const BlockTask& task) {
+  if (filling_.where == Filling::kStore) keeper_->rows->abandon(task.block);
+  if (filling_.where == Filling::kCache) keeper_->blocks->abandon(static_cast<std::uint32_t>(task.block));
+  filling_.where = Filling::kNowhere;
+}
+
+/// The block has been decoded, or has failed.
+void BlockServer::finish_filling(const BlockTask& task) {
+  if (!failures_.empty()) return stop_filling(task);
+  StageSpan span(counters_.clock, Stage::kCache);
+  span.add_bytes(form_.bytes(task.rows.count));
+  if (filling_.where == Filling::kCache) {
+    keeper_->blocks->put(static_cast<std::uint32_t>(task.block), task.rows.count, task.next_use, dense_.data(),
+                         coded_.bytes(), now_ns() - filling_.start_ns);
+    filling_.where = Filling::kNowhere;
+    return;
+  }
+  RowStore& store = *keeper_->rows;
+  if (!filling_.in_place) {
+    const std::vector<const std::byte*> rows(filling_.fields.begin(), filling_.fields.end());
+    if (const Status written = store.put(task.block, rows); !written.ok()) {
+      stop_filling(task);
+      return keeper_->give_up(fmt::format("{} Loading goes on without the cache.", written.error().what()));
+    }
+  }
+  filling_.where = Filling::kNowhere;
+  keeper_->counters.fills.fetch_add(1, std::memory_order_relaxed);
+  if (store.publish(task.block)) keeper_->tell_complete();
+}
+
+}  // namespace headrace

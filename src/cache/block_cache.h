@@ -1,0 +1,104 @@
+// BlockCache: decoded blocks that are kept because they will be used again, for data that does not fit in memory whole.
+//
+// What is kept follows the plan, where the order says when each block is used next. A block that this rank uses in an
+// earlier epoch takes the place of one that it uses in a later one, or not at all. Blocks whose next uses lie in the
+// same epoch are not exchanged: whichever is here at the epoch's border is worth one decode, so that Belady's rule saves
+// no more than leaving them alone, and costs the copying (the test over random epochs shows it; the most recently used
+// would save nothing: they go just before their turn). Blocks may be kept re-encoded (block_coder.h).
+//
+// The cache takes what memory is left over, and gives it back when windows need it (Reclaimable).
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "base/memory_budget.h"
+#include "base/page_buffer.h"
+#include "cache/block_coder.h"
+#include "cache/block_form.h"
+
+namespace headrace {
+
+/// A kept block. Whoever holds one pins it: its memory stays, and stays charged, until the last holder lets go.
+struct KeptBlock {
+  PageBuffer data;
+  BlockCoding coding = BlockCoding::kRaw;
+  CodedBlock coded;  ///< Of encoded ones.
+};
+
+/// Threads: any. Blocks: take() while another thread decodes the same block, which waits for nobody.
+class BlockCache final : public Reclaimable {
+ public:
+  struct Options {
+    BlockForm form;
+    std::uint64_t capacity_bytes = 0;
+    std::uint64_t num_blocks = 0, total_bytes = 0;  ///< Of the data, decoded.
+    std::uint64_t max_block_rows = 0;
+    std::uint64_t epoch_ticks = 1;  ///< Of next uses: those in the same epoch have the same quotient.
+  };
+  /// \param budget  What is kept is charged to it.
+  BlockCache(std::shared_ptr<MemoryBudget> budget, Options options);
+
+  enum class Take : std::uint8_t {
+    kHit,   ///< Here it is.
+    kFill,  ///< Decode it, then put() or abandon().
+    kPass,  ///< Decode it; it will not be kept.
+  };
+  /// \param next_use  After this one, in ticks; all alike where the order does not say.
+  Take take(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, std::shared_ptr<const KeptBlock>& out);
+  /// What take() said kFill for, decoded. \param block_bytes  As BlockForm has it. \param spare  Of most_coded_bytes(),
+  /// to encode into. \param decode_ns  What it took from the file.
+  void put(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, const std::byte* block_bytes,
+           std::span<std::byte> spare, std::uint64_t decode_ns);
+  void abandon(std::uint32_t block);
+
+  [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
+  std::uint64_t reclaim(std::uint64_t bytes) override;
+  /// Keep up to so much from now on.
+  void set_capacity(std::uint64_t bytes);
+  /// Keep nothing any more.
+  void close();
+
+  struct Usage {
+    std::uint64_t hits = 0, misses = 0, evictions = 0;
+    std::uint64_t blocks = 0, bytes = 0, peak_bytes = 0;
+    BlockCoding coding = BlockCoding::kRaw;
+    double coded_share = 1;  ///< Encoded over decoded bytes, of the encoding in use.
+  };
+  [[nodiscard]] Usage usage() const;
+  [[nodiscard]] const BlockForm& form() const { return options_.form; }
+
+ private:
+  struct Entry {
+    std::shared_ptr<const KeptBlock> kept;  // null while a thread decodes it
+    std::uint64_t next_use = 0;
+  };
+  using ByUse = std::set<std::pair<std::uint64_t, std::uint32_t>>;
+  /// Is a block used so much earlier than the one used last that it takes its place?
+  [[nodiscard]] bool beats_last(std::uint64_t next_use) const {
+    return !by_use_.empty() && next_use / options_.epoch_ticks < by_use_.rbegin()->first / options_.epoch_ticks;
+  }
+  [[nodiscard]] bool admits(std::uint64_t bytes, std::uint64_t next_use) const;
+  void evict_last();
+  void try_codings(std::uint64_t rows, const std::byte* block, std::span<std::byte> spare, std::uint64_t decode_ns);
+
+  const std::shared_ptr<MemoryBudget> budget_;
+  const Options options_;
+  mutable std::mutex mutex_;
+  std::condition_variable filled_;
+  std::unordered_map<std::uint32_t, Entry> entries_;
+  ByUse by_use_;  // ready ones
+  std::uint64_t capacity_bytes_;
+  std::uint64_t bytes_ = 0;
+  bool closed_ = false, decided_ = false, trying_ = false;
+  BlockCoding coding_ = BlockCoding::kRaw;
+  double coded_share_ = 1;
+  Usage usage_;
+};
+
+}  // namespace headrace

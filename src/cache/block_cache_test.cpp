@@ -1,0 +1,230 @@
+#include "cache/block_cache.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <set>
+#include <thread>
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kRows = 64;
+const std::vector<Field> kFields{{"x", "x", {DType::Kind::kFloat, 4}, {16, 4}}, {"y", "y", {DType::Kind::kInt, 8}, {}}};
+
+/// Bytes of a block: mostly padding, like the jets', and different for each block.
+std::vector<std::byte> block_of(const BlockForm& form, std::uint32_t block, std::uint64_t rows = kRows) {
+  std::vector<std::byte> bytes(form.bytes(rows));
+  std::mt19937 random(block);
+  for (std::uint64_t i = 0; i < bytes.size(); i += 16) bytes[i] = static_cast<std::byte>(random());
+  return bytes;
+}
+
+struct Fixture {
+  std::shared_ptr<MemoryBudget> budget = MemoryBudget::create("test", std::uint64_t{1} << 30);
+  BlockForm form{kFields};
+  std::uint64_t block_bytes = PageBuffer::charge_for(form.bytes(kRows));
+  std::unique_ptr<BlockCache> cache;
+  int decodes = 0;
+
+  Fixture(std::uint64_t blocks_held, std::uint64_t num_blocks, std::uint64_t epoch_ticks = 1) {
+    cache = std::make_unique<BlockCache>(budget, BlockCache::Options{form, blocks_held * block_bytes, num_blocks,
+                                                                     num_blocks * block_bytes, kRows, known_future});
+  }
+  /// As a decode thread does. \return Was it there?
+  bool use(std::uint32_t block, std::uint64_t next_use, std::uint64_t decode_ns = 0) {
+    std::shared_ptr<const KeptBlock> kept;
+    const std::vector<std::byte> want = block_of(form, block);
+    const BlockCache::Take take = cache->take(block, kRows, next_use, kept);
+    if (take == BlockCache::Take::kHit) {
+      std::vector<std::byte> got(kept->data.data(), kept->data.data() + kept->data.size_bytes());
+      if (kept->coding != BlockCoding::kRaw) {
+        got.assign(want.size(), std::byte{0});
+        EXPECT_TRUE(decode_block(form, kRows, kept->coded, kept->data.bytes(), got.data()).ok());
+      }
+      for (std::size_t f = 0; f < form.num_fields(); ++f)
+        EXPECT_EQ(std::memcmp(got.data() + form.offset(f, kRows), want.data() + form.offset(f, kRows),
+                              kRows * form.row_bytes(f)),
+                  0);
+      return true;
+    }
+    ++decodes;
+    std::vector<std::byte> spare(most_coded_bytes(form, kRows));
+    if (take == BlockCache::Take::kFill) cache->put(block, kRows, next_use, want.data(), spare, decode_ns);
+    return false;
+  }
+};
+
+TEST(BlockCache, EarlierEpochsTakeThePlaceOfLaterOnes) {
+  Fixture f(2, 8, 100);
+  EXPECT_FALSE(f.use(1, 110));
+  EXPECT_FALSE(f.use(2, 250));  // of another rank in the next epoch
+  EXPECT_FALSE(f.use(3, 160));  // 2 goes
+  EXPECT_FALSE(f.use(4, 101));  // the same epoch as those that are here: not kept
+  EXPECT_TRUE(f.use(1, 210));
+  EXPECT_TRUE(f.use(3, 220));
+  EXPECT_FALSE(f.use(2, 205));
+  EXPECT_FALSE(f.use(5, 150));  // once more in this epoch: that is worth a decode more
+  EXPECT_TRUE(f.use(5, 290));
+  EXPECT_LE(f.cache->usage().peak_bytes, 2 * f.block_bytes);
+}
+
+TEST(BlockCache, WithoutAFutureWhatIsHereStays) {
+  Fixture f(3, 10);
+  for (int round = 0; round < 5; ++round)
+    for (std::uint32_t b = 0; b < 10; ++b) f.use(b, 0);
+  EXPECT_EQ(f.decodes, 10 + 4 * 7);  // the most recent of 3 would have hit never
+}
+
+/// Hits of an epoch in random orders, each block once an epoch. Belady's rule: out goes the farthest next use.
+double belady_hits(const std::vector<std::vector<std::uint32_t>>& order, std::size_t held) {
+  const std::size_t blocks = order[0].size();
+  std::set<std::pair<std::size_t, std::uint32_t>> kept;
+  std::vector<std::size_t> next(blocks, 0);
+  double hits = 0;
+  for (std::size_t e = 0; e + 1 < order.size(); ++e) {
+    std::vector<std::size_t> at(blocks);
+    for (std::size_t i = 0; i < blocks; ++i) at[order[e + 1][i]] = (e + 1) * blocks + i;
+    for (const std::uint32_t b : order[e]) {
+      hits += e > 0 && kept.erase({next[b], b}) > 0;
+      kept.erase({next[b], b});
+      kept.insert({next[b] = at[b], b});
+      if (kept.size() > held) kept.erase(std::prev(kept.end()));
+    }
+  }
+  return hits / static_cast<double>(blocks * (order.size() - 2));
+}
+
+TEST(BlockCache, BeladysRuleWouldHitNoMoreThanTheShareThatFits) {
+  constexpr std::uint32_t kBlocks = 400, kEpochs = 10;
+  std::vector<std::vector<std::uint32_t>> order(kEpochs + 1, std::vector<std::uint32_t>(kBlocks));
+  std::mt19937 random(7);
+  for (auto& epoch : order) {
+    for (std::uint32_t b = 0; b < kBlocks; ++b) epoch[b] = b;
+    std::shuffle(epoch.begin(), epoch.end(), random);
+  }
+  for (const double share : {0.1, 0.3, 0.6}) {
+    const auto held = static_cast<std::uint64_t>(share * kBlocks);
+    Fixture f(held, kBlocks, kBlocks);
+    int hits = 0;
+    for (std::uint32_t e = 0; e < kEpochs; ++e)
+      for (std::uint32_t i = 0; i < kBlocks; ++i) {
+        const auto next = std::find(order[e + 1].begin(), order[e + 1].end(), order[e][i]) - order[e + 1].begin();
+        hits += f.use(order[e][i], (e + 1) * kBlocks + static_cast<std::uint64_t>(next)) && e > 0;
+      }
+    EXPECT_NEAR(static_cast<double>(hits) / (kBlocks * (kEpochs - 1)), share, 1e-9);
+    EXPECT_NEAR(belady_hits(order, held), share, 0.01);
+    EXPECT_EQ(f.cache->usage().evictions, 0u);
+  }
+}
+
+TEST(BlockCache, ReencodesWhereDecodingFromTheFileCostsMore) {
+  Fixture f(10, 40);
+  for (std::uint32_t b = 0; b < 40; ++b) f.use(b, 100 + b, 5'000'000);
+  EXPECT_NE(f.cache->usage().coding, BlockCoding::kRaw);
+  EXPECT_GT(f.cache->usage().blocks, 10u);
+  EXPECT_LE(f.cache->usage().bytes, 10 * f.block_bytes);
+  int hits = 0;
+  for (std::uint32_t b = 0; b < 40; ++b) hits += f.use(b, 200 + b, 5'000'000);
+  EXPECT_GE(hits, 20);
+}
+
+TEST(BlockCache, DoesNotReencodeWhatIsQuicklyRead) {
+  Fixture f(10, 40);
+  for (std::uint32_t b = 0; b < 40; ++b) f.use(b, 100 + b, 1);
+  EXPECT_EQ(f.cache->usage().coding, BlockCoding::kRaw);
+}
+
+TEST(BlockCache, GivesMemoryBack) {
+  Fixture f(10, 40);
+  for (std::uint32_t b = 0; b < 10; ++b) f.use(b, b);
+  EXPECT_EQ(f.budget->snapshot().used_bytes, 10 * f.block_bytes);
+  EXPECT_EQ(f.cache->reclaimable_bytes(), 10 * f.block_bytes);
+  EXPECT_EQ(f.cache->reclaim(3 * f.block_bytes), 3 * f.block_bytes);
+  EXPECT_EQ(f.budget->snapshot().used_bytes, 7 * f.block_bytes);
+  EXPECT_FALSE(f.use(9, 9));  // the farthest went, and the cache does not grow back by itself
+  EXPECT_TRUE(f.use(0, 50));
+  f.cache->close();
+  EXPECT_EQ(f.budget->snapshot().used_bytes, 0u);
+  EXPECT_FALSE(f.use(0, 1));
+}
+
+TEST(BlockCache, ABudgetThatIsTakenByOthersIsNoError) {
+  Fixture f(10, 40);
+  auto others = f.budget->try_reserve(MemoryTag::kOther, (std::uint64_t{1} << 30) - 4 * f.block_bytes);
+  ASSERT_TRUE(others.ok());
+  for (std::uint32_t b = 0; b < 10; ++b) f.use(b, 100 - b);
+  EXPECT_LE(f.cache->usage().blocks, 4u);
+  EXPECT_LE(f.budget->snapshot().used_bytes, std::uint64_t{1} << 30);
+}
+
+TEST(BlockCache, HeldBlocksOutliveTheirPlace) {
+  Fixture f(1, 8, 10);
+  f.use(1, 20);
+  std::shared_ptr<const KeptBlock> held;
+  ASSERT_EQ(f.cache->take(1, kRows, 90, held), BlockCache::Take::kHit);
+  f.use(2, 10);
+  const auto want = block_of(f.form, 1);
+  EXPECT_EQ(std::memcmp(held->data.data(), want.data(), kRows * f.form.row_bytes(0)), 0);
+  EXPECT_EQ(f.budget->snapshot().used_bytes, 2 * f.block_bytes);
+  held.reset();
+  EXPECT_EQ(f.budget->snapshot().used_bytes, f.block_bytes);
+}
+
+TEST(BlockCache, EachBlockIsDecodedByOneThread) {
+  Fixture f(16, 16);
+  std::atomic<int> decodes{0}, hits{0};
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      std::vector<std::byte> spare(most_coded_bytes(f.form, kRows));
+      for (std::uint32_t b = 0; b < 16; ++b) {
+        std::shared_ptr<const KeptBlock> kept;
+        const BlockCache::Take take = f.cache->take(b, kRows, b, kept);
+        if (take == BlockCache::Take::kHit) ++hits;
+        if (take != BlockCache::Take::kFill) continue;
+        ++decodes;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (b % 5 == 3 && decodes % 2 == 0)
+          f.cache->abandon(b), --decodes;  // another thread's turn
+        else
+          f.cache->put(b, kRows, b, block_of(f.form, b).data(), spare, 0);
+      }
+    });
+  threads.clear();
+  EXPECT_LE(decodes, 16);
+  EXPECT_GE(hits, 40);
+}
+
+TEST(BlockCoder, EveryBlockComesBack) {
+  EXPECT_TRUE(rc::check([] {
+    std::vector<Field> fields;
+    for (int i = *rc::gen::inRange(1, 4); i > 0; --i)
+      fields.push_back({"f",
+                        "f",
+                        {DType::Kind::kUInt, *rc::gen::element<std::uint32_t>(1, 2, 4, 8)},
+                        {*rc::gen::inRange<std::uint64_t>(0, 50)}});
+    const BlockForm form(fields);
+    const std::uint64_t rows = *rc::gen::inRange<std::uint64_t>(0, 200);
+    std::vector<std::byte> block(form.bytes(rows)), back(form.bytes(rows)), spare(most_coded_bytes(form, rows));
+    std::mt19937 random(*rc::gen::inRange(0, 1000));
+    const int noise = *rc::gen::inRange(1, 20);
+    for (std::byte& b : block) b = random() % noise == 0 ? static_cast<std::byte>(random()) : std::byte{0};
+    for (const BlockCoding coding : {BlockCoding::kLz4, BlockCoding::kZstd}) {
+      const auto coded = encode_block(form, rows, coding, block.data(), spare);
+      RC_ASSERT(coded.ok());
+      RC_ASSERT(decode_block(form, rows, *coded, spare, back.data()).ok());
+      for (std::size_t f = 0; f < form.num_fields(); ++f)
+        RC_ASSERT(std::equal(block.begin() + form.offset(f, rows),
+                             block.begin() + form.offset(f, rows) + rows * form.row_bytes(f),
+                             back.begin() + form.offset(f, rows)));
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace headrace

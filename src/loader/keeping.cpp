@@ -1,0 +1,110 @@
+#include "loader/keeping.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/philox.h"
+#include "cache/cache_directory.h"
+#include "cache/host_arena.h"
+
+namespace headrace {
+namespace {
+
+/// What a cache directory must have been made of.
+CacheOrigin origin_of(const Source& source, const std::string& identity) {
+  CacheOrigin origin;
+  for (const SourceFile& file : source.files) {
+    CacheSource& s = origin.sources.emplace_back();
+    s.path = file.path;
+    s.rows = file.rows;
+    if (!file.arrays.empty()) s.fingerprint = file.arrays[0]->file().fingerprint();
+  }
+  origin.detail = identity;
+  return origin;
+}
+
+/// Equal for processes that load the same rows of the same files.
+std::string host_key(const CacheOrigin& origin) {
+  RandomKey key = RandomKey::of({origin.sources.size()});
+  const auto add = [&](const std::string& text) {
+    for (const char c : text) key = key.with(static_cast<unsigned char>(c));
+  };
+  add(origin.detail);
+  for (const CacheSource& s : origin.sources) {
+    add(s.path);
+    key = key.with(s.fingerprint.device).with(s.fingerprint.inode).with(s.fingerprint.size_bytes);
+    key = key.with(static_cast<std::uint64_t>(s.fingerprint.mtime_ns));
+  }
+  return fmt::format("{:016x}", key.low);
+}
+
+}  // namespace
+
+RowLayout row_layout(const Source& source, const BlockTable& blocks) {
+  RowLayout layout;
+  layout.fields = *source.fields;
+  layout.block_starts.reserve(blocks.num_blocks() + 1);
+  std::uint64_t row = 0;
+  for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b) {
+    layout.block_starts.push_back(row);
+    row += blocks.place(b).rows.count;
+  }
+  layout.block_starts.push_back(row);
+  return layout;
+}
+
+Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const EnginePlan& plan,
+                                                 const CacheChoice& choice, const std::string& identity,
+                                                 const std::shared_ptr<MemoryBudget>& budget) {
+  auto keeper = std::make_shared<BlockKeeper>();
+  const BlockTable& blocks = *plan.layout.table;
+  switch (plan.keep) {
+    case Keep::kNothing:
+      break;
+    case Keep::kSomeBlocks: {
+      BlockCache::Options options;
+      options.form = BlockForm(*source.fields);
+      options.capacity_bytes = plan.cache_bytes;
+      options.num_blocks = blocks.num_blocks();
+      options.total_bytes = plan.data_bytes;
+      options.max_block_rows = 0;
+      for (const FileLayout& file : plan.layout.files)
+        options.max_block_rows = std::max(options.max_block_rows, file.block_rows);
+      options.epoch_ticks = Sampler::kEpochTicks;
+      keeper->blocks = std::make_shared<BlockCache>(budget, std::move(options));
+      MemoryBudget::process()->add_reclaimable(keeper->blocks, 0);
+      break;
+    }
+    case Keep::kAllRows: {
+      HEADRACE_ASSIGN(keeper->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
+      HEADRACE_ASSIGN(keeper->rows, RowStore::in_memory(row_layout(source, blocks)));
+      break;
+    }
+    case Keep::kHostRows: {
+      auto store = open_host_arena(host_key(origin_of(source, identity)), row_layout(source, blocks), plan.cache_bytes);
+      if (!store.ok()) {
+        keeper->note(fmt::format("{} This process keeps nothing.", store.error().what()));
+        break;
+      }
+      keeper->rows = std::move(*store);
+      HEADRACE_ASSIGN(
+          keeper->reservation,
+          budget->try_reserve(MemoryTag::kBlockCache, std::min(keeper->rows->charged_bytes(), plan.cache_bytes)));
+      break;
+    }
+    case Keep::kDirectory: {
+      auto opened = open_cache_directory(choice.directory, origin_of(source, identity), row_layout(source, blocks));
+      if (!opened.ok()) {
+        keeper->note(fmt::format("{} Loading goes on without the cache.", opened.error().what()));
+        break;
+      }
+      keeper->rows = std::move(opened->store);
+      for (const std::string& text : opened->notes) keeper->note(text);
+      break;
+    }
+  }
+  return keeper;
+}
+
+}  // namespace headrace

@@ -1,0 +1,214 @@
+// Whatever is kept between epochs, batches are the same; and memory goes to whoever needs it.
+#include <gtest/gtest.h>
+#include <headrace/loader/loader.h>
+#include <rapidcheck.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "base/memory_budget.h"
+#include "loader/testing/fake_source.h"
+
+namespace headrace {
+namespace {
+
+using testing::fake_dataset;
+using testing::FakeFaults;
+using testing::FakeShape;
+
+/// A directory that is gone afterwards.
+struct Directory {
+  std::string path = (std::filesystem::temp_directory_path() / "headrace_keeping_XXXXXX").string();
+  Directory() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
+  ~Directory() { std::filesystem::remove_all(path); }
+};
+
+using Bytes = std::vector<std::vector<std::byte>>;
+Bytes deliver(Loader& loader, int epochs) {
+  Bytes all;
+  for (int e = 0; e < epochs; ++e)
+    for (const Batch& batch : loader)
+      for (std::size_t f = 0; f < batch.fields().size(); ++f) {
+        const std::byte* const bytes = batch.array(f).data();
+        all.emplace_back(bytes, bytes + batch.array(f).size_bytes());
+      }
+  return all;
+}
+
+TEST(Keeping, CachedIsUncached) {
+  EXPECT_TRUE(rc::check([] {
+    std::vector<std::uint64_t> files;
+    for (int n = *rc::gen::inRange(1, 4); n > 0; --n) files.push_back(*rc::gen::inRange<std::uint64_t>(1, 300));
+    const auto chunk = [] { return *rc::gen::element<std::uint64_t>(1, 7, 16, 24, 64); };
+    Dataset data = fake_dataset(files, {{40, chunk()}, {3, chunk()}, {500, chunk()}});
+    if (*rc::gen::arbitrary<bool>()) {
+      std::vector<std::uint64_t> rows;
+      const std::uint64_t stride = *rc::gen::inRange<std::uint64_t>(1, 5);
+      for (std::uint64_t r = 0; r < data.size(); r += stride) rows.push_back(r);
+      data = data.select(rows);
+    }
+    LoaderOptions options;
+    options.batch_size = *rc::gen::inRange<std::uint64_t>(1, 120);
+    options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+    options.provenance = *rc::gen::arbitrary<bool>();
+    options.threads = 1;
+    options.cache.mode = CacheChoice::kNone;
+    Loader plain(data, options);
+    const Bytes want = deliver(plain, 3);
+
+    const Directory directory;
+    options.threads = *rc::gen::inRange<std::uint32_t>(1, 5);
+    options.cache.mode = *rc::gen::element(CacheChoice::kAuto, CacheChoice::kRam, CacheChoice::kDirectory);
+    options.cache.directory = directory.path;
+    if (options.cache.mode == CacheChoice::kAuto) {  // from hardly anything to everything
+      const std::uint64_t window = plain.report().memory.planned_bytes;
+      options.memory = window + *rc::gen::inRange<std::uint64_t>(0, 4 * data.size() * data.sample_bytes());
+    }
+    Loader loader(data, options);
+    RC_ASSERT(deliver(loader, 3) == want);
+    const Report report = loader.report();
+    RC_TAG(report.cache.kind);
+    RC_ASSERT(report.memory.peak_bytes <= report.memory.budget_bytes);
+    if (options.cache.mode == CacheChoice::kRam) RC_ASSERT(report.cache.complete);
+    if (options.cache.mode == CacheChoice::kDirectory) {
+      RC_ASSERT(report.cache.notes.empty());
+      RC_ASSERT(report.cache.complete);
+      loader.close();
+      Loader again(data, options);
+      RC_ASSERT(deliver(again, 3) == want);
+      RC_ASSERT(again.report().chunks_decoded == 0u);
+    }
+  }));
+}
+
+TEST(Keeping, EverythingIsDecodedOnceWhereItFits) {
+  const auto faults = std::make_shared<FakeFaults>();
+  const Dataset data = fake_dataset({500, 300}, {{4096, 16}, {3, 16}}, faults);
+  for (const Shuffle shuffle : {Shuffle::kBlock, Shuffle::kExact}) {
+    faults->decodes = 0;
+    LoaderOptions options;
+    options.batch_size = 32;
+    options.shuffle = shuffle;
+    options.threads = 3;
+    Loader loader(data, options);
+    deliver(loader, 4);
+    EXPECT_EQ(faults->decodes, 2u * (32 + 19));
+    EXPECT_TRUE(loader.report().cache.complete);
+    EXPECT_EQ(loader.report().cache.kind, "all rows");
+  }
+}
+
+TEST(Keeping, PreloadTellsOfItsProgress) {
+  const Dataset data = fake_dataset({500, 300}, {{4096, 16}, {3, 16}});
+  LoaderOptions options;
+  options.batch_size = 32;
+  options.cache.mode = CacheChoice::kRam;
+  Loader loader(data, options);
+  std::uint64_t done = 0, all = 0;
+  loader.preload([&](std::uint64_t d, std::uint64_t a) { return done = d, all = a, true; });
+  EXPECT_EQ(done, all);
+  EXPECT_EQ(all, 51u);
+  EXPECT_TRUE(loader.report().cache.complete);
+  EXPECT_EQ(deliver(loader, 1).size(), 2 * loader.num_batches());
+
+  options.cache.mode = CacheChoice::kNone;
+  Loader none(data, options);
+  EXPECT_THROW(none.preload(), Error);
+}
+
+TEST(Keeping, WhatDoesNotFitIsRefusedWithTheNumbers) {
+  const Dataset data = fake_dataset({5000}, {{4000, 16}});
+  LoaderOptions options;
+  options.batch_size = 32;
+  options.cache.mode = CacheChoice::kRam;
+  options.memory = 32 << 20;
+  try {
+    const Loader loader(data, options);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kOutOfBudget);
+    EXPECT_NE(std::string(e.hint()).find("memory="), std::string::npos) << e.hint();
+  }
+}
+
+TEST(Keeping, DamageIsRaisedAtTheSameBatchWhateverIsKept) {
+  const auto faults = std::make_shared<FakeFaults>();
+  faults->bad_rows = {333};
+  const Dataset data = fake_dataset({500, 300}, {{4096, 16}, {3, 16}}, faults);
+  const Directory directory;
+  std::vector<std::size_t> at;
+  for (const auto mode : {CacheChoice::kNone, CacheChoice::kAuto, CacheChoice::kRam, CacheChoice::kDirectory}) {
+    faults->mended = false;
+    LoaderOptions options;
+    options.batch_size = 32;
+    options.shuffle = true;
+    options.cache = {mode, directory.path};
+    Loader loader(data, options);
+    std::size_t batches = 0;
+    try {
+      for (const Batch& batch : loader) batches += batch.rows() > 0;
+      ADD_FAILURE() << "no error";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::kCorruptData);
+    }
+    at.push_back(batches);
+    faults->mended = true;
+    loader.set_epoch(0);
+    EXPECT_EQ(deliver(loader, 1).size(), 2 * loader.num_batches());
+  }
+  for (const std::size_t batches : at) EXPECT_EQ(batches, at[0]);
+}
+
+/// The process's limit for the length of a test.
+struct Limit {
+  const std::uint64_t before = MemoryBudget::process()->limit_bytes();
+  explicit Limit(std::uint64_t bytes) { MemoryBudget::process()->set_limit(bytes); }
+  ~Limit() { MemoryBudget::process()->set_limit(before); }
+};
+
+TEST(Keeping, ACacheGivesWayToAnotherLoadersWindow) {
+  const Dataset data = fake_dataset({4000}, {{2000, 16}});  // 32 MB
+  const Limit limit(20 << 20);
+  LoaderOptions options;
+  options.batch_size = 32;
+  options.threads = 1;
+  Loader train(data, options);
+  Loader::Epoch epoch = train.epoch();
+  while (epoch.next()) {
+  }
+  Loader::Epoch live = train.epoch();
+  ASSERT_TRUE(live.next());
+  EXPECT_GT(MemoryBudget::process()->snapshot().used_bytes, std::uint64_t{16} << 20);
+  Loader valid(data, options);
+  EXPECT_EQ(deliver(valid, 1).size(), valid.num_batches());
+  while (live.next()) {
+  }
+  EXPECT_LE(MemoryBudget::process()->snapshot().peak_bytes, MemoryBudget::process()->limit_bytes() + (1 << 20));
+}
+
+TEST(Keeping, AnIdleLoaderGivesItsWindowBack) {
+  const Dataset data = fake_dataset({4000}, {{2000, 16}});
+  const Limit limit(12 << 20);
+  LoaderOptions options;
+  options.batch_size = 400;  // 3.2 MB: the two loaders' smallest windows do not fit beside each other
+  options.threads = 1;
+  options.cache.mode = CacheChoice::kNone;
+  Loader a(data, options), b(data, options);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(deliver(a, 1).size(), a.num_batches());
+    EXPECT_EQ(deliver(b, 1).size(), b.num_batches());
+  }
+  Loader::Epoch live = a.epoch();
+  ASSERT_TRUE(live.next());
+  try {
+    deliver(b, 1);
+    FAIL() << "a's window is in use";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kOutOfBudget);
+  }
+  ASSERT_TRUE(live.next());
+}
+
+}  // namespace
+}  // namespace headrace
