@@ -111,7 +111,13 @@ std::uint32_t crc32c(std::span<const std::byte> data, std::uint32_t before) {
 }
 
 std::uint32_t crc32c_combine(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes) {
-  return product(shift_by(second_bytes), first) ^ second;
+  thread_local std::uint64_t last_bytes = 0;  // the pieces of a file have one size, mostly
+  thread_local std::uint32_t last_shift = shift_by(0);
+  if (second_bytes != last_bytes) {
+    last_shift = shift_by(second_bytes);
+    last_bytes = second_bytes;
+  }
+  return product(last_shift, first) ^ second;
 }
 
 }  // namespace headrace

@@ -47,8 +47,12 @@ const char* errno_name(int error_number) {
       return "EAGAIN (resource temporarily unavailable)";
     case EBADF:
       return "EBADF (bad file descriptor)";
+    case EDQUOT:
+      return "EDQUOT (disk quota exceeded)";
     case EFAULT:
       return "EFAULT (bad address)";
+    case EFBIG:
+      return "EFBIG (file larger than this process or file system may write)";
     case EINTR:
       return "EINTR (interrupted)";
     case EINVAL:
@@ -71,16 +75,22 @@ const char* errno_name(int error_number) {
       return "ENOENT (no such file)";
     case ENOMEM:
       return "ENOMEM (out of memory)";
+    case ENOSPC:
+      return "ENOSPC (no space left on the device)";
     case ENOTCONN:
       return "ENOTCONN (the file system is not connected)";
     case ENOTDIR:
       return "ENOTDIR (a part of the path is not a directory)";
     case ENXIO:
       return "ENXIO (no such device)";
+    case EOPNOTSUPP:
+      return "EOPNOTSUPP (not supported by the file system)";
     case EOVERFLOW:
       return "EOVERFLOW (value too large)";
     case EPERM:
       return "EPERM (operation not permitted)";
+    case EROFS:
+      return "EROFS (read-only file system)";
     case ESTALE:
       return "ESTALE (stale file handle)";
     case ETIMEDOUT:

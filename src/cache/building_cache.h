@@ -1,0 +1,35 @@
+// A cache that is being built, by any number of processes of one host: data files of full size, and a file `state` that
+// all of them map. They hold a shared lock on the file `lock`; whoever gets it alone knows that nobody is building, and
+// takes over what a killed build left behind.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/cache_directory.h"
+#include "cache/folder.h"
+
+namespace headrace {
+
+/// What is to be built.
+struct CachePlan {
+  std::string name;  ///< Of the folder, when it is whole.
+  std::uint64_t key = 0;
+  CacheOrigin origin;
+  RowLayout layout;
+};
+
+/// Join the processes that build this cache, go on with an interrupted build, or begin. Null if it turns out to be
+/// whole by now. `notes` gets what was found and is not used. Errors: those of open_cache_directory().
+Result<std::shared_ptr<RowStore>> open_building_cache(const Folder& directory, const CachePlan& plan,
+                                                      std::vector<std::string>& notes);
+
+/// Remove a folder with the files that a cache consists of, its manifest first. Errors: kWriteFailed: it holds other
+/// files, which are left alone.
+Status remove_cache_folder(const Folder& directory, const std::string& name);
+
+/// Take the lock of a folder alone. \return False while others hold it. Errors: kNotFound: no lock in it.
+Result<bool> lock_alone(const Folder& folder, Descriptor& lock);
+
+}  // namespace headrace

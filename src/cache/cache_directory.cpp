@@ -1,0 +1,118 @@
+#include "cache/cache_directory.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "cache/building_cache.h"
+#include "cache/cache_manifest.h"
+#include "cache/cache_name.h"
+#include "cache/folder.h"
+#include "cache/npy_header.h"
+#include "cache/row_layout.h"
+#include "cache/whole_cache.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::size_t kMostNotes = 8, kMostHeaderBytes = 60000, kMostDimensions = 32;
+
+Error refuse(ErrorCode code, const std::string& directory, std::string what) {
+  return Error(code, std::move(what)).with_file(directory).with_stage("cache");
+}
+
+Status check_npy_can_hold(const RowLayout& layout) {
+  for (const Field& field : layout.fields)
+    if (field.shape.size() + 1 > kMostDimensions || npy_header(field, layout.rows()).size() > kMostHeaderBytes)
+      return Error(ErrorCode::kUnsupported,
+                   fmt::format("an array of {} dimensions cannot be kept as .npy", field.shape.size() + 1))
+          .with_field(field.name)
+          .with_stage("cache");
+  return {};
+}
+
+/// A manifest that could not be read again must not be written after hours of work.
+Status check_manifest_size(const CacheOrigin& origin, const RowLayout& layout) {
+  std::uint64_t bytes = 4096;
+  for (const CacheSource& source : origin.sources) bytes += 200 + 6 * source.path.size();
+  for (const Field& field : layout.fields)
+    bytes += 500 + 6 * (field.name.size() + field.path.size()) + 25 * field.shape.size();
+  if (bytes <= CacheManifest::kMostBytes) return {};
+  return Error(ErrorCode::kUnsupported,
+               fmt::format("{} files are more than a cache's manifest can name", origin.sources.size()))
+      .with_stage("cache");
+}
+
+/// In a folder of another user into which everybody may write, everything may be exchanged at any time.
+Status check_directory(const Folder& directory) {
+  const struct stat status = directory.status();
+  const bool trusted = status.st_uid == ::geteuid() || status.st_uid == 0;
+  if (trusted || (status.st_mode & S_IWOTH) == 0 || (status.st_mode & S_ISVTX) != 0) return {};
+  return refuse(ErrorCode::kPermission, directory.path(),
+                fmt::format("it belongs to user {}, and everybody may write to it (mode {:o})", status.st_uid,
+                            status.st_mode & 07777))
+      .with_hint("Name a folder of your own.");
+}
+
+/// The other caches of files of that name, and why they are of no use here.
+void note_others(const Folder& directory, const CachePlan& plan, std::vector<std::string>& notes) {
+  const Result<std::vector<std::string>> names = directory.names();
+  if (!names.ok()) return;
+  CacheName own;
+  parse_cache_name(plan.name, own);
+  for (const std::string& name : *names) {
+    CacheName parts;
+    if (notes.size() >= kMostNotes) return;
+    if (!parse_cache_name(name, parts) || parts.building || parts.stem != own.stem || parts.key == own.key) continue;
+    const Result<WholeCache> other = WholeCache::open(directory, name);
+    if (!other.ok())
+      notes.push_back(fmt::format("{}: not used: {}", name, other.error().what()));
+    else if (const auto why = describe_difference(other->manifest, plan.origin, plan.layout))
+      notes.push_back(fmt::format("{}: not used: {}", name, *why));
+  }
+}
+
+}  // namespace
+
+Result<CacheOpened> open_cache_directory(const std::string& directory, const CacheOrigin& origin, RowLayout layout) {
+  if (directory.empty())
+    return refuse(ErrorCode::kInvalidArgument, directory, "a folder is expected, not an empty name");
+  HEADRACE_TRY(check_row_layout(layout));
+  HEADRACE_TRY(check_npy_can_hold(layout));
+  HEADRACE_TRY(check_manifest_size(origin, layout));
+  CachePlan plan{"", cache_key(origin, layout), origin, std::move(layout)};
+  plan.name = cache_name(origin, plan.key);
+  std::error_code ec;
+  for (CacheSource& source : plan.origin.sources)
+    if (const auto absolute = std::filesystem::absolute(source.path, ec); !ec) source.path = absolute.string();
+  const auto full = std::filesystem::absolute(directory, ec);  // chdir() does not matter from here on
+  HEADRACE_ASSIGN(const Folder folder, Folder::make(ec ? directory : full.string()));
+  HEADRACE_TRY(check_directory(folder));
+
+  CacheOpened opened;
+  for (int tries = 0; tries < 2; ++tries) {
+    Result<WholeCache> whole = WholeCache::open(folder, plan.name);
+    std::string why;
+    if (whole.ok()) {
+      const auto difference = describe_difference(whole->manifest, plan.origin, plan.layout);
+      if (!difference) {
+        HEADRACE_ASSIGN(opened.store, map_whole_cache(std::move(*whole)));
+        return opened;
+      }
+      why = *difference;
+    } else if (whole.error().code() != ErrorCode::kNotFound || folder.open_child(plan.name).ok()) {
+      why = whole.error().what();
+    }
+    opened.notes.clear();
+    if (!why.empty()) opened.notes.push_back(fmt::format("{}: not used: {}", plan.name, why));
+    HEADRACE_ASSIGN(opened.store, open_building_cache(folder, plan, opened.notes));
+    if (!opened.store) continue;  // whole by now
+    note_others(folder, plan, opened.notes);
+    return opened;
+  }
+  return refuse(ErrorCode::kWriteFailed, folder.path_of(plan.name), "the cache comes and goes")
+      .with_hint("Does another process remove it?");
+}
+
+}  // namespace headrace

@@ -1,0 +1,317 @@
+#include "cache/cache_manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cache/crc32c.h"
+#include "cache/npy_header.h"
+#include "cache/row_layout.h"
+
+namespace headrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFormat = "headrace-cache";
+constexpr std::string_view kLastKey = "\"crc32c_of_the_above\": ";
+constexpr int kMostDepth = 8;
+
+std::string hex(std::uint32_t crc) {
+  return fmt::format("{:08x}", crc);
+}
+
+Error damaged(std::string what) {
+  return Error(ErrorCode::kCorruptData, std::move(what)).with_file(CacheManifest::kFileName).with_stage("cache");
+}
+
+std::uint32_t crc_of_text(std::string_view text) {
+  return crc32c(std::as_bytes(std::span(text)));
+}
+
+Json to_json_of(const CachedFile& file) {
+  return {{"file", file.name}, {"bytes", file.size_bytes}, {"crc32c", hex(file.crc32c)}};
+}
+
+bool too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if ((c == '[' || c == '{') && ++depth > kMostDepth) {
+      return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+/// Values of an object, where they have the type that is asked for; whatever has not makes `ok` false.
+class Reader {
+ public:
+  explicit Reader(const Json& json) : json_(json) {}
+  bool ok = true;
+
+  const Json& at(const char* key) {
+    static const Json nothing;
+    const auto it = json_.is_object() ? json_.find(key) : json_.end();
+    if (!json_.is_object() || it == json_.end()) return ok = false, nothing;
+    return *it;
+  }
+  std::uint64_t number(const char* key) { return number(at(key)); }
+  std::uint64_t number(const Json& value) {
+    if (!value.is_number_unsigned()) return ok = false, 0;
+    return value.get<std::uint64_t>();
+  }
+  std::int64_t time(const char* key) {
+    const Json& value = at(key);
+    if (!value.is_number_integer()) return ok = false, 0;
+    return value.get<std::int64_t>();
+  }
+  std::string text(const char* key) {
+    const Json& value = at(key);
+    if (!value.is_string()) return ok = false, std::string();
+    return value.get<std::string>();
+  }
+  const Json& list(const char* key) {
+    static const Json none = Json::array();
+    const Json& value = at(key);
+    if (!value.is_array()) return ok = false, none;
+    return value;
+  }
+
+ private:
+  const Json& json_;
+};
+
+/// A name in the same folder, and no other.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.size() < 200 && name.front() != '.' && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+std::optional<std::uint32_t> parse_hex(const std::string& text) {
+  if (text.size() != 8 || text.find_first_not_of("0123456789abcdef") != std::string::npos) return std::nullopt;
+  return static_cast<std::uint32_t>(std::stoul(text, nullptr, 16));
+}
+
+std::optional<DType> parse_dtype(const std::string& text) {
+  constexpr std::string_view kLetters = "biufcS";
+  if (text.size() < 3 || text.size() > 11 || text.find_first_not_of("0123456789", 2) != std::string::npos)
+    return std::nullopt;
+  const std::size_t kind = kLetters.find(text[1]);
+  if (kind == std::string_view::npos) return std::nullopt;
+  const unsigned long itemsize = std::stoul(text.substr(2));
+  const DType dtype{static_cast<DType::Kind>(kind), static_cast<std::uint32_t>(itemsize)};
+  if (dtype.itemsize != itemsize || dtype.numpy_typestr() != text) return std::nullopt;
+  return dtype;
+}
+
+std::optional<CachedFile> parse_file(const Json& json) {
+  Reader reader(json);
+  CachedFile file{reader.text("file"), reader.number("bytes"), 0};
+  const std::optional<std::uint32_t> crc = parse_hex(reader.text("crc32c"));
+  if (!reader.ok || !crc || !is_plain_name(file.name)) return std::nullopt;
+  file.crc32c = *crc;
+  return file;
+}
+
+std::optional<Field> parse_field(const Json& json) {
+  Reader reader(json);
+  Field field{reader.text("name"), reader.text("path"), {}, {}};
+  const std::optional<DType> dtype = parse_dtype(reader.text("dtype"));
+  for (const Json& extent : reader.list("shape")) field.shape.push_back(reader.number(extent));
+  if (!reader.ok || !dtype) return std::nullopt;
+  field.dtype = *dtype;
+  return field;
+}
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+}  // namespace
+
+std::string CacheManifest::to_json() const {
+  Json json;
+  json["format"] = kFormat;
+  json["format_version"] = kFormatVersion;
+  json["headrace"] = HEADRACE_VERSION;
+  json["created"] = created.empty() ? now_text() : created;
+  json["rows"] = rows;
+  json["fields"] = Json::array();
+  for (std::size_t i = 0; i < layout.fields.size(); ++i) {
+    const Field& field = layout.fields[i];
+    Json entry = {
+        {"name", field.name}, {"path", field.path}, {"dtype", field.dtype.numpy_typestr()}, {"shape", field.shape}};
+    entry.update(to_json_of(data[i]));
+    json["fields"].push_back(std::move(entry));
+  }
+  json["blocks"] = {{"count", num_blocks}};
+  if (blocks)
+    json["blocks"].update(to_json_of(*blocks));
+  else
+    json["blocks"]["rows"] = uniform_block_rows(layout, sources).value_or(0);
+  json["checksums"] = to_json_of(checksums);
+  json["sources"] = Json::array();
+  for (const CacheSource& source : sources)
+    json["sources"].push_back({{"path", source.path},
+                               {"bytes", source.fingerprint.size_bytes},
+                               {"mtime_ns", source.fingerprint.mtime_ns},
+                               {"rows", source.rows}});
+  // Names that are no UTF-8 are written with replacement characters: such a source is not found again, never a wrong
+  // one.
+  std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace);
+  text.resize(text.size() - 2);  // "\n}"
+  text += fmt::format(",\n {}", kLastKey);
+  return text + fmt::format("\"{}\"\n}}\n", hex(crc_of_text(text)));
+}
+
+Result<CacheManifest> CacheManifest::parse(std::string_view text) {
+  const std::size_t end = text.rfind(kLastKey);
+  if (end == std::string_view::npos) return damaged("its last line, the checksum, is missing");
+  const std::string_view above = text.substr(0, end + kLastKey.size());
+  if (text.substr(above.size()) != fmt::format("\"{}\"\n}}\n", hex(crc_of_text(above))))
+    return damaged("it is not what was written: its checksum differs");
+  if (too_deep(text)) return damaged("it is nested too deeply");
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return damaged("it is no JSON");
+
+  Reader reader(json);
+  if (reader.text("format") != kFormat) return damaged(fmt::format("its format is not \"{}\"", kFormat));
+  if (const std::uint64_t version = reader.number("format_version"); version != kFormatVersion)
+    return Error(ErrorCode::kUnsupported,
+                 fmt::format("it has version {} of the format, this is version {}", version, kFormatVersion))
+        .with_file(kFileName)
+        .with_stage("cache");
+  CacheManifest manifest;
+  manifest.created = reader.text("created");
+  manifest.rows = reader.number("rows");
+  for (const Json& entry : reader.list("fields")) {
+    std::optional<Field> field = parse_field(entry);
+    std::optional<CachedFile> file = parse_file(entry);
+    if (!field || !file) return damaged("a field is not described as it should be");
+    manifest.layout.fields.push_back(std::move(*field));
+    manifest.data.push_back(std::move(*file));
+  }
+  for (const Json& entry : reader.list("sources")) {
+    Reader source(entry);
+    CacheSource one{source.text("path"), {}, source.number("rows")};
+    one.fingerprint.size_bytes = source.number("bytes");
+    one.fingerprint.mtime_ns = source.time("mtime_ns");
+    if (!source.ok) return damaged("a source is not described as it should be");
+    manifest.sources.push_back(std::move(one));
+  }
+  const std::optional<CachedFile> checksums = parse_file(reader.at("checksums"));
+  if (!checksums) return damaged("its file of checksums is not described as it should be");
+  manifest.checksums = *checksums;
+
+  Reader blocks(reader.at("blocks"));
+  manifest.num_blocks = blocks.number("count");
+  std::uint64_t table_bytes = 0;  // bounds the number of blocks before anything is made of it
+  if (!blocks.ok || __builtin_mul_overflow(manifest.num_blocks, 4 * manifest.data.size(), &table_bytes) ||
+      table_bytes > manifest.checksums.size_bytes)
+    return damaged("its blocks are not described as they should be");
+  if (reader.at("blocks").contains("file")) {
+    manifest.blocks = parse_file(reader.at("blocks"));
+    if (!manifest.blocks) return damaged("its file of blocks is not described as it should be");
+  } else {
+    auto starts = uniform_block_starts(blocks.number("rows"), manifest.num_blocks, manifest.sources);
+    if (!starts) return damaged("its blocks do not fit its files");
+    manifest.layout.block_starts = std::move(*starts);
+    if (manifest.layout.rows() != manifest.rows) return damaged("its rows are not those of its blocks");
+    HEADRACE_TRY(check_row_layout(manifest.layout));
+  }
+  if (!reader.ok || !blocks.ok) return damaged("something that it should name is missing");
+  return manifest;
+}
+
+std::optional<std::vector<std::uint64_t>> uniform_block_starts(std::uint64_t block_rows, std::uint64_t num_blocks,
+                                                               const std::vector<CacheSource>& sources) {
+  std::uint64_t blocks = 0;
+  for (const CacheSource& source : sources) {
+    if (source.rows == 0) continue;
+    if (block_rows == 0) return std::nullopt;
+    blocks += (source.rows - 1) / block_rows + 1;
+    if (blocks > num_blocks) return std::nullopt;
+  }
+  if (blocks != num_blocks) return std::nullopt;
+  std::vector<std::uint64_t> starts{0};
+  starts.reserve(num_blocks + 1);
+  for (const CacheSource& source : sources) {
+    const std::uint64_t first = starts.back();
+    if (source.rows > (std::uint64_t{1} << 62) - std::min(first, std::uint64_t{1} << 62)) return std::nullopt;
+    for (std::uint64_t row = 0; row < source.rows;) {
+      row += std::min(block_rows, source.rows - row);
+      starts.push_back(first + row);
+    }
+  }
+  return starts;
+}
+
+std::optional<std::uint64_t> uniform_block_rows(const RowLayout& layout, const std::vector<CacheSource>& sources) {
+  std::uint64_t longest = 0;
+  for (std::uint64_t block = 0; block < layout.num_blocks(); ++block)
+    longest = std::max(longest, layout.block_starts[block + 1] - layout.block_starts[block]);
+  const auto starts = uniform_block_starts(longest, layout.num_blocks(), sources);
+  if (!starts || *starts != layout.block_starts) return std::nullopt;
+  return longest;
+}
+
+namespace {
+
+/// As a manifest holds it: JSON is UTF-8, and other bytes are replaced in it.
+std::string as_written(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+std::string base_name(const CacheSource& source) {
+  return std::filesystem::path(source.path).filename().string();
+}
+
+std::string names_of(const std::vector<Field>& fields) {
+  std::string names;
+  for (const Field& field : fields) names += (names.empty() ? "" : ", ") + field.name;
+  return names;
+}
+
+}  // namespace
+
+std::optional<std::string> describe_difference(const CacheManifest& found, const CacheOrigin& origin,
+                                               const RowLayout& layout) {
+  const std::vector<CacheSource>&a = found.sources, &b = origin.sources;
+  if (a.size() != b.size()) return fmt::format("made from {} files, not {}", a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (as_written(base_name(a[i])) != as_written(base_name(b[i])))
+      return fmt::format("made from other files ({}, not {})", base_name(a[i]), base_name(b[i]));
+    FileFingerprint then = a[i].fingerprint, now = b[i].fingerprint;
+    then.device = now.device;
+    then.inode = now.inode;
+    if (const auto change = describe_change(then, now))
+      return fmt::format("made from another version of {}: {}", base_name(b[i]), *change);
+    if (a[i].rows != b[i].rows)
+      return fmt::format("made from {} rows of {}, not {}", a[i].rows, base_name(b[i]), b[i].rows);
+  }
+  const auto same = [](const Field& x, const Field& y) {
+    return as_written(x.name) == as_written(y.name) && as_written(x.path) == as_written(y.path) && x.dtype == y.dtype &&
+           x.shape == y.shape;
+  };
+  if (!std::ranges::equal(found.layout.fields, layout.fields, same))
+    return fmt::format("it holds other fields ({})", names_of(found.layout.fields));
+  if (found.layout.block_starts != layout.block_starts) return "its blocks are other rows";
+  return std::nullopt;
+}
+
+}  // namespace headrace
