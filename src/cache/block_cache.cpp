@@ -72,8 +72,7 @@ void BlockCache::try_codings(std::uint64_t rows, const std::byte* block, std::sp
   }
   const double held = static_cast<double>(options_.capacity_bytes) /
                       static_cast<double>(std::max<std::uint64_t>(options_.total_bytes, 1));
-  const BlockCoding chosen =
-      choose_coding(std::span(trials).first(count), static_cast<double>(decode_ns), held, options_.known_future);
+  const BlockCoding chosen = choose_coding(std::span(trials).first(count), static_cast<double>(decode_ns), held);
   const std::lock_guard lock(mutex_);
   coding_ = chosen;
   for (const CodingTrial& t : trials)

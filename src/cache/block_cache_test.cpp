@@ -33,7 +33,7 @@ struct Fixture {
 
   Fixture(std::uint64_t blocks_held, std::uint64_t num_blocks, std::uint64_t epoch_ticks = 1) {
     cache = std::make_unique<BlockCache>(budget, BlockCache::Options{form, blocks_held * block_bytes, num_blocks,
-                                                                     num_blocks * block_bytes, kRows, known_future});
+                                                                     num_blocks * block_bytes, kRows, epoch_ticks});
   }
   /// As a decode thread does. \return Was it there?
   bool use(std::uint32_t block, std::uint64_t next_use, std::uint64_t decode_ns = 0) {

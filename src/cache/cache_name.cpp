@@ -31,6 +31,7 @@ std::uint64_t cache_key(const CacheOrigin& origin, const RowLayout& layout) {
     text += fmt::format("source {}:{} {} {} {}\n", name.size(), name, source.fingerprint.size_bytes,
                         source.fingerprint.mtime_ns, source.rows);
   }
+  if (!origin.detail.empty()) text += fmt::format("detail {}:{}\n", origin.detail.size(), origin.detail);
   return name_hash(text);
 }
 

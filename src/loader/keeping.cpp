@@ -20,7 +20,8 @@ CacheOrigin origin_of(const Source& source, const std::string& identity) {
     s.rows = file.rows;
     if (!file.arrays.empty()) s.fingerprint = file.arrays[0]->file().fingerprint();
   }
-  origin.detail = identity;
+  origin.detail = identity;  // selections, and which arrays the fields are
+  for (const Field& field : *source.fields) origin.detail += fmt::format(" {}={}", field.name, field.path);
   return origin;
 }
 

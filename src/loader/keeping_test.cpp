@@ -41,7 +41,8 @@ TEST(Keeping, CachedIsUncached) {
     std::vector<std::uint64_t> files;
     for (int n = *rc::gen::inRange(1, 4); n > 0; --n) files.push_back(*rc::gen::inRange<std::uint64_t>(1, 300));
     const auto chunk = [] { return *rc::gen::element<std::uint64_t>(1, 7, 16, 24, 64); };
-    Dataset data = fake_dataset(files, {{40, chunk()}, {3, chunk()}, {500, chunk()}});
+    Dataset data =
+        fake_dataset(files, {{40, chunk()}, {3, chunk()}, {*rc::gen::element<std::uint64_t>(50, 5000), chunk()}});
     if (*rc::gen::arbitrary<bool>()) {
       std::vector<std::uint64_t> rows;
       const std::uint64_t stride = *rc::gen::inRange<std::uint64_t>(1, 5);
@@ -62,8 +63,8 @@ TEST(Keeping, CachedIsUncached) {
     options.cache.mode = *rc::gen::element(CacheChoice::kAuto, CacheChoice::kRam, CacheChoice::kDirectory);
     options.cache.directory = directory.path;
     if (options.cache.mode == CacheChoice::kAuto) {  // from hardly anything to everything
-      const std::uint64_t window = plain.report().memory.planned_bytes;
-      options.memory = window + *rc::gen::inRange<std::uint64_t>(0, 4 * data.size() * data.sample_bytes());
+      const std::uint64_t window = plain.report().memory.planned_bytes, bytes = data.size() * data.sample_bytes();
+      options.memory = window + *rc::gen::inRange<std::uint64_t>(0, 2 * bytes);
     }
     Loader loader(data, options);
     RC_ASSERT(deliver(loader, 3) == want);
@@ -79,6 +80,31 @@ TEST(Keeping, CachedIsUncached) {
       RC_ASSERT(deliver(again, 3) == want);
       RC_ASSERT(again.report().chunks_decoded == 0u);
     }
+  }));
+}
+
+TEST(Keeping, SomeBlocksAreKeptWhereNotAllFit) {
+  EXPECT_TRUE(rc::check([] {
+    const auto faults = std::make_shared<FakeFaults>();
+    const Dataset data = fake_dataset({1500, 700}, {{1000, 16}, {3, 64}}, faults);  // 8.8 MB in 36 blocks
+    LoaderOptions options;
+    options.batch_size = *rc::gen::inRange<std::uint64_t>(20, 120);
+    options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+    options.threads = 1;
+    options.cache.mode = CacheChoice::kNone;
+    options.memory = 4 << 20;
+    Loader plain(data, options);
+    const Bytes want = deliver(plain, 3);
+    const std::uint64_t decodes = faults->decodes.exchange(0);
+    options.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
+    options.cache.mode = CacheChoice::kAuto;
+    options.memory = *rc::gen::inRange<std::uint64_t>(5 << 20, 12 << 20);
+    Loader loader(data, options);
+    RC_ASSERT(deliver(loader, 3) == want);
+    const Report report = loader.report();
+    RC_TAG(report.cache.kind + " " + report.cache.coding);
+    RC_ASSERT(report.memory.peak_bytes <= report.memory.budget_bytes);
+    if (report.cache.kind == "blocks") RC_ASSERT(report.cache.hits > 0 && faults->decodes < decodes);
   }));
 }
 
@@ -179,12 +205,20 @@ TEST(Keeping, ACacheGivesWayToAnotherLoadersWindow) {
   }
   Loader::Epoch live = train.epoch();
   ASSERT_TRUE(live.next());
-  EXPECT_GT(MemoryBudget::process()->snapshot().used_bytes, std::uint64_t{16} << 20);
+  EXPECT_EQ(train.report().cache.kind, "blocks");
+  EXPECT_GT(train.report().cache.bytes, 0u);
+  // Others take all but a little of what is left.
+  auto others = MemoryBudget::process()->try_reserve(MemoryTag::kOther, MemoryBudget::process()->free_bytes() - 600000);
+  ASSERT_TRUE(others.ok());
+  const std::uint64_t cached = train.report().cache.bytes;
+  options.cache.mode = CacheChoice::kNone;
+  options.batch_size = 8;
   Loader valid(data, options);
   EXPECT_EQ(deliver(valid, 1).size(), valid.num_batches());
+  EXPECT_LT(train.report().cache.bytes, cached);
   while (live.next()) {
   }
-  EXPECT_LE(MemoryBudget::process()->snapshot().peak_bytes, MemoryBudget::process()->limit_bytes() + (1 << 20));
+  EXPECT_LE(MemoryBudget::process()->snapshot().used_bytes, MemoryBudget::process()->limit_bytes());
 }
 
 TEST(Keeping, AnIdleLoaderGivesItsWindowBack) {

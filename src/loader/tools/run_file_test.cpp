@@ -104,8 +104,17 @@ TEST_F(RunFile, ContradictionsAreRefused) {
 
 TEST_F(RunFile, KnownWordsOfLaterVersionsSayWhatIsTaken) {
   expect_has(refusal(with("device: cuda:0")), "takes cpu only");
-  expect_has(refusal(with("cache: ram")), "auto and none");
   expect_has(refusal(with("sampler: mine")), "given in code");
+}
+
+TEST_F(RunFile, Caches) {
+  EXPECT_EQ(load(with("cache: ram")).loader.cache.mode, CacheChoice::kRam);
+  EXPECT_EQ(load(with("cache: none\n  shared_memory: host")).loader.share_on_host, true);
+  const CacheChoice choice = load(with("cache: some/where")).loader.cache;
+  EXPECT_EQ(choice.mode, CacheChoice::kDirectory);
+  EXPECT_EQ(choice.directory, root_ + "/some/where");  // beside the run file
+  expect_has(refusal(with("cache: rma")), "./rma");
+  expect_has(refusal(with("shared_memory: node")), "host is expected");
 }
 
 TEST_F(RunFile, OrderRanksAndTails) {
