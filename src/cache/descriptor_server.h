@@ -1,0 +1,55 @@
+// DescriptorServer: hands one descriptor to the processes of this user that ask for it at an abstract Unix socket
+// (man 7 unix), and to nobody else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/result.h"
+#include "cache/descriptor.h"
+
+namespace headrace {
+
+/// What both sides must agree on before the descriptor is handed over, and what comes with it.
+struct Handshake {
+  std::array<std::uint64_t, 4> agreed{};
+  std::uint64_t note = 0;
+};
+
+/// Serves on a thread of its own, which takes no signals, until it is destroyed. A forked child serves nobody: its copy
+/// of the socket is closed in the child, so that the name is free when this process ends.
+class DescriptorServer {
+ public:
+  /// `fd` must stay open as long. Null if the name is taken. Errors: kUnsupported.
+  static Result<std::unique_ptr<DescriptorServer>> start(const std::string& name, const Handshake& handshake, int fd);
+  ~DescriptorServer();
+  DescriptorServer(const DescriptorServer&) = delete;
+  DescriptorServer& operator=(const DescriptorServer&) = delete;
+  /// In the child after fork().
+  void close_in_child() { socket_.reset(); }
+
+ private:
+  DescriptorServer(Descriptor socket, Descriptor stop, const Handshake& handshake, int fd);
+  void serve() const;
+  void answer(int peer) const;
+
+  Descriptor socket_, stop_;
+  const Handshake handshake_;
+  const int fd_;
+  const pid_t pid_;
+  std::unique_ptr<std::thread> thread_;
+};
+
+struct Received {
+  Descriptor descriptor;
+  std::uint64_t note = 0;
+};
+/// Ask for it; nullopt if nobody serves (or just ended). Blocks for two seconds at most. Errors: kInvalidArgument:
+/// `agreed` is different there; kPermission: it is another user's; kTimeout: no answer.
+Result<std::optional<Received>> ask_for_descriptor(const std::string& name, const Handshake& handshake);
+
+}  // namespace headrace

@@ -1,0 +1,201 @@
+#include "cache/host_arena.h"
+
+#include <headrace/base/bytes.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "cache/block_states.h"
+#include "cache/descriptor_server.h"
+#include "cache/file_mapping.h"
+#include "cache/filler.h"
+#include "cache/name_hash.h"
+#include "cache/row_layout.h"
+#include "storage/file_calls.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096, kHugePageBytes = std::uint64_t{2} << 20, kVersion = 1;
+constexpr std::chrono::seconds kPatience{10};
+
+std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) {
+  return (bytes + step - 1) / step * step;
+}
+
+/// Where the states and the fields lie in the shared memory, of which the first blocks are kept.
+struct Plan {
+  Plan(const RowLayout& layout, std::uint64_t kept) : kept_blocks(kept) {
+    size_bytes = BlockStates::bytes_for(layout.num_blocks());
+    for (const Field& field : layout.fields) {
+      const std::uint64_t bytes = layout.block_starts[kept] * field.row_bytes();
+      size_bytes = round_up(size_bytes, bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes);
+      field_starts.push_back(size_bytes);
+      size_bytes += bytes;
+      used_bytes += round_up(bytes, kPageBytes);
+    }
+    size_bytes = round_up(size_bytes, kPageBytes);
+    used_bytes += round_up(BlockStates::bytes_for(layout.num_blocks()), kPageBytes);
+  }
+  std::uint64_t kept_blocks, size_bytes = 0;
+  std::uint64_t used_bytes = 0;  // at most: gaps between fields are never touched
+  std::vector<std::uint64_t> field_starts;
+};
+
+/// The longest run of first blocks that fits.
+Plan largest_plan(const RowLayout& layout, std::uint64_t max_bytes) {
+  std::uint64_t low = 0, high = layout.num_blocks();
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low + 1) / 2;
+    if (Plan(layout, middle).used_bytes <= max_bytes)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return {layout, low};
+}
+
+class HostArena final : public RowStore {
+ public:
+  HostArena(RowLayout layout, Plan plan, Descriptor memory, FileMapping map, std::unique_ptr<DescriptorServer> server)
+      : layout_(std::move(layout)),
+        plan_(std::move(plan)),
+        memory_(std::move(memory)),
+        map_(std::move(map)),
+        server_(std::move(server)),
+        states_(map_.data(), layout_.num_blocks()) {}
+
+  [[nodiscard]] const RowLayout& layout() const override { return layout_; }
+  [[nodiscard]] const std::byte* field(std::size_t field) const override {
+    return map_.data() + plan_.field_starts[field];
+  }
+  Take take(std::uint64_t block) override {
+    if (block >= plan_.kept_blocks) return Take::kFull;
+    const BlockStates::Claim claim = states_.claim(block);
+    if (claim == BlockStates::Claim::kReady) return Take::kReady;
+    if (claim == BlockStates::Claim::kBusy) return Take::kBusy;
+    if (has_room(block)) return Take::kFill;
+    states_.abandon(block);
+    return Take::kFull;
+  }
+  [[nodiscard]] bool ready(std::uint64_t block) const override { return states_.ready(block); }
+  bool wait(std::uint64_t block, std::chrono::nanoseconds limit) override { return states_.wait(block, limit); }
+  [[nodiscard]] std::byte* writable(std::size_t field, std::uint64_t block) override {
+    return map_.data() + plan_.field_starts[field] + block_bytes(layout_, field, block).offset;
+  }
+  Status put(std::uint64_t block, std::span<const std::byte* const> rows) override {
+    for (std::size_t field = 0; field < layout_.fields.size(); ++field) {
+      const std::uint64_t size_bytes = block_bytes(layout_, field, block).size;
+      if (size_bytes != 0) std::memcpy(writable(field, block), rows[field], size_bytes);
+    }
+    return {};
+  }
+  bool publish(std::uint64_t block) override { return states_.publish(block); }
+  void abandon(std::uint64_t block) override { states_.abandon(block); }
+  [[nodiscard]] bool complete() const override { return states_.complete(); }
+  [[nodiscard]] std::uint64_t ready_blocks() const override { return states_.ready_blocks(); }
+  Status check(std::uint64_t) override { return {}; }
+  [[nodiscard]] bool all_checked() const override { return true; }
+  [[nodiscard]] std::uint64_t charged_bytes() const override { return server_ ? plan_.used_bytes : 0; }
+
+ private:
+  /// Take its pages now: to find none when they are first touched would be SIGBUS.
+  [[nodiscard]] bool has_room(std::uint64_t block) const {
+    for (std::size_t field = 0; field < layout_.fields.size(); ++field) {
+      const ByteRange range = block_bytes(layout_, field, block);
+      if (range.size == 0) continue;
+      int done = 0;
+      do
+        done = ::fallocate(memory_.get(), 0, static_cast<off_t>(plan_.field_starts[field] + range.offset),
+                           static_cast<off_t>(range.size));
+      while (done != 0 && errno == EINTR);
+      if (done != 0) return false;
+    }
+    return true;
+  }
+
+  const RowLayout layout_;
+  const Plan plan_;
+  const Descriptor memory_;
+  const FileMapping map_;
+  const std::unique_ptr<DescriptorServer> server_;  // ends before the descriptor that it hands out
+  BlockStates states_;
+};
+
+Error failed(const char* call, int error_number) {
+  const bool no_memory = error_number == ENOMEM || error_number == ENOSPC;
+  return Error(no_memory ? ErrorCode::kOutOfBudget : ErrorCode::kUnsupported,
+               fmt::format("memory for the processes of this host: {} failed with {}", call, errno_name(error_number)))
+      .with_stage("cache");
+}
+
+/// Anonymous memory of this size, zero, that nobody can cut off.
+Result<Descriptor> make_memory(const Plan& plan, const RowLayout& layout) {
+  Descriptor memory(::memfd_create("headrace", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory) return failed("memfd_create", errno);
+  if (::ftruncate(memory.get(), static_cast<off_t>(plan.size_bytes)) != 0) return failed("ftruncate", errno);
+  if (::fallocate(memory.get(), 0, 0, static_cast<off_t>(BlockStates::bytes_for(layout.num_blocks()))) != 0)
+    return failed("fallocate", errno);
+  if (::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return failed("fcntl(F_ADD_SEALS)", errno);
+  return memory;
+}
+
+Result<std::shared_ptr<RowStore>> open_memory(RowLayout layout, Plan plan, Descriptor memory,
+                                              std::unique_ptr<DescriptorServer> server) {
+  HEADRACE_ASSIGN(FileMapping map, FileMapping::map(memory.get(), plan.size_bytes, true));
+  ::madvise(map.data(), map.size_bytes(), MADV_HUGEPAGE);  // a wish
+  return std::shared_ptr<RowStore>(std::make_shared<HostArena>(std::move(layout), std::move(plan), std::move(memory),
+                                                               std::move(map), std::move(server)));
+}
+
+/// What another process handed over must be what it says.
+Result<std::shared_ptr<RowStore>> join(RowLayout layout, Received received) {
+  const auto refuse = [](std::string what) {
+    return Error(ErrorCode::kInvalidArgument, "the memory that another process hands out " + what).with_stage("cache");
+  };
+  if (received.note > layout.num_blocks()) return refuse("holds other blocks");
+  Plan plan(layout, received.note);
+  struct stat status {};
+  const int seals = ::fcntl(received.descriptor.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return refuse("could be cut off");
+  if (::fstat(received.descriptor.get(), &status) != 0 || static_cast<std::uint64_t>(status.st_size) != plan.size_bytes)
+    return refuse(fmt::format("has {} bytes, {} are expected", status.st_size, plan.size_bytes));
+  return open_memory(std::move(layout), std::move(plan), std::move(received.descriptor), nullptr);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<RowStore>> open_host_arena(const std::string& key, RowLayout layout, std::uint64_t max_bytes) {
+  HEADRACE_TRY(check_row_layout(layout));
+  // Processes that cannot judge each other by their pids (containers) do not share.
+  const std::string name =
+      fmt::format("headrace-{}-{:016x}", ::geteuid(), name_hash(fmt::format("{} {}", pid_namespace_id(), key)));
+  Plan plan = largest_plan(layout, max_bytes);
+  const Handshake handshake{{kVersion, name_hash(key), name_hash(layout_text(layout)), layout.num_blocks()},
+                            plan.kept_blocks};
+  Descriptor memory;
+  const auto start = std::chrono::steady_clock::now();
+  for (auto pause = std::chrono::microseconds(100); std::chrono::steady_clock::now() - start < kPatience; pause *= 2) {
+    HEADRACE_ASSIGN(std::optional<Received> received, ask_for_descriptor(name, handshake));
+    if (received) return join(std::move(layout), std::move(*received));
+    if (!memory) {
+      HEADRACE_ASSIGN(memory, make_memory(plan, layout));
+    }
+    HEADRACE_ASSIGN(std::unique_ptr<DescriptorServer> server, DescriptorServer::start(name, handshake, memory.get()));
+    if (server) return open_memory(std::move(layout), std::move(plan), std::move(memory), std::move(server));
+    std::this_thread::sleep_for(pause);  // another process has just bound the name, or is ending
+  }
+  return Error(ErrorCode::kUnsupported, "the process that holds the shared memory does not answer")
+      .with_file("@" + name)
+      .with_stage("cache");
+}
+
+}  // namespace headrace
