@@ -121,7 +121,8 @@ def least_budget(args: argparse.Namespace, data: Any) -> int:
 def slots(args: argparse.Namespace) -> dict[str, Any]:
     """From the least budget upwards, so many slots more at a time. Other batches than with all the memory: an error.
 
-    `rule`: decodes a block by the window's rule alone, simulated over the order that was delivered.
+    `rule`: decodes a block by the window's rule alone, simulated over the order that was delivered, in all slots but
+    the one whose batch this loop holds.
     """
     data = open_data(args)
     block_rows = int(next(iter(data.fields.values())).chunks[0])
@@ -148,7 +149,7 @@ def slots(args: argparse.Namespace) -> dict[str, Any]:
                 "slots": report["memory"]["slots"],
                 "decodes": report["read_amplification"],
                 "predicted": predicted_decodes(loader, report),
-                "rule": window(blocks, args.batch_size, report["memory"]["slots"]) / (int(blocks.max()) + 1),
+                "rule": window(blocks, args.batch_size, report["memory"]["slots"] - 1) / (int(blocks.max()) + 1),
                 "seconds": seconds,
             }
         )
