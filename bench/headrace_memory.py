@@ -14,6 +14,7 @@ Epochs from RAM, and from the compressed tier, are `headrace_epochs.py epochs --
 from __future__ import annotations
 
 import argparse
+import bisect
 import gc
 import json
 import re
@@ -216,6 +217,11 @@ class Sampler(threading.Thread):
             self.values.append(self.now())
             self.times.append(time.perf_counter())
 
+    def grows(self) -> bool:
+        """By more than a hundredth in the last second."""
+        last = bisect.bisect(self.times, time.perf_counter() - 1)
+        return last == 0 or max(self.values) > 1.01 * max(self.values[:last])
+
     def stop(self) -> None:
         self.stopped.set()
         self.join()
@@ -224,11 +230,11 @@ class Sampler(threading.Thread):
 
 
 def peak(args: argparse.Namespace) -> dict[str, Any]:
-    """Run for some seconds, or two epochs.
+    """Run for some seconds, and up to three times as long where memory still grows; or two epochs.
 
     Peak: VmHWM, which misses nothing; with a cache directory the sampled RssAnon + RssShmem instead, since mapped pages
-    of its files are page cache, which the kernel takes back when it likes. Settled: the last tenth of the growth was
-    over before the last quarter of the time, or an epoch was delivered whole.
+    of its files are page cache, which the kernel takes back when it likes. Settled: it had stopped growing, or an epoch
+    was delivered whole.
     """
     data = open_data(args)
     gc.collect()
@@ -245,7 +251,8 @@ def peak(args: argparse.Namespace) -> dict[str, Any]:
         for _ in range(args.epochs):
             for batch in loader:
                 rows += len(batch["y"])
-                if time.perf_counter() - started > args.seconds:
+                now = time.perf_counter() - started
+                if now > 3 * args.seconds or (now > args.seconds and not sampler.grows()):
                     break
             else:
                 finished += 1
@@ -254,18 +261,17 @@ def peak(args: argparse.Namespace) -> dict[str, Any]:
     except hr.OutOfBudgetError as error:
         return {"refused": str(error)}
     seconds = time.perf_counter() - started
+    settled = finished > 0 or not sampler.grows()
     sampler.stop()
     high_water = resident_bytes("VmHWM") - before
     sampled = max(sampler.values[first_start:]) - sampled_before
-    late = started + 0.75 * seconds
-    early = [v for v, t in zip(sampler.values, sampler.times, strict=True) if started <= t <= late]
     above = sampled if args.cache not in ("none", "auto", "ram") else high_water
     report = loader.report().to_dict()
     return {
         "rows": rows,
         "seconds": seconds,
         "epochs_finished": finished,
-        "settled": finished > 0 or (max(early, default=0) - sampled_before) > 0.9 * sampled,
+        "settled": settled,
         "budget_bytes": report["memory"]["budget_bytes"],
         "predicted_bytes": predicted_peak(report),
         "charged_bytes": report["memory"]["peak_bytes"],

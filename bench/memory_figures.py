@@ -43,7 +43,8 @@ def predicted_detail(runs: Runs) -> str:
     run = runs["headrace"][-1]
     return (
         f"median {run['predicted_median_percent']:.1f} %, "
-        f"{run['predicted_within_15']} of {run['settled']} within 15 %; worst {run['predicted_worst_sign']} the prediction: {run['predicted_worst_of']}"
+        f"{run['predicted_within_15']} of {run['settled']} within 15 %; "
+        f"worst {run['predicted_worst_sign']} the prediction: {run['predicted_worst_of']}"
     )
 
 
@@ -133,27 +134,28 @@ SWEEP_FIGURES = [
 ]
 
 RAM_RIVALS = {
-    "NumPy x[perm]": "index",
-    "NumPy take": "take",
-    "NumPy take, 2 threads": "threads",
-    "torch x[perm]": "torch",
-    "torch index_select": "select",
+    "NumPy x[perm]": ("index",),
+    "NumPy take": ("take",),
+    "NumPy take, 2 threads": ("threads",),
+    "torch x[perm]": ("torch",),
+    "torch index_select": ("select",),
+    "torch index_select, 1 thread": ("select", "--threads", "1"),
 }
 
 CHUNKS_1024 = "gzip_1024_rows"
 
 
-def ours_at_15_percent(shuffle: str) -> Contestant:
-    return epochs(CHUNKS_1024, "--memory", str(TEN_CHUNKS), "--shuffle", shuffle, "--cache", "auto")
+def ours_at_15_percent(shuffle: str, *options: str) -> Contestant:
+    return epochs(CHUNKS_1024, "--memory", str(TEN_CHUNKS), "--shuffle", shuffle, "--cache", "auto", *options)
 
 
-def recipe(order: str, *options: str) -> dict[str, Contestant]:
+def recipe(order: str, options: tuple[str, ...], grouped_options: tuple[str, ...]) -> dict[str, Contestant]:
     """The recipe with 0 to 2 workers, and with what would make it better."""
     return {
         f"LRU{text} w{workers}": Contestant(
-            "torch_lru", CHUNKS_1024, ("--order", order, "--workers", str(workers), *options, *group)
+            "torch_lru", CHUNKS_1024, ("--order", order, "--workers", str(workers), *more)
         )
-        for text, group in (("", ()), (" grouped", ("--group",)))
+        for text, more in (("", options), (" grouped", ("--group", *grouped_options)))
         for workers in (0, 1, 2)
     }
 
@@ -163,13 +165,18 @@ LRU_FIGURES = [
     Figure(
         "lru_recipe_random",
         "budget of 15 % of the data, 1024-row chunks: block shuffle against the recipe of an LRU of 10 chunks a "
-        "worker in torch DataLoader, random order, best of 0-2 workers (grouped: a batch fetched at once; not the recipe)",
+        "worker in torch DataLoader, random order, best of 0-2 workers (grouped: a batch at once; not the recipe)",
         5000,
         True,
         {
             "headrace": ours_at_15_percent("block"),
             "headrace exact": ours_at_15_percent("exact"),
-            **recipe("random", "--batch-size", "16", "--seconds", "30", "--rows", "300"),
+            "headrace mix=200MiB": ours_at_15_percent("block", "--mix", "200MiB"),
+            **recipe(
+                "random",
+                ("--batch-size", "16", "--seconds", "30", "--rows", "300"),  # a batch of 512 takes minutes
+                ("--seconds", "30", "--rows", "4096"),
+            ),
         },
         partial(over_best_of, RECIPE),
         "x",
@@ -181,7 +188,7 @@ LRU_FIGURES = [
         "the same, an order that stays inside ten cached chunks, through `sampler=`, against the best of all of them",
         5,
         True,
-        {"headrace": ours_at_15_percent("windowed"), **recipe("windowed", "--skip", "20")},
+        {"headrace": ours_at_15_percent("windowed"), **recipe("windowed", ("--skip", "20"), ("--skip", "20"))},
         partial(over_best_of, [*RECIPE, *(f"LRU grouped w{workers}" for workers in (0, 1, 2))]),
         "x",
         repetitions=3,
@@ -208,11 +215,11 @@ MEMORY_FIGURES: list[Figure] = [
     *EXACT_FIGURES,
     Figure(
         "block_two_slots",
-        "block shuffle at budgets below the order's span, down to two slots: decodes a block against the window's "
-        "rule, largest deviation",
+        "32,768 jets, block shuffle at budgets below the order's span, down to two slots: decodes a block against the "
+        "window's rule, largest deviation",
         10,
         False,
-        {"headrace": Contestant("memory slots")},
+        {"headrace": Contestant("memory slots", files=2)},
         worst_off_rule,
         "%",
         repetitions=1,
@@ -225,7 +232,7 @@ MEMORY_FIGURES: list[Figure] = [
         True,
         {
             "headrace": epochs("gzip", "--memory", "2GiB", "--cache", "ram", files=2),
-            **{name: Contestant("ram_gather", options=("--how", how), files=2) for name, how in RAM_RIVALS.items()},
+            **{name: Contestant("ram_gather", options=("--how", *how), files=2) for name, how in RAM_RIVALS.items()},
         },
         partial(over_best_of, list(RAM_RIVALS)),
         "x",

@@ -74,7 +74,7 @@ def run(one: Configuration, args: argparse.Namespace) -> dict[str, Any]:
     command += ["--shuffle", one.shuffle, "--seconds", str(args.seconds)]
     with tempfile.TemporaryDirectory(dir=common.data_dir(), prefix="sweep_") as folder:
         cache = {"directory": folder, "compressed": "auto"}.get(one.cache, one.cache)
-        return common.run_json([*command, "--cache", cache], {"HEADRACE_CACHE": ""}, timeout=120)
+        return common.run_json([*command, "--cache", cache], timeout=120)
 
 
 def summary(runs: list[tuple[Configuration, dict[str, Any]]]) -> dict[str, Any]:
