@@ -97,8 +97,14 @@ nlohmann::json measure(const Options& o) {
   std::uint64_t sum = 0;
   for (const auto& batch : batches)
     for (std::size_t i = 0; i < batch->size(); ++i) sum += std::to_integer<std::uint64_t>(batch->data()[i]);
-  return {{"rows", o.rows},         {"passes", o.passes},        {"threads", o.threads}, {"row_bytes", o.row_bytes},
-          {"prefetch", o.prefetch}, {"seconds", seconds},        {"checksum", sum},      {"rows_per_s", rows / seconds},
+  return {{"rows", o.rows},
+          {"passes", o.passes},
+          {"threads", o.threads},
+          {"row_bytes", o.row_bytes},
+          {"prefetch", o.prefetch},
+          {"seconds", seconds},
+          {"checksum", sum},
+          {"rows_per_s", rows / seconds},
           {"bytes_per_s", rows * static_cast<double>(all_bytes) / seconds}};
 }
 

@@ -92,8 +92,20 @@ def resident_bytes(key: str) -> int:
     raise RuntimeError(f"no {key} in /proc/self/status")
 
 
+def data_bytes(data: Any) -> int:
+    """Decoded, of all rows."""
+    return len(data) * int(data.sample_bytes)
+
+
+def decoded_bytes(report: dict[str, Any]) -> int:
+    """What came out of decoders: of files without filters that is what was read."""
+    stages = report["stages"]
+    return int(max(stages.get(name, {"bytes": 0})["bytes"] for name in ("decode", "read")))
+
+
 def epochs(args: argparse.Namespace) -> dict[str, Any]:
-    loader = make_loader(args)
+    data = open_data(args)
+    loader = make_loader(args, data)
     cold_started = time.perf_counter()
     cold_rows = sum(len(batch["y"]) for batch in loader)  # the window's memory is touched for the first time
     cold_seconds = time.perf_counter() - cold_started
@@ -107,6 +119,9 @@ def epochs(args: argparse.Namespace) -> dict[str, Any]:
     seconds = marks[-1] - started
     cpu = cpu_seconds() - cpu
     each = [b - a for a, b in zip([started, *marks], marks, strict=False)]
+    report = loader.report().to_dict()
+    if args.cache == "ram" and decoded_bytes(report) > 1.5 * data_bytes(data):
+        raise SystemExit("later epochs were decoded again: they did not come from RAM")
     return {
         "rows": rows,
         "seconds": seconds,
@@ -114,7 +129,7 @@ def epochs(args: argparse.Namespace) -> dict[str, Any]:
         "cold_rows_per_s": cold_rows / cold_seconds,
         "epoch_seconds": each,
         "cpu_seconds": cpu,
-        "report": loader.report().to_dict(),
+        "report": report,
     }
 
 

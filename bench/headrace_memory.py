@@ -31,21 +31,11 @@ import common
 import headrace_epochs
 import numpy as np
 from cache_simulation import window
-from headrace_epochs import make_loader, open_data, resident_bytes
+from headrace_epochs import data_bytes, decoded_bytes, make_loader, open_data, resident_bytes
 
 import headrace as hr
 
 SAMPLING_SECONDS = 0.004
-
-
-def data_bytes(data: Any) -> int:
-    return len(data) * int(data.sample_bytes)
-
-
-def decoded_bytes(report: dict[str, Any]) -> int:
-    """What came out of decoders: of files without filters that is what was read."""
-    stages = report["stages"]
-    return int(max(stages.get(name, {"bytes": 0})["bytes"] for name in ("decode", "read")))
 
 
 def budget_of(args: argparse.Namespace, data: Any) -> int | str:
@@ -191,12 +181,10 @@ def disk(args: argparse.Namespace) -> dict[str, Any]:
         subprocess.run(["sync", "-f", cache], check=True)  # writing back is over when the clock starts
         args.cache = cache
         result = headrace_epochs.epochs(args)
-        files = [path for path in Path(cache).rglob("*") if path.is_file()]
-        return {
-            **result,
-            "build_rows_per_s": built["cold_rows_per_s"],
-            "cache_bytes": sum(path.stat().st_size for path in files),
-        }
+        cached = sum(path.stat().st_size for path in Path(cache).rglob("*") if path.is_file())
+        if cached < data_bytes(open_data(args)):
+            raise SystemExit(f"the cache directory holds {cached} bytes, less than the data: it was not used")
+        return {**result, "build_rows_per_s": built["cold_rows_per_s"], "cache_bytes": cached}
 
 
 class Sampler(threading.Thread):
