@@ -19,6 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 BENCH = ROOT / "bench"
 RESULTS = BENCH / "results" / "first_light.json"
+MEMORY_RESULTS = BENCH / "results" / "memory.json"
 TABLE = ROOT / "docs" / "benchmarks.md"
 
 

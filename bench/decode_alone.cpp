@@ -2,10 +2,12 @@
 // consumer. Where nothing has to be decoded, the bytes are copied once to where batches would lie.
 //
 // bench_decode_alone [--threads 2] [--passes 5] [--fields a,b,c] [--contiguous-rows 128] [--piece-kib 256]
-//                    [--destination-mib 256] [--checksum] FILE…      prints one JSON object
+//                    [--destination-mib 256] [--checksum] [--keep] FILE…      prints one JSON object
+//
+// With --keep every chunk is decoded to a place of its own in memory that nobody has touched before: what filling that
+// much memory costs besides.
 #include <blosc.h>
 #include <libdeflate.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@
 
 #include "chunk_list.h"
 #include "fast_decode.h"
+#include "pages.h"
 
 namespace bench {
 namespace {
@@ -34,27 +37,7 @@ struct Options {
   std::uint64_t piece_kib = 256;
   std::uint64_t destination_mib = 256;
   bool checksum = false;
-};
-
-/// Zeroed memory on a 2 MiB boundary, in huge pages where the system gives them, faulted before the clock starts.
-class Pages {
- public:
-  explicit Pages(std::size_t bytes) : bytes_((bytes + kHuge - 1) / kHuge * kHuge) {
-    data_ = static_cast<std::byte*>(std::aligned_alloc(kHuge, bytes_));
-    if (data_ == nullptr) throw std::bad_alloc();
-    madvise(data_, bytes_, MADV_HUGEPAGE);
-    std::memset(data_, 0, bytes_);
-  }
-  ~Pages() { std::free(data_); }
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
-  [[nodiscard]] std::byte* data() const { return data_; }
-  [[nodiscard]] std::size_t size() const { return bytes_; }
-
- private:
-  static constexpr std::size_t kHuge = 2U << 20;
-  std::size_t bytes_;
-  std::byte* data_;
+  bool keep = false;
 };
 
 struct FreeDecompressor {
@@ -71,6 +54,11 @@ void read_exactly(int descriptor, std::byte* to, std::size_t bytes, std::uint64_
   }
 }
 
+/// Room of a chunk that is kept, with what a decoder may scribble on.
+std::size_t kept_bytes(const Chunk& chunk, const Block& block, const Field& field) {
+  return std::max(chunk.decoded_bytes, block.rows * field.row_bytes) + kSlackBytes;
+}
+
 /// One thread's state. Buffers are as large as the largest chunk; nothing is allocated after construction.
 class Worker {
  public:
@@ -85,15 +73,23 @@ class Worker {
         destination_bytes_(destination_bytes),
         decompressor_(libdeflate_alloc_decompressor()) {}
 
-  void run(const Block& block) {
+  /// \param kept  Where the block's chunks are to be decoded to, one after another; null: to this thread's buffers.
+  void run(const Block& block, std::byte* kept) {
     for (const Chunk& chunk : block.chunks) {
       const Field& field = workload_.fields[chunk.field];
       if (field.filters.empty()) {
-        copy(chunk, block.rows * field.row_bytes);
+        if (kept != nullptr) {
+          read_exactly(chunk.descriptor, kept, block.rows * field.row_bytes, chunk.offset);
+          if (checksum_on_) add(kept, block.rows * field.row_bytes);
+          kept += kept_bytes(chunk, block, field);
+        } else {
+          copy(chunk, block.rows * field.row_bytes);
+        }
         continue;
       }
       read_exactly(chunk.descriptor, stored_.data(), chunk.stored_bytes, chunk.offset);
-      const std::byte* decoded = decode(chunk, field);
+      const std::byte* decoded = decode(chunk, field, kept);
+      if (kept != nullptr) kept += kept_bytes(chunk, block, field);
       if (checksum_on_) add(decoded, block.rows * field.row_bytes);
     }
   }
@@ -114,17 +110,21 @@ class Worker {
     }
   }
 
-  const std::byte* decode(const Chunk& chunk, const Field& field) {
+  const std::byte* decode(const Chunk& chunk, const Field& field, std::byte* kept) {
+    std::size_t left = 0;  // filters still to be undone
+    for (std::size_t i = 0; i < field.filters.size(); ++i) left += (chunk.filter_mask >> i & 1U) == 0 ? 1 : 0;
     const std::byte* in = stored_.data();
     std::size_t bytes = chunk.stored_bytes;
     std::byte* out = first_.data();
     for (std::size_t i = field.filters.size(); i-- > 0;) {
       if ((chunk.filter_mask >> i & 1U) != 0) continue;
+      if (--left == 0 && kept != nullptr) out = kept;
       bytes = undo(field.filters[i], in, bytes, field.element_bytes, out, chunk.decoded_bytes);
       in = out;
       out = in == first_.data() ? second_.data() : first_.data();
     }
     if (bytes != chunk.decoded_bytes) throw std::runtime_error("a chunk decodes to another size than it should");
+    if (kept != nullptr && in != kept) std::memcpy(kept, in, bytes);  // a chunk that no filter was applied to
     return in;
   }
 
@@ -189,6 +189,13 @@ nlohmann::json measure(const Options& options) {
   }
   const Pages destination(copies ? options.destination_mib << 20 : 1);
   const std::size_t share = destination.size() / options.threads / 4096 * 4096;
+  std::vector<std::size_t> places;  // of each block's chunks, where they are kept
+  std::size_t room = 0;
+  for (const Block& block : workload.blocks) {
+    places.push_back(room);
+    for (const Chunk& chunk : block.chunks) room += kept_bytes(chunk, block, workload.fields[chunk.field]);
+  }
+  const Pages kept(options.keep ? room : 1, Pages::kUntouched);
   std::vector<std::unique_ptr<Worker>> workers;
   for (unsigned i = 0; i < options.threads; ++i) {
     workers.push_back(std::make_unique<Worker>(workload, options, destination.data() + i * share, share));
@@ -206,8 +213,10 @@ nlohmann::json measure(const Options& options) {
     for (const auto& worker : workers) {
       threads.emplace_back([&, w = worker.get()] {
         try {
-          for (std::uint64_t i = next++; i < tasks && !failed; i = next++)
-            w->run(workload.blocks[i % workload.blocks.size()]);
+          for (std::uint64_t i = next++; i < tasks && !failed; i = next++) {
+            const std::size_t block = i % workload.blocks.size();
+            w->run(workload.blocks[block], options.keep ? kept.data() + places[block] : nullptr);
+          }
         } catch (const std::exception& error) {
           if (!failed.exchange(true)) failure = error.what();
         }
@@ -247,6 +256,7 @@ int main(int argc, char** argv) {
   app.add_option("--contiguous-rows", options.contiguous_rows)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--piece-kib", options.piece_kib, "Bytes a pread where nothing is decoded")->capture_default_str();
   app.add_option("--destination-mib", options.destination_mib, "Memory the copies go round in")->capture_default_str();
+  app.add_flag("--keep", options.keep, "Decode every chunk to a place of its own, in memory not touched before");
   app.add_flag("--checksum", options.checksum, "Also add up all decoded 64-bit words (slower)");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -17,9 +17,10 @@ Runs = dict[str, list[Run]]
 class Contestant:
     """A command that prints JSON: a program, a variant of the workload, and options."""
 
-    program: str  # "headrace MEASURE", "limit", or the name of a rival
-    variant: str = "gzip"
+    program: str  # "headrace MEASURE", "memory MEASURE", "limit", "order", "gather", or the name of a script or rival
+    variant: str = "gzip"  # "": no files
     options: tuple[str, ...] = ()
+    files: int | None = None  # so many of the variant's files; default: all
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Figure:
     contestants: dict[str, Contestant]
     value: Callable[[Runs], list[float]]  # one value a repetition
     unit: str = ""
+    rows: str = "jets"  # what rows are
+    repetitions: int | None = None  # default: what run.py is told
+    warm_up: bool = True  # a run of each contestant that does not count, where there are several
+    timeout: float = 600.0  # seconds a run
+    detail: Callable[[Runs], str] | None = None  # what else a reader should know of the last repetition
 
     def met(self, value: float) -> bool:
         return value >= self.reach if self.at_least else value <= self.reach
@@ -90,8 +96,8 @@ def worst_deviation(runs: Runs) -> list[float]:
     ]
 
 
-EQUAL_BLOCKS = {"headrace": Contestant("order")}
-UNEQUAL_BLOCKS = {"headrace": Contestant("order", options=("--unequal",))}
+EQUAL_BLOCKS = {"headrace": Contestant("order", "")}
+UNEQUAL_BLOCKS = {"headrace": Contestant("order", "", ("--unequal",))}
 ORDER_FIGURES = [
     Figure(
         f"order_{what}{'' if equal else '_unequal'}",

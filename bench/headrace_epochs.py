@@ -25,20 +25,58 @@ import numpy as np
 import headrace as hr
 
 FIELDS = {"x": "feature_matrix", "adj": "adjacency_matrix", "y": "labels"}
+MEL_FIELDS = {"mel": "segments_mel", "y": "labels"}
 READY_BATCHES = 4
+SEED = 7
 
 
-def make_loader(args: argparse.Namespace) -> Any:
-    jets = hr.open(args.files, fields=FIELDS)
-    return hr.Loader(
-        jets,
-        batch_size=args.batch_size,
-        shuffle=not args.sequential,
-        seed=7,
-        memory=args.memory,
-        threads=args.threads,
-        framework=args.framework,
-    )
+def open_data(args: argparse.Namespace) -> Any:
+    return hr.open(args.files, fields=MEL_FIELDS if args.mel else FIELDS)
+
+
+def windowed_order(rows: int, chunk_rows: int, chunks: int) -> np.ndarray:
+    """Row numbers that stay inside so many chunks at a time: the chunks shuffled, cut into groups, each shuffled."""
+    random = np.random.default_rng(SEED)
+    starts = random.permutation(np.arange(0, rows, chunk_rows))
+    groups = [starts[at : at + chunks] for at in range(0, len(starts), chunks)]
+    runs = [np.concatenate([np.arange(s, min(s + chunk_rows, rows)) for s in group]) for group in groups]
+    return np.concatenate([random.permutation(run) for run in runs])
+
+
+def make_loader(args: argparse.Namespace, data: Any = None, **more: Any) -> Any:
+    """The loader that the options describe; `more` are further arguments of it, and win."""
+    data = open_data(args) if data is None else data
+    settings: dict[str, Any] = {
+        "seed": SEED,
+        "memory": args.memory,
+        "threads": args.threads,
+        "framework": args.framework,
+        "cache": args.cache,  # "none" unless a figure is about a cache: what is measured elsewhere is the decoding
+    }
+    if args.shuffle == "windowed":
+        settings["sampler"] = windowed_order(len(data), args.chunk_rows, args.chunks).tolist()
+    else:
+        settings["shuffle"] = {"none": False, "block": True, "exact": "exact"}[args.shuffle]
+        if args.mix:
+            settings["mix"] = args.mix
+    return hr.Loader(data, args.batch_size, **{**settings, **more})
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the loaders of all measures are told."""
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch-size", type=int, default=512)
+    parser.add_argument("--memory", default="1GiB")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--sequential", dest="shuffle", action="store_const", const="none", default="block")
+    parser.add_argument("--shuffle", choices=["none", "block", "exact", "windowed"], default="block")
+    parser.add_argument("--mix", help="of --shuffle block")
+    parser.add_argument("--chunk-rows", type=int, default=1024, help="of --shuffle windowed")
+    parser.add_argument("--chunks", type=int, default=10, help="of --shuffle windowed: in a group")
+    parser.add_argument("--cache", default="none", help="auto, none, ram, or a directory")
+    parser.add_argument("--mel", action="store_true", help="the fields of the mel segments, not of the jets")
+    parser.add_argument("--framework", default="numpy")
 
 
 def cpu_seconds() -> float:
@@ -54,8 +92,20 @@ def resident_bytes(key: str) -> int:
     raise RuntimeError(f"no {key} in /proc/self/status")
 
 
+def data_bytes(data: Any) -> int:
+    """Decoded, of all rows."""
+    return len(data) * int(data.sample_bytes)
+
+
+def decoded_bytes(report: dict[str, Any]) -> int:
+    """What came out of decoders: of files without filters that is what was read."""
+    stages = report["stages"]
+    return int(max(stages.get(name, {"bytes": 0})["bytes"] for name in ("decode", "read")))
+
+
 def epochs(args: argparse.Namespace) -> dict[str, Any]:
-    loader = make_loader(args)
+    data = open_data(args)
+    loader = make_loader(args, data)
     cold_started = time.perf_counter()
     cold_rows = sum(len(batch["y"]) for batch in loader)  # the window's memory is touched for the first time
     cold_seconds = time.perf_counter() - cold_started
@@ -69,6 +119,9 @@ def epochs(args: argparse.Namespace) -> dict[str, Any]:
     seconds = marks[-1] - started
     cpu = cpu_seconds() - cpu
     each = [b - a for a, b in zip([started, *marks], marks, strict=False)]
+    report = loader.report().to_dict()
+    if args.cache == "ram" and decoded_bytes(report) > 1.5 * data_bytes(data):
+        raise SystemExit("later epochs were decoded again: they did not come from RAM")
     return {
         "rows": rows,
         "seconds": seconds,
@@ -76,7 +129,7 @@ def epochs(args: argparse.Namespace) -> dict[str, Any]:
         "cold_rows_per_s": cold_rows / cold_seconds,
         "epoch_seconds": each,
         "cpu_seconds": cpu,
-        "report": loader.report().to_dict(),
+        "report": report,
     }
 
 
@@ -183,13 +236,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     measures = {f.__name__: f for f in (epochs, first, memory, consumer, index, quality)}
     parser.add_argument("measure", choices=measures)
-    parser.add_argument("files", nargs="+")
-    parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--batch-size", type=int, default=512)
-    parser.add_argument("--memory", default="1GiB")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--sequential", action="store_true")
-    parser.add_argument("--framework", default="numpy")
+    add_options(parser)
     parser.add_argument("--batches", type=int, default=100)
     parser.add_argument("--pause", type=float, default=0.1)
     args = parser.parse_args()

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""docs/benchmarks.md from bench/results/first_light.json; run.py calls it, `python bench/table.py` does it alone."""
+"""docs/benchmarks.md from bench/results/*.json; run.py calls it, `python bench/table.py` does it alone."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import common
-from figures import FIGURES
+from figures import FIGURES, Figure
+from memory_figures import MEMORY_FIGURES
 
 HEAD = """# Benchmarks
 
@@ -19,6 +21,22 @@ epochs back to back, after one more that is told apart (cold): in it the window'
 time, which takes seconds on a virtual machine whose host takes free memory back. The limit, *decode threads alone*,
 is `bench/decode_alone.cpp`: pread, libdeflate (or the variant's decoder), nothing else. The rivals are in
 `bench/rivals/`.
+
+{machine}
+
+| figure | reach | measured | | command |
+| --- | --- | --- | --- | --- |
+"""
+
+MEMORY_HEAD = """
+## Memory
+
+The same workload and rules; a line that was measured fewer times than {repetitions} says so. Budgets count all that
+Headrace holds. Peaks are VmHWM above what the process held after `open`; with a cache directory, whose mapped pages are
+page cache, RssAnon + RssShmem sampled every 4 ms. Random configurations: `bench/memory_sweep.py` draws storage, files,
+threads, budget (64 MiB to 4 GiB, log-uniform), batch size, shuffle and cache. Block caches are simulated by
+`bench/cache_simulation.py`; the gather alone is `bench/gather_alone.cpp`. Cold: the first epoch of the process, which
+fills the cache.
 
 {machine}
 
@@ -44,13 +62,14 @@ def machine_line(card: dict[str, Any]) -> str:
     )
 
 
-def line(entry: dict[str, Any]) -> str:
+def line(entry: dict[str, Any], usual: int) -> str:
     unit = entry["unit"]
     low, high = min(entry["values"]), max(entry["values"])
     sign = ">=" if entry["at_least"] else "<="
     reach = f"{sign} {entry['reach']:g}{'x' if unit == 'x' else (' ' + unit if unit else '')}"
+    rows = entry.get("rows", "jets")
     rates = [
-        f"{name} {figures['rows_per_s']:,.0f} jets/s"
+        f"{name} {figures['rows_per_s']:,.0f} {rows}/s"
         + (f" (cold {figures['cold_rows_per_s']:,.0f})" if "cold_rows_per_s" in figures else "")
         for name, figures in entry["contestants"].items()
         if "rows_per_s" in figures
@@ -63,16 +82,39 @@ def line(entry: dict[str, Any]) -> str:
     measured = f"**{number(entry['median'], unit)}** ({number(low, unit)} to {number(high, unit)})"
     if len(rates) > 1:
         measured += "; " + ", ".join(rates)
+    if entry.get("detail"):
+        measured += "; " + entry["detail"]
+    if (times := len(entry["values"])) < usual:
+        measured += f"; measured {'once' if times == 1 else f'{times} times'}"
     return f"| {entry['what']} | {reach} | {measured} | {'met' if entry['met'] else 'missed'} | `{entry['command']}` |"
 
 
-def write(results: dict[str, Any]) -> None:
-    fewest = min(len(entry["values"]) for entry in results["figures"].values())
-    text = HEAD.format(machine=machine_line(results["machine"]), **results["settings"] | {"repetitions": fewest})
+def section(path: Path, head: str, all_figures: list[Figure]) -> str:
+    """A head and a table, or nothing where nothing was measured. Repetitions: of most figures."""
+    if not path.exists():
+        return ""
+    results = json.loads(path.read_text())
+    measured = [results["figures"][figure.key] for figure in all_figures if figure.key in results["figures"]]
+    if not measured:
+        return ""
+    fewest = min(
+        (
+            len(results["figures"][f.key]["values"])
+            for f in all_figures
+            if f.key in results["figures"] and not f.repetitions
+        ),
+        default=results["settings"]["repetitions"],
+    )
+    text = head.format(machine=machine_line(results["machine"]), **results["settings"] | {"repetitions": fewest})
+    return text + "\n".join(line(entry, fewest) for entry in measured) + "\n"
+
+
+def write() -> None:
+    """All sections, from what is on disk."""
     common.TABLE.parent.mkdir(exist_ok=True)
-    measured = [results["figures"][figure.key] for figure in FIGURES if figure.key in results["figures"]]
-    common.TABLE.write_text(text + "\n".join(map(line, measured)) + "\n")
+    first = section(common.RESULTS, HEAD, FIGURES)
+    common.TABLE.write_text(first + section(common.MEMORY_RESULTS, MEMORY_HEAD, MEMORY_FIGURES))
 
 
 if __name__ == "__main__":
-    write(json.loads(common.RESULTS.read_text()))
+    write()

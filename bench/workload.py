@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the benchmark's files once: 65,536 JetClass-like jets in seven storages, and a file of a million chunks.
+"""Makes the benchmark's files once: JetClass-like jets in seven storages, a file of a million chunks, mel segments.
 
 Usage: workload.py [VARIANT…]      files go to $HEADRACE_BENCH_DATA or ./bench_data
 """
@@ -14,6 +14,7 @@ import common
 
 JETS = 65_536
 MILLION = 1_000_000
+MEL_FILES, MEL_SEGMENTS, MEL_BANDS = 7_913, 79 * 3, 32  # 1,875,381 samples of 128 bytes
 
 #: Variant: options of the jet writer. 128 rows a chunk and four files unless it says otherwise.
 VARIANTS: dict[str, list[str]] = {
@@ -31,6 +32,8 @@ def make(variant: str) -> list[str]:
     """The files of a variant, in order; written now if they are not there."""
     if variant == "million_chunks":
         return [str(make_million_chunks())]
+    if variant == "mel":
+        return [str(make_mel())]
     out = common.data_dir() / variant
     command = [str(common.program("write_demo_jets")), "--out", str(out), "--jets", str(JETS), *VARIANTS[variant]]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -57,9 +60,44 @@ def make_million_chunks() -> Path:
     return path
 
 
+def make_mel() -> Path:
+    """Mel-spectrogram segments of 7,913 sound files, 79 x 3 of each, one frame of 32 bands a sample: 240 MB decoded.
+
+    As an audio pipeline writes them, one sound file a chunk, gzip-4; flattened to one row a segment, each with the
+    label of its sound file. Levels in decibels, to a tenth.
+    """
+    import h5py
+    import numpy as np
+
+    path = common.data_dir() / "mel.h5"
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    random = np.random.default_rng(11)
+    rows = MEL_FILES * MEL_SEGMENTS
+    with h5py.File(partial, "w") as file:
+        compressed = {"compression": "gzip", "compression_opts": 4}
+        mel = file.create_dataset(
+            "segments_mel", (rows, MEL_BANDS), "f4", chunks=(MEL_SEGMENTS, MEL_BANDS), **compressed
+        )
+        labels = file.create_dataset("labels", (rows,), "i8", chunks=(MEL_SEGMENTS,), **compressed)
+        step = 128
+        for start in range(0, MEL_FILES, step):
+            sounds = min(step, MEL_FILES - start)
+            at = slice(start * MEL_SEGMENTS, (start + sounds) * MEL_SEGMENTS)
+            slope = np.linspace(-20, -60, MEL_BANDS, dtype="f4")
+            loudness = random.normal(0, 8, (sounds, MEL_SEGMENTS, 1))
+            levels = slope + loudness + random.normal(0, 3, (sounds, MEL_SEGMENTS, MEL_BANDS))
+            mel[at] = np.round(np.maximum(levels, -80), 1).reshape(-1, MEL_BANDS)
+            labels[at] = np.repeat(random.integers(0, 10, sounds), MEL_SEGMENTS)
+    partial.rename(path)
+    return path
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [*VARIANTS, "million_chunks"]
+    names = [*VARIANTS, "million_chunks", "mel"]
     parser.add_argument("variants", nargs="*", metavar="VARIANT", help=", ".join(names))
     chosen = parser.parse_args().variants or names
     for unknown in set(chosen) - set(names):

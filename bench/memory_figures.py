@@ -1,0 +1,316 @@
+"""The figures about memory: budgets, windows, and the tiers that a cache has."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from figures import Contestant, Figure, Runs, only, ratio
+
+JETS, ROW_BYTES = 65_536, 40_712
+DATA_BYTES = JETS * ROW_BYTES
+TEN_CHUNKS = 10 * 1024 * ROW_BYTES  # of the 64 of gzip_1024_rows
+THIRD = DATA_BYTES // 3
+ALL_IN_RAM = "3584MiB"
+
+
+def epochs(variant: str = "gzip", *options: str, files: int | None = None) -> Contestant:
+    return Contestant("headrace epochs", variant, options, files)
+
+
+def over_best_of(rivals: list[str], runs: Runs) -> list[float]:
+    """Headrace over the best of some contestants, repetition by repetition."""
+    best = [max(runs[name][i]["rows_per_s"] for name in rivals) for i in range(len(runs["headrace"]))]
+    return [run["rows_per_s"] / rival for run, rival in zip(runs["headrace"], best, strict=True)]
+
+
+def later_over_first(runs: Runs) -> list[float]:
+    return [run["rows_per_s"] / run["cold_rows_per_s"] for run in runs["headrace"]]
+
+
+def sweep_detail(runs: Runs) -> str:
+    run = runs["headrace"][-1]
+    ran = run["configurations"] - run["refused"]
+    return f"{ran} ran, {run['refused']} refused; worst: {run['worst_overshoot_of']} (seed {run['seed']})"
+
+
+def large_detail(runs: Runs) -> str:
+    run = runs["headrace"][-1]
+    return f"of {run['large_budgets']}; worst: {run['worst_large_of']}"
+
+
+def predicted_detail(runs: Runs) -> str:
+    run = runs["headrace"][-1]
+    return (
+        f"median {run['predicted_median_percent']:.1f} %, "
+        f"{run['predicted_within_15']} of {run['settled']} within 15 %; "
+        f"worst {run['predicted_worst_sign']} the prediction: {run['predicted_worst_of']}"
+    )
+
+
+def decodes_over_rule(runs: Runs) -> list[float]:
+    """Decodes a block over ceil(data / window)."""
+    return [run["decodes"] / math.ceil(run["data_bytes"] / run["window_bytes"]) for run in runs["headrace"]]
+
+
+def decodes_detail(runs: Runs) -> str:
+    run, simulated = runs["headrace"][-1], runs["simulated"][-1]["shares"][0]
+    predicted = f", predicted {run['predicted']:.3g}" if run["predicted"] else ""
+    return (
+        f"{run['decodes']:.2f} decodes a block with {run['slots']} slots{predicted}; simulated in all of the memory: "
+        f"Belady {simulated['belady']:.1f}, LRU {simulated['lru']:.1f}, a batch's blocks once "
+        f"{simulated['grouped_belady']:.1f} and {simulated['grouped_lru']:.1f}, the window {simulated['window']:.2f}"
+    )
+
+
+def worst_off_rule(runs: Runs) -> list[float]:
+    """Largest deviation of decodes a block from the window's rule, relative, over the budgets."""
+    return [max(abs(b["decodes"] / b["rule"] - 1) for b in run["budgets"]) * 100 for run in runs["headrace"]]
+
+
+def slots_detail(runs: Runs) -> str:
+    budgets = runs["headrace"][-1]["budgets"][1:]
+    told = [
+        f"{b['slots']} slots {b['decodes']:.2f} (rule {b['rule']:.2f}"
+        + (f", report {b['predicted']:.3g})" if b["predicted"] else ")")
+        for b in budgets
+    ]
+    return "same batches at every budget; decodes a block with " + ", ".join(told)
+
+
+def preload_detail(runs: Runs) -> str:
+    first = runs["headrace"][-1]["first_batch_seconds"]
+    return f"`kept`: decoded to memory that nobody has touched, as any preload must; first batch after {first:.2f} s"
+
+
+EXACT_FIGURES = [
+    Figure(
+        f"exact_decodes_{percent}",
+        f"decodes a block under `exact`, budget {percent} % of the data, over ceil(data / window)",
+        1.1,
+        False,
+        {
+            "headrace": Contestant("memory decodes", options=("--shuffle", "exact", "--share", str(percent / 100))),
+            "simulated": Contestant("cache_simulation", "", options=("--share", str(percent / 100))),
+        },
+        decodes_over_rule,
+        "x",
+        repetitions=3,
+        warm_up=False,
+        detail=decodes_detail,
+    )
+    for percent in (10, 30, 60)
+]
+
+SWEEP = {"headrace": Contestant("memory_sweep", "")}
+SWEEP_FIGURES = [
+    Figure(key, what, reach, False, SWEEP, partial(only, value), unit, repetitions=1, timeout=3600, detail=detail)
+    for key, what, reach, value, unit, detail in (
+        (
+            "rss_overshoot",
+            "peak RSS above the interpreter's own less the budget, worst of 100 random configurations",
+            64,
+            "worst_overshoot_mib",
+            "MiB",
+            sweep_detail,
+        ),
+        (
+            "rss_overshoot_2gib",
+            "the same in percent of the budget, worst of those of 2 GiB and more",
+            5,
+            "worst_large_percent",
+            "%",
+            large_detail,
+        ),
+        (
+            "predicted_peak",
+            "measured peak of the same runs against the predicted one, worst deviation",
+            15,
+            "predicted_worst_percent",
+            "%",
+            predicted_detail,
+        ),
+    )
+]
+
+RAM_RIVALS = {
+    "NumPy x[perm]": ("index",),
+    "NumPy take": ("take",),
+    "NumPy take, 2 threads": ("threads",),
+    "torch x[perm]": ("torch",),
+    "torch index_select": ("select",),
+    "torch index_select, 1 thread": ("select", "--threads", "1"),
+}
+
+CHUNKS_1024 = "gzip_1024_rows"
+
+
+def ours_at_15_percent(shuffle: str, *options: str) -> Contestant:
+    return epochs(CHUNKS_1024, "--memory", str(TEN_CHUNKS), "--shuffle", shuffle, "--cache", "auto", *options)
+
+
+def recipe(order: str, options: tuple[str, ...], grouped_options: tuple[str, ...]) -> dict[str, Contestant]:
+    """The recipe with 0 to 2 workers, and with what would make it better."""
+    return {
+        f"LRU{text} w{workers}": Contestant(
+            "torch_lru", CHUNKS_1024, ("--order", order, "--workers", str(workers), *more)
+        )
+        for text, more in (("", options), (" grouped", ("--group", *grouped_options)))
+        for workers in (0, 1, 2)
+    }
+
+
+RECIPE = [f"LRU w{workers}" for workers in (0, 1, 2)]
+LRU_FIGURES = [
+    Figure(
+        "lru_recipe_random",
+        "budget of 15 % of the data, 1024-row chunks: block shuffle against the recipe of an LRU of 10 chunks a "
+        "worker in torch DataLoader, random order, best of 0-2 workers (grouped: a batch at once; not the recipe)",
+        5000,
+        True,
+        {
+            "headrace": ours_at_15_percent("block"),
+            "headrace exact": ours_at_15_percent("exact"),
+            "headrace mix=200MiB": ours_at_15_percent("block", "--mix", "200MiB"),
+            **recipe(
+                "random",
+                ("--batch-size", "16", "--seconds", "30", "--rows", "300"),  # a batch of 512 takes minutes
+                ("--seconds", "30", "--rows", "4096"),
+            ),
+        },
+        partial(over_best_of, RECIPE),
+        "x",
+        repetitions=1,
+        warm_up=False,
+    ),
+    Figure(
+        "lru_recipe_windowed",
+        "the same, an order that stays inside ten cached chunks, through `sampler=`, against the best of all of them",
+        5,
+        True,
+        {"headrace": ours_at_15_percent("windowed"), **recipe("windowed", ("--skip", "20"), ("--skip", "20"))},
+        partial(over_best_of, [*RECIPE, *(f"LRU grouped w{workers}" for workers in (0, 1, 2))]),
+        "x",
+        repetitions=3,
+    ),
+]
+
+THIRD_OF_DATA = {
+    "headrace": epochs("gzip", "--memory", str(THIRD), "--cache", "auto"),
+    "uncached": epochs("gzip", "--memory", str(THIRD), "--cache", "none"),
+    "RAM tier": epochs("gzip", "--memory", ALL_IN_RAM, "--cache", "ram"),
+}
+MEL = ("--mel", "--batch-size", "5632", "--threads", "1")
+MEL_GATHER = {
+    "headrace": epochs("mel", *MEL, "--memory", "1GiB", "--cache", "ram", "--framework", "torch", "--epochs", "30"),
+    "C++ gather": Contestant("gather", "", ("--passes", "30")),
+    "NumPy x[perm]": Contestant("ram_gather", "mel", ("--how", "index", *MEL)),
+    "NumPy take": Contestant("ram_gather", "mel", ("--how", "take", *MEL)),
+    "torch index_select": Contestant("ram_gather", "mel", ("--how", "select", *MEL)),
+}
+MEL_WHAT = "128-byte samples and their labels, batches of 5632, shuffled, from RAM, one thread, as torch tensors"
+
+MEMORY_FIGURES: list[Figure] = [
+    *SWEEP_FIGURES,
+    *EXACT_FIGURES,
+    Figure(
+        "block_two_slots",
+        "32,768 jets, block shuffle at budgets below the order's span, down to two slots: decodes a block against the "
+        "window's rule, largest deviation",
+        10,
+        False,
+        {"headrace": Contestant("memory slots", files=2)},
+        worst_off_rule,
+        "%",
+        repetitions=1,
+        detail=slots_detail,
+    ),
+    Figure(
+        "ram_gather",
+        "32,768 jets, later epochs from RAM, batches of 512, two threads, against the best of NumPy and torch",
+        1.5,
+        True,
+        {
+            "headrace": epochs("gzip", "--memory", "2GiB", "--cache", "ram", files=2),
+            **{name: Contestant("ram_gather", options=("--how", *how), files=2) for name, how in RAM_RIVALS.items()},
+        },
+        partial(over_best_of, list(RAM_RIVALS)),
+        "x",
+    ),
+    *LRU_FIGURES,
+    Figure(
+        "compressed_tier",
+        "budget a third of the decoded data: later epochs against the first",
+        1.8,
+        True,
+        THIRD_OF_DATA,
+        later_over_first,
+        "x",
+        repetitions=3,
+    ),
+    Figure(
+        "compressed_vs_ram",
+        "the same later epochs against those of the RAM tier",
+        0.6,
+        True,
+        THIRD_OF_DATA,
+        partial(ratio, "headrace", "RAM tier"),
+        "x",
+        repetitions=3,
+    ),
+    Figure(
+        "disk_tier",
+        "epochs from a cache directory, page cache warm, against the RAM tier",
+        0.8,
+        True,
+        {"headrace": Contestant("memory disk"), "RAM tier": epochs("gzip", "--memory", ALL_IN_RAM, "--cache", "ram")},
+        partial(ratio, "headrace", "RAM tier"),
+        "x",
+        repetitions=3,
+        warm_up=False,
+    ),
+    Figure(
+        "mel_gather_limit",
+        f"{MEL_WHAT}, against a C++ gather alone",
+        0.6,
+        True,
+        MEL_GATHER,
+        partial(ratio, "headrace", "C++ gather"),
+        "x",
+        rows="samples",
+    ),
+    Figure(
+        "mel_gather_numpy",
+        "the same against NumPy's `x[perm]`",
+        2,
+        True,
+        MEL_GATHER,
+        partial(ratio, "headrace", "NumPy x[perm]"),
+        "x",
+        rows="samples",
+    ),
+    Figure(
+        "host_shared",
+        "two ranks of one host with a shared cache, two epochs: bytes decoded by both over those of one rank alone",
+        1.05,
+        False,
+        {"headrace": Contestant("two_ranks", files=2)},
+        partial(only, "work"),
+        "x",
+        repetitions=3,
+    ),
+    Figure(
+        "preload",
+        "preload into RAM against decode threads alone",
+        0.9,
+        True,
+        {
+            "headrace": Contestant("memory preload", options=("--memory", ALL_IN_RAM)),
+            "limit": Contestant("limit", options=("--passes", "1")),
+            "kept": Contestant("limit", options=("--passes", "1", "--keep")),
+        },
+        partial(ratio, "headrace", "limit"),
+        "x",
+        detail=preload_detail,
+    ),
+]
