@@ -62,7 +62,8 @@ ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
     stored = std::max(stored, std::min(block, kReadTogetherBytes + piece));
   }
   return {PageBuffer::charge_for(out) + 2 * PageBuffer::charge_for(filter), PageBuffer::charge_for(stored + stored / 4),
-          PageBuffer::charge_for(form.bytes(most_rows)) + PageBuffer::charge_for(most_coded_bytes(form, most_rows))};
+          PageBuffer::charge_for(form.bytes(most_rows)) + PageBuffer::charge_for(most_coded_bytes(form, most_rows)) +
+              PageBuffer::charge_for(most_group_bytes(form))};
 }
 
 Status BlockServer::prepare() {
@@ -80,7 +81,7 @@ Status BlockServer::prepare() {
 }
 
 void BlockServer::release() {
-  for (PageBuffer* b : {&out_, &ping_, &pong_, &read_buffer_, &dense_, &coded_}) b->reset();
+  for (PageBuffer* b : {&out_, &ping_, &pong_, &read_buffer_, &dense_, &coded_, &group_}) b->reset();
 }
 
 Status BlockServer::reserve_read_buffer(std::uint64_t bytes) {

@@ -92,7 +92,9 @@ class BlockServer {
     enum Where : std::uint8_t { kNowhere, kStore, kCache } where = kNowhere;
     bool in_place = false;           // the store's own memory, not scratch
     std::vector<std::byte*> fields;  // where the block's first row of each field goes
-    std::uint64_t start_ns = 0;
+  };
+  struct Wanted {
+    std::uint32_t row, position, run;
   };
   // block_server_kept.cpp
   bool serve_kept(const BlockTask& task, std::span<const Request> requests, std::span<const RowRun> runs);
@@ -100,6 +102,9 @@ class BlockServer {
   bool serve_from_cache(const BlockTask& task, std::span<const Request> requests, std::span<const RowRun> runs);
   void scatter_kept(const BlockTask& task, std::span<const std::byte* const> fields, std::span<const Request> requests,
                     std::span<const RowRun> runs);
+  Status scatter_coded(const BlockTask& task, const KeptBlock& kept, std::span<const Request> requests,
+                       std::span<const RowRun> runs);
+  void add_kept_digests(const BlockTask& task, std::span<const Request> requests, std::span<const RowRun> runs);
   bool fill_scratch(const BlockTask& task, bool encodes);
   void fill_rows(std::uint32_t array, const std::vector<RowGeometry>& geometries, RowRange piece_rows,
                  const DecodedPiece& decoded, RowRange rows);
@@ -136,7 +141,9 @@ class BlockServer {
   std::vector<std::uint64_t> first_row_of_file_;  // in the data set
   std::vector<std::uint64_t> file_weights_;
   PageBuffer out_, ping_, pong_, read_buffer_;
-  PageBuffer dense_, coded_;  // a block on its way to or from the keeper
+  PageBuffer dense_, coded_;  // a block on its way to the keeper
+  PageBuffer group_;          // some rows on their way back
+  std::vector<Wanted> by_row_;
   ReadBatch batch_;
   std::vector<Task> tasks_, side_tasks_;
   std::vector<Piece> pieces_;

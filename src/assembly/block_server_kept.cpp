@@ -7,7 +7,6 @@
 #include "assembly/block_server.h"
 #include "assembly/row_copy.h"
 #include "assembly/row_gather.h"
-#include "base/clock.h"
 
 namespace headrace {
 namespace {
@@ -20,7 +19,6 @@ constexpr std::chrono::seconds kLongestWait{2};
 /// \return True if nothing is left to do. Else filling_ says whether the block is to be kept.
 bool BlockServer::serve_kept(const BlockTask& task, std::span<const Request> requests, std::span<const RowRun> runs) {
   filling_.where = Filling::kNowhere;
-  filling_.start_ns = now_ns();
   return keeper_->rows ? serve_from_store(task, requests, runs) : serve_from_cache(task, requests, runs);
 }
 
@@ -69,28 +67,52 @@ bool BlockServer::serve_from_cache(const BlockTask& task, std::span<const Reques
       cache.take(static_cast<std::uint32_t>(task.block), task.rows.count, task.next_use, kept);
   if (take == BlockCache::Take::kPass) return false;
   if (take == BlockCache::Take::kFill) {
-    if (fill_scratch(task, true))
+    if (fill_scratch(task, cache.coding() != BlockCoding::kRaw))
       filling_.where = Filling::kCache;
     else
       cache.abandon(static_cast<std::uint32_t>(task.block));
     return false;
   }
-  const std::byte* block = kept->data.data();
   if (kept->coding != BlockCoding::kRaw) {
-    StageSpan span(counters_.clock, Stage::kCache);
-    span.add_bytes(form_.bytes(task.rows.count));
-    if (!fill_scratch(task, false)) return false;
-    if (const Status back = decode_block(form_, task.rows.count, kept->coded, kept->data.bytes(), dense_.data());
-        !back.ok()) {
-      keeper_->note(back.error().what());
+    if (const Status decoded = scatter_coded(task, *kept, requests, runs); !decoded.ok()) {
+      keeper_->note(decoded.error().what());
       return false;
     }
-    block = dense_.data();
+    add_kept_digests(task, requests, runs);
+    return true;
   }
   std::vector<const std::byte*> fields(form_.num_fields());
-  for (std::size_t f = 0; f < fields.size(); ++f) fields[f] = block + form_.offset(f, task.rows.count);
+  for (std::size_t f = 0; f < fields.size(); ++f) fields[f] = kept->data.data() + form_.offset(f, task.rows.count);
   scatter_kept(task, fields, requests, runs);
   return true;
+}
+
+/// Groups of rows are decoded one after the other into a buffer that stays in the cache, and moved on from there.
+Status BlockServer::scatter_coded(const BlockTask& task, const KeptBlock& kept, std::span<const Request> requests,
+                                  std::span<const RowRun> runs) {
+  StageSpan span(counters_.clock, Stage::kCache);
+  if (group_.size_bytes() < most_group_bytes(form_)) {
+    HEADRACE_ASSIGN(group_, PageBuffer::allocate(most_group_bytes(form_)));
+  }
+  by_row_.clear();
+  for (std::uint32_t run = 0; run < runs.size(); ++run)
+    for (std::uint32_t i = runs[run].begin; i < runs[run].end; ++i)
+      by_row_.push_back({requests[i].row, requests[i].position, run});
+  std::sort(by_row_.begin(), by_row_.end(), [](const Wanted& a, const Wanted& b) { return a.row < b.row; });
+  for (std::size_t f = 0; f < form_.num_fields(); ++f) {
+    const std::uint64_t rows = group_rows(form_, f), row_bytes = form_.row_bytes(f);
+    std::uint64_t here = ~std::uint64_t{0};
+    for (const Wanted& w : by_row_) {
+      if (w.row / rows != here) {
+        here = w.row / rows;
+        HEADRACE_TRY(decode_group(form_, task.rows.count, kept.coded, kept.data.bytes(), f, here, group_.data()));
+      }
+      copy_run(runs[w.run].fields[f] + std::uint64_t{w.position} * row_bytes,
+               group_.data() + (w.row - here * rows) * row_bytes, row_bytes);
+    }
+    span.add_bytes(by_row_.size() * row_bytes);
+  }
+  return {};
 }
 
 void BlockServer::scatter_kept(const BlockTask& task, std::span<const std::byte* const> fields,
@@ -102,11 +124,20 @@ void BlockServer::scatter_kept(const BlockTask& task, std::span<const std::byte*
       scatter_dense(mine, fields[f], form_.row_bytes(f), run.fields[f]);
       span.add_bytes(mine.size() * form_.row_bytes(f));
     }
+  }
+  span.stop();
+  add_kept_digests(task, requests, runs);
+}
+
+/// Of rows that were moved from where the block is kept.
+void BlockServer::add_kept_digests(const BlockTask& task, std::span<const Request> requests,
+                                   std::span<const RowRun> runs) {
+  for (const RowRun& run : runs) {
     if (!run.digest) continue;
     std::uint64_t placed = 0;
-    for (const Request& r : mine) {
-      const std::uint64_t row = task.rows.first + r.row;
-      placed += place_hash(task.file, row, run.first_position + r.position);
+    for (std::uint32_t i = run.begin; i < run.end; ++i) {
+      const std::uint64_t row = task.rows.first + requests[i].row;
+      placed += place_hash(task.file, row, run.first_position + requests[i].position);
       run.digest->sums.add(first_row_of_file_[task.file] + row);
     }
     run.digest->placed += placed * file_weights_[task.file];
@@ -173,7 +204,7 @@ void BlockServer::finish_filling(const BlockTask& task) {
   span.add_bytes(form_.bytes(task.rows.count));
   if (filling_.where == Filling::kCache) {
     keeper_->blocks->put(static_cast<std::uint32_t>(task.block), task.rows.count, task.next_use, dense_.data(),
-                         coded_.bytes(), now_ns() - filling_.start_ns);
+                         coded_.bytes());
     filling_.where = Filling::kNowhere;
     return;
   }

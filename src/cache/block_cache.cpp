@@ -1,10 +1,7 @@
 #include "cache/block_cache.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-
-#include "base/clock.h"
 
 namespace headrace {
 
@@ -12,8 +9,7 @@ BlockCache::BlockCache(std::shared_ptr<MemoryBudget> budget, Options options)
     : budget_(std::move(budget)),
       options_(std::move(options)),
       capacity_bytes_(options_.capacity_bytes),
-      decided_(options_.capacity_bytes >= options_.total_bytes || !can_encode(options_.form, options_.max_block_rows)) {
-}
+      coded_share_(options_.coded_share) {}
 
 bool BlockCache::admits(std::uint64_t bytes, std::uint64_t next_use) const {
   if (closed_) return false;
@@ -50,52 +46,12 @@ void BlockCache::evict_last() {
   ++usage_.evictions;
 }
 
-/// The first block decides, for all: what each encoding makes of it, against its decoding from the file.
-void BlockCache::try_codings(std::uint64_t rows, const std::byte* block, std::span<std::byte> spare,
-                             std::uint64_t decode_ns) {
-  std::array<CodingTrial, 2> trials;
-  std::size_t count = 0;
-  const std::uint64_t bytes = options_.form.bytes(rows);
-  Result<PageBuffer> back = PageBuffer::allocate(bytes);
-  for (const BlockCoding coding : {BlockCoding::kLz4, BlockCoding::kZstd}) {
-    const auto coded = encode_block(options_.form, rows, coding, block, spare);
-    if (!coded.ok() || !back.ok()) continue;
-    const std::uint64_t size = coded->ends.back();
-    std::uint64_t best_ns = ~std::uint64_t{0};
-    for (int i = 0; i < 2; ++i) {  // the first time pays for fresh memory
-      const std::uint64_t start = now_ns();
-      if (!decode_block(options_.form, rows, *coded, spare.first(size), back->data()).ok()) break;
-      best_ns = std::min(best_ns, now_ns() - start);
-    }
-    trials[count++] = {coding, static_cast<double>(size) / static_cast<double>(std::max<std::uint64_t>(bytes, 1)),
-                       static_cast<double>(best_ns)};
-  }
-  const double held = static_cast<double>(options_.capacity_bytes) /
-                      static_cast<double>(std::max<std::uint64_t>(options_.total_bytes, 1));
-  const BlockCoding chosen = choose_coding(std::span(trials).first(count), static_cast<double>(decode_ns), held);
-  const std::lock_guard lock(mutex_);
-  coding_ = chosen;
-  for (const CodingTrial& t : trials)
-    if (t.coding == chosen && chosen != BlockCoding::kRaw) coded_share_ = t.coded_share;
-  decided_ = true;
-}
-
 void BlockCache::put(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, const std::byte* block_bytes,
-                     std::span<std::byte> spare, std::uint64_t decode_ns) {
-  bool tries = false;
-  {
-    const std::lock_guard lock(mutex_);
-    tries = !decided_ && !trying_ && rows == options_.max_block_rows;
-    trying_ |= tries;
-  }
-  if (tries) try_codings(rows, block_bytes, spare, decode_ns);
+                     std::span<std::byte> spare) {
   auto kept = std::make_shared<KeptBlock>();
   const std::byte* from = block_bytes;
   std::uint64_t size = options_.form.bytes(rows);
-  {
-    const std::lock_guard lock(mutex_);
-    kept->coding = coding_;
-  }
+  kept->coding = options_.coding;
   if (kept->coding != BlockCoding::kRaw) {
     Result<CodedBlock> coded = encode_block(options_.form, rows, kept->coding, block_bytes, spare);
     if (!coded.ok()) return abandon(block);
@@ -128,7 +84,7 @@ void BlockCache::put(std::uint32_t block, std::uint64_t rows, std::uint64_t next
     entries_[block] = {std::move(kept), next_use};
     by_use_.insert({next_use, block});
     usage_.peak_bytes = std::max(usage_.peak_bytes, bytes_);
-    if (coding_ != BlockCoding::kRaw)
+    if (options_.coding != BlockCoding::kRaw)
       coded_share_ += (static_cast<double>(size) / static_cast<double>(options_.form.bytes(rows)) - coded_share_) / 16;
   }
   filled_.notify_all();
@@ -170,7 +126,7 @@ BlockCache::Usage BlockCache::usage() const {
   Usage u = usage_;
   u.blocks = by_use_.size();
   u.bytes = bytes_;
-  u.coding = coding_;
+  u.coding = options_.coding;
   u.coded_share = coded_share_;
   return u;
 }

@@ -37,8 +37,8 @@ class BlockCache final : public Reclaimable {
   struct Options {
     BlockForm form;
     std::uint64_t capacity_bytes = 0;
-    std::uint64_t num_blocks = 0, total_bytes = 0;  ///< Of the data, decoded.
-    std::uint64_t max_block_rows = 0;
+    BlockCoding coding = BlockCoding::kRaw;
+    double coded_share = 1;         ///< Encoded over decoded bytes, as far as is known.
     std::uint64_t epoch_ticks = 1;  ///< Of next uses: those in the same epoch have the same quotient.
   };
   /// \param budget  What is kept is charged to it.
@@ -52,9 +52,9 @@ class BlockCache final : public Reclaimable {
   /// \param next_use  After this one, in ticks; all alike where the order does not say.
   Take take(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, std::shared_ptr<const KeptBlock>& out);
   /// What take() said kFill for, decoded. \param block_bytes  As BlockForm has it. \param spare  Of most_coded_bytes(),
-  /// to encode into. \param decode_ns  What it took from the file.
+  /// to encode into.
   void put(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, const std::byte* block_bytes,
-           std::span<std::byte> spare, std::uint64_t decode_ns);
+           std::span<std::byte> spare);
   void abandon(std::uint32_t block);
 
   [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
@@ -71,7 +71,7 @@ class BlockCache final : public Reclaimable {
     double coded_share = 1;  ///< Encoded over decoded bytes, of the encoding in use.
   };
   [[nodiscard]] Usage usage() const;
-  [[nodiscard]] const BlockForm& form() const { return options_.form; }
+  [[nodiscard]] BlockCoding coding() const { return options_.coding; }
 
  private:
   struct Entry {
@@ -85,7 +85,6 @@ class BlockCache final : public Reclaimable {
   }
   [[nodiscard]] bool admits(std::uint64_t bytes, std::uint64_t next_use) const;
   void evict_last();
-  void try_codings(std::uint64_t rows, const std::byte* block, std::span<std::byte> spare, std::uint64_t decode_ns);
 
   const std::shared_ptr<MemoryBudget> budget_;
   const Options options_;
@@ -95,9 +94,8 @@ class BlockCache final : public Reclaimable {
   ByUse by_use_;  // ready ones
   std::uint64_t capacity_bytes_;
   std::uint64_t bytes_ = 0;
-  bool closed_ = false, decided_ = false, trying_ = false;
-  BlockCoding coding_ = BlockCoding::kRaw;
-  double coded_share_ = 1;
+  bool closed_ = false;
+  double coded_share_;
   Usage usage_;
 };
 

@@ -78,7 +78,10 @@ std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, Engin
 
 void Engine::fund(std::vector<MemoryReservation> reservations, std::shared_ptr<BlockKeeper> keeper) {
   reservations_ = std::move(reservations);
-  if (keeper->blocks) schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.batching.share);
+  if (keeper->blocks) {
+    schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.batching.share);
+    keeps_blocks_ = plan_.keeps_all_coded;
+  }
   if (keeper->rows) {
     gather_.emplace(*keeper->rows, *plan_.layout.table);
     keeper->set_complete_callback([this] { finish_store(); });
@@ -99,7 +102,7 @@ std::shared_ptr<BlockKeeper> Engine::keeper() const {
 }
 
 Engine::Preload Engine::preload() const {
-  const std::uint64_t all = plan_.keeps_all() ? plan_.layout.table->num_blocks() : 0;
+  const std::uint64_t all = plan_.preloads ? plan_.layout.table->num_blocks() : 0;
   if (rows_in_memory_) return {all, all};
   return {std::min(preloaded_.load(), all), all};
 }

@@ -20,6 +20,7 @@ constexpr std::uint64_t kRequestBytes = 16;     // the window's books for a row,
 constexpr std::uint64_t kBlockIndexBytes = 24;  // two tables of an index a block, places, and when it is used next
 constexpr std::uint32_t kMostStreams = 1 << 16;
 constexpr std::uint64_t kLeastKeptBlocks = 4;  // a smaller cache is not worth its scratch
+constexpr double kCodedSlack = 1.12;           // blocks do not all encode like the one that was tried
 constexpr std::uint64_t kHugePageBytes = 2 << 20;
 constexpr std::uint64_t kResidentShare = 8;  // side fields may take an eighth of the budget
 
@@ -147,6 +148,11 @@ std::uint64_t stored_rows(const BlockTable& blocks) {
   return rows;
 }
 
+/// Slots that will do where batches come straight from memory: a few ahead.
+std::uint64_t direct_slots(const EnginePlan& plan) {
+  return std::min(SlotPool::kHeldSlots + kReadAheadBatches + plan.threads, std::max(plan.wanted_slots, kLeastSlots));
+}
+
 /// Does everything fit in memory, and is it wanted there? \param fixed_bytes  Of the plan, without slots.
 Status plan_keeping(const Source& source, const LoaderOptions& options, MemoryRoom room, std::uint64_t fixed_bytes,
                     std::uint64_t slot_bytes, EnginePlan& plan) {
@@ -156,15 +162,12 @@ Status plan_keeping(const Source& source, const LoaderOptions& options, MemoryRo
   if (plan.keep == Keep::kDirectory || options.cache.mode == CacheChoice::kNone) return {};
   const bool asked = options.cache.mode == CacheChoice::kRam;
   const std::uint64_t rows_bytes = plan.data_bytes + source.fields->size() * kHugePageBytes;
-  // Batches come straight from memory then: a few ahead will do.
-  const std::uint64_t direct_slots =
-      std::min(SlotPool::kHeldSlots + kReadAheadBatches + plan.threads, std::max(plan.wanted_slots, kLeastSlots));
-  const std::uint64_t least = fixed_bytes + (asked ? kLeastSlots : direct_slots) * slot_bytes;
+  const std::uint64_t least = fixed_bytes + (asked ? kLeastSlots : direct_slots(plan)) * slot_bytes;
   const std::uint64_t limit = asked ? plan.budget_bytes : std::min(plan.budget_bytes, room.free_bytes);
   if (least + rows_bytes <= limit) {
     plan.keep = host ? Keep::kHostRows : Keep::kAllRows;
     plan.cache_bytes = rows_bytes;
-    plan.wanted_slots = direct_slots;
+    plan.wanted_slots = direct_slots(plan);
     plan.preloads = asked;
     plan.keep_reason = asked ? "cache='ram'" : "all of it fits the budget";
     return {};
@@ -172,7 +175,7 @@ Status plan_keeping(const Source& source, const LoaderOptions& options, MemoryRo
   if (host && limit > least) {  // as much of it as there is room for
     plan.keep = Keep::kHostRows;
     plan.cache_bytes = limit - least;
-    plan.wanted_slots = std::max(plan.wanted_slots, direct_slots);
+    plan.wanted_slots = std::max(plan.wanted_slots, direct_slots(plan));
     plan.keep_reason = "what the budget leaves, for all processes of this host";
     return {};
   }
@@ -189,7 +192,7 @@ Status plan_keeping(const Source& source, const LoaderOptions& options, MemoryRo
 }  // namespace
 
 double EnginePlan::expected_decodes() const {
-  if (keep == Keep::kAllRows || keep == Keep::kHostRows) return 1;
+  if (keeps_all()) return 1;
   const std::uint64_t span = sampler->span_steps(batching.global_batch, batching.share);
   if (slots >= wanted_slots || window_slots() >= span) return 1;
   return std::max(1.0, std::ceil(static_cast<double>(span) / static_cast<double>(window_slots())));
@@ -212,7 +215,7 @@ double EnginePlan::decodes_over_ranks() const {
 }
 
 Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const RankChoice& rank,
-                                const Label* label, MemoryRoom room, std::uint32_t cpus) {
+                                const Label* label, MemoryRoom room, const CodingProbe* probe, std::uint32_t cpus) {
   EnginePlan plan;
   const std::uint64_t most = room.free_bytes + room.reclaimable_bytes;
   plan.budget_bytes = options.memory ? std::min(options.memory, most) : most;
@@ -322,18 +325,34 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
     return std::min(std::max(plan.wanted_slots, kLeastSlots), bytes / (plan.slot_bytes + books));
   };
   HEADRACE_TRY(plan_keeping(source, options, room, fixed(plan.threads) + side, plan.slot_bytes + books, plan));
-  plan.slots = slots_in(plan.budget_bytes - fixed(plan.threads) - side -
+  const std::uint64_t around = fixed(plan.threads) + side;
+  plan.slots = slots_in(plan.budget_bytes - around -
                         (plan.keep == Keep::kAllRows || plan.keep == Keep::kHostRows ? plan.cache_bytes : 0));
   if (plan.keep == Keep::kNothing && options.cache.mode == CacheChoice::kAuto) {
-    // The window comes first; what it cannot use keeps blocks. Caches of other loaders are not asked for that.
-    const std::uint64_t used =
-        fixed(plan.threads) + side + plan.slots * (plan.slot_bytes + books) + plan.threads * need.keeping_bytes;
+    // Blocks that are read while they are evicted stay a little longer. Caches of others are not asked for memory.
     const std::uint64_t limit = std::min(plan.budget_bytes, room.free_bytes);
-    const std::uint64_t pinned = (plan.threads + 1) * block_bytes;  // blocks that are read while they are evicted
-    if (used + pinned + kLeastKeptBlocks * block_bytes <= limit) {
+    const std::uint64_t apart = around + plan.threads * need.keeping_bytes + (plan.threads + 1) * block_bytes;
+    const std::uint64_t used = apart + plan.slots * (plan.slot_bytes + books);
+    const std::uint64_t rest = limit - std::min(limit, used);
+    const CodingTrial* const coded =
+        probe ? choose_coding(probe->trials, probe->miss_ns,
+                              static_cast<double>(rest) / static_cast<double>(std::max(plan.data_bytes, block_bytes)))
+              : nullptr;
+    const std::uint64_t direct = direct_slots(plan) * (plan.slot_bytes + books);
+    const auto all_coded = static_cast<std::uint64_t>(static_cast<double>(plan.data_bytes) *
+                                                      (coded ? coded->coded_share * kCodedSlack : 1));
+    if (coded && apart + direct + all_coded <= limit) {
+      // All of it, encoded: rows are decoded one by one from there, so that a long window would save nothing.
       plan.keep = Keep::kSomeBlocks;
-      plan.cache_bytes = std::min(limit - used - pinned, plan.data_bytes + plan.data_bytes / 64);
+      plan.keeps_all_coded = true;
+      plan.wanted_slots = direct_slots(plan);
+      plan.slots = slots_in(limit - apart - all_coded);
+      plan.cache_bytes = all_coded;
+    } else if (rest >= kLeastKeptBlocks * block_bytes) {  // the window comes first; what it cannot use keeps blocks
+      plan.keep = Keep::kSomeBlocks;
+      plan.cache_bytes = std::min(rest, plan.data_bytes + plan.data_bytes / 64);
     }
+    if (coded && plan.keep == Keep::kSomeBlocks) plan.coding = coded->coding, plan.coded_share = coded->coded_share;
   }
   if (plan.keep == Keep::kSomeBlocks || plan.keep == Keep::kDirectory)
     plan.keeping_bytes = plan.threads * need.keeping_bytes;

@@ -11,6 +11,8 @@
 #include "assembly/block_layout.h"
 #include "assembly/source.h"
 #include "base/result.h"
+#include "cache/block_coder.h"
+#include "loader/coding_probe.h"
 #include "loader/label.h"
 #include "loader/rank.h"
 #include "order/batching.h"
@@ -58,10 +60,13 @@ struct EnginePlan {
 
   Keep keep = Keep::kNothing;
   std::string keep_reason;
-  std::uint64_t data_bytes = 0;     ///< Of all rows of the blocks, decoded.
-  std::uint64_t cache_bytes = 0;    ///< Of the budget, for what is kept.
-  std::uint64_t keeping_bytes = 0;  ///< Scratch for blocks on their way there, all threads.
-  bool preloads = false;            ///< All is decoded before the first batch.
+  std::uint64_t data_bytes = 0;            ///< Of all rows of the blocks, decoded.
+  std::uint64_t cache_bytes = 0;           ///< Of the budget, for what is kept.
+  std::uint64_t keeping_bytes = 0;         ///< Scratch for blocks on their way there, all threads.
+  bool preloads = false;                   ///< All is decoded before the first batch.
+  BlockCoding coding = BlockCoding::kRaw;  ///< Of kSomeBlocks.
+  double coded_share = 1;                  ///< Encoded over decoded bytes.
+  bool keeps_all_coded = false;            ///< kSomeBlocks, but all of them fit encoded.
 
   /// Most rows of a batch that there can be.
   [[nodiscard]] std::uint64_t slot_rows() const {
@@ -72,7 +77,7 @@ struct EnginePlan {
   [[nodiscard]] std::uint64_t planned_bytes() const { return window_bytes() + cache_bytes; }
   /// Is every block kept once it was decoded?
   [[nodiscard]] bool keeps_all() const {
-    return keep == Keep::kAllRows || keep == Keep::kHostRows || keep == Keep::kDirectory;
+    return keep == Keep::kAllRows || keep == Keep::kHostRows || keep == Keep::kDirectory || keeps_all_coded;
   }
   /// Without what is kept.
   [[nodiscard]] std::uint64_t window_bytes() const {
@@ -88,9 +93,9 @@ struct EnginePlan {
   [[nodiscard]] double decodes_over_ranks() const;
 };
 
-/// \param label  Of a sampler that needs one.
+/// \param label  Of a sampler that needs one. \param probe  What re-encoding would make of the blocks; null: not known.
 /// Errors: kInvalidArgument; kOutOfBudget with the smallest budget that would do.
 Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const RankChoice& rank,
-                                const Label* label, MemoryRoom room, std::uint32_t cpus);
+                                const Label* label, MemoryRoom room, const CodingProbe* probe, std::uint32_t cpus);
 
 }  // namespace headrace

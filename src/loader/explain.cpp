@@ -39,8 +39,14 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice) {
       return choice.mode == CacheChoice::kNone ? "nothing is kept between epochs (cache='none')"
                                                : "nothing is kept between epochs: the window takes all of the budget";
     case Keep::kSomeBlocks:
-      return fmt::format("blocks, in {}: {:.0f} % of the decoded data ({}), more if re-encoding pays",
-                         format_bytes(p.cache_bytes), 100 * std::min(share, 1.0), format_bytes(p.data_bytes));
+      if (p.keeps_all_coded)
+        return fmt::format(
+            "all blocks, re-encoded ({}), in {} for {} of rows: from the second epoch on nothing is read",
+            to_string(p.coding), format_bytes(p.cache_bytes), format_bytes(p.data_bytes));
+      return fmt::format("blocks, in {}: {:.0f} % of the decoded data ({}), {}", format_bytes(p.cache_bytes),
+                         100 * std::min(share / p.coded_share, 1.0), format_bytes(p.data_bytes),
+                         p.coding == BlockCoding::kRaw ? "more if re-encoding pays, which the first epoch tells"
+                                                       : fmt::format("re-encoded ({})", to_string(p.coding)));
     case Keep::kAllRows:
       return fmt::format("all rows, decoded, {} ({}): {}", format_bytes(p.data_bytes), p.keep_reason,
                          p.preloads ? "decoded before the first batch, which makes every order free"

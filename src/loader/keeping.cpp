@@ -67,11 +67,8 @@ Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const Eng
       BlockCache::Options options;
       options.form = BlockForm(*source.fields);
       options.capacity_bytes = plan.cache_bytes;
-      options.num_blocks = blocks.num_blocks();
-      options.total_bytes = plan.data_bytes;
-      options.max_block_rows = 0;
-      for (const FileLayout& file : plan.layout.files)
-        options.max_block_rows = std::max(options.max_block_rows, file.block_rows);
+      options.coding = plan.coding;
+      options.coded_share = plan.coded_share;
       options.epoch_ticks = Sampler::kEpochTicks;
       keeper->blocks = std::make_shared<BlockCache>(budget, std::move(options));
       MemoryBudget::process()->add_reclaimable(keeper->blocks, 0);

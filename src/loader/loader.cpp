@@ -16,6 +16,8 @@ namespace headrace {
 
 namespace {
 
+constexpr std::uint64_t kLeastToProbe = 16;  // blocks: measuring costs what decoding a few of them does
+
 const char* environment(const char* name) {
   return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): as every launcher's contract has it
 }
@@ -53,7 +55,7 @@ Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
   HEADRACE_ASSIGN(EnginePlan plan,
                   resolve_plan(*source, resolved, rank, label ? &*label : nullptr,
                                {process->free_bytes() + own, reclaimable - std::min(reclaimable, own - own_window)},
-                               static_cast<std::uint32_t>(usable_cpu_count())));
+                               probe ? &*probe : nullptr, static_cast<std::uint32_t>(usable_cpu_count())));
   data_hash = hash_of(*source, plan.layout);
   return Engine::make(source, std::move(plan));
 }
@@ -89,6 +91,15 @@ Status Loader::Impl::reserve(Engine& made) {
 
 Status Loader::Impl::fund() {
   if (engine->funded()) return {};
+  const EnginePlan& plan = engine->plan();
+  const bool some = plan.keep == Keep::kNothing || plan.keep == Keep::kSomeBlocks;
+  if (options.cache.mode == CacheChoice::kAuto && some && !probed && plan.layout.table->num_blocks() >= kLeastToProbe) {
+    probed = true;
+    probe = probe_codings(*dataset.impl());
+    if (probe) {
+      HEADRACE_ASSIGN(engine, make_engine(resumed_mix));
+    }
+  }
   if (const Status first = reserve(*engine.get()); first.ok() || first.error().code() != ErrorCode::kOutOfBudget)
     return first;
   HEADRACE_ASSIGN(engine, make_engine(resumed_mix));  // others have taken memory since it was planned

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/memory_budget.h"
+#include "loader/coding_probe.h"
 #include "loader/engine.h"
 #include "loader/position.h"
 
@@ -129,6 +130,8 @@ struct Loader::Impl {
   std::shared_ptr<BlockKeeper> kept;  ///< What engines of this loader keep; outlives them where the plan allows.
   Keep kept_as = Keep::kNothing;
   std::string kept_identity;
+  std::optional<CodingProbe> probe;  ///< What re-encoding would make of the blocks, once it was tried.
+  bool probed = false;
 
   [[nodiscard]] Result<RankChoice> choose_own_rank() const;
   /// Resolve every automatic setting, reserve nothing. Errors leave everything as it was.

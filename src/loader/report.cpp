@@ -54,6 +54,7 @@ Report::Cache describe_cache(const Engine& engine) {
     c.blocks = u.blocks;
     c.hits = u.hits;
     c.misses = u.misses;
+    c.complete = u.blocks == c.all_blocks;
   }
   if (keeper->rows) {
     c.coding = "decoded";
@@ -183,7 +184,7 @@ std::string Report::text() const {
                               cache.coding.empty() ? "" : ", " + cache.coding, with_commas(cache.blocks),
                               with_commas(cache.all_blocks), format_bytes(cache.bytes),
                               format_bytes(cache.capacity_bytes), with_commas(cache.hits), with_commas(cache.misses)));
-    if (cache.complete) line("", "everything is there: batches are gathered from it, nothing is decoded");
+    if (cache.complete) line("", "everything is there: batches come from it, nothing is read");
   }
   for (const std::string& note : cache.notes) line("", note);
   line("MEMORY", fmt::format("peak {} of {} planned, budget {}", format_bytes(memory.peak_bytes),
