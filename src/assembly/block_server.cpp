@@ -63,7 +63,7 @@ ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
   }
   return {PageBuffer::charge_for(out) + 2 * PageBuffer::charge_for(filter), PageBuffer::charge_for(stored + stored / 4),
           PageBuffer::charge_for(form.bytes(most_rows)) + PageBuffer::charge_for(most_coded_bytes(form, most_rows)) +
-              PageBuffer::charge_for(most_group_bytes(form))};
+              PageBuffer::charge_for(group_scratch_bytes(form))};
 }
 
 Status BlockServer::prepare() {

@@ -91,8 +91,8 @@ bool BlockServer::serve_from_cache(const BlockTask& task, std::span<const Reques
 Status BlockServer::scatter_coded(const BlockTask& task, const KeptBlock& kept, std::span<const Request> requests,
                                   std::span<const RowRun> runs) {
   StageSpan span(counters_.clock, Stage::kCache);
-  if (group_.size_bytes() < most_group_bytes(form_)) {
-    HEADRACE_ASSIGN(group_, PageBuffer::allocate(most_group_bytes(form_)));
+  if (group_.size_bytes() < group_scratch_bytes(form_)) {
+    HEADRACE_ASSIGN(group_, PageBuffer::allocate(group_scratch_bytes(form_)));
   }
   by_row_.clear();
   for (std::uint32_t run = 0; run < runs.size(); ++run)
@@ -102,13 +102,15 @@ Status BlockServer::scatter_coded(const BlockTask& task, const KeptBlock& kept, 
   for (std::size_t f = 0; f < form_.num_fields(); ++f) {
     const std::uint64_t rows = group_rows(form_, f), row_bytes = form_.row_bytes(f);
     std::uint64_t here = ~std::uint64_t{0};
+    const std::byte* group = nullptr;
     for (const Wanted& w : by_row_) {
       if (w.row / rows != here) {
         here = w.row / rows;
-        HEADRACE_TRY(decode_group(form_, task.rows.count, kept.coded, kept.data.bytes(), f, here, group_.data()));
+        HEADRACE_ASSIGN(group,
+                        decode_group(form_, task.rows.count, kept.coded, kept.data.bytes(), f, here, group_.bytes()));
       }
-      copy_run(runs[w.run].fields[f] + std::uint64_t{w.position} * row_bytes,
-               group_.data() + (w.row - here * rows) * row_bytes, row_bytes);
+      copy_run(runs[w.run].fields[f] + std::uint64_t{w.position} * row_bytes, group + (w.row - here * rows) * row_bytes,
+               row_bytes);
     }
     span.add_bytes(by_row_.size() * row_bytes);
   }

@@ -26,13 +26,13 @@ std::vector<std::byte> block_of(const BlockForm& form, std::uint32_t block, std:
 
 std::vector<std::byte> decoded(const BlockForm& form, std::uint64_t rows, const CodedBlock& coded,
                                std::span<const std::byte> bytes) {
-  std::vector<std::byte> block(form.bytes(rows)), group(most_group_bytes(form));
+  std::vector<std::byte> block(form.bytes(rows)), scratch(group_scratch_bytes(form));
   for (std::size_t f = 0; f < form.num_fields(); ++f)
     for (std::uint64_t g = 0; g * group_rows(form, f) < rows; ++g) {
-      EXPECT_TRUE(decode_group(form, rows, coded, bytes, f, g, group.data()).ok());
+      const auto group = decode_group(form, rows, coded, bytes, f, g, scratch);
+      EXPECT_TRUE(group.ok());
       const std::uint64_t first = g * group_rows(form, f), count = std::min(group_rows(form, f), rows - first);
-      std::copy_n(group.data(), count * form.row_bytes(f),
-                  block.data() + form.offset(f, rows) + first * form.row_bytes(f));
+      std::copy_n(*group, count * form.row_bytes(f), block.data() + form.offset(f, rows) + first * form.row_bytes(f));
     }
   return block;
 }

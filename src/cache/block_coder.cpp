@@ -1,9 +1,13 @@
 #include "cache/block_coder.h"
 
-#include <blosc.h>
-#include <fmt/format.h>
+#include <lz4.h>
+#include <zstd.h>
 
 #include <algorithm>
+#include <bit>
+#include <memory>
+
+#include "codec/unshuffle.h"
 
 namespace headrace {
 namespace {
@@ -15,6 +19,46 @@ constexpr double kEpochs = 3;         // that a run has, if nobody knows
 std::uint64_t num_groups(const BlockForm& form, std::size_t field, std::uint64_t rows) {
   const std::uint64_t group = group_rows(form, field);
   return (rows + group - 1) / group;
+}
+
+/// Byte planes of elements: the inverse of unshuffle(). \return `planes`, or `from` where elements are single bytes.
+const std::byte* shuffle(const std::byte* from, std::uint64_t bytes, std::uint32_t element_bytes, std::byte* planes) {
+  if (element_bytes == 1) return from;
+  const std::uint64_t elements = bytes / element_bytes;
+  for (std::uint32_t b = 0; b < element_bytes; ++b)
+    for (std::uint64_t e = 0; e < elements; ++e) planes[b * elements + e] = from[e * element_bytes + b];
+  return planes;
+}
+
+struct ZstdContexts {
+  std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> encoder{ZSTD_createCCtx(), ZSTD_freeCCtx};
+  std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> decoder{ZSTD_createDCtx(), ZSTD_freeDCtx};
+};
+ZstdContexts& zstd() {
+  thread_local ZstdContexts contexts;
+  return contexts;
+}
+
+/// \return Bytes written; 0 for an error. Groups are far below 2 GiB.
+std::uint64_t encode_lz4(const std::byte* from, std::uint64_t bytes, std::span<std::byte> out) {
+  return static_cast<std::uint64_t>(std::max(
+      LZ4_compress_default(std::bit_cast<const char*>(from), std::bit_cast<char*>(out.data()), static_cast<int>(bytes),
+                           static_cast<int>(std::min<std::uint64_t>(out.size(), 1U << 30))),
+      0));
+}
+std::uint64_t encode_zstd(const std::byte* from, std::uint64_t bytes, std::span<std::byte> out) {
+  const std::size_t written = ZSTD_compressCCtx(zstd().encoder.get(), out.data(), out.size(), from, bytes, 1);
+  return ZSTD_isError(written) ? 0 : written;
+}
+std::uint64_t decode_lz4(std::span<const std::byte> in, std::byte* out, std::uint64_t bytes) {
+  return static_cast<std::uint64_t>(
+      std::max(LZ4_decompress_safe(std::bit_cast<const char*>(in.data()), std::bit_cast<char*>(out),
+                                   static_cast<int>(in.size()), static_cast<int>(bytes)),
+               0));
+}
+std::uint64_t decode_zstd(std::span<const std::byte> in, std::byte* out, std::uint64_t bytes) {
+  const std::size_t got = ZSTD_decompressDCtx(zstd().decoder.get(), out, bytes, in.data(), in.size());
+  return ZSTD_isError(got) ? 0 : got;
 }
 
 }  // namespace
@@ -35,63 +79,72 @@ std::uint64_t group_rows(const BlockForm& form, std::size_t field) {
   return std::max<std::uint64_t>(kGroupBytes / std::max<std::uint64_t>(form.row_bytes(field), 1), 1);
 }
 
-std::uint64_t most_group_bytes(const BlockForm& form) {
+std::uint64_t group_scratch_bytes(const BlockForm& form) {
   std::uint64_t most = 0;
   for (std::size_t f = 0; f < form.num_fields(); ++f) most = std::max(most, group_rows(form, f) * form.row_bytes(f));
-  return most;
+  return 2 * most;
 }
 
 std::uint64_t most_coded_bytes(const BlockForm& form, std::uint64_t rows) {
-  std::uint64_t bytes = 0;
-  for (std::size_t f = 0; f < form.num_fields(); ++f)
-    bytes += rows * form.row_bytes(f) + num_groups(form, f, rows) * BLOSC_MAX_OVERHEAD;
+  std::uint64_t bytes = group_scratch_bytes(form);  // a shuffled group, at the end
+  for (std::size_t f = 0; f < form.num_fields(); ++f) {
+    const std::uint64_t group = group_rows(form, f) * form.row_bytes(f);
+    bytes += num_groups(form, f, rows) * (group + group / 128 + 1024);  // more than either library's bound
+  }
   return bytes;
 }
 
 bool can_encode(const BlockForm& form, std::uint64_t rows) {
-  return most_coded_bytes(form, rows) <= BLOSC_MAX_BUFFERSIZE;
+  return most_coded_bytes(form, rows) < std::uint64_t{1} << 31;
 }
 
 Result<CodedBlock> encode_block(const BlockForm& form, std::uint64_t rows, BlockCoding coding, const std::byte* block,
                                 std::span<std::byte> out) {
   CodedBlock coded;
+  coded.coding = coding;
   std::uint64_t end = 0;
-  const bool zstd = coding == BlockCoding::kZstd;
+  std::byte* const planes = out.data() + out.size() - group_scratch_bytes(form) / 2;
   for (std::size_t f = 0; f < form.num_fields(); ++f) {
     const std::byte* from = block + form.offset(f, rows);
     const std::uint64_t group = group_rows(form, f);
     for (std::uint64_t row = 0; row < rows; row += group) {
       const std::uint64_t bytes = std::min(group, rows - row) * form.row_bytes(f);
-      if (bytes == 0) {  // a field of no elements
-        coded.ends.push_back(static_cast<std::uint32_t>(end));
-        continue;
+      if (bytes > 0) {
+        const std::span<std::byte> room = out.subspan(end, out.size() - end - group_scratch_bytes(form) / 2);
+        const std::uint64_t written =
+            coding == BlockCoding::kZstd ? encode_zstd(shuffle(from, bytes, form.element_bytes(f), planes), bytes, room)
+                                         : encode_lz4(shuffle(from, bytes, form.element_bytes(f), planes), bytes, room);
+        if (written == 0) return Error(ErrorCode::kInternal, "a group of rows was not encoded");
+        end += written;
       }
-      const int written =
-          blosc_compress_ctx(zstd ? 1 : 5, BLOSC_SHUFFLE, form.element_bytes(f), bytes, from, out.data() + end,
-                             out.size() - end, zstd ? BLOSC_ZSTD_COMPNAME : BLOSC_LZ4_COMPNAME, 0, 1);
-      if (written <= 0) return Error(ErrorCode::kInternal, fmt::format("c-blosc does not encode {} bytes", bytes));
-      coded.ends.push_back(static_cast<std::uint32_t>(end += static_cast<std::uint64_t>(written)));
+      coded.ends.push_back(static_cast<std::uint32_t>(end));
       from += bytes;
     }
   }
   return coded;
 }
 
-Status decode_group(const BlockForm& form, std::uint64_t rows, const CodedBlock& coded,
-                    std::span<const std::byte> bytes, std::size_t field, std::uint64_t group, std::byte* out) {
+Result<const std::byte*> decode_group(const BlockForm& form, std::uint64_t rows, const CodedBlock& coded,
+                                      std::span<const std::byte> bytes, std::size_t field, std::uint64_t group,
+                                      std::span<std::byte> scratch) {
   std::uint64_t index = group;
   for (std::size_t f = 0; f < field; ++f) index += num_groups(form, f, rows);
   const std::uint64_t most = group_rows(form, field), first = group * most;
   const std::uint64_t size = std::min(most, rows - first) * form.row_bytes(field);
-  if (size == 0) return {};
   const std::uint64_t begin = index == 0 ? 0 : coded.ends[index - 1], end = coded.ends[index];
-  std::size_t stored = 0;
-  const bool sane = end <= bytes.size() && begin < end &&
-                    blosc_cbuffer_validate(bytes.data() + begin, end - begin, &stored) == 0 && stored == size;
-  if (!sane || blosc_decompress_ctx(bytes.data() + begin, out, size, 1) != static_cast<int>(size))
+  const std::uint32_t element = form.element_bytes(field);
+  if (size == 0) return scratch.data();
+  std::byte* const planes = scratch.data();
+  std::byte* const out = planes + scratch.size() / 2;
+  const bool sane = begin < end && end <= bytes.size();
+  if (!sane ||
+      (coded.coding == BlockCoding::kZstd ? decode_zstd(bytes.subspan(begin, end - begin), planes, size)
+                                          : decode_lz4(bytes.subspan(begin, end - begin), planes, size)) != size)
     return std::move(Error(ErrorCode::kInternal, "a block that was kept encoded in memory is damaged")
                          .with_hint("Test this machine's memory."));
-  return {};
+  if (element == 1) return planes;
+  unshuffle(std::bit_cast<const std::uint8_t*>(planes), size / element, element, std::bit_cast<std::uint8_t*>(out));
+  return out;
 }
 
 const CodingTrial* choose_coding(std::span<const CodingTrial> trials, double miss_ns, double held_share) {

@@ -15,7 +15,7 @@ double as_ns(std::uint64_t ns) {
 }
 
 std::optional<CodingTrial> try_coding(const BlockForm& form, std::uint64_t rows, BlockCoding coding,
-                                      const std::byte* block, std::span<std::byte> spare, std::byte* group) {
+                                      const std::byte* block, std::span<std::byte> spare, std::span<std::byte> group) {
   CodingTrial trial{coding, 1, 1e18, 1e18};
   for (int i = 0; i < kTimes; ++i) {
     const std::uint64_t start = now_ns();
@@ -43,7 +43,7 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset) {
   if (rows == 0 || !can_encode(form, rows)) return {};
   Result<PageBuffer> block = PageBuffer::allocate(form.bytes(rows)),
                      spare = PageBuffer::allocate(most_coded_bytes(form, rows)),
-                     group = PageBuffer::allocate(most_group_bytes(form));
+                     group = PageBuffer::allocate(group_scratch_bytes(form));
   auto server = dataset.take_server();
   if (!block.ok() || !spare.ok() || !group.ok() || !server.ok()) return {};
   std::vector<Request> requests;
@@ -63,7 +63,7 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset) {
   dataset.put_server(std::move(*server));
   if (!good) return {};
   for (const BlockCoding coding : {BlockCoding::kLz4, BlockCoding::kZstd})
-    if (const auto trial = try_coding(form, rows, coding, block->data(), spare->bytes(), group->data()))
+    if (const auto trial = try_coding(form, rows, coding, block->data(), spare->bytes(), group->bytes()))
       probe.trials.push_back(*trial);
   return probe;
 }

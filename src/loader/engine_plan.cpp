@@ -334,11 +334,12 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
     const std::uint64_t apart = around + plan.threads * need.keeping_bytes + (plan.threads + 1) * block_bytes;
     const std::uint64_t used = apart + plan.slots * (plan.slot_bytes + books);
     const std::uint64_t rest = limit - std::min(limit, used);
-    const CodingTrial* const coded =
-        probe ? choose_coding(probe->trials, probe->miss_ns,
-                              static_cast<double>(rest) / static_cast<double>(std::max(plan.data_bytes, block_bytes)))
-              : nullptr;
+    const auto coding_for = [&](std::uint64_t bytes) {
+      const auto data = static_cast<double>(std::max(plan.data_bytes, block_bytes));
+      return probe ? choose_coding(probe->trials, probe->miss_ns, static_cast<double>(bytes) / data) : nullptr;
+    };
     const std::uint64_t direct = direct_slots(plan) * (plan.slot_bytes + books);
+    const CodingTrial* coded = coding_for(limit - std::min(limit, apart + direct));
     const auto all_coded = static_cast<std::uint64_t>(static_cast<double>(plan.data_bytes) *
                                                       (coded ? coded->coded_share * kCodedSlack : 1));
     if (coded && apart + direct + all_coded <= limit) {
@@ -352,6 +353,7 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
       plan.keep = Keep::kSomeBlocks;
       plan.cache_bytes = std::min(rest, plan.data_bytes + plan.data_bytes / 64);
     }
+    if (!plan.keeps_all_coded) coded = coding_for(plan.cache_bytes);
     if (coded && plan.keep == Keep::kSomeBlocks) plan.coding = coded->coding, plan.coded_share = coded->coded_share;
   }
   if (plan.keep == Keep::kSomeBlocks || plan.keep == Keep::kDirectory)
