@@ -112,7 +112,9 @@ ToolResult cache_verify(const std::string& directory, const std::string& name, c
           "", 8,
           fmt::format("{} rows, {}: every checksum agrees", group_digits(entry.rows), format_bytes(entry.bytes)));
     else
-      result.text += paragraph("", 8, fmt::format("{}: {}", to_string(entry.state), entry.note));
+      result.text += paragraph("", 8,
+                               fmt::format("{}: {}{}", to_string(entry.state), entry.note,
+                                           entry.state == State::kStale ? "; every checksum agrees" : ""));
   }
   if (entries.empty()) result.text = fmt::format("There are no caches in {}\n", directory);
   result.json = dump({{"directory", directory}, {"caches", std::move(list)}});
