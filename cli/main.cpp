@@ -63,23 +63,23 @@ std::vector<std::string> option_names(const CLI::App& app) {
 int parse_error(const CLI::App& program, const std::vector<Verb>& verbs, const std::vector<std::string>& arguments,
                 const CLI::ParseError& error, bool json) {
   const CLI::App* chosen = &program;
+  std::string words;  // "cache ls "
   for (const Verb& verb : verbs)
     if (verb.app->parsed()) chosen = verb.app;
+  if (chosen != &program) words = chosen->get_name() + " ";
+  if (chosen != &program && !chosen->get_subcommands().empty()) {
+    chosen = chosen->get_subcommands().front();
+    words += chosen->get_name() + " ";
+  }
   const std::vector<std::string> names = option_names(*chosen);
   for (const std::string& text : arguments) {
     if (!text.starts_with("--") || text == "--") continue;
     const std::string name = text.substr(0, text.find('='));
     if (std::find(names.begin(), names.end(), name) == names.end())
       return usage_error(fmt::format("there is no option {}", name),
-                         with_nearest(name, names,
-                                      fmt::format("headrace {}{}--help lists them.", chosen->get_name(),
-                                                  chosen == &program ? "" : " ")),
-                         json);
+                         with_nearest(name, names, fmt::format("headrace {}--help lists them.", words)), json);
   }
-  return usage_error(error.what(),
-                     fmt::format("headrace {}{}--help shows how.", chosen == &program ? "" : chosen->get_name(),
-                                 chosen == &program ? "" : " "),
-                     json);
+  return usage_error(error.what(), fmt::format("headrace {}--help shows how.", words), json);
 }
 
 int run(int argc, char** argv) {
@@ -91,8 +91,8 @@ int run(int argc, char** argv) {
   bool version = false, version_json = false;
   program.add_flag("--version", version, "Print the version, and those of the libraries");
   program.add_flag("--json", version_json, "Print JSON");
-  const std::vector<Verb> verbs = {add_inspect(program), add_verify(program), add_order(program), add_bench(program),
-                                   add_demo(program)};
+  const std::vector<Verb> verbs = {add_inspect(program), add_verify(program), add_order(program),
+                                   add_bench(program),   add_cache(program),  add_demo(program)};
   program.footer(
       "Results go to stdout, progress to stderr. Exit status: 0 good, 1 findings, 2 usage, 3 bad data,\n"
       "4 out of resources, 130 interrupted. `headrace VERB --help` shows the options of a verb.\n\n"

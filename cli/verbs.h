@@ -19,5 +19,6 @@ Verb add_verify(CLI::App& program);
 Verb add_bench(CLI::App& program);
 Verb add_order(CLI::App& program);
 Verb add_demo(CLI::App& program);
+Verb add_cache(CLI::App& program);
 
 }  // namespace headrace::cli

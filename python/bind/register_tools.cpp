@@ -75,6 +75,25 @@ ToolResult verify_files(const std::vector<nb::bytes>& paths, std::uint32_t threa
   return reporter.run([&] { return verify(names, threads, function); });
 }
 
+ToolResult list_caches_of(const nb::bytes& directory) {
+  const std::string path = from_python(directory);
+  const WithoutGil nogil;
+  return cache_list(path);
+}
+
+ToolResult verify_caches(const nb::bytes& directory, const std::string& name, nb::object progress) {
+  const std::string path = from_python(directory);
+  Progress reporter(std::move(progress));
+  const auto function = reporter.function();
+  return reporter.run([&] { return cache_verify(path, name, function); });
+}
+
+ToolResult remove_cache_of(const nb::bytes& directory, const std::string& name) {
+  const std::string path = from_python(directory);
+  const WithoutGil nogil;
+  return cache_remove(path, name);
+}
+
 ToolResult bench_loader(LoaderHandle& handle, std::uint64_t epochs, double max_seconds, nb::object progress) {
   handle.check_process();
   Progress reporter(std::move(progress));
@@ -166,6 +185,9 @@ void register_tools(nb::module_& m) {
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The data as plain Python objects.");
   m.def("inspect", &inspect_files, nb::arg("paths"));
   m.def("verify", &verify_files, nb::arg("paths"), nb::arg("threads"), nb::arg("progress").none());
+  m.def("cache_list", &list_caches_of, nb::arg("directory"));
+  m.def("cache_verify", &verify_caches, nb::arg("directory"), nb::arg("name"), nb::arg("progress").none());
+  m.def("cache_remove", &remove_cache_of, nb::arg("directory"), nb::arg("name"));
   m.def("bench", &bench_loader, nb::arg("loader"), nb::arg("epochs"), nb::arg("max_seconds"),
         nb::arg("progress").none());
   m.def(

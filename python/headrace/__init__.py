@@ -40,7 +40,18 @@ from headrace.fields import FieldInfo, FileInfo
 from headrace.loader import Loader, set_memory
 from headrace.mixture import mix
 from headrace.samplers import Balanced, Weighted
-from headrace.tools import bench, demo, inspect, load_run, order, show_versions, verify
+from headrace.tools import (
+    bench,
+    cache_list,
+    cache_remove,
+    cache_verify,
+    demo,
+    inspect,
+    load_run,
+    order,
+    show_versions,
+    verify,
+)
 
 __all__ = [
     "Balanced",
@@ -72,6 +83,9 @@ __all__ = [
     "WriteFailedError",
     "__version__",
     "bench",
+    "cache_list",
+    "cache_remove",
+    "cache_verify",
     "demo",
     "inspect",
     "load_run",

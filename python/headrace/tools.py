@@ -98,6 +98,44 @@ def order(
         return made.order_report(by=by, epoch=epoch)
 
 
+def cache_list(directory: str | os.PathLike[str]) -> ToolResult:
+    """List the caches of decoded rows in a directory: what they hold, of which files, and whether they are of use.
+
+    Reads no rows. ``result.findings`` if a source has changed or a build was abandoned, ``result.bad_data`` if files
+    of a cache are damaged.
+
+    Raises:
+        FileMissingError: There is no such directory.
+    """
+    return _headrace.cache_list(path_bytes(directory))
+
+
+def cache_verify(
+    directory: str | os.PathLike[str], name: str | None = None, *, progress: Progress | None = None
+) -> ToolResult:
+    """Compare every row of a cache with its checksums (``result.bad_data``). Blocks until done; Ctrl-C stops it.
+
+    Args:
+        directory: A directory of caches.
+        name: One of them, as in the list. Default: all.
+        progress: Called now and then with (bytes done, bytes in all); returning False stops with a ClosedError.
+
+    Raises:
+        FileMissingError: There is no such directory or cache.
+    """
+    return _headrace.cache_verify(path_bytes(directory), name or "", progress)
+
+
+def cache_remove(directory: str | os.PathLike[str], name: str) -> ToolResult:
+    """Delete a cache, or what a killed process left of one. Who reads it goes on reading.
+
+    Raises:
+        FileMissingError: There is no such directory or cache.
+        InvalidArgumentError: A process is filling it.
+    """
+    return _headrace.cache_remove(path_bytes(directory), name)
+
+
 def load_run(path: str | os.PathLike[str]) -> Loader:
     """Make the loader that a run file describes (the same words as the arguments, in YAML).
 

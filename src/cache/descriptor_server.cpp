@@ -109,8 +109,8 @@ DescriptorServer::DescriptorServer(Descriptor socket, Descriptor stop, const Han
     : socket_(std::move(socket)), stop_(std::move(stop)), handshake_(handshake), fd_(fd), pid_(::getpid()) {}
 
 DescriptorServer::~DescriptorServer() {
-  if (pid_ != ::getpid()) {  // a forked child has no such thread
-    (void)thread_.release();
+  if (pid_ != ::getpid()) {                 // a forked child has no such thread
+    static_cast<void>(*thread_.release());  // and can neither join nor detach it
     return;
   }
   {

@@ -43,6 +43,15 @@ struct OrderOptions {
 /// the label. Errors: kFieldMissing, kInvalidArgument: no such label.
 ToolResult order(const Loader& loader, const OrderOptions& options);
 
+/// The caches in a directory of decoded rows: what they hold, and whether they are of use still. Reads no rows.
+/// Findings: stale ones and abandoned builds; damaged ones are bad data. Errors: kNotFound: no such directory.
+ToolResult cache_list(const std::string& directory);
+/// Compare every row of a cache, or of all where `name` is empty, with its checksums. Errors: kNotFound; kCancelled.
+ToolResult cache_verify(const std::string& directory, const std::string& name,
+                        const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
+/// Delete a cache. Errors: kNotFound; kInvalidArgument: a process is filling it.
+ToolResult cache_remove(const std::string& directory, const std::string& name);
+
 /// A run file: the words of the options in YAML (docs/run-files.md). Unknown keys name the nearest one.
 struct RunConfig {
   std::vector<std::string> files;
