@@ -149,11 +149,12 @@ TEST(BlockCache, HoldsMoreBlocksEncoded) {
 
 TEST(BlockCoder, ReencodesWhereDecodingFromTheFileCostsMore) {
   const CodingTrial lz4{BlockCoding::kLz4, 0.25, 400, 100};
-  EXPECT_EQ(choose_coding({&lz4, 1}, 1000, 0.33), &lz4);
-  EXPECT_EQ(choose_coding({&lz4, 1}, 120, 0.33), nullptr);  // what is quickly read
-  EXPECT_EQ(choose_coding({&lz4, 1}, 1000, 1), nullptr);    // what fits as it is
+  EXPECT_EQ(choose_coding({&lz4, 1}, 1000, 1, 0.33), &lz4);
+  EXPECT_EQ(choose_coding({&lz4, 1}, 120, 1, 0.33), nullptr);  // what is quickly read
+  EXPECT_EQ(choose_coding({&lz4, 1}, 1000, 1, 1), nullptr);    // what fits as it is
+  EXPECT_EQ(choose_coding({&lz4, 1}, 150, 4, 0.33), &lz4);     // what would have to be decoded often
   const CodingTrial noise{BlockCoding::kLz4, 1.01, 400, 20};
-  EXPECT_EQ(choose_coding({&noise, 1}, 1000, 0.33), nullptr);
+  EXPECT_EQ(choose_coding({&noise, 1}, 1000, 1, 0.33), nullptr);
 }
 
 TEST(BlockCache, GivesMemoryBack) {

@@ -7,6 +7,7 @@
 #include <bit>
 #include <memory>
 
+#include "codec/byte_planes.h"
 #include "codec/unshuffle.h"
 
 namespace headrace {
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kGroupBytes = 32 << 10;
 constexpr double kWorthwhile = 0.95;  // an encoding must shorten a run by this much to be worth its trouble
-constexpr double kEpochs = 3;         // that a run has, if nobody knows
+constexpr double kEpochs = 5;         // that a run has, if nobody knows
 
 std::uint64_t num_groups(const BlockForm& form, std::size_t field, std::uint64_t rows) {
   const std::uint64_t group = group_rows(form, field);
@@ -24,9 +25,8 @@ std::uint64_t num_groups(const BlockForm& form, std::size_t field, std::uint64_t
 /// Byte planes of elements: the inverse of unshuffle(). \return `planes`, or `from` where elements are single bytes.
 const std::byte* shuffle(const std::byte* from, std::uint64_t bytes, std::uint32_t element_bytes, std::byte* planes) {
   if (element_bytes == 1) return from;
-  const std::uint64_t elements = bytes / element_bytes;
-  for (std::uint32_t b = 0; b < element_bytes; ++b)
-    for (std::uint64_t e = 0; e < elements; ++e) planes[b * elements + e] = from[e * element_bytes + b];
+  split_planes(std::bit_cast<const std::uint8_t*>(from), bytes / element_bytes, element_bytes,
+               std::bit_cast<std::uint8_t*>(planes));
   return planes;
 }
 
@@ -147,11 +147,13 @@ Result<const std::byte*> decode_group(const BlockForm& form, std::uint64_t rows,
   return out;
 }
 
-const CodingTrial* choose_coding(std::span<const CodingTrial> trials, double miss_ns, double held_share) {
+const CodingTrial* choose_coding(std::span<const CodingTrial> trials, double miss_ns, double decodes,
+                                 double held_share) {
   // Nanoseconds a block, over the run. A block that is used once an epoch is found if it is among those that fit;
   // decoded ones cost nothing but the moving of rows, which all have in common.
   const auto run_ns = [&](double hits, double encode_ns, double hit_ns) {
-    return miss_ns + hits * encode_ns + (kEpochs - 1) * (hits * hit_ns + (1 - hits) * miss_ns);
+    const double miss = (1 - hits) * decodes * miss_ns;
+    return hits * (miss_ns + encode_ns + (kEpochs - 1) * hit_ns) + kEpochs * miss;
   };
   const CodingTrial* best = nullptr;
   double best_ns = run_ns(std::min(held_share, 1.0), 0, 0) * kWorthwhile;

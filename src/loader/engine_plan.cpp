@@ -336,7 +336,9 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
     const std::uint64_t rest = limit - std::min(limit, used);
     const auto coding_for = [&](std::uint64_t bytes) {
       const auto data = static_cast<double>(std::max(plan.data_bytes, block_bytes));
-      return probe ? choose_coding(probe->trials, probe->miss_ns, static_cast<double>(bytes) / data) : nullptr;
+      return probe ? choose_coding(probe->trials, probe->miss_ns, plan.expected_decodes(),
+                                   static_cast<double>(bytes) / data)
+                   : nullptr;
     };
     const std::uint64_t direct = direct_slots(plan) * (plan.slot_bytes + books);
     const CodingTrial* coded = coding_for(limit - std::min(limit, apart + direct));
