@@ -22,17 +22,17 @@ std::uint64_t system_pages(int name) {
 }
 
 MemoryLimit machine(const std::string& root) {
-  const std::string meminfo = root + "/proc/meminfo";
-  const auto free = read_keyed_number(meminfo, "MemFree");
-  auto available = read_keyed_number(meminfo, "MemAvailable");
+  const KeyedNumbers meminfo(root + "/proc/meminfo");
+  const auto free = meminfo.get("MemFree");
+  auto available = meminfo.get("MemAvailable");
   if (!available && free)  // kernels before 3.14
-    available = *free + read_keyed_number(meminfo, "Cached").value_or(0);
+    available = *free + meminfo.get("Cached").value_or(0);
   if (!available) {
     available = system_pages(_SC_AVPHYS_PAGES);
     if (*available == 0) available = std::uint64_t{1} << 30;
   }
   MemoryLimit limit{"the machine", "MemAvailable", MemoryLimit::Past::kKilled, 0, 0, 0, *available};
-  limit.limit_bytes = read_keyed_number(meminfo, "MemTotal").value_or(system_pages(_SC_PHYS_PAGES));
+  limit.limit_bytes = meminfo.get("MemTotal").value_or(system_pages(_SC_PHYS_PAGES));
   limit.reclaimable_bytes = minus(*available, free.value_or(*available));
   limit.used_bytes = minus(limit.limit_bytes, minus(*available, limit.reclaimable_bytes));
   return limit;
@@ -48,12 +48,13 @@ void add_group(const CgroupDirectory& group, std::vector<MemoryLimit>& all) {
   const auto hard = limit_in(group.path + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
   const auto high = v2 ? limit_in(group.path + "/memory.high") : std::nullopt;
   if (!hard && !high) return;
-  const std::string stat = group.path + "/memory.stat", prefix = v2 ? "" : "total_";
+  const KeyedNumbers stat(group.path + "/memory.stat");
+  const std::string prefix = v2 ? "" : "total_";
   MemoryLimit limit;
   limit.where = "the cgroup " + group.path;
   limit.used_bytes = read_number(group.path + (v2 ? "/memory.current" : "/memory.usage_in_bytes")).value_or(0);
-  limit.reclaimable_bytes = read_keyed_number(stat, prefix + "inactive_file").value_or(0) +
-                            read_keyed_number(stat, prefix + "active_file").value_or(0);
+  limit.reclaimable_bytes =
+      stat.get(prefix + "inactive_file").value_or(0) + stat.get(prefix + "active_file").value_or(0);
   const auto add = [&](std::uint64_t bytes, const char* rule, MemoryLimit::Past past) {
     limit.rule = rule, limit.past = past, limit.limit_bytes = bytes;
     limit.free_bytes = minus(bytes, minus(limit.used_bytes, limit.reclaimable_bytes));
@@ -68,14 +69,14 @@ void add_group(const CgroupDirectory& group, std::vector<MemoryLimit>& all) {
 void add_hidden_ancestor(const std::vector<CgroupDirectory>& groups, std::vector<MemoryLimit>& all) {
   const auto own = std::find_if(groups.begin(), groups.end(), [](const CgroupDirectory& g) { return g.version == 1; });
   if (own == groups.end()) return;
-  const auto least = read_keyed_number(own->path + "/memory.stat", "hierarchical_memory_limit");
+  const KeyedNumbers stat(own->path + "/memory.stat");
+  const auto least = stat.get("hierarchical_memory_limit");
   if (!least || *least >= kUnlimited) return;
   for (const MemoryLimit& limit : all)
     if (limit.rule == "memory.limit_in_bytes" && limit.limit_bytes <= *least) return;  // seen already
   MemoryLimit limit{"a cgroup around " + own->path, "hierarchical_memory_limit", MemoryLimit::Past::kKilled, *least};
   limit.used_bytes = read_number(own->path + "/memory.usage_in_bytes").value_or(0);  // of this group: more is not known
-  limit.reclaimable_bytes = read_keyed_number(own->path + "/memory.stat", "total_inactive_file").value_or(0) +
-                            read_keyed_number(own->path + "/memory.stat", "total_active_file").value_or(0);
+  limit.reclaimable_bytes = stat.get("total_inactive_file").value_or(0) + stat.get("total_active_file").value_or(0);
   limit.free_bytes = minus(*least, minus(limit.used_bytes, limit.reclaimable_bytes));
   all.push_back(limit);
 }
