@@ -1,0 +1,35 @@
+#include "loader/tools/plan_for.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/cpu_count.h"
+#include "loader/dataset_impl.h"
+
+namespace headrace {
+
+Result<EnginePlan> plan_for(const Dataset& dataset, const LoaderOptions& options, std::uint64_t budget_bytes) {
+  HEADRACE_ASSIGN(const RankChoice rank, choose_rank(options.rank, options.world_size, [](const char* name) {
+                    return static_cast<const char*>(std::getenv(name));  // NOLINT(concurrency-mt-unsafe)
+                  }));
+  LoaderOptions own = options;
+  own.memory = budget_bytes;
+  return resolve_plan(*dataset.impl()->source, own, rank, nullptr, budget_bytes,
+                      static_cast<std::uint32_t>(usable_cpu_count()));
+}
+
+std::uint64_t smallest_budget(const Dataset& dataset, const LoaderOptions& options) {
+  std::uint64_t low = 0, high = std::uint64_t{1} << 50;  // no plan at low, a plan at high
+  if (!plan_for(dataset, options, high).ok()) return 0;
+  while (high - low > std::max<std::uint64_t>(high >> 10, 4096)) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    (plan_for(dataset, options, middle).ok() ? high : low) = middle;
+  }
+  return high;
+}
+
+std::uint64_t cache_room_bytes(const EnginePlan& plan) {
+  return plan.budget_bytes - std::min(plan.budget_bytes, plan.planned_bytes());
+}
+
+}  // namespace headrace
