@@ -1,0 +1,96 @@
+#include "loader/tools/forecast.h"
+
+#include <gtest/gtest.h>
+
+namespace headrace {
+namespace {
+
+/// 1,000 rows/s by one thread and 1,800 by two, of which 70 % decoding, 10 % reading, 20 % scattering; 100 bytes a row.
+Probe a_probe() {
+  Probe p;
+  p.one = {1, 1000, 0.1, 0.7, 0.2, 100};
+  p.many = {2, 1800, 0.1, 0.7, 0.2, 100};
+  p.gather_rows_per_s = 20000;
+  p.stored_bytes_a_row = 100;
+  p.reads.cold_bytes_per_s = 1e9;
+  p.reads.warm_bytes_per_s = 1e9;
+  return p;
+}
+DataFacts some_facts() {
+  DataFacts f;
+  f.rows = f.epoch_samples = 10000;
+  f.sample_bytes = 400;
+  f.decoded_bytes = 4'000'000;
+  f.stored_bytes = 1'000'000;
+  return f;
+}
+RecodeProbe a_recoding() {
+  return {"x", 1 << 20, {{"as stored", 4, 1e9}, {"LZ4 + byte shuffle", 2, 10e9}, {"zstd-1 + byte shuffle", 4, 5e9}}};
+}
+
+TEST(Forecast, ThreadsBetweenAndBeyondWhatWasMeasured) {
+  Probe p = a_probe();
+  p.many = {4, 3400, 0.1, 0.7, 0.2, 100};
+  EXPECT_DOUBLE_EQ(p.rows_per_s(1), 1000);
+  EXPECT_DOUBLE_EQ(p.rows_per_s(2), 1800);
+  EXPECT_DOUBLE_EQ(p.rows_per_s(4), 3400);
+  EXPECT_DOUBLE_EQ(p.rows_per_s(64), 3400);
+}
+
+TEST(Forecast, EachDecodeCostsAgainButRowsAreMovedOnce) {
+  const double once = forecast(a_probe(), some_facts(), 1, 2).warm;
+  EXPECT_NEAR(once, 1800, 180);
+  const double thrice = forecast(a_probe(), some_facts(), 3, 2).warm;
+  EXPECT_NEAR(once / thrice, 0.8 * 3 + 0.2, 1e-9);
+  EXPECT_EQ(forecast(a_probe(), some_facts(), 3, 2).warm_bottleneck, Bottleneck::kDecodingAgain);
+  DataFacts addressable = some_facts();
+  addressable.chunked_share = 0;
+  EXPECT_DOUBLE_EQ(forecast(a_probe(), addressable, 3, 2).warm, once);
+}
+
+TEST(Forecast, ASlowDiskShowsInTheColdRateOnly) {
+  Probe p = a_probe();
+  p.reads.cold_bytes_per_s = 50'000;  // 500 rows/s
+  const Forecast f = forecast(p, some_facts(), 1, 2);
+  EXPECT_DOUBLE_EQ(f.cold_read_limit, 500);
+  EXPECT_LT(f.cold, 500);
+  EXPECT_EQ(f.cold_bottleneck, Bottleneck::kReading);
+  EXPECT_EQ(f.warm_bottleneck, Bottleneck::kDecoding);
+  EXPECT_DOUBLE_EQ(f.warm, forecast(a_probe(), some_facts(), 1, 2).warm);
+}
+
+TEST(Forecast, TheCacheThatFitsIsChosen) {
+  const Probe p = a_probe();
+  const DataFacts facts = some_facts();
+  const Forecast f = forecast(p, facts, 1, 2);
+  const auto choose = [&](std::uint64_t room, std::uint64_t page_cache) {
+    return choose_cache(p, a_recoding(), facts, f, 2, room, page_cache);
+  };
+  EXPECT_EQ(choose(4'000'000, 8'000'000).kind, CacheChoice::Kind::kAllInMemory);
+  EXPECT_EQ(choose(2'100'000, 8'000'000).kind, CacheChoice::Kind::kRecoded) << "half the size";
+  EXPECT_EQ(choose(500'000, 8'000'000).kind, CacheChoice::Kind::kDirectory);
+  for (const std::uint64_t room : {4'000'000, 2'100'000, 500'000}) {
+    const CacheChoice c = choose(room, 8'000'000);
+    EXPECT_GT(c.later, f.warm);
+    EXPECT_FALSE(c.reason.empty());
+  }
+}
+
+TEST(Forecast, NoCacheWhereRowsComeAsFastFromTheFiles) {
+  Probe p = a_probe();
+  p.gather_rows_per_s = 1900;
+  const DataFacts facts = some_facts();
+  const Forecast f = forecast(p, facts, 1, 2);
+  RecodeProbe nothing;
+  EXPECT_EQ(choose_cache(p, nothing, facts, f, 2, 8'000'000, 8'000'000).kind, CacheChoice::Kind::kNone);
+}
+
+TEST(Forecast, AFasterCodecGainsOnTheDecodingAlone) {
+  const Probe p = a_probe();
+  const double now = recoded_rate(p, a_recoding(), 0, some_facts(), 1, 2);
+  const double lz4 = recoded_rate(p, a_recoding(), 1, some_facts(), 1, 2);
+  EXPECT_NEAR(lz4 / now, 1 / (0.3 + 0.07), 1e-9);
+}
+
+}  // namespace
+}  // namespace headrace
