@@ -50,6 +50,8 @@ Settings settle(const Advice& advice, const EnginePlan& plan, std::uint64_t chun
     s.components.push_back({"kept data", cache_room_bytes(plan), "kept for later epochs, as much as fits"});
   }
   s.peak_bytes = sum_bytes(s.components);
+  if (advice.probe.touch_bytes_per_s > 0)
+    s.start_seconds = static_cast<double>(plan.slots * plan.slot_bytes) / advice.probe.touch_bytes_per_s;
   return s;
 }
 
@@ -61,7 +63,7 @@ std::uint32_t choose_threads(const Advice& a, const LoaderOptions& options, doub
     for (std::uint32_t t = 1; t < all; ++t)
       if (forecast(a.probe, a.data, decodes, t).warm >= kHeadway * a.target_per_second)
         return reason = "the fewest that reach the target; the other processors are the training's", t;
-  if (all > 1 && a.probe.many.rows_per_s < 1.1 * a.probe.one.rows_per_s)
+  if (all > 1 && (!a.probe.busy() || a.data.slow_path) && a.probe.many.rows_per_s < 1.1 * a.probe.one.rows_per_s)
     return reason = a.data.slow_path ? "more gain nothing: libhdf5 decodes one chunk at a time"
                                      : "more gain nothing here: one thread is as fast",
            1;
@@ -71,15 +73,17 @@ std::uint32_t choose_threads(const Advice& a, const LoaderOptions& options, doub
 }  // namespace
 
 std::size_t Advice::best_recoding() const {
+  const auto worth = [&](std::size_t i) { return recoded(i).warm * recoded(i).cold; };
   std::size_t best = 0;
   for (std::size_t i = 1; i < recode.codecs.size(); ++i)
-    if (recoded(i) > recoded(best)) best = i;
+    if (worth(i) > worth(best)) best = i;
   return best;
 }
 
-double Advice::recoded(std::size_t codec) const {
-  return recode.codecs.empty() ? advised.forecast.warm
-                               : recoded_rate(probe, recode, codec, data, advised.forecast.decodes, advised.threads);
+Forecast Advice::recoded(std::size_t codec) const {
+  return recode.codecs.empty()
+             ? advised.forecast
+             : recoded_forecast(probe, recode, codec, data, advised.forecast.decodes, advised.threads);
 }
 
 std::string size_option(std::uint64_t bytes) {
@@ -112,9 +116,14 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   loader.threads = choose_threads(a, loader, plan.expected_decodes(), a.threads_reason);
   HEADRACE_ASSIGN(plan, plan_for(dataset, loader, memory));
   if (plan.threads < loader.threads) a.threads_reason = "fewer than there could be: each needs scratch memory";
+  const std::uint64_t useful = plan.planned_bytes() +
+                               (plan.wanted_slots - std::min(plan.wanted_slots, plan.slots)) * plan.slot_bytes +
+                               a.data.decoded_bytes + a.data.decoded_bytes / 64 + 16 * kMiB;
+  const auto tight = static_cast<std::uint64_t>(kTightShare * static_cast<double>(a.available_bytes()));
   a.memory_reason = "as you said";
+  if (useful > memory && useful <= tight)
+    a.memory_reason += fmt::format("; {} would keep all decoded data as well", size_option(useful));
   if (!run.loader.memory) {  // no more than is of use
-    const std::uint64_t useful = plan.planned_bytes() + a.data.decoded_bytes + a.data.decoded_bytes / 64 + 16 * kMiB;
     a.memory_reason = useful < memory ? "the window and all decoded data: more would lie idle"
                                       : fmt::format("{:.0f} % of what is available", 100 * kDefaultShare);
     memory = std::min(memory, (useful + kMiB - 1) >> 20 << 20);

@@ -23,6 +23,7 @@ struct Settings {
   std::uint64_t peak_bytes = 0;
   Forecast forecast;
   CacheChoice cache;
+  double start_seconds = 0;  ///< In which the first epoch touches fresh memory.
 
   [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
 };
@@ -41,9 +42,9 @@ struct Advice {
   double target_per_second = 0;
 
   [[nodiscard]] std::uint64_t available_bytes() const { return limits.rules().free_bytes; }
-  /// Index in recode.codecs of the one that would load fastest; 0: as stored.
+  /// Index in recode.codecs of the one that gains most, from memory and from the disk; 0: as stored.
   [[nodiscard]] std::size_t best_recoding() const;
-  [[nodiscard]] double recoded(std::size_t codec) const;
+  [[nodiscard]] Forecast recoded(std::size_t codec) const;
 };
 
 /// Measure and decide. Errors: as advise().

@@ -38,6 +38,12 @@ std::uint64_t memory_for_once(const Settings& s) {
   return s.peak_bytes + (s.wanted_slots - std::min(s.wanted_slots, s.slots)) * s.slot_bytes;
 }
 
+bool worth_rewriting(const Advice& a) {
+  const Forecast then = a.recoded(a.best_recoding());
+  return then.warm > 1.15 * a.advised.forecast.warm ||
+         (then.cold > 1.5 * a.advised.forecast.cold && then.warm > 0.8 * a.advised.forecast.warm);
+}
+
 std::string quoted_files(const RunConfig& run) {
   std::string out;
   for (std::size_t i = 0; i < std::min<std::size_t>(run.files.size(), 2); ++i)
@@ -53,7 +59,7 @@ std::string limit_text(const Advice& a) {
   text += fmt::format(": {} samples/s by one thread, {} by {}", rate(a.probe.one.rows_per_s),
                       rate(a.probe.many.rows_per_s), a.probe.many.threads);
   std::vector<std::string> others;
-  if (f.warm_bottleneck != Bottleneck::kDecoding && f.decode_limit > 0)
+  if (f.warm_bottleneck != Bottleneck::kDecoding && f.decode_limit > 0 && f.decode_limit < 50 * f.warm)
     others.push_back("decoding " + rate(f.decode_limit));
   if (f.warm_read_limit > 0)
     others.push_back(
@@ -68,20 +74,25 @@ std::string limit_text(const Advice& a) {
 
 std::string recoding_text(const Advice& a) {
   if (a.recode.codecs.size() < 2) return "nothing to measure: the leading field has no chunks of its own";
-  const std::size_t best = a.best_recoding();
-  const RecodedChunk& now = a.recode.codecs[0];
   std::string text =
       fmt::format("measured on one chunk of {} ({}): ", a.recode.field, format_bytes(a.recode.chunk_bytes));
   for (std::size_t i = 0; i < a.recode.codecs.size(); ++i) {
     const RecodedChunk& c = a.recode.codecs[i];
-    text += fmt::format("{}{} {:.1f}x smaller, {:.2f} GB/s a thread", i ? "; " : "", c.codec, c.ratio,
-                        c.decode_bytes_per_s * 1e-9);
+    text += (i ? "; " : "") + c.codec;
+    text += c.ratio < 1.05 ? std::string(" no smaller") : fmt::format(" {:.1f}x smaller", c.ratio);
+    if (c.decode_bytes_per_s < 50e9)
+      text += fmt::format(", decoded at {:.2f} GB/s a thread", c.decode_bytes_per_s * 1e-9);
   }
-  if (best == 0 || a.recoded(best) < 1.15 * a.advised.forecast.warm) return text + ". Another codec would gain little";
-  text += fmt::format(". Written with {} the files would load at about {} samples/s instead of {}",
-                      a.recode.codecs[best].codec, rate(a.recoded(best)), rate(a.advised.forecast.warm));
-  if (a.recode.codecs[best].ratio < 0.8 * now.ratio)
-    text += fmt::format(", and take {:.1f} times the room", now.ratio / a.recode.codecs[best].ratio);
+  const std::size_t best = a.best_recoding();
+  const Forecast now = a.advised.forecast, then = a.recoded(best);
+  if (best == 0 || !worth_rewriting(a)) return text + ". Another codec would gain little";
+  text += fmt::format(
+      ". Written with {} the files would load at about {} samples/s from memory instead of {}, and {} from "
+      "the disk instead of {}",
+      a.recode.codecs[best].codec, rate(then.warm), rate(now.warm), rate(then.cold), rate(now.cold));
+  const double size = a.recode.codecs[0].ratio / a.recode.codecs[best].ratio;
+  if (size > 1.25) text += fmt::format("; they would take {:.1f} times the room", size);
+  if (size < 0.8) text += fmt::format("; they would take {:.0f} % of the room", 100 * size);
   return text;
 }
 
@@ -107,8 +118,8 @@ std::string target_text(const Advice& a) {
   if (a.advised.cache.later >= target)
     ways.push_back(fmt::format("cache={}, from the second epoch on ({})", cache_setting(a.advised.cache.kind),
                                rate(a.advised.cache.later)));
-  if (const std::size_t best = a.best_recoding(); best > 0 && a.recoded(best) >= target)
-    ways.push_back(fmt::format("files written with {} ({})", a.recode.codecs[best].codec, rate(a.recoded(best))));
+  if (const std::size_t best = a.best_recoding(); best > 0 && a.recoded(best).warm >= target)
+    ways.push_back(fmt::format("files written with {} ({})", a.recode.codecs[best].codec, rate(a.recoded(best).warm)));
   if (!ways.empty()) return text + fmt::format(". It would be by {}", fmt::join(ways, "; or by "));
   const double each = f.warm / std::max(a.advised.threads, 1u);
   return text + fmt::format(", and cannot be on this machine by any setting; about {} such processors would reach it",
@@ -138,7 +149,7 @@ std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
     steps.push_back(
         "Rewrite the fields that go through libhdf5 (headrace inspect names them) with gzip, LZ4, zstd or Blosc: "
         "then all threads decode");
-  else if (best > 0 && a.recoded(best) > 1.5 * a.advised.forecast.warm && a.advised.cache.later < 1.2 * a.recoded(best))
+  else if (best > 0 && worth_rewriting(a) && a.advised.cache.later < 1.2 * a.recoded(best).warm)
     steps.push_back(
         fmt::format("If that is too slow, write the files once more with {} (hdf5plugin.Blosc in h5py): that is "
                     "what limits you, and no setting changes it",

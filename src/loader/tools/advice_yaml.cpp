@@ -31,7 +31,7 @@ std::string shuffle_word(Shuffle shuffle) {
 std::string cache_comment(const Advice& a) {
   switch (a.advised.cache.kind) {
     case CacheChoice::Kind::kAllInMemory:
-      return "keeps what fits: " + a.advised.cache.reason + "; ram loads it before the first batch";
+      return "or ram, which loads all before the first batch; " + a.advised.cache.reason;
     case CacheChoice::Kind::kDirectory:
       return "or a directory on a fast local disk: " + a.advised.cache.reason;
     default:

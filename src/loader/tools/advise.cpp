@@ -65,16 +65,20 @@ std::string settings_text(const Advice& a) {
 std::string expected_text(const Advice& a) {
   const Settings& s = a.advised;
   TextTable table({{"expected"}, {"samples/s", Align::kRight}, {"epoch", Align::kRight}, {"GB/s", Align::kRight}});
-  const auto add = [&](std::string name, double rate) {
-    table.add({std::move(name), whole(rate), duration(epoch_seconds(a, rate)),
+  const auto add = [&](std::string name, double rate, double start_seconds) {
+    table.add({std::move(name), whole(rate), duration(epoch_seconds(a, rate) + start_seconds),
                fmt::format("{:.2f}", rate * static_cast<double>(a.data.sample_bytes) * 1e-9)});
   };
   add(a.probe.reads.looks_warm() ? "first epoch, from storage (its caches may have been warm)"
                                  : "first epoch, from storage",
-      s.forecast.cold);
-  add("first epoch, files in memory already", s.forecast.warm);
-  add("later epochs, with this cache", s.cache.later);
-  return indented(table);
+      s.forecast.cold, s.start_seconds);
+  add("first epoch, files in memory already", s.forecast.warm, s.start_seconds);
+  add("later epochs, with this cache", s.cache.later, 0);
+  std::string out = indented(table);
+  if (s.start_seconds >= 0.05)
+    out += fmt::format("  a first epoch begins with about {} in which fresh memory is touched\n",
+                       duration(s.start_seconds));
+  return out;
 }
 
 std::string presets_text(const Advice& a) {
@@ -83,8 +87,8 @@ std::string presets_text(const Advice& a) {
                    {"memory", Align::kRight},
                    {"peak", Align::kRight},
                    {"decodes a block", Align::kRight},
-                   {"first epoch/s", Align::kRight},
-                   {"later/s", Align::kRight},
+                   {"samples/s", Align::kRight},
+                   {"later epochs", Align::kRight},
                    {"cache"}});
   for (const Settings& s : a.presets)
     table.add({s.name, fmt::format("{}", s.threads), size_option(s.memory_bytes), format_bytes(s.peak_bytes),
@@ -105,6 +109,11 @@ std::string screen(const Advice& a, const RunConfig& run) {
                               rules.rule, rules.where));
   for (const Storage& s : a.storages) line("STORAGE", fmt::format("{}. {}", s.name, s.meaning()));
   line("LIMIT", limit_text(a));
+  if (a.probe.busy())
+    line("BUSY",
+         fmt::format("other programs use these processors: a thread had one for {:.0f} % of its time. Ask again when "
+                     "the machine is quiet, or take the figures as those of a shared machine",
+                     100 * a.probe.one.processor_share));
   if (a.target_per_second > 0) line("TARGET", target_text(a));
   out += "\n" + settings_text(a) + "\n" + expected_text(a);
   const Fit fit = judge_fit(a.advised.peak_bytes, a.available_bytes());
@@ -136,7 +145,8 @@ Json settings_json(const Advice& a, const Settings& s) {
           {"cold_samples_per_second", s.forecast.cold},
           {"warm_samples_per_second", s.forecast.warm},
           {"later_samples_per_second", s.cache.later},
-          {"first_epoch_seconds", epoch_seconds(a, s.forecast.cold)},
+          {"start_seconds", s.start_seconds},
+          {"first_epoch_seconds", epoch_seconds(a, s.forecast.cold) + s.start_seconds},
           {"later_epoch_seconds", epoch_seconds(a, s.cache.later)}};
 }
 
@@ -159,7 +169,8 @@ Json advice_json(const Advice& a, const RunConfig& run, const std::string& yaml)
     codecs.push_back({{"codec", c.codec},
                       {"ratio", c.ratio},
                       {"decode_bytes_per_second", c.decode_bytes_per_s},
-                      {"samples_per_second", a.recoded(i)}});
+                      {"warm_samples_per_second", a.recoded(i).warm},
+                      {"cold_samples_per_second", a.recoded(i).cold}});
   }
   for (const Settings& s : a.presets) presets.push_back(settings_json(a, s));
   Json json = {

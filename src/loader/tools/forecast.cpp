@@ -14,13 +14,8 @@ namespace {
 
 constexpr double kEngineShare = 0.95;    // of the blocks' rate that is left beside planning and handing over
 constexpr double kDirectoryShare = 0.8;  // of the gather from plain memory, through a mapped file
+constexpr double kNoDecoding = 50e9;     // bytes a second: rows are taken where they were read
 constexpr double kWorthIt = 1.3;         // what a cache must gain to be worth its memory or disk
-
-/// Threads share memory alike, whether rows come from a decoder or from memory.
-double gather_rate(const Probe& probe, std::uint32_t threads) {
-  const double share = std::min(1.0, static_cast<double>(threads) / std::max(probe.many.threads, 1u));
-  return kEngineShare * probe.gather_rows_per_s * share;
-}
 
 double mixed_rate(double share, double fast, double slow) {
   return share >= 1 ? fast : 1 / (share / std::max(fast, 1e-9) + (1 - share) / std::max(slow, 1e-9));
@@ -78,13 +73,14 @@ DataFacts facts_of(const Dataset& dataset, std::uint64_t epoch_samples) {
   return facts;
 }
 
-Forecast forecast(const Probe& probe, const DataFacts& facts, double decodes, std::uint32_t threads) {
+namespace {
+
+Forecast forecast_of(RowTime t, const Probe& probe, const DataFacts& facts, double decodes, double stored_share) {
   Forecast out;
   out.decodes = decodes;
-  RowTime t = row_time(probe, facts, decodes, threads);
   out.warm = kEngineShare / t.total();
   out.warm_bottleneck = largest(t, decodes, facts);
-  const double read_bytes = probe.stored_bytes_a_row * (1 + (decodes - 1) * facts.chunked_share);
+  const double read_bytes = stored_share * probe.stored_bytes_a_row * (1 + (decodes - 1) * facts.chunked_share);
   const auto limit = [](double seconds) { return seconds > 0 ? 1 / seconds : 0; };
   out.decode_limit = limit(t.decode);
   out.move_limit = limit(t.move);
@@ -97,6 +93,30 @@ Forecast forecast(const Probe& probe, const DataFacts& facts, double decodes, st
   return out;
 }
 
+}  // namespace
+
+Forecast forecast(const Probe& probe, const DataFacts& facts, double decodes, std::uint32_t threads) {
+  return forecast_of(row_time(probe, facts, decodes, threads), probe, facts, decodes, 1);
+}
+
+Forecast recoded_forecast(const Probe& probe, const RecodeProbe& recode, std::size_t i, const DataFacts& facts,
+                          double decodes, std::uint32_t threads) {
+  RowTime t = row_time(probe, facts, decodes, threads);
+  const RecodedChunk &now = recode.codecs[0], &then = recode.codecs[i];
+  if (i == 0 || now.decode_bytes_per_s <= 0 || then.decode_bytes_per_s <= 0)
+    return forecast_of(t, probe, facts, decodes, 1);
+  if (now.decode_bytes_per_s < kNoDecoding) {
+    t.decode *= 1 - facts.leading_share * (1 - now.decode_bytes_per_s / then.decode_bytes_per_s);
+  } else {  // there is no decoding yet
+    const double by_all = probe.one.rows_per_s / std::max(probe.rows_per_s(threads), 1e-9);
+    t.decode +=
+        decodes * by_all * facts.leading_share * static_cast<double>(facts.sample_bytes) / then.decode_bytes_per_s;
+  }
+  const double stored_share = 1 - facts.leading_share * (1 - now.ratio / then.ratio);
+  t.read *= stored_share;
+  return forecast_of(t, probe, facts, decodes, stored_share);
+}
+
 std::string cache_setting(CacheChoice::Kind kind) {
   return kind == CacheChoice::Kind::kAllInMemory ? "ram" : kind == CacheChoice::Kind::kDirectory ? "cache/" : "auto";
 }
@@ -104,7 +124,7 @@ std::string cache_setting(CacheChoice::Kind kind) {
 CacheChoice choose_cache(const Probe& probe, const RecodeProbe& recode, const DataFacts& facts, const Forecast& f,
                          std::uint32_t threads, std::uint64_t room_bytes, std::uint64_t page_cache_bytes) {
   CacheChoice choice;
-  const double gather = gather_rate(probe, threads);
+  const double gather = kEngineShare * probe.gather_of(threads);
   const bool files_stay = facts.stored_bytes <= page_cache_bytes;
   const double without = files_stay ? f.warm : f.cold;
   const auto decoded = static_cast<double>(std::max<std::uint64_t>(facts.decoded_bytes, 1));
@@ -117,7 +137,7 @@ CacheChoice choose_cache(const Probe& probe, const RecodeProbe& recode, const Da
   }
   for (std::size_t i = 1; i < recode.codecs.size(); ++i) {
     const RecodedChunk& codec = recode.codecs[i];
-    const double rate = recoded_rate(probe, recode, i, facts, 1, threads);
+    const double rate = recoded_forecast(probe, recode, i, facts, 1, threads).warm;
     if (decoded / codec.ratio > static_cast<double>(room_bytes) || rate < kWorthIt * without || rate <= choice.later)
       continue;
     choice.kind = CacheChoice::Kind::kRecoded, choice.kept_share = 1, choice.later = rate;
@@ -135,7 +155,7 @@ CacheChoice choose_cache(const Probe& probe, const RecodeProbe& recode, const Da
           : std::min(kDirectoryShare * gather, probe.reads.cold_bytes_per_s /
                                                    static_cast<double>(std::max<std::uint64_t>(facts.sample_bytes, 1)));
   const double kept = std::min(1.0, static_cast<double>(room_bytes) / decoded);
-  const double part = gather > without ? mixed_rate(kept, gather, without) : without;
+  const double part = gather > kWorthIt * without ? mixed_rate(kept, gather, without) : without;
   if (from_directory > kWorthIt * std::max(without, part) && f.warm_bottleneck != Bottleneck::kMoving) {
     choice.kind = CacheChoice::Kind::kDirectory, choice.kept_share = 1, choice.later = from_directory;
     choice.reason = fmt::format(
@@ -155,15 +175,6 @@ CacheChoice choose_cache(const Probe& probe, const RecodeProbe& recode, const Da
                       ? "rows come from the files nearly as fast as they would from memory: a cache would gain nothing"
                       : fmt::format("too little of the decoded data ({}) would fit", format_bytes(facts.decoded_bytes));
   return choice;
-}
-
-double recoded_rate(const Probe& probe, const RecodeProbe& recode, std::size_t i, const DataFacts& facts,
-                    double decodes, std::uint32_t threads) {
-  RowTime t = row_time(probe, facts, decodes, threads);
-  const double now = recode.codecs[0].decode_bytes_per_s, then = recode.codecs[i].decode_bytes_per_s;
-  if (now <= 0 || then <= 0) return kEngineShare / t.total();
-  t.decode *= 1 - facts.leading_share * (1 - now / then);
-  return kEngineShare / t.total();
 }
 
 }  // namespace headrace

@@ -49,8 +49,8 @@ CacheChoice choose_cache(const Probe& probe, const RecodeProbe& recode, const Da
 /// "ram", "cache/", "auto": what Loader(cache=) takes.
 std::string cache_setting(CacheChoice::Kind kind);
 
-/// Samples a second, files in the page cache, if the leading array were written with codec `i` of the recoding.
-double recoded_rate(const Probe& probe, const RecodeProbe& recode, std::size_t i, const DataFacts& facts,
-                    double decodes, std::uint32_t threads);
+/// As forecast(), if the leading array were written with codec `i` of the recoding.
+Forecast recoded_forecast(const Probe& probe, const RecodeProbe& recode, std::size_t i, const DataFacts& facts,
+                          double decodes, std::uint32_t threads);
 
 }  // namespace headrace

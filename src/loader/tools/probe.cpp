@@ -1,5 +1,7 @@
 #include "loader/tools/probe.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -16,9 +18,9 @@ namespace {
 
 constexpr std::uint64_t kMostBlocks = 512, kMostStoredBytes = 128 << 20;
 constexpr std::uint64_t kSlotsEach = 4;           // a block's rows go to several batches
-constexpr std::uint64_t kGatherBytes = 96 << 20;  // more than any cache holds
-constexpr double kColdSeconds = 0.25, kWarmSeconds = 0.08, kOneSeconds = 0.3, kManySeconds = 0.45,
-                 kGatherSeconds = 0.08;
+constexpr std::uint64_t kGatherBytes = 48 << 20;  // more than most caches hold
+constexpr double kColdSeconds = 0.25, kWarmSeconds = 0.08, kOneSeconds = 0.25, kManySeconds = 0.4,
+                 kGatherSeconds = 0.05, kSlotSeconds = 0.25;
 
 /// Memory of one batch.
 struct ProbeSlot {
@@ -26,16 +28,27 @@ struct ProbeSlot {
   std::vector<std::byte*> fields;
 };
 
+/// At most `count` of them, and fewer where fresh memory is slow to come (virtual machines), one at least.
 Result<std::vector<ProbeSlot>> make_slots(const std::vector<Field>& fields, std::uint64_t rows, std::uint64_t count) {
-  std::vector<ProbeSlot> slots(count);
-  for (ProbeSlot& slot : slots)
+  std::vector<ProbeSlot> slots;
+  const std::uint64_t limit = now_ns() + static_cast<std::uint64_t>(kSlotSeconds * 1e9);
+  while (slots.size() < count && (slots.empty() || now_ns() < limit)) {
+    ProbeSlot& slot = slots.emplace_back();
     for (const Field& field : fields) {
       HEADRACE_ASSIGN(PageBuffer buffer, PageBuffer::allocate(std::max<std::uint64_t>(rows * field.row_bytes(), 1)));
       std::fill(buffer.bytes().begin(), buffer.bytes().end(), std::byte{1});  // its pages are there from now on
       slot.fields.push_back(buffer.data());
       slot.buffers.push_back(std::move(buffer));
     }
+  }
   return slots;
+}
+
+/// Of the calling thread.
+double processor_seconds() {
+  timespec t{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
 /// One thread of the probe: all rows of a block, in random order, to some slots.
@@ -127,7 +140,7 @@ Result<ServingRate> serve_for(std::vector<std::unique_ptr<Server>>& servers, std
                               std::span<const SampledBlock> blocks, double seconds) {
   struct alignas(64) Tally {
     std::uint64_t rows = 0;
-    double seconds = 0, read = 0, decode = 0, scatter = 0;
+    double seconds = 0, read = 0, decode = 0, scatter = 0, processor = 0;
   };
   std::vector<Tally> tallies(threads);
   std::atomic<std::uint64_t> next{0};
@@ -137,12 +150,14 @@ Result<ServingRate> serve_for(std::vector<std::unique_ptr<Server>>& servers, std
     Tally& tally = tallies[static_cast<std::size_t>(t)];
     server.serve(blocks[next.fetch_add(1) % blocks.size()], cancelled);  // memory is touched, tables are made
     const StageTable before = server.stages();
+    const double worked = processor_seconds();
     const std::uint64_t start = now_ns(), limit = start + static_cast<std::uint64_t>(seconds * 1e9);
     do tally.rows += server.serve(blocks[next.fetch_add(1) % blocks.size()], cancelled);
     while (now_ns() < limit);
     const double ns = static_cast<double>(now_ns() - start);
     const StageTable after = server.stages();
     tally.seconds = ns * 1e-9;
+    tally.processor = (processor_seconds() - worked) / tally.seconds;
     tally.read = share_of_stage(after, before, Stage::kRead, ns);
     tally.decode = share_of_stage(after, before, Stage::kDecode, ns);
     tally.scatter = share_of_stage(after, before, Stage::kScatter, ns);
@@ -150,23 +165,22 @@ Result<ServingRate> serve_for(std::vector<std::unique_ptr<Server>>& servers, std
   }));
   ServingRate rate;
   rate.threads = threads;
+  double processor = 0;
   for (const Tally& t : tallies) {
     rate.rows += t.rows;
     rate.rows_per_s += static_cast<double>(t.rows) / t.seconds;
-    rate.read_share += t.read / threads, rate.decode_share += t.decode / threads,
-        rate.scatter_share += t.scatter / threads;
+    rate.read_share += t.read / threads;
+    rate.decode_share += t.decode / threads;
+    rate.scatter_share += t.scatter / threads;
+    processor += t.processor / threads;
   }
+  rate.processor_share = processor;
   return rate;
 }
 
-/// Random rows of memory to batches: what a later epoch does when all data is kept.
-Result<double> gather_rate(const std::vector<Field>& fields, std::span<const ProbeSlot> slots, std::uint64_t slot_rows,
-                           std::uint64_t data_rows, std::uint32_t threads) {
-  std::uint64_t row_bytes = 0;
-  for (const Field& f : fields) row_bytes += f.row_bytes();
-  const std::uint64_t rows =
-      std::clamp<std::uint64_t>(kGatherBytes / std::max<std::uint64_t>(row_bytes, 1), 1, data_rows);
-  HEADRACE_ASSIGN(const std::vector<ProbeSlot> from, make_slots(fields, rows, 1));
+/// Random rows of `from` to batches: what a later epoch does when all data is kept.
+Result<double> gather_rate(const std::vector<Field>& fields, const ProbeSlot& from, std::uint64_t rows,
+                           std::span<const ProbeSlot> slots, std::uint64_t slot_rows, std::uint32_t threads) {
   std::vector<double> rates(threads);
   HEADRACE_TRY(run_parallel(static_cast<int>(threads), "hr-probe", [&](int t, const std::stop_token&) -> Status {
     std::minstd_rand random(static_cast<unsigned>(t) + 1);
@@ -178,7 +192,7 @@ Result<double> gather_rate(const std::vector<Field>& fields, std::span<const Pro
         const std::uint64_t source = random() % rows, target = copied % slot_rows;
         for (std::size_t f = 0; f < fields.size(); ++f) {
           const std::size_t bytes = fields[f].row_bytes();
-          copy_run(to.fields[f] + target * bytes, from[0].fields[f] + source * bytes, bytes);
+          copy_run(to.fields[f] + target * bytes, from.fields[f] + source * bytes, bytes);
         }
       }
     }
@@ -191,10 +205,19 @@ Result<double> gather_rate(const std::vector<Field>& fields, std::span<const Pro
 
 }  // namespace
 
+namespace {
+/// On the line through what 1 and `most` threads do; more threads than processors add nothing.
+double between(double one, double many, std::uint32_t most, std::uint32_t threads) {
+  if (most <= 1 || threads <= 1) return one;
+  return one + (many - one) / (most - 1) * (std::min(threads, most) - 1);
+}
+}  // namespace
+
 double Probe::rows_per_s(std::uint32_t threads) const {
-  if (many.threads <= 1 || threads <= 1) return one.rows_per_s;
-  const double slope = (many.rows_per_s - one.rows_per_s) / (many.threads - 1);
-  return one.rows_per_s + slope * (std::min(threads, many.threads) - 1);  // more threads than processors add nothing
+  return between(one.rows_per_s, many.rows_per_s, many.threads, threads);
+}
+double Probe::gather_of(std::uint32_t threads) const {
+  return between(gather_one_rows_per_s, gather_rows_per_s, many.threads, threads);
 }
 
 Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::uint32_t threads) {
@@ -230,8 +253,14 @@ Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::u
   for (const auto& server : servers)
     if (server->failure() && !probe.damage) probe.damage = server->failure();
   if (probe.many.rows == 0 && probe.damage) return *probe.damage;
-  HEADRACE_ASSIGN(probe.gather_rows_per_s,
-                  gather_rate(*source.fields, slots, slot_rows, layout.table->num_rows(), threads));
+  const std::uint64_t kept_rows = std::clamp<std::uint64_t>(
+      kGatherBytes / std::max<std::uint64_t>(source.row_bytes(), 1), 1, layout.table->num_rows());
+  const std::uint64_t fresh = now_ns();
+  HEADRACE_ASSIGN(const std::vector<ProbeSlot> kept, make_slots(*source.fields, kept_rows, 1));
+  probe.touch_bytes_per_s =
+      static_cast<double>(kept_rows * source.row_bytes()) * 1e9 / static_cast<double>(now_ns() - fresh + 1);
+  HEADRACE_ASSIGN(probe.gather_one_rows_per_s, gather_rate(*source.fields, kept[0], kept_rows, slots, slot_rows, 1));
+  HEADRACE_ASSIGN(probe.gather_rows_per_s, gather_rate(*source.fields, kept[0], kept_rows, slots, slot_rows, threads));
   probe.seconds = static_cast<double>(now_ns() - start) * 1e-9;
   return probe;
 }
