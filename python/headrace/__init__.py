@@ -40,7 +40,7 @@ from headrace.fields import FieldInfo, FileInfo
 from headrace.loader import Loader, set_memory
 from headrace.mixture import mix
 from headrace.samplers import Balanced, Weighted
-from headrace.tools import bench, demo, inspect, load_run, order, show_versions, verify
+from headrace.tools import advise, bench, check_memory, demo, inspect, load_run, order, show_versions, verify
 
 __all__ = [
     "Balanced",
@@ -71,7 +71,9 @@ __all__ = [
     "Weighted",
     "WriteFailedError",
     "__version__",
+    "advise",
     "bench",
+    "check_memory",
     "demo",
     "inspect",
     "load_run",

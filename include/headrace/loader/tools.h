@@ -60,6 +60,7 @@ ToolResult check_memory(const RunConfig& run);
 
 struct AdviseOptions {
   double target_per_second = 0;  ///< Samples a second that a training takes; 0: as many as can be had.
+  double effort = 1;             ///< Of the time it measures for, 1.5 s in all; less is less exact.
 };
 /// Which settings for this machine and these files, and why; measures for 2 s at most. `run_file` is the same as YAML
 /// that load_run() takes. Errors: of the files; kOutOfBudget if one batch and one block cannot fit.

@@ -109,9 +109,9 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   a.data = facts_of(dataset, plan.sampler->num_samples());
 
   const auto usable = static_cast<std::uint32_t>(a.cpus.usable);
-  HEADRACE_ASSIGN(a.probe, probe_serving(source, plan, std::min(plan.threads, std::max(usable, 1u))));
+  HEADRACE_ASSIGN(a.probe, probe_serving(source, plan, std::min(plan.threads, std::max(usable, 1u)), options.effort));
   HEADRACE_ASSIGN(const std::vector<SampledBlock> one, sample_blocks(source, plan.layout, 1, 0));
-  HEADRACE_ASSIGN(a.recode, probe_recoding(source, one.front(), kRecodeSeconds));
+  HEADRACE_ASSIGN(a.recode, probe_recoding(source, one.front(), options.effort * kRecodeSeconds));
 
   loader.threads = choose_threads(a, loader, plan.expected_decodes(), a.threads_reason);
   HEADRACE_ASSIGN(plan, plan_for(dataset, loader, memory));

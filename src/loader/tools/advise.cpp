@@ -69,8 +69,9 @@ std::string expected_text(const Advice& a) {
     table.add({std::move(name), whole(rate), duration(epoch_seconds(a, rate) + start_seconds),
                fmt::format("{:.2f}", rate * static_cast<double>(a.data.sample_bytes) * 1e-9)});
   };
-  add(a.probe.reads.looks_warm() ? "first epoch, from storage (its caches may have been warm)"
-                                 : "first epoch, from storage",
+  const bool servers = std::any_of(a.storages.begin(), a.storages.end(), [](const Storage& t) { return t.shared(); });
+  add(a.probe.reads.looks_warm() || servers ? "first epoch, from storage (its caches may have been warm)"
+                                            : "first epoch, from storage",
       s.forecast.cold, s.start_seconds);
   add("first epoch, files in memory already", s.forecast.warm, s.start_seconds);
   add("later epochs, with this cache", s.cache.later, 0);

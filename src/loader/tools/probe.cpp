@@ -180,13 +180,14 @@ Result<ServingRate> serve_for(std::vector<std::unique_ptr<Server>>& servers, std
 
 /// Random rows of `from` to batches: what a later epoch does when all data is kept.
 Result<double> gather_rate(const std::vector<Field>& fields, const ProbeSlot& from, std::uint64_t rows,
-                           std::span<const ProbeSlot> slots, std::uint64_t slot_rows, std::uint32_t threads) {
+                           std::span<const ProbeSlot> slots, std::uint64_t slot_rows, std::uint32_t threads,
+                           double seconds) {
   std::vector<double> rates(threads);
   HEADRACE_TRY(run_parallel(static_cast<int>(threads), "hr-probe", [&](int t, const std::stop_token&) -> Status {
     std::minstd_rand random(static_cast<unsigned>(t) + 1);
     const ProbeSlot& to = slots[static_cast<std::size_t>(t) % slots.size()];
     std::uint64_t copied = 0;
-    const std::uint64_t start = now_ns(), limit = start + static_cast<std::uint64_t>(kGatherSeconds * 1e9);
+    const std::uint64_t start = now_ns(), limit = start + static_cast<std::uint64_t>(seconds * 1e9);
     while (now_ns() < limit) {
       for (int i = 0; i < 64; ++i, ++copied) {
         const std::uint64_t source = random() % rows, target = copied % slot_rows;
@@ -220,12 +221,12 @@ double Probe::gather_of(std::uint32_t threads) const {
   return between(gather_one_rows_per_s, gather_rows_per_s, many.threads, threads);
 }
 
-Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::uint32_t threads) {
+Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::uint32_t threads, double effort) {
   const std::uint64_t start = now_ns();
   Probe probe;
   const BlockLayout& layout = plan.layout;
   HEADRACE_ASSIGN(const std::vector<SampledBlock> sample, sample_blocks(source, layout, kMostBlocks, kMostStoredBytes));
-  HEADRACE_ASSIGN(probe.reads, probe_reads(source, sample, threads, kColdSeconds, kWarmSeconds));
+  HEADRACE_ASSIGN(probe.reads, probe_reads(source, sample, threads, effort * kColdSeconds, effort * kWarmSeconds));
   const std::span<const SampledBlock> blocks = std::span(sample).first(std::max<std::uint64_t>(probe.reads.blocks, 1));
   std::uint64_t stored = 0, rows = 0;
   for (const SampledBlock& b : blocks) stored += b.stored_bytes, rows += layout.table->block_rows(b.block);
@@ -245,10 +246,10 @@ Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::u
     HEADRACE_TRY(servers.back()->prepare());
   }
   HEADRACE_TRY(load_residents(source, layout, blocks, *servers[0], resident));
-  HEADRACE_ASSIGN(probe.one, serve_for(servers, 1, blocks, kOneSeconds));
+  HEADRACE_ASSIGN(probe.one, serve_for(servers, 1, blocks, effort * kOneSeconds));
   probe.many = probe.one;
   if (threads > 1) {
-    HEADRACE_ASSIGN(probe.many, serve_for(servers, threads, blocks, kManySeconds));
+    HEADRACE_ASSIGN(probe.many, serve_for(servers, threads, blocks, effort * kManySeconds));
   }
   for (const auto& server : servers)
     if (server->failure() && !probe.damage) probe.damage = server->failure();
@@ -259,8 +260,10 @@ Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::u
   HEADRACE_ASSIGN(const std::vector<ProbeSlot> kept, make_slots(*source.fields, kept_rows, 1));
   probe.touch_bytes_per_s =
       static_cast<double>(kept_rows * source.row_bytes()) * 1e9 / static_cast<double>(now_ns() - fresh + 1);
-  HEADRACE_ASSIGN(probe.gather_one_rows_per_s, gather_rate(*source.fields, kept[0], kept_rows, slots, slot_rows, 1));
-  HEADRACE_ASSIGN(probe.gather_rows_per_s, gather_rate(*source.fields, kept[0], kept_rows, slots, slot_rows, threads));
+  HEADRACE_ASSIGN(probe.gather_one_rows_per_s,
+                  gather_rate(*source.fields, kept[0], kept_rows, slots, slot_rows, 1, effort * kGatherSeconds));
+  HEADRACE_ASSIGN(probe.gather_rows_per_s,
+                  gather_rate(*source.fields, kept[0], kept_rows, slots, slot_rows, threads, effort * kGatherSeconds));
   probe.seconds = static_cast<double>(now_ns() - start) * 1e-9;
   return probe;
 }

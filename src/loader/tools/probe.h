@@ -37,8 +37,8 @@ struct Probe {
   [[nodiscard]] bool busy() const { return one.processor_share < 0.85; }
 };
 
-/// Takes about 1.3 s. Memory: the threads' scratch, and batches of at most an eighth of the plan's budget.
-/// Errors: kReadFailed, kCorruptData if no block can be read; kOutOfBudget.
-Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::uint32_t threads);
+/// Takes about 1.3 s times `effort`. Memory: the threads' scratch, and batches of at most an eighth of the plan's
+/// budget. Errors: kReadFailed, kCorruptData if no block can be read; kOutOfBudget.
+Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::uint32_t threads, double effort = 1);
 
 }  // namespace headrace
