@@ -108,7 +108,7 @@ def test_check_memory(jets) -> None:
     least = small.to_dict()["smallest_budget_bytes"]
     assert hr.check_memory(jets.glob, batch_size=50, memory=least).exit_status == 0
     with hr.Loader(jets.open(), 50, shuffle=True, memory=least) as loader:
-        assert sum(len(batch["labels"]) for batch in loader) == len(jets.open())
+        assert sum(len(batch["y"]) for batch in loader) == len(jets.open())
 
 
 def test_load_run(jets, tmp_path: Path) -> None:
