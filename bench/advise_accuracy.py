@@ -81,7 +81,7 @@ def table(results: list[dict[str, Any]]) -> str:
     ]
     for r in results:
         peak = "{:.0f} / {:.0f}".format(*(b / 2**20 for b in r["peak_bytes"]))
-        decodes = "{:.0f} / {:.2f}".format(*r["decodes_a_block"])
+        decodes = "{:.2f} / {:.2f}".format(*r["decodes_a_block"])
         lines.append(
             f"{r['variant']:<16} {r['threads']:>7} {r['memory_mib']:>5}MiB {decodes:>12} "
             f"{r['samples_per_second'][0]:>11,.0f} {r['samples_per_second'][1]:>11,.0f} {r['rate_error']:>+6.0%} "
@@ -106,7 +106,7 @@ def main() -> None:
             print(f"{variant} {threads} {budget} MiB: {results[-1]['rate_error']:+.0%}", file=sys.stderr, flush=True)
     print(table(results))
     if arguments.json:
-        arguments.json.write_text(json.dumps({"machine": common.machine_card(), "settings": results}, indent=2) + "\n")
+        arguments.json.write_text(json.dumps({"load_after": os.getloadavg()[0], "settings": results}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 
 #include "loader/dataset_impl.h"
 #include "loader/tools/plan_for.h"
+#include "loader/tools/window_decodes.h"
 
 namespace headrace {
 namespace {
@@ -40,7 +41,7 @@ Settings settle(const Advice& advice, const EnginePlan& plan, std::uint64_t chun
   s.slots = plan.slots, s.slot_bytes = plan.slot_bytes, s.wanted_slots = plan.wanted_slots;
   s.components = memory_components(plan, chunks);
   s.peak_bytes = sum_bytes(s.components);
-  s.forecast = forecast(advice.probe, advice.data, plan.expected_decodes(), plan.threads);
+  s.forecast = forecast(advice.probe, advice.data, window_decodes(plan), plan.threads);
   const std::uint64_t left = advice.available_bytes() - std::min(advice.available_bytes(), plan.budget_bytes);
   s.cache =
       choose_cache(advice.probe, advice.recode, advice.data, s.forecast, plan.threads, cache_room_bytes(plan), left);
@@ -113,7 +114,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   HEADRACE_ASSIGN(const std::vector<SampledBlock> one, sample_blocks(source, plan.layout, 1, 0));
   HEADRACE_ASSIGN(a.recode, probe_recoding(source, one.front(), options.effort * kRecodeSeconds));
 
-  loader.threads = choose_threads(a, loader, plan.expected_decodes(), a.threads_reason);
+  loader.threads = choose_threads(a, loader, window_decodes(plan), a.threads_reason);
   HEADRACE_ASSIGN(plan, plan_for(dataset, loader, memory));
   if (plan.threads < loader.threads) a.threads_reason = "fewer than there could be: each needs scratch memory";
   const std::uint64_t useful = plan.planned_bytes() +

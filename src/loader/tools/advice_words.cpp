@@ -27,7 +27,7 @@ std::string why(Bottleneck b, const Advice& a) {
     case Bottleneck::kMoving:
       return "moving rows into batches: memory itself";
     case Bottleneck::kDecodingAgain:
-      return fmt::format("too little memory: each block is decoded {:.0f} times an epoch", a.advised.forecast.decodes);
+      return fmt::format("too little memory: each block is decoded {:.1f} times an epoch", a.advised.forecast.decodes);
     case Bottleneck::kLibrary:
       return "libhdf5, which decodes one chunk at a time whatever the threads";
   }
@@ -111,7 +111,7 @@ std::string target_text(const Advice& a) {
   const auto usable = static_cast<std::uint32_t>(a.cpus.usable);
   if (const double all = forecast(a.probe, a.data, f.decodes, usable).warm; a.advised.threads < usable && all >= target)
     ways.push_back(fmt::format("threads={} ({})", usable, rate(all)));
-  if (f.decodes > 1)
+  if (f.decodes > 1.05)
     if (const double once = forecast(a.probe, a.data, 1, a.advised.threads).warm; once >= target)
       ways.push_back(fmt::format("memory={}, which decodes each block once ({})",
                                  size_option(memory_for_once(a.advised)), rate(once)));

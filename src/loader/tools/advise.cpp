@@ -54,9 +54,9 @@ std::string settings_text(const Advice& a) {
   add("threads", fmt::format("{}", s.threads), a.threads_reason);
   add("memory", size_option(s.memory_bytes), a.memory_reason);
   add("window", fmt::format("{} batches ({})", s.window_slots(), format_bytes(s.slots * s.slot_bytes)),
-      s.forecast.decodes <= 1
+      s.forecast.decodes < 1.05
           ? "holds the order's span: each block is decoded once an epoch"
-          : fmt::format("{} would be the order's span; with fewer each block is decoded {:.0f} times an epoch",
+          : fmt::format("{} would be the order's span; with fewer each block is decoded {:.1f} times an epoch",
                         s.wanted_slots, s.forecast.decodes));
   add("cache", cache_words(s.cache), s.cache.reason);
   return out;
@@ -93,7 +93,7 @@ std::string presets_text(const Advice& a) {
                    {"cache"}});
   for (const Settings& s : a.presets)
     table.add({s.name, fmt::format("{}", s.threads), size_option(s.memory_bytes), format_bytes(s.peak_bytes),
-               fmt::format("{:.0f}", s.forecast.decodes), whole(s.forecast.warm), whole(s.cache.later),
+               fmt::format("{:.1f}", s.forecast.decodes), whole(s.forecast.warm), whole(s.cache.later),
                cache_setting(s.cache.kind)});
   return indented(table);
 }

@@ -11,6 +11,7 @@
 #include "loader/tools/memory_story.h"
 #include "loader/tools/plan_for.h"
 #include "loader/tools/text_table.h"
+#include "loader/tools/window_decodes.h"
 
 namespace headrace {
 namespace {
@@ -24,6 +25,7 @@ struct Check {
   std::string refusal;  // why there is no plan
   std::vector<MemoryComponent> components;
   std::vector<MemoryPreset> presets;
+  double decodes = 1;  // of a block
   MemoryLimits limits;
   Fit fit = Fit::kKilled;
 };
@@ -35,9 +37,9 @@ std::string indented(const TextTable& table) {
 }
 
 std::string what_happens(MemoryLimit::Past past) {
-  return past == MemoryLimit::Past::kKilled      ? "killed past it"
-         : past == MemoryLimit::Past::kThrottled ? "slowed down past it"
-                                                 : "refused past it";
+  return past == MemoryLimit::Past::kKilled      ? "kills"
+         : past == MemoryLimit::Past::kThrottled ? "slows down"
+                                                 : "refuses";
 }
 
 std::string limits_text(const MemoryLimits& limits) {
@@ -51,7 +53,7 @@ std::string limits_text(const MemoryLimits& limits) {
     const MemoryLimit& l = limits.all[i];
     table.add({shorten(l.where + ", " + l.rule, 44), format_bytes(l.limit_bytes), format_bytes(l.used_bytes),
                format_bytes(l.reclaimable_bytes), format_bytes(l.free_bytes),
-               (i == limits.ruling ? "rules; " : "") + what_happens(l.past)});
+               (i == limits.ruling ? "rules, " : "") + what_happens(l.past)});
   }
   return indented(table);
 }
@@ -75,7 +77,7 @@ std::string presets_text(const std::vector<MemoryPreset>& presets) {
   for (const MemoryPreset& p : presets) {
     const std::string name = fmt::format("{} ({:.0f} %)", p.name, 100 * p.share);
     if (p.possible)
-      table.add({name, format_bytes(p.memory_bytes), format_bytes(p.peak_bytes), fmt::format("{:.0f}", p.decodes),
+      table.add({name, format_bytes(p.memory_bytes), format_bytes(p.peak_bytes), fmt::format("{:.1f}", p.decodes),
                  fmt::format("{:.0f} %", 100 * p.kept_share)});
     else
       table.add({name, format_bytes(p.memory_bytes), "too small", "-", "-"});
@@ -102,10 +104,9 @@ std::string knob(const Check& c, const LoaderOptions& options) {
                        memory_option(most >> 20 << 20), 100 * kTightShare);
   if (c.fit != Fit::kFits) return "batch_size: two batches alone are most of it";
   const std::uint64_t once = c.plan->planned_bytes() + (c.plan->wanted_slots - c.plan->slots) * c.plan->slot_bytes;
-  if (c.plan->expected_decodes() > 1 && once < most)
-    return fmt::format("{}: every block would be decoded once instead of {:.0f} times", memory_option(once),
-                       c.plan->expected_decodes());
-  if (c.plan->expected_decodes() > 1)
+  if (c.decodes > 1 && once < most)
+    return fmt::format("{}: every block would be decoded once instead of {:.1f} times", memory_option(once), c.decodes);
+  if (c.decodes > 1)
     return "batch_size or mix: the order's span is longer than any window that fits; smaller ones need fewer decodes";
   if (const std::uint64_t all = c.plan->planned_bytes() + c.data_bytes;
       kept_share(*c.plan, c.data_bytes) < 1 && all < most)
@@ -139,6 +140,7 @@ ToolResult check_memory(const RunConfig& run) {
   Result<EnginePlan> plan = plan_for(dataset, run.loader, c.budget_bytes);
   if (plan.ok()) {
     c.plan = std::move(*plan);
+    c.decodes = window_decodes(*c.plan);
     c.components = memory_components(*c.plan, chunks);
     c.total_bytes = sum_bytes(c.components);
     c.fit = judge_fit(c.total_bytes, c.available_bytes);

@@ -7,6 +7,7 @@
 
 #include "loader/dataset_impl.h"
 #include "loader/tools/plan_for.h"
+#include "loader/tools/window_decodes.h"
 
 namespace headrace {
 namespace {
@@ -22,8 +23,8 @@ std::vector<MemoryComponent> memory_components(const EnginePlan& plan, std::uint
   std::vector<MemoryComponent> parts = {
       {"batches", plan.slots * plan.slot_bytes,
        fmt::format("{} slots of {}: the window, and two with you", plan.slots, format_bytes(plan.slot_bytes))},
-      {"decode scratch", plan.scratch_bytes, fmt::format("{} threads", plan.threads)},
-      {"read buffers", plan.read_buffer_bytes, fmt::format("{} threads", plan.threads)},
+      {"decode scratch", plan.scratch_bytes, fmt::format("{} thread{}", plan.threads, plan.threads == 1 ? "" : "s")},
+      {"read buffers", plan.read_buffer_bytes, fmt::format("{} thread{}", plan.threads, plan.threads == 1 ? "" : "s")},
       {"side fields", plan.side_bytes(), "fields whose chunks reach past the blocks"},
       {"window's books", plan.index_bytes, "who wants which row"},
       {"chunk indexes", num_chunks * kChunkIndexBytes, fmt::format("{} chunks", num_chunks), false},
@@ -89,7 +90,7 @@ std::vector<MemoryPreset> memory_presets(const Dataset& dataset, const LoaderOpt
     p.possible = plan.ok();
     if (!plan.ok()) continue;
     p.peak_bytes = sum_bytes(memory_components(*plan, chunks));
-    p.decodes = plan->expected_decodes();
+    p.decodes = window_decodes(*plan);
     p.kept_share = kept_share(*plan, decoded_bytes(dataset));
   }
   return presets;
