@@ -71,13 +71,14 @@ def compare(variant: str, threads: int, budget_mib: int, epochs: int) -> dict[st
         "peak_bytes": [check["total_bytes"], peak - opened],
         "peak_error": check["total_bytes"] / (peak - opened) - 1,
         "advise_seconds": advice["measured"]["seconds"],
+        "processor_share": advice["measured"]["one"]["processor_share"],
     }
 
 
 def table(results: list[dict[str, Any]]) -> str:
     lines = [
         f"{'variant':<16} {'threads':>7} {'memory':>8} {'decodes':>12} {'foretold/s':>11} {'measured/s':>11} "
-        f"{'error':>7} {'peak MiB':>15} {'error':>7}"
+        f"{'error':>7} {'peak MiB':>15} {'error':>7} {'had':>6}"
     ]
     for r in results:
         peak = "{:.0f} / {:.0f}".format(*(b / 2**20 for b in r["peak_bytes"]))
@@ -85,7 +86,12 @@ def table(results: list[dict[str, Any]]) -> str:
         lines.append(
             f"{r['variant']:<16} {r['threads']:>7} {r['memory_mib']:>5}MiB {decodes:>12} "
             f"{r['samples_per_second'][0]:>11,.0f} {r['samples_per_second'][1]:>11,.0f} {r['rate_error']:>+6.0%} "
-            f"{peak:>15} {r['peak_error']:>+6.0%}"
+            f"{peak:>15} {r['peak_error']:>+6.0%} {r['processor_share']:>6.0%}"
+        )
+    busy = sum(r["processor_share"] < 0.85 for r in results)
+    if busy:
+        lines.append(
+            f"others had the processors in {busy} of {len(results)} (see the last column): rates say little there"
         )
     for name, reach in (("rate", RATE_REACH), ("peak", MEMORY_REACH)):
         good = sum(abs(r[f"{name}_error"]) <= reach for r in results)

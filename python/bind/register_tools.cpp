@@ -253,7 +253,9 @@ void register_tools(nb::module_& m) {
         const WithoutGil nogil;
         return advise(run, options);
       },
-      nb::arg("paths"), nb::arg("fields"), nb::arg("loader"), nb::arg("target"));
+      nb::arg("paths"), nb::arg("fields"), nb::arg("loader"), nb::arg("target"),
+      nb::sig("def advise(paths: collections.abc.Sequence[bytes], fields: collections.abc.Sequence[tuple[str, str]], "
+              "loader: dict[str, typing.Any], target: str) -> ToolResult"));
   m.def(
       "check_memory",
       [](const std::vector<nb::bytes>& paths, const std::vector<std::pair<std::string, std::string>>& fields,
@@ -262,7 +264,9 @@ void register_tools(nb::module_& m) {
         const WithoutGil nogil;
         return check_memory(run);
       },
-      nb::arg("paths"), nb::arg("fields"), nb::arg("loader"));
+      nb::arg("paths"), nb::arg("fields"), nb::arg("loader"),
+      nb::sig("def check_memory(paths: collections.abc.Sequence[bytes], fields: "
+              "collections.abc.Sequence[tuple[str, str]], loader: dict[str, typing.Any]) -> ToolResult"));
   m.def("load_run", &read_run_file, nb::arg("path"),
         nb::sig("def load_run(path: bytes) -> tuple[list[bytes], list[tuple[str, str]], dict[str, typing.Any]]"));
   m.def("versions", &library_versions, nb::sig("def versions() -> dict[str, str]"));

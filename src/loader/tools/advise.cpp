@@ -152,8 +152,13 @@ Json settings_json(const Advice& a, const Settings& s) {
 }
 
 Json serving_json(const ServingRate& r) {
-  return {{"threads", r.threads},           {"samples_per_second", r.rows_per_s}, {"read_share", r.read_share},
-          {"decode_share", r.decode_share}, {"scatter_share", r.scatter_share},   {"samples", r.rows}};
+  return {{"threads", r.threads},
+          {"samples_per_second", r.rows_per_s},
+          {"read_share", r.read_share},
+          {"decode_share", r.decode_share},
+          {"scatter_share", r.scatter_share},
+          {"processor_share", r.processor_share},
+          {"samples", r.rows}};
 }
 
 std::string_view bottleneck_name(Bottleneck b) {
@@ -201,6 +206,8 @@ Json advice_json(const Advice& a, const RunConfig& run, const std::string& yaml)
         {"warm_read_bytes_per_second", a.probe.reads.warm_bytes_per_s},
         {"cold_looks_warm", a.probe.reads.looks_warm()},
         {"gather_samples_per_second", a.probe.gather_rows_per_s},
+        {"touch_bytes_per_second", a.probe.touch_bytes_per_s},
+        {"busy", a.probe.busy()},
         {"seconds", a.probe.seconds}}},
       {"rewriting", {{"field", a.recode.field}, {"chunk_bytes", a.recode.chunk_bytes}, {"codecs", std::move(codecs)}}},
       {"next", next_steps(a, run)},

@@ -33,8 +33,9 @@ double window_decodes(const EnginePlan& plan) {
   const auto cursor = plan.sampler->cursor({0, 0, batch, plan.batching.share});
   const std::uint64_t steps =
       std::min({plan.num_batches, std::max<std::uint64_t>(kMostSamples / batch, 2), std::uint64_t{~std::uint32_t{0}}});
-  // The consumer holds one batch while it works on it; the plan's own window leaves room for two.
-  const std::uint64_t window = std::max<std::uint64_t>(plan.slots - std::min<std::uint64_t>(plan.slots, 1), 1);
+  // A consumer has one batch or none in its hands when blocks are claimed; the plan's own window leaves room for two.
+  const std::uint64_t longest = std::max<std::uint64_t>(plan.slots, 1),
+                      shorter = std::max<std::uint64_t>(longest, 2) - 1;
   std::unordered_map<std::uint32_t, BlockSteps> open;
   std::vector<SampleRef> samples, passed;
   std::uint64_t blocks = 0, claims = 0;
@@ -55,8 +56,10 @@ double window_decodes(const EnginePlan& plan) {
         const std::uint64_t rows = cursor->rows_of(s.block);
         if (rows == 0) return bound;
         if (at->second.seen < rows) continue;
-        const std::uint64_t needed = claims_of(at->second.steps, window);
-        blocks += needed > 0, claims += needed;
+        if (!at->second.steps.empty()) {
+          blocks += 2;
+          claims += claims_of(at->second.steps, longest) + claims_of(at->second.steps, shorter);
+        }
         open.erase(at);
       }
   }
