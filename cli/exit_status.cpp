@@ -74,6 +74,7 @@ int show_error(const Error& error, bool json) {
 
 int show_result(const ToolResult& result, bool json) {
   print(json ? result.json : result.text);
+  if (result.exit_status != 0) return finish_stdout(result.exit_status);
   return finish_stdout(result.bad_data ? kBadData : result.findings ? kFindings : kGood);
 }
 

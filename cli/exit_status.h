@@ -14,6 +14,8 @@ enum ExitStatus : std::uint8_t {
   kUsage = 2,           ///< Also: a file, field or directory that is not there.
   kBadData = 3,         ///< Damaged, truncated or unreadable bytes, or a format that cannot be read.
   kOutOfResources = 4,  ///< Memory, disk, time.
+  kTight = 10,          ///< check-memory only.
+  kWouldBeKilled = 11,  ///< check-memory only.
   kBug = 70,
   kInterrupted = 130,
 };

@@ -1,4 +1,4 @@
-// Options of the verbs that make a loader: bench and order.
+// Options of the verbs that make a loader: bench, order, advise and check-memory.
 #pragma once
 
 #include <headrace/loader/tools.h>

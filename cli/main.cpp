@@ -92,10 +92,12 @@ int run(int argc, char** argv) {
   program.add_flag("--version", version, "Print the version, and those of the libraries");
   program.add_flag("--json", version_json, "Print JSON");
   const std::vector<Verb> verbs = {add_inspect(program), add_verify(program), add_order(program),
-                                   add_bench(program),   add_cache(program),  add_demo(program)};
+                                   add_bench(program),   add_advise(program), add_check_memory(program),
+                                   add_cache(program),   add_demo(program)};
   program.footer(
       "Results go to stdout, progress to stderr. Exit status: 0 good, 1 findings, 2 usage, 3 bad data,\n"
-      "4 out of resources, 130 interrupted. `headrace VERB --help` shows the options of a verb.\n\n"
+      "4 out of resources, 130 interrupted; of check-memory: 0 fits, 10 tight, 11 would be killed.\n"
+      "`headrace VERB --help` shows the options of a verb.\n\n"
       "Examples:\n  headrace inspect 'train_*.h5'\n  headrace bench 'train_*.h5' --batch-size 512");
 
   std::vector<std::string> verb_names;

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "bind/cache_choice.h"
 #include "bind/dataset_handle.h"
 #include "bind/epoch_iterator.h"
 #include "bind/register.h"
@@ -62,11 +63,7 @@ std::shared_ptr<LoaderHandle> make_loader(
   options.seed = seed;
   options.tail = tail == "drop" ? Tail::kDrop : tail == "pad" ? Tail::kPad : Tail::kPartial;
   options.memory = memory;
-  options.cache.mode = cache == "none"        ? CacheChoice::kNone
-                       : cache == "ram"       ? CacheChoice::kRam
-                       : cache == "directory" ? CacheChoice::kDirectory
-                                              : CacheChoice::kAuto;
-  options.cache.directory = from_python(cache_directory);
+  options.cache = to_cache_choice(cache, from_python(cache_directory));
   options.share_on_host = share_on_host;
   options.threads = threads;
   options.timeout =

@@ -3,7 +3,9 @@
 #include <headrace/loader/tools.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
@@ -11,9 +13,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "bind/cache_choice.h"
 #include "bind/loader_handle.h"
 #include "bind/register.h"
 #include "bind/text.h"
@@ -88,6 +92,14 @@ ToolResult verify_caches(const nb::bytes& directory, const std::string& name, nb
   return reporter.run([&] { return cache_verify(path, name, function); });
 }
 
+ToolResult build_cache(LoaderHandle& handle, nb::object progress) {
+  handle.check_process();
+  Progress reporter(std::move(progress));
+  const auto function = reporter.function();
+  const Turn turn(handle);
+  return reporter.run([&] { return cache_build(handle.loader(), function); });
+}
+
 ToolResult remove_cache_of(const nb::bytes& directory, const std::string& name) {
   const std::string path = from_python(directory);
   const WithoutGil nogil;
@@ -100,6 +112,32 @@ ToolResult bench_loader(LoaderHandle& handle, std::uint64_t epochs, double max_s
   const auto function = reporter.function();
   const Turn turn(handle);
   return reporter.run([&] { return bench(handle.loader(), {.epochs = epochs, .max_seconds = max_seconds}, function); });
+}
+
+/// Files, fields and the arguments of Loader as headrace._options resolves them.
+RunConfig to_run(const std::vector<nb::bytes>& paths, const std::vector<std::pair<std::string, std::string>>& fields,
+                 const nb::dict& words) {
+  RunConfig run;
+  run.files = from_python(paths);
+  for (const auto& [name, path] : fields) run.open.fields.push_back({name, path});
+  LoaderOptions& options = run.loader;
+  options.batch_size = nb::cast<std::uint64_t>(words["batch_size"]);
+  options.global_batch_size = nb::cast<std::uint64_t>(words["global_batch_size"]);
+  const auto shuffle = nb::cast<std::string>(words["shuffle"]), tail = nb::cast<std::string>(words["tail"]);
+  options.shuffle = shuffle == "block" ? Shuffle::kBlock : shuffle == "exact" ? Shuffle::kExact : Shuffle::kNone;
+  options.tail = tail == "drop" ? Tail::kDrop : tail == "pad" ? Tail::kPad : Tail::kPartial;
+  const auto mix = nb::cast<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>>(words["mix"]);
+  options.mix = {std::get<0>(mix), std::get<1>(mix), std::get<2>(mix)};
+  options.seed = nb::cast<std::uint64_t>(words["seed"]);
+  options.rank = nb::cast<std::optional<std::uint32_t>>(words["rank"]);
+  options.world_size = nb::cast<std::optional<std::uint32_t>>(words["world_size"]);
+  options.provenance = nb::cast<bool>(words["provenance"]);
+  options.cache = to_cache_choice(nb::cast<std::string>(words["cache"]),
+                                  from_python(nb::cast<nb::bytes>(words["cache_directory"])));
+  options.share_on_host = nb::cast<bool>(words["share_on_host"]);
+  options.memory = nb::cast<std::uint64_t>(words["memory"]);
+  options.threads = nb::cast<std::uint32_t>(words["threads"]);
+  return run;
 }
 
 nb::tuple read_run_file(const nb::bytes& path) {
@@ -169,6 +207,11 @@ void register_tools(nb::module_& m) {
   nb::class_<ToolResult>(m, "ToolResult", "What a tool found: print() shows one screen, to_dict() gives the data.")
       .def_ro("findings", &ToolResult::findings, "Something is worth attention (the command line's exit status 1).")
       .def_ro("bad_data", &ToolResult::bad_data, "Damaged, truncated or unreadable bytes were found (exit status 3).")
+      .def_ro("exit_status", &ToolResult::exit_status,
+              "Of check_memory: 0 fits, 10 tight, 11 would be killed; 0 elsewhere.")
+      .def_prop_ro(
+          "run_file", [](const ToolResult& self) { return to_python(self.run_file); },
+          nb::sig("def run_file(self) -> str"), "Settings as the text of a run file, where the tool makes some.")
       .def(
           "__str__", [](const ToolResult& self) { return to_python(self.text); }, nb::sig("def __str__(self) -> str"))
       .def(
@@ -185,6 +228,7 @@ void register_tools(nb::module_& m) {
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The data as plain Python objects.");
   m.def("inspect", &inspect_files, nb::arg("paths"));
   m.def("verify", &verify_files, nb::arg("paths"), nb::arg("threads"), nb::arg("progress").none());
+  m.def("cache_build", &build_cache, nb::arg("loader"), nb::arg("progress").none());
   m.def("cache_list", &list_caches_of, nb::arg("directory"));
   m.def("cache_verify", &verify_caches, nb::arg("directory"), nb::arg("name"), nb::arg("progress").none());
   m.def("cache_remove", &remove_cache_of, nb::arg("directory"), nb::arg("name"));
@@ -199,6 +243,30 @@ void register_tools(nb::module_& m) {
         return order(handle.loader(), {by, epoch});
       },
       nb::arg("loader"), nb::arg("by"), nb::arg("epoch"));
+  m.def(
+      "advise",
+      [](const std::vector<nb::bytes>& paths, const std::vector<std::pair<std::string, std::string>>& fields,
+         const nb::dict& loader, const std::string& target) {
+        const RunConfig run = to_run(paths, fields, loader);
+        AdviseOptions options;
+        if (!target.empty()) options.target_per_second = parse_rate(target);
+        const WithoutGil nogil;
+        return advise(run, options);
+      },
+      nb::arg("paths"), nb::arg("fields"), nb::arg("loader"), nb::arg("target"),
+      nb::sig("def advise(paths: collections.abc.Sequence[bytes], fields: collections.abc.Sequence[tuple[str, str]], "
+              "loader: dict[str, typing.Any], target: str) -> ToolResult"));
+  m.def(
+      "check_memory",
+      [](const std::vector<nb::bytes>& paths, const std::vector<std::pair<std::string, std::string>>& fields,
+         const nb::dict& loader) {
+        const RunConfig run = to_run(paths, fields, loader);
+        const WithoutGil nogil;
+        return check_memory(run);
+      },
+      nb::arg("paths"), nb::arg("fields"), nb::arg("loader"),
+      nb::sig("def check_memory(paths: collections.abc.Sequence[bytes], fields: "
+              "collections.abc.Sequence[tuple[str, str]], loader: dict[str, typing.Any]) -> ToolResult"));
   m.def("load_run", &read_run_file, nb::arg("path"),
         nb::sig("def load_run(path: bytes) -> tuple[list[bytes], list[tuple[str, str]], dict[str, typing.Any]]"));
   m.def("versions", &library_versions, nb::sig("def versions() -> dict[str, str]"));

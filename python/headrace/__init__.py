@@ -41,10 +41,13 @@ from headrace.loader import Loader, set_memory
 from headrace.mixture import mix
 from headrace.samplers import Balanced, Weighted
 from headrace.tools import (
+    advise,
     bench,
+    cache_build,
     cache_list,
     cache_remove,
     cache_verify,
+    check_memory,
     demo,
     inspect,
     load_run,
@@ -82,10 +85,13 @@ __all__ = [
     "Weighted",
     "WriteFailedError",
     "__version__",
+    "advise",
     "bench",
+    "cache_build",
     "cache_list",
     "cache_remove",
     "cache_verify",
+    "check_memory",
     "demo",
     "inspect",
     "load_run",

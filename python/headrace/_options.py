@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from headrace._checks import invalid, memory_bytes, one_of, unsupported, whole_number
@@ -185,11 +186,11 @@ def _cache(cache: Any) -> tuple[str, bytes]:
         raise invalid(f"cache must be 'auto', 'none', 'ram' or a directory, not {cache!r}")
     if cache in ("auto", "none", "ram"):
         return str(cache), b""
-    path = os.path.expanduser(os.fspath(cache))
-    if isinstance(cache, str) and os.sep not in cache and not os.path.isdir(path):
+    path = Path(os.fspath(cache)).expanduser()
+    if isinstance(cache, str) and os.sep not in cache and not path.is_dir():
         raise invalid(
             f"cache={cache!r} is none of 'auto', 'none' and 'ram', and no directory",
-            f"To make a directory of that name, write {os.path.join('.', cache)!r}.",
+            f"To make a directory of that name, write {os.curdir + os.sep + cache!r}.",
         )
     return "directory", os.fsencode(path)
 

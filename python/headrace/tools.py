@@ -7,12 +7,14 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable
+from inspect import Parameter, signature
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headrace import _headrace
-from headrace._checks import path_bytes, path_list, whole_number
+from headrace import _headrace, _options
+from headrace._checks import field_choices, invalid, path_bytes, path_list, whole_number
 from headrace.dataset import Fields, Paths, open
 from headrace.errors import InternalError
 from headrace.loader import Loader
@@ -98,6 +100,34 @@ def order(
         return made.order_report(by=by, epoch=epoch)
 
 
+def cache_build(
+    paths: Paths,
+    to: str | os.PathLike[str],
+    *,
+    fields: Fields = None,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> ToolResult:
+    """Decode files once, into a cache directory that ``Loader(cache=to)`` maps. Blocks until done; Ctrl-C stops it.
+
+    Args:
+        paths: Files, as in :func:`headrace.open`.
+        to: The directory; made if need be.
+        fields: Fields to open.
+        threads: Decode threads. Default: as many as this process may use.
+        memory: Bytes to hold while it works.
+        progress: Called now and then with (blocks done, blocks in all); returning False stops with a ClosedError.
+
+    Raises:
+        WriteFailedError: The directory cannot be written, or has no room.
+        CorruptDataError: A block of the files is damaged.
+    """
+    with open(paths, fields) as dataset:
+        loader = Loader(dataset, batch_size=512, cache=Path(to), threads=threads, memory=memory)
+        return _headrace.cache_build(loader._native, progress)
+
+
 def cache_list(directory: str | os.PathLike[str]) -> ToolResult:
     """List the caches of decoded rows in a directory: what they hold, of which files, and whether they are of use.
 
@@ -134,6 +164,69 @@ def cache_remove(directory: str | os.PathLike[str], name: str) -> ToolResult:
         InvalidArgumentError: A process is filling it.
     """
     return _headrace.cache_remove(path_bytes(directory), name)
+
+
+def advise(
+    paths: Paths,
+    *,
+    fields: Fields = None,
+    target: float | str | None = None,
+    write: str | os.PathLike[str] | None = None,
+    **loader: Any,
+) -> ToolResult:
+    """Say which settings suit this machine and these files, and why; measures for 2 s at most.
+
+    ``print(result)`` shows one screen, ``result.to_dict()`` gives the data, ``result.run_file`` the settings as the
+    text of a run file with the reasons as comments. The GIL is released.
+
+    Args:
+        paths: Files, as in :func:`headrace.open`.
+        fields: Fields to open.
+        target: Samples a second that the training takes, as a number or text (``"20000/s"``, ``"20k/s"``).
+        write: Write the run file there.
+        **loader: Arguments of Loader that are settled already. Default: batches of 512, shuffled.
+
+    Raises:
+        OutOfBudgetError: One batch and one block do not fit; the text names the smallest budget that would do.
+        InvalidArgumentError: An argument is wrong, or the loader's order is one of its own (``sampler=``).
+    """
+    wanted = "" if target is None else str(target)
+    result = _headrace.advise(path_list(paths), field_choices(fields), _settled(loader), wanted)
+    if write is not None:
+        Path(write).write_text(result.run_file, encoding="utf-8")
+    return result
+
+
+def check_memory(paths: Paths, *, fields: Fields = None, **loader: Any) -> ToolResult:
+    """Say whether a loader of these settings fits into memory here, and which limit rules; from metadata alone.
+
+    ``print(result)`` shows one screen: every limit (machine, control groups, ulimit), the predicted peak by component
+    and three presets. ``result.exit_status`` is 0 if it fits, 10 if it is tight (above 70 % of what is really
+    available), 11 if the process would be killed (above 90 %) or the loader cannot be made.
+
+    Args:
+        paths: Files, as in :func:`headrace.open`.
+        fields: Fields to open.
+        **loader: Arguments of Loader. Default: batches of 512, shuffled. ``memory`` is taken as if
+            :func:`headrace.set_memory` had allowed it.
+
+    Raises:
+        InvalidArgumentError: An argument is wrong, or the loader's order is one of its own (``sampler=``).
+    """
+    return _headrace.check_memory(path_list(paths), field_choices(fields), _settled(loader))
+
+
+def _settled(given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of Loader, checked, with the defaults of the tools for what is not given."""
+    for name in ("sampler", "batch_sampler", "lookahead"):
+        if given.get(name) is not None:
+            raise invalid(f"{name} is an order of one's own, of which nothing is known beforehand", "Leave it out.")
+    taken = {n: p.default for n, p in signature(Loader).parameters.items() if p.default is not Parameter.empty}
+    for name in set(given) - set(taken):
+        raise TypeError(f"Loader has no argument {name!r}")
+    if given.get("global_batch_size") is None:
+        taken["batch_size"] = 512
+    return vars(_options.resolve(**{**taken, "shuffle": True, **given}))
 
 
 def load_run(path: str | os.PathLike[str]) -> Loader:

@@ -70,7 +70,7 @@ def test_version_and_help() -> None:
     assert json.loads(run("--version", "--json").stdout)["headrace"]
     done = run("--help")
     assert done.returncode == 0
-    for verb in ("inspect", "verify", "bench", "demo"):
+    for verb in ("inspect", "verify", "bench", "advise", "check-memory", "demo"):
         assert verb in done.stdout
         text = run(verb, "--help")
         assert text.returncode == 0
@@ -159,7 +159,7 @@ def test_inspect_a_real_file() -> None:
     assert "fields=" in done.stdout  # arrays of different lengths: it says that a choice is needed
 
 
-@pytest.mark.parametrize("verb", ["inspect", "verify", "bench"])
+@pytest.mark.parametrize("verb", ["inspect", "verify", "bench", "advise", "check-memory"])
 def test_what_is_not_hdf5_is_refused_by_name(verb: str, tmp_path: Path) -> None:
     path = tmp_path / "x.nc"
     path.write_bytes(b"CDF\x01" + bytes(100))  # netCDF-3
@@ -168,7 +168,7 @@ def test_what_is_not_hdf5_is_refused_by_name(verb: str, tmp_path: Path) -> None:
     assert "netCDF" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("verb", ["inspect", "verify", "bench"])
+@pytest.mark.parametrize("verb", ["inspect", "verify", "bench", "advise", "check-memory"])
 def test_what_is_not_there_is_a_matter_of_usage(verb: str, tmp_path: Path) -> None:
     done = run(verb, tmp_path / "missing.h5")
     assert done.returncode == 2
@@ -296,6 +296,53 @@ def test_bench_a_wrong_run_file(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "line 3" in done.stderr
     assert "batch_size" in done.stderr
+
+
+# --- advise and check-memory ------------------------------------------------------------------------------------------
+
+
+def test_advise(jets: Path) -> None:
+    done = run("advise", "train_*.h5", "--batch-size", 64, "--target", "5/s", "--write", "run.yaml", cwd=jets)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for words in ("DATA", "MACHINE", "LIMIT", "TARGET", "balanced", "REWRITING", "NEXT"):
+        assert words in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 120
+    data = json.loads(run("bench", jets / "run.yaml", "--json").stdout)
+    assert (data["samples"], data["batch_size"], data["shuffle"]) == (3000, 64, "block")
+    data = json.loads(run("advise", "train_*.h5", "--batch-size", 64, "--json", cwd=jets).stdout)
+    assert data["advised"]["warm_samples_per_second"] > 0
+    assert "batch_size: 64" in data["run_file"]
+
+
+def test_advise_in_words_that_are_wrong(jets: Path) -> None:
+    assert run("advise", "train_*.h5", "--target", "much", cwd=jets).returncode == 2
+    assert run("advise", "train_*.h5", "--memory", "1KiB", cwd=jets).returncode == 4
+    assert run("advise", "train_*.h5", "--write", "no/such/directory/run.yaml", cwd=jets).returncode == 4
+
+
+def test_check_memory_says_it_by_its_exit_status(jets: Path) -> None:
+    fits = run("check-memory", "train_*.h5", "--batch-size", 64, cwd=jets)
+    assert fits.returncode == 0, fits.stdout + fits.stderr
+    assert fits.stderr == ""
+    assert "VERDICT   fits" in fits.stdout
+    small = run("check-memory", "train_*.h5", "--memory", "1KiB", cwd=jets)
+    assert small.returncode == 11
+    assert "the smallest budget is" in small.stdout
+    least = json.loads(run("check-memory", "train_*.h5", "--memory", "1KiB", "--json", cwd=jets).stdout)
+    assert least["exit_status"] == 11
+    memory = ("--memory", least["smallest_budget_bytes"])
+    assert run("check-memory", "train_*.h5", *memory, cwd=jets).returncode == 0
+    assert run("bench", "train_*.h5", *memory, cwd=jets).returncode == 0
+
+
+def test_check_memory_under_a_limit_of_the_shell(jets: Path) -> None:
+    command = f"ulimit -v 400000; exec '{program()}' check-memory 'train_*.h5' --json"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=jets)
+    data = json.loads(done.stdout)
+    assert data["rule"] == "ulimit -v"
+    assert data["available_bytes"] < 400000 << 10
+    assert done.returncode == data["exit_status"]
 
 
 # --- demo ------------------------------------------------------------------------------------------------------------

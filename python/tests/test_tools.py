@@ -68,6 +68,49 @@ def test_bench(jets) -> None:
         hr.bench(hr.Loader(jets.open(), 50), batch_size=5)
 
 
+def test_advise(jets, tmp_path: Path) -> None:
+    result = hr.advise(jets.glob, fields={"x": "feature_matrix", "y": "labels"}, batch_size=50, target="1/s")
+    data = result.to_dict()
+    assert data["target"]["reached"]
+    assert data["advised"]["threads"] >= 1
+    assert data["advised"]["warm_samples_per_second"] > 0
+    assert data["measured"]["seconds"] < 10
+    for words in ("LIMIT", "STORAGE", "threads", "cache", "NEXT", "headrace bench"):
+        assert words in str(result)
+    assert result.exit_status == 0
+    path = tmp_path / "run.yaml"
+    hr.advise(jets.glob, batch_size=50, shuffle="exact", memory="64MiB", seed=7, write=path)
+    loader = hr.load_run(path)
+    assert (loader.batch_size, loader.seed) == (50, 7)
+    assert sum(len(batch["labels"]) for batch in loader) == len(jets.open())
+
+
+def test_advise_refuses_what_it_cannot_know(jets) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match="order of one's own"):
+        hr.advise(jets.glob, sampler=[1, 2, 3])
+    with pytest.raises(hr.InvalidArgumentError, match="samples a second"):
+        hr.advise(jets.glob, target="fast")
+    with pytest.raises(TypeError, match="bath_size"):
+        hr.advise(jets.glob, bath_size=5)
+    with pytest.raises(hr.OutOfBudgetError):
+        hr.advise(jets.glob, memory=1000)
+
+
+def test_check_memory(jets) -> None:
+    result = hr.check_memory(jets.glob, batch_size=50)
+    data = result.to_dict()
+    assert (result.exit_status, data["verdict"]) == (0, "fits")
+    assert sum(part["bytes"] for part in data["components"]) == data["total_bytes"]
+    assert [preset["name"] for preset in data["presets"]] == ["safe", "balanced", "max"]
+    assert sum(limit["rules"] for limit in data["limits"]) == 1
+    small = hr.check_memory(jets.glob, batch_size=50, memory=1000)
+    assert small.exit_status == 11
+    least = small.to_dict()["smallest_budget_bytes"]
+    assert hr.check_memory(jets.glob, batch_size=50, memory=least).exit_status == 0
+    with hr.Loader(jets.open(), 50, shuffle=True, memory=least) as loader:
+        assert sum(len(batch["y"]) for batch in loader) == len(jets.open())
+
+
 def test_load_run(jets, tmp_path: Path) -> None:
     path = tmp_path / "run.yaml"
     path.write_text(

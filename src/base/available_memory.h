@@ -20,7 +20,7 @@ struct MemoryProbe {
 
 /// The least of MemAvailable (/proc/meminfo), RLIMIT_AS less the address space in use, and for the process's cgroup and
 /// every ancestor (v1 and v2) limit - usage + page cache that the kernel would drop (active and inactive file pages of
-/// memory.stat).
+/// memory.stat). memory_limits.h lists them all.
 AvailableMemory detect_available_memory(const MemoryProbe& probe = {});
 
 }  // namespace headrace

@@ -1,8 +1,10 @@
 #include "base/cgroup.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 namespace headrace {
@@ -101,20 +103,30 @@ std::optional<std::uint64_t> read_number(const std::string& path) {
   return line ? parse_number(*line) : std::nullopt;
 }
 
-std::optional<std::uint64_t> read_keyed_number(const std::string& path, std::string_view key) {
+KeyedNumbers::KeyedNumbers(const std::string& path) {
   std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.compare(0, key.size(), key) != 0) continue;
+  text_.assign(std::istreambuf_iterator<char>(file), {});
+}
+
+std::optional<std::uint64_t> KeyedNumbers::get(std::string_view key) const {
+  for (std::string_view rest = text_; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (!line.starts_with(key)) continue;
     std::size_t at = key.size();
     if (at < line.size() && line[at] == ':') ++at;
     if (at >= line.size() || (line[at] != ' ' && line[at] != '\t')) continue;
     at = line.find_first_not_of(" \t", at);
-    if (at == std::string::npos) return std::nullopt;
-    const auto value = parse_number(std::string_view(line).substr(at));
+    if (at == std::string_view::npos) return std::nullopt;
+    const auto value = parse_number(line.substr(at));
     if (!value) return std::nullopt;
-    return line.find(" kB", at) != std::string::npos ? *value * 1024 : *value;
+    return line.find(" kB", at) != std::string_view::npos ? *value * 1024 : *value;
   }
   return std::nullopt;
+}
+
+std::optional<std::uint64_t> read_keyed_number(const std::string& path, std::string_view key) {
+  return KeyedNumbers(path).get(key);
 }
 
 }  // namespace headrace

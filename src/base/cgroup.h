@@ -24,7 +24,17 @@ std::vector<CgroupDirectory> cgroup_directories(std::string_view controller, con
 std::optional<std::string> read_first_line(const std::string& path);
 /// The number in the first line of a file; nullopt for "max", other text, and files that cannot be read.
 std::optional<std::uint64_t> read_number(const std::string& path);
-/// Value of the line "`key` number" or "`key`: number kB" (then in bytes).
+/// A small file of lines "key number" or "key: number kB", read once.
+class KeyedNumbers {
+ public:
+  explicit KeyedNumbers(const std::string& path);
+  /// In bytes where the file says kB; nullopt if there is no such line.
+  [[nodiscard]] std::optional<std::uint64_t> get(std::string_view key) const;
+
+ private:
+  std::string text_;
+};
+/// One of them.
 std::optional<std::uint64_t> read_keyed_number(const std::string& path, std::string_view key);
 
 }  // namespace headrace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -26,7 +27,7 @@ int affinity_cpus() {
   return 0;
 }
 
-std::optional<int> quota_of(const CgroupDirectory& group) {
+std::optional<double> quota_of(const CgroupDirectory& group) {
   std::optional<std::uint64_t> quota, period;
   if (group.version == 2) {  // "max 100000" or "150000 100000"
     const auto line = read_first_line(group.path + "/cpu.max");
@@ -41,19 +42,30 @@ std::optional<int> quota_of(const CgroupDirectory& group) {
     period = read_number(group.path + "/cpu.cfs_period_us");
   }
   if (!quota || !period || *quota == 0 || *period == 0) return std::nullopt;
-  return static_cast<int>(std::min<std::uint64_t>(*quota / *period + (*quota % *period != 0), 1 << 20));
+  return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
 }  // namespace
 
-int usable_cpu_count(const CpuProbe& probe) {
+CpuLimits list_cpu_limits(const CpuProbe& probe) {
+  CpuLimits limits;
   const int online = static_cast<int>(std::thread::hardware_concurrency());
-  int count = probe.affinity_cpus > 0 ? probe.affinity_cpus : affinity_cpus();
-  if (count <= 0) count = online;
-  if (probe.affinity_cpus <= 0 && online > 0) count = std::min(count, online);
+  const int mask = probe.affinity_cpus > 0 ? probe.affinity_cpus : affinity_cpus();
+  if (probe.affinity_cpus <= 0 && online > 0) limits.all.push_back({"processors online", static_cast<double>(online)});
+  if (mask > 0) limits.all.push_back({"affinity mask", static_cast<double>(mask)});
   for (const CgroupDirectory& group : cgroup_directories("cpu", probe.root))
-    if (const auto quota = quota_of(group)) count = std::min(count, *quota);
-  return std::max(count, 1);
+    if (const auto quota = quota_of(group))
+      limits.all.push_back(
+          {(group.version == 2 ? "cpu.max of the cgroup " : "cpu.cfs_quota_us of the cgroup ") + group.path, *quota});
+  if (limits.all.empty()) limits.all.push_back({"nothing is known of the processors", 1});
+  for (std::size_t i = 1; i < limits.all.size(); ++i)
+    if (limits.all[i].cpus < limits.rules().cpus) limits.ruling = i;
+  limits.usable = static_cast<int>(std::clamp(std::ceil(limits.rules().cpus), 1.0, 1048576.0));
+  return limits;
+}
+
+int usable_cpu_count(const CpuProbe& probe) {
+  return list_cpu_limits(probe).usable;
 }
 
 }  // namespace headrace

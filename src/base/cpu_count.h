@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace headrace {
 
@@ -13,5 +14,18 @@ struct CpuProbe {
 /// The least of the affinity mask (taskset, Slurm), the CPUs online, and the quota of the process's cgroup and its
 /// ancestors, rounded up (v2 cpu.max, v1 cpu.cfs_quota_us / cpu.cfs_period_us). At least 1.
 int usable_cpu_count(const CpuProbe& probe = {});
+
+/// Why there are as many as there are.
+struct CpuLimit {
+  std::string rule;  ///< "processors online", "affinity mask", "cpu.max of the cgroup PATH".
+  double cpus = 0;   ///< A quota may be a fraction.
+};
+struct CpuLimits {
+  std::vector<CpuLimit> all;
+  std::size_t ruling = 0;  ///< Index of the one that leaves least.
+  int usable = 1;          ///< usable_cpu_count().
+  [[nodiscard]] const CpuLimit& rules() const { return all[ruling]; }
+};
+CpuLimits list_cpu_limits(const CpuProbe& probe = {});
 
 }  // namespace headrace

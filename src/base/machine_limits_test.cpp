@@ -2,38 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
-
 #include "base/cgroup.h"
 #include "base/cpu_count.h"
+#include "base/memory_limits.h"
+#include "base/testing/fake_system.h"
 
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kNone = ~std::uint64_t{0};
-
-/// A tree of small files that stands for /proc and /sys.
-class FakeSystem : public testing::Test {
+class FakeSystem : public testing::FakeSystem {
  protected:
-  FakeSystem() {
-    std::string name = (std::filesystem::temp_directory_path() / "headrace-system-XXXXXX").string();
-    root_ = ::mkdtemp(name.data());
-    write("/proc/meminfo",
-          "MemTotal:       16000 kB\nMemFree:         1000 kB\nMemAvailable:    8000 kB\nCached:  3000 kB\n");
-    write("/proc/self/status", "Name:\tx\nVmSize:\t    500 kB\n");
-  }
-  ~FakeSystem() override { std::filesystem::remove_all(root_); }
-  void write(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
-    std::ofstream(root_ + path) << text;
-  }
-  AvailableMemory detect(std::uint64_t address_space = kNone) {
-    return detect_available_memory({root_, address_space});
-  }
-  std::string root_;
+  AvailableMemory detect(std::uint64_t address_space = kNone) { return detect_available_memory(probe(address_space)); }
+  MemoryLimits limits() { return list_memory_limits(probe()); }
 };
 
 TEST_F(FakeSystem, MachineAlone) {
@@ -135,6 +115,91 @@ TEST_F(FakeSystem, CpusUnderVersion1) {
   EXPECT_EQ(usable_cpu_count({root_, 8}), 4);
 }
 
+TEST_F(FakeSystem, EveryLimitIsListedAndTheLeastRules) {
+  write("/proc/self/cgroup", "0::/job/step\n");
+  write("/proc/self/mountinfo", "25 20 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  const std::string job = "/sys/fs/cgroup/job";
+  write(job + "/step/memory.max", "max\n");
+  write(job + "/step/memory.current", "1000000\n");
+  write(job + "/memory.max", "5000000\n");
+  write(job + "/memory.high", "4500000\n");
+  write(job + "/memory.current", "3000000\n");
+  write(job + "/memory.stat", "inactive_file 500000\n");
+  const MemoryLimits found = list_memory_limits(probe(7'000'000));
+  ASSERT_EQ(found.all.size(), 4u);
+  const MemoryLimit &machine = found.all[0], &max = found.all[1], &high = found.all[2], &ulimit = found.all[3];
+  EXPECT_EQ(machine.rule, "MemAvailable");
+  EXPECT_EQ(machine.limit_bytes, 16000u * 1024);
+  EXPECT_EQ(machine.reclaimable_bytes, 7000u * 1024);
+  EXPECT_EQ(machine.used_bytes, 15000u * 1024) << "all but MemFree";
+  EXPECT_EQ(max.rule, "memory.max");
+  EXPECT_EQ(max.past, MemoryLimit::Past::kKilled);
+  EXPECT_EQ(max.limit_bytes, 5'000'000u);
+  EXPECT_EQ(max.used_bytes, 3'000'000u);
+  EXPECT_EQ(max.reclaimable_bytes, 500'000u);
+  EXPECT_EQ(max.free_bytes, 2'500'000u);
+  EXPECT_EQ(high.past, MemoryLimit::Past::kThrottled);
+  EXPECT_EQ(high.free_bytes, 2'000'000u);
+  EXPECT_EQ(ulimit.past, MemoryLimit::Past::kRefused);
+  EXPECT_EQ(ulimit.used_bytes, 500u * 1024);
+  EXPECT_EQ(&found.rules(), &high) << "it throttles before memory.max kills";
+  EXPECT_NE(detect().limited_by.find(job), std::string::npos);
+}
+
+TEST_F(FakeSystem, HybridOfBothVersionsCountsBoth) {
+  write("/proc/self/cgroup", "4:memory:/pool\n0::/elsewhere\n");
+  write("/proc/self/mountinfo",
+        "31 25 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+        "32 25 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+  write("/sys/fs/cgroup/memory/pool/memory.limit_in_bytes", "6000000\n");
+  write("/sys/fs/cgroup/memory/pool/memory.usage_in_bytes", "2000000\n");
+  write("/sys/fs/cgroup/unified/elsewhere/memory.max", "max\n");
+  EXPECT_EQ(limits().all.size(), 2u);
+  EXPECT_EQ(detect().bytes, 4'000'000u);
+  write("/sys/fs/cgroup/unified/elsewhere/memory.max", "3000000\n");
+  write("/sys/fs/cgroup/unified/elsewhere/memory.current", "500000\n");
+  EXPECT_EQ(limits().all.size(), 3u);
+  EXPECT_EQ(detect().bytes, 2'500'000u);
+}
+
+TEST_F(FakeSystem, AGroupThatIsNotInTheMountLeavesTheMountPoint) {
+  write("/proc/self/cgroup", "4:memory:/kubepods/pod1/abc\n");
+  write("/proc/self/mountinfo", "31 25 0:27 /kubepods/pod1/xyz /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n");
+  write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "5000000\n");
+  write("/sys/fs/cgroup/memory/memory.usage_in_bytes", "1000000\n");
+  EXPECT_EQ(detect().bytes, 4'000'000u);
+}
+
+TEST_F(FakeSystem, Version1TellsTheLimitOfAnAncestorThatIsNotVisible) {
+  write("/proc/self/cgroup", "4:memory:/\n");
+  write("/proc/self/mountinfo", "31 25 0:27 / /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n");
+  const std::string top = "/sys/fs/cgroup/memory";
+  write(top + "/memory.limit_in_bytes", "9223372036854771712\n");
+  write(top + "/memory.usage_in_bytes", "1500000\n");
+  write(top + "/memory.stat", "hierarchical_memory_limit 9223372036854771712\ntotal_inactive_file 500000\n");
+  EXPECT_EQ(limits().all.size(), 1u);
+  write(top + "/memory.stat", "hierarchical_memory_limit 4000000\ntotal_inactive_file 500000\n");
+  ASSERT_EQ(limits().all.size(), 2u);
+  EXPECT_EQ(limits().rules().rule, "hierarchical_memory_limit");
+  EXPECT_EQ(detect().bytes, 3'000'000u);
+  write(top + "/memory.limit_in_bytes", "4000000\n");  // where it is seen itself, it is listed once
+  ASSERT_EQ(limits().all.size(), 2u);
+  EXPECT_EQ(limits().rules().rule, "memory.limit_in_bytes");
+}
+
+TEST_F(FakeSystem, WhichRuleBindsTheProcessors) {
+  write("/proc/self/cgroup", "0::/a\n");
+  write("/proc/self/mountinfo", "25 20 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  write("/sys/fs/cgroup/a/cpu.max", "250000 100000\n");
+  CpuLimits found = list_cpu_limits({root_, 64});
+  EXPECT_EQ(found.usable, 3);
+  EXPECT_DOUBLE_EQ(found.rules().cpus, 2.5);
+  EXPECT_NE(found.rules().rule.find("cpu.max"), std::string::npos);
+  found = list_cpu_limits({root_, 2});
+  EXPECT_EQ(found.usable, 2);
+  EXPECT_EQ(found.rules().rule, "affinity mask");
+}
+
 TEST(CpuCount, ThisMachineHasSome) {
   EXPECT_GE(usable_cpu_count(), 1);
   EXPECT_LE(usable_cpu_count(), 1 << 20);
@@ -144,6 +209,8 @@ TEST(AvailableMemory, ThisMachineHasSome) {
   const AvailableMemory found = detect_available_memory();
   EXPECT_GT(found.bytes, 1u << 20);
   EXPECT_FALSE(found.limited_by.empty());
+  EXPECT_GT(resident_bytes(), 100u << 10);
+  EXPECT_FALSE(shared_memory_size("/no/such/place").has_value());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "base/available_memory.h"
@@ -28,6 +29,12 @@ std::string who_holds(const MemoryBudget::Snapshot& state) {
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(static_cast<MemoryTag>(tag)),
                           format_bytes(state.used_by_tag[tag]));
   return text.empty() ? "nothing is held yet" : "held: " + text;
+}
+
+/// 0: never set.
+std::atomic<std::uint64_t>& wanted_bytes() {
+  static std::atomic<std::uint64_t> bytes{0};
+  return bytes;
 }
 
 std::uint64_t free_of(const MemoryBudget::Snapshot& state) {
@@ -72,8 +79,11 @@ std::shared_ptr<MemoryBudget> MemoryBudget::child(std::string name, std::uint64_
 }
 
 std::shared_ptr<MemoryBudget> MemoryBudget::process() {
-  static const auto& budget =
-      *new std::shared_ptr<MemoryBudget>(create("process", default_process_memory_bytes()));  // outlives static users
+  static const auto& budget = *new std::shared_ptr<MemoryBudget>([] {  // outlives static users
+    const std::uint64_t bytes = default_process_memory_bytes();
+    wanted_bytes() = bytes;
+    return create("process", bytes);
+  }());
   return budget;
 }
 
@@ -133,17 +143,17 @@ void MemoryBudget::add_reclaimable(std::weak_ptr<Reclaimable> holder, int rank) 
   holders_.insert(after, {std::move(holder), rank});
 }
 
-std::vector<std::shared_ptr<Reclaimable>> MemoryBudget::holders() const {
+std::vector<std::shared_ptr<Reclaimable>> MemoryBudget::holders(int most_rank) const {
   const std::lock_guard guard(lock());
   std::vector<std::shared_ptr<Reclaimable>> alive;
   for (const Holder& h : holders_)
-    if (auto holder = h.holder.lock()) alive.push_back(std::move(holder));
+    if (auto holder = h.rank <= most_rank ? h.holder.lock() : nullptr) alive.push_back(std::move(holder));
   return alive;
 }
 
-std::uint64_t MemoryBudget::reclaim(std::uint64_t bytes) {
+std::uint64_t MemoryBudget::reclaim(std::uint64_t bytes, int most_rank) {
   std::uint64_t given = 0;
-  for (const auto& holder : holders()) {  // without the lock: they give their reservations back
+  for (const auto& holder : holders(most_rank)) {  // without the lock: they give their reservations back
     if (given >= bytes) break;
     given += holder->reclaim(bytes - given);
   }
@@ -152,7 +162,7 @@ std::uint64_t MemoryBudget::reclaim(std::uint64_t bytes) {
 
 std::uint64_t MemoryBudget::reclaimable_bytes() const {
   std::uint64_t bytes = 0;
-  for (const auto& holder : holders()) bytes += holder->reclaimable_bytes();
+  for (const auto& holder : holders(kLastRank)) bytes += holder->reclaimable_bytes();
   return bytes;
 }
 
@@ -179,8 +189,17 @@ Status set_process_memory(std::uint64_t bytes) {
   if (bytes == 0)
     return Error(ErrorCode::kInvalidArgument, "a memory budget of 0 bytes holds nothing")
         .with_hint("Give for example 8GiB.");
-  MemoryBudget::process()->set_limit(bytes);
+  const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
+  wanted_bytes() = bytes;
+  process->set_limit(bytes);
+  if (const std::uint64_t used = process->snapshot().used_bytes; used > bytes) process->reclaim(used - bytes);
   return {};
+}
+
+std::uint64_t process_memory_wanted() {
+  const std::uint64_t limit = MemoryBudget::process()->limit_bytes();
+  const std::uint64_t wanted = wanted_bytes();
+  return wanted ? wanted : limit;
 }
 
 std::uint64_t default_process_memory_bytes() {

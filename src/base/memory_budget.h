@@ -68,8 +68,10 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
 
   /// Whom to ask when this budget, or one below it, runs short: of lower `rank` first.
   void add_reclaimable(std::weak_ptr<Reclaimable> holder, int rank);
-  /// Ask them for `bytes`, until they have given so much. \return What they gave back. Not under any lock of theirs.
-  std::uint64_t reclaim(std::uint64_t bytes);
+  /// Ask them for `bytes`, until they have given so much; only those up to `most_rank`. \return What they gave back.
+  /// Not under any lock of theirs.
+  std::uint64_t reclaim(std::uint64_t bytes, int most_rank = kLastRank);
+  static constexpr int kLastRank = 1 << 30;
   [[nodiscard]] std::uint64_t reclaimable_bytes() const;
 
   struct Snapshot {
@@ -92,7 +94,7 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
     std::weak_ptr<Reclaimable> holder;
     int rank;
   };
-  [[nodiscard]] std::vector<std::shared_ptr<Reclaimable>> holders() const;
+  [[nodiscard]] std::vector<std::shared_ptr<Reclaimable>> holders(int most_rank) const;
   std::vector<Holder> holders_;  // by rank, under the same lock
   Snapshot state_;               // under one lock for all budgets: reservations are per buffer, not per row
 };
@@ -129,8 +131,10 @@ class [[nodiscard]] MemoryReservation {
   std::uint64_t bytes_ = 0;
 };
 
-/// Set the process's budget. kInvalidArgument for 0.
+/// Set the process's budget; caches and idle loaders give back what is held beyond it. kInvalidArgument for 0.
 Status set_process_memory(std::uint64_t bytes);
+/// What it was set to, or is by default: the limit may be lower while the machine is short of memory.
+std::uint64_t process_memory_wanted();
 /// 60 % of what detect_available_memory() finds.
 std::uint64_t default_process_memory_bytes();
 

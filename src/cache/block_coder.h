@@ -47,9 +47,10 @@ struct CodingTrial {
   double coded_share = 1;               ///< Encoded bytes over decoded ones.
   double encode_ns = 0, decode_ns = 0;  ///< A block.
 };
-/// The trial with the shortest run of three epochs, the first of which encodes; null: keeping decoded blocks is as
-/// good. \param miss_ns  To read and decode a block from its file. \param held_share  Share of the decoded data that
-/// fits as it is.
-const CodingTrial* choose_coding(std::span<const CodingTrial> trials, double miss_ns, double held_share);
+/// The trial with the shortest run of five epochs, the first of which encodes; null: keeping decoded blocks is as good.
+/// \param miss_ns  To read and decode a block from its file. \param decodes  How often an epoch does that with a block
+/// which is not kept. \param held_share  Share of the decoded data that fits as it is.
+const CodingTrial* choose_coding(std::span<const CodingTrial> trials, double miss_ns, double decodes,
+                                 double held_share);
 
 }  // namespace headrace

@@ -8,6 +8,8 @@
 #include <bit>
 #include <exception>
 
+#include "base/process_watch.h"
+
 namespace headrace {
 
 /// What one decode thread owns.
@@ -93,6 +95,7 @@ void Engine::fund(std::vector<MemoryReservation> reservations, std::shared_ptr<B
     keeper_ = std::move(keeper);
   }
   for (auto& w : workers_) w->server.set_keeper(keeper_.get());
+  preloads_ = plan_.preloads && keeper_->rows;
   funded_ = true;
 }
 
@@ -102,9 +105,15 @@ std::shared_ptr<BlockKeeper> Engine::keeper() const {
 }
 
 Engine::Preload Engine::preload() const {
-  const std::uint64_t all = plan_.preloads ? plan_.layout.table->num_blocks() : 0;
+  const std::uint64_t all = preloads_ ? plan_.layout.table->num_blocks() : 0;
   if (rows_in_memory_) return {all, all};
   return {std::min(preloaded_.load(), all), all};
+}
+
+bool Engine::wants_preload() {
+  if (!keeper_->rows) return false;
+  if (!started_) preloads_ = true;
+  return preloads_;
 }
 
 /// A thread of ours has filled the last block. What is on disk is made to last while batches already come from it.
@@ -205,7 +214,7 @@ Status Engine::load_resident_arrays() {
 }
 
 void Engine::work(Worker& w) {
-  if (plan_.preloads && keeper_->rows) preload_blocks(w);
+  if (preloads_ && keeper_->rows) preload_blocks(w);
   std::uint64_t clock = now_ns();
   while (window_.claim(w.claim)) {
     w.counters.clock.add(Stage::kWaitWork, now_ns() - clock, 0);
@@ -217,6 +226,7 @@ void Engine::work(Worker& w) {
       serve_block(w);
     window_.complete(w.claim, w.failures, w.digests);
     clock = now_ns();
+    watch_process_memory(clock);
   }
 }
 

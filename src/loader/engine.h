@@ -47,6 +47,10 @@ class Engine {
     std::uint64_t done = 0, all = 0;
   };
   [[nodiscard]] Preload preload() const;
+  /// Decode everything before the first batch, although the plan does not say so. Before the threads start. \return
+  /// False if this engine does not keep all rows.
+  bool wants_preload();
+  [[nodiscard]] bool started() const { return started_; }
   /// Start the threads. Errors: kForked, kClosed, kOutOfBudget.
   Status start_threads();
 
@@ -116,7 +120,7 @@ class Engine {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::thread> threads_;
   std::thread finisher_;  // makes a cache directory last
-  std::atomic<bool> funded_{false}, started_{false}, stopped_{false};
+  std::atomic<bool> preloads_{false}, funded_{false}, started_{false}, stopped_{false};
   mutable std::mutex sums_mutex_;
   EpochSums sums_;
   std::optional<RowSums> every_row_;  ///< What a whole epoch adds up to, once it was asked for.

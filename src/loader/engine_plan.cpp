@@ -148,11 +148,6 @@ std::uint64_t stored_rows(const BlockTable& blocks) {
   return rows;
 }
 
-/// Slots that will do where batches come straight from memory: a few ahead.
-std::uint64_t direct_slots(const EnginePlan& plan) {
-  return std::min(SlotPool::kHeldSlots + kReadAheadBatches + plan.threads, std::max(plan.wanted_slots, kLeastSlots));
-}
-
 /// Does everything fit in memory, and is it wanted there? \param fixed_bytes  Of the plan, without slots.
 Status plan_keeping(const Source& source, const LoaderOptions& options, MemoryRoom room, std::uint64_t fixed_bytes,
                     std::uint64_t slot_bytes, EnginePlan& plan) {
@@ -162,12 +157,12 @@ Status plan_keeping(const Source& source, const LoaderOptions& options, MemoryRo
   if (plan.keep == Keep::kDirectory || options.cache.mode == CacheChoice::kNone) return {};
   const bool asked = options.cache.mode == CacheChoice::kRam;
   const std::uint64_t rows_bytes = plan.data_bytes + source.fields->size() * kHugePageBytes;
-  const std::uint64_t least = fixed_bytes + (asked ? kLeastSlots : direct_slots(plan)) * slot_bytes;
+  const std::uint64_t least = fixed_bytes + (asked ? kLeastSlots : plan.few_slots()) * slot_bytes;
   const std::uint64_t limit = asked ? plan.budget_bytes : std::min(plan.budget_bytes, room.free_bytes);
   if (least + rows_bytes <= limit) {
     plan.keep = host ? Keep::kHostRows : Keep::kAllRows;
     plan.cache_bytes = rows_bytes;
-    plan.wanted_slots = direct_slots(plan);
+    plan.wanted_slots = plan.few_slots();
     plan.preloads = asked;
     plan.keep_reason = asked ? "cache='ram'" : "all of it fits the budget";
     return {};
@@ -175,7 +170,7 @@ Status plan_keeping(const Source& source, const LoaderOptions& options, MemoryRo
   if (host && limit > least) {  // as much of it as there is room for
     plan.keep = Keep::kHostRows;
     plan.cache_bytes = limit - least;
-    plan.wanted_slots = std::max(plan.wanted_slots, direct_slots(plan));
+    plan.wanted_slots = std::max(plan.wanted_slots, plan.few_slots());
     plan.keep_reason = "what the budget leaves, for all processes of this host";
     return {};
   }
@@ -190,6 +185,10 @@ Status plan_keeping(const Source& source, const LoaderOptions& options, MemoryRo
 }
 
 }  // namespace
+
+std::uint64_t EnginePlan::few_slots() const {
+  return std::min(SlotPool::kHeldSlots + kReadAheadBatches + threads, std::max(wanted_slots, kLeastSlots));
+}
 
 double EnginePlan::expected_decodes() const {
   if (keeps_all()) return 1;
@@ -340,7 +339,7 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
                                    static_cast<double>(bytes) / data)
                    : nullptr;
     };
-    const std::uint64_t direct = direct_slots(plan) * (plan.slot_bytes + books);
+    const std::uint64_t direct = plan.few_slots() * (plan.slot_bytes + books);
     const CodingTrial* coded = coding_for(limit - std::min(limit, apart + direct));
     const auto all_coded = static_cast<std::uint64_t>(static_cast<double>(plan.data_bytes) *
                                                       (coded ? coded->coded_share * kCodedSlack : 1));
@@ -348,7 +347,7 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
       // All of it, encoded: rows are decoded one by one from there, so that a long window would save nothing.
       plan.keep = Keep::kSomeBlocks;
       plan.keeps_all_coded = true;
-      plan.wanted_slots = direct_slots(plan);
+      plan.wanted_slots = plan.few_slots();
       plan.slots = slots_in(limit - apart - all_coded);
       plan.cache_bytes = all_coded;
     } else if (rest >= kLeastKeptBlocks * block_bytes) {  // the window comes first; what it cannot use keeps blocks

@@ -75,6 +75,8 @@ struct EnginePlan {
   /// Longest window, without the slots that are with the consumer.
   [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
   [[nodiscard]] std::uint64_t planned_bytes() const { return window_bytes() + cache_bytes; }
+  /// Slots that will do where batches come straight from memory: a few ahead.
+  [[nodiscard]] std::uint64_t few_slots() const;
   /// Is every block kept once it was decoded?
   [[nodiscard]] bool keeps_all() const {
     return keep == Keep::kAllRows || keep == Keep::kHostRows || keep == Keep::kDirectory || keeps_all_coded;

@@ -394,12 +394,18 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
   {
     const IdleLoader::Busy busy(*m.idle);
     m.follow_rank().value();
+    if (m.engine->started() && !m.engine->plan().preloads) {  // its threads are past that: others begin with it
+      m.engine->stop();
+      m.engine = m.make_engine(m.resumed_mix).value();
+      m.consumer->in_epoch = false;
+      ++m.consumer->generation;
+    }
     m.fund().value();
   }
   const std::shared_ptr<Engine> engine = m.engine.get();
-  if (!engine->plan().preloads)
+  if (!engine->wants_preload())
     throw Error(ErrorCode::kInvalidArgument, "this loader keeps nothing that could be decoded beforehand")
-        .with_hint("Make it with cache='ram'.");
+        .with_hint("Make it with cache='ram', or a directory.");
   const auto alive = std::make_shared<int>();
   m.live_epoch = alive;  // not idle
   engine->start_threads().value();

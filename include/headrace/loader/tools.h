@@ -17,6 +17,8 @@ struct ToolResult {
   std::string plot;       ///< A picture as SVG, where a tool draws one.
   bool findings = false;  ///< Exit status 1: something is worth attention.
   bool bad_data = false;  ///< Exit status 3: damaged, truncated or unreadable bytes were found.
+  std::string run_file;   ///< Settings as a run file, where a tool makes some.
+  int exit_status = 0;    ///< Of a tool that has its own (check_memory); 0: as the two above say.
 };
 
 /// Layout, chunks, filters, bytes a sample and the read path of every array of some files, and what will be fast.
@@ -43,6 +45,9 @@ struct OrderOptions {
 /// the label. Errors: kFieldMissing, kInvalidArgument: no such label.
 ToolResult order(const Loader& loader, const OrderOptions& options);
 
+/// Fill the cache directory of a loader (LoaderOptions::cache) with every block, and close the loader. Errors: of the
+/// data; kWriteFailed: the directory cannot be written or has no room; kCancelled.
+ToolResult cache_build(Loader& loader, const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
 /// The caches in a directory of decoded rows: what they hold, and whether they are of use still. Reads no rows.
 /// Findings: stale ones and abandoned builds; damaged ones are bad data. Errors: kNotFound: no such directory.
 ToolResult cache_list(const std::string& directory);
@@ -59,6 +64,21 @@ struct RunConfig {
   LoaderOptions loader;
 };
 RunConfig load_run(const std::string& path);
+
+/// Does it fit? The limits that hold for this process, what a loader of these settings would take by component, and the
+/// verdict: exit_status 0 fits, 10 tight (above 70 % of what is really available), 11 would be killed (above 90 %), or
+/// cannot be made at all. Reads metadata only. `run.loader.memory` is taken as if the process were allowed so much.
+ToolResult check_memory(const RunConfig& run);
+
+struct AdviseOptions {
+  double target_per_second = 0;  ///< Samples a second that a training takes; 0: as many as can be had.
+  double effort = 1;             ///< Of the time it measures for, 1.5 s in all; less is less exact.
+};
+/// Which settings for this machine and these files, and why; measures for 2 s at most. `run_file` is the same as YAML
+/// that load_run() takes. Errors: of the files; kOutOfBudget if one batch and one block cannot fit.
+ToolResult advise(const RunConfig& run, const AdviseOptions& options);
+/// "20000", "20000/s", "20k/s", "1.5M/s". Errors: kInvalidArgument.
+double parse_rate(const std::string& text);
 
 /// Name and version of Headrace and of every library it runs on.
 std::vector<std::pair<std::string, std::string>> versions();

@@ -1,0 +1,50 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+
+#include "exit_status.h"
+#include "loader_options.h"
+#include "verbs.h"
+
+namespace headrace::cli {
+namespace {
+
+struct Options {
+  LoaderArguments loader;
+  std::string target, write;
+  bool json = false;
+};
+
+int run_advise(const Options& options) {
+  AdviseOptions advise_options;
+  if (!options.target.empty()) advise_options.target_per_second = parse_rate(options.target);
+  const ToolResult result = advise(options.loader.config(), advise_options);
+  if (!options.write.empty()) {
+    std::ofstream file(options.write, std::ios::binary);
+    file << result.run_file;
+    file.close();
+    if (!file)
+      throw Error(ErrorCode::kWriteFailed, "the run file could not be written")
+          .with_file(options.write)
+          .with_hint("Name a file in a directory that exists and may be written.");
+  }
+  return show_result(result, options.json);
+}
+
+}  // namespace
+
+Verb add_advise(CLI::App& program) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand("advise", "Which settings for this machine and these files, and why");
+  options->loader.add_to(*app);
+  app->add_option("--target", options->target, "Samples a second that the training takes, for example 20000/s");
+  app->add_option("--write", options->write, "Write the settings as a run file (.yaml), with the reasons");
+  app->add_flag("--json", options->json, "Print JSON");
+  app->footer(
+      "Measures for 2 s at most.\n\nExamples:\n  headrace advise 'train_*.h5' --batch-size 512\n"
+      "  headrace advise 'train_*.h5' --target 20000/s --memory 8GiB --write run.yaml");
+  return {app, &options->json, [options] { return run_advise(*options); }};
+}
+
+}  // namespace headrace::cli

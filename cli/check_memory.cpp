@@ -1,0 +1,30 @@
+#include <memory>
+
+#include "exit_status.h"
+#include "loader_options.h"
+#include "verbs.h"
+
+namespace headrace::cli {
+namespace {
+
+struct Options {
+  LoaderArguments loader;
+  bool json = false;
+};
+
+}  // namespace
+
+Verb add_check_memory(CLI::App& program) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* app = program.add_subcommand("check-memory", "Does it fit into memory here, and which limit rules?");
+  options->loader.add_to(*app);
+  app->add_flag("--json", options->json, "Print JSON");
+  app->footer(
+      "Reads metadata only. Exit status: 0 fits, 10 tight, 11 would be killed.\n\n"
+      "Examples:\n  headrace check-memory 'train_*.h5' --batch-size 512 --memory 8GiB\n"
+      "  headrace check-memory run.yaml || exit 1   # before a long job");
+  return {app, &options->json,
+          [options] { return show_result(check_memory(options->loader.config()), options->json); }};
+}
+
+}  // namespace headrace::cli
