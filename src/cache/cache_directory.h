@@ -28,7 +28,7 @@ struct CacheSource {
 /// What a cache must have been made of to be used.
 struct CacheOrigin {
   std::vector<CacheSource> sources;
-  std::string detail;  ///< Whatever else decides which rows there are (a selection); part of the key.
+  std::string detail = {};  ///< Whatever else decides which rows there are (a selection); part of the key.
 };
 
 struct CacheOpened {

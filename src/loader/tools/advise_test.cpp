@@ -78,7 +78,7 @@ TEST_F(Advise, FilesOfEveryKindAreMeasured) {
 
 TEST_F(Advise, DamageIsToldAndTheRestMeasured) {
   write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
-  const auto [offset, size] = testing::chunk_place(run_.files[0], "x", 256, 2);
+  const auto [offset, size] = testing::chunk_place(run_.files[0], "x", 640, 2);
   testing::flip_byte(run_.files[0], offset);  // the stream's header
   const ToolResult result = advise(run_, kQuick);
   EXPECT_NE(result.text.find("headrace verify lists all of it"), std::string::npos) << result.text;

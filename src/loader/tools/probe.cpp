@@ -16,11 +16,12 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kMostBlocks = 512, kMostStoredBytes = 128 << 20;
+constexpr std::size_t kEnoughBlocks = 16;  // to read some of them and decode others
+constexpr std::uint64_t kMostBlocks = 512, kMostStoredBytes = 192 << 20;
 constexpr std::uint64_t kSlotsEach = 4;           // a block's rows go to several batches
 constexpr std::uint64_t kGatherBytes = 48 << 20;  // more than most caches hold
-constexpr double kColdSeconds = 0.25, kWarmSeconds = 0.08, kOneSeconds = 0.25, kManySeconds = 0.4,
-                 kGatherSeconds = 0.05, kSlotSeconds = 0.25;
+constexpr double kColdSeconds = 0.2, kWarmSeconds = 0.08, kOneSeconds = 0.25, kManySeconds = 0.4, kGatherSeconds = 0.05,
+                 kSlotSeconds = 0.25;
 
 /// Memory of one batch.
 struct ProbeSlot {
@@ -226,8 +227,14 @@ Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::u
   Probe probe;
   const BlockLayout& layout = plan.layout;
   HEADRACE_ASSIGN(const std::vector<SampledBlock> sample, sample_blocks(source, layout, kMostBlocks, kMostStoredBytes));
-  HEADRACE_ASSIGN(probe.reads, probe_reads(source, sample, threads, effort * kColdSeconds, effort * kWarmSeconds));
-  const std::span<const SampledBlock> blocks = std::span(sample).first(std::max<std::uint64_t>(probe.reads.blocks, 1));
+  std::vector<SampledBlock> cold, warm;  // every other one; of few blocks all are both
+  const bool enough = sample.size() >= kEnoughBlocks;
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    if (!enough || i % 2 == 0) cold.push_back(sample[i]);
+    if (!enough || i % 2 == 1) warm.push_back(sample[i]);
+  }
+  HEADRACE_ASSIGN(probe.reads, probe_reads(source, cold, warm, threads, effort * kColdSeconds, effort * kWarmSeconds));
+  const std::span<const SampledBlock> blocks = std::span(warm).first(std::max<std::uint64_t>(probe.reads.blocks, 1));
   std::uint64_t stored = 0, rows = 0;
   for (const SampledBlock& b : blocks) stored += b.stored_bytes, rows += layout.table->block_rows(b.block);
   probe.stored_bytes_a_row = static_cast<double>(stored) / static_cast<double>(std::max<std::uint64_t>(rows, 1));

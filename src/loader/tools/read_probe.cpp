@@ -78,23 +78,22 @@ Result<Pass> read_all(const Source& source, std::span<const SampledBlock> blocks
 
 }  // namespace
 
-Result<ReadProbe> probe_reads(const Source& source, std::span<const SampledBlock> blocks, std::uint32_t threads,
-                              double cold_seconds, double warm_seconds) {
+Result<ReadProbe> probe_reads(const Source& source, std::span<const SampledBlock> cold,
+                              std::span<const SampledBlock> warm, std::uint32_t threads, double cold_seconds,
+                              double warm_seconds) {
   ReadProbe out;
-  out.dropped = drop_cache(source, blocks);
-  HEADRACE_ASSIGN(const Pass cold, read_all(source, blocks, threads, cold_seconds));
-  out.blocks = cold.blocks;
-  out.bytes = cold.bytes;
-  out.cold_bytes_per_s = cold.rate();
-  if (cold.bytes == 0) return out;
-  const std::span<const SampledBlock> read = blocks.first(cold.blocks);
-  HEADRACE_ASSIGN(Pass warm, read_all(source, read, threads, warm_seconds));  // buffers grow, threads wake
+  out.dropped = drop_cache(source, cold);
+  HEADRACE_ASSIGN(const Pass first, read_all(source, cold, threads, cold_seconds));
+  out.bytes = first.bytes;
+  out.cold_bytes_per_s = first.rate();
+  HEADRACE_ASSIGN(const Pass filling, read_all(source, warm, threads, cold_seconds));
+  out.blocks = filling.blocks;
+  if (filling.bytes == 0) return out;
   const std::uint64_t until = now_ns() + static_cast<std::uint64_t>(warm_seconds * 1e9);
-  for (int i = 0; i < 8 && now_ns() < until; ++i) {
-    HEADRACE_ASSIGN(const Pass again, read_all(source, read, threads, warm_seconds));
-    if (again.rate() > warm.rate()) warm = again;
+  for (int i = 0; i == 0 || (i < 8 && now_ns() < until); ++i) {
+    HEADRACE_ASSIGN(const Pass again, read_all(source, warm.first(filling.blocks), threads, warm_seconds));
+    out.warm_bytes_per_s = std::max(out.warm_bytes_per_s, again.rate());
   }
-  out.warm_bytes_per_s = warm.rate();
   return out;
 }
 

@@ -31,7 +31,7 @@ TEST_F(WindowDecodes, WhatTheLoaderReallyDoes) {
     const double foretold = window_decodes(window_plan_for(data, options_, budget).value());
     Loader loader(data, options_);
     for (const Batch& batch : loader) (void)batch;
-    EXPECT_NEAR(loader.report().read_amplification / foretold, 1, 0.25) << budget << ": " << foretold;
+    EXPECT_NEAR(loader.report().read_amplification / foretold, 1, 0.35) << budget << ": " << foretold;
   }
 }
 
