@@ -79,7 +79,13 @@ void register_cache(nb::class_<Report>& report) {
       .def_ro("misses", &Cache::misses, "Blocks that were decoded from their file.")
       .def_ro("coded_share", &Cache::coded_share, "Encoded over decoded bytes.")
       .def_ro("complete", &Cache::complete, "Everything is there: batches are gathered from it.")
-      .def_ro("notes", &Cache::notes, "Why it is not used, or no more.");
+      .def_ro("notes", &Cache::notes, "Why it is not used, or no more.")
+      .def("__repr__", [](const Cache& self) {
+        return to_python("Cache(kind='" + self.kind + "', coding='" + self.coding +
+                         "', bytes=" + std::to_string(self.bytes) + ", blocks=" + std::to_string(self.blocks) +
+                         ", all_blocks=" + std::to_string(self.all_blocks) + ", hits=" + std::to_string(self.hits) +
+                         ", misses=" + std::to_string(self.misses) + ")");
+      });
 }
 
 }  // namespace

@@ -180,8 +180,6 @@ def _ranks(rank: Any, world_size: Any) -> tuple[int | None, int | None]:
 
 
 def _cache(cache: Any) -> tuple[str, bytes]:
-    if cache is None or cache is False:
-        return "none", b""
     if not isinstance(cache, (str, os.PathLike)) or not os.fspath(cache):
         raise invalid(f"cache must be 'auto', 'none', 'ram' or a directory, not {cache!r}")
     if cache in ("auto", "none", "ram"):

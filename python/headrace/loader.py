@@ -36,7 +36,8 @@ def set_memory(size: int | str) -> None:
     Raises:
         InvalidArgumentError: Not a size.
     """
-    _headrace.set_memory(memory_bytes("size", size))
+    if text := _headrace.set_memory(memory_bytes("size", size)):
+        warnings.warn(text, HeadraceWarning, stacklevel=2)
 
 
 class Loader:

@@ -250,7 +250,9 @@ def test_bench(jets: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "samples/s" in done.stdout
-    data = json.loads(run("bench", "train_*.h5", "--epochs", 2, "--threads", 1, "--json", cwd=jets).stdout)
+    data = json.loads(
+        run("bench", "train_*.h5", "--epochs", 2, "--threads", 1, "--cache", "none", "--json", cwd=jets).stdout
+    )
     assert data["samples"] == 6000
     assert data["report"]["read_amplification"] == pytest.approx(1.0)
     assert data["shuffle"] == "block"  # as in training

@@ -57,6 +57,10 @@ INVALID: list[dict[str, Any]] = [
     {"threads": 0},
     {"threads": 1.5},
     {"cache": None},
+    {"cache": "rma"},
+    {"cache": ""},
+    {"cache": "none", "shared_memory": "host"},
+    {"shared_memory": "node"},
     {"framework": "tensorflow"},
     {"batch_format": "list"},
     {"provenance": "yes"},
@@ -69,8 +73,6 @@ INVALID: list[dict[str, Any]] = [
 ]
 
 UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
-    ({"cache": "ram"}, "auto"),
-    ({"cache": "/some/folder"}, "auto"),
     ({"device": "cuda:0"}, "cpu"),
     ({"on_error": "skip"}, "verify"),
 ]

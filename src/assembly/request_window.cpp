@@ -33,6 +33,7 @@ RequestWindow::Run RequestWindow::run_of(std::uint64_t epoch, std::uint64_t posi
 
 bool RequestWindow::may_enter() {
   if (!started_ || dropping_ || fatal_ || enter_run_.ended() || end_ - head_ >= ring_.size()) return false;
+  if (whole_batches_ && end_ - head_ >= options_.few_slots) return false;
   if (enter_run_.epoch > head_run_.epoch + 1) return false;  // two epochs at most: states are kept by parity
   const std::uint64_t end = enter_run_.position + (enter_run_.step + 1) * options_.batching.global_batch;
   if (!sampler_->knows(enter_run_.epoch, std::min(end, sampler_->num_samples()))) return false;

@@ -149,12 +149,14 @@ TEST(BlockCache, HoldsMoreBlocksEncoded) {
 
 TEST(BlockCoder, ReencodesWhereDecodingFromTheFileCostsMore) {
   const CodingTrial lz4{BlockCoding::kLz4, 0.25, 400, 100};
-  EXPECT_EQ(choose_coding({&lz4, 1}, 1000, 1, 0.33), &lz4);
-  EXPECT_EQ(choose_coding({&lz4, 1}, 120, 1, 0.33), nullptr);  // what is quickly read
-  EXPECT_EQ(choose_coding({&lz4, 1}, 1000, 1, 1), nullptr);    // what fits as it is
-  EXPECT_EQ(choose_coding({&lz4, 1}, 150, 4, 0.33), &lz4);     // what would have to be decoded often
+  const std::span<const CodingTrial> trial{&lz4, 1};
+  EXPECT_EQ(choose_coding(trial, {1000, 1, 0.33, 0.33}), &lz4);
+  EXPECT_EQ(choose_coding(trial, {120, 1, 0.33, 0.33}), nullptr);  // what is quickly read
+  EXPECT_EQ(choose_coding(trial, {150, 4, 0.33, 0.33}), &lz4);     // what would have to be decoded often
+  EXPECT_EQ(choose_coding(trial, {1000, 1, 1, 1}), nullptr);       // what fits as it is
+  EXPECT_EQ(choose_coding(trial, {1000, 1, 0, 0.9}), &lz4);        // a long window leaves nothing for decoded blocks
   const CodingTrial noise{BlockCoding::kLz4, 1.01, 400, 20};
-  EXPECT_EQ(choose_coding({&noise, 1}, 1000, 1, 0.33), nullptr);
+  EXPECT_EQ(choose_coding({&noise, 1}, {1000, 1, 0.33, 0.33}), nullptr);
 }
 
 TEST(BlockCache, GivesMemoryBack) {

@@ -147,18 +147,17 @@ Result<const std::byte*> decode_group(const BlockForm& form, std::uint64_t rows,
   return out;
 }
 
-const CodingTrial* choose_coding(std::span<const CodingTrial> trials, double miss_ns, double decodes,
-                                 double held_share) {
+const CodingTrial* choose_coding(std::span<const CodingTrial> trials, const CodingCase& c) {
   // Nanoseconds a block, over the run. A block that is used once an epoch is found if it is among those that fit;
   // decoded ones cost nothing but the moving of rows, which all have in common.
   const auto run_ns = [&](double hits, double encode_ns, double hit_ns) {
-    const double miss = (1 - hits) * decodes * miss_ns;
-    return hits * (miss_ns + encode_ns + (kEpochs - 1) * hit_ns) + kEpochs * miss;
+    const double miss = (1 - hits) * c.decodes * c.miss_ns;
+    return hits * (c.miss_ns + encode_ns + (kEpochs - 1) * hit_ns) + kEpochs * miss;
   };
   const CodingTrial* best = nullptr;
-  double best_ns = run_ns(std::min(held_share, 1.0), 0, 0) * kWorthwhile;
+  double best_ns = run_ns(std::min(c.decoded_room, 1.0), 0, 0) * kWorthwhile;
   for (const CodingTrial& t : trials) {
-    const double ns = run_ns(std::min(held_share / t.coded_share, 1.0), t.encode_ns, t.decode_ns);
+    const double ns = run_ns(std::min(c.encoded_room / t.coded_share, 1.0), t.encode_ns, t.decode_ns);
     if (ns < best_ns) best_ns = ns, best = &t;
   }
   return best;

@@ -47,10 +47,14 @@ struct CodingTrial {
   double coded_share = 1;               ///< Encoded bytes over decoded ones.
   double encode_ns = 0, decode_ns = 0;  ///< A block.
 };
-/// The trial with the shortest run of five epochs, the first of which encodes; null: keeping decoded blocks is as good.
-/// \param miss_ns  To read and decode a block from its file. \param decodes  How often an epoch does that with a block
-/// which is not kept. \param held_share  Share of the decoded data that fits as it is.
-const CodingTrial* choose_coding(std::span<const CodingTrial> trials, double miss_ns, double decodes,
-                                 double held_share);
+/// What is compared: a run of five epochs, the first of which encodes.
+struct CodingCase {
+  double miss_ns = 0;       ///< To read and decode a block from its file.
+  double decodes = 1;       ///< How often an epoch does that with a block which is not kept.
+  double decoded_room = 0;  ///< Memory for decoded blocks, as a share of the decoded data.
+  double encoded_room = 0;  ///< Memory for encoded ones, as a share of the decoded data.
+};
+/// The trial with the shortest run; null: keeping decoded blocks is as good.
+const CodingTrial* choose_coding(std::span<const CodingTrial> trials, const CodingCase& c);
 
 }  // namespace headrace

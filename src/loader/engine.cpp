@@ -48,8 +48,8 @@ RowSums sums_of(const BlockTable& blocks) {
 
 RequestWindow::Options window_options(const Source& source, const EnginePlan& plan,
                                       const std::atomic<bool>& rows_in_memory, const std::atomic<bool>& keeps_blocks) {
-  return {plan.slots,      plan.batching, plan.tells_rows, BlockServer::file_weights(source),
-          &rows_in_memory, &keeps_blocks};
+  return {plan.slots,      plan.batching,    plan.tells_rows, BlockServer::file_weights(source),
+          &rows_in_memory, plan.few_slots(), &keeps_blocks};
 }
 
 }  // namespace

@@ -333,10 +333,11 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
     const std::uint64_t apart = around + plan.threads * need.keeping_bytes + (plan.threads + 1) * block_bytes;
     const std::uint64_t used = apart + plan.slots * (plan.slot_bytes + books);
     const std::uint64_t rest = limit - std::min(limit, used);
-    const auto coding_for = [&](std::uint64_t bytes) {
+    const auto coding_for = [&](std::uint64_t encoded_bytes) {
       const auto data = static_cast<double>(std::max(plan.data_bytes, block_bytes));
-      return probe ? choose_coding(probe->trials, probe->miss_ns, plan.expected_decodes(),
-                                   static_cast<double>(bytes) / data)
+      return probe ? choose_coding(probe->trials,
+                                   {probe->miss_ns, plan.expected_decodes(), static_cast<double>(rest) / data,
+                                    static_cast<double>(encoded_bytes) / data})
                    : nullptr;
     };
     const std::uint64_t direct = plan.few_slots() * (plan.slot_bytes + books);
@@ -354,7 +355,7 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
       plan.keep = Keep::kSomeBlocks;
       plan.cache_bytes = std::min(rest, plan.data_bytes + plan.data_bytes / 64);
     }
-    if (!plan.keeps_all_coded) coded = coding_for(plan.cache_bytes);
+    if (!plan.keeps_all_coded) coded = coding_for(rest);
     if (coded && plan.keep == Keep::kSomeBlocks) plan.coding = coded->coding, plan.coded_share = coded->coded_share;
   }
   if (plan.keep == Keep::kSomeBlocks || plan.keep == Keep::kDirectory)

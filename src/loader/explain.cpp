@@ -32,12 +32,15 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
   return text;
 }
 
-std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice) {
+/// \param known  Was re-encoding tried already?
+std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, bool known) {
   const double share = p.data_bytes ? static_cast<double>(p.cache_bytes) / static_cast<double>(p.data_bytes) : 0;
   switch (p.keep) {
     case Keep::kNothing:
       return choice.mode == CacheChoice::kNone ? "nothing is kept between epochs (cache='none')"
-                                               : "nothing is kept between epochs: the window takes all of the budget";
+             : !known
+                 ? "not known yet: the first epoch tries whether re-encoded blocks fit, and keeps them if that pays"
+                 : "nothing is kept between epochs: the window takes all of the budget";
     case Keep::kSomeBlocks:
       if (p.keeps_all_coded)
         return fmt::format(
@@ -94,7 +97,7 @@ std::string explain_plan(const Loader::Impl& loader) {
     line("over ranks",
          fmt::format("a block is decoded by {:.3f} of the {} ranks on average", decodes, share.world_size));
   for (const std::string& warning : p.warnings) line("WARNING", warning);
-  line("cache", describe_keeping(p, loader.options.cache));
+  line("cache", describe_keeping(p, loader.options.cache, loader.probed));
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));

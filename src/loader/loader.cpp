@@ -1,3 +1,4 @@
+#include <headrace/base/bytes.h>
 #include <headrace/loader/loader.h>
 
 #include <fmt/format.h>
@@ -5,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/available_memory.h"
 #include "base/cpu_count.h"
 #include "base/memory_budget.h"
 #include "base/philox.h"
@@ -20,6 +22,14 @@ constexpr std::uint64_t kLeastToProbe = 16;  // blocks: measuring costs what dec
 
 const char* environment(const char* name) {
   return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): as every launcher's contract has it
+}
+
+/// Which limit rules the process's budget.
+std::string what_limits_memory() {
+  const std::uint64_t limit = MemoryBudget::process()->limit_bytes();
+  const AvailableMemory available = detect_available_memory();
+  if (limit <= available.bytes) return fmt::format("the process may hold {}, see set_memory()", format_bytes(limit));
+  return fmt::format("{} leaves {}", available.limited_by, format_bytes(available.bytes));
 }
 
 /// What rows there are and in which blocks: equal for copies of the files in other places.
@@ -47,15 +57,26 @@ Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
   HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
   if (const auto* balanced = options.sampler ? std::get_if<Balanced>(options.sampler.get()) : nullptr)
     if (!label) label = read_label(dataset, balanced->by);
-  // What this loader holds is its own to plan with.
-  std::uint64_t own = 0, own_window = 0;
-  if (budget) own = budget->snapshot().used_bytes;
-  if (engine && engine->funded()) own_window = std::min(own, engine->plan().window_bytes());
-  const std::uint64_t reclaimable = process->reclaimable_bytes();
-  HEADRACE_ASSIGN(EnginePlan plan,
-                  resolve_plan(*source, resolved, rank, label ? &*label : nullptr,
-                               {process->free_bytes() + own, reclaimable - std::min(reclaimable, own - own_window)},
-                               probe ? &*probe : nullptr, static_cast<std::uint32_t>(usable_cpu_count())));
+  // What this loader holds is its own to plan with. Others' caches and windows are left alone where a short window fits
+  // beside them.
+  const std::uint64_t own = budget ? budget->snapshot().used_bytes : 0, free = process->free_bytes() + own;
+  const auto resolve = [&](MemoryRoom room) {
+    return resolve_plan(*source, resolved, rank, label ? &*label : nullptr, room, probe ? &*probe : nullptr,
+                        static_cast<std::uint32_t>(usable_cpu_count()));
+  };
+  Result<EnginePlan> made = resolve({free, 0});
+  const bool short_of = made.ok() ? made->slots < made->few_slots() : made.error().code() == ErrorCode::kOutOfBudget;
+  if (short_of) {
+    const std::uint64_t all = process->reclaimable_bytes();
+    const std::uint64_t mine = kept && kept->blocks ? kept->blocks->usage().bytes : 0;
+    if (all > mine) made = resolve({free, all - mine});
+  }
+  if (!made.ok()) return made.error();
+  EnginePlan plan = std::move(*made);
+  if (options.memory > plan.budget_bytes)
+    plan.warnings.push_back(fmt::format("memory={} is more than this loader can have: {} ({})",
+                                        format_bytes(options.memory), format_bytes(plan.budget_bytes),
+                                        what_limits_memory()));
   data_hash = hash_of(*source, plan.layout);
   return Engine::make(source, std::move(plan));
 }
@@ -63,13 +84,12 @@ Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
 Status Loader::Impl::reserve(Engine& made) {
   const EnginePlan& plan = made.plan();
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
-  const std::string identity = fmt::format("{} {}", data_hash, plan.cache_bytes);
+  const std::string identity = fmt::format("{} {}", data_hash, to_string(plan.coding));
   if (kept && (kept_as != plan.keep || kept_identity != identity)) kept.reset();
-  if (!budget || budget->limit_bytes() != plan.budget_bytes) {
-    kept.reset();
-    budget = process->child("loader", plan.budget_bytes);
-  }
-  const std::uint64_t needed = plan.window_bytes() + (kept || plan.keep == Keep::kSomeBlocks ? 0 : plan.cache_bytes);
+  if (!budget) budget = process->child("loader", options.memory ? options.memory : ~std::uint64_t{0} >> 1);
+  if (kept && kept->blocks) kept->blocks->set_capacity(plan.cache_bytes);
+  // Only a window takes what others keep.
+  const std::uint64_t needed = plan.window_bytes();
   if (const std::uint64_t free = process->free_bytes(); needed > free) process->reclaim(needed - free);
   std::vector<MemoryReservation> reservations;
   for (const auto& [tag, bytes] : {std::pair{MemoryTag::kWindowSlots, plan.slots * plan.slot_bytes},
@@ -126,14 +146,15 @@ std::uint64_t IdleLoader::reclaimable_bytes() const {
   return lock && idle() && loader_->budget ? loader_->budget->snapshot().used_bytes : 0;
 }
 
-std::uint64_t IdleLoader::reclaim(std::uint64_t) {
+std::uint64_t IdleLoader::reclaim(std::uint64_t bytes) {
   const auto lock = try_lock();
   if (!lock || !idle() || !loader_->budget) return 0;
   const std::shared_ptr<MemoryBudget> budget = loader_->budget;
   const std::uint64_t before = budget->snapshot().used_bytes;
   const std::shared_ptr<Engine> engine = loader_->engine.get();
   engine->stop();
-  loader_->kept.reset();
+  const std::uint64_t window = before - std::min(before, budget->snapshot().used_bytes);
+  if (window < bytes) loader_->kept.reset();  // what is kept goes last
   Result<std::shared_ptr<Engine>> unfunded = loader_->make_engine(loader_->resumed_mix);
   if (unfunded.ok()) loader_->engine = std::move(*unfunded);
   return before - std::min(before, budget->snapshot().used_bytes);
@@ -445,8 +466,14 @@ Loader::Iterator Loader::begin() {
   return it;
 }
 
-void set_memory(std::uint64_t bytes) {
+std::string set_memory(std::uint64_t bytes) {
+  const AvailableMemory available = detect_available_memory();
+  const std::uint64_t held = MemoryBudget::process()->snapshot().used_bytes;
   set_process_memory(bytes).value();
+  if (bytes <= available.bytes + held) return {};
+  return fmt::format(
+      "a memory budget of {} is more than there is: {} leaves {}. The budget follows what is really there.",
+      format_bytes(bytes), available.limited_by, format_bytes(available.bytes));
 }
 
 }  // namespace headrace

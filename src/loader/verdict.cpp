@@ -19,7 +19,7 @@ const Report::Stage& stage(const Report& r, std::string_view name) {
 
 std::string busiest_stage(const Report& r) {
   const Report::Stage* best = &stage(r, "decode");
-  for (const char* name : {"read", "scatter"})
+  for (const char* name : {"read", "scatter", "cache"})
     if (stage(r, name).seconds > best->seconds) best = &stage(r, name);
   return best->name;
 }
@@ -69,6 +69,10 @@ void judge(Report& r, const Loader::Impl& loader) {
   else if (limit == "decode" && r.slow_fields.empty())
     r.advice.push_back(
         "decoding is the limit on all processors: a faster codec (zstd or Blosc instead of gzip) costs less a byte");
+  if (limit == "cache")
+    r.advice.push_back(r.cache.complete
+                           ? "decoding what is kept re-encoded is the limit: more memory= would keep rows decoded"
+                           : "keeping blocks for later epochs takes most of the time now; later epochs gain by it");
   if (limit == "read")
     r.advice.push_back("reading is the limit: files on a local disk, or more threads for more reads in flight");
 }

@@ -198,7 +198,8 @@ class Loader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Limit of the whole process in bytes; loaders' `memory` are caps inside it.
-void set_memory(std::uint64_t bytes);
+/// Limit of the whole process in bytes; loaders' `memory` are caps inside it. \return What is wrong with it, if it is
+/// more than there is; else empty.
+std::string set_memory(std::uint64_t bytes);
 
 }  // namespace headrace

@@ -18,6 +18,7 @@ class WindowDecodes : public ::testing::Test {
     options_.batch_size = 256;
     options_.shuffle = true;
     options_.threads = 1;
+    options_.cache.mode = CacheChoice::kNone;
   }
   testing::TemporaryDirectory directory_;
   LoaderOptions options_;
