@@ -33,7 +33,9 @@ class Shards:
         return sum(SHARDS)
 
     def equals(self, batch: dict[str, np.ndarray], rows: Any) -> bool:
-        return all(array.tobytes() == self.truth[name][rows].tobytes() for name, array in batch.items() if name[0] != "_")
+        return all(
+            array.tobytes() == self.truth[name][rows].tobytes() for name, array in batch.items() if name[0] != "_"
+        )
 
     def check_epoch(self, epoch: Any) -> np.ndarray:
         """Every batch is what h5py says (by the row number in the field y); the rows in order."""
@@ -90,7 +92,7 @@ def write_rows(path: Path, megabytes: int, *, noise: bool, compression: str | No
 
 CHILD = """
 import faulthandler, gc, json, os, signal, sys, threading, time, warnings
-faulthandler.enable(); faulthandler.dump_traceback_later(100, exit=True)
+faulthandler.enable(); faulthandler.dump_traceback_later(60, exit=True)
 import numpy as np
 import headrace as hr
 MIB = 1 << 20
