@@ -68,7 +68,7 @@ def write_shards(folder: Path) -> Shards:
     return Shards(paths, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
 
-# --- larger files, of rows that check themselves --------------------------------------------------------------------------------
+# --- larger files, of rows that check themselves ---------------------------------------------------------------------
 
 
 def write_rows(path: Path, megabytes: int, *, noise: bool, compression: str | None = "lzf", row: int = 16384) -> Path:
@@ -168,7 +168,19 @@ def run_child(script: str, *, timeout: float = 120, status: int = 0, **values: A
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
-# --- memory cgroups --------------------------------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def mounted_tmpfs(folder: Path, options: str) -> Iterator[str]:
+    """Mount a tmpfs; yields why it could not be done, or nothing."""
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        yield done.stderr.strip() if done.returncode else ""
+    finally:
+        if done.returncode == 0:
+            subprocess.run(["umount", "-l", str(folder)], check=False)
+
+
+# --- memory cgroups --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

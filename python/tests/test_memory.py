@@ -38,7 +38,7 @@ def notes_of(loader: hr.Loader) -> str:
     return "\n".join(loader.report().cache.notes)
 
 
-# --- cached = uncached -----------------------------------------------------------------------------------------------------------
+# --- cached = uncached -----------------------------------------------------------------------------------------------
 
 
 def least_memory(data: hr.Dataset, options: dict[str, Any]) -> int:
@@ -190,7 +190,7 @@ def test_blocks_are_kept_where_not_all_fits(tmp_path: Path) -> None:
     assert cache.bytes <= cache.capacity_bytes
 
 
-# --- several loaders -------------------------------------------------------------------------------------------------------------
+# --- several loaders -------------------------------------------------------------------------------------------------
 
 
 def test_train_and_val_take_turns_under_one_budget(tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ def test_a_closed_loader_holds_nothing(tmp_path: Path, cache: str, deleted: bool
     )
 
 
-# --- sizes -----------------------------------------------------------------------------------------------------------------------
+# --- sizes -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ def test_wrong_words(shards: Shards) -> None:
             hr.Loader(shards.paths, 50, **options)
 
 
-# --- cache directory -------------------------------------------------------------------------------------------------------------
+# --- cache directory -------------------------------------------------------------------------------------------------
 
 
 def whole_caches(directory: Path) -> list[Path]:

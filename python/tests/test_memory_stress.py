@@ -59,7 +59,7 @@ def group():
         yield made
 
 
-# --- real limits -----------------------------------------------------------------------------------------------------------------
+# --- real limits -----------------------------------------------------------------------------------------------------
 
 LIMITED = """
 room = ROOM * MIB
@@ -182,6 +182,25 @@ for _ in range(3):
     )
 
 
+@pytest.mark.xfail(strict=True, reason="files of a tmpfs are memory that nobody counts, and the group's own")
+def test_a_cache_directory_in_memory_does_not_kill(group: Group | None, rows, tmp_path: Path) -> None:
+    if group is None:
+        pytest.skip("no memory cgroup can be made here")
+    with mounted_tmpfs(tmp_path, "size=800m") as why:
+        if why:
+            pytest.skip(f"a file system cannot be mounted here: {why}")
+        run_limited(
+            group,
+            """
+loader = hr.Loader(PATH, 64, memory=64 * MIB, threads=2, cache=FOLDER)
+assert run(loader, 2) == 2 * len(loader.dataset)
+""",
+            room=128,
+            PATH=rows["even"],
+            FOLDER=str(tmp_path / "cache"),
+        )
+
+
 @pytest.mark.xfail(strict=True, reason="rows of mapped files are read with the whole read-ahead of the disk")
 def test_a_cache_directory_larger_than_the_memory_reads_little_more_than_its_rows(
     group: Group | None, rows, tmp_path: Path
@@ -212,7 +231,7 @@ print(read_bytes() - before, samples * loader.dataset.sample_bytes)
     assert read <= 5 * delivered, f"{read / delivered:.0f} times what was delivered"  # some batches are made ahead
 
 
-# --- peak of the process ---------------------------------------------------------------------------------------------------------
+# --- peak of the process ---------------------------------------------------------------------------------------------
 
 
 def random_configuration(seed: int) -> dict[str, Any]:
@@ -265,7 +284,7 @@ def test_peak_memory_of_random_configurations(rows, tmp_path: Path, seed: int) -
     print(config, done.stdout)
 
 
-# --- several loaders, threads, forks ---------------------------------------------------------------------------------------------
+# --- several loaders, threads, forks ---------------------------------------------------------------------------------
 
 CHURN = """
 import random
@@ -317,7 +336,7 @@ def churn(seed):
                 else:
                     gc.collect()
             except hr.ClosedError:
-                # test_a_loader_that_gave_its_memory_to_others_starts_again() is marked for this defect; drop when mended.
+                # Drop this when test_a_loader_that_gave_its_memory_to_others_starts_again() passes.
                 assert not loader.closed and loader in loaders
                 loaders.remove(loader)
             except hr.OutOfBudgetError:
@@ -335,12 +354,12 @@ print(epochs[0])
 """
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("forks", [False, True])
 def test_loaders_of_two_threads_come_and_go(tmp_path: Path, seed: int, forks: bool) -> None:
     paths = [write_rows(tmp_path / f"rows_{i}.h5", 4 + 20 * i, noise=bool(i % 2), row=4096) for i in range(2)]
     done = run_child(
-        CHURN, PATHS=paths, FOLDER=str(tmp_path / "cache"), SEED=seed, FORKS=forks, SECONDS=4 if forks else 3
+        CHURN, PATHS=paths, FOLDER=str(tmp_path / "cache"), SEED=seed, FORKS=forks, SECONDS=3 if forks else 2
     )
     assert int(done.stdout) > 3
 
@@ -374,7 +393,7 @@ def test_a_fork_in_the_middle_of_a_build_and_a_cache(rows, tmp_path: Path) -> No
     )
 
 
-# --- kills -----------------------------------------------------------------------------------------------------------------------
+# --- kills -----------------------------------------------------------------------------------------------------------
 
 
 def states(directory: Path) -> list[str]:
