@@ -25,6 +25,7 @@ from memory_files import (
     Shards,
     child_source,
     memory_group,
+    mounted_tmpfs,
     run_child,
     start_child,
     write_rows,
