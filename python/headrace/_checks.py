@@ -61,7 +61,10 @@ def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
 def memory_bytes(name: str, value: Any) -> int:
     """A size given as bytes (int) or as text: ``"2GiB"``, ``"512MiB"``, ``"8GB"``."""
     if isinstance(value, str):
-        return _headrace.parse_bytes(value)
+        size = _headrace.parse_bytes(value)
+        if size == 0:
+            raise invalid(f"{name} must be above 0, not {value!r}")
+        return size
     return whole_number(name, value, least=1)
 
 

@@ -20,6 +20,31 @@ std::vector<std::string> BlockKeeper::notes() const {
   return notes_;
 }
 
+BlockKeeper::Stores BlockKeeper::stores() const {
+  const std::lock_guard lock(mutex_);
+  return {rows, blocks};
+}
+
+BlockKeeper::Last BlockKeeper::last() const {
+  const std::lock_guard lock(mutex_);
+  Last last = last_;
+  if (rows) last = {{}, rows->ready_blocks(), true, false, rows->complete()};
+  if (blocks) last = {blocks->usage(), 0, false, true, false};
+  return last;
+}
+
+void BlockKeeper::let_go() {
+  const Last now = last();
+  Stores stores;  // destroyed without the lock
+  MemoryReservation memory;
+  const std::lock_guard lock(mutex_);
+  last_ = now;
+  stores.rows.swap(rows);
+  stores.blocks.swap(blocks);
+  memory = std::move(reservation);
+  if (stores.blocks) stores.blocks->close();
+}
+
 void BlockKeeper::set_complete_callback(std::function<void()> callback) {
   const std::lock_guard lock(mutex_);
   on_complete_ = std::move(callback);

@@ -33,6 +33,22 @@ class BlockKeeper {
   [[nodiscard]] std::vector<std::string> notes() const;
   [[nodiscard]] std::uint64_t num_notes() const { return num_notes_.load(std::memory_order_relaxed); }
 
+  /// What is kept, for whoever asks while it may be let go.
+  struct Stores {
+    std::shared_ptr<RowStore> rows;
+    std::shared_ptr<BlockCache> blocks;
+  };
+  [[nodiscard]] Stores stores() const;
+  /// Give the memory back; the figures stay. No thread may be serving any more.
+  void let_go();
+  /// How it was then.
+  struct Last {
+    BlockCache::Usage usage;
+    std::uint64_t ready_blocks = 0;
+    bool of_rows = false, of_blocks = false, complete = false;
+  };
+  [[nodiscard]] Last last() const;
+
   /// The last block of `rows` was filled, by a thread of this process.
   void set_complete_callback(std::function<void()> callback);
   void tell_complete();
@@ -47,6 +63,7 @@ class BlockKeeper {
   std::atomic<std::uint64_t> num_notes_{0};
   mutable std::mutex mutex_;
   std::vector<std::string> notes_;
+  Last last_;
   std::function<void()> on_complete_;
 };
 

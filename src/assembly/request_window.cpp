@@ -371,6 +371,12 @@ void RequestWindow::stop() {
   ready_.notify_all();
 }
 
+void RequestWindow::drop_slots() {
+  std::vector<std::unique_ptr<SlotMemory>> dropped;  // freed without the lock
+  const Lock lock(mutex_);
+  for (auto& s : ring_) dropped.push_back(std::move(s->memory));
+}
+
 void RequestWindow::order_grew() {
   const Lock lock(mutex_);
   if (idle_threads_ > 0) work_.notify_one();

@@ -143,6 +143,8 @@ class RequestWindow {
 
   /// Wake everybody and hand out nothing more. Idempotent.
   void stop();
+  /// Give the memory of batches that nobody will fetch back. After stop(), when no thread claims any more.
+  void drop_slots();
   /// The sampler knows more of its samples than before.
   void order_grew();
   /// A slot's memory came back: the window may grow again.

@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kGroupBytes = 32 << 10;
+constexpr std::uint64_t kGroupBytes = 8 << 10;
 constexpr double kWorthwhile = 0.95;  // an encoding must shorten a run by this much to be worth its trouble
 constexpr double kEpochs = 5;         // that a run has, if nobody knows
 

@@ -24,7 +24,7 @@ struct CodedBlock {
   std::vector<std::uint32_t> ends;  ///< Of each group, in the bytes.
 };
 
-/// Rows of a group: as many as make some 32 KiB.
+/// Rows of a group: as many as make some 8 KiB.
 std::uint64_t group_rows(const BlockForm& form, std::size_t field);
 /// Scratch of decode_group(): the largest group of any field, twice.
 std::uint64_t group_scratch_bytes(const BlockForm& form);

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "base/available_memory.h"
 #include "storage/file_calls.h"
 
 namespace headrace {
@@ -20,6 +21,9 @@ Result<FileMapping> FileMapping::map(int fd, std::uint64_t size_bytes, bool writ
         .with_stage("cache")
         .with_hint(error_number == ENOMEM ? "Look at ulimit -v and at vm.max_map_count." : "");
   }
+  // Rows come from anywhere: where the page cache cannot hold the file, a disk's read-ahead would throw out what is
+  // needed for what is not.
+  if (size_bytes > detect_available_memory().bytes / 2) ::madvise(start, size_bytes, MADV_RANDOM);
   FileMapping mapping;
   mapping.data_ = static_cast<std::byte*>(start);
   mapping.size_bytes_ = size_bytes;

@@ -381,6 +381,7 @@ void Engine::stop() {
   threads_.clear();
   if (keeper_) keeper_->set_complete_callback({});
   if (finisher_.joinable()) finisher_.join();
+  window_.drop_slots();
   pool_->close();
   for (auto& w : workers_) w->server.release();
   side_chunks_.clear();

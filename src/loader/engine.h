@@ -51,6 +51,7 @@ class Engine {
   /// False if this engine does not keep all rows.
   bool wants_preload();
   [[nodiscard]] bool started() const { return started_; }
+  [[nodiscard]] bool stopped() const { return stopped_; }
   /// Start the threads. Errors: kForked, kClosed, kOutOfBudget.
   Status start_threads();
 

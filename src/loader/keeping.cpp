@@ -1,12 +1,15 @@
 #include "loader/keeping.h"
 
 #include <fmt/format.h>
+#include <headrace/base/bytes.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/philox.h"
 #include "cache/cache_directory.h"
 #include "cache/host_arena.h"
+#include "storage/storage_kind.h"
 
 namespace headrace {
 namespace {
@@ -19,8 +22,12 @@ CacheOrigin origin_of(const Source& source, const std::string& identity) {
     s.path = file.path;
     s.rows = file.rows;
     if (!file.arrays.empty()) s.fingerprint = file.arrays[0]->file().fingerprint();
+    // Files of one name, size and time in two folders are two files: tar and rsync keep times.
+    std::error_code ec;
+    origin.detail +=
+        fmt::format("{}:{} ", std::filesystem::weakly_canonical(file.path, ec).string(), s.fingerprint.inode);
   }
-  origin.detail = identity;  // selections, and which arrays the fields are
+  origin.detail += identity;  // selections, and which arrays the fields are
   for (const Field& field : *source.fields) origin.detail += fmt::format(" {}={}", field.name, field.path);
   return origin;
 }
@@ -92,6 +99,20 @@ Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const Eng
       break;
     }
     case Keep::kDirectory: {
+      std::filesystem::path there = std::filesystem::absolute(choice.directory);
+      for (std::error_code ec; !std::filesystem::exists(there, ec) && there.has_relative_path();)
+        there = there.parent_path();
+      if (storage_of(there.string()).kind == StorageKind::kMemory) {  // memory that the system counts as this group's
+        auto room = budget->try_reserve(MemoryTag::kBlockCache, plan.data_bytes);
+        if (!room.ok()) {
+          keeper->note(
+              fmt::format("{} lies in memory (tmpfs), and {} of rows do not fit there: {}. Loading goes on without "
+                          "the cache.",
+                          choice.directory, format_bytes(plan.data_bytes), room.error().message()));
+          break;
+        }
+        keeper->reservation = std::move(*room);
+      }
       auto opened = open_cache_directory(choice.directory, origin_of(source, identity), row_layout(source, blocks));
       if (!opened.ok()) {
         keeper->note(fmt::format("{} Loading goes on without the cache.", opened.error().what()));

@@ -168,7 +168,7 @@ Result<RankChoice> Loader::Impl::choose_own_rank() const {
 Status Loader::Impl::follow_rank() {
   if (closed || engine->forked()) return {};
   HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
-  if (rank.share == engine->plan().batching.share && !rows_changed) return {};
+  if (rank.share == engine->plan().batching.share && !rows_changed && !engine->stopped()) return {};
   rows_changed = false;
   engine->stop();  // its memory is the new one's
   HEADRACE_ASSIGN(engine, make_engine(resumed_mix));
@@ -453,6 +453,7 @@ void Loader::close() {
   const IdleLoader::Busy busy(*impl_->idle);
   impl_->closed = true;
   impl_->engine->stop();
+  if (const std::shared_ptr<BlockKeeper> keeper = impl_->engine->keeper()) keeper->let_go();
   impl_->kept.reset();
 }
 bool Loader::closed() const {

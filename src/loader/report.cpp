@@ -46,8 +46,9 @@ Report::Cache describe_cache(const Engine& engine) {
   const std::shared_ptr<BlockKeeper> keeper = engine.keeper();
   if (!keeper) return c;
   c.notes = keeper->notes();
-  if (keeper->blocks) {
-    const BlockCache::Usage u = keeper->blocks->usage();
+  const BlockKeeper::Last now = keeper->last();
+  if (now.of_blocks) {
+    const BlockCache::Usage& u = now.usage;
     c.coding = to_string(u.coding);
     c.coded_share = u.coded_share;
     c.bytes = u.bytes;
@@ -56,12 +57,12 @@ Report::Cache describe_cache(const Engine& engine) {
     c.misses = u.misses;
     c.complete = u.blocks == c.all_blocks;
   }
-  if (keeper->rows) {
+  if (now.of_rows) {
     c.coding = "decoded";
-    c.blocks = keeper->rows->ready_blocks();
+    c.blocks = now.ready_blocks;
     c.hits = keeper->counters.hits;
     c.misses = keeper->counters.fills;
-    c.complete = keeper->rows->complete();
+    c.complete = now.complete;
     if (c.all_blocks > 0)
       c.bytes = static_cast<std::uint64_t>(static_cast<double>(plan.data_bytes) * static_cast<double>(c.blocks) /
                                            static_cast<double>(c.all_blocks));
@@ -134,8 +135,8 @@ Report make_report(const Loader::Impl& loader) {
   m.cache_bytes = plan.cache_bytes;
   m.scratch_bytes += plan.keeping_bytes;
   m.peak_slot_bytes = slots.peak_bytes;
-  if (const auto keeper = engine.keeper(); keeper && keeper->blocks)
-    m.peak_cache_bytes = keeper->blocks->usage().peak_bytes;
+  if (const auto keeper = engine.keeper(); keeper && keeper->last().of_blocks)
+    m.peak_cache_bytes = keeper->last().usage.peak_bytes;
   else if (plan.keep == Keep::kAllRows || plan.keep == Keep::kHostRows)
     m.peak_cache_bytes = r.cache.bytes;
   m.peak_bytes = slots.peak_bytes + (c.epochs_started ? m.scratch_bytes + m.read_buffer_bytes + m.resident_bytes : 0) +

@@ -24,7 +24,7 @@ ToolResult cache_build(Loader& loader, const std::function<bool(std::uint64_t, s
   const std::shared_ptr<BlockKeeper> keeper = loader.impl().engine->keeper();
   loader.close();  // waits until it is on the disk
   const std::vector<std::string> notes = keeper->notes();
-  if (!keeper->rows || !keeper->rows->complete())
+  if (!keeper->last().complete)
     throw Error(ErrorCode::kWriteFailed, fmt::format("the cache was not built: {}", fmt::join(notes, " ")))
         .with_file(loader.options().cache.directory);
   const double seconds = static_cast<double>(now_ns() - start) * 1e-9;
@@ -32,12 +32,11 @@ ToolResult cache_build(Loader& loader, const std::function<bool(std::uint64_t, s
   const bool was_there = report.chunks_decoded == 0;
   ToolResult result;
   result.findings = !notes.empty();
-  result.text = was_there
-                    ? fmt::format("The cache of these files is in {} already: {}\n", loader.options().cache.directory,
-                                  format_bytes(bytes))
-                    : fmt::format("{} rows, {} decoded, in {:.1f} s ({:.2f} GB/s), into {}\n",
-                                  group_digits(loader.dataset().size()), format_bytes(bytes), seconds,
-                                  static_cast<double>(bytes) / seconds * 1e-9, loader.options().cache.directory);
+  result.text = was_there ? fmt::format("The cache of these files is in {} already: {}\n",
+                                        loader.options().cache.directory, format_bytes(bytes))
+                          : fmt::format("{} rows, {} decoded, in {:.1f} s ({:.2f} GB/s), into {}\n",
+                                        group_digits(loader.dataset().size()), format_bytes(bytes), seconds,
+                                        static_cast<double>(bytes) / seconds * 1e-9, loader.options().cache.directory);
   for (const std::string& note : notes) result.text += note + "\n";
   result.text += fmt::format("Use it: Loader(..., cache='{}'), or --cache {}\n", loader.options().cache.directory,
                              loader.options().cache.directory);
