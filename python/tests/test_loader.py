@@ -175,7 +175,7 @@ def test_explain_and_repr(jets) -> None:
 
 
 def test_report(jets) -> None:
-    loader = hr.Loader(jets.open(, cache="none"), 50, shuffle=True, threads=2, memory="64MiB")
+    loader = hr.Loader(jets.open(), 50, shuffle=True, threads=2, memory="64MiB", cache="none")
     assert loader.report().batches == 0
     for _ in range(2):
         rows_of(loader)

@@ -28,7 +28,9 @@ const char* environment(const char* name) {
 std::string what_limits_memory() {
   const std::uint64_t limit = MemoryBudget::process()->limit_bytes();
   const AvailableMemory available = detect_available_memory();
-  if (limit <= available.bytes) return fmt::format("the process may hold {}, see set_memory()", format_bytes(limit));
+  if (limit <= available.bytes)
+    return fmt::format("the process may hold {}, see set_memory(); {} leaves {}", format_bytes(limit),
+                       available.limited_by, format_bytes(available.bytes));
   return fmt::format("{} leaves {}", available.limited_by, format_bytes(available.bytes));
 }
 
