@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import subprocess
 import sys
 import textwrap
@@ -18,7 +19,10 @@ import h5py
 import numpy as np
 from jet_files import write_h5
 
+import headrace as hr
+
 MIB = 1 << 20
+SIZE = 96  # MiB decoded of each of the larger files
 SHARDS = (700, 513, 130)  # rows of each file: no multiple of any chunk
 
 
@@ -247,3 +251,25 @@ def memory_group() -> Iterator[Group | None]:
                 made.folder.rmdir()
                 break
             time.sleep(0.02)
+
+
+def epochs_of(loader: hr.Loader, epochs: int) -> list[list[dict[str, np.ndarray]]]:
+    return [[{name: array.copy() for name, array in batch.items()} for batch in loader] for _ in range(epochs)]
+
+
+def notes_of(loader: hr.Loader) -> str:
+    return "\n".join(loader.report().cache.notes)
+
+
+def random_data(shards: Shards, draw: random.Random) -> hr.Dataset:
+    names = draw.sample(["x", "adj", "t", "b", "s"], draw.randint(1, 5))
+    names.insert(draw.randint(0, len(names)), "y")
+    data = hr.open(shards.paths, fields=names)
+    kind = draw.choice(["all", "all", "slice", "rows", "split"])
+    if kind == "slice":
+        return data.select(slice(draw.randint(0, 300), draw.randint(900, 1343), draw.randint(1, 3)))
+    if kind == "rows":
+        return data.select(sorted(draw.sample(range(len(data)), draw.randint(50, 1200))))
+    if kind == "split":
+        return data.split({"train": 0.8, "val": 0.2}, seed=draw.randint(0, 9))[draw.choice(["train", "val"])]
+    return data
