@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from memory_files import (
     MIB,
+    SIZE,
     Group,
     mounted_tmpfs,
     run_child,

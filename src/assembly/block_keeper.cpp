@@ -20,11 +20,6 @@ std::vector<std::string> BlockKeeper::notes() const {
   return notes_;
 }
 
-BlockKeeper::Stores BlockKeeper::stores() const {
-  const std::lock_guard lock(mutex_);
-  return {rows, blocks};
-}
-
 BlockKeeper::Last BlockKeeper::last() const {
   const std::lock_guard lock(mutex_);
   Last last = last_;
@@ -35,14 +30,15 @@ BlockKeeper::Last BlockKeeper::last() const {
 
 void BlockKeeper::let_go() {
   const Last now = last();
-  Stores stores;  // destroyed without the lock
+  std::shared_ptr<RowStore> old_rows;  // these end without the lock
+  std::shared_ptr<BlockCache> old_blocks;
   MemoryReservation memory;
   const std::lock_guard lock(mutex_);
   last_ = now;
-  stores.rows.swap(rows);
-  stores.blocks.swap(blocks);
+  old_rows.swap(rows);
+  old_blocks.swap(blocks);
   memory = std::move(reservation);
-  if (stores.blocks) stores.blocks->close();
+  if (old_blocks) old_blocks->close();
 }
 
 void BlockKeeper::set_complete_callback(std::function<void()> callback) {

@@ -33,15 +33,9 @@ class BlockKeeper {
   [[nodiscard]] std::vector<std::string> notes() const;
   [[nodiscard]] std::uint64_t num_notes() const { return num_notes_.load(std::memory_order_relaxed); }
 
-  /// What is kept, for whoever asks while it may be let go.
-  struct Stores {
-    std::shared_ptr<RowStore> rows;
-    std::shared_ptr<BlockCache> blocks;
-  };
-  [[nodiscard]] Stores stores() const;
   /// Give the memory back; the figures stay. No thread may be serving any more.
   void let_go();
-  /// How it was then.
+  /// How things stand, or stood when the memory was let go.
   struct Last {
     BlockCache::Usage usage;
     std::uint64_t ready_blocks = 0;

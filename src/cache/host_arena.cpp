@@ -12,12 +12,11 @@
 #include <cstring>
 #include <thread>
 
-#include "cache/block_states.h"
 #include "cache/descriptor_server.h"
 #include "cache/file_mapping.h"
 #include "cache/filler.h"
+#include "cache/in_place_store.h"
 #include "cache/name_hash.h"
-#include "cache/row_layout.h"
 #include "storage/file_calls.h"
 
 namespace headrace {
@@ -62,47 +61,28 @@ Plan largest_plan(const RowLayout& layout, std::uint64_t max_bytes) {
   return {layout, low};
 }
 
-class HostArena final : public RowStore {
+class HostArena final : public InPlaceStore {
  public:
   HostArena(RowLayout layout, Plan plan, Descriptor memory, FileMapping map, std::unique_ptr<DescriptorServer> server)
-      : layout_(std::move(layout)),
+      : InPlaceStore(std::move(layout), map.data()),
         plan_(std::move(plan)),
         memory_(std::move(memory)),
         map_(std::move(map)),
-        server_(std::move(server)),
-        states_(map_.data(), layout_.num_blocks()) {}
+        server_(std::move(server)) {}
 
-  [[nodiscard]] const RowLayout& layout() const override { return layout_; }
   [[nodiscard]] const std::byte* field(std::size_t field) const override {
     return map_.data() + plan_.field_starts[field];
   }
   Take take(std::uint64_t block) override {
     if (block >= plan_.kept_blocks) return Take::kFull;
-    const BlockStates::Claim claim = states_.claim(block);
-    if (claim == BlockStates::Claim::kReady) return Take::kReady;
-    if (claim == BlockStates::Claim::kBusy) return Take::kBusy;
-    if (has_room(block)) return Take::kFill;
-    states_.abandon(block);
+    const Take taken = claim(block);
+    if (taken != Take::kFill || has_room(block)) return taken;
+    abandon(block);
     return Take::kFull;
   }
-  [[nodiscard]] bool ready(std::uint64_t block) const override { return states_.ready(block); }
-  bool wait(std::uint64_t block, std::chrono::nanoseconds limit) override { return states_.wait(block, limit); }
   [[nodiscard]] std::byte* writable(std::size_t field, std::uint64_t block) override {
     return map_.data() + plan_.field_starts[field] + block_bytes(layout_, field, block).offset;
   }
-  Status put(std::uint64_t block, std::span<const std::byte* const> rows) override {
-    for (std::size_t field = 0; field < layout_.fields.size(); ++field) {
-      const std::uint64_t size_bytes = block_bytes(layout_, field, block).size;
-      if (size_bytes != 0) std::memcpy(writable(field, block), rows[field], size_bytes);
-    }
-    return {};
-  }
-  bool publish(std::uint64_t block) override { return states_.publish(block); }
-  void abandon(std::uint64_t block) override { states_.abandon(block); }
-  [[nodiscard]] bool complete() const override { return states_.complete(); }
-  [[nodiscard]] std::uint64_t ready_blocks() const override { return states_.ready_blocks(); }
-  Status check(std::uint64_t) override { return {}; }
-  [[nodiscard]] bool all_checked() const override { return true; }
   [[nodiscard]] std::uint64_t charged_bytes() const override { return server_ ? plan_.used_bytes : 0; }
 
  private:
@@ -121,12 +101,10 @@ class HostArena final : public RowStore {
     return true;
   }
 
-  const RowLayout layout_;
   const Plan plan_;
   const Descriptor memory_;
   const FileMapping map_;
   const std::unique_ptr<DescriptorServer> server_;  // ends before the descriptor that it hands out
-  BlockStates states_;
 };
 
 Error failed(const char* call, int error_number) {

@@ -84,6 +84,8 @@ class Engine {
   [[nodiscard]] SlotPool::Usage slots() const { return pool_->usage(); }
   [[nodiscard]] std::uint64_t plan_ns() const { return window_.plan_ns(); }
   [[nodiscard]] std::uint64_t slots_planned() const { return window_.slots_planned(); }
+  /// Errors: kForked, kClosed.
+  [[nodiscard]] Status check_usable() const;
   /// True in a process that was forked off after this engine was made.
   [[nodiscard]] bool forked() const;
 
@@ -92,7 +94,6 @@ class Engine {
   Engine(std::shared_ptr<const Source> source, EnginePlan plan);
   std::vector<std::shared_ptr<void>> derived_columns(const RequestWindow::Delivered& delivered) const;
   Status check_epoch();
-  Status check_usable() const;
   Status load_resident_arrays();
   void work(Worker& worker);
   void preload_blocks(Worker& worker);

@@ -227,7 +227,7 @@ struct Loader::Epoch::Impl {
 
 Loader::Epoch Loader::epoch() {
   Impl& m = *impl_;
-  if (m.engine->forked()) m.engine->start_epoch(0, 0).value();  // says so
+  if (m.engine->forked()) m.engine->check_usable().value();  // before any lock: it may be the parent's
   const IdleLoader::Busy busy(*m.idle);
   m.follow_rank().value();
   if (!m.closed) m.fund().value();
@@ -413,7 +413,7 @@ Report Loader::report() const {
 
 void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {
   Impl& m = *impl_;
-  if (m.engine->forked()) m.engine->start_epoch(0, 0).value();  // says so
+  if (m.engine->forked()) m.engine->check_usable().value();  // before any lock: it may be the parent's
   {
     const IdleLoader::Busy busy(*m.idle);
     m.follow_rank().value();

@@ -1,0 +1,51 @@
+// InPlaceStore: a RowStore in memory that its fillers write to directly, whoever owns the memory.
+#pragma once
+
+#include <cstring>
+#include <utility>
+
+#include "cache/block_states.h"
+#include "cache/row_layout.h"
+#include "cache/row_store.h"
+
+namespace headrace {
+
+/// What is left to derive: field(), take(), writable(), charged_bytes(). Nothing needs checking: the memory was filled
+/// by processes that run.
+class InPlaceStore : public RowStore {
+ public:
+  [[nodiscard]] const RowLayout& layout() const final { return layout_; }
+  [[nodiscard]] bool ready(std::uint64_t block) const final { return states_.ready(block); }
+  bool wait(std::uint64_t block, std::chrono::nanoseconds limit) final { return states_.wait(block, limit); }
+  Status put(std::uint64_t block, std::span<const std::byte* const> rows) final {
+    for (std::size_t field = 0; field < layout_.fields.size(); ++field) {
+      const std::uint64_t size_bytes = block_bytes(layout_, field, block).size;
+      if (size_bytes != 0) std::memcpy(writable(field, block), rows[field], size_bytes);
+    }
+    return {};
+  }
+  bool publish(std::uint64_t block) final { return states_.publish(block); }
+  void abandon(std::uint64_t block) final { states_.abandon(block); }
+  [[nodiscard]] bool complete() const final { return states_.complete(); }
+  [[nodiscard]] std::uint64_t ready_blocks() const final { return states_.ready_blocks(); }
+  Status check(std::uint64_t) final { return {}; }
+  [[nodiscard]] bool all_checked() const final { return true; }
+
+ protected:
+  /// \param words  The states' memory, of BlockStates::bytes_for(); it outlives the store.
+  InPlaceStore(RowLayout layout, std::byte* words) : layout_(std::move(layout)), states_(words, layout_.num_blocks()) {}
+  /// take(), where there is always room.
+  Take claim(std::uint64_t block) {
+    const BlockStates::Claim claim = states_.claim(block);
+    return claim == BlockStates::Claim::kReady  ? Take::kReady
+           : claim == BlockStates::Claim::kBusy ? Take::kBusy
+                                                : Take::kFill;
+  }
+
+  const RowLayout layout_;
+
+ private:
+  BlockStates states_;
+};
+
+}  // namespace headrace
