@@ -151,6 +151,7 @@ def slots(args: argparse.Namespace) -> dict[str, Any]:
 def preload(args: argparse.Namespace) -> dict[str, Any]:
     """The clock stops when as many bytes were decoded as there are, whether batches come only then or meanwhile."""
     data = open_data(args)
+    present = not args.fresh and common.make_memory_present(int(data_bytes(data) * 1.1))
     started = time.perf_counter()
     loader = make_loader(args, data, cache="ram")
     iterator = iter(loader)
@@ -168,6 +169,7 @@ def preload(args: argparse.Namespace) -> dict[str, Any]:
         "seconds": seconds,
         "rows_per_s": len(data) / seconds,
         "first_batch_seconds": first_seconds,
+        "present": present,
         "report": loader.report().to_dict(),
     }
 
@@ -287,6 +289,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, help="budget as a share of the decoded data, in place of --memory")
     parser.add_argument("--more-slots", default="0,1,3,8,18,33", help="of slots: slots above the least budget's")
     parser.add_argument("--seconds", type=float, default=4.0, help="of peak")
+    parser.add_argument("--fresh", action="store_true", help="preload: into memory that nobody has touched")
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--world-size", type=int, default=1)
     args = parser.parse_args()

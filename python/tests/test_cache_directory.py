@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from jet_files import write_h5
-from memory_files import Shards, notes_of, random_data, run_child
+from memory_files import Shards, notes_of, random_data, run_child, write_rows
 
 import headrace as hr
 
@@ -62,6 +62,33 @@ def test_the_second_run_decodes_nothing(shards: Shards, tmp_path: Path) -> None:
         assert report.cache.complete
         assert report.cache.kind == "directory"
         assert not report.cache.notes
+
+
+def test_a_whole_cache_needs_a_short_window_only(shards: Shards, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"batch_size": 5, "cache": str(tmp_path / "cache"), "shuffle": "exact"}
+    building = hr.Loader(shards.paths, **options)
+    slots = building.report().memory.slots
+    shards.check_epoch(building)
+    building.close()
+    whole = hr.Loader(shards.paths, **options)
+    assert whole.report().memory.slots < slots / 4
+    shards.check_epoch(whole)
+    assert whole.report().chunks_decoded == 0
+
+
+def test_a_budget_without_room_to_write_the_cache_does_without(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "rows.h5", 16, noise=True)
+    least = 1 << 20
+    while True:  # the least without a cache
+        try:
+            hr.Loader(path, 4, memory=least, cache="none", threads=1)
+            break
+        except hr.OutOfBudgetError:
+            least += 64 << 10
+    with pytest.warns(hr.HeadraceWarning, match="is not used.*memory="):
+        loader = hr.Loader(path, 4, memory=least, cache=str(tmp_path / "cache"), threads=1)
+    assert sum(len(batch["y"]) for batch in loader) == len(loader.dataset)
+    assert not (tmp_path / "cache").exists()
 
 
 def test_the_cache_tools_agree(shards: Shards, tmp_path: Path) -> None:

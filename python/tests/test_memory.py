@@ -356,6 +356,15 @@ def test_what_is_no_size(shards: Shards, bad: Any) -> None:
         assert str(bad).strip() in str(caught.value)
 
 
+@pytest.mark.parametrize(("name", "value"), [("LOCAL_WORLD_SIZE", "4"), ("SLURM_STEP_TASKS_PER_NODE", "4(x2)")])
+def test_ranks_of_one_host_divide_its_memory(shards: Shards, name: str, value: str) -> None:
+    measure = "print(hr.Loader(PATHS, 50).report().memory.budget_bytes)"
+    paths = [str(path) for path in shards.paths]
+    alone = int(run_child(measure, PATHS=paths).stdout)
+    among_four = int(run_child(f"import os; os.environ[{name!r}] = {value!r}\n{measure}", PATHS=paths).stdout)
+    assert 0.2 < among_four / alone < 0.3
+
+
 def test_more_than_the_machine_has_is_warned_about(shards: Shards) -> None:
     run_child(
         """

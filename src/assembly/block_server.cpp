@@ -63,7 +63,7 @@ ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
   }
   return {PageBuffer::charge_for(out) + 2 * PageBuffer::charge_for(filter), PageBuffer::charge_for(stored + stored / 4),
           PageBuffer::charge_for(form.bytes(most_rows)) + PageBuffer::charge_for(most_coded_bytes(form, most_rows)) +
-              PageBuffer::charge_for(group_scratch_bytes(form))};
+              PageBuffer::charge_for(piece_scratch_bytes(form))};
 }
 
 Status BlockServer::prepare() {
@@ -81,7 +81,7 @@ Status BlockServer::prepare() {
 }
 
 void BlockServer::release() {
-  for (PageBuffer* b : {&out_, &ping_, &pong_, &read_buffer_, &dense_, &coded_, &group_}) b->reset();
+  for (PageBuffer* b : {&out_, &ping_, &pong_, &read_buffer_, &dense_, &coded_, &piece_}) b->reset();
 }
 
 Status BlockServer::reserve_read_buffer(std::uint64_t bytes) {
@@ -217,9 +217,13 @@ Status BlockServer::read_together(const SourceFile& file, std::size_t begin, std
 Status BlockServer::decode_and_scatter(std::uint32_t file, const Task& task, std::span<const std::byte> stored,
                                        RowRange rows, std::span<const Request> requests, std::span<const RowRun> runs) {
   const ArrayReader& reader = *source_.files[file].arrays[task.array];
+  std::span<std::byte> out = out_.bytes();
+  if (filling_.where != Filling::kNowhere) {
+    const auto there = place_to_fill(task.array, geometry(reader, task.array, task.piece.across), task.piece, rows);
+    if (!there.empty()) out = there;
+  }
   StageSpan span(counters_.clock, Stage::kDecode);
-  HEADRACE_ASSIGN(const DecodedPiece decoded,
-                  reader.decode(task.piece, stored, {out_.bytes(), ping_.bytes(), pong_.bytes()}));
+  HEADRACE_ASSIGN(const DecodedPiece decoded, reader.decode(task.piece, stored, {out, ping_.bytes(), pong_.bytes()}));
   span.add_bytes(task.piece.decoded_bytes);
   decoded_bytes_ += task.piece.decoded_bytes;
   if (reader.info().read_path == ReadPath::kLibrary) counters_.add_slow_piece();

@@ -106,6 +106,8 @@ class BlockServer {
                        std::span<const RowRun> runs);
   void add_kept_digests(const BlockTask& task, std::span<const Request> requests, std::span<const RowRun> runs);
   bool fill_scratch(const BlockTask& task, bool encodes);
+  std::span<std::byte> place_to_fill(std::uint32_t array, const std::vector<RowGeometry>& geometries,
+                                     const Piece& piece, RowRange rows) const;
   void fill_rows(std::uint32_t array, const std::vector<RowGeometry>& geometries, RowRange piece_rows,
                  const DecodedPiece& decoded, RowRange rows);
   void finish_filling(const BlockTask& task);
@@ -142,7 +144,7 @@ class BlockServer {
   std::vector<std::uint64_t> file_weights_;
   PageBuffer out_, ping_, pong_, read_buffer_;
   PageBuffer dense_, coded_;  // a block on its way to the keeper
-  PageBuffer group_;          // some rows on their way back
+  PageBuffer piece_;          // some rows on their way back
   std::vector<Wanted> by_row_;
   ReadBatch batch_;
   std::vector<Task> tasks_, side_tasks_;

@@ -13,6 +13,15 @@ namespace {
 
 // Longest wait for another process that fills a block; then it is decoded here as well.
 constexpr std::chrono::seconds kLongestWait{2};
+constexpr std::size_t kSparse = 8;  // rows of a block for one that is wanted, from which on they are read one by one
+
+/// Ask the disk for what will be copied, before the first row of it is waited for.
+void will_need(const RowStore& store, std::uint64_t block, std::span<const Request> requests) {
+  const std::vector<std::uint64_t>& starts = store.layout().block_starts;
+  const std::uint64_t rows = starts[block + 1] - starts[block];
+  if (requests.size() * kSparse >= rows) return store.will_need(block, {0, rows});
+  for (const Request& r : requests) store.will_need(block, {r.row, 1});
+}
 
 }  // namespace
 
@@ -35,6 +44,7 @@ bool BlockServer::serve_from_store(const BlockTask& task, std::span<const Reques
       keeper_->note(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
       return false;
     }
+    if (!store.random_access()) will_need(store, task.block, requests);
     std::vector<const std::byte*> fields(form_.num_fields());
     for (std::size_t f = 0; f < fields.size(); ++f)
       fields[f] = store.field(f) + store.layout().block_starts[task.block] * form_.row_bytes(f);
@@ -87,12 +97,12 @@ bool BlockServer::serve_from_cache(const BlockTask& task, std::span<const Reques
   return true;
 }
 
-/// Groups of rows are decoded one after the other into a buffer that stays in the cache, and moved on from there.
+/// Pieces are decoded one after the other into a buffer that stays in the cache, and moved on from there.
 Status BlockServer::scatter_coded(const BlockTask& task, const KeptBlock& kept, std::span<const Request> requests,
                                   std::span<const RowRun> runs) {
   StageSpan span(counters_.clock, Stage::kCache);
-  if (group_.size_bytes() < group_scratch_bytes(form_)) {
-    HEADRACE_ASSIGN(group_, PageBuffer::allocate(group_scratch_bytes(form_)));
+  if (piece_.size_bytes() < piece_scratch_bytes(form_)) {
+    HEADRACE_ASSIGN(piece_, PageBuffer::allocate(piece_scratch_bytes(form_)));
   }
   by_row_.clear();
   for (std::uint32_t run = 0; run < runs.size(); ++run)
@@ -100,19 +110,24 @@ Status BlockServer::scatter_coded(const BlockTask& task, const KeptBlock& kept, 
       by_row_.push_back({requests[i].row, requests[i].position, run});
   std::sort(by_row_.begin(), by_row_.end(), [](const Wanted& a, const Wanted& b) { return a.row < b.row; });
   for (std::size_t f = 0; f < form_.num_fields(); ++f) {
-    const std::uint64_t rows = group_rows(form_, f), row_bytes = form_.row_bytes(f);
+    const Pieces pieces = Pieces::of(form_, f);
     std::uint64_t here = ~std::uint64_t{0};
-    const std::byte* group = nullptr;
+    std::span<const std::byte> piece;
     for (const Wanted& w : by_row_) {
-      if (w.row / rows != here) {
-        here = w.row / rows;
-        HEADRACE_ASSIGN(group,
-                        decode_group(form_, task.rows.count, kept.coded, kept.data.bytes(), f, here, group_.bytes()));
+      std::byte* to = runs[w.run].fields[f] + std::uint64_t{w.position} * pieces.row_bytes;
+      for (std::uint64_t part = 0; part < pieces.per_row; ++part) {
+        const std::uint64_t wanted = w.row / pieces.rows * pieces.per_row + part;
+        if (wanted != here) {
+          HEADRACE_ASSIGN(
+              piece, decode_piece(form_, task.rows.count, kept.coded, kept.data.bytes(), f, wanted, piece_.bytes()));
+          here = wanted;
+        }
+        const std::uint64_t bytes = pieces.per_row > 1 ? piece.size() : pieces.row_bytes;
+        copy_run(to, piece.data() + w.row % pieces.rows * pieces.row_bytes, bytes);
+        to += bytes;
       }
-      copy_run(runs[w.run].fields[f] + std::uint64_t{w.position} * row_bytes, group + (w.row - here * rows) * row_bytes,
-               row_bytes);
     }
-    span.add_bytes(by_row_.size() * row_bytes);
+    span.add_bytes(by_row_.size() * pieces.row_bytes);
   }
   return {};
 }
@@ -170,6 +185,19 @@ bool BlockServer::fill_scratch(const BlockTask& task, bool encodes) {
   return true;
 }
 
+/// Where a piece can be decoded to, so that its rows need not be moved: those of one field, whole, and of this block
+/// only. Empty where that is not so.
+std::span<std::byte> BlockServer::place_to_fill(std::uint32_t array, const std::vector<RowGeometry>& geometries,
+                                                const Piece& piece, RowRange rows) const {
+  const std::vector<std::size_t>& fields = fields_of_array_[array];
+  if (fields.size() != 1 || piece.rows.first < rows.first || piece.rows.end() > rows.end()) return {};
+  const std::uint64_t row_bytes = form_.row_bytes(fields[0]);
+  const RowGeometry& g = geometries[0];
+  const bool whole_rows = g.loops.empty() && g.src_offset_bytes == 0 && g.run_bytes == row_bytes;
+  if (!whole_rows || piece.decoded_bytes != piece.rows.count * row_bytes) return {};
+  return {filling_.fields[fields[0]] + (piece.rows.first - rows.first) * row_bytes, piece.decoded_bytes};
+}
+
 /// Rows of one piece that has just been decoded.
 void BlockServer::fill_rows(std::uint32_t array, const std::vector<RowGeometry>& geometries, RowRange piece_rows,
                             const DecodedPiece& decoded, RowRange rows) {
@@ -180,6 +208,7 @@ void BlockServer::fill_rows(std::uint32_t array, const std::vector<RowGeometry>&
     const std::uint64_t row_bytes = form_.row_bytes(fields[k]);
     const std::byte* from = decoded.data + (begin - piece_rows.first) * decoded.row_stride_bytes;
     std::byte* to = filling_.fields[fields[k]] + (begin - rows.first) * row_bytes;
+    if (from == to) continue;  // see place_to_fill()
     const bool whole_rows =
         g.loops.empty() && g.run_bytes == row_bytes && g.src_offset_bytes == 0 && decoded.row_stride_bytes == row_bytes;
     if (whole_rows && filling_.in_place)  // of the store, which is read much later

@@ -48,7 +48,7 @@ bool RequestWindow::enter_next(Lock& lock, Claim& out) {
   planning_ = true;
   const Run run = enter_run_;
   if (!planner_.started()) whole_batches_ = false;
-  if (!whole_batches_ && options_.rows_in_memory && options_.rows_in_memory->load(std::memory_order_acquire)) {
+  if (!whole_batches_ && options_.rows_at_hand && options_.rows_at_hand->load(std::memory_order_acquire)) {
     whole_batches_ = true;
     finish_entering(run.epoch);  // what has been filed by blocks is all there will be
   }

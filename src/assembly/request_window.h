@@ -104,8 +104,8 @@ class RequestWindow {
     bool keep_samples = false;  ///< Deliver with each batch what it holds.
     /// Sum of piece_weight() over the pieces of a row, for each file. Empty: rows in place are not checked.
     std::vector<std::uint64_t> file_weights;
-    /// Turns true when all rows are in memory: from then on claims are whole batches. May be null.
-    const std::atomic<bool>* rows_in_memory = nullptr;
+    /// Turns true when all rows can be copied from where they lie: from then on claims are whole batches. May be null.
+    const std::atomic<bool>* rows_at_hand = nullptr;
     std::uint64_t few_slots = ~std::uint64_t{0};  ///< Longest window of whole batches: more would save nothing.
     /// True while every decoded block is kept: then any may be decoded ahead of need. May be null.
     const std::atomic<bool>* blocks_are_kept = nullptr;

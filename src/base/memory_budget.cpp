@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/available_memory.h"
+#include "base/local_processes.h"
 
 namespace headrace {
 namespace {
@@ -204,7 +205,7 @@ std::uint64_t process_memory_wanted() {
 
 std::uint64_t default_process_memory_bytes() {
   const std::uint64_t available = detect_available_memory().bytes;
-  return available / 5 * 3;
+  return available / 5 * 3 / count_local_processes().count;
 }
 
 }  // namespace headrace

@@ -135,7 +135,7 @@ class [[nodiscard]] MemoryReservation {
 Status set_process_memory(std::uint64_t bytes);
 /// What it was set to, or is by default: the limit may be lower while the machine is short of memory.
 std::uint64_t process_memory_wanted();
-/// 60 % of what detect_available_memory() finds.
+/// 60 % of what detect_available_memory() finds, divided by the processes that a launcher started on this host.
 std::uint64_t default_process_memory_bytes();
 
 }  // namespace headrace

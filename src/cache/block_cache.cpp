@@ -56,7 +56,7 @@ void BlockCache::put(std::uint32_t block, std::uint64_t rows, std::uint64_t next
     Result<CodedBlock> coded = encode_block(options_.form, rows, kept->coding, block_bytes, spare);
     if (!coded.ok()) return abandon(block);
     kept->coded = std::move(*coded);
-    size = kept->coded.ends.back();
+    size = kept->coded.bytes();
     from = spare.data();
   }
   const std::uint64_t charge = PageBuffer::charge_for(size);

@@ -26,14 +26,16 @@ std::vector<std::byte> block_of(const BlockForm& form, std::uint32_t block, std:
 
 std::vector<std::byte> decoded(const BlockForm& form, std::uint64_t rows, const CodedBlock& coded,
                                std::span<const std::byte> bytes) {
-  std::vector<std::byte> block(form.bytes(rows)), scratch(group_scratch_bytes(form));
-  for (std::size_t f = 0; f < form.num_fields(); ++f)
-    for (std::uint64_t g = 0; g * group_rows(form, f) < rows; ++g) {
-      const auto group = decode_group(form, rows, coded, bytes, f, g, scratch);
-      EXPECT_TRUE(group.ok());
-      const std::uint64_t first = g * group_rows(form, f), count = std::min(group_rows(form, f), rows - first);
-      std::copy_n(*group, count * form.row_bytes(f), block.data() + form.offset(f, rows) + first * form.row_bytes(f));
+  std::vector<std::byte> block(form.bytes(rows)), scratch(piece_scratch_bytes(form));
+  for (std::size_t f = 0; f < form.num_fields(); ++f) {
+    const Pieces pieces = Pieces::of(form, f);
+    for (std::uint64_t p = 0; p < pieces.count(rows); ++p) {
+      const auto piece = decode_piece(form, rows, coded, bytes, f, p, scratch);
+      EXPECT_TRUE(piece.ok());
+      EXPECT_EQ(piece->size(), pieces.size(p, rows));
+      std::copy(piece->begin(), piece->end(), block.data() + form.offset(f, rows) + pieces.offset(p));
     }
+  }
   return block;
 }
 
@@ -224,16 +226,19 @@ TEST(BlockCoder, EveryBlockComesBack) {
   EXPECT_TRUE(rc::check([] {
     std::vector<Field> fields;
     for (int i = *rc::gen::inRange(1, 4); i > 0; --i)
-      fields.push_back({"f",
-                        "f",
-                        {DType::Kind::kUInt, *rc::gen::element<std::uint32_t>(1, 2, 4, 8)},
-                        {*rc::gen::inRange<std::uint64_t>(0, 50)}});
+      fields.push_back(
+          {"f",
+           "f",
+           {DType::Kind::kUInt, *rc::gen::element<std::uint32_t>(1, 2, 4, 8)},
+           {*rc::gen::oneOf(rc::gen::inRange<std::uint64_t>(0, 50), rc::gen::inRange<std::uint64_t>(1000, 20000))}});
     const BlockForm form(fields);
-    const std::uint64_t rows = *rc::gen::inRange<std::uint64_t>(0, 200);
+    const std::uint64_t rows = *rc::gen::inRange<std::uint64_t>(0, form.bytes(1) > 1000 ? 5 : 200);
     std::vector<std::byte> block(form.bytes(rows)), back(form.bytes(rows)), spare(most_coded_bytes(form, rows));
     std::mt19937 random(*rc::gen::inRange(0, 1000));
     const int noise = *rc::gen::inRange(1, 20);
     for (std::byte& b : block) b = random() % noise == 0 ? static_cast<std::byte>(random()) : std::byte{0};
+    const std::size_t padded = *rc::gen::inRange<std::size_t>(0, block.size() + 1);
+    for (std::size_t i = padded; i < block.size(); ++i) block[i] = static_cast<std::byte>(i % 2);
     for (const BlockCoding coding : {BlockCoding::kLz4, BlockCoding::kZstd}) {
       const auto coded = encode_block(form, rows, coding, block.data(), spare);
       RC_ASSERT(coded.ok());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <memory>
 
 #include "codec/byte_planes.h"
@@ -13,14 +14,10 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kGroupBytes = 8 << 10;
-constexpr double kWorthwhile = 0.95;  // an encoding must shorten a run by this much to be worth its trouble
-constexpr double kEpochs = 5;         // that a run has, if nobody knows
-
-std::uint64_t num_groups(const BlockForm& form, std::size_t field, std::uint64_t rows) {
-  const std::uint64_t group = group_rows(form, field);
-  return (rows + group - 1) / group;
-}
+constexpr double kWorthwhile =
+    0.95;                      // an encoding must shorten a run, or a piece, by this much to be worth its trouble
+constexpr double kEpochs = 5;  // that a run has, if nobody knows
+constexpr int kLz4Acceleration = 1;
 
 /// Byte planes of elements: the inverse of unshuffle(). \return `planes`, or `from` where elements are single bytes.
 const std::byte* shuffle(const std::byte* from, std::uint64_t bytes, std::uint32_t element_bytes, std::byte* planes) {
@@ -39,12 +36,20 @@ ZstdContexts& zstd() {
   return contexts;
 }
 
-/// \return Bytes written; 0 for an error. Groups are far below 2 GiB.
+/// Kept from piece to piece: to make its table anew takes as long as to encode a piece.
+LZ4_stream_t* lz4() {
+  thread_local const std::unique_ptr<LZ4_stream_t, decltype(&LZ4_freeStream)> stream{LZ4_createStream(),
+                                                                                     LZ4_freeStream};
+  return stream.get();
+}
+
+/// \return Bytes written; 0 for an error. Pieces are far below 2 GiB.
 std::uint64_t encode_lz4(const std::byte* from, std::uint64_t bytes, std::span<std::byte> out) {
-  return static_cast<std::uint64_t>(std::max(
-      LZ4_compress_default(std::bit_cast<const char*>(from), std::bit_cast<char*>(out.data()), static_cast<int>(bytes),
-                           static_cast<int>(std::min<std::uint64_t>(out.size(), 1U << 30))),
-      0));
+  LZ4_resetStream_fast(lz4());
+  const int written = LZ4_compress_fast_continue(
+      lz4(), std::bit_cast<const char*>(from), std::bit_cast<char*>(out.data()), static_cast<int>(bytes),
+      static_cast<int>(std::min<std::uint64_t>(out.size(), 1U << 30)), kLz4Acceleration);
+  return static_cast<std::uint64_t>(std::max(written, 0));
 }
 std::uint64_t encode_zstd(const std::byte* from, std::uint64_t bytes, std::span<std::byte> out) {
   const std::size_t written = ZSTD_compressCCtx(zstd().encoder.get(), out.data(), out.size(), from, bytes, 1);
@@ -61,6 +66,16 @@ std::uint64_t decode_zstd(std::span<const std::byte> in, std::byte* out, std::ui
   return ZSTD_isError(got) ? 0 : got;
 }
 
+/// `size` bytes of `element` over and over.
+void repeat(std::span<const std::byte> element, std::uint64_t size, std::byte* out) {
+  std::memcpy(out, element.data(), element.size());
+  for (std::uint64_t done = element.size(); done < size;) {
+    const std::uint64_t more = std::min(done, size - done);
+    std::memcpy(out + done, out, more);
+    done += more;
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(BlockCoding coding) {
@@ -75,21 +90,17 @@ std::string_view to_string(BlockCoding coding) {
   return "decoded";
 }
 
-std::uint64_t group_rows(const BlockForm& form, std::size_t field) {
-  return std::max<std::uint64_t>(kGroupBytes / std::max<std::uint64_t>(form.row_bytes(field), 1), 1);
-}
-
-std::uint64_t group_scratch_bytes(const BlockForm& form) {
+std::uint64_t piece_scratch_bytes(const BlockForm& form) {
   std::uint64_t most = 0;
-  for (std::size_t f = 0; f < form.num_fields(); ++f) most = std::max(most, group_rows(form, f) * form.row_bytes(f));
+  for (std::size_t f = 0; f < form.num_fields(); ++f) most = std::max(most, Pieces::of(form, f).bytes);
   return 2 * most;
 }
 
 std::uint64_t most_coded_bytes(const BlockForm& form, std::uint64_t rows) {
-  std::uint64_t bytes = group_scratch_bytes(form);  // a shuffled group, at the end
+  std::uint64_t bytes = piece_scratch_bytes(form);  // a shuffled piece, at the end
   for (std::size_t f = 0; f < form.num_fields(); ++f) {
-    const std::uint64_t group = group_rows(form, f) * form.row_bytes(f);
-    bytes += num_groups(form, f, rows) * (group + group / 128 + 1024);  // more than either library's bound
+    const Pieces pieces = Pieces::of(form, f);
+    bytes += pieces.count(rows) * (pieces.bytes + pieces.bytes / 128 + 1024);  // more than either library's bound
   }
   return bytes;
 }
@@ -103,48 +114,74 @@ Result<CodedBlock> encode_block(const BlockForm& form, std::uint64_t rows, Block
   CodedBlock coded;
   coded.coding = coding;
   std::uint64_t end = 0;
-  std::byte* const planes = out.data() + out.size() - group_scratch_bytes(form) / 2;
+  const std::uint64_t most = out.size() - piece_scratch_bytes(form) / 2;
+  std::byte* const planes = out.data() + most;
   for (std::size_t f = 0; f < form.num_fields(); ++f) {
-    const std::byte* from = block + form.offset(f, rows);
-    const std::uint64_t group = group_rows(form, f);
-    for (std::uint64_t row = 0; row < rows; row += group) {
-      const std::uint64_t bytes = std::min(group, rows - row) * form.row_bytes(f);
-      if (bytes > 0) {
-        const std::span<std::byte> room = out.subspan(end, out.size() - end - group_scratch_bytes(form) / 2);
-        const std::uint64_t written =
-            coding == BlockCoding::kZstd ? encode_zstd(shuffle(from, bytes, form.element_bytes(f), planes), bytes, room)
-                                         : encode_lz4(shuffle(from, bytes, form.element_bytes(f), planes), bytes, room);
-        if (written == 0) return Error(ErrorCode::kInternal, "a group of rows was not encoded");
-        end += written;
+    const Pieces pieces = Pieces::of(form, f);
+    const std::uint32_t element = form.element_bytes(f);
+    for (std::uint64_t p = 0; p < pieces.count(rows); ++p) {
+      const std::byte* const from = block + form.offset(f, rows) + pieces.offset(p);
+      const std::uint64_t bytes = pieces.size(p, rows);
+      CodedBlock::Kind kind = CodedBlock::Kind::kCoded;
+      std::uint64_t written = 0;
+      if (bytes > element && std::memcmp(from, from + element, bytes - element) == 0) {
+        kind = CodedBlock::Kind::kConstant;
+        std::memcpy(out.data() + end, from, written = element);
+      } else if (bytes > 0) {
+        const std::byte* const shuffled = shuffle(from, bytes, element, planes);
+        const std::span<std::byte> room = out.subspan(end, most - end);
+        written = coding == BlockCoding::kZstd ? encode_zstd(shuffled, bytes, room) : encode_lz4(shuffled, bytes, room);
+        if (written == 0) return Error(ErrorCode::kInternal, "a piece of a block was not encoded");
+        if (static_cast<double>(written) > kWorthwhile * static_cast<double>(bytes)) {
+          kind = CodedBlock::Kind::kRaw;
+          std::memcpy(out.data() + end, from, written = bytes);
+        }
       }
-      coded.ends.push_back(static_cast<std::uint32_t>(end));
-      from += bytes;
+      end += written;
+      coded.pieces.push_back({static_cast<std::uint32_t>(end), kind});
     }
   }
   return coded;
 }
 
-Result<const std::byte*> decode_group(const BlockForm& form, std::uint64_t rows, const CodedBlock& coded,
-                                      std::span<const std::byte> bytes, std::size_t field, std::uint64_t group,
-                                      std::span<std::byte> scratch) {
-  std::uint64_t index = group;
-  for (std::size_t f = 0; f < field; ++f) index += num_groups(form, f, rows);
-  const std::uint64_t most = group_rows(form, field), first = group * most;
-  const std::uint64_t size = std::min(most, rows - first) * form.row_bytes(field);
-  const std::uint64_t begin = index == 0 ? 0 : coded.ends[index - 1], end = coded.ends[index];
+Result<std::span<const std::byte>> decode_piece(const BlockForm& form, std::uint64_t rows, const CodedBlock& coded,
+                                                std::span<const std::byte> bytes, std::size_t field,
+                                                std::uint64_t piece, std::span<std::byte> scratch) {
+  std::uint64_t index = piece;
+  for (std::size_t f = 0; f < field; ++f) index += Pieces::of(form, f).count(rows);
+  const CodedBlock::Piece& coded_piece = coded.pieces[index];
+  const std::uint64_t begin = index == 0 ? 0 : coded.pieces[index - 1].end, end = coded_piece.end;
+  const std::uint64_t size = Pieces::of(form, field).size(piece, rows);
   const std::uint32_t element = form.element_bytes(field);
-  if (size == 0) return scratch.data();
   std::byte* const planes = scratch.data();
   std::byte* const out = planes + scratch.size() / 2;
-  const bool sane = begin < end && end <= bytes.size();
-  if (!sane ||
-      (coded.coding == BlockCoding::kZstd ? decode_zstd(bytes.subspan(begin, end - begin), planes, size)
-                                          : decode_lz4(bytes.subspan(begin, end - begin), planes, size)) != size)
+  if (size == 0) return std::span<const std::byte>(out, 0);
+  bool sane = begin < end && end <= bytes.size();
+  if (sane) {
+    const std::span<const std::byte> in = bytes.subspan(begin, end - begin);
+    switch (coded_piece.kind) {
+      case CodedBlock::Kind::kRaw:
+        if (in.size() == size) return in;
+        sane = false;
+        break;
+      case CodedBlock::Kind::kConstant:
+        sane = in.size() == element;
+        if (sane) repeat(in, size, out);
+        break;
+      case CodedBlock::Kind::kCoded:
+        sane =
+            (coded.coding == BlockCoding::kZstd ? decode_zstd(in, planes, size) : decode_lz4(in, planes, size)) == size;
+        if (sane && element == 1) return std::span<const std::byte>(planes, size);
+        if (sane)
+          unshuffle(std::bit_cast<const std::uint8_t*>(planes), size / element, element,
+                    std::bit_cast<std::uint8_t*>(out));
+        break;
+    }
+  }
+  if (!sane)
     return std::move(Error(ErrorCode::kInternal, "a block that was kept encoded in memory is damaged")
                          .with_hint("Test this machine's memory."));
-  if (element == 1) return planes;
-  unshuffle(std::bit_cast<const std::uint8_t*>(planes), size / element, element, std::bit_cast<std::uint8_t*>(out));
-  return out;
+  return std::span<const std::byte>(out, size);
 }
 
 const CodingTrial* choose_coding(std::span<const CodingTrial> trials, const CodingCase& c) {

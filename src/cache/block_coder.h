@@ -1,7 +1,8 @@
-// Re-encoding decoded blocks, so that more of them fit in memory: byte shuffle and LZ4 or zstd-1. Rows are encoded in
-// small groups, each by itself: whoever wants some rows of a block decodes those groups alone, in a buffer that stays
-// in the processor's cache. On padded jets LZ4 takes a seventh of the memory, and decodes several times as fast as the
-// file's own gzip; c-blosc's frames of the same groups decode at 0.55 of this speed (docs/decisions/0009).
+// Re-encoding decoded blocks, so that more of them fit in memory: byte shuffle and LZ4 or zstd-1. Small pieces are
+// encoded, each by itself: whoever wants some rows of a block decodes those pieces alone, in a buffer that stays in the
+// processor's cache. A piece that is one element over and over (padding) is kept as that element, one that does not
+// compress as it is. On padded jets LZ4 takes a seventh of the memory, and decodes several times as fast as the file's
+// own gzip (docs/decisions/0009).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "base/result.h"
 #include "cache/block_form.h"
+#include "cache/block_pieces.h"
 
 namespace headrace {
 
@@ -18,16 +20,20 @@ enum class BlockCoding : std::uint8_t { kRaw, kLz4, kZstd };
 /// "decoded", "shuffle + LZ4", "shuffle + zstd-1".
 std::string_view to_string(BlockCoding coding);
 
-/// One block's rows, encoded: field after field, group after group.
+/// One block's rows, encoded: field after field, piece after piece.
 struct CodedBlock {
+  enum class Kind : std::uint8_t { kCoded, kConstant, kRaw };
+  struct Piece {
+    std::uint32_t end = 0;  ///< In the bytes; it begins where the one before ends.
+    Kind kind = Kind::kCoded;
+  };
   BlockCoding coding = BlockCoding::kLz4;
-  std::vector<std::uint32_t> ends;  ///< Of each group, in the bytes.
+  std::vector<Piece> pieces;
+  [[nodiscard]] std::uint64_t bytes() const { return pieces.empty() ? 0 : pieces.back().end; }
 };
 
-/// Rows of a group: as many as make some 8 KiB.
-std::uint64_t group_rows(const BlockForm& form, std::size_t field);
-/// Scratch of decode_group(): the largest group of any field, twice.
-std::uint64_t group_scratch_bytes(const BlockForm& form);
+/// Scratch of decode_piece(): the largest piece of any field, twice.
+std::uint64_t piece_scratch_bytes(const BlockForm& form);
 /// Largest result of encode_block().
 std::uint64_t most_coded_bytes(const BlockForm& form, std::uint64_t rows);
 /// Can blocks of so many rows be encoded at all? Not from 2 GiB on.
@@ -35,11 +41,11 @@ bool can_encode(const BlockForm& form, std::uint64_t rows);
 /// Encode the block (see BlockForm) into `out`, of most_coded_bytes(). Errors: kInternal.
 Result<CodedBlock> encode_block(const BlockForm& form, std::uint64_t rows, BlockCoding coding, const std::byte* block,
                                 std::span<std::byte> out);
-/// Decode one group of a field's rows. \return Where it lies in `scratch`, of group_scratch_bytes(). Errors: kInternal:
-/// memory was damaged.
-Result<const std::byte*> decode_group(const BlockForm& form, std::uint64_t rows, const CodedBlock& coded,
-                                      std::span<const std::byte> bytes, std::size_t field, std::uint64_t group,
-                                      std::span<std::byte> scratch);
+/// Decode one piece of a field's rows (see Pieces). \return Its elements, in `scratch`, of piece_scratch_bytes(), or in
+/// `bytes`. Errors: kInternal: memory was damaged.
+Result<std::span<const std::byte>> decode_piece(const BlockForm& form, std::uint64_t rows, const CodedBlock& coded,
+                                                std::span<const std::byte> bytes, std::size_t field,
+                                                std::uint64_t piece, std::span<std::byte> scratch);
 
 /// What one block showed of a coding.
 struct CodingTrial {

@@ -146,15 +146,15 @@ Status BuildFiles::open(const CachePlan& plan) {
   if (std::memcmp(state.data(), &expected, offsetof(StateHeader, unused)) != 0)
     return not_that(kStateName, "it is the state of another build");
   names = npy_file_names(layout.fields);
+  rows = MappedRows(layout);
   for (std::size_t i = 0; i < names.size(); ++i) {
     headers.push_back(npy_header(layout.fields[i], layout.rows()));
     HEADRACE_ASSIGN(Descriptor file, open_sized(names[i], headers[i].size() + data_bytes(layout, i)));
     std::string found(headers[i].size(), '\0');
     HEADRACE_TRY(read_all(file.get(), folder.path_of(names[i]), std::as_writable_bytes(std::span(found)), 0));
     if (found != headers[i]) return not_that(names[i], "its header is that of another array");
-    HEADRACE_ASSIGN(FileMapping map, FileMapping::map(file.get(), headers[i].size() + data_bytes(layout, i), false));
+    HEADRACE_TRY(rows.add(file.get(), headers[i].size(), layout));
     data.push_back(std::move(file));
-    maps.push_back(std::move(map));
   }
   return {};
 }
@@ -185,7 +185,7 @@ Status BuildFiles::seal(const CachePlan& plan) const {
     std::uint32_t crc = crc32c(std::as_bytes(std::span(headers[i])));
     for (std::uint64_t block = 0; block < num_blocks; ++block)
       crc = crc32c_combine(crc, table[i * num_blocks + block], block_bytes(layout, i, block).size);
-    manifest.data.push_back({names[i], maps[i].size_bytes(), crc});
+    manifest.data.push_back({names[i], rows.file_bytes(i), crc});
   }
   HEADRACE_ASSIGN(manifest.checksums, write_npy(folder, CacheManifest::kChecksumsName, {DType::Kind::kUInt, 4},
                                                 {data.size(), num_blocks}, table));

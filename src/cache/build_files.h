@@ -9,6 +9,7 @@
 #include "cache/building_cache.h"
 #include "cache/file_mapping.h"
 #include "cache/folder.h"
+#include "cache/mapped_rows.h"
 
 namespace headrace {
 
@@ -21,7 +22,7 @@ struct BuildFiles {
   std::vector<std::string> names;    ///< One a field, as the next ones.
   std::vector<std::string> headers;  ///< .npy headers.
   std::vector<Descriptor> data;
-  std::vector<FileMapping> maps;  ///< Of `data`, read only.
+  MappedRows rows;  ///< Of `data`.
 
   /// Make all files in an empty folder, whose lock is held. Errors: kWriteFailed: there is no room for them.
   static Status make(const Folder& folder, const CachePlan& plan);

@@ -14,8 +14,10 @@ class BuildingStore final : public RowStore {
   BuildingStore(Folder directory, std::string name, CachePlan plan, BuildFiles files);
 
   [[nodiscard]] const RowLayout& layout() const override { return plan_.layout; }
-  [[nodiscard]] const std::byte* field(std::size_t field) const override {
-    return files_.maps[field].data() + files_.headers[field].size();
+  [[nodiscard]] const std::byte* field(std::size_t field) const override { return files_.rows.field(field); }
+  [[nodiscard]] bool random_access() const override { return files_.rows.random_access(); }
+  void will_need(std::uint64_t block, RowRange rows) const override {
+    files_.rows.will_need(plan_.layout, block, rows);
   }
   Take take(std::uint64_t block) override;
   [[nodiscard]] bool ready(std::uint64_t block) const override { return states_.ready(block); }

@@ -73,6 +73,20 @@ void note_others(const Folder& directory, const CachePlan& plan, std::vector<std
   }
 }
 
+/// chdir() does not matter from here on.
+std::string absolute_path(const std::string& path) {
+  std::error_code ec;
+  const auto full = std::filesystem::absolute(path, ec);
+  return ec ? path : full.string();
+}
+
+CachePlan plan_of(const CacheOrigin& origin, RowLayout layout) {
+  CachePlan plan{"", cache_key(origin, layout), origin, std::move(layout)};
+  plan.name = cache_name(origin, plan.key);
+  for (CacheSource& source : plan.origin.sources) source.path = absolute_path(source.path);
+  return plan;
+}
+
 }  // namespace
 
 Result<CacheOpened> open_cache_directory(const std::string& directory, const CacheOrigin& origin, RowLayout layout) {
@@ -81,13 +95,8 @@ Result<CacheOpened> open_cache_directory(const std::string& directory, const Cac
   HEADRACE_TRY(check_row_layout(layout));
   HEADRACE_TRY(check_npy_can_hold(layout));
   HEADRACE_TRY(check_manifest_size(origin, layout));
-  CachePlan plan{"", cache_key(origin, layout), origin, std::move(layout)};
-  plan.name = cache_name(origin, plan.key);
-  std::error_code ec;
-  for (CacheSource& source : plan.origin.sources)
-    if (const auto absolute = std::filesystem::absolute(source.path, ec); !ec) source.path = absolute.string();
-  const auto full = std::filesystem::absolute(directory, ec);  // chdir() does not matter from here on
-  HEADRACE_ASSIGN(const Folder folder, Folder::make(ec ? directory : full.string()));
+  const CachePlan plan = plan_of(origin, std::move(layout));
+  HEADRACE_ASSIGN(const Folder folder, Folder::make(absolute_path(directory)));
   HEADRACE_TRY(check_directory(folder));
 
   CacheOpened opened;
@@ -113,6 +122,17 @@ Result<CacheOpened> open_cache_directory(const std::string& directory, const Cac
   }
   return refuse(ErrorCode::kWriteFailed, folder.path_of(plan.name), "the cache comes and goes")
       .with_hint("Does another process remove it?");
+}
+
+std::shared_ptr<RowStore> find_whole_cache(const std::string& directory, const CacheOrigin& origin, RowLayout layout) {
+  if (!check_row_layout(layout).ok() || !check_npy_can_hold(layout).ok()) return nullptr;
+  const Result<Folder> folder = Folder::open(absolute_path(directory));
+  if (!folder.ok() || !check_directory(*folder).ok()) return nullptr;
+  const CachePlan plan = plan_of(origin, std::move(layout));
+  Result<WholeCache> whole = WholeCache::open(*folder, plan.name);
+  if (!whole.ok() || describe_difference(whole->manifest, plan.origin, plan.layout)) return nullptr;
+  auto store = map_whole_cache(std::move(*whole));
+  return store.ok() ? *store : nullptr;
 }
 
 }  // namespace headrace

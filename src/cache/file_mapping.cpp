@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 
-#include "base/available_memory.h"
 #include "storage/file_calls.h"
 
 namespace headrace {
@@ -21,13 +21,20 @@ Result<FileMapping> FileMapping::map(int fd, std::uint64_t size_bytes, bool writ
         .with_stage("cache")
         .with_hint(error_number == ENOMEM ? "Look at ulimit -v and at vm.max_map_count." : "");
   }
-  // Rows come from anywhere: where the page cache cannot hold the file, a disk's read-ahead would throw out what is
-  // needed for what is not.
-  if (size_bytes > detect_available_memory().bytes / 2) ::madvise(start, size_bytes, MADV_RANDOM);
   FileMapping mapping;
   mapping.data_ = static_cast<std::byte*>(start);
   mapping.size_bytes_ = size_bytes;
   return mapping;
+}
+
+void FileMapping::expect_random_reads() const {
+  ::madvise(data_, size_bytes_, MADV_RANDOM);
+}
+
+void FileMapping::will_need(ByteRange range) const {
+  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t begin = range.offset / page * page;
+  ::madvise(data_ + begin, range.end() - begin, MADV_WILLNEED);
 }
 
 FileMapping::~FileMapping() {

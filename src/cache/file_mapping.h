@@ -1,6 +1,8 @@
 // FileMapping: the bytes of a file in memory, shared with all that map it.
 #pragma once
 
+#include <headrace/base/error.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -25,6 +27,10 @@ class FileMapping {
 
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] std::uint64_t size_bytes() const { return size_bytes_; }
+  /// Do not read ahead of what is touched.
+  void expect_random_reads() const;
+  /// Start to read these bytes into the page cache; does not wait.
+  void will_need(ByteRange range) const;
 
  private:
   void swap(FileMapping& other) noexcept {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "catalog/block.h"
 
 namespace headrace {
 
@@ -43,6 +44,11 @@ class RowStore {
   [[nodiscard]] virtual const RowLayout& layout() const = 0;
   /// Row 0 of a field. Rows of blocks that are not ready may hold anything.
   [[nodiscard]] virtual const std::byte* field(std::size_t field) const = 0;
+  /// Can rows be read from anywhere, at the speed of memory? Not where the page cache cannot hold the files: their rows
+  /// are best read a block at a time, after will_need().
+  [[nodiscard]] virtual bool random_access() const { return true; }
+  /// Rows of a block are going to be read: start to fetch them. `rows`: within the block.
+  virtual void will_need(std::uint64_t block, RowRange rows) const { (void)block, (void)rows; }
 
   enum class Take : std::uint8_t {
     kReady,  ///< May be read.

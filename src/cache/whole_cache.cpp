@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "cache/crc32c.h"
-#include "cache/file_mapping.h"
+#include "cache/mapped_rows.h"
 #include "cache/npy_header.h"
 #include "cache/row_layout.h"
 
@@ -58,15 +58,16 @@ Result<std::vector<T>> read_npy(const Folder& folder, const CachedFile& file, co
 
 class MappedCache final : public RowStore {
  public:
-  MappedCache(WholeCache cache, std::vector<FileMapping> maps)
-      : cache_(std::move(cache)), layout_(cache_.manifest.layout), maps_(std::move(maps)), seen_(layout_.num_blocks()) {
-    for (const Field& field : layout_.fields) data_starts_.push_back(npy_header(field, layout_.rows()).size());
-  }
+  MappedCache(WholeCache cache, MappedRows rows)
+      : cache_(std::move(cache)),
+        layout_(cache_.manifest.layout),
+        rows_(std::move(rows)),
+        seen_(layout_.num_blocks()) {}
 
   [[nodiscard]] const RowLayout& layout() const override { return layout_; }
-  [[nodiscard]] const std::byte* field(std::size_t field) const override {
-    return maps_[field].data() + data_starts_[field];
-  }
+  [[nodiscard]] const std::byte* field(std::size_t field) const override { return rows_.field(field); }
+  [[nodiscard]] bool random_access() const override { return rows_.random_access(); }
+  void will_need(std::uint64_t block, RowRange rows) const override { rows_.will_need(layout_, block, rows); }
   Take take(std::uint64_t block) override { return ready(block) ? Take::kReady : Take::kFull; }
   [[nodiscard]] bool ready(std::uint64_t block) const override {
     return seen_[block].load(std::memory_order_relaxed) != kBad;
@@ -102,8 +103,7 @@ class MappedCache final : public RowStore {
   static constexpr std::uint8_t kUnseen = 0, kGood = 1, kBad = 2;
   const WholeCache cache_;
   const RowLayout& layout_;
-  const std::vector<FileMapping> maps_;
-  std::vector<std::uint64_t> data_starts_;
+  const MappedRows rows_;
   std::vector<std::atomic<std::uint8_t>> seen_;
   std::atomic<std::uint64_t> num_good_{0}, num_bad_{0};
 };
@@ -185,13 +185,14 @@ Status WholeCache::check(std::size_t field, std::uint64_t block) const {
 }
 
 Result<std::shared_ptr<RowStore>> map_whole_cache(WholeCache cache) {
-  std::vector<FileMapping> maps;
+  const RowLayout& layout = cache.manifest.layout;
+  MappedRows rows(layout);
   for (std::size_t i = 0; i < cache.data.size(); ++i) {
-    Result<FileMapping> map = FileMapping::map(cache.data[i].get(), cache.manifest.data[i].size_bytes, false);
-    if (!map.ok()) return std::move(map.error().with_file(cache.folder.path_of(cache.manifest.data[i].name)));
-    maps.push_back(std::move(*map));
+    const Status mapped = rows.add(cache.data[i].get(), npy_header(layout.fields[i], layout.rows()).size(), layout);
+    if (!mapped.ok())
+      return std::move(Error(mapped.error()).with_file(cache.folder.path_of(cache.manifest.data[i].name)));
   }
-  return std::shared_ptr<RowStore>(std::make_shared<MappedCache>(std::move(cache), std::move(maps)));
+  return std::shared_ptr<RowStore>(std::make_shared<MappedCache>(std::move(cache), std::move(rows)));
 }
 
 }  // namespace headrace

@@ -15,19 +15,19 @@ double as_ns(std::uint64_t ns) {
 }
 
 std::optional<CodingTrial> try_coding(const BlockForm& form, std::uint64_t rows, BlockCoding coding,
-                                      const std::byte* block, std::span<std::byte> spare, std::span<std::byte> group) {
+                                      const std::byte* block, std::span<std::byte> spare, std::span<std::byte> piece) {
   CodingTrial trial{coding, 1, 1e18, 1e18};
   for (int i = 0; i < kTimes; ++i) {
     const std::uint64_t start = now_ns();
     const Result<CodedBlock> coded = encode_block(form, rows, coding, block, spare);
-    if (!coded.ok() || coded->ends.empty()) return {};
+    if (!coded.ok() || coded->pieces.empty()) return {};
     const std::uint64_t encoded = now_ns();
     for (std::size_t f = 0; f < form.num_fields(); ++f)
-      for (std::uint64_t g = 0; g * group_rows(form, f) < rows; ++g)
-        if (!decode_group(form, rows, *coded, spare, f, g, group).ok()) return {};
+      for (std::uint64_t p = 0; p < Pieces::of(form, f).count(rows); ++p)
+        if (!decode_piece(form, rows, *coded, spare, f, p, piece).ok()) return {};
     trial.encode_ns = std::min(trial.encode_ns, as_ns(encoded - start));
     trial.decode_ns = std::min(trial.decode_ns, as_ns(now_ns() - encoded));
-    trial.coded_share = as_ns(coded->ends.back()) / as_ns(std::max<std::uint64_t>(form.bytes(rows), 1));
+    trial.coded_share = as_ns(coded->bytes()) / as_ns(std::max<std::uint64_t>(form.bytes(rows), 1));
   }
   return trial;
 }
@@ -43,9 +43,9 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset) {
   if (rows == 0 || !can_encode(form, rows)) return {};
   Result<PageBuffer> block = PageBuffer::allocate(form.bytes(rows)),
                      spare = PageBuffer::allocate(most_coded_bytes(form, rows)),
-                     group = PageBuffer::allocate(group_scratch_bytes(form));
+                     piece = PageBuffer::allocate(piece_scratch_bytes(form));
   auto server = dataset.take_server();
-  if (!block.ok() || !spare.ok() || !group.ok() || !server.ok()) return {};
+  if (!block.ok() || !spare.ok() || !piece.ok() || !server.ok()) return {};
   std::vector<Request> requests;
   for (std::uint32_t r = 0; r < rows; ++r) requests.push_back({r, r});
   std::vector<std::byte*> fields;
@@ -53,6 +53,7 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset) {
   const RowRun run{fields.data(), 0, static_cast<std::uint32_t>(rows)};
   const std::atomic<bool> cancelled{false};
   CodingProbe probe;
+  probe.rows = rows;
   probe.miss_ns = 1e18;
   bool good = true;
   for (int i = 0; i < kTimes && good; ++i) {
@@ -63,7 +64,7 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset) {
   dataset.put_server(std::move(*server));
   if (!good) return {};
   for (const BlockCoding coding : {BlockCoding::kLz4, BlockCoding::kZstd})
-    if (const auto trial = try_coding(form, rows, coding, block->data(), spare->bytes(), group->bytes()))
+    if (const auto trial = try_coding(form, rows, coding, block->data(), spare->bytes(), piece->bytes()))
       probe.trials.push_back(*trial);
   return probe;
 }

@@ -10,7 +10,8 @@
 namespace headrace {
 
 struct CodingProbe {
-  double miss_ns = 0;  ///< To read and decode the block from its file, in the page cache.
+  std::uint64_t rows = 0;  ///< Of the block.
+  double miss_ns = 0;      ///< To read and decode it from its file, in the page cache.
   std::vector<CodingTrial> trials;
 };
 

@@ -46,10 +46,15 @@ RowSums sums_of(const BlockTable& blocks) {
   return sums;
 }
 
+/// Can whole batches be gathered from there?
+bool are_at_hand(const RowStore& rows) {
+  return rows.complete() && rows.random_access();
+}
+
 RequestWindow::Options window_options(const Source& source, const EnginePlan& plan,
-                                      const std::atomic<bool>& rows_in_memory, const std::atomic<bool>& keeps_blocks) {
-  return {plan.slots,      plan.batching,    plan.tells_rows, BlockServer::file_weights(source),
-          &rows_in_memory, plan.few_slots(), &keeps_blocks};
+                                      const std::atomic<bool>& rows_at_hand, const std::atomic<bool>& keeps_blocks) {
+  return {plan.slots,    plan.batching,    plan.tells_rows, BlockServer::file_weights(source),
+          &rows_at_hand, plan.few_slots(), &keeps_blocks};
 }
 
 }  // namespace
@@ -62,8 +67,7 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan)
       tells_rows_(plan_.tells_rows),
       fields_(batch_fields(*source_, plan_)),
       pool_(std::make_shared<SlotPool>(source_->fields, fields_, plan_.slot_rows(), plan_.slots)),
-      window_(plan_.sampler, plan_.layout.table, window_options(*source_, plan_, rows_in_memory_, keeps_blocks_),
-              *pool_),
+      window_(plan_.sampler, plan_.layout.table, window_options(*source_, plan_, rows_at_hand_, keeps_blocks_), *pool_),
       side_chunks_(plan_.side_chunks_bytes) {
   pool_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
@@ -87,8 +91,9 @@ void Engine::fund(std::vector<MemoryReservation> reservations, std::shared_ptr<B
   if (keeper->rows) {
     gather_.emplace(*keeper->rows, *plan_.layout.table);
     keeper->set_complete_callback([this] { finish_store(); });
-    rows_in_memory_.store(keeper->rows->complete(), std::memory_order_release);
-    keeps_blocks_ = plan_.keep != Keep::kHostRows || plan_.cache_bytes >= plan_.data_bytes;
+    rows_at_hand_.store(are_at_hand(*keeper->rows), std::memory_order_release);
+    keeps_blocks_ =
+        keeper->rows->random_access() && (plan_.keep != Keep::kHostRows || plan_.cache_bytes >= plan_.data_bytes);
   }
   {
     const std::lock_guard lock(keeper_mutex_);
@@ -106,7 +111,7 @@ std::shared_ptr<BlockKeeper> Engine::keeper() const {
 
 Engine::Preload Engine::preload() const {
   const std::uint64_t all = preloads_ ? plan_.layout.table->num_blocks() : 0;
-  if (rows_in_memory_) return {all, all};
+  if (rows_at_hand_) return {all, all};
   return {std::min(preloaded_.load(), all), all};
 }
 
@@ -118,7 +123,7 @@ bool Engine::wants_preload() {
 
 /// A thread of ours has filled the last block. What is on disk is made to last while batches already come from it.
 void Engine::finish_store() {
-  rows_in_memory_.store(true, std::memory_order_release);
+  rows_at_hand_.store(are_at_hand(*keeper_->rows), std::memory_order_release);
   if (stopped_ || finisher_.joinable()) return;
   finisher_ = std::thread([keeper = keeper_] {
     if (const Status made = keeper->rows->finish(); !made.ok())
@@ -146,7 +151,7 @@ Status Engine::check_usable() const {
 Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position) {
   HEADRACE_TRY(check_usable());
   HEADRACE_TRY(start_threads());
-  if (keeper_->rows && keeper_->rows->complete()) rows_in_memory_.store(true, std::memory_order_release);
+  if (keeper_->rows && are_at_hand(*keeper_->rows)) rows_at_hand_.store(true, std::memory_order_release);
   if (plan_.fed) plan_.fed->end();  // rows that were given for an epoch are for that one only
   window_.start_epoch(epoch, position, plan_.fed == nullptr);
   if (plan_.fed) plan_.fed->begin(epoch, position);

@@ -109,7 +109,7 @@ class Engine {
   std::shared_ptr<BlockKeeper> keeper_;
   std::optional<RowGather> gather_;
   std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache
-  std::atomic<bool> rows_in_memory_{false}, keeps_blocks_{false};
+  std::atomic<bool> rows_at_hand_{false}, keeps_blocks_{false};
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
   const int owner_pid_;
   const bool pads_, tells_rows_;

@@ -95,9 +95,17 @@ struct EnginePlan {
   [[nodiscard]] double decodes_over_ranks() const;
 };
 
-/// \param label  Of a sampler that needs one. \param probe  What re-encoding would make of the blocks; null: not known.
+/// What a plan follows from, beside the data and the options.
+struct PlanContext {
+  RankChoice rank;
+  MemoryRoom room;
+  std::uint32_t cpus = 1;
+  const Label* label = nullptr;        ///< Of a sampler that needs one.
+  const CodingProbe* probe = nullptr;  ///< What re-encoding would make of the blocks; null: not known.
+  bool rows_ready = false;             ///< The cache directory is whole, and the page cache can hold it.
+};
+
 /// Errors: kInvalidArgument; kOutOfBudget with the smallest budget that would do.
-Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const RankChoice& rank,
-                                const Label* label, MemoryRoom room, const CodingProbe* probe, std::uint32_t cpus);
+Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const PlanContext& context);
 
 }  // namespace headrace

@@ -126,4 +126,11 @@ Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const Eng
   return keeper;
 }
 
+bool has_ready_cache(const Source& source, const EnginePlan& plan, const CacheChoice& choice,
+                     const std::string& identity) {
+  const auto store =
+      find_whole_cache(choice.directory, origin_of(source, identity), row_layout(source, *plan.layout.table));
+  return store && store->random_access();
+}
+
 }  // namespace headrace

@@ -18,6 +18,10 @@ Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const Eng
                                                  const CacheChoice& choice, const std::string& identity,
                                                  const std::shared_ptr<MemoryBudget>& budget);
 
+/// Is there a whole cache of these rows in the directory, which the page cache can hold? Makes and writes nothing.
+bool has_ready_cache(const Source& source, const EnginePlan& plan, const CacheChoice& choice,
+                     const std::string& identity);
+
 /// The rows of the plan's blocks, as a store has them.
 RowLayout row_layout(const Source& source, const BlockTable& blocks);
 

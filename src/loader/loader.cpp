@@ -3,191 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <thread>
 
 #include "base/available_memory.h"
-#include "base/cpu_count.h"
 #include "base/memory_budget.h"
-#include "base/philox.h"
-#include "loader/dataset_impl.h"
-#include "loader/keeping.h"
 #include "loader/loader_impl.h"
 
 namespace headrace {
-
-namespace {
-
-constexpr std::uint64_t kLeastToProbe = 16;  // blocks: measuring costs what decoding a few of them does
-
-const char* environment(const char* name) {
-  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): as every launcher's contract has it
-}
-
-/// Which limit rules the process's budget.
-std::string what_limits_memory() {
-  const std::uint64_t limit = MemoryBudget::process()->limit_bytes();
-  const AvailableMemory available = detect_available_memory();
-  if (limit <= available.bytes)
-    return fmt::format("the process may hold {}, see set_memory(); {} leaves {}", format_bytes(limit),
-                       available.limited_by, format_bytes(available.bytes));
-  return fmt::format("{} leaves {}", available.limited_by, format_bytes(available.bytes));
-}
-
-/// What rows there are and in which blocks: equal for copies of the files in other places.
-std::string hash_of(const Source& source, const BlockLayout& layout) {
-  RandomKey key = RandomKey::of({source.files.size(), source.fields->size()});
-  for (std::size_t f = 0; f < source.files.size(); ++f)
-    key = key.with(source.files[f].rows).with(layout.files[f].block_rows);
-  for (const Field& field : *source.fields) {
-    for (const char c : field.name + '/' + field.dtype.name()) key = key.with(static_cast<unsigned char>(c));
-    for (const std::uint64_t n : field.shape) key = key.with(n);
-  }
-  if (source.chosen)
-    for (const std::uint64_t word : source.chosen->words()) key = key.with(word);
-  return fmt::format("{:016x}", key.low);
-}
-
-}  // namespace
-
-Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
-  if (dataset.closed()) return Error(ErrorCode::kClosed, "the data set was closed");
-  const std::shared_ptr<const Source> source = dataset.impl()->source;
-  const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
-  LoaderOptions resolved = options;
-  if (mix != BlockMix{}) resolved.mix = mix;
-  HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
-  if (const auto* balanced = options.sampler ? std::get_if<Balanced>(options.sampler.get()) : nullptr)
-    if (!label) label = read_label(dataset, balanced->by);
-  // What this loader holds is its own to plan with. Others' caches and windows are left alone where a short window fits
-  // beside them.
-  const std::uint64_t own = budget ? budget->snapshot().used_bytes : 0, free = process->free_bytes() + own;
-  const auto resolve = [&](MemoryRoom room) {
-    return resolve_plan(*source, resolved, rank, label ? &*label : nullptr, room, probe ? &*probe : nullptr,
-                        static_cast<std::uint32_t>(usable_cpu_count()));
-  };
-  Result<EnginePlan> made = resolve({free, 0});
-  const bool short_of = made.ok() ? made->slots < made->few_slots() : made.error().code() == ErrorCode::kOutOfBudget;
-  if (short_of) {
-    const std::uint64_t all = process->reclaimable_bytes();
-    const std::uint64_t mine = kept && kept->blocks ? kept->blocks->usage().bytes : 0;
-    if (all > mine) made = resolve({free, all - mine});
-  }
-  if (!made.ok()) return made.error();
-  EnginePlan plan = std::move(*made);
-  if (options.memory > plan.budget_bytes)
-    plan.warnings.push_back(fmt::format("memory={} is more than this loader can have: {} ({})",
-                                        format_bytes(options.memory), format_bytes(plan.budget_bytes),
-                                        what_limits_memory()));
-  data_hash = hash_of(*source, plan.layout);
-  return Engine::make(source, std::move(plan));
-}
-
-Status Loader::Impl::reserve(Engine& made) {
-  const EnginePlan& plan = made.plan();
-  const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
-  const std::string identity = fmt::format("{} {}", data_hash, to_string(plan.coding));
-  if (kept && (kept_as != plan.keep || kept_identity != identity)) kept.reset();
-  if (!budget) budget = process->child("loader", options.memory ? options.memory : ~std::uint64_t{0} >> 1);
-  if (kept && kept->blocks) kept->blocks->set_capacity(plan.cache_bytes);
-  // Only a window takes what others keep.
-  const std::uint64_t needed = plan.window_bytes();
-  if (const std::uint64_t free = process->free_bytes(); needed > free) process->reclaim(needed - free);
-  std::vector<MemoryReservation> reservations;
-  for (const auto& [tag, bytes] : {std::pair{MemoryTag::kWindowSlots, plan.slots * plan.slot_bytes},
-                                   {MemoryTag::kScratch, plan.scratch_bytes + plan.keeping_bytes},
-                                   {MemoryTag::kReadBuffers, plan.read_buffer_bytes},
-                                   {MemoryTag::kResidentFields, plan.side_bytes()},
-                                   {MemoryTag::kIndex, plan.index_bytes}}) {
-    HEADRACE_ASSIGN(MemoryReservation reservation, budget->try_reserve(tag, bytes));
-    reservations.push_back(std::move(reservation));
-  }
-  if (!kept) {
-    HEADRACE_ASSIGN(kept, make_keeper(*dataset.impl()->source, plan, options.cache, data_hash, budget));
-    kept_as = plan.keep;
-    kept_identity = identity;
-  }
-  made.fund(std::move(reservations), kept);
-  return {};
-}
-
-Status Loader::Impl::fund() {
-  if (engine->funded()) return {};
-  const EnginePlan& plan = engine->plan();
-  const bool some = plan.keep == Keep::kNothing || plan.keep == Keep::kSomeBlocks;
-  if (options.cache.mode == CacheChoice::kAuto && some && !probed && plan.layout.table->num_blocks() >= kLeastToProbe) {
-    probed = true;
-    probe = probe_codings(*dataset.impl());
-    if (probe) {
-      HEADRACE_ASSIGN(engine, make_engine(resumed_mix));
-    }
-  }
-  if (const Status first = reserve(*engine.get()); first.ok() || first.error().code() != ErrorCode::kOutOfBudget)
-    return first;
-  HEADRACE_ASSIGN(engine, make_engine(resumed_mix));  // others have taken memory since it was planned
-  return reserve(*engine.get());
-}
-
-bool IdleLoader::idle() const {
-  return loader_ && loader_->engine && loader_->engine->funded() && !loader_->closed && loader_->live_epoch.expired();
-}
-
-/// Not its own thread: that one is starting an epoch.
-std::unique_lock<std::mutex> IdleLoader::try_lock() const {
-  if (owner_ == std::this_thread::get_id()) return {};
-  return std::unique_lock(mutex_, std::try_to_lock);
-}
-
-void IdleLoader::detach() {
-  const std::lock_guard lock(mutex_);
-  loader_ = nullptr;
-}
-
-std::uint64_t IdleLoader::reclaimable_bytes() const {
-  const auto lock = try_lock();
-  return lock && idle() && loader_->budget ? loader_->budget->snapshot().used_bytes : 0;
-}
-
-std::uint64_t IdleLoader::reclaim(std::uint64_t bytes) {
-  const auto lock = try_lock();
-  if (!lock || !idle() || !loader_->budget) return 0;
-  const std::shared_ptr<MemoryBudget> budget = loader_->budget;
-  const std::uint64_t before = budget->snapshot().used_bytes;
-  const std::shared_ptr<Engine> engine = loader_->engine.get();
-  engine->stop();
-  const std::uint64_t window = before - std::min(before, budget->snapshot().used_bytes);
-  if (window < bytes) loader_->kept.reset();  // what is kept goes last
-  Result<std::shared_ptr<Engine>> unfunded = loader_->make_engine(loader_->resumed_mix);
-  if (unfunded.ok()) loader_->engine = std::move(*unfunded);
-  return before - std::min(before, budget->snapshot().used_bytes);
-}
-
-Result<RankChoice> Loader::Impl::choose_own_rank() const {
-  if (framework_rank) return RankChoice{*framework_rank, "torch.distributed"};
-  return choose_rank(options.rank, options.world_size, environment);
-}
-
-Status Loader::Impl::follow_rank() {
-  if (closed || engine->forked()) return {};
-  HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
-  if (rank.share == engine->plan().batching.share && !rows_changed && !engine->stopped()) return {};
-  rows_changed = false;
-  engine->stop();  // its memory is the new one's
-  HEADRACE_ASSIGN(engine, make_engine(resumed_mix));
-  return {};
-}
-
-LoaderState Loader::Impl::state_at(Position position) const {
-  const std::shared_ptr<const Engine> held = engine.get();
-  const EnginePlan& plan = held->plan();
-  const std::uint64_t rows = plan.sampler->num_samples();
-  if (plan.batching.steps(rows - std::min(position.samples, rows)) == 0) position = {position.epoch + 1, 0};
-  return {data_hash, rows, plan.sampler->identity(), options.seed, plan.batching.global_batch, position};
-}
-
-Position Loader::Impl::position() const {
-  return consumer->in_epoch ? Position{consumer->epoch, consumer->samples_before} : consumer->next;
-}
 
 Loader::Loader(Dataset dataset, LoaderOptions options)
     : impl_(std::make_unique<Impl>(std::move(dataset), std::move(options))) {
@@ -383,7 +205,7 @@ std::uint64_t Loader::global_batch_rows() const {
   return impl_->engine->plan().batching.global_batch;
 }
 void Loader::set_rank(std::uint32_t rank, std::uint32_t world_size) {
-  (void)choose_rank(rank, world_size, environment).value();
+  (void)choose_rank(rank, world_size, launcher_variable).value();
   if (!impl_->options.rank) impl_->framework_rank = RankShare{rank, world_size};
 }
 std::uint64_t Loader::batch_rows() const {
@@ -432,9 +254,12 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
   const auto alive = std::make_shared<int>();
   m.live_epoch = alive;  // not idle
   engine->start_threads().value();
-  constexpr std::chrono::milliseconds kTick{50};
+  constexpr std::chrono::milliseconds kTick{2};
+  constexpr int kTicksAProgress = 25;
+  int ticks = 0;
   for (Engine::Preload p = engine->preload(); p.done < p.all; p = engine->preload()) {
-    if (progress && !progress(p.done, p.all)) throw Error(ErrorCode::kCancelled, "stopped before the end");
+    if (progress && ticks++ % kTicksAProgress == 0 && !progress(p.done, p.all))
+      throw Error(ErrorCode::kCancelled, "stopped before the end");
     if (m.closed) throw Error(ErrorCode::kClosed, "the loader was closed");
     std::this_thread::sleep_for(kTick);
   }

@@ -10,6 +10,9 @@
 
 namespace headrace {
 
+/// What a launcher put into the environment of this process; null if unset.
+const char* launcher_variable(const char* name);
+
 struct RankChoice {
   RankShare share = {};
   std::string reason;  ///< "RANK and WORLD_SIZE (torchrun)".

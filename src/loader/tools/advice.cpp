@@ -43,26 +43,28 @@ Settings settle(const Advice& advice, const EnginePlan& plan, std::uint64_t chun
   s.peak_bytes = sum_bytes(s.components);
   s.forecast = forecast(advice.probe, advice.data, window_decodes(plan), plan.threads);
   const std::uint64_t left = advice.available_bytes() - std::min(advice.available_bytes(), plan.budget_bytes);
-  s.cache = choose_cache(advice.probe, advice.recode, advice.data, s.forecast, plan.threads, cache_room_bytes(plan),
-                         cache_rest_bytes(plan), left);
+  s.cache = choose_cache(advice.probe, advice.coding ? &*advice.coding : nullptr, advice.data, s.forecast, plan.threads,
+                         {cache_room_bytes(plan), cache_rest_bytes(plan), left});
   if (s.cache.kind == CacheAdvice::Kind::kAllInMemory || s.cache.kind == CacheAdvice::Kind::kRecoded) {
     EnginePlan short_window = plan;  // batches come from memory then
     short_window.slots = s.slots = few_slots(plan);
     s.components = memory_components(short_window, chunks);
   }
+  std::uint64_t kept = 0;
   if (s.cache.kind == CacheAdvice::Kind::kAllInMemory)
-    s.components.push_back({"decoded data", advice.data.decoded_bytes, "kept for later epochs"});
+    s.components.push_back({"decoded data", kept = advice.data.decoded_bytes, "kept for later epochs"});
   else if (s.cache.kind == CacheAdvice::Kind::kRecoded)
     s.components.push_back(
         {"recoded data",
-         static_cast<std::uint64_t>(static_cast<double>(advice.data.decoded_bytes) * s.cache.kept_bytes_share),
+         kept = static_cast<std::uint64_t>(static_cast<double>(advice.data.decoded_bytes) * s.cache.kept_bytes_share),
          "kept for later epochs"});
   else if (s.cache.kind == CacheAdvice::Kind::kPart)
-    s.components.push_back({"kept data", std::min(cache_rest_bytes(plan), advice.data.decoded_bytes),
+    s.components.push_back({"kept data", kept = std::min(cache_rest_bytes(plan), advice.data.decoded_bytes),
                             "kept for later epochs, as much as fits"});
   s.peak_bytes = sum_bytes(s.components);
   if (advice.probe.touch_bytes_per_s > 0)
-    s.start_seconds = static_cast<double>(plan.slots * plan.slot_bytes) / advice.probe.touch_bytes_per_s;
+    s.start_seconds = static_cast<double>(s.slots * plan.slot_bytes + kept) / advice.probe.touch_bytes_per_s;
+  s.start_seconds += s.cache.keep_seconds_a_row * static_cast<double>(advice.data.epoch_samples);
   return s;
 }
 
@@ -123,6 +125,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   HEADRACE_ASSIGN(a.probe, probe_serving(source, plan, std::min(plan.threads, std::max(usable, 1u)), options.effort));
   HEADRACE_ASSIGN(const std::vector<SampledBlock> one, sample_blocks(source, plan.layout, 1, 0));
   HEADRACE_ASSIGN(a.recode, probe_recoding(source, one.front(), options.effort * kRecodeSeconds));
+  if (loader.cache.mode != CacheChoice::kNone) a.coding = probe_codings(*dataset.impl());
 
   loader.threads = choose_threads(a, loader, window_decodes(plan), a.threads_reason);
   HEADRACE_ASSIGN(plan, window_plan_for(dataset, loader, memory));

@@ -3,6 +3,7 @@
 
 #include <headrace/loader/tools.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct Settings {
   std::uint64_t peak_bytes = 0;
   Forecast forecast;
   CacheAdvice cache;
-  double start_seconds = 0;  ///< In which the first epoch touches fresh memory.
+  double start_seconds = 0;  ///< Of the first epoch: touching fresh memory, and encoding what is kept.
 
   [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
 };
@@ -35,7 +36,8 @@ struct Advice {
   MemoryLimits limits;
   CpuLimits cpus;
   Probe probe;
-  RecodeProbe recode;
+  RecodeProbe recode;                 ///< Of the files, if they were written anew.
+  std::optional<CodingProbe> coding;  ///< Of blocks that are kept in memory.
   Settings advised;
   std::vector<Settings> presets;
   std::string threads_reason, memory_reason;

@@ -77,8 +77,8 @@ std::string expected_text(const Advice& a) {
   add("later epochs, with this cache", s.cache.later, 0);
   std::string out = indented(table);
   if (s.start_seconds >= 0.05)
-    out += fmt::format("  a first epoch begins with about {} in which fresh memory is touched\n",
-                       duration(s.start_seconds));
+    out += fmt::format("  of a first epoch, about {} go into touching fresh memory{}\n", duration(s.start_seconds),
+                       s.cache.keep_seconds_a_row > 0 ? " and encoding what is kept" : "");
   return out;
 }
 

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "loader/dataset_impl.h"
+#include "loader/plan_memory.h"
 
 namespace headrace {
 namespace {
@@ -121,42 +123,46 @@ std::string cache_setting(CacheAdvice::Kind kind) {
   return kind == CacheAdvice::Kind::kAllInMemory ? "ram" : kind == CacheAdvice::Kind::kDirectory ? "cache/" : "auto";
 }
 
-CacheAdvice choose_cache(const Probe& probe, const RecodeProbe& recode, const DataFacts& facts, const Forecast& f,
-                         std::uint32_t threads, std::uint64_t room_bytes, std::uint64_t rest_bytes,
-                         std::uint64_t page_cache_bytes) {
+CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const DataFacts& facts, const Forecast& f,
+                         std::uint32_t threads, CacheRoom room) {
   CacheAdvice choice;
   const double gather = kEngineShare * probe.gather_of(threads);
-  const bool files_stay = facts.stored_bytes <= page_cache_bytes;
+  const bool files_stay = facts.stored_bytes <= room.page_cache_bytes;
   const double without = files_stay ? f.warm : f.cold;
   const auto decoded = static_cast<double>(std::max<std::uint64_t>(facts.decoded_bytes, 1));
   choice.later = without;
-  if (facts.decoded_bytes <= room_bytes && gather > kWorthIt * without) {
+  if (facts.decoded_bytes <= room.room_bytes && gather > kWorthIt * without) {
     choice.kind = CacheAdvice::Kind::kAllInMemory, choice.kept_share = 1, choice.later = gather;
     choice.reason = fmt::format("all decoded data ({}) fit beside the window: nothing is decoded twice in a training",
                                 format_bytes(facts.decoded_bytes));
     return choice;
   }
-  for (std::size_t i = 1; i < recode.codecs.size(); ++i) {
-    const RecodedChunk& codec = recode.codecs[i];
-    const double rate = recoded_forecast(probe, recode, i, facts, 1, threads).warm;
-    if (decoded / codec.ratio > static_cast<double>(room_bytes) || rate < kWorthIt * without || rate <= choice.later)
+  // As the loader itself chooses, from the same measurement.
+  const double by_threads = probe.rows_per_s(threads) / std::max(probe.rows_per_s(1), 1e-9);
+  const auto row_seconds = [&](double block_ns) {
+    return block_ns * 1e-9 / static_cast<double>(std::max<std::uint64_t>(coding->rows, 1)) / by_threads;
+  };
+  for (const CodingTrial& trial : coding ? std::span(coding->trials) : std::span<const CodingTrial>()) {
+    const double rate = kEngineShare / (row_seconds(trial.decode_ns) + 1 / std::max(gather, 1e-9));
+    if (decoded * trial.coded_share * kCodedSlack > static_cast<double>(room.room_bytes) || rate < kWorthIt * without ||
+        rate <= choice.later)
       continue;
     choice.kind = CacheAdvice::Kind::kRecoded, choice.kept_share = 1, choice.later = rate;
-    choice.kept_bytes_share = 1 / codec.ratio;
+    choice.kept_bytes_share = trial.coded_share;
+    choice.keep_seconds_a_row = row_seconds(trial.encode_ns);
     choice.reason = fmt::format(
-        "decoded data ({}) do not fit, but do as {} ({:.1f}x smaller), which decodes {:.1f} times "
-        "as fast as the files",
-        format_bytes(facts.decoded_bytes), codec.codec, codec.ratio,
-        codec.decode_bytes_per_s / std::max(recode.codecs[0].decode_bytes_per_s, 1.0));
+        "decoded data ({}) do not fit, but do as {} ({:.1f}x smaller), which decodes {:.1f} times as fast as the files",
+        format_bytes(facts.decoded_bytes), to_string(trial.coding), 1 / trial.coded_share,
+        coding->miss_ns / std::max(trial.decode_ns, 1.0));
   }
   if (choice.kind == CacheAdvice::Kind::kRecoded) return choice;
-  const bool rows_stay = facts.decoded_bytes <= page_cache_bytes;
+  const bool rows_stay = facts.decoded_bytes <= room.page_cache_bytes;
   const double from_directory =
       rows_stay
           ? kDirectoryShare * gather
           : std::min(kDirectoryShare * gather, probe.reads.cold_bytes_per_s /
                                                    static_cast<double>(std::max<std::uint64_t>(facts.sample_bytes, 1)));
-  const double kept = std::min(1.0, static_cast<double>(rest_bytes) / decoded);
+  const double kept = std::min(1.0, static_cast<double>(room.rest_bytes) / decoded);
   const double part = gather > kWorthIt * without ? mixed_rate(kept, gather, without) : without;
   if (from_directory > kWorthIt * std::max(without, part) && f.warm_bottleneck != Bottleneck::kMoving) {
     choice.kind = CacheAdvice::Kind::kDirectory, choice.kept_share = 1, choice.later = from_directory;

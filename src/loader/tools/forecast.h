@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "loader/coding_probe.h"
 #include "loader/engine_plan.h"
 #include "loader/tools/probe.h"
 #include "loader/tools/recode_probe.h"
@@ -38,16 +39,21 @@ Forecast forecast(const Probe& probe, const DataFacts& facts, double decodes, st
 struct CacheAdvice {
   enum class Kind : std::uint8_t { kAllInMemory, kRecoded, kDirectory, kPart, kNone };
   Kind kind = Kind::kNone;
-  double kept_share = 0;        ///< Of the data, decoded or recoded, that later epochs find.
-  double kept_bytes_share = 1;  ///< Bytes kept over decoded bytes, of recoded data.
-  double later = 0;             ///< Samples a second in later epochs.
+  double kept_share = 0;          ///< Of the data, decoded or recoded, that later epochs find.
+  double kept_bytes_share = 1;    ///< Bytes kept over decoded bytes, of recoded data.
+  double later = 0;               ///< Samples a second in later epochs.
+  double keep_seconds_a_row = 0;  ///< That the first epoch takes longer for encoding what is kept.
   std::string reason;
 };
-/// \param room_bytes  For kept rows in the budget, beside a short window. \param rest_bytes  Beside a whole one. \param
-/// page_cache_bytes  Memory that the system has for files.
-CacheAdvice choose_cache(const Probe& probe, const RecodeProbe& recode, const DataFacts& facts,
-                         const Forecast& forecast, std::uint32_t threads, std::uint64_t room_bytes,
-                         std::uint64_t rest_bytes, std::uint64_t page_cache_bytes);
+/// Memory that could keep rows.
+struct CacheRoom {
+  std::uint64_t room_bytes = 0;        ///< Of the budget, beside a short window.
+  std::uint64_t rest_bytes = 0;        ///< Of the budget, beside a whole window.
+  std::uint64_t page_cache_bytes = 0;  ///< That the system has for files.
+};
+/// \param coding  What re-encoding would make of the blocks; null: not known.
+CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const DataFacts& facts,
+                         const Forecast& forecast, std::uint32_t threads, CacheRoom room);
 /// "ram", "cache/", "auto": what Loader(cache=) takes.
 std::string cache_setting(CacheAdvice::Kind kind);
 

@@ -63,13 +63,19 @@ TEST(Forecast, TheCacheThatFitsIsChosen) {
   const Probe p = a_probe();
   const DataFacts facts = some_facts();
   const Forecast f = forecast(p, facts, 1, 2);
+  CodingProbe coding{10, 8e6, {{BlockCoding::kLz4, 0.5, 4e6, 4e5}}};
   const auto choose = [&](std::uint64_t room, std::uint64_t page_cache) {
-    return choose_cache(p, a_recoding(), facts, f, 2, room, room, page_cache);
+    return choose_cache(p, &coding, facts, f, 2, {room, room, page_cache});
   };
   EXPECT_EQ(choose(4'000'000, 8'000'000).kind, CacheAdvice::Kind::kAllInMemory);
-  EXPECT_EQ(choose(2'100'000, 8'000'000).kind, CacheAdvice::Kind::kRecoded) << "half the size";
+  const CacheAdvice recoded = choose(2'300'000, 8'000'000);
+  EXPECT_EQ(recoded.kind, CacheAdvice::Kind::kRecoded) << "half the size, and some";
+  EXPECT_GT(recoded.keep_seconds_a_row, 0);
+  coding.trials[0].decode_ns = 8e6;
+  EXPECT_NE(choose(2'300'000, 8'000'000).kind, CacheAdvice::Kind::kRecoded) << "no faster than the files";
+  coding.trials[0].decode_ns = 4e5;
   EXPECT_EQ(choose(500'000, 8'000'000).kind, CacheAdvice::Kind::kDirectory);
-  for (const std::uint64_t room : {4'000'000, 2'100'000, 500'000}) {
+  for (const std::uint64_t room : {4'000'000, 2'300'000, 500'000}) {
     const CacheAdvice c = choose(room, 8'000'000);
     EXPECT_GT(c.later, f.warm);
     EXPECT_FALSE(c.reason.empty());
@@ -81,8 +87,7 @@ TEST(Forecast, NoCacheWhereRowsComeAsFastFromTheFiles) {
   p.gather_one_rows_per_s = p.gather_rows_per_s = 1900;
   const DataFacts facts = some_facts();
   const Forecast f = forecast(p, facts, 1, 2);
-  RecodeProbe nothing;
-  EXPECT_EQ(choose_cache(p, nothing, facts, f, 2, 8'000'000, 8'000'000, 8'000'000).kind, CacheAdvice::Kind::kNone);
+  EXPECT_EQ(choose_cache(p, nullptr, facts, f, 2, {8'000'000, 8'000'000, 8'000'000}).kind, CacheAdvice::Kind::kNone);
 }
 
 TEST(Forecast, AFasterCodecGainsOnTheDecodingAlone) {

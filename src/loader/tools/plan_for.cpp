@@ -1,7 +1,6 @@
 #include "loader/tools/plan_for.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/cpu_count.h"
 #include "loader/dataset_impl.h"
@@ -9,13 +8,13 @@
 namespace headrace {
 
 Result<EnginePlan> plan_for(const Dataset& dataset, const LoaderOptions& options, std::uint64_t budget_bytes) {
-  HEADRACE_ASSIGN(const RankChoice rank, choose_rank(options.rank, options.world_size, [](const char* name) {
-                    return static_cast<const char*>(std::getenv(name));  // NOLINT(concurrency-mt-unsafe)
-                  }));
+  PlanContext context;
+  context.room.free_bytes = budget_bytes;
+  context.cpus = static_cast<std::uint32_t>(usable_cpu_count());
+  HEADRACE_ASSIGN(context.rank, choose_rank(options.rank, options.world_size, launcher_variable));
   LoaderOptions own = options;
   own.memory = budget_bytes;
-  return resolve_plan(*dataset.impl()->source, own, rank, nullptr, {budget_bytes, 0}, nullptr,
-                      static_cast<std::uint32_t>(usable_cpu_count()));
+  return resolve_plan(*dataset.impl()->source, own, context);
 }
 
 std::uint64_t smallest_budget(const Dataset& dataset, const LoaderOptions& options) {

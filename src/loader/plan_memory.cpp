@@ -1,0 +1,219 @@
+#include "loader/plan_memory.h"
+
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+
+#include "assembly/block_server.h"
+#include "delivery/slot_pool.h"
+#include "loader/refuse.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kRequestBytes = 16;     // the window's books for a row, vectors' slack included
+constexpr std::uint64_t kBlockIndexBytes = 24;  // two tables of an index a block, places, and when it is used next
+constexpr std::uint64_t kLeastKeptBlocks = 4;   // a smaller cache is not worth its scratch
+constexpr std::uint64_t kHugePageBytes = 2 << 20;
+
+/// Rows of the files that lie in the table's blocks.
+std::uint64_t stored_rows(const BlockTable& blocks) {
+  if (!blocks.is_chosen()) return blocks.num_rows();
+  std::uint64_t rows = 0;
+  for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b) rows += blocks.place(b).rows.count;
+  return rows;
+}
+
+class MemoryPlanner {
+ public:
+  MemoryPlanner(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan)
+      : source_(source),
+        options_(options),
+        context_(context),
+        plan_(plan),
+        blocks_(plan.layout.table),
+        books_(plan.slot_rows() * kRequestBytes),
+        block_bytes_(std::max<std::uint64_t>(blocks_->max_block_rows() * source.row_bytes(), 1)) {
+    plan_.slot_bytes = SlotPool::slot_bytes(*source.fields, plan.slot_rows());
+    plan_.data_bytes = stored_rows(*blocks_) * source.row_bytes();
+    need_ = BlockServer::need(source, plan.layout);
+  }
+
+  Status plan() {
+    if (options_.cache.mode == CacheChoice::kDirectory) plan_.keep = Keep::kDirectory;
+    HEADRACE_TRY(plan_threads());
+    plan_side_chunks();
+    plan_wanted_slots();
+    HEADRACE_TRY(plan_all_rows());
+    plan_.slots = slots_in(plan_.budget_bytes - around() - (keeps_rows_in_memory() ? plan_.cache_bytes : 0));
+    if (plan_.keep == Keep::kNothing && options_.cache.mode == CacheChoice::kAuto) plan_some_blocks();
+    if (plan_.keep == Keep::kSomeBlocks || fills_directory()) plan_.keeping_bytes = plan_.threads * need_.keeping_bytes;
+    plan_.scratch_bytes = plan_.threads * need_.scratch_bytes;
+    plan_.read_buffer_bytes = plan_.threads * need_.read_buffer_bytes;
+    plan_.index_bytes = plan_.slots * books_ + blocks_->num_blocks() * kBlockIndexBytes;
+    return {};
+  }
+
+ private:
+  /// What is needed beside the slots.
+  [[nodiscard]] std::uint64_t fixed(std::uint64_t threads) const {
+    const std::uint64_t keeping = fills_directory() ? need_.keeping_bytes : 0;
+    return threads * (need_.scratch_bytes + need_.read_buffer_bytes + keeping) + plan_.layout.resident_bytes +
+           blocks_->num_blocks() * kBlockIndexBytes;
+  }
+  [[nodiscard]] std::uint64_t around() const {
+    return fixed(plan_.threads) + plan_.side_chunks_bytes + plan_.side_chunks_in_use_bytes;
+  }
+  [[nodiscard]] std::uint64_t slot() const { return plan_.slot_bytes + books_; }
+  [[nodiscard]] std::uint64_t least_slots() const { return kLeastSlots * slot(); }
+  [[nodiscard]] std::uint64_t slots_in(std::uint64_t bytes) const {
+    return std::min(std::max(plan_.wanted_slots, kLeastSlots), bytes / slot());
+  }
+  [[nodiscard]] bool fills_directory() const { return plan_.keep == Keep::kDirectory && !context_.rows_ready; }
+  [[nodiscard]] bool keeps_rows_in_memory() const {
+    return plan_.keep == Keep::kAllRows || plan_.keep == Keep::kHostRows;
+  }
+
+  Status plan_threads() {
+    if (plan_.layout.resident_bytes > 0 && fixed(1) + least_slots() > plan_.budget_bytes) {  // a luxury
+      plan_.layout = plan_layout(source_, 0);
+      need_ = BlockServer::need(source_, plan_.layout);
+    }
+    if (fills_directory() && fixed(1) + least_slots() > plan_.budget_bytes) {
+      const std::uint64_t wanted = fixed(1) + least_slots();
+      plan_.keep = Keep::kNothing;
+      if (wanted - need_.keeping_bytes <= plan_.budget_bytes)
+        plan_.warnings.push_back(fmt::format(
+            "the cache {} is not used: its largest block needs {} to be written, and memory={} would be the least "
+            "that has room for it",
+            options_.cache.directory, format_bytes(need_.keeping_bytes), wanted));
+    }
+    plan_.threads = options_.threads ? options_.threads : context_.cpus;
+    plan_.threads_reason = options_.threads ? "threads=" : "the processors this process may use";
+    while (plan_.threads > 1 && fixed(plan_.threads) + least_slots() > plan_.budget_bytes) {
+      --plan_.threads;
+      plan_.threads_reason = "fewer than asked for: each needs scratch memory";
+    }
+    const std::uint64_t least = fixed(1) + least_slots();
+    if (least <= plan_.budget_bytes) return {};
+    return std::move(
+        Error(ErrorCode::kOutOfBudget,
+              fmt::format("a budget of {} cannot hold two batches ({} each) and the largest block of one thread ({})",
+                          format_bytes(plan_.budget_bytes), format_bytes(plan_.slot_bytes),
+                          format_bytes(need_.scratch_bytes + need_.read_buffer_bytes)))
+            .with_file(source_.files[0].path)
+            .with_hint(fmt::format("The smallest budget is memory={} ({}); a smaller batch_size needs less.", least,
+                                   format_bytes(least))));
+  }
+
+  /// What straddles is worth keeping where a chunk for each thread, and another, fit beside the slots.
+  void plan_side_chunks() {
+    const StraddlingNeed straddling = straddling_need(source_, plan_.layout);
+    const std::uint64_t in_use = plan_.threads * straddling.largest_chunk_bytes;
+    const std::uint64_t limit = std::min(plan_.budget_bytes / kResidentShare - plan_.layout.resident_bytes,
+                                         plan_.budget_bytes - fixed(plan_.threads) - least_slots());
+    if (straddling.largest_chunk_bytes == 0 || in_use + straddling.largest_chunk_bytes > limit) return;
+    plan_.side_chunks_in_use_bytes = in_use;
+    plan_.side_chunks_bytes = std::min(limit - in_use, straddling.bytes);
+  }
+
+  /// With this many slots every block is decoded once: the order's span, what the consumer holds, and some ahead.
+  void plan_wanted_slots() {
+    const std::uint64_t global_batch = plan_.batching.global_batch;
+    plan_.wanted_slots =
+        plan_.sampler->span_steps(global_batch, plan_.batching.share) + SlotPool::kHeldSlots + kReadAheadBatches;
+    if (options_.shuffle.mode() == Shuffle::kNone && !options_.sampler)
+      plan_.wanted_slots += 2 * plan_.threads * (blocks_->max_block_rows() / global_batch + 1);
+    plan_.wanted_slots =
+        std::min(plan_.wanted_slots, 2 * std::max<std::uint64_t>(plan_.num_batches, 1) + SlotPool::kHeldSlots);
+    if (plan_.keep == Keep::kDirectory && context_.rows_ready) plan_.wanted_slots = plan_.few_slots();
+  }
+
+  /// Does everything fit in memory, and is it wanted there?
+  Status plan_all_rows() {
+    const bool host = options_.share_on_host;
+    if (host && options_.cache.mode == CacheChoice::kNone)
+      return refuse("shared_memory= shares a cache, and cache='none' wants none", "Use cache='ram', or a directory.");
+    if (options_.cache.mode == CacheChoice::kDirectory || options_.cache.mode == CacheChoice::kNone) return {};
+    const bool asked = options_.cache.mode == CacheChoice::kRam;
+    const std::uint64_t rows_bytes = plan_.data_bytes + source_.fields->size() * kHugePageBytes;
+    const std::uint64_t least = around() + (asked ? kLeastSlots : plan_.few_slots()) * slot();
+    const std::uint64_t limit = asked ? plan_.budget_bytes : std::min(plan_.budget_bytes, context_.room.free_bytes);
+    if (least + rows_bytes <= limit) {
+      plan_.keep = host ? Keep::kHostRows : Keep::kAllRows;
+      plan_.cache_bytes = rows_bytes;
+      plan_.wanted_slots = plan_.few_slots();
+      plan_.preloads = asked;
+      plan_.keep_reason = asked ? "cache='ram'" : "all of it fits the budget";
+      return {};
+    }
+    if (host && limit > least) {  // as much of it as there is room for
+      plan_.keep = Keep::kHostRows;
+      plan_.cache_bytes = limit - least;
+      plan_.wanted_slots = std::max(plan_.wanted_slots, plan_.few_slots());
+      plan_.keep_reason = "what the budget leaves, for all processes of this host";
+      return {};
+    }
+    if (!asked) return {};
+    return std::move(
+        Error(ErrorCode::kOutOfBudget,
+              fmt::format("cache='ram' needs {} for the decoded data and {} to work with; the budget is {}",
+                          format_bytes(rows_bytes), format_bytes(least), format_bytes(plan_.budget_bytes)))
+            .with_file(source_.files[0].path)
+            .with_hint(fmt::format("Give memory={} ({}), or use cache='auto', which keeps what fits, re-encoded if "
+                                   "that pays, or cache='DIRECTORY' on a local disk.",
+                                   least + rows_bytes, format_bytes(least + rows_bytes))));
+  }
+
+  /// The coding that pays in so much memory for encoded blocks; null: none, or not known.
+  [[nodiscard]] const CodingTrial* coding_for(std::uint64_t decoded_bytes, std::uint64_t encoded_bytes) const {
+    if (!context_.probe) return nullptr;
+    const auto data = static_cast<double>(std::max(plan_.data_bytes, block_bytes_));
+    return choose_coding(context_.probe->trials,
+                         {context_.probe->miss_ns, plan_.expected_decodes(), static_cast<double>(decoded_bytes) / data,
+                          static_cast<double>(encoded_bytes) / data});
+  }
+
+  /// The window comes first; what it cannot use keeps blocks. Caches of others are not asked for memory.
+  void plan_some_blocks() {
+    const std::uint64_t limit = std::min(plan_.budget_bytes, context_.room.free_bytes);
+    // Blocks that are read while they are evicted stay a little longer.
+    const std::uint64_t apart = around() + plan_.threads * need_.keeping_bytes + (plan_.threads + 1) * block_bytes_;
+    const std::uint64_t rest = limit - std::min(limit, apart + plan_.slots * slot());
+    const std::uint64_t direct = plan_.few_slots() * slot();
+    const CodingTrial* coded = coding_for(rest, limit - std::min(limit, apart + direct));
+    const auto all_coded = static_cast<std::uint64_t>(static_cast<double>(plan_.data_bytes) *
+                                                      (coded ? coded->coded_share * kCodedSlack : 1));
+    if (coded && apart + direct + all_coded <= limit) {
+      // All of it, encoded: rows are decoded one by one from there, so that a long window would save nothing.
+      plan_.keep = Keep::kSomeBlocks;
+      plan_.keeps_all_coded = true;
+      plan_.wanted_slots = plan_.few_slots();
+      plan_.slots = slots_in(limit - apart - all_coded);
+      plan_.cache_bytes = all_coded;
+    } else if (rest >= kLeastKeptBlocks * block_bytes_) {
+      plan_.keep = Keep::kSomeBlocks;
+      plan_.cache_bytes = std::min(rest, plan_.data_bytes + plan_.data_bytes / 64);
+      coded = coding_for(rest, rest);
+    }
+    if (coded && plan_.keep == Keep::kSomeBlocks) plan_.coding = coded->coding, plan_.coded_share = coded->coded_share;
+  }
+
+  const Source& source_;
+  const LoaderOptions& options_;
+  const PlanContext& context_;
+  EnginePlan& plan_;
+  const std::shared_ptr<const BlockTable> blocks_;
+  const std::uint64_t books_;        // of a slot
+  const std::uint64_t block_bytes_;  // of the largest block
+  ServerNeed need_;
+};
+
+}  // namespace
+
+Status plan_memory(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan) {
+  return MemoryPlanner(source, options, context, plan).plan();
+}
+
+}  // namespace headrace

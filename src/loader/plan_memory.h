@@ -1,0 +1,17 @@
+// The part of a plan that divides the budget: threads' scratch, the window, what is kept.
+#pragma once
+
+#include "loader/engine_plan.h"
+
+namespace headrace {
+
+constexpr std::uint64_t kResidentShare = 8;     // side fields may take an eighth of the budget
+constexpr std::uint64_t kReadAheadBatches = 8;  // ready batches that smooth an uneven consumer
+constexpr double kCodedSlack = 1.12;            // blocks do not all encode like the one that was tried
+constexpr std::uint64_t kLeastSlots = 2;        // one being filled, one with the consumer
+
+/// Of plan.budget_bytes, and of the order, which is planned before: everything else. Errors: kOutOfBudget with the
+/// smallest budget that would do; kInvalidArgument.
+Status plan_memory(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan);
+
+}  // namespace headrace

@@ -1,0 +1,186 @@
+#include "loader/plan_order.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/philox.h"
+#include "loader/refuse.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint32_t kMostStreams = 1 << 16;
+
+Result<Batching> resolve_batching(const LoaderOptions& options, RankShare share, std::uint64_t rows) {
+  if (options.batch_size != 0 && options.global_batch_size != 0)
+    return refuse("batch_size and global_batch_size are two spellings of one number", "Give one of them.");
+  if (options.batch_size == 0 && options.global_batch_size == 0) return refuse("batch_size must be at least 1");
+  if (options.global_batch_size % share.world_size != 0)
+    return refuse(
+        fmt::format("global_batch_size {} is no multiple of the {} ranks", options.global_batch_size, share.world_size),
+        "Give a multiple, so that all ranks get as many samples.");
+  Batching batching{options.global_batch_size, share, options.tail};
+  if (options.batch_size > ~std::uint32_t{0} || options.global_batch_size / share.world_size > ~std::uint32_t{0})
+    return refuse("batch_size must be below 2^32");
+  if (options.batch_size != 0) batching.global_batch = options.batch_size * share.world_size;
+  if (options.tail == Tail::kDrop && batching.global_batch > rows)
+    return refuse(fmt::format("a batch of {}{} is larger than the data set ({} samples), and drop_last drops what does "
+                              "not fill a batch: no batch would be left",
+                              batching.global_batch, share.world_size > 1 ? " over all ranks" : "", rows),
+                  "Lower batch_size, or do without drop_last.");
+  if (share.world_size > rows)
+    return refuse(fmt::format("{} samples are too few for {} ranks: some would get none", rows, share.world_size),
+                  "Use fewer ranks.");
+  if (options.timeout.count() < 0) return refuse("timeout must not be negative");
+  return batching;
+}
+
+Status check_weights(const Weighted& choice, std::uint64_t rows, std::uint64_t& positive) {
+  if (choice.weights.size() != rows)
+    return refuse(fmt::format("there are {} weights for {} rows", choice.weights.size(), rows),
+                  "Give one for each row.");
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    if (!std::isfinite(choice.weights[i]) || choice.weights[i] < 0)
+      return refuse(fmt::format("the weight of row {} is {}", i, choice.weights[i]),
+                    "Weights are finite and not negative.");
+    positive += choice.weights[i] > 0;
+  }
+  if (positive == 0) return refuse("all weights are 0", "Give at least one row a weight.");
+  return {};
+}
+
+/// A sampler as chosen by the caller.
+Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
+                                                   const std::shared_ptr<const BlockTable>& blocks, const Label* label,
+                                                   std::uint64_t seed) {
+  using Made = std::shared_ptr<const Sampler>;
+  const std::uint64_t rows = blocks->num_rows();
+  if (const auto* weighted = std::get_if<Weighted>(&choice)) {
+    std::uint64_t positive = 0;
+    HEADRACE_TRY(check_weights(*weighted, rows, positive));
+    const std::uint64_t most = weighted->replacement ? rows : positive;
+    const std::uint64_t samples = weighted->num_samples ? weighted->num_samples : most;
+    if (!weighted->replacement && samples > positive)
+      return refuse(fmt::format("{} samples cannot be drawn without replacement from {} rows of positive weight",
+                                samples, positive),
+                    "Lower num_samples, or draw with replacement.");
+    return Made(make_weighted(blocks, weighted->weights, weighted->replacement, samples, seed));
+  }
+  if (const auto* balanced = std::get_if<Balanced>(&choice)) {
+    if (!label || label->classes.empty()) return without_classes(balanced->by, "balance");
+    return Made(make_balanced(blocks, label->classes, label->num_classes,
+                              balanced->num_samples ? balanced->num_samples : rows, seed));
+  }
+  const auto& listed = std::get<Listed>(choice);
+  if (listed.rows.empty()) return refuse("the sampler lists no rows");
+  for (const std::uint64_t row : listed.rows)
+    if (row >= rows)
+      return refuse(fmt::format("the sampler asks for row {}; there are rows 0 to {}", row, rows - 1),
+                    "Row numbers are those of the data set, from 0.");
+  return Made(make_listed(blocks, listed.rows));
+}
+
+Result<Mix> resolve_mix(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
+                        std::uint64_t row_bytes) {
+  const BlockMix& asked = options.mix;
+  if (asked == BlockMix{}) return default_mix(blocks, global_batch, row_bytes);
+  if (options.shuffle.mode() != Shuffle::kBlock) return refuse("mix= shapes the block shuffle; this is another order");
+  if (asked.bytes != 0 && (asked.streams != 0 || asked.pool_blocks != 0))
+    return refuse("a mix is given as bytes, or as streams and pool, not both");
+  if (asked.bytes != 0) return mix_of_bytes(blocks, asked.bytes, row_bytes);
+  if (asked.streams == 0 || asked.pool_blocks == 0)
+    return refuse("a mix needs at least one stream and one block in each pool");
+  if (asked.streams > kMostStreams) return refuse(fmt::format("at most {} streams can be mixed", kMostStreams));
+  return Mix{asked.streams, asked.pool_blocks};
+}
+
+/// The parts of a mixture, each in the order that `shuffle` says.
+Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, const BlockTable& blocks,
+                                                  const LoaderOptions& options, std::uint64_t global_batch,
+                                                  std::uint64_t row_bytes) {
+  std::vector<MixturePart> parts;
+  for (std::size_t i = 0; i < mixture.parts.size(); ++i) {
+    const SourceMixture::Part& part = mixture.parts[i];
+    const auto table = std::make_shared<const BlockTable>(blocks.of_files(part.first_file, part.num_files));
+    const std::uint64_t seed = RandomKey::of({options.seed, i}).low;
+    MixturePart& made = parts.emplace_back();
+    made = {part.name, nullptr, blocks.first_block_of(part.first_file), part.weight};
+    switch (options.shuffle.mode()) {
+      case Shuffle::kNone:
+        made.sampler = make_sequential(table);
+        break;
+      case Shuffle::kBlock: {
+        LoaderOptions own = options;
+        if (own.mix.bytes > 0)
+          own.mix.bytes =
+              std::max<std::uint64_t>(static_cast<std::uint64_t>(static_cast<double>(own.mix.bytes) * part.weight), 1);
+        const auto batch = static_cast<std::uint64_t>(static_cast<double>(global_batch) * part.weight);
+        HEADRACE_ASSIGN(const Mix mix, resolve_mix(own, *table, std::max<std::uint64_t>(batch, 1), row_bytes));
+        made.sampler = make_block_shuffle(table, mix, seed);
+        break;
+      }
+      case Shuffle::kExact:
+        made.sampler = make_global_shuffle(table, seed);
+        break;
+    }
+  }
+  return std::shared_ptr<const Sampler>(make_mixture(std::move(parts), mixture.num_samples, options.seed));
+}
+
+}  // namespace
+
+Status plan_order(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan) {
+  const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
+  const std::uint64_t rows = blocks->num_rows(), row_bytes = source.row_bytes();
+  if (options.sampler) {
+    if (options.shuffle.mode() != Shuffle::kNone)
+      return refuse("shuffle and a sampler exclude each other: both decide the order", "Give one of them.");
+    if (source.mixture)
+      return refuse("the data set is a mixture, which decides what is drawn; so does a sampler",
+                    "Leave the sampler out, or use the parts of the mixture.");
+    if (const auto* choice = std::get_if<Fed>(options.sampler.get())) {
+      if (choice->num_samples == 0) return refuse("an epoch of 0 samples", "Say how many there will be.");
+      plan.fed = std::make_shared<FedRows>();
+      plan.sampler = make_fed(blocks, plan.fed, choice->num_samples);
+    } else {
+      HEADRACE_ASSIGN(plan.sampler, make_chosen(*options.sampler, blocks, context.label, options.seed));
+    }
+  }
+  const std::uint64_t samples = source.mixture ? source.mixture->num_samples
+                                : plan.sampler ? plan.sampler->num_samples()
+                                               : rows;
+  HEADRACE_ASSIGN(plan.batching, resolve_batching(options, context.rank.share, samples));
+  const std::uint64_t global_batch = plan.batching.global_batch;
+  plan.rank_reason = context.rank.reason;
+  plan.tells_rows = options.provenance;
+  for (const Field& field : *source.fields)
+    if ((plan.tells_rows && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight"))
+      return std::move(
+          refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
+                 "Give that field another name.")
+              .with_field(field.name));
+  plan.batch_rows = plan.batching.most_rows();
+  plan.num_batches = plan.batching.steps(samples);
+  HEADRACE_ASSIGN(plan.mix, resolve_mix(options, *blocks, global_batch, row_bytes));
+  if (source.mixture) {
+    HEADRACE_ASSIGN(plan.sampler, make_mixed(*source.mixture, *blocks, options, global_batch, row_bytes));
+  } else if (!plan.sampler) {
+    const Shuffle::Mode mode = options.shuffle.mode();
+    plan.sampler = mode == Shuffle::kBlock   ? make_block_shuffle(blocks, plan.mix, options.seed)
+                   : mode == Shuffle::kExact ? make_global_shuffle(blocks, options.seed)
+                                             : make_sequential(blocks);
+  }
+
+  const std::uint64_t stream_rows = samples / std::max<std::uint64_t>(plan.mix.streams, 1);
+  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture && plan.mix.streams > 1 &&
+      blocks->max_block_rows() > stream_rows)
+    plan.warnings.push_back(
+        fmt::format("the largest block has {} rows and a stream only {}: such a block is spread over several streams "
+                    "and read for each; smaller chunks, or mix= with fewer than {} streams, would mend it",
+                    blocks->max_block_rows(), stream_rows, plan.mix.streams));
+  return {};
+}
+
+}  // namespace headrace
