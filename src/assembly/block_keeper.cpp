@@ -10,8 +10,9 @@ void BlockKeeper::give_up(const std::string& why) {
 
 void BlockKeeper::note(const std::string& text) {
   const std::lock_guard lock(mutex_);
-  if (std::find(notes_.begin(), notes_.end(), text) != notes_.end()) return;
-  notes_.push_back(text);
+  constexpr std::size_t kMostNotes = 16;
+  if (notes_.size() > kMostNotes || std::find(notes_.begin(), notes_.end(), text) != notes_.end()) return;
+  notes_.push_back(notes_.size() < kMostNotes ? text : "There is more of this kind, which is not told.");
   num_notes_.store(notes_.size(), std::memory_order_relaxed);
 }
 

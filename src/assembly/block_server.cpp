@@ -61,9 +61,10 @@ ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
     }
     stored = std::max(stored, std::min(block, kReadTogetherBytes + piece));
   }
-  return {PageBuffer::charge_for(out) + 2 * PageBuffer::charge_for(filter), PageBuffer::charge_for(stored + stored / 4),
-          PageBuffer::charge_for(form.bytes(most_rows)) + PageBuffer::charge_for(most_coded_bytes(form, most_rows)) +
-              PageBuffer::charge_for(piece_scratch_bytes(form))};
+  return {
+      PageBuffer::charge_for(out) + 2 * PageBuffer::charge_for(filter), PageBuffer::charge_for(stored + stored / 4),
+      PageBuffer::charge_for(form.bytes(most_rows)),
+      PageBuffer::charge_for(most_coded_bytes(form, most_rows)) + PageBuffer::charge_for(piece_scratch_bytes(form))};
 }
 
 Status BlockServer::prepare() {

@@ -53,7 +53,8 @@ struct BlockTask {
 struct ServerNeed {
   std::uint64_t scratch_bytes = 0;
   std::uint64_t read_buffer_bytes = 0;
-  std::uint64_t keeping_bytes = 0;  ///< For a block on its way to a keeper: decoded, and encoded.
+  std::uint64_t dense_bytes = 0;  ///< For a block on its way to a keeper, decoded.
+  std::uint64_t coded_bytes = 0;  ///< And encoded, and back.
 };
 
 /// One thread's decoding state. Threads: one at a time.

@@ -11,6 +11,8 @@
 
 #include "base/available_memory.h"
 #include "base/local_processes.h"
+#include "base/memory_limits.h"
+#include "base/memory_watch.h"
 
 namespace headrace {
 namespace {
@@ -192,8 +194,10 @@ Status set_process_memory(std::uint64_t bytes) {
         .with_hint("Give for example 8GiB.");
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
   wanted_bytes() = bytes;
-  process->set_limit(bytes);
-  if (const std::uint64_t used = process->snapshot().used_bytes; used > bytes) process->reclaim(used - bytes);
+  const std::uint64_t used = process->snapshot().used_bytes, own = std::min(used, resident_bytes());
+  const std::uint64_t limit = MemoryWatch::next_budget(bytes, detect_available_memory().bytes + own, bytes);
+  process->set_limit(limit);
+  if (used > limit) process->reclaim(used - limit);
   return {};
 }
 

@@ -131,7 +131,8 @@ class [[nodiscard]] MemoryReservation {
   std::uint64_t bytes_ = 0;
 };
 
-/// Set the process's budget; caches and idle loaders give back what is held beyond it. kInvalidArgument for 0.
+/// Set the process's budget; caches and idle loaders give back what is held beyond it. Where less is really available
+/// the limit is that, until there is more. kInvalidArgument for 0.
 Status set_process_memory(std::uint64_t bytes);
 /// What it was set to, or is by default: the limit may be lower while the machine is short of memory.
 std::uint64_t process_memory_wanted();

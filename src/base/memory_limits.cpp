@@ -111,6 +111,25 @@ MemoryLimits list_memory_limits(const MemoryProbe& probe, const std::vector<Cgro
   return limits;
 }
 
+namespace {
+
+/// The least of what limits leave that refuse addresses, or of those that do not.
+std::uint64_t least_free(const MemoryProbe& probe, bool refused) {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const MemoryLimit& limit : list_memory_limits(probe).all)
+    if ((limit.past == MemoryLimit::Past::kRefused) == refused) least = std::min(least, limit.free_bytes);
+  return least;
+}
+
+}  // namespace
+
+std::uint64_t memory_for_files_bytes(const MemoryProbe& probe) {
+  return least_free(probe, false);
+}
+std::uint64_t free_address_space_bytes(const MemoryProbe& probe) {
+  return least_free(probe, true);
+}
+
 std::optional<SharedMemory> shared_memory_size(const std::string& path) {
   struct statvfs facts {};
   if (::statvfs(path.c_str(), &facts) != 0) return std::nullopt;

@@ -37,6 +37,11 @@ MemoryLimits list_memory_limits(const MemoryProbe& probe = {});
 /// As above, for groups that are known already: costs half.
 MemoryLimits list_memory_limits(const MemoryProbe& probe, const std::vector<CgroupDirectory>& groups);
 
+/// What the page cache could hold now, at most: the least of all limits but ulimit -v.
+std::uint64_t memory_for_files_bytes(const MemoryProbe& probe = {});
+/// Addresses that ulimit -v leaves; 2^64 - 1 if it does not limit.
+std::uint64_t free_address_space_bytes(const MemoryProbe& probe = {});
+
 /// Size of a tmpfs such as /dev/shm; nullopt where there is none.
 struct SharedMemory {
   std::uint64_t size_bytes = 0, free_bytes = 0;

@@ -32,7 +32,10 @@ BlockCache::Take BlockCache::take(std::uint32_t block, std::uint64_t rows, std::
     return Take::kHit;
   }
   ++usage_.misses;
-  if (!admits(PageBuffer::charge_for(options_.form.bytes(rows)), next_use)) return Take::kPass;
+  if (!admits(PageBuffer::charge_for(options_.form.bytes(rows)), next_use)) {
+    ++refused_;
+    return Take::kPass;
+  }
   entries_[block].next_use = next_use;
   return Take::kFill;
 }
@@ -62,8 +65,12 @@ void BlockCache::put(std::uint32_t block, std::uint64_t rows, std::uint64_t next
   const std::uint64_t charge = PageBuffer::charge_for(size);
   {
     const std::lock_guard lock(mutex_);
+    if (options_.coding != BlockCoding::kRaw)  // also of those that do not fit: the next of their like is not encoded
+      coded_share_ +=
+          (static_cast<double>(charge) / static_cast<double>(options_.form.bytes(rows)) - coded_share_) / 16;
     while (bytes_ + charge > capacity_bytes_ && beats_last(next_use)) evict_last();
     if (closed_ || bytes_ + charge > capacity_bytes_) {
+      ++refused_;
       entries_.erase(block);
       filled_.notify_all();
       return;
@@ -84,8 +91,6 @@ void BlockCache::put(std::uint32_t block, std::uint64_t rows, std::uint64_t next
     entries_[block] = {std::move(kept), next_use};
     by_use_.insert({next_use, block});
     usage_.peak_bytes = std::max(usage_.peak_bytes, bytes_);
-    if (options_.coding != BlockCoding::kRaw)
-      coded_share_ += (static_cast<double>(size) / static_cast<double>(options_.form.bytes(rows)) - coded_share_) / 16;
   }
   filled_.notify_all();
 }
@@ -126,6 +131,7 @@ BlockCache::Usage BlockCache::usage() const {
   Usage u = usage_;
   u.blocks = by_use_.size();
   u.bytes = bytes_;
+  u.refused = refused_;
   u.coding = options_.coding;
   u.coded_share = coded_share_;
   return u;

@@ -9,6 +9,7 @@
 // The cache takes what memory is left over, and gives it back when windows need it (Reclaimable).
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -66,11 +67,14 @@ class BlockCache final : public Reclaimable {
 
   struct Usage {
     std::uint64_t hits = 0, misses = 0, evictions = 0;
+    std::uint64_t refused = 0;  ///< Misses that found no room.
     std::uint64_t blocks = 0, bytes = 0, peak_bytes = 0;
     BlockCoding coding = BlockCoding::kRaw;
     double coded_share = 1;  ///< Encoded over decoded bytes, of the encoding in use.
   };
   [[nodiscard]] Usage usage() const;
+  /// As Usage::refused.
+  [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
   [[nodiscard]] BlockCoding coding() const { return options_.coding; }
 
  private:
@@ -96,6 +100,7 @@ class BlockCache final : public Reclaimable {
   std::uint64_t bytes_ = 0;
   bool closed_ = false;
   double coded_share_;
+  std::atomic<std::uint64_t> refused_{0};
   Usage usage_;
 };
 

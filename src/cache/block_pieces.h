@@ -25,12 +25,12 @@ struct Pieces {
       p.bytes = p.rows * p.row_bytes;
       return p;
     }
-    // Equal parts, of whole elements and, where that can be, of whole cache lines.
+    // Equal parts, of so many elements that they are whole cache lines.
     constexpr std::uint64_t kLineElements = 64;
     const std::uint64_t element = form.element_bytes(field), elements = p.row_bytes / element;
     const std::uint64_t most = std::max<std::uint64_t>((p.row_bytes + kBytes - 1) / kBytes, 1);
     const std::uint64_t part = (elements + most - 1) / most;
-    p.bytes = (part + kLineElements - 1) / kLineElements * kLineElements * element;
+    p.bytes = std::min((part + kLineElements - 1) / kLineElements * kLineElements * element, p.row_bytes);
     p.per_row = (p.row_bytes + p.bytes - 1) / p.bytes;
     return p;
   }

@@ -107,10 +107,10 @@ void BlockStates::abandon(std::uint64_t block) {
 
 // The count lags by the blocks of processes that were killed between two instructions of publish(): the words decide.
 bool BlockStates::complete() const {
-  std::uint64_t block = seen_ready_.load(std::memory_order_relaxed);
+  std::uint64_t block = seen_ready_.load(std::memory_order_acquire);  // and with it what that thread saw of the words
   if (block == num_blocks_) return true;
   while (block < num_blocks_ && ready(block)) ++block;
-  seen_ready_.store(block, std::memory_order_relaxed);
+  seen_ready_.store(block, std::memory_order_release);
   return block == num_blocks_;
 }
 

@@ -1,11 +1,10 @@
 #include "cache/mapped_rows.h"
 
-#include "base/available_memory.h"
+#include "base/memory_limits.h"
 
 namespace headrace {
 
-MappedRows::MappedRows(const RowLayout& layout)
-    : random_access_(layout.data_bytes() <= detect_available_memory().bytes / 2) {}
+MappedRows::MappedRows(const RowLayout& layout) : random_access_(layout.data_bytes() <= memory_for_files_bytes() / 2) {}
 
 Status MappedRows::add(int fd, std::uint64_t header_bytes, const RowLayout& layout) {
   const std::uint64_t data_bytes = layout.rows() * layout.fields[maps_.size()].row_bytes();

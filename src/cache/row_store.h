@@ -79,7 +79,7 @@ class RowStore {
   virtual Status finish() { return {}; }
 
   /// Compare a ready block with its checksum where it was made by another run; costs nothing the second time.
-  /// Errors: kCorruptData, naming file, field, block and bytes; the block counts as not ready from then on.
+  /// Errors: kCorruptData, once, naming file, field, block and bytes; the block counts as not ready from then on.
   virtual Status check(std::uint64_t block) = 0;
   /// False while some ready block was never checked.
   [[nodiscard]] virtual bool all_checked() const = 0;

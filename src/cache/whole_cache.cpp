@@ -85,7 +85,7 @@ class MappedCache final : public RowStore {
   }
 
   Status check(std::uint64_t block) override {
-    if (seen_[block].load(std::memory_order_acquire) == kGood) return {};
+    if (seen_[block].load(std::memory_order_acquire) != kUnseen) return {};  // good, or told of
     for (std::size_t field = 0; field < layout_.fields.size(); ++field) {
       Status status = cache_.check(field, block);
       if (status.ok()) continue;

@@ -9,63 +9,89 @@ namespace headrace {
 namespace {
 
 constexpr int kTimes = 2;  // the first time pays for fresh memory and cold caches
+constexpr int kLooks = 5;  // blocks that are looked at: they need not be alike
 
 double as_ns(std::uint64_t ns) {
   return static_cast<double>(ns);
 }
 
-std::optional<CodingTrial> try_coding(const BlockForm& form, std::uint64_t rows, BlockCoding coding,
-                                      const std::byte* block, std::span<std::byte> spare, std::span<std::byte> piece) {
-  CodingTrial trial{coding, 1, 1e18, 1e18};
-  for (int i = 0; i < kTimes; ++i) {
+/// What a probe works with.
+struct Workbench {
+  BlockForm form;
+  PageBuffer block, spare, piece;
+  std::uint64_t rows = 0;
+};
+
+/// \return False if it cannot be encoded.
+bool time_coding(Workbench& w, CodingTrial& trial, int times, bool decodes) {
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < times; ++i) {
     const std::uint64_t start = now_ns();
-    const Result<CodedBlock> coded = encode_block(form, rows, coding, block, spare);
-    if (!coded.ok() || coded->pieces.empty()) return {};
+    const Result<CodedBlock> coded = encode_block(w.form, w.rows, trial.coding, w.block.data(), w.spare.bytes());
+    if (!coded.ok() || coded->pieces.empty()) return false;
     const std::uint64_t encoded = now_ns();
-    for (std::size_t f = 0; f < form.num_fields(); ++f)
-      for (std::uint64_t p = 0; p < Pieces::of(form, f).count(rows); ++p)
-        if (!decode_piece(form, rows, *coded, spare, f, p, piece).ok()) return {};
+    bytes = coded->bytes();
+    if (!decodes) break;
+    for (std::size_t f = 0; f < w.form.num_fields(); ++f)
+      for (std::uint64_t p = 0; p < Pieces::of(w.form, f).count(w.rows); ++p)
+        if (!decode_piece(w.form, w.rows, *coded, w.spare.bytes(), f, p, w.piece.bytes()).ok()) return false;
     trial.encode_ns = std::min(trial.encode_ns, as_ns(encoded - start));
     trial.decode_ns = std::min(trial.decode_ns, as_ns(now_ns() - encoded));
-    trial.coded_share = as_ns(coded->bytes()) / as_ns(std::max<std::uint64_t>(form.bytes(rows), 1));
   }
-  return trial;
+  // Of what the cache will be charged.
+  trial.coded_share += as_ns(PageBuffer::charge_for(bytes)) / as_ns(std::max<std::uint64_t>(w.form.bytes(w.rows), 1));
+  return true;
+}
+
+/// Decode a block into the bench. \return Nanoseconds; 0 if it cannot be read.
+std::uint64_t decode_block(Workbench& w, BlockServer& server, const BlockTable::Place& place) {
+  w.rows = place.rows.count;
+  std::vector<Request> requests;
+  for (std::uint32_t r = 0; r < w.rows; ++r) requests.push_back({r, r});
+  std::vector<std::byte*> fields;
+  for (std::size_t f = 0; f < w.form.num_fields(); ++f) fields.push_back(w.block.data() + w.form.offset(f, w.rows));
+  const RowRun run{fields.data(), 0, static_cast<std::uint32_t>(w.rows)};
+  const std::atomic<bool> cancelled{false};
+  const std::uint64_t start = now_ns();
+  const bool good = server.serve({0, place.file, place.rows, true, 0}, requests, {&run, 1}, cancelled).empty();
+  return good ? std::max<std::uint64_t>(now_ns() - start, 1) : 0;
 }
 
 }  // namespace
 
-std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset) {
+std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& budget) {
   const BlockTable& blocks = *dataset.layout.table;
-  const BlockForm form(*dataset.source->fields);
-  if (blocks.num_blocks() == 0) return {};
-  const BlockTable::Place place = blocks.place(blocks.num_blocks() / 2);
-  const std::uint64_t rows = place.rows.count;
-  if (rows == 0 || !can_encode(form, rows)) return {};
-  Result<PageBuffer> block = PageBuffer::allocate(form.bytes(rows)),
-                     spare = PageBuffer::allocate(most_coded_bytes(form, rows)),
-                     piece = PageBuffer::allocate(piece_scratch_bytes(form));
-  auto server = dataset.take_server();
-  if (!block.ok() || !spare.ok() || !piece.ok() || !server.ok()) return {};
-  std::vector<Request> requests;
-  for (std::uint32_t r = 0; r < rows; ++r) requests.push_back({r, r});
-  std::vector<std::byte*> fields;
-  for (std::size_t f = 0; f < form.num_fields(); ++f) fields.push_back(block->data() + form.offset(f, rows));
-  const RowRun run{fields.data(), 0, static_cast<std::uint32_t>(rows)};
-  const std::atomic<bool> cancelled{false};
+  Workbench w{BlockForm(*dataset.source->fields), {}, {}, {}};
+  const std::uint64_t most = blocks.max_block_rows();
+  if (blocks.num_blocks() == 0 || most == 0 || !can_encode(w.form, most)) return {};
+  const ServerNeed need = BlockServer::need(*dataset.source, dataset.layout);
+  const auto memory = budget.try_reserve(
+      MemoryTag::kScratch, need.scratch_bytes + need.read_buffer_bytes + need.dense_bytes + need.coded_bytes);
+  if (!memory.ok()) return {};
+  Result<PageBuffer> block = PageBuffer::allocate(w.form.bytes(most)),
+                     spare = PageBuffer::allocate(most_coded_bytes(w.form, most)),
+                     piece = PageBuffer::allocate(piece_scratch_bytes(w.form));
+  StageClock clock;
+  DecodeCounters counters(clock);
+  BlockServer server(*dataset.source, dataset.layout, dataset.no_residents, dataset.no_side_chunks, counters);
+  if (!block.ok() || !spare.ok() || !piece.ok() || !server.prepare().ok()) return {};
+  w.block = std::move(*block), w.spare = std::move(*spare), w.piece = std::move(*piece);
   CodingProbe probe;
-  probe.rows = rows;
-  probe.miss_ns = 1e18;
-  bool good = true;
-  for (int i = 0; i < kTimes && good; ++i) {
-    const std::uint64_t start = now_ns();
-    good = server->server->serve({0, place.file, place.rows, true, 0}, requests, {&run, 1}, cancelled).empty();
-    probe.miss_ns = std::min(probe.miss_ns, as_ns(now_ns() - start));
-  }
-  dataset.put_server(std::move(*server));
-  if (!good) return {};
   for (const BlockCoding coding : {BlockCoding::kLz4, BlockCoding::kZstd})
-    if (const auto trial = try_coding(form, rows, coding, block->data(), spare->bytes(), piece->bytes()))
-      probe.trials.push_back(*trial);
+    probe.trials.push_back({coding, 0, 1e18, 1e18});
+  probe.miss_ns = 1e18;
+  for (int look = 0; look < kLooks; ++look) {
+    const bool timed = look == kLooks / 2;  // the others are for what the encodings make of them
+    const BlockTable::Place place = blocks.place(blocks.num_blocks() * (2 * look + 1) / (2 * kLooks));
+    for (int i = 0; i < (timed ? kTimes : 1); ++i) {
+      const std::uint64_t ns = decode_block(w, server, place);
+      if (ns == 0) return {};
+      if (timed) probe.rows = w.rows, probe.miss_ns = std::min(probe.miss_ns, as_ns(ns));
+    }
+    for (CodingTrial& trial : probe.trials)
+      if (!time_coding(w, trial, kTimes, timed)) return {};
+  }
+  for (CodingTrial& trial : probe.trials) trial.coded_share /= kLooks;
   return probe;
 }
 

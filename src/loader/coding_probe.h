@@ -15,8 +15,9 @@ struct CodingProbe {
   std::vector<CodingTrial> trials;
 };
 
-/// Decode a block from the middle of the data, encode it each way and decode that. Blocks: tens of milliseconds.
-/// nullopt if the block cannot be read or encoded: whoever needs its rows will hear why.
-std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset);
+/// Decode a few blocks from all over the data, encode them each way, and decode one of them again. Blocks: tens of
+/// milliseconds. Its memory is charged to `budget` meanwhile. nullopt if there is too little, or if blocks cannot be
+/// read or encoded: whoever needs their rows will hear why.
+std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& budget);
 
 }  // namespace headrace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
+#include <system_error>
 
 #include "base/process_watch.h"
 
@@ -125,10 +126,15 @@ bool Engine::wants_preload() {
 void Engine::finish_store() {
   rows_at_hand_.store(are_at_hand(*keeper_->rows), std::memory_order_release);
   if (stopped_ || finisher_.joinable()) return;
-  finisher_ = std::thread([keeper = keeper_] {
-    if (const Status made = keeper->rows->finish(); !made.ok())
+  const auto finish = [keeper = keeper_, rows = keeper_->rows] {
+    if (const Status made = rows->finish(); !made.ok())
       keeper->note(fmt::format("{} The cache is good for this run only.", made.error().what()));
-  });
+  };
+  try {
+    finisher_ = std::thread(finish);
+  } catch (const std::system_error&) {  // no thread to be had
+    finish();
+  }
 }
 
 Engine::~Engine() {
@@ -225,10 +231,14 @@ void Engine::work(Worker& w) {
     w.counters.clock.add(Stage::kWaitWork, now_ns() - clock, 0);
     w.failures.clear();
     w.digests.assign(w.claim.runs.size(), {});
-    if (w.claim.whole_batch)
-      gather_batch(w);
-    else
-      serve_block(w);
+    try {
+      w.claim.whole_batch ? gather_batch(w) : serve_block(w);
+    } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
+      const std::uint32_t file = w.claim.whole_batch ? 0 : plan_.layout.table->place(w.claim.block).file;
+      w.failures.push_back(
+          {{0, ~std::uint64_t{0}},
+           Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what())).with_file(source_->files[file].path)});
+    }
     window_.complete(w.claim, w.failures, w.digests);
     clock = now_ns();
     watch_process_memory(clock);
@@ -258,18 +268,13 @@ void Engine::serve_block(Worker& w) {
     w.runs.push_back(
         {r.slot->memory->fields.data(), r.begin, r.end, r.slot->step.first_position, &w.digests[w.runs.size()]});
   const BlockTable::Place place = plan_.layout.table->place(w.claim.block);
-  try {
-    const std::uint64_t next_use =
-        schedule_ ? schedule_->next_use(w.claim.block, w.claim.epoch, w.claim.last) : std::uint64_t{0};
-    const auto failures = w.server.serve({w.claim.block, place.file, place.rows, w.claim.first, next_use},
-                                         w.claim.requests, w.runs, window_.cancel_flag());
-    w.failures.assign(failures.begin(), failures.end());
-    if (!keeper_->fills()) keeps_blocks_.store(false, std::memory_order_relaxed);
-  } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
-    w.failures.push_back({{0, place.rows.count},
-                          Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what()))
-                              .with_file(source_->files[place.file].path)});
-  }
+  const std::uint64_t next_use =
+      schedule_ ? schedule_->next_use(w.claim.block, w.claim.epoch, w.claim.last) : std::uint64_t{0};
+  const auto failures = w.server.serve({w.claim.block, place.file, place.rows, w.claim.first, next_use},
+                                       w.claim.requests, w.runs, window_.cancel_flag());
+  w.failures.assign(failures.begin(), failures.end());
+  const bool stays = keeper_->blocks ? plan_.keeps_all_coded && keeper_->blocks->refused() == 0 : keeper_->fills();
+  if (!stays) keeps_blocks_.store(false, std::memory_order_relaxed);
 }
 
 /// A whole batch from the store that holds all rows.
@@ -287,6 +292,7 @@ void Engine::gather_batch(Worker& w) {
     return;
   }
   span.stop();
+  rows_at_hand_.store(false, std::memory_order_relaxed);  // the next epoch goes by blocks
   serve_damaged(w, samples, w.failures);
 }
 
@@ -306,12 +312,15 @@ void Engine::serve_damaged(Worker& w, std::span<const SampleRef> samples, std::v
     requests.clear();
     for (; begin < wanted.size() && wanted[begin].block == block; ++begin) requests.push_back(wanted[begin].request);
     const BlockTable::Place place = plan_.layout.table->place(block);
+    if (!keeper_->rows->ready(block))
+      for (const auto& array : source_->files[place.file].arrays)
+        w.counters.add_decodes(0, requests.size() * array->info().row_record_bytes());
     RowDigest digest;
     const SlotRun& slot = w.claim.runs[0];
     const RowRun run{slot.slot->memory->fields.data(), 0, static_cast<std::uint32_t>(requests.size()),
                      slot.slot->step.first_position, &digest};
     for (const RowFailure& f :
-         w.server.serve({block, place.file, place.rows, true, 0}, requests, {&run, 1}, window_.cancel_flag()))
+         w.server.serve({block, place.file, place.rows, false, 0}, requests, {&run, 1}, window_.cancel_flag()))
       for (const Request& r : requests)
         if (r.row >= f.rows.first && r.row < f.rows.end()) failures.push_back({{r.position, 1}, f.error});
     w.digests[0].sums += digest.sums;  // `placed` is compared for claims of blocks only

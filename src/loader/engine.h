@@ -69,7 +69,8 @@ class Engine {
   Result<std::optional<Delivery>> next();
   /// Sums over the rows delivered of the epoch at hand.
   [[nodiscard]] EpochSums sums() const;
-  /// Idempotent. Blocks: until the threads have given up what they are at (milliseconds).
+  /// Idempotent. Blocks: until the threads have given up what they are at (milliseconds), and a cache directory that
+  /// has just become whole is on the disk.
   void stop();
 
   /// Rows for an order that is made up as it goes.
@@ -109,6 +110,7 @@ class Engine {
   std::shared_ptr<BlockKeeper> keeper_;
   std::optional<RowGather> gather_;
   std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache
+  // Rows can be gathered from the store; every block that is decoded stays where it need not be decoded again.
   std::atomic<bool> rows_at_hand_{false}, keeps_blocks_{false};
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
   const int owner_pid_;

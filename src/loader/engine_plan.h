@@ -66,7 +66,8 @@ struct EnginePlan {
   bool preloads = false;                   ///< All is decoded before the first batch.
   BlockCoding coding = BlockCoding::kRaw;  ///< Of kSomeBlocks.
   double coded_share = 1;                  ///< Encoded over decoded bytes.
-  bool keeps_all_coded = false;            ///< kSomeBlocks, but all of them fit encoded.
+  bool keeps_all_coded = false;            ///< kSomeBlocks, but all of them fit encoded, as far as is known.
+  bool rows_at_hand = false;               ///< kDirectory, whole, and rows can be copied from anywhere in it.
 
   /// Most rows of a batch that there can be.
   [[nodiscard]] std::uint64_t slot_rows() const {
@@ -102,7 +103,9 @@ struct PlanContext {
   std::uint32_t cpus = 1;
   const Label* label = nullptr;        ///< Of a sampler that needs one.
   const CodingProbe* probe = nullptr;  ///< What re-encoding would make of the blocks; null: not known.
-  bool rows_ready = false;             ///< The cache directory is whole, and the page cache can hold it.
+  bool cache_is_whole = false;         ///< The cache directory is: nothing will be written.
+  bool rows_at_hand = false;           ///< And its rows can be copied from anywhere in it.
+  bool directory_in_memory = false;    ///< A tmpfs: what is written there is memory of ours.
 };
 
 /// Errors: kInvalidArgument; kOutOfBudget with the smallest budget that would do.

@@ -7,6 +7,7 @@
 #include "delivery/slot_pool.h"
 #include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
+#include "loader/tools/window_decodes.h"
 
 namespace headrace {
 namespace {
@@ -32,12 +33,13 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
   return text;
 }
 
-/// \param known  Was re-encoding tried already?
-std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, bool known) {
+/// \param known  Was re-encoding tried already? \param engine  That runs, or will, as the plan says.
+std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, bool known, const Engine& engine) {
   const double share = p.data_bytes ? static_cast<double>(p.cache_bytes) / static_cast<double>(p.data_bytes) : 0;
   switch (p.keep) {
     case Keep::kNothing:
-      return choice.mode == CacheChoice::kNone ? "nothing is kept between epochs (cache='none')"
+      return choice.mode == CacheChoice::kNone        ? "nothing is kept between epochs (cache='none')"
+             : choice.mode == CacheChoice::kDirectory ? "nothing is kept between epochs: see WARNING"
              : !known
                  ? "not known yet: the first epoch tries whether re-encoded blocks fit, and keeps them if that pays"
                  : "nothing is kept between epochs: the window takes all of the budget";
@@ -58,6 +60,11 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, boo
       return fmt::format("rows, decoded, up to {} of {}, shared by the processes of this host ({})",
                          format_bytes(p.cache_bytes), format_bytes(p.data_bytes), p.keep_reason);
     case Keep::kDirectory:
+      if (engine.funded() && !engine.keeper()->last().of_rows)
+        return fmt::format("nothing is kept between epochs: {} could not be used, see the warnings", choice.directory);
+      if (p.rows_at_hand)
+        return fmt::format("all rows, decoded, {} of .npy files in {}, which are there: mapped, nothing is decoded",
+                           format_bytes(p.data_bytes), choice.directory);
       return fmt::format("all rows, decoded, {} of .npy files in {}: written as they are decoded, mapped from then on",
                          format_bytes(p.data_bytes), choice.directory);
   }
@@ -97,7 +104,7 @@ std::string explain_plan(const Loader::Impl& loader) {
     line("over ranks",
          fmt::format("a block is decoded by {:.3f} of the {} ranks on average", decodes, share.world_size));
   for (const std::string& warning : p.warnings) line("WARNING", warning);
-  line("cache", describe_keeping(p, loader.options.cache, loader.probed));
+  line("cache", describe_keeping(p, loader.options.cache, loader.probed, *engine));
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));
@@ -119,9 +126,9 @@ std::string explain_plan(const Loader::Impl& loader) {
        p.expected_decodes() <= 1
            ? (source.mixture ? "every block once each time its part is gone through" : "every block once an epoch") +
                  straddling
-           : fmt::format("a block about {:.0f} times an epoch: the window is shorter than the order's span; memory={} "
+           : fmt::format("a block about {:.1f} times an epoch: the window is shorter than the order's span; memory={} "
                          "would decode each once",
-                         p.expected_decodes(),
+                         window_decodes(p),
                          format_bytes(p.planned_bytes() + (p.wanted_slots - p.slots) * p.slot_bytes)) +
                  straddling);
   return text;

@@ -19,7 +19,7 @@ Status Loader::Impl::reserve(Engine& made) {
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
   const std::string identity = fmt::format("{} {}", data_hash, to_string(plan.coding));
   if (kept && (kept_as != plan.keep || kept_identity != identity)) kept.reset();
-  if (!budget) budget = process->child("loader", options.memory ? options.memory : ~std::uint64_t{0} >> 1);
+  make_budget();
   if (kept && kept->blocks) kept->blocks->set_capacity(plan.cache_bytes);
   // Only a window takes what others keep.
   const std::uint64_t needed = plan.window_bytes();
@@ -34,12 +34,17 @@ Status Loader::Impl::reserve(Engine& made) {
     reservations.push_back(std::move(reservation));
   }
   if (!kept) {
-    HEADRACE_ASSIGN(kept, make_keeper(*dataset.impl()->source, plan, options.cache, data_hash, budget));
+    HEADRACE_ASSIGN(kept, make_keeper(*dataset.impl()->source, plan, options.cache, data_hash, whole_cache, budget));
     kept_as = plan.keep;
     kept_identity = identity;
   }
   made.fund(std::move(reservations), kept);
   return {};
+}
+
+void Loader::Impl::make_budget() {
+  if (!budget)
+    budget = MemoryBudget::process()->child("loader", options.memory ? options.memory : ~std::uint64_t{0} >> 1);
 }
 
 Status Loader::Impl::fund() {
@@ -48,7 +53,8 @@ Status Loader::Impl::fund() {
   const bool some = plan.keep == Keep::kNothing || plan.keep == Keep::kSomeBlocks;
   if (options.cache.mode == CacheChoice::kAuto && some && !probed && plan.layout.table->num_blocks() >= kLeastToProbe) {
     probed = true;
-    probe = probe_codings(*dataset.impl());
+    make_budget();
+    probe = probe_codings(*dataset.impl(), *budget);
     if (probe) {
       HEADRACE_ASSIGN(engine, make_engine(resumed_mix));
     }
@@ -82,14 +88,18 @@ std::uint64_t IdleLoader::reclaimable_bytes() const {
 std::uint64_t IdleLoader::reclaim(std::uint64_t bytes) {
   const auto lock = try_lock();
   if (!lock || !idle() || !loader_->budget) return 0;
+  owner_ = std::this_thread::get_id();  // planning anew asks everybody what could be had, this loader too
   const std::shared_ptr<MemoryBudget> budget = loader_->budget;
   const std::uint64_t before = budget->snapshot().used_bytes;
-  const std::shared_ptr<Engine> engine = loader_->engine.get();
-  engine->stop();
+  loader_->engine->stop();
   const std::uint64_t window = before - std::min(before, budget->snapshot().used_bytes);
-  if (window < bytes) loader_->kept.reset();  // what is kept goes last
+  if (window < bytes && loader_->kept) {  // what is kept goes last
+    loader_->kept->let_go();
+    loader_->kept.reset();
+  }
   Result<std::shared_ptr<Engine>> unfunded = loader_->make_engine(loader_->resumed_mix);
   if (unfunded.ok()) loader_->engine = std::move(*unfunded);
+  owner_ = std::thread::id();
   return before - std::min(before, budget->snapshot().used_bytes);
 }
 

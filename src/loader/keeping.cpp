@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/memory_limits.h"
 #include "base/philox.h"
 #include "cache/cache_directory.h"
 #include "cache/host_arena.h"
@@ -64,6 +65,7 @@ RowLayout row_layout(const Source& source, const BlockTable& blocks) {
 
 Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const EnginePlan& plan,
                                                  const CacheChoice& choice, const std::string& identity,
+                                                 const std::shared_ptr<RowStore>& whole,
                                                  const std::shared_ptr<MemoryBudget>& budget) {
   auto keeper = std::make_shared<BlockKeeper>();
   const BlockTable& blocks = *plan.layout.table;
@@ -99,38 +101,45 @@ Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const Eng
       break;
     }
     case Keep::kDirectory: {
-      std::filesystem::path there = std::filesystem::absolute(choice.directory);
-      for (std::error_code ec; !std::filesystem::exists(there, ec) && there.has_relative_path();)
-        there = there.parent_path();
-      if (storage_of(there.string()).kind == StorageKind::kMemory) {  // memory that the system counts as this group's
-        auto room = budget->try_reserve(MemoryTag::kBlockCache, plan.data_bytes);
-        if (!room.ok()) {
-          keeper->note(
-              fmt::format("{} lies in memory (tmpfs), and {} of rows do not fit there: {}. Loading goes on without "
-                          "the cache.",
-                          choice.directory, format_bytes(plan.data_bytes), room.error().message()));
+      std::shared_ptr<RowStore> rows = whole;
+      if (!rows) {
+        HEADRACE_ASSIGN(keeper->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
+        auto opened = open_cache_directory(choice.directory, origin_of(source, identity), row_layout(source, blocks));
+        if (!opened.ok()) {
+          keeper->note(fmt::format("{} Loading goes on without the cache.", opened.error().what()));
+          keeper->reservation.release();
           break;
         }
-        keeper->reservation = std::move(*room);
+        rows = std::move(opened->store);
+        for (const std::string& text : opened->notes) keeper->note(text);
       }
-      auto opened = open_cache_directory(choice.directory, origin_of(source, identity), row_layout(source, blocks));
-      if (!opened.ok()) {
-        keeper->note(fmt::format("{} Loading goes on without the cache.", opened.error().what()));
+      // Mapped files count against ulimit -v, like the batches that are still to be allocated.
+      if (const std::uint64_t left = free_address_space_bytes(); left < plan.window_bytes()) {
+        keeper->note(
+            fmt::format("{}: ulimit -v leaves {} of addresses beside the mapped files, and {} are needed. Loading "
+                        "goes on without the cache.",
+                        choice.directory, format_bytes(left), format_bytes(plan.window_bytes())));
+        keeper->reservation.release();
         break;
       }
-      keeper->rows = std::move(opened->store);
-      for (const std::string& text : opened->notes) keeper->note(text);
+      keeper->rows = std::move(rows);
       break;
     }
   }
   return keeper;
 }
 
-bool has_ready_cache(const Source& source, const EnginePlan& plan, const CacheChoice& choice,
-                     const std::string& identity) {
-  const auto store =
-      find_whole_cache(choice.directory, origin_of(source, identity), row_layout(source, *plan.layout.table));
-  return store && store->random_access();
+std::shared_ptr<RowStore> find_cache(const Dataset::Impl& dataset, const CacheChoice& choice,
+                                     const std::string& identity) {
+  return find_whole_cache(choice.directory, origin_of(*dataset.source, identity),
+                          row_layout(*dataset.source, *dataset.layout.table));
+}
+
+bool lies_in_memory(const std::string& directory) {
+  std::filesystem::path there = std::filesystem::absolute(directory);
+  for (std::error_code ec; !std::filesystem::exists(there, ec) && there.has_relative_path();)
+    there = there.parent_path();
+  return storage_of(there.string()).kind == StorageKind::kMemory;
 }
 
 }  // namespace headrace

@@ -7,20 +7,25 @@
 #include "assembly/block_keeper.h"
 #include "assembly/source.h"
 #include "base/memory_budget.h"
+#include "loader/dataset_impl.h"
 #include "loader/engine_plan.h"
 
 namespace headrace {
 
-/// Memory is charged to `budget`. \param identity  Of the data: equal for loaders that may share what they keep. What
+/// Memory is charged to `budget`. \param whole  The cache of these rows, where it is whole already; null: none is.
+/// \param identity  Of the data: equal for loaders that may share what they keep. What
 /// cannot be had (a directory that cannot be written, a disk that is full) is a note, not an error: loading goes on
 /// without. Errors: kOutOfBudget.
 Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const EnginePlan& plan,
                                                  const CacheChoice& choice, const std::string& identity,
+                                                 const std::shared_ptr<RowStore>& whole,
                                                  const std::shared_ptr<MemoryBudget>& budget);
 
-/// Is there a whole cache of these rows in the directory, which the page cache can hold? Makes and writes nothing.
-bool has_ready_cache(const Source& source, const EnginePlan& plan, const CacheChoice& choice,
-                     const std::string& identity);
+/// The whole cache of these rows in the directory; null if there is none. Makes and writes nothing.
+std::shared_ptr<RowStore> find_cache(const Dataset::Impl& dataset, const CacheChoice& choice,
+                                     const std::string& identity);
+/// Is what would be written there memory (a tmpfs)? The folder need not be there yet.
+bool lies_in_memory(const std::string& directory);
 
 /// The rows of the plan's blocks, as a store has them.
 RowLayout row_layout(const Source& source, const BlockTable& blocks);

@@ -52,6 +52,7 @@ Loader::Epoch Loader::epoch() {
   if (m.engine->forked()) m.engine->check_usable().value();  // before any lock: it may be the parent's
   const IdleLoader::Busy busy(*m.idle);
   m.follow_rank().value();
+  m.revise().value();
   if (!m.closed) m.fund().value();
   ConsumerState& c = *m.consumer;
   const std::uint64_t start = now_ns();
@@ -176,10 +177,10 @@ void Loader::set_rows(std::vector<std::uint64_t> rows) {
   const auto* now = m.options.sampler ? std::get_if<Listed>(m.options.sampler.get()) : nullptr;
   if (!now) throw Error(ErrorCode::kInvalidArgument, "this loader's order is not a list of rows");
   if (now->rows == rows) return;
+  const IdleLoader::Busy busy(*m.idle);
   const std::shared_ptr<const SamplerChoice> before = m.options.sampler;
   m.options.sampler = std::make_shared<const SamplerChoice>(Listed{std::move(rows)});
   m.rows_changed = true;
-  const IdleLoader::Busy busy(*m.idle);
   const Status made = m.follow_rank();
   if (made.ok()) return;
   m.options.sampler = before;
@@ -236,6 +237,7 @@ Report Loader::report() const {
 void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {
   Impl& m = *impl_;
   if (m.engine->forked()) m.engine->check_usable().value();  // before any lock: it may be the parent's
+  const auto alive = std::make_shared<int>();
   {
     const IdleLoader::Busy busy(*m.idle);
     m.follow_rank().value();
@@ -246,13 +248,17 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
       ++m.consumer->generation;
     }
     m.fund().value();
+    m.live_epoch = alive;  // not idle
   }
   const std::shared_ptr<Engine> engine = m.engine.get();
-  if (!engine->wants_preload())
+  if (!engine->wants_preload()) {
+    const std::vector<std::string> why = engine->keeper()->notes();
+    const std::vector<std::string>& warned = engine->plan().warnings;
+    if (m.options.cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
+      throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : why.front());
     throw Error(ErrorCode::kInvalidArgument, "this loader keeps nothing that could be decoded beforehand")
         .with_hint("Make it with cache='ram', or a directory.");
-  const auto alive = std::make_shared<int>();
-  m.live_epoch = alive;  // not idle
+  }
   engine->start_threads().value();
   constexpr std::chrono::milliseconds kTick{2};
   constexpr int kTicksAProgress = 25;

@@ -41,6 +41,41 @@ std::string hash_of(const Source& source, const BlockLayout& layout) {
 
 }  // namespace
 
+Loader::Impl::Impl(Dataset d, LoaderOptions o)
+    : dataset(std::move(d)),
+      options(std::move(o)),
+      data_hash(dataset.closed() ? "" : hash_of(*dataset.impl()->source, dataset.impl()->layout)) {}
+
+void Loader::Impl::look_for_cache(PlanContext& context) {
+  if (options.cache.mode != CacheChoice::kDirectory) return;
+  std::shared_ptr<RowStore> rows = kept_as == Keep::kDirectory && kept ? kept->rows : nullptr;
+  if (!rows) {
+    if (!whole_cache) whole_cache = find_cache(*dataset.impl(), options.cache, data_hash);
+    rows = whole_cache;
+  }
+  context.cache_is_whole = rows && (rows == whole_cache || rows->complete());
+  context.rows_at_hand = rows && rows->complete() && rows->random_access();
+  context.directory_in_memory = lies_in_memory(options.cache.directory);
+}
+
+Status Loader::Impl::revise() {
+  if (closed || !engine->funded() || !kept) return {};
+  const EnginePlan& plan = engine->plan();
+  const BlockCache::Usage usage = kept->blocks ? kept->blocks->usage() : BlockCache::Usage{};
+  const bool refused = plan.keeps_all_coded && usage.refused > 0;
+  const bool damaged = plan.rows_at_hand && kept->rows && !kept->rows->complete();
+  const MemoryBudget::Snapshot process = MemoryBudget::process()->snapshot();
+  const bool short_of_memory = kept->rows && kept->reservation.bytes() > 0 && process.used_bytes > process.limit_bytes;
+  if (!refused && !damaged && !short_of_memory) return {};
+  if (refused && probe)
+    for (CodingTrial& trial : probe->trials)
+      if (trial.coding == plan.coding) trial.coded_share = std::max(trial.coded_share, usage.coded_share);
+  engine->stop();  // its memory is the new one's
+  if (short_of_memory) kept->let_go(), kept.reset();
+  HEADRACE_ASSIGN(engine, make_engine(resumed_mix));
+  return {};
+}
+
 Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
   if (dataset.closed()) return Error(ErrorCode::kClosed, "the data set was closed");
   const std::shared_ptr<const Source> source = dataset.impl()->source;
@@ -57,6 +92,7 @@ Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
   context.cpus = static_cast<std::uint32_t>(usable_cpu_count());
   context.label = label ? &*label : nullptr;
   context.probe = probe ? &*probe : nullptr;
+  look_for_cache(context);
   const auto resolve = [&](MemoryRoom room) {
     context.room = room;
     return resolve_plan(*source, resolved, context);
@@ -68,18 +104,12 @@ Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
     const std::uint64_t mine = kept && kept->blocks ? kept->blocks->usage().bytes : 0;
     if (all > mine) made = resolve({free, all - mine});
   }
-  if (made.ok() && made->keep == Keep::kDirectory &&
-      has_ready_cache(*source, *made, options.cache, hash_of(*source, made->layout))) {
-    context.rows_ready = true;
-    made = resolve(context.room);
-  }
   if (!made.ok()) return made.error();
   EnginePlan plan = std::move(*made);
   if (options.memory > plan.budget_bytes)
     plan.warnings.push_back(fmt::format("memory={} is more than this loader can have: {} ({})",
                                         format_bytes(options.memory), format_bytes(plan.budget_bytes),
                                         what_limits_memory()));
-  data_hash = hash_of(*source, plan.layout);
   return Engine::make(source, std::move(plan));
 }
 

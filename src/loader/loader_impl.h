@@ -113,14 +113,14 @@ class IdleLoader final : public Reclaimable {
 };
 
 struct Loader::Impl {
-  Impl(Dataset d, LoaderOptions o) : dataset(std::move(d)), options(std::move(o)) {}
+  Impl(Dataset d, LoaderOptions o);
   Dataset dataset;
   LoaderOptions options;
   std::shared_ptr<MemoryBudget> budget;
   EngineSlot engine;
   std::shared_ptr<ConsumerState> consumer = std::make_shared<ConsumerState>();
   BlockMix resumed_mix;   ///< Of a state that was loaded; as if it had been given.
-  std::string data_hash;  ///< Of what the rows are.
+  std::string data_hash;  ///< Of what the rows are; never changes.
   std::optional<RankShare> framework_rank;
   std::optional<Label> label;  ///< Of a sampler that needs one.
   bool rows_changed = false;   ///< The list of the sampler is another than the engine's.
@@ -130,15 +130,22 @@ struct Loader::Impl {
   std::shared_ptr<BlockKeeper> kept;  ///< What engines of this loader keep; outlives them where the plan allows.
   Keep kept_as = Keep::kNothing;
   std::string kept_identity;
-  std::optional<CodingProbe> probe;  ///< What re-encoding would make of the blocks, once it was tried.
+  std::shared_ptr<RowStore> whole_cache;  ///< The one that was found in the directory, for all engines.
+  std::optional<CodingProbe> probe;       ///< What re-encoding would make of the blocks, once it was tried.
   bool probed = false;
 
   [[nodiscard]] Result<RankChoice> choose_own_rank() const;
   /// Resolve every automatic setting, reserve nothing. Errors leave everything as it was.
   Result<std::shared_ptr<Engine>> make_engine(const BlockMix& mix);
+  /// What there is of the cache directory.
+  void look_for_cache(PlanContext& context);
+  /// Plan anew where the plan counted on what turned out otherwise: blocks that do not fit encoded, rows that are
+  /// damaged, memory that others have taken.
+  Status revise();
   /// Reserve the engine's memory, if need be from caches and idle loaders; with less than it planned for, plan anew.
   Status fund();
   Status reserve(Engine& engine);
+  void make_budget();
   /// The rank may have become known only now: launchers set it, and frameworks, after loaders are made.
   Status follow_rank();
   [[nodiscard]] LoaderState state_at(Position position) const;

@@ -12,7 +12,9 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kRequestBytes = 16;     // the window's books for a row, vectors' slack included
+// The window's books, vectors' slack included: for a row, for rows of one block in one batch, for a block in the
+// window.
+constexpr std::uint64_t kRequestBytes = 16, kRunBytes = 32, kStateBytes = 192;
 constexpr std::uint64_t kBlockIndexBytes = 24;  // two tables of an index a block, places, and when it is used next
 constexpr std::uint64_t kLeastKeptBlocks = 4;   // a smaller cache is not worth its scratch
 constexpr std::uint64_t kHugePageBytes = 2 << 20;
@@ -33,7 +35,8 @@ class MemoryPlanner {
         context_(context),
         plan_(plan),
         blocks_(plan.layout.table),
-        books_(plan.slot_rows() * kRequestBytes),
+        runs_(std::min(plan.slot_rows(), blocks_->num_blocks())),
+        books_(plan.slot_rows() * kRequestBytes + runs_ * kRunBytes),
         block_bytes_(std::max<std::uint64_t>(blocks_->max_block_rows() * source.row_bytes(), 1)) {
     plan_.slot_bytes = SlotPool::slot_bytes(*source.fields, plan.slot_rows());
     plan_.data_bytes = stored_rows(*blocks_) * source.row_bytes();
@@ -41,57 +44,67 @@ class MemoryPlanner {
   }
 
   Status plan() {
-    if (options_.cache.mode == CacheChoice::kDirectory) plan_.keep = Keep::kDirectory;
+    if (options_.cache.mode == CacheChoice::kDirectory) {
+      plan_.keep = Keep::kDirectory;
+      plan_.rows_at_hand = context_.rows_at_hand;
+      if (fills_directory() && context_.directory_in_memory) plan_.cache_bytes = plan_.data_bytes;
+    }
     HEADRACE_TRY(plan_threads());
     plan_side_chunks();
     plan_wanted_slots();
     HEADRACE_TRY(plan_all_rows());
-    plan_.slots = slots_in(plan_.budget_bytes - around() - (keeps_rows_in_memory() ? plan_.cache_bytes : 0));
+    plan_.slots = slots_in(plan_.budget_bytes - around() - plan_.cache_bytes);
     if (plan_.keep == Keep::kNothing && options_.cache.mode == CacheChoice::kAuto) plan_some_blocks();
-    if (plan_.keep == Keep::kSomeBlocks || fills_directory()) plan_.keeping_bytes = plan_.threads * need_.keeping_bytes;
+    if (plan_.keep == Keep::kSomeBlocks || fills_directory()) plan_.keeping_bytes = plan_.threads * need_.dense_bytes;
+    if (plan_.keep == Keep::kSomeBlocks && plan_.coding != BlockCoding::kRaw)
+      plan_.keeping_bytes += plan_.threads * need_.coded_bytes;
     plan_.scratch_bytes = plan_.threads * need_.scratch_bytes;
     plan_.read_buffer_bytes = plan_.threads * need_.read_buffer_bytes;
-    plan_.index_bytes = plan_.slots * books_ + blocks_->num_blocks() * kBlockIndexBytes;
+    plan_.index_bytes = plan_.slots * books_ + states_bytes(plan_.slots) + blocks_->num_blocks() * kBlockIndexBytes;
     return {};
   }
 
  private:
   /// What is needed beside the slots.
   [[nodiscard]] std::uint64_t fixed(std::uint64_t threads) const {
-    const std::uint64_t keeping = fills_directory() ? need_.keeping_bytes : 0;
+    const std::uint64_t keeping = fills_directory() ? need_.dense_bytes : 0;
     return threads * (need_.scratch_bytes + need_.read_buffer_bytes + keeping) + plan_.layout.resident_bytes +
            blocks_->num_blocks() * kBlockIndexBytes;
   }
   [[nodiscard]] std::uint64_t around() const {
     return fixed(plan_.threads) + plan_.side_chunks_bytes + plan_.side_chunks_in_use_bytes;
   }
-  [[nodiscard]] std::uint64_t slot() const { return plan_.slot_bytes + books_; }
-  [[nodiscard]] std::uint64_t least_slots() const { return kLeastSlots * slot(); }
-  [[nodiscard]] std::uint64_t slots_in(std::uint64_t bytes) const {
-    return std::min(std::max(plan_.wanted_slots, kLeastSlots), bytes / slot());
+  /// Of blocks that wait for rows of so many slots: of two epochs at most.
+  [[nodiscard]] std::uint64_t states_bytes(std::uint64_t slots) const {
+    return std::min(2 * blocks_->num_blocks(), slots * runs_) * kStateBytes;
   }
-  [[nodiscard]] bool fills_directory() const { return plan_.keep == Keep::kDirectory && !context_.rows_ready; }
-  [[nodiscard]] bool keeps_rows_in_memory() const {
-    return plan_.keep == Keep::kAllRows || plan_.keep == Keep::kHostRows;
+  [[nodiscard]] std::uint64_t slots_bytes(std::uint64_t slots) const {
+    return slots * (plan_.slot_bytes + books_) + states_bytes(slots);
+  }
+  [[nodiscard]] std::uint64_t least_slots() const { return slots_bytes(kLeastSlots); }
+  /// As many as fit.
+  [[nodiscard]] std::uint64_t slots_in(std::uint64_t bytes) const {
+    const std::uint64_t slot = plan_.slot_bytes + books_, all_states = 2 * blocks_->num_blocks() * kStateBytes;
+    const std::uint64_t few = bytes / (slot + runs_ * kStateBytes);
+    const std::uint64_t many = bytes > all_states ? (bytes - all_states) / slot : 0;
+    return std::min(std::max(plan_.wanted_slots, kLeastSlots), std::max(few, many));
+  }
+  [[nodiscard]] bool fills_directory() const { return plan_.keep == Keep::kDirectory && !context_.cache_is_whole; }
+  /// What keeps rows is never taken from others.
+  [[nodiscard]] std::uint64_t own_limit() const { return std::min(plan_.budget_bytes, context_.room.free_bytes); }
+
+  void drop_resident_arrays() {
+    plan_.layout = plan_layout(source_, 0);
+    need_ = BlockServer::need(source_, plan_.layout);
   }
 
   Status plan_threads() {
-    if (plan_.layout.resident_bytes > 0 && fixed(1) + least_slots() > plan_.budget_bytes) {  // a luxury
-      plan_.layout = plan_layout(source_, 0);
-      need_ = BlockServer::need(source_, plan_.layout);
-    }
-    if (fills_directory() && fixed(1) + least_slots() > plan_.budget_bytes) {
-      const std::uint64_t wanted = fixed(1) + least_slots();
-      plan_.keep = Keep::kNothing;
-      if (wanted - need_.keeping_bytes <= plan_.budget_bytes)
-        plan_.warnings.push_back(fmt::format(
-            "the cache {} is not used: its largest block needs {} to be written, and memory={} would be the least "
-            "that has room for it",
-            options_.cache.directory, format_bytes(need_.keeping_bytes), wanted));
-    }
+    if (plan_.layout.resident_bytes > 0 && fixed(1) + least_slots() + plan_.cache_bytes > plan_.budget_bytes)
+      drop_resident_arrays();  // a luxury
+    if (fills_directory() && fixed(1) + least_slots() + plan_.cache_bytes > own_limit()) do_without_directory();
     plan_.threads = options_.threads ? options_.threads : context_.cpus;
     plan_.threads_reason = options_.threads ? "threads=" : "the processors this process may use";
-    while (plan_.threads > 1 && fixed(plan_.threads) + least_slots() > plan_.budget_bytes) {
+    while (plan_.threads > 1 && fixed(plan_.threads) + least_slots() + plan_.cache_bytes > plan_.budget_bytes) {
       --plan_.threads;
       plan_.threads_reason = "fewer than asked for: each needs scratch memory";
     }
@@ -103,8 +116,24 @@ class MemoryPlanner {
                           format_bytes(plan_.budget_bytes), format_bytes(plan_.slot_bytes),
                           format_bytes(need_.scratch_bytes + need_.read_buffer_bytes)))
             .with_file(source_.files[0].path)
-            .with_hint(fmt::format("The smallest budget is memory={} ({}); a smaller batch_size needs less.", least,
-                                   format_bytes(least))));
+            .with_hint(fmt::format("The smallest budget is memory={} (just over {}); a smaller batch_size needs less.",
+                                   least, format_bytes(least))));
+  }
+
+  void do_without_directory() {
+    const std::uint64_t wanted = fixed(1) + least_slots() + plan_.cache_bytes;
+    const std::string& directory = options_.cache.directory;
+    std::string why =
+        plan_.cache_bytes > 0
+            ? fmt::format("{} lies in memory (tmpfs), where {} of rows would be this loader's", directory,
+                          format_bytes(plan_.cache_bytes))
+            : fmt::format("the cache in {} needs {} for its largest block", directory, format_bytes(need_.dense_bytes));
+    plan_.keep = Keep::kNothing;
+    plan_.cache_bytes = 0;
+    if (fixed(1) + least_slots() <= plan_.budget_bytes)
+      plan_.warnings.push_back(
+          fmt::format("{}: it is not used. memory={} would be the least that has room for it (just over {})", why,
+                      wanted, format_bytes(wanted)));
   }
 
   /// What straddles is worth keeping where a chunk for each thread, and another, fit beside the slots.
@@ -112,7 +141,7 @@ class MemoryPlanner {
     const StraddlingNeed straddling = straddling_need(source_, plan_.layout);
     const std::uint64_t in_use = plan_.threads * straddling.largest_chunk_bytes;
     const std::uint64_t limit = std::min(plan_.budget_bytes / kResidentShare - plan_.layout.resident_bytes,
-                                         plan_.budget_bytes - fixed(plan_.threads) - least_slots());
+                                         plan_.budget_bytes - fixed(plan_.threads) - least_slots() - plan_.cache_bytes);
     if (straddling.largest_chunk_bytes == 0 || in_use + straddling.largest_chunk_bytes > limit) return;
     plan_.side_chunks_in_use_bytes = in_use;
     plan_.side_chunks_bytes = std::min(limit - in_use, straddling.bytes);
@@ -127,7 +156,7 @@ class MemoryPlanner {
       plan_.wanted_slots += 2 * plan_.threads * (blocks_->max_block_rows() / global_batch + 1);
     plan_.wanted_slots =
         std::min(plan_.wanted_slots, 2 * std::max<std::uint64_t>(plan_.num_batches, 1) + SlotPool::kHeldSlots);
-    if (plan_.keep == Keep::kDirectory && context_.rows_ready) plan_.wanted_slots = plan_.few_slots();
+    if (plan_.keep == Keep::kDirectory && plan_.rows_at_hand) plan_.wanted_slots = plan_.few_slots();
   }
 
   /// Does everything fit in memory, and is it wanted there?
@@ -138,8 +167,9 @@ class MemoryPlanner {
     if (options_.cache.mode == CacheChoice::kDirectory || options_.cache.mode == CacheChoice::kNone) return {};
     const bool asked = options_.cache.mode == CacheChoice::kRam;
     const std::uint64_t rows_bytes = plan_.data_bytes + source_.fields->size() * kHugePageBytes;
-    const std::uint64_t least = around() + (asked ? kLeastSlots : plan_.few_slots()) * slot();
-    const std::uint64_t limit = asked ? plan_.budget_bytes : std::min(plan_.budget_bytes, context_.room.free_bytes);
+    const std::uint64_t limit = asked ? plan_.budget_bytes : own_limit();
+    if (asked) give_up_luxuries(limit - std::min(limit, rows_bytes));
+    const std::uint64_t least = around() + slots_bytes(asked ? kLeastSlots : plan_.few_slots());
     if (least + rows_bytes <= limit) {
       plan_.keep = host ? Keep::kHostRows : Keep::kAllRows;
       plan_.cache_bytes = rows_bytes;
@@ -166,6 +196,15 @@ class MemoryPlanner {
                                    least + rows_bytes, format_bytes(least + rows_bytes))));
   }
 
+  /// Do without what is not needed until the least that can work fits `limit`.
+  void give_up_luxuries(std::uint64_t limit) {
+    const auto fits = [&] { return around() + least_slots() <= limit; };
+    if (!fits()) plan_.side_chunks_bytes = plan_.side_chunks_in_use_bytes = 0;
+    if (!fits() && plan_.layout.resident_bytes > 0) drop_resident_arrays();
+    for (; plan_.threads > 1 && !fits(); --plan_.threads)
+      plan_.threads_reason = "fewer than asked for: each needs scratch memory";
+  }
+
   /// The coding that pays in so much memory for encoded blocks; null: none, or not known.
   [[nodiscard]] const CodingTrial* coding_for(std::uint64_t decoded_bytes, std::uint64_t encoded_bytes) const {
     if (!context_.probe) return nullptr;
@@ -177,11 +216,12 @@ class MemoryPlanner {
 
   /// The window comes first; what it cannot use keeps blocks. Caches of others are not asked for memory.
   void plan_some_blocks() {
-    const std::uint64_t limit = std::min(plan_.budget_bytes, context_.room.free_bytes);
+    const std::uint64_t limit = own_limit();
     // Blocks that are read while they are evicted stay a little longer.
-    const std::uint64_t apart = around() + plan_.threads * need_.keeping_bytes + (plan_.threads + 1) * block_bytes_;
-    const std::uint64_t rest = limit - std::min(limit, apart + plan_.slots * slot());
-    const std::uint64_t direct = plan_.few_slots() * slot();
+    const std::uint64_t apart =
+        around() + plan_.threads * (need_.dense_bytes + need_.coded_bytes) + (plan_.threads + 1) * block_bytes_;
+    const std::uint64_t rest = limit - std::min(limit, apart + slots_bytes(plan_.slots));
+    const std::uint64_t direct = slots_bytes(plan_.few_slots());
     const CodingTrial* coded = coding_for(rest, limit - std::min(limit, apart + direct));
     const auto all_coded = static_cast<std::uint64_t>(static_cast<double>(plan_.data_bytes) *
                                                       (coded ? coded->coded_share * kCodedSlack : 1));
@@ -191,7 +231,8 @@ class MemoryPlanner {
       plan_.keeps_all_coded = true;
       plan_.wanted_slots = plan_.few_slots();
       plan_.slots = slots_in(limit - apart - all_coded);
-      plan_.cache_bytes = all_coded;
+      // All that is left: blocks may be less alike than those that were tried.
+      plan_.cache_bytes = std::min(limit - apart - slots_bytes(plan_.slots), plan_.data_bytes + plan_.data_bytes / 64);
     } else if (rest >= kLeastKeptBlocks * block_bytes_) {
       plan_.keep = Keep::kSomeBlocks;
       plan_.cache_bytes = std::min(rest, plan_.data_bytes + plan_.data_bytes / 64);
@@ -205,6 +246,7 @@ class MemoryPlanner {
   const PlanContext& context_;
   EnginePlan& plan_;
   const std::shared_ptr<const BlockTable> blocks_;
+  const std::uint64_t runs_;         // of a slot, at most: one a block
   const std::uint64_t books_;        // of a slot
   const std::uint64_t block_bytes_;  // of the largest block
   ServerNeed need_;

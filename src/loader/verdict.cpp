@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/cpu_count.h"
+#include "base/memory_budget.h"
 
 namespace headrace {
 namespace {
@@ -52,10 +53,14 @@ void judge(Report& r, const Loader::Impl& loader) {
   if (r.read_amplification > 1.2) {
     const std::shared_ptr<const Engine> engine = loader.engine.get();
     const EnginePlan& p = engine->plan();
-    if (p.slots < p.wanted_slots)
+    const std::uint64_t once = p.planned_bytes() + (p.wanted_slots - std::min(p.wanted_slots, p.slots)) * p.slot_bytes;
+    if (p.slots < p.wanted_slots && once > process_memory_wanted())
+      r.advice.push_back(fmt::format(
+          "every block is decoded {:.1f} times: to decode it once takes {}, more than this process may have ({})",
+          r.read_amplification, format_bytes(once), format_bytes(process_memory_wanted())));
+    else if (p.slots < p.wanted_slots)
       r.advice.push_back(fmt::format("memory={}: every block would be decoded once instead of {:.1f} times",
-                                     format_bytes(p.planned_bytes() + (p.wanted_slots - p.slots) * p.slot_bytes),
-                                     r.read_amplification));
+                                     format_bytes(once), r.read_amplification));
     else
       r.advice.push_back(
           fmt::format("chunks are decoded {:.1f} times each because fields are chunked differently: give them "
@@ -70,7 +75,9 @@ void judge(Report& r, const Loader::Impl& loader) {
     r.advice.push_back(
         "decoding is the limit on all processors: a faster codec (zstd or Blosc instead of gzip) costs less a byte");
   if (limit == "cache")
-    r.advice.push_back(r.cache.complete
+    r.advice.push_back(r.cache.kind == "directory"
+                           ? "writing the cache directory takes most of the time now; later epochs and runs gain by it"
+                       : r.cache.complete
                            ? "decoding what is kept re-encoded is the limit: more memory= would keep rows decoded"
                            : "keeping blocks for later epochs takes most of the time now; later epochs gain by it");
   if (limit == "read")

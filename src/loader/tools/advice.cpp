@@ -33,7 +33,15 @@ std::vector<Storage> storages_of(const Dataset& dataset) {
   return out;
 }
 
-Settings settle(const Advice& advice, const EnginePlan& plan, std::uint64_t chunks, std::string name) {
+/// Could a loader of so much memory write a cache directory?
+bool has_room_for_directory(const Dataset& dataset, LoaderOptions options, std::uint64_t budget_bytes) {
+  options.cache = {CacheChoice::kDirectory, "cache/"};
+  const Result<EnginePlan> plan = plan_for(dataset, options, budget_bytes);
+  return plan.ok() && plan->keep == Keep::kDirectory;
+}
+
+Settings settle(const Advice& advice, const Dataset& dataset, const LoaderOptions& options, const EnginePlan& plan,
+                std::uint64_t chunks, std::string name) {
   Settings s;
   s.name = std::move(name);
   s.threads = plan.threads;
@@ -44,7 +52,8 @@ Settings settle(const Advice& advice, const EnginePlan& plan, std::uint64_t chun
   s.forecast = forecast(advice.probe, advice.data, window_decodes(plan), plan.threads);
   const std::uint64_t left = advice.available_bytes() - std::min(advice.available_bytes(), plan.budget_bytes);
   s.cache = choose_cache(advice.probe, advice.coding ? &*advice.coding : nullptr, advice.data, s.forecast, plan.threads,
-                         {cache_room_bytes(plan), cache_rest_bytes(plan), left});
+                         {cache_room_bytes(plan), cache_rest_bytes(plan), left,
+                          has_room_for_directory(dataset, options, plan.budget_bytes)});
   if (s.cache.kind == CacheAdvice::Kind::kAllInMemory || s.cache.kind == CacheAdvice::Kind::kRecoded) {
     EnginePlan short_window = plan;  // batches come from memory then
     short_window.slots = s.slots = few_slots(plan);
@@ -111,13 +120,13 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   a.files = dataset.files().size();
   a.storages = storages_of(dataset);
   a.limits = list_memory_limits();
+  a.local = count_local_processes();
   a.cpus = list_cpu_limits();
   const std::uint64_t chunks = count_chunks(source);
   LoaderOptions loader = run.loader;
-  std::uint64_t memory =
-      loader.memory
-          ? loader.memory
-          : whole_mebibytes(static_cast<std::uint64_t>(kDefaultShare * static_cast<double>(a.available_bytes())));
+  const std::uint64_t most =  // that a loader gets without set_memory()
+      whole_mebibytes(static_cast<std::uint64_t>(kDefaultShare * static_cast<double>(a.available_bytes())));
+  std::uint64_t memory = loader.memory ? std::min(loader.memory, most) : most;
   HEADRACE_ASSIGN(EnginePlan plan, window_plan_for(dataset, loader, memory));
   a.data = facts_of(dataset, plan.sampler->num_samples());
 
@@ -125,32 +134,35 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   HEADRACE_ASSIGN(a.probe, probe_serving(source, plan, std::min(plan.threads, std::max(usable, 1u)), options.effort));
   HEADRACE_ASSIGN(const std::vector<SampledBlock> one, sample_blocks(source, plan.layout, 1, 0));
   HEADRACE_ASSIGN(a.recode, probe_recoding(source, one.front(), options.effort * kRecodeSeconds));
-  if (loader.cache.mode != CacheChoice::kNone) a.coding = probe_codings(*dataset.impl());
+  if (loader.cache.mode != CacheChoice::kNone) a.coding = probe_codings(*dataset.impl(), *MemoryBudget::process());
 
   loader.threads = choose_threads(a, loader, window_decodes(plan), a.threads_reason);
   HEADRACE_ASSIGN(plan, window_plan_for(dataset, loader, memory));
   if (plan.threads < loader.threads) a.threads_reason = "fewer than there could be: each needs scratch memory";
-  const std::uint64_t useful = plan.planned_bytes() +
-                               (plan.wanted_slots - std::min(plan.wanted_slots, plan.slots)) * plan.slot_bytes +
-                               a.data.decoded_bytes + a.data.decoded_bytes / 64 + 16 * kMiB;
+  // All rows beside a short window; or, where no cache is wanted, the order's span.
+  const bool keeps = loader.cache.mode == CacheChoice::kAuto || loader.cache.mode == CacheChoice::kRam;
+  const std::uint64_t beside = plan.planned_bytes() - plan.slots * plan.slot_bytes;
+  const std::uint64_t useful = beside + (keeps ? few_slots(plan) : plan.wanted_slots) * plan.slot_bytes +
+                               (keeps ? a.data.decoded_bytes + a.data.decoded_bytes / 64 : 0) + 16 * kMiB;
   const auto tight = static_cast<std::uint64_t>(kTightShare * static_cast<double>(a.available_bytes()));
-  a.memory_reason = "as you said";
-  if (useful > memory && useful <= tight)
+  a.memory_reason = loader.memory <= most ? "as you said" : "all that a loader gets here, less than you said";
+  if (keeps && useful > memory && useful <= tight)
     a.memory_reason += fmt::format("; {} would keep all decoded data as well", size_option(useful));
   if (!run.loader.memory) {  // no more than is of use
-    a.memory_reason = useful < memory ? "the window and all decoded data: more would lie idle"
+    a.memory_reason = useful < memory ? keeps ? "a short window and all decoded data: more would lie idle"
+                                              : "the order's span: more would lie idle"
                                       : fmt::format("{:.0f} % of what is available", 100 * kDefaultShare);
     memory = std::min(memory, (useful + kMiB - 1) >> 20 << 20);
     HEADRACE_ASSIGN(plan, window_plan_for(dataset, loader, memory));
   }
-  a.advised = settle(a, plan, chunks, "advised");
+  a.advised = settle(a, dataset, loader, plan, chunks, "advised");
   for (const auto& [name, share] : {std::pair{"safe", 0.40}, {"balanced", 0.60}, {"max", 0.75}}) {
     LoaderOptions own = run.loader;
     const bool spares_one = std::string_view(name) == "safe" && usable > 1;  // a processor for the training itself
     if (!own.threads) own.threads = spares_one ? usable - 1 : usable;
     const auto bytes = whole_mebibytes(static_cast<std::uint64_t>(share * static_cast<double>(a.available_bytes())));
     const Result<EnginePlan> preset = window_plan_for(dataset, own, bytes);
-    if (preset.ok()) a.presets.push_back(settle(a, *preset, chunks, name));
+    if (preset.ok()) a.presets.push_back(settle(a, dataset, own, *preset, chunks, name));
   }
   return a;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/cpu_count.h"
+#include "base/local_processes.h"
 #include "loader/tools/forecast.h"
 #include "loader/tools/memory_story.h"
 #include "storage/storage_kind.h"
@@ -43,7 +44,10 @@ struct Advice {
   std::string threads_reason, memory_reason;
   double target_per_second = 0;
 
-  [[nodiscard]] std::uint64_t available_bytes() const { return limits.rules().free_bytes; }
+  LocalProcesses local;  ///< That divide what there is.
+
+  /// For this process.
+  [[nodiscard]] std::uint64_t available_bytes() const { return limits.rules().free_bytes / local.count; }
   /// Index in recode.codecs of the one that gains most, from memory and from the disk; 0: as stored.
   [[nodiscard]] std::size_t best_recoding() const;
   [[nodiscard]] Forecast recoded(std::size_t codec) const;

@@ -56,8 +56,9 @@ std::string quoted_files(const RunConfig& run) {
 std::string limit_text(const Advice& a) {
   const Forecast& f = a.advised.forecast;
   std::string text = why(f.warm_bottleneck, a);
-  text += fmt::format(": {} samples/s by one thread, {} by {}", rate(a.probe.one.rows_per_s),
-                      rate(a.probe.many.rows_per_s), a.probe.many.threads);
+  text += fmt::format(": {} samples/s by one thread", rate(a.probe.one.rows_per_s));
+  if (a.probe.many.threads > 1) text += fmt::format(", {} by {}", rate(a.probe.many.rows_per_s), a.probe.many.threads);
+  if (f.decodes > 1.05) text += fmt::format(" if each block were decoded once, {} so", rate(f.warm));
   std::vector<std::string> others;
   if (f.warm_bottleneck != Bottleneck::kDecoding && f.decode_limit > 0 && f.decode_limit < 50 * f.warm)
     others.push_back("decoding " + rate(f.decode_limit));
@@ -106,6 +107,9 @@ std::string target_text(const Advice& a) {
   if (f.warm >= target)
     return wanted + fmt::format("is reached once the files are in memory ({}); while they come from the disk it is {}",
                                 rate(f.warm), rate(f.cold));
+  if (a.advised.cache.later >= target)
+    return wanted + fmt::format("is reached with these settings from the second epoch on ({}); in the first it is {}",
+                                rate(a.advised.cache.later), rate(f.warm));
   std::string text = wanted + fmt::format("is not reached with these settings ({})", rate(f.warm));
   std::vector<std::string> ways;
   const auto usable = static_cast<std::uint32_t>(a.cpus.usable);
@@ -115,9 +119,6 @@ std::string target_text(const Advice& a) {
     if (const double once = forecast(a.probe, a.data, 1, a.advised.threads).warm; once >= target)
       ways.push_back(fmt::format("memory={}, which decodes each block once ({})",
                                  size_option(memory_for_once(a.advised)), rate(once)));
-  if (a.advised.cache.later >= target)
-    ways.push_back(fmt::format("cache={}, from the second epoch on ({})", cache_setting(a.advised.cache.kind),
-                               rate(a.advised.cache.later)));
   if (const std::size_t best = a.best_recoding(); best > 0 && a.recoded(best).warm >= target)
     ways.push_back(fmt::format("files written with {} ({})", a.recode.codecs[best].codec, rate(a.recoded(best).warm)));
   if (!ways.empty()) return text + fmt::format(". It would be by {}", fmt::join(ways, "; or by "));
@@ -129,10 +130,11 @@ std::string target_text(const Advice& a) {
 std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
   std::vector<std::string> steps;
   const std::string memory = size_option(a.advised.memory_bytes);
-  steps.push_back(
-      fmt::format("See that it is so: headrace bench{} --batch-size {} --threads {} --memory {} --epochs 2 "
-                  "(or --write run.yaml here, then headrace bench run.yaml)",
-                  quoted_files(run), run.loader.batch_size, a.advised.threads, memory));
+  const std::string cache = cache_setting(a.advised.cache.kind);
+  steps.push_back(fmt::format(
+      "See that it is so: headrace bench{} --batch-size {} --threads {} --memory {}{} --epochs 2 "
+      "(or --write run.yaml here, then headrace bench run.yaml)",
+      quoted_files(run), run.loader.batch_size, a.advised.threads, memory, cache == "auto" ? "" : " --cache " + cache));
   steps.push_back(
       fmt::format("In your program: hr.Loader(data, {}{}, threads={}, memory=\"{}\"{}). Afterwards "
                   "print(loader.report()) says what really limited it",
@@ -141,15 +143,14 @@ std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
                   : run.loader.shuffle.mode() == Shuffle::kExact ? ", shuffle=\"exact\""
                                                                  : ", shuffle=True",
                   a.advised.threads, memory,
-                  a.advised.cache.kind == CacheAdvice::Kind::kNone
-                      ? ""
-                      : fmt::format(", cache=\"{}\"", cache_setting(a.advised.cache.kind))));
+                  a.advised.cache.kind == CacheAdvice::Kind::kNone ? "" : fmt::format(", cache=\"{}\"", cache)));
   const std::size_t best = a.best_recoding();
   if (a.data.slow_path)
     steps.push_back(
         "Rewrite the fields that go through libhdf5 (headrace inspect names them) with gzip, LZ4, zstd or Blosc: "
         "then all threads decode");
-  else if (best > 0 && worth_rewriting(a) && a.advised.cache.later < 1.2 * a.recoded(best).warm)
+  else if (best > 0 && worth_rewriting(a) && a.advised.forecast.decodes < 1.5 &&
+           a.advised.cache.later < 1.2 * a.recoded(best).warm)
     steps.push_back(
         fmt::format("If that is too slow, write the files once more with {} (hdf5plugin.Blosc in h5py): that is "
                     "what limits you, and no setting changes it",

@@ -27,18 +27,6 @@ std::string shuffle_word(Shuffle shuffle) {
   return shuffle.mode() == Shuffle::kNone ? "false" : shuffle.mode() == Shuffle::kExact ? "exact" : "block";
 }
 
-/// `auto` is what every version takes; what would be better still is said beside it.
-std::string cache_comment(const Advice& a) {
-  switch (a.advised.cache.kind) {
-    case CacheAdvice::Kind::kAllInMemory:
-      return "or ram, which loads all before the first batch; " + a.advised.cache.reason;
-    case CacheAdvice::Kind::kDirectory:
-      return "or a directory on a fast local disk: " + a.advised.cache.reason;
-    default:
-      return a.advised.cache.reason;
-  }
-}
-
 }  // namespace
 
 std::string advice_yaml(const Advice& a, const RunConfig& run) {
@@ -72,7 +60,7 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
   if (o.provenance) setting("provenance: true", "");
   setting(fmt::format("threads: {}", a.advised.threads), a.threads_reason);
   setting("memory: " + size_option(a.advised.memory_bytes), a.memory_reason);
-  setting("cache: auto", cache_comment(a));
+  setting("cache: " + cache_setting(a.advised.cache.kind), a.advised.cache.reason);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/memory_budget.h"
 #include "loader/tools/advice.h"
 #include "loader/tools/text_table.h"
 
@@ -53,7 +54,7 @@ std::string settings_text(const Advice& a) {
   };
   add("threads", fmt::format("{}", s.threads), a.threads_reason);
   add("memory", size_option(s.memory_bytes), a.memory_reason);
-  add("window", fmt::format("{} batches ({})", s.window_slots(), format_bytes(s.slots * s.slot_bytes)),
+  add("window", fmt::format("{} batches ({})", s.slots, format_bytes(s.slots * s.slot_bytes)),
       s.forecast.decodes < 1.05
           ? "holds the order's span: each block is decoded once an epoch"
           : fmt::format("{} would be the order's span; with fewer each block is decoded {:.1f} times an epoch",
@@ -66,8 +67,10 @@ std::string expected_text(const Advice& a) {
   const Settings& s = a.advised;
   TextTable table({{"expected"}, {"samples/s", Align::kRight}, {"epoch", Align::kRight}, {"GB/s", Align::kRight}});
   const auto add = [&](std::string name, double rate, double start_seconds) {
-    table.add({std::move(name), whole(rate), duration(epoch_seconds(a, rate) + start_seconds),
-               fmt::format("{:.2f}", rate * static_cast<double>(a.data.sample_bytes) * 1e-9)});
+    const double seconds = epoch_seconds(a, rate) + start_seconds;
+    const double in_all = seconds > 0 ? static_cast<double>(a.data.epoch_samples) / seconds : rate;
+    table.add({std::move(name), whole(in_all), duration(seconds),
+               fmt::format("{:.2f}", in_all * static_cast<double>(a.data.sample_bytes) * 1e-9)});
   };
   const bool servers = std::any_of(a.storages.begin(), a.storages.end(), [](const Storage& t) { return t.shared(); });
   add(a.probe.reads.looks_warm() || servers ? "first epoch, from storage (its caches may have been warm)"
@@ -95,7 +98,13 @@ std::string presets_text(const Advice& a) {
     table.add({s.name, fmt::format("{}", s.threads), size_option(s.memory_bytes), format_bytes(s.peak_bytes),
                fmt::format("{:.1f}", s.forecast.decodes), whole(s.forecast.warm), whole(s.cache.later),
                cache_setting(s.cache.kind)});
-  return indented(table);
+  const bool more = std::any_of(a.presets.begin(), a.presets.end(), [&](const Settings& s) {
+    return s.memory_bytes > process_memory_wanted() + (1 << 20);
+  });
+  return indented(table) + (more ? fmt::format("  a loader gets at most {} by itself; for more, call hr.set_memory() "
+                                               "first\n",
+                                               format_bytes(process_memory_wanted()))
+                                 : "");
 }
 
 std::string screen(const Advice& a, const RunConfig& run) {
@@ -105,9 +114,9 @@ std::string screen(const Advice& a, const RunConfig& run) {
   line("DATA", fmt::format("{} file{}, {} samples of {}: {} decoded, {} stored ({})", a.files, a.files == 1 ? "" : "s",
                            group_digits(a.data.rows), format_bytes(a.data.sample_bytes),
                            format_bytes(a.data.decoded_bytes), format_bytes(a.data.stored_bytes), a.data.codecs));
-  line("MACHINE", fmt::format("{} processor{} ({}); {} of memory free to take ({} of {})", a.cpus.usable,
+  line("MACHINE", fmt::format("{} processor{} ({}); {} of memory free to take ({} of {}){}", a.cpus.usable,
                               a.cpus.usable == 1 ? "" : "s", a.cpus.rules().rule, format_bytes(rules.free_bytes),
-                              rules.rule, rules.where));
+                              rules.rule, rules.where, shared_text(a.local)));
   for (const Storage& s : a.storages) line("STORAGE", fmt::format("{}. {}", s.name, s.meaning()));
   line("LIMIT", limit_text(a));
   if (a.probe.busy())

@@ -134,7 +134,8 @@ ToolResult check_memory(const RunConfig& run) {
   const Dataset dataset = open(run.files, run.open);
   Check c;
   c.limits = list_memory_limits();
-  c.available_bytes = c.limits.rules().free_bytes;
+  const LocalProcesses local = count_local_processes();
+  c.available_bytes = c.limits.rules().free_bytes / local.count;
   c.budget_bytes = run.loader.memory ? run.loader.memory : MemoryBudget::process()->free_bytes();
   c.data_bytes = decoded_bytes(dataset);
   const std::uint64_t chunks = count_chunks(*dataset.impl()->source);
@@ -168,9 +169,9 @@ ToolResult check_memory(const RunConfig& run) {
   else
     line("VERDICT", fmt::format("cannot be made: {}; the smallest budget is {} ({})", c.refusal,
                                 memory_option(c.smallest_bytes), format_bytes(c.smallest_bytes)));
-  line("RULE", fmt::format("{} of {}: {} of {} are free to take (tight above {:.0f} %, killed above {:.0f} %)",
+  line("RULE", fmt::format("{} of {}: {} of {} are free to take (tight above {:.0f} %, killed above {:.0f} %){}",
                            rules.rule, rules.where, format_bytes(rules.free_bytes), format_bytes(rules.limit_bytes),
-                           100 * kTightShare, 100 * kKilledShare));
+                           100 * kTightShare, 100 * kKilledShare, shared_text(local)));
   text += "\n" + limits_text(c.limits) + "\n";
   if (c.plan) text += components_text(c) + "\n";
   text += presets_text(c.presets) + "\n";

@@ -137,7 +137,7 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
                                 format_bytes(facts.decoded_bytes));
     return choice;
   }
-  // As the loader itself chooses, from the same measurement.
+  // From the measurement that the loader itself makes.
   const double by_threads = probe.rows_per_s(threads) / std::max(probe.rows_per_s(1), 1e-9);
   const auto row_seconds = [&](double block_ns) {
     return block_ns * 1e-9 / static_cast<double>(std::max<std::uint64_t>(coding->rows, 1)) / by_threads;
@@ -156,15 +156,18 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
         coding->miss_ns / std::max(trial.decode_ns, 1.0));
   }
   if (choice.kind == CacheAdvice::Kind::kRecoded) return choice;
-  const bool rows_stay = facts.decoded_bytes <= room.page_cache_bytes;
+  const bool rows_stay = facts.decoded_bytes <= room.page_cache_bytes / 2;
+  // Else its rows come a block at a time through the window, each block as often as it would be decoded.
+  const double read_bytes = f.decodes * static_cast<double>(std::max<std::uint64_t>(facts.sample_bytes, 1));
   const double from_directory =
-      rows_stay
-          ? kDirectoryShare * gather
-          : std::min(kDirectoryShare * gather, probe.reads.cold_bytes_per_s /
-                                                   static_cast<double>(std::max<std::uint64_t>(facts.sample_bytes, 1)));
+      kDirectoryShare *
+      (rows_stay ? gather
+                 : 1 / (1 / std::max(gather, 1e-9) + read_bytes / std::max(probe.reads.cold_bytes_per_s, 1.0)));
+  const double directory_gain = rows_stay ? kWorthIt : 2 * kWorthIt;  // a disk's rate is less certain than memory's
   const double kept = std::min(1.0, static_cast<double>(room.rest_bytes) / decoded);
   const double part = gather > kWorthIt * without ? mixed_rate(kept, gather, without) : without;
-  if (from_directory > kWorthIt * std::max(without, part) && f.warm_bottleneck != Bottleneck::kMoving) {
+  if (room.directory_fits && from_directory > directory_gain * std::max(without, part) &&
+      f.warm_bottleneck != Bottleneck::kMoving) {
     choice.kind = CacheAdvice::Kind::kDirectory, choice.kept_share = 1, choice.later = from_directory;
     choice.reason = fmt::format(
         "decoded data ({}) do not fit the budget; a directory of that size {} later epochs from "

@@ -50,6 +50,7 @@ struct CacheRoom {
   std::uint64_t room_bytes = 0;        ///< Of the budget, beside a short window.
   std::uint64_t rest_bytes = 0;        ///< Of the budget, beside a whole window.
   std::uint64_t page_cache_bytes = 0;  ///< That the system has for files.
+  bool directory_fits = true;          ///< The budget has room to write a cache directory.
 };
 /// \param coding  What re-encoding would make of the blocks; null: not known.
 CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const DataFacts& facts,

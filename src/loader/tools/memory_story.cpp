@@ -60,6 +60,11 @@ std::uint64_t count_chunks(const Source& source) {
   return count;
 }
 
+std::string shared_text(const LocalProcesses& local) {
+  return local.count <= 1 ? ""
+                          : fmt::format(", which {} processes of this host divide ({})", local.count, local.reason);
+}
+
 Fit judge_fit(std::uint64_t peak_bytes, std::uint64_t available_bytes) {
   const auto peak = static_cast<double>(peak_bytes), available = static_cast<double>(available_bytes);
   return peak > kKilledShare * available ? Fit::kKilled : peak > kTightShare * available ? Fit::kTight : Fit::kFits;

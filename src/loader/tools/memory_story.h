@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/local_processes.h"
 #include "base/memory_limits.h"
 #include "loader/engine_plan.h"
 #include "loader/tools/json.h"
@@ -31,6 +32,9 @@ Fit judge_fit(std::uint64_t peak_bytes, std::uint64_t available_bytes);
 int exit_status_of(Fit fit);
 /// "fits", "tight", "would be killed".
 std::string_view to_string(Fit fit);
+
+/// ", which 4 processes of this host divide (LOCAL_WORLD_SIZE)"; empty for one.
+std::string shared_text(const LocalProcesses& local);
 
 /// A share of what is available, and what it buys.
 struct MemoryPreset {
