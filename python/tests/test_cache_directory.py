@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import stat
 import subprocess
@@ -24,6 +25,15 @@ import headrace as hr
 
 def whole_caches(directory: Path) -> list[Path]:
     return sorted(path.parent for path in directory.glob("*/manifest.json"))
+
+
+def least_memory(path: Path, batch_size: int) -> int:
+    """The smallest budget that works without a cache."""
+    with pytest.raises(hr.OutOfBudgetError) as caught:
+        hr.Loader(path, batch_size, memory=1 << 16, cache="none", threads=1)
+    found = re.search(r"memory=(\d+)", str(caught.value))
+    assert found
+    return int(found[1])
 
 
 def build(shards: Shards, directory: Path, **options: Any) -> Path:
@@ -76,15 +86,56 @@ def test_a_whole_cache_needs_a_short_window_only(shards: Shards, tmp_path: Path)
     assert whole.report().chunks_decoded == 0
 
 
+def test_a_whole_cache_is_used_by_the_smallest_budget(tmp_path: Path) -> None:
+    path, cache = write_rows(tmp_path / "rows.h5", 16, noise=True), str(tmp_path / "cache")
+    with hr.Loader(path, 4, cache=cache) as building:
+        assert sum(len(batch["y"]) for batch in building) == len(building.dataset)
+    loader = hr.Loader(path, 4, memory=least_memory(path, 4), cache=cache, shuffle="exact", threads=1)
+    assert sum(len(batch["y"]) for batch in loader) == len(loader.dataset)
+    assert loader.report().chunks_decoded == 0
+
+
+def test_damaged_blocks_are_decoded_once_an_epoch_from_the_second_on(shards: Shards, tmp_path: Path) -> None:
+    folder = build(shards, tmp_path / "cache")
+    with (folder / "x.npy").open("r+b") as file:
+        for block in range(0, 700 * 128, 64 * 128 * 2):  # every other one of the first file
+            file.seek(128 + block)
+            file.write(b"damaged!")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loader = hr.Loader(shards.paths, 10, shuffle="exact", cache=tmp_path / "cache")
+        shards.check_epoch(loader)
+        first = loader.report().chunks_decoded
+        shards.check_epoch(loader)
+        second = loader.report().chunks_decoded  # of a loader that was planned anew
+    assert 0 < second < first / 10, (first, second)
+
+
+def test_cache_build_says_why_it_could_not(shards: Shards, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(hr.Error, match="file"):
+        hr.cache_build(shards.paths, tmp_path / "file")
+
+
+def test_addresses_that_are_too_few_to_map_a_cache(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "rows.h5", 64, noise=True)
+    out = run_child(
+        """
+        import resource
+        size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (size + (220 << 20), resource.RLIM_INFINITY))
+        loader = hr.Loader(PATH, 64, cache=FOLDER, shuffle="exact", memory=150 << 20, threads=1)
+        print(sum(len(batch["y"]) for batch in loader), len(loader.dataset))
+        """,
+        PATH=path,
+        FOLDER=str(tmp_path / "cache"),
+    ).stdout.split()
+    assert out[0] == out[1]
+
+
 def test_a_budget_without_room_to_write_the_cache_does_without(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.h5", 16, noise=True)
-    least = 1 << 20
-    while True:  # the least without a cache
-        try:
-            hr.Loader(path, 4, memory=least, cache="none", threads=1)
-            break
-        except hr.OutOfBudgetError:
-            least += 64 << 10
+    least = least_memory(path, 4)
     with pytest.warns(hr.HeadraceWarning, match="is not used.*memory="):
         loader = hr.Loader(path, 4, memory=least, cache=str(tmp_path / "cache"), threads=1)
     assert sum(len(batch["y"]) for batch in loader) == len(loader.dataset)

@@ -116,6 +116,48 @@ except hr.OutOfBudgetError as error:
     )
 
 
+@pytest.mark.parametrize("set_to", ["600MiB", "4GiB"])
+def test_a_budget_beyond_the_limit_does_not_kill(group: Group | None, rows, set_to: str) -> None:
+    if group is None:
+        pytest.skip("no memory cgroup can be made here")
+    run_limited(
+        group,
+        """
+warnings.simplefilter("ignore")
+hr.set_memory(SET_TO)
+loader = hr.Loader(PATH, 64, shuffle=True)
+assert run(loader, 2) == 2 * len(loader.dataset)
+""",
+        whole=450,
+        PATH=rows["even"],
+        SET_TO=set_to,
+    )
+
+
+def test_other_processes_take_the_memory_of_a_cache(group: Group | None, rows) -> None:
+    if group is None:
+        pytest.skip("no memory cgroup can be made here")
+    run_limited(
+        group,
+        """
+loader = hr.Loader(PATH, 64, shuffle=True, cache="ram")
+assert run(loader, 1) == len(loader.dataset)
+held = loader.report().memory.planned_bytes
+assert held > 384 * MIB
+taken = np.ones(560 * MIB, np.uint8)  # by the program itself, or by another one
+deadline = time.monotonic() + 30
+while loader.report().memory.planned_bytes == held:
+    try:
+        assert run(loader, 1) == len(loader.dataset)
+    except hr.OutOfBudgetError:
+        break  # cache="ram" was asked for, and cannot be had any more
+    assert time.monotonic() < deadline, "it holds what others need"
+""",
+        whole=1000,
+        PATH=rows["even"],
+    )
+
+
 def test_a_limit_that_shrinks_while_running(group: Group | None, rows) -> None:
     if group is None:
         pytest.skip("no memory cgroup can be made here, and RLIMIT_AS is not looked at again")

@@ -9,7 +9,7 @@ namespace headrace {
 namespace {
 
 constexpr int kTimes = 2;  // the first time pays for fresh memory and cold caches
-constexpr int kLooks = 5;  // blocks that are looked at: they need not be alike
+constexpr int kLooks = 3;  // blocks that are looked at: they need not be alike
 
 double as_ns(std::uint64_t ns) {
   return static_cast<double>(ns);

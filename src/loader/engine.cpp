@@ -93,8 +93,10 @@ void Engine::fund(std::vector<MemoryReservation> reservations, std::shared_ptr<B
     gather_.emplace(*keeper->rows, *plan_.layout.table);
     keeper->set_complete_callback([this] { finish_store(); });
     rows_at_hand_.store(are_at_hand(*keeper->rows), std::memory_order_release);
-    keeps_blocks_ =
-        keeper->rows->random_access() && (plan_.keep != Keep::kHostRows || plan_.cache_bytes >= plan_.data_bytes);
+    // A whole cache with damaged blocks is not mended.
+    const bool fills = plan_.keep != Keep::kDirectory || plan_.keeping_bytes > 0 || keeper->rows->complete();
+    keeps_blocks_ = fills && keeper->rows->random_access() &&
+                    (plan_.keep != Keep::kHostRows || plan_.cache_bytes >= plan_.data_bytes);
   }
   {
     const std::lock_guard lock(keeper_mutex_);

@@ -95,8 +95,7 @@ std::string knob(const Check& c, const LoaderOptions& options) {
   const auto most = static_cast<std::uint64_t>(kTightShare * static_cast<double>(c.available_bytes));
   if (!c.plan)
     return c.smallest_bytes < most
-               ? fmt::format("{}: the smallest budget that holds two batches and a block",
-                             memory_option(c.smallest_bytes))
+               ? fmt::format("{}: the smallest budget that can work", memory_option(c.smallest_bytes))
                : fmt::format("batch_size={}: even the smallest budget, {}, is too much here",
                              std::max<std::uint64_t>(options.batch_size / 4, 1), format_bytes(c.smallest_bytes));
   if (c.fit != Fit::kFits && c.smallest_bytes < most)
@@ -109,6 +108,7 @@ std::string knob(const Check& c, const LoaderOptions& options) {
     return fmt::format("{}: every block would be decoded once instead of {:.1f} times", memory_option(once), c.decodes);
   if (c.decodes > 1)
     return "batch_size or mix: the order's span is longer than any window that fits; smaller ones need fewer decodes";
+  if (c.plan->keep == Keep::kDirectory) return "none: from the second epoch on rows come from the cache directory";
   if (const std::uint64_t all = c.plan->window_bytes() + c.data_bytes + c.data_bytes / 32;
       kept_share(*c.plan, c.data_bytes) < 1 && all < most)
     return fmt::format("{}: all decoded data would stay in memory, and later epochs decode nothing",
