@@ -59,6 +59,8 @@ Settings settle(const Advice& advice, const Dataset& dataset, const LoaderOption
     short_window.slots = s.slots = few_slots(plan);
     s.components = memory_components(short_window, chunks);
   }
+  if (s.cache.kind == CacheAdvice::Kind::kDirectory)  // from the first epoch on, whatever the window
+    s.forecast = forecast(advice.probe, advice.data, 1, plan.threads);
   std::uint64_t kept = 0;
   if (s.cache.kind == CacheAdvice::Kind::kAllInMemory)
     s.components.push_back({"decoded data", kept = advice.data.decoded_bytes, "kept for later epochs"});

@@ -55,7 +55,10 @@ std::string settings_text(const Advice& a) {
   add("threads", fmt::format("{}", s.threads), a.threads_reason);
   add("memory", size_option(s.memory_bytes), a.memory_reason);
   add("window", fmt::format("{} batches ({})", s.slots, format_bytes(s.slots * s.slot_bytes)),
-      s.forecast.decodes < 1.05
+      s.cache.kind == CacheAdvice::Kind::kAllInMemory || s.cache.kind == CacheAdvice::Kind::kRecoded ||
+              s.cache.kind == CacheAdvice::Kind::kDirectory
+          ? "each block is decoded once, and its rows come from the cache from then on"
+      : s.forecast.decodes < 1.05
           ? "holds the order's span: each block is decoded once an epoch"
           : fmt::format("{} would be the order's span; with fewer each block is decoded {:.1f} times an epoch",
                         s.wanted_slots, s.forecast.decodes));
