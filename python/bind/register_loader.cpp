@@ -182,7 +182,11 @@ void register_loader(nb::module_& m) {
           },
           nb::sig("def warnings(self) -> list[str]"))
       .def("report", [](LoaderHandle& self) { return self.loader().report(); })
-      .def("close", &LoaderHandle::close)
+      .def("close",
+           [](LoaderHandle& self) {
+             self.close();
+             if (!self.forked()) self.warn_of_notes();  // a cache may have failed in its last moment
+           })
       .def("closed", [](LoaderHandle& self) { return self.loader().closed(); });
 
   m.def("close_all_loaders", &LoaderHandle::close_all, "Close every loader that is alive.");

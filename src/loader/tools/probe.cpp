@@ -56,10 +56,12 @@ double processor_seconds() {
 class Server {
  public:
   Server(const Source& source, const BlockLayout& layout, const ResidentArrays& resident, SideChunks& side_chunks,
-         std::span<const ProbeSlot> slots, std::uint64_t slot_rows)
+         std::span<const ProbeSlot> slots, std::uint64_t slot_rows, std::uint32_t number, std::uint32_t of)
       : layout_(layout),
         slots_(slots),
-        slot_rows_(slot_rows),
+        number_(number),
+        step_(slot_rows < of ? 1 : of),
+        own_rows_(slot_rows / step_),
         counters_(clock_),
         server_(source, layout, resident, side_chunks, counters_) {}
   Status prepare() { return server_.prepare(); }
@@ -70,7 +72,7 @@ class Server {
     requests_.resize(rows);
     for (std::uint32_t i = 0; i < rows; ++i)
       requests_[i] = {layout_.table->stored_row(block.block, i),
-                      static_cast<std::uint32_t>((i * 7919 + random_()) % slot_rows_)};
+                      static_cast<std::uint32_t>((i * 7919 + random_()) % own_rows_ * step_ + number_ % step_)};
     std::shuffle(requests_.begin(), requests_.end(), random_);
     runs_.clear();
     digests_.assign(slots_.size(), {});
@@ -97,7 +99,7 @@ class Server {
  private:
   const BlockLayout& layout_;
   const std::span<const ProbeSlot> slots_;
-  const std::uint64_t slot_rows_;
+  const std::uint64_t number_, step_, own_rows_;  // as in an epoch, no two threads write to the same row
   StageClock clock_;
   DecodeCounters counters_;
   BlockServer server_;
@@ -250,7 +252,7 @@ Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::u
   SideChunks side_chunks(all_kept ? plan.side_chunks_bytes : 0);
   std::vector<std::unique_ptr<Server>> servers;
   for (std::uint32_t t = 0; t < threads; ++t) {
-    servers.push_back(std::make_unique<Server>(source, layout, resident, side_chunks, slots, slot_rows));
+    servers.push_back(std::make_unique<Server>(source, layout, resident, side_chunks, slots, slot_rows, t, threads));
     HEADRACE_TRY(servers.back()->prepare());
   }
   HEADRACE_TRY(load_residents(source, layout, blocks, *servers[0], resident));
