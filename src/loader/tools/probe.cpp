@@ -60,7 +60,7 @@ class Server {
       : layout_(layout),
         slots_(slots),
         number_(number),
-        step_(slot_rows < of ? 1 : of),
+        step_(of),
         own_rows_(slot_rows / step_),
         counters_(clock_),
         server_(source, layout, resident, side_chunks, counters_) {}
@@ -72,7 +72,7 @@ class Server {
     requests_.resize(rows);
     for (std::uint32_t i = 0; i < rows; ++i)
       requests_[i] = {layout_.table->stored_row(block.block, i),
-                      static_cast<std::uint32_t>((i * 7919 + random_()) % own_rows_ * step_ + number_ % step_)};
+                      static_cast<std::uint32_t>((i * 7919 + random_()) % own_rows_ * step_ + number_)};
     std::shuffle(requests_.begin(), requests_.end(), random_);
     runs_.clear();
     digests_.assign(slots_.size(), {});
@@ -242,7 +242,7 @@ Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::u
   for (const SampledBlock& b : blocks) stored += b.stored_bytes, rows += layout.table->block_rows(b.block);
   probe.stored_bytes_a_row = static_cast<double>(stored) / static_cast<double>(std::max<std::uint64_t>(rows, 1));
 
-  const std::uint64_t slot_rows = std::max<std::uint64_t>(plan.slot_rows(), 1);
+  const std::uint64_t slot_rows = std::max<std::uint64_t>(plan.slot_rows(), threads);  // one for each of them
   const std::uint64_t wanted = std::min({std::max<std::uint64_t>(plan.window_slots(), 1), kSlotsEach * threads,
                                          std::max<std::uint64_t>(plan.budget_bytes / 8 / plan.slot_bytes, 1)});
   HEADRACE_ASSIGN(const std::vector<ProbeSlot> slots, make_slots(*source.fields, slot_rows, wanted));
