@@ -53,7 +53,7 @@ def measured(*arguments: str) -> tuple[dict[str, Any], int]:
 def compare(variant: str, threads: int, budget_mib: int, epochs: int) -> dict[str, Any]:
     """One setting: foretold and measured."""
     files = sorted(map(str, (common.data_dir() / variant).glob("train_*.h5"))) or workload.make(variant)
-    setting = ["--batch-size", str(BATCH), "--threads", str(threads), "--memory", f"{budget_mib}MiB"]
+    setting = ["--batch-size", str(BATCH), "--threads", str(threads), "--memory", f"{budget_mib}MiB", "--cache", "none"]
     _, opened = measured("inspect", *files)
     with common.quiet_machine():
         advice, _ = measured("advise", *files, *setting)

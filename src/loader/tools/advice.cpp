@@ -59,6 +59,10 @@ Settings settle(const Advice& advice, const Dataset& dataset, const LoaderOption
     short_window.slots = s.slots = few_slots(plan);
     s.components = memory_components(short_window, chunks);
   }
+  if (options.cache.mode == CacheChoice::kNone) {
+    s.cache = choose_cache(advice.probe, nullptr, advice.data, s.forecast, plan.threads, {0, 0, left, false});
+    s.cache.reason = "as you said";
+  }
   if (s.cache.kind == CacheAdvice::Kind::kDirectory)  // from the first epoch on, whatever the window
     s.forecast = forecast(advice.probe, advice.data, 1, plan.threads);
   std::uint64_t kept = 0;
