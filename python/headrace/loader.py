@@ -28,7 +28,8 @@ def set_memory(size: int | str) -> None:
     """Limit the bytes that all loaders of this process may hold together.
 
     ``Loader(memory=)`` is a cap inside it. The interpreter, torch, and arrays that the program keeps are outside it.
-    Default: 60 % of what is really available at first use.
+    Default: 60 % of what is really available at first use, divided by the ranks that a launcher started on this host.
+    Where less than ``size`` is available the limit is that, with a warning, until there is more.
 
     Args:
         size: Bytes, or text: ``"8GiB"`` = ``"8G"`` = 8·2^30, ``"8GB"`` = 8e9.

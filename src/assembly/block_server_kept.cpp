@@ -23,6 +23,11 @@ void will_need(const RowStore& store, std::uint64_t block, std::span<const Reque
   for (const Request& r : requests) store.will_need(block, {r.row, 1});
 }
 
+/// Is a row of the piece the row of the field, byte for byte?
+bool is_whole_row(const RowGeometry& g, std::uint64_t row_bytes) {
+  return g.loops.empty() && g.src_offset_bytes == 0 && g.run_bytes == row_bytes;
+}
+
 }  // namespace
 
 /// \return True if nothing is left to do. Else filling_ says whether the block is to be kept.
@@ -192,9 +197,7 @@ std::span<std::byte> BlockServer::place_to_fill(std::uint32_t array, const std::
   const std::vector<std::size_t>& fields = fields_of_array_[array];
   if (fields.size() != 1 || piece.rows.first < rows.first || piece.rows.end() > rows.end()) return {};
   const std::uint64_t row_bytes = form_.row_bytes(fields[0]);
-  const RowGeometry& g = geometries[0];
-  const bool whole_rows = g.loops.empty() && g.src_offset_bytes == 0 && g.run_bytes == row_bytes;
-  if (!whole_rows || piece.decoded_bytes != piece.rows.count * row_bytes) return {};
+  if (!is_whole_row(geometries[0], row_bytes) || piece.decoded_bytes != piece.rows.count * row_bytes) return {};
   return {filling_.fields[fields[0]] + (piece.rows.first - rows.first) * row_bytes, piece.decoded_bytes};
 }
 
@@ -209,8 +212,7 @@ void BlockServer::fill_rows(std::uint32_t array, const std::vector<RowGeometry>&
     const std::byte* from = decoded.data + (begin - piece_rows.first) * decoded.row_stride_bytes;
     std::byte* to = filling_.fields[fields[k]] + (begin - rows.first) * row_bytes;
     if (from == to) continue;  // see place_to_fill()
-    const bool whole_rows =
-        g.loops.empty() && g.run_bytes == row_bytes && g.src_offset_bytes == 0 && decoded.row_stride_bytes == row_bytes;
+    const bool whole_rows = is_whole_row(g, row_bytes) && decoded.row_stride_bytes == row_bytes;
     if (whole_rows && filling_.in_place)  // of the store, which is read much later
       copy_run(to, from, (end - begin) * row_bytes);
     else if (whole_rows)

@@ -39,6 +39,10 @@ std::optional<std::uint32_t> tasks_of_node(std::string_view text, std::uint32_t 
 
 }  // namespace
 
+const char* launcher_variable(const char* name) {
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): as every launcher's contract has it
+}
+
 LocalProcesses count_local_processes(const std::function<const char*(const char*)>& variable) {
   for (const char* const name : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
     const char* const value = variable(name);
@@ -56,9 +60,7 @@ LocalProcesses count_local_processes(const std::function<const char*(const char*
 }
 
 LocalProcesses count_local_processes() {
-  return count_local_processes([](const char* name) {
-    return static_cast<const char*>(std::getenv(name));  // NOLINT(concurrency-mt-unsafe): set before the start
-  });
+  return count_local_processes(launcher_variable);
 }
 
 }  // namespace headrace

@@ -7,6 +7,9 @@
 
 namespace headrace {
 
+/// What a launcher put into the environment of this process; null if unset.
+const char* launcher_variable(const char* name);
+
 struct LocalProcesses {
   std::uint32_t count = 1;
   std::string reason;  ///< "LOCAL_WORLD_SIZE"; empty if no launcher says anything.

@@ -22,16 +22,17 @@ struct Workbench {
   std::uint64_t rows = 0;
 };
 
-/// \return False if it cannot be encoded.
-bool time_coding(Workbench& w, CodingTrial& trial, int times, bool decodes) {
+/// Encode the block. \param timed  Several times, decoded again, and with the clock; else for its share only. \return
+/// False if that cannot be done.
+bool try_coding(Workbench& w, CodingTrial& trial, bool timed) {
   std::uint64_t bytes = 0;
-  for (int i = 0; i < times; ++i) {
+  for (int i = 0; i < (timed ? kTimes : 1); ++i) {
     const std::uint64_t start = now_ns();
     const Result<CodedBlock> coded = encode_block(w.form, w.rows, trial.coding, w.block.data(), w.spare.bytes());
     if (!coded.ok() || coded->pieces.empty()) return false;
     const std::uint64_t encoded = now_ns();
     bytes = coded->bytes();
-    if (!decodes) break;
+    if (!timed) break;
     for (std::size_t f = 0; f < w.form.num_fields(); ++f)
       for (std::uint64_t p = 0; p < Pieces::of(w.form, f).count(w.rows); ++p)
         if (!decode_piece(w.form, w.rows, *coded, w.spare.bytes(), f, p, w.piece.bytes()).ok()) return false;
@@ -89,7 +90,7 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& b
       if (timed) probe.rows = w.rows, probe.miss_ns = std::min(probe.miss_ns, as_ns(ns));
     }
     for (CodingTrial& trial : probe.trials)
-      if (!time_coding(w, trial, kTimes, timed)) return {};
+      if (!try_coding(w, trial, timed)) return {};
   }
   for (CodingTrial& trial : probe.trials) trial.coded_share /= kLooks;
   return probe;

@@ -88,7 +88,7 @@ std::uint64_t IdleLoader::reclaimable_bytes() const {
 std::uint64_t IdleLoader::reclaim(std::uint64_t bytes) {
   const auto lock = try_lock();
   if (!lock || !idle() || !loader_->budget) return 0;
-  owner_ = std::this_thread::get_id();  // planning anew asks everybody what could be had, this loader too
+  const Owner owner(owner_);  // planning anew asks everybody what could be had, this loader too
   const std::shared_ptr<MemoryBudget> budget = loader_->budget;
   const std::uint64_t before = budget->snapshot().used_bytes;
   loader_->engine->stop();
@@ -99,7 +99,6 @@ std::uint64_t IdleLoader::reclaim(std::uint64_t bytes) {
   }
   Result<std::shared_ptr<Engine>> unfunded = loader_->make_engine(loader_->resumed_mix);
   if (unfunded.ok()) loader_->engine = std::move(*unfunded);
-  owner_ = std::thread::id();
   return before - std::min(before, budget->snapshot().used_bytes);
 }
 

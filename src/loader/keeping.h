@@ -13,9 +13,8 @@
 namespace headrace {
 
 /// Memory is charged to `budget`. \param whole  The cache of these rows, where it is whole already; null: none is.
-/// \param identity  Of the data: equal for loaders that may share what they keep. What
-/// cannot be had (a directory that cannot be written, a disk that is full) is a note, not an error: loading goes on
-/// without. Errors: kOutOfBudget.
+/// \param identity  Of the data: equal for loaders that may share what they keep. What cannot be had (a directory that
+/// cannot be written, a disk that is full) is a note, not an error: loading goes on without. Errors: kOutOfBudget.
 Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const EnginePlan& plan,
                                                  const CacheChoice& choice, const std::string& identity,
                                                  const std::shared_ptr<RowStore>& whole,

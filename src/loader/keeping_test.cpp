@@ -106,8 +106,8 @@ TEST(Keeping, SomeBlocksAreKeptWhereNotAllFit) {
     const Report report = loader.report();
     RC_TAG(report.cache.kind + " " + report.cache.coding);
     RC_ASSERT(report.memory.peak_bytes <= report.memory.budget_bytes);
-    // Of 18 blocks the probe of encodings decodes four.
-    if (report.cache.kind == "blocks") RC_ASSERT(report.cache.hits > 0 && faults->decodes < decodes + decodes / 10);
+    constexpr std::uint64_t kProbed = 4 * 10;  // the probe of encodings decodes four blocks of eight and two chunks
+    if (report.cache.kind == "blocks") RC_ASSERT(report.cache.hits > 0 && faults->decodes < decodes + kProbed);
   }));
 }
 

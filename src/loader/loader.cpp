@@ -242,8 +242,7 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
     const IdleLoader::Busy busy(*m.idle);
     m.follow_rank().value();
     if (m.engine->started() && !m.engine->plan().preloads) {  // its threads are past that: others begin with it
-      m.engine->stop();
-      m.engine = m.make_engine(m.resumed_mix).value();
+      m.remake().value();
       m.consumer->in_epoch = false;
       ++m.consumer->generation;
     }

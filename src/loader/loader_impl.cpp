@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <headrace/base/bytes.h>
 
-#include <cstdlib>
-
 #include "base/available_memory.h"
 #include "base/cpu_count.h"
 #include "base/philox.h"
@@ -70,10 +68,11 @@ Status Loader::Impl::revise() {
   if (refused && probe)
     for (CodingTrial& trial : probe->trials)
       if (trial.coding == plan.coding) trial.coded_share = std::max(trial.coded_share, usage.coded_share);
-  engine->stop();  // its memory is the new one's
-  if (short_of_memory) kept->let_go(), kept.reset();
-  HEADRACE_ASSIGN(engine, make_engine(resumed_mix));
-  return {};
+  if (!short_of_memory) return remake();
+  engine->stop();
+  kept->let_go();
+  kept.reset();
+  return remake();
 }
 
 Result<std::shared_ptr<Engine>> Loader::Impl::make_engine(const BlockMix& mix) {
@@ -123,6 +122,10 @@ Status Loader::Impl::follow_rank() {
   HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
   if (rank.share == engine->plan().batching.share && !rows_changed && !engine->stopped()) return {};
   rows_changed = false;
+  return remake();
+}
+
+Status Loader::Impl::remake() {
   engine->stop();  // its memory is the new one's
   HEADRACE_ASSIGN(engine, make_engine(resumed_mix));
   return {};

@@ -91,17 +91,25 @@ class IdleLoader final : public Reclaimable {
   void detach();
   [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
   std::uint64_t reclaim(std::uint64_t bytes) override;
+  /// Says that the calling thread, which holds the mutex, is at work on the loader.
+  class Owner {
+   public:
+    explicit Owner(std::atomic<std::thread::id>& mark) : mark_(mark) { mark_ = std::this_thread::get_id(); }
+    ~Owner() { mark_ = std::thread::id(); }
+    Owner(const Owner&) = delete;
+    Owner& operator=(const Owner&) = delete;
+
+   private:
+    std::atomic<std::thread::id>& mark_;
+  };
   /// Held by the loader while it starts an epoch or changes its engine: it is not idle then.
   class Busy {
    public:
-    explicit Busy(IdleLoader& idle) : idle_(idle), lock_(idle.mutex_) { idle_.owner_ = std::this_thread::get_id(); }
-    ~Busy() { idle_.owner_ = std::thread::id(); }
-    Busy(const Busy&) = delete;
-    Busy& operator=(const Busy&) = delete;
+    explicit Busy(IdleLoader& idle) : lock_(idle.mutex_), owner_(idle.owner_) {}
 
    private:
-    IdleLoader& idle_;
     const std::lock_guard<std::mutex> lock_;
+    const Owner owner_;
   };
 
  private:
@@ -137,6 +145,8 @@ struct Loader::Impl {
   [[nodiscard]] Result<RankChoice> choose_own_rank() const;
   /// Resolve every automatic setting, reserve nothing. Errors leave everything as it was.
   Result<std::shared_ptr<Engine>> make_engine(const BlockMix& mix);
+  /// End the engine and make it anew, as options and what is known by now say.
+  Status remake();
   /// What there is of the cache directory.
   void look_for_cache(PlanContext& context);
   /// Plan anew where the plan counted on what turned out otherwise: blocks that do not fit encoded, rows that are

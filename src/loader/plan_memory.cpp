@@ -82,6 +82,10 @@ class MemoryPlanner {
     return slots * (plan_.slot_bytes + books_) + states_bytes(slots);
   }
   [[nodiscard]] std::uint64_t least_slots() const { return slots_bytes(kLeastSlots); }
+  /// With which so many threads can work.
+  [[nodiscard]] std::uint64_t least(std::uint64_t threads) const {
+    return fixed(threads) + least_slots() + plan_.cache_bytes;
+  }
   /// As many as fit.
   [[nodiscard]] std::uint64_t slots_in(std::uint64_t bytes) const {
     const std::uint64_t slot = plan_.slot_bytes + books_, all_states = 2 * blocks_->num_blocks() * kStateBytes;
@@ -99,17 +103,16 @@ class MemoryPlanner {
   }
 
   Status plan_threads() {
-    if (plan_.layout.resident_bytes > 0 && fixed(1) + least_slots() + plan_.cache_bytes > plan_.budget_bytes)
-      drop_resident_arrays();  // a luxury
-    if (fills_directory() && fixed(1) + least_slots() + plan_.cache_bytes > own_limit()) do_without_directory();
+    if (plan_.layout.resident_bytes > 0 && least(1) > plan_.budget_bytes) drop_resident_arrays();  // a luxury
+    if (fills_directory() && least(1) > own_limit()) do_without_directory();
     plan_.threads = options_.threads ? options_.threads : context_.cpus;
     plan_.threads_reason = options_.threads ? "threads=" : "the processors this process may use";
-    while (plan_.threads > 1 && fixed(plan_.threads) + least_slots() + plan_.cache_bytes > plan_.budget_bytes) {
+    while (plan_.threads > 1 && least(plan_.threads) > plan_.budget_bytes) {
       --plan_.threads;
       plan_.threads_reason = "fewer than asked for: each needs scratch memory";
     }
-    const std::uint64_t least = fixed(1) + least_slots();
-    if (least <= plan_.budget_bytes) return {};
+    const std::uint64_t smallest = fixed(1) + least_slots();
+    if (smallest <= plan_.budget_bytes) return {};
     return std::move(
         Error(ErrorCode::kOutOfBudget,
               fmt::format("a budget of {} cannot hold two batches ({} each) and the largest block of one thread ({})",
@@ -117,11 +120,11 @@ class MemoryPlanner {
                           format_bytes(need_.scratch_bytes + need_.read_buffer_bytes)))
             .with_file(source_.files[0].path)
             .with_hint(fmt::format("The smallest budget is memory={} (just over {}); a smaller batch_size needs less.",
-                                   least, format_bytes(least))));
+                                   smallest, format_bytes(smallest))));
   }
 
   void do_without_directory() {
-    const std::uint64_t wanted = fixed(1) + least_slots() + plan_.cache_bytes;
+    const std::uint64_t wanted = least(1);
     const std::string& directory = options_.cache.directory;
     std::string why =
         plan_.cache_bytes > 0
@@ -130,7 +133,7 @@ class MemoryPlanner {
             : fmt::format("the cache in {} needs {} for its largest block", directory, format_bytes(need_.dense_bytes));
     plan_.keep = Keep::kNothing;
     plan_.cache_bytes = 0;
-    if (fixed(1) + least_slots() <= plan_.budget_bytes)
+    if (least(1) <= plan_.budget_bytes)
       plan_.warnings.push_back(
           fmt::format("{}: it is not used. memory={} would be the least that has room for it (just over {})", why,
                       wanted, format_bytes(wanted)));
@@ -141,7 +144,7 @@ class MemoryPlanner {
     const StraddlingNeed straddling = straddling_need(source_, plan_.layout);
     const std::uint64_t in_use = plan_.threads * straddling.largest_chunk_bytes;
     const std::uint64_t limit = std::min(plan_.budget_bytes / kResidentShare - plan_.layout.resident_bytes,
-                                         plan_.budget_bytes - fixed(plan_.threads) - least_slots() - plan_.cache_bytes);
+                                         plan_.budget_bytes - least(plan_.threads));
     if (straddling.largest_chunk_bytes == 0 || in_use + straddling.largest_chunk_bytes > limit) return;
     plan_.side_chunks_in_use_bytes = in_use;
     plan_.side_chunks_bytes = std::min(limit - in_use, straddling.bytes);
@@ -169,8 +172,8 @@ class MemoryPlanner {
     const std::uint64_t rows_bytes = plan_.data_bytes + source_.fields->size() * kHugePageBytes;
     const std::uint64_t limit = asked ? plan_.budget_bytes : own_limit();
     if (asked) give_up_luxuries(limit - std::min(limit, rows_bytes));
-    const std::uint64_t least = around() + slots_bytes(asked ? kLeastSlots : plan_.few_slots());
-    if (least + rows_bytes <= limit) {
+    const std::uint64_t beside = around() + slots_bytes(asked ? kLeastSlots : plan_.few_slots());
+    if (beside + rows_bytes <= limit) {
       plan_.keep = host ? Keep::kHostRows : Keep::kAllRows;
       plan_.cache_bytes = rows_bytes;
       plan_.wanted_slots = plan_.few_slots();
@@ -178,9 +181,9 @@ class MemoryPlanner {
       plan_.keep_reason = asked ? "cache='ram'" : "all of it fits the budget";
       return {};
     }
-    if (host && limit > least) {  // as much of it as there is room for
+    if (host && limit > beside) {  // as much of it as there is room for
       plan_.keep = Keep::kHostRows;
-      plan_.cache_bytes = limit - least;
+      plan_.cache_bytes = limit - beside;
       plan_.wanted_slots = std::max(plan_.wanted_slots, plan_.few_slots());
       plan_.keep_reason = "what the budget leaves, for all processes of this host";
       return {};
@@ -189,11 +192,11 @@ class MemoryPlanner {
     return std::move(
         Error(ErrorCode::kOutOfBudget,
               fmt::format("cache='ram' needs {} for the decoded data and {} to work with; the budget is {}",
-                          format_bytes(rows_bytes), format_bytes(least), format_bytes(plan_.budget_bytes)))
+                          format_bytes(rows_bytes), format_bytes(beside), format_bytes(plan_.budget_bytes)))
             .with_file(source_.files[0].path)
             .with_hint(fmt::format("Give memory={} ({}), or use cache='auto', which keeps what fits, re-encoded if "
                                    "that pays, or cache='DIRECTORY' on a local disk.",
-                                   least + rows_bytes, format_bytes(least + rows_bytes))));
+                                   beside + rows_bytes, format_bytes(beside + rows_bytes))));
   }
 
   /// Do without what is not needed until the least that can work fits `limit`.

@@ -7,7 +7,7 @@ namespace headrace {
 
 constexpr std::uint64_t kResidentShare = 8;     // side fields may take an eighth of the budget
 constexpr std::uint64_t kReadAheadBatches = 8;  // ready batches that smooth an uneven consumer
-constexpr double kCodedSlack = 1.12;            // blocks do not all encode like the one that was tried
+constexpr double kCodedSlack = 1.12;            // blocks do not all encode like those that were tried
 constexpr std::uint64_t kLeastSlots = 2;        // one being filled, one with the consumer
 
 /// Of plan.budget_bytes, and of the order, which is planned before: everything else. Errors: kOutOfBudget with the

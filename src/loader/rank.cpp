@@ -4,7 +4,6 @@
 
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 
 #include "loader/refuse.h"
@@ -41,10 +40,6 @@ Result<RankShare> checked(std::uint32_t rank, std::uint32_t world_size) {
 }
 
 }  // namespace
-
-const char* launcher_variable(const char* name) {
-  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): as every launcher's contract has it
-}
 
 Result<RankChoice> choose_rank(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size,
                                const std::function<const char*(const char*)>& variable) {

@@ -5,13 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "base/local_processes.h"
 #include "base/result.h"
 #include "order/sampler.h"
 
 namespace headrace {
-
-/// What a launcher put into the environment of this process; null if unset.
-const char* launcher_variable(const char* name);
 
 struct RankChoice {
   RankShare share = {};

@@ -51,17 +51,17 @@ Settings settle(const Advice& advice, const Dataset& dataset, const LoaderOption
   s.peak_bytes = sum_bytes(s.components);
   s.forecast = forecast(advice.probe, advice.data, window_decodes(plan), plan.threads);
   const std::uint64_t left = advice.available_bytes() - std::min(advice.available_bytes(), plan.budget_bytes);
+  const bool wanted = options.cache.mode != CacheChoice::kNone;
+  const CacheRoom room = wanted ? CacheRoom{cache_room_bytes(plan), cache_rest_bytes(plan), left,
+                                            has_room_for_directory(dataset, options, plan.budget_bytes)}
+                                : CacheRoom{0, 0, left, false};
   s.cache = choose_cache(advice.probe, advice.coding ? &*advice.coding : nullptr, advice.data, s.forecast, plan.threads,
-                         {cache_room_bytes(plan), cache_rest_bytes(plan), left,
-                          has_room_for_directory(dataset, options, plan.budget_bytes)});
+                         room);
+  if (!wanted) s.cache.reason = "as you said";
   if (s.cache.kind == CacheAdvice::Kind::kAllInMemory || s.cache.kind == CacheAdvice::Kind::kRecoded) {
     EnginePlan short_window = plan;  // batches come from memory then
     short_window.slots = s.slots = few_slots(plan);
     s.components = memory_components(short_window, chunks);
-  }
-  if (options.cache.mode == CacheChoice::kNone) {
-    s.cache = choose_cache(advice.probe, nullptr, advice.data, s.forecast, plan.threads, {0, 0, left, false});
-    s.cache.reason = "as you said";
   }
   if (s.cache.kind == CacheAdvice::Kind::kDirectory)  // from the first epoch on, whatever the window
     s.forecast = forecast(advice.probe, advice.data, 1, plan.threads);
