@@ -3,15 +3,12 @@
 #include <algorithm>
 
 #include "assembly/row_copy.h"
-#include "base/clock.h"
 
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kReadTogetherBytes = 4 << 20;  // stored bytes of a block that are read before decoding begins
-constexpr std::uint32_t kGeometriesKept = 4096;        // of an array: rows spread over more chunks are not worth memory
-constexpr std::size_t kPiecesTogether = 4096;          // no more pieces than this, so that a block can be given up
-constexpr std::uint64_t kSparseGapBytes = 64 << 10;    // rows nearer than this are read together
+constexpr std::uint32_t kGeometriesKept = 4096;  // of an array: rows spread over more chunks are not worth memory
+constexpr std::size_t kManyPieces = 4;           // from here on pieces find their requests by order
 
 }  // namespace
 
@@ -23,214 +20,105 @@ BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const 
       side_chunks_(side_chunks),
       counters_(counters),
       form_(*source.fields),
-      fields_of_array_(source.num_arrays()),
-      file_weights_(file_weights(source)) {
+      sink_(*source.fields),
+      planner_(source, layout),
+      decoder_(source, layout, counters),
+      filler_(form_, layout, counters.clock),
+      fields_of_array_(source.num_arrays()) {
   for (std::size_t f = 0; f < source.places.size(); ++f) fields_of_array_[source.places[f].array].push_back(f);
-  std::uint64_t rows = 0;
-  for (const SourceFile& file : source.files) {
-    first_row_of_file_.push_back(rows);
-    rows += file.rows;
-  }
-}
-
-std::vector<std::uint64_t> BlockServer::file_weights(const Source& source) {
-  std::vector<std::uint64_t> weights;
-  for (const SourceFile& file : source.files) {
-    std::uint64_t& sum = weights.emplace_back(0);
-    for (std::uint32_t a = 0; a < file.arrays.size(); ++a)
-      sum += sum_of_piece_weights(a, file.arrays[a]->pieces_across());
-  }
-  return weights;
 }
 
 ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
   const BlockForm form(*source.fields);
-  std::uint64_t most_rows = 0;
-  for (const FileLayout& file : layout.files) most_rows = std::max(most_rows, file.block_rows);
-  std::uint64_t out = 0, filter = 0, stored = 0;
-  for (std::size_t f = 0; f < source.files.size(); ++f) {
-    std::uint64_t block = 0,
-                  piece = 0;  // stored bytes are at most the decoded ones, but for data that does not compress
-    for (const auto& array : source.files[f].arrays) {
-      const ScratchNeed n = array->scratch_need(layout.files[f].block_rows);
-      out = std::max(out, n.out_bytes);
-      filter = std::max(filter, n.filter_bytes);
-      const std::uint64_t rows = std::max(layout.files[f].block_rows, array->info().chunk_rows());
-      block += rows * array->info().row_record_bytes();
-      piece = std::max(piece, array->info().chunk_rows() * array->info().row_record_bytes());
-    }
-    stored = std::max(stored, std::min(block, kReadTogetherBytes + piece));
-  }
-  return {
-      PageBuffer::charge_for(out) + 2 * PageBuffer::charge_for(filter), PageBuffer::charge_for(stored + stored / 4),
-      PageBuffer::charge_for(form.bytes(most_rows)),
-      PageBuffer::charge_for(most_coded_bytes(form, most_rows)) + PageBuffer::charge_for(piece_scratch_bytes(form))};
+  const PieceDecoder::Need decoder = PieceDecoder::need(source, layout);
+  const BlockFiller::Need filler = BlockFiller::need(form, layout);
+  return {decoder.scratch_bytes, decoder.read_buffer_bytes, filler.dense_bytes,
+          filler.coded_bytes + PageBuffer::charge_for(piece_scratch_bytes(form))};
 }
 
 Status BlockServer::prepare() {
-  std::uint64_t out = 0, filter = 0;
-  for (std::size_t f = 0; f < source_.files.size(); ++f)
-    for (const auto& array : source_.files[f].arrays) {
-      const ScratchNeed n = array->scratch_need(layout_.files[f].block_rows);
-      out = std::max(out, n.out_bytes);
-      filter = std::max(filter, n.filter_bytes);
-    }
-  HEADRACE_ASSIGN(out_, PageBuffer::allocate(out));
-  HEADRACE_ASSIGN(ping_, PageBuffer::allocate(filter));
-  HEADRACE_ASSIGN(pong_, PageBuffer::allocate(filter));
-  return {};
+  return decoder_.prepare();
 }
 
 void BlockServer::release() {
-  for (PageBuffer* b : {&out_, &ping_, &pong_, &read_buffer_, &dense_, &coded_, &piece_}) b->reset();
+  decoder_.release();
+  filler_.release();
+  piece_.reset();
 }
 
-Status BlockServer::reserve_read_buffer(std::uint64_t bytes) {
-  if (bytes <= read_buffer_.size_bytes()) return {};
-  read_buffer_.reset();
-  HEADRACE_ASSIGN(read_buffer_, PageBuffer::allocate(bytes + bytes / 4));
-  return {};
-}
-
-/// Rows of an addressable array, when few of the block's rows are wanted: only those, as runs with small gaps.
-Status BlockServer::locate_wanted(const ArrayReader& reader, RowRange rows) {
-  const std::uint64_t gap_rows = kSparseGapBytes / std::max<std::uint64_t>(reader.info().row_record_bytes(), 1) + 1;
-  for (std::size_t i = 0; i < wanted_rows_.size();) {
-    std::size_t end = i + 1;
-    while (end < wanted_rows_.size() && wanted_rows_[end] - wanted_rows_[end - 1] <= gap_rows) ++end;
-    const std::uint64_t first = wanted_rows_[i], last = wanted_rows_[end - 1];
-    HEADRACE_TRY(reader.locate({rows.first + first, last - first + 1}, pieces_));
-    i = end;
-  }
-  return {};
-}
-
-void BlockServer::fail(RowRange piece_rows, RowRange rows, Error error) {
+void BlockServer::fail(RowRange piece_rows, Error error) {
+  const RowRange rows = task_->rows;
   const std::uint64_t first = std::max(piece_rows.first, rows.first), end = std::min(piece_rows.end(), rows.end());
   failures_.push_back({{first - rows.first, end - first}, std::move(error)});
 }
 
-/// The pieces to decode: all of the block's, or those that hold a wanted row when not every row is wanted.
-void BlockServer::plan_tasks(std::uint32_t file_number, RowRange rows, std::span<const Request> requests, bool first) {
-  const SourceFile& file = source_.files[file_number];
-  tasks_.clear();
-  side_tasks_.clear();
-  wanted_rows_.clear();
-  const bool some = requests.size() < rows.count && filling_.where == Filling::kNowhere;
-  if (some) {
-    for (const Request& r : requests) wanted_rows_.push_back(r.row);
-    std::sort(wanted_rows_.begin(), wanted_rows_.end());
-  }
-  for (std::uint32_t a = 0; a < file.arrays.size(); ++a) {
-    const ArrayRole role = layout_.files[file_number].roles[a];
-    if (role == ArrayRole::kResident) continue;
-    std::vector<Task>& tasks = role == ArrayRole::kStraddling && side_chunks_.enabled() ? side_tasks_ : tasks_;
-    const ArrayReader& reader = *file.arrays[a];
-    pieces_.clear();
-    const bool sparse = some && reader.info().chunk_shape.empty() && requests.size() * 2 < rows.count &&
-                        reader.info().row_record_bytes() * rows.count > kSparseGapBytes;
-    const Status located = sparse ? locate_wanted(reader, rows) : reader.locate(rows, pieces_);
-    if (!located.ok()) {
-      fail(rows, rows, located.error());
-      continue;
-    }
-    for (const Piece& p : pieces_) {
-      if (p.rows.count == 0) continue;
-      const std::uint64_t begin = std::max(p.rows.first, rows.first), end = std::min(p.rows.end(), rows.end());
-      if (first)
-        needed_bytes_ += end - begin == p.rows.count ? p.decoded_bytes : p.decoded_bytes / p.rows.count * (end - begin);
-      if (some) {
-        const auto next = std::lower_bound(wanted_rows_.begin(), wanted_rows_.end(), begin - rows.first);
-        if (next == wanted_rows_.end() || *next >= end - rows.first) continue;
-      }
-      tasks.push_back({a, p});
-    }
-  }
+/// Return what is wanted as moves by ascending row.
+const Wanted& BlockServer::by_row(const Wanted& wanted) {
+  if (!wanted.moves.empty()) return wanted;
+  moves_.clear();
+  for (std::uint32_t run = 0; run < wanted.runs.size(); ++run)
+    for (std::uint32_t i = wanted.runs[run].begin; i < wanted.runs[run].end; ++i)
+      moves_.push_back({wanted.requests[i].row, 1, wanted.requests[i].position, run});
+  std::sort(moves_.begin(), moves_.end(), [](const Move& a, const Move& b) { return a.row < b.row; });
+  wanted_ = {{}, moves_, wanted.runs, 1};
+  return wanted_;
 }
 
-std::span<const RowFailure> BlockServer::serve(const BlockTask& block, std::span<const Request> requests,
-                                               std::span<const RowRun> runs, const std::atomic<bool>& cancelled) {
-  const std::uint32_t file_number = block.file;
-  const RowRange rows = block.rows;
-  const SourceFile& file = source_.files[file_number];
+std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Wanted& wanted,
+                                               const std::atomic<bool>& cancelled) {
+  const std::uint32_t file = task.file;
+  task_ = &task;
+  wanted_ = wanted;
   failures_.clear();
-  decoded_bytes_ = needed_bytes_ = 0;
   const struct NothingHalfKept {  // whatever happens, others may wait for the block
-    BlockServer& server;
-    const BlockTask& task;
-    ~NothingHalfKept() {
-      if (server.filling_.where != Filling::kNowhere) server.stop_filling(task);
-    }
-  } guard{*this, block};
-  if (keeper_ && serve_kept(block, requests, runs)) return failures_;
-  plan_tasks(file_number, rows, requests, block.first);
-  for (std::uint32_t a = 0; a < file.arrays.size(); ++a)
-    if (layout_.files[file_number].roles[a] == ArrayRole::kResident)
-      scatter_resident(file_number, a, rows, requests, runs);
-  for (const Task& task : side_tasks_) {
-    if (cancelled.load(std::memory_order_relaxed)) {
-      fail(rows, rows, Error(ErrorCode::kCancelled, "the loader moved on"));
-      break;
-    }
-    const Status done = serve_from_side_chunks(file_number, task, rows, requests, runs);
-    if (!done.ok()) fail(task.piece.rows, rows, done.error());
+    BlockFiller& filler;
+    ~NothingHalfKept() { filler.abandon(); }
+  } guard{filler_};
+  if (keeper_ && serve_kept(task, wanted)) return failures_;
+
+  planner_.plan(file, task.rows, wanted, filler_.active(), side_chunks_.enabled(), failures_);
+  const auto tasks = planner_.tasks(), side_tasks = planner_.side_tasks();
+  if (tasks.size() + side_tasks.size() > kManyPieces * source_.num_arrays()) by_row(wanted);
+  const auto gave_up = [&] {
+    if (!cancelled.load(std::memory_order_relaxed)) return false;
+    fail(task.rows, Error(ErrorCode::kCancelled, "the loader moved on"));
+    return true;
+  };
+  for (std::uint32_t a = 0; a < source_.num_arrays(); ++a)
+    if (layout_.files[file].roles[a] == ArrayRole::kResident) serve_resident(file, a);
+  for (const PieceTask& side : side_tasks) {
+    if (gave_up()) break;
+    serve_side_task(file, side);
   }
-  for (std::size_t begin = 0; begin < tasks_.size();) {
-    if (cancelled.load(std::memory_order_relaxed)) {
-      fail(rows, rows, Error(ErrorCode::kCancelled, "the loader moved on"));
-      break;
+  for (std::size_t begin = 0; begin < tasks.size();) {
+    if (gave_up()) break;
+    const auto together = tasks.subspan(begin, PieceDecoder::read_together(tasks.subspan(begin)));
+    const Status read = decoder_.read(file, together);
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      if (read.ok())
+        serve_task(file, together[i], i);
+      else
+        fail(together[i].piece.rows, read.error());
     }
-    std::size_t end = begin;
-    const std::size_t last = std::min(tasks_.size(), begin + kPiecesTogether);
-    for (std::uint64_t bytes = 0; end < last && (end == begin || bytes < kReadTogetherBytes); ++end)
-      bytes += tasks_[end].piece.stored.size;
-    const Status read = read_together(file, begin, end);
-    for (std::size_t i = begin; i < end; ++i) {
-      const Task& task = tasks_[i];
-      const Status done =
-          read.ok() ? decode_and_scatter(file_number, task, batch_.bytes(i - begin), rows, requests, runs) : read;
-      if (!done.ok()) fail(task.piece.rows, rows, done.error());
-    }
-    begin = end;
+    begin += together.size();
   }
-  counters_.add_decodes(decoded_bytes_, needed_bytes_);
+  counters_.add_decodes(decoder_.take_decoded_bytes(), task.first ? planner_.needed_bytes() : 0);
   finish_streaming();
-  if (filling_.where != Filling::kNowhere) finish_filling(block);
+  if (filler_.active() && failures_.empty()) filler_.finish();
   return failures_;
 }
 
-Status BlockServer::read_together(const SourceFile& file, std::size_t begin, std::size_t end) {
-  const std::uint64_t start = now_ns();
-  ranges_.clear();
-  for (std::size_t i = begin; i < end; ++i) ranges_.push_back(tasks_[i].piece.stored);
-  HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan(ranges_));
-  HEADRACE_TRY(reserve_read_buffer(bytes));
-  if (bytes == 0) return {};
-  const ArrayReader& reader = *file.arrays[tasks_[begin].array];
-  Status read = batch_.read(reader.file(), read_buffer_.bytes());
-  // Bytes of a file that changed since it was indexed may decode to anything: 1 us a block is well spent.
-  if (read.ok()) read = reader.file().check_unchanged();
-  if (!read.ok()) return std::move(read.error().with_file(file.path).with_field(reader.info().path).with_stage("read"));
-  counters_.clock.add(Stage::kRead, now_ns() - start, bytes, batch_.merged().size());
-  return {};
-}
-
-Status BlockServer::decode_and_scatter(std::uint32_t file, const Task& task, std::span<const std::byte> stored,
-                                       RowRange rows, std::span<const Request> requests, std::span<const RowRun> runs) {
+void BlockServer::serve_task(std::uint32_t file, const PieceTask& task, std::size_t i) {
   const ArrayReader& reader = *source_.files[file].arrays[task.array];
-  std::span<std::byte> out = out_.bytes();
-  if (filling_.where != Filling::kNowhere) {
-    const auto there = place_to_fill(task.array, geometry(reader, task.array, task.piece.across), task.piece, rows);
-    if (!there.empty()) out = there;
-  }
+  std::span<std::byte> out;
+  if (filler_.active())
+    out = filler_.place(fields_of_array_[task.array], geometry(reader, task.array, task.piece.across)[0], task.piece);
   StageSpan span(counters_.clock, Stage::kDecode);
-  HEADRACE_ASSIGN(const DecodedPiece decoded, reader.decode(task.piece, stored, {out, ping_.bytes(), pong_.bytes()}));
+  const Result<RowsAt> rows = decoder_.decode(file, task, i, out);
+  if (!rows.ok()) return fail(task.piece.rows, rows.error());
   span.add_bytes(task.piece.decoded_bytes);
-  decoded_bytes_ += task.piece.decoded_bytes;
-  if (reader.info().read_path == ReadPath::kLibrary) counters_.add_slow_piece();
   span.switch_to(Stage::kScatter);
-  span.add_bytes(scatter(file, task.array, task.piece.across, task.piece.rows, decoded, rows, requests, runs));
-  return {};
+  put_piece(file, task.array, task.piece.across, *rows, span);
 }
 
 const std::vector<RowGeometry>& BlockServer::geometry(const ArrayReader& reader, std::uint32_t array,
@@ -245,89 +133,40 @@ const std::vector<RowGeometry>& BlockServer::geometry(const ArrayReader& reader,
   return g;
 }
 
-/// \return Bytes written.
-std::uint64_t BlockServer::scatter(std::uint32_t file, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
-                                   const DecodedPiece& decoded, RowRange rows, std::span<const Request> requests,
-                                   std::span<const RowRun> runs) {
+/// Rows of a piece, to all fields that are columns of its array.
+void BlockServer::put_piece(std::uint32_t file, std::uint32_t array, std::uint32_t across, const RowsAt& rows,
+                            StageSpan& span) {
   const ArrayReader& reader = *source_.files[file].arrays[array];
   const std::vector<RowGeometry>& geometries = geometry(reader, array, across);
   const std::vector<std::size_t>& fields = fields_of_array_[array];
-  std::uint64_t bytes = 0;
+  const std::uint64_t first_row = decoder_.first_row_of(file) + task_->rows.first;
   for (std::size_t k = 0; k < fields.size(); ++k) {
-    const RowGeometry& g = geometries[k];
-    const std::size_t row_bytes = (*source_.fields)[fields[k]].row_bytes();
-    std::uint64_t copied = 0;
-    for (const RowRun& run : runs) {
-      std::byte* const to = run.fields[fields[k]];
-      for (std::uint32_t i = run.begin; i < run.end; ++i) {
-        const std::uint64_t in_piece = rows.first + requests[i].row - piece_rows.first;  // wraps below, is large above
-        if (in_piece >= piece_rows.count) continue;
-        copy_row(g, to + requests[i].position * row_bytes, decoded.data + in_piece * decoded.row_stride_bytes);
-        ++copied;
-      }
-    }
-    bytes += copied * g.filled_bytes();
+    const bool counts_rows = array == 0 && across == 0 && k == 0;
+    const std::uint64_t weight = part_weight(fields[k], across, reader.pieces_across());
+    span.add_bytes(sink_.put(fields[k], {rows, &geometries[k], weight, counts_rows}, first_row, wanted_));
   }
-  if (filling_.where != Filling::kNowhere) fill_rows(array, geometries, piece_rows, decoded, rows);
-  if (!runs.empty() && runs[0].digest) add_digests(file, array, across, piece_rows, rows, requests, runs);
-  return bytes;
+  if (filler_.active()) filler_.fill(fields, geometries, rows, first_row);
 }
 
-/// Of the rows that scatter() has just taken from a piece: their numbers come from where the piece lies.
-void BlockServer::add_digests(std::uint32_t file, std::uint32_t array, std::uint32_t across, RowRange piece_rows,
-                              RowRange rows, std::span<const Request> requests, std::span<const RowRun> runs) const {
-  const std::uint64_t weight = piece_weight(array, across), first_row = first_row_of_file_[file];
-  const bool first_piece = array == 0 && across == 0;
-  for (const RowRun& run : runs) {
-    std::uint64_t placed = 0;
-    for (std::uint32_t i = run.begin; i < run.end; ++i) {
-      const std::uint64_t in_piece = rows.first + requests[i].row - piece_rows.first;
-      if (in_piece >= piece_rows.count) continue;
-      const std::uint64_t stored_row = piece_rows.first + in_piece;
-      placed += place_hash(file, stored_row, run.first_position + requests[i].position);
-      if (first_piece) run.digest->sums.add(first_row + stored_row);
-    }
-    run.digest->placed += placed * weight;
-  }
-}
-
-Status BlockServer::serve_from_side_chunks(std::uint32_t file_number, const Task& task, RowRange rows,
-                                           std::span<const Request> requests, std::span<const RowRun> runs) {
-  const ArrayReader& reader = *source_.files[file_number].arrays[task.array];
-  HEADRACE_ASSIGN(const std::shared_ptr<const DecodedPart> part,
-                  side_chunks_.get({file_number, task.array, task.piece.id}, [&] {
-                    StageSpan span(counters_.clock, Stage::kDecode);
-                    span.add_bytes(task.piece.decoded_bytes);
-                    decoded_bytes_ += task.piece.decoded_bytes;
-                    if (reader.info().read_path == ReadPath::kLibrary) counters_.add_slow_piece();
-                    return load(file_number, task.array, task.piece);
-                  }));
+void BlockServer::serve_side_task(std::uint32_t file, const PieceTask& task) {
+  const auto part = side_chunks_.get({file, task.array, task.piece.id},
+                                     [&] { return decoder_.load(file, task.array, task.piece); });
+  if (!part.ok()) return fail(task.piece.rows, part.error());
   StageSpan span(counters_.clock, Stage::kScatter);
-  span.add_bytes(scatter(file_number, task.array, task.piece.across, part->rows,
-                         {part->data.data(), part->row_stride_bytes}, rows, requests, runs));
-  return {};
+  const DecodedPart& p = **part;
+  put_piece(file, task.array, task.piece.across,
+            {p.data.data(), p.row_stride_bytes, decoder_.first_row_of(file) + p.rows.first, p.rows.count}, span);
 }
 
-Result<DecodedPart> BlockServer::load(std::uint32_t file_number, std::size_t array, const Piece& piece) {
-  const SourceFile& file = source_.files[file_number];
-  const ArrayReader& reader = *file.arrays[array];
-  DecodedPart part;
-  part.rows = piece.rows;
-  const ByteRange range = piece.stored;
-  HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan({&range, 1}));
-  HEADRACE_TRY(reserve_read_buffer(bytes));
-  if (bytes > 0) HEADRACE_TRY(batch_.read(reader.file(), read_buffer_.bytes()));
-  HEADRACE_ASSIGN(const DecodedPiece decoded,
-                  reader.decode(piece, batch_.bytes(0), {out_.bytes(), ping_.bytes(), pong_.bytes()}));
-  part.row_stride_bytes = decoded.row_stride_bytes;
-  HEADRACE_ASSIGN(part.data, PageBuffer::allocate(piece.rows.count * decoded.row_stride_bytes));
-  std::copy_n(decoded.data, piece.rows.count * decoded.row_stride_bytes, part.data.data());
+Result<DecodedPart> BlockServer::load(std::uint32_t file, std::size_t array, const Piece& piece) {
+  Result<DecodedPart> part = decoder_.load(file, array, piece);
+  (void)decoder_.take_decoded_bytes();
   return part;
 }
 
-void BlockServer::scatter_resident(std::uint32_t file_number, std::uint32_t array, RowRange rows,
-                                   std::span<const Request> requests, std::span<const RowRun> runs) {
-  const auto& pieces = resident_.arrays.at({file_number, array});
+void BlockServer::serve_resident(std::uint32_t file, std::uint32_t array) {
+  const auto& pieces = resident_.arrays.at({file, array});
+  const RowRange rows = task_->rows;
   StageSpan span(counters_.clock, Stage::kScatter);
   for (std::uint32_t across = 0; across < pieces.across.size(); ++across) {
     const auto& parts = pieces.across[across];
@@ -335,10 +174,11 @@ void BlockServer::scatter_resident(std::uint32_t file_number, std::uint32_t arra
                                [](std::uint64_t row, const ResidentArrays::Part& p) { return row < p.rows.first; });
     for (--it; it != parts.end() && it->rows.first < rows.end(); ++it) {
       if (it->error)
-        fail(it->rows, rows, *it->error);
+        fail(it->rows, *it->error);
       else
-        span.add_bytes(scatter(file_number, array, across, it->rows, {it->data.data(), it->row_stride_bytes}, rows,
-                               requests, runs));
+        put_piece(file, array, across,
+                  {it->data.data(), it->row_stride_bytes, decoder_.first_row_of(file) + it->rows.first, it->rows.count},
+                  span);
     }
   }
 }

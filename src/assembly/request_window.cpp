@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/clock.h"
 
@@ -21,179 +22,9 @@ RequestWindow::RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared
       planner_(sampler_, options_.batching) {
   ring_.resize(std::max<std::uint64_t>(options_.max_slots, 1));
   for (auto& s : ring_) s = std::make_unique<WindowSlot>();
-  for (auto& index : state_of_block_) index.resize(blocks_->num_blocks());
-}
-
-// ------------------------------------------------------------------------------------------------ entering the window
-
-RequestWindow::Run RequestWindow::run_of(std::uint64_t epoch, std::uint64_t position) const {
-  const std::uint64_t total = sampler_->num_samples();
-  return {epoch, position, options_.batching.steps(total - std::min(position, total)), 0};
-}
-
-bool RequestWindow::may_enter() {
-  if (!started_ || dropping_ || fatal_ || enter_run_.ended() || end_ - head_ >= ring_.size()) return false;
-  if (whole_batches_ && end_ - head_ >= options_.few_slots) return false;
-  if (enter_run_.epoch > head_run_.epoch + 1) return false;  // two epochs at most: states are kept by parity
-  const std::uint64_t end = enter_run_.position + (enter_run_.step + 1) * options_.batching.global_batch;
-  if (!sampler_->knows(enter_run_.epoch, std::min(end, sampler_->num_samples()))) return false;
-  const bool room = allocator_.room(consumer_waits_ && end_ == head_);
-  short_of_memory_.store(!room, std::memory_order_relaxed);
-  return room;
-}
-
-/// Plan one batch. The cursor and the memory are worked on without the lock: `planning_` makes this thread their owner.
-/// \return True if the batch is the claim `out`.
-bool RequestWindow::enter_next(Lock& lock, Claim& out) {
-  planning_ = true;
-  const Run run = enter_run_;
-  if (!planner_.started()) whole_batches_ = false;
-  if (!whole_batches_ && options_.rows_at_hand && options_.rows_at_hand->load(std::memory_order_acquire)) {
-    whole_batches_ = true;
-    finish_entering(run.epoch);  // what has been filed by blocks is all there will be
-  }
-  const bool whole = whole_batches_;
-  const std::uint64_t sequence = end_;
-  lock.unlock();
-  const std::uint64_t start = now_ns();
-  if (!planner_.started()) planner_.start(run.epoch, run.position);
-  samples_.clear();
-  passed_.clear();
-  bool counted = true;
-  const Step step = planner_.next(samples_, passed_, counted);
-  if (blocks_->is_chosen())
-    for (SampleRef& s : samples_) s.row = blocks_->stored_row(s.block, s.row);
-  Result<std::unique_ptr<SlotMemory>> memory = allocator_.acquire();
-  bool taken = false;
-  lock.lock();
-  if (memory.ok()) {
-    WindowSlot& s = slot(sequence);
-    s.epoch = run.epoch;
-    s.batch = step.begin / options_.batching.global_batch;
-    s.step = step;
-    s.rows = static_cast<std::uint32_t>(samples_.size());
-    s.missing.store(s.rows, std::memory_order_relaxed);
-    s.memory = std::move(*memory);
-    s.error.reset();
-    s.digest = {};
-    s.expected = 0;
-    if (options_.keep_samples) s.samples = samples_;
-    if (!whole) {
-      insert(s, sequence, counted);
-    } else if (s.rows > 0) {
-      out.block = 0;
-      out.epoch = run.epoch;
-      out.first = out.last = false;
-      out.whole_batch = taken = true;
-      out.requests.clear();
-      out.runs.assign(1, {&s, 0, s.rows});
-      out.samples.swap(samples_);
-      ++active_claims_;
-    }
-    ++end_;
-    if (consumer_waits_ && head_ready()) ready_.notify_one();  // a share of no rows is ready at once
-    if (++enter_run_.step == enter_run_.steps) {
-      finish_entering(run.epoch);
-      enter_run_ = run_of(run.epoch + 1, 0);
-      planner_.stop();
-    }
-  } else {
-    fatal_ = memory.error();
-    ready_.notify_one();
-  }
-  planning_ = false;
-  slots_planned_.fetch_add(1, std::memory_order_relaxed);
-  plan_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
-  if (dropping_) quiet_.notify_all();
-  if (idle_threads_ > 0) work_.notify_one();
-  return taken;
-}
-
-/// File the samples under their blocks. \param counted  Do BlockState::asked and expected know of them?
-void RequestWindow::insert(WindowSlot& s, std::uint64_t sequence, bool counted) {
-  const auto& index = state_of_block_[s.epoch & 1];
-  const auto open_state = [&](std::uint32_t block) -> BlockState& {
-    return index[block] ? states_[index[block] - 1] : state_of(block, s.epoch, sequence);
-  };
-  for (const SampleRef sample : passed_) {
-    BlockState& b = open_state(sample.block);
-    count(b, index[sample.block] - 1);
-  }
-  std::uint64_t expected = 0;
-  for (std::uint32_t position = 0; position < samples_.size(); ++position) {
-    const SampleRef sample = samples_[position];
-    BlockState& b = open_state(sample.block);
-    const std::uint32_t state = index[sample.block] - 1;
-    if (b.requests.empty()) {
-      b.first_need = sequence;
-      needed_.push({sequence, state, b.version});
-    }
-    if (b.runs.empty() || b.runs.back().slot != &s)
-      b.runs.push_back({&s, static_cast<std::uint32_t>(b.requests.size()), 0});
-    b.requests.push_back({sample.row, position});
-    b.runs.back().end = static_cast<std::uint32_t>(b.requests.size());
-    if (!options_.file_weights.empty())
-      expected += place_hash(b.file, b.first_row + sample.row, s.step.first_position + position) *
-                  options_.file_weights[b.file];
-    if (counted) count(b, state);
-  }
-  s.expected = expected;
-}
-
-/// One more of the block's samples was given, here or elsewhere.
-void RequestWindow::count(BlockState& b, std::uint32_t state) {
-  if (++b.asked != b.expected || b.complete) return;
-  if (b.requests.empty())
-    free_state(state);
-  else
-    mark_complete(state);
-}
-
-void RequestWindow::free_state(std::uint32_t state) {
-  state_of_block_[states_[state].epoch & 1][states_[state].block] = 0;
-  free_states_.push_back(state);
-}
-
-RequestWindow::BlockState& RequestWindow::state_of(std::uint32_t block, std::uint64_t epoch, std::uint64_t sequence) {
-  if (free_states_.empty()) {
-    free_states_.push_back(static_cast<std::uint32_t>(states_.size()));
-    states_.emplace_back();
-  }
-  const std::uint32_t i = free_states_.back();
-  free_states_.pop_back();
-  state_of_block_[epoch & 1][block] = i + 1;
-  BlockState& b = states_[i];
-  b.block = block;
-  b.epoch = epoch;
-  b.asked = 0;
-  b.claims = 0;
-  b.complete = b.closed = false;
-  b.first_need = sequence;
-  b.expected = planner_.rows_of(block);
-  const BlockTable::Place place = blocks_->place(block);
-  b.file = place.file;
-  b.first_row = place.rows.first;
-  return b;
-}
-
-void RequestWindow::mark_complete(std::uint32_t state) {
-  BlockState& b = states_[state];
-  b.complete = true;
-  complete_.push({b.first_need, state, b.version});
-}
-
-/// The epoch's last batch has entered: no block of it can get further requests.
-void RequestWindow::finish_entering(std::uint64_t epoch) {
-  auto& index = state_of_block_[epoch & 1];
-  for (std::uint32_t i = 0; i < states_.size(); ++i) {
-    BlockState& b = states_[i];
-    if (b.epoch != epoch || index[b.block] != i + 1) continue;
-    b.closed = true;
-    if (b.requests.empty())
-      free_state(i);
-    else if (!b.complete)
-      mark_complete(i);
-  }
+  for (auto& index : state_of_unit_) index.resize(options_.map ? options_.map->num_units() : blocks_->num_blocks());
+  if (options_.row_weight == 0 || options_.map) return;
+  for (std::uint64_t b = 0; b < blocks_->num_blocks(); ++b) first_rows_.push_back(blocks_->stored_rows(b).first);
 }
 
 // ------------------------------------------------------------------------------------------------------ decode threads
@@ -204,6 +35,7 @@ bool RequestWindow::valid(const Need& need) const {
 
 bool RequestWindow::pick(Claim& out) {
   if (dropping_ || fatal_) return false;
+  if (pick_finishing(out)) return true;
   while (!needed_.empty() && !valid(needed_.top())) needed_.pop();
   // While a batch is being planned its rows may still belong to a block of the oldest batch: wait for it.
   if (!needed_.empty() && needed_.top().first_need == head_ && !planning_) return take(needed_.top().state, out), true;
@@ -218,13 +50,42 @@ bool RequestWindow::pick(Claim& out) {
   return false;
 }
 
+/// A finishing task of the oldest batch that has one to claim: it is nearer to the consumer than whatever is to be
+/// decoded. The task of the batch as a whole waits for those of its samples.
+bool RequestWindow::pick_finishing(Claim& out) {
+  for (auto at = finishing_.begin(); at != finishing_.end(); ++at) {
+    WindowSlot& s = slot(*at);
+    if (s.finish_next == options_.finishing.sample_tasks(s.rows) && s.finish_left > 1) continue;
+    out.kind = Claim::Kind::kFinish;
+    out.unit = s.finish_next++;
+    out.epoch = s.epoch;
+    out.first = out.last = false;
+    out.requests.clear();
+    out.runs.assign(1, {&s, 0, 0});
+    ++active_claims_;
+    if (s.finish_next == options_.finishing.tasks(s.rows)) finishing_.erase(at);
+    return true;
+  }
+  return false;
+}
+
+/// Nothing of the slot is missing. With the lock.
+void RequestWindow::slot_filled(WindowSlot& s) {
+  const std::uint32_t tasks = s.error ? 0 : options_.finishing.tasks(s.rows);
+  s.finish_entered = true;
+  if (tasks == 0) return;
+  s.finish_left = tasks;
+  finishing_.insert(std::upper_bound(finishing_.begin(), finishing_.end(), s.sequence), s.sequence);
+  if (idle_threads_ > 0) work_.notify_one();
+}
+
 void RequestWindow::take(std::uint32_t state, Claim& out) {
-  BlockState& b = states_[state];
-  out.block = b.block;
+  UnitState& b = states_[state];
+  out.kind = Claim::Kind::kUnit;
+  out.unit = b.unit;
   out.epoch = b.epoch;
   out.first = b.claims++ == 0;
   out.last = b.complete;
-  out.whole_batch = false;
   out.requests.clear();
   out.runs.clear();
   out.requests.swap(b.requests);
@@ -249,7 +110,7 @@ bool RequestWindow::claim(Claim& out) {
       continue;
     }
     if (pick(out)) {
-      if (idle_threads_ > 0 && (!needed_.empty() || !complete_.empty())) work_.notify_one();
+      if (idle_threads_ > 0 && (!needed_.empty() || !complete_.empty() || !finishing_.empty())) work_.notify_one();
       return true;
     }
     ++idle_threads_;
@@ -258,33 +119,83 @@ bool RequestWindow::claim(Claim& out) {
   }
 }
 
+/// Leave the first failure of each slot there. \param failures  May overlap: the first that holds a row counts.
+void RequestWindow::note_failures(const Claim& claim, std::span<const RowFailure> failures) {
+  std::vector<std::uint32_t> by_row(failures.size());
+  std::iota(by_row.begin(), by_row.end(), 0);
+  std::stable_sort(by_row.begin(), by_row.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return failures[a].rows.first < failures[b].rows.first; });
+  // Rows of failures before each one reach so far: a search backwards ends there.
+  std::vector<std::uint64_t> reach;
+  for (const std::uint32_t f : by_row) reach.push_back(std::max(reach.empty() ? 0 : reach.back(), failures[f].rows.end()));
+  const auto failure_of = [&](std::uint64_t row) -> const RowFailure* {
+    auto at = std::upper_bound(by_row.begin(), by_row.end(), row,
+                               [&](std::uint64_t r, std::uint32_t f) { return r < failures[f].rows.first; });
+    const RowFailure* found = nullptr;
+    while (at != by_row.begin() && reach[static_cast<std::size_t>(at - by_row.begin()) - 1] > row) {
+      --at;
+      if (row < failures[*at].rows.end() && (!found || &failures[*at] < found)) found = &failures[*at];
+    }
+    return found;
+  };
+  for (const SlotRun& run : claim.runs)
+    for (std::uint32_t i = run.begin; i < run.end; ++i) {
+      const Request request = claim.kind == Claim::Kind::kBatch ? Request{i, i} : claim.requests[i];
+      if (run.slot->error && run.slot->error_position <= request.position) continue;
+      const RowFailure* const failure = failure_of(request.row);
+      if (!failure) continue;
+      run.slot->error = failure->error;
+      run.slot->error_position = request.position;
+    }
+}
+
 void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures, std::span<const RowDigest> digests) {
   if (!failures.empty() || !digests.empty()) {
     const Lock lock(mutex_);
     for (std::size_t i = 0; i < digests.size(); ++i) claim.runs[i].slot->digest += digests[i];
-    for (const SlotRun& run : claim.runs)
-      for (std::uint32_t i = run.begin; i < run.end; ++i) {
-        const Request request = claim.whole_batch ? Request{i, i} : claim.requests[i];
-        if (run.slot->error && run.slot->error_position <= request.position) continue;
-        for (const RowFailure& f : failures) {
-          if (request.row < f.rows.first || request.row >= f.rows.end()) continue;
-          run.slot->error = f.error;
-          run.slot->error_position = request.position;
-          break;
-        }
-      }
+    if (!failures.empty() && claim.kind == Claim::Kind::kFinish)
+      note_finishing_failure(*claim.runs[0].slot, failures[0]);
+    else if (!failures.empty())
+      note_failures(claim, failures);
   }
-  for (const SlotRun& run : claim.runs) run.slot->missing.fetch_sub(run.end - run.begin, std::memory_order_acq_rel);
+  const bool finishes = options_.finishing.tasks(1) > 0;
+  WindowSlot* filled = nullptr;  // of the slots that this claim filled, one that is to be finished
+  if (claim.kind != Claim::Kind::kFinish)
+    for (const SlotRun& run : claim.runs) {
+      const std::uint32_t count = run.end - run.begin;
+      if (run.slot->missing.fetch_sub(count, std::memory_order_acq_rel) != count || !finishes) continue;
+      if (filled) {
+        const Lock lock(mutex_);
+        slot_filled(*run.slot);
+      } else {
+        filled = run.slot;
+      }
+    }
   const Lock lock(mutex_);
+  if (filled) slot_filled(*filled);
+  if (claim.kind == Claim::Kind::kFinish && --claim.runs[0].slot->finish_left == 1 && idle_threads_ > 0)
+    work_.notify_one();  // the task of the batch as a whole
   --active_claims_;
   if (consumer_waits_ && head_ready()) ready_.notify_one();
   if (dropping_ && active_claims_ == 0) quiet_.notify_all();
 }
 
+void RequestWindow::note_finishing_failure(WindowSlot& s, const RowFailure& failure) {
+  const auto position = static_cast<std::uint32_t>(failure.rows.first);
+  if (s.error && s.error_position <= position) return;
+  s.error = failure.error;
+  s.error_position = position;
+}
+
 // ------------------------------------------------------------------------------------------------------- the consumer
 
 bool RequestWindow::head_ready() const {
-  return end_ > head_ && slot(head_).missing.load(std::memory_order_acquire) == 0;
+  if (end_ == head_ || slot(head_).missing.load(std::memory_order_acquire) != 0) return false;
+  if (options_.finishing.tasks(1) == 0) return true;
+  // `missing` falls before the lock is taken to say what is left to finish: the claim that filled the slot is still
+  // active then, and completes.
+  const WindowSlot& s = slot(head_);
+  return s.error || (s.finish_entered && s.finish_left == 0);
 }
 
 void RequestWindow::drop_everything(Lock& lock) {
@@ -292,7 +203,10 @@ void RequestWindow::drop_everything(Lock& lock) {
   cancelled_.store(true, std::memory_order_relaxed);
   quiet_.wait(lock, [&] { return active_claims_ == 0 && !planning_; });
   for (; head_ < end_; ++head_) slot(head_).memory.reset();
-  for (auto& index : state_of_block_) std::fill(index.begin(), index.end(), 0);
+  for (auto& index : state_of_unit_) std::fill(index.begin(), index.end(), 0);
+  for (const std::uint64_t parity : {0, 1}) forget_progress(parity);
+  finishing_.clear();
+  has_planned_ = false;
   free_states_.clear();
   for (std::uint32_t i = 0; i < states_.size(); ++i) {
     states_[i].requests.clear();
@@ -348,7 +262,7 @@ Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
     fatal_ = *s.error;  // the epoch ends here; start_epoch() begins afresh
     return *s.error;
   }
-  if (!options_.file_weights.empty() && s.digest.placed != s.expected) {
+  if (options_.row_weight != 0 && s.digest.placed != s.content.expected) {
     fatal_ =
         Error(ErrorCode::kInternal,
               fmt::format("batch {} of epoch {} does not hold the rows that the plan says: a fault of headrace or of "
@@ -356,7 +270,11 @@ Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
                           s.batch, s.epoch));
     return *fatal_;
   }
-  Delivered out{s.epoch, s.batch, s.rows, std::move(s.memory), s.step, s.digest.sums, std::move(s.samples)};
+  Delivered out{s.epoch, s.batch, s.rows, std::move(s.memory), {}, s.digest.sums};
+  if (options_.keep_samples || options_.map)
+    std::swap(out.content, s.content);
+  else
+    out.content.step = s.content.step;
   ++head_;
   if (++head_run_.step == head_run_.steps) head_run_ = run_of(head_run_.epoch + 1, 0);
   offer_room();
@@ -384,7 +302,10 @@ void RequestWindow::order_grew() {
 
 void RequestWindow::memory_released() {
   const Lock lock(mutex_);  // taken first: a thread that found no room has said so before it gave the lock up
-  if (short_of_memory_.load(std::memory_order_relaxed)) offer_room();
+  if (!short_of_memory_.load(std::memory_order_relaxed)) return;
+  if (!has_planned_) return offer_room();
+  short_of_memory_.store(false, std::memory_order_relaxed);  // what came back may be as much as the next batch needs
+  if (idle_threads_ > 0) work_.notify_one();
 }
 
 /// The window may grow by a slot. Waking a thread costs the consumer's thread up to 40 us where processors sleep, so

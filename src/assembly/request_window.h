@@ -1,17 +1,20 @@
-// RequestWindow: the run of batch slots from the oldest batch not yet handed over, and who may decode which block when.
+// RequestWindow: the run of batch slots from the oldest batch not yet handed over, and who may decode which unit when.
 //
-// A sampler says which rows each batch wants. Requests of the batches inside the window are grouped by block. A thread
-// claims a block, decodes it, and puts the rows of all its requests in their places; a slot is ready when nothing in it
-// is missing. Which block may be claimed:
-//   1. a block that holds a missing row of the oldest batch: always;
-//   2. any other block only when its last request of the epoch lies inside the window (least first need first); where
+// A sampler says which samples each batch wants, a sample map which parts of which units they are made of; where samples
+// are rows, a unit is a block and a part a row. Requests of the batches inside the window are grouped by unit. A thread
+// claims a unit, decodes it, and puts the rows of all its requests in their places; when nothing of a slot is missing it
+// is ready, or finished first (kernels that need whole samples or a whole batch). Which unit may be claimed:
+//   1. a unit that holds a missing part of the oldest batch: always;
+//   2. any other unit only when its last request of the epoch lies inside the window (least first need first); where
 //      the order has no locality, so that no last request comes in time, a little ahead of need.
 // A claim needs nothing but its thread's own scratch, and the slots of the window exist already, so the oldest batch
-// always completes: no deadlock at any window, down to one slot. A window shorter than the order's span decodes blocks
+// always completes: no deadlock at any window, down to one slot. A window shorter than the order's span decodes units
 // again; it never changes a batch.
 //
 // Where all rows are in memory already there is nothing to group: a batch is then one claim, planned and gathered by
 // the thread that took it.
+//
+// Slots enter in order. Their sizes follow from the plan; one that finds no room waits, and so does what comes after it.
 //
 // Threads: claim/complete from any number of decode threads; start_epoch, wait_head, next from one consumer; the rest
 // from anywhere. Waiting is on state change only.
@@ -28,73 +31,14 @@
 #include <span>
 #include <vector>
 
-#include "assembly/row_digest.h"
+#include "assembly/window_slot.h"
 #include "base/result.h"
 #include "catalog/block.h"
+#include "catalog/sample_map.h"
 #include "order/batching.h"
 #include "order/sampler.h"
 
 namespace headrace {
-
-/// Memory of one batch: where each field's rows start. The delivery floor owns what is behind it.
-struct SlotMemory {
-  virtual ~SlotMemory() = default;
-  std::vector<std::byte*> fields;
-};
-
-/// Gives memory to slots as they enter the window.
-class SlotAllocator {
- public:
-  virtual ~SlotAllocator() = default;
-  /// May another slot be acquired? `starving`: the consumer waits and the window is empty.
-  virtual bool room(bool starving) const = 0;
-  virtual Result<std::unique_ptr<SlotMemory>> acquire() = 0;
-};
-
-/// A batch on its way.
-struct WindowSlot {
-  std::uint64_t epoch = 0;
-  std::uint64_t batch = 0;
-  std::uint32_t rows = 0;
-  Step step;
-  std::atomic<std::uint32_t> missing{0};  ///< Rows not yet in place.
-  std::unique_ptr<SlotMemory> memory;
-  std::vector<SampleRef> samples;  ///< What it holds, if the window was asked to keep it.
-  // Guarded by the window's mutex:
-  std::optional<Error> error;  ///< Of the first position that failed.
-  std::uint32_t error_position = 0;
-  std::uint64_t expected = 0;  ///< The plan's sum of hashes of rows in their places.
-  RowDigest digest;            ///< Of what was put in place.
-};
-
-/// A row that some batch wants.
-struct Request {
-  std::uint32_t row;       ///< In the block.
-  std::uint32_t position;  ///< In the batch.
-};
-/// Consecutive requests of one claim that go to one slot.
-struct SlotRun {
-  WindowSlot* slot;
-  std::uint32_t begin, end;
-};
-
-/// A block to decode and the requests to serve from it.
-struct Claim {
-  std::uint32_t block = 0;
-  std::uint64_t epoch = 0;
-  bool first = false;              ///< First claim of this block in this epoch; later ones are read amplification.
-  bool last = false;               ///< No request of this block will come in this epoch any more.
-  bool whole_batch = false;        ///< A batch, not a block: `samples` at their positions, one run, no requests.
-  std::vector<SampleRef> samples;  ///< Of a whole batch: stored rows of blocks.
-  std::vector<Request> requests;
-  std::vector<SlotRun> runs;
-};
-
-/// Rows of a claim that could not be served.
-struct RowFailure {
-  RowRange rows;  ///< In the block; positions where the claim is a whole batch.
-  Error error;
-};
 
 class RequestWindow {
  public:
@@ -102,8 +46,20 @@ class RequestWindow {
     std::uint64_t max_slots = 1;  ///< Longest window, at least 1.
     Batching batching;
     bool keep_samples = false;  ///< Deliver with each batch what it holds.
-    /// Sum of piece_weight() over the pieces of a row, for each file. Empty: rows in place are not checked.
-    std::vector<std::uint64_t> file_weights;
+    /// What samples are made of; null: a sample is a row of a block.
+    std::shared_ptr<const SampleMap> map = nullptr;
+    /// What is left to do with a batch once everything is in place.
+    struct Finishing {
+      std::uint32_t samples_per_task = 0;  ///< Samples that are finished together, beside others; 0: none are.
+      bool batch = false;                  ///< Then one task for the batch as a whole.
+      [[nodiscard]] std::uint32_t sample_tasks(std::uint32_t rows) const {
+        return samples_per_task == 0 ? 0 : (rows + samples_per_task - 1) / samples_per_task;
+      }
+      [[nodiscard]] std::uint32_t tasks(std::uint32_t rows) const { return sample_tasks(rows) + (batch ? 1 : 0); }
+    };
+    Finishing finishing = {};
+    /// What the hash of a row in its place weighs, see row_weight(); 0: rows in place are not checked.
+    std::uint64_t row_weight = 0;
     /// Turns true when all rows can be copied from where they lie: from then on claims are whole batches. May be null.
     const std::atomic<bool>* rows_at_hand = nullptr;
     std::uint64_t few_slots = ~std::uint64_t{0};  ///< Longest window of whole batches: more would save nothing.
@@ -127,9 +83,8 @@ class RequestWindow {
     std::uint64_t epoch, batch;
     std::uint32_t rows;
     std::unique_ptr<SlotMemory> memory;
-    Step step;
-    RowSums sums;                    ///< Of the rows it holds.
-    std::vector<SampleRef> samples;  ///< Where they were asked for: stored rows of blocks.
+    StepContent content;  ///< `samples` where they were asked for.
+    RowSums sums;         ///< Of the rows it holds.
   };
   /// Make `epoch` the one that next() delivers, from the first batch after `position` samples. Keeps what is already in
   /// the window if it begins there, and `keep`. Blocks: until claims of dropped slots have been given up
@@ -155,15 +110,20 @@ class RequestWindow {
   [[nodiscard]] std::uint64_t slots_planned() const { return slots_planned_.load(std::memory_order_relaxed); }
 
  private:
-  struct BlockState {
-    std::uint32_t block = 0, version = 0, claims = 0;
+  struct UnitState {
+    std::uint32_t unit = 0, version = 0, claims = 0;
     std::uint64_t epoch = 0, asked = 0, expected = 0;
-    std::uint64_t file = 0, first_row = 0;  // in the file
-    bool complete = false;                  // all requests there will be, or those of a whole pass, are here
-    bool closed = false;                    // no further request of this epoch can come
+    bool complete = false;  // all requests there will be, or those of a whole pass, are here
+    bool closed = false;    // no further request of this epoch can come
     std::uint64_t first_need = 0;
     std::vector<Request> requests;
     std::vector<SlotRun> runs;
+  };
+  /// Of one epoch, where there is a map: how far homes and units are.
+  struct MapProgress {
+    std::vector<std::uint32_t> home_asked;    // samples of each home that were given, here or elsewhere
+    std::vector<std::uint32_t> homes_done;    // of each unit
+    std::vector<std::uint32_t> homes_coming;  // of each unit, by the walk; 0 until it was counted
   };
   struct Need {  // heap entry, stale when the version moved on
     std::uint64_t first_need;
@@ -177,16 +137,29 @@ class RequestWindow {
     [[nodiscard]] bool ended() const { return step == steps; }
   };
 
+  // request_window_entry.cpp
   bool may_enter();
   bool enter_next(Lock& lock, Claim& out);
+  bool admit(Claim& out, bool whole_batch);
+  void plan_content(const Run& run);
+  void plan_parts(StepContent& content) const;
   Run run_of(std::uint64_t epoch, std::uint64_t position) const;
-  void insert(WindowSlot& slot, std::uint64_t sequence, bool counted);
-  void count(BlockState& block, std::uint32_t state);
-  BlockState& state_of(std::uint32_t block, std::uint64_t epoch, std::uint64_t sequence);
+  void insert(WindowSlot& slot);
+  void file_request(WindowSlot& slot, std::uint32_t unit, Request request);
+  void count(UnitState& block, std::uint32_t state);
+  void count_home(std::uint32_t home, std::uint64_t epoch);
+  [[nodiscard]] bool homes_are_done(std::uint32_t unit, std::uint64_t epoch);
+  UnitState& state_of(std::uint32_t unit, std::uint64_t epoch, std::uint64_t sequence);
   void mark_complete(std::uint32_t state);
   void free_state(std::uint32_t state);
   void finish_entering(std::uint64_t epoch);
+  void forget_progress(std::uint64_t epoch);
+
+  void note_failures(const Claim& claim, std::span<const RowFailure> failures);
+  static void note_finishing_failure(WindowSlot& slot, const RowFailure& failure);
+  void slot_filled(WindowSlot& slot);
   bool pick(Claim& out);
+  bool pick_finishing(Claim& out);
   void take(std::uint32_t state, Claim& out);
   bool valid(const Need& need) const;
   bool head_ready() const;
@@ -216,11 +189,16 @@ class RequestWindow {
   std::atomic<bool> short_of_memory_{false};  // the window would grow if a slot came back
   std::atomic<std::uint64_t> plan_ns_{0}, slots_planned_{0};
 
-  std::vector<BlockState> states_;
+  std::vector<UnitState> states_;
   std::vector<std::uint32_t> free_states_;
-  std::vector<std::uint32_t> state_of_block_[2];  // by epoch parity; 0: none, else index + 1
+  std::vector<std::uint32_t> state_of_unit_[2];  // by epoch parity; 0: none, else index + 1
+  MapProgress progress_[2];                      // by epoch parity
+  std::vector<std::uint32_t> homes_, units_;     // scratch
   NeedHeap needed_, complete_;
-  std::vector<SampleRef> samples_, passed_;  // the planner's own
+  std::vector<std::uint64_t> finishing_;   // slots with finishing tasks to claim, oldest first
+  StepContent planned_;                    // the planner's own; of slot end_ once it is planned
+  bool has_planned_ = false;               // it waits for room
+  std::vector<std::uint64_t> first_rows_;  // stored row with which each block begins, where rows are checked
 };
 
 }  // namespace headrace

@@ -20,7 +20,7 @@ struct FakeAllocator : SlotAllocator {
   std::uint64_t batch_rows;
   explicit FakeAllocator(std::uint64_t rows) : batch_rows(rows) {}
   bool room(bool) const override { return true; }
-  Result<std::unique_ptr<SlotMemory>> acquire() override {
+  Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes&, bool) override {
     auto m = std::make_unique<FakeMemory>();
     m->rows.assign(batch_rows, ~std::uint64_t{0});
     m->fields.push_back(reinterpret_cast<std::byte*>(m->rows.data()));
@@ -38,7 +38,7 @@ Deliveries run(std::shared_ptr<const Sampler> sampler, const std::shared_ptr<con
                const Batching& batching, std::uint64_t slots, unsigned threads, std::uint64_t epochs,
                std::uint64_t bad_block = ~0ull) {
   FakeAllocator allocator(batching.most_rows());
-  RequestWindow window(sampler, blocks, {.max_slots = slots, .batching = batching, .file_weights = {}}, allocator);
+  RequestWindow window(sampler, blocks, {.max_slots = slots, .batching = batching}, allocator);
   std::atomic<std::uint64_t> claims{0};
   std::vector<std::jthread> workers;
   for (unsigned t = 0; t < threads; ++t)
@@ -49,9 +49,9 @@ Deliveries run(std::shared_ptr<const Sampler> sampler, const std::shared_ptr<con
         for (const SlotRun& r : claim.runs)
           for (std::uint32_t i = r.begin; i < r.end; ++i)
             reinterpret_cast<std::uint64_t*>(r.slot->memory->fields[0])[claim.requests[i].position] =
-                std::uint64_t{claim.block} << 32 | claim.requests[i].row;
+                std::uint64_t{claim.unit} << 32 | claim.requests[i].row;
         std::vector<RowFailure> failures;
-        if (claim.block == bad_block) failures.push_back({{0, 1u << 30}, Error(ErrorCode::kCorruptData, "bad block")});
+        if (claim.unit == bad_block) failures.push_back({{0, 1u << 30}, Error(ErrorCode::kCorruptData, "bad block")});
         window.complete(claim, failures);
       }
     });
@@ -165,7 +165,7 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{640, 16}});
   const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{4, 2}, 8);
   FakeAllocator allocator(32);
-  RequestWindow window(sampler, blocks, {.max_slots = 6, .batching = {32}, .file_weights = {}}, allocator);
+  RequestWindow window(sampler, blocks, {.max_slots = 6, .batching = {32}}, allocator);
   std::vector<std::jthread> workers;
   for (int t = 0; t < 2; ++t)
     workers.emplace_back([&] {
@@ -174,7 +174,7 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
         for (const SlotRun& r : claim.runs)
           for (std::uint32_t i = r.begin; i < r.end; ++i)
             reinterpret_cast<std::uint64_t*>(r.slot->memory->fields[0])[claim.requests[i].position] =
-                std::uint64_t{claim.block} << 32 | claim.requests[i].row;
+                std::uint64_t{claim.unit} << 32 | claim.requests[i].row;
         window.complete(claim, {});
       }
     });
@@ -197,7 +197,7 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
 TEST(RequestWindow, EmptyDataEndsAtOnceAndStopWakesTheConsumer) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{0, 16}});
   FakeAllocator allocator(8);
-  RequestWindow window(make_sequential(blocks), blocks, {.max_slots = 4, .batching = {8}, .file_weights = {}},
+  RequestWindow window(make_sequential(blocks), blocks, {.max_slots = 4, .batching = {8}},
                        allocator);
   window.start_epoch(0);
   auto got = window.next();
@@ -205,7 +205,7 @@ TEST(RequestWindow, EmptyDataEndsAtOnceAndStopWakesTheConsumer) {
   EXPECT_FALSE(got->has_value());
 
   const auto some = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{64, 16}});
-  RequestWindow stuck(make_sequential(some), some, {.max_slots = 4, .batching = {8}, .file_weights = {}},
+  RequestWindow stuck(make_sequential(some), some, {.max_slots = 4, .batching = {8}},
                       allocator);  // no decode threads
   stuck.start_epoch(0);
   EXPECT_FALSE(stuck.wait_head(std::chrono::milliseconds(5)));

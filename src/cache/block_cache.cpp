@@ -54,6 +54,8 @@ void BlockCache::put(std::uint32_t block, std::uint64_t rows, std::uint64_t next
   auto kept = std::make_shared<KeptBlock>();
   const std::byte* from = block_bytes;
   std::uint64_t size = options_.form.bytes(rows);
+  kept->block = block;
+  kept->rows = rows;
   kept->coding = options_.coding;
   if (kept->coding != BlockCoding::kRaw) {
     Result<CodedBlock> coded = encode_block(options_.form, rows, kept->coding, block_bytes, spare);

@@ -27,6 +27,7 @@ namespace headrace {
 
 /// A kept block. Whoever holds one pins it: its memory stays, and stays charged, until the last holder lets go.
 struct KeptBlock {
+  std::uint64_t block = 0, rows = 0;  ///< Which block it is.
   PageBuffer data;
   BlockCoding coding = BlockCoding::kRaw;
   CodedBlock coded;  ///< Of encoded ones.

@@ -45,6 +45,8 @@ class BlockTable {
   /// Rows of a file, chosen or not.
   [[nodiscard]] std::uint64_t file_rows(std::size_t file) const { return files_[file].rows; }
   [[nodiscard]] Place place(std::uint64_t block) const;
+  /// Return the block's rows as stored, numbered through all files.
+  [[nodiscard]] RowRange stored_rows(std::uint64_t block) const;
   [[nodiscard]] std::uint64_t block_rows(std::uint64_t block) const;
   /// Row of the data set with which `block` starts.
   [[nodiscard]] std::uint64_t first_row(std::uint64_t block) const;
@@ -72,7 +74,6 @@ class BlockTable {
  private:
   [[nodiscard]] std::uint64_t num_stored_blocks() const { return starts_.empty() ? 0 : starts_.back().first_block; }
   [[nodiscard]] Place stored_place(std::uint64_t stored_block) const;
-  [[nodiscard]] RowRange stored_rows(std::uint64_t block) const;  // in the data set
   [[nodiscard]] RowPlace find_chosen(std::uint64_t row) const;
   [[nodiscard]] RowPlace find_stored(std::uint64_t row) const {
     std::size_t file = by_row_.first_file[row >> by_row_.shift];

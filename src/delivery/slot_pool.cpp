@@ -107,7 +107,7 @@ void SlotPool::add_bytes(std::uint64_t bytes) {
   usage_.peak_bytes = std::max(usage_.peak_bytes, usage_.allocated_bytes - held_over());
 }
 
-Result<std::unique_ptr<SlotMemory>> SlotPool::acquire() {
+Result<std::unique_ptr<SlotMemory>> SlotPool::acquire(const StepSizes&, bool) {
   auto slot = std::make_unique<PoolSlot>();
   slot->pool = shared_from_this();
   slot->buffers.resize(pools_.size());

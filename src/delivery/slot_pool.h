@@ -33,7 +33,7 @@ class SlotPool final : public SlotAllocator, public std::enable_shared_from_this
   static std::uint64_t slot_bytes(const std::vector<Field>& fields, std::uint64_t batch_rows);
 
   bool room(bool starving) const override;
-  Result<std::unique_ptr<SlotMemory>> acquire() override;
+  Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes& sizes, bool starving) override;
   /// Turn a filled slot into a batch. `memory` must come from acquire(). \param derived  Memory of the derived columns.
   Batch deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, std::uint64_t epoch, std::uint64_t index,
                 std::vector<std::shared_ptr<void>> derived = {});

@@ -12,24 +12,24 @@ std::shared_ptr<const std::vector<Field>> fields() {
 
 TEST(SlotPool, BuffersAreReusedOnlyWhenLetGo) {
   auto pool = std::make_shared<SlotPool>(fields(), fields(), 100, 4);
-  auto first = pool->acquire();
+  auto first = pool->acquire({}, false);
   ASSERT_TRUE(first.ok());
   std::byte* const x = (*first)->fields[0];
   {
     const Batch batch = pool->deliver(std::move(*first), 100, 0, 0);
-    auto second = pool->acquire();
+    auto second = pool->acquire({}, false);
     EXPECT_NE((*second)->fields[0], x);
     EXPECT_EQ(batch["x"].data(), x);
     EXPECT_EQ(batch["x"].shape(), (std::vector<std::uint64_t>{100, 1000}));
   }
-  auto third = pool->acquire();
-  auto fourth = pool->acquire();
+  auto third = pool->acquire({}, false);
+  auto fourth = pool->acquire({}, false);
   EXPECT_TRUE((*third)->fields[0] == x || (*fourth)->fields[0] == x);
 }
 
 TEST(SlotPool, SmallFieldsDoNotKeepLargeOnes) {
   auto pool = std::make_shared<SlotPool>(fields(), fields(), 100, 4);
-  auto slot = pool->acquire();
+  auto slot = pool->acquire({}, false);
   reinterpret_cast<std::int64_t*>((*slot)->fields[1])[7] = 42;
   std::shared_ptr<void> y;
   {
@@ -49,12 +49,12 @@ TEST(SlotPool, WhatIsHeldBeyondTwoIsTheConsumers) {
   std::vector<Batch> kept;
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(pool->room(false));
-    kept.push_back(pool->deliver(std::move(*pool->acquire()), 100, 0, 0));
+    kept.push_back(pool->deliver(std::move(*pool->acquire({}, false)), 100, 0, 0));
   }
   {
-    const auto in_window = *pool->acquire();
+    const auto in_window = *pool->acquire({}, false);
     EXPECT_TRUE(pool->room(false));
-    const auto another = *pool->acquire();
+    const auto another = *pool->acquire({}, false);
     EXPECT_FALSE(pool->room(false));
     EXPECT_TRUE(pool->room(true));
   }
@@ -72,7 +72,7 @@ TEST(SlotPool, WhatIsHeldBeyondTwoIsTheConsumers) {
 
 TEST(Batch, SaysWhichFieldsThereAre) {
   auto pool = std::make_shared<SlotPool>(fields(), fields(), 4, 2);
-  const Batch batch = pool->deliver(std::move(*pool->acquire()), 4, 0, 0);
+  const Batch batch = pool->deliver(std::move(*pool->acquire({}, false)), 4, 0, 0);
   EXPECT_THROW((void)batch["z"], Error);
   EXPECT_THROW((void)batch["x"].as<double>(), Error);
   EXPECT_EQ(batch["x"].as<float>().size(), 4000u);

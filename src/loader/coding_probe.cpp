@@ -54,7 +54,7 @@ std::uint64_t decode_block(Workbench& w, BlockServer& server, const BlockTable::
   const RowRun run{fields.data(), 0, static_cast<std::uint32_t>(w.rows)};
   const std::atomic<bool> cancelled{false};
   const std::uint64_t start = now_ns();
-  const bool good = server.serve({0, place.file, place.rows, true, 0}, requests, {&run, 1}, cancelled).empty();
+  const bool good = server.serve({0, place.file, place.rows, true, 0}, {requests, {}, {&run, 1}}, cancelled).empty();
   return good ? std::max<std::uint64_t>(now_ns() - start, 1) : 0;
 }
 

@@ -219,11 +219,11 @@ Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<boo
     parts.holders.push_back(allocate_rows(rows.size() * f.row_bytes()));
     parts.data.push_back(static_cast<std::byte*>(parts.holders.back().get()));
   }
-  struct Wanted {
+  struct WantedRow {
     std::uint64_t block;
     Request request;
   };
-  std::vector<Wanted> wanted;
+  std::vector<WantedRow> wanted;
   wanted.reserve(rows.size());
   for (std::uint32_t i = 0; i < rows.size(); ++i) {
     if (rows[i] >= size())
@@ -231,10 +231,10 @@ Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<boo
     const BlockTable::RowPlace p = blocks.find(rows[i]);
     wanted.push_back({p.block, {blocks.stored_row(p.block, p.row_in_block), i}});
   }
-  std::stable_sort(wanted.begin(), wanted.end(), [](const Wanted& a, const Wanted& b) { return a.block < b.block; });
+  std::stable_sort(wanted.begin(), wanted.end(), [](const WantedRow& a, const WantedRow& b) { return a.block < b.block; });
   std::vector<Request> requests;
   std::vector<BlockRequests> tasks;
-  for (const Wanted& w : wanted) {
+  for (const WantedRow& w : wanted) {
     if (tasks.empty() || tasks.back().block != w.block) tasks.push_back({w.block, requests.size(), 0});
     requests.push_back(w.request);
     tasks.back().end = requests.size();
@@ -253,7 +253,7 @@ Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<boo
         const std::span<const Request> mine{requests.data() + tasks[t].begin, tasks[t].end - tasks[t].begin};
         const RowRun run{parts.data.data(), 0, static_cast<std::uint32_t>(mine.size())};
         const auto failures =
-            server->server->serve({tasks[t].block, place.file, place.rows, true, 0}, mine, {&run, 1}, cancelled);
+            server->server->serve({tasks[t].block, place.file, place.rows, true, 0}, {mine, {}, {&run, 1}}, cancelled);
         for (const RowFailure& f : failures)
           if (std::any_of(mine.begin(), mine.end(),
                           [&](const Request& r) { return r.row >= f.rows.first && r.row < f.rows.end(); })) {

@@ -54,8 +54,13 @@ bool are_at_hand(const RowStore& rows) {
 
 RequestWindow::Options window_options(const Source& source, const EnginePlan& plan,
                                       const std::atomic<bool>& rows_at_hand, const std::atomic<bool>& keeps_blocks) {
-  return {plan.slots,    plan.batching,    plan.tells_rows, BlockServer::file_weights(source),
-          &rows_at_hand, plan.few_slots(), &keeps_blocks};
+  return {.max_slots = plan.slots,
+          .batching = plan.batching,
+          .keep_samples = plan.tells_rows,
+          .row_weight = row_weight(source.fields->size()),
+          .rows_at_hand = &rows_at_hand,
+          .few_slots = plan.few_slots(),
+          .blocks_are_kept = &keeps_blocks};
 }
 
 }  // namespace
@@ -234,9 +239,9 @@ void Engine::work(Worker& w) {
     w.failures.clear();
     w.digests.assign(w.claim.runs.size(), {});
     try {
-      w.claim.whole_batch ? gather_batch(w) : serve_block(w);
+      w.claim.kind == Claim::Kind::kBatch ? gather_batch(w) : serve_block(w);
     } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
-      const std::uint32_t file = w.claim.whole_batch ? 0 : plan_.layout.table->place(w.claim.block).file;
+      const std::uint32_t file = w.claim.kind == Claim::Kind::kBatch ? 0 : plan_.layout.table->place(w.claim.unit).file;
       w.failures.push_back(
           {{0, ~std::uint64_t{0}},
            Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what())).with_file(source_->files[file].path)});
@@ -255,7 +260,7 @@ void Engine::preload_blocks(Worker& w) {
     if (!keeper_->rows->ready(b) && keeper_->fills()) {
       const BlockTable::Place place = blocks.place(b);
       try {
-        (void)w.server.serve({b, place.file, place.rows, true, 0}, {}, {}, cancelled);
+        (void)w.server.serve({b, place.file, place.rows, true, 0}, {}, cancelled);
       } catch (const std::exception&) {  // no memory: met again, and told of, when a batch needs it
       }
     }
@@ -268,12 +273,12 @@ void Engine::serve_block(Worker& w) {
   w.runs.clear();
   for (const SlotRun& r : w.claim.runs)
     w.runs.push_back(
-        {r.slot->memory->fields.data(), r.begin, r.end, r.slot->step.first_position, &w.digests[w.runs.size()]});
-  const BlockTable::Place place = plan_.layout.table->place(w.claim.block);
+        {r.slot->memory->fields.data(), r.begin, r.end, r.slot->content.step.first_position, &w.digests[w.runs.size()]});
+  const BlockTable::Place place = plan_.layout.table->place(w.claim.unit);
   const std::uint64_t next_use =
-      schedule_ ? schedule_->next_use(w.claim.block, w.claim.epoch, w.claim.last) : std::uint64_t{0};
-  const auto failures = w.server.serve({w.claim.block, place.file, place.rows, w.claim.first, next_use},
-                                       w.claim.requests, w.runs, window_.cancel_flag());
+      schedule_ ? schedule_->next_use(w.claim.unit, w.claim.epoch, w.claim.last) : std::uint64_t{0};
+  const auto failures = w.server.serve({w.claim.unit, place.file, place.rows, w.claim.first, next_use},
+                                       {w.claim.requests, {}, w.runs}, window_.cancel_flag());
   w.failures.assign(failures.begin(), failures.end());
   const bool stays = keeper_->blocks ? plan_.keeps_all_coded && keeper_->blocks->refused() == 0 : keeper_->fills();
   if (!stays) keeps_blocks_.store(false, std::memory_order_relaxed);
@@ -281,7 +286,7 @@ void Engine::serve_block(Worker& w) {
 
 /// A whole batch from the store that holds all rows.
 void Engine::gather_batch(Worker& w) {
-  const std::span<const SampleRef> samples = w.claim.samples;
+  const std::span<const SampleRef> samples = w.claim.runs[0].slot->content.samples;
   StageSpan span(w.counters.clock, Stage::kScatter);
   span.add_bytes(samples.size() * source_->row_bytes());
   RowStore& store = *keeper_->rows;
@@ -290,7 +295,9 @@ void Engine::gather_batch(Worker& w) {
       if (const Status sound = store.check(s.block); !sound.ok())
         keeper_->note(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
   if (store.complete()) {
-    gather_->gather(samples, w.claim.runs[0].slot->memory->fields.data(), w.digests[0].sums);
+    const SlotRun& slot = w.claim.runs[0];
+    gather_->gather(samples, {slot.slot->memory->fields.data(), slot.begin, slot.end, slot.slot->content.step.first_position,
+                              &w.digests[0]});
     return;
   }
   span.stop();
@@ -301,13 +308,13 @@ void Engine::gather_batch(Worker& w) {
 /// As gather_batch(), from a store of which some blocks turned out to be damaged: block by block, those from their own
 /// files.
 void Engine::serve_damaged(Worker& w, std::span<const SampleRef> samples, std::vector<RowFailure>& failures) {
-  struct Wanted {
+  struct WantedRow {
     std::uint32_t block;
     Request request;
   };
-  std::vector<Wanted> wanted;
+  std::vector<WantedRow> wanted;
   for (std::uint32_t i = 0; i < samples.size(); ++i) wanted.push_back({samples[i].block, {samples[i].row, i}});
-  std::stable_sort(wanted.begin(), wanted.end(), [](const Wanted& a, const Wanted& b) { return a.block < b.block; });
+  std::stable_sort(wanted.begin(), wanted.end(), [](const WantedRow& a, const WantedRow& b) { return a.block < b.block; });
   std::vector<Request> requests;
   for (std::size_t begin = 0; begin < wanted.size();) {
     const std::uint32_t block = wanted[begin].block;
@@ -320,12 +327,12 @@ void Engine::serve_damaged(Worker& w, std::span<const SampleRef> samples, std::v
     RowDigest digest;
     const SlotRun& slot = w.claim.runs[0];
     const RowRun run{slot.slot->memory->fields.data(), 0, static_cast<std::uint32_t>(requests.size()),
-                     slot.slot->step.first_position, &digest};
+                     slot.slot->content.step.first_position, &digest};
     for (const RowFailure& f :
-         w.server.serve({block, place.file, place.rows, false, 0}, requests, {&run, 1}, window_.cancel_flag()))
+         w.server.serve({block, place.file, place.rows, false, 0}, {requests, {}, {&run, 1}}, window_.cancel_flag()))
       for (const Request& r : requests)
         if (r.row >= f.rows.first && r.row < f.rows.end()) failures.push_back({{r.position, 1}, f.error});
-    w.digests[0].sums += digest.sums;  // `placed` is compared for claims of blocks only
+    w.digests[0] += digest;
   }
 }
 
@@ -346,16 +353,16 @@ Result<std::optional<Engine::Delivery>> Engine::next() {
   }
   std::vector<std::shared_ptr<void>> derived = derived_columns(*d);
   return std::optional<Delivery>(
-      {pool_->deliver(std::move(d->memory), d->rows, d->epoch, d->batch, std::move(derived)), d->step.end});
+      {pool_->deliver(std::move(d->memory), d->rows, d->epoch, d->batch, std::move(derived)), d->content.step.end});
 }
 
 /// In the order of batch_fields().
 std::vector<std::shared_ptr<void>> Engine::derived_columns(const RequestWindow::Delivered& d) const {
   std::vector<std::shared_ptr<void>> columns;
   if (tells_rows_) {
-    columns.push_back(SlotPool::column(d.samples.size() * 2 * sizeof(std::int64_t)));
+    columns.push_back(SlotPool::column(d.content.samples.size() * 2 * sizeof(std::int64_t)));
     auto* out = static_cast<std::int64_t*>(columns.back().get());
-    for (const SampleRef sample : d.samples) {
+    for (const SampleRef sample : d.content.samples) {
       const BlockTable::Place place = plan_.layout.table->place(sample.block);
       *out++ = place.file;
       *out++ = static_cast<std::int64_t>(place.rows.first + sample.row);
@@ -364,7 +371,7 @@ std::vector<std::shared_ptr<void>> Engine::derived_columns(const RequestWindow::
   if (pads_) {
     columns.push_back(SlotPool::column(d.rows * sizeof(float)));
     auto* out = static_cast<float*>(columns.back().get());
-    for (std::uint64_t i = 0; i < d.rows; ++i) out[i] = i < d.step.real_rows ? 1.0F : 0.0F;
+    for (std::uint64_t i = 0; i < d.rows; ++i) out[i] = i < d.content.step.real_rows ? 1.0F : 0.0F;
   }
   return columns;
 }

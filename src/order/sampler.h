@@ -10,15 +10,9 @@
 #include <vector>
 
 #include "catalog/block.h"
+#include "catalog/sample_ref.h"
 
 namespace headrace {
-
-/// One sample: a row of a block.
-struct SampleRef {
-  std::uint32_t block = 0;
-  std::uint32_t row = 0;
-  friend bool operator==(const SampleRef&, const SampleRef&) = default;
-};
 
 /// Data-parallel rank: which part of every global batch is asked for.
 struct RankShare {

@@ -82,7 +82,7 @@ class Server {
       if (begin < end) runs_.push_back({slots_[s].fields.data(), begin, end, 0, &digests_[s]});
     }
     const auto failures =
-        server_.serve({block.block, block.place.file, block.place.rows, true, 0}, requests_, runs_, cancelled);
+        server_.serve({block.block, block.place.file, block.place.rows, true, 0}, {requests_, {}, runs_}, cancelled);
     std::uint64_t failed = 0;
     for (const RowFailure& f : failures) {
       failed += f.rows.count;

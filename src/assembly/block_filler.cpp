@@ -1,0 +1,129 @@
+#include "assembly/block_filler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "assembly/row_copy.h"
+
+namespace headrace {
+namespace {
+
+/// True if a row of the piece is the row of the field, byte for byte.
+bool is_whole_row(const RowGeometry& g, std::uint64_t row_bytes) {
+  return g.loops.empty() && g.src_offset_bytes == 0 && g.run_bytes == row_bytes;
+}
+
+std::uint64_t most_rows(const BlockLayout& layout) {
+  std::uint64_t most = 0;
+  for (const FileLayout& file : layout.files) most = std::max(most, file.block_rows);
+  return most;
+}
+
+}  // namespace
+
+BlockFiller::Need BlockFiller::need(const BlockForm& form, const BlockLayout& layout) {
+  const std::uint64_t rows = most_rows(layout);
+  return {PageBuffer::charge_for(form.bytes(rows)), PageBuffer::charge_for(most_coded_bytes(form, rows))};
+}
+
+/// \return False if there is no memory for the block.
+bool BlockFiller::use_scratch(bool encodes) {
+  const auto reserve = [](PageBuffer& buffer, std::uint64_t bytes) {
+    if (buffer.size_bytes() >= bytes) return true;
+    Result<PageBuffer> larger = PageBuffer::allocate(bytes);
+    if (larger.ok()) buffer = std::move(*larger);
+    return buffer.size_bytes() >= bytes;
+  };
+  const std::uint64_t most = std::max(task_.rows.count, most_rows(layout_));
+  if (!reserve(dense_, form_.bytes(most))) return false;
+  if (encodes && !reserve(coded_, most_coded_bytes(form_, most))) return false;
+  in_place_ = false;
+  fields_.resize(form_.num_fields());
+  for (std::size_t f = 0; f < form_.num_fields(); ++f) fields_[f] = dense_.data() + form_.offset(f, task_.rows.count);
+  return true;
+}
+
+bool BlockFiller::begin_in_store(BlockKeeper& keeper, const BlockTask& task) {
+  keeper_ = &keeper;
+  task_ = task;
+  where_ = kStore;
+  RowStore& store = *keeper.rows;
+  in_place_ = store.writable(0, task.block) != nullptr;
+  fields_.assign(form_.num_fields(), nullptr);
+  if (in_place_)
+    for (std::size_t f = 0; f < form_.num_fields(); ++f) fields_[f] = store.writable(f, task.block);
+  else if (!use_scratch(false))
+    abandon();
+  return active();
+}
+
+bool BlockFiller::begin_in_cache(BlockKeeper& keeper, const BlockTask& task) {
+  keeper_ = &keeper;
+  task_ = task;
+  where_ = kCache;
+  if (!use_scratch(keeper.blocks->coding() != BlockCoding::kRaw)) abandon();
+  return active();
+}
+
+std::span<std::byte> BlockFiller::place(std::span<const std::size_t> fields, const RowGeometry& geometry,
+                                        const Piece& piece) const {
+  const RowRange rows = task_.rows;
+  if (!active() || fields.size() != 1 || piece.rows.first < rows.first || piece.rows.end() > rows.end()) return {};
+  const std::uint64_t row_bytes = form_.row_bytes(fields[0]);
+  if (!is_whole_row(geometry, row_bytes) || piece.decoded_bytes != piece.rows.count * row_bytes) return {};
+  return {fields_[fields[0]] + (piece.rows.first - rows.first) * row_bytes, piece.decoded_bytes};
+}
+
+void BlockFiller::fill(std::span<const std::size_t> fields, std::span<const RowGeometry> geometries,
+                       const RowsAt& decoded, std::uint64_t first_row) {
+  const std::uint64_t begin = std::max(decoded.first_row, first_row);
+  const std::uint64_t end = std::min(decoded.first_row + decoded.count, first_row + task_.rows.count);
+  for (std::size_t k = 0; k < fields.size(); ++k) {
+    const RowGeometry& g = geometries[k];
+    const std::uint64_t row_bytes = form_.row_bytes(fields[k]);
+    const std::byte* from = decoded.data + (begin - decoded.first_row) * decoded.stride_bytes;
+    std::byte* to = fields_[fields[k]] + (begin - first_row) * row_bytes;
+    if (from == to) continue;  // see place()
+    const bool whole_rows = is_whole_row(g, row_bytes) && decoded.stride_bytes == row_bytes;
+    if (whole_rows && in_place_)  // of the store, which is read much later
+      copy_run(to, from, (end - begin) * row_bytes);
+    else if (whole_rows)
+      std::memcpy(to, from, (end - begin) * row_bytes);
+    else
+      for (std::uint64_t row = begin; row < end; ++row, to += row_bytes, from += decoded.stride_bytes)
+        copy_row(g, to, from);
+  }
+}
+
+void BlockFiller::abandon() {
+  if (where_ == kStore) keeper_->rows->abandon(task_.block);
+  if (where_ == kCache) keeper_->blocks->abandon(static_cast<std::uint32_t>(task_.block));
+  where_ = kNowhere;
+}
+
+void BlockFiller::finish() {
+  finish_streaming();
+  StageSpan span(clock_, Stage::kCache);
+  span.add_bytes(form_.bytes(task_.rows.count));
+  if (where_ == kCache) {
+    keeper_->blocks->put(static_cast<std::uint32_t>(task_.block), task_.rows.count, task_.next_use, dense_.data(),
+                         coded_.bytes());
+    where_ = kNowhere;
+    return;
+  }
+  RowStore& store = *keeper_->rows;
+  if (!in_place_) {
+    const std::vector<const std::byte*> rows(fields_.begin(), fields_.end());
+    if (const Status written = store.put(task_.block, rows); !written.ok()) {
+      abandon();
+      return keeper_->give_up(fmt::format("{} Loading goes on without the cache.", written.error().what()));
+    }
+  }
+  where_ = kNowhere;
+  keeper_->counters.fills.fetch_add(1, std::memory_order_relaxed);
+  if (store.publish(task_.block)) keeper_->tell_complete();
+}
+
+}  // namespace headrace

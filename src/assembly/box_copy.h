@@ -1,0 +1,23 @@
+// Copying a box of elements out of a cell into a sample's box.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "catalog/box_map.h"
+
+namespace headrace {
+
+/// Addresses of the first and the last run that were copied: what the copy says it did.
+struct BoxCopied {
+  const std::byte *first_from = nullptr, *last_from = nullptr;
+  std::byte *first_to = nullptr, *last_to = nullptr;
+  std::uint64_t run_bytes = 0, bytes = 0;
+};
+
+/// Copy `overlap` from a decoded cell (C order, `cell` elements along each axis) to a sample's box (C order, `box`
+/// elements along each axis).
+BoxCopied copy_box(const CellGrid& grid, const BoxOverlap& overlap, const std::byte* cell, const Axes& box,
+                   std::byte* to);
+
+}  // namespace headrace

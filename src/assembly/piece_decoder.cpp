@@ -1,0 +1,128 @@
+#include "assembly/piece_decoder.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kReadTogetherBytes = 4 << 20;  // stored bytes of a block that are read before decoding begins
+constexpr std::size_t kPiecesTogether = 4096;          // no more pieces than this, so that a block can be given up
+
+struct Scratch {
+  std::uint64_t out = 0, filter = 0;
+};
+Scratch largest_scratch(const Source& source, const BlockLayout& layout) {
+  Scratch most;
+  for (std::size_t f = 0; f < source.files.size(); ++f)
+    for (const auto& array : source.files[f].arrays) {
+      const ScratchNeed n = array->scratch_need(layout.files[f].block_rows);
+      most.out = std::max(most.out, n.out_bytes);
+      most.filter = std::max(most.filter, n.filter_bytes);
+    }
+  return most;
+}
+
+}  // namespace
+
+PieceDecoder::PieceDecoder(const Source& source, const BlockLayout& layout, DecodeCounters& counters)
+    : source_(source), layout_(layout), counters_(counters) {
+  std::uint64_t rows = 0;
+  for (const SourceFile& file : source.files) {
+    first_row_of_file_.push_back(rows);
+    rows += file.rows;
+  }
+}
+
+PieceDecoder::Need PieceDecoder::need(const Source& source, const BlockLayout& layout) {
+  const Scratch most = largest_scratch(source, layout);
+  std::uint64_t stored = 0;
+  for (std::size_t f = 0; f < source.files.size(); ++f) {
+    std::uint64_t block = 0,
+                  piece = 0;  // stored bytes are at most the decoded ones, but for data that does not compress
+    for (const auto& array : source.files[f].arrays) {
+      const std::uint64_t rows = std::max(layout.files[f].block_rows, array->info().chunk_rows());
+      block += rows * array->info().row_record_bytes();
+      piece = std::max(piece, array->info().chunk_rows() * array->info().row_record_bytes());
+    }
+    stored = std::max(stored, std::min(block, kReadTogetherBytes + piece));
+  }
+  return {PageBuffer::charge_for(most.out) + 2 * PageBuffer::charge_for(most.filter),
+          PageBuffer::charge_for(stored + stored / 4)};
+}
+
+Status PieceDecoder::prepare() {
+  const Scratch most = largest_scratch(source_, layout_);
+  HEADRACE_ASSIGN(out_, PageBuffer::allocate(most.out));
+  HEADRACE_ASSIGN(ping_, PageBuffer::allocate(most.filter));
+  HEADRACE_ASSIGN(pong_, PageBuffer::allocate(most.filter));
+  return {};
+}
+
+void PieceDecoder::release() {
+  for (PageBuffer* b : {&out_, &ping_, &pong_, &read_buffer_}) b->reset();
+}
+
+Status PieceDecoder::reserve_read_buffer(std::uint64_t bytes) {
+  if (bytes <= read_buffer_.size_bytes()) return {};
+  read_buffer_.reset();
+  HEADRACE_ASSIGN(read_buffer_, PageBuffer::allocate(bytes + bytes / 4));
+  return {};
+}
+
+std::size_t PieceDecoder::read_together(std::span<const PieceTask> tasks) {
+  std::size_t end = 0;
+  const std::size_t most = std::min(tasks.size(), kPiecesTogether);
+  for (std::uint64_t bytes = 0; end < most && (end == 0 || bytes < kReadTogetherBytes); ++end)
+    bytes += tasks[end].piece.stored.size;
+  return end;
+}
+
+Status PieceDecoder::read(std::uint32_t file_number, std::span<const PieceTask> tasks) {
+  const SourceFile& file = source_.files[file_number];
+  const std::uint64_t start = now_ns();
+  ranges_.clear();
+  for (const PieceTask& task : tasks) ranges_.push_back(task.piece.stored);
+  HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan(ranges_));
+  HEADRACE_TRY(reserve_read_buffer(bytes));
+  if (bytes == 0) return {};
+  const ArrayReader& reader = *file.arrays[tasks[0].array];
+  Status read = batch_.read(reader.file(), read_buffer_.bytes());
+  // Bytes of a file that changed since it was indexed may decode to anything: 1 us a block is well spent.
+  if (read.ok()) read = reader.file().check_unchanged();
+  if (!read.ok()) return std::move(read.error().with_file(file.path).with_field(reader.info().path).with_stage("read"));
+  counters_.clock.add(Stage::kRead, now_ns() - start, bytes, batch_.merged().size());
+  return {};
+}
+
+Result<RowsAt> PieceDecoder::decode(std::uint32_t file, const PieceTask& task, std::size_t i,
+                                    std::span<std::byte> out) {
+  const ArrayReader& reader = *source_.files[file].arrays[task.array];
+  const DecodeScratch scratch{out.empty() ? out_.bytes() : out, ping_.bytes(), pong_.bytes()};
+  HEADRACE_ASSIGN(const DecodedPiece decoded, reader.decode(task.piece, batch_.bytes(i), scratch));
+  decoded_bytes_ += task.piece.decoded_bytes;
+  if (reader.info().read_path == ReadPath::kLibrary) counters_.add_slow_piece();
+  return RowsAt{decoded.data, decoded.row_stride_bytes, first_row_of(file) + task.piece.rows.first,
+                task.piece.rows.count};
+}
+
+Result<DecodedPart> PieceDecoder::load(std::uint32_t file, std::size_t array, const Piece& piece) {
+  const PieceTask task{static_cast<std::uint32_t>(array), piece};
+  HEADRACE_TRY(read(file, {&task, 1}));
+  StageSpan span(counters_.clock, Stage::kDecode);
+  span.add_bytes(piece.decoded_bytes);
+  HEADRACE_ASSIGN(const RowsAt rows, decode(file, task, 0, {}));
+  DecodedPart part;
+  part.rows = piece.rows;
+  part.row_stride_bytes = rows.stride_bytes;
+  HEADRACE_ASSIGN(part.data, PageBuffer::allocate(rows.count * rows.stride_bytes));
+  std::copy_n(rows.data, rows.count * rows.stride_bytes, part.data.data());
+  return part;
+}
+
+std::uint64_t PieceDecoder::take_decoded_bytes() {
+  return std::exchange(decoded_bytes_, 0);
+}
+
+}  // namespace headrace

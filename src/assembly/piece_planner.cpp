@@ -1,0 +1,68 @@
+#include "assembly/piece_planner.h"
+
+#include <algorithm>
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kSparseGapBytes = 64 << 10;  // rows nearer than this are read together
+
+}  // namespace
+
+void PiecePlanner::list_wanted_rows(const Wanted& wanted) {
+  wanted_rows_.clear();
+  for (const Request& r : wanted.requests) wanted_rows_.push_back(r.row);
+  for (const Move& m : wanted.moves)
+    for (std::uint32_t i = 0; i < m.count; ++i) wanted_rows_.push_back(m.row + i);
+  std::sort(wanted_rows_.begin(), wanted_rows_.end());
+}
+
+/// Rows of an addressable array, when few of the block's rows are wanted: only those, as runs with small gaps.
+Status PiecePlanner::locate_wanted(const ArrayReader& reader, RowRange rows) {
+  const std::uint64_t gap_rows = kSparseGapBytes / std::max<std::uint64_t>(reader.info().row_record_bytes(), 1) + 1;
+  for (std::size_t i = 0; i < wanted_rows_.size();) {
+    std::size_t end = i + 1;
+    while (end < wanted_rows_.size() && wanted_rows_[end] - wanted_rows_[end - 1] <= gap_rows) ++end;
+    const std::uint64_t first = wanted_rows_[i], last = wanted_rows_[end - 1];
+    HEADRACE_TRY(reader.locate({rows.first + first, last - first + 1}, pieces_));
+    i = end;
+  }
+  return {};
+}
+
+void PiecePlanner::plan(std::uint32_t file_number, RowRange rows, const Wanted& wanted, bool whole, bool apart,
+                        std::vector<RowFailure>& failures) {
+  const SourceFile& file = source_.files[file_number];
+  tasks_.clear();
+  side_tasks_.clear();
+  needed_bytes_ = 0;
+  const std::uint64_t num_wanted = wanted.num_rows();
+  const bool some = num_wanted < rows.count && !whole;
+  if (some) list_wanted_rows(wanted);
+  for (std::uint32_t a = 0; a < file.arrays.size(); ++a) {
+    const ArrayRole role = layout_.files[file_number].roles[a];
+    if (role == ArrayRole::kResident) continue;
+    std::vector<PieceTask>& tasks = role == ArrayRole::kStraddling && apart ? side_tasks_ : tasks_;
+    const ArrayReader& reader = *file.arrays[a];
+    pieces_.clear();
+    const bool sparse = some && reader.info().chunk_shape.empty() && num_wanted * 2 < rows.count &&
+                        reader.info().row_record_bytes() * rows.count > kSparseGapBytes;
+    const Status located = sparse ? locate_wanted(reader, rows) : reader.locate(rows, pieces_);
+    if (!located.ok()) {
+      failures.push_back({{0, rows.count}, located.error()});
+      continue;
+    }
+    for (const Piece& p : pieces_) {
+      if (p.rows.count == 0) continue;
+      const std::uint64_t begin = std::max(p.rows.first, rows.first), end = std::min(p.rows.end(), rows.end());
+      needed_bytes_ += end - begin == p.rows.count ? p.decoded_bytes : p.decoded_bytes / p.rows.count * (end - begin);
+      if (some) {
+        const auto next = std::lower_bound(wanted_rows_.begin(), wanted_rows_.end(), begin - rows.first);
+        if (next == wanted_rows_.end() || *next >= end - rows.first) continue;
+      }
+      tasks.push_back({a, p});
+    }
+  }
+}
+
+}  // namespace headrace

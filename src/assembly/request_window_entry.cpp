@@ -1,0 +1,285 @@
+// The part of RequestWindow that plans batches and files their requests: how a slot enters the window.
+#include <algorithm>
+
+#include "assembly/request_window.h"
+#include "base/clock.h"
+
+namespace headrace {
+
+RequestWindow::Run RequestWindow::run_of(std::uint64_t epoch, std::uint64_t position) const {
+  const std::uint64_t total = sampler_->num_samples();
+  return {epoch, position, options_.batching.steps(total - std::min(position, total)), 0};
+}
+
+bool RequestWindow::may_enter() {
+  if (!started_ || dropping_ || fatal_ || enter_run_.ended() || end_ - head_ >= ring_.size()) return false;
+  if (whole_batches_ && end_ - head_ >= options_.few_slots) return false;
+  if (enter_run_.epoch > head_run_.epoch + 1) return false;  // two epochs at most: states are kept by parity
+  const std::uint64_t end = enter_run_.position + (enter_run_.step + 1) * options_.batching.global_batch;
+  if (!sampler_->knows(enter_run_.epoch, std::min(end, sampler_->num_samples()))) return false;
+  if (has_planned_ && short_of_memory_.load(std::memory_order_relaxed) && !(consumer_waits_ && end_ == head_))
+    return false;
+  const bool room = allocator_.room(consumer_waits_ && end_ == head_);
+  short_of_memory_.store(!room, std::memory_order_relaxed);
+  return room;
+}
+
+/// Work out what the next batch holds. The caller owns the planner and `planned_`, without the lock.
+void RequestWindow::plan_content(const Run& run) {
+  StepContent& c = planned_;
+  if (!planner_.started()) planner_.start(run.epoch, run.position);
+  c.samples.clear();
+  c.passed.clear();
+  c.counted = true;
+  c.step = planner_.next(c.samples, c.passed, c.counted);
+  c.sizes.samples = c.samples.size();
+  c.expected = 0;
+  if (options_.map) return plan_parts(c);
+  if (blocks_->is_chosen())
+    for (SampleRef& s : c.samples) s.row = blocks_->stored_row(s.block, s.row);
+  if (options_.row_weight == 0) return;
+  std::uint64_t sum = 0, place = c.step.first_position;
+  for (const SampleRef s : c.samples) sum += run_hash(first_rows_[s.block] + s.row, place++);
+  c.expected = sum * options_.row_weight;
+}
+
+/// Parts, places and sizes of the samples of a batch.
+void RequestWindow::plan_parts(StepContent& c) const {
+  const SampleMap& map = *options_.map;
+  const std::span<const UnitGroup> groups = map.groups();
+  c.parts.clear();
+  c.part_ends.clear();
+  map.expand(c.samples, c.parts, c.part_ends);
+  c.starts.resize(groups.size());
+  c.sizes.group_rows.resize(groups.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    std::vector<std::uint64_t>& starts = c.starts[g];
+    starts.assign(1, 0);
+    if (groups[g].rows == UnitGroup::Rows::kFixed) {
+      for (std::size_t i = 1; i <= c.samples.size(); ++i) starts.push_back(i * groups[g].rows_per_sample);
+    } else {
+      map.lengths(c.samples, g, starts);
+      for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
+    }
+    c.sizes.group_rows[g] = starts.back();
+  }
+  if (options_.row_weight == 0) return;
+  const std::uint64_t first_place = first_place_of(c.step);
+  std::uint32_t part = 0;
+  for (std::size_t i = 0; i < c.samples.size(); ++i)
+    for (; part < c.part_ends[i]; ++part) {
+      const std::uint32_t group = map.group_of(c.parts[part].unit).group;
+      c.expected += map.part_hash(c.samples[i], c.parts[part], first_place + c.starts[group][i]);
+    }
+}
+
+/// Plan one batch, and let it enter if there is room for it. The planner and the memory are worked on without the lock:
+/// `planning_` makes this thread their owner. \return True if the batch is the claim `out`.
+bool RequestWindow::enter_next(Lock& lock, Claim& out) {
+  planning_ = true;
+  const Run run = enter_run_;
+  if (!planner_.started()) whole_batches_ = false;
+  if (!whole_batches_ && options_.rows_at_hand && options_.rows_at_hand->load(std::memory_order_acquire)) {
+    whole_batches_ = true;
+    finish_entering(run.epoch);  // what has been filed by blocks is all there will be
+  }
+  const bool whole = whole_batches_, planned = has_planned_, starving = consumer_waits_ && end_ == head_;
+  lock.unlock();
+  const std::uint64_t start = now_ns();
+  if (!planned) plan_content(run);
+  Result<std::unique_ptr<SlotMemory>> memory = allocator_.acquire(planned_.sizes, starving);
+  lock.lock();
+  bool taken = false;
+  has_planned_ = true;
+  if (!memory.ok()) {
+    fatal_ = memory.error();
+    ready_.notify_one();
+  } else if (*memory == nullptr) {
+    short_of_memory_.store(true, std::memory_order_relaxed);
+  } else {
+    slot(end_).memory = std::move(*memory);
+    taken = admit(out, whole);
+  }
+  planning_ = false;
+  if (!planned) slots_planned_.fetch_add(1, std::memory_order_relaxed);
+  plan_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
+  if (dropping_) quiet_.notify_all();
+  if (idle_threads_ > 0) work_.notify_one();
+  return taken;
+}
+
+/// The planned batch enters the window; its slot has memory.
+bool RequestWindow::admit(Claim& out, bool whole_batch) {
+  WindowSlot& s = slot(end_);
+  std::swap(s.content, planned_);
+  has_planned_ = false;
+  s.sequence = end_;
+  s.epoch = enter_run_.epoch;
+  s.batch = s.content.step.begin / options_.batching.global_batch;
+  s.rows = static_cast<std::uint32_t>(s.content.samples.size());
+  s.error.reset();
+  s.digest = {};
+  s.finish_entered = false;
+  s.finish_next = s.finish_left = 0;
+  const auto requests = options_.map ? static_cast<std::uint32_t>(s.content.parts.size()) : s.rows;
+  s.missing.store(requests, std::memory_order_relaxed);
+  bool taken = false;
+  if (!whole_batch) {
+    insert(s);
+  } else if (s.rows > 0) {
+    out.kind = Claim::Kind::kBatch;
+    out.unit = 0;
+    out.epoch = s.epoch;
+    out.first = out.last = false;
+    out.requests.clear();
+    out.runs.assign(1, {&s, 0, s.rows});
+    ++active_claims_;
+    taken = true;
+  }
+  if (requests == 0) slot_filled(s);
+  ++end_;
+  if (consumer_waits_ && head_ready()) ready_.notify_one();  // a share of no rows is ready at once
+  if (++enter_run_.step == enter_run_.steps) {
+    finish_entering(enter_run_.epoch);
+    enter_run_ = run_of(enter_run_.epoch + 1, 0);
+    planner_.stop();
+  }
+  return taken;
+}
+
+/// File the requests of a batch under their units.
+void RequestWindow::insert(WindowSlot& s) {
+  const StepContent& c = s.content;
+  if (options_.map) {
+    for (const SampleRef sample : c.passed) count_home(sample.block, s.epoch);
+    std::uint32_t part = 0;
+    for (std::uint32_t i = 0; i < s.rows; ++i)
+      for (; part < c.part_ends[i]; ++part) file_request(s, c.parts[part].unit, {part, i});
+    if (c.counted)
+      for (const SampleRef sample : c.samples) count_home(sample.block, s.epoch);
+    return;
+  }
+  const auto& index = state_of_unit_[s.epoch & 1];
+  for (const SampleRef sample : c.passed) {
+    UnitState& b =
+        index[sample.block] ? states_[index[sample.block] - 1] : state_of(sample.block, s.epoch, s.sequence);
+    count(b, index[sample.block] - 1);
+  }
+  for (std::uint32_t position = 0; position < s.rows; ++position) {
+    const SampleRef sample = c.samples[position];
+    file_request(s, sample.block, {sample.row, position});
+    if (c.counted) {
+      const std::uint32_t state = index[sample.block] - 1;
+      count(states_[state], state);
+    }
+  }
+}
+
+void RequestWindow::file_request(WindowSlot& s, std::uint32_t unit, Request request) {
+  auto& index = state_of_unit_[s.epoch & 1];
+  UnitState& b = index[unit] ? states_[index[unit] - 1] : state_of(unit, s.epoch, s.sequence);
+  if (b.requests.empty()) {
+    b.first_need = s.sequence;
+    needed_.push({s.sequence, index[unit] - 1, b.version});
+  }
+  if (b.runs.empty() || b.runs.back().slot != &s)
+    b.runs.push_back({&s, static_cast<std::uint32_t>(b.requests.size()), 0});
+  b.requests.push_back(request);
+  b.runs.back().end = static_cast<std::uint32_t>(b.requests.size());
+}
+
+/// One more of the block's samples was given, here or elsewhere.
+void RequestWindow::count(UnitState& b, std::uint32_t state) {
+  if (++b.asked != b.expected || b.complete) return;
+  if (b.requests.empty())
+    free_state(state);
+  else
+    mark_complete(state);
+}
+
+/// One more of the home's samples was given, here or elsewhere: with the last of them its units may be complete.
+void RequestWindow::count_home(std::uint32_t home, std::uint64_t epoch) {
+  if (!options_.map->tiles()) return;
+  MapProgress& p = progress_[epoch & 1];
+  if (p.home_asked.empty()) {
+    p.home_asked.resize(options_.map->homes()->num_blocks());
+    p.homes_done.resize(state_of_unit_[0].size());
+    p.homes_coming.resize(state_of_unit_[0].size());
+  }
+  const std::uint64_t coming = planner_.rows_of(home);
+  if (coming == 0 || ++p.home_asked[home] != coming) return;
+  units_.clear();
+  options_.map->units_of(home, units_);
+  for (const std::uint32_t unit : units_) {
+    ++p.homes_done[unit];
+    const std::uint32_t state = state_of_unit_[epoch & 1][unit];
+    if (state == 0 || states_[state - 1].complete || !homes_are_done(unit, epoch)) continue;
+    if (states_[state - 1].requests.empty())
+      free_state(state - 1);
+    else
+      mark_complete(state - 1);
+  }
+}
+
+/// True if every home that asks for a unit in this walk has given its last sample.
+bool RequestWindow::homes_are_done(std::uint32_t unit, std::uint64_t epoch) {
+  MapProgress& p = progress_[epoch & 1];
+  if (p.homes_coming[unit] == 0) {
+    homes_.clear();
+    options_.map->homes_of(unit, homes_);
+    for (const std::uint32_t home : homes_) p.homes_coming[unit] += planner_.rows_of(home) > 0;
+  }
+  return p.homes_done[unit] >= p.homes_coming[unit];
+}
+
+void RequestWindow::forget_progress(std::uint64_t epoch) {
+  MapProgress& p = progress_[epoch & 1];
+  for (auto* counts : {&p.home_asked, &p.homes_done, &p.homes_coming}) std::fill(counts->begin(), counts->end(), 0);
+}
+
+void RequestWindow::free_state(std::uint32_t state) {
+  state_of_unit_[states_[state].epoch & 1][states_[state].unit] = 0;
+  free_states_.push_back(state);
+}
+
+RequestWindow::UnitState& RequestWindow::state_of(std::uint32_t unit, std::uint64_t epoch, std::uint64_t sequence) {
+  if (free_states_.empty()) {
+    free_states_.push_back(static_cast<std::uint32_t>(states_.size()));
+    states_.emplace_back();
+  }
+  const std::uint32_t i = free_states_.back();
+  free_states_.pop_back();
+  state_of_unit_[epoch & 1][unit] = i + 1;
+  UnitState& b = states_[i];
+  b.unit = unit;
+  b.epoch = epoch;
+  b.asked = 0;
+  b.claims = 0;
+  b.complete = b.closed = false;
+  b.first_need = sequence;
+  b.expected = options_.map ? 0 : planner_.rows_of(unit);
+  return b;
+}
+
+void RequestWindow::mark_complete(std::uint32_t state) {
+  UnitState& b = states_[state];
+  b.complete = true;
+  complete_.push({b.first_need, state, b.version});
+}
+
+/// The epoch's last batch has entered: no unit of it can get further requests.
+void RequestWindow::finish_entering(std::uint64_t epoch) {
+  auto& index = state_of_unit_[epoch & 1];
+  for (std::uint32_t i = 0; i < states_.size(); ++i) {
+    UnitState& b = states_[i];
+    if (b.epoch != epoch || index[b.unit] != i + 1) continue;
+    b.closed = true;
+    if (b.requests.empty())
+      free_state(i);
+    else if (!b.complete)
+      mark_complete(i);
+  }
+  forget_progress(epoch);
+}
+
+}  // namespace headrace

@@ -1,0 +1,48 @@
+// Sink: the one place that moves rows into batches.
+//
+// Rows come from four sources: a chunk that was just decoded, a block that is kept decoded, a block that is kept
+// encoded (piece by piece), and a store of all rows. Each says where its rows lie and which rows they are (RowsAt); the
+// sink copies what is wanted of them, with streaming stores where that pays, and adds to the batch's digest what the
+// addresses of the copies say was copied. The kernel is chosen once a source and field, never a row.
+#pragma once
+
+#include <headrace/catalog/field.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "assembly/copy_witness.h"
+#include "assembly/wanted.h"
+#include "catalog/row_geometry.h"
+
+namespace headrace {
+
+/// Rows of one field as a source has them.
+struct FieldRows {
+  RowsAt rows;
+  const RowGeometry* geometry = nullptr;  ///< How a row lies in the source; null: dense, as in a batch.
+  std::uint64_t weight = 1;               ///< What a row's hash counts for: see piece_weight().
+  bool counts_rows = false;               ///< Add the rows' numbers to the digest's sums: once a row, not once a field.
+};
+
+/// Immutable. Threads: any.
+class Sink {
+ public:
+  explicit Sink(const std::vector<Field>& fields);
+
+  /// Copy the rows of `wanted` that lie in `from` to their places. \param first_row  Number of row 0 of the requests.
+  /// \return Bytes written. Call finish_streaming() before another thread is told.
+  std::uint64_t put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted) const;
+
+  /// Copy rows[i] of `from`, counted from its first, to place first_place + i of `to`. The rows may lie anywhere: they
+  /// are asked for well ahead. \param distances  What the number of each row is above the one that `from` says.
+  void gather(std::size_t field, const FieldRows& from, std::span<const std::uint64_t> rows,
+              std::span<const std::uint64_t> distances, std::uint64_t first_place, const RowRun& to) const;
+
+ private:
+  std::vector<Divisor> row_bytes_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,106 @@
+// A batch on its way, and what decode threads get to do for it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "assembly/wanted.h"
+#include "base/result.h"
+#include "catalog/row_digest.h"
+#include "catalog/sample_map.h"
+#include "order/batching.h"
+
+namespace headrace {
+
+/// Sizes of the fields of one batch, known before a byte is read.
+struct StepSizes {
+  std::uint64_t samples = 0;
+  std::vector<std::uint64_t> group_rows;  ///< Rows of each group of a SampleMap; empty without a map.
+};
+
+/// Memory of one batch: where each field's rows start. The delivery floor owns what is behind it.
+struct SlotMemory {
+  virtual ~SlotMemory() = default;
+  std::vector<std::byte*> fields;
+};
+
+/// Gives memory to slots as they enter the window.
+class SlotAllocator {
+ public:
+  virtual ~SlotAllocator() = default;
+  /// True if another slot may enter: asked before it is planned. `starving`: the consumer waits and the window is empty.
+  virtual bool room(bool starving) const = 0;
+  /// Return memory for a batch; null where there is no room for one of this size now, which `starving` never gets.
+  virtual Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes& sizes, bool starving) = 0;
+};
+
+/// What a batch holds, planned before it enters the window.
+struct StepContent {
+  Step step;
+  bool counted = true;             ///< Whether the planner's count of a block knows of these samples.
+  std::vector<SampleRef> samples;  ///< Stored rows of blocks; samples of homes where there is a map.
+  std::vector<SampleRef> passed;   ///< Samples of the same blocks that go elsewhere.
+  std::uint64_t expected = 0;      ///< What the rows add up to in their places.
+  StepSizes sizes;
+  // Where there is a map:
+  std::vector<Part> parts;
+  std::vector<std::uint32_t> part_ends;            ///< Parts up to the end of each sample.
+  std::vector<std::vector<std::uint64_t>> starts;  ///< For each group: rows before each sample, and all of them.
+};
+
+/// A batch on its way: filling, then finishing if something is left to do with it as a whole, then ready.
+struct WindowSlot {
+  std::uint64_t sequence = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t batch = 0;
+  std::uint32_t rows = 0;
+  StepContent content;
+  std::atomic<std::uint32_t> missing{0};  ///< Requests not yet in place.
+  std::unique_ptr<SlotMemory> memory;
+  // Guarded by the window's mutex:
+  std::optional<Error> error;  ///< Of the first position that failed.
+  std::uint32_t error_position = 0;
+  RowDigest digest;               ///< Of what was put in place.
+  bool finish_entered = false;    ///< Everything is in place, and finishing may begin.
+  std::uint32_t finish_next = 0;  ///< First finishing task that nobody has claimed.
+  std::uint32_t finish_left = 0;  ///< Finishing tasks that are not done.
+};
+
+/// Number of place 0 of a batch's samples in a group of a map, for the digest: batches are far apart.
+inline std::uint64_t first_place_of(const Step& step) {
+  return step.first_position << 24;
+}
+
+/// Consecutive requests of one claim that go to one slot.
+struct SlotRun {
+  WindowSlot* slot;
+  std::uint32_t begin, end;
+};
+
+/// Something for a decode thread to do.
+struct Claim {
+  enum class Kind : std::uint8_t {
+    kUnit,    ///< Decode a block, or a unit of a map, and serve `requests` from it.
+    kBatch,   ///< Gather a whole batch: its samples at their positions, one run, no requests.
+    kFinish,  ///< Do finishing task `unit` of the slot of the only run.
+  };
+  Kind kind = Kind::kUnit;
+  std::uint32_t unit = 0;
+  std::uint64_t epoch = 0;
+  bool first = false;  ///< First claim of this unit in this epoch; later ones are read amplification.
+  bool last = false;   ///< No request of this unit will come in this epoch any more.
+  std::vector<Request> requests;
+  std::vector<SlotRun> runs;
+};
+
+/// Rows of a claim that could not be served.
+struct RowFailure {
+  RowRange rows;  ///< By Request::row; positions where the claim is a whole batch or a finishing task.
+  Error error;
+};
+
+}  // namespace headrace

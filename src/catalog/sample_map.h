@@ -1,0 +1,88 @@
+// SampleMap: what a sample is made of, where it is not simply a row.
+//
+// A sample lies in one or more units (what is decoded at once: a block of rows, a cell of a grid). The share of it that
+// lies in one unit is a part. `order` shuffles samples by their home, the block of samples that are best read together;
+// it never sees units. Which parts a sample has, and how long it is, follows from an index and is known before a byte
+// is read, so that places in a batch and the sizes of its fields follow from the plan.
+//
+// Units belong to groups: columns that decode together and share one numbering of rows. Where samples are rows there is
+// no map: a block is its own home and unit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "catalog/block.h"
+#include "catalog/sample_ref.h"
+
+namespace headrace {
+
+/// The share of a sample that lies in one unit.
+struct Part {
+  std::uint32_t unit = 0;            ///< Of the map: groups one after the other.
+  std::uint32_t row = 0, count = 1;  ///< Rows of the unit; of a grid's cell, what lies in the sample's box.
+  std::uint64_t place = 0;           ///< Row inside the sample, of the group's rows.
+};
+
+/// Columns that decode together.
+struct UnitGroup {
+  enum class Rows : std::uint8_t {
+    kFixed,   ///< Every sample has `rows_per_sample` rows.
+    kRagged,  ///< As many as SampleMap::lengths() says.
+  };
+  std::uint32_t num_units = 0;
+  Rows rows = Rows::kFixed;
+  std::uint64_t rows_per_sample = 1;
+};
+
+/// Immutable. Threads: all members from any thread at once.
+class SampleMap {
+ public:
+  virtual ~SampleMap() = default;
+  /// Return the blocks of samples that an order shuffles.
+  [[nodiscard]] virtual const std::shared_ptr<const BlockTable>& homes() const = 0;
+  [[nodiscard]] virtual std::span<const UnitGroup> groups() const = 0;
+
+  /// Append the parts of each sample to `parts`, sample after sample, and to `ends` how many there are after each.
+  virtual void expand(std::span<const SampleRef> samples, std::vector<Part>& parts,
+                      std::vector<std::uint32_t>& ends) const = 0;
+  /// Append the rows that each sample has in a ragged group.
+  virtual void lengths(std::span<const SampleRef> samples, std::size_t group,
+                       std::vector<std::uint64_t>& out) const = 0;
+
+  /// Append the units that samples of a home have parts in, each once.
+  virtual void units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const = 0;
+  /// Append the homes whose samples have parts in a unit, each once.
+  virtual void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const = 0;
+  /// True if units_of() and homes_of() tell every unit that an epoch asks for, so that a unit is done with once its
+  /// homes are. False where samples are drawn.
+  [[nodiscard]] virtual bool tiles() const { return true; }
+
+  /// Return what a part adds to the sum that proves it was put in place: the hash of what is copied, from where, to
+  /// where, times what the columns of its group weigh. \param place  Place 0 of the sample in its group's rows of the
+  /// batch, counted through the epoch's batches.
+  [[nodiscard]] virtual std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const = 0;
+
+  /// Return the group of a unit, and the unit's number in it.
+  struct GroupUnit {
+    std::uint32_t group, unit;
+  };
+  [[nodiscard]] GroupUnit group_of(std::uint32_t unit) const {
+    std::uint32_t group = 0;
+    for (const UnitGroup& g : groups()) {
+      if (unit < g.num_units) break;
+      unit -= g.num_units;
+      ++group;
+    }
+    return {group, unit};
+  }
+  [[nodiscard]] std::uint32_t num_units() const {
+    std::uint32_t n = 0;
+    for (const UnitGroup& g : groups()) n += g.num_units;
+    return n;
+  }
+};
+
+}  // namespace headrace

@@ -1,0 +1,15 @@
+// SampleRef: one sample, by the block it is shuffled with.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+/// One sample: a row of a block, or the row-th sample of a home.
+struct SampleRef {
+  std::uint32_t block = 0;
+  std::uint32_t row = 0;
+  friend bool operator==(const SampleRef&, const SampleRef&) = default;
+};
+
+}  // namespace headrace

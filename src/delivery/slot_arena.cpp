@@ -1,0 +1,115 @@
+#include "delivery/slot_arena.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kAlign = 64;
+constexpr std::uint64_t align_up(std::uint64_t n) {
+  return (n + kAlign - 1) / kAlign * kAlign;
+}
+
+}  // namespace
+
+struct SlotArena::ArenaSlot final : SlotMemory {
+  std::shared_ptr<SlotArena> arena;
+  std::uint64_t offset = 0, bytes = 0;
+  std::optional<PageBuffer> outside;
+  ~ArenaSlot() override { arena->give_back(offset, bytes, outside.has_value()); }
+};
+
+SlotArena::SlotArena(std::vector<SlotField> fields, PageBuffer arena)
+    : fields_(std::move(fields)), arena_(std::move(arena)) {
+  if (arena_.size_bytes() > 0) holes_[0] = arena_.size_bytes();
+}
+
+Result<std::shared_ptr<SlotArena>> SlotArena::make(std::vector<SlotField> fields, std::uint64_t arena_bytes) {
+  HEADRACE_ASSIGN(PageBuffer arena, PageBuffer::allocate(arena_bytes));
+  return std::shared_ptr<SlotArena>(new SlotArena(std::move(fields), std::move(arena)));
+}
+
+std::uint64_t SlotArena::slot_bytes(const std::vector<SlotField>& fields, const StepSizes& sizes) {
+  std::uint64_t bytes = 0;
+  for (const SlotField& f : fields) bytes += align_up(sizes.group_rows[f.group] * f.row_bytes);
+  return std::max(bytes, kAlign);
+}
+
+bool SlotArena::room(bool starving) const {
+  const std::lock_guard lock(mutex_);
+  return starving || !holes_.empty();
+}
+
+Result<std::unique_ptr<SlotMemory>> SlotArena::acquire(const StepSizes& sizes, bool starving) {
+  const std::uint64_t bytes = slot_bytes(fields_, sizes);
+  std::unique_ptr<ArenaSlot> slot;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto hole = std::find_if(holes_.begin(), holes_.end(), [&](const auto& h) { return h.second >= bytes; });
+    if (hole == holes_.end() && !starving) return std::unique_ptr<SlotMemory>();
+    slot = std::make_unique<ArenaSlot>();
+    slot->bytes = bytes;
+    if (hole != holes_.end()) {
+      const auto [offset, size] = *hole;
+      slot->offset = offset;
+      holes_.erase(hole);
+      if (size > bytes) holes_[offset + bytes] = size - bytes;
+      usage_.used_bytes += bytes;
+      usage_.peak_bytes = std::max(usage_.peak_bytes, usage_.used_bytes);
+    } else {
+      slot->outside.emplace();
+      usage_.outside_bytes += bytes;
+      usage_.peak_outside_bytes = std::max(usage_.peak_outside_bytes, usage_.outside_bytes);
+    }
+    slot->arena = shared_from_this();
+  }
+  std::byte* at = arena_.data() + slot->offset;
+  if (slot->outside) {  // the caller holds the arena: the oldest batch must complete all the same
+    HEADRACE_ASSIGN(*slot->outside, PageBuffer::allocate(bytes));
+    at = slot->outside->data();
+  }
+  for (const SlotField& f : fields_) {
+    slot->fields.push_back(at);
+    at += align_up(sizes.group_rows[f.group] * f.row_bytes);
+  }
+  return std::unique_ptr<SlotMemory>(std::move(slot));
+}
+
+void SlotArena::give_back(std::uint64_t offset, std::uint64_t bytes, bool outside) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (outside) {
+      usage_.outside_bytes -= bytes;
+      return;
+    }
+    usage_.used_bytes -= bytes;
+    auto next = holes_.lower_bound(offset);
+    if (next != holes_.end() && offset + bytes == next->first) {
+      bytes += next->second;
+      next = holes_.erase(next);
+    }
+    if (next != holes_.begin()) {
+      const auto before = std::prev(next);
+      if (before->first + before->second == offset) {
+        before->second += bytes;
+        bytes = 0;
+      }
+    }
+    if (bytes > 0) holes_[offset] = bytes;
+  }
+  const std::lock_guard lock(callback_mutex_);
+  if (callback_) callback_();
+}
+
+void SlotArena::set_release_callback(std::function<void()> callback) {
+  const std::lock_guard lock(callback_mutex_);
+  callback_ = std::move(callback);
+}
+
+SlotArena::Usage SlotArena::usage() const {
+  const std::lock_guard lock(mutex_);
+  return usage_;
+}
+
+}  // namespace headrace

@@ -1,0 +1,446 @@
+// Samples that are no rows, through the real window: events over several units, windows that overlap, boxes over grids
+// of cells. What arrives is compared with plain loops over the same values.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <functional>
+#include <thread>
+
+#include "assembly/part_server.h"
+#include "assembly/request_window.h"
+#include "catalog/box_map.h"
+#include "catalog/span_map.h"
+#include "delivery/slot_arena.h"
+#include "loader/testing/fake_source.h"
+
+namespace headrace {
+namespace {
+
+using testing::fake_value;
+
+/// What a case runs: a map over groups of columns, all elements uint32.
+struct Case {
+  std::shared_ptr<const SampleMap> map;
+  std::vector<SourceGroup> groups;
+  std::shared_ptr<const BoxMap> boxes;  // the map, where it is one
+  std::vector<SlotField> fields;
+  RequestWindow::Options::Finishing finishing = {};
+  std::function<void(const Claim&)> finish = {};
+};
+
+struct Settings {
+  std::uint64_t batch = 8, slots = 1;
+  unsigned threads = 1;
+  Mix mix{2, 2};
+  bool exact = false;
+};
+
+struct Delivered {
+  std::uint64_t end = 0;  // samples of the epoch handed out
+  std::vector<SampleRef> samples;
+  std::vector<std::vector<std::uint64_t>> starts;
+  std::vector<std::vector<std::uint32_t>> fields;
+  friend bool operator==(const Delivered&, const Delivered&) = default;
+};
+
+std::shared_ptr<const Sampler> sampler_of(const Case& c, const Settings& settings) {
+  return settings.exact ? make_global_shuffle(c.map->homes(), 7) : make_block_shuffle(c.map->homes(), settings.mix, 7);
+}
+
+/// Deliver `epochs` epochs, the first of them from `position` on.
+std::vector<Delivered> run(const Case& c, const Settings& settings, std::uint64_t epochs, std::uint64_t position = 0,
+                           std::optional<Error>* error = nullptr) {
+  auto arena = SlotArena::make(c.fields, 1 << 20).value();
+  RequestWindow window(sampler_of(c, settings), c.map->homes(),
+                       {.max_slots = settings.slots,
+                        .batching = {settings.batch},
+                        .map = c.map,
+                        .finishing = c.finishing,
+                        .row_weight = 1},
+                       *arena);
+  arena->set_release_callback([&] { window.memory_released(); });
+  StageBoard board;
+  std::vector<std::unique_ptr<DecodeCounters>> counters;
+  for (unsigned t = 0; t < settings.threads; ++t)
+    counters.push_back(std::make_unique<DecodeCounters>(board.add_thread("t")));
+  std::vector<std::jthread> threads;
+  for (unsigned t = 0; t < settings.threads; ++t)
+    threads.emplace_back([&, t] {
+      PartServer server(*c.map, c.groups, c.boxes.get(), *counters[t]);
+      server.prepare().value();
+      Claim claim;
+      std::vector<RowDigest> digests;
+      while (window.claim(claim)) {
+        if (claim.kind == Claim::Kind::kFinish) {
+          c.finish(claim);
+          window.complete(claim, {});
+          continue;
+        }
+        digests.assign(claim.runs.size(), {});
+        const auto failures = server.serve(claim, digests, window.cancel_flag());
+        window.complete(claim, failures, digests);
+      }
+    });
+  std::vector<Delivered> out;
+  for (std::uint64_t e = 0; e < epochs; ++e) {
+    window.start_epoch(e, e == 0 ? position : 0);
+    for (;;) {
+      auto next = window.next();
+      if (!next.ok()) {
+        if (error)
+          *error = next.error();
+        else
+          ADD_FAILURE() << next.error().what();
+        break;
+      }
+      if (!*next) break;
+      const StepContent& content = (**next).content;
+      Delivered& d = out.emplace_back();
+      d.end = content.step.end;
+      d.samples = content.samples;
+      d.starts = content.starts;
+      for (std::size_t f = 0; f < c.fields.size(); ++f) {
+        const auto* data = reinterpret_cast<const std::uint32_t*>((**next).memory->fields[f]);
+        d.fields.emplace_back(data, data + content.sizes.group_rows[c.fields[f].group] * c.fields[f].row_bytes / 4);
+      }
+    }
+    if (error && *error) break;
+  }
+  window.stop();
+  threads.clear();
+  arena->set_release_callback({});
+  return out;
+}
+
+/// Blocks of an in-memory table of uint32 columns, as a group of a map.
+SourceGroup table_of(const std::vector<std::uint64_t>& file_rows, const std::vector<testing::FakeShape>& arrays,
+                     std::shared_ptr<testing::FakeFaults> faults = std::make_shared<testing::FakeFaults>()) {
+  const Dataset dataset = testing::fake_dataset(file_rows, arrays, std::move(faults));
+  return {dataset.impl()->source, plan_layout(*dataset.impl()->source, 0)};
+}
+
+std::uint64_t number_of(const Case& c, SampleRef s) {
+  return c.map->homes()->first_row(s.block) + s.row;
+}
+
+/// Each sample once an epoch, whatever its home.
+void expect_permutation(const Case& c, const std::vector<Delivered>& all, std::uint64_t epochs) {
+  std::vector<std::uint64_t> seen(c.map->homes()->num_rows(), 0);
+  for (const Delivered& d : all)
+    for (const SampleRef s : d.samples) ++seen[number_of(c, s)];
+  for (const std::uint64_t n : seen) ASSERT_EQ(n, epochs);
+}
+
+/// The same batches at hostile settings, and resumed at every step.
+void expect_same_everywhere(const Case& c, const Settings& settings, const std::vector<Delivered>& all) {
+  for (const std::uint64_t slots : {1u, 2u, 7u})
+    for (const unsigned threads : {1u, 3u}) {
+      Settings other = settings;
+      other.slots = slots;
+      other.threads = threads;
+      EXPECT_EQ(run(c, other, 2), all) << slots << " slots, " << threads << " threads";
+    }
+  for (std::size_t step = 0; step + 1 < all.size() && all[step].end > (step ? all[step - 1].end : 0); ++step) {
+    const std::vector<Delivered> rest = run(c, settings, 1, all[step].end);
+    std::size_t at = step + 1;
+    for (const Delivered& d : rest) ASSERT_EQ(d, all[at++]) << "resumed after step " << step;
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------- spans
+
+/// Events: a ragged run of rows of two columns, and a label. Lengths are heavy-tailed; many are 0, some cross units.
+Case events(const std::vector<std::uint64_t>& lengths, std::uint64_t chunk_rows, std::uint64_t home_samples,
+            std::shared_ptr<testing::FakeFaults> faults = std::make_shared<testing::FakeFaults>()) {
+  std::vector<std::uint64_t> starts{0};
+  for (const std::uint64_t n : lengths) starts.push_back(starts.back() + n);
+  Case c;
+  const std::uint64_t rows = std::max<std::uint64_t>(starts.back(), 1), third = rows / 3;
+  c.groups.push_back(table_of({third + 1, 1, rows - third}, {{3, chunk_rows}, {1, chunk_rows * 2}}, std::move(faults)));
+  c.groups.push_back(table_of({lengths.size()}, {{2, 16}}));
+  c.map = std::make_shared<SpanMap>(SpanMap::Options{Spans::between(starts), c.groups[0].layout.table,
+                                                     c.groups[1].layout.table, home_samples, row_weight(2),
+                                                     row_weight(1)});
+  c.fields = {{12, 0}, {4, 0}, {8, 1}};
+  return c;
+}
+
+void expect_events(const Case& c, const std::vector<std::uint64_t>& lengths, const std::vector<Delivered>& all) {
+  std::vector<std::uint64_t> starts{0};
+  for (const std::uint64_t n : lengths) starts.push_back(starts.back() + n);
+  for (const Delivered& d : all)
+    for (std::size_t i = 0; i < d.samples.size(); ++i) {
+      const std::uint64_t event = number_of(c, d.samples[i]);
+      ASSERT_EQ(d.starts[0][i + 1] - d.starts[0][i], lengths[event]);
+      for (std::uint64_t k = 0; k < lengths[event]; ++k) {
+        const std::uint64_t place = d.starts[0][i] + k, row = starts[event] + k;
+        for (std::uint64_t j = 0; j < 3; ++j) ASSERT_EQ(d.fields[0][place * 3 + j], fake_value(0, row, j));
+        ASSERT_EQ(d.fields[1][place], fake_value(1, row, 0));
+      }
+      for (std::uint64_t j = 0; j < 2; ++j) ASSERT_EQ(d.fields[2][i * 2 + j], fake_value(0, event, j));
+    }
+}
+
+std::vector<std::uint64_t> heavy_tailed(std::size_t count, std::uint64_t seed) {
+  std::vector<std::uint64_t> lengths;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t r = (i + seed) * 0x9E3779B97F4A7C15u >> 33;
+    lengths.push_back(r % 16 == 0 ? 0 : r % 23 == 0 ? 40 + r % 200 : r % 12);
+  }
+  return lengths;
+}
+
+TEST(SampleMaps, EventsOverTwoAndThreeUnitsArriveWhole) {
+  const std::vector<std::uint64_t> lengths = heavy_tailed(150, 1);
+  const Case c = events(lengths, 32, 10);
+  std::size_t crossing = 0, far = 0;
+  std::vector<Part> parts;
+  std::vector<std::uint32_t> ends;
+  for (std::uint32_t home = 0; home < c.map->homes()->num_blocks(); ++home)
+    for (std::uint32_t row = 0; row < c.map->homes()->block_rows(home); ++row) {
+      const SampleRef sample{home, row};
+      parts.clear(), ends.clear();
+      c.map->expand({&sample, 1}, parts, ends);
+      crossing += parts.size() == 3;  // two of the pulses, one of the label
+      far += parts.size() > 3;
+    }
+  // Blocks of small rows are made of many chunks, so that few events cross: there must be some all the same.
+  Settings settings;
+  settings.slots = 4, settings.threads = 2;
+  const std::vector<Delivered> all = run(c, settings, 2);
+  expect_events(c, lengths, all);
+  expect_permutation(c, all, 2);
+  expect_same_everywhere(c, settings, all);
+  EXPECT_GT(crossing + far, 0u);
+}
+
+TEST(SampleMaps, AnyEventsAnySettings) {
+  EXPECT_TRUE(rc::check([] {
+    const auto lengths = heavy_tailed(*rc::gen::inRange<std::size_t>(1, 120), *rc::gen::inRange<std::uint64_t>(0, 99));
+    const Case c = events(lengths, *rc::gen::inRange<std::uint64_t>(1, 60), *rc::gen::inRange<std::uint64_t>(1, 30));
+    Settings settings;
+    settings.batch = *rc::gen::inRange<std::uint64_t>(1, 40);
+    settings.slots = *rc::gen::inRange<std::uint64_t>(1, 9);
+    settings.threads = *rc::gen::inRange<unsigned>(1, 4);
+    settings.mix = {*rc::gen::inRange<std::uint32_t>(1, 5), *rc::gen::inRange<std::uint32_t>(1, 4)};
+    settings.exact = *rc::gen::arbitrary<bool>();
+    const std::vector<Delivered> all = run(c, settings, 2);
+    expect_events(c, lengths, all);
+    expect_permutation(c, all, 2);
+    RC_ASSERT(!::testing::Test::HasFailure());
+  }));
+}
+
+TEST(SampleMaps, AFailedUnitFailsTheFirstBatchThatNeedsIt) {
+  const std::vector<std::uint64_t> lengths = heavy_tailed(150, 3);
+  auto faults = std::make_shared<testing::FakeFaults>();
+  faults->bad_rows = {400};
+  const Case c = events(lengths, 32, 10, faults), good = events(lengths, 32, 10);
+  Settings settings;
+  settings.slots = 4;
+  std::size_t batches = ~std::size_t{0};
+  for (const unsigned threads : {1u, 3u}) {
+    settings.threads = threads;
+    std::optional<Error> error;
+    const std::vector<Delivered> some = run(c, settings, 1, 0, &error), all = run(good, settings, 1);
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::kCorruptData);
+    ASSERT_LT(some.size(), all.size());
+    EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin()));
+    if (batches == ~std::size_t{0}) batches = some.size();
+    EXPECT_EQ(some.size(), batches);
+  }
+}
+
+TEST(SampleMaps, WindowsThatOverlapByOne) {
+  constexpr std::uint64_t kLength = 17, kWindows = 60;
+  Case c;
+  c.groups.push_back(table_of({kLength * kWindows + 1}, {{1, 50}}));
+  c.map = std::make_shared<SpanMap>(SpanMap::Options{Spans::windows(kWindows, kLength, kLength + 1),
+                                                     c.groups[0].layout.table, nullptr, 6, row_weight(1), 0});
+  c.fields = {{4, 0}};
+  Settings settings;
+  settings.slots = 3, settings.threads = 2;
+  const std::vector<Delivered> all = run(c, settings, 2);
+  for (const Delivered& d : all)
+    for (std::size_t i = 0; i < d.samples.size(); ++i)
+      for (std::uint64_t k = 0; k <= kLength; ++k)
+        ASSERT_EQ(d.fields[0][i * (kLength + 1) + k], fake_value(0, number_of(c, d.samples[i]) * kLength + k, 0));
+  expect_permutation(c, all, 2);
+  expect_same_everywhere(c, settings, all);
+}
+
+TEST(SampleMaps, SamplesAndBatchesAreFinishedInOrder) {
+  const std::vector<std::uint64_t> lengths = heavy_tailed(90, 5);
+  Case c = events(lengths, 32, 10);
+  constexpr std::uint32_t kTogether = 3;
+  c.finishing = {kTogether, true};
+  const std::vector<std::uint32_t> table = {11, 22, 33, 44, 55};  // looked up by the event's number
+  const std::shared_ptr<const SampleMap> map = c.map;
+  c.finish = [&, map](const Claim& claim) {
+    WindowSlot& slot = *claim.runs[0].slot;
+    const StepContent& content = slot.content;
+    auto* values = reinterpret_cast<std::uint32_t*>(slot.memory->fields[1]);
+    auto* labels = reinterpret_cast<std::uint32_t*>(slot.memory->fields[2]);
+    if (claim.unit < (slot.rows + kTogether - 1) / kTogether) {  // each sample's second column, turned round
+      for (std::uint32_t i = claim.unit * kTogether; i < std::min(slot.rows, (claim.unit + 1) * kTogether); ++i)
+        std::reverse(values + content.starts[0][i], values + content.starts[0][i + 1]);
+      return;
+    }
+    for (std::uint32_t i = 0; i < slot.rows; ++i) {  // the batch's: a table is looked up, first values are added up
+      const std::uint64_t event = map->homes()->first_row(content.samples[i].block) + content.samples[i].row;
+      labels[2 * i] = table[event % table.size()];
+      labels[2 * i + 1] = 0;
+      for (std::uint32_t k = 0; k < slot.rows; ++k)
+        if (content.starts[0][k] < content.starts[0][k + 1]) labels[2 * i + 1] += values[content.starts[0][k]];
+    }
+  };
+  Settings settings;
+  settings.slots = 3, settings.threads = 3;
+  const std::vector<Delivered> all = run(c, settings, 2);
+  std::vector<std::uint64_t> starts{0};
+  for (const std::uint64_t n : lengths) starts.push_back(starts.back() + n);
+  for (const Delivered& d : all) {
+    std::uint32_t sum = 0;
+    for (std::size_t i = 0; i < d.samples.size(); ++i) {
+      const std::uint64_t event = number_of(c, d.samples[i]);
+      for (std::uint64_t k = 0; k < lengths[event]; ++k)
+        ASSERT_EQ(d.fields[1][d.starts[0][i] + k], fake_value(1, starts[event + 1] - 1 - k, 0));
+      if (lengths[event] > 0) sum += fake_value(1, starts[event + 1] - 1, 0);
+    }
+    for (std::size_t i = 0; i < d.samples.size(); ++i) {
+      ASSERT_EQ(d.fields[2][2 * i], table[number_of(c, d.samples[i]) % table.size()]);
+      ASSERT_EQ(d.fields[2][2 * i + 1], sum);
+    }
+  }
+  expect_permutation(c, all, 2);
+  expect_same_everywhere(c, settings, all);
+}
+
+// ------------------------------------------------------------------------------------------------------------- boxes
+
+/// A volume of uint32 in cells; every element names its place.
+class FakeVolume final : public ArrayReader {
+ public:
+  FakeVolume(std::uint32_t number, const CellGrid& grid) : number_(number), grid_(grid) {
+    info_.path = "volume";
+    for (std::size_t a = 0; a < grid.rank; ++a) {
+      info_.shape.push_back(grid.shape[a]);
+      info_.chunk_shape.push_back(grid.cell[a]);
+    }
+    info_.record_bytes = 4;
+    info_.columns = {{"", {DType::Kind::kUInt, 4}, {}, 0}};
+  }
+  static std::uint32_t value(std::uint32_t number, const CellGrid& grid, const Axes& at) {
+    std::uint64_t flat = 0;
+    for (std::size_t a = 0; a < grid.rank; ++a) flat = flat * grid.shape[a] + at[a];
+    return fake_value(number, flat, 0);
+  }
+  const ArrayInfo& info() const override { return info_; }
+  Status locate(RowRange, std::vector<Piece>&) const override { return Error(ErrorCode::kUnsupported, "cells only"); }
+  Status locate_cells(std::span<const std::uint64_t> cells, std::vector<Piece>& out) const override {
+    for (const std::uint64_t cell : cells) {
+      Piece& piece = out.emplace_back();
+      piece.id = cell;
+      piece.rows = {0, 1};
+      piece.decoded_bytes = grid_.cell_elements() * 4;
+    }
+    return {};
+  }
+  Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte>, const DecodeScratch& s) const override {
+    auto* out = reinterpret_cast<std::uint32_t*>(s.out.data());
+    const Axes start = grid_.cell_start(piece.id);
+    for (std::uint64_t i = 0; i < grid_.cell_elements(); ++i) {
+      Axes at{};
+      std::uint64_t left = i;
+      for (std::size_t a = grid_.rank; a-- > 0;) {
+        at[a] = start[a] + left % grid_.cell[a];
+        left /= grid_.cell[a];
+      }
+      out[i] = value(number_, grid_, at);
+    }
+    return DecodedPiece{s.out.data(), grid_.cell_elements() * 4};
+  }
+  RowGeometry geometry(std::uint32_t, std::size_t) const override { return {}; }
+  std::uint32_t pieces_across() const override { return 1; }
+  ScratchNeed scratch_need(std::uint64_t) const override { return {grid_.cell_elements() * 4, 0}; }
+  std::string piece_name(const Piece&) const override { return ""; }
+
+ private:
+  std::uint32_t number_;
+  CellGrid grid_;
+  ArrayInfo info_;
+};
+
+SourceGroup volume_of(std::uint32_t number, const CellGrid& grid) {
+  auto source = std::make_shared<Source>();
+  source->fields = std::make_shared<std::vector<Field>>(
+      std::vector<Field>{{"v" + std::to_string(number), "v", {DType::Kind::kUInt, 4}, {}}});
+  source->places.push_back({0, 0});
+  SourceFile& file = source->files.emplace_back();
+  file.path = "volume";
+  file.rows = grid.shape[0];
+  file.arrays.push_back(std::make_shared<FakeVolume>(number, grid));
+  BlockLayout layout;
+  layout.files.push_back({1, {ArrayRole::kAligned}});
+  return {std::move(source), std::move(layout)};
+}
+
+Case boxes_of(std::vector<CellGrid> grids, const Axes& box, std::vector<Axes> starts, std::uint64_t home_samples) {
+  Case c;
+  for (std::uint32_t g = 0; g < grids.size(); ++g) c.groups.push_back(volume_of(g, grids[g]));
+  c.boxes = std::make_shared<BoxMap>(BoxMap::Options{grids, box, std::move(starts), home_samples});
+  c.map = c.boxes;
+  for (std::size_t g = 0; g < grids.size(); ++g) c.fields.push_back({c.boxes->box_elements(g) * 4, g});
+  return c;
+}
+
+void expect_boxes(const Case& c, const std::vector<Delivered>& all) {
+  for (const Delivered& d : all)
+    for (std::size_t i = 0; i < d.samples.size(); ++i)
+      for (std::size_t g = 0; g < c.groups.size(); ++g) {
+        const CellGrid& grid = c.boxes->grid(g);
+        const std::uint64_t elements = c.boxes->box_elements(g);
+        for (std::uint64_t e = 0; e < elements; ++e) {
+          Axes at{};
+          std::uint64_t left = e;
+          for (std::size_t a = grid.rank; a-- > 0;) {
+            at[a] = c.boxes->start_of(d.samples[i])[a] + left % c.boxes->box()[a];
+            left /= c.boxes->box()[a];
+          }
+          ASSERT_EQ(d.fields[g][i * elements + e], FakeVolume::value(static_cast<std::uint32_t>(g), grid, at));
+        }
+      }
+}
+
+TEST(SampleMaps, BoxesOverGridsOfThreeArrays) {
+  const Axes shape{20, 24, 30}, box{7, 9, 11};
+  std::vector<Axes> starts;
+  for (std::uint64_t i = 0; i < 50; ++i)
+    starts.push_back({i * 7 % (20 - 7 + 1), i * 5 % (24 - 9 + 1), i * 11 % (30 - 11 + 1)});
+  const Case c = boxes_of({{3, shape, {8, 8, 8}, 4}, {3, shape, {5, 24, 7}, 4}, {3, shape, {20, 3, 16}, 4}}, box, starts, 5);
+  Settings settings;
+  settings.slots = 4, settings.threads = 2;
+  const std::vector<Delivered> all = run(c, settings, 2);
+  expect_boxes(c, all);
+  expect_permutation(c, all, 2);
+  expect_same_everywhere(c, settings, all);
+}
+
+/// Cells of the leading axes: (files, long, short, mels, frames), and a label a file.
+TEST(SampleMaps, CellsOfLeadingAxesWithABroadcastColumn) {
+  std::vector<Axes> starts;
+  for (std::uint64_t f = 0; f < 6; ++f)
+    for (std::uint64_t i = 0; i < 3; ++i)
+      for (std::uint64_t j = 0; j < 4; ++j) starts.push_back({f, i, j, 0, 0});
+  const Case c = boxes_of({{5, {6, 3, 4, 5, 2}, {2, 2, 3, 5, 2}, 4}, {1, {6}, {4}, 4}}, {1, 1, 1, 5, 2}, starts, 12);
+  Settings settings;
+  settings.slots = 3, settings.threads = 2;
+  const std::vector<Delivered> all = run(c, settings, 2);
+  expect_boxes(c, all);
+  expect_permutation(c, all, 2);
+  expect_same_everywhere(c, settings, all);
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,146 @@
+// Deliver two epochs from every source that rows come from, and say of each whether the exactly-once check raised. Run
+// as it is built, every line ends in "fine"; linked with a mutant of a copy kernel, the sources that use it must raise.
+#include <cstdio>
+#include <thread>
+
+#include "assembly/block_server.h"
+#include "assembly/part_server.h"
+#include "assembly/request_window.h"
+#include "assembly/row_gather.h"
+#include "catalog/span_map.h"
+#include "delivery/slot_arena.h"
+#include "delivery/slot_pool.h"
+#include "loader/testing/fake_source.h"
+
+namespace headrace {
+namespace {
+
+enum class From { kFiles, kDecodedBlocks, kEncodedBlocks, kAllRows };
+
+const char* run_rows(From from) {
+  const Dataset dataset = testing::fake_dataset({700, 333}, {{32, 64}, {3, 32}, {5000, 16}});
+  const Source& source = *dataset.impl()->source;
+  const BlockLayout layout = plan_layout(source, 0);
+  constexpr std::uint64_t kBatch = 50;
+  auto pool = std::make_shared<SlotPool>(source.fields, source.fields, kBatch, 6);
+
+  BlockKeeper keeper;
+  const auto budget = MemoryBudget::process();
+  if (from == From::kDecodedBlocks || from == From::kEncodedBlocks)
+    keeper.blocks = std::make_shared<BlockCache>(
+        budget, BlockCache::Options{.form = BlockForm(*source.fields),
+                                    .capacity_bytes = std::uint64_t{1} << 28,
+                                    .coding = from == From::kEncodedBlocks ? BlockCoding::kLz4 : BlockCoding::kRaw});
+  if (from == From::kAllRows) {
+    RowLayout rows{*source.fields, {0}};
+    for (std::uint64_t b = 0; b < layout.table->num_blocks(); ++b)
+      rows.block_starts.push_back(rows.block_starts.back() + layout.table->stored_rows(b).count);
+    keeper.rows = RowStore::in_memory(std::move(rows)).value();
+  }
+  std::atomic<bool> rows_at_hand{false};
+  RequestWindow window(make_global_shuffle(layout.table, 3), layout.table,
+                       {.max_slots = 4,
+                        .batching = {kBatch},
+                        .row_weight = row_weight(source.fields->size()),
+                        .rows_at_hand = &rows_at_hand},
+                       *pool);
+  pool->set_release_callback([&] { window.memory_released(); });
+  std::jthread decoder([&] {
+    StageBoard board;
+    DecodeCounters counters(board.add_thread("decode"));
+    ResidentArrays residents;
+    SideChunks side_chunks(0);
+    BlockServer server(source, layout, residents, side_chunks, counters);
+    server.set_keeper(&keeper);
+    server.prepare().value();
+    std::optional<RowGather> gather;
+    if (keeper.rows) gather.emplace(*keeper.rows, *layout.table);
+    Claim claim;
+    std::vector<RowRun> runs;
+    std::vector<RowDigest> digests;
+    while (window.claim(claim)) {
+      runs.clear();
+      digests.assign(claim.runs.size(), {});
+      for (const SlotRun& r : claim.runs)
+        runs.push_back({r.slot->memory->fields.data(), r.begin, r.end, r.slot->content.step.first_position,
+                        &digests[runs.size()]});
+      if (claim.kind == Claim::Kind::kBatch) {
+        gather->gather(claim.runs[0].slot->content.samples, runs[0]);
+        window.complete(claim, {}, digests);
+        continue;
+      }
+      const BlockTable::Place place = layout.table->place(claim.unit);
+      const auto failures = server.serve({claim.unit, place.file, place.rows, claim.first, 0},
+                                         {claim.requests, {}, runs}, window.cancel_flag());
+      window.complete(claim, failures, digests);
+    }
+    server.release();
+  });
+  const char* outcome = "fine";
+  for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
+    if (keeper.rows && keeper.rows->complete()) rows_at_hand = true;
+    window.start_epoch(epoch);
+    for (;;) {
+      auto next = window.next();
+      if (!next.ok()) {
+        outcome = next.error().code() == ErrorCode::kInternal ? "raised" : "another error";
+        epoch = 2;
+        break;
+      }
+      if (!*next) break;
+    }
+  }
+  window.stop();
+  decoder.join();
+  window.drop_slots();
+  pool->set_release_callback({});
+  pool->close();
+  return outcome;
+}
+
+const char* run_spans() {
+  const Dataset dataset = testing::fake_dataset({5000, 5000}, {{7, 100}});
+  std::vector<SourceGroup> groups{{dataset.impl()->source, plan_layout(*dataset.impl()->source, 0)}};
+  const auto map = std::make_shared<SpanMap>(
+      SpanMap::Options{Spans::windows(909, 11, 12), groups[0].layout.table, nullptr, 40, row_weight(1), 0});
+  const auto arena = SlotArena::make({{28, 0}}, 1 << 20).value();
+  RequestWindow window(make_global_shuffle(map->homes(), 3), map->homes(),
+                       {.max_slots = 4, .batching = {50}, .map = map, .row_weight = 1}, *arena);
+  arena->set_release_callback([&] { window.memory_released(); });
+  std::jthread decoder([&] {
+    StageBoard board;
+    DecodeCounters counters(board.add_thread("decode"));
+    PartServer server(*map, groups, nullptr, counters);
+    server.prepare().value();
+    Claim claim;
+    std::vector<RowDigest> digests;
+    while (window.claim(claim)) {
+      digests.assign(claim.runs.size(), {});
+      const auto failures = server.serve(claim, digests, window.cancel_flag());
+      window.complete(claim, failures, digests);
+    }
+  });
+  const char* outcome = "fine";
+  window.start_epoch(0);
+  for (;;) {
+    auto next = window.next();
+    if (!next.ok()) outcome = next.error().code() == ErrorCode::kInternal ? "raised" : "another error";
+    if (!next.ok() || !*next) break;
+  }
+  window.stop();
+  decoder.join();
+  arena->set_release_callback({});
+  return outcome;
+}
+
+}  // namespace
+}  // namespace headrace
+
+int main() {
+  using namespace headrace;
+  std::printf("files: %s\n", run_rows(From::kFiles));
+  std::printf("decoded blocks: %s\n", run_rows(From::kDecodedBlocks));
+  std::printf("encoded blocks: %s\n", run_rows(From::kEncodedBlocks));
+  std::printf("all rows: %s\n", run_rows(From::kAllRows));
+  std::printf("spans: %s\n", run_spans());
+}

@@ -1,0 +1,126 @@
+"""The exactly-once check can fail: mutants of every copy kernel are built, and each must make it raise.
+
+A mutant is one changed line. Its file is compiled alone and linked in front of the libraries with
+exactly_once_probe.cpp, which delivers two epochs from every source of rows.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "release"
+PROBE = BUILD / "tests" / "exactly_once_probe"
+SOURCES = ["files", "decoded blocks", "encoded blocks", "all rows", "spans"]
+
+SINK, SERVER, KEPT = "assembly/sink.cpp", "assembly/block_server.cpp", "assembly/block_server_kept.cpp"
+ROW_FROM = "const std::byte* const at = source.data + row * source.stride_bytes;"
+ROW_TO = "std::byte* const place = to + requests[i].position * job.row_bytes;"
+MOVE_FROM = "const std::byte* at = source.data + (begin - source.first_row) * source.stride_bytes;"
+MOVE_TO = "std::byte* place = run.fields[job.field] + (move.place + (begin - first)) * job.row_bytes;"
+GATHER_FROM = "return from.rows.data + rows[i] * job.row_bytes;"
+GATHER_TO = "std::byte* const place = base + i * job.row_bytes;"
+PUT_PIECE = "put_piece(file, task.array, task.piece.across, *rows, span);"
+
+# What it is, file, line, what it becomes, and the sources of rows that run it.
+MUTANTS = [
+    ("rows: the wrong row", SINK, ROW_FROM, ROW_FROM.replace("row *", "(row ^ 1) *"), ["files", "decoded blocks"]),
+    ("rows: the first row for all", SINK, ROW_FROM, ROW_FROM.replace("row *", "0 *"), ["files", "decoded blocks"]),
+    (
+        "rows: the wrong stride",
+        SINK,
+        ROW_FROM,
+        ROW_FROM.replace("source.stride_bytes;", "(source.stride_bytes - 1);"),
+        ["files", "decoded blocks"],
+    ),
+    ("rows: the wrong place", SINK, ROW_TO, ROW_TO.replace("position *", "position / 2 *"), ["files", "decoded blocks"]),
+    ("moves: the wrong row", SINK, MOVE_FROM, MOVE_FROM.replace("first_row)", "first_row) / 2"), ["encoded blocks", "spans"]),
+    (
+        "moves: the wrong stride",
+        SINK,
+        MOVE_FROM,
+        MOVE_FROM.replace("source.stride_bytes;", "(source.stride_bytes - 1);"),
+        ["encoded blocks", "spans"],
+    ),
+    ("moves: the wrong place", SINK, MOVE_TO, MOVE_TO.replace("move.place +", "move.place / 2 +"), ["encoded blocks", "spans"]),
+    (
+        "moves: not copied whole",
+        SINK,
+        "const std::uint64_t together = whole_runs ? end - begin : 1;",
+        "const std::uint64_t together = whole_runs ? (end - begin + 1) / 2 : 1;  if (whole_runs && end - begin > 1) copied = 0; "
+        "const std::uint64_t stop = whole_runs ? begin + together : end; if (stop < end) { copy_run(place, at, job.row_bytes); "
+        "seen.saw(at, place, stop - begin); job.add(run, seen); continue; }",
+        ["spans"],
+    ),
+    ("gather: the wrong row", SINK, GATHER_FROM, GATHER_FROM.replace("rows[i]", "(rows[i] ^ 1)"), ["all rows"]),
+    ("gather: one row twice", SINK, GATHER_FROM, GATHER_FROM.replace("rows[i]", "rows[i / 2]"), ["all rows"]),
+    ("gather: the wrong place", SINK, GATHER_TO, GATHER_TO.replace("base + i *", "base + i / 2 *"), ["all rows"]),
+    (
+        "files: a stale chunk",
+        SERVER,
+        PUT_PIECE,
+        "static thread_local RowsAt stale = *rows; put_piece(file, task.array, task.piece.across, stale, span); stale = *rows;",
+        ["files", "spans"],
+    ),
+    (
+        "blocks: another block",
+        KEPT,
+        "cache.take(static_cast<std::uint32_t>(task.block), task.rows.count, task.next_use, kept);",
+        "cache.take(static_cast<std::uint32_t>(task.block & ~1ULL), task.rows.count, task.next_use, kept);",
+        ["decoded blocks", "encoded blocks"],
+    ),
+    (
+        "encoded: the wrong part of the row",
+        KEPT,
+        "const std::uint64_t weight = part_weight(f, p, pieces.per_row);",
+        "const std::uint64_t weight = part_weight(f, 0, pieces.per_row);",
+        ["encoded blocks"],
+    ),
+]
+
+
+def outcomes(program: Path) -> dict[str, str]:
+    """What the probe says of every source of rows."""
+    printed = subprocess.run([program], capture_output=True, text=True, timeout=120, check=True).stdout
+    return dict(line.split(": ") for line in printed.splitlines())
+
+
+@pytest.fixture(scope="module")
+def link_command() -> list[str]:
+    if not PROBE.exists():
+        pytest.skip("build/release has no tests/exactly_once_probe: the C++ tests are not built")
+    commands = subprocess.run(
+        ["ninja", "-C", BUILD, "-t", "commands", "tests/exactly_once_probe"], capture_output=True, text=True, check=True
+    ).stdout
+    return shlex.split(commands.splitlines()[-1])
+
+
+def test_nothing_is_wrong_without_a_mutant(link_command: list[str]) -> None:
+    assert outcomes(PROBE) == dict.fromkeys(SOURCES, "fine")
+
+
+@pytest.mark.parametrize(("name", "file", "line", "mutant", "sources"), MUTANTS, ids=[m[0] for m in MUTANTS])
+def test_the_check_raises(name, file, line, mutant, sources, link_command, tmp_path) -> None:
+    text = (ROOT / "src" / file).read_text()
+    assert text.count(line) == 1, f"{file} has changed: say here which line {name!r} is now"
+    changed = tmp_path / Path(file).name
+    changed.write_text(text.replace(line, mutant))
+    entry = next(e for e in json.loads((BUILD / "compile_commands.json").read_text()) if e["file"].endswith("src/" + file))
+    compile_command = shlex.split(entry["command"])
+    compile_command[compile_command.index("-o") + 1] = str(tmp_path / "mutant.o")
+    compile_command[compile_command.index("-c") + 1] = str(changed)
+    compile_command = [flag for flag in compile_command if flag not in {"-O3", "-Werror"}] + ["-O1", "-w"]
+    subprocess.run(compile_command, cwd=entry["directory"], check=True)
+    program = tmp_path / "probe"
+    link = ["" if word in {":", "&&"} else word for word in link_command]
+    link = [word for word in link if word]
+    link[link.index("-o") + 1] = str(program)
+    link.insert(next(i for i, word in enumerate(link) if word.endswith(".o")), str(tmp_path / "mutant.o"))
+    subprocess.run(link, cwd=BUILD, check=True)
+    told = outcomes(program)
+    assert {source: told[source] for source in sources} == dict.fromkeys(sources, "raised")
