@@ -183,7 +183,7 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& block, std::span
     std::size_t end = begin;
     const std::size_t last = std::min(tasks_.size(), begin + kPiecesTogether);
     for (std::uint64_t bytes = 0; end < last && (end == begin || bytes < kReadTogetherBytes); ++end)
-      bytes += tasks_[end].piece.stored.size;
+      bytes += tasks_[end].piece.stored.range.size;
     const Status read = read_together(file, begin, end);
     for (std::size_t i = begin; i < end; ++i) {
       const Task& task = tasks_[i];
@@ -206,11 +206,16 @@ Status BlockServer::read_together(const SourceFile& file, std::size_t begin, std
   HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan(ranges_));
   HEADRACE_TRY(reserve_read_buffer(bytes));
   if (bytes == 0) return {};
-  const ArrayReader& reader = *file.arrays[tasks_[begin].array];
-  Status read = batch_.read(reader.file(), read_buffer_.bytes());
-  // Bytes of a file that changed since it was indexed may decode to anything: 1 us a block is well spent.
-  if (read.ok()) read = reader.file().check_unchanged();
-  if (!read.ok()) return std::move(read.error().with_file(file.path).with_field(reader.info().path).with_stage("read"));
+  Status read = batch_.read(read_buffer_.bytes());
+  if (!read.ok()) {  // the batch is of several arrays, perhaps of several files: name the first whose bytes failed
+    const Error& error = read.error();
+    const auto failed = std::ranges::find_if(ranges_, [&](const FileRange& r) {
+      const bool meets = r.range.offset < error.bytes().end() && error.bytes().offset < r.range.end();
+      return r.range.size > 0 && r.file->name() == error.file() && (error.bytes().size == 0 || meets);
+    });
+    const std::size_t task = failed == ranges_.end() ? begin : begin + (failed - ranges_.begin());
+    return std::move(read.error().with_field(file.arrays[tasks_[task].array]->info().path));
+  }
   counters_.clock.add(Stage::kRead, now_ns() - start, bytes, batch_.merged().size());
   return {};
 }
@@ -313,10 +318,10 @@ Result<DecodedPart> BlockServer::load(std::uint32_t file_number, std::size_t arr
   const ArrayReader& reader = *file.arrays[array];
   DecodedPart part;
   part.rows = piece.rows;
-  const ByteRange range = piece.stored;
-  HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan({&range, 1}));
+  HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan({&piece.stored, 1}));
   HEADRACE_TRY(reserve_read_buffer(bytes));
-  if (bytes > 0) HEADRACE_TRY(batch_.read(reader.file(), read_buffer_.bytes()));
+  if (Status read = batch_.read(read_buffer_.bytes()); !read.ok())
+    return std::move(read.error().with_field(reader.info().path));
   HEADRACE_ASSIGN(const DecodedPiece decoded,
                   reader.decode(piece, batch_.bytes(0), {out_.bytes(), ping_.bytes(), pong_.bytes()}));
   part.row_stride_bytes = decoded.row_stride_bytes;

@@ -150,7 +150,7 @@ class BlockServer {
   ReadBatch batch_;
   std::vector<Task> tasks_, side_tasks_;
   std::vector<Piece> pieces_;
-  std::vector<ByteRange> ranges_;
+  std::vector<FileRange> ranges_;
   std::vector<std::uint32_t> wanted_rows_;
   std::vector<RowFailure> failures_;
   std::uint64_t decoded_bytes_ = 0, needed_bytes_ = 0;  // of the block at hand
