@@ -22,11 +22,12 @@ void read_some(const headrace::ArrayReader& array) {
   if (rows == 0 || array.pieces_across() > kPieces || !array.locate({0, rows}, pieces).ok()) return;
   for (const headrace::Piece& piece : pieces) {
     const headrace::ScratchNeed need = array.scratch_need(piece.rows.count);
-    if (std::max({need.out_bytes, need.filter_bytes, piece.stored.size}) > kSmallBytes) return;
+    if (std::max({need.out_bytes, need.filter_bytes, piece.stored.range.size}) > kSmallBytes) return;
     const auto out = buffer(need.out_bytes), ping = buffer(need.filter_bytes), pong = buffer(need.filter_bytes);
-    const auto stored = buffer(piece.stored.size);
-    if (!array.file().read_at(piece.stored.offset, {stored.get(), piece.stored.size}).ok()) continue;
-    (void)array.decode(piece, {stored.get(), piece.stored.size},
+    const auto [file, range] = piece.stored;
+    const auto stored = buffer(range.size);
+    if (range.size > 0 && !file->read_at(range.offset, {stored.get(), range.size}).ok()) continue;
+    (void)array.decode(piece, {stored.get(), range.size},
                        {{out.get(), need.out_bytes}, {ping.get(), need.filter_bytes}, {pong.get(), need.filter_bytes}});
   }
 }

@@ -75,7 +75,7 @@ std::size_t PieceDecoder::read_together(std::span<const PieceTask> tasks) {
   std::size_t end = 0;
   const std::size_t most = std::min(tasks.size(), kPiecesTogether);
   for (std::uint64_t bytes = 0; end < most && (end == 0 || bytes < kReadTogetherBytes); ++end)
-    bytes += tasks[end].piece.stored.size;
+    bytes += tasks[end].piece.stored.range.size;
   return end;
 }
 
@@ -87,11 +87,16 @@ Status PieceDecoder::read(std::uint32_t file_number, std::span<const PieceTask> 
   HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan(ranges_));
   HEADRACE_TRY(reserve_read_buffer(bytes));
   if (bytes == 0) return {};
-  const ArrayReader& reader = *file.arrays[tasks[0].array];
-  Status read = batch_.read(reader.file(), read_buffer_.bytes());
-  // Bytes of a file that changed since it was indexed may decode to anything: 1 us a block is well spent.
-  if (read.ok()) read = reader.file().check_unchanged();
-  if (!read.ok()) return std::move(read.error().with_file(file.path).with_field(reader.info().path).with_stage("read"));
+  Status read = batch_.read(read_buffer_.bytes());
+  if (!read.ok()) {  // the batch is of several arrays, perhaps of several files: name the first whose bytes failed
+    const Error& error = read.error();
+    const auto failed = std::ranges::find_if(ranges_, [&](const FileRange& r) {
+      const bool meets = r.range.offset < error.bytes().end() && error.bytes().offset < r.range.end();
+      return r.range.size > 0 && r.file->name() == error.file() && (error.bytes().size == 0 || meets);
+    });
+    const auto task = failed == ranges_.end() ? 0 : static_cast<std::size_t>(failed - ranges_.begin());
+    return std::move(read.error().with_field(file.arrays[tasks[task].array]->info().path));
+  }
   counters_.clock.add(Stage::kRead, now_ns() - start, bytes, batch_.merged().size());
   return {};
 }

@@ -55,7 +55,7 @@ class PieceDecoder {
   std::vector<std::uint64_t> first_row_of_file_;
   PageBuffer out_, ping_, pong_, read_buffer_;
   ReadBatch batch_;
-  std::vector<ByteRange> ranges_;
+  std::vector<FileRange> ranges_;
   std::uint64_t decoded_bytes_ = 0;
 };
 

@@ -16,6 +16,7 @@ namespace headrace {
 struct SourceFile {
   std::string path;
   std::uint64_t rows = 0;
+  FileFingerprint fingerprint;                       ///< Version of the file that was opened; zeros for data in memory.
   std::vector<std::shared_ptr<ArrayReader>> arrays;  ///< One for each array of the source.
 };
 

@@ -17,7 +17,7 @@
 #include "catalog/array_info.h"
 #include "catalog/block.h"
 #include "catalog/row_geometry.h"
-#include "storage/random_access_file.h"
+#include "storage/file_range.h"
 
 namespace headrace {
 
@@ -25,7 +25,9 @@ namespace headrace {
 struct Piece {
   std::uint64_t id = 0;  ///< Chunk number in the array's grid (row-major); the first row where there are no chunks.
   RowRange rows;         ///< Real rows it holds, without padding past the array's end.
-  ByteRange stored;      ///< Where its bytes lie; size 0: nothing to read (fill value, compact, slow path).
+  /// Where its bytes lie, in a file that the ArrayReader keeps open; size 0: nothing to read (fill value, compact, slow
+  /// path). Pieces of one array may lie in different files.
+  FileRange stored;
   std::uint64_t decoded_bytes = 0;  ///< After all filters, padding included.
   std::uint32_t filter_mask = 0;
   std::uint32_t across = 0;  ///< Which chunk across the row, 0 for the first; geometry() depends on it.
@@ -62,6 +64,11 @@ class ArrayReader {
     HEADRACE_TRY(locate(rows, out));
     return std::uint64_t{0};
   }
+  /// Append the pieces of the chunks `cells` of the array's grid, one for each in the order given. Cells are numbered
+  /// row-major over the whole grid, so Piece.id is that number; a cell that was never written is a piece without stored
+  /// bytes. What is addressable row by row, and what only the format's own library reads, has no grid here.
+  /// Errors: as locate(); kInvalidArgument for a cell outside the grid; kUnsupported where there is no grid.
+  virtual Status locate_cells(std::span<const std::uint64_t> cells, std::vector<Piece>& out) const;
   /// Decode a piece. \param stored  The bytes of piece.stored, in order.
   /// Errors: kCorruptData and the like with file, field, chunk, bytes and stage filled in.
   virtual Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte> stored,
@@ -76,8 +83,6 @@ class ArrayReader {
   [[nodiscard]] virtual std::string piece_name(const Piece& piece) const = 0;
   /// Pieces that decode() has read the slow way so far (see ReadPath::kLibrary).
   [[nodiscard]] virtual std::uint64_t slow_pieces() const { return 0; }
-  /// File whose bytes piece.stored means.
-  [[nodiscard]] virtual const RandomAccessFile& file() const = 0;
 };
 
 /// An open file. Opening reads metadata only.
@@ -92,6 +97,7 @@ class FormatReader {
   /// Open an array for reading. \param path  As in arrays(), with or without a leading slash.
   /// Errors: kFieldMissing (lists what there is, nearest name first), kUnsupported.
   virtual Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const = 0;
+  /// The file that was opened: its size, version and whether it changed. What an array stores may lie in others.
   [[nodiscard]] virtual const RandomAccessFile& file() const = 0;
 };
 

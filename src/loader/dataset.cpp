@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kTick{50};            // between two questio
 /// Arrays of one file, checked against the first file's fields.
 Result<SourceFile> open_source_file(const std::string& path, const FormatReader& file, const FieldPlan& plan,
                                     const std::string& first_path) {
-  SourceFile out{path, 0, {}};
+  SourceFile out{path, 0, file.file().fingerprint(), {}};
   for (const std::string& array_path : plan.array_paths) {
     HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> reader, file.open_array(array_path));
     out.arrays.push_back(std::move(reader));
@@ -308,7 +308,7 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
   source->chosen = old.chosen;
   source->mixture = old.mixture;
   for (const SourceFile& f : old.files) {
-    SourceFile& file = source->files.emplace_back(SourceFile{f.path, f.rows, {}});
+    SourceFile& file = source->files.emplace_back(SourceFile{f.path, f.rows, f.fingerprint, {}});
     for (std::uint32_t a : arrays) file.arrays.push_back(f.arrays[a]);
   }
   return Dataset(Impl::make(std::move(source)));

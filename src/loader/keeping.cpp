@@ -22,7 +22,7 @@ CacheOrigin origin_of(const Source& source, const std::string& identity) {
     CacheSource& s = origin.sources.emplace_back();
     s.path = file.path;
     s.rows = file.rows;
-    if (!file.arrays.empty()) s.fingerprint = file.arrays[0]->file().fingerprint();
+    s.fingerprint = file.fingerprint;
     // Files of one name, size and time in two folders are two files: tar and rsync keep times.
     std::error_code ec;
     origin.detail +=

@@ -1,11 +1,12 @@
-// ReadBatch: many small ranges of one file read as few large ones.
+// ReadBatch: many small ranges of some files read as few large ones.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "storage/random_access_file.h"
+#include "storage/file_range.h"
 
 namespace headrace {
 
@@ -23,33 +24,44 @@ class ReadBatch {
  public:
   explicit ReadBatch(CoalesceOptions options = {}) : options_(options) {}
 
-  /// Plan to read `ranges`, in any order, overlapping or not. Returns the bytes that the buffer of read() must have.
-  /// Errors: kCorruptData  a range ends past 2^64, or all together do.
-  Result<std::uint64_t> plan(std::span<const ByteRange> ranges);
-  /// Read what was planned. `buffer` must have the bytes that plan() returned, and live as long as bytes() is used.
-  /// Errors: those of read_at, kInvalidArgument for a smaller buffer. Blocks: until the bytes are there.
-  Status read(const RandomAccessFile& file, std::span<std::byte> buffer);
-  /// Where the bytes of ranges[i] lie, after read().
+  /// Plan to read `ranges`, in any order, overlapping or not, of one file or of many. Ranges are merged within a file.
+  /// Returns the bytes that the buffer of read() must have.
+  /// Errors: kCorruptData  a range ends past 2^64, or all together do (with its file); kInternal  a range with bytes
+  /// and no file.
+  Result<std::uint64_t> plan(std::span<const FileRange> ranges);
+  /// Read what was planned, file after file in the order in which plan() first met them, and then ask each file once
+  /// whether it changed: bytes of a file that changed since it was indexed may decode to anything. `buffer` must have
+  /// the bytes that plan() returned, and live as long as bytes() is used.
+  /// Errors: those of read_at() and check_unchanged(), which name the file; kInvalidArgument for a smaller buffer.
+  /// Blocks: until the bytes are there.
+  Status read(std::span<std::byte> buffer);
+  /// Return where the bytes of ranges[i] lie, after read().
   [[nodiscard]] std::span<const std::byte> bytes(std::size_t i) const {
     return buffer_.subspan(places_[i].buffer_offset, places_[i].size);
   }
 
-  /// The reads that will be made, ascending by offset.
-  [[nodiscard]] std::span<const ByteRange> merged() const { return merged_; }
+  /// The reads that will be made: the ranges of a file follow each other, ascending by offset.
+  [[nodiscard]] std::span<const FileRange> merged() const { return merged_; }
   [[nodiscard]] std::uint64_t buffer_bytes() const { return buffer_bytes_; }
-  /// Bytes that are read though nobody asked for them.
-  [[nodiscard]] std::uint64_t gap_bytes() const { return gap_bytes_; }
 
  private:
   struct Place {
     std::size_t buffer_offset = 0, size = 0;
   };
+  struct FirstUse {
+    const RandomAccessFile* file;
+    std::uint32_t range;
+  };
+  void order_by_file(std::span<const FileRange> ranges);
+
   CoalesceOptions options_;
   std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> first_of_file_;  // for each range, the first range of the same file
+  std::vector<FirstUse> files_;
   std::vector<Place> places_;
-  std::vector<ByteRange> merged_;
+  std::vector<FileRange> merged_;
   std::span<std::byte> buffer_;
-  std::uint64_t buffer_bytes_ = 0, gap_bytes_ = 0;
+  std::uint64_t buffer_bytes_ = 0;
 };
 
 }  // namespace headrace

@@ -21,7 +21,7 @@ Status ArrayBase::check_rows(RowRange rows) const {
 }
 
 Error ArrayBase::placed(Error error, const Piece& piece) const {
-  error.with_chunk(piece_name(piece)).with_bytes(piece.stored);
+  error.with_chunk(piece_name(piece)).with_bytes(piece.stored.range);
   return placed(std::move(error));
 }
 
@@ -76,7 +76,7 @@ Status RowsArray::locate(RowRange rows, std::vector<Piece>& out) const {
   Piece piece;
   piece.id = rows.first;
   piece.rows = rows;
-  piece.stored = stored_range(rows);
+  piece.stored = {state_->driver->file.get(), stored_range(rows)};
   piece.decoded_bytes = bytes_of(rows);
   out.push_back(piece);
   return {};

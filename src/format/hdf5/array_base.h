@@ -17,7 +17,6 @@ class ArrayBase : public ArrayReader {
   ~ArrayBase() override;
   [[nodiscard]] const ArrayInfo& info() const override { return info_.array; }
   [[nodiscard]] RowGeometry geometry(std::uint32_t across, std::size_t column) const override;
-  [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver->file; }
 
  protected:
   /// Errors: kInvalidArgument for rows past the end.
@@ -45,7 +44,7 @@ class RowsArray : public ArrayBase {
   [[nodiscard]] std::string piece_name(const Piece&) const override { return {}; }
 
  protected:
-  /// Where rows lie in file(); size 0 where there is nothing to read ahead.
+  /// Where rows lie in the file; size 0 where there is nothing to read ahead.
   [[nodiscard]] virtual ByteRange stored_range(RowRange) const { return {}; }
   [[nodiscard]] std::size_t bytes_of(RowRange rows) const {
     return static_cast<std::size_t>(rows.count * info_.row_bytes);

@@ -75,7 +75,7 @@ Result<Piece> ChunkedArray::piece_at(const ChunkIndex& index, std::uint64_t row_
   piece.across = across;
   const ChunkPlace place = index.at(piece.id);
   if (place.absent()) return piece;
-  piece.stored = {place.address, place.size_bytes};
+  piece.stored = {state_->driver->file.get(), {place.address, place.size_bytes}};
   const bool unfiltered = chain_.empty() || (info_.edges_unfiltered && is_partial(row_chunk, across));
   piece.filter_mask = unfiltered ? ~std::uint32_t{0} : place.filter_mask;
   const std::uint64_t end_bytes = state_->driver->file->size();
@@ -106,6 +106,20 @@ Status ChunkedArray::locate(RowRange rows, std::vector<Piece>& out) const {
   return {};
 }
 
+Status ChunkedArray::locate_cells(std::span<const std::uint64_t> cells, std::vector<Piece>& out) const {
+  if (cells.empty()) return {};
+  HEADRACE_ASSIGN(const ChunkIndex* index, this->index());
+  const std::uint64_t num_cells = info_.grid[0] * across_;
+  out.reserve(out.size() + cells.size());
+  for (const std::uint64_t cell : cells) {
+    if (cell >= num_cells)
+      return placed(Error(ErrorCode::kInvalidArgument, fmt::format("chunk {} of a grid of {}", cell, num_cells)));
+    HEADRACE_ASSIGN(const Piece piece, piece_at(*index, cell / across_, static_cast<std::uint32_t>(cell % across_)));
+    out.push_back(piece);
+  }
+  return {};
+}
+
 Result<std::uint64_t> ChunkedArray::locate_written(RowRange rows, std::vector<Piece>& out) const {
   HEADRACE_TRY(check_rows(rows));
   if (rows.count == 0) return std::uint64_t{0};
@@ -124,10 +138,11 @@ Result<std::uint64_t> ChunkedArray::locate_written(RowRange rows, std::vector<Pi
 Result<DecodedPiece> ChunkedArray::decode(const Piece& piece, std::span<const std::byte> stored,
                                           const DecodeScratch& scratch) const {
   const std::size_t row_stride = static_cast<std::size_t>(info_.chunk_bytes / info_.array.chunk_shape[0]);
-  const bool absent = piece.stored.size == 0;
-  if (stored.size() != piece.stored.size)
+  const bool absent = piece.stored.range.size == 0;
+  if (stored.size() != piece.stored.range.size)
     return placed(
-        Error(ErrorCode::kInternal, fmt::format("{} bytes given, {} needed", stored.size(), piece.stored.size)), piece);
+        Error(ErrorCode::kInternal, fmt::format("{} bytes given, {} needed", stored.size(), piece.stored.range.size)),
+        piece);
   const std::uint32_t all = chain_.codecs().size() >= 32 ? ~0U : (1U << chain_.codecs().size()) - 1;
   const bool as_stored = (piece.filter_mask & all) == all;  // no filter to undo
   if (!absent && as_stored && stored.size() != info_.chunk_bytes)

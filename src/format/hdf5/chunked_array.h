@@ -20,6 +20,7 @@ class ChunkedArray final : public ArrayBase {
   ~ChunkedArray() override;
 
   Status locate(RowRange rows, std::vector<Piece>& out) const override;
+  Status locate_cells(std::span<const std::uint64_t> cells, std::vector<Piece>& out) const override;
   Result<std::uint64_t> locate_written(RowRange rows, std::vector<Piece>& out) const override;
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
   [[nodiscard]] std::uint32_t pieces_across() const override { return across_; }

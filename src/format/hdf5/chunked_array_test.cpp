@@ -84,9 +84,9 @@ TEST_P(EveryIndex, PiecesTellWhereTheBytesLie) {
     EXPECT_EQ(pieces[a].decoded_bytes, 7U * 5 * 4);
     EXPECT_EQ(array->piece_name(pieces[a]), "(1," + std::to_string(a) + ")");
     if (!GetParam().filtered) {
-      EXPECT_EQ(pieces[a].stored.size, 7U * 5 * 4);
+      EXPECT_EQ(pieces[a].stored.range.size, 7U * 5 * 4);
     }
-    EXPECT_GE(pieces[a].stored.offset, GetParam().user_block);
+    EXPECT_GE(pieces[a].stored.range.offset, GetParam().user_block);
   }
 }
 
@@ -145,9 +145,9 @@ TEST_F(Chunked, PartialEdgeChunksMayBeUnfiltered) {
   EXPECT_EQ(values_of<std::int16_t>(*array), data);
   std::vector<Piece> pieces;
   ASSERT_TRUE(array->locate({0, 10}, pieces).ok());
-  EXPECT_NE(pieces[0].stored.size, 32U);  // whole: deflated
-  EXPECT_EQ(pieces[1].stored.size, 32U);  // past the last column
-  EXPECT_EQ(pieces[4].stored.size, 32U);  // past the last row
+  EXPECT_NE(pieces[0].stored.range.size, 32U);  // whole: deflated
+  EXPECT_EQ(pieces[1].stored.range.size, 32U);  // past the last column
+  EXPECT_EQ(pieces[4].stored.range.size, 32U);  // past the last row
 }
 
 TEST_F(Chunked, FilterMasksSkipFilters) {
@@ -202,6 +202,36 @@ TEST_F(Chunked, AHugeEmptyGridCostsNothing) {
   EXPECT_EQ(file->open_array("absurd").error().code(), ErrorCode::kUnsupported);
 }
 
+// Cells by number are the pieces that locate() finds by row, in the order asked for and as often.
+TEST_P(EveryIndex, LocatesCellsOfTheGrid) {
+  const auto data = counted<float>(40 * 13);
+  write({40, 13}, data.data());
+  const auto file = must_open(path_);
+  for (const char* name : {"grp/x", "sparse", "never"}) {
+    const auto array = must_open_array(*file, name);
+    std::vector<Piece> by_row, by_cell;
+    ASSERT_TRUE(array->locate({0, 40}, by_row).ok());
+    std::vector<std::uint64_t> cells(by_row.size());
+    for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = cells.size() - 1 - i;
+    cells.push_back(0);
+    ASSERT_TRUE(array->locate_cells(cells, by_cell).ok());
+    ASSERT_EQ(by_cell.size(), cells.size());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const Piece& expected = by_row[cells[i]];
+      EXPECT_EQ(by_cell[i].id, cells[i]);
+      EXPECT_EQ(by_cell[i].id, expected.id);
+      EXPECT_EQ(by_cell[i].rows, expected.rows);
+      EXPECT_EQ(by_cell[i].across, expected.across);
+      EXPECT_EQ(by_cell[i].stored, expected.stored);
+      EXPECT_EQ(by_cell[i].filter_mask, expected.filter_mask);
+    }
+    const Status outside = array->locate_cells(std::vector<std::uint64_t>{by_row.size()}, by_cell);
+    ASSERT_FALSE(outside.ok());
+    EXPECT_EQ(outside.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(std::string(outside.error().what()).find(name), std::string::npos) << outside.error().what();
+  }
+}
+
 // The index knows what was written without asking for every cell, and so does locate_written().
 TEST_P(EveryIndex, LocatesOnlyWhatWasWritten) {
   const auto data = counted<float>(40 * 13);
@@ -216,7 +246,7 @@ TEST_P(EveryIndex, LocatesOnlyWhatWasWritten) {
     ASSERT_TRUE(absent.ok());
     EXPECT_EQ(*absent, expected_absent);
     EXPECT_EQ(written.size(), expected_written);
-    std::erase_if(all, [](const Piece& p) { return p.stored.size == 0; });
+    std::erase_if(all, [](const Piece& p) { return p.stored.range.size == 0; });
     ASSERT_EQ(all.size(), written.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
       EXPECT_EQ(all[i].id, written[i].id);
@@ -373,7 +403,7 @@ TEST_F(Chunked, ADamagedChunkIsNamed) {
   std::vector<Piece> pieces;
   ASSERT_TRUE(array->locate({40, 1}, pieces).ok());
   ASSERT_EQ(pieces.size(), 1U);
-  const std::vector<std::byte> zeros(pieces[0].stored.size);
+  const std::vector<std::byte> zeros(pieces[0].stored.range.size);
   const ScratchNeed need = array->scratch_need(1);
   std::vector<std::byte> out(need.out_bytes), ping(need.filter_bytes), pong(need.filter_bytes);
   auto decoded = array->decode(pieces[0], zeros, {out, ping, pong});
@@ -383,7 +413,7 @@ TEST_F(Chunked, ADamagedChunkIsNamed) {
   EXPECT_EQ(e.file(), path_);
   EXPECT_EQ(e.field(), "x");
   EXPECT_EQ(e.chunk(), "(2)");
-  EXPECT_EQ(e.bytes(), pieces[0].stored);
+  EXPECT_EQ(e.bytes(), pieces[0].stored.range);
   EXPECT_EQ(e.stage(), "deflate");
   EXPECT_EQ(e.hint(), "Run: headrace verify " + path_);
 }

@@ -100,10 +100,14 @@ TEST_F(Reader, ContiguousRowsAreViewsOfTheStoredBytes) {
   ASSERT_TRUE(array->locate({2, 3}, pieces).ok());
   ASSERT_EQ(pieces.size(), 1U);
   EXPECT_EQ(pieces[0].rows, (RowRange{2, 3}));
-  EXPECT_EQ(pieces[0].stored.size, 24U);
+  EXPECT_EQ(pieces[0].stored.range.size, 24U);
+  const Status cells = array->locate_cells(std::vector<std::uint64_t>{0}, pieces);
+  ASSERT_FALSE(cells.ok());
+  EXPECT_EQ(cells.error().code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(cells.error().field(), array->info().path);
   EXPECT_EQ(array->scratch_need(6).out_bytes, 0U);
   std::vector<std::byte> stored(24);
-  ASSERT_TRUE(array->file().read_at(pieces[0].stored.offset, stored).ok());
+  ASSERT_TRUE(pieces[0].stored.file->read_at(pieces[0].stored.range.offset, stored).ok());
   auto decoded = array->decode(pieces[0], stored, {});
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(decoded->data, stored.data());

@@ -110,8 +110,9 @@ inline Result<std::vector<std::byte>> read_rows(const ArrayReader& array, RowRan
   HEADRACE_TRY(array.locate(rows, pieces));
   for (const Piece& piece : pieces) {
     const ScratchNeed need = array.scratch_need(piece.rows.count);
-    std::vector<std::byte> a(need.out_bytes), b(need.filter_bytes), d(need.filter_bytes), stored(piece.stored.size);
-    HEADRACE_TRY(array.file().read_at(piece.stored.offset, stored));
+    std::vector<std::byte> a(need.out_bytes), b(need.filter_bytes), d(need.filter_bytes),
+        stored(piece.stored.range.size);
+    if (!stored.empty()) HEADRACE_TRY(piece.stored.file->read_at(piece.stored.range.offset, stored));
     HEADRACE_ASSIGN(const DecodedPiece decoded, array.decode(piece, stored, {a, b, d}));
     const RowGeometry g = array.geometry(piece.across, column);
     for (std::uint64_t r = std::max(rows.first, piece.rows.first); r < std::min(rows.end(), piece.rows.end()); ++r)

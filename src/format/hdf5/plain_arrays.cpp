@@ -21,9 +21,10 @@ Result<std::span<std::byte>> room(const DecodeScratch& scratch, std::size_t byte
 
 Result<DecodedPiece> ContiguousArray::decode(const Piece& piece, std::span<const std::byte> stored,
                                              const DecodeScratch& scratch) const {
-  if (stored.size() != piece.stored.size)
+  if (stored.size() != piece.stored.range.size)
     return placed(
-        Error(ErrorCode::kInternal, fmt::format("{} bytes given, {} needed", stored.size(), piece.stored.size)), piece);
+        Error(ErrorCode::kInternal, fmt::format("{} bytes given, {} needed", stored.size(), piece.stored.range.size)),
+        piece);
   if (info_.element.swaps.empty()) return DecodedPiece{stored.data(), info_.row_bytes};
   auto out = room(scratch, stored.size());
   if (!out.ok()) return placed(std::move(out.error()), piece);

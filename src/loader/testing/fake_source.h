@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "loader/dataset_impl.h"
-#include "storage/testing/memory_file.h"
 
 namespace headrace::testing {
 
@@ -31,7 +30,7 @@ class FakeArray final : public ArrayReader {
  public:
   FakeArray(std::uint32_t number, std::uint64_t first_row, std::uint64_t rows, std::uint64_t width,
             std::uint64_t chunk_rows, std::shared_ptr<FakeFaults> faults)
-      : number_(number), first_row_(first_row), width_(width), faults_(std::move(faults)), file_("fake", {}) {
+      : number_(number), first_row_(first_row), width_(width), faults_(std::move(faults)) {
     info_.path = "a" + std::to_string(number);
     info_.shape = {rows, width};
     info_.record_bytes = 4;
@@ -69,14 +68,12 @@ class FakeArray final : public ArrayReader {
     return {std::max(max_rows, info_.chunk_rows()) * width_ * 4, 0};
   }
   std::string piece_name(const Piece&) const override { return ""; }
-  const RandomAccessFile& file() const override { return file_; }
 
  private:
   std::uint32_t number_;
   std::uint64_t first_row_, width_;
   std::shared_ptr<FakeFaults> faults_;
   ArrayInfo info_;
-  MemoryFile file_;
 };
 
 struct FakeShape {

@@ -36,7 +36,7 @@ Result<std::vector<SampledBlock>> sample_blocks(const Source& source, const Bloc
         if (layout.files[file].roles[a] == ArrayRole::kResident) continue;
         auto& pieces = sampled.arrays.emplace_back(SampledBlock::ArrayPieces{a, {}}).pieces;
         HEADRACE_TRY(source.files[file].arrays[a]->locate(sampled.place.rows, pieces));
-        for (const Piece& p : pieces) sampled.stored_bytes += p.stored.size;
+        for (const Piece& p : pieces) sampled.stored_bytes += p.stored.range.size;
       }
       bytes += sampled.stored_bytes;
       if (!out.empty() && (bytes > most_bytes || out.size() >= most_blocks)) return out;

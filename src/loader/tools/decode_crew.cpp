@@ -74,13 +74,14 @@ void DecodeCrew::work() {
     Status status = decode(task, own);
     const std::lock_guard lock(mutex_);
     ++counts_.pieces;
-    counts_.stored_bytes += task.piece.stored.size;
+    counts_.stored_bytes += task.piece.stored.range.size;
     if (status.ok()) {
       counts_.decoded_bytes += task.piece.decoded_bytes;
     } else {
       Error& error = status.error();
-      error.with_file(task.array->file().name()).with_field(task.array->info().path);
-      error.with_chunk(task.array->piece_name(task.piece)).with_bytes(task.piece.stored);
+      if (task.piece.stored.file != nullptr) error.with_file(task.piece.stored.file->name());
+      error.with_field(task.array->info().path);
+      error.with_chunk(task.array->piece_name(task.piece)).with_bytes(task.piece.stored.range);
       bad_.push_back({task.number, task.piece.rows, std::move(error)});
     }
     task.array.reset();  // before anyone learns that all is done: readers close with their last task
@@ -92,7 +93,7 @@ Status DecodeCrew::decode(const DecodeTask& task, Buffers& own) {
   const ScratchNeed need = task.array->scratch_need(task.piece.rows.count);
   std::uint64_t bytes = 0;
   if (!add(bytes, need.out_bytes) || !add(bytes, need.filter_bytes) || !add(bytes, need.filter_bytes) ||
-      !add(bytes, task.piece.stored.size))
+      !add(bytes, task.piece.stored.range.size))
     return Error(ErrorCode::kOutOfBudget, "decoding this piece needs more memory than any machine has");
   if (bytes <= share_bytes_) return decode_into(task, need, own);
   const std::lock_guard alone(large_);
@@ -102,7 +103,8 @@ Status DecodeCrew::decode(const DecodeTask& task, Buffers& own) {
 
 Status DecodeCrew::decode_into(const DecodeTask& task, const ScratchNeed& need, Buffers& buffers) {
   const auto round = [](std::uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; };
-  const std::uint64_t out = round(need.out_bytes), filter = round(need.filter_bytes), stored = task.piece.stored.size;
+  const std::uint64_t out = round(need.out_bytes), filter = round(need.filter_bytes),
+                      stored = task.piece.stored.range.size;
   const std::uint64_t wanted = out + 2 * filter + stored + kAlign;
   if (buffers.size < wanted) {
     buffers = {};
@@ -117,7 +119,7 @@ Status DecodeCrew::decode_into(const DecodeTask& task, const ScratchNeed& need, 
   const DecodeScratch scratch{
       {base, need.out_bytes}, {base + out, need.filter_bytes}, {base + out + filter, need.filter_bytes}};
   const std::span<std::byte> bytes(base + out + 2 * filter, stored);
-  if (stored > 0) HEADRACE_TRY(task.array->file().read_at(task.piece.stored.offset, bytes));
+  if (stored > 0) HEADRACE_TRY(task.piece.stored.file->read_at(task.piece.stored.range.offset, bytes));
   HEADRACE_ASSIGN([[maybe_unused]] const DecodedPiece piece, task.array->decode(task.piece, bytes, scratch));
   return {};
 }

@@ -236,7 +236,7 @@ Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::u
     if (!enough || i % 2 == 0) cold.push_back(sample[i]);
     if (!enough || i % 2 == 1) warm.push_back(sample[i]);
   }
-  HEADRACE_ASSIGN(probe.reads, probe_reads(source, cold, warm, threads, effort * kColdSeconds, effort * kWarmSeconds));
+  HEADRACE_ASSIGN(probe.reads, probe_reads(cold, warm, threads, effort * kColdSeconds, effort * kWarmSeconds));
   const std::span<const SampledBlock> blocks = std::span(warm).first(std::max<std::uint64_t>(probe.reads.blocks, 1));
   std::uint64_t stored = 0, rows = 0;
   for (const SampledBlock& b : blocks) stored += b.stored_bytes, rows += layout.table->block_rows(b.block);

@@ -21,8 +21,7 @@ struct ReadProbe {
 /// least), after the system was asked to forget them; then those of `warm`, again and again. They are other blocks
 /// where there are enough: what was just forgotten comes back in small pages, from which copies are slower.
 /// Errors: kReadFailed and the like.
-Result<ReadProbe> probe_reads(const Source& source, std::span<const SampledBlock> cold,
-                              std::span<const SampledBlock> warm, std::uint32_t threads, double cold_seconds,
-                              double warm_seconds);
+Result<ReadProbe> probe_reads(std::span<const SampledBlock> cold, std::span<const SampledBlock> warm,
+                              std::uint32_t threads, double cold_seconds, double warm_seconds);
 
 }  // namespace headrace

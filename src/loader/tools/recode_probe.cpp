@@ -47,18 +47,19 @@ Result<RecodeProbe> probe_recoding(const Source& source, const SampledBlock& blo
   if (!chosen) return out;
   const ArrayReader& reader = *source.files[block.place.file].arrays[chosen->array];
   const Piece& piece = chosen->pieces.front();
-  if (piece.stored.size == 0) return out;  // fill values: nothing was written
+  if (piece.stored.range.size == 0) return out;  // fill values: nothing was written
   const ScratchNeed need = reader.scratch_need(piece.rows.count);
   std::vector<std::byte> raw(need.out_bytes), ping(need.filter_bytes), pong(need.filter_bytes),
-      stored(piece.stored.size);
-  HEADRACE_TRY(reader.file().read_at(piece.stored.offset, stored));
+      stored(piece.stored.range.size);
+  HEADRACE_TRY(piece.stored.file->read_at(piece.stored.range.offset, stored));
   HEADRACE_ASSIGN(const DecodedPiece decoded, reader.decode(piece, stored, {raw, ping, pong}));
   const std::size_t bytes = std::min(piece.rows.count * decoded.row_stride_bytes, kMostBytes);
   if (bytes == 0) return out;
   const std::vector<std::byte> rows(decoded.data, decoded.data + bytes);
   out.field = reader.info().path;
   out.chunk_bytes = piece.decoded_bytes;
-  out.codecs.push_back({"as stored", static_cast<double>(piece.decoded_bytes) / static_cast<double>(piece.stored.size),
+  out.codecs.push_back({"as stored",
+                        static_cast<double>(piece.decoded_bytes) / static_cast<double>(piece.stored.range.size),
                         decode_rate(piece.decoded_bytes, seconds / 3, [&] {
                           return reader.decode(piece, stored, {raw, ping, pong}).ok();
                         })});
