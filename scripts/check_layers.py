@@ -3,7 +3,7 @@
 usage: check_layers.py [ROOT]
 
 Prints FILE:LINE and the reason for each, and exits with 1 when there is one. Rules:
-- base <- catalog <- storage <- codec <- format <- cache <- order <- assembly <- delivery <- loader <- cli, python;
+- base <- catalog <- storage <- codec <- format <- cache <- order <- assembly <- delivery <- loader <- tools <- cli, python;
 - `order` decides who comes when, without I/O, threads or a clock: it includes base and catalog only;
 - public headers (include/headrace) include the standard library and other public headers only: users have no more;
 - headers directly in include/headrace (the umbrella) belong to the faces.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from own_includes import includes, source_files
 
-FLOORS = ["base", "catalog", "storage", "codec", "format", "cache", "order", "assembly", "delivery", "loader"]
+FLOORS = ["base", "catalog", "storage", "codec", "format", "cache", "order", "assembly", "delivery", "loader", "tools"]
 FACES = len(FLOORS)
 ONLY = {"order": {"base", "catalog", "order"}}
 
