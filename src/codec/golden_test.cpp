@@ -1,5 +1,5 @@
 // Every filter and pipeline against what HDF5 with the reference filters wrote.
-#include "codec/golden.h"
+#include "codec/golden_testing.h"
 
 namespace headrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "loader/dataset_impl.h"
+#include "loader/access.h"
 #include "loader/plan_for.h"
 #include "loader/window_decodes.h"
 
@@ -120,7 +120,7 @@ std::string size_option(std::uint64_t bytes) {
 
 Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   const Dataset dataset = open(run.files, run.open);
-  const Source& source = *dataset.impl()->source;
+  const Source& source = source_of(dataset);
   Advice a;
   a.target_per_second = options.target_per_second;
   a.files = dataset.files().size();

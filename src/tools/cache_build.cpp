@@ -5,7 +5,7 @@
 #include <headrace/tools/tools.h>
 
 #include "base/clock.h"
-#include "loader/loader_impl.h"
+#include "loader/access.h"
 #include "tools/json.h"
 #include "tools/text_table.h"
 
@@ -21,7 +21,7 @@ ToolResult cache_build(Loader& loader, const std::function<bool(std::uint64_t, s
     // A block that cannot be decoded: whoever asks for its rows is told why.
     for (const Batch& batch : loader) static_cast<void>(batch);
   }
-  const std::shared_ptr<BlockKeeper> keeper = loader.impl().engine->keeper();
+  const std::shared_ptr<BlockKeeper> keeper = engine_of(loader)->keeper();
   loader.close();  // waits until it is on the disk
   const std::vector<std::string> notes = keeper->notes();
   if (!keeper->last().complete)

@@ -7,7 +7,7 @@
 
 #include "base/cpu_count.h"
 #include "base/memory_budget.h"
-#include "loader/dataset_impl.h"
+#include "loader/access.h"
 #include "loader/plan_for.h"
 #include "loader/window_decodes.h"
 #include "tools/memory_story.h"
@@ -138,7 +138,7 @@ ToolResult check_memory(const RunConfig& run) {
   c.available_bytes = c.limits.rules().free_bytes / local.count;
   c.budget_bytes = run.loader.memory ? run.loader.memory : MemoryBudget::process()->free_bytes();
   c.data_bytes = decoded_bytes(dataset);
-  const std::uint64_t chunks = count_chunks(*dataset.impl()->source);
+  const std::uint64_t chunks = count_chunks(source_of(dataset));
   Result<EnginePlan> plan = plan_for(dataset, run.loader, c.budget_bytes);
   if (plan.ok()) {
     c.plan = std::move(*plan);

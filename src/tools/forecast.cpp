@@ -8,7 +8,7 @@
 #include <set>
 #include <span>
 
-#include "loader/dataset_impl.h"
+#include "loader/access.h"
 #include "loader/plan_memory.h"
 
 namespace headrace {
@@ -48,7 +48,7 @@ Bottleneck largest(const RowTime& t, double decodes, const DataFacts& facts) {
 }  // namespace
 
 DataFacts facts_of(const Dataset& dataset, std::uint64_t epoch_samples) {
-  const Source& source = *dataset.impl()->source;
+  const Source& source = source_of(dataset);
   DataFacts facts;
   facts.rows = dataset.size();
   facts.epoch_samples = epoch_samples;

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "loader/dataset_impl.h"
+#include "loader/access.h"
 #include "loader/plan_for.h"
 #include "loader/window_decodes.h"
 
@@ -91,7 +91,7 @@ double kept_share(const EnginePlan& plan, std::uint64_t data_bytes) {
 std::vector<MemoryPreset> memory_presets(const Dataset& dataset, const LoaderOptions& options,
                                          std::uint64_t available_bytes) {
   std::vector<MemoryPreset> presets = {{"safe", 0.40}, {"balanced", 0.60}, {"max", 0.75}};
-  const std::uint64_t chunks = count_chunks(*dataset.impl()->source);
+  const std::uint64_t chunks = count_chunks(source_of(dataset));
   for (MemoryPreset& p : presets) {
     p.memory_bytes = static_cast<std::uint64_t>(p.share * static_cast<double>(available_bytes)) >> 20 << 20;
     const Result<EnginePlan> plan = plan_for(dataset, options, p.memory_bytes);

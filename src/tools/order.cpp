@@ -8,9 +8,8 @@
 #include <cmath>
 
 #include "delivery/slot_pool.h"
-#include "loader/dataset_impl.h"
+#include "loader/access.h"
 #include "loader/label.h"
-#include "loader/loader_impl.h"
 #include "order/quality.h"
 #include "tools/json.h"
 #include "tools/order_picture.h"
@@ -99,12 +98,12 @@ std::uint64_t memory_of(const EnginePlan& plan, const Sampler& sampler) {
 }
 
 /// The order as it is, and others. At the global batch.
-std::vector<Choice> choices_of(const Loader::Impl& loader, const std::optional<Label>& label, std::uint64_t epoch) {
-  const std::shared_ptr<const Engine> engine = loader.engine.get();
+std::vector<Choice> choices_of(const Loader& loader, const std::optional<Label>& label, std::uint64_t epoch) {
+  const std::shared_ptr<const Engine> engine = engine_of(loader);
   const EnginePlan& plan = engine->plan();
   const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
   const Batching whole{plan.batching.global_batch, {}, plan.batching.tail};
-  const std::uint64_t row_bytes = loader.dataset.sample_bytes();
+  const std::uint64_t row_bytes = loader.dataset().sample_bytes();
   std::vector<Choice> out;
   const auto add = [&](std::string name, const Sampler& sampler) {
     std::optional<LabelFigures> figures;
@@ -113,7 +112,7 @@ std::vector<Choice> choices_of(const Loader::Impl& loader, const std::optional<L
                    memory_of(plan, sampler)});
   };
   add("as it is", *plan.sampler);
-  if (loader.options.shuffle.mode() != Shuffle::kBlock || loader.dataset.impl()->source->mixture) return out;
+  if (loader.options().shuffle.mode() != Shuffle::kBlock || source_of(loader.dataset()).mixture) return out;
   std::uint64_t bytes =
       plan.mix.mixed_blocks() * (blocks->num_rows() / std::max<std::uint64_t>(blocks->num_blocks(), 1)) * row_bytes;
   for (int i = 0; i < 2; ++i) {
@@ -122,9 +121,9 @@ std::vector<Choice> choices_of(const Loader::Impl& loader, const std::optional<L
     if (mix == plan.mix || mix.mixed_blocks() >= blocks->num_blocks()) break;
     const std::uint64_t mebibytes = std::max<std::uint64_t>(bytes >> 20, 1);
     add(fmt::format("mix=\"{}MiB\"", mebibytes),
-        *make_block_shuffle(blocks, mix_of_bytes(*blocks, mebibytes << 20, row_bytes), loader.options.seed));
+        *make_block_shuffle(blocks, mix_of_bytes(*blocks, mebibytes << 20, row_bytes), loader.options().seed));
   }
-  add("shuffle=\"exact\"", *make_global_shuffle(blocks, loader.options.seed));
+  add("shuffle=\"exact\"", *make_global_shuffle(blocks, loader.options().seed));
   return out;
 }
 
@@ -146,12 +145,13 @@ Json quality_json(const OrderQuality& q) {
 }
 
 /// What else could be done; nothing where rows are drawn by weight or by somebody else.
-std::string advice(const std::vector<Choice>& choices, const Loader::Impl& loader) {
+std::string advice(const std::vector<Choice>& choices, const Loader& loader) {
   const Choice& own = choices.front();
-  if (loader.options.sampler || loader.dataset.impl()->source->mixture)
+  if (loader.options().sampler || source_of(loader.dataset()).mixture)
     return "Deff is that against the shares in the files: rows that are drawn more often, as wanted, count as well";
-  if (loader.options.shuffle.mode() == Shuffle::kExact) return "nothing mixes better; shuffle=True decodes blocks once";
-  if (loader.options.shuffle.mode() == Shuffle::kNone)
+  if (loader.options().shuffle.mode() == Shuffle::kExact)
+    return "nothing mixes better; shuffle=True decodes blocks once";
+  if (loader.options().shuffle.mode() == Shuffle::kNone)
     return "the order is not a block shuffle: shuffle=True mixes blocks and decodes each once an epoch";
   if (own.effect() <= kGoodEffect)
     return fmt::format(
@@ -168,8 +168,7 @@ std::string advice(const std::vector<Choice>& choices, const Loader::Impl& loade
 }  // namespace
 
 ToolResult order(const Loader& loader, const OrderOptions& options) {
-  const Loader::Impl& impl = loader.impl();
-  const std::shared_ptr<const Engine> engine = impl.engine.get();
+  const std::shared_ptr<const Engine> engine = engine_of(loader);
   const EnginePlan& plan = engine->plan();
   if (plan.fed)
     throw Error(ErrorCode::kInvalidArgument,
@@ -185,7 +184,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const Batching whole{plan.batching.global_batch, {}, plan.batching.tail};
   std::optional<Label> label;
   if (!options.by.empty()) label = read_label(loader.dataset(), options.by);
-  const std::vector<Choice> choices = choices_of(impl, label, options.epoch);
+  const std::vector<Choice> choices = choices_of(loader, label, options.epoch);
   const OrderQuality& global = choices.front().quality;
   const std::optional<LabelFigures>& figures = choices.front().label;
   const std::uint32_t world = plan.batching.share.world_size;
@@ -244,7 +243,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const std::vector<std::string> drawn = picture.lines();
   for (std::size_t i = 0; i < drawn.size(); ++i)
     text += fmt::format("  batch {:>8} |{}|\n", group_digits(picture.batches[i]), drawn[i]);
-  const std::string recommendation = advice(choices, impl);
+  const std::string recommendation = advice(choices, loader);
   line("DO", recommendation);
 
   Json json = {{"order", sampler.identity()},
