@@ -90,7 +90,7 @@ class TreeBuilder : public YAML::EventHandler {
       top.key = std::move(made);
       top.has_key = true;
     } else {
-      top.node.entries.emplace_back(std::move(top.key), std::move(made));
+      top.node.entries.push_back({std::move(top.key), std::move(made)});
       top.has_key = false;
     }
   }

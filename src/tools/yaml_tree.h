@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -17,9 +16,13 @@ struct YamlNode {
   Kind kind = Kind::kNull;
   std::string text;  ///< Of a scalar.
   bool quoted = false;
-  int line = 0;                                        ///< From 1.
-  std::vector<YamlNode> items;                         ///< Of a list.
-  std::vector<std::pair<YamlNode, YamlNode>> entries;  ///< Of a map, in the order of the file; keys are scalars.
+  int line = 0;  ///< From 1.
+  struct Entry;
+  std::vector<YamlNode> items;  ///< Of a list.
+  std::vector<Entry> entries;   ///< Of a map, in the order of the file; keys are scalars.
+};
+struct YamlNode::Entry {
+  YamlNode key, value;
 };
 
 /// Parse one document. Errors: kInvalidArgument with the line in the message. An empty document is a kNull.
