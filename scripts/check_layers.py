@@ -3,12 +3,12 @@
 usage: check_layers.py [ROOT]
 
 Prints FILE:LINE and the reason for each, and exits with 1 when there is one. Rules:
-- base <- catalog <- storage <- codec <- format <- cache <- order <- assembly <- delivery <- loader <- tools <- cli, python;
+- base <- catalog <- storage <- codec <- format <- cache <- order <- assembly <- delivery <- loader <- tools <- faces;
 - `order` decides who comes when, without I/O, threads or a clock: it includes base and catalog only;
 - public headers (include/headrace) include the standard library and other public headers only: users have no more;
 - headers directly in include/headrace (the umbrella) belong to the faces;
-- a header in src/<floor> is internal to its floor, and src/doors.txt lists those that other floors may include. It cannot
-  list a header in a sub-folder, or one named *_impl.h, *_internal.h or *-inl.h: such headers have no door;
+- a header in src/<floor> is internal to its floor, but for those in src/doors.txt, which other floors may include. That
+  list cannot open a header in a sub-folder, or one named *_impl.h, *_internal.h or *-inl.h;
 - helpers of tests (testing/x.h, x_testing.h, testing_x.h) are for tests and benchmarks, of any floor above.
 """
 
@@ -59,7 +59,7 @@ def height(floor: str) -> int:
 
 
 class Doors:
-    """Which headers of src/<floor> other floors may include: the lines of src/doors.txt, `floor/*` for all of a floor."""
+    """The headers that other floors may include: the lines of src/doors.txt, `floor/*` for all of a floor."""
 
     def __init__(self, root: Path) -> None:
         path = root / DOORS
@@ -85,7 +85,7 @@ class Doors:
 
 
 def wall(relative: Path, floor: str, target: str, name: str, doors: Doors) -> str | None:
-    """What is wrong with a quoted include of a header in src that lies on the same floor or below; None if nothing is."""
+    """What is wrong with including a header of src that lies on the same floor or below; None if nothing is."""
     if TESTS_ONLY.search(name):
         test = TEST.search(relative.name) or TESTS_ONLY.search(str(relative))
         return None if test else f"{floor} includes {name}, which is for tests only"
