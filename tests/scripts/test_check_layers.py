@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.fast
+
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_layers.py"
 
 
