@@ -1,6 +1,5 @@
 #include "codec/library_versions.h"
 
-#include <blosc.h>
 #include <hwy/base.h>
 #include <hwy/targets.h>
 #include <libdeflate.h>
@@ -25,10 +24,11 @@ std::string simd_targets() {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> codec_library_versions() {
-  return {
-      {"libdeflate", LIBDEFLATE_VERSION_STRING}, {"zstd", ZSTD_versionString()},        {"lz4", LZ4_versionString()},
-      {"c-blosc", blosc_get_version_string()},   {"SIMD targets here", simd_targets()},
-  };
+  std::vector<std::pair<std::string, std::string>> all{
+      {"libdeflate", LIBDEFLATE_VERSION_STRING}, {"zstd", ZSTD_versionString()}, {"lz4", LZ4_versionString()}};
+  if (std::string version = blosc_version(); !version.empty()) all.emplace_back("c-blosc", std::move(version));
+  all.emplace_back("SIMD targets here", simd_targets());
+  return all;
 }
 
 }  // namespace headrace

@@ -1,12 +1,13 @@
 #include "format/library_versions.h"
 
-#include "format/hdf5/session.h"
+#include "format/hdf5/hdf5_reader.h"
 
 namespace headrace {
 
 std::vector<std::pair<std::string, std::string>> format_library_versions() {
-  const hdf5::Session session;
-  return {{"libhdf5", hdf5::library_version(session)}};
+  std::vector<std::pair<std::string, std::string>> all;
+  if (std::string version = hdf5::version_text(); !version.empty()) all.emplace_back("libhdf5", std::move(version));
+  return all;
 }
 
 }  // namespace headrace
