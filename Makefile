@@ -5,7 +5,7 @@ VENV := .venv/bin
 export CMAKE_COLOR_DIAGNOSTICS ?= ON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-asan test-tsan bench check format docs wheel clean distclean
+.PHONY: help setup demo test test-fast test-asan test-tsan fuzz-short bench check format docs wheel clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -21,6 +21,10 @@ test: ## set-up, then every test: C++, Python, examples, install; skips are list
 	@scripts/setup.sh test
 	@scripts/run_tests.sh release
 
+test-fast: ## less than a minute after a small edit: the C++ tests of the changed floors, the quick Python tests
+	@scripts/setup.sh test
+	@scripts/test_fast.sh
+
 test-asan: ## the C++ tests under AddressSanitizer and UBSan
 	@scripts/setup_system.sh test
 	@scripts/run_tests.sh asan
@@ -28,6 +32,12 @@ test-asan: ## the C++ tests under AddressSanitizer and UBSan
 test-tsan: ## the threaded C++ tests under ThreadSanitizer
 	@scripts/setup_system.sh test
 	@scripts/run_tests.sh tsan
+
+fuzz-short: ## ten seconds of each fuzz target (clang)
+	@scripts/setup.sh check
+	@cmake --preset fuzz >build/fuzz-configure.log || { cat build/fuzz-configure.log; exit 1; }
+	@cmake --build build/fuzz --target fuzz_targets
+	@fuzz/run.sh 10
 
 bench: ## set-up, then the benchmark table (JSON, and docs/benchmarks.md)
 	@scripts/setup.sh bench

@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <headrace/loader/tools.h>
+#include <headrace/tools/tools.h>
 
 #include <memory>
 

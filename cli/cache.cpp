@@ -1,4 +1,4 @@
-#include <headrace/loader/tools.h>
+#include <headrace/tools/tools.h>
 
 #include <memory>
 

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "loader/tools/json.h"
 #include "terminal.h"
+#include "tools/json.h"
 
 namespace headrace::cli {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <headrace/base/error.h>
-#include <headrace/loader/tools.h>
+#include <headrace/tools/tools.h>
 
 #include <cstdint>
 

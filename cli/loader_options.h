@@ -1,7 +1,7 @@
 // Options of the verbs that make a loader: bench, order, advise and check-memory.
 #pragma once
 
-#include <headrace/loader/tools.h>
+#include <headrace/tools/tools.h>
 
 #include <CLI/CLI.hpp>
 #include <optional>

@@ -1,7 +1,7 @@
 // headrace: the command line. Results on stdout, everything else on stderr; exit statuses in exit_status.h.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <headrace/loader/tools.h>
+#include <headrace/tools/tools.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -9,8 +9,8 @@
 
 #include "base/nearest_name.h"
 #include "exit_status.h"
-#include "loader/tools/json.h"
 #include "terminal.h"
+#include "tools/json.h"
 #include "verbs.h"
 
 namespace headrace::cli {

@@ -17,23 +17,42 @@ headrace_pkg(zstd::zstd libzstd libzstd-dev)
 headrace_pkg(lz4::lz4 liblz4 liblz4-dev)
 headrace_pkg(hwy::hwy libhwy libhwy-dev)
 
-# c-blosc ships a .pc file on some systems only.
-find_path(BLOSC_INCLUDE_DIR blosc.h REQUIRED)
-find_library(BLOSC_LIBRARY blosc REQUIRED)
-add_library(blosc::blosc INTERFACE IMPORTED)
-target_include_directories(blosc::blosc SYSTEM INTERFACE ${BLOSC_INCLUDE_DIR})
-target_link_libraries(blosc::blosc INTERFACE ${BLOSC_LIBRARY})
+# What a user of other formats need not have. A build without one refuses its files or filters by name (src/*/without/).
+option(HEADRACE_WITH_HDF5 "Read HDF5 files (libhdf5-dev)" ON)
+option(HEADRACE_WITH_BLOSC "Decode the filter blosc (libblosc-dev)" ON)
+option(HEADRACE_WITH_BZIP2 "Decode the filter bzip2 (libbz2-dev)" ON)
+set(without)
 
-find_package(HDF5 1.10.7 REQUIRED COMPONENTS C)
-add_library(hdf5::headrace INTERFACE IMPORTED)
-target_include_directories(hdf5::headrace SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
-target_compile_definitions(hdf5::headrace INTERFACE ${HDF5_C_DEFINITIONS})
-target_link_libraries(hdf5::headrace INTERFACE ${HDF5_C_LIBRARIES})
-if(NOT TARGET hdf5::hdf5)
-  add_library(hdf5::hdf5 ALIAS hdf5::headrace)
+# c-blosc ships a .pc file on some systems only.
+if(HEADRACE_WITH_BLOSC)
+  find_path(BLOSC_INCLUDE_DIR blosc.h REQUIRED)
+  find_library(BLOSC_LIBRARY blosc REQUIRED)
+  add_library(blosc::blosc INTERFACE IMPORTED)
+  target_include_directories(blosc::blosc SYSTEM INTERFACE ${BLOSC_INCLUDE_DIR})
+  target_link_libraries(blosc::blosc INTERFACE ${BLOSC_LIBRARY})
+else()
+  list(APPEND without blosc)
 endif()
 
-find_package(BZip2 REQUIRED) # BZip2::BZip2; Debian's has no .pc file
+if(HEADRACE_WITH_HDF5)
+  find_package(HDF5 1.10.7 REQUIRED COMPONENTS C)
+  add_library(hdf5::headrace INTERFACE IMPORTED)
+  target_include_directories(hdf5::headrace SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
+  target_compile_definitions(hdf5::headrace INTERFACE ${HDF5_C_DEFINITIONS})
+  target_link_libraries(hdf5::headrace INTERFACE ${HDF5_C_LIBRARIES})
+  if(NOT TARGET hdf5::hdf5)
+    add_library(hdf5::hdf5 ALIAS hdf5::headrace)
+  endif()
+else()
+  list(APPEND without hdf5)
+endif()
+
+if(HEADRACE_WITH_BZIP2)
+  find_package(BZip2 REQUIRED) # BZip2::BZip2; Debian's has no .pc file
+else()
+  list(APPEND without bzip2)
+endif()
+
 find_package(ZLIB REQUIRED) # says why a deflate stream is bad; the demo's writer
 find_package(nlohmann_json REQUIRED)
 find_package(yaml-cpp REQUIRED)

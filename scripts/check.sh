@@ -20,7 +20,9 @@ check shellcheck "$bin/shellcheck" "${shell[@]}"
 check ruff "$bin/ruff" check .
 check ruff-format "$bin/ruff" format --check .
 check mypy "$bin/mypy"
-[ "${HEADRACE_TIDY:-1}" = 0 ] || check clang-tidy "$bin/python" scripts/check_tidy.py "$bin/clang-tidy" build/release
+tidy=("$bin/python" scripts/check_tidy.py "$bin/clang-tidy" build/release)
+[ -z "${HEADRACE_TIDY_SECONDS:-}" ] || tidy+=(--changed "$HEADRACE_TIDY_SECONDS")
+check clang-tidy "${tidy[@]}"
 
 if [ ${#failed[@]} -gt 0 ]; then
   echo "make check: failed: ${failed[*]} (make format mends most of the style)"

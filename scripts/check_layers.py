@@ -1,24 +1,33 @@
-"""Fails on #include lines that climb: a floor includes only floors below it (ARCHITECTURE.md).
+"""Fails on #include lines that climb, or that go through a wall: what a floor may include (ARCHITECTURE.md).
 
 usage: check_layers.py [ROOT]
 
 Prints FILE:LINE and the reason for each, and exits with 1 when there is one. Rules:
-- base <- catalog <- storage <- codec <- format <- cache <- order <- assembly <- delivery <- loader <- cli, python;
+- base <- catalog <- storage <- codec <- format <- cache <- order <- assembly <- delivery <- loader <- tools <- faces;
 - `order` decides who comes when, without I/O, threads or a clock: it includes base and catalog only;
 - public headers (include/headrace) include the standard library and other public headers only: users have no more;
-- headers directly in include/headrace (the umbrella) belong to the faces.
+- headers directly in include/headrace (the umbrella) belong to the faces;
+- a header in src/<floor> is internal to its floor, but for those in src/doors.txt, which other floors may include. That
+  list cannot open a header in a sub-folder, or one named *_impl.h, *_internal.h or *-inl.h;
+- helpers of tests (testing/x.h, x_testing.h, testing_x.h) are for tests and benchmarks, of any floor above.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 from own_includes import includes, source_files
 
-FLOORS = ["base", "catalog", "storage", "codec", "format", "cache", "order", "assembly", "delivery", "loader"]
+FLOORS = ["base", "catalog", "storage", "codec", "format", "cache", "order", "assembly", "delivery", "loader", "tools"]
 FACES = len(FLOORS)
 ONLY = {"order": {"base", "catalog", "order"}}
+DOORS = "src/doors.txt"
+NEVER_A_DOOR = re.compile(r"^[^/]+/.+/|(_impl|_internal|-inl)\.h$")
+TESTS_ONLY = re.compile(r"(^|/)testing/|(^|/)testing_\w+\.h$|_testing\.(h|cpp)$")
+TEST = re.compile(r"_(test|bench)\.cpp$")
 
 
 def floor_of_file(path: Path) -> str | None:
@@ -49,9 +58,48 @@ def height(floor: str) -> int:
     return FLOORS.index(floor) if floor in FLOORS else FACES
 
 
+class Doors:
+    """The headers that other floors may include: the lines of src/doors.txt, `floor/*` for all of a floor."""
+
+    def __init__(self, root: Path) -> None:
+        path = root / DOORS
+        self.lines: dict[str, int] = {}
+        for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], start=1):
+            if name := line.split("#")[0].strip():
+                self.lines[name] = number
+        self.used: set[str] = set()
+
+    def open_to_all(self, name: str) -> bool:
+        """True if there is a door; it counts as used then."""
+        matching = {door for door in self.lines if fnmatch(name, door) and not NEVER_A_DOOR.search(name)}
+        self.used |= matching
+        return bool(matching)
+
+    def problems(self) -> list[str]:
+        """One line of text for every line of the list that opens nothing."""
+        return [
+            f"{DOORS}:{number}: no other floor includes {door}: take the line out, the header is internal"
+            for door, number in self.lines.items()
+            if door not in self.used
+        ]
+
+
+def wall(relative: Path, floor: str, target: str, name: str, doors: Doors) -> str | None:
+    """What is wrong with including a header of src that lies on the same floor or below; None if nothing is."""
+    if TESTS_ONLY.search(name):
+        test = TEST.search(relative.name) or TESTS_ONLY.search(str(relative))
+        return None if test else f"{floor} includes {name}, which is for tests only"
+    if target == floor or target == "face" or doors.open_to_all(name):
+        return None
+    if NEVER_A_DOOR.search(name):
+        return f"{floor} includes {name}, which is internal to {target}"
+    return f"{floor} includes {name}, which is internal to {target}: {DOORS} lists what other floors may include"
+
+
 def problems(root: Path) -> list[str]:
-    """One line of text for every include that climbs."""
+    """One line of text for every include that climbs or goes through a wall."""
     found = []
+    doors = Doors(root)
     for path in source_files(root):
         relative = path.relative_to(root)
         floor = floor_of_file(relative)
@@ -70,14 +118,20 @@ def problems(root: Path) -> list[str]:
                 found.append(f"{where}{floor} includes {name}, which belongs to {target}, above it")
             elif target not in ONLY.get(floor, {target}):
                 found.append(f"{where}{floor} includes {name} of {target}; it may include only base and catalog")
-    return found
+            elif quoted and (why := wall(relative, floor, target, name, doors)):
+                found.append(where + why)
+    return found + doors.problems()
 
 
 def main() -> int:
     """Prints the problems of the tree; the exit status says whether there are any."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent).resolve()
     found = problems(root)
-    print("\n".join(found) if found else f"floors: {len(source_files(root))} files, no include climbs")
+    print(
+        "\n".join(found)
+        if found
+        else f"floors: {len(source_files(root))} files, no include climbs or goes through a wall"
+    )
     return 1 if found else 0
 
 

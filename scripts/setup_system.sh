@@ -10,6 +10,7 @@ case $group in
   demo | docs | wheel) ;;
   *) packages+=(libgtest-dev librapidcheck-dev) ;;
 esac
+[ "$group" != check ] || packages+=(clang libclang-rt-dev) # the fuzz targets
 python=${PYTHON:-python3}
 # The venv module and Python.h: packages of the system's Python; any other Python brings its own.
 if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then packages+=(python3-venv); fi

@@ -11,4 +11,4 @@
 #include <headrace/loader/mix.h>
 #include <headrace/loader/report.h>
 #include <headrace/loader/split.h>
-#include <headrace/loader/tools.h>
+#include <headrace/tools/tools.h>

@@ -1,6 +1,6 @@
 // The command line's verbs as functions.
 #include <headrace/base/error.h>
-#include <headrace/loader/tools.h>
+#include <headrace/tools/tools.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

@@ -11,6 +11,8 @@ from jet_files import write_h5
 
 import headrace as hr
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory):

@@ -10,6 +10,8 @@ from jet_files import write_h5
 
 import headrace as hr
 
+pytestmark = pytest.mark.fast
+
 NUMBERS = [
     f"{order}{kind}" for order in "<>" for kind in ("i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
 ]

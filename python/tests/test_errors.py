@@ -16,6 +16,8 @@ from jet_files import write_h5
 import headrace as hr
 from headrace import errors
 
+pytestmark = pytest.mark.fast
+
 BUILTINS = {
     hr.FileMissingError: FileNotFoundError,
     hr.PermissionDeniedError: PermissionError,

@@ -10,6 +10,8 @@ from jet_files import FIELDS, ROWS, write_h5
 
 import headrace as hr
 
+pytestmark = pytest.mark.fast
+
 TOTAL = sum(ROWS)
 rows_that_exist = st.integers(-TOTAL, TOTAL - 1)
 

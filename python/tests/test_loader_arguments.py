@@ -10,6 +10,8 @@ import pytest
 
 import headrace as hr
 
+pytestmark = pytest.mark.fast
+
 INVALID: list[dict[str, Any]] = [
     {"batch_size": None},
     {"batch_size": 0},

@@ -10,6 +10,8 @@ from jet_files import FIELDS, ROWS, write_h5
 
 import headrace as hr
 
+pytestmark = pytest.mark.fast
+
 
 def first_values(dataset: hr.Dataset) -> list[int]:
     return [int(v) for v in dataset["v"][:]]

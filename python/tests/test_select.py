@@ -11,6 +11,8 @@ import pytest
 
 import headrace as hr
 
+pytestmark = pytest.mark.fast
+
 
 def rows_of(loader: hr.Loader) -> list[int]:
     return [row for batch in loader for row in batch["y"].tolist()]

@@ -8,6 +8,7 @@
 
 #include "codec/codec.h"
 #include "codec/coded_bytes.h"
+#include "codec/library_versions.h"
 
 namespace headrace {
 namespace {
@@ -64,6 +65,10 @@ Result<std::unique_ptr<Codec>> make_blosc(const FilterSpec& spec, const ChunkFor
   if (values.size() > 5 && values[5] == 1) setting += setting.empty() ? "shuffle" : " + shuffle";
   if (values.size() > 5 && values[5] == 2) setting += setting.empty() ? "bitshuffle" : " + bitshuffle";
   return std::unique_ptr<Codec>(std::make_unique<Blosc>(std::move(setting)));
+}
+
+std::string blosc_version() {
+  return blosc_get_version_string();
 }
 
 }  // namespace headrace

@@ -7,7 +7,7 @@
 
 #include "codec/coded_bytes.h"
 #include "codec/fletcher32_sum.h"
-#include "codec/golden.h"
+#include "codec/golden_testing.h"
 
 namespace headrace {
 namespace {

@@ -1,12 +1,12 @@
 // Every filter and pipeline against what HDF5 with the reference filters wrote.
-#include "codec/golden.h"
+#include "codec/golden_testing.h"
 
 namespace headrace {
 namespace {
 
 TEST(Golden, EveryChunkDecodesToItsPattern) {
   const auto chunks = golden_chunks();
-  ASSERT_GT(chunks.size(), 80u);
+  ASSERT_GT(chunks.size(), built_without("blosc") || built_without("bzip2") ? 40u : 80u);
   for (const GoldenChunk& golden : chunks) {
     SCOPED_TRACE(golden.name);
     auto chain = CodecChain::make(golden.filters, {golden.plain.size(), golden.element_bytes});
@@ -56,11 +56,15 @@ TEST(Golden, SettingsReadWell) {
     return "no such case";
   };
   EXPECT_EQ(setting("gzip-4"), "4");
-  EXPECT_EQ(setting("blosc-5-1"), "zstd-5 + shuffle");
-  EXPECT_EQ(setting("blosc-1-2"), "lz4-5 + bitshuffle");
-  EXPECT_EQ(setting("blosc-0-0"), "blosclz-5");
+  if (!built_without("blosc")) {
+    EXPECT_EQ(setting("blosc-5-1"), "zstd-5 + shuffle");
+    EXPECT_EQ(setting("blosc-1-2"), "lz4-5 + bitshuffle");
+    EXPECT_EQ(setting("blosc-0-0"), "blosclz-5");
+  }
   EXPECT_EQ(setting("zstd-19"), "19");
-  EXPECT_EQ(setting("bzip2-1"), "1");
+  if (!built_without("bzip2")) {
+    EXPECT_EQ(setting("bzip2-1"), "1");
+  }
   EXPECT_EQ(setting("bitshuffle-lz4-4"), "lz4");
   EXPECT_EQ(setting("bitshuffle-none-4"), "");
   EXPECT_EQ(setting("shuffle-4"), "");

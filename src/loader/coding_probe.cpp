@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/clock.h"
+#include "loader/dataset_impl.h"
 
 namespace headrace {
 namespace {

@@ -1,11 +1,12 @@
 // What re-encoding would make of a data set's blocks: measured on one of them.
 #pragma once
 
-#include <memory>
+#include <headrace/loader/dataset.h>
+
 #include <optional>
 
+#include "base/memory_budget.h"
 #include "cache/block_coder.h"
-#include "loader/dataset_impl.h"
 
 namespace headrace {
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <headrace/loader/dataset.h>
 
-#include "loader/tools/testing_files.h"
+#include "format/testing/hdf5_files.h"
 
 namespace headrace {
 namespace {

@@ -7,7 +7,7 @@
 #include "delivery/slot_pool.h"
 #include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
-#include "loader/tools/window_decodes.h"
+#include "loader/window_decodes.h"
 
 namespace headrace {
 namespace {

@@ -1,10 +1,12 @@
-"""The check of the floors finds what climbs, names the line, and lets pass what descends."""
+"""The check of the floors finds what climbs or goes through a wall, names the line, and lets pass what descends."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.fast
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_layers.py"
 
@@ -25,7 +27,11 @@ def test_descending_includes_pass(tmp_path: Path) -> None:
     status, output = check(
         tmp_path,
         {
+            "src/doors.txt": "base/*\ncodec/codec.h\ncatalog/x.h  # a remark\n\nloader/pipeline.h\n",
             "src/format/hdf5/reader.cpp": '#include "format/hdf5/x.h"\n#include "codec/codec.h"\n#include <hdf5.h>\n',
+            "src/format/a.cpp": '#include "format/a_impl.h"\n#include "format/b.h"\n',
+            "src/format/hdf5/a_test.cpp": '#include "codec/testing/x.h"\n#include "format/hdf5_testing.h"\n',
+            "src/format/hdf5_testing.h": '#include "base/testing/x.h"\n',
             "src/order/plan.cpp": '#include "order/x.h"\n#include "catalog/x.h"\n#include <headrace/base/error.h>\n',
             "include/headrace/loader/loader.h": "#include <headrace/delivery/batch.h>\n#include <vector>\n",
             "include/headrace/headrace.h": "#include <headrace/loader/loader.h>\n",
@@ -55,3 +61,40 @@ def test_climbing_include_is_named(tmp_path: Path, file: str, line: str, says: s
     assert status == 1
     assert says in output
     assert output.startswith(f"{file}:{3 if line else 1}: ")
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "says"),
+    [
+        (
+            "src/loader/a.cpp",
+            "cache/folder.h",
+            "loader includes cache/folder.h, which is internal to cache: src/doors.txt",
+        ),
+        ("src/loader/a_test.cpp", "cache/folder.h", "loader includes cache/folder.h, which is internal to cache"),
+        ("cli/main.cpp", "loader/engine.h", "face includes loader/engine.h, which is internal to loader"),
+        ("src/loader/a.cpp", "format/hdf5/walk.h", "which is internal to format\n"),
+        ("src/tools/a.cpp", "loader/x_impl.h", "which is internal to loader\n"),
+        ("src/cache/a.cpp", "codec/x-inl.h", "which is internal to codec\n"),
+        ("src/cache/a.cpp", "storage/testing/x.h", "which is for tests only"),
+        ("src/cache/a.h", "cache/testing_x.h", "which is for tests only"),
+        ("src/cache/a.h", "cache/x_testing.h", "which is for tests only"),
+    ],
+)
+def test_walls_hold(tmp_path: Path, file: str, name: str, says: str) -> None:
+    """What is no door, and what cannot become one by being listed."""
+    doors = "format/hdf5/*\nloader/x_impl.h\ncodec/x-inl.h\n" if says.endswith("\n") else ""
+    status, output = check(tmp_path, {"src/doors.txt": doors, file: f'#include <string>\n#include "{name}"\n'})
+    assert status == 1
+    assert output.startswith(f"{file}:2: ")
+    assert says in output
+
+
+def test_a_door_that_nobody_uses_is_named(tmp_path: Path) -> None:
+    """A line of the list goes with the last include of another floor."""
+    status, output = check(
+        tmp_path,
+        {"src/doors.txt": "base/*\ncache/a.h\n", "src/cache/a.cpp": '#include "cache/a.h"\n#include "base/b.h"\n'},
+    )
+    assert status == 1
+    assert output == "src/doors.txt:2: no other floor includes cache/a.h: take the line out, the header is internal\n"

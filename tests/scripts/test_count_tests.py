@@ -4,6 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.fast
+
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "count_tests.py"
 
 GTEST = """<testsuites><testsuite name="S">

@@ -207,4 +207,9 @@ Result<std::shared_ptr<FormatReader>> open_hdf5(std::shared_ptr<RandomAccessFile
   return std::shared_ptr<FormatReader>(std::make_shared<Hdf5Reader>(std::move(state), std::move(walked)));
 }
 
+std::string version_text() {
+  const Session session;
+  return library_version(session);
+}
+
 }  // namespace headrace::hdf5

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "format/format_reader.h"
 
@@ -14,5 +15,8 @@ Result<bool> is_hdf5(const RandomAccessFile& file);
 /// \param path  For messages, and the directory in which outside files may lie.
 /// Errors: kCorruptData (truncated, damaged), kUnsupported (newer than libhdf5, being written), and those of reading.
 Result<std::shared_ptr<FormatReader>> open_hdf5(std::shared_ptr<RandomAccessFile> file, const std::string& path);
+
+/// Return the version of libhdf5, for example "1.10.8"; empty in a build without it.
+std::string version_text();
 
 }  // namespace headrace::hdf5

@@ -1,0 +1,84 @@
+// Reads tests/golden/codec.golden: chunks as HDF5 and the reference filters store them (make_codec_golden.py).
+#pragma once
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/codec_chain.h"
+#include "codec/codec_testing.h"
+
+namespace headrace {
+
+struct GoldenChunk {
+  std::string name;
+  Bytes plain;
+  std::uint64_t element_bytes = 1;
+  std::uint32_t skip_mask = 0;
+  std::vector<FilterSpec> filters;
+  Bytes stored;
+};
+
+/// True if this build was made without a library (HEADRACE_WITHOUT lists them: "blosc,bzip2").
+inline bool built_without(std::string_view library) {
+  return std::string_view("," HEADRACE_WITHOUT ",").find("," + std::string(library) + ",") != std::string_view::npos;
+}
+
+/// The formulas of make_codec_golden.py.
+inline Bytes golden_pattern(const std::string& pattern, std::uint32_t size) {
+  Bytes bytes(size);
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const std::uint32_t smooth = (i * i >> 13) ^ (i >> 4);
+    std::uint32_t value = 0;
+    if (pattern == "smooth") value = smooth;
+    if (pattern == "padded") value = i % 512 < 100 ? smooth : 0;
+    if (pattern == "noise") {
+      value = i * 2654435761u;
+      value = (value ^ value >> 15) * 2246822519u;
+      value = (value ^ value >> 13) >> 24;
+    }
+    bytes[i] = static_cast<std::byte>(value);
+  }
+  return bytes;
+}
+
+/// Every chunk that this build has the libraries for.
+inline std::vector<GoldenChunk> golden_chunks() {
+  std::vector<GoldenChunk> chunks;
+  std::ifstream file(HEADRACE_SOURCE_DIR "/tests/golden/codec.golden");
+  EXPECT_TRUE(file.is_open());
+  for (std::string line; std::getline(file, line);) {
+    GoldenChunk chunk;
+    std::istringstream words(line);
+    std::string bar, pattern, hex, word;
+    std::uint32_t size = 0;
+    words >> chunk.name >> bar >> pattern >> bar >> size >> bar >> chunk.element_bytes >> bar >> chunk.skip_mask >> bar;
+    for (words >> word; word != "|"; words >> word) {
+      FilterSpec spec;
+      char separator = 0;
+      std::istringstream numbers(word);
+      numbers >> spec.id >> separator;
+      for (std::uint32_t value = 0; numbers >> value; numbers >> separator) spec.client_values.push_back(value);
+      chunk.filters.push_back(spec);
+    }
+    words >> hex;
+    for (std::size_t i = 0; i + 2 <= hex.size(); i += 2)
+      chunk.stored.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    chunk.plain = golden_pattern(pattern, size);
+    const auto missing = [](const FilterSpec& spec) { return built_without(filter_name(spec.id)); };
+    if (std::none_of(chunk.filters.begin(), chunk.filters.end(), missing)) chunks.push_back(std::move(chunk));
+  }
+  return chunks;
+}
+
+/// Decodes through a chain with scratch of exactly the size it asks for.
+inline Status decode_chain(const CodecChain& chain, std::span<const std::byte> stored, std::uint32_t skip_mask,
+                           std::span<std::byte> out) {
+  ExactBuffer in(stored), ping(chain.scratch_bytes()), pong(chain.codecs().size() > 2 ? chain.scratch_bytes() : 0);
+  return chain.decode(in.span(), skip_mask, out, {ping.span(), pong.span()});
+}
+
+}  // namespace headrace

@@ -1,0 +1,16 @@
+#include "loader/access.h"
+
+#include "loader/dataset_impl.h"
+#include "loader/loader_impl.h"
+
+namespace headrace {
+
+const Source& source_of(const Dataset& dataset) {
+  return *dataset.impl()->source;
+}
+
+std::shared_ptr<Engine> engine_of(const Loader& loader) {
+  return loader.impl().engine.get();
+}
+
+}  // namespace headrace

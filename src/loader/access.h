@@ -1,0 +1,20 @@
+// What the tools may see of a data set and a loader beyond their public faces, so that they need not know what is
+// behind them.
+#pragma once
+
+#include <headrace/loader/loader.h>
+
+#include <memory>
+
+#include "assembly/source.h"
+#include "loader/engine.h"
+
+namespace headrace {
+
+/// Return the arrays and fields behind a data set; valid as long as the data set is.
+const Source& source_of(const Dataset& dataset);
+
+/// Return the engine that a loader has now. The loader may replace it; the caller's stays valid. Threads: any.
+std::shared_ptr<Engine> engine_of(const Loader& loader);
+
+}  // namespace headrace

@@ -1,0 +1,69 @@
+#include "loader/window_decodes.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kMostSamples = 1 << 21;
+
+struct BlockSteps {
+  std::uint64_t seen = 0;
+  std::vector<std::uint32_t> steps;  // ascending, each once, in which this rank wants rows of it
+};
+
+/// A claim serves all requests of `window` steps from the first unserved one on.
+std::uint64_t claims_of(const std::vector<std::uint32_t>& steps, std::uint64_t window) {
+  std::uint64_t claims = 0;
+  for (std::size_t i = 0; i < steps.size(); ++claims) {
+    const std::uint64_t end = steps[i] + window;
+    while (i < steps.size() && steps[i] < end) ++i;
+  }
+  return claims;
+}
+
+}  // namespace
+
+double window_decodes(const EnginePlan& plan) {
+  const double bound = plan.expected_decodes();
+  if (bound <= 1 || plan.fed || !plan.sampler->has_locality()) return bound;
+  const std::uint64_t batch = std::max<std::uint64_t>(plan.batching.global_batch, 1);
+  const auto cursor = plan.sampler->cursor({0, 0, batch, plan.batching.share});
+  const std::uint64_t steps =
+      std::min({plan.num_batches, std::max<std::uint64_t>(kMostSamples / batch, 2), std::uint64_t{~std::uint32_t{0}}});
+  // A consumer has one batch or none in its hands when blocks are claimed; the plan's own window leaves room for two.
+  const std::uint64_t longest = std::max<std::uint64_t>(plan.slots, 1),
+                      shorter = std::max<std::uint64_t>(longest, 2) - 1;
+  std::unordered_map<std::uint32_t, BlockSteps> open;
+  std::vector<SampleRef> samples, passed;
+  std::uint64_t blocks = 0, claims = 0;
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    samples.clear(), passed.clear();
+    cursor->next_step(samples, passed);
+    const auto see = [&](const SampleRef& sample, bool ours) {
+      BlockSteps& b = open[sample.block];
+      ++b.seen;
+      if (ours && (b.steps.empty() || b.steps.back() != step)) b.steps.push_back(step);
+    };
+    for (const SampleRef& s : samples) see(s, true);
+    for (const SampleRef& s : passed) see(s, false);
+    for (const std::vector<SampleRef>* list : {&samples, &passed})
+      for (const SampleRef& s : *list) {
+        const auto at = open.find(s.block);
+        if (at == open.end()) continue;
+        const std::uint64_t rows = cursor->rows_of(s.block);
+        if (rows == 0) return bound;
+        if (at->second.seen < rows) continue;
+        if (!at->second.steps.empty()) {
+          blocks += 2;
+          claims += claims_of(at->second.steps, longest) + claims_of(at->second.steps, shorter);
+        }
+        open.erase(at);
+      }
+  }
+  return blocks == 0 ? bound : static_cast<double>(claims) / static_cast<double>(blocks);
+}
+
+}  // namespace headrace

@@ -1,0 +1,70 @@
+// What advise() found and what it makes of it, before it is put into words.
+#pragma once
+
+#include <headrace/tools/tools.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cpu_count.h"
+#include "base/local_processes.h"
+#include "storage/storage_kind.h"
+#include "tools/forecast.h"
+#include "tools/memory_story.h"
+
+namespace headrace {
+
+/// Settings and what they give.
+struct Settings {
+  std::string name;  ///< "safe", "balanced", "max", or "advised".
+  std::uint32_t threads = 1;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t slots = 0, slot_bytes = 0, wanted_slots = 0;
+  std::vector<MemoryComponent> components;
+  std::uint64_t peak_bytes = 0;
+  Forecast forecast;
+  CacheAdvice cache;
+  double start_seconds = 0;  ///< Of the first epoch: touching fresh memory, and encoding what is kept.
+
+  [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
+};
+
+struct Advice {
+  DataFacts data;
+  std::uint64_t files = 0;
+  std::vector<Storage> storages;  ///< Of the first, the middle and the last file, each once.
+  MemoryLimits limits;
+  CpuLimits cpus;
+  Probe probe;
+  RecodeProbe recode;                 ///< Of the files, if they were written anew.
+  std::optional<CodingProbe> coding;  ///< Of blocks that are kept in memory.
+  Settings advised;
+  std::vector<Settings> presets;
+  std::string threads_reason, memory_reason;
+  double target_per_second = 0;
+
+  LocalProcesses local;  ///< That divide what there is.
+
+  /// For this process.
+  [[nodiscard]] std::uint64_t available_bytes() const { return limits.rules().free_bytes / local.count; }
+  /// Index in recode.codecs of the one that gains most, from memory and from the disk; 0: as stored.
+  [[nodiscard]] std::size_t best_recoding() const;
+  [[nodiscard]] Forecast recoded(std::size_t codec) const;
+};
+
+/// Measure and decide. Errors: as advise().
+Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options);
+
+/// "is reached …" or what would reach it. Empty without a target.
+std::string target_text(const Advice& advice);
+std::string limit_text(const Advice& advice);
+std::string recoding_text(const Advice& advice);
+/// What to do next, in order, and why.
+std::vector<std::string> next_steps(const Advice& advice, const RunConfig& run);
+/// A run file of the advised settings, with the reasons as comments.
+std::string advice_yaml(const Advice& advice, const RunConfig& run);
+/// As a size that options take: "3584MiB".
+std::string size_option(std::uint64_t bytes);
+
+}  // namespace headrace

@@ -1,0 +1,163 @@
+// Advice in sentences, for people who have only ever copied settings.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/advice.h"
+#include "tools/text_table.h"
+
+namespace headrace {
+namespace {
+
+std::string rate(double per_second) {  // three digits are more than was measured
+  if (!(per_second > 0)) return "0";
+  const double unit = std::pow(10.0, std::max(0.0, std::floor(std::log10(per_second)) - 2));
+  return group_digits(static_cast<std::uint64_t>(std::round(per_second / unit) * unit));
+}
+
+std::string why(Bottleneck b, const Advice& a) {
+  switch (b) {
+    case Bottleneck::kDecoding:
+      return "decoding " + a.data.codecs;
+    case Bottleneck::kReading:
+      return "reading the files";
+    case Bottleneck::kMoving:
+      return "moving rows into batches: memory itself";
+    case Bottleneck::kDecodingAgain:
+      return fmt::format("too little memory: each block is decoded {:.1f} times an epoch", a.advised.forecast.decodes);
+    case Bottleneck::kLibrary:
+      return "libhdf5, which decodes one chunk at a time whatever the threads";
+  }
+  return "";
+}
+
+std::uint64_t memory_for_once(const Settings& s) {
+  return s.peak_bytes + (s.wanted_slots - std::min(s.wanted_slots, s.slots)) * s.slot_bytes;
+}
+
+bool worth_rewriting(const Advice& a) {
+  const Forecast then = a.recoded(a.best_recoding());
+  return then.warm > 1.15 * a.advised.forecast.warm ||
+         (then.cold > 1.5 * a.advised.forecast.cold && then.warm > 0.8 * a.advised.forecast.warm);
+}
+
+std::string quoted_files(const RunConfig& run) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min<std::size_t>(run.files.size(), 2); ++i)
+    out += fmt::format(" '{}'", run.files[i]);
+  return run.files.size() > 2 ? out + " …" : out;
+}
+
+}  // namespace
+
+std::string limit_text(const Advice& a) {
+  const Forecast& f = a.advised.forecast;
+  std::string text = why(f.warm_bottleneck, a);
+  text += fmt::format(": {} samples/s by one thread", rate(a.probe.one.rows_per_s));
+  if (a.probe.many.threads > 1) text += fmt::format(", {} by {}", rate(a.probe.many.rows_per_s), a.probe.many.threads);
+  if (f.decodes > 1.05) text += fmt::format(" if each block were decoded once, {} so", rate(f.warm));
+  std::vector<std::string> others;
+  if (f.warm_bottleneck != Bottleneck::kDecoding && f.decode_limit > 0 && f.decode_limit < 50 * f.warm)
+    others.push_back("decoding " + rate(f.decode_limit));
+  if (f.warm_read_limit > 0)
+    others.push_back(
+        fmt::format("reading {} from memory and {} from the disk", rate(f.warm_read_limit), rate(f.cold_read_limit)));
+  if (f.warm_bottleneck != Bottleneck::kMoving && f.move_limit > 0)
+    others.push_back("moving rows into batches " + rate(f.move_limit));
+  if (!others.empty()) text += fmt::format(". Alone, {} would allow more", fmt::join(others, ", "));
+  if (f.cold_bottleneck != f.warm_bottleneck)
+    text += fmt::format(". While files come from the disk the limit is {}", why(f.cold_bottleneck, a));
+  return text;
+}
+
+std::string recoding_text(const Advice& a) {
+  if (a.recode.codecs.size() < 2) return "nothing to measure: the leading field has no chunks of its own";
+  std::string text =
+      fmt::format("measured on one chunk of {} ({}): ", a.recode.field, format_bytes(a.recode.chunk_bytes));
+  for (std::size_t i = 0; i < a.recode.codecs.size(); ++i) {
+    const RecodedChunk& c = a.recode.codecs[i];
+    text += (i ? "; " : "") + c.codec;
+    text += c.ratio < 1.05 ? std::string(" no smaller") : fmt::format(" {:.1f}x smaller", c.ratio);
+    if (c.decode_bytes_per_s < 50e9)
+      text += fmt::format(", decoded at {:.2f} GB/s a thread", c.decode_bytes_per_s * 1e-9);
+  }
+  const std::size_t best = a.best_recoding();
+  const Forecast now = a.advised.forecast, then = a.recoded(best);
+  if (best == 0 || !worth_rewriting(a)) return text + ". Another codec would gain little";
+  text += fmt::format(
+      ". Written with {} the files would load at about {} samples/s from memory instead of {}, and {} from "
+      "the disk instead of {}",
+      a.recode.codecs[best].codec, rate(then.warm), rate(now.warm), rate(then.cold), rate(now.cold));
+  const double size = a.recode.codecs[0].ratio / a.recode.codecs[best].ratio;
+  if (size > 1.25) text += fmt::format("; they would take {:.1f} times the room", size);
+  if (size < 0.8) text += fmt::format("; they would take {:.0f} % of the room", 100 * size);
+  return text;
+}
+
+std::string target_text(const Advice& a) {
+  const double target = a.target_per_second;
+  if (target <= 0) return "";
+  const Forecast& f = a.advised.forecast;
+  const std::string wanted = rate(target) + " samples/s ";
+  if (f.cold >= target)
+    return wanted + fmt::format("is reached, also while files come from the disk ({})", rate(f.cold));
+  if (f.warm >= target)
+    return wanted + fmt::format("is reached once the files are in memory ({}); while they come from the disk it is {}",
+                                rate(f.warm), rate(f.cold));
+  if (a.advised.cache.later >= target)
+    return wanted + fmt::format("is reached with these settings from the second epoch on ({}); in the first it is {}",
+                                rate(a.advised.cache.later), rate(f.warm));
+  std::string text = wanted + fmt::format("is not reached with these settings ({})", rate(f.warm));
+  std::vector<std::string> ways;
+  const auto usable = static_cast<std::uint32_t>(a.cpus.usable);
+  if (const double all = forecast(a.probe, a.data, f.decodes, usable).warm; a.advised.threads < usable && all >= target)
+    ways.push_back(fmt::format("threads={} ({})", usable, rate(all)));
+  if (f.decodes > 1.05)
+    if (const double once = forecast(a.probe, a.data, 1, a.advised.threads).warm; once >= target)
+      ways.push_back(fmt::format("memory={}, which decodes each block once ({})",
+                                 size_option(memory_for_once(a.advised)), rate(once)));
+  if (const std::size_t best = a.best_recoding(); best > 0 && a.recoded(best).warm >= target)
+    ways.push_back(fmt::format("files written with {} ({})", a.recode.codecs[best].codec, rate(a.recoded(best).warm)));
+  if (!ways.empty()) return text + fmt::format(". It would be by {}", fmt::join(ways, "; or by "));
+  const double each = f.warm / std::max(a.advised.threads, 1u);
+  return text + fmt::format(", and cannot be on this machine by any setting; about {} such processors would reach it",
+                            static_cast<std::uint64_t>(std::ceil(target / std::max(each, 1e-9))));
+}
+
+std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
+  std::vector<std::string> steps;
+  const std::string memory = size_option(a.advised.memory_bytes);
+  const std::string cache = cache_setting(a.advised.cache.kind);
+  steps.push_back(fmt::format(
+      "See that it is so: headrace bench{} --batch-size {} --threads {} --memory {}{} --epochs 2 "
+      "(or --write run.yaml here, then headrace bench run.yaml)",
+      quoted_files(run), run.loader.batch_size, a.advised.threads, memory, cache == "auto" ? "" : " --cache " + cache));
+  steps.push_back(
+      fmt::format("In your program: hr.Loader(data, {}{}, threads={}, memory=\"{}\"{}). Afterwards "
+                  "print(loader.report()) says what really limited it",
+                  run.loader.batch_size,
+                  run.loader.shuffle.mode() == Shuffle::kNone    ? ""
+                  : run.loader.shuffle.mode() == Shuffle::kExact ? ", shuffle=\"exact\""
+                                                                 : ", shuffle=True",
+                  a.advised.threads, memory,
+                  a.advised.cache.kind == CacheAdvice::Kind::kNone ? "" : fmt::format(", cache=\"{}\"", cache)));
+  const std::size_t best = a.best_recoding();
+  if (a.data.slow_path)
+    steps.push_back(
+        "Rewrite the fields that go through libhdf5 (headrace inspect names them) with gzip, LZ4, zstd or Blosc: "
+        "then all threads decode");
+  else if (best > 0 && worth_rewriting(a) && a.advised.forecast.decodes < 1.5 &&
+           a.advised.cache.later < 1.2 * a.recoded(best).warm)
+    steps.push_back(
+        fmt::format("If that is too slow, write the files once more with {} (hdf5plugin.Blosc in h5py): that is "
+                    "what limits you, and no setting changes it",
+                    a.recode.codecs[best].codec));
+  steps.push_back(
+      "If your training is slower than the figures above, loading is not your problem: leave these settings alone");
+  return steps;
+}
+
+}  // namespace headrace

@@ -1,0 +1,67 @@
+// Advice as a run file: the settings, and beside each why.
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+
+#include <filesystem>
+
+#include "tools/advice.h"
+#include "tools/json.h"
+
+namespace headrace {
+namespace {
+
+/// A string that YAML and JSON read alike.
+std::string quoted(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// A run file's relative paths begin at the run file, wherever that is written.
+std::string from_anywhere(const std::string& path) {
+  if (path.starts_with('/') || path.starts_with('~')) return path;
+  std::error_code ec;
+  const std::filesystem::path here = std::filesystem::current_path(ec);
+  return ec ? path : (here / path).string();
+}
+
+std::string shuffle_word(Shuffle shuffle) {
+  return shuffle.mode() == Shuffle::kNone ? "false" : shuffle.mode() == Shuffle::kExact ? "exact" : "block";
+}
+
+}  // namespace
+
+std::string advice_yaml(const Advice& a, const RunConfig& run) {
+  std::string out;
+  const auto setting = [&](const std::string& line, const std::string& reason) {
+    out += reason.empty() ? fmt::format("  {}\n", line) : fmt::format("  {:<24} # {}\n", line, reason);
+  };
+  const MemoryLimit& rules = a.limits.rules();
+  out += fmt::format("# By headrace advise, for {} processors ({}) and {} of memory ({} of {}).\n", a.cpus.usable,
+                     a.cpus.rules().rule, format_bytes(a.available_bytes()), rules.rule, rules.where);
+  out +=
+      fmt::format("# Expected: {:.0f} samples/s from the page cache, {:.0f} from the disk, {:.0f} in later epochs.\n",
+                  a.advised.forecast.warm, a.advised.forecast.cold, a.advised.cache.later);
+  out += "# Try it: headrace bench THIS_FILE --epochs 2\ndata:\n  files:\n";
+  for (const std::string& file : run.files) out += fmt::format("    - {}\n", quoted(from_anywhere(file)));
+  if (!run.open.fields.empty()) {
+    out += "  fields:\n";
+    for (const FieldChoice& f : run.open.fields)
+      out += fmt::format("    {}: {}\n", quoted(f.name), quoted(f.path.empty() ? f.name : f.path));
+  }
+  out += "loader:\n";
+  const LoaderOptions& o = run.loader;
+  if (o.batch_size)
+    setting(fmt::format("batch_size: {}", o.batch_size), "");
+  else
+    setting(fmt::format("global_batch_size: {}", o.global_batch_size), "");
+  setting("shuffle: " + shuffle_word(o.shuffle), "");
+  setting(fmt::format("seed: {}", o.seed), "");
+  if (o.mix.bytes) setting("mix: " + size_option(o.mix.bytes), "");
+  if (o.tail != Tail::kPartial) setting(o.tail == Tail::kDrop ? "tail: drop" : "tail: pad", "");
+  if (o.provenance) setting("provenance: true", "");
+  setting(fmt::format("threads: {}", a.advised.threads), a.threads_reason);
+  setting("memory: " + size_option(a.advised.memory_bytes), a.memory_reason);
+  setting("cache: " + cache_setting(a.advised.cache.kind), a.advised.cache.reason);
+  return out;
+}
+
+}  // namespace headrace

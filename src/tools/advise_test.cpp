@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+#include <headrace/tools/tools.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "format/testing/hdf5_files.h"
+
+namespace headrace {
+namespace {
+
+using Json = nlohmann::json;
+constexpr AdviseOptions kQuick{0, 0.05};
+
+class Advise : public ::testing::Test {
+ protected:
+  void write(const testing::Hdf5Writer::Array& x) {
+    const testing::Hdf5Writer file(directory_.at("a.h5"));
+    file.write("x", x);
+    file.write("y", {.shape = {x.shape[0]}, .chunk = {std::min<hsize_t>(512, x.shape[0])}});
+    run_.files = {directory_.at("a.h5")};
+    run_.loader.batch_size = 100;
+    run_.loader.shuffle = true;
+  }
+  testing::TemporaryDirectory directory_;
+  RunConfig run_;
+};
+
+TEST_F(Advise, ARunFileThatLoadsComesOfIt) {
+  write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
+  run_.open.fields = {{"features", "x"}, {"y", "y"}};
+  run_.loader.seed = 7;
+  run_.loader.memory = 32 << 20;
+  const ToolResult result = advise(run_, kQuick);
+  std::ofstream(directory_.at("run.yaml")) << result.run_file;
+  const RunConfig again = load_run(directory_.at("run.yaml"));
+  EXPECT_EQ(again.files, run_.files);
+  ASSERT_EQ(again.open.fields.size(), 2u);
+  EXPECT_EQ(again.open.fields[0].name, "features");
+  EXPECT_EQ(again.open.fields[0].path, "x");
+  EXPECT_EQ(again.loader.batch_size, 100u);
+  EXPECT_EQ(again.loader.seed, 7u);
+  EXPECT_EQ(again.loader.shuffle, Shuffle(Shuffle::kBlock));
+  EXPECT_EQ(again.loader.memory, std::uint64_t{32} << 20);
+  const Json json = Json::parse(result.json);
+  EXPECT_EQ(again.loader.threads, json["advised"]["threads"]);
+  EXPECT_GT(json["advised"]["warm_samples_per_second"], 0);
+  EXPECT_EQ(json["rewriting"]["codecs"].size(), 3u) << result.text;
+  EXPECT_EQ(json["presets"].size(), 3u);
+}
+
+TEST_F(Advise, TargetsFarAboveAndFarBelow) {
+  write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
+  const Json easy = Json::parse(advise(run_, {1, 0.05}).json);
+  EXPECT_TRUE(easy["target"]["reached"]);
+  EXPECT_EQ(easy["advised"]["threads"], 1) << "the fewest that reach it";
+  const ToolResult hard = advise(run_, {1e12, 0.05});
+  EXPECT_FALSE(Json::parse(hard.json)["target"]["reached"]);
+  EXPECT_NE(hard.text.find("such processors would reach it"), std::string::npos) << hard.text;
+}
+
+TEST_F(Advise, FilesOfEveryKindAreMeasured) {
+  for (const testing::Hdf5Writer::Array& x : {testing::Hdf5Writer::Array{.shape = {1000, 8}},
+                                              {.shape = {1000, 8}, .chunk = {1000, 8}, .gzip = 1},
+                                              {.shape = {1000, 8}, .chunk = {64, 3}},
+                                              {.shape = {1000, 8}, .chunk = {64, 8}, .scale_offset = true},
+                                              {.shape = {1000, 8}, .chunk = {64, 8}, .gzip = 1, .unwritten = true},
+                                              {.shape = {1, 1}, .chunk = {1, 1}}}) {
+    write(x);
+    for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact}) {
+      run_.loader.shuffle = shuffle;
+      const ToolResult result = advise(run_, kQuick);
+      EXPECT_GT(Json::parse(result.json)["advised"]["warm_samples_per_second"], 0) << result.text;
+    }
+  }
+}
+
+TEST_F(Advise, DamageIsToldAndTheRestMeasured) {
+  write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
+  const auto [offset, size] = testing::chunk_place(run_.files[0], "x", 640, 2);
+  testing::flip_byte(run_.files[0], offset);  // the stream's header
+  const ToolResult result = advise(run_, kQuick);
+  EXPECT_NE(result.text.find("headrace verify lists all of it"), std::string::npos) << result.text;
+}
+
+TEST_F(Advise, ABudgetThatHoldsNothingIsAnError) {
+  write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
+  run_.loader.memory = 1000;
+  EXPECT_THROW(advise(run_, kQuick), Error);
+}
+
+TEST(ParseRate, AsPeopleWriteThem) {
+  EXPECT_DOUBLE_EQ(parse_rate("20000"), 20000);
+  EXPECT_DOUBLE_EQ(parse_rate("20,000 / s"), 20000);
+  EXPECT_DOUBLE_EQ(parse_rate("20k/s"), 20000);
+  EXPECT_DOUBLE_EQ(parse_rate("1.5M"), 1.5e6);
+  for (const char* wrong : {"", "fast", "-1", "0", "5/h", "nan", "inf", "1e999"})
+    EXPECT_THROW(parse_rate(wrong), Error) << wrong;
+}
+
+}  // namespace
+}  // namespace headrace

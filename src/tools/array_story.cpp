@@ -1,0 +1,183 @@
+#include "tools/array_story.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "tools/text_table.h"
+
+namespace headrace {
+namespace {
+
+// Where advice begins. A chunk is decoded by one thread at once: a few MiB stay in the core's cache; from about 64 MiB
+// the decode threads' memory shows in any budget.
+constexpr std::uint64_t kLargeChunkBytes = mebibytes(64);
+constexpr std::uint64_t kGoodChunkBytes = mebibytes(2);
+constexpr std::uint64_t kTinyChunkBytes = 16 << 10;
+constexpr std::uint64_t kManyChunks = 10000;
+constexpr std::uint64_t kCostlyRowBytes = 64 << 10;  // to decode for one row
+
+std::uint64_t times(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::uint64_t>::max() : product;
+}
+
+std::string names(const std::vector<const ArrayInfo*>& arrays) {
+  constexpr std::size_t kShown = 6;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(arrays.size(), kShown); ++i)
+    text += (i == 0 ? "" : ", ") + shorten(arrays[i]->path, 40);
+  if (arrays.size() > kShown) text += fmt::format(" and {} more", arrays.size() - kShown);
+  return text;
+}
+
+/// Chunk to rewrite with: rows for about 2 MiB, everything else as it is.
+std::string better_chunk(const ArrayInfo& array, std::uint64_t row_bytes) {
+  std::vector<std::uint64_t> chunk = array.shape;
+  chunk[0] = std::clamp<std::uint64_t>(kGoodChunkBytes / std::max<std::uint64_t>(row_bytes, 1), 1,
+                                       std::max<std::uint64_t>(array.rows(), 1));
+  return fmt::format("h5repack -l {}:CHUNK={} OLD.h5 NEW.h5", array.path, fmt::join(chunk, "x"));
+}
+
+std::string chunk_words(const ArrayInfo& array, std::uint64_t chunk_bytes) {
+  if (array.layout != Layout::kChunked) return layout_name(array.layout);
+  const std::uint64_t rows = array.chunk_rows();
+  return fmt::format("{} row{}, {}", group_digits(rows), rows == 1 ? "" : "s", format_bytes(chunk_bytes));
+}
+
+std::vector<std::string> what_to_know(const ArrayInfo& array, const ArrayStory& story) {
+  std::vector<std::string> out;
+  const bool chunked = array.layout == Layout::kChunked;
+  if (array.read_path == ReadPath::kLibrary) out.push_back("read by libhdf5, one chunk at a time: " + array.reason);
+  if (chunked && story.chunk_bytes > kLargeChunkBytes)
+    out.push_back(fmt::format("chunks of {} rows decode to {} at once, for every thread that decodes; smaller ones: {}",
+                              group_digits(array.chunk_rows()), format_bytes(story.chunk_bytes),
+                              better_chunk(array, story.row_bytes)));
+  if (chunked && array.read_path == ReadPath::kNative && story.random_row_bytes >= kCostlyRowBytes &&
+      story.random_row_bytes / 4 >= story.row_bytes)
+    out.push_back(fmt::format("one random row decodes {} ({} rows) to use {}", format_bytes(story.random_row_bytes),
+                              group_digits(array.chunk_rows()), format_bytes(story.row_bytes)));
+  if (story.chunks_across > 1)
+    out.push_back(fmt::format("a row is spread over {} chunks", group_digits(story.chunks_across)));
+  if (chunked && story.chunk_bytes < kTinyChunkBytes && story.chunks >= kManyChunks)
+    out.push_back(fmt::format("{} chunks of {}: handling them costs more than decoding; larger ones: {}",
+                              group_digits(story.chunks), format_bytes(story.chunk_bytes),
+                              better_chunk(array, story.row_bytes)));
+  if (array.is_record)
+    out.push_back(fmt::format("records of {} B: each member is a field of its own ({}.{}); choosing one reads them all",
+                              array.record_bytes, array.path, array.columns.empty() ? "" : array.columns[0].name));
+  if (chunked && array.stored_bytes == 0 && story.decoded_bytes > 0)
+    out.push_back("nothing was ever written: every value is the fill value");
+  return out;
+}
+
+}  // namespace
+
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
+  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+}
+
+std::string layout_name(Layout layout) {
+  switch (layout) {
+    case Layout::kContiguous:
+      return "contiguous";
+    case Layout::kChunked:
+      return "chunked";
+    case Layout::kCompact:
+      return "compact";
+    case Layout::kVirtual:
+      return "virtual";
+    case Layout::kExternal:
+      return "external";
+  }
+  return "unknown";
+}
+
+std::string read_path_name(ReadPath path) {
+  switch (path) {
+    case ReadPath::kNative:
+      return "native";
+    case ReadPath::kLibrary:
+      return "libhdf5";
+    case ReadPath::kUnsupported:
+      return "refused";
+  }
+  return "unknown";
+}
+
+ArrayStory tell(const ArrayInfo& array) {
+  ArrayStory story;
+  story.row_bytes = array.record_bytes;
+  for (std::size_t d = 1; d < array.shape.size(); ++d) story.row_bytes = times(story.row_bytes, array.shape[d]);
+  story.decoded_bytes = times(story.row_bytes, array.rows());
+  story.random_row_bytes = story.row_bytes;
+  if (array.layout == Layout::kChunked) {
+    story.chunk_bytes = array.record_bytes;
+    story.chunks = 1;
+    for (std::size_t d = 0; d < array.chunk_shape.size() && d < array.shape.size(); ++d) {
+      const std::uint64_t side = std::max<std::uint64_t>(array.chunk_shape[d], 1);
+      const std::uint64_t along = array.shape[d] / side + (array.shape[d] % side != 0 ? 1 : 0);
+      story.chunk_bytes = times(story.chunk_bytes, side);
+      story.chunks = times(story.chunks, along);
+      if (d > 0) story.chunks_across = times(story.chunks_across, along);
+    }
+    story.random_row_bytes = times(story.chunk_bytes, story.chunks_across);
+  }
+  if (array.stored_bytes > 0)
+    story.ratio = static_cast<double>(story.decoded_bytes) / static_cast<double>(array.stored_bytes);
+  if (array.columns.empty()) {
+    story.type = "?";
+  } else {
+    story.type =
+        array.is_record ? fmt::format("record of {}", array.columns.size()) : array.columns.front().dtype.name();
+  }
+  story.chunk = chunk_words(array, story.chunk_bytes);
+  story.read_by = array.read_path == ReadPath::kLibrary ? "libhdf5, 1 thread" : read_path_name(array.read_path);
+  story.care = what_to_know(array, story);
+  return story;
+}
+
+FileStory tell(const std::vector<ArrayInfo>& arrays) {
+  FileStory file;
+  std::vector<const ArrayInfo*> decoded, copied, addressable, costly;
+  std::map<std::string, std::vector<const ArrayInfo*>> refused;  // by the reason, which several may share
+  for (const ArrayInfo& array : arrays) {
+    if (array.read_path == ReadPath::kUnsupported) {
+      refused[array.reason].push_back(&array);
+    } else if (array.read_path == ReadPath::kNative && array.rows() > 0) {
+      if (array.layout != Layout::kChunked) {
+        addressable.push_back(&array);
+      } else {
+        (array.filters.empty() ? copied : decoded).push_back(&array);
+      }
+    }
+  }
+  for (const auto& [reason, some] : refused) file.refused.push_back(fmt::format("{}: {}", names(some), reason));
+  if (!decoded.empty())
+    file.fast.push_back("epochs in order or shuffled: every thread decodes, each chunk once an epoch: " +
+                        names(decoded));
+  if (!copied.empty())
+    file.fast.push_back("epochs in order or shuffled: no filter, so chunks are copied and not decoded: " +
+                        names(copied));
+  if (!addressable.empty())
+    file.fast.push_back("any rows in any order: rows lie one after the other, so a row costs what it holds: " +
+                        names(addressable));
+  std::vector<std::string> others;
+  for (const ArrayInfo& array : arrays) {
+    if (array.read_path == ReadPath::kUnsupported) continue;
+    for (const std::string& sentence : tell(array).care)
+      (sentence.starts_with("one random row") ? file.care : others).push_back(array.path + ": " + sentence);
+  }
+  if (!file.care.empty())
+    file.care.push_back(
+        "So read slices or batches of rows rather than single ones; hr.Loader(shuffle=True) uses every row of a chunk "
+        "it decodes.");
+  file.care.insert(file.care.end(), others.begin(), others.end());
+  return file;
+}
+
+}  // namespace headrace

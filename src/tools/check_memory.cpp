@@ -1,0 +1,227 @@
+// check-memory: does it fit, what limits it and by which rule. From metadata alone, before anything is allocated.
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+#include <headrace/tools/tools.h>
+
+#include <algorithm>
+
+#include "base/cpu_count.h"
+#include "base/memory_budget.h"
+#include "loader/access.h"
+#include "loader/plan_for.h"
+#include "loader/window_decodes.h"
+#include "tools/memory_story.h"
+#include "tools/text_table.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::size_t kLabel = 10;
+using Align = TextTable::Align;
+
+struct Check {
+  std::uint64_t available_bytes = 0, budget_bytes = 0, smallest_bytes = 0, total_bytes = 0, data_bytes = 0;
+  std::optional<EnginePlan> plan;
+  std::string refusal;  // why there is no plan
+  std::vector<MemoryComponent> components;
+  std::vector<MemoryPreset> presets;
+  double decodes = 1;  // of a block
+  MemoryLimits limits;
+  Fit fit = Fit::kKilled;
+};
+
+std::string indented(const TextTable& table) {
+  std::string out;
+  for (const std::string& line : table.lines()) out += "  " + line + "\n";
+  return out;
+}
+
+std::string what_happens(MemoryLimit::Past past) {
+  return past == MemoryLimit::Past::kKilled      ? "kills"
+         : past == MemoryLimit::Past::kThrottled ? "slows down"
+                                                 : "refuses";
+}
+
+std::string limits_text(const MemoryLimits& limits) {
+  TextTable table({{"limit"},
+                   {"", Align::kRight},
+                   {"in use", Align::kRight},
+                   {"reclaimable", Align::kRight},
+                   {"free", Align::kRight},
+                   {""}});
+  for (std::size_t i = 0; i < limits.all.size(); ++i) {
+    const MemoryLimit& l = limits.all[i];
+    table.add({shorten(l.where + ", " + l.rule, 44), format_bytes(l.limit_bytes), format_bytes(l.used_bytes),
+               format_bytes(l.reclaimable_bytes), format_bytes(l.free_bytes),
+               (i == limits.ruling ? "rules, " : "") + what_happens(l.past)});
+  }
+  return indented(table);
+}
+
+std::string components_text(const Check& check) {
+  TextTable table({{"peak"}, {"", Align::kRight}, {""}});
+  for (const MemoryComponent& c : check.components)
+    table.add({c.name, format_bytes(c.bytes), c.what + (c.inside_budget ? "" : " (beside the budget)")});
+  table.add({"total", format_bytes(check.total_bytes),
+             fmt::format("± {}; the budget is {}", format_bytes(uncertainty_bytes(check.total_bytes)),
+                         format_bytes(check.budget_bytes))});
+  return indented(table);
+}
+
+std::string presets_text(const std::vector<MemoryPreset>& presets) {
+  TextTable table({{"preset"},
+                   {"memory", Align::kRight},
+                   {"peak", Align::kRight},
+                   {"decodes a block", Align::kRight},
+                   {"data kept decoded", Align::kRight}});
+  for (const MemoryPreset& p : presets) {
+    const std::string name = fmt::format("{} ({:.0f} %)", p.name, 100 * p.share);
+    if (p.possible)
+      table.add({name, format_bytes(p.memory_bytes), format_bytes(p.peak_bytes), fmt::format("{:.1f}", p.decodes),
+                 fmt::format("{:.0f} %", 100 * p.kept_share)});
+    else
+      table.add({name, format_bytes(p.memory_bytes), "too small", "-", "-"});
+  }
+  return indented(table);
+}
+
+/// A size that --memory takes, rounded up.
+std::string memory_option(std::uint64_t bytes) {
+  return fmt::format("memory={}MiB", (bytes + (std::uint64_t{1} << 20) - 1) >> 20);
+}
+
+/// The one setting that changes most.
+std::string knob(const Check& c, const LoaderOptions& options) {
+  const auto most = static_cast<std::uint64_t>(kTightShare * static_cast<double>(c.available_bytes));
+  if (!c.plan)
+    return c.smallest_bytes < most
+               ? fmt::format("{}: the smallest budget that can work", memory_option(c.smallest_bytes))
+               : fmt::format("batch_size={}: even the smallest budget, {}, is too much here",
+                             std::max<std::uint64_t>(options.batch_size / 4, 1), format_bytes(c.smallest_bytes));
+  if (c.fit != Fit::kFits && c.smallest_bytes < most)
+    return fmt::format("{}: the same batches from less memory, at most {:.0f} % of what is available",
+                       memory_option(most >> 20 << 20), 100 * kTightShare);
+  if (c.fit != Fit::kFits) return "batch_size: two batches alone are most of it";
+  const std::uint64_t short_of = c.plan->wanted_slots - std::min(c.plan->wanted_slots, c.plan->slots);
+  const std::uint64_t once = c.plan->planned_bytes() + short_of * c.plan->slot_bytes;
+  if (c.decodes > 1 && once < most)
+    return fmt::format("{}: every block would be decoded once instead of {:.1f} times", memory_option(once), c.decodes);
+  if (c.decodes > 1)
+    return "batch_size or mix: the order's span is longer than any window that fits; smaller ones need fewer decodes";
+  if (c.plan->keep == Keep::kDirectory) return "none: from the second epoch on rows come from the cache directory";
+  if (const std::uint64_t all = c.plan->window_bytes() + c.data_bytes + c.data_bytes / 32;
+      kept_share(*c.plan, c.data_bytes) < 1 && all < most)
+    return fmt::format("{}: all decoded data would stay in memory, and later epochs decode nothing",
+                       memory_option(all));
+  if (kept_share(*c.plan, c.data_bytes) < 1)
+    return "memory: more of it keeps more decoded rows for later epochs; every block is decoded once an epoch already";
+  return "none: the window and all decoded data fit";
+}
+
+std::string torch_text(const TorchRecipe& t) {
+  return fmt::format(
+      "a torch DataLoader of {} workers that each keep {} decoded chunks takes {} x {} x {} = {} of cache, {} x {} x "
+      "{} "
+      "= {} of /dev/shm, and about {} for the workers' interpreters",
+      t.workers, t.cached_chunks, t.workers, t.cached_chunks, format_bytes(t.chunk_bytes),
+      format_bytes(t.cache_bytes()), t.workers, t.prefetch, format_bytes(t.batch_bytes),
+      format_bytes(t.shared_memory_bytes()), format_bytes(t.interpreter_bytes()));
+}
+
+}  // namespace
+
+ToolResult check_memory(const RunConfig& run) {
+  const Dataset dataset = open(run.files, run.open);
+  Check c;
+  c.limits = list_memory_limits();
+  const LocalProcesses local = count_local_processes();
+  c.available_bytes = c.limits.rules().free_bytes / local.count;
+  c.budget_bytes = run.loader.memory ? run.loader.memory : MemoryBudget::process()->free_bytes();
+  c.data_bytes = decoded_bytes(dataset);
+  const std::uint64_t chunks = count_chunks(source_of(dataset));
+  Result<EnginePlan> plan = plan_for(dataset, run.loader, c.budget_bytes);
+  if (plan.ok()) {
+    c.plan = std::move(*plan);
+    c.decodes = window_decodes(*c.plan);
+    c.components = memory_components(*c.plan, chunks);
+    c.total_bytes = sum_bytes(c.components);
+    c.fit = judge_fit(c.total_bytes, c.available_bytes);
+  } else if (plan.error().code() == ErrorCode::kOutOfBudget) {
+    c.refusal = plan.error().message();
+  } else {
+    throw plan.error();
+  }
+  c.smallest_bytes = smallest_budget(dataset, run.loader);
+  c.presets = memory_presets(dataset, run.loader, c.available_bytes);
+  const CpuLimits cpus = list_cpu_limits();
+  const auto shm = shared_memory_size();
+  const std::uint64_t resident = resident_bytes();
+
+  std::string text;
+  const auto line = [&](std::string_view key, const std::string& value) { text += paragraph(key, kLabel, value); };
+  const MemoryLimit& rules = c.limits.rules();
+  const double share =
+      c.available_bytes ? static_cast<double>(c.total_bytes) / static_cast<double>(c.available_bytes) : 1;
+  if (c.plan)
+    line("VERDICT",
+         fmt::format("{}: {} predicted at the peak is {:.0f} % of the {} that are really available", to_string(c.fit),
+                     format_bytes(c.total_bytes), 100 * share, format_bytes(c.available_bytes)));
+  else
+    line("VERDICT", fmt::format("cannot be made: {}; the smallest budget is {} ({})", c.refusal,
+                                memory_option(c.smallest_bytes), format_bytes(c.smallest_bytes)));
+  line("RULE", fmt::format("{} of {}: {} of {} are free to take (tight above {:.0f} %, killed above {:.0f} %){}",
+                           rules.rule, rules.where, format_bytes(rules.free_bytes), format_bytes(rules.limit_bytes),
+                           100 * kTightShare, 100 * kKilledShare, shared_text(local)));
+  text += "\n" + limits_text(c.limits) + "\n";
+  if (c.plan) text += components_text(c) + "\n";
+  text += presets_text(c.presets) + "\n";
+  line("PROCESS",
+       fmt::format("this process holds {} now, which is counted as in use above; your model, and batches that "
+                   "you keep, come on top",
+                   format_bytes(resident)));
+  line("/dev/shm", shm ? fmt::format("{} ({} free). Headrace needs none of it: its workers are threads, not processes",
+                                     format_bytes(shm->size_bytes), format_bytes(shm->free_bytes))
+                       : "there is none. Headrace needs none: its workers are threads, not processes");
+  std::optional<TorchRecipe> torch;
+  const auto workers = static_cast<std::uint64_t>(cpus.usable);
+  if (c.plan) {
+    torch = torch_recipe(*c.plan, dataset.sample_bytes(), workers);
+    line("COMPARE", torch_text(*torch));
+  }
+  const std::string turn = knob(c, run.loader);
+  line("TURN", turn);
+
+  Json json = {{"verdict", c.plan ? to_string(c.fit) : "cannot be made"},
+               {"exit_status", exit_status_of(c.fit)},
+               {"available_bytes", c.available_bytes},
+               {"rule", rules.rule},
+               {"where", rules.where},
+               {"limits", limits_json(c.limits)},
+               {"budget_bytes", c.budget_bytes},
+               {"smallest_budget_bytes", c.smallest_bytes},
+               {"components", components_json(c.components)},
+               {"total_bytes", c.total_bytes},
+               {"uncertainty_bytes", uncertainty_bytes(c.total_bytes)},
+               {"share", c.plan ? Json(share) : Json(nullptr)},
+               {"decoded_bytes", c.data_bytes},
+               {"process_resident_bytes", resident},
+               {"shared_memory_bytes", shm ? Json(shm->size_bytes) : Json(nullptr)},
+               {"cpus", {{"usable", cpus.usable}, {"rule", cpus.rules().rule}}},
+               {"presets", presets_json(c.presets)},
+               {"knob", turn}};
+  if (!c.plan) json["refusal"] = c.refusal;
+  if (torch)
+    json["torch_recipe"] = {{"workers", torch->workers},
+                            {"cached_chunks", torch->cached_chunks},
+                            {"prefetch", torch->prefetch},
+                            {"cache_bytes", torch->cache_bytes()},
+                            {"shared_memory_bytes", torch->shared_memory_bytes()},
+                            {"interpreter_bytes", torch->interpreter_bytes()}};
+  ToolResult result;
+  result.text = std::move(text);
+  result.json = dump(json);
+  result.exit_status = exit_status_of(c.fit);
+  return result;
+}
+
+}  // namespace headrace

@@ -1,0 +1,127 @@
+#include "tools/decode_crew.h"
+
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+#include <new>
+
+namespace headrace {
+namespace {
+constexpr std::size_t kAlign = 64;
+
+/// \return nullopt where a file's numbers do not fit 64 bits.
+bool add(std::uint64_t& sum, std::uint64_t bytes) {
+  return !__builtin_add_overflow(bytes, kAlign, &bytes) && !__builtin_add_overflow(sum, bytes, &sum);
+}
+}  // namespace
+
+DecodeCrew::DecodeCrew(std::uint32_t threads)
+    : share_bytes_(budget_->free_bytes() / 2 / std::max(threads, 1u)),
+      queue_limit_(4 * std::size_t{std::max(threads, 1u)}) {
+  for (std::uint32_t i = 0; i < std::max(threads, 1u); ++i) threads_.emplace_back([this] { work(); });
+}
+
+DecodeCrew::~DecodeCrew() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    queue_.clear();
+  }
+  work_ready_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool DecodeCrew::offer(const DecodeTask& task, std::chrono::milliseconds tick) {
+  std::unique_lock lock(mutex_);
+  if (!room_.wait_for(lock, tick, [&] { return queue_.size() < queue_limit_; })) return false;
+  queue_.push_back(task);
+  ++unfinished_;
+  work_ready_.notify_one();
+  return true;
+}
+
+bool DecodeCrew::idle(std::chrono::milliseconds tick) {
+  std::unique_lock lock(mutex_);
+  return done_.wait_for(lock, tick, [&] { return unfinished_ == 0; });
+}
+
+DecodeCrew::Counts DecodeCrew::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+std::vector<BadPiece> DecodeCrew::bad() const {
+  std::unique_lock lock(mutex_);
+  std::vector<BadPiece> sorted = bad_;
+  lock.unlock();
+  std::sort(sorted.begin(), sorted.end(), [](const BadPiece& a, const BadPiece& b) { return a.number < b.number; });
+  return sorted;
+}
+
+void DecodeCrew::work() {
+  Buffers own;
+  for (;;) {
+    DecodeTask task;
+    {
+      std::unique_lock lock(mutex_);
+      work_ready_.wait(lock, [&] { return stop_ || !queue_.empty(); });
+      if (stop_) return;
+      task = std::move(queue_.front());
+      queue_.pop_front();
+      room_.notify_one();
+    }
+    Status status = decode(task, own);
+    const std::lock_guard lock(mutex_);
+    ++counts_.pieces;
+    counts_.stored_bytes += task.piece.stored.range.size;
+    if (status.ok()) {
+      counts_.decoded_bytes += task.piece.decoded_bytes;
+    } else {
+      Error& error = status.error();
+      if (task.piece.stored.file != nullptr) error.with_file(task.piece.stored.file->name());
+      error.with_field(task.array->info().path);
+      error.with_chunk(task.array->piece_name(task.piece)).with_bytes(task.piece.stored.range);
+      bad_.push_back({task.number, task.piece.rows, std::move(error)});
+    }
+    task.array.reset();  // before anyone learns that all is done: readers close with their last task
+    if (--unfinished_ == 0) done_.notify_all();
+  }
+}
+
+Status DecodeCrew::decode(const DecodeTask& task, Buffers& own) {
+  const ScratchNeed need = task.array->scratch_need(task.piece.rows.count);
+  std::uint64_t bytes = 0;
+  if (!add(bytes, need.out_bytes) || !add(bytes, need.filter_bytes) || !add(bytes, need.filter_bytes) ||
+      !add(bytes, task.piece.stored.range.size))
+    return Error(ErrorCode::kOutOfBudget, "decoding this piece needs more memory than any machine has");
+  if (bytes <= share_bytes_) return decode_into(task, need, own);
+  const std::lock_guard alone(large_);
+  Buffers large;
+  return decode_into(task, need, large);
+}
+
+Status DecodeCrew::decode_into(const DecodeTask& task, const ScratchNeed& need, Buffers& buffers) {
+  const auto round = [](std::uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; };
+  const std::uint64_t out = round(need.out_bytes), filter = round(need.filter_bytes),
+                      stored = task.piece.stored.range.size;
+  const std::uint64_t wanted = out + 2 * filter + stored + kAlign;
+  if (buffers.size < wanted) {
+    buffers = {};
+    HEADRACE_ASSIGN(buffers.charge, budget_->try_reserve(MemoryTag::kScratch, wanted));
+    buffers.bytes.reset(new (std::nothrow) std::byte[wanted]);  // not zeroed: untouched pages cost nothing
+    if (!buffers.bytes)
+      return Error(ErrorCode::kOutOfBudget, fmt::format("{} of memory could not be had", format_bytes(wanted)));
+    buffers.size = wanted;
+  }
+  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(buffers.bytes.get());
+  std::byte* base = buffers.bytes.get() + (kAlign - at % kAlign) % kAlign;
+  const DecodeScratch scratch{
+      {base, need.out_bytes}, {base + out, need.filter_bytes}, {base + out + filter, need.filter_bytes}};
+  const std::span<std::byte> bytes(base + out + 2 * filter, stored);
+  if (stored > 0) HEADRACE_TRY(task.piece.stored.file->read_at(task.piece.stored.range.offset, bytes));
+  HEADRACE_ASSIGN([[maybe_unused]] const DecodedPiece piece, task.array->decode(task.piece, bytes, scratch));
+  return {};
+}
+
+}  // namespace headrace

@@ -1,0 +1,65 @@
+// From what was measured on a few blocks to samples a second of a whole epoch. Arithmetic only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "loader/coding_probe.h"
+#include "loader/engine_plan.h"
+#include "tools/probe.h"
+#include "tools/recode_probe.h"
+
+namespace headrace {
+
+/// What the forecast needs to know of the data.
+struct DataFacts {
+  std::uint64_t rows = 0, epoch_samples = 0, sample_bytes = 0;
+  std::uint64_t decoded_bytes = 0, stored_bytes = 0;
+  double chunked_share = 1;  ///< Of the decoded bytes: those that can only be had by decoding a chunk.
+  double leading_share = 1;  ///< Of the decoded bytes: those of the array that the recoding was measured on.
+  bool slow_path = false;    ///< Some array goes through libhdf5, one call at a time.
+  std::string codecs;        ///< "gzip-4 / none".
+};
+DataFacts facts_of(const Dataset& dataset, std::uint64_t epoch_samples);
+
+enum class Bottleneck : std::uint8_t { kDecoding, kReading, kMoving, kDecodingAgain, kLibrary };
+
+struct Forecast {
+  double warm = 0;  ///< Samples a second while the files lie in the page cache.
+  double cold = 0;  ///< While they have to come from the disk.
+  double decodes = 1;
+  // Samples a second if nothing else had to be done:
+  double decode_limit = 0, cold_read_limit = 0, warm_read_limit = 0, move_limit = 0;
+  Bottleneck warm_bottleneck = Bottleneck::kDecoding, cold_bottleneck = Bottleneck::kDecoding;
+};
+/// \param threads  That decode.
+Forecast forecast(const Probe& probe, const DataFacts& facts, double decodes, std::uint32_t threads);
+
+/// Where later epochs' rows come from.
+struct CacheAdvice {
+  enum class Kind : std::uint8_t { kAllInMemory, kRecoded, kDirectory, kPart, kNone };
+  Kind kind = Kind::kNone;
+  double kept_share = 0;          ///< Of the data, decoded or recoded, that later epochs find.
+  double kept_bytes_share = 1;    ///< Bytes kept over decoded bytes, of recoded data.
+  double later = 0;               ///< Samples a second in later epochs.
+  double keep_seconds_a_row = 0;  ///< That the first epoch takes longer for encoding what is kept.
+  std::string reason;
+};
+/// Memory that could keep rows.
+struct CacheRoom {
+  std::uint64_t room_bytes = 0;        ///< Of the budget, beside a short window.
+  std::uint64_t rest_bytes = 0;        ///< Of the budget, beside a whole window.
+  std::uint64_t page_cache_bytes = 0;  ///< That the system has for files.
+  bool directory_fits = true;          ///< The budget has room to write a cache directory.
+};
+/// \param coding  What re-encoding would make of the blocks; null: not known.
+CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const DataFacts& facts,
+                         const Forecast& forecast, std::uint32_t threads, CacheRoom room);
+/// "ram", "cache/", "auto": what Loader(cache=) takes.
+std::string cache_setting(CacheAdvice::Kind kind);
+
+/// As forecast(), if the leading array were written with codec `i` of the recoding.
+Forecast recoded_forecast(const Probe& probe, const RecodeProbe& recode, std::size_t i, const DataFacts& facts,
+                          double decodes, std::uint32_t threads);
+
+}  // namespace headrace

@@ -1,0 +1,124 @@
+#include "tools/inspected_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "format/format_reader.h"
+#include "tools/array_story.h"
+
+namespace headrace {
+namespace {
+
+std::string row_shape(const ArrayInfo& array) {
+  return array.shape.empty() ? "()" : shape_text({array.shape.begin() + 1, array.shape.end()});
+}
+
+/// "dtype float32 and not float64" for every property that differs.
+void compare(const ArrayInfo& first, const ArrayInfo& other, std::vector<std::string>& out) {
+  const ArrayStory a = tell(first), b = tell(other);
+  const auto add = [&](std::string_view what, const std::string& here, const std::string& there) {
+    if (here != there) out.push_back(fmt::format("{}: {} {}, in the first file {}", other.path, what, here, there));
+  };
+  add("type", b.type, a.type);
+  add("shape of a row", row_shape(other), row_shape(first));
+  if (first.layout != other.layout || first.chunk_shape != other.chunk_shape)
+    add("layout", b.chunk,
+        other.layout == first.layout && a.chunk == b.chunk ? shape_text(first.chunk_shape) : a.chunk);
+  add("filters", other.codec_text(), first.codec_text());
+  add("read path", read_path_name(other.read_path), read_path_name(first.read_path));
+}
+
+Json to_json(const ArrayInfo& array) {
+  const ArrayStory story = tell(array);
+  Json json;
+  json["path"] = array.path;
+  json["shape"] = array.shape;
+  json["dtype"] = story.type;
+  if (array.is_record) {
+    Json& columns = json["columns"] = Json::array();
+    for (const Column& c : array.columns)
+      columns.push_back(
+          {{"name", c.name}, {"dtype", c.dtype.name()}, {"shape", c.inner_shape}, {"offset_bytes", c.offset}});
+  }
+  json["row_bytes"] = story.row_bytes;
+  json["layout"] = layout_name(array.layout);
+  if (array.layout == Layout::kChunked) {
+    json["chunk_shape"] = array.chunk_shape;
+    json["chunk_decoded_bytes"] = story.chunk_bytes;
+    json["chunks"] = story.chunks;
+    json["chunks_across_row"] = story.chunks_across;
+  }
+  json["codec"] = array.codec_text();
+  Json& filters = json["filters"] = Json::array();
+  for (const FilterInfo& f : array.filters) filters.push_back({{"id", f.id}, {"name", f.name}, {"setting", f.setting}});
+  json["stored_bytes"] = array.stored_bytes;
+  json["decoded_bytes"] = story.decoded_bytes;
+  json["ratio"] = story.ratio > 0 ? Json(story.ratio) : Json(nullptr);
+  json["random_row_decodes_bytes"] = story.random_row_bytes;
+  json["read_path"] = read_path_name(array.read_path);
+  if (!array.reason.empty()) json["reason"] = array.reason;
+  json["care"] = story.care;
+  if (!array.attributes.empty()) json["attributes"] = array.attributes;
+  return json;
+}
+
+}  // namespace
+
+bool is_bad_file(ErrorCode code) {
+  return code == ErrorCode::kCorruptData || code == ErrorCode::kUnsupported || code == ErrorCode::kReadFailed ||
+         code == ErrorCode::kFileChanged;
+}
+
+InspectedFile inspect_file(const std::string& path) {
+  InspectedFile file;
+  file.path = path;
+  auto reader = open_file(path);
+  if (!reader.ok()) {
+    file.error = reader.error().with_file(path);
+    return file;
+  }
+  file.format = (*reader)->format_name();
+  file.size_bytes = (*reader)->file().size();
+  file.arrays = (*reader)->arrays();
+  return file;
+}
+
+std::vector<std::string> differences(const InspectedFile& first, const InspectedFile& file) {
+  std::vector<std::string> out;
+  const auto find = [](const InspectedFile& in, const std::string& path) {
+    return std::find_if(in.arrays.begin(), in.arrays.end(), [&](const ArrayInfo& a) { return a.path == path; });
+  };
+  for (const ArrayInfo& array : first.arrays) {
+    const auto other = find(file, array.path);
+    if (other == file.arrays.end()) {
+      out.push_back(array.path + ": not in this file");
+    } else {
+      compare(array, *other, out);
+    }
+  }
+  for (const ArrayInfo& array : file.arrays)
+    if (find(first, array.path) == first.arrays.end()) out.push_back(array.path + ": not in the first file");
+  return out;
+}
+
+Json to_json(const InspectedFile& file) {
+  Json json;
+  json["path"] = file.path;
+  if (file.error) {
+    json["error"] = error_json(*file.error);
+    return json;
+  }
+  json["format"] = file.format;
+  json["size_bytes"] = file.size_bytes;
+  Json& arrays = json["arrays"] = Json::array();
+  for (const ArrayInfo& array : file.arrays) arrays.push_back(to_json(array));
+  const FileStory story = tell(file.arrays);
+  json["fast"] = story.fast;
+  json["care"] = story.care;
+  json["refused"] = story.refused;
+  json["differences"] = file.differences;
+  return json;
+}
+
+}  // namespace headrace

@@ -1,0 +1,35 @@
+// What `inspect` knows of one file, and how two files differ.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "catalog/array_info.h"
+#include "tools/json.h"
+
+namespace headrace {
+
+struct InspectedFile {
+  std::string path;
+  std::string format;
+  std::uint64_t size_bytes = 0;
+  std::vector<ArrayInfo> arrays;
+  std::optional<Error> error;            ///< It could not be opened.
+  std::vector<std::string> differences;  ///< From the first file that could be opened.
+};
+
+/// True if the bytes of a file that could not be opened are to blame: damaged, unreadable, or not of a known format.
+bool is_bad_file(ErrorCode code);
+
+/// Metadata of one file; what befell it is in `error`.
+InspectedFile inspect_file(const std::string& path);
+
+/// Where `file` is not like `first`, but for rows and sizes: arrays, types, row shapes, chunks, filters, read paths.
+std::vector<std::string> differences(const InspectedFile& first, const InspectedFile& file);
+
+Json to_json(const InspectedFile& file);
+
+}  // namespace headrace

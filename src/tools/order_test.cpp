@@ -1,0 +1,47 @@
+#include <gtest/gtest.h>
+#include <headrace/tools/tools.h>
+
+#include "loader/testing/fake_source.h"
+#include "tools/json.h"
+
+namespace headrace {
+namespace {
+
+using testing::fake_dataset;
+
+TEST(Order, SaysHowWellEachOrderMixes) {
+  const Dataset data = fake_dataset({4096, 4096}, {{4000, 32}});
+  const auto effect = [&](Shuffle shuffle) {
+    const Loader loader(data, {.batch_size = 128, .shuffle = shuffle});
+    return Json::parse(order(loader, {}).json)["global"]["block_effect"].get<double>();
+  };
+  EXPECT_NEAR(effect(false), 32.0, 1.0);  // four whole blocks a batch
+  EXPECT_NEAR(effect(Shuffle::kExact), 1.0, 0.15);
+  const double mixed = effect(true);
+  EXPECT_GT(mixed, 0.9);
+  EXPECT_LT(mixed, 8.0);
+}
+
+TEST(Order, ScreenPictureAndDataAgree) {
+  const Dataset data = fake_dataset({4096, 4096}, {{1000, 32}, {1, 32}});
+  const Loader loader(data, {.batch_size = 64, .shuffle = true, .rank = 0, .world_size = 2});
+  const ToolResult result = order(loader, {.by = "a1", .epoch = 3});
+  const Json json = Json::parse(result.json);
+  EXPECT_EQ(json["global_batch"], 128);
+  EXPECT_EQ(json["world_size"], 2);
+  EXPECT_EQ(json["label"]["name"], "a1");
+  EXPECT_GE(json["choices"].size(), 2U);
+  for (const char* part : {"DEFF", "LABEL", "MEMORY", "DO", "batch "})
+    EXPECT_NE(result.text.find(part), std::string::npos);
+  EXPECT_TRUE(result.plot.starts_with("<svg"));
+  EXPECT_TRUE(result.plot.ends_with("</svg>\n"));
+}
+
+TEST(Order, ALabelThatIsNoneIsRefused) {
+  const Dataset data = fake_dataset({100}, {{4, 10}});
+  const Loader loader(data, {.batch_size = 10, .shuffle = true});
+  EXPECT_THROW((void)order(loader, {.by = "nothing"}), Error);
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,195 @@
+#include <gtest/gtest.h>
+#include <headrace/base/bytes.h>
+#include <headrace/tools/tools.h>
+
+#include <stdlib.h>
+#include <filesystem>
+#include <fstream>
+
+namespace headrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "headrace_run_XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    root_ = name;
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  RunConfig load(const std::string& text) const {
+    std::ofstream(root_ + "/run.yaml") << text;
+    return load_run(root_ + "/run.yaml");
+  }
+  /// The whole text of the refusal.
+  std::string refusal(const std::string& text) const {
+    try {
+      load(text);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument) << error.what();
+      EXPECT_EQ(error.file(), root_ + "/run.yaml");
+      return error.what();
+    }
+    ADD_FAILURE() << "accepted: " << text;
+    return "";
+  }
+  /// A loader section around one line.
+  static std::string with(const std::string& line) {
+    return "data: {files: a.h5}\nloader:\n  batch_size: 8\n  " + line + "\n";
+  }
+
+  std::string root_;
+};
+
+void expect_has(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in: " << text;
+}
+
+TEST_F(RunFile, TheExampleOfTheManual) {
+  const RunConfig run = load(
+      "data:   {files: \"train_*.h5\", fields: {x: feature_matrix, y: labels}}\n"
+      "loader: {batch_size: 512, shuffle: true, seed: 7, memory: 8GiB}\n");
+  EXPECT_EQ(run.files, (std::vector<std::string>{root_ + "/train_*.h5"}));
+  ASSERT_EQ(run.open.fields.size(), 2U);
+  EXPECT_EQ(run.open.fields[0].name, "x");
+  EXPECT_EQ(run.open.fields[0].path, "feature_matrix");
+  EXPECT_EQ(run.open.fields[1].name, "y");
+  EXPECT_EQ(run.loader.batch_size, 512U);
+  EXPECT_EQ(run.loader.shuffle, Shuffle(true));
+  EXPECT_EQ(run.loader.seed, 7U);
+  EXPECT_EQ(run.loader.memory, gibibytes(8));
+  EXPECT_EQ(run.loader.tail, Tail::kPartial);
+}
+
+TEST_F(RunFile, ListsOfFilesAndFields) {
+  const RunConfig run = load(
+      "data:\n  files: [b.h5, /abs/a.h5, ~/c.h5]\n  fields: [feature_matrix, labels]\n"
+      "loader:\n  batch_size: 4\n  shuffle: exact\n  tail: drop\n  threads: 3\n  timeout: 1.5\n");
+  EXPECT_EQ(run.files, (std::vector<std::string>{root_ + "/b.h5", "/abs/a.h5", "~/c.h5"}));
+  EXPECT_EQ(run.open.fields[1].path, "labels");
+  EXPECT_EQ(run.loader.shuffle, Shuffle(Shuffle::kExact));
+  EXPECT_EQ(run.loader.tail, Tail::kDrop);
+  EXPECT_EQ(run.loader.threads, 3U);
+  EXPECT_EQ(run.loader.timeout, std::chrono::milliseconds(1500));
+}
+
+TEST_F(RunFile, UnknownKeysNameTheNearest) {
+  const std::string text = refusal("data: {files: a.h5}\nloader:\n  batchsize: 512\n");
+  expect_has(text, "line 3");
+  expect_has(text, "loader.batchsize");
+  expect_has(text, "Did you mean batch_size?");
+  expect_has(refusal("data: {filse: a.h5}\n"), "Did you mean files?");
+  expect_has(refusal("date: {files: a.h5}\n"), "Did you mean data?");
+}
+
+TEST_F(RunFile, DuplicateKeysAreRefused) {
+  expect_has(refusal(with("batch_size: 9")), "given twice, first on line 3");
+  expect_has(refusal("data: {files: a.h5}\ndata: {files: b.h5}\nloader: {batch_size: 1}\n"), "given twice");
+  expect_has(refusal("data: {files: a.h5, fields: {x: a, x: b}}\nloader: {batch_size: 1}\n"), "given twice");
+}
+
+TEST_F(RunFile, BothWordsForTheBatchSize) {
+  EXPECT_EQ(load("data: {files: a.h5}\nloader: {global_batch_size: 64}\n").loader.global_batch_size, 64U);
+  expect_has(refusal(with("global_batch_size: 8")), "give one");
+}
+
+TEST_F(RunFile, ContradictionsAreRefused) {
+  expect_has(refusal("data: {files: a.h5}\nloader: {batch_size: 8, drop_last: true, tail: partial}\n"), "contradict");
+  EXPECT_EQ(load("data: {files: a.h5}\nloader: {batch_size: 8, drop_last: true, tail: drop}\n").loader.tail,
+            Tail::kDrop);
+}
+
+TEST_F(RunFile, KnownWordsOfLaterVersionsSayWhatIsTaken) {
+  expect_has(refusal(with("device: cuda:0")), "takes cpu only");
+  expect_has(refusal(with("sampler: mine")), "given in code");
+}
+
+TEST_F(RunFile, Caches) {
+  EXPECT_EQ(load(with("cache: ram")).loader.cache.mode, CacheChoice::kRam);
+  EXPECT_EQ(load(with("cache: none\n  shared_memory: host")).loader.share_on_host, true);
+  const CacheChoice choice = load(with("cache: some/where")).loader.cache;
+  EXPECT_EQ(choice.mode, CacheChoice::kDirectory);
+  EXPECT_EQ(choice.directory, root_ + "/some/where");  // beside the run file
+  expect_has(refusal(with("cache: rma")), "./rma");
+  expect_has(refusal(with("shared_memory: node")), "host is expected");
+}
+
+TEST_F(RunFile, OrderRanksAndTails) {
+  const LoaderOptions options =
+      load(with("rank: 1\n  world_size: 4\n  tail: pad\n  mix: 1GiB\n  provenance: true")).loader;
+  EXPECT_EQ(options.rank, 1U);
+  EXPECT_EQ(options.world_size, 4U);
+  EXPECT_EQ(options.tail, Tail::kPad);
+  EXPECT_EQ(options.mix.bytes, std::uint64_t{1} << 30);
+  EXPECT_TRUE(options.provenance);
+  expect_has(refusal(with("world_size: 4")), "give both");
+  expect_has(refusal(with("tail: repeat")), "partial, drop or pad");
+}
+
+TEST_F(RunFile, ValuesOfTheWrongKind) {
+  for (const char* line :
+       {"seed: 1e3", "seed: -1", "seed: 010", "seed: [1]", "seed: 99999999999999999999", "memory: much", "memory: 0",
+        "threads: 0", "shuffle: yes", "shuffle: 1", "drop_last: \"true\"", "timeout: -1", "timeout: nan", "seed:"})
+    expect_has(refusal(with(line)), "line 4");
+  expect_has(refusal("data: a.h5\nloader: {batch_size: 1}\n"), "a map");
+  expect_has(refusal("data: {files: []}\nloader: {batch_size: 1}\n"), "empty");
+  expect_has(refusal("data: {files: a.h5, fields: {}}\nloader: {batch_size: 1}\n"), "no field");
+}
+
+TEST_F(RunFile, WhatIsMissingIsNamed) {
+  expect_has(refusal(""), "empty");
+  expect_has(refusal("loader: {batch_size: 1}\n"), "data.files is missing");
+  expect_has(refusal("data: {files: a.h5}\n"), "loader is missing");
+  expect_has(refusal("data: {files: a.h5}\nloader: {seed: 1}\n"), "batch_size is missing");
+}
+
+TEST_F(RunFile, WhatCouldBeABombIsRefused) {
+  expect_has(refusal("data: &a {files: x}\nloader: *a\n"), "anchors");
+  expect_has(refusal("data: {files: *a}\n"), "");
+  expect_has(refusal("data: !python/object {files: x}\n"), "tag");
+  expect_has(refusal("data: " + std::string(40, '[') + std::string(40, ']')), "deeper");
+  expect_has(refusal("data: " + std::string(20000, '[')), "");
+  expect_has(refusal("data: {files: [" +
+                     [] {
+                       std::string items;
+                       for (int i = 0; i < 150000; ++i) items += "a,";
+                       return items;
+                     }() +
+                     "a]}\n"),
+             "more than 100000");
+  expect_has(refusal("# " + std::string(2 << 20, 'x') + "\n"), "too many");
+  expect_has(refusal("data: {files: a}\nloader: {batch_size: 1}\n---\ndata: 1\n"), "more than one document");
+  expect_has(refusal("data: {files: \"a\n"), "line");
+}
+
+TEST_F(RunFile, ADirectoryWithGlobCharactersIsTakenLiterally) {
+  fs::create_directory(root_ + "/set[1]");
+  std::ofstream(root_ + "/set[1]/run.yaml") << "data: {files: [\"*.h5\", a.h5]}\nloader: {batch_size: 1}\n";
+  const RunConfig run = load_run(root_ + "/set[1]/run.yaml");
+  EXPECT_EQ(run.files, (std::vector<std::string>{root_ + "/set[[]1]/*.h5", root_ + "/set[1]/a.h5"}));
+}
+
+TEST_F(RunFile, AMissingRunFile) {
+  try {
+    load_run(root_ + "/none.yaml");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotFound);
+  }
+}
+
+TEST(Versions, NamesEveryLibrary) {
+  std::vector<std::string> names;
+  for (const auto& [name, version] : versions()) {
+    EXPECT_FALSE(version.empty()) << name;
+    names.push_back(name);
+  }
+  EXPECT_EQ(names.front(), "headrace");
+  EXPECT_GE(names.size(), 7U);
+}
+
+}  // namespace
+}  // namespace headrace

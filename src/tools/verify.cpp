@@ -1,0 +1,252 @@
+// verify: every piece of every readable array is read and decoded; what is bad is listed, and the rest goes on.
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+#include <headrace/tools/tools.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/clock.h"
+#include "base/cpu_count.h"
+#include "loader/paths.h"
+#include "tools/decode_crew.h"
+#include "tools/inspected_file.h"
+#include "tools/json.h"
+#include "tools/text_table.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};    // between two calls of progress
+constexpr std::uint64_t kLocatePieces = 1 << 16;   // at once, so that the list of pieces stays small
+constexpr std::uint64_t kRunBytes = mebibytes(4);  // of arrays whose rows are addressable one by one
+constexpr std::size_t kShown = 30;
+
+using Progress = std::function<bool(std::uint64_t, std::uint64_t)>;
+
+/// Of an array or a piece. One that is sound but cannot be read (text of variable length) is no more than worth a note.
+bool is_bad_data(ErrorCode code) {
+  return code != ErrorCode::kUnsupported && is_bad_file(code);
+}
+
+class Verifier {
+ public:
+  Verifier(std::vector<std::string> files, std::uint32_t threads, const Progress& progress)
+      : files_(std::move(files)), threads_(threads), progress_(progress), crew_(threads) {
+    for (const std::string& file : files_) {
+      struct stat info {};
+      if (::stat(file.c_str(), &info) == 0) total_bytes_ += static_cast<std::uint64_t>(info.st_size);
+    }
+  }
+
+  ToolResult run() {
+    const std::uint64_t start = now_ns();
+    for (const std::string& file : files_) {
+      verify_file(file);
+      while (!crew_.idle(kTick)) tick();
+    }
+    seconds_ = static_cast<double>(now_ns() - start) * 1e-9;
+    for (const BadPiece& piece : crew_.bad())
+      findings_.push_back({piece.number, piece.rows, piece.error, true, is_bad_data(piece.error.code())});
+    std::stable_sort(findings_.begin(), findings_.end(),
+                     [](const Finding& a, const Finding& b) { return a.number < b.number; });
+    // Nothing could be opened, and not for what the files hold (may they be read?): there is nothing to report on.
+    if (opened_ == 0 && !findings_.empty() &&
+        std::ranges::none_of(findings_, [](const Finding& f) { return f.is_bad; }))
+      throw findings_.front().error;
+    return result();
+  }
+
+ private:
+  struct Finding {
+    std::uint64_t number;
+    RowRange rows;
+    Error error;
+    bool is_piece, is_bad;
+  };
+
+  void tick() {
+    ticked_ns_ = now_ns();
+    if (!progress_) return;
+    const std::uint64_t done = std::min(total_bytes_, crew_.counts().stored_bytes);
+    if (!progress_(done, total_bytes_)) throw Error(ErrorCode::kCancelled, "stopped before everything was verified");
+  }
+
+  void tick_in_time() {
+    if (now_ns() - ticked_ns_ >= static_cast<std::uint64_t>(std::chrono::nanoseconds(kTick).count())) tick();
+  }
+
+  void add(Error error, bool is_bad) { findings_.push_back({number_++, {}, std::move(error), false, is_bad}); }
+  void add(Error error) {
+    const bool is_bad = is_bad_data(error.code());
+    add(std::move(error), is_bad);
+  }
+
+  void verify_file(const std::string& path) {
+    auto reader = open_file(path);
+    if (!reader.ok()) return add(reader.error().with_file(path), is_bad_file(reader.error().code()));
+    ++opened_;
+    for (const ArrayInfo& array : (*reader)->arrays()) {
+      if (array.read_path == ReadPath::kUnsupported) {
+        ++unreadable_;
+        auto refused = (*reader)->open_array(array.path);  // its error knows whether it is damaged, and what would help
+        Error error = refused.ok() ? Error(ErrorCode::kUnsupported, array.reason) : std::move(refused.error());
+        add(std::move(error.with_file(path).with_field(array.path)));
+        continue;
+      }
+      ++arrays_;
+      if (array.read_path == ReadPath::kLibrary) slow_.insert(array.path + ": " + array.reason);
+      if (array.filters.empty() && array.rows() > 0) unchecked_.insert(array.path);
+      Status status = verify_array(**reader, array);
+      if (!status.ok()) add(std::move(status.error().with_file(path).with_field(array.path)));
+    }
+    while (!crew_.idle(kTick)) tick();
+    Status unchanged = (*reader)->file().check_unchanged();
+    if (!unchanged.ok()) add(std::move(unchanged.error().with_file(path)));
+  }
+
+  Status verify_array(const FormatReader& reader, const ArrayInfo& info) {
+    HEADRACE_ASSIGN(const std::shared_ptr<ArrayReader> array, reader.open_array(info.path));
+    // Addressable rows come in runs; whole chunks come as they are, so the run is a multiple of the chunk's rows.
+    const std::uint64_t row_bytes = std::max<std::uint64_t>(info.row_record_bytes(), 1);
+    const std::uint64_t step =
+        info.layout == Layout::kChunked
+            ? std::max<std::uint64_t>(kLocatePieces / std::max(array->pieces_across(), 1u), 1) * info.chunk_rows()
+            : std::max<std::uint64_t>(kRunBytes / row_bytes, 1);
+    std::vector<Piece> pieces;
+    for (std::uint64_t row = 0, count = step; row < info.rows(); count = pieces.empty() ? 2 * count : step) {
+      count = std::min(count, info.rows() - row);  // so that doubling over what was never written cannot overflow
+      pieces.clear();
+      HEADRACE_ASSIGN(const std::uint64_t absent, array->locate_written({row, count}, pieces));
+      if (absent > 0) never_written_.insert(info.path);
+      absent_ += absent;
+      for (const Piece& piece : pieces) {
+        const DecodeTask task{array, piece, number_++};
+        while (!crew_.offer(task, kTick)) tick();
+        tick_in_time();
+      }
+      row += count;
+      tick();
+    }
+    return {};
+  }
+
+  ToolResult result() const {
+    ToolResult result;
+    std::set<std::string> bad_files;
+    std::uint64_t bad_pieces = 0;
+    for (const Finding& f : findings_) {
+      result.findings = true;
+      if (!f.is_bad) continue;
+      result.bad_data = true;
+      bad_files.insert(f.error.file());
+      bad_pieces += f.is_piece ? 1 : 0;
+    }
+    result.findings = result.findings || !slow_.empty();
+    result.text = text(bad_files.size(), bad_pieces);
+    result.json = json(bad_files.size(), bad_pieces);
+    return result;
+  }
+
+  std::string text(std::size_t bad_files, std::uint64_t bad_pieces) const {
+    const DecodeCrew::Counts counts = crew_.counts();
+    std::string out;
+    std::size_t shown = 0;
+    for (const Finding& f : findings_) {
+      if (shown++ == kShown) break;
+      out += fmt::format("{} {}", f.is_bad ? "BAD    " : "NOTE   ", place(f.error));
+      if (f.rows.count > 0) out += fmt::format(", rows {} to {}", f.rows.first, f.rows.end() - 1);
+      out += "\n" + paragraph("", 8, (f.error.stage().empty() ? "" : f.error.stage() + ": ") + f.error.message());
+      if (!f.error.hint().empty() && !f.error.hint().starts_with("Run: headrace verify"))
+        out += paragraph("", 8, f.error.hint());
+    }
+    if (findings_.size() > kShown) out += fmt::format("and {} more (--json lists them)\n", findings_.size() - kShown);
+    for (const std::string& array : slow_)
+      out += paragraph("NOTE", 8, "read by libhdf5, one chunk at a time: " + array);
+    if (!out.empty()) out += "\n";
+    out += fmt::format("{} file{}, {} array{}, {} piece{}: {} read, {} decoded in {:.1f} s by {} thread{}\n",
+                       group_digits(files_.size()), plural(files_.size()), group_digits(arrays_), plural(arrays_),
+                       group_digits(counts.pieces), plural(counts.pieces), format_bytes(counts.stored_bytes),
+                       format_bytes(counts.decoded_bytes), seconds_, threads_, plural(threads_));
+    if (absent_ > 0)
+      out += paragraph("", 0,
+                       fmt::format("{} chunk{} never written and so fill values, with nothing to check: {}",
+                                   group_digits(absent_), absent_ == 1 ? " was" : "s were", joined(never_written_)));
+    if (!unchecked_.empty())
+      out += paragraph("", 0,
+                       "Stored without a filter, so there is no checksum to compare; only that the bytes can be "
+                       "read was checked: " +
+                           joined(unchecked_));
+    if (bad_files > 0) {
+      out += fmt::format("BAD: {} of {} pieces do not decode; {} of {} files are damaged\n", group_digits(bad_pieces),
+                         group_digits(counts.pieces), group_digits(bad_files), group_digits(files_.size()));
+    } else if (unreadable_ > 0) {
+      out += fmt::format("Good as far as it can be read: {} array{} cannot be\n", unreadable_, plural(unreadable_));
+    } else if (findings_.empty()) {
+      out += "Good: every piece decodes to its full length, and every stored checksum agrees\n";
+    }
+    return out;
+  }
+
+  std::string json(std::size_t bad_files, std::uint64_t bad_pieces) const {
+    const DecodeCrew::Counts counts = crew_.counts();
+    Json list = Json::array();
+    for (const Finding& f : findings_) {
+      Json item = error_json(f.error);
+      item["bad_data"] = f.is_bad;
+      if (f.rows.count > 0) item["rows"] = {{"first", f.rows.first}, {"count", f.rows.count}};
+      list.push_back(std::move(item));
+    }
+    return dump({{"files", files_.size()},
+                 {"bad_files", bad_files},
+                 {"arrays", arrays_},
+                 {"unreadable_arrays", unreadable_},
+                 {"pieces", counts.pieces},
+                 {"bad_pieces", bad_pieces},
+                 {"absent_chunks", absent_},
+                 {"stored_bytes", counts.stored_bytes},
+                 {"decoded_bytes", counts.decoded_bytes},
+                 {"seconds", seconds_},
+                 {"threads", threads_},
+                 {"without_checksum", unchecked_},
+                 {"slow_path", slow_},
+                 {"findings", std::move(list)}});
+  }
+
+  static std::string place(const Error& e) {
+    std::string out = e.file();
+    if (!e.field().empty()) out += " › " + e.field();
+    if (!e.chunk().empty()) out += " › chunk " + e.chunk();
+    if (e.bytes().size != 0) out += fmt::format(" › bytes {}+{}", e.bytes().offset, e.bytes().size);
+    return out;
+  }
+  static const char* plural(std::uint64_t n) { return n == 1 ? "" : "s"; }
+  static std::string joined(const std::set<std::string>& names) {
+    std::string out;
+    for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+    return out;
+  }
+
+  std::vector<std::string> files_;
+  std::uint32_t threads_;
+  const Progress& progress_;
+  std::uint64_t total_bytes_ = 0;
+  std::uint64_t number_ = 0;  // of tasks and findings, in the order of files, arrays and rows
+  std::uint64_t opened_ = 0, arrays_ = 0, unreadable_ = 0;
+  std::uint64_t absent_ = 0;     // chunks that were never written
+  std::uint64_t ticked_ns_ = 0;  // when progress was called last
+  double seconds_ = 0;
+  std::set<std::string> slow_, unchecked_, never_written_;
+  std::vector<Finding> findings_;
+  DecodeCrew crew_;  // last: its threads stop before the rest goes
+};
+
+}  // namespace
+
+ToolResult verify(const std::vector<std::string>& paths, std::uint32_t threads, const Progress& progress) {
+  const auto crew = threads != 0 ? threads : static_cast<std::uint32_t>(usable_cpu_count());
+  return Verifier(expand_paths(paths).value(), crew, progress).run();
+}
+
+}  // namespace headrace
