@@ -1,13 +1,11 @@
 #include "loader/engine.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <exception>
-#include <system_error>
 
 #include "base/process_watch.h"
 
@@ -65,9 +63,10 @@ RequestWindow::Options window_options(const Source& source, const EnginePlan& pl
 
 }  // namespace
 
-Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan)
+Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter)
     : source_(std::move(source)),
       plan_(std::move(plan)),
+      start_thread_(std::move(starter)),
       owner_pid_(::getpid()),
       pads_(plan_.batching.tail == Tail::kPad),
       tells_rows_(plan_.tells_rows),
@@ -81,9 +80,9 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan)
                                                 resident_, side_chunks_));
 }
 
-std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, EnginePlan plan) {
+std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter) {
   // In a forked child the threads, and all that waits for them, are the parent's: leave everything untouched.
-  return {new Engine(std::move(source), std::move(plan)), [](Engine* engine) {
+  return {new Engine(std::move(source), std::move(plan), std::move(starter)), [](Engine* engine) {
             if (!engine->forked()) delete engine;
           }};
 }
@@ -137,11 +136,11 @@ void Engine::finish_store() {
     if (const Status made = rows->finish(); !made.ok())
       keeper->note(fmt::format("{} The cache is good for this run only.", made.error().what()));
   };
-  try {
-    finisher_ = std::thread(finish);
-  } catch (const std::system_error&) {  // no thread to be had
+  auto thread = start_thread_("hr-finish", [finish](const std::stop_token&) { finish(); });
+  if (thread.ok())
+    finisher_ = std::move(*thread);
+  else
     finish();
-  }
 }
 
 Engine::~Engine() {
@@ -182,11 +181,27 @@ Status Engine::start_threads() {
   HEADRACE_TRY(check_usable());
   if (started_) return {};
   for (auto& w : workers_) HEADRACE_TRY(w->server.prepare());
+  resident_.arrays.clear();  // of an attempt that failed
   HEADRACE_TRY(load_resident_arrays());
-  for (std::size_t t = 0; t < workers_.size(); ++t) {
-    threads_.emplace_back([this, t] { work(*workers_[t]); });
-    ::pthread_setname_np(threads_.back().native_handle(), fmt::format("hr-decode-{}", t).c_str());
+  std::optional<Error> refused;
+  while (!refused && threads_.size() < workers_.size()) {
+    const std::size_t t = threads_.size();
+    auto thread =
+        start_thread_(fmt::format("hr-decode-{}", t), [this, t](const std::stop_token&) { work(*workers_[t]); });
+    if (thread.ok())
+      threads_.push_back(std::move(*thread));
+    else
+      refused = thread.error();
   }
+  for (std::size_t t = threads_.size(); t < workers_.size(); ++t) workers_[t]->server.release();
+  if (threads_.empty()) {
+    resident_.arrays.clear();
+    return std::move(refused->with_stage("start"));
+  }
+  if (refused)
+    keeper_->note(fmt::format("Only {} of {} decode threads were started: {}. Loading goes on with those, slower. {}",
+                              threads_.size(), workers_.size(), refused->message(), refused->hint()));
+  num_threads_ = static_cast<std::uint32_t>(threads_.size());
   started_ = true;
   return {};
 }
@@ -225,8 +240,11 @@ Status Engine::load_resident_arrays() {
     }
   };
   std::vector<std::jthread> helpers;
-  for (std::size_t t = 1; t < std::min(workers_.size(), loads.size()); ++t)
-    helpers.emplace_back([&, t] { run(*workers_[t]); });
+  for (std::size_t t = 1; t < std::min(workers_.size(), loads.size()); ++t) {
+    auto helper = start_thread_(fmt::format("hr-load-{}", t), [&, t](const std::stop_token&) { run(*workers_[t]); });
+    if (!helper.ok()) break;  // fewer will do
+    helpers.push_back(std::move(*helper));
+  }
   if (!loads.empty()) run(*workers_[0]);
   return {};
 }
@@ -400,7 +418,7 @@ void Engine::stop() {
   if (stopped_.exchange(true) || forked()) return;
   pool_->set_release_callback({});
   window_.stop();
-  for (std::thread& t : threads_) t.join();
+  for (std::jthread& t : threads_) t.join();
   threads_.clear();
   if (keeper_) keeper_->set_complete_callback({});
   if (finisher_.joinable()) finisher_.join();

@@ -4,6 +4,7 @@
 #include <headrace/delivery/batch.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "assembly/request_window.h"
 #include "assembly/row_gather.h"
 #include "base/memory_budget.h"
+#include "base/parallel.h"
 #include "base/stage_clock.h"
 #include "delivery/slot_pool.h"
 #include "loader/engine_plan.h"
@@ -29,10 +31,14 @@ struct EpochSums {
   bool complete = false;  ///< The epoch ended, and its sums are those of every row once (one rank, from the start).
 };
 
+/// Starts a named thread: start_thread(), or what a test puts in its place.
+using ThreadStarter = std::function<Result<std::jthread>(std::string, std::function<void(std::stop_token)>)>;
+
 /// Owned by one loader. Threads start with the first epoch. Use from one consumer thread; figures from anywhere.
 class Engine {
  public:
-  static std::shared_ptr<Engine> make(std::shared_ptr<const Source> source, EnginePlan plan);
+  static std::shared_ptr<Engine> make(std::shared_ptr<const Source> source, EnginePlan plan,
+                                      ThreadStarter starter = start_thread);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -52,8 +58,11 @@ class Engine {
   bool wants_preload();
   [[nodiscard]] bool started() const { return started_; }
   [[nodiscard]] bool stopped() const { return stopped_; }
-  /// Start the threads. Errors: kForked, kClosed, kOutOfBudget.
+  /// Start the threads. Where the system starts only some of them, work goes on with those and a note says so. Errors:
+  /// kForked, kClosed; kOutOfBudget: there is no memory, or not one thread; a later call tries again.
   Status start_threads();
+  /// Number of decode threads that run.
+  [[nodiscard]] std::uint32_t num_threads() const { return num_threads_; }
 
   /// Begin an epoch after `position` of its samples; starts the threads the first time. Errors: kForked, kClosed,
   /// kOutOfBudget.
@@ -92,7 +101,7 @@ class Engine {
 
  private:
   struct Worker;
-  Engine(std::shared_ptr<const Source> source, EnginePlan plan);
+  Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter);
   std::vector<std::shared_ptr<void>> derived_columns(const RequestWindow::Delivered& delivered) const;
   Status check_epoch();
   Status load_resident_arrays();
@@ -105,6 +114,7 @@ class Engine {
 
   const std::shared_ptr<const Source> source_;
   const EnginePlan plan_;
+  const ThreadStarter start_thread_;
   std::vector<MemoryReservation> reservations_;
   mutable std::mutex keeper_mutex_;
   std::shared_ptr<BlockKeeper> keeper_;
@@ -122,8 +132,9 @@ class Engine {
   ResidentArrays resident_;
   SideChunks side_chunks_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<std::thread> threads_;
-  std::thread finisher_;  // makes a cache directory last
+  std::vector<std::jthread> threads_;
+  std::atomic<std::uint32_t> num_threads_{0};
+  std::jthread finisher_;  // makes a cache directory last
   std::atomic<bool> preloads_{false}, funded_{false}, started_{false}, stopped_{false};
   mutable std::mutex sums_mutex_;
   EpochSums sums_;

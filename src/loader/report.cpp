@@ -93,7 +93,7 @@ Report make_report(const Loader::Impl& loader) {
   r.read_amplification =
       decodes.needed_bytes ? static_cast<double>(decodes.decoded_bytes) / static_cast<double>(decodes.needed_bytes) : 0;
   r.slow_path_chunks = decodes.slow_pieces;
-  r.threads = plan.threads;
+  r.threads = engine.started() ? engine.num_threads() : plan.threads;
   r.rank = plan.batching.share.rank;
   r.world_size = plan.batching.share.world_size;
   const EpochSums sums = engine.sums();
