@@ -120,6 +120,25 @@ def write_hdf5_seeds(out_dir: pathlib.Path) -> None:
                     fill(file)
 
 
+def write_npy_seeds(out_dir: pathlib.Path) -> None:
+    """Write the seeds of npy_open below ``out_dir``."""
+    folder = out_dir / "npy_open"
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = {
+        "numbers": NUMBERS,
+        "big": np.arange(30, dtype=">f8").reshape(10, 3),
+        "record": np.zeros(ROWS, RECORD),
+        "fortran": np.asfortranarray(np.arange(6).reshape(2, 3)),
+        "text": np.array([b"one", b"three"]),
+        "scalar": np.float32(3),
+    }
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    np.savez(folder / "stored.npz", **arrays)
+    np.savez_compressed(folder / "deflated.npz", **arrays)
+
+
 if __name__ == "__main__":
     write_codec_seeds(pathlib.Path(sys.argv[1]))
     write_hdf5_seeds(pathlib.Path(sys.argv[1]))
+    write_npy_seeds(pathlib.Path(sys.argv[1]))

@@ -9,9 +9,9 @@
 #include "cache/cache_manifest.h"
 #include "cache/cache_name.h"
 #include "cache/folder.h"
-#include "cache/npy_header.h"
 #include "cache/row_layout.h"
 #include "cache/whole_cache.h"
+#include "format/npy/npy_header.h"
 
 namespace headrace {
 namespace {

@@ -10,9 +10,10 @@
 #include <csignal>
 #include <thread>
 
-#include "cache/npy_header.h"
 #include "cache/testing_caches.h"
 #include "cache/testing_processes.h"
+#include "cache/npy_file_names.h"
+#include "format/npy/npy_header.h"
 
 namespace headrace {
 namespace {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cache/crc32c.h"
-#include "cache/npy_header.h"
 #include "cache/row_layout.h"
 
 namespace headrace {

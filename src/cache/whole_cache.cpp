@@ -9,8 +9,8 @@
 
 #include "cache/crc32c.h"
 #include "cache/mapped_rows.h"
-#include "cache/npy_header.h"
 #include "cache/row_layout.h"
+#include "format/npy/npy_header.h"
 
 namespace headrace {
 namespace {

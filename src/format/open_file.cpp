@@ -5,6 +5,8 @@
 
 #include "format/format_reader.h"
 #include "format/hdf5/hdf5_reader.h"
+#include "format/npy/npy_header.h"
+#include "format/npy/npy_reader.h"
 #include "format/sniff.h"
 
 namespace headrace {
@@ -14,8 +16,9 @@ constexpr std::uint64_t kHeadBytes = 512;
 
 Error not_ours(std::span<const std::byte> head) {
   const Sniffed found = sniff(head);
-  Error error(ErrorCode::kUnsupported, found.what.empty() ? "not an HDF5 file, nor anything else that is known here"
-                                                          : fmt::format("not an HDF5 file: {}", found.what));
+  Error error(ErrorCode::kUnsupported, found.what.empty()
+                                           ? "neither an HDF5 nor a NumPy file, nor anything else that is known here"
+                                           : fmt::format("neither an HDF5 nor a NumPy file: {}", found.what));
   return std::move(error.with_hint(found.hint));
 }
 
@@ -26,6 +29,8 @@ Result<std::shared_ptr<FormatReader>> open_bytes(std::shared_ptr<RandomAccessFil
   if (is_hdf5) return hdf5::open_hdf5(std::move(file), path);
   std::vector<std::byte> head(static_cast<std::size_t>(std::min(kHeadBytes, file->size())));
   HEADRACE_TRY(file->read_at(0, head));
+  if (npy::is_npy(head)) return npy::open_npy(std::move(file), path);
+  if (is_zip(head)) return npy::open_npz(std::move(file), path);
   return not_ours(head);
 }
 

@@ -16,9 +16,9 @@ struct Magic {
 using namespace std::string_view_literals;
 
 constexpr const char* kUnpack = "Unpack it first.";
-constexpr const char* kConvert = "Headrace reads HDF5; convert it, for example with h5py.";
+constexpr const char* kConvert = "Headrace reads HDF5, .npy and .npz; convert it, for example with h5py.";
 
-// Signatures as their specifications give them (netCDF classic: "CDF" + version byte; Parquet, Arrow, NumPy, ROOT, …).
+// Signatures as their specifications give them (netCDF classic: "CDF" + version byte; Parquet, Arrow, ROOT, …).
 constexpr Magic kMagics[] = {
     {0, "CDF\x01"sv, "a netCDF-3 file (classic)", "It looks like HDF5's cousin but is not: nccopy -k netCDF-4 IN OUT."},
     {0, "CDF\x02"sv, "a netCDF-3 file (64-bit offsets)", "It is not HDF5: nccopy -k netCDF-4 IN OUT converts it."},
@@ -33,8 +33,6 @@ constexpr Magic kMagics[] = {
     {0, "ARROW1"sv, "an Arrow IPC (Feather) file", kConvert},
     {0, "FEA1"sv, "a Feather version 1 file", kConvert},
     {0, "ORC"sv, "an ORC file", kConvert},
-    {0, "\x93NUMPY"sv, "a NumPy .npy file", kConvert},
-    {0, "PK\x03\x04"sv, "a zip archive (.npz, .zarr.zip, .pt)", kUnpack},
     {0, "\x1f\x8b"sv, "a gzip file", kUnpack},
     {0, "BZh"sv, "a bzip2 file", kUnpack},
     {0,
@@ -72,6 +70,11 @@ constexpr Magic kMagics[] = {
 
 }  // namespace
 
+bool is_zip(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  return text.starts_with("PK\x03\x04") || text.starts_with("PK\x05\x06");
+}
+
 Sniffed sniff(std::span<const std::byte> head) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   for (const Magic& m : kMagics)
@@ -81,7 +84,7 @@ Sniffed sniff(std::span<const std::byte> head) {
   if (std::ranges::all_of(text, [](char c) { return c == 0; }))
     return {"only zeros at its start: space reserved for a copy or a writer that never finished", "Copy it again."};
   if (std::ranges::all_of(text, [](char c) { return (c >= 32 && c < 127) || c == '\n' || c == '\r' || c == '\t'; }))
-    return {"a text file", "Headrace reads HDF5."};
+    return {"a text file", "Headrace reads HDF5, .npy and .npz."};
   return {};
 }
 

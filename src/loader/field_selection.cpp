@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace headrace {
@@ -114,17 +115,20 @@ Error choose_yourself(const FormatReader& file, std::string_view what, const std
 Result<std::vector<const ArrayInfo*>> default_arrays(const FormatReader& file) {
   std::vector<const ArrayInfo*> readable, root;
   std::set<std::string> groups;
+  std::optional<Error> refusal;
   for (const ArrayInfo& a : file.arrays()) {
     if (a.read_path == ReadPath::kUnsupported) {
       auto opened =
           file.open_array(a.path);  // unreadable arrays are left out, but damage is never passed over in silence
       if (!opened.ok() && opened.error().code() == ErrorCode::kCorruptData) return std::move(opened.error());
+      if (!opened.ok() && file.arrays().size() == 1) refusal = std::move(opened.error());
       continue;
     }
     readable.push_back(&a);
     groups.insert(group_of(a.path));
     if (group_of(a.path).empty()) root.push_back(&a);
   }
+  if (refusal) return std::move(*refusal);  // of the only array: say why
   if (readable.empty())
     return std::move(Error(ErrorCode::kFieldMissing, "the file has no array that could be a field")
                          .with_file(file.path())

@@ -62,8 +62,10 @@ class Prober {
         offset_[d] = rest % info_.grid[d] * info_.array.chunk_shape[d];
       ChunkPlace seen;
       if (ask(seen) != Answer::kHere || seen.address != place.address || seen.size_bytes != place.size_bytes ||
-          seen.filter_mask != place.filter_mask)
+          seen.filter_mask != place.filter_mask) {
+        if (state_.read_error) return std::move(state_.read_error->with_stage("index"));
         return damaged(fmt::format("libhdf5 does not find chunk number {} through it", cell));
+      }
     }
     return {};
   }

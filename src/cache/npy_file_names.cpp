@@ -1,7 +1,6 @@
-#include "cache/npy_header.h"
+#include "cache/npy_file_names.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <set>
 
@@ -21,25 +20,6 @@ std::string lower(std::string text) {  // some file systems do not tell A from a
 }
 
 }  // namespace
-
-std::string npy_header(const DType& dtype, std::span<const std::uint64_t> shape) {
-  const std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                       dtype.numpy_typestr(), fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
-  constexpr std::size_t kBefore = 10;  // magic, version, length
-  const std::size_t padded = (kBefore + text.size() + 1 + 63) / 64 * 64 - kBefore;
-  std::string header("\x93NUMPY\x01\x00", 8);
-  header += static_cast<char>(padded & 0xFF);
-  header += static_cast<char>(padded >> 8);
-  header += text;
-  header.append(padded - text.size() - 1, ' ');
-  return header + '\n';
-}
-
-std::string npy_header(const Field& field, std::uint64_t rows) {
-  std::vector<std::uint64_t> shape{rows};
-  shape.insert(shape.end(), field.shape.begin(), field.shape.end());
-  return npy_header(field.dtype, shape);
-}
 
 std::vector<std::string> npy_file_names(const std::vector<Field>& fields) {
   std::set<std::string> taken{"crc32c", "blocks"};
