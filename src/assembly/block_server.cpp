@@ -150,7 +150,7 @@ void BlockServer::put_piece(std::uint32_t file, std::uint32_t array, std::uint32
 
 void BlockServer::serve_side_task(std::uint32_t file, const PieceTask& task) {
   const auto part = side_chunks_.get({file, task.array, task.piece.id},
-                                     [&] { return decoder_.load(file, task.array, task.piece); });
+                                     [&] { return decoder_.load(file, task.array, task.piece, true); });
   if (!part.ok()) return fail(task.piece.rows, part.error());
   StageSpan span(counters_.clock, Stage::kScatter);
   const DecodedPart& p = **part;
@@ -159,7 +159,7 @@ void BlockServer::serve_side_task(std::uint32_t file, const PieceTask& task) {
 }
 
 Result<DecodedPart> BlockServer::load(std::uint32_t file, std::size_t array, const Piece& piece) {
-  Result<DecodedPart> part = decoder_.load(file, array, piece);
+  Result<DecodedPart> part = decoder_.load(file, array, piece, false);
   (void)decoder_.take_decoded_bytes();
   return part;
 }

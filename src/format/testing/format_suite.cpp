@@ -305,7 +305,7 @@ void a_changed_file_is_noticed(FormatTest& test) {
   file->change();
   const bool reads_something =
       (*array)->info().read_path != ReadPath::kNative ||
-      std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.stored.size > 0; });
+      std::any_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.stored.range.size > 0; });
   const auto columns = read_all(**array);
   ASSERT_EQ(columns.ok(), !reads_something);
   if (columns.ok()) return;

@@ -54,8 +54,8 @@ Result<std::vector<std::byte>> read_rows(const ArrayReader& array, RowRange rows
   for (const Piece& piece : pieces) {
     const ScratchNeed need = array.scratch_need(piece.rows.count);
     Guarded out(need.out_bytes), ping(need.filter_bytes), pong(need.filter_bytes);
-    std::vector<std::byte> stored(piece.stored.size);
-    if (!stored.empty()) HEADRACE_TRY(array.file().read_at(piece.stored.offset, stored));
+    std::vector<std::byte> stored(piece.stored.range.size);
+    if (!stored.empty()) HEADRACE_TRY(piece.stored.file->read_at(piece.stored.range.offset, stored));
     HEADRACE_ASSIGN(const DecodedPiece decoded, array.decode(piece, stored, {out.span(), ping.span(), pong.span()}));
     if (!out.intact() || !ping.intact() || !pong.intact())
       return Error(ErrorCode::kInternal, "decode() wrote past the scratch that scratch_need() asked for");
