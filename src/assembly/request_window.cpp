@@ -12,13 +12,9 @@ constexpr std::uint64_t kOfferShare = 8;   // of the window, that stays empty be
 constexpr std::uint64_t kAheadShare = 16;  // of the window, that an order without locality may be ahead of need
 }  // namespace
 
-RequestWindow::RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const BlockTable> blocks,
+RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_ptr<const BlockTable> blocks,
                              Options options, SlotAllocator& allocator)
-    : sampler_(std::move(sampler)),
-      blocks_(std::move(blocks)),
-      options_(std::move(options)),
-      allocator_(allocator),
-      planner_(sampler_, options_.batching) {
+    : steps_(std::move(steps)), blocks_(std::move(blocks)), options_(std::move(options)), allocator_(allocator) {
   ring_.resize(std::max<std::uint64_t>(options_.max_slots, 1));
   for (auto& s : ring_) s = std::make_unique<WindowSlot>();
   for (auto& index : state_of_block_) index.resize(blocks_->num_blocks());
@@ -27,16 +23,14 @@ RequestWindow::RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared
 // ------------------------------------------------------------------------------------------------ entering the window
 
 RequestWindow::Run RequestWindow::run_of(std::uint64_t epoch, std::uint64_t position) const {
-  const std::uint64_t total = sampler_->num_samples();
-  return {epoch, position, options_.batching.steps(total - std::min(position, total)), 0};
+  return {epoch, position, steps_->steps_after(epoch, position), 0};
 }
 
 bool RequestWindow::may_enter() {
   if (!started_ || dropping_ || fatal_ || enter_run_.ended() || end_ - head_ >= ring_.size()) return false;
   if (whole_batches_ && end_ - head_ >= options_.few_slots) return false;
   if (enter_run_.epoch > head_run_.epoch + 1) return false;  // two epochs at most: states are kept by parity
-  const std::uint64_t end = enter_run_.position + (enter_run_.step + 1) * options_.batching.global_batch;
-  if (!sampler_->knows(enter_run_.epoch, std::min(end, sampler_->num_samples()))) return false;
+  if (!steps_->is_settled(enter_run_.epoch, enter_position_)) return false;
   const bool room = allocator_.room(consumer_waits_ && end_ == head_);
   short_of_memory_.store(!room, std::memory_order_relaxed);
   return room;
@@ -47,7 +41,7 @@ bool RequestWindow::may_enter() {
 bool RequestWindow::enter_next(Lock& lock, Claim& out) {
   planning_ = true;
   const Run run = enter_run_;
-  if (!planner_.started()) whole_batches_ = false;
+  if (!cursor_) whole_batches_ = false;
   if (!whole_batches_ && options_.rows_at_hand && options_.rows_at_hand->load(std::memory_order_acquire)) {
     whole_batches_ = true;
     finish_entering(run.epoch);  // what has been filed by blocks is all there will be
@@ -56,11 +50,11 @@ bool RequestWindow::enter_next(Lock& lock, Claim& out) {
   const std::uint64_t sequence = end_;
   lock.unlock();
   const std::uint64_t start = now_ns();
-  if (!planner_.started()) planner_.start(run.epoch, run.position);
+  if (!cursor_) cursor_ = steps_->cursor(run.epoch, run.position);
   samples_.clear();
   passed_.clear();
   bool counted = true;
-  const Step step = planner_.next(samples_, passed_, counted);
+  const Step step = cursor_->next(samples_, passed_, counted);
   if (blocks_->is_chosen())
     for (SampleRef& s : samples_) s.row = blocks_->stored_row(s.block, s.row);
   Result<std::unique_ptr<SlotMemory>> memory = allocator_.acquire();
@@ -69,7 +63,7 @@ bool RequestWindow::enter_next(Lock& lock, Claim& out) {
   if (memory.ok()) {
     WindowSlot& s = slot(sequence);
     s.epoch = run.epoch;
-    s.batch = step.begin / options_.batching.global_batch;
+    s.batch = step.index;
     s.step = step;
     s.rows = static_cast<std::uint32_t>(samples_.size());
     s.missing.store(s.rows, std::memory_order_relaxed);
@@ -91,11 +85,13 @@ bool RequestWindow::enter_next(Lock& lock, Claim& out) {
       ++active_claims_;
     }
     ++end_;
+    enter_position_ = step.end;
     if (consumer_waits_ && head_ready()) ready_.notify_one();  // a share of no rows is ready at once
     if (++enter_run_.step == enter_run_.steps) {
       finish_entering(run.epoch);
       enter_run_ = run_of(run.epoch + 1, 0);
-      planner_.stop();
+      enter_position_ = 0;
+      cursor_.reset();
     }
   } else {
     fatal_ = memory.error();
@@ -169,7 +165,7 @@ RequestWindow::BlockState& RequestWindow::state_of(std::uint32_t block, std::uin
   b.claims = 0;
   b.complete = b.closed = false;
   b.first_need = sequence;
-  b.expected = planner_.rows_of(block);
+  b.expected = cursor_->rows_of(block);
   const BlockTable::Place place = blocks_->place(block);
   b.file = place.file;
   b.first_row = place.rows.first;
@@ -213,7 +209,7 @@ bool RequestWindow::pick(Claim& out) {
   // while the consumer works, and cost a decode in so many. A block that is kept costs none.
   if (!planning_ && !needed_.empty() &&
       ((options_.blocks_are_kept && options_.blocks_are_kept->load(std::memory_order_relaxed)) ||
-       (!sampler_->has_locality() && needed_.top().first_need <= head_ + ring_.size() / kAheadShare)))
+       (!steps_->sampler().has_locality() && needed_.top().first_need <= head_ + ring_.size() / kAheadShare)))
     return take(needed_.top().state, out), true;
   return false;
 }
@@ -302,7 +298,7 @@ void RequestWindow::drop_everything(Lock& lock) {
   }
   needed_ = {};
   complete_ = {};
-  planner_.stop();
+  cursor_.reset();
   fatal_.reset();
   dropping_ = false;
   cancelled_.store(false, std::memory_order_relaxed);
@@ -317,6 +313,7 @@ void RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position, boo
     head_run_ = run_of(epoch, position);
     if (head_run_.steps == 0 && position > 0) head_run_ = run_of(epoch + 1, 0);  // nothing is left of this one
     enter_run_ = head_run_;
+    enter_position_ = enter_run_.position;
   }
   started_ = true;
   consumer_epoch_ = epoch;
