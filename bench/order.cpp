@@ -82,7 +82,7 @@ nlohmann::json measure(const std::string& name, const std::function<std::unique_
   });
   result["ns_a_sample"] = seconds * 1e9 / static_cast<double>(steps * o.batch_size);
   result["checksum"] = sum;
-  const headrace::OrderQuality q = headrace::measure_order(*sampler, blocks, {o.batch_size, {}, {}}, 0, 1024);
+  const headrace::OrderQuality q = headrace::measure_order(*sampler, blocks, o.batch_size, {}, 0, 1024);
   result["deff_block"] = q.block_effect;
   result["deff_file"] = q.file_effect;
   const headrace::LoaderState state{"0123456789abcdef", blocks.num_rows(),          sampler->identity(), 7,

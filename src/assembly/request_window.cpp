@@ -13,13 +13,9 @@ constexpr std::uint64_t kOfferShare = 8;   // of the window, that stays empty be
 constexpr std::uint64_t kAheadShare = 16;  // of the window, that an order without locality may be ahead of need
 }  // namespace
 
-RequestWindow::RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const BlockTable> blocks,
+RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_ptr<const BlockTable> blocks,
                              Options options, SlotAllocator& allocator)
-    : sampler_(std::move(sampler)),
-      blocks_(std::move(blocks)),
-      options_(std::move(options)),
-      allocator_(allocator),
-      planner_(sampler_, options_.batching) {
+    : steps_(std::move(steps)), blocks_(std::move(blocks)), options_(std::move(options)), allocator_(allocator) {
   ring_.resize(std::max<std::uint64_t>(options_.max_slots, 1));
   for (auto& s : ring_) s = std::make_unique<WindowSlot>();
   for (auto& index : state_of_unit_) index.resize(options_.map ? options_.map->num_units() : blocks_->num_blocks());
@@ -45,7 +41,7 @@ bool RequestWindow::pick(Claim& out) {
   // while the consumer works, and cost a decode in so many. A block that is kept costs none.
   if (!planning_ && !needed_.empty() &&
       ((options_.blocks_are_kept && options_.blocks_are_kept->load(std::memory_order_relaxed)) ||
-       (!sampler_->has_locality() && needed_.top().first_need <= head_ + ring_.size() / kAheadShare)))
+       (!steps_->sampler().has_locality() && needed_.top().first_need <= head_ + ring_.size() / kAheadShare)))
     return take(needed_.top().state, out), true;
   return false;
 }
@@ -216,7 +212,7 @@ void RequestWindow::drop_everything(Lock& lock) {
   }
   needed_ = {};
   complete_ = {};
-  planner_.stop();
+  cursor_.reset();
   fatal_.reset();
   dropping_ = false;
   cancelled_.store(false, std::memory_order_relaxed);
@@ -231,6 +227,7 @@ void RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position, boo
     head_run_ = run_of(epoch, position);
     if (head_run_.steps == 0 && position > 0) head_run_ = run_of(epoch + 1, 0);  // nothing is left of this one
     enter_run_ = head_run_;
+    enter_position_ = enter_run_.position;
   }
   started_ = true;
   consumer_epoch_ = epoch;

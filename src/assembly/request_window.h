@@ -35,8 +35,8 @@
 #include "base/result.h"
 #include "catalog/block.h"
 #include "catalog/sample_map.h"
-#include "order/batching.h"
 #include "order/sampler.h"
+#include "order/step_plan.h"
 
 namespace headrace {
 
@@ -44,8 +44,7 @@ class RequestWindow {
  public:
   struct Options {
     std::uint64_t max_slots = 1;  ///< Longest window, at least 1.
-    Batching batching;
-    bool keep_samples = false;  ///< Deliver with each batch what it holds.
+    bool keep_samples = false;    ///< Deliver with each batch what it holds.
     /// What samples are made of; null: a sample is a row of a block.
     std::shared_ptr<const SampleMap> map = nullptr;
     /// What is left to do with a batch once everything is in place.
@@ -66,7 +65,7 @@ class RequestWindow {
     /// True while every decoded block is kept: then any may be decoded ahead of need. May be null.
     const std::atomic<bool>* blocks_are_kept = nullptr;
   };
-  RequestWindow(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const BlockTable> blocks, Options options,
+  RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_ptr<const BlockTable> blocks, Options options,
                 SlotAllocator& allocator);
 
   // Decode threads.
@@ -168,7 +167,7 @@ class RequestWindow {
   WindowSlot& slot(std::uint64_t sequence) { return *ring_[sequence % ring_.size()]; }
   const WindowSlot& slot(std::uint64_t sequence) const { return *ring_[sequence % ring_.size()]; }
 
-  const std::shared_ptr<const Sampler> sampler_;
+  const std::shared_ptr<const StepPlan> steps_;
   const std::shared_ptr<const BlockTable> blocks_;
   const Options options_;
   SlotAllocator& allocator_;
@@ -176,9 +175,10 @@ class RequestWindow {
   mutable std::mutex mutex_;
   std::condition_variable work_, ready_, quiet_;
   std::vector<std::unique_ptr<WindowSlot>> ring_;
-  std::uint64_t head_ = 0, end_ = 0;  // sequence numbers of the window
-  Run head_run_, enter_run_;          // what slot head_ is or will be, and what slot end_ will be
-  StepPlanner planner_;               // of enter_run_; belongs to the thread that plans
+  std::uint64_t head_ = 0, end_ = 0;    // sequence numbers of the window
+  Run head_run_, enter_run_;            // what slot head_ is or will be, and what slot end_ will be
+  std::unique_ptr<StepCursor> cursor_;  // of enter_run_, once begun; belongs to the thread that plans
+  std::uint64_t enter_position_ = 0;    // samples of the epoch before the step that enters next
   std::uint64_t consumer_epoch_ = 0;
   bool whole_batches_ = false;  // of enter_run_
   bool started_ = false, stopped_ = false, planning_ = false, dropping_ = false, consumer_waits_ = false;

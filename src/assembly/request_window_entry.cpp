@@ -7,16 +7,14 @@
 namespace headrace {
 
 RequestWindow::Run RequestWindow::run_of(std::uint64_t epoch, std::uint64_t position) const {
-  const std::uint64_t total = sampler_->num_samples();
-  return {epoch, position, options_.batching.steps(total - std::min(position, total)), 0};
+  return {epoch, position, steps_->steps_after(epoch, position), 0};
 }
 
 bool RequestWindow::may_enter() {
   if (!started_ || dropping_ || fatal_ || enter_run_.ended() || end_ - head_ >= ring_.size()) return false;
   if (whole_batches_ && end_ - head_ >= options_.few_slots) return false;
   if (enter_run_.epoch > head_run_.epoch + 1) return false;  // two epochs at most: states are kept by parity
-  const std::uint64_t end = enter_run_.position + (enter_run_.step + 1) * options_.batching.global_batch;
-  if (!sampler_->knows(enter_run_.epoch, std::min(end, sampler_->num_samples()))) return false;
+  if (!steps_->is_settled(enter_run_.epoch, enter_position_)) return false;
   if (has_planned_ && short_of_memory_.load(std::memory_order_relaxed) && !(consumer_waits_ && end_ == head_))
     return false;
   const bool room = allocator_.room(consumer_waits_ && end_ == head_);
@@ -24,14 +22,14 @@ bool RequestWindow::may_enter() {
   return room;
 }
 
-/// Work out what the next batch holds. The caller owns the planner and `planned_`, without the lock.
+/// Work out what the next batch holds. The caller owns the cursor and `planned_`, without the lock.
 void RequestWindow::plan_content(const Run& run) {
   StepContent& c = planned_;
-  if (!planner_.started()) planner_.start(run.epoch, run.position);
+  if (!cursor_) cursor_ = steps_->cursor(run.epoch, run.position);
   c.samples.clear();
   c.passed.clear();
   c.counted = true;
-  c.step = planner_.next(c.samples, c.passed, c.counted);
+  c.step = cursor_->next(c.samples, c.passed, c.counted);
   c.sizes.samples = c.samples.size();
   c.expected = 0;
   if (options_.map) return plan_parts(c);
@@ -73,12 +71,12 @@ void RequestWindow::plan_parts(StepContent& c) const {
     }
 }
 
-/// Plan one batch, and let it enter if there is room for it. The planner and the memory are worked on without the lock:
+/// Plan one batch, and let it enter if there is room for it. The cursor and the memory are worked on without the lock:
 /// `planning_` makes this thread their owner. \return True if the batch is the claim `out`.
 bool RequestWindow::enter_next(Lock& lock, Claim& out) {
   planning_ = true;
   const Run run = enter_run_;
-  if (!planner_.started()) whole_batches_ = false;
+  if (!cursor_) whole_batches_ = false;
   if (!whole_batches_ && options_.rows_at_hand && options_.rows_at_hand->load(std::memory_order_acquire)) {
     whole_batches_ = true;
     finish_entering(run.epoch);  // what has been filed by blocks is all there will be
@@ -115,7 +113,7 @@ bool RequestWindow::admit(Claim& out, bool whole_batch) {
   has_planned_ = false;
   s.sequence = end_;
   s.epoch = enter_run_.epoch;
-  s.batch = s.content.step.begin / options_.batching.global_batch;
+  s.batch = s.content.step.index;
   s.rows = static_cast<std::uint32_t>(s.content.samples.size());
   s.error.reset();
   s.digest = {};
@@ -138,11 +136,13 @@ bool RequestWindow::admit(Claim& out, bool whole_batch) {
   }
   if (requests == 0) slot_filled(s);
   ++end_;
+  enter_position_ = s.content.step.end;
   if (consumer_waits_ && head_ready()) ready_.notify_one();  // a share of no rows is ready at once
   if (++enter_run_.step == enter_run_.steps) {
     finish_entering(enter_run_.epoch);
     enter_run_ = run_of(enter_run_.epoch + 1, 0);
-    planner_.stop();
+    enter_position_ = 0;
+    cursor_.reset();
   }
   return taken;
 }
@@ -206,7 +206,7 @@ void RequestWindow::count_home(std::uint32_t home, std::uint64_t epoch) {
     p.homes_done.resize(state_of_unit_[0].size());
     p.homes_coming.resize(state_of_unit_[0].size());
   }
-  const std::uint64_t coming = planner_.rows_of(home);
+  const std::uint64_t coming = cursor_->rows_of(home);
   if (coming == 0 || ++p.home_asked[home] != coming) return;
   units_.clear();
   options_.map->units_of(home, units_);
@@ -227,7 +227,7 @@ bool RequestWindow::homes_are_done(std::uint32_t unit, std::uint64_t epoch) {
   if (p.homes_coming[unit] == 0) {
     homes_.clear();
     options_.map->homes_of(unit, homes_);
-    for (const std::uint32_t home : homes_) p.homes_coming[unit] += planner_.rows_of(home) > 0;
+    for (const std::uint32_t home : homes_) p.homes_coming[unit] += cursor_->rows_of(home) > 0;
   }
   return p.homes_done[unit] >= p.homes_coming[unit];
 }
@@ -257,7 +257,7 @@ RequestWindow::UnitState& RequestWindow::state_of(std::uint32_t unit, std::uint6
   b.claims = 0;
   b.complete = b.closed = false;
   b.first_need = sequence;
-  b.expected = options_.map ? 0 : planner_.rows_of(unit);
+  b.expected = options_.map ? 0 : cursor_->rows_of(unit);
   return b;
 }
 

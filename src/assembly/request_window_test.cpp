@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "order/fixed_steps.h"
 #include "order/testing/random_mixture.h"
 
 namespace headrace {
@@ -34,11 +35,10 @@ struct Deliveries {
 };
 
 /// Deliver `epochs` epochs with some threads through a window of `slots`; rows are named block << 32 | row.
-Deliveries run(std::shared_ptr<const Sampler> sampler, const std::shared_ptr<const BlockTable>& blocks,
-               const Batching& batching, std::uint64_t slots, unsigned threads, std::uint64_t epochs,
-               std::uint64_t bad_block = ~0ull) {
-  FakeAllocator allocator(batching.most_rows());
-  RequestWindow window(sampler, blocks, {.max_slots = slots, .batching = batching}, allocator);
+Deliveries run(const std::shared_ptr<const StepPlan>& steps, const std::shared_ptr<const BlockTable>& blocks,
+               std::uint64_t slots, unsigned threads, std::uint64_t epochs, std::uint64_t bad_block = ~0ull) {
+  FakeAllocator allocator(steps->most_rows());
+  RequestWindow window(steps, blocks, {.max_slots = slots}, allocator);
   std::atomic<std::uint64_t> claims{0};
   std::vector<std::jthread> workers;
   for (unsigned t = 0; t < threads; ++t)
@@ -77,16 +77,19 @@ Deliveries run(std::shared_ptr<const Sampler> sampler, const std::shared_ptr<con
   return out;
 }
 
-std::vector<std::vector<std::uint64_t>> expected(const std::shared_ptr<const Sampler>& sampler,
-                                                 const Batching& batching, std::uint64_t epochs) {
+std::shared_ptr<const StepPlan> cut(std::shared_ptr<const Sampler> sampler, std::uint64_t global_batch,
+                                    RankShare share = {}, Tail tail = Tail::kPartial) {
+  return std::make_shared<FixedSteps>(std::move(sampler), global_batch, share, tail);
+}
+
+std::vector<std::vector<std::uint64_t>> expected(const StepPlan& steps, std::uint64_t epochs) {
   std::vector<std::vector<std::uint64_t>> all;
   for (std::uint64_t e = 0; e < epochs; ++e) {
-    StepPlanner planner(sampler, batching);
-    planner.start(e, 0);
-    for (std::uint64_t step = 0; step < batching.steps(sampler->num_samples()); ++step) {
+    const auto cursor = steps.cursor(e, 0);
+    for (std::uint64_t step = 0; step < steps.num_steps(e); ++step) {
       std::vector<SampleRef> batch, passed;
       bool counted = false;
-      planner.next(batch, passed, counted);
+      cursor->next(batch, passed, counted);
       all.emplace_back();
       for (SampleRef s : batch) all.back().push_back(std::uint64_t{s.block} << 32 | s.row);
     }
@@ -105,41 +108,41 @@ TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
     const auto threads = *rc::gen::inRange<unsigned>(1, 5);
     const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 9), *rc::gen::inRange<std::uint32_t>(1, 5)};
     const auto world = *rc::gen::inRange<std::uint32_t>(1, 5);
-    const Batching batching{batch * world,
-                            {*rc::gen::inRange<std::uint32_t>(0, world), world},
-                            *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad)};
+    const RankShare share{*rc::gen::inRange<std::uint32_t>(0, world), world};
+    const Tail tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
     if (blocks->num_rows() == 0) return;
     for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, mix, 11)),
                                 std::shared_ptr<const Sampler>(make_global_shuffle(blocks, 11)),
                                 std::shared_ptr<const Sampler>(make_sequential(blocks)), random_mixture(blocks)}) {
-      const Deliveries got = run(sampler, blocks, batching, slots, threads, 3);
+      const auto steps = cut(sampler, batch * world, share, tail);
+      const Deliveries got = run(steps, blocks, slots, threads, 3);
       RC_ASSERT(!got.error);
-      RC_ASSERT(got.batches == expected(sampler, batching, 3));
+      RC_ASSERT(got.batches == expected(*steps, 3));
     }
   }));
 }
 
 TEST(RequestWindow, AShareOfNoRowsDoesNotKeepTheConsumerWaiting) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{9, 4}});
-  const std::shared_ptr<const Sampler> sampler = make_sequential(blocks);
-  const Batching batching{8, {0, 8}};  // of the last batch, one row, the first rank gets nothing
-  for (int i = 0; i < 200; ++i) EXPECT_EQ(run(sampler, blocks, batching, 1, 2, 2).batches.back().size(), 0u);
+  const auto steps = cut(make_sequential(blocks), 8, {0, 8});  // of the last batch, one row, it gets nothing
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(run(steps, blocks, 1, 2, 2).batches.back().size(), 0u);
 }
 
 TEST(RequestWindow, BlocksAreDecodedOnceFromTheSpanOnAndAFewTimesBelow) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{512 * 32, 32}});
   const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{8, 4}, 3);  // a pool spans 8 batches
-  const std::uint64_t span = sampler->span_steps(128, {});
+  const auto steps = cut(sampler, 128);
+  const std::uint64_t span = steps->span_steps();
   for (unsigned threads : {1u, 3u}) {
-    EXPECT_DOUBLE_EQ(run(sampler, blocks, {128}, span, threads, 2).decodes_a_block, 1.0);
-    EXPECT_DOUBLE_EQ(run(sampler, blocks, {128}, span + 5, threads, 2).decodes_a_block, 1.0);
-    const double five = run(sampler, blocks, {128}, 5, threads, 2).decodes_a_block;
-    const double two = run(sampler, blocks, {128}, 2, threads, 2).decodes_a_block;
+    EXPECT_DOUBLE_EQ(run(steps, blocks, span, threads, 2).decodes_a_block, 1.0);
+    EXPECT_DOUBLE_EQ(run(steps, blocks, span + 5, threads, 2).decodes_a_block, 1.0);
+    const double five = run(steps, blocks, 5, threads, 2).decodes_a_block;
+    const double two = run(steps, blocks, 2, threads, 2).decodes_a_block;
     EXPECT_GT(five, 1.0);
     EXPECT_LE(five, 2.6);
     EXPECT_GT(two, five);
     EXPECT_LE(two, 5.6);
-    EXPECT_LE(run(sampler, blocks, {128}, 1, threads, 2).decodes_a_block, 10.0);
+    EXPECT_LE(run(steps, blocks, 1, threads, 2).decodes_a_block, 10.0);
   }
 }
 
@@ -147,14 +150,15 @@ TEST(RequestWindow, AFailedBlockEndsTheEpochAtTheSameBatchForAnyThreads) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{100 * 16, 16}});
   const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{4, 4}, 8);
   std::size_t first_bad = 0;
-  const auto batches = expected(sampler, {50}, 1);
+  const auto steps = cut(sampler, 50);
+  const auto batches = expected(*steps, 1);
   const auto has_bad = [](const std::vector<std::uint64_t>& b) {
     return std::any_of(b.begin(), b.end(), [](std::uint64_t r) { return r >> 32 == 37; });
   };
   while (!has_bad(batches[first_bad])) ++first_bad;
   for (std::uint64_t slots : {1u, 3u, 40u})
     for (unsigned threads : {1u, 2u, 4u}) {
-      const Deliveries got = run(sampler, blocks, {50}, slots, threads, 1, 37);
+      const Deliveries got = run(steps, blocks, slots, threads, 1, 37);
       ASSERT_TRUE(got.error.has_value());
       EXPECT_EQ(got.error->code(), ErrorCode::kCorruptData);
       EXPECT_EQ(got.batches.size(), first_bad);
@@ -165,7 +169,7 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{640, 16}});
   const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{4, 2}, 8);
   FakeAllocator allocator(32);
-  RequestWindow window(sampler, blocks, {.max_slots = 6, .batching = {32}}, allocator);
+  RequestWindow window(cut(sampler, 32), blocks, {.max_slots = 6}, allocator);
   std::vector<std::jthread> workers;
   for (int t = 0; t < 2; ++t)
     workers.emplace_back([&] {
@@ -197,15 +201,14 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
 TEST(RequestWindow, EmptyDataEndsAtOnceAndStopWakesTheConsumer) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{0, 16}});
   FakeAllocator allocator(8);
-  RequestWindow window(make_sequential(blocks), blocks, {.max_slots = 4, .batching = {8}},
-                       allocator);
+  RequestWindow window(cut(make_sequential(blocks), 8), blocks, {.max_slots = 4}, allocator);
   window.start_epoch(0);
   auto got = window.next();
   ASSERT_TRUE(got.ok());
   EXPECT_FALSE(got->has_value());
 
   const auto some = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{64, 16}});
-  RequestWindow stuck(make_sequential(some), some, {.max_slots = 4, .batching = {8}},
+  RequestWindow stuck(cut(make_sequential(some), 8), some, {.max_slots = 4},
                       allocator);  // no decode threads
   stuck.start_epoch(0);
   EXPECT_FALSE(stuck.wait_head(std::chrono::milliseconds(5)));

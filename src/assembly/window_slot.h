@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "catalog/row_digest.h"
 #include "catalog/sample_map.h"
-#include "order/batching.h"
+#include "order/step_plan.h"
 
 namespace headrace {
 

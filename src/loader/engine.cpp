@@ -30,7 +30,7 @@ namespace {
 std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, const EnginePlan& plan) {
   auto fields = std::make_shared<std::vector<Field>>(*source.fields);
   if (plan.tells_rows) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}});
-  if (plan.batching.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}});
+  if (plan.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}});
   return fields;
 }
 
@@ -53,7 +53,6 @@ bool are_at_hand(const RowStore& rows) {
 RequestWindow::Options window_options(const Source& source, const EnginePlan& plan,
                                       const std::atomic<bool>& rows_at_hand, const std::atomic<bool>& keeps_blocks) {
   return {.max_slots = plan.slots,
-          .batching = plan.batching,
           .keep_samples = plan.tells_rows,
           .row_weight = row_weight(source.fields->size()),
           .rows_at_hand = &rows_at_hand,
@@ -68,11 +67,11 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStar
       plan_(std::move(plan)),
       start_thread_(std::move(starter)),
       owner_pid_(::getpid()),
-      pads_(plan_.batching.tail == Tail::kPad),
+      pads_(plan_.tail == Tail::kPad),
       tells_rows_(plan_.tells_rows),
       fields_(batch_fields(*source_, plan_)),
       pool_(std::make_shared<SlotPool>(source_->fields, fields_, plan_.slot_rows(), plan_.slots)),
-      window_(plan_.sampler, plan_.layout.table, window_options(*source_, plan_, rows_at_hand_, keeps_blocks_), *pool_),
+      window_(plan_.steps, plan_.layout.table, window_options(*source_, plan_, rows_at_hand_, keeps_blocks_), *pool_),
       side_chunks_(plan_.side_chunks_bytes) {
   pool_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
@@ -90,7 +89,7 @@ std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, Engin
 void Engine::fund(std::vector<MemoryReservation> reservations, std::shared_ptr<BlockKeeper> keeper) {
   reservations_ = std::move(reservations);
   if (keeper->blocks) {
-    schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.batching.share);
+    schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.share);
     keeps_blocks_ = plan_.keeps_all_coded;
   }
   if (keeper->rows) {
@@ -397,8 +396,8 @@ std::vector<std::shared_ptr<void>> Engine::derived_columns(const RequestWindow::
 /// An epoch has ended. Whole ones of one rank must have been every row once: their sums are known in closed form.
 Status Engine::check_epoch() {
   const std::lock_guard lock(sums_mutex_);
-  const bool whole = sums_.first_sample == 0 && plan_.batching.share.world_size == 1 &&
-                     plan_.batching.tail == Tail::kPartial && plan_.sampler->is_permutation();
+  const bool whole = sums_.first_sample == 0 && plan_.share.world_size == 1 && plan_.tail == Tail::kPartial &&
+                     plan_.sampler->is_permutation();
   if (!whole || sums_.complete) return {};
   if (!every_row_) every_row_ = sums_of(*plan_.layout.table);
   if (sums_.sums != *every_row_)

@@ -15,19 +15,19 @@ std::uint64_t EnginePlan::few_slots() const {
 
 double EnginePlan::expected_decodes() const {
   if (keeps_all()) return 1;
-  const std::uint64_t span = sampler->span_steps(batching.global_batch, batching.share);
+  const std::uint64_t span = steps->span_steps();
   if (slots >= wanted_slots || window_slots() >= span) return 1;
   return std::max(1.0, std::ceil(static_cast<double>(span) / static_cast<double>(window_slots())));
 }
 
 double EnginePlan::decodes_over_ranks() const {
   constexpr std::uint64_t kMostLooks = 1 << 20;  // 50 ns each
-  const std::uint64_t blocks = layout.table->num_blocks(), world = batching.share.world_size;
+  const std::uint64_t blocks = layout.table->num_blocks(), world = share.world_size;
   if (world == 1 || !sampler->has_locality() || blocks == 0) return world == 1 ? 1 : 0;
   const std::uint64_t stride = blocks * world / kMostLooks + 1;
   std::uint64_t decodes = 0, looks = 0;
   for (std::uint32_t r = 0; r < world; ++r) {
-    const auto cursor = sampler->cursor({0, 0, batching.global_batch, {r, static_cast<std::uint32_t>(world)}});
+    const auto cursor = sampler->cursor({0, 0, global_batch, {r, static_cast<std::uint32_t>(world)}});
     for (std::uint64_t b = 0; b < blocks; b += stride) {
       decodes += cursor->rows_of(static_cast<std::uint32_t>(b)) > 0;
       ++looks;

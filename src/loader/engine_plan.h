@@ -15,9 +15,9 @@
 #include "loader/coding_probe.h"
 #include "loader/label.h"
 #include "loader/rank.h"
-#include "order/batching.h"
 #include "order/fed.h"
 #include "order/sampler.h"
+#include "order/step_plan.h"
 
 namespace headrace {
 
@@ -40,7 +40,10 @@ struct EnginePlan {
   BlockLayout layout;
   Mix mix;  ///< Of the block shuffle.
   std::shared_ptr<const Sampler> sampler;
-  Batching batching;
+  std::shared_ptr<const StepPlan> steps;
+  std::uint64_t global_batch = 1;  ///< Samples of a full step over all ranks.
+  RankShare share;
+  Tail tail = Tail::kPartial;
   std::string rank_reason;
   std::uint64_t batch_rows = 0, num_batches = 0;  ///< Rows of a full batch on this rank.
   std::uint32_t threads = 1;
@@ -71,7 +74,7 @@ struct EnginePlan {
 
   /// Most rows of a batch that there can be.
   [[nodiscard]] std::uint64_t slot_rows() const {
-    return batching.tail == Tail::kPad ? batch_rows : std::min(batch_rows, sampler->num_samples());
+    return tail == Tail::kPad ? batch_rows : std::min(batch_rows, sampler->num_samples());
   }
   /// Longest window, without the slots that are with the consumer.
   [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }

@@ -79,14 +79,14 @@ std::string explain_plan(const Loader::Impl& loader) {
   const Source& source = *loader.dataset.impl()->source;
   const BlockTable& blocks = *p.layout.table;
   const std::uint64_t block_bytes = blocks.max_block_rows() * source.row_bytes();
-  const RankShare share = p.batching.share;
+  const RankShare share = p.share;
   std::string text;
   const auto line = [&](std::string_view key, const std::string& value) {
     text += fmt::format("{:<14} {}\n", key, value);
   };
   line("batches",
        fmt::format("{} an epoch, of {} samples ({}){}", p.num_batches, p.batch_rows, format_bytes(p.slot_bytes),
-                   share.world_size > 1 ? fmt::format("; {} over all ranks", p.batching.global_batch) : ""));
+                   share.world_size > 1 ? fmt::format("; {} over all ranks", p.global_batch) : ""));
   if (share.world_size > 1) line("rank", fmt::format("{} of {} ({})", share.rank, share.world_size, p.rank_reason));
   line("order", fmt::format("{}, seed {}", p.sampler->describe(), loader.options.seed));
   line("blocks", fmt::format("{} of up to {} rows ({} decoded){}", blocks.num_blocks(), blocks.max_block_rows(),

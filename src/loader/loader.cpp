@@ -203,7 +203,7 @@ std::uint64_t Loader::epoch_samples() const {
   return impl_->engine->plan().sampler->num_samples();
 }
 std::uint64_t Loader::global_batch_rows() const {
-  return impl_->engine->plan().batching.global_batch;
+  return impl_->engine->plan().global_batch;
 }
 void Loader::set_rank(std::uint32_t rank, std::uint32_t world_size) {
   (void)choose_rank(rank, world_size, launcher_variable).value();

@@ -120,7 +120,7 @@ Result<RankChoice> Loader::Impl::choose_own_rank() const {
 Status Loader::Impl::follow_rank() {
   if (closed || engine->forked()) return {};
   HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
-  if (rank.share == engine->plan().batching.share && !rows_changed && !engine->stopped()) return {};
+  if (rank.share == engine->plan().share && !rows_changed && !engine->stopped()) return {};
   rows_changed = false;
   return remake();
 }
@@ -135,8 +135,8 @@ LoaderState Loader::Impl::state_at(Position position) const {
   const std::shared_ptr<const Engine> held = engine.get();
   const EnginePlan& plan = held->plan();
   const std::uint64_t rows = plan.sampler->num_samples();
-  if (plan.batching.steps(rows - std::min(position.samples, rows)) == 0) position = {position.epoch + 1, 0};
-  return {data_hash, rows, plan.sampler->identity(), options.seed, plan.batching.global_batch, position};
+  if (plan.steps->ends_at(position.epoch, position.samples)) position = {position.epoch + 1, 0};
+  return {data_hash, rows, plan.sampler->identity(), plan.steps->identity(), options.seed, plan.global_batch, position};
 }
 
 Position Loader::Impl::position() const {

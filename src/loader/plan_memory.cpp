@@ -152,11 +152,9 @@ class MemoryPlanner {
 
   /// With this many slots every block is decoded once: the order's span, what the consumer holds, and some ahead.
   void plan_wanted_slots() {
-    const std::uint64_t global_batch = plan_.batching.global_batch;
-    plan_.wanted_slots =
-        plan_.sampler->span_steps(global_batch, plan_.batching.share) + SlotPool::kHeldSlots + kReadAheadBatches;
+    plan_.wanted_slots = plan_.steps->span_steps() + SlotPool::kHeldSlots + kReadAheadBatches;
     if (options_.shuffle.mode() == Shuffle::kNone && !options_.sampler)
-      plan_.wanted_slots += 2 * plan_.threads * (blocks_->max_block_rows() / global_batch + 1);
+      plan_.wanted_slots += 2 * plan_.threads * (blocks_->max_block_rows() / plan_.global_batch + 1);
     plan_.wanted_slots =
         std::min(plan_.wanted_slots, 2 * std::max<std::uint64_t>(plan_.num_batches, 1) + SlotPool::kHeldSlots);
     if (plan_.keep == Keep::kDirectory && plan_.rows_at_hand) plan_.wanted_slots = plan_.few_slots();

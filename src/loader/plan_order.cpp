@@ -7,13 +7,15 @@
 
 #include "base/philox.h"
 #include "loader/refuse.h"
+#include "order/fixed_steps.h"
 
 namespace headrace {
 namespace {
 
 constexpr std::uint32_t kMostStreams = 1 << 16;
 
-Result<Batching> resolve_batching(const LoaderOptions& options, RankShare share, std::uint64_t rows) {
+/// Samples of a step over all ranks.
+Result<std::uint64_t> resolve_global_batch(const LoaderOptions& options, RankShare share, std::uint64_t rows) {
   if (options.batch_size != 0 && options.global_batch_size != 0)
     return refuse("batch_size and global_batch_size are two spellings of one number", "Give one of them.");
   if (options.batch_size == 0 && options.global_batch_size == 0) return refuse("batch_size must be at least 1");
@@ -21,20 +23,20 @@ Result<Batching> resolve_batching(const LoaderOptions& options, RankShare share,
     return refuse(
         fmt::format("global_batch_size {} is no multiple of the {} ranks", options.global_batch_size, share.world_size),
         "Give a multiple, so that all ranks get as many samples.");
-  Batching batching{options.global_batch_size, share, options.tail};
   if (options.batch_size > ~std::uint32_t{0} || options.global_batch_size / share.world_size > ~std::uint32_t{0})
     return refuse("batch_size must be below 2^32");
-  if (options.batch_size != 0) batching.global_batch = options.batch_size * share.world_size;
-  if (options.tail == Tail::kDrop && batching.global_batch > rows)
+  const std::uint64_t global_batch =
+      options.batch_size != 0 ? options.batch_size * share.world_size : options.global_batch_size;
+  if (options.tail == Tail::kDrop && global_batch > rows)
     return refuse(fmt::format("a batch of {}{} is larger than the data set ({} samples), and drop_last drops what does "
                               "not fill a batch: no batch would be left",
-                              batching.global_batch, share.world_size > 1 ? " over all ranks" : "", rows),
+                              global_batch, share.world_size > 1 ? " over all ranks" : "", rows),
                   "Lower batch_size, or do without drop_last.");
   if (share.world_size > rows)
     return refuse(fmt::format("{} samples are too few for {} ranks: some would get none", rows, share.world_size),
                   "Use fewer ranks.");
   if (options.timeout.count() < 0) return refuse("timeout must not be negative");
-  return batching;
+  return global_batch;
 }
 
 Status check_weights(const Weighted& choice, std::uint64_t rows, std::uint64_t& positive) {
@@ -151,8 +153,10 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
   const std::uint64_t samples = source.mixture ? source.mixture->num_samples
                                 : plan.sampler ? plan.sampler->num_samples()
                                                : rows;
-  HEADRACE_ASSIGN(plan.batching, resolve_batching(options, context.rank.share, samples));
-  const std::uint64_t global_batch = plan.batching.global_batch;
+  HEADRACE_ASSIGN(plan.global_batch, resolve_global_batch(options, context.rank.share, samples));
+  plan.share = context.rank.share;
+  plan.tail = options.tail;
+  const std::uint64_t global_batch = plan.global_batch;
   plan.rank_reason = context.rank.reason;
   plan.tells_rows = options.provenance;
   for (const Field& field : *source.fields)
@@ -161,8 +165,6 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
           refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
                  "Give that field another name.")
               .with_field(field.name));
-  plan.batch_rows = plan.batching.most_rows();
-  plan.num_batches = plan.batching.steps(samples);
   HEADRACE_ASSIGN(plan.mix, resolve_mix(options, *blocks, global_batch, row_bytes));
   if (source.mixture) {
     HEADRACE_ASSIGN(plan.sampler, make_mixed(*source.mixture, *blocks, options, global_batch, row_bytes));
@@ -172,6 +174,9 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
                    : mode == Shuffle::kExact ? make_global_shuffle(blocks, options.seed)
                                              : make_sequential(blocks);
   }
+  plan.steps = std::make_shared<const FixedSteps>(plan.sampler, global_batch, plan.share, plan.tail);
+  plan.batch_rows = plan.steps->most_rows();
+  plan.num_batches = plan.steps->num_steps(0);
 
   const std::uint64_t stream_rows = samples / std::max<std::uint64_t>(plan.mix.streams, 1);
   if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture && plan.mix.streams > 1 &&

@@ -5,7 +5,8 @@
 
 namespace headrace {
 
-/// Of plan.layout: fed, sampler, batching, mix, batch_rows, num_batches, and warnings. Errors: kInvalidArgument.
+/// Of plan.layout: fed, sampler, steps, global_batch, share, tail, mix, batch_rows, num_batches, and warnings. Errors:
+/// kInvalidArgument.
 Status plan_order(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan);
 
 }  // namespace headrace

@@ -25,6 +25,7 @@ std::string LoaderState::json() const {
   j["data"] = data;
   j["rows"] = rows;
   j["order"] = order;
+  if (!steps.empty()) j["steps"] = steps;
   j["seed"] = seed;
   j["batch"] = global_batch;
   j["epoch"] = position.epoch;
@@ -56,6 +57,7 @@ Result<LoaderState> parse_state(const std::string& json) {
   HEADRACE_TRY(text("data", state.data));
   HEADRACE_TRY(number("rows", state.rows));
   HEADRACE_TRY(text("order", state.order));
+  if (j.contains("steps")) HEADRACE_TRY(text("steps", state.steps));
   HEADRACE_TRY(number("seed", state.seed));
   HEADRACE_TRY(number("batch", state.global_batch));
   HEADRACE_TRY(number("epoch", state.position.epoch));
@@ -71,6 +73,10 @@ Status check_state(const LoaderState& state, const LoaderState& here) {
     return differs("the data (lengths of the files, their chunks, the fields)", state.data, here.data, files);
   if (state.order != here.order)
     return differs("the order", state.order, here.order, "Make the loader with the same shuffle= or sampler=.");
+  if (state.steps != here.steps)
+    return differs("how samples are cut into batches", state.steps.empty() ? "a fixed number" : state.steps,
+                   here.steps.empty() ? "a fixed number" : here.steps,
+                   "Make the loader with batches of the same kind, budget and lanes.");
   if (state.seed != here.seed)
     return differs("the seed", std::to_string(state.seed), std::to_string(here.seed),
                    fmt::format("Make the loader with seed={}.", state.seed));

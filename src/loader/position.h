@@ -21,6 +21,7 @@ struct LoaderState {
   std::string data;  ///< Hash of what the rows are: files' lengths, blocks, fields. Not their paths.
   std::uint64_t rows = 0;
   std::string order;  ///< Sampler::identity().
+  std::string steps;  ///< StepPlan::identity(); steps of a fixed number of samples have none.
   std::uint64_t seed = 0, global_batch = 0;
   Position position;
 

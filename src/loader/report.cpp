@@ -94,8 +94,8 @@ Report make_report(const Loader::Impl& loader) {
       decodes.needed_bytes ? static_cast<double>(decodes.decoded_bytes) / static_cast<double>(decodes.needed_bytes) : 0;
   r.slow_path_chunks = decodes.slow_pieces;
   r.threads = engine.started() ? engine.num_threads() : plan.threads;
-  r.rank = plan.batching.share.rank;
-  r.world_size = plan.batching.share.world_size;
+  r.rank = plan.share.rank;
+  r.world_size = plan.share.world_size;
   const EpochSums sums = engine.sums();
   r.row_sums = {sums.epoch, sums.sums.rows, sums.sums.first, sums.sums.second, sums.sums.third};
   r.exactly_once = sums.complete;

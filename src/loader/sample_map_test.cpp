@@ -12,6 +12,7 @@
 #include "catalog/span_map.h"
 #include "delivery/slot_arena.h"
 #include "loader/testing/fake_source.h"
+#include "order/fixed_steps.h"
 
 namespace headrace {
 namespace {
@@ -51,9 +52,9 @@ std::shared_ptr<const Sampler> sampler_of(const Case& c, const Settings& setting
 std::vector<Delivered> run(const Case& c, const Settings& settings, std::uint64_t epochs, std::uint64_t position = 0,
                            std::optional<Error>* error = nullptr) {
   auto arena = SlotArena::make(c.fields, 1 << 20).value();
-  RequestWindow window(sampler_of(c, settings), c.map->homes(),
+  RequestWindow window(std::make_shared<FixedSteps>(sampler_of(c, settings), settings.batch, RankShare{}, Tail::kPartial),
+                       c.map->homes(),
                        {.max_slots = settings.slots,
-                        .batching = {settings.batch},
                         .map = c.map,
                         .finishing = c.finishing,
                         .row_weight = 1},

@@ -29,8 +29,8 @@ std::uint64_t claims_of(const std::vector<std::uint32_t>& steps, std::uint64_t w
 double window_decodes(const EnginePlan& plan) {
   const double bound = plan.expected_decodes();
   if (bound <= 1 || plan.fed || !plan.sampler->has_locality()) return bound;
-  const std::uint64_t batch = std::max<std::uint64_t>(plan.batching.global_batch, 1);
-  const auto cursor = plan.sampler->cursor({0, 0, batch, plan.batching.share});
+  const std::uint64_t batch = std::max<std::uint64_t>(plan.global_batch, 1);
+  const auto cursor = plan.sampler->cursor({0, 0, batch, plan.share});
   const std::uint64_t steps =
       std::min({plan.num_batches, std::max<std::uint64_t>(kMostSamples / batch, 2), std::uint64_t{~std::uint32_t{0}}});
   // A consumer has one batch or none in its hands when blocks are claimed; the plan's own window leaves room for two.

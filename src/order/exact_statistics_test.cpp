@@ -70,7 +70,7 @@ TEST(ExactShuffle, BatchesAreDrawsByChanceOverManySeeds) {
     const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>(50, {rows / 50, 40}));
     double by_file = 0, by_block = 0, batches = 0;
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-      const OrderQuality q = measure_order(*make_global_shuffle(blocks, seed), *blocks, {256}, 0);
+      const OrderQuality q = measure_order(*make_global_shuffle(blocks, seed), *blocks, 256, {}, 0);
       by_file += q.file_effect / kSeeds;
       by_block += q.block_effect / kSeeds;
       batches = static_cast<double>(q.batches);

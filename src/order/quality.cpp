@@ -92,8 +92,8 @@ double GroupSpread::lag_correlation() const {
   return lag_product_ / (n - 1) / (lag_squares_ / n);
 }
 
-OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, const Batching& batching,
-                           std::uint64_t epoch, std::uint64_t most_batches) {
+OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, std::uint64_t global_batch,
+                           RankShare share, std::uint64_t epoch, std::uint64_t most_batches) {
   std::vector<std::uint64_t> block_sizes(blocks.num_blocks()), file_sizes(blocks.num_files());
   for (std::uint64_t b = 0; b < block_sizes.size(); ++b) {
     const BlockTable::Place place = blocks.place(b);
@@ -102,8 +102,8 @@ OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, con
   }
   GroupSpread by_block(block_sizes), by_file(file_sizes);
   OrderQuality out;
-  out.batch_rows = batching.most_rows();
-  const std::uint64_t total = sampler.num_samples(), steps = total / batching.global_batch;  // whole ones
+  out.batch_rows = (global_batch + share.world_size - 1) / share.world_size;
+  const std::uint64_t total = sampler.num_samples(), steps = total / global_batch;  // whole ones
   const std::uint64_t looks = std::min(steps, most_batches);
   const std::uint64_t runs = looks == steps ? 1 : std::min<std::uint64_t>(looks, 32), length = runs ? looks / runs : 0;
   std::uint64_t neighbours = 0, pairs = 0;
@@ -111,7 +111,7 @@ OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, con
   std::vector<std::uint32_t> block_numbers, file_numbers;
   for (std::uint64_t run = 0; run < runs; ++run) {
     const std::uint64_t first = runs == 1 ? 0 : run * (steps - length) / (runs - 1);
-    const auto cursor = sampler.cursor({epoch, first * batching.global_batch, batching.global_batch, batching.share});
+    const auto cursor = sampler.cursor({epoch, first * global_batch, global_batch, share});
     for (std::uint64_t i = 0; i < length; ++i) {
       samples.clear(), passed.clear(), block_numbers.clear(), file_numbers.clear();
       cursor->next_step(samples, passed);

@@ -13,7 +13,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "order/batching.h"
 #include "order/sampler.h"
 
 namespace headrace {
@@ -56,10 +55,10 @@ struct OrderQuality {
   double lag_correlation = 0;        ///< Of the files' shares of one batch and the next.
 };
 
-/// Of an epoch of the order, as `batching` cuts it. At most `most_batches` are looked at, in runs spread over the
-/// epoch. Cost: 10 ns a sample looked at.
-OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, const Batching& batching,
-                           std::uint64_t epoch, std::uint64_t most_batches = 4096);
+/// Measure an epoch of the order, cut into whole batches of `global_batch`, as the rank gets them. At most
+/// `most_batches` are looked at, in runs spread over the epoch. Cost: 10 ns a sample looked at.
+OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, std::uint64_t global_batch,
+                           RankShare share, std::uint64_t epoch, std::uint64_t most_batches = 4096);
 
 /// Intra-group correlation of a quantity: one-way analysis of variance over groups (Fisher 1925), for class numbers
 /// over the classes' indicators together. `values` and `groups` are in the same order. 0 where it does not vary.

@@ -39,7 +39,7 @@ struct LabelFigures {
 
 /// Deff of a label over the batches of an epoch: from classes by their shares, from a quantity by its means.
 LabelFigures label_figures(const Label& label, const Sampler& sampler, const BlockTable& blocks,
-                           const Batching& batching, std::uint64_t epoch) {
+                           std::uint64_t global_batch, std::uint64_t epoch) {
   LabelFigures out;
   const std::vector<std::uint32_t> groups = blocks_of_rows(blocks);
   const bool classes = !label.classes.empty();
@@ -51,8 +51,8 @@ LabelFigures label_figures(const Label& label, const Sampler& sampler, const Blo
   double mean = 0, variance = 0, squares = 0;
   for (const double v : label.values) mean += v / static_cast<double>(label.values.size());
   for (const double v : label.values) variance += (v - mean) * (v - mean) / static_cast<double>(label.values.size());
-  const std::uint64_t steps = std::min(sampler.num_samples() / batching.global_batch, kBatchesLookedAt);
-  const auto cursor = sampler.cursor({epoch, 0, batching.global_batch, batching.share});
+  const std::uint64_t steps = std::min(sampler.num_samples() / global_batch, kBatchesLookedAt);
+  const auto cursor = sampler.cursor({epoch, 0, global_batch, {}});
   std::vector<SampleRef> samples, passed;
   std::vector<std::uint32_t> drawn;
   for (std::uint64_t s = 0; s < steps; ++s) {
@@ -91,7 +91,7 @@ struct Choice {
 };
 
 std::uint64_t memory_of(const EnginePlan& plan, const Sampler& sampler) {
-  const std::uint64_t span = sampler.span_steps(plan.batching.global_batch, plan.batching.share);
+  const std::uint64_t span = sampler.span_steps(plan.global_batch, plan.share);
   const std::uint64_t slots = span + SlotPool::kHeldSlots + 8;
   const std::uint64_t slot = plan.slot_bytes + plan.index_bytes / std::max<std::uint64_t>(plan.slots, 1);
   return slots * slot + plan.scratch_bytes + plan.read_buffer_bytes + plan.side_bytes();
@@ -102,13 +102,13 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<Label>&
   const std::shared_ptr<const Engine> engine = engine_of(loader);
   const EnginePlan& plan = engine->plan();
   const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
-  const Batching whole{plan.batching.global_batch, {}, plan.batching.tail};
+  const std::uint64_t whole = plan.global_batch;
   const std::uint64_t row_bytes = loader.dataset().sample_bytes();
   std::vector<Choice> out;
   const auto add = [&](std::string name, const Sampler& sampler) {
     std::optional<LabelFigures> figures;
     if (label) figures = label_figures(*label, sampler, *blocks, whole, epoch);
-    out.push_back({std::move(name), measure_order(sampler, *blocks, whole, epoch, kBatchesLookedAt), figures,
+    out.push_back({std::move(name), measure_order(sampler, *blocks, whole, {}, epoch, kBatchesLookedAt), figures,
                    memory_of(plan, sampler)});
   };
   add("as it is", *plan.sampler);
@@ -174,36 +174,34 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
     throw Error(ErrorCode::kInvalidArgument,
                 "the order is made up while the epoch goes on: nothing is known beforehand")
         .with_hint("Leave lookahead out, or look at the rows that were delivered (provenance).");
-  if (plan.sampler->num_samples() < plan.batching.global_batch)
+  if (plan.sampler->num_samples() < plan.global_batch)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("an epoch of {} samples has no full batch of {}: there is nothing to measure",
-                            plan.sampler->num_samples(), plan.batching.global_batch))
+                            plan.sampler->num_samples(), plan.global_batch))
         .with_hint("Ask with a smaller batch_size.");
   const BlockTable& blocks = *plan.layout.table;
   const Sampler& sampler = *plan.sampler;
-  const Batching whole{plan.batching.global_batch, {}, plan.batching.tail};
+  const std::uint64_t whole = plan.global_batch;
   std::optional<Label> label;
   if (!options.by.empty()) label = read_label(loader.dataset(), options.by);
   const std::vector<Choice> choices = choices_of(loader, label, options.epoch);
   const OrderQuality& global = choices.front().quality;
   const std::optional<LabelFigures>& figures = choices.front().label;
-  const std::uint32_t world = plan.batching.share.world_size;
+  const std::uint32_t world = plan.share.world_size;
   const OrderQuality rank =
-      world > 1 ? measure_order(sampler, blocks, {plan.batching.global_batch, {0, world}, plan.batching.tail},
-                                options.epoch, kBatchesLookedAt)
-                : global;
+      world > 1 ? measure_order(sampler, blocks, whole, {0, world}, options.epoch, kBatchesLookedAt) : global;
   std::string text;
   const auto line = [&](std::string_view key, const std::string& value) { text += paragraph(key, 12, value); };
   line("ORDER", fmt::format("{}; seed {}, epoch {}", sampler.describe(), loader.options().seed, options.epoch));
   line("BATCHES",
        fmt::format("{} samples{}, {} an epoch; a batch draws from {:.0f} of {} blocks (by chance {:.0f}) and "
                    "{:.1f} of {} files (by chance {:.1f})",
-                   whole.global_batch, world > 1 ? fmt::format(" over {} ranks", world) : "", plan.num_batches,
+                   whole, world > 1 ? fmt::format(" over {} ranks", world) : "", plan.num_batches,
                    global.blocks_a_batch, blocks.num_blocks(), global.blocks_by_chance, global.files_a_batch,
                    blocks.num_files(), global.files_by_chance));
   line("DEFF", fmt::format("{} for what is constant in a block, {} for what is constant in a file (1: as independent "
                            "draws; {}: each batch is one block; below 1: more even than chance)",
-                           effect_text(global.block_effect), effect_text(global.file_effect), whole.global_batch));
+                           effect_text(global.block_effect), effect_text(global.file_effect), whole));
   if (world > 1)
     line("", fmt::format("{} and {} for a rank's {} samples", effect_text(rank.block_effect),
                          effect_text(rank.file_effect), rank.batch_rows));
@@ -250,7 +248,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                {"seed", loader.options().seed},
                {"epoch", options.epoch},
                {"world_size", world},
-               {"global_batch", whole.global_batch},
+               {"global_batch", whole},
                {"num_batches", plan.num_batches},
                {"blocks", blocks.num_blocks()},
                {"files", blocks.num_files()},

@@ -10,18 +10,17 @@ namespace {
 constexpr double kFullShades = 4;  // times an equal share
 }
 
-OrderPicture draw_order(const Sampler& sampler, const BlockTable& blocks, const Batching& batching, std::uint64_t epoch,
-                        std::size_t rows, std::size_t columns) {
+OrderPicture draw_order(const Sampler& sampler, const BlockTable& blocks, std::uint64_t global_batch,
+                        std::uint64_t epoch, std::size_t rows, std::size_t columns) {
   OrderPicture picture;
   const std::uint64_t total = blocks.num_rows();
-  const std::uint64_t steps = batching.steps(sampler.num_samples());
+  const std::uint64_t steps = (sampler.num_samples() + global_batch - 1) / global_batch;
   picture.columns = std::min<std::size_t>(columns, std::max<std::uint64_t>(total, 1));
   const std::size_t shown = std::min<std::uint64_t>(rows, steps);
   for (std::size_t r = 0; r < shown; ++r) {
     const std::uint64_t step = shown == 1 ? 0 : r * (steps - 1) / (shown - 1);
     std::vector<SampleRef> samples, passed;
-    sampler.cursor({epoch, step * batching.global_batch, batching.global_batch, batching.share})
-        ->next_step(samples, passed);
+    sampler.cursor({epoch, step * global_batch, global_batch, {}})->next_step(samples, passed);
     std::vector<double> share(picture.columns, 0);
     for (const SampleRef s : samples) {
       const std::uint64_t row = blocks.first_row(s.block) + s.row;

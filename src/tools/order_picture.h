@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "order/batching.h"
 #include "order/sampler.h"
 
 namespace headrace {
@@ -22,7 +21,8 @@ struct OrderPicture {
   [[nodiscard]] std::string svg() const;
 };
 
-OrderPicture draw_order(const Sampler& sampler, const BlockTable& blocks, const Batching& batching, std::uint64_t epoch,
-                        std::size_t rows, std::size_t columns);
+/// Draw batches of `global_batch` samples, the last of an epoch among them.
+OrderPicture draw_order(const Sampler& sampler, const BlockTable& blocks, std::uint64_t global_batch,
+                        std::uint64_t epoch, std::size_t rows, std::size_t columns);
 
 }  // namespace headrace

@@ -11,17 +11,22 @@
 #include "delivery/slot_arena.h"
 #include "delivery/slot_pool.h"
 #include "loader/testing/fake_source.h"
+#include "order/fixed_steps.h"
 
 namespace headrace {
 namespace {
 
 enum class From { kFiles, kDecodedBlocks, kEncodedBlocks, kAllRows };
 
+constexpr std::uint64_t kBatch = 50;
+std::shared_ptr<const StepPlan> cut(std::shared_ptr<const Sampler> sampler) {
+  return std::make_shared<FixedSteps>(std::move(sampler), kBatch, RankShare{}, Tail::kPartial);
+}
+
 const char* run_rows(From from) {
   const Dataset dataset = testing::fake_dataset({700, 333}, {{32, 64}, {3, 32}, {5000, 16}});
   const Source& source = *dataset.impl()->source;
   const BlockLayout layout = plan_layout(source, 0);
-  constexpr std::uint64_t kBatch = 50;
   auto pool = std::make_shared<SlotPool>(source.fields, source.fields, kBatch, 6);
 
   BlockKeeper keeper;
@@ -38,9 +43,8 @@ const char* run_rows(From from) {
     keeper.rows = RowStore::in_memory(std::move(rows)).value();
   }
   std::atomic<bool> rows_at_hand{false};
-  RequestWindow window(make_global_shuffle(layout.table, 3), layout.table,
+  RequestWindow window(cut(make_global_shuffle(layout.table, 3)), layout.table,
                        {.max_slots = 4,
-                        .batching = {kBatch},
                         .row_weight = row_weight(source.fields->size()),
                         .rows_at_hand = &rows_at_hand},
                        *pool);
@@ -104,8 +108,8 @@ const char* run_spans() {
   const auto map = std::make_shared<SpanMap>(
       SpanMap::Options{Spans::windows(909, 11, 12), groups[0].layout.table, nullptr, 40, row_weight(1), 0});
   const auto arena = SlotArena::make({{28, 0}}, 1 << 20).value();
-  RequestWindow window(make_global_shuffle(map->homes(), 3), map->homes(),
-                       {.max_slots = 4, .batching = {50}, .map = map, .row_weight = 1}, *arena);
+  RequestWindow window(cut(make_global_shuffle(map->homes(), 3)), map->homes(),
+                       {.max_slots = 4, .map = map, .row_weight = 1}, *arena);
   arena->set_release_callback([&] { window.memory_released(); });
   std::jthread decoder([&] {
     StageBoard board;

@@ -1,0 +1,41 @@
+// FixedSteps: steps of a fixed number of samples.
+#pragma once
+
+#include <headrace/order/tail.h>
+
+#include <memory>
+
+#include "order/step_plan.h"
+
+namespace headrace {
+
+/// Cut an order every `global_batch` samples; each rank gets an equal, contiguous share of every step.
+class FixedSteps final : public StepPlan {
+ public:
+  /// \param global_batch  Samples of a step over all ranks, at least 1.
+  /// \param tail  What becomes of samples that do not fill the last step.
+  FixedSteps(std::shared_ptr<const Sampler> sampler, std::uint64_t global_batch, RankShare share = {},
+             Tail tail = Tail::kPartial)
+      : sampler_(std::move(sampler)), global_batch_(global_batch), share_(share), tail_(tail) {}
+
+  [[nodiscard]] std::uint64_t num_steps(std::uint64_t epoch) const override { return steps_after(epoch, 0); }
+  [[nodiscard]] std::uint64_t steps_after(std::uint64_t epoch, std::uint64_t position) const override;
+  [[nodiscard]] bool ends_at(std::uint64_t epoch, std::uint64_t position) const override {
+    return steps_after(epoch, position) == 0;
+  }
+  [[nodiscard]] std::uint64_t position_of(std::uint64_t epoch, std::uint64_t step) const override;
+  [[nodiscard]] bool is_settled(std::uint64_t epoch, std::uint64_t position) const override;
+  [[nodiscard]] std::uint64_t most_rows() const override;
+  [[nodiscard]] std::uint64_t span_steps() const override { return sampler_->span_steps(global_batch_, share_); }
+  [[nodiscard]] std::string identity() const override { return {}; }
+  [[nodiscard]] std::unique_ptr<StepCursor> cursor(std::uint64_t epoch, std::uint64_t position) const override;
+  [[nodiscard]] const Sampler& sampler() const override { return *sampler_; }
+
+ private:
+  const std::shared_ptr<const Sampler> sampler_;
+  const std::uint64_t global_batch_;
+  const RankShare share_;
+  const Tail tail_;
+};
+
+}  // namespace headrace
