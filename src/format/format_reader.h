@@ -101,7 +101,7 @@ class FormatReader {
   [[nodiscard]] virtual const RandomAccessFile& file() const = 0;
 };
 
-/// Open a file by its content. Errors: as open_local_file, plus kUnsupported for formats we do not read (named) and
+/// Open a file by its content. Errors: as FileSystem::open(), plus kUnsupported for formats we do not read (named) and
 /// kCorruptData for truncated or damaged files.
 Result<std::shared_ptr<FormatReader>> open_file(const std::string& path);
 

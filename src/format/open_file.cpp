@@ -8,6 +8,7 @@
 #include "format/npy/npy_header.h"
 #include "format/npy/npy_reader.h"
 #include "format/sniff.h"
+#include "storage/file_system.h"
 
 namespace headrace {
 namespace {
@@ -37,7 +38,7 @@ Result<std::shared_ptr<FormatReader>> open_bytes(std::shared_ptr<RandomAccessFil
 }  // namespace
 
 Result<std::shared_ptr<FormatReader>> open_file(const std::string& path) {
-  auto file = open_local_file(path);
+  auto file = FileSystem::of(path).open(path);
   if (!file.ok()) return std::move(file.error().with_file(path).with_stage("open"));
   auto reader = open_bytes(std::move(*file), path);
   if (!reader.ok()) reader.error().with_file(path).with_stage("open");

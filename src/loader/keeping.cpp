@@ -10,6 +10,7 @@
 #include "base/philox.h"
 #include "cache/cache_directory.h"
 #include "cache/host_arena.h"
+#include "storage/file_system.h"
 #include "storage/storage_kind.h"
 
 namespace headrace {
@@ -24,9 +25,7 @@ CacheOrigin origin_of(const Source& source, const std::string& identity) {
     s.rows = file.rows;
     s.fingerprint = file.fingerprint;
     // Files of one name, size and time in two folders are two files: tar and rsync keep times.
-    std::error_code ec;
-    origin.detail +=
-        fmt::format("{}:{} ", std::filesystem::weakly_canonical(file.path, ec).string(), s.fingerprint.inode);
+    origin.detail += fmt::format("{}:{} ", FileSystem::of(file.path).canonical(file.path), s.fingerprint.inode);
   }
   origin.detail += identity;  // selections, and which arrays the fields are
   for (const Field& field : *source.fields) origin.detail += fmt::format(" {}={}", field.name, field.path);

@@ -1,22 +1,17 @@
 #include "loader/paths.h"
 
-#include <dirent.h>
 #include <pwd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <memory>
 #include <set>
 #include <unordered_map>
 
 #include "base/nearest_name.h"
+#include "storage/file_system.h"
 
 namespace headrace {
 namespace {
@@ -82,32 +77,12 @@ std::vector<std::string> split(std::string_view path) {
 }
 
 bool is_directory(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.empty() ? "." : path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  const auto status = FileSystem::of(path).status(path);
+  return status.ok() && status->kind == PathKind::kDirectory;
 }
 
-Error permission(const std::string& path) {
-  return Error(ErrorCode::kPermission, "this directory may not be read").with_file(path.empty() ? "." : path);
-}
-
-/// Names in a directory. Nothing there or not a directory: none.
 Result<std::vector<std::string>> list(const std::string& directory) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(directory.empty() ? "." : directory.c_str()), ::closedir);
-  if (!dir) {
-    if (errno == EACCES || errno == EPERM) return permission(directory);
-    if (errno == ENOENT || errno == ENOTDIR) return names;
-    return Error(ErrorCode::kReadFailed, fmt::format("this directory cannot be read: {}", std::strerror(errno)))
-        .with_file(directory.empty() ? "." : directory);
-  }
-  for (errno = 0; const dirent* entry = ::readdir(dir.get()); errno = 0) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
-  }
-  if (errno != 0)
-    return Error(ErrorCode::kReadFailed, fmt::format("this directory cannot be read: {}", std::strerror(errno)))
-        .with_file(directory.empty() ? "." : directory);
-  return names;
+  return FileSystem::of(directory).list(directory);
 }
 
 /// Walks a pattern part by part and collects the files that match all of it.
@@ -121,10 +96,9 @@ class Globber {
     const bool last = part + 1 == parts_.size();
     if (pattern == "**") return walk_any_depth(at, part);
     if (!has_glob(pattern)) {
-      struct stat info {};
       const std::string path = join(at, pattern);
-      if (::lstat(path.c_str(), &info) == 0) return take(path, part, last);
-      return errno == EACCES ? Status(permission(at)) : Status();
+      HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path).status(path));
+      return status.kind == PathKind::kNothing ? Status() : take(path, part, last);
     }
     HEADRACE_ASSIGN(const std::vector<std::string> names, list(at));
     for (const std::string& name : names)
@@ -149,9 +123,9 @@ class Globber {
 
   /// "**": here, and in every directory below. Linked directories are entered, but never one inside itself.
   Status walk_any_depth(const std::string& at, std::size_t part) {
-    struct stat info {};
-    if (::stat(at.empty() ? "." : at.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return {};
-    const auto identity = std::make_pair(info.st_dev, info.st_ino);
+    const auto status = FileSystem::of(at).status(at);
+    if (!status.ok() || status->kind != PathKind::kDirectory) return {};
+    const auto identity = std::make_pair(status->fingerprint.device, status->fingerprint.inode);
     if (std::find(inside_.begin(), inside_.end(), identity) != inside_.end() || inside_.size() >= kMaxDepth) return {};
     const bool last = part + 1 == parts_.size();
     if (!last) HEADRACE_TRY(walk(at, part + 1));
@@ -176,7 +150,7 @@ class Globber {
   }
 
   std::vector<std::string> parts_;
-  std::vector<std::pair<dev_t, ino_t>> inside_;  // directories that "**" is in
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> inside_;  // directories that "**" is in
 };
 
 Result<std::string> expand_home(const std::string& path) {
@@ -227,17 +201,16 @@ Error not_found(const std::string& path, std::size_t directories) {
 Status expand_one(const std::string& written, std::vector<std::string>& out) {
   if (written.empty()) return Error(ErrorCode::kInvalidArgument, "an empty path was given");
   HEADRACE_ASSIGN(const std::string path, expand_home(written));
-  struct stat info {};
-  if (::stat(path.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode))
+  HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path).status(path));
+  if (status.kind == PathKind::kFile || status.kind == PathKind::kDirectory ||
+      (status.kind == PathKind::kOther && !has_glob(path))) {
+    if (status.kind == PathKind::kDirectory)
       return Error(ErrorCode::kInvalidArgument, "this is a directory, files are expected")
           .with_file(path)
           .with_hint(fmt::format("Name the files inside: {} or {}.", join(path, "*.h5"), join(path, "**/*.h5")));
     out.push_back(path);
     return {};
   }
-  if (errno == EACCES)
-    return Error(ErrorCode::kPermission, "a directory on the way to this file may not be entered").with_file(path);
   if (!has_glob(path)) return not_found(path, 0);
   Globber globber(split(path));
   HEADRACE_TRY(globber.walk(path[0] == '/' ? "/" : "", 0));
@@ -316,8 +289,7 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& pa
     const std::size_t before = files.size();
     HEADRACE_TRY(expand_one(path, files));
     for (std::size_t i = before; i < files.size(); ++i) {
-      std::error_code ignored;
-      const std::string key = std::filesystem::absolute(files[i], ignored).lexically_normal().string();
+      const std::string key = FileSystem::of(files[i]).absolute(files[i]);
       const auto [place, fresh] = seen.emplace(key, path);
       if (!fresh)
         return Error(ErrorCode::kInvalidArgument,

@@ -27,9 +27,6 @@ int FileCalls::fstat(int fd, struct stat* out) const {
 int FileCalls::stat(const char* path, struct stat* out) const {
   return ::stat(path, out);
 }
-void FileCalls::will_need(int fd, off_t offset, off_t size) const {
-  ::posix_fadvise(fd, offset, size, POSIX_FADV_WILLNEED);
-}
 void FileCalls::pause_ms(int milliseconds) const {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }

@@ -22,7 +22,6 @@ class FileCalls {
   virtual ssize_t pread(int fd, void* out, std::size_t size, off_t offset) const;
   virtual int fstat(int fd, struct stat* out) const;
   virtual int stat(const char* path, struct stat* out) const;
-  virtual void will_need(int fd, off_t offset, off_t size) const;
   /// Wait before a retry.
   virtual void pause_ms(int milliseconds) const;
 

@@ -194,19 +194,4 @@ Status LocalFile::check_unchanged() const {
   return {};
 }
 
-void LocalFile::will_need(ByteRange range) const {
-  if (range.offset >= size()) return;
-  auto& self = const_cast<LocalFile&>(*this);
-  auto fd = pool_.pin(self);
-  if (!fd.ok()) return;
-  calls_.will_need(*fd, static_cast<off_t>(range.offset),
-                   static_cast<off_t>(std::min(range.size, size() - range.offset)));
-  FdPool::unpin(self);
-}
-
-Result<std::shared_ptr<RandomAccessFile>> open_local_file(const std::string& path) {
-  HEADRACE_ASSIGN(std::shared_ptr<LocalFile> file, LocalFile::open(path));
-  return std::shared_ptr<RandomAccessFile>(std::move(file));
-}
-
 }  // namespace headrace

@@ -17,7 +17,7 @@ namespace headrace {
 /// errno.
 class LocalFile final : public RandomAccessFile, private PooledFd {
  public:
-  /// As open_local_file; `calls` and `pool` must outlive the file.
+  /// As FileSystem::open(); `calls` and `pool` must outlive the file.
   static Result<std::shared_ptr<LocalFile>> open(const std::string& path, const FileCalls& calls = FileCalls::system(),
                                                  FdPool& pool = FdPool::process());
   ~LocalFile() override;
@@ -28,10 +28,8 @@ class LocalFile final : public RandomAccessFile, private PooledFd {
   /// Looks at the path: a file renamed over it, removed, appended to or rewritten in place is noticed. While the path
   /// still names the inode that was opened, the descriptor can be no other file.
   Status check_unchanged() const override;
-  /// posix_fadvise(WILLNEED).
-  void will_need(ByteRange range) const override;
 
-  /// The file as it was when it was opened: the key of sidecars.
+  /// The file as it was when it was opened: the key of what is remembered of it.
   [[nodiscard]] FileFingerprint fingerprint() const override { return fingerprint_; }
 
  private:

@@ -33,12 +33,6 @@ class RandomAccessFile {
   [[nodiscard]] virtual FileFingerprint fingerprint() const { return {}; }
   /// kFileChanged if the file on disk is not the one that was opened (size, modification time, inode).
   virtual Status check_unchanged() const = 0;
-  /// Tell the system that a range will be read soon. A hint: never blocks long, never fails.
-  virtual void will_need(ByteRange) const {}
 };
-
-/// Open a local file for reading.
-/// Errors: kNotFound, kPermission, kInvalidArgument (a directory), kReadFailed.
-Result<std::shared_ptr<RandomAccessFile>> open_local_file(const std::string& path);
 
 }  // namespace headrace

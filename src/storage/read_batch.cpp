@@ -1,10 +1,9 @@
 #include "storage/read_batch.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <utility>
 
 namespace headrace {
 
@@ -82,21 +81,13 @@ Result<std::uint64_t> ReadBatch::plan(std::span<const FileRange> ranges) {
 }
 
 Status ReadBatch::read(std::span<std::byte> buffer) {
-  if (buffer.size() < buffer_bytes_)
-    return Error(ErrorCode::kInvalidArgument,
-                 fmt::format("the batch needs {} bytes, the buffer has {}", buffer_bytes_, buffer.size()))
-        .with_stage("read");
   buffer_ = buffer;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < merged_.size(); ++i) {
-    const auto& [file, range] = merged_[i];
-    Status status = file->read_at(range.offset, buffer.subspan(at, range.size));
-    const bool last_of_file = i + 1 == merged_.size() || merged_[i + 1].file != file;
-    if (status.ok() && last_of_file) status = file->check_unchanged();
-    if (!status.ok()) return std::move(status.error().with_file(file->name()).with_stage("read"));
-    at += range.size;
-  }
-  return {};
+  return read_ranges(merged_, buffer);
+}
+
+bool ReadBatch::fetch(Fetcher& fetcher, std::span<std::byte> buffer, Fetcher::Done done) {
+  buffer_ = buffer;
+  return fetcher.fetch(merged_, buffer, std::move(done));
 }
 
 }  // namespace headrace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/fetcher.h"
 #include "storage/file_range.h"
 
 namespace headrace {
@@ -29,12 +30,13 @@ class ReadBatch {
   /// Errors: kCorruptData  a range ends past 2^64, or all together do (with its file); kInternal  a range with bytes
   /// and no file.
   Result<std::uint64_t> plan(std::span<const FileRange> ranges);
-  /// Read what was planned, file after file in the order in which plan() first met them, and then ask each file once
-  /// whether it changed: bytes of a file that changed since it was indexed may decode to anything. `buffer` must have
-  /// the bytes that plan() returned, and live as long as bytes() is used.
-  /// Errors: those of read_at() and check_unchanged(), which name the file; kInvalidArgument for a smaller buffer.
-  /// Blocks: until the bytes are there.
+  /// Read what was planned, file after file in the order in which plan() first met them, as read_ranges() does.
+  /// `buffer` must have the bytes that plan() returned, and live as long as bytes() is used.
+  /// Errors: those of read_ranges(). Blocks: until the bytes are there.
   Status read(std::span<std::byte> buffer);
+  /// Have a fetcher read what was planned, into `buffer` as read() would. This object must be left alone until `done`
+  /// was called; then bytes() tells where they lie. \return False if the fetcher has no room: see Fetcher::fetch().
+  [[nodiscard]] bool fetch(Fetcher& fetcher, std::span<std::byte> buffer, Fetcher::Done done);
   /// Return where the bytes of ranges[i] lie, after read().
   [[nodiscard]] std::span<const std::byte> bytes(std::size_t i) const {
     return buffer_.subspan(places_[i].buffer_offset, places_[i].size);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <headrace/base/bytes.h>
 #include <headrace/tools/tools.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <set>
@@ -10,6 +9,7 @@
 #include "base/clock.h"
 #include "base/cpu_count.h"
 #include "loader/paths.h"
+#include "storage/file_system.h"
 #include "tools/decode_crew.h"
 #include "tools/inspected_file.h"
 #include "tools/json.h"
@@ -35,8 +35,8 @@ class Verifier {
   Verifier(std::vector<std::string> files, std::uint32_t threads, const Progress& progress)
       : files_(std::move(files)), threads_(threads), progress_(progress), crew_(threads) {
     for (const std::string& file : files_) {
-      struct stat info {};
-      if (::stat(file.c_str(), &info) == 0) total_bytes_ += static_cast<std::uint64_t>(info.st_size);
+      if (const auto status = FileSystem::of(file).status(file); status.ok())
+        total_bytes_ += status->fingerprint.size_bytes;
     }
   }
 

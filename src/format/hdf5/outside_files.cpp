@@ -1,22 +1,23 @@
 #include "format/hdf5/outside_files.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
+
+#include "storage/file_system.h"
 
 namespace headrace::hdf5 {
 namespace {
 
 constexpr int kFilesLimit = 10'000;
 
-bool stat_of(const std::string& path, SourceFile& out) {
-  struct stat s {};
-  if (::stat(path.c_str(), &s) != 0) return false;
-  out = {path, static_cast<std::uint64_t>(s.st_size),
-         static_cast<std::int64_t>(s.st_mtim.tv_sec) * 1'000'000'000 + s.st_mtim.tv_nsec};
-  return true;
+/// What a file is now; nullopt if it is no file any more.
+std::optional<FileFingerprint> fingerprint_now(const std::string& path) {
+  const auto status = FileSystem::of(path).status(path);
+  if (!status.ok() || status->kind != PathKind::kFile) return std::nullopt;
+  return status->fingerprint;
 }
 
 /// H5Pget_virtual_filename and its sister, as strings.
@@ -90,13 +91,13 @@ Result<std::vector<RawSegment>> external_segments(const Session&, hid_t creation
       return Error(ErrorCode::kCorruptData, "the list of external raw files is damaged");
     name.resize(name.find('\0'));
     HEADRACE_ASSIGN(const std::string path, path_inside(directory, name));
-    SourceFile file;
-    if (!stat_of(path, file)) return Error(ErrorCode::kNotFound, fmt::format("cannot find '{}'", name));
+    const auto file = fingerprint_now(path);
+    if (!file) return Error(ErrorCode::kNotFound, fmt::format("cannot find '{}'", name));
     const std::uint64_t want = size == H5F_UNLIMITED ? left : std::min<std::uint64_t>(left, size);
     const auto start = static_cast<std::uint64_t>(offset);
-    if (offset < 0 || start > file.size_bytes || want > file.size_bytes - start)
+    if (offset < 0 || start > file->size_bytes || want > file->size_bytes - start)
       return Error(ErrorCode::kCorruptData, fmt::format("external file '{}' has {} bytes, {} from {} on are needed",
-                                                        name, file.size_bytes, want, start));
+                                                        name, file->size_bytes, want, start));
     segments.push_back({path, start, want});
     left -= want;
   }
@@ -137,9 +138,7 @@ Result<std::vector<SourceFile>> virtual_sources(const Session& session, hid_t fi
       if (!entry->second.ok())
         return Error(ErrorCode::kCorruptData, fmt::format("its virtual source file '{}' cannot be opened: {}", name,
                                                           last_library_error(session).text()));
-      SourceFile source;
-      stat_of(path, source);
-      sources.push_back(std::move(source));
+      sources.push_back({path, fingerprint_now(path).value_or(FileFingerprint{})});
     }
     HEADRACE_TRY(check_source_dataset(session, entry->second.get(), dataset, mapped.get(), points));
   }
@@ -148,8 +147,7 @@ Result<std::vector<SourceFile>> virtual_sources(const Session& session, hid_t fi
 
 Status check_sources(const std::vector<SourceFile>& sources) {
   for (const SourceFile& s : sources) {
-    SourceFile now;
-    if (!stat_of(s.path, now) || now.size_bytes != s.size_bytes || now.modified_ns != s.modified_ns)
+    if (fingerprint_now(s.path) != s.fingerprint)
       return Error(ErrorCode::kFileChanged, fmt::format("virtual source '{}' is gone or has changed", s.path));
   }
   return {};

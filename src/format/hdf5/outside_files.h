@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "format/hdf5/recording_driver.h"
+#include "storage/fingerprint.h"
 
 namespace headrace::hdf5 {
 
@@ -29,8 +30,7 @@ Result<std::vector<RawSegment>> external_segments(const Session&, hid_t creation
 /// A source file of a virtual dataset as it was when checked.
 struct SourceFile {
   std::string path;  ///< Canonical.
-  std::uint64_t size_bytes = 0;
-  std::int64_t modified_ns = 0;
+  FileFingerprint fingerprint;
 };
 
 /// Check that every source of a virtual dataset is there and covers what is mapped from it.

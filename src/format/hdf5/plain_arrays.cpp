@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "format/hdf5/native_bytes.h"
+#include "storage/file_system.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -63,7 +64,7 @@ Result<DecodedPiece> MemoryArray::decode(const Piece& piece, std::span<const std
 Result<std::shared_ptr<ArrayReader>> ExternalArray::open(std::shared_ptr<FileState> state, DatasetInfo info) {
   std::shared_ptr<ExternalArray> array(new ExternalArray(std::move(state), std::move(info)));
   for (const RawSegment& segment : array->info_.external) {
-    HEADRACE_ASSIGN(auto file, open_local_file(segment.path));
+    HEADRACE_ASSIGN(auto file, FileSystem::of(segment.path).open(segment.path));
     array->files_.push_back(std::move(file));
   }
   return std::shared_ptr<ArrayReader>(std::move(array));

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "storage/file_system.h"
+
 #if __has_include(<H5FDdevelop.h>)  // HDF5 >= 1.13: what driver authors need lives in a header of its own
 #include <H5FDdevelop.h>
 #endif
@@ -42,7 +44,7 @@ std::shared_ptr<RandomAccessFile> bytes_of(DriverState& state, const char* name)
   const std::string file_name = std::filesystem::path(name).filename().string();
   auto path = path_inside(state.directory, name);
   if (path.ok())
-    if (auto file = open_local_file(*path); file.ok()) {
+    if (auto file = FileSystem::of(*path).open(*path); file.ok()) {
       state.unopened.erase(file_name);
       return *file;
     }
