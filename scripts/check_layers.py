@@ -8,7 +8,7 @@ Prints FILE:LINE and the reason for each, and exits with 1 when there is one. Ru
 - public headers (include/headrace) include the standard library and other public headers only: users have no more;
 - headers directly in include/headrace (the umbrella) belong to the faces;
 - a header in src/<floor> is internal to its floor, but for those in src/doors.txt, which other floors may include. That
-  list cannot open a header in a sub-folder, or one named *_impl.h, *_internal.h or *-inl.h;
+  list cannot open a header named *_impl.h, *_internal.h or *-inl.h, and `floor/*` does not open sub-folders;
 - helpers of tests (testing/x.h, x_testing.h, testing_x.h) are for tests and benchmarks, of any floor above.
 """
 
@@ -25,7 +25,7 @@ FLOORS = ["base", "catalog", "storage", "codec", "format", "cache", "order", "as
 FACES = len(FLOORS)
 ONLY = {"order": {"base", "catalog", "order"}}
 DOORS = "src/doors.txt"
-NEVER_A_DOOR = re.compile(r"^[^/]+/.+/|(_impl|_internal|-inl)\.h$")
+NEVER_A_DOOR = re.compile(r"(_impl|_internal|-inl)\.h$")
 TESTS_ONLY = re.compile(r"(^|/)testing/|(^|/)testing_\w+\.h$|_testing\.(h|cpp)$")
 TEST = re.compile(r"_(test|bench)\.cpp$")
 
@@ -71,7 +71,8 @@ class Doors:
 
     def open_to_all(self, name: str) -> bool:
         """True if there is a door; it counts as used then."""
-        matching = {door for door in self.lines if fnmatch(name, door) and not NEVER_A_DOOR.search(name)}
+        same_depth = {door for door in self.lines if door.count("/") == name.count("/")}
+        matching = {door for door in same_depth if fnmatch(name, door) and not NEVER_A_DOOR.search(name)}
         self.used |= matching
         return bool(matching)
 

@@ -38,8 +38,6 @@ class PageBuffer {
 
   /// Give the memory, and what was reserved for it, back.
   void reset();
-  /// Stop charging the budget while the memory lives on: it is the user's now.
-  MemoryReservation take_reservation() { return std::move(reservation_); }
 
  private:
   void swap(PageBuffer& other) noexcept {

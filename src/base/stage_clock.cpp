@@ -1,15 +1,9 @@
 #include "base/stage_clock.h"
 
-#include <utility>
-
 namespace headrace {
 
 std::string_view to_string(Stage stage) {
   switch (stage) {
-    case Stage::kOpen:
-      return "open";
-    case Stage::kPlan:
-      return "plan";
     case Stage::kRead:
       return "read";
     case Stage::kDecode:
@@ -20,12 +14,6 @@ std::string_view to_string(Stage stage) {
       return "cache";
     case Stage::kWaitWork:
       return "wait for work";
-    case Stage::kWaitBatch:
-      return "wait for batch";
-    case Stage::kHandOver:
-      return "hand over";
-    case Stage::kConsume:
-      return "consume";
   }
   return "other";
 }
@@ -38,28 +26,22 @@ StageTable StageClock::totals() const {
   return table;
 }
 
-StageClock& StageBoard::add_thread(std::string name) {
+StageClock& StageBoard::add_thread() {
   const std::lock_guard guard(mutex_);
-  Entry& entry = entries_.emplace_back();
-  entry.name = std::move(name);
-  return entry.clock;
-}
-
-std::vector<StageBoard::ThreadTotals> StageBoard::per_thread() const {
-  const std::lock_guard guard(mutex_);
-  std::vector<ThreadTotals> all;
-  for (const Entry& entry : entries_) all.push_back({entry.name, entry.clock.totals()});
-  return all;
+  return clocks_.emplace_back();
 }
 
 StageTable StageBoard::totals() const {
+  const std::lock_guard guard(mutex_);
   StageTable sum;
-  for (const ThreadTotals& thread : per_thread())
+  for (const StageClock& clock : clocks_) {
+    const StageTable table = clock.totals();
     for (std::size_t s = 0; s < kStageCount; ++s) {
-      sum[s].ns += thread.stages[s].ns;
-      sum[s].count += thread.stages[s].count;
-      sum[s].bytes += thread.stages[s].bytes;
+      sum[s].ns += table[s].ns;
+      sum[s].count += table[s].count;
+      sum[s].bytes += table[s].bytes;
     }
+  }
   return sum;
 }
 

@@ -7,28 +7,21 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/clock.h"
 
 namespace headrace {
 
-/// What a thread of the engine, or its consumer, is doing.
+/// What a decode thread is doing.
 enum class Stage : std::uint8_t {
-  kOpen,       ///< Opening files, reading metadata and indexes.
-  kPlan,       ///< Working out which rows come when.
-  kRead,       ///< Waiting for bytes of files.
-  kDecode,     ///< Filters, byte order, conversion.
-  kScatter,    ///< Moving rows into batch slots, transforms included.
-  kCache,      ///< Keeping decoded blocks, and decoding what was kept encoded.
-  kWaitWork,   ///< A decode thread has nothing that it may claim: the consumer or the memory is the limit.
-  kWaitBatch,  ///< The consumer waits for a batch: loading is the limit.
-  kHandOver,   ///< Giving a batch to the consumer.
-  kConsume,    ///< The consumer's own time between two batches.
+  kRead,      ///< Waiting for bytes of files.
+  kDecode,    ///< Filters, byte order, conversion.
+  kScatter,   ///< Moving rows into batch slots, transforms included.
+  kCache,     ///< Keeping decoded blocks, and decoding what was kept encoded.
+  kWaitWork,  ///< A decode thread has nothing that it may claim: the consumer or the memory is the limit.
 };
-inline constexpr std::size_t kStageCount = 10;
+inline constexpr std::size_t kStageCount = 5;
 /// "read", "wait for work", …
 std::string_view to_string(Stage stage);
 
@@ -68,22 +61,13 @@ class StageBoard {
   StageBoard& operator=(const StageBoard&) = delete;
 
   /// A clock for the calling thread, or for a thread about to start.
-  StageClock& add_thread(std::string name);
+  StageClock& add_thread();
 
-  struct ThreadTotals {
-    std::string name;
-    StageTable stages;
-  };
-  [[nodiscard]] std::vector<ThreadTotals> per_thread() const;
   [[nodiscard]] StageTable totals() const;
 
  private:
-  struct Entry {
-    std::string name;
-    StageClock clock;
-  };
   mutable std::mutex mutex_;
-  std::deque<Entry> entries_;  // a deque never moves its elements
+  std::deque<StageClock> clocks_;  // a deque never moves its elements
 };
 
 /// Time from here to the end of the block, for one stage; two clock reads. Spans of one thread do not nest: a stage

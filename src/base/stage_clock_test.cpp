@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <thread>
+#include <vector>
 
 namespace headrace {
 namespace {
@@ -13,24 +14,21 @@ const StageTotals& of(const StageTable& table, Stage stage) {
 
 TEST(StageClock, AddsUpTimeCountAndBytes) {
   StageBoard board;
-  StageClock& clock = board.add_thread("decode 0");
+  StageClock& clock = board.add_thread();
   clock.add(Stage::kRead, 100, 4096);
   clock.add(Stage::kRead, 50, 1);
   clock.add(Stage::kDecode, 7, 0, 3);
   EXPECT_EQ(of(clock.totals(), Stage::kRead), (StageTotals{150, 2, 4097}));
-  StageClock& other = board.add_thread("decode 1");
+  StageClock& other = board.add_thread();
   other.add(Stage::kRead, 1000, 3);
   EXPECT_EQ(of(board.totals(), Stage::kRead), (StageTotals{1150, 3, 4100}));
   EXPECT_EQ(of(board.totals(), Stage::kDecode), (StageTotals{7, 3, 0}));
-  const auto threads = board.per_thread();
-  ASSERT_EQ(threads.size(), 2u);
-  EXPECT_EQ(threads[1].name, "decode 1");
-  EXPECT_EQ(of(threads[1].stages, Stage::kRead), (StageTotals{1000, 1, 3}));
+  EXPECT_EQ(of(other.totals(), Stage::kRead), (StageTotals{1000, 1, 3}));
 }
 
 TEST(StageSpan, CoversTheTimeOfItsBlockWithoutGaps) {
   StageBoard board;
-  StageClock& clock = board.add_thread("t");
+  StageClock& clock = board.add_thread();
   const std::uint64_t start = now_ns();
   {
     StageSpan span(clock, Stage::kRead);
@@ -65,7 +63,7 @@ TEST(StageBoard, MayBeSummedWhileThreadsWriteAndJoin) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&board] {
-      StageClock& clock = board.add_thread("writer");
+      StageClock& clock = board.add_thread();
       for (int i = 0; i < 20'000; ++i) clock.add(Stage::kScatter, 2, 3);
     });
   StageTotals before;

@@ -75,8 +75,7 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStar
       side_chunks_(plan_.side_chunks_bytes) {
   pool_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
-    workers_.push_back(std::make_unique<Worker>(board_.add_thread(fmt::format("decode-{}", t)), *source_, plan_.layout,
-                                                resident_, side_chunks_));
+    workers_.push_back(std::make_unique<Worker>(board_.add_thread(), *source_, plan_.layout, resident_, side_chunks_));
 }
 
 std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter) {

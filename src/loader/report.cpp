@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/cgroup.h"
+#include "base/number_text.h"
 #include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
 #include "loader/verdict.h"
@@ -17,18 +18,12 @@
 namespace headrace {
 namespace {
 
-std::string with_commas(std::uint64_t n) {
-  std::string s = std::to_string(n);
-  for (int i = static_cast<int>(s.size()) - 3; i > 0; i -= 3) s.insert(static_cast<std::size_t>(i), ",");
-  return s;
-}
-
 std::string summarise_data(const Loader::Impl& loader) {
   const Dataset& d = loader.dataset;
   std::set<std::string> codecs;
   for (const FieldStorage& s : d.storage()) codecs.insert(s.codec);
-  return fmt::format("{} file{}, {} samples of {}, {}", d.files().size(), d.files().size() == 1 ? "" : "s",
-                     with_commas(d.size()), format_bytes(d.sample_bytes()), fmt::join(codecs, " / "));
+  return fmt::format("{} file{}, {} samples of {}, {}", d.files().size(), plural(d.files().size()),
+                     group_digits(d.size()), format_bytes(d.sample_bytes()), fmt::join(codecs, " / "));
 }
 
 /// VmHWM: the most that was ever resident.
@@ -155,10 +150,10 @@ std::string Report::text() const {
   };
   line("VERDICT", verdict);
   line("DATA", data_summary);
-  line("DELIVERED", fmt::format("{} samples in {} batches, {} of {} epochs finished, {:.2f} s", with_commas(samples),
-                                with_commas(batches), epochs_finished, epochs_started, wall_seconds));
+  line("DELIVERED", fmt::format("{} samples in {} batches, {} of {} epochs finished, {:.2f} s", group_digits(samples),
+                                group_digits(batches), epochs_finished, epochs_started, wall_seconds));
   line("RATE", fmt::format("{} samples/s, {:.2f} GB/s; first batch after {:.3f} s",
-                           with_commas(static_cast<std::uint64_t>(rate)), bytes * 1e-9, first_batch_seconds));
+                           group_digits(static_cast<std::uint64_t>(rate)), bytes * 1e-9, first_batch_seconds));
   if (exactly_once)
     line("CHECKED", fmt::format("epoch {}: every row exactly once, by sums over what was scattered", row_sums.epoch));
   if (world_size > 1) line("RANK", fmt::format("{} of {}", rank, world_size));
@@ -176,15 +171,16 @@ std::string Report::text() const {
   line(
       "READS",
       fmt::format(
-          "{} chunks decoded, read amplification {:.3f}{}{}", with_commas(chunks_decoded), read_amplification,
+          "{} chunks decoded, read amplification {:.3f}{}{}", group_digits(chunks_decoded), read_amplification,
           waste > 0.005 ? fmt::format(", {:.0f} % of the decoded bytes are columns nobody asked for", 100 * waste) : "",
           slow_path_chunks ? fmt::format(", {} through libhdf5", slow_path_chunks) : ""));
   for (const std::string& s : slow_fields) line("", "one at a time: " + s);
   if (cache.kind != "nothing") {
-    line("CACHE", fmt::format("{}{}: {} of {} blocks, {} of {}; {} served from it, {} not", cache.kind,
-                              cache.coding.empty() ? "" : ", " + cache.coding, with_commas(cache.blocks),
-                              with_commas(cache.all_blocks), format_bytes(cache.bytes),
-                              format_bytes(cache.capacity_bytes), with_commas(cache.hits), with_commas(cache.misses)));
+    line("CACHE",
+         fmt::format("{}{}: {} of {} blocks, {} of {}; {} served from it, {} not", cache.kind,
+                     cache.coding.empty() ? "" : ", " + cache.coding, group_digits(cache.blocks),
+                     group_digits(cache.all_blocks), format_bytes(cache.bytes), format_bytes(cache.capacity_bytes),
+                     group_digits(cache.hits), group_digits(cache.misses)));
     if (cache.complete) line("", "everything is there: batches come from it, nothing is read");
   }
   for (const std::string& note : cache.notes) line("", note);

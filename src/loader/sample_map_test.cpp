@@ -63,7 +63,7 @@ std::vector<Delivered> run(const Case& c, const Settings& settings, std::uint64_
   StageBoard board;
   std::vector<std::unique_ptr<DecodeCounters>> counters;
   for (unsigned t = 0; t < settings.threads; ++t)
-    counters.push_back(std::make_unique<DecodeCounters>(board.add_thread("t")));
+    counters.push_back(std::make_unique<DecodeCounters>(board.add_thread()));
   std::vector<std::jthread> threads;
   for (unsigned t = 0; t < settings.threads; ++t)
     threads.emplace_back([&, t] {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/number_text.h"
 #include "tools/advice.h"
 #include "tools/text_table.h"
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/memory_budget.h"
+#include "base/number_text.h"
 #include "tools/advice.h"
 #include "tools/text_table.h"
 
@@ -114,12 +115,12 @@ std::string screen(const Advice& a, const RunConfig& run) {
   std::string out;
   const auto line = [&](std::string_view key, const std::string& value) { out += paragraph(key, kLabel, value); };
   const MemoryLimit& rules = a.limits.rules();
-  line("DATA", fmt::format("{} file{}, {} samples of {}: {} decoded, {} stored ({})", a.files, a.files == 1 ? "" : "s",
+  line("DATA", fmt::format("{} file{}, {} samples of {}: {} decoded, {} stored ({})", a.files, plural(a.files),
                            group_digits(a.data.rows), format_bytes(a.data.sample_bytes),
                            format_bytes(a.data.decoded_bytes), format_bytes(a.data.stored_bytes), a.data.codecs));
-  line("MACHINE", fmt::format("{} processor{} ({}); {} of memory free to take ({} of {}){}", a.cpus.usable,
-                              a.cpus.usable == 1 ? "" : "s", a.cpus.rules().rule, format_bytes(rules.free_bytes),
-                              rules.rule, rules.where, shared_text(a.local)));
+  line("MACHINE",
+       fmt::format("{} processor{} ({}); {} of memory free to take ({} of {}){}", a.cpus.usable, plural(a.cpus.usable),
+                   a.cpus.rules().rule, format_bytes(rules.free_bytes), rules.rule, rules.where, shared_text(a.local)));
   for (const Storage& s : a.storages) line("STORAGE", fmt::format("{}. {}", s.name, s.meaning()));
   line("LIMIT", limit_text(a));
   if (a.probe.busy())

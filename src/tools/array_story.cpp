@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "base/number_text.h"
 #include "tools/text_table.h"
 
 namespace headrace {
@@ -46,7 +47,7 @@ std::string better_chunk(const ArrayInfo& array, std::uint64_t row_bytes) {
 std::string chunk_words(const ArrayInfo& array, std::uint64_t chunk_bytes) {
   if (array.layout != Layout::kChunked) return layout_name(array.layout);
   const std::uint64_t rows = array.chunk_rows();
-  return fmt::format("{} row{}, {}", group_digits(rows), rows == 1 ? "" : "s", format_bytes(chunk_bytes));
+  return fmt::format("{} row{}, {}", group_digits(rows), plural(rows), format_bytes(chunk_bytes));
 }
 
 std::vector<std::string> what_to_know(const ArrayInfo& array, const ArrayStory& story) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/number_text.h"
 #include "tools/json.h"
 #include "tools/text_table.h"
 
@@ -88,11 +89,11 @@ std::string shuffle_name(Shuffle shuffle) {
 
 std::string text(const Run& run, const Loader& loader) {
   const double samples = static_cast<double>(run.samples);
-  std::string out = fmt::format("{} samples in {} batch{} of {}, {}, {} epoch{}{}\n\n", group_digits(run.samples),
-                                group_digits(run.batches), run.batches == 1 ? "" : "es", loader.options().batch_size,
-                                loader.options().shuffle.mode() == Shuffle::kNone ? "in order" : "shuffled",
-                                run.epochs.size(), run.epochs.size() == 1 ? "" : "s",
-                                run.stopped ? fmt::format(", stopped after {:.1f} s", run.seconds) : "");
+  std::string out =
+      fmt::format("{} samples in {} batch{} of {}, {}, {} epoch{}{}\n\n", group_digits(run.samples),
+                  group_digits(run.batches), run.batches == 1 ? "" : "es", loader.options().batch_size,
+                  loader.options().shuffle.mode() == Shuffle::kNone ? "in order" : "shuffled", run.epochs.size(),
+                  plural(run.epochs.size()), run.stopped ? fmt::format(", stopped after {:.1f} s", run.seconds) : "");
   TextTable table({{""},
                    {"samples", TextTable::Align::kRight},
                    {"seconds", TextTable::Align::kRight},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/number_text.h"
 #include "cache/cache_directory.h"
 #include "tools/json.h"
 #include "tools/text_table.h"
@@ -26,10 +27,6 @@ Json entry_json(const CacheEntry& entry) {
 void judge(const CacheEntry& entry, ToolResult& result) {
   if (entry.state == State::kDamaged) result.bad_data = true;
   if (entry.state != State::kValid && entry.state != State::kBuilding) result.findings = true;
-}
-
-const char* plural(std::size_t n) {
-  return n == 1 ? "" : "s";
 }
 
 std::string sources_text(const std::vector<std::string>& sources) {

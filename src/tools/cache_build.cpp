@@ -5,6 +5,7 @@
 #include <headrace/tools/tools.h>
 
 #include "base/clock.h"
+#include "base/number_text.h"
 #include "loader/access.h"
 #include "tools/json.h"
 #include "tools/text_table.h"

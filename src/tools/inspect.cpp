@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/number_text.h"
 #include "loader/paths.h"
 #include "tools/array_story.h"
 #include "tools/inspected_file.h"
@@ -100,7 +101,7 @@ Samples samples(const std::vector<std::string>& paths) {
 
 std::string first_text(const InspectedFile& file, const std::string& sample_text) {
   std::string out = fmt::format("{}\n  {}, {}, {} array{}\n\n", file.path, file.format, format_bytes(file.size_bytes),
-                                file.arrays.size(), file.arrays.size() == 1 ? "" : "s");
+                                file.arrays.size(), plural(file.arrays.size()));
   if (file.arrays.empty()) return out + "  No array with at least one dimension lies in this file.\n";
   const FileStory story = tell(file.arrays);
   return out + array_table(file.arrays) + "\n" + paragraph("Samples", kLabelColumns, sample_text) +
@@ -125,8 +126,8 @@ std::string others_text(const std::vector<const InspectedFile*>& others) {
   for (const InspectedFile* file : others) (file->error || !file->differences.empty() ? odd : alike).push_back(file);
   for (const InspectedFile* file : alike) alike_bytes += file->size_bytes;
   if (!alike.empty()) {
-    out += fmt::format("{} more file{} with the same arrays, {}\n\n", group_digits(alike.size()),
-                       alike.size() == 1 ? "" : "s", format_bytes(alike_bytes));
+    out += fmt::format("{} more file{} with the same arrays, {}\n\n", group_digits(alike.size()), plural(alike.size()),
+                       format_bytes(alike_bytes));
     TextTable table({{"file"}, {"rows", Align::kRight}, {"on disk", Align::kRight}});
     for (std::size_t i = 0; i < std::min(alike.size(), kFilesShown); ++i)
       table.add({shorten(alike[i]->path, 64), rows_text(*alike[i]), format_bytes(alike[i]->size_bytes)});
@@ -134,8 +135,7 @@ std::string others_text(const std::vector<const InspectedFile*>& others) {
     if (alike.size() > kFilesShown) out += fmt::format("  and {} more\n", group_digits(alike.size() - kFilesShown));
   }
   if (odd.empty()) return out;
-  out +=
-      fmt::format("{}{} file{} unlike the first\n", alike.empty() ? "" : "\n", odd.size(), odd.size() == 1 ? "" : "s");
+  out += fmt::format("{}{} file{} unlike the first\n", alike.empty() ? "" : "\n", odd.size(), plural(odd.size()));
   for (std::size_t i = 0; i < std::min(odd.size(), kFilesShown); ++i) {
     out += fmt::format("  {}\n", odd[i]->path);
     if (odd[i]->error)

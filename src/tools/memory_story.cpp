@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/number_text.h"
 #include "loader/access.h"
 #include "loader/plan_for.h"
 #include "loader/window_decodes.h"
@@ -25,8 +26,8 @@ std::vector<MemoryComponent> memory_components(const EnginePlan& plan, std::uint
        fmt::format("{} slots of {}: the window, and two with you", plan.slots, format_bytes(plan.slot_bytes))},
       {"cache", plan.cache_bytes, "rows that are kept between epochs, at most"},
       {"decode scratch", plan.scratch_bytes + plan.keeping_bytes,
-       fmt::format("{} thread{}", plan.threads, plan.threads == 1 ? "" : "s")},
-      {"read buffers", plan.read_buffer_bytes, fmt::format("{} thread{}", plan.threads, plan.threads == 1 ? "" : "s")},
+       fmt::format("{} thread{}", plan.threads, plural(plan.threads))},
+      {"read buffers", plan.read_buffer_bytes, fmt::format("{} thread{}", plan.threads, plural(plan.threads))},
       {"side fields", plan.side_bytes(), "fields whose chunks reach past the blocks"},
       {"window's books", plan.index_bytes, "who wants which row"},
       {"chunk indexes", num_chunks * kChunkIndexBytes, fmt::format("{} chunks", num_chunks), false},

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/number_text.h"
 #include "delivery/slot_pool.h"
 #include "loader/access.h"
 #include "loader/label.h"

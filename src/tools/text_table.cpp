@@ -34,12 +34,6 @@ std::string shorten(std::string_view text, std::size_t columns) {
   return std::string(front(text, left)) + "…" + std::string(back(text, columns - 1 - left));
 }
 
-std::string group_digits(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
-  return digits;
-}
-
 std::string paragraph(std::string_view label, std::size_t indent, std::string_view text) {
   std::string out(label);
   out.append(indent - std::min(indent, text_columns(label)), ' ');

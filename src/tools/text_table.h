@@ -17,9 +17,6 @@ std::size_t text_columns(std::string_view text);
 /// At most `columns` wide: the middle gives way to "…", so that both ends of a path stay readable.
 std::string shorten(std::string_view text, std::size_t columns);
 
-/// "16,384".
-std::string group_digits(std::uint64_t number);
-
 /// `label`, then `text` wrapped beside it; continuation lines are indented to `indent`. Ends with a newline.
 std::string paragraph(std::string_view label, std::size_t indent, std::string_view text);
 

@@ -23,13 +23,6 @@ TEST(Shorten, KeepsBothEnds) {
   EXPECT_EQ(shorten("ääääääääää", 7), "äää…äää");
 }
 
-TEST(GroupDigits, Thousands) {
-  EXPECT_EQ(group_digits(0), "0");
-  EXPECT_EQ(group_digits(999), "999");
-  EXPECT_EQ(group_digits(1000), "1,000");
-  EXPECT_EQ(group_digits(1234567), "1,234,567");
-}
-
 TEST(Paragraph, IndentsWhatItWraps) {
   const std::string text = paragraph("Fast", 6, std::string(60, 'a') + " " + std::string(60, 'b'));
   EXPECT_EQ(text, "Fast  " + std::string(60, 'a') + "\n      " + std::string(60, 'b') + "\n");

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/cpu_count.h"
+#include "base/number_text.h"
 #include "loader/paths.h"
 #include "storage/file_system.h"
 #include "tools/decode_crew.h"
@@ -221,7 +222,6 @@ class Verifier {
     if (e.bytes().size != 0) out += fmt::format(" › bytes {}+{}", e.bytes().offset, e.bytes().size);
     return out;
   }
-  static const char* plural(std::uint64_t n) { return n == 1 ? "" : "s"; }
   static std::string joined(const std::set<std::string>& names) {
     std::string out;
     for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
