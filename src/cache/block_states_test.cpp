@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "cache/filler.h"
-#include "cache/testing_processes.h"
+#include "cache/testing/processes.h"
 
 namespace headrace {
 namespace {

@@ -16,8 +16,8 @@
 #include "cache/cache_manifest.h"
 #include "cache/crc32c.h"
 #include "cache/filler.h"
-#include "cache/row_layout.h"
 #include "cache/npy_file_names.h"
+#include "cache/row_layout.h"
 #include "format/npy/npy_header.h"
 
 namespace headrace {

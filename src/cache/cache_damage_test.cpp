@@ -7,7 +7,7 @@
 
 #include "cache/cache_manifest.h"
 #include "cache/crc32c.h"
-#include "cache/testing_caches.h"
+#include "cache/testing/caches.h"
 
 namespace headrace {
 namespace {

@@ -10,9 +10,9 @@
 #include <csignal>
 #include <thread>
 
-#include "cache/testing_caches.h"
-#include "cache/testing_processes.h"
 #include "cache/npy_file_names.h"
+#include "cache/testing/caches.h"
+#include "cache/testing/processes.h"
 #include "format/npy/npy_header.h"
 
 namespace headrace {
@@ -144,33 +144,6 @@ TEST_F(CacheDirectoryTest, WhenAllBlocksAreLeftFromAKilledBuildOneIsFilledAnew) 
   EXPECT_FALSE(store->complete());
   EXPECT_TRUE(fill_all(*store));
   EXPECT_EQ(list_caches(c_.directory).value().at(0).state, State::kValid);
-}
-
-TEST_F(CacheDirectoryTest, ThreadsAndStoresOfOneProcessShareABuild) {
-  std::atomic<int> lasts{0}, wrong{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i)
-    threads.emplace_back([&] {
-      const auto store = c_.store();
-      for (std::uint64_t block = 0; block < c_.layout.num_blocks(); ++block) {
-        const Take take = store->take(block);
-        if (take == Take::kFill) {
-          if (!put_rows(*store, block).ok()) ++wrong;
-          if (store->publish(block)) {
-            ++lasts;
-            if (!store->finish().ok()) ++wrong;
-          }
-        } else if (take == Take::kBusy && !store->wait(block, std::chrono::minutes(1))) {
-          ++wrong;
-        }
-        if (!has_rows(*store, block)) ++wrong;
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(wrong, 0);
-  EXPECT_LE(lasts, 1);  // a thread that comes late finds it whole
-  EXPECT_TRUE(all_rows_are_right(*c_.store()));
-  EXPECT_EQ(c_.name().find(".building"), std::string::npos);
 }
 
 TEST_F(CacheDirectoryTest, ProcessesFillItTogether) {

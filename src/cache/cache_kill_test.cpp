@@ -5,8 +5,8 @@
 #include <random>
 #include <thread>
 
-#include "cache/testing_caches.h"
-#include "cache/testing_processes.h"
+#include "cache/testing/caches.h"
+#include "cache/testing/processes.h"
 
 namespace headrace {
 namespace {

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "cache/descriptor_server.h"
-#include "cache/testing_processes.h"
-#include "cache/testing_rows.h"
+#include "cache/testing/processes.h"
+#include "cache/testing/rows.h"
 
 namespace headrace {
 namespace {
@@ -43,25 +43,11 @@ class HostArenaTest : public testing::Test {
   RowLayout layout_ = layout_of(1000, 10);
 };
 
-TEST_F(HostArenaTest, StoresOfOneProcessShareTheirRows) {
+TEST_F(HostArenaTest, TheFirstStorePays) {
   const auto first = open().value(), second = open().value();
   EXPECT_NE(first->field(0), second->field(0));
   EXPECT_GE(first->charged_bytes(), layout_.data_bytes());
   EXPECT_EQ(second->charged_bytes(), 0u);
-  EXPECT_EQ(second->take(3), Take::kFill);
-  EXPECT_EQ(first->take(3), Take::kBusy);
-  EXPECT_TRUE(put_rows(*second, 3).ok());
-  EXPECT_FALSE(second->publish(3));
-  EXPECT_EQ(first->take(3), Take::kReady);
-  EXPECT_TRUE(has_rows(*first, 3));
-  EXPECT_TRUE(fill_all(*first));
-  EXPECT_TRUE(second->complete());
-  for (std::uint64_t block = 0; block < 100; ++block) EXPECT_TRUE(has_rows(*second, block));
-}
-
-TEST_F(HostArenaTest, NothingIsLeftWhenAllAreGone) {
-  { EXPECT_TRUE(fill_all(*open().value())); }
-  EXPECT_EQ(open().value()->ready_blocks(), 0u);
 }
 
 TEST_F(HostArenaTest, LayoutsMustAgreeAndKeysKeepApart) {

@@ -2,13 +2,12 @@
 #include <gtest/gtest.h>
 #include <headrace/loader/loader.h>
 #include <rapidcheck.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 
 #include "base/memory_budget.h"
 #include "loader/testing/fake_source.h"
+#include "storage/testing/temporary_file.h"
 
 namespace headrace {
 namespace {
@@ -16,13 +15,6 @@ namespace {
 using testing::fake_dataset;
 using testing::FakeFaults;
 using testing::FakeShape;
-
-/// A directory that is gone afterwards.
-struct Directory {
-  std::string path = (std::filesystem::temp_directory_path() / "headrace_keeping_XXXXXX").string();
-  Directory() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
-  ~Directory() { std::filesystem::remove_all(path); }
-};
 
 using Bytes = std::vector<std::vector<std::byte>>;
 Bytes deliver(Loader& loader, int epochs) {
@@ -58,10 +50,10 @@ TEST(Keeping, CachedIsUncached) {
     Loader plain(data, options);
     const Bytes want = deliver(plain, 3);
 
-    const Directory directory;
+    const TemporaryFolder directory;
     options.threads = *rc::gen::inRange<std::uint32_t>(1, 5);
     options.cache.mode = *rc::gen::element(CacheChoice::kAuto, CacheChoice::kRam, CacheChoice::kDirectory);
-    options.cache.directory = directory.path;
+    options.cache.directory = directory.path();
     if (options.cache.mode == CacheChoice::kAuto) {  // from hardly anything to everything
       const std::uint64_t window = plain.report().memory.planned_bytes, bytes = data.size() * data.sample_bytes();
       options.memory = window + *rc::gen::inRange<std::uint64_t>(0, 2 * bytes);
@@ -165,14 +157,14 @@ TEST(Keeping, DamageIsRaisedAtTheSameBatchWhateverIsKept) {
   const auto faults = std::make_shared<FakeFaults>();
   faults->bad_rows = {333};
   const Dataset data = fake_dataset({500, 300}, {{4096, 16}, {3, 16}}, faults);
-  const Directory directory;
+  const TemporaryFolder directory;
   std::vector<std::size_t> at;
   for (const auto mode : {CacheChoice::kNone, CacheChoice::kAuto, CacheChoice::kRam, CacheChoice::kDirectory}) {
     faults->mended = false;
     LoaderOptions options;
     options.batch_size = 32;
     options.shuffle = true;
-    options.cache = {mode, directory.path};
+    options.cache = {mode, directory.path()};
     Loader loader(data, options);
     std::size_t batches = 0;
     try {

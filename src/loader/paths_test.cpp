@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "storage/testing/temporary_file.h"
+
 namespace headrace {
 namespace {
 
@@ -18,17 +20,7 @@ using Strings = std::vector<std::string>;
 
 class Paths : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "headrace_paths_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  void touch(const std::string& name) {
-    fs::create_directories(fs::path(at(name)).parent_path());
-    std::ofstream(at(name)) << "x";
-  }
+  void touch(const std::string& name) { folder_.write_text(name, "x"); }
   [[nodiscard]] std::string at(const std::string& name) const { return root_ + "/" + name; }
   /// What `patterns` (under the root) mean, relative to the root.
   [[nodiscard]] Strings expand(Strings patterns) const {
@@ -47,7 +39,8 @@ class Paths : public ::testing::Test {
     return result.error();
   }
 
-  std::string root_;
+  const TemporaryFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 TEST_F(Paths, GlobsAreOrderedNaturally) {

@@ -17,6 +17,8 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
+  /// Return the folder's path, without a slash at its end.
+  [[nodiscard]] std::string path() const { return folder_.string(); }
   [[nodiscard]] std::string path(std::string_view file_name) const;
   /// Write (or overwrite in place) a file; returns its path.
   std::string write(std::string_view file_name, std::span<const std::byte> bytes) const;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cache/cache_directory.h"
-#include "cache/testing_rows.h"
+#include "cache/testing/rows.h"
 #include "storage/testing/temporary_file.h"
 
 namespace headrace::testing_rows {
