@@ -26,7 +26,8 @@ namespace {
 using RowNumbers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// {"weights": …, "replacement": …, "num_samples": …}, {"by": …, "num_samples": …}, {"fed_samples": …} or {"rows": …}.
+/// {"weights": …, "replacement": …, "num_samples": …}, {"by": …, "num_samples": …}, {"fed_samples": …} or {"rows": …,
+/// "every_epoch": …}.
 std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
   SamplerChoice choice;
   if (words.contains("weights")) {
@@ -40,7 +41,7 @@ std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
     choice = Fed{nb::cast<std::uint64_t>(words["fed_samples"])};
   } else {
     const auto rows = nb::cast<RowNumbers>(words["rows"]);
-    choice = Listed{{rows.data(), rows.data() + rows.size()}};
+    choice = Listed{{rows.data(), rows.data() + rows.size()}, nb::cast<bool>(words["every_epoch"])};
   }
   return std::make_shared<const SamplerChoice>(std::move(choice));
 }
@@ -149,14 +150,14 @@ void register_loader(nb::module_& m) {
           nb::arg("rank"), nb::arg("world_size"))
       .def(
           "set_rows",
-          [](LoaderHandle& self, const RowNumbers& rows) {
+          [](LoaderHandle& self, std::uint64_t epoch, const RowNumbers& rows) {
             self.check_process();
             const Turn turn(self);
             std::vector<std::uint64_t> list(rows.data(), rows.data() + rows.size());
             const WithoutGil nogil;
-            self.loader().set_rows(std::move(list));
+            self.loader().set_rows(epoch, std::move(list));
           },
-          nb::arg("rows"), nb::sig("def set_rows(self, rows: typing.Any) -> None"))
+          nb::arg("epoch"), nb::arg("rows"), nb::sig("def set_rows(self, epoch: int, rows: typing.Any) -> None"))
       .def(
           "feed",
           [](LoaderHandle& self, const RowNumbers& rows) {

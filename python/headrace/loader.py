@@ -176,7 +176,7 @@ class Loader:
             self._listing = order if isinstance(order, Listing) else Listing(order, batches=False)
             rows, batch_size = self._listing.rows(0)
             self._listing.epoch = 0
-            words = {"rows": rows}
+            words = {"rows": rows, "every_epoch": self._listing.every_epoch}
             if self._listing.batches:
                 options = replace(options, batch_size=batch_size)
             if self._listing.own_rank:
@@ -229,7 +229,7 @@ class Loader:
         """Ask a sampler that is an iterable for the rows of an epoch, once."""
         if self._listing is None or self._listing.epoch == epoch:
             return
-        self._native.set_rows(self._listing.rows(epoch)[0])
+        self._native.set_rows(epoch, self._listing.rows(epoch)[0])
         self._listing.epoch = epoch
 
     def _ask_framework(self) -> None:

@@ -185,6 +185,11 @@ class Listing:
         """Does it divide over ranks by itself, as torch's DistributedSampler does?"""
         return divides_by_itself(self.sampler)
 
+    @property
+    def every_epoch(self) -> bool:
+        """Is it plain data, whose rows are those of every epoch? Then the next epoch can be read ahead."""
+        return isinstance(self.sampler, (list, tuple, range, np.ndarray))
+
     def rows(self, epoch: int) -> tuple[NDArray[np.uint64], int]:
         """Rows of an epoch, and the batch size that a batch sampler has (0 for others)."""
         if hasattr(self.sampler, "set_epoch"):

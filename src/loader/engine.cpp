@@ -163,7 +163,9 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position) {
   HEADRACE_TRY(start_threads());
   if (keeper_->rows && are_at_hand(*keeper_->rows)) rows_at_hand_.store(true, std::memory_order_release);
   if (plan_.fed) plan_.fed->end();  // rows that were given for an epoch are for that one only
-  window_.start_epoch(epoch, position, plan_.fed == nullptr);
+  const std::uint64_t listed = plan_.listed ? plan_.listed->version() : 0;
+  window_.start_epoch(epoch, position, plan_.fed == nullptr && listed == listed_version_);
+  listed_version_ = listed;
   if (plan_.fed) plan_.fed->begin(epoch, position);
   const std::lock_guard lock(sums_mutex_);
   sums_ = {epoch, position, {}, false};

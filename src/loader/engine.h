@@ -138,6 +138,7 @@ class Engine {
   std::atomic<bool> preloads_{false}, funded_{false}, started_{false}, stopped_{false};
   mutable std::mutex sums_mutex_;
   EpochSums sums_;
+  std::uint64_t listed_version_ = 0;  // of the rows that may have been read ahead
   std::optional<RowSums> every_row_;  ///< What a whole epoch adds up to, once it was asked for.
 };
 

@@ -129,7 +129,10 @@ class Loader {
 
   /// Fields of a batch: the data's, then derived ones ("_rows", "_weight").
   [[nodiscard]] const std::vector<Field>& fields() const;
-  /// Other rows from the next epoch on, where the sampler is a list. Errors: kInvalidArgument: a row that is not there.
+  /// The rows of an epoch, where the sampler is a list; without a number of the next epoch. Epochs after it that are
+  /// given none have these too (see Listed). Another number of rows ends a live epoch. Errors: kInvalidArgument: a row
+  /// that is not there; the loader is then as it was.
+  void set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows);
   void set_rows(std::vector<std::uint64_t> rows);
   /// The next rows of the live epoch, where the sampler is Fed. A batch is delivered when its rows were given; more
   /// than that is read ahead. Errors: kInvalidArgument: a row that is not there, or another sampler.
