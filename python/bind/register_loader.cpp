@@ -73,6 +73,19 @@ std::shared_ptr<LoaderHandle> make_loader(
                             as_tuple ? BatchFormat::kTuple : BatchFormat::kDict);
 }
 
+/// \param rows  Of the epoch, where the sampler was asked for them; else None.
+nb::object batch_again(LoaderHandle& self, std::uint64_t epoch, std::uint64_t step, const nb::object& rows) {
+  self.check_process();
+  const Turn turn(self);
+  std::vector<std::uint64_t> list;
+  if (!rows.is_none()) {
+    const auto given = nb::cast<RowNumbers>(rows);
+    list.assign(given.data(), given.data() + given.size());
+  }
+  const Batch batch = without_gil([&] { return self.loader().batch(epoch, step, list); });
+  return self.exporter()(batch);
+}
+
 void preload(LoaderHandle& self, const nb::object& progress) {
   self.check_process();
   const Turn turn(self);
@@ -132,13 +145,15 @@ void register_loader(nb::module_& m) {
            })
       .def(
           "load_state",
-          [](LoaderHandle& self, const std::string& json) {
+          [](LoaderHandle& self, const std::string& json, bool accept_changed_data) {
             self.check_process();
             const Turn turn(self);
             const WithoutGil nogil;
-            self.loader().load_state(json);
+            self.loader().load_state(json, {.accept_changed_data = accept_changed_data});
           },
-          nb::arg("json"))
+          nb::arg("json"), nb::arg("accept_changed_data"))
+      .def("batch", &batch_again, nb::arg("epoch"), nb::arg("step"), nb::arg("rows").none(),
+           nb::sig("def batch(self, epoch: int, step: int, rows: typing.Any) -> typing.Any"))
       .def("next_epoch", [](LoaderHandle& self) { return self.loader().next_epoch(); })
       .def(
           "set_rank",

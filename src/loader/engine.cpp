@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "base/process_watch.h"
+#include "loader/derived_columns.h"
 
 namespace headrace {
 
@@ -25,14 +26,6 @@ struct Engine::Worker {
 };
 
 namespace {
-
-/// Fields of a batch: the data's, and those that are derived.
-std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, const EnginePlan& plan) {
-  auto fields = std::make_shared<std::vector<Field>>(*source.fields);
-  if (plan.tells_rows) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}});
-  if (plan.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}});
-  return fields;
-}
 
 /// Of every row of the data set once: what an epoch must add up to.
 RowSums sums_of(const BlockTable& blocks) {
@@ -67,9 +60,7 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStar
       plan_(std::move(plan)),
       start_thread_(std::move(starter)),
       owner_pid_(::getpid()),
-      pads_(plan_.tail == Tail::kPad),
-      tells_rows_(plan_.tells_rows),
-      fields_(batch_fields(*source_, plan_)),
+      fields_(headrace::batch_fields(*source_, plan_)),
       pool_(std::make_shared<SlotPool>(source_->fields, fields_, plan_.slot_rows(), plan_.slots)),
       window_(plan_.steps, plan_.layout.table, window_options(*source_, plan_, rows_at_hand_, keeps_blocks_), *pool_),
       side_chunks_(plan_.side_chunks_bytes) {
@@ -369,29 +360,9 @@ Result<std::optional<Engine::Delivery>> Engine::next() {
     const std::lock_guard lock(sums_mutex_);
     sums_.sums += d->sums;
   }
-  std::vector<std::shared_ptr<void>> derived = derived_columns(*d);
+  std::vector<std::shared_ptr<void>> derived = derived_columns(plan_, d->content.samples, d->rows, d->content.step.real_rows);
   return std::optional<Delivery>(
       {pool_->deliver(std::move(d->memory), d->rows, d->epoch, d->batch, std::move(derived)), d->content.step.end});
-}
-
-/// In the order of batch_fields().
-std::vector<std::shared_ptr<void>> Engine::derived_columns(const RequestWindow::Delivered& d) const {
-  std::vector<std::shared_ptr<void>> columns;
-  if (tells_rows_) {
-    columns.push_back(SlotPool::column(d.content.samples.size() * 2 * sizeof(std::int64_t)));
-    auto* out = static_cast<std::int64_t*>(columns.back().get());
-    for (const SampleRef sample : d.content.samples) {
-      const BlockTable::Place place = plan_.layout.table->place(sample.block);
-      *out++ = place.file;
-      *out++ = static_cast<std::int64_t>(place.rows.first + sample.row);
-    }
-  }
-  if (pads_) {
-    columns.push_back(SlotPool::column(d.rows * sizeof(float)));
-    auto* out = static_cast<float*>(columns.back().get());
-    for (std::uint64_t i = 0; i < d.rows; ++i) out[i] = i < d.content.step.real_rows ? 1.0F : 0.0F;
-  }
-  return columns;
 }
 
 /// An epoch has ended. Whole ones of one rank must have been every row once: their sums are known in closed form.

@@ -86,6 +86,7 @@ class Engine {
   void feed(std::span<const std::uint64_t> rows);
   [[nodiscard]] const EnginePlan& plan() const { return plan_; }
   [[nodiscard]] const std::vector<Field>& fields() const { return *fields_; }
+  [[nodiscard]] const std::shared_ptr<const std::vector<Field>>& batch_fields() const { return fields_; }
   [[nodiscard]] const StageBoard& stages() const { return board_; }
   struct Decodes {
     std::uint64_t decoded_bytes = 0, needed_bytes = 0, slow_pieces = 0;
@@ -102,7 +103,6 @@ class Engine {
  private:
   struct Worker;
   Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter);
-  std::vector<std::shared_ptr<void>> derived_columns(const RequestWindow::Delivered& delivered) const;
   Status check_epoch();
   Status load_resident_arrays();
   void work(Worker& worker);
@@ -124,7 +124,6 @@ class Engine {
   std::atomic<bool> rows_at_hand_{false}, keeps_blocks_{false};
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
   const int owner_pid_;
-  const bool pads_, tells_rows_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
   const std::shared_ptr<SlotPool> pool_;
   RequestWindow window_;

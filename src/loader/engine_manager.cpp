@@ -92,6 +92,14 @@ EngineTotals EngineManager::totals() const {
   return all;
 }
 
+const DataIdentity& EngineManager::identity() const {
+  std::call_once(identified_, [this] {
+    const Dataset::Impl& data = *dataset_.impl();
+    identity_ = identify(*data.source, data.layout);
+  });
+  return identity_;
+}
+
 // ----------------------------------------------------------------------------------------------------------- planning
 
 Result<RankChoice> EngineManager::choose_own_rank() const {
@@ -196,6 +204,12 @@ Status EngineManager::prepare() {
   HEADRACE_ASSIGN(const std::optional<Reason> reason, find_reason());
   if (reason) HEADRACE_TRY(replan(*reason));
   return fund();
+}
+
+Status EngineManager::follow_rank() {
+  if (state() == State::kRunning || closed_) return {};
+  HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
+  return rank.share == engine()->plan().share ? Status() : replan(Reason::kRank);
 }
 
 Result<bool> EngineManager::prepare_preload() {

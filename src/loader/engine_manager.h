@@ -19,6 +19,7 @@
 
 #include "base/memory_budget.h"
 #include "loader/coding_probe.h"
+#include "loader/data_identity.h"
 #include "loader/engine.h"
 #include "loader/label.h"
 
@@ -70,8 +71,8 @@ class EngineManager final : public Reclaimable {
   [[nodiscard]] EngineTotals totals() const;
   [[nodiscard]] const Dataset& dataset() const { return dataset_; }
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
-  /// Return what stands for the data in a state.
-  [[nodiscard]] const std::string& data_hash() const { return data_hash_; }
+  /// Return what stands for the data in a state. The first call reads samples of the files.
+  [[nodiscard]] const DataIdentity& identity() const;
   /// True once it was measured what re-encoding makes of the blocks, or there was nothing to measure.
   [[nodiscard]] bool probed() const { return probed_; }
 
@@ -79,6 +80,8 @@ class EngineManager final : public Reclaimable {
   /// Make the engine what the next epoch needs: planned for what holds now, and with its memory. Does nothing once
   /// closed. Errors: of the plan; kOutOfBudget.
   Status prepare();
+  /// Plan for the rank of now, unless somebody may ask for batches of the rank of before. Errors: of the plan.
+  Status follow_rank();
   /// As prepare(), with an engine that decodes everything before the first batch, if the plan keeps everything.
   /// \return True if an epoch that was under way has ended.
   Result<bool> prepare_preload();
@@ -113,7 +116,9 @@ class EngineManager final : public Reclaimable {
 
   const Dataset dataset_;
   const LoaderOptions options_;
-  const std::string data_hash_;
+  const std::string data_hash_;  ///< Of what rows there are; what is kept of them is known by it.
+  mutable std::once_flag identified_;
+  mutable DataIdentity identity_;
   std::shared_ptr<ListedRows> listed_;  ///< Of a sampler that is a list.
   std::shared_ptr<MemoryBudget> budget_;
   BlockMix shape_;  ///< Of a state that was loaded; as if it had been given.

@@ -24,7 +24,7 @@ std::string Loader::state() const {
   return impl_->state_at(impl_->consumer->position()).json();
 }
 
-void Loader::load_state(const std::string& json) {
+void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   Impl& m = *impl_;
   const LoaderState state = parse_state(json).value();
   m.check_process();
@@ -36,7 +36,10 @@ void Loader::load_state(const std::string& json) {
   const bool other_shape = asked == BlockMix{} && taken != BlockMix{} && mix_of(here.order) != BlockMix{} &&
                            state.order != here.order && state.global_batch != here.global_batch;
   if (other_shape) here.order = state.order;
-  check_state(state, here).value();
+  if (Status fits = check_state(state, here, options.accept_changed_data); !fits.ok()) {
+    const std::vector<FileEntry>& files = m.dataset().files();
+    throw files.size() == 1 ? fits.error().with_file(files[0].path) : fits.error();
+  }
   const bool fed = m.engine()->plan().fed != nullptr;
   if (fed && state.position.samples > 0)
     throw Error(ErrorCode::kInvalidArgument, "an order that is made up as it goes cannot be gone back to")
