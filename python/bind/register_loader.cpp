@@ -17,13 +17,13 @@
 #include "bind/dataset_handle.h"
 #include "bind/epoch_iterator.h"
 #include "bind/register.h"
+#include "bind/row_numbers.h"
 #include "bind/text.h"
 #include "bind/without_gil.h"
 
 namespace headrace::python {
 namespace {
 
-using RowNumbers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// {"weights": …, "replacement": …, "num_samples": …}, {"by": …, "num_samples": …}, {"fed_samples": …} or {"rows": …,
@@ -77,11 +77,7 @@ std::shared_ptr<LoaderHandle> make_loader(
 nb::object batch_again(LoaderHandle& self, std::uint64_t epoch, std::uint64_t step, const nb::object& rows) {
   self.check_process();
   const Turn turn(self);
-  std::vector<std::uint64_t> list;
-  if (!rows.is_none()) {
-    const auto given = nb::cast<RowNumbers>(rows);
-    list.assign(given.data(), given.data() + given.size());
-  }
+  const std::vector<std::uint64_t> list = from_row_numbers(rows);
   const Batch batch = without_gil([&] { return self.loader().batch(epoch, step, list); });
   return self.exporter()(batch);
 }

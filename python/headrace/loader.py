@@ -292,10 +292,17 @@ class Loader:
                 other rows each time it is asked.
             CorruptDataError, ReadFailedError, FileChangedError: Of the data.
         """
+        return self._native.batch(*self._place(epoch, step))
+
+    def _replay(self, epoch: int, step: int) -> _headrace.ToolResult:
+        return _headrace.replay(self._native, *self._place(epoch, step))
+
+    def _place(self, epoch: int, step: int) -> tuple[int, int, Any]:
+        """Epoch, step, and the epoch's rows where only the sampler knows them."""
         self._ask_framework()
         number = whole_number("epoch", epoch, least=0)
         rows = None if self._listing is None else self._listing.rows_again(number)
-        return self._native.batch(number, whole_number("step", step, least=0), rows)
+        return number, whole_number("step", step, least=0), rows
 
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next ``iter()`` delivers (from 0). Calling it twice is the same as once."""

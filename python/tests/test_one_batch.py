@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import h5py
 import pytest
 
 import headrace as hr
@@ -114,3 +115,43 @@ def test_what_cannot_be_made_again(jets) -> None:
     loader.close()
     with pytest.raises(hr.ClosedError):
         loader.batch(0, 0)
+
+
+def test_replay_tells_values_by_field(tmp_path, run_python) -> None:
+    import h5py
+
+    x = np.random.default_rng(1).normal(size=(120, 5)).astype(np.float32)
+    x[77, 2], x[30, 1] = np.nan, -np.inf
+    half = x.astype(np.float16)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", data=x, chunks=(10, 5))
+        file.create_dataset("half", data=half, chunks=(10, 5))
+        file.create_dataset("name", data=np.array([b"abc"] * 120))
+    loader = hr.Loader(tmp_path / "a.h5", 60, shuffle=True, seed=5)
+    for step in range(2):
+        result = hr.replay(loader, epoch=3, step=step)
+        told = result.to_dict()
+        rows = [sample["row"] for sample in told["samples"]]
+        for name, values in (("x", x), ("half", half)):
+            want = values[rows].astype(np.float64)
+            assert np.array_equal(loader.batch(3, step)[name], values[rows], equal_nan=True)
+            finite = want[np.isfinite(want)]
+            field = told["fields"][name]
+            assert field["nan"] == np.isnan(want).sum()
+            assert field["infinite"] == np.isinf(want).sum()
+            assert field["least"] == finite.min()
+            assert field["most"] == finite.max()
+            assert field["mean"] == pytest.approx(finite.mean())
+            odd = ~np.isfinite(want).all(axis=1)
+            place = field["farthest_from_0"]["sample"]
+            assert place == (np.argmax(odd) if odd.any() else np.abs(want).max(axis=1).argmax())
+        assert told["fields"]["name"] == {"dtype": "S3", "shape": [60]}
+        assert result.findings == (not np.isfinite(x[rows]).all())
+    again = hr.replay(tmp_path / "a.h5", epoch=3, step=1, batch_size=60, shuffle=True, seed=5)
+    assert again.to_dict() == told
+    (tmp_path / "run.yaml").write_text(
+        f"data: {{files: {tmp_path / 'a.h5'}}}\nloader: {{batch_size: 60, shuffle: true, seed: 5}}\n"
+    )
+    assert hr.replay(tmp_path / "run.yaml", epoch=3, step=1).to_dict() == told
+    with pytest.raises(TypeError):
+        hr.replay(loader, epoch=0, step=0, batch_size=3)

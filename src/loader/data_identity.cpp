@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kStretchBytes = 512;                             // one sector; the system reads a page
+constexpr std::uint64_t kStretchBytes = 512;                             // one sector; systems read a page
 constexpr std::uint64_t kMostStretches = 256, kMostStretchesOfFile = 8;  // some milliseconds, also on network storage
 constexpr std::size_t kDigits = 8;                                       // of one hash
 
@@ -25,16 +25,21 @@ std::uint32_t shortened(const RandomKey& key) {
   return static_cast<std::uint32_t>(key.low ^ (key.low >> 32));
 }
 
-/// Hash of `count` stretches that lie evenly between the ends of the file, both included.
-std::uint64_t sample_bytes(const RandomAccessFile& file, std::uint64_t count) {
-  const std::uint64_t length = std::min(kStretchBytes, file.size());
-  std::uint64_t hash = file.size();
+/// Hash of the first bytes of `count` stored pieces, taken from the file's arrays in turn, evenly over its rows.
+std::uint64_t sample_bytes(const SourceFile& file, std::uint64_t count) {
+  std::uint64_t hash = count;
   std::array<std::byte, kStretchBytes> bytes;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t room = file.size() - length;
-    const std::uint64_t offset = count == 1 ? room / 2 : room / (count - 1) * i;
-    const std::span<std::byte> stretch = std::span(bytes).first(length);
-    if (!file.read_at(offset, stretch).ok()) std::fill(stretch.begin(), stretch.end(), std::byte{0});
+  std::vector<Piece> pieces;
+  for (std::uint64_t i = 0; i < count && file.rows > 0; ++i) {
+    const ArrayReader& array = *file.arrays[i % file.arrays.size()];
+    pieces.clear();
+    if (!array.locate({file.rows / count * i + file.rows % count * i / count, 1}, pieces).ok() || pieces.empty())
+      continue;
+    const FileRange& stored = pieces[0].stored;
+    if (stored.range.size == 0) continue;
+    const std::span<std::byte> stretch = std::span(bytes).first(std::min(kStretchBytes, stored.range.size));
+    if (!stored.file->read_at(stored.range.offset, stretch).ok())
+      std::fill(stretch.begin(), stretch.end(), std::byte{0});
     for (const std::byte b : stretch) hash = (hash ^ static_cast<std::uint64_t>(b)) * 0x100000001b3u + (hash >> 29);
   }
   return hash;
@@ -81,10 +86,9 @@ DataIdentity identify(const Source& source, const BlockLayout& layout) {
   for (std::uint64_t f = 0; f < num_files; ++f) {
     const SourceFile& file = source.files[f];
     const std::string name = std::filesystem::path(file.path).filename().string();
-    const RandomAccessFile* const bytes = file.arrays.empty() ? nullptr : &file.arrays[0]->file();
-    const std::uint64_t size = bytes ? bytes->size() : 0;
+    const std::uint64_t size = file.fingerprint.size_bytes;
     const bool sampled = shortened(with_text(RandomKey::of({4}), name)) % stride == 0;  // wherever it comes in the list
-    const std::uint64_t sample = bytes && sampled ? sample_bytes(*bytes, stretches) : 0;
+    const std::uint64_t sample = sampled ? sample_bytes(file, stretches) : 0;
     names = with_text(names, name);
     contents = contents.with(size).with(sample);
     made.files += shortened(with_text(RandomKey::of({3, size, sample}), name));

@@ -28,8 +28,8 @@ struct DataIdentity {
   static std::optional<DataIdentity> parse(std::string_view text);
 };
 
-/// Return the identity of opened files. Reads up to 256 stretches of 512 bytes, spread over the files; what cannot be
-/// read counts as other bytes.
+/// Return the identity of opened files. Reads up to 256 stretches of 512 stored bytes, spread over the files, their
+/// arrays and rows; what cannot be read counts as other bytes.
 DataIdentity identify(const Source& source, const BlockLayout& layout);
 
 }  // namespace headrace

@@ -20,6 +20,7 @@
 #include "base/stage_clock.h"
 #include "delivery/slot_pool.h"
 #include "loader/engine_plan.h"
+#include "loader/epoch_claims.h"
 #include "loader/use_schedule.h"
 
 namespace headrace {
@@ -92,6 +93,11 @@ class Engine {
     std::uint64_t decoded_bytes = 0, needed_bytes = 0, slow_pieces = 0;
   };
   [[nodiscard]] Decodes decodes() const;
+  /// Most that was allocated, as a budget counts it: of all threads together, and of fields kept beside the blocks.
+  struct PeakMemory {
+    std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0, side_bytes = 0;
+  };
+  [[nodiscard]] PeakMemory peak_memory() const;
   [[nodiscard]] SlotPool::Usage slots() const { return pool_->usage(); }
   [[nodiscard]] std::uint64_t plan_ns() const { return window_.plan_ns(); }
   [[nodiscard]] std::uint64_t slots_planned() const { return window_.slots_planned(); }
@@ -109,6 +115,7 @@ class Engine {
   void preload_blocks(Worker& worker);
   void serve_block(Worker& worker);
   void gather_batch(Worker& worker);
+  void count_gathered(Worker& worker, std::uint64_t epoch, std::uint64_t samples);
   void serve_damaged(Worker& worker, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
   void finish_store();
 
@@ -120,6 +127,9 @@ class Engine {
   std::shared_ptr<BlockKeeper> keeper_;
   std::optional<RowGather> gather_;
   std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache
+  EpochClaims claims_;
+  std::optional<std::uint64_t> first_epoch_;  // for which resident arrays and preloaded blocks were decoded
+  std::atomic<std::uint64_t> resident_bytes_{0};
   // Rows can be gathered from the store; every block that is decoded stays where it need not be decoded again.
   std::atomic<bool> rows_at_hand_{false}, keeps_blocks_{false};
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};

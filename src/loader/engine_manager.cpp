@@ -49,6 +49,10 @@ void EngineTotals::add(const Engine& engine) {
   const SlotPool::Usage slots = engine.slots();
   peak_slot_bytes = std::max(peak_slot_bytes, slots.peak_bytes);
   peak_held_over_bytes = std::max(peak_held_over_bytes, slots.peak_held_over_bytes);
+  const Engine::PeakMemory more_memory = engine.peak_memory();
+  peak.scratch_bytes = std::max(peak.scratch_bytes, more_memory.scratch_bytes);
+  peak.read_buffer_bytes = std::max(peak.read_buffer_bytes, more_memory.read_buffer_bytes);
+  peak.side_bytes = std::max(peak.side_bytes, more_memory.side_bytes);
 }
 
 EngineManager::EngineManager(Dataset dataset, LoaderOptions options)

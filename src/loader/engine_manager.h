@@ -31,6 +31,7 @@ struct EngineTotals {
   Engine::Decodes decodes;
   std::uint64_t plan_ns = 0, slots_planned = 0;
   std::uint64_t peak_slot_bytes = 0, peak_held_over_bytes = 0;
+  Engine::PeakMemory peak;  ///< Of the engine that had most, part by part.
   void add(const Engine& engine);
 };
 

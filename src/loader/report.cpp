@@ -133,9 +133,11 @@ Report make_report(const Loader::Impl& loader) {
     m.peak_cache_bytes = keeper->last().usage.peak_bytes;
   else if (plan.keep == Keep::kAllRows || plan.keep == Keep::kHostRows)
     m.peak_cache_bytes = r.cache.bytes;
-  m.peak_bytes = totals.peak_slot_bytes +
-                 (c.epochs_started ? m.scratch_bytes + m.read_buffer_bytes + m.resident_bytes : 0) + m.index_bytes +
-                 m.peak_cache_bytes;
+  m.peak_scratch_bytes = totals.peak.scratch_bytes;
+  m.peak_read_buffer_bytes = totals.peak.read_buffer_bytes;
+  m.peak_resident_bytes = totals.peak.side_bytes;
+  m.peak_bytes = m.peak_slot_bytes + m.peak_scratch_bytes + m.peak_read_buffer_bytes + m.peak_resident_bytes +
+                 (engine.funded() ? m.index_bytes : 0) + m.peak_cache_bytes;
   m.process_peak_bytes = process_peak_bytes();
   judge(r, loader);
   return r;
@@ -202,9 +204,9 @@ std::string Report::Memory::text() const {
   out += fmt::format("  {:<16} {:>10} {:>10}\n", "", "planned", "peak");
   part(fmt::format("{} slots", slots), slots * slot_bytes, peak_slot_bytes);
   part("cache", cache_bytes, peak_cache_bytes);
-  part("scratch", scratch_bytes, scratch_bytes);
-  part("read buffers", read_buffer_bytes, read_buffer_bytes);
-  part("side fields", resident_bytes, resident_bytes);
+  part("scratch", scratch_bytes, peak_scratch_bytes);
+  part("read buffers", read_buffer_bytes, peak_read_buffer_bytes);
+  part("side fields", resident_bytes, peak_resident_bytes);
   part("books", index_bytes, index_bytes);
   part("all", planned_bytes, peak_bytes);
   return out;
@@ -252,6 +254,9 @@ std::string Report::json() const {
                  {"cache_bytes", memory.cache_bytes},
                  {"peak_slot_bytes", memory.peak_slot_bytes},
                  {"peak_cache_bytes", memory.peak_cache_bytes},
+                 {"peak_scratch_bytes", memory.peak_scratch_bytes},
+                 {"peak_read_buffer_bytes", memory.peak_read_buffer_bytes},
+                 {"peak_resident_bytes", memory.peak_resident_bytes},
                  {"process_peak_bytes", memory.process_peak_bytes},
                  {"held_over_bytes", memory.held_over_bytes}};
   j["cache"] = {{"kind", cache.kind},         {"coding", cache.coding}, {"capacity_bytes", cache.capacity_bytes},

@@ -11,7 +11,7 @@ LoaderState Loader::Impl::state_at(Position position) const {
   const EnginePlan& plan = held->plan();
   const std::uint64_t rows = plan.sampler->num_samples();
   if (plan.steps->ends_at(position.epoch, position.samples)) position = {position.epoch + 1, 0};
-  return {manager->data_hash(),
+  return {manager->identity(),
           rows,
           plan.sampler->identity_at(position.epoch, position.samples),
           plan.steps->identity(),
