@@ -100,9 +100,7 @@ def order(
         return made.order_report(by=by, epoch=epoch)
 
 
-def replay(
-    source: Loader | Paths, *, epoch: int, step: int, fields: Fields = None, **loader: Any
-) -> ToolResult:
+def replay(source: Loader | Paths, *, epoch: int, step: int, fields: Fields = None, **loader: Any) -> ToolResult:
     """Make a batch of any epoch again and tell its rows, by file, and what its values are.
 
     For whoever hunts a loss spike. ``print(result)`` shows one screen, ``result.to_dict()`` has every row, and

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import h5py
+import numpy as np
 import pytest
 
 import headrace as hr
@@ -33,7 +33,9 @@ class PerEpoch:
 
 @pytest.mark.parametrize("world", [1, 3])
 @pytest.mark.parametrize("tail", ["partial", "drop", "pad"])
-@pytest.mark.parametrize("order", [False, True, "exact", "weighted", "balanced", "list", "per epoch", "selection", "mixture"])
+@pytest.mark.parametrize(
+    "order", [False, True, "exact", "weighted", "balanced", "list", "per epoch", "selection", "mixture"]
+)
 def test_it_is_the_iterated_batch(jets, order, tail, world) -> None:
     data = jets.open()
     words: dict[str, Any] = {"shuffle": order}
@@ -118,8 +120,6 @@ def test_what_cannot_be_made_again(jets) -> None:
 
 
 def test_replay_tells_values_by_field(tmp_path, run_python) -> None:
-    import h5py
-
     x = np.random.default_rng(1).normal(size=(120, 5)).astype(np.float32)
     x[77, 2], x[30, 1] = np.nan, -np.inf
     half = x.astype(np.float16)
