@@ -98,6 +98,30 @@ def worst_deviation(runs: Runs) -> list[float]:
 
 EQUAL_BLOCKS = {"headrace": Contestant("order", "")}
 UNEQUAL_BLOCKS = {"headrace": Contestant("order", "", ("--unequal",))}
+MAPS = {"headrace": Contestant("maps", "")}
+MAP_FIGURES = [
+    Figure(
+        "ragged_rows",
+        "ragged rows (heavy-tailed lengths, mean 150 x 12 bytes) from memory, values and offsets, against one thread's memcpy",
+        0.6,
+        True,
+        MAPS,
+        partial(only, "ragged_share"),
+        "x",
+    ),
+    Figure(
+        "boxes",
+        "boxes of 64^3 bytes from resident cells of 64^3, against copying the same boxes in plain C++",
+        0.8,
+        True,
+        MAPS,
+        partial(only, "box_share"),
+        "x",
+    ),
+    Figure("span_map", "parts of a sample that is a run of rows", 15, False, MAPS, partial(only, "span_map_ns"), "ns"),
+    Figure("box_map", "a part of a sample that is a box", 30, False, MAPS, partial(only, "box_map_ns"), "ns"),
+]
+
 ORDER_FIGURES = [
     Figure(
         f"order_{what}{'' if equal else '_unequal'}",
@@ -233,5 +257,6 @@ FIGURES: list[Figure] = [
         for mib in (256, 512, 1024, 2048)
     ),
     *ORDER_FIGURES,
+    *MAP_FIGURES,
     *QUALITY_FIGURES,
 ]

@@ -123,9 +123,9 @@ class Globber {
 
   /// "**": here, and in every directory below. Linked directories are entered, but never one inside itself.
   Status walk_any_depth(const std::string& at, std::size_t part) {
-    const auto status = FileSystem::of(at).status(at);
-    if (!status.ok() || status->kind != PathKind::kDirectory) return {};
-    const auto identity = std::make_pair(status->fingerprint.device, status->fingerprint.inode);
+    const auto facts = FileSystem::of(at).status(at);
+    if (!facts.ok() || facts->kind != PathKind::kDirectory) return {};
+    const auto identity = std::make_pair(facts->fingerprint.device, facts->fingerprint.inode);
     if (std::find(inside_.begin(), inside_.end(), identity) != inside_.end() || inside_.size() >= kMaxDepth) return {};
     const bool last = part + 1 == parts_.size();
     if (!last) HEADRACE_TRY(walk(at, part + 1));

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 
+#include "base/number_text.h"
 #include "loader/access.h"
 #include "loader/one_batch.h"
 #include "tools/json.h"
