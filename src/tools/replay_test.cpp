@@ -2,27 +2,26 @@
 
 #include <gtest/gtest.h>
 
+#include "format/testing/hdf5_files.h"
 #include "tools/json.h"
-#include "tools/testing_files.h"
 
 namespace headrace {
 namespace {
 
 using testing::Hdf5Writer;
-using testing::TemporaryDirectory;
 
 /// Two files of 60 rows of 3 numbers: element i of a file is i.
-std::vector<std::string> write_files(const TemporaryDirectory& folder) {
+std::vector<std::string> write_files(const TemporaryFolder& folder) {
   std::vector<std::string> paths;
   for (const char* name : {"a.h5", "b.h5"}) {
-    paths.push_back(folder.at(name));
+    paths.push_back(folder.path(name));
     Hdf5Writer(paths.back()).write("x", {.shape = {60, 3}, .chunk = {10, 3}, .gzip = 1});
   }
   return paths;
 }
 
 TEST(Replay, TellsRowsFilesAndValuesOfABatch) {
-  const TemporaryDirectory folder;
+  const TemporaryFolder folder;
   const Loader loader(open(write_files(folder)), {.batch_size = 50, .shuffle = true, .seed = 3});
   const ToolResult result = replay(loader, {4, 1});
   const Batch batch = loader.batch(4, 1);
@@ -45,7 +44,7 @@ TEST(Replay, TellsRowsFilesAndValuesOfABatch) {
       sum += values[3 * i + j];
     }
   }
-  EXPECT_EQ(json["files"]["1"], folder.at("b.h5"));
+  EXPECT_EQ(json["files"]["1"], folder.path("b.h5"));
   const Json& x = json["fields"]["x"];
   EXPECT_EQ(x["least"], least);
   EXPECT_EQ(x["most"], most);
@@ -58,7 +57,7 @@ TEST(Replay, TellsRowsFilesAndValuesOfABatch) {
 }
 
 TEST(Replay, OfARankIsItsShare) {
-  const TemporaryDirectory folder;
+  const TemporaryFolder folder;
   const Dataset data = open(write_files(folder));
   Json joined = Json::array();
   for (const std::uint32_t rank : {0u, 1u}) {
@@ -72,7 +71,7 @@ TEST(Replay, OfARankIsItsShare) {
 }
 
 TEST(Replay, NoSuchBatch) {
-  const TemporaryDirectory folder;
+  const TemporaryFolder folder;
   const Loader loader(open(write_files(folder)), {.batch_size = 50});
   EXPECT_THROW(replay(loader, {0, 3}), Error);
 }
