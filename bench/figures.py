@@ -102,7 +102,7 @@ MAPS = {"headrace": Contestant("maps", "")}
 MAP_FIGURES = [
     Figure(
         "ragged_rows",
-        "ragged rows (heavy-tailed lengths, mean 150 x 12 bytes) from memory, values and offsets, against one thread's memcpy",
+        "ragged rows (heavy-tailed, mean 150 x 12 bytes) from memory, values and offsets, against one thread's memcpy",
         0.6,
         True,
         MAPS,

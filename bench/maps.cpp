@@ -164,7 +164,8 @@ Costs ragged() {
   std::vector<std::uint64_t> starts{0};
   for (std::uint64_t i = 0; i < kEvents; ++i) {
     const double u = static_cast<double>(RandomKey::of({7, i}).low >> 11) * 0x1.0p-53;
-    starts.push_back(starts.back() + std::min<std::uint64_t>(static_cast<std::uint64_t>(25 / std::pow(1 - u, 0.8)), 20'000));
+    starts.push_back(starts.back() +
+                     std::min<std::uint64_t>(static_cast<std::uint64_t>(25 / std::pow(1 - u, 0.8)), 20'000));
   }
   const auto array = std::make_shared<ResidentArray>(starts.back(), 12, std::vector<std::uint64_t>{});
   Pipeline p;
@@ -199,7 +200,8 @@ Costs boxes() {
   constexpr std::uint64_t kSide = 512, kCell = 64;
   const CellGrid grid{3, {kSide, kSide, kSide}, {kCell, kCell, kCell}, 1};
   const std::uint64_t cell_bytes = grid.cell_elements();
-  const auto array = std::make_shared<ResidentArray>(grid.num_cells(), cell_bytes, std::vector<std::uint64_t>{1, cell_bytes});
+  const auto array =
+      std::make_shared<ResidentArray>(grid.num_cells(), cell_bytes, std::vector<std::uint64_t>{1, cell_bytes});
   std::vector<Axes> starts;
   for (std::uint64_t i = 0; i < 1024; ++i) {
     const std::uint64_t r = RandomKey::of({3, i}).low;
@@ -227,7 +229,8 @@ Costs boxes() {
             const std::uint64_t cell = (az / kCell * (kSide / kCell) + ay / kCell) * (kSide / kCell) + ax / kCell;
             const std::uint64_t run = std::min(kCell - x, kCell - ax % kCell);
             std::memcpy(to + (z * kCell + y) * kCell + x,
-                        array->data() + cell * cell_bytes + (az % kCell * kCell + ay % kCell) * kCell + ax % kCell, run);
+                        array->data() + cell * cell_bytes + (az % kCell * kCell + ay % kCell) * kCell + ax % kCell,
+                        run);
             x += run;
           }
     }

@@ -36,7 +36,11 @@ def command_of(contestant: Contestant, args: argparse.Namespace) -> list[str]:
         return [limit, "--threads", str(args.threads), *passes, *options, *files]
     if contestant.program in ("order", "gather", "maps"):
         return [
-            str(common.program({"order": "bench_order", "gather": "bench_gather_alone", "maps": "bench_maps"}[contestant.program])),
+            str(
+                common.program(
+                    {"order": "bench_order", "gather": "bench_gather_alone", "maps": "bench_maps"}[contestant.program]
+                )
+            ),
             *options,
         ]
     if (program := contestant.program.split())[0] in ENGINE:

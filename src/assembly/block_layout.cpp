@@ -17,6 +17,17 @@ std::uint64_t lcm_or_zero(std::uint64_t a, std::uint64_t b) {  // 0 on overflow
   return __builtin_mul_overflow(a / std::gcd(a, b), b, &out) ? 0 : out;
 }
 
+/// Return the memory of all pieces of an array, decoded and kept: each has pages of its own.
+std::uint64_t kept_bytes(const ArrayReader& array, std::uint64_t file_rows) {
+  const ArrayInfo& info = array.info();
+  if (info.chunk_shape.empty()) return PageBuffer::charge_for(file_rows * info.row_record_bytes());
+  std::uint64_t piece_bytes = info.record_bytes;
+  for (const std::uint64_t n : info.chunk_shape) piece_bytes *= n;
+  const std::uint64_t chunk_rows = std::max<std::uint64_t>(info.chunk_rows(), 1);
+  const std::uint64_t along = file_rows / chunk_rows + (file_rows % chunk_rows != 0);
+  return along * array.pieces_across() * PageBuffer::charge_for(piece_bytes);
+}
+
 }  // namespace
 
 BlockChoice choose_block(const std::vector<ArrayShape>& arrays, std::uint64_t file_rows) {
@@ -60,7 +71,7 @@ BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes
     FileLayout f{choice.block_rows, {}};
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       f.roles.push_back(choice.aligned[i] ? ArrayRole::kAligned : ArrayRole::kStraddling);
-      if (!choice.aligned[i]) side_bytes[i] += file.rows * shapes[i].row_bytes;
+      if (!choice.aligned[i]) side_bytes[i] += kept_bytes(*file.arrays[i], file.rows);
     }
     layout.files.push_back(std::move(f));
     blocks.push_back({file.rows, choice.block_rows});

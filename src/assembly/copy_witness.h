@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "catalog/row_digest.h"
 #include "base/divisor.h"
+#include "catalog/row_digest.h"
 
 namespace headrace {
 

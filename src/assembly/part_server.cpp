@@ -59,8 +59,8 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
   }
   std::sort(moves_.begin(), moves_.end(), [](const Move& a, const Move& b) { return a.row < b.row; });
   const BlockTable::Place place = groups_[at.group].layout.table->place(at.unit);
-  const auto failed = server.rows->serve({at.unit, place.file, place.rows, claim.first, 0},
-                                         {{}, moves_, runs_, longest}, cancelled);
+  const auto failed =
+      server.rows->serve({at.unit, place.file, place.rows, claim.first, 0}, {{}, moves_, runs_, longest}, cancelled);
   for (const RowFailure& f : failed)
     for (const SlotRun& r : claim.runs)
       for (std::uint32_t i = r.begin; i < r.end; ++i) {
@@ -105,8 +105,7 @@ void PartServer::serve_cell(const Claim& claim, std::span<RowDigest> digests, Sa
       const std::uint32_t position = claim.requests[i].position;
       const Axes& start = boxes_->start_of(r.slot->content.samples[position]);
       const BoxOverlap overlap = overlap_of(grid, at.unit, start, boxes_->box());
-      const BoxCopied done =
-          copy_box(grid, overlap, *cell, boxes_->box(), field + position * box_elements * item);
+      const BoxCopied done = copy_box(grid, overlap, *cell, boxes_->box(), field + position * box_elements * item);
       digests[run].placed +=
           weight * box_hash(at.unit, static_cast<std::uint64_t>(done.first_from - *cell) / item,
                             static_cast<std::uint64_t>(done.last_from - *cell) / item,

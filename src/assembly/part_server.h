@@ -1,5 +1,5 @@
-// PartServer: serve the units of a SampleMap. Groups of rows go through a BlockServer each, grids of cells through their
-// reader's cells; both end in the same kernels and the same proof.
+// PartServer: serve the units of a SampleMap. Groups of rows go through a BlockServer each, grids of cells through
+// their reader's cells; both end in the same kernels and the same proof.
 #pragma once
 
 #include <atomic>

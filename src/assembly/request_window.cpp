@@ -123,7 +123,8 @@ void RequestWindow::note_failures(const Claim& claim, std::span<const RowFailure
                    [&](std::uint32_t a, std::uint32_t b) { return failures[a].rows.first < failures[b].rows.first; });
   // Rows of failures before each one reach so far: a search backwards ends there.
   std::vector<std::uint64_t> reach;
-  for (const std::uint32_t f : by_row) reach.push_back(std::max(reach.empty() ? 0 : reach.back(), failures[f].rows.end()));
+  for (const std::uint32_t f : by_row)
+    reach.push_back(std::max(reach.empty() ? 0 : reach.back(), failures[f].rows.end()));
   const auto failure_of = [&](std::uint64_t row) -> const RowFailure* {
     auto at = std::upper_bound(by_row.begin(), by_row.end(), row,
                                [&](std::uint64_t r, std::uint32_t f) { return r < failures[f].rows.first; });

@@ -1,9 +1,9 @@
 // RequestWindow: the run of batch slots from the oldest batch not yet handed over, and who may decode which unit when.
 //
-// A sampler says which samples each batch wants, a sample map which parts of which units they are made of; where samples
-// are rows, a unit is a block and a part a row. Requests of the batches inside the window are grouped by unit. A thread
-// claims a unit, decodes it, and puts the rows of all its requests in their places; when nothing of a slot is missing it
-// is ready, or finished first (kernels that need whole samples or a whole batch). Which unit may be claimed:
+// A sampler says which samples each batch wants, a sample map which parts of which units they are made of; where
+// samples are rows, a unit is a block and a part a row. Requests of the batches inside the window are grouped by unit.
+// A thread claims a unit, decodes it, and puts the rows of all its requests in their places; when nothing of a slot is
+// missing it is ready, or finished first (kernels that need whole samples or a whole batch). Which unit may be claimed:
 //   1. a unit that holds a missing part of the oldest batch: always;
 //   2. any other unit only when its last request of the epoch lies inside the window (least first need first); where
 //      the order has no locality, so that no last request comes in time, a little ahead of need.
@@ -14,7 +14,8 @@
 // Where all rows are in memory already there is nothing to group: a batch is then one claim, planned and gathered by
 // the thread that took it.
 //
-// Slots enter in order. Their sizes follow from the plan; one that finds no room waits, and so does what comes after it.
+// Slots enter in order. Their sizes follow from the plan; one that finds no room waits, and so does what comes after
+// it.
 //
 // Threads: claim/complete from any number of decode threads; start_epoch, wait_head, next from one consumer; the rest
 // from anywhere. Waiting is on state change only.

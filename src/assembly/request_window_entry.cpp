@@ -161,8 +161,7 @@ void RequestWindow::insert(WindowSlot& s) {
   }
   const auto& index = state_of_unit_[s.epoch & 1];
   for (const SampleRef sample : c.passed) {
-    UnitState& b =
-        index[sample.block] ? states_[index[sample.block] - 1] : state_of(sample.block, s.epoch, s.sequence);
+    UnitState& b = index[sample.block] ? states_[index[sample.block] - 1] : state_of(sample.block, s.epoch, s.sequence);
     count(b, index[sample.block] - 1);
   }
   for (std::uint32_t position = 0; position < s.rows; ++position) {

@@ -32,7 +32,8 @@ struct SlotMemory {
 class SlotAllocator {
  public:
   virtual ~SlotAllocator() = default;
-  /// True if another slot may enter: asked before it is planned. `starving`: the consumer waits and the window is empty.
+  /// True if another slot may enter: asked before it is planned. `starving`: the consumer waits and the window is
+  /// empty.
   virtual bool room(bool starving) const = 0;
   /// Return memory for a batch; null where there is no room for one of this size now, which `starving` never gets.
   virtual Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes& sizes, bool starving) = 0;

@@ -96,8 +96,9 @@ void BoxMap::expand(std::span<const SampleRef> samples, std::vector<Part>& parts
   for (const SampleRef sample : samples) {
     std::uint32_t first_unit = 0;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-      for_cells(options_.grids[g], start_of(sample), options_.box,
-                [&](std::uint32_t cell) { parts.push_back({first_unit + cell, 0, 1, 0}); });
+      for_cells(options_.grids[g], start_of(sample), options_.box, [&](std::uint32_t cell) {
+        parts.push_back({first_unit + cell, 0, 1, 0});
+      });
       first_unit += groups_[g].num_units;
     }
     ends.push_back(static_cast<std::uint32_t>(parts.size()));

@@ -1,4 +1,5 @@
-// BoxMap: a sample is a box of one shape at some place of a volume; several arrays, chunked differently, give a box each.
+// BoxMap: a sample is a box of one shape at some place of a volume; several arrays, chunked differently, give a box
+// each.
 #pragma once
 
 #include <array>
@@ -50,9 +51,9 @@ class BoxMap final : public SampleMap {
  public:
   struct Options {
     std::vector<CellGrid> grids;
-    Axes box{};                       ///< Elements of a sample along each axis.
-    std::vector<Axes> starts;         ///< First element of each sample.
-    std::uint64_t home_samples = 1;   ///< Consecutive samples that are shuffled together.
+    Axes box{};                      ///< Elements of a sample along each axis.
+    std::vector<Axes> starts;        ///< First element of each sample.
+    std::uint64_t home_samples = 1;  ///< Consecutive samples that are shuffled together.
   };
   explicit BoxMap(Options options);
 

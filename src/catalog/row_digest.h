@@ -11,9 +11,9 @@
 
 namespace headrace {
 
-/// Return the hash of `count` rows from number `row` on that lie at `place` and the following places. It adds up: however
-/// a run is cut, the hashes of its parts sum to the hash of the whole. (A hash of the distance, times the difference of
-/// a quadratic polynomial at the run's ends.)
+/// Return the hash of `count` rows from number `row` on that lie at `place` and the following places. It adds up:
+/// however a run is cut, the hashes of its parts sum to the hash of the whole. (A hash of the distance, times the
+/// difference of a quadratic polynomial at the run's ends.)
 inline std::uint64_t run_hash(std::uint64_t row, std::uint64_t place, std::uint64_t count = 1) {
   __extension__ using uint128 = unsigned __int128;
   const uint128 product = static_cast<uint128>((place - row) * 0x9E3779B97F4A7C15u + 0xD1B54A32D192ED03u) *

@@ -231,7 +231,8 @@ Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<boo
     const BlockTable::RowPlace p = blocks.find(rows[i]);
     wanted.push_back({p.block, {blocks.stored_row(p.block, p.row_in_block), i}});
   }
-  std::stable_sort(wanted.begin(), wanted.end(), [](const WantedRow& a, const WantedRow& b) { return a.block < b.block; });
+  std::stable_sort(wanted.begin(), wanted.end(),
+                   [](const WantedRow& a, const WantedRow& b) { return a.block < b.block; });
   std::vector<Request> requests;
   std::vector<BlockRequests> tasks;
   for (const WantedRow& w : wanted) {

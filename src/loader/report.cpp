@@ -157,9 +157,10 @@ std::string Report::text() const {
   line("RATE", fmt::format("{} samples/s, {:.2f} GB/s; first batch after {:.3f} s",
                            group_digits(static_cast<std::uint64_t>(rate)), bytes * 1e-9, first_batch_seconds));
   if (batches > 0)
-    line("CHECKED", fmt::format("{} batches: every row is in the place that the plan says, by the addresses of the copies{}",
-                                group_digits(batches),
-                                exactly_once ? fmt::format("; epoch {}: every row exactly once", row_sums.epoch) : ""));
+    line("CHECKED",
+         fmt::format("{} batches: every row is in the place that the plan says, by the addresses of the copies{}",
+                     group_digits(batches),
+                     exactly_once ? fmt::format("; epoch {}: every row exactly once", row_sums.epoch) : ""));
   if (world_size > 1) line("RANK", fmt::format("{} of {}", rank, world_size));
   line("CONSUMER", fmt::format("waited {:.2f} s for batches, worked {:.2f} s on them", consumer_wait_seconds,
                                consumer_work_seconds));

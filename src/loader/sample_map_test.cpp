@@ -52,13 +52,9 @@ std::shared_ptr<const Sampler> sampler_of(const Case& c, const Settings& setting
 std::vector<Delivered> run(const Case& c, const Settings& settings, std::uint64_t epochs, std::uint64_t position = 0,
                            std::optional<Error>* error = nullptr) {
   auto arena = SlotArena::make(c.fields, 1 << 20).value();
-  RequestWindow window(std::make_shared<FixedSteps>(sampler_of(c, settings), settings.batch, RankShare{}, Tail::kPartial),
-                       c.map->homes(),
-                       {.max_slots = settings.slots,
-                        .map = c.map,
-                        .finishing = c.finishing,
-                        .row_weight = 1},
-                       *arena);
+  RequestWindow window(
+      std::make_shared<FixedSteps>(sampler_of(c, settings), settings.batch, RankShare{}, Tail::kPartial),
+      c.map->homes(), {.max_slots = settings.slots, .map = c.map, .finishing = c.finishing, .row_weight = 1}, *arena);
   arena->set_release_callback([&] { window.memory_released(); });
   StageBoard board;
   std::vector<std::unique_ptr<DecodeCounters>> counters;
@@ -159,9 +155,9 @@ Case events(const std::vector<std::uint64_t>& lengths, std::uint64_t chunk_rows,
   const std::uint64_t rows = std::max<std::uint64_t>(starts.back(), 1), third = rows / 3;
   c.groups.push_back(table_of({third + 1, 1, rows - third}, {{3, chunk_rows}, {1, chunk_rows * 2}}, std::move(faults)));
   c.groups.push_back(table_of({lengths.size()}, {{2, 16}}));
-  c.map = std::make_shared<SpanMap>(SpanMap::Options{Spans::between(starts), c.groups[0].layout.table,
-                                                     c.groups[1].layout.table, home_samples, row_weight(2),
-                                                     row_weight(1)});
+  c.map =
+      std::make_shared<SpanMap>(SpanMap::Options{Spans::between(starts), c.groups[0].layout.table,
+                                                 c.groups[1].layout.table, home_samples, row_weight(2), row_weight(1)});
   c.fields = {{12, 0}, {4, 0}, {8, 1}};
   return c;
 }
@@ -419,7 +415,8 @@ TEST(SampleMaps, BoxesOverGridsOfThreeArrays) {
   std::vector<Axes> starts;
   for (std::uint64_t i = 0; i < 50; ++i)
     starts.push_back({i * 7 % (20 - 7 + 1), i * 5 % (24 - 9 + 1), i * 11 % (30 - 11 + 1)});
-  const Case c = boxes_of({{3, shape, {8, 8, 8}, 4}, {3, shape, {5, 24, 7}, 4}, {3, shape, {20, 3, 16}, 4}}, box, starts, 5);
+  const Case c =
+      boxes_of({{3, shape, {8, 8, 8}, 4}, {3, shape, {5, 24, 7}, 4}, {3, shape, {20, 3, 16}, 4}}, box, starts, 5);
   Settings settings;
   settings.slots = 4, settings.threads = 2;
   const std::vector<Delivered> all = run(c, settings, 2);

@@ -44,9 +44,7 @@ const char* run_rows(From from) {
   }
   std::atomic<bool> rows_at_hand{false};
   RequestWindow window(cut(make_global_shuffle(layout.table, 3)), layout.table,
-                       {.max_slots = 4,
-                        .row_weight = row_weight(source.fields->size()),
-                        .rows_at_hand = &rows_at_hand},
+                       {.max_slots = 4, .row_weight = row_weight(source.fields->size()), .rows_at_hand = &rows_at_hand},
                        *pool);
   pool->set_release_callback([&] { window.memory_released(); });
   std::jthread decoder([&] {

@@ -49,8 +49,8 @@ struct ReplayOptions {
   std::uint64_t epoch = 0, step = 0;
   std::vector<std::uint64_t> rows_of_epoch = {};  ///< As for Loader::batch(); usually none.
 };
-/// Make a batch of any epoch again (Loader::batch) and tell its rows, by file, and what its values are. Findings: values
-/// that are not finite. Errors: as Loader::batch().
+/// Make a batch of any epoch again (Loader::batch) and tell its rows, by file, and what its values are. Findings:
+/// values that are not finite. Errors: as Loader::batch().
 ToolResult replay(const Loader& loader, const ReplayOptions& options);
 
 /// Fill the cache directory of a loader (LoaderOptions::cache) with every block, and close the loader. Errors: of the
