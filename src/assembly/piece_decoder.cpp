@@ -66,8 +66,9 @@ void PieceDecoder::release() {
 
 Status PieceDecoder::reserve_read_buffer(std::uint64_t bytes) {
   if (bytes <= read_buffer_.size_bytes()) return {};
+  const std::uint64_t planned = need(source_, layout_).read_buffer_bytes;
   read_buffer_.reset();
-  HEADRACE_ASSIGN(read_buffer_, PageBuffer::allocate(bytes + bytes / 4));
+  HEADRACE_ASSIGN(read_buffer_, PageBuffer::allocate(std::max(bytes, std::min(bytes + bytes / 4, planned))));
   return {};
 }
 
@@ -84,7 +85,12 @@ Status PieceDecoder::read(std::uint32_t file_number, std::span<const PieceTask> 
   const std::uint64_t start = now_ns();
   ranges_.clear();
   for (const PieceTask& task : tasks) ranges_.push_back(task.piece.stored);
-  HEADRACE_ASSIGN(const std::uint64_t bytes, batch_.plan(ranges_));
+  HEADRACE_ASSIGN(std::uint64_t bytes, batch_.plan(ranges_));
+  if (bytes > read_buffer_.size_bytes() && bytes > need(source_, layout_).read_buffer_bytes) {
+    // Holes between the pieces would take more memory than was planned: from now on they are left out.
+    batch_ = ReadBatch(CoalesceOptions{.hole_bytes = 0});
+    HEADRACE_ASSIGN(bytes, batch_.plan(ranges_));
+  }
   HEADRACE_TRY(reserve_read_buffer(bytes));
   if (bytes == 0) return {};
   Status read = batch_.read(read_buffer_.bytes());
