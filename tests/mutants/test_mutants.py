@@ -26,6 +26,7 @@ MOVE_TO = "std::byte* place = run.fields[job.field] + (move.place + (begin - fir
 MOVE_END = "const std::uint64_t end = std::min(first + move.count, source.first_row + source.count);"
 GATHER_FROM = "return from.rows.data + rows[i] * job.row_bytes;"
 GATHER_TO = "std::byte* const place = base + i * job.row_bytes;"
+KEPT_HIT = "if (kept->coding != BlockCoding::kRaw) {"
 PUT_PIECE = "put_piece(file, task.array, task.piece.across, *rows, span);"
 
 # What it is, file, line, what it becomes, and the sources of rows that run it.
@@ -75,14 +76,14 @@ MUTANTS = [
         "files: a stale chunk",
         SERVER,
         PUT_PIECE,
-        "static RowsAt stale = *rows; " + PUT_PIECE.replace("*rows", "stale") + " stale = *rows;",
+        "thread_local RowsAt stale = *rows; " + PUT_PIECE.replace("*rows", "stale") + " stale = *rows;",
         ["files", "spans"],
     ),
     (
         "blocks: another block",
         KEPT,
-        "cache.take(static_cast<std::uint32_t>(task.block), task.rows.count, task.next_use, kept);",
-        "cache.take(static_cast<std::uint32_t>(task.block & ~1ULL), task.rows.count, task.next_use, kept);",
+        KEPT_HIT,
+        "thread_local auto stale = kept; std::swap(stale, kept); " + KEPT_HIT,
         ["decoded blocks", "encoded blocks"],
     ),
     (
