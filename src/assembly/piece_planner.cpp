@@ -11,20 +11,35 @@ constexpr std::uint64_t kSparseGapBytes = 64 << 10;  // rows nearer than this ar
 
 void PiecePlanner::list_wanted_rows(const Wanted& wanted) {
   wanted_rows_.clear();
-  for (const Request& r : wanted.requests) wanted_rows_.push_back(r.row);
-  for (const Move& m : wanted.moves)
-    for (std::uint32_t i = 0; i < m.count; ++i) wanted_rows_.push_back(m.row + i);
-  std::sort(wanted_rows_.begin(), wanted_rows_.end());
+  for (const Move& m : wanted.moves) wanted_rows_.push_back({m.row, std::uint64_t{m.row} + m.count});
+  for (const Request& r : wanted.requests) wanted_rows_.push_back({r.row, std::uint64_t{r.row} + 1});
+  if (wanted.moves.empty())  // moves ascend already
+    std::sort(wanted_rows_.begin(), wanted_rows_.end(), [](const Rows& a, const Rows& b) { return a.first < b.first; });
+  // Overlapping runs are joined, so that their ends ascend as well.
+  std::size_t kept = 0;
+  for (const Rows& rows : wanted_rows_)
+    if (kept > 0 && rows.first <= wanted_rows_[kept - 1].end)
+      wanted_rows_[kept - 1].end = std::max(wanted_rows_[kept - 1].end, rows.end);
+    else
+      wanted_rows_[kept++] = rows;
+  wanted_rows_.resize(kept);
+}
+
+/// True if a row of [begin, end) of the block is wanted.
+bool PiecePlanner::is_wanted(std::uint64_t begin, std::uint64_t end) const {
+  const auto next = std::upper_bound(wanted_rows_.begin(), wanted_rows_.end(), begin,
+                                     [](std::uint64_t row, const Rows& rows) { return row < rows.end; });
+  return next != wanted_rows_.end() && next->first < end;
 }
 
 /// Rows of an addressable array, when few of the block's rows are wanted: only those, as runs with small gaps.
 Status PiecePlanner::locate_wanted(const ArrayReader& reader, RowRange rows) {
-  const std::uint64_t gap_rows = kSparseGapBytes / std::max<std::uint64_t>(reader.info().row_record_bytes(), 1) + 1;
+  const std::uint64_t gap_rows = kSparseGapBytes / std::max<std::uint64_t>(reader.info().row_record_bytes(), 1);
   for (std::size_t i = 0; i < wanted_rows_.size();) {
     std::size_t end = i + 1;
-    while (end < wanted_rows_.size() && wanted_rows_[end] - wanted_rows_[end - 1] <= gap_rows) ++end;
-    const std::uint64_t first = wanted_rows_[i], last = wanted_rows_[end - 1];
-    HEADRACE_TRY(reader.locate({rows.first + first, last - first + 1}, pieces_));
+    while (end < wanted_rows_.size() && wanted_rows_[end].first - wanted_rows_[end - 1].end <= gap_rows) ++end;
+    const std::uint64_t first = wanted_rows_[i].first, last = wanted_rows_[end - 1].end;
+    HEADRACE_TRY(reader.locate({rows.first + first, last - first}, pieces_));
     i = end;
   }
   return {};
@@ -56,10 +71,7 @@ void PiecePlanner::plan(std::uint32_t file_number, RowRange rows, const Wanted& 
       if (p.rows.count == 0) continue;
       const std::uint64_t begin = std::max(p.rows.first, rows.first), end = std::min(p.rows.end(), rows.end());
       needed_bytes_ += end - begin == p.rows.count ? p.decoded_bytes : p.decoded_bytes / p.rows.count * (end - begin);
-      if (some) {
-        const auto next = std::lower_bound(wanted_rows_.begin(), wanted_rows_.end(), begin - rows.first);
-        if (next == wanted_rows_.end() || *next >= end - rows.first) continue;
-      }
+      if (some && !is_wanted(begin - rows.first, end - rows.first)) continue;
       tasks.push_back({a, p});
     }
   }

@@ -35,12 +35,16 @@ class PiecePlanner {
  private:
   Status locate_wanted(const ArrayReader& reader, RowRange rows);
   void list_wanted_rows(const Wanted& wanted);
+  [[nodiscard]] bool is_wanted(std::uint64_t begin, std::uint64_t end) const;
 
   const Source& source_;
   const BlockLayout& layout_;
   std::vector<PieceTask> tasks_, side_tasks_;
   std::vector<Piece> pieces_;
-  std::vector<std::uint32_t> wanted_rows_;  // ascending
+  struct Rows {
+    std::uint64_t first, end;
+  };
+  std::vector<Rows> wanted_rows_;  // by ascending first row; may overlap
   std::uint64_t needed_bytes_ = 0;
 };
 
