@@ -77,7 +77,12 @@ class PackedReader {
   }
   bool flag() { return number_up_to(1) == 1; }
   /// How many items follow, each of a byte at least: never more than there are bytes.
-  std::size_t count() { return static_cast<std::size_t>(number_up_to(left_.size())); }
+  std::size_t count() {
+    const std::uint64_t value = number();
+    if (value <= left_.size()) return static_cast<std::size_t>(value);
+    fail();
+    return 0;
+  }
   /// Valid as long as the bytes that are read.
   std::string_view text() {
     const std::size_t size = count();

@@ -43,12 +43,14 @@ TEST(Packed, TruncatedBytesAreNoticedEverywhere) {
   out.numbers(std::vector<std::uint64_t>{1, 1000, 3});
   out.text("some text");
   out.signed_number(-77777);
+  out.text("the end");
   const std::string bytes = out.take();
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     PackedReader in(std::string_view(bytes).substr(0, size));
     (void)in.numbers();
     (void)in.text();
     (void)in.signed_number();
+    (void)in.text();
     EXPECT_FALSE(in.ok()) << size;
   }
 }
