@@ -95,7 +95,7 @@ double epoch_ns(const Pipeline& p) {
   arena->set_release_callback([&] { window.memory_released(); });
   std::jthread decoder([&] {
     StageBoard board;
-    DecodeCounters counters(board.add_thread("decode"));
+    DecodeCounters counters(board.add_thread());
     PartServer server(*p.map, p.groups, p.boxes, counters);
     server.prepare().value();
     Claim claim;

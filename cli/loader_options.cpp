@@ -30,8 +30,8 @@ void LoaderArguments::add_to(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--batch-size", batch_size, fmt::format("Samples a batch, on each rank (default {})", kBatchSize))
       ->check(CLI::PositiveNumber);
-  app.add_option("--world-size", world_size, "Data-parallel ranks; this is rank 0 of so many")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--world-size", world_size, "Data-parallel ranks")->check(CLI::PositiveNumber);
+  app.add_option("--rank", rank, "As this rank of them, from 0 (default 0)")->needs("--world-size");
   app.add_option("--threads", threads, "Decode threads (default: as many as this process may use)")
       ->check(CLI::Range(0, 4096));
   app.add_option("--memory", memory, "Most bytes to hold, for example 2GiB (default: 60 % of what is free)");
@@ -70,7 +70,10 @@ RunConfig LoaderArguments::config() const {
   if (exact && shuffle == false)
     throw Error(ErrorCode::kInvalidArgument, "--exact and --no-shuffle contradict each other");
   if (exact) run.loader.shuffle = Shuffle::kExact;
-  if (world_size) run.loader.rank = 0, run.loader.world_size = *world_size;
+  if (world_size) {
+    run.loader.rank = rank.value_or(0);
+    run.loader.world_size = *world_size;
+  }
   return run;
 }
 

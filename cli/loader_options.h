@@ -1,4 +1,4 @@
-// Options of the verbs that make a loader: bench, order, advise and check-memory.
+// Options of the verbs that make a loader: bench, order, replay, advise and check-memory.
 #pragma once
 
 #include <headrace/tools/tools.h>
@@ -14,7 +14,7 @@ namespace headrace::cli {
 struct LoaderArguments {
   std::vector<std::string> files, fields;
   std::optional<std::uint64_t> batch_size, seed;
-  std::optional<std::uint32_t> threads, world_size;
+  std::optional<std::uint32_t> threads, rank, world_size;
   std::optional<std::string> memory, mix, cache;
   std::optional<bool> shuffle;
   bool exact = false;

@@ -18,6 +18,7 @@ Verb add_inspect(CLI::App& program);
 Verb add_verify(CLI::App& program);
 Verb add_bench(CLI::App& program);
 Verb add_order(CLI::App& program);
+Verb add_replay(CLI::App& program);
 Verb add_advise(CLI::App& program);
 Verb add_check_memory(CLI::App& program);
 Verb add_demo(CLI::App& program);

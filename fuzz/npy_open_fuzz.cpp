@@ -17,11 +17,11 @@ void read_some(const headrace::ArrayReader& array) {
   if (rows == 0 || !array.locate({0, rows}, pieces).ok()) return;
   for (const headrace::Piece& piece : pieces) {
     const headrace::ScratchNeed need = array.scratch_need(piece.rows.count);
-    if (std::max(need.out_bytes, piece.stored.size) > kSmallBytes) return;
+    if (std::max(need.out_bytes, piece.stored.range.size) > kSmallBytes) return;
     const auto out = std::make_unique<std::byte[]>(need.out_bytes);
-    const auto stored = std::make_unique<std::byte[]>(piece.stored.size);
-    if (!array.file().read_at(piece.stored.offset, {stored.get(), piece.stored.size}).ok()) continue;
-    (void)array.decode(piece, {stored.get(), piece.stored.size}, {{out.get(), need.out_bytes}, {}, {}});
+    const auto stored = std::make_unique<std::byte[]>(piece.stored.range.size);
+    if (!piece.stored.file->read_at(piece.stored.range.offset, {stored.get(), piece.stored.range.size}).ok()) continue;
+    (void)array.decode(piece, {stored.get(), piece.stored.range.size}, {{out.get(), need.out_bytes}, {}, {}});
   }
 }
 

@@ -17,16 +17,17 @@
 #include "bind/dataset_handle.h"
 #include "bind/epoch_iterator.h"
 #include "bind/register.h"
+#include "bind/row_numbers.h"
 #include "bind/text.h"
 #include "bind/without_gil.h"
 
 namespace headrace::python {
 namespace {
 
-using RowNumbers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// {"weights": …, "replacement": …, "num_samples": …}, {"by": …, "num_samples": …}, {"fed_samples": …} or {"rows": …}.
+/// {"weights": …, "replacement": …, "num_samples": …}, {"by": …, "num_samples": …}, {"fed_samples": …} or {"rows": …,
+/// "every_epoch": …}.
 std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
   SamplerChoice choice;
   if (words.contains("weights")) {
@@ -40,7 +41,7 @@ std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
     choice = Fed{nb::cast<std::uint64_t>(words["fed_samples"])};
   } else {
     const auto rows = nb::cast<RowNumbers>(words["rows"]);
-    choice = Listed{{rows.data(), rows.data() + rows.size()}};
+    choice = Listed{{rows.data(), rows.data() + rows.size()}, nb::cast<bool>(words["every_epoch"])};
   }
   return std::make_shared<const SamplerChoice>(std::move(choice));
 }
@@ -70,6 +71,15 @@ std::shared_ptr<LoaderHandle> make_loader(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(timeout_seconds));
   return LoaderHandle::make(dataset.dataset, options, torch ? Framework::kTorch : Framework::kNumpy,
                             as_tuple ? BatchFormat::kTuple : BatchFormat::kDict);
+}
+
+/// \param rows  Of the epoch, where the sampler was asked for them; else None.
+nb::object batch_again(LoaderHandle& self, std::uint64_t epoch, std::uint64_t step, const nb::object& rows) {
+  self.check_process();
+  const Turn turn(self);
+  const std::vector<std::uint64_t> list = from_row_numbers(rows);
+  const Batch batch = without_gil([&] { return self.loader().batch(epoch, step, list); });
+  return self.exporter()(batch);
 }
 
 void preload(LoaderHandle& self, const nb::object& progress) {
@@ -131,13 +141,15 @@ void register_loader(nb::module_& m) {
            })
       .def(
           "load_state",
-          [](LoaderHandle& self, const std::string& json) {
+          [](LoaderHandle& self, const std::string& json, bool accept_changed_data) {
             self.check_process();
             const Turn turn(self);
             const WithoutGil nogil;
-            self.loader().load_state(json);
+            self.loader().load_state(json, {.accept_changed_data = accept_changed_data});
           },
-          nb::arg("json"))
+          nb::arg("json"), nb::arg("accept_changed_data"))
+      .def("batch", &batch_again, nb::arg("epoch"), nb::arg("step"), nb::arg("rows").none(),
+           nb::sig("def batch(self, epoch: int, step: int, rows: typing.Any) -> typing.Any"))
       .def("next_epoch", [](LoaderHandle& self) { return self.loader().next_epoch(); })
       .def(
           "set_rank",
@@ -149,14 +161,14 @@ void register_loader(nb::module_& m) {
           nb::arg("rank"), nb::arg("world_size"))
       .def(
           "set_rows",
-          [](LoaderHandle& self, const RowNumbers& rows) {
+          [](LoaderHandle& self, std::uint64_t epoch, const RowNumbers& rows) {
             self.check_process();
             const Turn turn(self);
             std::vector<std::uint64_t> list(rows.data(), rows.data() + rows.size());
             const WithoutGil nogil;
-            self.loader().set_rows(std::move(list));
+            self.loader().set_rows(epoch, std::move(list));
           },
-          nb::arg("rows"), nb::sig("def set_rows(self, rows: typing.Any) -> None"))
+          nb::arg("epoch"), nb::arg("rows"), nb::sig("def set_rows(self, epoch: int, rows: typing.Any) -> None"))
       .def(
           "feed",
           [](LoaderHandle& self, const RowNumbers& rows) {

@@ -48,7 +48,7 @@ void register_memory(nb::class_<Report>& report) {
   nb::class_<Memory>(report, "Memory", "Memory of the loader, in bytes.")
       .def_ro("budget_bytes", &Memory::budget_bytes, "The loader's limit.")
       .def_ro("planned_bytes", &Memory::planned_bytes, "Sum of the parts below, as resolved before the run.")
-      .def_ro("peak_bytes", &Memory::peak_bytes, "Highest charge so far.")
+      .def_ro("peak_bytes", &Memory::peak_bytes, "Most of each part that was allocated so far, added up.")
       .def_ro("slot_bytes", &Memory::slot_bytes, "Bytes of one slot (one batch).")
       .def_ro("slots", &Memory::slots, "Number of slots.")
       .def_ro("scratch_bytes", &Memory::scratch_bytes, "Decoded chunks in flight.")
@@ -58,6 +58,9 @@ void register_memory(nb::class_<Report>& report) {
       .def_ro("cache_bytes", &Memory::cache_bytes, "Planned for decoded blocks that are kept.")
       .def_ro("peak_slot_bytes", &Memory::peak_slot_bytes, "Slots, measured.")
       .def_ro("peak_cache_bytes", &Memory::peak_cache_bytes, "Kept blocks, measured.")
+      .def_ro("peak_scratch_bytes", &Memory::peak_scratch_bytes, "Decoded chunks in flight, measured.")
+      .def_ro("peak_read_buffer_bytes", &Memory::peak_read_buffer_bytes, "Stored bytes in flight, measured.")
+      .def_ro("peak_resident_bytes", &Memory::peak_resident_bytes, "Chunks kept decoded, measured.")
       .def_ro("process_peak_bytes", &Memory::process_peak_bytes, "Highest resident memory of the whole process.")
       .def_ro("held_over_bytes", &Memory::held_over_bytes, "Batches held by the caller beyond the budget, highest.")
       .def(

@@ -20,6 +20,7 @@
 #include "bind/cache_choice.h"
 #include "bind/loader_handle.h"
 #include "bind/register.h"
+#include "bind/row_numbers.h"
 #include "bind/text.h"
 #include "bind/without_gil.h"
 
@@ -243,6 +244,17 @@ void register_tools(nb::module_& m) {
         return order(handle.loader(), {by, epoch});
       },
       nb::arg("loader"), nb::arg("by"), nb::arg("epoch"));
+  m.def(
+      "replay",
+      [](LoaderHandle& handle, std::uint64_t epoch, std::uint64_t step, const nb::object& rows) {
+        handle.check_process();
+        const Turn turn(handle);
+        const std::vector<std::uint64_t> list = from_row_numbers(rows);
+        const WithoutGil nogil;
+        return replay(handle.loader(), {epoch, step, list});
+      },
+      nb::arg("loader"), nb::arg("epoch"), nb::arg("step"), nb::arg("rows").none(),
+      nb::sig("def replay(loader: Loader, epoch: int, step: int, rows: typing.Any) -> ToolResult"));
   m.def(
       "advise",
       [](const std::vector<nb::bytes>& paths, const std::vector<std::pair<std::string, std::string>>& fields,

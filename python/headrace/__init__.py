@@ -52,6 +52,7 @@ from headrace.tools import (
     inspect,
     load_run,
     order,
+    replay,
     show_versions,
     verify,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "mix",
     "open",
     "order",
+    "replay",
     "set_memory",
     "show_versions",
     "verify",

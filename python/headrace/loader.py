@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from headrace import _display, _headrace, _options
-from headrace._checks import memory_bytes, whole_number
+from headrace._checks import invalid, memory_bytes, whole_number
 from headrace._logging import logger
 from headrace._options import BlockMix
 from headrace.dataset import Dataset, Paths, open
@@ -176,7 +176,7 @@ class Loader:
             self._listing = order if isinstance(order, Listing) else Listing(order, batches=False)
             rows, batch_size = self._listing.rows(0)
             self._listing.epoch = 0
-            words = {"rows": rows}
+            words = {"rows": rows, "every_epoch": self._listing.every_epoch}
             if self._listing.batches:
                 options = replace(options, batch_size=batch_size)
             if self._listing.own_rank:
@@ -229,7 +229,7 @@ class Loader:
         """Ask a sampler that is an iterable for the rows of an epoch, once."""
         if self._listing is None or self._listing.epoch == epoch:
             return
-        self._native.set_rows(self._listing.rows(epoch)[0])
+        self._native.set_rows(epoch, self._listing.rows(epoch)[0])
         self._listing.epoch = epoch
 
     def _ask_framework(self) -> None:
@@ -252,24 +252,57 @@ class Loader:
             warnings.warn(text, HeadraceWarning, stacklevel=2)
         return state
 
-    def batch_state(self) -> dict[str, Any]:
-        """The state after the batch that came last: what to save beside the result of a step on that batch."""
-        return self.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go to where :meth:`state_dict` was taken; takes milliseconds at any size, and reads nothing.
+    def load_state_dict(self, state: Mapping[str, Any], *, accept_changed_data: bool = False) -> None:
+        """Go to where :meth:`state_dict` was taken; takes milliseconds at any size.
 
         The next ``iter()`` goes on there, and so does an iterator that is live. Threads, memory, the number of ranks
-        and the batch size may be others than those of the run that saved it.
+        and the batch size may be others than those of the run that saved it, and the files may lie elsewhere.
+
+        Args:
+            state: What :meth:`state_dict` returned.
+            accept_changed_data: Go on although the files have other names, bytes or another order than those of the
+                run that saved it. Their lengths, chunks and fields must agree all the same.
 
         Raises:
             InvalidArgumentError: The state is of other data, another seed or another order; the text says what differs.
                 The loader is as it was.
         """
+        if not isinstance(accept_changed_data, bool):
+            raise invalid(f"accept_changed_data must be True or False, not {accept_changed_data!r}")
         self._ask_framework()
         if isinstance(state.get("epoch"), int):
             self._list_rows(state["epoch"])
-        self._native.load_state(json.dumps(dict(state)))
+        self._native.load_state(json.dumps(dict(state)), accept_changed_data)
+
+    def batch(self, epoch: int, step: int) -> Any:
+        """Make a batch of any epoch again, bit for bit as iterating delivers it on this rank.
+
+        For whoever looks into a loss spike: nothing before it is read, an epoch that is under way is not disturbed, and
+        reports do not count it. Blocks while its rows are read, without the GIL.
+
+        Args:
+            epoch: Number of the epoch, from 0.
+            step: Number of the batch, from the start of the epoch.
+
+        Returns:
+            The batch, as iterating gives it.
+
+        Raises:
+            InvalidArgumentError: No such batch; or the order is made up as it goes (``lookahead=``), or a sampler gives
+                other rows each time it is asked.
+            CorruptDataError, ReadFailedError, FileChangedError: Of the data.
+        """
+        return self._native.batch(*self._place(epoch, step))
+
+    def _replay(self, epoch: int, step: int) -> _headrace.ToolResult:
+        return _headrace.replay(self._native, *self._place(epoch, step))
+
+    def _place(self, epoch: int, step: int) -> tuple[int, int, Any]:
+        """Epoch, step, and the epoch's rows where only the sampler knows them."""
+        self._ask_framework()
+        number = whole_number("epoch", epoch, least=0)
+        rows = None if self._listing is None else self._listing.rows_again(number)
+        return number, whole_number("step", step, least=0), rows
 
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next ``iter()`` delivers (from 0). Calling it twice is the same as once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -184,6 +185,17 @@ class Listing:
     def own_rank(self) -> bool:
         """Does it divide over ranks by itself, as torch's DistributedSampler does?"""
         return divides_by_itself(self.sampler)
+
+    @property
+    def every_epoch(self) -> bool:
+        """Is it plain data, whose rows are those of every epoch? Then the next epoch can be read ahead."""
+        return isinstance(self.sampler, (list, tuple, range, np.ndarray))
+
+    def rows_again(self, epoch: int) -> NDArray[np.uint64] | None:
+        """Rows of any epoch without a trace in the sampler; None where the engine has to know them."""
+        if not hasattr(self.sampler, "set_epoch"):
+            return None
+        return Listing(copy(self.sampler), self.batches).rows(epoch)[0]
 
     def rows(self, epoch: int) -> tuple[NDArray[np.uint64], int]:
         """Rows of an epoch, and the batch size that a batch sampler has (0 for others)."""

@@ -100,6 +100,37 @@ def order(
         return made.order_report(by=by, epoch=epoch)
 
 
+def replay(source: Loader | Paths, *, epoch: int, step: int, fields: Fields = None, **loader: Any) -> ToolResult:
+    """Make a batch of any epoch again and tell its rows, by file, and what its values are.
+
+    For whoever hunts a loss spike. ``print(result)`` shows one screen, ``result.to_dict()`` has every row, and
+    ``result.findings`` says that values are not finite. The batch itself is :meth:`Loader.batch`.
+
+    Args:
+        source: A loader, a run file (``.yaml``), or files to open.
+        epoch: Number of the epoch, from 0.
+        step: Number of the batch, from the start of the epoch.
+        fields: Fields to open (with files only).
+        **loader: Arguments of Loader (with files only): those of the training.
+
+    Raises:
+        InvalidArgumentError: No such batch, or an order that cannot be worked out; see :meth:`Loader.batch`.
+    """
+    if isinstance(source, Loader):
+        made = source
+    elif isinstance(source, (str, os.PathLike)) and os.fspath(source).endswith((".yaml", ".yml")):
+        made = load_run(source)
+    else:
+        with open(source, fields) as dataset, Loader(dataset, **loader) as own:
+            return own._replay(epoch, step)
+    if fields is not None or loader:
+        raise TypeError("fields and loader arguments are those of the given loader already")
+    if made is source:
+        return made._replay(epoch, step)
+    with made.dataset, made:
+        return made._replay(epoch, step)
+
+
 def cache_build(
     paths: Paths,
     to: str | os.PathLike[str],

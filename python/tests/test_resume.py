@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
@@ -44,7 +46,7 @@ def test_an_iterator_is_rewound(jets) -> None:
     loader = hr.Loader(jets.open(), 50, shuffle=True)
     batches = iter(loader)
     next(batches)
-    state = loader.batch_state()
+    state = loader.state_dict()
     second = next(batches)["y"].tolist()
     loader.load_state_dict(state)
     assert next(batches)["y"].tolist() == second
@@ -73,6 +75,62 @@ def test_states_of_something_else(jets) -> None:
         with pytest.raises(hr.InvalidArgumentError, match=named):
             loader.load_state_dict(wrong)
         assert loader.state_dict() == state
+
+
+def write_rows(path: Path, first: int, *, compression: str | None = None, rows: int = 1000) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    with h5py.File(path, "w") as file:
+        file.create_dataset("y", data=np.arange(first, first + rows), chunks=(10,), compression=compression)
+    return path
+
+
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_a_state_knows_its_files(tmp_path, compression) -> None:
+    def files(folder: str, firsts: dict[str, int]) -> list[Path]:
+        return [write_rows(tmp_path / folder / name, first, compression=compression) for name, first in firsts.items()]
+
+    here = files("here", {"a.h5": 0, "b.h5": 1000})
+    loader = hr.Loader(here, 50, shuffle=True)
+    batches = iter(loader)
+    next(batches)
+    state = loader.state_dict()
+    assert len(json.dumps(state)) < 200
+    rest = rows_of(batches)
+
+    moved = [Path(shutil.copy(path, tmp_path / f"moved_{path.name}")) for path in here]  # times of today, other names
+    (tmp_path / "there").mkdir()
+    copies = [Path(shutil.copyfile(path, tmp_path / "there" / path.name)) for path in here]
+    again = hr.Loader(copies, 50, shuffle=True)
+    again.load_state_dict(state)
+    assert rows_of(again) == rest
+
+    for other, text in (
+        (here[::-1], "the same files in another order"),
+        (moved, "other names"),
+        (files("changed", {"a.h5": 0, "b.h5": 5000}), "another content"),
+        (files("strange", {"c.h5": 7, "d.h5": 9}), "the files are others"),
+    ):
+        loader = hr.Loader(other, 50, shuffle=True)
+        before = loader.state_dict()
+        with pytest.raises(hr.InvalidArgumentError, match=text) as error:
+            loader.load_state_dict(state)
+        assert "accept_changed_data=True" in error.value.hint
+        assert loader.state_dict() == before
+        loader.load_state_dict(state, accept_changed_data=True)
+        assert len(rows_of(loader)) == len(rest)
+    with pytest.raises(hr.InvalidArgumentError, match="accept_changed_data must be"):
+        loader.load_state_dict(state, accept_changed_data="yes")
+
+
+def test_a_state_of_one_file_names_it(tmp_path) -> None:
+    state = hr.Loader(write_rows(tmp_path / "a" / "x.h5", 0), 50).state_dict()
+    other = write_rows(tmp_path / "b" / "x.h5", 1)
+    with pytest.raises(hr.InvalidArgumentError, match=r"another content") as error:
+        hr.Loader(other, 50).load_state_dict(state)
+    assert error.value.file == str(other)
+    longer = write_rows(tmp_path / "c" / "x.h5", 0, rows=1200)
+    with pytest.raises(hr.InvalidArgumentError, match="number of samples"):
+        hr.Loader(longer, 50).load_state_dict(state, accept_changed_data=True)
 
 
 def test_ranks_join_to_the_global_batches(jets) -> None:

@@ -46,6 +46,40 @@ def test_samplers_of_torch(jets) -> None:
     assert got == list(distributed)
 
 
+class PerEpoch:
+    """Other rows in each epoch, as a sampler of torch gives them."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.epoch = total, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self):
+        return iter(np.roll(np.arange(self.total), -16 * self.epoch).tolist())
+
+
+def test_reports_add_up_over_epochs_of_a_sampler(tmp_path) -> None:
+    rows = 8192
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", data=np.arange(rows), chunks=(16,), compression="gzip")
+    loader = hr.Loader(tmp_path / "a.h5", 64, sampler=PerEpoch(rows), cache="none")
+    for epoch in range(3):
+        got = np.concatenate([batch["x"] for batch in loader])
+        assert np.array_equal(got, np.roll(np.arange(rows), -16 * epoch))
+        assert loader.report().to_dict()["chunks_decoded"] == 512 * (epoch + 1)
+    assert "planned anew" not in loader.explain()
+
+
+def test_resume_between_epochs_of_a_sampler(jets) -> None:
+    data = jets.open()
+    loader = hr.Loader(data, 50, sampler=PerEpoch(len(data)))
+    rows_of(loader)
+    again = hr.Loader(data, 50, sampler=PerEpoch(len(data)))
+    again.load_state_dict(loader.state_dict())
+    assert rows_of(again) == np.roll(np.arange(len(data)), -16).tolist()
+
+
 def test_resume_in_a_list(jets) -> None:
     data = jets.open()
     rows = np.random.default_rng(1).integers(0, len(data), 500)

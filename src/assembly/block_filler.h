@@ -58,6 +58,8 @@ class BlockFiller {
   };
   static Need need(const BlockForm& form, const BlockLayout& layout);
   void release() { dense_.reset(), coded_.reset(); }
+  /// What is allocated now, as a budget counts it.
+  [[nodiscard]] std::uint64_t scratch_bytes() const { return dense_.charged_bytes() + coded_.charged_bytes(); }
 
  private:
   enum Where : std::uint8_t { kNowhere, kStore, kCache };

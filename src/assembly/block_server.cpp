@@ -74,13 +74,18 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
     BlockFiller& filler;
     ~NothingHalfKept() { filler.abandon(); }
   } guard{filler_};
-  if (keeper_ && serve_kept(task, wanted)) return failures_;
+  if (keeper_ && serve_kept(task, wanted)) {
+    note_memory();
+    return failures_;
+  }
 
   planner_.plan(file, task.rows, wanted, filler_.active(), side_chunks_.enabled(), failures_);
   const auto tasks = planner_.tasks(), side_tasks = planner_.side_tasks();
   if (tasks.size() + side_tasks.size() > kManyPieces * source_.num_arrays()) by_row(wanted);
+  bool whole = true;
   const auto gave_up = [&] {
     if (!cancelled.load(std::memory_order_relaxed)) return false;
+    whole = false;
     fail(task.rows, Error(ErrorCode::kCancelled, "the loader moved on"));
     return true;
   };
@@ -102,10 +107,18 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
     }
     begin += together.size();
   }
-  counters_.add_decodes(decoder_.take_decoded_bytes(), task.first ? planner_.needed_bytes() : 0);
+  // Of a block that was given up, no more was needed than was decoded.
+  const std::uint64_t decoded = decoder_.take_decoded_bytes(), needed = planner_.needed_bytes();
+  counters_.add_decodes(decoded, !task.first ? 0 : whole ? needed : std::min(decoded, needed));
+  note_memory();
   finish_streaming();
   if (filler_.active() && failures_.empty()) filler_.finish();
   return failures_;
+}
+
+void BlockServer::note_memory() {
+  counters_.hold(decoder_.scratch_bytes() + filler_.scratch_bytes() + piece_.charged_bytes(),
+                 decoder_.read_buffer_bytes());
 }
 
 void BlockServer::serve_task(std::uint32_t file, const PieceTask& task, std::size_t i) {

@@ -73,6 +73,7 @@ class BlockServer {
   void put_dense(std::uint64_t block, std::span<const std::byte* const> fields, const Wanted& wanted);
   Status put_coded(const KeptBlock& kept, const Wanted& wanted);
   void count_kept(const BlockTask& task);
+  void note_memory();
 
   const Wanted& by_row(const Wanted& wanted);
   void serve_task(std::uint32_t file, const PieceTask& task, std::size_t i);

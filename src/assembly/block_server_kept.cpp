@@ -134,12 +134,15 @@ Status BlockServer::put_coded(const KeptBlock& kept, const Wanted& wanted) {
   return {};
 }
 
-/// A block was served from where it is kept: what its decode would have been counts as needed.
+/// A block was served from where it is kept: what its decode would have been counts as needed. Resident arrays are not
+/// decoded with a block.
 void BlockServer::count_kept(const BlockTask& task) {
   finish_streaming();
   if (!task.first) return;
   std::uint64_t needed = 0;
-  for (const auto& array : source_.files[task.file].arrays) needed += array->info().row_record_bytes();
+  for (std::uint32_t a = 0; a < source_.num_arrays(); ++a)
+    if (layout_.files[task.file].roles[a] != ArrayRole::kResident)
+      needed += source_.files[task.file].arrays[a]->info().row_record_bytes();
   counters_.add_decodes(0, needed * task.rows.count);
 }
 

@@ -17,12 +17,20 @@ struct RowsAt {
   std::uint64_t count = 0;
 };
 
+/// Divides by a size that the compiler knows.
+template <std::uint64_t kBytes>
+struct KnownDivisor {
+  [[nodiscard]] constexpr Divisor::Parts divide(std::uint64_t x) const { return {x / kBytes, x % kBytes}; }
+};
+
 /// Adds up run_hash() over the copies from one source to one field of a batch. Threads: one.
+template <class RowDivisor = Divisor>
 class CopyWitness {
  public:
-  /// \param to  Place 0 of the field. \param first_place  Its number. \param row_bytes  From place to place.
-  CopyWitness(const RowsAt& from, const Divisor& stride, const std::byte* to, std::uint64_t first_place,
-              const Divisor& row_bytes)
+  /// \param stride  From row to row of the source. \param to  Place 0 of the field. \param first_place  Its number.
+  /// \param row_bytes  From place to place.
+  CopyWitness(const RowsAt& from, const RowDivisor& stride, const std::byte* to, std::uint64_t first_place,
+              const RowDivisor& row_bytes)
       : from_(from), stride_(stride), to_(to), first_place_(first_place), row_bytes_(row_bytes) {}
 
   /// Note that `count` rows were copied, the first from `source` to `target`: the addresses that the copy was given.
@@ -41,10 +49,10 @@ class CopyWitness {
 
  private:
   const RowsAt from_;
-  const Divisor stride_;
+  const RowDivisor stride_;
   const std::byte* const to_;
   const std::uint64_t first_place_;
-  const Divisor row_bytes_;
+  const RowDivisor row_bytes_;
   std::uint64_t hash_ = 0, astray_ = 0;
 };
 

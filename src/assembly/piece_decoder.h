@@ -42,6 +42,12 @@ class PieceDecoder {
   /// Decoded bytes since the last call.
   std::uint64_t take_decoded_bytes();
 
+  /// What is allocated now, as a budget counts it.
+  [[nodiscard]] std::uint64_t scratch_bytes() const {
+    return out_.charged_bytes() + ping_.charged_bytes() + pong_.charged_bytes();
+  }
+  [[nodiscard]] std::uint64_t read_buffer_bytes() const { return read_buffer_.charged_bytes(); }
+
   struct Need {
     std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0;
   };

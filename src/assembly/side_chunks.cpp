@@ -1,5 +1,7 @@
 #include "assembly/side_chunks.h"
 
+#include <algorithm>
+
 namespace headrace {
 
 Result<std::shared_ptr<const DecodedPart>> SideChunks::get(const Key& key,
@@ -25,6 +27,7 @@ Result<std::shared_ptr<const DecodedPart>> SideChunks::get(const Key& key,
   recent_.push_front(key);
   entries_[key] = {part, recent_.begin()};
   kept_bytes_ += part->data.charged_bytes();
+  peak_bytes_ = std::max(peak_bytes_, kept_bytes_);
   evict();
   return std::shared_ptr<const DecodedPart>(part);
 }

@@ -43,6 +43,11 @@ class SideChunks {
   Result<std::shared_ptr<const DecodedPart>> get(const Key& key, const std::function<Result<DecodedPart>()>& decode);
   /// Forget everything that nobody uses.
   void clear();
+  /// Most bytes of chunks that were kept at once, as a budget counts them.
+  [[nodiscard]] std::uint64_t peak_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return peak_bytes_;
+  }
 
  private:
   struct Entry {
@@ -52,11 +57,11 @@ class SideChunks {
   void evict();
 
   const std::uint64_t capacity_bytes_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable decoded_;
   std::map<Key, Entry> entries_;
   std::list<Key> recent_;  // of the decoded ones, the last used first
-  std::uint64_t kept_bytes_ = 0;
+  std::uint64_t kept_bytes_ = 0, peak_bytes_ = 0;
 };
 
 }  // namespace headrace

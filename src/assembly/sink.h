@@ -27,7 +27,7 @@ struct FieldRows {
   bool counts_rows = false;               ///< Add the rows' numbers to the digest's sums: once a row, not once a field.
 };
 
-/// Immutable. Threads: any.
+/// Immutable. Threads: any. Rows of no bytes (a shape with a 0 in it) have no address; they count as asked for.
 class Sink {
  public:
   explicit Sink(const std::vector<Field>& fields);
@@ -42,7 +42,8 @@ class Sink {
               std::span<const std::uint64_t> distances, std::uint64_t first_place, const RowRun& to) const;
 
  private:
-  std::vector<Divisor> row_bytes_;
+  std::vector<Divisor> row_bytes_;  // of at least 1 byte
+  std::vector<bool> empty_;         // rows of no bytes
 };
 
 }  // namespace headrace

@@ -10,7 +10,7 @@ const Source& source_of(const Dataset& dataset) {
 }
 
 std::shared_ptr<Engine> engine_of(const Loader& loader) {
-  return loader.impl().engine.get();
+  return loader.impl().engine();
 }
 
 }  // namespace headrace

@@ -7,7 +7,6 @@ namespace headrace {
 namespace {
 
 using headrace::testing::Hdf5Writer;
-using headrace::testing::TemporaryDirectory;
 
 constexpr std::uint64_t kRows = 16'384;  // of 8 KiB of fill values
 
@@ -22,9 +21,9 @@ ErrorCode code_of(const std::function<void()>& action) {
 }
 
 TEST(Dataset, ALargeReadEndsWhenTheCallerSaysSo) {
-  const TemporaryDirectory directory;
-  { Hdf5Writer(directory.at("a.h5")).write("x", {.shape = {kRows, 2048}, .chunk = {64, 2048}, .unwritten = true}); }
-  const Dataset data = open(directory.at("a.h5"));
+  const TemporaryFolder directory;
+  { Hdf5Writer(directory.path("a.h5")).write("x", {.shape = {kRows, 2048}, .chunk = {64, 2048}, .unwritten = true}); }
+  const Dataset data = open(directory.path("a.h5"));
   EXPECT_EQ(code_of([&] { (void)data.slice(0, kRows, [] { return false; }); }), ErrorCode::kCancelled);
   const std::vector<std::uint64_t> rows(kRows, 7);
   EXPECT_EQ(code_of([&] { (void)data.take(rows, [] { return false; }); }), ErrorCode::kCancelled);
@@ -35,19 +34,19 @@ TEST(Dataset, ALargeReadEndsWhenTheCallerSaysSo) {
 }
 
 TEST(Dataset, ARowThatCannotFitIsNamed) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   {
-    const Hdf5Writer file(directory.at("a.h5"));
+    const Hdf5Writer file(directory.path("a.h5"));
     file.write("wide", {.shape = {4, 1ULL << 38}, .chunk = {1, 1ULL << 20}, .unwritten = true});
     file.write("x", {{4}});
   }
-  const Dataset data = open(directory.at("a.h5"));
+  const Dataset data = open(directory.path("a.h5"));
   try {
     (void)data.slice(3, 1);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kOutOfBudget);
-    EXPECT_EQ(error.file(), directory.at("a.h5"));
+    EXPECT_EQ(error.file(), directory.path("a.h5"));
     EXPECT_EQ(error.field(), "wide");
   }
 }

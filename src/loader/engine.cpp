@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "base/process_watch.h"
+#include "loader/derived_columns.h"
 
 namespace headrace {
 
@@ -25,14 +26,6 @@ struct Engine::Worker {
 };
 
 namespace {
-
-/// Fields of a batch: the data's, and those that are derived.
-std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, const EnginePlan& plan) {
-  auto fields = std::make_shared<std::vector<Field>>(*source.fields);
-  if (plan.tells_rows) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}});
-  if (plan.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}});
-  return fields;
-}
 
 /// Of every row of the data set once: what an epoch must add up to.
 RowSums sums_of(const BlockTable& blocks) {
@@ -66,10 +59,9 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStar
     : source_(std::move(source)),
       plan_(std::move(plan)),
       start_thread_(std::move(starter)),
+      claims_(plan_.layout.table->num_blocks()),
       owner_pid_(::getpid()),
-      pads_(plan_.tail == Tail::kPad),
-      tells_rows_(plan_.tells_rows),
-      fields_(batch_fields(*source_, plan_)),
+      fields_(headrace::batch_fields(*source_, plan_)),
       pool_(std::make_shared<SlotPool>(source_->fields, fields_, plan_.slot_rows(), plan_.slots)),
       window_(plan_.steps, plan_.layout.table, window_options(*source_, plan_, rows_at_hand_, keeps_blocks_), *pool_),
       side_chunks_(plan_.side_chunks_bytes) {
@@ -161,9 +153,15 @@ Status Engine::check_usable() const {
 Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position) {
   HEADRACE_TRY(check_usable());
   HEADRACE_TRY(start_threads());
+  if (!first_epoch_) {
+    if (preloads_ && keeper_->rows) claims_.add_all(epoch);
+    first_epoch_ = epoch;
+  }
   if (keeper_->rows && are_at_hand(*keeper_->rows)) rows_at_hand_.store(true, std::memory_order_release);
   if (plan_.fed) plan_.fed->end();  // rows that were given for an epoch are for that one only
-  window_.start_epoch(epoch, position, plan_.fed == nullptr);
+  const std::uint64_t listed = plan_.listed ? plan_.listed->version() : 0;
+  window_.start_epoch(epoch, position, plan_.fed == nullptr && listed == listed_version_);
+  listed_version_ = listed;
   if (plan_.fed) plan_.fed->begin(epoch, position);
   const std::lock_guard lock(sums_mutex_);
   sums_ = {epoch, position, {}, false};
@@ -244,6 +242,10 @@ Status Engine::load_resident_arrays() {
     helpers.push_back(std::move(*helper));
   }
   if (!loads.empty()) run(*workers_[0]);
+  helpers.clear();
+  std::uint64_t bytes = 0;
+  for (const Load& load : loads) bytes += load.part->data.charged_bytes();
+  resident_bytes_ = bytes;
   return {};
 }
 
@@ -288,14 +290,21 @@ void Engine::preload_blocks(Worker& w) {
 void Engine::serve_block(Worker& w) {
   w.runs.clear();
   for (const SlotRun& r : w.claim.runs)
-    w.runs.push_back(
-        {r.slot->memory->fields.data(), r.begin, r.end, r.slot->content.step.first_position, &w.digests[w.runs.size()]});
+    w.runs.push_back({r.slot->memory->fields.data(), r.begin, r.end, r.slot->content.step.first_position,
+                      &w.digests[w.runs.size()]});
   const BlockTable::Place place = plan_.layout.table->place(w.claim.unit);
   const std::uint64_t next_use =
       schedule_ ? schedule_->next_use(w.claim.unit, w.claim.epoch, w.claim.last) : std::uint64_t{0};
   const auto failures = w.server.serve({w.claim.unit, place.file, place.rows, w.claim.first, next_use},
                                        {w.claim.requests, {}, w.runs}, window_.cancel_flag());
   w.failures.assign(failures.begin(), failures.end());
+  if (w.claim.first) {
+    claims_.add(w.claim.epoch);
+    if (w.claim.epoch != first_epoch_)  // else it was counted when they were decoded
+      for (std::size_t a = 0; a < source_->num_arrays(); ++a)
+        if (plan_.layout.files[place.file].roles[a] == ArrayRole::kResident)
+          w.counters.add_decodes(0, source_->files[place.file].arrays[a]->info().row_record_bytes() * place.rows.count);
+  }
   const bool stays = keeper_->blocks ? plan_.keeps_all_coded && keeper_->blocks->refused() == 0 : keeper_->fills();
   if (!stays) keeps_blocks_.store(false, std::memory_order_relaxed);
 }
@@ -303,6 +312,7 @@ void Engine::serve_block(Worker& w) {
 /// A whole batch from the store that holds all rows.
 void Engine::gather_batch(Worker& w) {
   const std::span<const SampleRef> samples = w.claim.runs[0].slot->content.samples;
+  count_gathered(w, w.claim.epoch, samples.size());
   StageSpan span(w.counters.clock, Stage::kScatter);
   span.add_bytes(samples.size() * source_->row_bytes());
   RowStore& store = *keeper_->rows;
@@ -312,13 +322,24 @@ void Engine::gather_batch(Worker& w) {
         keeper_->note(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
   if (store.complete()) {
     const SlotRun& slot = w.claim.runs[0];
-    gather_->gather(samples, {slot.slot->memory->fields.data(), slot.begin, slot.end, slot.slot->content.step.first_position,
-                              &w.digests[0]});
+    gather_->gather(samples, {slot.slot->memory->fields.data(), slot.begin, slot.end,
+                              slot.slot->content.step.first_position, &w.digests[0]});
     return;
   }
   span.stop();
   rows_at_hand_.store(false, std::memory_order_relaxed);  // the next epoch goes by blocks
   serve_damaged(w, samples, w.failures);
+}
+
+/// Samples came from memory: their share of what one decode of every block would have been counts as needed, but for
+/// blocks that this epoch has asked for one by one.
+void Engine::count_gathered(Worker& w, std::uint64_t epoch, std::uint64_t samples) {
+  std::uint64_t record_bytes = 0;
+  for (const auto& array : source_->files[0].arrays) record_bytes += array->info().row_record_bytes();
+  const double stored_per_row = static_cast<double>(plan_.data_bytes) / static_cast<double>(source_->row_bytes()) /
+                                static_cast<double>(plan_.layout.table->num_rows());
+  w.counters.add_decodes(0, static_cast<std::uint64_t>(static_cast<double>(samples * record_bytes) * stored_per_row *
+                                                       claims_.rest(epoch)));
 }
 
 /// As gather_batch(), from a store of which some blocks turned out to be damaged: block by block, those from their own
@@ -330,16 +351,14 @@ void Engine::serve_damaged(Worker& w, std::span<const SampleRef> samples, std::v
   };
   std::vector<WantedRow> wanted;
   for (std::uint32_t i = 0; i < samples.size(); ++i) wanted.push_back({samples[i].block, {samples[i].row, i}});
-  std::stable_sort(wanted.begin(), wanted.end(), [](const WantedRow& a, const WantedRow& b) { return a.block < b.block; });
+  std::stable_sort(wanted.begin(), wanted.end(),
+                   [](const WantedRow& a, const WantedRow& b) { return a.block < b.block; });
   std::vector<Request> requests;
   for (std::size_t begin = 0; begin < wanted.size();) {
     const std::uint32_t block = wanted[begin].block;
     requests.clear();
     for (; begin < wanted.size() && wanted[begin].block == block; ++begin) requests.push_back(wanted[begin].request);
     const BlockTable::Place place = plan_.layout.table->place(block);
-    if (!keeper_->rows->ready(block))
-      for (const auto& array : source_->files[place.file].arrays)
-        w.counters.add_decodes(0, requests.size() * array->info().row_record_bytes());
     RowDigest digest;
     const SlotRun& slot = w.claim.runs[0];
     const RowRun run{slot.slot->memory->fields.data(), 0, static_cast<std::uint32_t>(requests.size()),
@@ -367,29 +386,10 @@ Result<std::optional<Engine::Delivery>> Engine::next() {
     const std::lock_guard lock(sums_mutex_);
     sums_.sums += d->sums;
   }
-  std::vector<std::shared_ptr<void>> derived = derived_columns(*d);
+  std::vector<std::shared_ptr<void>> derived =
+      derived_columns(plan_, d->content.samples, d->rows, d->content.step.real_rows);
   return std::optional<Delivery>(
       {pool_->deliver(std::move(d->memory), d->rows, d->epoch, d->batch, std::move(derived)), d->content.step.end});
-}
-
-/// In the order of batch_fields().
-std::vector<std::shared_ptr<void>> Engine::derived_columns(const RequestWindow::Delivered& d) const {
-  std::vector<std::shared_ptr<void>> columns;
-  if (tells_rows_) {
-    columns.push_back(SlotPool::column(d.content.samples.size() * 2 * sizeof(std::int64_t)));
-    auto* out = static_cast<std::int64_t*>(columns.back().get());
-    for (const SampleRef sample : d.content.samples) {
-      const BlockTable::Place place = plan_.layout.table->place(sample.block);
-      *out++ = place.file;
-      *out++ = static_cast<std::int64_t>(place.rows.first + sample.row);
-    }
-  }
-  if (pads_) {
-    columns.push_back(SlotPool::column(d.rows * sizeof(float)));
-    auto* out = static_cast<float*>(columns.back().get());
-    for (std::uint64_t i = 0; i < d.rows; ++i) out[i] = i < d.content.step.real_rows ? 1.0F : 0.0F;
-  }
-  return columns;
 }
 
 /// An epoch has ended. Whole ones of one rank must have been every row once: their sums are known in closed form.
@@ -427,6 +427,15 @@ void Engine::stop() {
   reservations_.clear();
   const std::lock_guard lock(keeper_mutex_);
   gather_.reset();
+}
+
+Engine::PeakMemory Engine::peak_memory() const {
+  PeakMemory peak{0, 0, resident_bytes_ + side_chunks_.peak_bytes()};
+  for (const auto& w : workers_) {
+    peak.scratch_bytes += w->counters.peak_scratch_bytes();
+    peak.read_buffer_bytes += w->counters.peak_read_buffer_bytes();
+  }
+  return peak;
 }
 
 Engine::Decodes Engine::decodes() const {

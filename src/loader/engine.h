@@ -20,6 +20,7 @@
 #include "base/stage_clock.h"
 #include "delivery/slot_pool.h"
 #include "loader/engine_plan.h"
+#include "loader/epoch_claims.h"
 #include "loader/use_schedule.h"
 
 namespace headrace {
@@ -86,11 +87,17 @@ class Engine {
   void feed(std::span<const std::uint64_t> rows);
   [[nodiscard]] const EnginePlan& plan() const { return plan_; }
   [[nodiscard]] const std::vector<Field>& fields() const { return *fields_; }
+  [[nodiscard]] const std::shared_ptr<const std::vector<Field>>& batch_fields() const { return fields_; }
   [[nodiscard]] const StageBoard& stages() const { return board_; }
   struct Decodes {
     std::uint64_t decoded_bytes = 0, needed_bytes = 0, slow_pieces = 0;
   };
   [[nodiscard]] Decodes decodes() const;
+  /// Most that was allocated, as a budget counts it: of all threads together, and of fields kept beside the blocks.
+  struct PeakMemory {
+    std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0, side_bytes = 0;
+  };
+  [[nodiscard]] PeakMemory peak_memory() const;
   [[nodiscard]] SlotPool::Usage slots() const { return pool_->usage(); }
   [[nodiscard]] std::uint64_t plan_ns() const { return window_.plan_ns(); }
   [[nodiscard]] std::uint64_t slots_planned() const { return window_.slots_planned(); }
@@ -102,13 +109,13 @@ class Engine {
  private:
   struct Worker;
   Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter);
-  std::vector<std::shared_ptr<void>> derived_columns(const RequestWindow::Delivered& delivered) const;
   Status check_epoch();
   Status load_resident_arrays();
   void work(Worker& worker);
   void preload_blocks(Worker& worker);
   void serve_block(Worker& worker);
   void gather_batch(Worker& worker);
+  void count_gathered(Worker& worker, std::uint64_t epoch, std::uint64_t samples);
   void serve_damaged(Worker& worker, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
   void finish_store();
 
@@ -120,11 +127,13 @@ class Engine {
   std::shared_ptr<BlockKeeper> keeper_;
   std::optional<RowGather> gather_;
   std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache
+  EpochClaims claims_;
+  std::optional<std::uint64_t> first_epoch_;  // for which resident arrays and preloaded blocks were decoded
+  std::atomic<std::uint64_t> resident_bytes_{0};
   // Rows can be gathered from the store; every block that is decoded stays where it need not be decoded again.
   std::atomic<bool> rows_at_hand_{false}, keeps_blocks_{false};
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
   const int owner_pid_;
-  const bool pads_, tells_rows_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
   const std::shared_ptr<SlotPool> pool_;
   RequestWindow window_;
@@ -138,6 +147,7 @@ class Engine {
   std::atomic<bool> preloads_{false}, funded_{false}, started_{false}, stopped_{false};
   mutable std::mutex sums_mutex_;
   EpochSums sums_;
+  std::uint64_t listed_version_ = 0;  // of the rows that may have been read ahead
   std::optional<RowSums> every_row_;  ///< What a whole epoch adds up to, once it was asked for.
 };
 

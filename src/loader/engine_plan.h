@@ -16,6 +16,7 @@
 #include "loader/label.h"
 #include "loader/rank.h"
 #include "order/fed.h"
+#include "order/listed_rows.h"
 #include "order/sampler.h"
 #include "order/step_plan.h"
 
@@ -50,7 +51,8 @@ struct EnginePlan {
   std::string threads_reason;
   bool tells_rows = false;  ///< Deliver "_rows".
   std::vector<std::string> warnings;
-  std::shared_ptr<FedRows> fed;  ///< Of an order that is made up as it goes.
+  std::shared_ptr<FedRows> fed;              ///< Of an order that is made up as it goes.
+  std::shared_ptr<const ListedRows> listed;  ///< Of an order that is a list for each epoch.
   std::uint64_t budget_bytes = 0;
   std::string budget_reason;
   std::uint64_t slots = 0;         ///< In the window and with the consumer.
@@ -104,11 +106,12 @@ struct PlanContext {
   RankChoice rank;
   MemoryRoom room;
   std::uint32_t cpus = 1;
-  const Label* label = nullptr;        ///< Of a sampler that needs one.
-  const CodingProbe* probe = nullptr;  ///< What re-encoding would make of the blocks; null: not known.
-  bool cache_is_whole = false;         ///< The cache directory is: nothing will be written.
-  bool rows_at_hand = false;           ///< And its rows can be copied from anywhere in it.
-  bool directory_in_memory = false;    ///< A tmpfs: what is written there is memory of ours.
+  const Label* label = nullptr;                   ///< Of a sampler that needs one.
+  std::shared_ptr<const ListedRows> listed = {};  ///< Of a sampler that is a list; null: those of the options.
+  const CodingProbe* probe = nullptr;             ///< What re-encoding would make of the blocks; null: not known.
+  bool cache_is_whole = false;                    ///< The cache directory is: nothing will be written.
+  bool rows_at_hand = false;                      ///< And its rows can be copied from anywhere in it.
+  bool directory_in_memory = false;               ///< A tmpfs: what is written there is memory of ours.
 };
 
 /// Errors: kInvalidArgument; kOutOfBudget with the smallest budget that would do.

@@ -64,6 +64,8 @@ TEST(Engine, GoesOnWithTheThreadsThatWereStartedAndSaysSo) {
     EXPECT_EQ(rows_of_epoch(*engine, 1), all_rows(data));
     EXPECT_GE(engine->num_threads(), 1u);
     EXPECT_LE(engine->num_threads(), static_cast<std::uint32_t>(started));
+    // Threads that never ran hold nothing, whatever was planned for them.
+    EXPECT_LE(engine->peak_memory().scratch_bytes * 4, engine->plan().scratch_bytes * engine->num_threads());
     const std::vector<std::string> notes = engine->keeper()->notes();
     ASSERT_EQ(notes.size(), 1u);
     EXPECT_NE(notes[0].find("of 4 decode threads"), std::string::npos) << notes[0];

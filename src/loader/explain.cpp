@@ -74,9 +74,9 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, boo
 }  // namespace
 
 std::string explain_plan(const Loader::Impl& loader) {
-  const std::shared_ptr<const Engine> engine = loader.engine.get();
+  const std::shared_ptr<const Engine> engine = loader.engine();
   const EnginePlan& p = engine->plan();
-  const Source& source = *loader.dataset.impl()->source;
+  const Source& source = *loader.dataset().impl()->source;
   const BlockTable& blocks = *p.layout.table;
   const std::uint64_t block_bytes = blocks.max_block_rows() * source.row_bytes();
   const RankShare share = p.share;
@@ -88,7 +88,7 @@ std::string explain_plan(const Loader::Impl& loader) {
        fmt::format("{} an epoch, of {} samples ({}){}", p.num_batches, p.batch_rows, format_bytes(p.slot_bytes),
                    share.world_size > 1 ? fmt::format("; {} over all ranks", p.global_batch) : ""));
   if (share.world_size > 1) line("rank", fmt::format("{} of {} ({})", share.rank, share.world_size, p.rank_reason));
-  line("order", fmt::format("{}, seed {}", p.sampler->describe(), loader.options.seed));
+  line("order", fmt::format("{}, seed {}", p.sampler->describe(), loader.options().seed));
   line("blocks", fmt::format("{} of up to {} rows ({} decoded){}", blocks.num_blocks(), blocks.max_block_rows(),
                              format_bytes(block_bytes), array_roles(source, p.layout, p.side_chunks_bytes > 0)));
   if (blocks.is_chosen()) {
@@ -103,8 +103,10 @@ std::string explain_plan(const Loader::Impl& loader) {
   if (const double decodes = p.decodes_over_ranks(); share.world_size > 1 && decodes > 0)
     line("over ranks",
          fmt::format("a block is decoded by {:.3f} of the {} ranks on average", decodes, share.world_size));
+  if (const std::string_view why = to_string(loader.manager->reason()); !why.empty())
+    line("planned anew", fmt::format("because {}", why));
   for (const std::string& warning : p.warnings) line("WARNING", warning);
-  line("cache", describe_keeping(p, loader.options.cache, loader.probed, *engine));
+  line("cache", describe_keeping(p, loader.options().cache, loader.manager->probed(), *engine));
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));

@@ -11,26 +11,24 @@
 
 namespace headrace {
 
-Loader::Loader(Dataset dataset, LoaderOptions options)
-    : impl_(std::make_unique<Impl>(std::move(dataset), std::move(options))) {
-  impl_->engine = impl_->make_engine({}).value();
-  impl_->idle = std::make_shared<IdleLoader>(*impl_);
-  MemoryBudget::process()->add_reclaimable(impl_->idle, 1);
+Loader::Loader(Dataset dataset, LoaderOptions options) : impl_(std::make_unique<Impl>()) {
+  impl_->manager = EngineManager::make(std::move(dataset), std::move(options)).value();
 }
 
 Loader::~Loader() {
-  if (!impl_) return;
-  if (impl_->idle && !impl_->engine->forked()) impl_->idle->detach();
-  if (impl_->engine) close();
+  if (impl_ && impl_->manager) close();
 }
 Loader::Loader(Loader&&) noexcept = default;
 Loader& Loader::operator=(Loader&& other) noexcept {
   if (this != &other) {
-    if (impl_ && impl_->idle) impl_->idle->detach();
-    if (impl_ && impl_->engine) close();
+    if (impl_ && impl_->manager) close();
     impl_ = std::move(other.impl_);
   }
   return *this;
+}
+
+void Loader::Impl::check_process() const {
+  if (const std::shared_ptr<const Engine> held = engine(); held->forked()) held->check_usable().value();
 }
 
 struct Loader::Epoch::Impl {
@@ -49,25 +47,24 @@ struct Loader::Epoch::Impl {
 
 Loader::Epoch Loader::epoch() {
   Impl& m = *impl_;
-  if (m.engine->forked()) m.engine->check_usable().value();  // before any lock: it may be the parent's
-  const IdleLoader::Busy busy(*m.idle);
-  m.follow_rank().value();
-  m.revise().value();
-  if (!m.closed) m.fund().value();
+  m.check_process();
+  const EngineManager::Busy busy(*m.manager);
+  m.manager->prepare().value();
   ConsumerState& c = *m.consumer;
+  const std::shared_ptr<Engine> engine = m.engine();
   const std::uint64_t start = now_ns();
   if (c.first_start_ns == 0) c.first_start_ns = start;
   c.stop_work(start, false);
-  m.engine->start_epoch(c.next.epoch, c.next.samples).value();
+  engine->start_epoch(c.next.epoch, c.next.samples).value();
   c.begin(c.next);
   ++c.epochs_started;
   Epoch epoch;
   epoch.impl_ = std::make_shared<Epoch::Impl>();
-  epoch.impl_->engine = m.engine.get();
+  epoch.impl_->engine = engine;
   epoch.impl_->consumer = m.consumer;
   epoch.impl_->generation = ++c.generation;
-  epoch.impl_->timeout = m.options.timeout;
-  m.live_epoch = epoch.impl_;
+  epoch.impl_->timeout = m.options().timeout;
+  m.manager->set_consumer(epoch.impl_);
   c.epoch_start_ns = start;
   return epoch;
 }
@@ -125,70 +122,17 @@ std::uint64_t Loader::next_epoch() const {
   return impl_->consumer->next.epoch;
 }
 
-std::string Loader::state() const {
-  return impl_->state_at(impl_->position()).json();
-}
-
-void Loader::load_state(const std::string& json) {
-  Impl& m = *impl_;
-  const LoaderState state = parse_state(json).value();
-  const IdleLoader::Busy busy(*m.idle);
-  LoaderState here = m.state_at({});
-  // The block shuffle's shape follows from the global batch: another world size goes on with the shape of the state.
-  const BlockMix asked = m.options.mix, taken = mix_of(state.order);
-  const bool other_shape = asked == BlockMix{} && taken != BlockMix{} && mix_of(here.order) != BlockMix{} &&
-                           state.order != here.order && state.global_batch != here.global_batch;
-  if (other_shape) here.order = state.order;
-  check_state(state, here).value();
-  if (m.engine->plan().fed && state.position.samples > 0)
-    throw Error(ErrorCode::kInvalidArgument, "an order that is made up as it goes cannot be gone back to")
-        .with_hint("Save states at the end of an epoch, and the sampler's own beside them.");
-  if (other_shape) {
-    m.engine->stop();
-    auto engine = m.make_engine(taken);
-    if (!engine.ok()) {
-      m.engine = m.make_engine(m.resumed_mix).value();
-      throw engine.error();
-    }
-    m.engine = std::move(*engine);
-    m.resumed_mix = taken;
-    ++m.consumer->generation;
-    m.consumer->in_epoch = false;
-  }
-  ConsumerState& c = *m.consumer;
-  if (m.engine->plan().fed && c.in_epoch) {  // whoever gives the rows has to begin anew as well
-    ++c.generation;
-    c.in_epoch = false;
-  }
-  if (c.in_epoch && !m.engine->funded()) {  // nobody iterates, and its memory was given to others
-    ++c.generation;
-    c.in_epoch = false;
-  }
-  if (!c.in_epoch) {
-    c.next = state.position;
-    return;
-  }
-  m.engine->start_epoch(state.position.epoch, state.position.samples).value();
-  c.rewind(state.position);
-}
-
 void Loader::set_rows(std::vector<std::uint64_t> rows) {
+  set_rows(impl_->consumer->next.epoch, std::move(rows));
+}
+void Loader::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows) {
   Impl& m = *impl_;
-  const auto* now = m.options.sampler ? std::get_if<Listed>(m.options.sampler.get()) : nullptr;
-  if (!now) throw Error(ErrorCode::kInvalidArgument, "this loader's order is not a list of rows");
-  if (now->rows == rows) return;
-  const IdleLoader::Busy busy(*m.idle);
-  const std::shared_ptr<const SamplerChoice> before = m.options.sampler;
-  m.options.sampler = std::make_shared<const SamplerChoice>(Listed{std::move(rows)});
-  m.rows_changed = true;
-  const Status made = m.follow_rank();
-  if (made.ok()) return;
-  m.options.sampler = before;
-  m.engine = m.make_engine(m.resumed_mix).value();
-  throw made.error();
+  m.check_process();
+  const EngineManager::Busy busy(*m.manager);
+  m.manager->set_rows(epoch, std::move(rows)).value();
 }
 void Loader::feed(std::span<const std::uint64_t> rows) {
-  const std::shared_ptr<Engine> engine = impl_->engine.get();
+  const std::shared_ptr<Engine> engine = impl_->engine();
   const EnginePlan& plan = engine->plan();
   if (!plan.fed) throw Error(ErrorCode::kInvalidArgument, "this loader's order is not given as it goes");
   const std::uint64_t size = plan.layout.table->num_rows();
@@ -200,35 +144,35 @@ void Loader::feed(std::span<const std::uint64_t> rows) {
   engine->feed(rows);
 }
 std::uint64_t Loader::epoch_samples() const {
-  return impl_->engine->plan().sampler->num_samples();
+  return impl_->engine()->plan().sampler->num_samples();
 }
 std::uint64_t Loader::global_batch_rows() const {
-  return impl_->engine->plan().global_batch;
+  return impl_->engine()->plan().global_batch;
 }
 void Loader::set_rank(std::uint32_t rank, std::uint32_t world_size) {
   (void)choose_rank(rank, world_size, launcher_variable).value();
-  if (!impl_->options.rank) impl_->framework_rank = RankShare{rank, world_size};
+  if (!impl_->options().rank) impl_->manager->set_framework_rank(RankShare{rank, world_size});
 }
 std::uint64_t Loader::batch_rows() const {
-  return impl_->engine->plan().batch_rows;
+  return impl_->engine()->plan().batch_rows;
 }
 std::uint64_t Loader::num_batches() const {
-  return impl_->engine->plan().num_batches;
+  return impl_->engine()->plan().num_batches;
 }
 const std::vector<Field>& Loader::fields() const {
-  return impl_->engine->fields();
+  return impl_->engine()->fields();
 }
 const LoaderOptions& Loader::options() const {
-  return impl_->options;
+  return impl_->options();
 }
 const Dataset& Loader::dataset() const {
-  return impl_->dataset;
+  return impl_->dataset();
 }
 std::string Loader::explain() const {
   return explain_plan(*impl_);
 }
 std::vector<std::string> Loader::warnings() const {
-  return impl_->engine->plan().warnings;
+  return impl_->engine()->plan().warnings;
 }
 Report Loader::report() const {
   return make_report(*impl_);
@@ -236,24 +180,18 @@ Report Loader::report() const {
 
 void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {
   Impl& m = *impl_;
-  if (m.engine->forked()) m.engine->check_usable().value();  // before any lock: it may be the parent's
+  m.check_process();
   const auto alive = std::make_shared<int>();
   {
-    const IdleLoader::Busy busy(*m.idle);
-    m.follow_rank().value();
-    if (m.engine->started() && !m.engine->plan().preloads) {  // its threads are past that: others begin with it
-      m.remake().value();
-      m.consumer->in_epoch = false;
-      ++m.consumer->generation;
-    }
-    m.fund().value();
-    m.live_epoch = alive;  // not idle
+    const EngineManager::Busy busy(*m.manager);
+    if (m.manager->prepare_preload().value()) m.consumer->end_epoch();
+    m.manager->set_consumer(alive);  // not idle
   }
-  const std::shared_ptr<Engine> engine = m.engine.get();
+  const std::shared_ptr<Engine> engine = m.engine();
   if (!engine->wants_preload()) {
     const std::vector<std::string> why = engine->keeper()->notes();
     const std::vector<std::string>& warned = engine->plan().warnings;
-    if (m.options.cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
+    if (m.options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
       throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : why.front());
     throw Error(ErrorCode::kInvalidArgument, "this loader keeps nothing that could be decoded beforehand")
         .with_hint("Make it with cache='ram', or a directory.");
@@ -265,31 +203,28 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
   for (Engine::Preload p = engine->preload(); p.done < p.all; p = engine->preload()) {
     if (progress && ticks++ % kTicksAProgress == 0 && !progress(p.done, p.all))
       throw Error(ErrorCode::kCancelled, "stopped before the end");
-    if (m.closed) throw Error(ErrorCode::kClosed, "the loader was closed");
+    if (closed()) throw Error(ErrorCode::kClosed, "the loader was closed");
     std::this_thread::sleep_for(kTick);
   }
   const Engine::Preload p = engine->preload();
   if (progress) progress(p.done, p.all);
 }
 std::vector<std::string> Loader::notes() const {
-  const std::shared_ptr<BlockKeeper> keeper = impl_->engine->keeper();
+  const std::shared_ptr<BlockKeeper> keeper = impl_->engine()->keeper();
   return keeper ? keeper->notes() : std::vector<std::string>{};
 }
 std::uint64_t Loader::num_notes() const {
-  const std::shared_ptr<BlockKeeper> keeper = impl_->engine->keeper();
+  const std::shared_ptr<BlockKeeper> keeper = impl_->engine()->keeper();
   return keeper ? keeper->num_notes() : 0;
 }
 
 void Loader::close() {
-  if (impl_->engine->forked()) return;
-  const IdleLoader::Busy busy(*impl_->idle);
-  impl_->closed = true;
-  impl_->engine->stop();
-  if (const std::shared_ptr<BlockKeeper> keeper = impl_->engine->keeper()) keeper->let_go();
-  impl_->kept.reset();
+  if (impl_->engine()->forked()) return;
+  const EngineManager::Busy busy(*impl_->manager);
+  impl_->manager->close();
 }
 bool Loader::closed() const {
-  return impl_->closed;
+  return impl_->manager->state() == EngineManager::State::kClosed;
 }
 
 Loader::Iterator Loader::begin() {

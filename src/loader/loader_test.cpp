@@ -105,6 +105,43 @@ TEST(Loader, DecodesEveryChunkOnceWhenMemoryAllowsAndSaysSo) {
   EXPECT_NE(loader.report().text().find("read amplification 1.000"), std::string::npos);
 }
 
+TEST(Loader, WhatComesFromMemoryCountsAsNeededInEveryTier) {
+  const Dataset data = fake_dataset({1024, 1024}, {{100, 32}, {40, 512}});
+  const auto amplification = [&](CacheChoice::Mode mode, int epochs) {
+    LoaderOptions options{.batch_size = 8, .shuffle = true, .threads = 2};  // what is read ahead is little of an epoch
+    options.cache.mode = mode;
+    Loader loader(data, options);
+    deliver(loader, epochs);
+    loader.close();
+    return loader.report().read_amplification;
+  };
+  for (const CacheChoice::Mode mode : {CacheChoice::kRam, CacheChoice::kAuto}) {
+    EXPECT_NEAR(amplification(mode, 1), 1.0, 0.1);
+    EXPECT_NEAR(amplification(mode, 10), 0.1, 0.01);
+  }
+  EXPECT_NEAR(amplification(CacheChoice::kNone, 10), 1.0, 0.1);
+}
+
+TEST(Loader, PeaksAreMeasuredNotCopiedFromThePlan) {
+  const Dataset data = fake_dataset({1024, 1024}, {{3000, 100}, {2, 512}});
+  LoaderOptions options{.batch_size = 64, .shuffle = true, .threads = 3};
+  options.cache.mode = CacheChoice::kNone;
+  Loader loader(data, options);
+  Report::Memory memory = loader.report().memory;
+  EXPECT_GT(memory.scratch_bytes, 0u);
+  EXPECT_EQ(memory.peak_bytes, 0u);  // nothing is allocated yet
+  deliver(loader, 1);
+  memory = loader.report().memory;
+  EXPECT_GT(memory.peak_scratch_bytes, 0u);
+  EXPECT_LE(memory.peak_scratch_bytes, memory.scratch_bytes);
+  EXPECT_EQ(memory.peak_read_buffer_bytes, 0u);  // the data is in no file, whatever was planned for reading
+  // 2048 rows of 8 bytes are kept decoded beside the blocks, in four chunks of a page each.
+  EXPECT_EQ(memory.peak_resident_bytes, 4 * 4096u);
+  EXPECT_EQ(memory.peak_bytes,
+            memory.peak_slot_bytes + memory.peak_scratch_bytes + memory.peak_resident_bytes + memory.index_bytes);
+  EXPECT_LE(memory.peak_bytes, memory.planned_bytes);
+}
+
 TEST(Loader, TheSmallestBudgetIsExact) {
   const Dataset data = fake_dataset({500}, {{5000, 50}});
   const LoaderOptions options{.batch_size = 100, .shuffle = true};

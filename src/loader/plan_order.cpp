@@ -53,7 +53,7 @@ Status check_weights(const Weighted& choice, std::uint64_t rows, std::uint64_t& 
   return {};
 }
 
-/// A sampler as chosen by the caller.
+/// A sampler as chosen by the caller, where it is no list.
 Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
                                                    const std::shared_ptr<const BlockTable>& blocks, const Label* label,
                                                    std::uint64_t seed) {
@@ -75,13 +75,7 @@ Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
     return Made(make_balanced(blocks, label->classes, label->num_classes,
                               balanced->num_samples ? balanced->num_samples : rows, seed));
   }
-  const auto& listed = std::get<Listed>(choice);
-  if (listed.rows.empty()) return refuse("the sampler lists no rows");
-  for (const std::uint64_t row : listed.rows)
-    if (row >= rows)
-      return refuse(fmt::format("the sampler asks for row {}; there are rows 0 to {}", row, rows - 1),
-                    "Row numbers are those of the data set, from 0.");
-  return Made(make_listed(blocks, listed.rows));
+  return Made();
 }
 
 Result<Mix> resolve_mix(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
@@ -133,6 +127,15 @@ Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, 
 
 }  // namespace
 
+Status check_listed(std::span<const std::uint64_t> listed, std::uint64_t rows) {
+  if (listed.empty()) return refuse("the sampler lists no rows");
+  for (const std::uint64_t row : listed)
+    if (row >= rows)
+      return refuse(fmt::format("the sampler asks for row {}; there are rows 0 to {}", row, rows - 1),
+                    "Row numbers are those of the data set, from 0.");
+  return {};
+}
+
 Status plan_order(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan) {
   const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
   const std::uint64_t rows = blocks->num_rows(), row_bytes = source.row_bytes();
@@ -146,6 +149,12 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
       if (choice->num_samples == 0) return refuse("an epoch of 0 samples", "Say how many there will be.");
       plan.fed = std::make_shared<FedRows>();
       plan.sampler = make_fed(blocks, plan.fed, choice->num_samples);
+    } else if (const auto* list = std::get_if<Listed>(options.sampler.get())) {
+      plan.listed = context.listed;
+      if (!plan.listed)
+        plan.listed = std::make_shared<ListedRows>(ListedRows::Rows(options.sampler, &list->rows), list->every_epoch);
+      HEADRACE_TRY(check_listed(*plan.listed->newest(), rows));
+      plan.sampler = make_listed(blocks, plan.listed);
     } else {
       HEADRACE_ASSIGN(plan.sampler, make_chosen(*options.sampler, blocks, context.label, options.seed));
     }

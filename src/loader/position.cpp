@@ -4,17 +4,32 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "loader/refuse.h"
 
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 
 Error differs(std::string_view what, const std::string& state, const std::string& here, std::string_view hint) {
   return refuse(fmt::format("the state does not fit this loader: {} is {} in the state, {} here", what, state, here),
                 hint);
+}
+
+/// Are they the files of the state, as far as four hashes can tell?
+Status check_files(const DataIdentity& state, const DataIdentity& here) {
+  const bool names = state.names == here.names, contents = state.contents == here.contents;
+  if (names && contents) return {};
+  const std::string_view what =
+      state.files == here.files ? "they are the same files in another order"
+      : names                   ? "the files have the names of that run, and another content (sizes, or bytes)"
+      : contents                ? "the files have the content of that run, and other names"
+                                : "the files are others: neither their names nor their content are those of that run";
+  return refuse(fmt::format("the state does not fit this loader: {}", what),
+                "Open the files of that run, in its order; or, if these are meant, go on with "
+                "load_state_dict(state, accept_changed_data=True).");
 }
 
 }  // namespace
@@ -22,7 +37,7 @@ Error differs(std::string_view what, const std::string& state, const std::string
 std::string LoaderState::json() const {
   nlohmann::ordered_json j;
   j["v"] = kVersion;
-  j["data"] = data;
+  j["data"] = data.text();
   j["rows"] = rows;
   j["order"] = order;
   if (!steps.empty()) j["steps"] = steps;
@@ -54,7 +69,11 @@ Result<LoaderState> parse_state(const std::string& json) {
   if (version != kVersion)
     return refuse(fmt::format("the state is of version {}, this is version {}", version, kVersion),
                   "Resume with the version of headrace that wrote it.");
-  HEADRACE_TRY(text("data", state.data));
+  std::string data;
+  HEADRACE_TRY(text("data", data));
+  const std::optional<DataIdentity> identity = DataIdentity::parse(data);
+  if (!identity) return refuse(fmt::format("'{}' does not stand for any data", data), hint);
+  state.data = *identity;
   HEADRACE_TRY(number("rows", state.rows));
   HEADRACE_TRY(text("order", state.order));
   if (j.contains("steps")) HEADRACE_TRY(text("steps", state.steps));
@@ -65,12 +84,14 @@ Result<LoaderState> parse_state(const std::string& json) {
   return state;
 }
 
-Status check_state(const LoaderState& state, const LoaderState& here) {
+Status check_state(const LoaderState& state, const LoaderState& here, bool accept_changed_data) {
   const std::string_view files = "Open the files that the state was taken with, in the same order.";
   if (state.rows != here.rows)
     return differs("the number of samples", std::to_string(state.rows), std::to_string(here.rows), files);
-  if (state.data != here.data)
-    return differs("the data (lengths of the files, their chunks, the fields)", state.data, here.data, files);
+  if (!accept_changed_data) HEADRACE_TRY(check_files(state.data, here.data));
+  if (state.data.rows != here.data.rows)
+    return differs("the data (lengths of the files, their chunks, the fields)", state.data.text(), here.data.text(),
+                   files);
   if (state.order != here.order)
     return differs("the order", state.order, here.order, "Make the loader with the same shuffle= or sampler=.");
   if (state.steps != here.steps)

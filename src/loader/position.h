@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "loader/data_identity.h"
 
 namespace headrace {
 
@@ -18,7 +19,7 @@ struct Position {
 
 /// A state as JSON says it. Constant in size; says nothing of ranks, threads or memory.
 struct LoaderState {
-  std::string data;  ///< Hash of what the rows are: files' lengths, blocks, fields. Not their paths.
+  DataIdentity data;
   std::uint64_t rows = 0;
   std::string order;  ///< Sampler::identity().
   std::string steps;  ///< StepPlan::identity(); steps of a fixed number of samples have none.
@@ -31,9 +32,10 @@ struct LoaderState {
 /// Errors: kInvalidArgument: not such a state, or of another version.
 Result<LoaderState> parse_state(const std::string& json);
 
-/// Would `state` go on what `here` is? Errors: kInvalidArgument, naming the first thing that differs and both its
-/// values.
-Status check_state(const LoaderState& state, const LoaderState& here);
+/// Check that `state` can go on with what `here` is. \param accept_changed_data  Other names, bytes or order of the
+/// files will do. Errors: kInvalidArgument, naming the first thing that differs, and both its values where they say
+/// anything.
+Status check_state(const LoaderState& state, const LoaderState& here, bool accept_changed_data = false);
 
 /// "block 64x4" → {64, 4}; {0, 0} for other orders.
 BlockMix mix_of(const std::string& order);

@@ -19,7 +19,7 @@ namespace headrace {
 namespace {
 
 std::string summarise_data(const Loader::Impl& loader) {
-  const Dataset& d = loader.dataset;
+  const Dataset& d = loader.dataset();
   std::set<std::string> codecs;
   for (const FieldStorage& s : d.storage()) codecs.insert(s.codec);
   return fmt::format("{} file{}, {} samples of {}, {}", d.files().size(), plural(d.files().size()),
@@ -68,7 +68,8 @@ Report::Cache describe_cache(const Engine& engine) {
 }  // namespace
 
 Report make_report(const Loader::Impl& loader) {
-  const std::shared_ptr<const Engine> held = loader.engine.get();
+  const EngineTotals totals = loader.manager->totals();
+  const std::shared_ptr<const Engine> held = loader.engine();
   const Engine& engine = *held;
   const EnginePlan& plan = engine.plan();
   const ConsumerState& c = *loader.consumer;
@@ -79,12 +80,12 @@ Report make_report(const Loader::Impl& loader) {
   r.epochs_finished = c.epochs_finished;
   r.batches = c.batches;
   r.samples = c.samples;
-  r.delivered_bytes = r.samples * loader.dataset.sample_bytes();
+  r.delivered_bytes = r.samples * loader.dataset().sample_bytes();
   r.wall_seconds = c.batches ? seconds(c.last_batch_ns - c.first_start_ns) : 0;
   r.consumer_wait_seconds = seconds(c.wait_ns);
   r.consumer_work_seconds = seconds(c.work_ns);
   r.first_batch_seconds = seconds(c.first_batch_ns);
-  const Engine::Decodes decodes = engine.decodes();
+  const Engine::Decodes& decodes = totals.decodes;
   r.read_amplification =
       decodes.needed_bytes ? static_cast<double>(decodes.decoded_bytes) / static_cast<double>(decodes.needed_bytes) : 0;
   r.slow_path_chunks = decodes.slow_pieces;
@@ -94,20 +95,19 @@ Report make_report(const Loader::Impl& loader) {
   const EpochSums sums = engine.sums();
   r.row_sums = {sums.epoch, sums.sums.rows, sums.sums.first, sums.sums.second, sums.sums.third};
   r.exactly_once = sums.complete;
-  const StageTable stages = engine.stages().totals();
   const auto add = [&](const char* name, Stage s) {
-    const StageTotals& t = stages[static_cast<std::size_t>(s)];
+    const StageTotals& t = totals.stages[static_cast<std::size_t>(s)];
     r.stages.push_back({name, seconds(t.ns), t.count, t.bytes});
   };
-  r.stages.push_back({"plan", seconds(engine.plan_ns()), engine.slots_planned(), 0});
+  r.stages.push_back({"plan", seconds(totals.plan_ns), totals.slots_planned, 0});
   add("read", Stage::kRead);
   add("decode", Stage::kDecode);
   add("scatter", Stage::kScatter);
   add("cache", Stage::kCache);
   add("idle", Stage::kWaitWork);
   r.chunks_decoded = r.stages[2].count;
-  std::uint64_t record_bytes = 0, field_bytes = loader.dataset.sample_bytes();
-  const Source& source = *loader.dataset.impl()->source;
+  std::uint64_t record_bytes = 0, field_bytes = loader.dataset().sample_bytes();
+  const Source& source = *loader.dataset().impl()->source;
   for (const auto& a : source.files[0].arrays) {
     record_bytes += a->info().row_record_bytes();
     if (a->info().read_path == ReadPath::kLibrary) r.slow_fields.push_back(a->info().path + ": " + a->info().reason);
@@ -115,7 +115,6 @@ Report make_report(const Loader::Impl& loader) {
   r.waste = record_bytes > field_bytes
                 ? static_cast<double>(record_bytes - field_bytes) / static_cast<double>(record_bytes)
                 : 0;
-  const SlotPool::Usage slots = engine.slots();
   Report::Memory& m = r.memory;
   m.budget_bytes = plan.budget_bytes;
   m.planned_bytes = plan.planned_bytes();
@@ -125,17 +124,20 @@ Report make_report(const Loader::Impl& loader) {
   m.read_buffer_bytes = plan.read_buffer_bytes;
   m.resident_bytes = plan.side_bytes();
   m.index_bytes = plan.index_bytes;
-  m.held_over_bytes = slots.peak_held_over_bytes;
+  m.held_over_bytes = totals.peak_held_over_bytes;
   r.cache = describe_cache(engine);
   m.cache_bytes = plan.cache_bytes;
   m.scratch_bytes += plan.keeping_bytes;
-  m.peak_slot_bytes = slots.peak_bytes;
+  m.peak_slot_bytes = totals.peak_slot_bytes;
   if (const auto keeper = engine.keeper(); keeper && keeper->last().of_blocks)
     m.peak_cache_bytes = keeper->last().usage.peak_bytes;
   else if (plan.keep == Keep::kAllRows || plan.keep == Keep::kHostRows)
     m.peak_cache_bytes = r.cache.bytes;
-  m.peak_bytes = slots.peak_bytes + (c.epochs_started ? m.scratch_bytes + m.read_buffer_bytes + m.resident_bytes : 0) +
-                 m.index_bytes + m.peak_cache_bytes;
+  m.peak_scratch_bytes = totals.peak.scratch_bytes;
+  m.peak_read_buffer_bytes = totals.peak.read_buffer_bytes;
+  m.peak_resident_bytes = totals.peak.side_bytes;
+  m.peak_bytes = m.peak_slot_bytes + m.peak_scratch_bytes + m.peak_read_buffer_bytes + m.peak_resident_bytes +
+                 (engine.funded() ? m.index_bytes : 0) + m.peak_cache_bytes;
   m.process_peak_bytes = process_peak_bytes();
   judge(r, loader);
   return r;
@@ -204,9 +206,9 @@ std::string Report::Memory::text() const {
   out += fmt::format("  {:<16} {:>10} {:>10}\n", "", "planned", "peak");
   part(fmt::format("{} slots", slots), slots * slot_bytes, peak_slot_bytes);
   part("cache", cache_bytes, peak_cache_bytes);
-  part("scratch", scratch_bytes, scratch_bytes);
-  part("read buffers", read_buffer_bytes, read_buffer_bytes);
-  part("side fields", resident_bytes, resident_bytes);
+  part("scratch", scratch_bytes, peak_scratch_bytes);
+  part("read buffers", read_buffer_bytes, peak_read_buffer_bytes);
+  part("side fields", resident_bytes, peak_resident_bytes);
   part("books", index_bytes, index_bytes);
   part("all", planned_bytes, peak_bytes);
   return out;
@@ -254,6 +256,9 @@ std::string Report::json() const {
                  {"cache_bytes", memory.cache_bytes},
                  {"peak_slot_bytes", memory.peak_slot_bytes},
                  {"peak_cache_bytes", memory.peak_cache_bytes},
+                 {"peak_scratch_bytes", memory.peak_scratch_bytes},
+                 {"peak_read_buffer_bytes", memory.peak_read_buffer_bytes},
+                 {"peak_resident_bytes", memory.peak_resident_bytes},
                  {"process_peak_bytes", memory.process_peak_bytes},
                  {"held_over_bytes", memory.held_over_bytes}};
   j["cache"] = {{"kind", cache.kind},         {"coding", cache.coding}, {"capacity_bytes", cache.capacity_bytes},

@@ -264,6 +264,49 @@ TEST(Resume, AStateOfSomethingElseIsRefusedByNameAndChangesNothing) {
   EXPECT_EQ(rows_of(*epoch.next()).size(), 20u);
 }
 
+/// The same data with its files in other places, of other names or in another order.
+Dataset moved(const Dataset& data, const std::vector<std::string>& paths, const std::vector<std::size_t>& order) {
+  auto source = std::make_shared<Source>(*data.impl()->source);
+  for (std::size_t f = 0; f < order.size(); ++f) {
+    source->files[f] = data.impl()->source->files[order[f]];
+    source->files[f].path = paths[f];
+  }
+  return Dataset(Dataset::Impl::make(source));
+}
+
+TEST(Resume, AStateKnowsItsFilesButNotWhereTheyLie) {
+  const Dataset data = moved(fake_dataset({100, 100}, {{20, 16}}), {"/here/a.h5", "/here/b.h5"}, {0, 1});
+  const LoaderOptions options{.batch_size = 20, .shuffle = true};
+  Loader first(data, options);
+  Loader::Epoch epoch = first.epoch();
+  (void)epoch.next();
+  const std::string state = first.state();
+  const auto rest = rest_of(epoch);
+
+  Loader copy(moved(data, {"/there/a.h5", "/there/b.h5"}, {0, 1}), options);
+  copy.load_state(state);
+  EXPECT_EQ(one_epoch(copy), rest);
+  const auto refused = [&](const Dataset& other, std::string_view what) {
+    Loader loader(other, options);
+    const std::string before = loader.state();
+    try {
+      loader.load_state(state);
+      ADD_FAILURE() << "taken: " << what;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find(what), std::string::npos) << e.what();
+      EXPECT_NE(e.hint().find("accept_changed_data"), std::string::npos);
+    }
+    EXPECT_EQ(loader.state(), before);
+    loader.load_state(state, {.accept_changed_data = true});
+    Loader::Epoch resumed = loader.epoch();
+    EXPECT_EQ(rest_of(resumed).size(), rest.size());
+  };
+  refused(moved(data, {"/here/b.h5", "/here/a.h5"}, {1, 0}), "the same files in another order");
+  refused(moved(data, {"/here/a.h5", "/here/c.h5"}, {0, 1}), "other names");
+  Loader longer(moved(fake_dataset({90, 110}, {{20, 16}}), {"/here/a.h5", "/here/b.h5"}, {0, 1}), options);
+  EXPECT_THROW(longer.load_state(state, {.accept_changed_data = true}), Error);  // positions would mean other samples
+}
+
 TEST(Tails, PaddingRepeatsSamplesWithWeightZero) {
   const Dataset data = some_data();  // 245 samples
   for (const std::uint32_t world : {1u, 2u, 4u}) {

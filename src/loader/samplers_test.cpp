@@ -47,6 +47,77 @@ TEST(Samplers, AListIsDeliveredAsItIsAtAnyBudget) {
   }
 }
 
+TEST(Samplers, RowsOfAnotherEpochTakeThePlaceOfWhatWasReadAhead) {
+  const Dataset data = fake_dataset({130, 70}, {{200, 16}});
+  std::vector<std::uint64_t> rows(200), back(200);
+  for (std::uint64_t i = 0; i < 200; ++i) rows[i] = i * 77 % 200, back[i] = 199 - rows[i];
+  for (const bool every_epoch : {true, false}) {
+    Loader loader(data, with(Listed{rows, every_epoch}, 10));
+    EXPECT_EQ(one_epoch(loader), rows);
+    loader.set_rows(1, back);
+    EXPECT_EQ(one_epoch(loader), back);
+    loader.set_rows(2, back);  // the same again
+    EXPECT_EQ(one_epoch(loader), back);
+    loader.set_rows(rows);
+    EXPECT_EQ(one_epoch(loader), rows);
+    loader.set_epoch(3);  // named again, with other rows
+    loader.set_rows(3, back);
+    EXPECT_EQ(one_epoch(loader), back);
+    EXPECT_EQ(loader.report().epochs_finished, 5u);
+  }
+}
+
+TEST(Samplers, AListOfRowsAnEpochDecodesEachChunkOnceAnEpochAndFiguresAddUp) {
+  constexpr std::uint64_t kChunks = 32, kRows = 16;
+  const Dataset data = fake_dataset({kChunks * kRows}, {{200, kRows}});
+  const auto rows_of = [&](std::uint64_t epoch) {
+    std::vector<std::uint64_t> rows(data.size());
+    for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = (i + epoch * kRows) % rows.size();
+    return rows;
+  };
+  LoaderOptions options = with(Listed{rows_of(0), false}, 64);
+  options.cache.mode = CacheChoice::kNone;
+  Loader loader(data, options);
+  for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+    if (epoch > 0) loader.set_rows(epoch, rows_of(epoch));
+    EXPECT_EQ(one_epoch(loader), rows_of(epoch));
+    EXPECT_EQ(loader.report().chunks_decoded, (epoch + 1) * kChunks);
+    EXPECT_DOUBLE_EQ(loader.report().read_amplification, 1.0);
+  }
+  // Another engine: as many chunks were decoded before as there were.
+  std::vector<std::uint64_t> half = rows_of(0);
+  half.resize(half.size() / 2);
+  loader.set_rows(half);
+  EXPECT_EQ(one_epoch(loader), half);
+  const Report report = loader.report();
+  EXPECT_EQ(report.chunks_decoded, 3 * kChunks + kChunks / 2);
+  EXPECT_EQ(report.samples, 3 * data.size() + half.size());
+  EXPECT_NE(loader.explain().find("another number of rows"), std::string::npos) << loader.explain();
+}
+
+TEST(Samplers, AStateOfAListKnowsTheRowsOfItsEpoch) {
+  const Dataset data = fake_dataset({100}, {{4, 10}});
+  std::vector<std::uint64_t> zero(100), one(100);
+  for (std::uint64_t i = 0; i < 100; ++i) zero[i] = i * 7 % 100, one[i] = i * 11 % 100;
+  Loader first(data, with(Listed{zero, false}, 10));
+  (void)one_epoch(first);
+  const std::string between = first.state();
+  first.set_rows(1, one);
+  Loader::Epoch epoch = first.epoch();
+  for (int i = 0; i < 3; ++i) (void)epoch.next();
+  const std::string within = first.state();
+
+  Loader second(data, with(Listed{zero, false}, 10));
+  second.set_rows(1, one);
+  second.load_state(between);
+  EXPECT_EQ(one_epoch(second), one);
+  second.load_state(within);
+  EXPECT_EQ(one_epoch(second), (std::vector<std::uint64_t>(one.begin() + 30, one.end())));
+  Loader third(data, with(Listed{zero, false}, 10));
+  third.set_rows(1, zero);
+  EXPECT_THROW(third.load_state(within), Error);
+}
+
 TEST(Samplers, WeightsAndReplacement) {
   const Dataset data = fake_dataset({100}, {{4, 10}});
   std::vector<double> weights(100, 0);

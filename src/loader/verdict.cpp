@@ -51,7 +51,7 @@ void judge(Report& r, const Loader::Impl& loader) {
 
   const std::uint32_t cpus = static_cast<std::uint32_t>(usable_cpu_count());
   if (r.read_amplification > 1.2) {
-    const std::shared_ptr<const Engine> engine = loader.engine.get();
+    const std::shared_ptr<const Engine> engine = loader.engine();
     const EnginePlan& p = engine->plan();
     const std::uint64_t once = p.planned_bytes() + (p.wanted_slots - std::min(p.wanted_slots, p.slots)) * p.slot_bytes;
     if (p.slots < p.wanted_slots && once > process_memory_wanted())

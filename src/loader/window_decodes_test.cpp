@@ -14,18 +14,18 @@ namespace {
 class WindowDecodes : public ::testing::Test {
  protected:
   WindowDecodes() {
-    testing::Hdf5Writer(directory_.at("a.h5")).write("x", {.shape = {65536, 64}, .chunk = {128, 64}});
+    testing::Hdf5Writer(directory_.path("a.h5")).write("x", {.shape = {65536, 64}, .chunk = {128, 64}});
     options_.batch_size = 256;
     options_.shuffle = true;
     options_.threads = 1;
     options_.cache.mode = CacheChoice::kNone;
   }
-  testing::TemporaryDirectory directory_;
+  TemporaryFolder directory_;
   LoaderOptions options_;
 };
 
 TEST_F(WindowDecodes, WhatTheLoaderReallyDoes) {
-  const Dataset data = open(directory_.at("a.h5"));
+  const Dataset data = open(directory_.path("a.h5"));
   const std::uint64_t least = smallest_budget(data, options_);
   for (const std::uint64_t budget : {least * 2, least * 3, least * 6, least * 12, mebibytes(512)}) {
     options_.memory = budget;
@@ -38,7 +38,7 @@ TEST_F(WindowDecodes, WhatTheLoaderReallyDoes) {
 
 TEST_F(WindowDecodes, AnOrderWithoutLocalityKeepsTheBound) {
   options_.shuffle = Shuffle::kExact;
-  const Dataset data = open(directory_.at("a.h5"));
+  const Dataset data = open(directory_.path("a.h5"));
   const EnginePlan plan = window_plan_for(data, options_, mebibytes(4)).value();
   EXPECT_GT(plan.expected_decodes(), 1);
   EXPECT_DOUBLE_EQ(window_decodes(plan), plan.expected_decodes());

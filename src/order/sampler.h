@@ -72,6 +72,11 @@ class Sampler {
   [[nodiscard]] virtual std::string describe() const = 0;
   /// What the order is, besides data and seed: "block 64x4". Part of a resumable state; equal text, equal order.
   [[nodiscard]] virtual std::string identity() const = 0;
+  /// What it is for whoever goes on in `epoch` after `position` samples, where epochs have orders of their own.
+  [[nodiscard]] virtual std::string identity_at(std::uint64_t epoch, std::uint64_t position) const {
+    (void)epoch, (void)position;
+    return identity();
+  }
   /// Steps over which the rows of one block may be spread for a rank: the window that decodes every block once.
   [[nodiscard]] virtual std::uint64_t span_steps(std::uint64_t global_batch, RankShare share) const = 0;
   /// True if every row of the data comes exactly once an epoch.
@@ -121,10 +126,6 @@ Mix mix_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t ro
 
 /// The block shuffle: the cut and folded line (see block_shuffle.cpp).
 std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, Mix mix, std::uint64_t seed);
-
-/// Row numbers of the data set in an order of one's own, repeats allowed; 8 bytes a sample. Every number must be below
-/// the table's rows.
-std::unique_ptr<Sampler> make_listed(std::shared_ptr<const BlockTable> blocks, std::vector<std::uint64_t> rows);
 
 /// Draws with weights. With replacement: `num_samples` independent draws from an alias table (16 bytes a row), any
 /// position directly. Without: the first `num_samples` of an order in which heavier rows tend to come earlier

@@ -16,14 +16,14 @@ constexpr AdviseOptions kQuick{0, 0.05};
 class Advise : public ::testing::Test {
  protected:
   void write(const testing::Hdf5Writer::Array& x) {
-    const testing::Hdf5Writer file(directory_.at("a.h5"));
+    const testing::Hdf5Writer file(directory_.path("a.h5"));
     file.write("x", x);
     file.write("y", {.shape = {x.shape[0]}, .chunk = {std::min<hsize_t>(512, x.shape[0])}});
-    run_.files = {directory_.at("a.h5")};
+    run_.files = {directory_.path("a.h5")};
     run_.loader.batch_size = 100;
     run_.loader.shuffle = true;
   }
-  testing::TemporaryDirectory directory_;
+  TemporaryFolder directory_;
   RunConfig run_;
 };
 
@@ -33,8 +33,8 @@ TEST_F(Advise, ARunFileThatLoadsComesOfIt) {
   run_.loader.seed = 7;
   run_.loader.memory = 32 << 20;
   const ToolResult result = advise(run_, kQuick);
-  std::ofstream(directory_.at("run.yaml")) << result.run_file;
-  const RunConfig again = load_run(directory_.at("run.yaml"));
+  std::ofstream(directory_.path("run.yaml")) << result.run_file;
+  const RunConfig again = load_run(directory_.path("run.yaml"));
   EXPECT_EQ(again.files, run_.files);
   ASSERT_EQ(again.open.fields.size(), 2u);
   EXPECT_EQ(again.open.fields[0].name, "features");

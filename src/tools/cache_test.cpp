@@ -48,12 +48,12 @@ ErrorCode code_of(const std::function<void()>& call) {
 
 class CacheTools : public ::testing::Test {
  protected:
-  const headrace::testing::TemporaryDirectory folder_;
-  const std::string directory_ = folder_.at("cache");
+  const TemporaryFolder folder_;
+  const std::string directory_ = folder_.path("cache");
 };
 
 TEST_F(CacheTools, AGoodCacheIsListedVerifiedAndRemoved) {
-  const std::string name = make_cache(directory_, folder_.at("train.h5"));
+  const std::string name = make_cache(directory_, folder_.path("train.h5"));
   ToolResult result = cache_list(directory_);
   EXPECT_FALSE(result.findings || result.bad_data) << result.text;
   EXPECT_NE(result.text.find(name), std::string::npos) << result.text;
@@ -82,16 +82,16 @@ TEST_F(CacheTools, AGoodCacheIsListedVerifiedAndRemoved) {
 }
 
 TEST_F(CacheTools, DamageIsBadDataAndTheStaleAndAbandonedAreFindings) {
-  const std::string stale = make_cache(directory_, folder_.at("a.h5"));
-  std::ofstream(folder_.at("a.h5")) << "other rows";
+  const std::string stale = make_cache(directory_, folder_.path("a.h5"));
+  std::ofstream(folder_.path("a.h5")) << "other rows";
   ToolResult result = cache_list(directory_);
   EXPECT_TRUE(result.findings);
   EXPECT_FALSE(result.bad_data);
   EXPECT_EQ(Json::parse(cache_verify(directory_, stale, {}).json)["caches"][0]["state"], "stale");
 
-  const std::string abandoned = make_cache(directory_, folder_.at("b.h5"), 3);
+  const std::string abandoned = make_cache(directory_, folder_.path("b.h5"), 3);
   EXPECT_NE(abandoned.find(".building"), std::string::npos);
-  const std::string damaged = make_cache(directory_, folder_.at("c.h5"));
+  const std::string damaged = make_cache(directory_, folder_.path("c.h5"));
   headrace::testing::flip_byte(directory_ + "/" + damaged + "/label.npy", 200);
   result = cache_list(directory_);  // reads no rows
   EXPECT_FALSE(result.bad_data) << result.text;

@@ -16,14 +16,14 @@ using Json = nlohmann::json;
 class CheckMemory : public ::testing::Test {
  protected:
   CheckMemory() {
-    const testing::Hdf5Writer file(directory_.at("a.h5"));
+    const testing::Hdf5Writer file(directory_.path("a.h5"));
     file.write("x", {.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 1});
     file.write("y", {.shape = {4096}});
-    run_.files = {directory_.at("a.h5")};
+    run_.files = {directory_.path("a.h5")};
     run_.loader.batch_size = 256;
     run_.loader.shuffle = true;
   }
-  testing::TemporaryDirectory directory_;
+  TemporaryFolder directory_;
   RunConfig run_;
 };
 

@@ -11,7 +11,6 @@ namespace headrace {
 namespace {
 
 using headrace::testing::Hdf5Writer;
-using headrace::testing::TemporaryDirectory;
 
 void expect_has(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in:\n" << text;
@@ -23,13 +22,13 @@ void expect_fits(const std::string& text) {
 }
 
 TEST(Inspect, OneFileInFull) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   {
-    const Hdf5Writer file(directory.at("a.h5"));
+    const Hdf5Writer file(directory.path("a.h5"));
     file.write("feature_matrix", {{1000, 128, 16}, {100, 128, 16}, 4});
     file.write("labels", {{1000}});
   }
-  const ToolResult result = inspect({directory.at("a.h5")});
+  const ToolResult result = inspect({directory.path("a.h5")});
   EXPECT_FALSE(result.findings) << result.text;
   for (const char* part : {"HDF5", "2 arrays", "(1000, 128, 16)", "int32", "100 rows, 800 KiB", "gzip-4", "native",
                            "contiguous", "one random row decodes 800 KiB (100 rows) to use 8.00 KiB",
@@ -46,11 +45,11 @@ TEST(Inspect, OneFileInFull) {
 }
 
 TEST(Inspect, OtherFilesBySummaryAndDifference) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   for (const char* name : {"f1.h5", "f2.h5", "f3.h5"})
-    Hdf5Writer(directory.at(name)).write("x", {{100, 4}, {10, 4}, 4});
-  { Hdf5Writer(directory.at("f10.h5")).write("x", {{100, 4}, {20, 4}}); }
-  const ToolResult result = inspect({directory.at("f*.h5")});
+    Hdf5Writer(directory.path(name)).write("x", {{100, 4}, {10, 4}, 4});
+  { Hdf5Writer(directory.path("f10.h5")).write("x", {{100, 4}, {20, 4}}); }
+  const ToolResult result = inspect({directory.path("f*.h5")});
   EXPECT_TRUE(result.findings);
   expect_has(result.text, "2 more files with the same arrays");
   expect_has(result.text, "1 file unlike the first");
@@ -62,49 +61,49 @@ TEST(Inspect, OtherFilesBySummaryAndDifference) {
 }
 
 TEST(Inspect, ArraysMissingInAFileAreNamed) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   {
-    const Hdf5Writer file(directory.at("f1.h5"));
+    const Hdf5Writer file(directory.path("f1.h5"));
     file.write("x", {{100, 4}});
     file.write("y", {{100}});
   }
-  { Hdf5Writer(directory.at("f2.h5")).write("x", {{100, 4}}); }
-  expect_has(inspect({directory.at("f*.h5")}).text, "y: not in this file");
+  { Hdf5Writer(directory.path("f2.h5")).write("x", {{100, 4}}); }
+  expect_has(inspect({directory.path("f*.h5")}).text, "y: not in this file");
 }
 
 TEST(Inspect, AFileThatCannotBeOpenedIsListedAmongOthers) {
-  const TemporaryDirectory directory;
-  { Hdf5Writer(directory.at("f1.h5")).write("x", {{100, 4}}); }
-  std::ofstream(directory.at("f2.h5")) << "nothing of the kind";
-  const ToolResult result = inspect({directory.at("f*.h5")});
+  const TemporaryFolder directory;
+  { Hdf5Writer(directory.path("f1.h5")).write("x", {{100, 4}}); }
+  std::ofstream(directory.path("f2.h5")) << "nothing of the kind";
+  const ToolResult result = inspect({directory.path("f*.h5")});
   EXPECT_TRUE(result.findings);
-  expect_has(result.text, directory.at("f2.h5"));
+  expect_has(result.text, directory.path("f2.h5"));
   EXPECT_TRUE(Json::parse(result.json)["files"][1].contains("error"));
 }
 
 TEST(Inspect, AFileAloneThatCannotBeOpenedIsAnError) {
-  const TemporaryDirectory directory;
-  std::ofstream(directory.at("f2.h5")) << "nothing of the kind";
-  EXPECT_THROW(inspect({directory.at("f2.h5")}), Error);
+  const TemporaryFolder directory;
+  std::ofstream(directory.path("f2.h5")) << "nothing of the kind";
+  EXPECT_THROW(inspect({directory.path("f2.h5")}), Error);
 }
 
 TEST(Inspect, TheSlowWayIsAFinding) {
-  const TemporaryDirectory directory;
-  { Hdf5Writer(directory.at("a.h5")).write("x", {{1000, 8}, {100, 8}, 0, false, true}); }
-  const ToolResult result = inspect({directory.at("a.h5")});
+  const TemporaryFolder directory;
+  { Hdf5Writer(directory.path("a.h5")).write("x", {{1000, 8}, {100, 8}, 0, false, true}); }
+  const ToolResult result = inspect({directory.path("a.h5")});
   EXPECT_TRUE(result.findings);
   expect_has(result.text, "libhdf5");
 }
 
 TEST(Inspect, ManyWideArraysStayOnTheScreen) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   {
-    const Hdf5Writer file(directory.at("a.h5"));
+    const Hdf5Writer file(directory.path("a.h5"));
     for (int i = 0; i < 3; ++i)
       file.write(("an_array_with_quite_a_long_name_that_goes_on_" + std::to_string(i)).c_str(),
                  {{1000, 128, 4, 4}, {100, 128, 4, 4}, 4, true});
   }
-  const std::string text = inspect({directory.at("a.h5")}).text;
+  const std::string text = inspect({directory.path("a.h5")}).text;
   expect_fits(text.substr(text.find('\n')));
 }
 

@@ -2,9 +2,10 @@
 #include <headrace/base/bytes.h>
 #include <headrace/tools/tools.h>
 
-#include <stdlib.h>
 #include <filesystem>
 #include <fstream>
+
+#include "storage/testing/temporary_file.h"
 
 namespace headrace {
 namespace {
@@ -13,13 +14,6 @@ namespace fs = std::filesystem;
 
 class RunFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "headrace_run_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
   RunConfig load(const std::string& text) const {
     std::ofstream(root_ + "/run.yaml") << text;
     return load_run(root_ + "/run.yaml");
@@ -41,7 +35,8 @@ class RunFile : public ::testing::Test {
     return "data: {files: a.h5}\nloader:\n  batch_size: 8\n  " + line + "\n";
   }
 
-  std::string root_;
+  const TemporaryFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 void expect_has(const std::string& text, const std::string& part) {

@@ -8,7 +8,6 @@ namespace headrace {
 namespace {
 
 using headrace::testing::Hdf5Writer;
-using headrace::testing::TemporaryDirectory;
 
 const Hdf5Writer::Array kGzip{{1000, 8}, {100, 8}, 4, true};
 
@@ -22,15 +21,15 @@ Json verified(const std::vector<std::string>& files, std::uint32_t threads, Tool
 class Verify : public ::testing::TestWithParam<std::uint32_t> {};  // threads
 
 TEST_P(Verify, GoodFilesAreGood) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   for (const char* name : {"a.h5", "b.h5"}) {
-    const Hdf5Writer file(directory.at(name));
+    const Hdf5Writer file(directory.path(name));
     file.write("x", kGzip);
     file.write("flat", {{5000, 3}});
     file.write("empty", {{0, 3}});
   }
   ToolResult result;
-  const Json json = verified({directory.at("*.h5")}, GetParam(), &result);
+  const Json json = verified({directory.path("*.h5")}, GetParam(), &result);
   EXPECT_FALSE(result.findings) << result.text;
   EXPECT_FALSE(result.bad_data);
   EXPECT_EQ(json["files"], 2);
@@ -41,8 +40,8 @@ TEST_P(Verify, GoodFilesAreGood) {
 }
 
 TEST_P(Verify, EveryBadChunkIsListedInOrderAndTheRestGoesOn) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.at("a.h5");
+  const TemporaryFolder directory;
+  const std::string path = directory.path("a.h5");
   {
     const Hdf5Writer file(path);
     file.write("x", kGzip);
@@ -67,30 +66,30 @@ TEST_P(Verify, EveryBadChunkIsListedInOrderAndTheRestGoesOn) {
 }
 
 TEST_P(Verify, AFileThatIsNotHdf5IsOneFindingAmongOthers) {
-  const TemporaryDirectory directory;
-  { Hdf5Writer(directory.at("a.h5")).write("x", kGzip); }
-  std::ofstream(directory.at("b.h5")) << "not HDF5 at all, whatever its name says";
+  const TemporaryFolder directory;
+  { Hdf5Writer(directory.path("a.h5")).write("x", kGzip); }
+  std::ofstream(directory.path("b.h5")) << "not HDF5 at all, whatever its name says";
   ToolResult result;
-  const Json json = verified({directory.at("*.h5")}, GetParam(), &result);
+  const Json json = verified({directory.path("*.h5")}, GetParam(), &result);
   EXPECT_TRUE(result.findings);
   EXPECT_TRUE(result.bad_data);
   ASSERT_EQ(json["findings"].size(), 1U);
-  EXPECT_EQ(json["findings"][0]["file"], directory.at("b.h5"));
+  EXPECT_EQ(json["findings"][0]["file"], directory.path("b.h5"));
   EXPECT_EQ(json["pieces"], 10);
 }
 
 // 6 TiB of fill values: what was never written is counted, not decoded.
 TEST_P(Verify, WhatWasNeverWrittenIsCounted) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   {
-    const Hdf5Writer file(directory.at("a.h5"));
+    const Hdf5Writer file(directory.path("a.h5"));
     file.write("x", kGzip);
     file.write("wide", {.shape = {4, 1ULL << 38}, .chunk = {1, 1ULL << 20}, .gzip = 1, .unwritten = true});
     file.write("slow", {.shape = {1ULL << 38}, .chunk = {1ULL << 20}, .scale_offset = true, .unwritten = true});
     file.write("flat", {.shape = {1ULL << 38}, .unwritten = true});
   }
   ToolResult result;
-  const Json json = verified({directory.at("a.h5")}, GetParam(), &result);
+  const Json json = verified({directory.path("a.h5")}, GetParam(), &result);
   EXPECT_FALSE(result.bad_data) << result.text;
   EXPECT_EQ(json["pieces"], 10);
   EXPECT_EQ(json["decoded_bytes"], 1000 * 8 * 4);
@@ -99,8 +98,8 @@ TEST_P(Verify, WhatWasNeverWrittenIsCounted) {
 }
 
 TEST_P(Verify, ADamagedArrayBesideGoodOnesIsBadData) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.at("a.h5");
+  const TemporaryFolder directory;
+  const std::string path = directory.path("a.h5");
   {
     const Hdf5Writer file(path);
     file.write("x", kGzip);
@@ -123,10 +122,10 @@ TEST_P(Verify, ADamagedArrayBesideGoodOnesIsBadData) {
 }
 
 TEST_P(Verify, TheSlowWayIsAFindingAndNotDamage) {
-  const TemporaryDirectory directory;
-  { Hdf5Writer(directory.at("a.h5")).write("x", {{1000, 8}, {100, 8}, 0, false, true}); }
+  const TemporaryFolder directory;
+  { Hdf5Writer(directory.path("a.h5")).write("x", {{1000, 8}, {100, 8}, 0, false, true}); }
   ToolResult result;
-  const Json json = verified({directory.at("a.h5")}, GetParam(), &result);
+  const Json json = verified({directory.path("a.h5")}, GetParam(), &result);
   EXPECT_TRUE(result.findings);
   EXPECT_FALSE(result.bad_data) << result.text;
   EXPECT_EQ(json["slow_path"].size(), 1U);
@@ -136,10 +135,10 @@ TEST_P(Verify, TheSlowWayIsAFindingAndNotDamage) {
 INSTANTIATE_TEST_SUITE_P(Threads, Verify, ::testing::Values(1, 4));
 
 TEST(VerifyStops, WhenProgressSaysSo) {
-  const TemporaryDirectory directory;
-  { Hdf5Writer(directory.at("a.h5")).write("x", kGzip); }
+  const TemporaryFolder directory;
+  { Hdf5Writer(directory.path("a.h5")).write("x", kGzip); }
   try {
-    verify({directory.at("a.h5")}, 2, [](std::uint64_t, std::uint64_t) { return false; });
+    verify({directory.path("a.h5")}, 2, [](std::uint64_t, std::uint64_t) { return false; });
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);
@@ -147,13 +146,13 @@ TEST(VerifyStops, WhenProgressSaysSo) {
 }
 
 TEST(VerifyAlone, AFileThatMayNotBeReadIsNoBadData) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   ToolResult result;
-  std::ofstream(directory.at("a.h5")) << "not HDF5 at all";
-  EXPECT_EQ(verified({directory.at("a.h5")}, 1, &result)["bad_files"], 1);
+  std::ofstream(directory.path("a.h5")) << "not HDF5 at all";
+  EXPECT_EQ(verified({directory.path("a.h5")}, 1, &result)["bad_files"], 1);
   EXPECT_TRUE(result.bad_data);
   try {
-    verify({directory.at("b.h5")}, 1, {});
+    verify({directory.path("b.h5")}, 1, {});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kNotFound);
@@ -161,10 +160,10 @@ TEST(VerifyAlone, AFileThatMayNotBeReadIsNoBadData) {
 }
 
 TEST(VerifyProgress, StaysInsideItsTotal) {
-  const TemporaryDirectory directory;
-  { Hdf5Writer(directory.at("a.h5")).write("x", kGzip); }
+  const TemporaryFolder directory;
+  { Hdf5Writer(directory.path("a.h5")).write("x", kGzip); }
   std::uint64_t last = 0;
-  verify({directory.at("a.h5")}, 2, [&](std::uint64_t done, std::uint64_t total) {
+  verify({directory.path("a.h5")}, 2, [&](std::uint64_t done, std::uint64_t total) {
     EXPECT_LE(last, done);
     EXPECT_LE(done, total);
     last = done;

@@ -51,7 +51,7 @@ const char* run_rows(From from) {
   pool->set_release_callback([&] { window.memory_released(); });
   std::jthread decoder([&] {
     StageBoard board;
-    DecodeCounters counters(board.add_thread("decode"));
+    DecodeCounters counters(board.add_thread());
     ResidentArrays residents;
     SideChunks side_chunks(0);
     BlockServer server(source, layout, residents, side_chunks, counters);
@@ -113,7 +113,7 @@ const char* run_spans() {
   arena->set_release_callback([&] { window.memory_released(); });
   std::jthread decoder([&] {
     StageBoard board;
-    DecodeCounters counters(board.add_thread("decode"));
+    DecodeCounters counters(board.add_thread());
     PartServer server(*map, groups, nullptr, counters);
     server.prepare().value();
     Claim claim;

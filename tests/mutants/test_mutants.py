@@ -54,7 +54,7 @@ MUTANTS = [
         "const std::uint64_t together = whole_runs ? end - begin : 1;",
         "const std::uint64_t together = whole_runs ? (end - begin + 1) / 2 : 1;  if (whole_runs && end - begin > 1) copied = 0; "
         "const std::uint64_t stop = whole_runs ? begin + together : end; if (stop < end) { copy_run(place, at, job.row_bytes); "
-        "seen.saw(at, place, stop - begin); job.add(run, seen); continue; }",
+        "seen.saw(at, place, stop - begin); job.add(run, seen.hash()); continue; }",
         ["spans"],
     ),
     ("gather: the wrong row", SINK, GATHER_FROM, GATHER_FROM.replace("rows[i]", "(rows[i] ^ 1)"), ["all rows"]),

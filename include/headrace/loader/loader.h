@@ -80,6 +80,13 @@ struct LoaderOptions {
   std::chrono::nanoseconds timeout{0};
 };
 
+/// How to take a state that does not fit exactly.
+struct ResumeOptions {
+  /// Go on although the files have other names, bytes or another order than those of the state: they were moved,
+  /// renamed or mended. Their lengths, chunks and fields must agree all the same.
+  bool accept_changed_data = false;
+};
+
 /// Delivers epochs of batches. Threads: use from one thread at a time; batches may be released anywhere.
 /// Life time: threads start with the first epoch and stop in close() or the destructor; batches outlive both.
 class Loader {
@@ -120,16 +127,29 @@ class Loader {
   [[nodiscard]] std::uint64_t next_epoch() const;
 
   /// Where the loader is, as less than 200 bytes of JSON: the epoch, and the samples of it that were handed out over
-  /// all ranks; never what was only prefetched. The same on every rank, and for any threads, memory and world size.
+  /// all ranks; never what was only prefetched. The same on every rank, and for any threads, memory and world size. It
+  /// knows its files by their names and samples of their bytes, not by where they lie: the first call reads 128 KiB at
+  /// most.
   [[nodiscard]] std::string state() const;
   /// Go to where state() was taken: a live Epoch goes on from there, and so does the next epoch(). Another world size
   /// or batch size goes on at the same sample. Cost: milliseconds, and one window to fill. Errors: kInvalidArgument,
   /// naming what differs, if the state is of other data, another seed or another order; the loader is then as it was.
-  void load_state(const std::string& json);
+  void load_state(const std::string& json, const ResumeOptions& options = {});
+
+  /// Make a batch of any epoch again, bit for bit as iterating delivers it on this rank. A live epoch is not disturbed,
+  /// nothing is counted, and the memory is the caller's. \param step  Number of the batch, counted from the start of
+  /// the epoch. \param rows_of_epoch  The rows of that epoch, where the sampler is a list for each and was not given
+  /// this one. Blocks: while its rows are read. Errors: kInvalidArgument: no such batch, or an order that is made up as
+  /// it goes; of the data.
+  [[nodiscard]] Batch batch(std::uint64_t epoch, std::uint64_t step,
+                            std::span<const std::uint64_t> rows_of_epoch = {}) const;
 
   /// Fields of a batch: the data's, then derived ones ("_rows", "_weight").
   [[nodiscard]] const std::vector<Field>& fields() const;
-  /// Other rows from the next epoch on, where the sampler is a list. Errors: kInvalidArgument: a row that is not there.
+  /// The rows of an epoch, where the sampler is a list; without a number of the next epoch. Epochs after it that are
+  /// given none have these too (see Listed). Another number of rows ends a live epoch. Errors: kInvalidArgument: a row
+  /// that is not there; the loader is then as it was.
+  void set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows);
   void set_rows(std::vector<std::uint64_t> rows);
   /// The next rows of the live epoch, where the sampler is Fed. A batch is delivered when its rows were given; more
   /// than that is read ahead. Errors: kInvalidArgument: a row that is not there, or another sampler.

@@ -17,13 +17,15 @@ struct Report {
   struct Memory {
     std::uint64_t budget_bytes = 0;
     std::uint64_t planned_bytes = 0;  ///< Sum of the parts below, as resolved before the run.
-    std::uint64_t peak_bytes = 0;     ///< Highest charge so far.
+    std::uint64_t peak_bytes = 0;     ///< Most of each part that was allocated so far, added up.
     std::uint64_t slot_bytes = 0, slots = 0;
     std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0, resident_bytes = 0, index_bytes = 0;
-    std::uint64_t cache_bytes = 0;                            ///< Planned for what is kept of decoded blocks.
-    std::uint64_t peak_slot_bytes = 0, peak_cache_bytes = 0;  ///< Measured; the other parts are as planned.
-    std::uint64_t held_over_bytes = 0;                        ///< Batches the caller held beyond the budget, highest.
-    std::uint64_t process_peak_bytes = 0;                     ///< Highest resident memory of the whole process (VmHWM).
+    std::uint64_t cache_bytes = 0;  ///< Planned for what is kept of decoded blocks.
+    /// Most that was allocated of each part; index_bytes are reserved whole.
+    std::uint64_t peak_slot_bytes = 0, peak_cache_bytes = 0, peak_scratch_bytes = 0, peak_read_buffer_bytes = 0,
+                  peak_resident_bytes = 0;
+    std::uint64_t held_over_bytes = 0;     ///< Batches the caller held beyond the budget, highest.
+    std::uint64_t process_peak_bytes = 0;  ///< Highest resident memory of the whole process (VmHWM).
     /// A table, part by part: planned and measured.
     [[nodiscard]] std::string text() const;
   };
@@ -44,8 +46,10 @@ struct Report {
   double consumer_wait_seconds = 0;  ///< Inside next().
   double consumer_work_seconds = 0;  ///< Between one next() and the following.
   double first_batch_seconds = 0;    ///< From the first epoch's start.
-  double read_amplification = 0;     ///< Decoded bytes / decoded bytes of the distinct chunks needed. 1.0 is best.
-  double waste = 0;                  ///< Share of decoded bytes that no field needed (edge padding, unused columns).
+  /// Decoded bytes / decoded bytes of the distinct chunks that each epoch needed. 1.0: each was decoded once an epoch;
+  /// above: more often; below: some came from memory or from a cache directory.
+  double read_amplification = 0;
+  double waste = 0;  ///< Share of decoded bytes that no field needed (edge padding, unused columns).
   std::uint64_t chunks_decoded = 0;
   std::uint64_t slow_path_chunks = 0;  ///< Read through libhdf5, one at a time.
   std::vector<std::string> slow_fields;

@@ -23,7 +23,9 @@ struct Balanced {
 
 /// Row numbers in the order wanted, repeats allowed. 8 bytes a sample.
 struct Listed {
-  std::vector<std::uint64_t> rows;
+  std::vector<std::uint64_t> rows;  ///< Of epoch 0.
+  /// True: of every epoch that Loader::set_rows() gives no others. False: each epoch waits for its own.
+  bool every_epoch = true;
 };
 
 /// Row numbers given while the epoch goes on, by Loader::feed(): for samplers that learn from the batches. Such an

@@ -45,6 +45,14 @@ struct OrderOptions {
 /// the label. Errors: kFieldMissing, kInvalidArgument: no such label.
 ToolResult order(const Loader& loader, const OrderOptions& options);
 
+struct ReplayOptions {
+  std::uint64_t epoch = 0, step = 0;
+  std::vector<std::uint64_t> rows_of_epoch = {};  ///< As for Loader::batch(); usually none.
+};
+/// Make a batch of any epoch again (Loader::batch) and tell its rows, by file, and what its values are. Findings: values
+/// that are not finite. Errors: as Loader::batch().
+ToolResult replay(const Loader& loader, const ReplayOptions& options);
+
 /// Fill the cache directory of a loader (LoaderOptions::cache) with every block, and close the loader. Errors: of the
 /// data; kWriteFailed: the directory cannot be written or has no room; kCancelled.
 ToolResult cache_build(Loader& loader, const std::function<bool(std::uint64_t, std::uint64_t)>& progress);

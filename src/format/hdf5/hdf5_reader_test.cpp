@@ -1,11 +1,7 @@
 // Opening, walking, names, layouts without chunks.
 #include "format/hdf5/hdf5_reader.h"
 
-#include <thread>
-
 #include "format/hdf5/hdf5_testing.h"
-#include "storage/testing/file_doubles.h"
-#include "storage/testing/memory_file.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -174,52 +170,6 @@ TEST_F(Reader, ScaleOffsetAndNBitGoThroughTheLibrary) {
     EXPECT_EQ(array->info().read_path, ReadPath::kLibrary) << name;
     EXPECT_EQ(values_of<std::int32_t>(*array), data_) << name;
     EXPECT_EQ(array->slow_pieces(), 3U);
-  }
-}
-
-TEST_F(Reader, ManyThreadsMeetAtTheFirstLocate) {
-  const auto data = counted<std::int32_t>(4000);
-  {
-    NewFile file(path_);
-    const Id list = chunks_of({10}), scaled = chunks_of({100});
-    H5Pset_deflate(list.get(), 1);
-    H5Pset_scaleoffset(scaled.get(), H5Z_SO_INT, 0);
-    file.add("x", H5T_STD_I32LE, {4000}, data.data(), list.get());
-    file.add("slow", H5T_STD_I32LE, {4000}, data.data(), scaled.get());
-  }
-  const auto file = must_open(path_);
-  const auto fast = must_open_array(*file, "x"), slow = must_open_array(*file, "slow");
-  std::vector<int> good(4);
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < good.size(); ++t)
-    threads.emplace_back([&, t] {
-      for (const auto& array : {fast, slow}) {
-        auto rows = read_rows(*array, {t * 900, 1000});
-        good[t] += rows.ok() && std::memcmp(rows->data(), data.data() + t * 900, 4000) == 0;
-      }
-    });
-  for (std::thread& t : threads) t.join();
-  EXPECT_EQ(good, std::vector<int>(4, 2));
-}
-
-TEST_F(Reader, ReadFailuresKeepTheirCause) {
-  {
-    NewFile file(path_);
-    const Id list = chunks_of({2});
-    file.add("x", H5T_STD_I32LE, {12}, data_.data(), list.get());
-  }
-  const auto memory = std::make_shared<MemoryFile>(path_, bytes_of_file(path_));
-  const auto counting = std::make_shared<FaultyFile>(memory, std::vector<Fault>{});
-  ASSERT_TRUE(open_hdf5(counting, path_).ok());
-  const std::uint64_t reads = counting->num_reads();
-  ASSERT_GT(reads, 3U);
-  for (std::uint64_t n = 0; n < reads; ++n) {
-    SCOPED_TRACE(n);
-    const auto faulty =
-        std::make_shared<FaultyFile>(memory, std::vector<Fault>{{.nth_read = n, .error = ErrorCode::kReadFailed}});
-    auto file = open_hdf5(faulty, path_);
-    if (file.ok()) continue;  // libhdf5 can do without some of what it reads
-    EXPECT_EQ(file.error().code(), ErrorCode::kReadFailed) << file.error().what();
   }
 }
 

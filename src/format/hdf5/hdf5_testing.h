@@ -15,6 +15,7 @@
 
 #include "format/format_reader.h"
 #include "format/hdf5/session.h"
+#include "format/testing/read_rows.h"
 #include "storage/testing/temporary_file.h"
 
 namespace headrace::hdf5 {
@@ -82,45 +83,7 @@ inline std::shared_ptr<ArrayReader> must_open_array(const FormatReader& file, co
   return array.ok() ? *array : nullptr;
 }
 
-/// Copy one row of one column as its geometry says.
-inline void copy_row(const RowGeometry& g, std::byte* to, const std::byte* from, std::size_t loop = 0) {
-  if (loop == 0) to += g.dst_offset_bytes, from += g.src_offset_bytes;
-  if (loop == g.loops.size()) {
-    if (g.run_bytes > 0) std::memcpy(to, from, g.run_bytes);
-    return;
-  }
-  const RowGeometry::Loop& l = g.loops[loop];
-  for (std::size_t i = 0; i < l.count; ++i) {
-    RowGeometry inner = g;
-    inner.dst_offset_bytes = inner.src_offset_bytes = 0;
-    inner.loops.erase(inner.loops.begin(), inner.loops.begin() + static_cast<std::ptrdiff_t>(loop) + 1);
-    copy_row(inner, to + i * l.dst_stride_bytes, from + i * l.src_stride_bytes);
-  }
-}
-
-/// Rows of a column, dense. Every piece is read, decoded with scratch of exactly the needed size, and copied.
-inline Result<std::vector<std::byte>> read_rows(const ArrayReader& array, RowRange rows, std::size_t column = 0) {
-  const ArrayInfo& info = array.info();
-  const Column& c = info.columns.at(column);
-  std::uint64_t row_bytes = c.dtype.itemsize;
-  for (const std::uint64_t n : c.inner_shape) row_bytes *= n;
-  for (std::size_t d = 1; d < info.shape.size(); ++d) row_bytes *= info.shape[d];
-  std::vector<std::byte> out(rows.count * row_bytes, std::byte{0xAB});
-  std::vector<Piece> pieces;
-  HEADRACE_TRY(array.locate(rows, pieces));
-  for (const Piece& piece : pieces) {
-    const ScratchNeed need = array.scratch_need(piece.rows.count);
-    std::vector<std::byte> a(need.out_bytes), b(need.filter_bytes), d(need.filter_bytes),
-        stored(piece.stored.range.size);
-    if (!stored.empty()) HEADRACE_TRY(piece.stored.file->read_at(piece.stored.range.offset, stored));
-    HEADRACE_ASSIGN(const DecodedPiece decoded, array.decode(piece, stored, {a, b, d}));
-    const RowGeometry g = array.geometry(piece.across, column);
-    for (std::uint64_t r = std::max(rows.first, piece.rows.first); r < std::min(rows.end(), piece.rows.end()); ++r)
-      copy_row(g, out.data() + (r - rows.first) * row_bytes,
-               decoded.data + (r - piece.rows.first) * decoded.row_stride_bytes);
-  }
-  return out;
-}
+using testing_format::read_rows;
 
 template <class T>
 std::vector<T> values_of(const ArrayReader& array, std::size_t column = 0) {

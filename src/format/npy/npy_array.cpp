@@ -42,6 +42,16 @@ class NpyArray final : public ArrayReader {
     return {};
   }
 
+  /// A deflated member is a grid of one chunk.
+  Status locate_cells(std::span<const std::uint64_t> cells, std::vector<Piece>& out) const override {
+    if (!values_.deflated) return ArrayReader::locate_cells(cells, out);
+    for (const std::uint64_t cell : cells)
+      if (cell != 0 || info_.rows() == 0)
+        return placed(Error(ErrorCode::kInvalidArgument, fmt::format("chunk number {} of one", cell)));
+    for (std::size_t i = 0; i < cells.size(); ++i) HEADRACE_TRY(locate({0, info_.rows()}, out));
+    return {};
+  }
+
   Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte> stored,
                               const DecodeScratch& scratch) const override {
     auto decoded = values_.deflated ? inflate(stored, scratch) : plain(piece, stored, scratch);

@@ -199,6 +199,34 @@ void pieces_do_not_depend_on_the_question(FormatTest& test) {
   }
 }
 
+/// The chunks of a grid by number are the pieces that its rows are found in.
+void cells_are_the_pieces_of_the_rows(FormatTest& test) {
+  const auto array = test.open();
+  ASSERT_NE(array, nullptr);
+  std::vector<Piece> pieces, cells;
+  ASSERT_TRUE(array->locate({0, array->info().rows()}, pieces).ok());
+  const bool has_grid = !test.given.addressable && array->info().read_path == ReadPath::kNative && !pieces.empty();
+  std::vector<std::uint64_t> ids;
+  for (std::size_t i = pieces.size(); i-- > 0;) ids.push_back(pieces[i].id);
+  const Status located = array->locate_cells(ids, cells);
+  if (!has_grid) {
+    EXPECT_TRUE(ids.empty() || located.error().code() == ErrorCode::kUnsupported);
+    return;
+  }
+  ASSERT_TRUE(located.ok()) << located.error().what();
+  ASSERT_EQ(cells.size(), pieces.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Piece& piece = pieces[pieces.size() - 1 - i];
+    EXPECT_EQ(cells[i].id, piece.id);
+    EXPECT_EQ(cells[i].rows, piece.rows);
+    EXPECT_EQ(cells[i].across, piece.across);
+    EXPECT_EQ(cells[i].stored.range, piece.stored.range);
+    EXPECT_EQ(cells[i].decoded_bytes, piece.decoded_bytes);
+  }
+  const std::uint64_t outside[] = {pieces.size()};
+  EXPECT_EQ(array->locate_cells(outside, cells).error().code(), ErrorCode::kInvalidArgument);
+}
+
 void threads_read_at_once(FormatTest& test) {
   const auto array = test.open();  // nobody has located anything yet
   ASSERT_NE(array, nullptr);
@@ -322,6 +350,7 @@ void register_format_reader_tests(const std::string& format, const std::string& 
       {"RefusesRowsPastTheEnd", refuses_rows_past_the_end},
       {"PiecesTileTheRows", pieces_tile_the_rows},
       {"PiecesDoNotDependOnTheQuestion", pieces_do_not_depend_on_the_question},
+      {"CellsAreThePiecesOfTheRows", cells_are_the_pieces_of_the_rows},
       {"ThreadsReadAtOnce", threads_read_at_once},
       {"EveryByteFlipped", every_byte_flipped},
       {"CutAtEveryLength", cut_at_every_length},

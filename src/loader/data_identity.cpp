@@ -1,0 +1,101 @@
+#include "loader/data_identity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+
+#include "base/philox.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kStretchBytes = 512;                             // one sector; systems read a page
+constexpr std::uint64_t kMostStretches = 256, kMostStretchesOfFile = 8;  // some milliseconds, also on network storage
+constexpr std::size_t kDigits = 8;                                       // of one hash
+
+RandomKey with_text(RandomKey key, std::string_view text) {
+  for (const char c : text) key = key.with(static_cast<unsigned char>(c));
+  return key.with(text.size());
+}
+
+std::uint32_t shortened(const RandomKey& key) {
+  return static_cast<std::uint32_t>(key.low ^ (key.low >> 32));
+}
+
+/// Hash of the first bytes of `count` stored pieces, taken from the file's arrays in turn, evenly over its rows.
+std::uint64_t sample_bytes(const SourceFile& file, std::uint64_t count) {
+  std::uint64_t hash = count;
+  std::array<std::byte, kStretchBytes> bytes;
+  std::vector<Piece> pieces;
+  for (std::uint64_t i = 0; i < count && file.rows > 0; ++i) {
+    const ArrayReader& array = *file.arrays[i % file.arrays.size()];
+    pieces.clear();
+    if (!array.locate({file.rows / count * i + file.rows % count * i / count, 1}, pieces).ok() || pieces.empty())
+      continue;
+    const FileRange& stored = pieces[0].stored;
+    if (stored.range.size == 0) continue;
+    const std::span<std::byte> stretch = std::span(bytes).first(std::min(kStretchBytes, stored.range.size));
+    if (!stored.file->read_at(stored.range.offset, stretch).ok())
+      std::fill(stretch.begin(), stretch.end(), std::byte{0});
+    for (const std::byte b : stretch) hash = (hash ^ static_cast<std::uint64_t>(b)) * 0x100000001b3u + (hash >> 29);
+  }
+  return hash;
+}
+
+}  // namespace
+
+std::string hash_of(const Source& source, const BlockLayout& layout) {
+  RandomKey key = RandomKey::of({source.files.size(), source.fields->size()});
+  for (std::size_t f = 0; f < source.files.size(); ++f)
+    key = key.with(source.files[f].rows).with(layout.files[f].block_rows);
+  for (const Field& field : *source.fields) {
+    for (const char c : field.name + '/' + field.dtype.name()) key = key.with(static_cast<unsigned char>(c));
+    for (const std::uint64_t n : field.shape) key = key.with(n);
+  }
+  if (source.chosen)
+    for (const std::uint64_t word : source.chosen->words()) key = key.with(word);
+  return fmt::format("{:016x}", key.low);
+}
+
+std::string DataIdentity::text() const {
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", rows, names, contents, files);
+}
+
+std::optional<DataIdentity> DataIdentity::parse(std::string_view text) {
+  DataIdentity made;
+  if (text.size() != 4 * kDigits) return std::nullopt;
+  for (std::uint32_t* part : {&made.rows, &made.names, &made.contents, &made.files}) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + kDigits, *part, 16);
+    if (error != std::errc() || end != text.data() + kDigits) return std::nullopt;
+    text.remove_prefix(kDigits);
+  }
+  return made;
+}
+
+DataIdentity identify(const Source& source, const BlockLayout& layout) {
+  DataIdentity made;
+  made.rows = shortened(with_text(RandomKey::of({0}), hash_of(source, layout)));
+  const std::uint64_t num_files = source.files.size();
+  const std::uint64_t stretches =
+      std::clamp<std::uint64_t>(kMostStretches / std::max<std::uint64_t>(num_files, 1), 1, kMostStretchesOfFile);
+  const std::uint64_t stride = num_files / kMostStretches + 1;  // of very many files, about one in so many
+  RandomKey names = RandomKey::of({1}), contents = RandomKey::of({2});
+  for (std::uint64_t f = 0; f < num_files; ++f) {
+    const SourceFile& file = source.files[f];
+    const std::string name = std::filesystem::path(file.path).filename().string();
+    const std::uint64_t size = file.fingerprint.size_bytes;
+    const bool sampled = shortened(with_text(RandomKey::of({4}), name)) % stride == 0;  // wherever it comes in the list
+    const std::uint64_t sample = sampled ? sample_bytes(file, stretches) : 0;
+    names = with_text(names, name);
+    contents = contents.with(size).with(sample);
+    made.files += shortened(with_text(RandomKey::of({3, size, sample}), name));
+  }
+  made.names = shortened(names);
+  made.contents = shortened(contents);
+  return made;
+}
+
+}  // namespace headrace

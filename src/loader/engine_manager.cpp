@@ -1,0 +1,297 @@
+#include "loader/engine_manager.h"
+
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+
+#include "base/available_memory.h"
+#include "base/cpu_count.h"
+#include "loader/data_identity.h"
+#include "loader/dataset_impl.h"
+#include "loader/keeping.h"
+#include "loader/plan_order.h"
+#include "loader/refuse.h"
+
+namespace headrace {
+namespace {
+
+/// Which limit rules the process's budget.
+std::string what_limits_memory() {
+  const std::uint64_t limit = MemoryBudget::process()->limit_bytes();
+  const AvailableMemory available = detect_available_memory();
+  if (limit <= available.bytes)
+    return fmt::format("the process may hold {}, see set_memory(); {} leaves {}", format_bytes(limit),
+                       available.limited_by, format_bytes(available.bytes));
+  return fmt::format("{} leaves {}", available.limited_by, format_bytes(available.bytes));
+}
+
+template <class Choice>
+const Choice* chosen(const LoaderOptions& options) {
+  return options.sampler ? std::get_if<Choice>(options.sampler.get()) : nullptr;
+}
+
+}  // namespace
+
+void EngineTotals::add(const Engine& engine) {
+  const StageTable more = engine.stages().totals();
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    stages[s].ns += more[s].ns;
+    stages[s].count += more[s].count;
+    stages[s].bytes += more[s].bytes;
+  }
+  const Engine::Decodes d = engine.decodes();
+  decodes.decoded_bytes += d.decoded_bytes;
+  decodes.needed_bytes += d.needed_bytes;
+  decodes.slow_pieces += d.slow_pieces;
+  plan_ns += engine.plan_ns();
+  slots_planned += engine.slots_planned();
+  const SlotPool::Usage slots = engine.slots();
+  peak_slot_bytes = std::max(peak_slot_bytes, slots.peak_bytes);
+  peak_held_over_bytes = std::max(peak_held_over_bytes, slots.peak_held_over_bytes);
+  const Engine::PeakMemory more_memory = engine.peak_memory();
+  peak.scratch_bytes = std::max(peak.scratch_bytes, more_memory.scratch_bytes);
+  peak.read_buffer_bytes = std::max(peak.read_buffer_bytes, more_memory.read_buffer_bytes);
+  peak.side_bytes = std::max(peak.side_bytes, more_memory.side_bytes);
+}
+
+EngineManager::EngineManager(Dataset dataset, LoaderOptions options)
+    : dataset_(std::move(dataset)),
+      options_(std::move(options)),
+      data_hash_(dataset_.closed() ? "" : hash_of(*dataset_.impl()->source, dataset_.impl()->layout)) {
+  if (const auto* listed = chosen<Listed>(options_))
+    listed_ = std::make_shared<ListedRows>(ListedRows::Rows(options_.sampler, &listed->rows), listed->every_epoch);
+}
+
+Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, LoaderOptions options) {
+  auto manager = std::make_shared<EngineManager>(std::move(dataset), std::move(options));
+  HEADRACE_ASSIGN(EnginePlan plan, manager->make_plan());
+  manager->engine_ = Engine::make(manager->dataset_.impl()->source, std::move(plan));
+  MemoryBudget::process()->add_reclaimable(manager, 1);
+  return manager;
+}
+
+std::shared_ptr<Engine> EngineManager::engine() const {
+  const std::lock_guard lock(engine_mutex_);
+  return engine_;
+}
+
+EngineManager::State EngineManager::state() const {
+  const std::lock_guard lock(engine_mutex_);
+  if (closed_) return State::kClosed;
+  if (!engine_->funded() || engine_->stopped()) return State::kPlanned;
+  if (!engine_->started()) return State::kFunded;
+  return consumer_.expired() ? State::kIdle : State::kRunning;
+}
+
+void EngineManager::set_consumer(std::weak_ptr<void> consumer) {
+  const std::lock_guard lock(engine_mutex_);
+  consumer_ = std::move(consumer);
+}
+
+EngineTotals EngineManager::totals() const {
+  const std::lock_guard lock(engine_mutex_);
+  EngineTotals all = ended_;
+  all.add(*engine_);
+  return all;
+}
+
+const DataIdentity& EngineManager::identity() const {
+  std::call_once(identified_, [this] {
+    const Dataset::Impl& data = *dataset_.impl();
+    identity_ = identify(*data.source, data.layout);
+  });
+  return identity_;
+}
+
+// ----------------------------------------------------------------------------------------------------------- planning
+
+Result<RankChoice> EngineManager::choose_own_rank() const {
+  if (framework_rank_) return RankChoice{*framework_rank_, "torch.distributed"};
+  return choose_rank(options_.rank, options_.world_size, launcher_variable);
+}
+
+void EngineManager::look_for_cache(PlanContext& context) {
+  if (options_.cache.mode != CacheChoice::kDirectory) return;
+  std::shared_ptr<RowStore> rows = kept_as_ == Keep::kDirectory && kept_ ? kept_->rows : nullptr;
+  if (!rows) {
+    if (!whole_cache_) whole_cache_ = find_cache(*dataset_.impl(), options_.cache, data_hash_);
+    rows = whole_cache_;
+  }
+  context.cache_is_whole = rows && (rows == whole_cache_ || rows->complete());
+  context.rows_at_hand = rows && rows->complete() && rows->random_access();
+  context.directory_in_memory = lies_in_memory(options_.cache.directory);
+}
+
+Result<EnginePlan> EngineManager::make_plan() {
+  if (dataset_.closed()) return Error(ErrorCode::kClosed, "the data set was closed");
+  const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
+  LoaderOptions resolved = options_;
+  if (shape_ != BlockMix{}) resolved.mix = shape_;
+  if (const auto* balanced = chosen<Balanced>(options_); balanced && !label_)
+    label_ = read_label(dataset_, balanced->by);
+  // What this loader holds is its own to plan with. Others' caches and windows are left alone where a short window fits
+  // beside them.
+  const MemoryBudget::Snapshot all = process->snapshot();
+  const std::uint64_t own = budget_ ? budget_->snapshot().used_bytes : 0;
+  const std::uint64_t others = all.used_bytes - std::min(own, all.used_bytes);
+  const std::uint64_t free = all.limit_bytes - std::min(others, all.limit_bytes);
+  PlanContext context;
+  HEADRACE_ASSIGN(context.rank, choose_own_rank());
+  context.cpus = static_cast<std::uint32_t>(usable_cpu_count());
+  context.label = label_ ? &*label_ : nullptr;
+  context.listed = listed_;
+  context.probe = probe_ ? &*probe_ : nullptr;
+  look_for_cache(context);
+  const auto resolve = [&](MemoryRoom room) {
+    context.room = room;
+    return resolve_plan(*dataset_.impl()->source, resolved, context);
+  };
+  Result<EnginePlan> made = resolve({free, 0});
+  const bool short_of = made.ok() ? made->slots < made->few_slots() : made.error().code() == ErrorCode::kOutOfBudget;
+  if (short_of) {
+    const std::uint64_t reclaimable = process->reclaimable_bytes();
+    const std::uint64_t mine = kept_ && kept_->blocks ? kept_->blocks->usage().bytes : 0;
+    if (reclaimable > mine) made = resolve({free, reclaimable - mine});
+  }
+  if (made.ok() && options_.memory > made->budget_bytes)
+    made->warnings.push_back(fmt::format("memory={} is more than this loader can have: {} ({})",
+                                         format_bytes(options_.memory), format_bytes(made->budget_bytes),
+                                         what_limits_memory()));
+  return made;
+}
+
+Status EngineManager::replan(Reason reason) {
+  const std::shared_ptr<Engine> old = engine();
+  if (reason == Reason::kOverLimit) {
+    old->stop();
+    drop_cache();
+  }
+  HEADRACE_ASSIGN(EnginePlan plan, make_plan());
+  old->stop();  // its memory is the new one's
+  std::shared_ptr<Engine> made = Engine::make(dataset_.impl()->source, std::move(plan));
+  reason_ = reason;
+  const std::lock_guard lock(engine_mutex_);
+  ended_.add(*old);
+  engine_ = std::move(made);
+  return {};
+}
+
+/// What turned out otherwise than the engine's plan says, if anything.
+Result<std::optional<EngineManager::Reason>> EngineManager::find_reason() {
+  using Found = std::optional<Reason>;
+  const std::shared_ptr<const Engine> held = engine();
+  const EnginePlan& plan = held->plan();
+  HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
+  if (rank.share != plan.share) return Found(Reason::kRank);
+  if (held->stopped()) return Found(Reason::kMemoryGiven);
+  if (!held->funded() || !kept_) return Found();
+  const MemoryBudget::Snapshot process = MemoryBudget::process()->snapshot();
+  if (kept_->rows && kept_->reservation.bytes() > 0 && process.used_bytes > process.limit_bytes)
+    return Found(Reason::kOverLimit);
+  if (const auto usage = kept_->blocks ? kept_->blocks->usage() : BlockCache::Usage{};
+      plan.keeps_all_coded && usage.refused > 0) {
+    if (probe_)
+      for (CodingTrial& trial : probe_->trials)
+        if (trial.coding == plan.coding) trial.coded_share = std::max(trial.coded_share, usage.coded_share);
+    return Found(Reason::kCacheRefused);
+  }
+  if (plan.rows_at_hand && kept_->rows && !kept_->rows->complete()) return Found(Reason::kCacheDamaged);
+  return Found();
+}
+
+// ------------------------------------------------------------------------------------------------ what a loader asks
+// for
+
+Status EngineManager::prepare() {
+  if (closed_) return {};
+  HEADRACE_ASSIGN(const std::optional<Reason> reason, find_reason());
+  if (reason) HEADRACE_TRY(replan(*reason));
+  return fund();
+}
+
+Status EngineManager::follow_rank() {
+  if (state() == State::kRunning || closed_) return {};
+  HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
+  return rank.share == engine()->plan().share ? Status() : replan(Reason::kRank);
+}
+
+Result<bool> EngineManager::prepare_preload() {
+  if (closed_) return false;
+  bool ended = false;
+  HEADRACE_ASSIGN(const std::optional<Reason> reason, find_reason());
+  if (reason) HEADRACE_TRY(replan(*reason));
+  if (engine()->started() && !engine()->plan().preloads) {  // its threads are past that: others begin with it
+    HEADRACE_TRY(replan(Reason::kPreload));
+    ended = true;
+  }
+  HEADRACE_TRY(fund());
+  return ended;
+}
+
+Status EngineManager::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows) {
+  if (!listed_) return refuse("this loader's order is not a list of rows");
+  HEADRACE_TRY(check_listed(rows, engine()->plan().layout.table->num_rows()));
+  const auto given = std::make_shared<const std::vector<std::uint64_t>>(std::move(rows));
+  if (given->size() == listed_->size()) {
+    listed_->set(epoch, given);
+    return {};
+  }
+  // Steps and slots follow from the length.
+  std::shared_ptr<ListedRows> before = listed_;
+  listed_ = std::make_shared<ListedRows>(given, before->every_epoch());
+  listed_->set(epoch, given);
+  Status made = closed_ ? Status() : replan(Reason::kRows);
+  if (!made.ok()) listed_ = std::move(before);
+  return made;
+}
+
+Status EngineManager::set_shape(const BlockMix& shape) {
+  const BlockMix before = shape_;
+  shape_ = shape;
+  Status made = replan(Reason::kShape);
+  if (!made.ok()) shape_ = before;
+  return made;
+}
+
+void EngineManager::close() {
+  closed_ = true;
+  engine()->stop();
+  drop_cache();
+}
+
+void EngineManager::drop_cache() {
+  if (kept_) kept_->let_go();
+  kept_.reset();
+}
+
+std::string_view to_string(EngineManager::Reason reason) {
+  using Reason = EngineManager::Reason;
+  switch (reason) {
+    case Reason::kFirst:
+      return "";
+    case Reason::kRank:
+      return "the rank or the number of ranks changed";
+    case Reason::kRows:
+      return "the sampler lists another number of rows";
+    case Reason::kShape:
+      return "a state was loaded whose shuffle has another shape";
+    case Reason::kPreload:
+      return "preload() was called after the first epoch";
+    case Reason::kCodingKnown:
+      return "it was measured what re-encoding makes of the blocks";
+    case Reason::kCacheRefused:
+      return "not all blocks fit re-encoded, as was expected from the first ones";
+    case Reason::kCacheDamaged:
+      return "blocks of the cache directory are damaged";
+    case Reason::kMemoryTaken:
+      return "others hold memory that this loader counted on";
+    case Reason::kOverLimit:
+      return "the process held more memory than it may";
+    case Reason::kMemoryGiven:
+      return "this loader gave its memory to others";
+  }
+  return "";
+}
+
+}  // namespace headrace

@@ -1,0 +1,170 @@
+// EngineManager: the engine of one loader, from its first plan until the loader is closed.
+//
+//   planned --reserve memory--> funded --start an epoch--> running <--> idle --close--> closed
+//
+// Whatever a plan followed from may change while the loader lives: the rank, the length of a list of rows, what is
+// known of the data, the memory. replan() is the one way from there to another engine. Reports and batches that are
+// under way go on with the engine they began with; figures add up over all engines.
+#pragma once
+
+#include <headrace/loader/loader.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/memory_budget.h"
+#include "loader/coding_probe.h"
+#include "loader/data_identity.h"
+#include "loader/engine.h"
+#include "loader/label.h"
+
+namespace headrace {
+
+/// What the engines of a loader did together.
+struct EngineTotals {
+  StageTable stages{};
+  Engine::Decodes decodes;
+  std::uint64_t plan_ns = 0, slots_planned = 0;
+  std::uint64_t peak_slot_bytes = 0, peak_held_over_bytes = 0;
+  Engine::PeakMemory peak;  ///< Of the engine that had most, part by part.
+  void add(const Engine& engine);
+};
+
+/// Threads: engine(), state(), totals() and the accessors from any; what changes something from the loader's one
+/// thread, while it holds Busy.
+class EngineManager final : public Reclaimable {
+ public:
+  enum class State : std::uint8_t {
+    kPlanned,  ///< Every setting is resolved; no memory is held but what is kept of decoded blocks.
+    kFunded,   ///< The plan's memory is reserved.
+    kRunning,  ///< Threads run, and somebody may ask for batches.
+    kIdle,     ///< Threads run, and nobody will ask for batches: the memory may go to others.
+    kClosed,   ///< The end.
+  };
+  /// Why an engine was planned.
+  enum class Reason : std::uint8_t {
+    kFirst,         ///< The loader was made.
+    kRank,          ///< Another rank, or another number of ranks.
+    kRows,          ///< The list of rows has another length.
+    kShape,         ///< A state brought another shape of the block shuffle.
+    kPreload,       ///< Everything is to be decoded beforehand.
+    kCodingKnown,   ///< It was measured what re-encoding makes of the blocks.
+    kCacheRefused,  ///< Blocks did not fit encoded, against what was measured.
+    kCacheDamaged,  ///< Blocks of a cache directory are damaged.
+    kMemoryTaken,   ///< Others hold memory that this loader counted on.
+    kOverLimit,     ///< The process holds more than it may by now, and this loader keeps rows.
+    kMemoryGiven,   ///< This loader gave its memory to others.
+  };
+
+  /// Resolve every automatic setting; reserve nothing and start nothing. Errors: as Loader's constructor.
+  static Result<std::shared_ptr<EngineManager>> make(Dataset dataset, LoaderOptions options);
+  EngineManager(Dataset dataset, LoaderOptions options);
+
+  [[nodiscard]] std::shared_ptr<Engine> engine() const;
+  [[nodiscard]] State state() const;
+  /// Return why the engine at hand was planned.
+  [[nodiscard]] Reason reason() const { return reason_; }
+  [[nodiscard]] EngineTotals totals() const;
+  [[nodiscard]] const Dataset& dataset() const { return dataset_; }
+  [[nodiscard]] const LoaderOptions& options() const { return options_; }
+  /// Return what stands for the data in a state. The first call reads samples of the files.
+  [[nodiscard]] const DataIdentity& identity() const;
+  /// True once it was measured what re-encoding makes of the blocks, or there was nothing to measure.
+  [[nodiscard]] bool probed() const { return probed_; }
+
+  class Busy;
+  /// Make the engine what the next epoch needs: planned for what holds now, and with its memory. Does nothing once
+  /// closed. Errors: of the plan; kOutOfBudget.
+  Status prepare();
+  /// Plan for the rank of now, unless somebody may ask for batches of the rank of before. Errors: of the plan.
+  Status follow_rank();
+  /// As prepare(), with an engine that decodes everything before the first batch, if the plan keeps everything.
+  /// \return True if an epoch that was under way has ended.
+  Result<bool> prepare_preload();
+  /// The consumer holds `consumer` while it may ask for batches.
+  void set_consumer(std::weak_ptr<void> consumer);
+  /// Other rows for an epoch, where the sampler is a list. Errors: kInvalidArgument; the engine is then as it was.
+  Status set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows);
+  /// The rank that a framework knows. Takes effect with prepare().
+  void set_framework_rank(RankShare share) { framework_rank_ = share; }
+  /// Go on with the shape of a state's block shuffle. Errors: of the plan; the engine is then as it was.
+  Status set_shape(const BlockMix& shape);
+  void close();
+
+  [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
+  std::uint64_t reclaim(std::uint64_t bytes) override;
+
+ private:
+  class Owner;
+  Result<EnginePlan> make_plan();
+  Result<RankChoice> choose_own_rank() const;
+  void look_for_cache(PlanContext& context);
+  /// Plan for what holds now, and put an engine of that plan in the place of the one at hand. Errors leave that one as
+  /// it was, except for kOverLimit, where it has to end first.
+  Status replan(Reason reason);
+  Result<std::optional<Reason>> find_reason();
+  Status fund();
+  Status reserve();
+  bool measure_codings();
+  void drop_cache();
+  [[nodiscard]] std::unique_lock<std::mutex> try_lock() const;
+  [[nodiscard]] bool may_give() const;
+
+  const Dataset dataset_;
+  const LoaderOptions options_;
+  const std::string data_hash_;  ///< Of what rows there are; what is kept of them is known by it.
+  mutable std::once_flag identified_;
+  mutable DataIdentity identity_;
+  std::shared_ptr<ListedRows> listed_;  ///< Of a sampler that is a list.
+  std::shared_ptr<MemoryBudget> budget_;
+  BlockMix shape_;  ///< Of a state that was loaded; as if it had been given.
+  std::optional<RankShare> framework_rank_;
+  std::optional<Label> label_;         ///< Of a sampler that needs one.
+  std::shared_ptr<BlockKeeper> kept_;  ///< What engines of this loader keep; outlives them where the plan allows.
+  Keep kept_as_ = Keep::kNothing;
+  std::string kept_identity_;
+  std::shared_ptr<RowStore> whole_cache_;  ///< The one that was found in the directory, for all engines.
+  std::optional<CodingProbe> probe_;       ///< What re-encoding would make of the blocks, once it was tried.
+  std::atomic<bool> probed_{false}, closed_{false};
+  std::atomic<Reason> reason_{Reason::kFirst};
+
+  mutable std::mutex busy_mutex_;
+  std::atomic<std::thread::id> owner_{};
+  mutable std::mutex engine_mutex_;
+  std::shared_ptr<Engine> engine_;
+  std::weak_ptr<void> consumer_;
+  EngineTotals ended_;  ///< Of engines that were replaced.
+};
+
+/// "the rank changed", … for explain(); empty for the first plan.
+std::string_view to_string(EngineManager::Reason reason);
+
+/// Says that the calling thread, which holds the mutex, is at work on the loader: what is planned meanwhile asks
+/// everybody for memory, this loader too.
+class EngineManager::Owner {
+ public:
+  explicit Owner(std::atomic<std::thread::id>& mark) : mark_(mark) { mark_ = std::this_thread::get_id(); }
+  ~Owner() { mark_ = std::thread::id(); }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+
+ private:
+  std::atomic<std::thread::id>& mark_;
+};
+
+/// Held while a loader starts an epoch or changes its engine: it is not idle then.
+class EngineManager::Busy {
+ public:
+  explicit Busy(EngineManager& manager) : lock_(manager.busy_mutex_), owner_(manager.owner_) {}
+
+ private:
+  const std::lock_guard<std::mutex> lock_;
+  const Owner owner_;
+};
+
+}  // namespace headrace

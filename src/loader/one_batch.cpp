@@ -1,0 +1,85 @@
+// Loader::batch(): any batch of any epoch once more. As the plan is a pure function, nothing of the epoch need be
+// walked through, and a running epoch is left alone: rows are read as Dataset::take() reads them.
+#include <fmt/format.h>
+
+#include "loader/dataset_impl.h"
+#include "loader/derived_columns.h"
+#include "loader/loader_impl.h"
+#include "loader/one_batch.h"
+#include "loader/plan_order.h"
+#include "loader/refuse.h"
+#include "order/fixed_steps.h"
+
+namespace headrace {
+namespace {
+
+/// The steps of an epoch: the plan's, or of rows that are given here, cut likewise.
+Result<std::shared_ptr<const StepPlan>> find_steps(const EnginePlan& plan, std::uint64_t epoch,
+                                                   std::span<const std::uint64_t> rows) {
+  if (plan.fed)
+    return refuse("this order is made up while the epoch goes on: a batch of it cannot be made again",
+                  "Deliver with provenance=True, and take the rows by number from the data set.");
+  if (rows.empty() && plan.listed && !plan.listed->is_settled(epoch))
+    return refuse(fmt::format("the rows of epoch {} are not known: its sampler gives other ones each time", epoch),
+                  "A sampler with a set_epoch(), from which its rows follow, can be asked again.");
+  if (rows.empty()) return plan.steps;
+  if (!plan.listed) return refuse("this loader's order is not a list of rows");
+  const std::shared_ptr<const BlockTable>& blocks = plan.layout.table;
+  HEADRACE_TRY(check_listed(rows, blocks->num_rows()));
+  const auto list = std::make_shared<const std::vector<std::uint64_t>>(rows.begin(), rows.end());
+  const std::shared_ptr<const Sampler> order = make_listed(blocks, std::make_shared<ListedRows>(list, true));
+  return std::shared_ptr<const StepPlan>(
+      std::make_shared<const FixedSteps>(order, plan.global_batch, plan.share, plan.tail));
+}
+
+}  // namespace
+
+Result<PlannedBatch> plan_batch(const EnginePlan& plan, std::uint64_t epoch, std::uint64_t step,
+                                std::span<const std::uint64_t> rows_of_epoch) {
+  HEADRACE_ASSIGN(const std::shared_ptr<const StepPlan> steps, find_steps(plan, epoch, rows_of_epoch));
+  const std::uint64_t num_steps = steps->num_steps(epoch);
+  if (step >= num_steps)
+    return refuse(
+        fmt::format("epoch {} has {} batches, numbered from 0: there is no batch {}", epoch, num_steps, step));
+  PlannedBatch made;
+  std::vector<SampleRef> passed;
+  bool counted = true;
+  made.step = steps->cursor(epoch, steps->position_of(epoch, step))->next(made.stored, passed, counted);
+  const BlockTable& blocks = *plan.layout.table;
+  made.rows.reserve(made.stored.size());
+  for (SampleRef& s : made.stored) {
+    made.rows.push_back(blocks.first_row(s.block) + s.row);
+    if (blocks.is_chosen()) s.row = blocks.stored_row(s.block, s.row);
+  }
+  return made;
+}
+
+Batch Loader::batch(std::uint64_t epoch, std::uint64_t step, std::span<const std::uint64_t> rows_of_epoch) const {
+  const Impl& m = *impl_;
+  m.check_process();
+  if (closed()) throw Error(ErrorCode::kClosed, "the loader was closed");
+  {
+    const EngineManager::Busy busy(*m.manager);
+    m.manager->follow_rank().value();
+  }
+  const std::shared_ptr<const Engine> engine = m.engine();
+  const PlannedBatch planned = plan_batch(engine->plan(), epoch, step, rows_of_epoch).value();
+  const Batch taken = dataset().take(planned.rows);
+  Batch::Parts parts;
+  parts.fields = engine->batch_fields();
+  for (std::size_t f = 0; f < taken.fields().size(); ++f) {
+    parts.data.push_back(taken.array(f).data());
+    parts.holders.push_back(taken.holder(f));
+  }
+  for (std::shared_ptr<void>& column :
+       derived_columns(engine->plan(), planned.stored, planned.stored.size(), planned.step.real_rows)) {
+    parts.data.push_back(static_cast<std::byte*>(column.get()));
+    parts.holders.push_back(std::move(column));
+  }
+  parts.rows = planned.rows.size();
+  parts.epoch = epoch;
+  parts.index = step;
+  return Batch(std::move(parts));
+}
+
+}  // namespace headrace
