@@ -6,7 +6,7 @@
 #include <random>
 
 #include "cache/cache_manifest.h"
-#include "cache/crc32c.h"
+#include "base/crc32c.h"
 #include "cache/testing/caches.h"
 
 namespace headrace {
