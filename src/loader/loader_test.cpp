@@ -108,7 +108,7 @@ TEST(Loader, DecodesEveryChunkOnceWhenMemoryAllowsAndSaysSo) {
 TEST(Loader, WhatComesFromMemoryCountsAsNeededInEveryTier) {
   const Dataset data = fake_dataset({1024, 1024}, {{100, 32}, {40, 512}});
   const auto amplification = [&](CacheChoice::Mode mode, int epochs) {
-    LoaderOptions options{.batch_size = 8, .shuffle = true, .threads = 2};  // what is read ahead is little of an epoch
+    LoaderOptions options{.batch_size = 8, .shuffle = true, .threads = 2};
     options.cache.mode = mode;
     Loader loader(data, options);
     deliver(loader, epochs);
@@ -116,10 +116,17 @@ TEST(Loader, WhatComesFromMemoryCountsAsNeededInEveryTier) {
     return loader.report().read_amplification;
   };
   for (const CacheChoice::Mode mode : {CacheChoice::kRam, CacheChoice::kAuto}) {
-    EXPECT_NEAR(amplification(mode, 1), 1.0, 0.1);
-    EXPECT_NEAR(amplification(mode, 10), 0.1, 0.01);
+    // After the last epoch asked for, the window runs ahead into the next, by at most the whole of it.
+    const double first = amplification(mode, 1);
+    EXPECT_GE(first, 1.0 / 2);
+    EXPECT_LE(first, 1.0);
+    const double tenth = amplification(mode, 10);
+    EXPECT_GE(tenth, 1.0 / 11);
+    EXPECT_LE(tenth, 1.0 / 10);
   }
-  EXPECT_NEAR(amplification(CacheChoice::kNone, 10), 1.0, 0.1);
+  // What was decoded ahead and never asked for is at most one epoch's.
+  EXPECT_GE(amplification(CacheChoice::kNone, 10), 1.0 - 0.01);
+  EXPECT_LE(amplification(CacheChoice::kNone, 10), 1.1);
 }
 
 TEST(Loader, PeaksAreMeasuredNotCopiedFromThePlan) {
