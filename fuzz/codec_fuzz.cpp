@@ -1,17 +1,20 @@
-// Feeds a decoder (HEADRACE_FUZZ_FILTER, or a whole pipeline for 0) arbitrary bytes between buffers of exact size, so
+// Feeds a decoder (HEADRACE_FUZZ_FILTER, or a whole pipeline for "") arbitrary bytes between buffers of exact size, so
 // that the address sanitizer sees any byte too many. The input is a recipe, then the stored bytes (make_seeds.py):
-//   u8 filter count, u8 filter mask, u16 decoded size, then for each filter: u8 index into kIds, u8 value count, u16
+//   u8 filter count, u8 filter mask, u16 decoded size, then for each filter: u8 index into kCodecs, u8 value count, u16
 //   values
 #include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "codec/codec_chain.h"
 
 namespace {
 
-constexpr std::array<std::uint32_t, 9> kIds{1, 2, 3, 307, 32000, 32001, 32004, 32008, 32015};
+constexpr std::array<const char*, 9> kCodecs{"deflate", "shuffle", "fletcher32", "bzip2", "lzf",
+                                             "blosc",   "lz4",     "bitshuffle", "zstd"};
+const std::string kOnly = HEADRACE_FUZZ_FILTER;
 
 class Recipe {
  public:
@@ -47,13 +50,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<headrace::FilterSpec> filters;
   for (std::uint32_t i = 0; i < count; ++i) {
     headrace::FilterSpec spec;
-    spec.id = kIds[recipe.u8() % kIds.size()];
-    spec.client_values.resize(recipe.u8() % 8);
-    for (std::uint32_t& value : spec.client_values) value = recipe.u16();
-    if (HEADRACE_FUZZ_FILTER == 0 || spec.id == HEADRACE_FUZZ_FILTER) filters.push_back(std::move(spec));
+    spec.name = kCodecs[recipe.u8() % kCodecs.size()];
+    spec.parameters.resize(recipe.u8() % 8);
+    for (std::uint32_t& value : spec.parameters) value = recipe.u16();
+    if (kOnly.empty() || spec.name == kOnly) filters.push_back(std::move(spec));
   }
-  if (filters.empty()) filters.push_back({HEADRACE_FUZZ_FILTER, "", {0, 0, 4}});
-  if (filters[0].id == 0) return 0;
+  if (filters.empty()) filters.push_back({kOnly, {0, 0, 4}});
+  if (filters[0].name.empty()) return 0;
   const auto chain = headrace::CodecChain::make(filters, {out_bytes, 4});
   if (!chain.ok()) return 0;
   if (chain->scratch_bytes() > 1 << 24) return 0;

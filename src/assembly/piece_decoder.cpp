@@ -113,7 +113,7 @@ Result<RowsAt> PieceDecoder::decode(std::uint32_t file, const PieceTask& task, s
   const DecodeScratch scratch{out.empty() ? out_.bytes() : out, ping_.bytes(), pong_.bytes()};
   HEADRACE_ASSIGN(const DecodedPiece decoded, reader.decode(task.piece, batch_.bytes(i), scratch));
   decoded_bytes_ += task.piece.decoded_bytes;
-  if (reader.info().read_path == ReadPath::kLibrary) counters_.add_slow_piece();
+  if (reader.info().read_path == ReadPath::kFallback) counters_.add_slow_piece();
   return RowsAt{decoded.data, decoded.row_stride_bytes, first_row_of(file) + task.piece.rows.first,
                 task.piece.rows.count};
 }

@@ -8,6 +8,18 @@ std::uint64_t ArrayInfo::row_record_bytes() const {
   return n;
 }
 
+std::string ArrayInfo::read_path_name() const {
+  switch (read_path) {
+    case ReadPath::kNative:
+      return "native";
+    case ReadPath::kFallback:
+      return library;
+    case ReadPath::kUnsupported:
+      break;
+  }
+  return "refused";
+}
+
 std::string ArrayInfo::codec_text() const {
   std::string text;
   for (const FilterInfo& f : filters) {

@@ -20,17 +20,22 @@ struct Column {
 
 /// How the bytes of an array come off the disk.
 enum class ReadPath : std::uint8_t {
-  kNative,       ///< pread and our own decoders, on every thread.
-  kLibrary,      ///< libhdf5's H5Dread, one call at a time in the process.
-  kUnsupported,  ///< Refused; `reason` says why.
+  kNative,       ///< Read by offset and decoded by us, on every thread.
+  kFallback,     ///< Read by the format's own library, one call at a time in the process.
+  kUnsupported,  ///< Refused.
 };
 
-enum class Layout : std::uint8_t { kContiguous, kChunked, kCompact, kVirtual, kExternal };
+enum class Layout : std::uint8_t {
+  kContiguous,  ///< Row after row in one run of bytes.
+  kChunked,     ///< In chunks of a grid, each encoded for itself.
+  kCompact,     ///< Inside the file's metadata.
+  kVirtual,     ///< Put together of other arrays' rows.
+  kExternal,    ///< In raw files beside the one that describes it.
+};
 
 /// One step of the filter pipeline, as stored.
 struct FilterInfo {
-  std::uint32_t id = 0;
-  std::string name;     ///< The registered name, for example "deflate".
+  std::string name;     ///< For example "deflate".
   std::string setting;  ///< For people: "4" for gzip-4, "zstd-3 + shuffle" for Blosc.
 };
 
@@ -46,6 +51,7 @@ struct ArrayInfo {
   std::vector<FilterInfo> filters;         ///< In the order they were applied when writing.
   std::uint64_t stored_bytes = 0;          ///< Bytes on disk, as far as the file's metadata says.
   ReadPath read_path = ReadPath::kNative;
+  std::string library;                            ///< kFallback: which library reads it, for example "libhdf5".
   std::string reason;                             ///< Why not kNative; empty for kNative.
   std::map<std::string, std::string> attributes;  ///< Small scalar and string attributes as text.
 
@@ -54,6 +60,8 @@ struct ArrayInfo {
   [[nodiscard]] std::uint64_t row_record_bytes() const;
   /// Rows that must be decoded together: the chunk's rows, 1 where rows are addressable one by one.
   [[nodiscard]] std::uint64_t chunk_rows() const { return chunk_shape.empty() ? 1 : chunk_shape[0]; }
+  /// "native", the library's name, or "refused".
+  [[nodiscard]] std::string read_path_name() const;
   /// "gzip-4 + shuffle", "none", in words a user knows.
   [[nodiscard]] std::string codec_text() const;
 };

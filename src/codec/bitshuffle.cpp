@@ -138,7 +138,7 @@ class Bitshuffle final : public Codec {
 }  // namespace
 
 Result<std::unique_ptr<Codec>> make_bitshuffle(const FilterSpec& spec, const ChunkForm& /*form*/) {
-  const auto value = [&](std::size_t i) { return i < spec.client_values.size() ? spec.client_values[i] : 0; };
+  const auto value = [&](std::size_t i) { return i < spec.parameters.size() ? spec.parameters[i] : 0; };
   const std::uint64_t element_bytes = value(2);
   if (element_bytes == 0) return corrupt("the bitshuffle filter does not say its element size");
   const std::uint64_t block_elements = value(3) != 0 ? value(3) : default_block_elements(element_bytes);

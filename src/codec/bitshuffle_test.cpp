@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint32_t kId = 32008;
+constexpr const char* kCodec = "bitshuffle";
 constexpr std::uint32_t kNone = 0, kLz4 = 2, kZstd = 3;
 
 void put_be(Bytes& out, std::uint64_t value, int bytes) {
@@ -62,18 +62,18 @@ TEST(Bitshuffle, RoundTrip) {
     const auto packing = *rc::gen::element(kNone, kLz4, kZstd);
     const Bytes plain = mixed_bytes(elements * element_bytes, static_cast<std::uint32_t>(elements));
     const Bytes stored = encode(plain, element_bytes, block, packing);
-    const auto codec = codec_of(kId, {0, 4, element_bytes, block, packing});
+    const auto codec = codec_of(kCodec, {0, 4, element_bytes, block, packing});
     RC_ASSERT(stored.size() <= codec->max_encoded_size(plain.size()));
     expect_decodes(*codec, stored, plain);
     // The header, not the client values, says how compressed data is blocked.
-    if (packing != kNone) expect_decodes(*codec_of(kId, {0, 4, element_bytes, 0, packing}), stored, plain);
+    if (packing != kNone) expect_decodes(*codec_of(kCodec, {0, 4, element_bytes, 0, packing}), stored, plain);
   }));
 }
 
 TEST(Bitshuffle, TheDefaultBlockIs8KiBAndAtLeast128Elements) {
   for (const auto& [element_bytes, block] : {std::pair{1u, 8192u}, {3u, 2728u}, {8u, 1024u}, {100u, 128u}}) {
     const Bytes plain = mixed_bytes(element_bytes * 9000, element_bytes);
-    expect_decodes(*codec_of(kId, {0, 4, element_bytes}), encode(plain, element_bytes, block, kNone), plain);
+    expect_decodes(*codec_of(kCodec, {0, 4, element_bytes}), encode(plain, element_bytes, block, kNone), plain);
   }
 }
 
@@ -81,9 +81,9 @@ TEST(Bitshuffle, SurvivesDamage) {
   const Bytes plain = mixed_bytes(811 * 4, 5);
   for (const auto packing : {kNone, kLz4, kZstd}) {
     const Bytes small(plain.begin(), plain.begin() + 404);
-    expect_survives_damage(*codec_of(kId, {0, 4, 4, 32, packing}), encode(small, 4, 32, packing), small);
+    expect_survives_damage(*codec_of(kCodec, {0, 4, 4, 32, packing}), encode(small, 4, 32, packing), small);
   }
-  const auto codec = codec_of(kId, {0, 4, 4, 0, kLz4});
+  const auto codec = codec_of(kCodec, {0, 4, 4, 0, kLz4});
   const Bytes stored = encode(plain, 4, 256, kLz4);
   for (std::size_t size = 0; size < stored.size(); ++size)
     expect_refused(*codec, std::span(stored).first(size), plain.size());
@@ -96,7 +96,7 @@ TEST(Bitshuffle, BelievesNothingInTheHeader) {
     put_be(bytes, block_bytes, 4);
     put_be(bytes, 10, 4);
     bytes.resize(bytes.size() + 20);
-    return expect_refused(*codec_of(kId, {0, 4, 4, 0, kLz4}), bytes, 1000).message();
+    return expect_refused(*codec_of(kCodec, {0, 4, 4, 0, kLz4}), bytes, 1000).message();
   };
   EXPECT_EQ(refused(1000, 0), "the header says blocks of 0 bytes for elements of 4");
   EXPECT_EQ(refused(1000, 36), "the header says blocks of 36 bytes for elements of 4");
@@ -109,7 +109,7 @@ TEST(Bitshuffle, BelievesNothingInTheHeader) {
 
 TEST(Bitshuffle, RefusesNonsenseClientValues) {
   const auto code = [](std::vector<std::uint32_t> values) {
-    auto codec = make_codec({kId, "", std::move(values)}, {});
+    auto codec = make_codec({kCodec, std::move(values)}, {});
     return codec.ok() ? ErrorCode::kInternal : codec.error().code();
   };
   EXPECT_EQ(code({}), ErrorCode::kCorruptData);

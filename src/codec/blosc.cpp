@@ -53,7 +53,7 @@ class Blosc final : public Codec {
 }  // namespace
 
 Result<std::unique_ptr<Codec>> make_blosc(const FilterSpec& spec, const ChunkForm& /*form*/) {
-  const auto& values = spec.client_values;
+  const auto& values = spec.parameters;
   std::string setting;
   if (values.size() > 6 && values[6] < kCompressors.size()) {
     const std::string_view compressor = kCompressors[values[6]];

@@ -85,7 +85,7 @@ class Bzip2 final : public Codec {
 
 Result<std::unique_ptr<Codec>> make_bzip2(const FilterSpec& spec, const ChunkForm& /*form*/) {
   return std::unique_ptr<Codec>(
-      std::make_unique<Bzip2>(spec.client_values.empty() ? std::string() : std::to_string(spec.client_values.front())));
+      std::make_unique<Bzip2>(spec.parameters.empty() ? std::string() : std::to_string(spec.parameters.front())));
 }
 
 }  // namespace headrace

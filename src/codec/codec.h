@@ -16,11 +16,10 @@
 
 namespace headrace {
 
-/// A filter as a file names it (HDF5's numbering; other formats map onto it).
+/// A codec and its parameters. Each format maps its own names or numbers of filters onto these.
 struct FilterSpec {
-  std::uint32_t id = 0;
-  std::string name;                          ///< As stored in the file, may be empty.
-  std::vector<std::uint32_t> client_values;  ///< HDF5 cd_values.
+  std::string name;                       ///< As registered: "deflate", "zstd", …
+  std::vector<std::uint32_t> parameters;  ///< In the order of the HDF5 filter of that name; some need none.
 };
 
 /// What a filter may need to know of the chunk it works on.
@@ -55,14 +54,10 @@ class Codec {
 };
 
 /// Make the decoder of a filter.
-/// Errors: kUnsupported for an unknown id (the message gives id and name), kCorruptData for parameters that make no
-/// sense (shuffle of 0 bytes).
+/// Errors: kUnsupported for an unknown name, kCorruptData for parameters that make no sense (shuffle of 0 bytes).
 Result<std::unique_ptr<Codec>> make_codec(const FilterSpec& spec, const ChunkForm& form);
 
-/// True if make_codec knows the id.
-bool codec_known(std::uint32_t id);
-
-/// A registered name for an id, also for filters we cannot decode ("szip", "ZFP"); "" if nobody registered it.
-std::string_view filter_name(std::uint32_t id);
+/// True if make_codec() knows the name.
+bool codec_known(std::string_view name);
 
 }  // namespace headrace

@@ -26,10 +26,7 @@ Result<CodecChain> CodecChain::make(const std::vector<FilterSpec>& filters, cons
   std::uint64_t bound = form.chunk_bytes;  // what can come out of the filters so far, at most
   for (std::size_t i = 0; i < filters.size(); ++i) {
     auto codec = make_codec(filters[i], form);
-    if (!codec.ok()) {
-      std::string_view stage = filter_name(filters[i].id);
-      return std::move(codec.error().with_stage(stage.empty() ? filters[i].name : stage));
-    }
+    if (!codec.ok()) return std::move(codec.error().with_stage(filters[i].name));
     if (i > 0) chain.scratch_bytes_ = std::max(chain.scratch_bytes_, bound);
     bound = std::min((*codec)->encoded_size(bound).value_or((*codec)->max_encoded_size(bound)), kMaxBoundBytes);
     chain.codecs_.push_back(std::move(*codec));

@@ -80,8 +80,9 @@ inline void for_each_target(const std::function<void()>& body) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-inline std::unique_ptr<Codec> codec_of(std::uint32_t id, std::vector<std::uint32_t> values, std::uint64_t bytes = 0) {
-  auto codec = make_codec({id, "", std::move(values)}, {bytes, 1});
+inline std::unique_ptr<Codec> codec_of(const std::string& name, std::vector<std::uint32_t> values,
+                                       std::uint64_t bytes = 0) {
+  auto codec = make_codec({name, std::move(values)}, {bytes, 1});
   EXPECT_TRUE(codec.ok()) << (codec.ok() ? "" : codec.error().what());
   return codec.ok() ? std::move(*codec) : nullptr;
 }

@@ -83,8 +83,8 @@ class Deflate final : public Codec {
 }  // namespace
 
 Result<std::unique_ptr<Codec>> make_deflate(const FilterSpec& spec, const ChunkForm& /*form*/) {
-  return std::unique_ptr<Codec>(std::make_unique<Deflate>(
-      spec.client_values.empty() ? std::string() : std::to_string(spec.client_values.front())));
+  return std::unique_ptr<Codec>(
+      std::make_unique<Deflate>(spec.parameters.empty() ? std::string() : std::to_string(spec.parameters.front())));
 }
 
 }  // namespace headrace

@@ -30,7 +30,7 @@ std::string message(const Error& error) {
 }
 
 TEST(Deflate, DecodesWhatZlibAndLibdeflateWrite) {
-  const auto codec = codec_of(1, {4});
+  const auto codec = codec_of("deflate", {4});
   EXPECT_EQ(codec->setting(), "4");
   EXPECT_TRUE(rc::check("round trip", [&] {
     const auto size = *rc::gen::inRange<std::size_t>(0, 70000);
@@ -45,19 +45,19 @@ TEST(Deflate, DecodesWhatZlibAndLibdeflateWrite) {
 TEST(Deflate, SurvivesDamage) {
   for (const int level : {0, 1, 9}) {
     const Bytes plain = mixed_bytes(700, 3);
-    expect_survives_damage(*codec_of(1, {}), by_zlib(plain, level), plain);
+    expect_survives_damage(*codec_of("deflate", {}), by_zlib(plain, level), plain);
   }
 }
 
 TEST(Deflate, NoticesEveryTruncationAndFlippedBit) {
   const Bytes plain = mixed_bytes(700, 4);
   const Bytes stored = by_zlib(plain, 6);
-  const auto codec = codec_of(1, {});
+  const auto codec = codec_of("deflate", {});
   expect_notices_damage(*codec, stored, plain);
 }
 
 TEST(Deflate, SaysWhatIsWrong) {
-  const auto codec = codec_of(1, {});
+  const auto codec = codec_of("deflate", {});
   const Bytes plain = random_bytes(40000, 1);
   Bytes stored = by_zlib(plain, 0);  // stored blocks of at most 65535 bytes: the position is known exactly
   const std::size_t header = 2 + 5;
@@ -81,14 +81,15 @@ TEST(Deflate, SaysWhatIsWrong) {
 TEST(Deflate, RefusesABomb) {
   const Bytes stored = by_zlib(Bytes(10'000'000), 9);
   EXPECT_LT(stored.size(), 20000u);
-  EXPECT_EQ(message(expect_refused(*codec_of(1, {}), stored, 4096)), "stream holds more than the expected 4096 bytes");
+  EXPECT_EQ(message(expect_refused(*codec_of("deflate", {}), stored, 4096)),
+            "stream holds more than the expected 4096 bytes");
 }
 
 TEST(Deflate, FewerBytesThanExpectedAndBytesAfterTheStreamAreNoError) {
   const Bytes plain = mixed_bytes(500, 8);
   Bytes stored = by_zlib(plain, 6);
   stored.resize(stored.size() + 3);
-  auto decoded = decode(*codec_of(1, {}), stored, 600);
+  auto decoded = decode(*codec_of("deflate", {}), stored, 600);
   ASSERT_TRUE(decoded.ok());
   EXPECT_TRUE(*decoded == plain);
 }

@@ -43,7 +43,7 @@ TEST(Fletcher32, AcceptsBothByteOrdersThatHdf5Wrote) {
   const Bytes plain = random_bytes(1001, 5);
   const std::uint32_t sum = fletcher32_sum_scalar(as_u8(plain.data()), plain.size());
   const std::uint32_t swapped = (sum & 0x00ff00ff) << 8 | (sum >> 8 & 0x00ff00ff);
-  const auto codec = codec_of(3, {});
+  const auto codec = codec_of("fletcher32", {});
   expect_decodes(*codec, with_sum(plain, sum), plain);
   expect_decodes(*codec, with_sum(plain, swapped), plain);
   EXPECT_EQ(codec->encoded_size(1001), 1005u);
@@ -57,10 +57,11 @@ TEST(Fletcher32, NoticesEveryFlippedBit) {
   for (std::size_t bit = 0; bit < 8 * stored.size(); ++bit) {
     Bytes flipped = stored;
     flipped[bit / 8] ^= std::byte{static_cast<std::uint8_t>(1u << bit % 8)};
-    EXPECT_EQ(expect_refused(*codec_of(3, {}), flipped, 60).code(), ErrorCode::kCorruptData);
+    EXPECT_EQ(expect_refused(*codec_of("fletcher32", {}), flipped, 60).code(), ErrorCode::kCorruptData);
   }
-  for (std::size_t size = 0; size < 4; ++size) expect_refused(*codec_of(3, {}), std::span(stored).first(size), 60);
-  expect_refused(*codec_of(3, {}), stored, 59);
+  for (std::size_t size = 0; size < 4; ++size)
+    expect_refused(*codec_of("fletcher32", {}), std::span(stored).first(size), 60);
+  expect_refused(*codec_of("fletcher32", {}), stored, 59);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -45,6 +46,14 @@ inline Bytes golden_pattern(const std::string& pattern, std::uint32_t size) {
   return bytes;
 }
 
+/// The codec that HDF5 knows by a number.
+inline std::string codec_of_number(std::uint32_t number) {
+  static const std::map<std::uint32_t, std::string> names{{1, "deflate"}, {2, "shuffle"},        {3, "fletcher32"},
+                                                          {307, "bzip2"}, {32000, "lzf"},        {32001, "blosc"},
+                                                          {32004, "lz4"}, {32008, "bitshuffle"}, {32015, "zstd"}};
+  return names.at(number);
+}
+
 /// Every chunk that this build has the libraries for.
 inline std::vector<GoldenChunk> golden_chunks() {
   std::vector<GoldenChunk> chunks;
@@ -60,15 +69,17 @@ inline std::vector<GoldenChunk> golden_chunks() {
       FilterSpec spec;
       char separator = 0;
       std::istringstream numbers(word);
-      numbers >> spec.id >> separator;
-      for (std::uint32_t value = 0; numbers >> value; numbers >> separator) spec.client_values.push_back(value);
+      std::uint32_t number = 0;
+      numbers >> number >> separator;
+      spec.name = codec_of_number(number);
+      for (std::uint32_t value = 0; numbers >> value; numbers >> separator) spec.parameters.push_back(value);
       chunk.filters.push_back(spec);
     }
     words >> hex;
     for (std::size_t i = 0; i + 2 <= hex.size(); i += 2)
       chunk.stored.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
     chunk.plain = golden_pattern(pattern, size);
-    const auto missing = [](const FilterSpec& spec) { return built_without(filter_name(spec.id)); };
+    const auto missing = [](const FilterSpec& spec) { return built_without(spec.name); };
     if (std::none_of(chunk.filters.begin(), chunk.filters.end(), missing)) chunks.push_back(std::move(chunk));
   }
   return chunks;

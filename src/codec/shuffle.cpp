@@ -30,9 +30,9 @@ class Shuffle final : public Codec {
 }  // namespace
 
 Result<std::unique_ptr<Codec>> make_shuffle(const FilterSpec& spec, const ChunkForm& /*form*/) {
-  if (spec.client_values.empty() || spec.client_values[0] == 0)
+  if (spec.parameters.empty() || spec.parameters[0] == 0)
     return corrupt("the shuffle filter does not say its element size");
-  return std::unique_ptr<Codec>(std::make_unique<Shuffle>(spec.client_values[0]));
+  return std::unique_ptr<Codec>(std::make_unique<Shuffle>(spec.parameters[0]));
 }
 
 }  // namespace headrace

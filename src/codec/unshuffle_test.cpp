@@ -40,7 +40,7 @@ TEST(Unshuffle, UndoesTheDefinition) {
 }
 
 TEST(Shuffle, CopiesTheBytesAfterTheLastWholeElement) {
-  const auto codec = codec_of(2, {4});
+  const auto codec = codec_of("shuffle", {4});
   Bytes stored, plain;
   for (int i = 0; i < 11; ++i) stored.push_back(std::byte(i));
   for (const int i : {0, 2, 4, 6, 1, 3, 5, 7, 8, 9, 10}) plain.push_back(std::byte(i));
@@ -49,10 +49,10 @@ TEST(Shuffle, CopiesTheBytesAfterTheLastWholeElement) {
 }
 
 TEST(Shuffle, RefusesMoreThanExpectedAndNonsense) {
-  EXPECT_EQ(expect_refused(*codec_of(2, {4}), Bytes(12), 11).code(), ErrorCode::kCorruptData);
-  EXPECT_EQ(make_codec({2, "", {}}, {}).error().code(), ErrorCode::kCorruptData);
-  EXPECT_EQ(make_codec({2, "", {0}}, {}).error().code(), ErrorCode::kCorruptData);
-  expect_decodes(*codec_of(2, {0xffffffffu}), Bytes(5), Bytes(5));
+  EXPECT_EQ(expect_refused(*codec_of("shuffle", {4}), Bytes(12), 11).code(), ErrorCode::kCorruptData);
+  EXPECT_EQ(make_codec({"shuffle", {}}, {}).error().code(), ErrorCode::kCorruptData);
+  EXPECT_EQ(make_codec({"shuffle", {0}}, {}).error().code(), ErrorCode::kCorruptData);
+  expect_decodes(*codec_of("shuffle", {0xffffffffu}), Bytes(5), Bytes(5));
 }
 
 }  // namespace

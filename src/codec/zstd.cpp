@@ -34,8 +34,7 @@ class Zstd final : public Codec {
 }  // namespace
 
 Result<std::unique_ptr<Codec>> make_zstd(const FilterSpec& spec, const ChunkForm& /*form*/) {
-  std::string level =
-      spec.client_values.empty() ? "" : fmt::format("{}", static_cast<std::int32_t>(spec.client_values[0]));
+  std::string level = spec.parameters.empty() ? "" : fmt::format("{}", static_cast<std::int32_t>(spec.parameters[0]));
   return std::unique_ptr<Codec>(std::make_unique<Zstd>(std::move(level)));
 }
 

@@ -81,7 +81,7 @@ class ArrayReader {
   [[nodiscard]] virtual ScratchNeed scratch_need(std::uint64_t max_rows) const = 0;
   /// Chunk coordinates of a piece for messages, for example "(12,0,0)"; "" where there are no chunks.
   [[nodiscard]] virtual std::string piece_name(const Piece& piece) const = 0;
-  /// Pieces that decode() has read the slow way so far (see ReadPath::kLibrary).
+  /// Pieces that decode() has read the slow way so far (see ReadPath::kFallback).
   [[nodiscard]] virtual std::uint64_t slow_pieces() const { return 0; }
 };
 

@@ -61,10 +61,6 @@ Result<SourceFile> open_source_file(const std::string& path, const FormatReader&
   return out;
 }
 
-std::string read_path_name(ReadPath path) {
-  return path == ReadPath::kNative ? "native" : path == ReadPath::kLibrary ? "libhdf5" : "unsupported";
-}
-
 std::shared_ptr<void> allocate_rows(std::uint64_t bytes) {
   void* p = ::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{64});
   return {p, [](void* q) { ::operator delete (q, std::align_val_t{64}); }};
@@ -106,7 +102,7 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source>
   }
   for (const Source::Place& place : s.places) {
     const ArrayInfo& first = s.files[0].arrays[place.array]->info();
-    FieldStorage storage{first.chunk_shape, first.codec_text(), read_path_name(first.read_path), first.reason, true};
+    FieldStorage storage{first.chunk_shape, first.codec_text(), first.read_path_name(), first.reason, true};
     for (const SourceFile& f : s.files) {
       const ArrayInfo& info = f.arrays[place.array]->info();
       storage.uniform = storage.uniform && info.chunk_shape == first.chunk_shape &&

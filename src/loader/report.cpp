@@ -110,7 +110,7 @@ Report make_report(const Loader::Impl& loader) {
   const Source& source = *loader.dataset().impl()->source;
   for (const auto& a : source.files[0].arrays) {
     record_bytes += a->info().row_record_bytes();
-    if (a->info().read_path == ReadPath::kLibrary) r.slow_fields.push_back(a->info().path + ": " + a->info().reason);
+    if (a->info().read_path == ReadPath::kFallback) r.slow_fields.push_back(a->info().path + ": " + a->info().reason);
   }
   r.waste = record_bytes > field_bytes
                 ? static_cast<double>(record_bytes - field_bytes) / static_cast<double>(record_bytes)
@@ -178,7 +178,7 @@ std::string Report::text() const {
       fmt::format(
           "{} chunks decoded, read amplification {:.3f}{}{}", group_digits(chunks_decoded), read_amplification,
           waste > 0.005 ? fmt::format(", {:.0f} % of the decoded bytes are columns nobody asked for", 100 * waste) : "",
-          slow_path_chunks ? fmt::format(", {} through libhdf5", slow_path_chunks) : ""));
+          slow_path_chunks ? fmt::format(", {} one at a time", slow_path_chunks) : ""));
   for (const std::string& s : slow_fields) line("", "one at a time: " + s);
   if (cache.kind != "nothing") {
     line("CACHE",

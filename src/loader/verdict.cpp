@@ -68,7 +68,8 @@ void judge(Report& r, const Loader::Impl& loader) {
                       r.read_amplification));
   }
   if (!r.slow_fields.empty())
-    r.advice.push_back("rewrite the fields that go through libhdf5 one at a time, with gzip, LZ4, zstd or Blosc");
+    r.advice.push_back(
+        "rewrite the fields that are read one chunk at a time, with gzip, LZ4, zstd or Blosc: READS names them");
   if (limit == "decode" && r.threads < cpus)
     r.advice.push_back(fmt::format("threads={}: {} processors are there, {} decode", cpus, cpus, r.threads));
   else if (limit == "decode" && r.slow_fields.empty())

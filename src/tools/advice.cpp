@@ -92,7 +92,7 @@ std::uint32_t choose_threads(const Advice& a, const LoaderOptions& options, doub
       if (forecast(a.probe, a.data, decodes, t).warm >= kHeadway * a.target_per_second)
         return reason = "the fewest that reach the target; the other processors are the training's", t;
   if (all > 1 && (!a.probe.busy() || a.data.slow_path) && a.probe.many.rows_per_s < 1.1 * a.probe.one.rows_per_s)
-    return reason = a.data.slow_path ? "more gain nothing: libhdf5 decodes one chunk at a time"
+    return reason = a.data.slow_path ? "more gain nothing: some fields are decoded one chunk at a time"
                                      : "more gain nothing here: one thread is as fast",
            1;
   return reason = fmt::format("one for each processor this process may use ({})", a.cpus.rules().rule), all;

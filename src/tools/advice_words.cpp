@@ -29,8 +29,8 @@ std::string why(Bottleneck b, const Advice& a) {
       return "moving rows into batches: memory itself";
     case Bottleneck::kDecodingAgain:
       return fmt::format("too little memory: each block is decoded {:.1f} times an epoch", a.advised.forecast.decodes);
-    case Bottleneck::kLibrary:
-      return "libhdf5, which decodes one chunk at a time whatever the threads";
+    case Bottleneck::kOneAtATime:
+      return "fields that are decoded one chunk at a time whatever the threads (headrace inspect names them)";
   }
   return "";
 }
@@ -148,7 +148,8 @@ std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
   const std::size_t best = a.best_recoding();
   if (a.data.slow_path)
     steps.push_back(
-        "Rewrite the fields that go through libhdf5 (headrace inspect names them) with gzip, LZ4, zstd or Blosc: "
+        "Rewrite the fields that are decoded one chunk at a time (headrace inspect names them) with gzip, LZ4, zstd or "
+        "Blosc: "
         "then all threads decode");
   else if (best > 0 && worth_rewriting(a) && a.advised.forecast.decodes < 1.5 &&
            a.advised.cache.later < 1.2 * a.recoded(best).warm)

@@ -175,7 +175,7 @@ Json serving_json(const ServingRate& r) {
 }
 
 std::string_view bottleneck_name(Bottleneck b) {
-  static constexpr std::string_view kNames[] = {"decoding", "reading", "moving", "decoding_again", "libhdf5"};
+  static constexpr std::string_view kNames[] = {"decoding", "reading", "moving", "decoding_again", "one_at_a_time"};
   return kNames[static_cast<std::size_t>(b)];
 }
 

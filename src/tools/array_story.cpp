@@ -53,7 +53,8 @@ std::string chunk_words(const ArrayInfo& array, std::uint64_t chunk_bytes) {
 std::vector<std::string> what_to_know(const ArrayInfo& array, const ArrayStory& story) {
   std::vector<std::string> out;
   const bool chunked = array.layout == Layout::kChunked;
-  if (array.read_path == ReadPath::kLibrary) out.push_back("read by libhdf5, one chunk at a time: " + array.reason);
+  if (array.read_path == ReadPath::kFallback)
+    out.push_back(fmt::format("read by {}, one chunk at a time: {}", array.library, array.reason));
   if (chunked && story.chunk_bytes > kLargeChunkBytes)
     out.push_back(fmt::format("chunks of {} rows decode to {} at once, for every thread that decodes; smaller ones: {}",
                               group_digits(array.chunk_rows()), format_bytes(story.chunk_bytes),
@@ -98,18 +99,6 @@ std::string layout_name(Layout layout) {
   return "unknown";
 }
 
-std::string read_path_name(ReadPath path) {
-  switch (path) {
-    case ReadPath::kNative:
-      return "native";
-    case ReadPath::kLibrary:
-      return "libhdf5";
-    case ReadPath::kUnsupported:
-      return "refused";
-  }
-  return "unknown";
-}
-
 ArrayStory tell(const ArrayInfo& array) {
   ArrayStory story;
   story.row_bytes = array.record_bytes;
@@ -137,7 +126,7 @@ ArrayStory tell(const ArrayInfo& array) {
         array.is_record ? fmt::format("record of {}", array.columns.size()) : array.columns.front().dtype.name();
   }
   story.chunk = chunk_words(array, story.chunk_bytes);
-  story.read_by = array.read_path == ReadPath::kLibrary ? "libhdf5, 1 thread" : read_path_name(array.read_path);
+  story.read_by = array.read_path_name() + (array.read_path == ReadPath::kFallback ? ", 1 thread" : "");
   story.care = what_to_know(array, story);
   return story;
 }

@@ -37,7 +37,4 @@ FileStory tell(const std::vector<ArrayInfo>& arrays);
 std::string shape_text(const std::vector<std::uint64_t>& shape);
 /// "contiguous", "chunked" and so on.
 std::string layout_name(Layout layout);
-/// "native", "libhdf5", "refused".
-std::string read_path_name(ReadPath path);
-
 }  // namespace headrace

@@ -15,7 +15,7 @@ ArrayInfo chunked(std::vector<std::uint64_t> shape, std::vector<std::uint64_t> c
   array.layout = Layout::kChunked;
   array.record_bytes = 4;
   array.columns = {{"", {DType::Kind::kFloat, 4}, {}, 0}};
-  array.filters = {{1, "deflate", "4"}};
+  array.filters = {{"deflate", "4"}};
   array.stored_bytes = stored_bytes;
   return array;
 }
@@ -85,7 +85,8 @@ TEST(ArrayStory, NothingWritten) {
 
 TEST(ArrayStory, OtherReadPathsSayWhy) {
   ArrayInfo slow = chunked({128, 4}, {16, 4}, 9);
-  slow.read_path = ReadPath::kLibrary;
+  slow.read_path = ReadPath::kFallback;
+  slow.library = "libhdf5";
   slow.reason = "szip (filter 4)";
   EXPECT_EQ(tell(slow).read_by, "libhdf5, 1 thread");
   expect_has(all(tell(slow).care), "one chunk at a time: szip (filter 4)");

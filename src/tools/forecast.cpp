@@ -38,7 +38,7 @@ RowTime row_time(const Probe& probe, const DataFacts& facts, double decodes, std
 }
 
 Bottleneck largest(const RowTime& t, double decodes, const DataFacts& facts) {
-  if (facts.slow_path && t.decode >= t.read && t.decode >= t.move) return Bottleneck::kLibrary;
+  if (facts.slow_path && t.decode >= t.read && t.decode >= t.move) return Bottleneck::kOneAtATime;
   const double repeated = (t.read + t.decode) * (1 - 1 / decodes);
   if (repeated > 0.5 * t.total()) return Bottleneck::kDecodingAgain;
   if (t.decode >= t.read && t.decode >= t.move) return Bottleneck::kDecoding;
@@ -65,7 +65,7 @@ DataFacts facts_of(const Dataset& dataset, std::uint64_t epoch_samples) {
     if (!info.chunk_shape.empty()) chunked += bytes;
     leading = std::max(leading, bytes);
     codecs.insert(info.codec_text());
-    facts.slow_path = facts.slow_path || info.read_path == ReadPath::kLibrary;
+    facts.slow_path = facts.slow_path || info.read_path == ReadPath::kFallback;
   }
   if (all > 0) {
     facts.chunked_share = static_cast<double>(chunked) / static_cast<double>(all);

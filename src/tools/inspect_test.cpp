@@ -40,7 +40,7 @@ TEST(Inspect, OneFileInFull) {
   EXPECT_EQ(array["path"], "feature_matrix");
   EXPECT_EQ(array["chunk_shape"], Json::array({100, 128, 16}));
   EXPECT_EQ(array["random_row_decodes_bytes"], 100 * 128 * 16 * 4);
-  EXPECT_EQ(array["filters"][0]["id"], 1);
+  EXPECT_EQ(array["filters"][0]["name"], "deflate");
   EXPECT_EQ(json["samples"]["rows"], 1000);
 }
 

@@ -26,7 +26,7 @@ void compare(const ArrayInfo& first, const ArrayInfo& other, std::vector<std::st
     add("layout", b.chunk,
         other.layout == first.layout && a.chunk == b.chunk ? shape_text(first.chunk_shape) : a.chunk);
   add("filters", other.codec_text(), first.codec_text());
-  add("read path", read_path_name(other.read_path), read_path_name(first.read_path));
+  add("read path", other.read_path_name(), first.read_path_name());
 }
 
 Json to_json(const ArrayInfo& array) {
@@ -51,12 +51,12 @@ Json to_json(const ArrayInfo& array) {
   }
   json["codec"] = array.codec_text();
   Json& filters = json["filters"] = Json::array();
-  for (const FilterInfo& f : array.filters) filters.push_back({{"id", f.id}, {"name", f.name}, {"setting", f.setting}});
+  for (const FilterInfo& f : array.filters) filters.push_back({{"name", f.name}, {"setting", f.setting}});
   json["stored_bytes"] = array.stored_bytes;
   json["decoded_bytes"] = story.decoded_bytes;
   json["ratio"] = story.ratio > 0 ? Json(story.ratio) : Json(nullptr);
   json["random_row_decodes_bytes"] = story.random_row_bytes;
-  json["read_path"] = read_path_name(array.read_path);
+  json["read_path"] = array.read_path_name();
   if (!array.reason.empty()) json["reason"] = array.reason;
   json["care"] = story.care;
   if (!array.attributes.empty()) json["attributes"] = array.attributes;

@@ -97,7 +97,8 @@ class Verifier {
         continue;
       }
       ++arrays_;
-      if (array.read_path == ReadPath::kLibrary) slow_.insert(array.path + ": " + array.reason);
+      if (array.read_path == ReadPath::kFallback)
+        slow_.insert(fmt::format("read by {}, one chunk at a time: {}: {}", array.library, array.path, array.reason));
       if (array.filters.empty() && array.rows() > 0) unchecked_.insert(array.path);
       Status status = verify_array(**reader, array);
       if (!status.ok()) add(std::move(status.error().with_file(path).with_field(array.path)));
@@ -163,8 +164,7 @@ class Verifier {
         out += paragraph("", 8, f.error.hint());
     }
     if (findings_.size() > kShown) out += fmt::format("and {} more (--json lists them)\n", findings_.size() - kShown);
-    for (const std::string& array : slow_)
-      out += paragraph("NOTE", 8, "read by libhdf5, one chunk at a time: " + array);
+    for (const std::string& array : slow_) out += paragraph("NOTE", 8, array);
     if (!out.empty()) out += "\n";
     out += fmt::format("{} file{}, {} array{}, {} piece{}: {} read, {} decoded in {:.1f} s by {} thread{}\n",
                        group_digits(files_.size()), plural(files_.size()), group_digits(arrays_), plural(arrays_),

@@ -30,7 +30,7 @@ struct OpenOptions {
 struct FieldStorage {
   std::vector<std::uint64_t> chunk_shape;  ///< Empty: contiguous.
   std::string codec;                       ///< "gzip-4 + shuffle", "none".
-  std::string read_path;                   ///< "native" or "libhdf5".
+  std::string read_path;                   ///< "native", or the library that reads it ("libhdf5").
   std::string reason;                      ///< Why not native; empty otherwise.
   bool uniform = true;
 };

@@ -51,7 +51,7 @@ struct Report {
   double read_amplification = 0;
   double waste = 0;  ///< Share of decoded bytes that no field needed (edge padding, unused columns).
   std::uint64_t chunks_decoded = 0;
-  std::uint64_t slow_path_chunks = 0;  ///< Read through libhdf5, one at a time.
+  std::uint64_t slow_path_chunks = 0;  ///< Read by a format's own library, one at a time.
   std::vector<std::string> slow_fields;
   std::uint32_t threads = 0;
   std::uint32_t rank = 0, world_size = 1;

@@ -167,7 +167,7 @@ Result<ChunkIndex> ChunkIndex::read(const Session& session, FileState& state, hi
   if (layout->index == ChunkIndexKind::kBTree1) {
     HEADRACE_ASSIGN(const std::vector<TreeChunk> chunks, read_chunk_tree(file, state.superblock, *layout, info.grid));
     for (const TreeChunk& c : chunks) found.emplace_back(c.cell, ChunkPlace{c.address, c.size_bytes, c.filter_mask});
-    if (info.array.read_path == ReadPath::kLibrary) HEADRACE_TRY(prober.confirm(found));
+    if (info.array.read_path == ReadPath::kFallback) HEADRACE_TRY(prober.confirm(found));
   } else {
     HEADRACE_ASSIGN(found, prober.find_all(layout->index));
   }

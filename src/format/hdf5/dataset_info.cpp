@@ -57,12 +57,12 @@ Status read_shape(const Session& session, hid_t dataset, DatasetInfo& out) {
   return {};
 }
 
-Result<std::vector<FilterSpec>> read_filters(const Session& session, hid_t list) {
-  std::vector<FilterSpec> filters;
+Result<std::vector<StoredFilter>> read_filters(const Session& session, hid_t list) {
+  std::vector<StoredFilter> filters;
   const int count = H5Pget_nfilters(list);
   if (count < 0) return damaged(session, "the filters");
   for (int i = 0; i < count; ++i) {
-    FilterSpec spec;
+    StoredFilter spec;
     std::array<char, 257> name{};
     std::size_t values = 0;
     unsigned flags = 0, config = 0;
@@ -89,33 +89,30 @@ bool library_decodes(std::uint32_t id) {
          (config & H5Z_FILTER_CONFIG_DECODE_ENABLED) != 0;
 }
 
-std::string filter_text(const FilterSpec& spec) {
-  const std::string_view known = filter_name(spec.id);
-  const std::string name = known.empty() ? spec.name : std::string(known);
-  return name.empty() ? fmt::format("filter {}", spec.id) : fmt::format("filter {} ({})", spec.id, name);
-}
-
 void judge_filters(DatasetInfo& out) {
   const ChunkForm& form = out.stored_form;
-  for (const FilterSpec& spec : out.filters) {
-    const std::string_view known = filter_name(spec.id);
-    FilterInfo info{spec.id, known.empty() ? spec.name : std::string(known), ""};
-    auto codec = make_codec(spec, form);
+  for (const StoredFilter& spec : out.filters) {
+    const FilterSpec codec_spec = codec_of(spec);
+    FilterInfo info{!codec_spec.name.empty() ? codec_spec.name
+                    : !spec.name.empty()     ? spec.name
+                                             : filter_text(spec),
+                    ""};
+    auto codec = make_codec(codec_spec, form);
     if (codec.ok()) {
       info.setting = (*codec)->setting();
-    } else if (codec_known(spec.id)) {
+    } else if (codec_known(codec_spec.name)) {
       limit(out.array, ReadPath::kUnsupported, fmt::format("{}: {}", filter_text(spec), codec.error().message()));
     } else if (std::string why = library_filter_flaw(spec, form); !why.empty()) {
       limit(out.array, ReadPath::kUnsupported, fmt::format("{}: {}", filter_text(spec), why));
     } else if (library_decodes(spec.id)) {
-      limit(out.array, ReadPath::kLibrary, filter_text(spec) + " is decoded by libhdf5");
+      limit(out.array, ReadPath::kFallback, filter_text(spec) + " is decoded by libhdf5");
     } else {
       limit(out.array, ReadPath::kUnsupported, filter_text(spec) + " is not known here, nor to libhdf5");
     }
     out.array.filters.push_back(std::move(info));
   }
-  if (out.array.read_path != ReadPath::kLibrary) return;
-  for (const FilterSpec& spec : out.filters)  // then libhdf5 must do all of them
+  if (out.array.read_path != ReadPath::kFallback) return;
+  for (const StoredFilter& spec : out.filters)  // then libhdf5 must do all of them
     if (!library_decodes(spec.id))
       limit(out.array, ReadPath::kUnsupported,
             fmt::format("{}, but libhdf5 has no {}", out.array.reason, filter_text(spec)));
@@ -153,14 +150,14 @@ Status read_chunks(const Session& session, hid_t list, DatasetInfo& out) {
 void judge_outside(const Session& session, hid_t list, std::uint64_t bytes, DatasetInfo& out, FileState& state) {
   ArrayInfo& a = out.array;
   if (a.layout == Layout::kExternal) {
-    if (a.read_path == ReadPath::kLibrary)
+    if (a.read_path == ReadPath::kFallback)
       return limit(a, ReadPath::kUnsupported, a.reason + ", in external raw files");
-    limit(a, ReadPath::kLibrary, "stored in external raw files");
+    limit(a, ReadPath::kFallback, "stored in external raw files");
     auto segments = external_segments(session, list, state.driver->directory, bytes);
     if (!segments.ok()) return limit(a, ReadPath::kUnsupported, segments.error().message());
     out.external = std::move(*segments);
   } else {
-    limit(a, ReadPath::kLibrary, "virtual: its rows lie in other datasets");
+    limit(a, ReadPath::kFallback, "virtual: its rows lie in other datasets");
     auto sources = virtual_sources(session, state.file.get(), list, *state.driver);
     if (!sources.ok()) return limit(a, ReadPath::kUnsupported, sources.error().message());
     out.sources = std::move(*sources);
@@ -233,6 +230,7 @@ Result<DatasetInfo> describe_dataset(const Session& session, FileState& state, h
   }
   if (a.read_path != ReadPath::kUnsupported && (a.layout == Layout::kExternal || a.layout == Layout::kVirtual))
     judge_outside(session, list.get(), bytes, out, state);
+  if (a.read_path == ReadPath::kFallback) a.library = "libhdf5";
   if (a.layout == Layout::kChunked) {
     HEADRACE_ASSIGN(const std::optional<std::uint64_t> in_tree, tree_bytes(state, out));
     a.stored_bytes = in_tree ? *in_tree : H5Dget_storage_size(dataset);

@@ -9,6 +9,7 @@
 #include "codec/codec.h"
 #include "format/hdf5/element_type.h"
 #include "format/hdf5/file_state.h"
+#include "format/hdf5/filter_ids.h"
 #include "format/hdf5/outside_files.h"
 
 namespace headrace::hdf5 {
@@ -22,7 +23,7 @@ struct DatasetInfo {
   std::uint64_t header_address = 0;  ///< Of the object header, as in the file.
   ArrayInfo array;                   ///< shape is empty for a scalar, which is no array of rows.
   ElementType element;
-  std::vector<FilterSpec> filters;
+  std::vector<StoredFilter> filters;
   bool edges_unfiltered = false;    ///< H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
   std::uint64_t row_bytes = 0;      ///< Decoded, all columns.
   std::uint64_t chunk_bytes = 0;    ///< Decoded; 0 where there are no chunks.

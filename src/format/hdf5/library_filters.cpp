@@ -83,14 +83,14 @@ std::string n_bit_flaw(const std::vector<std::uint32_t>& p, const ChunkForm& for
 
 }  // namespace
 
-std::string library_filter_flaw(const FilterSpec& spec, const ChunkForm& form) {
+std::string library_filter_flaw(const StoredFilter& spec, const ChunkForm& form) {
   std::uint64_t unused = 0;
   if (spec.id == H5Z_FILTER_SCALEOFFSET) return scale_offset_flaw(spec.client_values, form);
   if (spec.id == H5Z_FILTER_NBIT) return n_bit_flaw(spec.client_values, form, unused);
   return {};
 }
 
-std::string library_stream_flaw(const FilterSpec& spec, const ChunkForm& form, std::span<const std::byte> stored) {
+std::string library_stream_flaw(const StoredFilter& spec, const ChunkForm& form, std::span<const std::byte> stored) {
   std::uint64_t need = 0;
   if (spec.id == H5Z_FILTER_SCALEOFFSET && spec.client_values[3] == 0 &&
       spec.client_values[1] == 8 * form.element_bytes) {

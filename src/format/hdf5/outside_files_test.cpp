@@ -57,7 +57,7 @@ TEST_F(Outside, ExternalFilesBesideTheFileAreRead) {
   external({{"a.bin", 40}, {"b.bin", H5F_UNLIMITED}});
   const auto file = must_open(path_);
   EXPECT_EQ(file->arrays()[0].layout, Layout::kExternal);
-  EXPECT_EQ(file->arrays()[0].read_path, ReadPath::kLibrary);
+  EXPECT_EQ(file->arrays()[0].read_path, ReadPath::kFallback);
   EXPECT_EQ(values_of<std::int32_t>(path_, "x"), data_);
   auto rows = read_rows(*must_open_array(*file, "x"), {2, 2});  // across the two files
   ASSERT_TRUE(rows.ok());

@@ -1,0 +1,30 @@
+// HDF5's numbers of filters, and the codecs they mean.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/codec.h"
+
+namespace headrace::hdf5 {
+
+/// A step of a dataset's filter pipeline, as stored.
+struct StoredFilter {
+  std::uint32_t id = 0;
+  std::string name;                          ///< As stored in the file, may be empty.
+  std::vector<std::uint32_t> client_values;  ///< HDF5's cd_values.
+};
+
+/// Return the registered name of a filter, also of those we cannot decode ("szip", "ZFP"); "" if nobody registered it.
+std::string_view filter_name(std::uint32_t id);
+
+/// Return the codec that undoes a filter; its name is unknown to make_codec() where there is none.
+FilterSpec codec_of(const StoredFilter& filter);
+std::vector<FilterSpec> codecs_of(const std::vector<StoredFilter>& filters);
+
+/// "filter 32013 (ZFP)", for messages.
+std::string filter_text(const StoredFilter& filter);
+
+}  // namespace headrace::hdf5
