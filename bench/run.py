@@ -51,7 +51,7 @@ def command_of(contestant: Contestant, args: argparse.Namespace) -> list[str]:
 
 
 def run_once(command: list[str], timeout: float) -> dict[str, Any]:
-    """With an empty sidecar cache, so that every run reads the chunk indexes itself."""
+    """With an empty index store, so that every run opens the files itself."""
     with tempfile.TemporaryDirectory() as cache:
         return common.run_json(command, {"HEADRACE_CACHE": cache}, timeout)
 

@@ -1,6 +1,8 @@
 #include <headrace/tools/tools.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "exit_status.h"
 #include "loader_options.h"
@@ -13,28 +15,35 @@ Verb add_cache(CLI::App& program) {
   struct Options {
     LoaderArguments loader;
     std::string directory, name;
+    std::vector<std::string> names;
     bool json = false, quiet = false;
   };
   const auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("cache", "Look after directories of decoded rows");
+  CLI::App* app = program.add_subcommand("cache", "Look after decoded rows, and what is remembered of files");
   app->require_subcommand(1);
   app->footer(
       "Examples:\n  headrace cache build 'train_*.h5' --to /scratch/cache\n  headrace cache ls /scratch/cache\n  "
       "headrace cache verify /scratch/cache || echo \"status $?\"\n"
-      "  headrace cache rm /scratch/cache train_000-5f0c9a1be2d34871\n\n"
+      "  headrace cache rm /scratch/cache train_000-5f0c9a1be2d34871\n  headrace cache ls\n\n"
+      "Without DIR, ls and rm look after what is remembered of data sets that were opened (HEADRACE_CACHE, or\n"
+      "~/.cache/headrace; \"off\" remembers nothing).\n"
       "Every verb takes --json.");
   const auto add = [&](const char* name, const char* what) {
     CLI::App* verb = app->add_subcommand(name, what);
-    verb->add_option("DIR", options->directory, "A directory of caches")->required();
+    verb->add_option("DIR", options->directory, "A directory of caches");
     verb->add_flag("--json", options->json, "Print JSON");
     return verb;
   };
   const CLI::App* list = add("ls", "What is there, of which files, and is it of use still? Reads no rows");
   CLI::App* check = add("verify", "Compare every row with its checksum");
+  check->get_option("DIR")->required();
   check->add_option("NAME", options->name, "One cache, as ls names it. Default: all");
   check->add_flag("--quiet", options->quiet, "No progress line");
-  CLI::App* remove = add("rm", "Delete a cache, or what a killed process left of one");
-  remove->add_option("NAME", options->name, "As ls names it")->required();
+  CLI::App* remove = app->add_subcommand("rm", "Delete a cache, or what a killed process left of one");
+  remove->add_option("NAME", options->names, "A directory of caches (or none), and a name as ls gives it")
+      ->required()
+      ->expected(1, 2);
+  remove->add_flag("--json", options->json, "Print JSON");
   CLI::App* build = app->add_subcommand("build", "Decode everything once, into .npy files that later runs map");
   options->loader.add_to(*build);
   build->add_option("--to", options->directory, "The directory of caches; made if need be")->required();
@@ -49,7 +58,10 @@ Verb add_cache(CLI::App& program) {
               return show_result(cache_build(loader, line.callback()), options->json);
             }
             if (list->parsed()) return show_result(cache_list(options->directory), options->json);
-            if (!check->parsed()) return show_result(cache_remove(options->directory, options->name), options->json);
+            if (!check->parsed()) {
+              const std::string directory = options->names.size() == 2 ? options->names[0] : "";
+              return show_result(cache_remove(directory, options->names.back()), options->json);
+            }
             ProgressLine line("verifying", ProgressLine::Unit::kBytes, !options->quiet);
             return show_result(cache_verify(options->directory, options->name, line.callback()), options->json);
           }};

@@ -159,16 +159,17 @@ def cache_build(
         return _headrace.cache_build(loader._native, progress)
 
 
-def cache_list(directory: str | os.PathLike[str]) -> ToolResult:
+def cache_list(directory: str | os.PathLike[str] | None = None) -> ToolResult:
     """List the caches of decoded rows in a directory: what they hold, of which files, and whether they are of use.
 
     Reads no rows. ``result.findings`` if a source has changed or a build was abandoned, ``result.bad_data`` if files
-    of a cache are damaged.
+    of a cache are damaged. Without a directory it lists the data sets that are remembered since they were opened
+    (``HEADRACE_CACHE``, by default ``~/.cache/headrace``).
 
     Raises:
-        FileMissingError: There is no such directory.
+        FileMissingError: There is no such directory, or remembering is switched off.
     """
-    return _headrace.cache_list(path_bytes(directory))
+    return _headrace.cache_list(b"" if directory is None else path_bytes(directory))
 
 
 def cache_verify(
@@ -187,14 +188,16 @@ def cache_verify(
     return _headrace.cache_verify(path_bytes(directory), name or "", progress)
 
 
-def cache_remove(directory: str | os.PathLike[str], name: str) -> ToolResult:
-    """Delete a cache, or what a killed process left of one. Who reads it goes on reading.
+def cache_remove(directory: str | os.PathLike[str] | None, name: str) -> ToolResult:
+    """Delete a cache, or what a killed process left of one. Processes that have it open can keep reading.
+
+    Without a directory it forgets a data set that was opened; its next opening reads the files again.
 
     Raises:
         FileMissingError: There is no such directory or cache.
         InvalidArgumentError: A process is filling it.
     """
-    return _headrace.cache_remove(path_bytes(directory), name)
+    return _headrace.cache_remove(b"" if directory is None else path_bytes(directory), name)
 
 
 def advise(

@@ -12,9 +12,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/crc32c.h"
 #include "cache/block_states.h"
 #include "cache/cache_manifest.h"
-#include "cache/crc32c.h"
 #include "cache/filler.h"
 #include "cache/npy_file_names.h"
 #include "cache/row_layout.h"

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "cache/crc32c.h"
+#include "base/crc32c.h"
 #include "cache/row_layout.h"
 #include "cache/whole_cache.h"
 

@@ -5,8 +5,8 @@
 
 #include <random>
 
+#include "base/crc32c.h"
 #include "cache/cache_manifest.h"
-#include "cache/crc32c.h"
 #include "cache/testing/caches.h"
 
 namespace headrace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cache/crc32c.h"
+#include "base/crc32c.h"
 #include "cache/row_layout.h"
 
 namespace headrace {

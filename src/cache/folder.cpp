@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "cache/crc32c.h"
+#include "base/crc32c.h"
 #include "storage/file_calls.h"
 
 namespace headrace {

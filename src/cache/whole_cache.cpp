@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "cache/crc32c.h"
+#include "base/crc32c.h"
 #include "cache/mapped_rows.h"
 #include "cache/row_layout.h"
 #include "format/npy/npy_header.h"

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -97,6 +98,9 @@ class FormatReader {
   /// Open an array for reading. \param path  As in arrays(), with or without a leading slash.
   /// Errors: kFieldMissing (lists what there is, nearest name first), kUnsupported.
   virtual Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const = 0;
+  /// Return what open_remembered() makes this reader of again, without reading the file, and the arrays `opened`; empty
+  /// if it cannot, or if nothing new was learnt since it was made in that way.
+  [[nodiscard]] virtual std::string facts(std::span<const std::shared_ptr<ArrayReader>> /*opened*/) const { return {}; }
   /// The file that was opened: its size, version and whether it changed. What an array stores may lie in others.
   [[nodiscard]] virtual const RandomAccessFile& file() const = 0;
 };
@@ -104,5 +108,11 @@ class FormatReader {
 /// Open a file by its content. Errors: as FileSystem::open(), plus kUnsupported for formats we do not read (named) and
 /// kCorruptData for truncated or damaged files.
 Result<std::shared_ptr<FormatReader>> open_file(const std::string& path);
+
+/// Make the reader of a file that had `fingerprint` when FormatReader::facts() said `facts` of it. Nothing of the file
+/// is read: it is opened when bytes of it are needed, and reading fails with kFileChanged if it is another one by then.
+/// \return Null if the facts are of another version or make no sense: then open_file() it.
+std::shared_ptr<FormatReader> open_remembered(const std::string& path, const FileFingerprint& fingerprint,
+                                              std::string_view facts);
 
 }  // namespace headrace

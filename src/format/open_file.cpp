@@ -5,6 +5,7 @@
 
 #include "format/format_reader.h"
 #include "format/hdf5/hdf5_reader.h"
+#include "format/hdf5/remembered.h"
 #include "format/npy/npy_header.h"
 #include "format/npy/npy_reader.h"
 #include "format/sniff.h"
@@ -43,6 +44,11 @@ Result<std::shared_ptr<FormatReader>> open_file(const std::string& path) {
   auto reader = open_bytes(std::move(*file), path);
   if (!reader.ok()) reader.error().with_file(path).with_stage("open");
   return reader;
+}
+
+std::shared_ptr<FormatReader> open_remembered(const std::string& path, const FileFingerprint& fingerprint,
+                                              std::string_view facts) {
+  return hdf5::open_remembered(FileSystem::of(path).known(path, fingerprint), path, facts);
 }
 
 }  // namespace headrace

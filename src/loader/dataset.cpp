@@ -14,6 +14,7 @@
 #include "base/cpu_count.h"
 #include "base/memory_budget.h"
 #include "loader/dataset_impl.h"
+#include "loader/dataset_index.h"
 #include "loader/field_selection.h"
 #include "loader/paths.h"
 #include "loader/refuse.h"
@@ -141,14 +142,17 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
   HEADRACE_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
   auto source = std::make_shared<Source>();
   FieldPlan plan;
-  for (const std::string& path : files) {
-    HEADRACE_ASSIGN(const std::shared_ptr<FormatReader> file, open_file(path));
-    if (source->files.empty()) {
+  DatasetIndex index(files, IndexStore::of_user());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    HEADRACE_ASSIGN(const std::shared_ptr<FormatReader> file, index.open(i));
+    if (i == 0) {
       HEADRACE_ASSIGN(plan, plan_fields(*file, options.fields));
     }
-    HEADRACE_ASSIGN(SourceFile source_file, open_source_file(path, *file, plan, files[0]));
+    HEADRACE_ASSIGN(SourceFile source_file, open_source_file(files[i], *file, plan, files[0]));
+    index.learn(i, *file, source_file.arrays);
     source->files.push_back(std::move(source_file));
   }
+  index.save();
   source->fields = std::make_shared<const std::vector<Field>>(std::move(plan.fields));
   source->places = std::move(plan.places);
   auto impl = Dataset::Impl::make(std::move(source));

@@ -32,6 +32,10 @@ class LocalFileSystem final : public FileSystem {
     return std::shared_ptr<RandomAccessFile>(std::move(file));
   }
 
+  std::shared_ptr<RandomAccessFile> known(const std::string& url, const FileFingerprint& fingerprint) const override {
+    return LocalFile::known(url, fingerprint);
+  }
+
   Result<PathStatus> status(const std::string& url) const override {
     struct stat facts {};
     if (::stat(path_of(url), &facts) != 0) {

@@ -29,6 +29,10 @@ class FileSystem {
   /// Open a file for reading.
   /// Errors: kNotFound, kPermission, kInvalidArgument (a directory, an empty name), kReadFailed.
   [[nodiscard]] virtual Result<std::shared_ptr<RandomAccessFile>> open(const std::string& url) const = 0;
+  /// Return a file that was looked at before, when it had `fingerprint`, without looking at it: the first read opens
+  /// it. Its reads fail with kFileChanged if the file is another one by then.
+  [[nodiscard]] virtual std::shared_ptr<RandomAccessFile> known(const std::string& url,
+                                                                const FileFingerprint& fingerprint) const = 0;
   /// Say what is there now; links are followed. "" is the current directory. Nothing there is no error.
   /// Errors: kPermission  a directory on the way may not be entered; kReadFailed.
   [[nodiscard]] virtual Result<PathStatus> status(const std::string& url) const = 0;

@@ -36,6 +36,27 @@ TEST_F(LocalFiles, OpensReadsAndIdentifies) {
   EXPECT_EQ(files_.open(folder_.path("absent")).error().code(), ErrorCode::kNotFound);
 }
 
+TEST_F(LocalFiles, AKnownFileIsOpenedByItsFirstReadIfItIsStillTheSame) {
+  const std::string path = folder_.write_text("x.bin", "hello");
+  const FileFingerprint then = files_.status(path)->fingerprint;
+  const auto same = files_.known(path, then), other = files_.known(path, then);
+  EXPECT_EQ(same->size(), 5u);
+  EXPECT_EQ(same->fingerprint(), then);
+  EXPECT_TRUE(same->check_unchanged().ok());
+  std::string text(5, ' ');
+  const auto room = std::as_writable_bytes(std::span(text));
+  ASSERT_TRUE(same->read_at(0, room).ok());
+  EXPECT_EQ(text, "hello");
+  folder_.write_text("new", "HELLO");
+  fs::rename(folder_.path("new"), path);
+  const Status changed = other->read_at(0, room);
+  ASSERT_FALSE(changed.ok());
+  EXPECT_EQ(changed.error().code(), ErrorCode::kFileChanged);
+  EXPECT_FALSE(other->check_unchanged().ok());
+  fs::remove(path);
+  EXPECT_EQ(files_.known(path, then)->read_at(0, room).error().code(), ErrorCode::kFileChanged);
+}
+
 TEST_F(LocalFiles, SaysWhatANameStandsFor) {
   folder_.write_text("d/x", "1");
   fs::create_symlink(folder_.path("d/x"), folder_.path("good"));

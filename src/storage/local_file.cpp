@@ -83,6 +83,15 @@ Result<std::shared_ptr<LocalFile>> LocalFile::open(const std::string& path, cons
   return file;
 }
 
+std::shared_ptr<LocalFile> LocalFile::known(const std::string& path, const FileFingerprint& fingerprint,
+                                            const FileCalls& calls, FdPool& pool) {
+  std::error_code ec;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, ec);
+  std::shared_ptr<LocalFile> file(new LocalFile(path, ec ? path : absolute.string(), calls, pool));
+  file->fingerprint_ = fingerprint;
+  return file;
+}
+
 LocalFile::~LocalFile() {
   pool_.leave(*this);
 }

@@ -20,6 +20,11 @@ class LocalFile final : public RandomAccessFile, private PooledFd {
   /// As FileSystem::open(); `calls` and `pool` must outlive the file.
   static Result<std::shared_ptr<LocalFile>> open(const std::string& path, const FileCalls& calls = FileCalls::system(),
                                                  FdPool& pool = FdPool::process());
+  /// A file that was looked at before, when it had `fingerprint`: it is opened by the first read, which fails with
+  /// kFileChanged if it is another one by then. Costs no system call.
+  static std::shared_ptr<LocalFile> known(const std::string& path, const FileFingerprint& fingerprint,
+                                          const FileCalls& calls = FileCalls::system(),
+                                          FdPool& pool = FdPool::process());
   ~LocalFile() override;
 
   [[nodiscard]] const std::string& name() const override { return name_; }

@@ -8,6 +8,7 @@
 
 #include "base/number_text.h"
 #include "cache/cache_directory.h"
+#include "tools/index_listing.h"
 #include "tools/json.h"
 #include "tools/text_table.h"
 
@@ -62,6 +63,7 @@ std::string listing(const std::string& directory, const std::vector<CacheEntry>&
 }  // namespace
 
 ToolResult cache_list(const std::string& directory) {
+  if (directory.empty()) return index_list();
   const std::vector<CacheEntry> entries = list_caches(directory).value();
   ToolResult result;
   Json list = Json::array();
@@ -119,6 +121,7 @@ ToolResult cache_verify(const std::string& directory, const std::string& name, c
 }
 
 ToolResult cache_remove(const std::string& directory, const std::string& name) {
+  if (directory.empty()) return index_remove(name);
   std::uint64_t bytes = 0;
   for (const CacheEntry& entry : list_caches(directory).value())
     if (entry.name == name) bytes = entry.bytes;

@@ -58,11 +58,14 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options);
 ToolResult cache_build(Loader& loader, const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
 /// The caches in a directory of decoded rows: what they hold, and whether they are of use still. Reads no rows.
 /// Findings: stale ones and abandoned builds; damaged ones are bad data. Errors: kNotFound: no such directory.
+/// Where `directory` is empty: what this user's index store remembers of data sets that were opened (HEADRACE_CACHE),
+/// as "indexes" in the JSON. Findings: files that changed, damaged indexes.
 ToolResult cache_list(const std::string& directory);
 /// Compare every row of a cache, or of all where `name` is empty, with its checksums. Errors: kNotFound; kCancelled.
 ToolResult cache_verify(const std::string& directory, const std::string& name,
                         const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
-/// Delete a cache. Errors: kNotFound; kInvalidArgument: a process is filling it.
+/// Delete a cache. Errors: kNotFound; kInvalidArgument: a process is filling it. Where `directory` is empty: forget
+/// what is remembered of a data set.
 ToolResult cache_remove(const std::string& directory, const std::string& name);
 
 /// A run file: the words of the options in YAML (docs/run-files.md). Unknown keys name the nearest one.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/packed.h"
 #include "format/format_reader.h"
 #include "format/hdf5/dataset_info.h"
 #include "format/hdf5/file_state.h"
@@ -17,6 +18,8 @@ class ArrayBase : public ArrayReader {
   ~ArrayBase() override;
   [[nodiscard]] const ArrayInfo& info() const override { return info_.array; }
   [[nodiscard]] RowGeometry geometry(std::uint32_t across, std::size_t column) const override;
+  /// Append what remembered_array() makes this array of again. \return False if it cannot be read without libhdf5.
+  virtual bool remember(PackedWriter&) const { return false; }
 
  protected:
   /// Errors: kInvalidArgument for rows past the end.

@@ -136,6 +136,29 @@ class Prober {
   std::array<hsize_t, H5S_MAX_RANK> offset_{};
 };
 
+std::uint64_t cells_of(const DatasetInfo& info) {
+  std::uint64_t cells = 1;
+  for (const std::uint64_t g : info.grid) cells *= g;  // bounded by kGridLimit when described
+  return cells;
+}
+
+Result<ChunkLayout> layout_of(const FileState& state, const DatasetInfo& info) {
+  HEADRACE_ASSIGN(const std::optional<ChunkLayout> layout,
+                  chunk_layout_at(*state.driver->file, state.superblock, info.header_address));
+  if (!layout || layout->lengths != info.array.chunk_shape)
+    return damaged("the object header and the description of the chunks disagree");
+  return *layout;
+}
+
+Result<Found> find_in_tree(const FileState& state, const ChunkLayout& layout, const DatasetInfo& info) {
+  HEADRACE_ASSIGN(const std::vector<TreeChunk> chunks,
+                  read_chunk_tree(*state.driver->file, state.superblock, layout, info.grid));
+  Found found;
+  found.reserve(chunks.size());
+  for (const TreeChunk& c : chunks) found.emplace_back(c.cell, ChunkPlace{c.address, c.size_bytes, c.filter_mask});
+  return found;
+}
+
 }  // namespace
 
 ChunkIndex::ChunkIndex(std::uint64_t cells, Found found) {
@@ -152,26 +175,26 @@ ChunkIndex::ChunkIndex(std::uint64_t cells, Found found) {
   }
 }
 
-Result<ChunkIndex> ChunkIndex::read(const Session& session, FileState& state, hid_t dataset, const DatasetInfo& info) {
-  std::uint64_t cells = 1;
-  for (const std::uint64_t g : info.grid) cells *= g;
-  if (cells == 0) return ChunkIndex();
-  const RandomAccessFile& file = *state.driver->file;
-  HEADRACE_ASSIGN(const std::optional<ChunkLayout> layout,
-                  chunk_layout_at(file, state.superblock, info.header_address));
-  if (!layout || layout->lengths != info.array.chunk_shape)
-    return damaged("the object header and libhdf5 disagree on the chunks");
+Result<ChunkIndex> ChunkIndex::read_tree(const FileState& state, const DatasetInfo& info) {
+  if (cells_of(info) == 0) return ChunkIndex();
+  HEADRACE_ASSIGN(const ChunkLayout layout, layout_of(state, info));
+  if (layout.index != ChunkIndexKind::kBTree1) return damaged("it is of another kind than it was");
+  HEADRACE_ASSIGN(Found found, find_in_tree(state, layout, info));
+  return ChunkIndex(cells_of(info), std::move(found));
+}
 
+Result<ChunkIndex> ChunkIndex::read(const Session& session, FileState& state, hid_t dataset, const DatasetInfo& info) {
+  if (cells_of(info) == 0) return ChunkIndex();
+  HEADRACE_ASSIGN(const ChunkLayout layout, layout_of(state, info));
   Prober prober(session, *state.driver, dataset, info);
   Found found;
-  if (layout->index == ChunkIndexKind::kBTree1) {
-    HEADRACE_ASSIGN(const std::vector<TreeChunk> chunks, read_chunk_tree(file, state.superblock, *layout, info.grid));
-    for (const TreeChunk& c : chunks) found.emplace_back(c.cell, ChunkPlace{c.address, c.size_bytes, c.filter_mask});
+  if (layout.index == ChunkIndexKind::kBTree1) {
+    HEADRACE_ASSIGN(found, find_in_tree(state, layout, info));
     if (info.array.read_path == ReadPath::kFallback) HEADRACE_TRY(prober.confirm(found));
   } else {
-    HEADRACE_ASSIGN(found, prober.find_all(layout->index));
+    HEADRACE_ASSIGN(found, prober.find_all(layout.index));
   }
-  return ChunkIndex(cells, std::move(found));
+  return ChunkIndex(cells_of(info), std::move(found));
 }
 
 ChunkPlace ChunkIndex::at(std::uint64_t cell) const {

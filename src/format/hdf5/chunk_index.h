@@ -22,6 +22,8 @@ struct ChunkPlace {
 class ChunkIndex {
  public:
   ChunkIndex() = default;
+  /// Read a version 1 B-tree by ourselves, without libhdf5: 0.1 µs a chunk. Errors: kCorruptData, those of reading.
+  static Result<ChunkIndex> read_tree(const FileState& state, const DatasetInfo& info);
   /// Read the index: a version 1 B-tree by ourselves, the others through the recording driver.
   /// Time and memory follow the chunks that were written, not the grid that the shape declares: 0.1 µs each in a
   /// version 1 B-tree, 0.5 µs in others, and 24 bytes (32 where most of the grid is absent). In fixed and

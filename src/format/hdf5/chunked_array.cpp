@@ -7,15 +7,13 @@
 #include <cstring>
 
 #include "format/hdf5/native_bytes.h"
+#include "format/hdf5/walk.h"
 
 namespace headrace::hdf5 {
 
 ChunkedArray::ChunkedArray(std::shared_ptr<FileState> state, DatasetInfo info, CodecChain chain,
-                           std::vector<std::byte> fill_element, Id dataset)
-    : ArrayBase(std::move(state), std::move(info)),
-      chain_(std::move(chain)),
-      fill_element_(std::move(fill_element)),
-      dataset_(std::move(dataset)) {
+                           std::vector<std::byte> fill_element)
+    : ArrayBase(std::move(state), std::move(info)), chain_(std::move(chain)), fill_element_(std::move(fill_element)) {
   for (std::size_t d = 1; d < info_.grid.size(); ++d) across_ *= static_cast<std::uint32_t>(info_.grid[d]);
   if (!info_.edges_unfiltered) return;
   for (std::uint32_t a = 0; a < across_; ++a) {
@@ -31,6 +29,12 @@ ChunkedArray::~ChunkedArray() {
   if (!dataset_.ok()) return;
   const Session session;
   dataset_.reset();
+  state_->leave_library(session);
+}
+
+void ChunkedArray::keep_open(const Session& session, Id dataset) {
+  state_->share_library(session);
+  dataset_ = std::move(dataset);
 }
 
 std::vector<std::uint64_t> ChunkedArray::coordinates(std::uint64_t across) const {
@@ -51,11 +55,10 @@ std::string ChunkedArray::piece_name(const Piece& piece) const {
 
 Result<const ChunkIndex*> ChunkedArray::index() const {
   if (const ChunkIndex* made = ready_.load(std::memory_order_acquire)) return made;
-  const Session session;
+  const std::lock_guard lock(index_mutex_);
   if (const ChunkIndex* made = ready_.load(std::memory_order_relaxed)) return made;
   if (index_error_) return *index_error_;
-  auto read = ChunkIndex::read(session, *state_, dataset_.get(), info_);
-  dataset_.reset();
+  auto read = read_index();
   if (!read.ok()) {
     index_error_ = placed(std::move(read.error()));
     return *index_error_;
@@ -63,6 +66,23 @@ Result<const ChunkIndex*> ChunkedArray::index() const {
   index_ = std::move(*read);
   ready_.store(&index_, std::memory_order_release);
   return &index_;
+}
+
+Result<ChunkIndex> ChunkedArray::read_index() const {
+  if (info_.has_tree_index) return ChunkIndex::read_tree(*state_, info_);
+  const Session session;
+  if (!dataset_.ok()) {
+    HEADRACE_TRY(state_->use_library(session));
+    dataset_ = open_dataset(session, *state_, info_.array.path);
+    if (!dataset_.ok()) {
+      state_->leave_library(session);
+      return library_failure(session, *state_, "open the dataset");
+    }
+  }
+  auto read = ChunkIndex::read(session, *state_, dataset_.get(), info_);
+  dataset_.reset();
+  state_->leave_library(session);
+  return read;
 }
 
 Result<Piece> ChunkedArray::piece_at(const ChunkIndex& index, std::uint64_t row_chunk, std::uint32_t across) const {

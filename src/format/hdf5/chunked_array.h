@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -14,11 +15,14 @@ namespace headrace::hdf5 {
 
 class ChunkedArray final : public ArrayBase {
  public:
-  /// \param dataset  Kept open until the index has been read.
+  /// libhdf5 is asked for the index, when it is first needed, unless the index is a version 1 B-tree.
   ChunkedArray(std::shared_ptr<FileState> state, DatasetInfo info, CodecChain chain,
-               std::vector<std::byte> fill_element, Id dataset);
+               std::vector<std::byte> fill_element);
+  /// Keep the file and the dataset open in libhdf5 until the index has been read, so that they need not be opened then.
+  void keep_open(const Session& session, Id dataset);
   ~ChunkedArray() override;
 
+  bool remember(PackedWriter& out) const override;
   Status locate(RowRange rows, std::vector<Piece>& out) const override;
   Status locate_cells(std::span<const std::uint64_t> cells, std::vector<Piece>& out) const override;
   Result<std::uint64_t> locate_written(RowRange rows, std::vector<Piece>& out) const override;
@@ -32,6 +36,7 @@ class ChunkedArray final : public ArrayBase {
 
  private:
   Result<const ChunkIndex*> index() const;
+  Result<ChunkIndex> read_index() const;
   Result<Piece> piece_at(const ChunkIndex& index, std::uint64_t row_chunk, std::uint32_t across) const;
   /// Coordinates along the axes after the first of a chunk across the row.
   [[nodiscard]] std::vector<std::uint64_t> coordinates(std::uint64_t across) const;
@@ -42,8 +47,9 @@ class ChunkedArray final : public ArrayBase {
   std::uint32_t across_ = 1;
   std::vector<bool> partial_across_;  // chunks that reach past the end of an axis after the first
 
-  // Made at the first locate(), under a Session; then only read.
+  // Made at the first locate(), under the mutex; then only read.
   mutable std::atomic<const ChunkIndex*> ready_{nullptr};
+  mutable std::mutex index_mutex_;
   mutable ChunkIndex index_;
   mutable std::optional<Error> index_error_;
   mutable Id dataset_;

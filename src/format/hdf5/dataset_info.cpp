@@ -233,6 +233,7 @@ Result<DatasetInfo> describe_dataset(const Session& session, FileState& state, h
   if (a.read_path == ReadPath::kFallback) a.library = "libhdf5";
   if (a.layout == Layout::kChunked) {
     HEADRACE_ASSIGN(const std::optional<std::uint64_t> in_tree, tree_bytes(state, out));
+    out.has_tree_index = in_tree.has_value();
     a.stored_bytes = in_tree ? *in_tree : H5Dget_storage_size(dataset);
   } else {
     a.stored_bytes = H5Dget_storage_size(dataset);

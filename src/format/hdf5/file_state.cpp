@@ -3,11 +3,20 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 
 namespace headrace::hdf5 {
 namespace {
 
 constexpr std::size_t kMetadataCacheBytes = 4 << 20;  // HDF5 lets it grow to 32 MiB a file
+
+std::string directory_of(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path parent = fs::path(path).parent_path();
+  const fs::path real = fs::canonical(parent.empty() ? fs::path(".") : parent, failed);
+  return failed ? std::string() : real.string();
+}
 
 /// Messages that 1.10.8 gives for what it has never heard of: "bad version number for layout message" (chunked data of
 /// format 4.0), "… for datatype message" (bool and complex of v112 and later), and their like.
@@ -60,6 +69,7 @@ Error library_failure(const Session& session, FileState& state, const std::strin
 }
 
 Status open_with_library(const Session& session, FileState& state) {
+  if (state.driver->directory.empty()) state.driver->directory = directory_of(state.path);
   Id access = driver_access_list(session, *state.driver);
   if (!access.ok())
     return Error(ErrorCode::kInternal, "libhdf5 refuses the driver: " + last_library_error(session).text());
@@ -74,6 +84,16 @@ Status open_with_library(const Session& session, FileState& state) {
   state.driver->opening = false;
   if (state.file.ok()) return {};
   return library_failure(session, state, "open the file");
+}
+
+std::string format_name_of(const FileState& state) {
+  return fmt::format("HDF5 (superblock {})", state.superblock.version);
+}
+
+Status FileState::use_library(const Session& session) {
+  if (!file.ok()) HEADRACE_TRY(open_with_library(session, *this));
+  ++users_;
+  return {};
 }
 
 }  // namespace headrace::hdf5

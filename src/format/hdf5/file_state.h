@@ -11,10 +11,10 @@
 
 namespace headrace::hdf5 {
 
-/// An open file. Lives as long as its last reader.
+/// A file and, while somebody needs libhdf5 for it, its handle there: an open file costs libhdf5 0.5 MB.
 struct FileState {
   std::shared_ptr<DriverState> driver = std::make_shared<DriverState>();
-  Id file;
+  Id file;  ///< Open while more users came than went. Touched under a Session only.
   Superblock superblock;
   std::string path;
 
@@ -22,10 +22,25 @@ struct FileState {
   FileState(const FileState&) = delete;
   FileState& operator=(const FileState&) = delete;
   ~FileState() {
+    if (!file.ok()) return;
     const Session session;
     file.reset();
   }
+  /// Become a user of `file`, which is opened if nobody is. Errors: of open_with_library().
+  Status use_library(const Session& session);
+  /// Become a user of `file`, which is open.
+  void share_library(const Session&) { ++users_; }
+  /// Be a user no longer; the last one closes the file.
+  void leave_library(const Session&) {
+    if (--users_ == 0) file.reset();
+  }
+
+ private:
+  int users_ = 0;
 };
+
+/// "HDF5 (superblock 0)".
+std::string format_name_of(const FileState& state);
 
 /// Open `state.file` (whose superblock has been read) with libhdf5.
 /// Errors: kUnsupported (newer than the library, being written), kCorruptData, and those of reading.

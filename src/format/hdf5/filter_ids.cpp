@@ -49,6 +49,13 @@ std::vector<FilterSpec> codecs_of(const std::vector<StoredFilter>& filters) {
   return codecs;
 }
 
+std::string decodable_filters() {
+  std::string text;
+  for (const Name& filter : kNames)
+    if (codec_known(filter.name)) text += (text.empty() ? "" : " ") + std::string(filter.name);
+  return text;
+}
+
 std::string filter_text(const StoredFilter& filter) {
   const std::string_view known = filter_name(filter.id);
   const std::string name = known.empty() ? filter.name : std::string(known);

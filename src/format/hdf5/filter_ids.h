@@ -24,6 +24,9 @@ std::string_view filter_name(std::uint32_t id);
 FilterSpec codec_of(const StoredFilter& filter);
 std::vector<FilterSpec> codecs_of(const std::vector<StoredFilter>& filters);
 
+/// Return the names of all filters that this build decodes itself, in one line.
+std::string decodable_filters();
+
 /// "filter 32013 (ZFP)", for messages.
 std::string filter_text(const StoredFilter& filter);
 

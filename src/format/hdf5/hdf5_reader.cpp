@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "format/hdf5/chunked_array.h"
 #include "format/hdf5/dataset_info.h"
@@ -11,19 +10,12 @@
 #include "format/hdf5/library_array.h"
 #include "format/hdf5/native_bytes.h"
 #include "format/hdf5/plain_arrays.h"
+#include "format/hdf5/remembered.h"
 #include "format/hdf5/walk.h"
 #include "format/nearest_name.h"
 
 namespace headrace::hdf5 {
 namespace {
-
-std::string directory_of(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  const fs::path parent = fs::path(path).parent_path();
-  const fs::path real = fs::canonical(parent.empty() ? fs::path(".") : parent, failed);
-  return failed ? std::string() : real.string();
-}
 
 /// Contiguous rows, or the fill value if they were never written.
 Result<std::shared_ptr<ArrayReader>> open_contiguous(const Session& session, std::shared_ptr<FileState> state,
@@ -49,7 +41,7 @@ Result<std::shared_ptr<ArrayReader>> open_contiguous(const Session& session, std
                                                       H5Dget_storage_size(dataset.get()), stored_bytes));
   if (info.array.read_path == ReadPath::kFallback)
     return std::shared_ptr<ArrayReader>(
-        std::make_shared<LibraryArray>(std::move(state), std::move(info), std::move(dataset)));
+        std::make_shared<LibraryArray>(session, std::move(state), std::move(info), std::move(dataset)));
   return std::shared_ptr<ArrayReader>(std::make_shared<ContiguousArray>(std::move(state), std::move(info), address));
 }
 
@@ -93,21 +85,26 @@ Result<std::shared_ptr<ArrayReader>> open_described(const Session& session, std:
       if (info.array.read_path == ReadPath::kFallback) break;
       HEADRACE_ASSIGN(CodecChain chain,
                       CodecChain::make(codecs_of(info.filters), {info.chunk_bytes, info.element.record_bytes}));
-      return std::shared_ptr<ArrayReader>(std::make_shared<ChunkedArray>(
-          std::move(state), std::move(info), std::move(chain), std::move(fill), std::move(dataset)));
+      const bool needs_library = !info.has_tree_index;
+      auto array = std::make_shared<ChunkedArray>(std::move(state), std::move(info), std::move(chain), std::move(fill));
+      if (needs_library) array->keep_open(session, std::move(dataset));
+      return std::shared_ptr<ArrayReader>(std::move(array));
     }
   }
   return std::shared_ptr<ArrayReader>(
-      std::make_shared<LibraryArray>(std::move(state), std::move(info), std::move(dataset)));
+      std::make_shared<LibraryArray>(session, std::move(state), std::move(info), std::move(dataset)));
 }
 
 class Hdf5Reader final : public FormatReader {
  public:
+  /// The state's file is open in libhdf5, and this reader one of its users.
   Hdf5Reader(std::shared_ptr<FileState> state, Walked walked) : state_(std::move(state)), walked_(std::move(walked)) {}
-
-  [[nodiscard]] std::string format_name() const override {
-    return fmt::format("HDF5 (superblock {})", state_->superblock.version);
+  ~Hdf5Reader() override {
+    const Session session;
+    state_->leave_library(session);
   }
+
+  [[nodiscard]] std::string format_name() const override { return format_name_of(*state_); }
   [[nodiscard]] const std::string& path() const override { return state_->path; }
   [[nodiscard]] const std::vector<ArrayInfo>& arrays() const override { return walked_.arrays; }
   [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver->file; }
@@ -116,6 +113,10 @@ class Hdf5Reader final : public FormatReader {
     auto opened = open(path);
     if (!opened.ok()) opened.error().with_file(state_->path).with_field(trimmed(path));
     return opened;
+  }
+
+  [[nodiscard]] std::string facts(std::span<const std::shared_ptr<ArrayReader>> opened) const override {
+    return facts_of(*state_, walked_.arrays, opened);
   }
 
  private:
@@ -196,13 +197,12 @@ Result<std::shared_ptr<FormatReader>> open_hdf5(std::shared_ptr<RandomAccessFile
                          .with_hint("Wait for the writer; if there is none: h5clear -s FILE"));
   auto state = std::make_shared<FileState>();
   state->driver->file = std::move(file);
-  state->driver->directory = directory_of(path);
   state->superblock = *superblock;
   state->path = path;
   Walked walked;
   {
     const Session session;
-    HEADRACE_TRY(open_with_library(session, *state));
+    HEADRACE_TRY(state->use_library(session));
     HEADRACE_ASSIGN(walked, walk_file(session, *state));
   }
   return std::shared_ptr<FormatReader>(std::make_shared<Hdf5Reader>(std::move(state), std::move(walked)));

@@ -9,12 +9,15 @@
 
 namespace headrace::hdf5 {
 
-LibraryArray::LibraryArray(std::shared_ptr<FileState> state, DatasetInfo info, Id dataset)
-    : RowsArray(std::move(state), std::move(info)), dataset_(std::move(dataset)) {}
+LibraryArray::LibraryArray(const Session& session, std::shared_ptr<FileState> state, DatasetInfo info, Id dataset)
+    : RowsArray(std::move(state), std::move(info)), dataset_(std::move(dataset)) {
+  state_->share_library(session);
+}
 
 LibraryArray::~LibraryArray() {
   const Session session;
   dataset_.reset();
+  state_->leave_library(session);
 }
 
 Status LibraryArray::check_index() const {

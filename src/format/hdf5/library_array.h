@@ -14,7 +14,8 @@ namespace headrace::hdf5 {
 /// Pieces are whole rows, grouped by the chunk's rows so that a chunk is decoded once.
 class LibraryArray final : public RowsArray {
  public:
-  LibraryArray(std::shared_ptr<FileState> state, DatasetInfo info, Id dataset);
+  /// `dataset` and its file stay open in libhdf5.
+  LibraryArray(const Session& session, std::shared_ptr<FileState> state, DatasetInfo info, Id dataset);
   ~LibraryArray() override;
 
   /// Chunked: the first call checks the chunk index, for a damaged one would read as fill values.

@@ -14,6 +14,7 @@ class ContiguousArray final : public RowsArray {
   /// \param address  Of row 0. The caller has checked that all rows lie in the file.
   ContiguousArray(std::shared_ptr<FileState> state, DatasetInfo info, std::uint64_t address)
       : RowsArray(std::move(state), std::move(info)), address_(address) {}
+  bool remember(PackedWriter& out) const override;
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
 
@@ -31,6 +32,7 @@ class FillArray final : public RowsArray {
  public:
   FillArray(std::shared_ptr<FileState> state, DatasetInfo info, std::vector<std::byte> fill_element)
       : RowsArray(std::move(state), std::move(info)), fill_element_(std::move(fill_element)) {}
+  bool remember(PackedWriter& out) const override;
   Result<std::uint64_t> locate_written(RowRange rows, std::vector<Piece>& out) const override;
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
@@ -44,6 +46,7 @@ class MemoryArray final : public RowsArray {
  public:
   MemoryArray(std::shared_ptr<FileState> state, DatasetInfo info, std::vector<std::byte> bytes)
       : RowsArray(std::move(state), std::move(info)), bytes_(std::move(bytes)) {}
+  bool remember(PackedWriter& out) const override;
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t) const override { return {}; }
 

@@ -131,7 +131,7 @@ ArrayInfo describe(const std::string& path, const NpyHeader& header, const NpyVa
   if (values.deflated) {
     info.layout = Layout::kChunked;
     info.chunk_shape = info.shape;
-    info.filters.push_back({1, "deflate", ""});
+    info.filters.push_back({"deflate", ""});
   }
   if (!header.type.refusal.empty()) {
     info.read_path = ReadPath::kUnsupported;

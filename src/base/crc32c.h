@@ -1,4 +1,5 @@
-// CRC-32C (Castagnoli, RFC 3720 appendix B.4): the checksum of cached rows. One instruction for 8 bytes on x86-64.
+// CRC-32C (Castagnoli, RFC 3720 appendix B.4): the checksum of what is kept on disk. One instruction for 8 bytes on
+// x86-64.
 #pragma once
 
 #include <cstddef>

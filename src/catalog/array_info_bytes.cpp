@@ -1,0 +1,76 @@
+#include "catalog/array_info_bytes.h"
+
+#include <limits>
+
+namespace headrace {
+
+void pack(const Column& column, PackedWriter& out) {
+  out.text(column.name);
+  out.number(static_cast<std::uint64_t>(column.dtype.kind));
+  out.number(column.dtype.itemsize);
+  out.numbers(column.inner_shape);
+  out.number(column.offset);
+}
+
+Column unpack_column(PackedReader& in) {
+  Column column;
+  column.name = in.text();
+  column.dtype.kind = static_cast<DType::Kind>(in.number_up_to(static_cast<std::uint64_t>(DType::Kind::kBytes)));
+  column.dtype.itemsize = static_cast<std::uint32_t>(in.number_up_to(std::numeric_limits<std::uint32_t>::max()));
+  column.inner_shape = in.numbers();
+  column.offset = in.number();
+  return column;
+}
+
+void pack(const ArrayInfo& info, PackedWriter& out) {
+  out.text(info.path);
+  out.numbers(info.shape);
+  out.number(info.record_bytes);
+  out.number(info.columns.size());
+  for (const Column& column : info.columns) pack(column, out);
+  out.flag(info.is_record);
+  out.number(static_cast<std::uint64_t>(info.layout));
+  out.numbers(info.chunk_shape);
+  out.number(info.filters.size());
+  for (const FilterInfo& filter : info.filters) {
+    out.text(filter.name);
+    out.text(filter.setting);
+  }
+  out.number(info.stored_bytes);
+  out.number(static_cast<std::uint64_t>(info.read_path));
+  out.text(info.library);
+  out.text(info.reason);
+  out.number(info.attributes.size());
+  for (const auto& [name, text] : info.attributes) {
+    out.text(name);
+    out.text(text);
+  }
+}
+
+ArrayInfo unpack_array_info(PackedReader& in) {
+  ArrayInfo info;
+  info.path = in.text();
+  info.shape = in.numbers();
+  if (info.shape.empty()) in.fail();
+  info.record_bytes = in.number();
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) info.columns.push_back(unpack_column(in));
+  info.is_record = in.flag();
+  info.layout = static_cast<Layout>(in.number_up_to(static_cast<std::uint64_t>(Layout::kExternal)));
+  info.chunk_shape = in.numbers();
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    FilterInfo& filter = info.filters.emplace_back();
+    filter.name = in.text();
+    filter.setting = in.text();
+  }
+  info.stored_bytes = in.number();
+  info.read_path = static_cast<ReadPath>(in.number_up_to(static_cast<std::uint64_t>(ReadPath::kUnsupported)));
+  info.library = in.text();
+  info.reason = in.text();
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    const std::string name(in.text());
+    info.attributes.emplace(name, in.text());
+  }
+  return info;
+}
+
+}  // namespace headrace
