@@ -163,6 +163,16 @@ class Stream {
   std::size_t taken_ = 0;
 };
 
+/// Do the ranks' shares of every step fall on borders of streams? Then each owns whole streams: the phases of its group
+/// are one residue class modulo the world size.
+bool owns_whole_streams(const StreamShares& shares, std::uint32_t world_size) {
+  if (shares.streams() % world_size != 0) return false;
+  const std::uint32_t group = shares.streams() / world_size;
+  for (std::uint32_t v = 0; v < shares.streams(); ++v)
+    if (shares.phase(v) % world_size != shares.phase(v / group * group) % world_size) return false;
+  return true;
+}
+
 class BlockShuffle final : public Sampler {
  public:
   BlockShuffle(std::shared_ptr<const BlockTable> blocks, Mix mix, std::uint64_t seed)
@@ -198,6 +208,12 @@ class BlockShuffle final : public Sampler {
       begin = end;
     }
     return streams;
+  }
+  [[nodiscard]] std::uint64_t own_parts(std::uint32_t world_size) const override {
+    return owns_whole_streams(shares_, world_size) ? mix_.streams : 0;
+  }
+  [[nodiscard]] std::uint64_t mixed_samples() const override {
+    return std::min(mix_.mixed_blocks() * blocks_->max_block_rows(), num_samples());
   }
   [[nodiscard]] bool foresees_uses() const override { return true; }
   [[nodiscard]] std::vector<std::uint32_t> first_uses(std::uint64_t epoch, RankShare share) const override {
@@ -241,16 +257,6 @@ class BlockShuffle final : public Sampler {
   std::uint64_t seed_;
   StreamShares shares_;
 };
-
-/// Do the ranks' shares of every step fall on borders of streams? Then each owns whole streams: the phases of its group
-/// are one residue class modulo the world size.
-bool owns_whole_streams(const StreamShares& shares, std::uint32_t world_size) {
-  if (shares.streams() % world_size != 0) return false;
-  const std::uint32_t group = shares.streams() / world_size;
-  for (std::uint32_t v = 0; v < shares.streams(); ++v)
-    if (shares.phase(v) % world_size != shares.phase(v / group * group) % world_size) return false;
-  return true;
-}
 
 class BlockShuffleCursor final : public Cursor {
  public:

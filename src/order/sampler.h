@@ -97,6 +97,14 @@ class Sampler {
   [[nodiscard]] virtual bool foresees_uses() const { return false; }
   /// True if the rows of a block come near each other, so that a block can be waited for.
   [[nodiscard]] virtual bool has_locality() const { return true; }
+  /// Return V if each of `world_size` ranks walks parts of the data of its own, of equal length to within a sample, and
+  /// any V consecutive samples from a multiple of V on hold the same number of every rank's; 0 otherwise.
+  [[nodiscard]] virtual std::uint64_t own_parts(std::uint32_t world_size) const {
+    (void)world_size;
+    return 0;
+  }
+  /// Return how many samples are mixed at any time; 0 where that is not limited, or nothing is mixed.
+  [[nodiscard]] virtual std::uint64_t mixed_samples() const { return 0; }
 };
 
 /// Rows in file order.
