@@ -1,18 +1,20 @@
-"""Writes window_plans.txt: steps of random windows as a plain NumPy planner makes them. window_steps_test.cpp compares.
+"""Writes window_plans.txt, with which window_steps_test.cpp compares: steps of random windows by a plain NumPy planner.
 
 usage: make_window_plans.py > window_plans.txt
 
-A line is a window: lanes, budget, arrangement, multiple that a padded step is rounded to (0: a step costs the sum), most
-samples of a lane, costs by position, and the steps: positions by lane ('-': absent), lanes apart by '/', steps by '|'.
+A line is a window: lanes, budget, arrangement, whether a step is padded (0: it costs the sum), most samples of a lane,
+number of costs, costs by position, and the steps: positions by lane ('-': absent), lanes apart by '/', steps by '|'.
 Position p lies in lane p modulo the number of lanes. Steps are listed before they are permuted.
 """
 
 import heapq
+import itertools
 
 import numpy as np
 
 
 def greedy(reach, length, cap):
+    """Ends of runs, each as long as stays under `cap`."""
     ends, a = [0], 0
     while a < length:
         a = min(length, max(a + 1, reach(a, cap)))
@@ -34,7 +36,7 @@ def even(reach, length, cap):
 
 
 def deal(costs, budget, most):
-    """Costliest first, each index to the step whose fullest lane is emptiest; again with more steps until none is added."""
+    """Costliest first, each index to the step whose fullest lane is emptiest; again until no step has to be added."""
     lanes, length = costs.shape
     alone = int((costs.max(0) > budget).sum())
     steps = [[i] for i in range(alone)]
@@ -65,6 +67,7 @@ def deal(costs, budget, most):
 
 
 def plan(cost, lanes, budget, arrangement, padded, most):
+    """Steps of a window: positions by lane and index, -1 where a sample is absent."""
     n = len(cost)
     length = -(-n // lanes)
     pos = np.arange(length * lanes).reshape(length, lanes).T.copy()
@@ -89,10 +92,11 @@ def plan(cost, lanes, budget, arrangement, padded, most):
             return min(a + most, min(ends) - 1)
 
     ends = even(reach, length, budget)
-    return [pos[:, a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [pos[:, a:b] for a, b in itertools.pairwise(ends)]
 
 
 def main():
+    """Print all windows."""
     for case in range(60):
         rng = np.random.default_rng(case)
         lanes, n = int(rng.choice([1, 2, 3, 4, 8])), int(rng.integers(1, 120))
