@@ -25,16 +25,17 @@ _FAR_SHARE = 0.03  # of a part from what was asked for: worth a word
 
 
 def open(paths: Paths, fields: Fields = None) -> Dataset:
-    """Open HDF5 files as one data set: the rows of all files, one after the other.
+    """Open files as one data set: the rows of all files, one after the other.
 
-    Reads metadata only (blocks on storage; the GIL is released).
+    Takes HDF5, ``.npy`` and ``.npz`` files, and cache directories. Reads metadata only (blocks on storage; the GIL is released).
 
     Args:
         paths: A path, a glob (``~``, ``*``, ``?``, ``[a-z]``, ``**``; ordered naturally, so ``f2`` before ``f10``),
             or a list of them, which keeps its order. The order of the files is part of the data set's identity.
         fields: Which arrays make up a sample: a dict (name in a batch → path in the file), a list of paths, or None
             for all arrays with the common number of rows in the root, or in the only group. A compound array gives
-            one field for each member, named ``"array.member"``.
+            one field for each member, named ``"array.member"``. The array of a ``.npy`` file is named after the file,
+            and goes by any name.
 
     Returns:
         The data set.
@@ -42,7 +43,7 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
     Raises:
         FileMissingError: A file is absent or a glob matches nothing.
         FieldMissingError: A file has no such array; the text lists those there are, nearest name first.
-        CorruptDataError: A file is not HDF5, truncated, or damaged.
+        CorruptDataError: A file is truncated or damaged.
         UnsupportedError: A file or array cannot be read by this build; the text says what would help.
         InvalidArgumentError: Arrays disagree in rows or type, names clash, or an argument is of a wrong kind.
     """

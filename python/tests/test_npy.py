@@ -183,3 +183,26 @@ def test_a_deflated_member_has_a_limit(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "x.npz", x=np.zeros((257, 1 << 20), np.uint8))
     with pytest.raises(hr.UnsupportedError, match=r"np\.savez, which does not compress"):
         hr.open(tmp_path / "x.npz")
+
+
+def test_a_cache_is_a_data_set(tmp_path: Path) -> None:
+    x, y = numbers(">f4", (400, 3, 2)), numbers("<i8", (400,))
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("group/x", data=x, chunks=(50, 3, 2), compression="gzip")
+        file.create_dataset("group/y", data=y)
+    with hr.Loader(
+        hr.open(tmp_path / "a.h5", fields={"image": "group/x", "y": "group/y"}), 50, cache=tmp_path / "c"
+    ) as a:
+        list(a)
+    (folder,) = (path.parent for path in (tmp_path / "c").glob("*/manifest.json"))
+    want = {"image": x.astype("<f4"), "y": y}
+    with hr.open(folder) as dataset:
+        check(dataset, want)
+        assert dataset.files[0].path == str(folder)
+    check(hr.open(f"{folder}/", fields={"z": "image"}), {"z": want["image"]})
+    with pytest.raises(hr.InvalidArgumentError, match=f"Name the cache inside: {folder}"):
+        hr.open(tmp_path / "c")
+    (folder / "y.npy").write_bytes((folder / "y.npy").read_bytes()[:-8])
+    with pytest.raises(hr.CorruptDataError, match="truncated copy") as caught:
+        hr.open(folder)
+    assert (caught.value.file, caught.value.field) == (str(folder / "y.npy"), "y")

@@ -7,17 +7,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/crc32c.h"
 #include "cache/row_layout.h"
+#include "format/npy/manifest_text.h"
 
 namespace headrace {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::string_view kFormat = "headrace-cache";
-constexpr std::string_view kLastKey = "\"crc32c_of_the_above\": ";
-constexpr int kMostDepth = 8;
 
 std::string hex(std::uint32_t crc) {
   return fmt::format("{:08x}", crc);
@@ -27,31 +23,8 @@ Error damaged(std::string what) {
   return Error(ErrorCode::kCorruptData, std::move(what)).with_file(CacheManifest::kFileName).with_stage("cache");
 }
 
-std::uint32_t crc_of_text(std::string_view text) {
-  return crc32c(std::as_bytes(std::span(text)));
-}
-
 Json to_json_of(const CachedFile& file) {
   return {{"file", file.name}, {"bytes", file.size_bytes}, {"crc32c", hex(file.crc32c)}};
-}
-
-bool too_deep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if ((c == '[' || c == '{') && ++depth > kMostDepth) {
-      return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
 }
 
 /// Values of an object, where they have the type that is asked for; whatever has not makes `ok` false.
@@ -92,12 +65,6 @@ class Reader {
   const Json& json_;
 };
 
-/// A name in the same folder, and no other.
-bool is_plain_name(const std::string& name) {
-  return !name.empty() && name.size() < 200 && name.front() != '.' && name.find('/') == std::string::npos &&
-         name.find('\0') == std::string::npos;
-}
-
 std::optional<std::uint32_t> parse_hex(const std::string& text) {
   if (text.size() != 8 || text.find_first_not_of("0123456789abcdef") != std::string::npos) return std::nullopt;
   return static_cast<std::uint32_t>(std::stoul(text, nullptr, 16));
@@ -119,7 +86,7 @@ std::optional<CachedFile> parse_file(const Json& json) {
   Reader reader(json);
   CachedFile file{reader.text("file"), reader.number("bytes"), 0};
   const std::optional<std::uint32_t> crc = parse_hex(reader.text("crc32c"));
-  if (!reader.ok || !crc || !is_plain_name(file.name)) return std::nullopt;
+  if (!reader.ok || !crc || !is_plain_file_name(file.name)) return std::nullopt;
   file.crc32c = *crc;
   return file;
 }
@@ -146,8 +113,8 @@ std::string now_text() {
 
 std::string CacheManifest::to_json() const {
   Json json;
-  json["format"] = kFormat;
-  json["format_version"] = kFormatVersion;
+  json["format"] = ManifestText::kFormat;
+  json["format_version"] = ManifestText::kFormatVersion;
   json["headrace"] = HEADRACE_VERSION;
   json["created"] = created.empty() ? now_text() : created;
   json["rows"] = rows;
@@ -171,31 +138,12 @@ std::string CacheManifest::to_json() const {
                                {"bytes", source.fingerprint.size_bytes},
                                {"mtime_ns", source.fingerprint.mtime_ns},
                                {"rows", source.rows}});
-  // Names that are no UTF-8 are written with replacement characters: such a source is not found again, never a wrong
-  // one.
-  std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace);
-  text.resize(text.size() - 2);  // "\n}"
-  text += fmt::format(",\n {}", kLastKey);
-  return text + fmt::format("\"{}\"\n}}\n", hex(crc_of_text(text)));
+  return ManifestText::write(json);
 }
 
 Result<CacheManifest> CacheManifest::parse(std::string_view text) {
-  const std::size_t end = text.rfind(kLastKey);
-  if (end == std::string_view::npos) return damaged("its last line, the checksum, is missing");
-  const std::string_view above = text.substr(0, end + kLastKey.size());
-  if (text.substr(above.size()) != fmt::format("\"{}\"\n}}\n", hex(crc_of_text(above))))
-    return damaged("it is not what was written: its checksum differs");
-  if (too_deep(text)) return damaged("it is nested too deeply");
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return damaged("it is no JSON");
-
+  HEADRACE_ASSIGN(const Json json, ManifestText::read(text));
   Reader reader(json);
-  if (reader.text("format") != kFormat) return damaged(fmt::format("its format is not \"{}\"", kFormat));
-  if (const std::uint64_t version = reader.number("format_version"); version != kFormatVersion)
-    return Error(ErrorCode::kUnsupported,
-                 fmt::format("it has version {} of the format, this is version {}", version, kFormatVersion))
-        .with_file(kFileName)
-        .with_stage("cache");
   CacheManifest manifest;
   manifest.created = reader.text("created");
   manifest.rows = reader.number("rows");

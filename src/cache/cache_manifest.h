@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "cache/cache_directory.h"
+#include "format/npy/manifest_text.h"
 
 namespace headrace {
 
@@ -20,9 +21,8 @@ struct CachedFile {
 };
 
 struct CacheManifest {
-  static constexpr int kFormatVersion = 1;
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
-  static constexpr const char* kFileName = "manifest.json";
+  static constexpr std::uint64_t kMostBytes = ManifestText::kMostBytes;
+  static constexpr const char* kFileName = ManifestText::kFileName;
   static constexpr const char* kChecksumsName = "crc32c.npy";
   static constexpr const char* kBlocksName = "blocks.npy";
 

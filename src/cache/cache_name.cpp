@@ -25,7 +25,7 @@ std::string stem_of(const CacheOrigin& origin) {
 }  // namespace
 
 std::uint64_t cache_key(const CacheOrigin& origin, const RowLayout& layout) {
-  std::string text = fmt::format("headrace-cache {}\n", CacheManifest::kFormatVersion) + layout_text(layout);
+  std::string text = fmt::format("headrace-cache {}\n", ManifestText::kFormatVersion) + layout_text(layout);
   for (const CacheSource& source : origin.sources) {
     const std::string name = std::filesystem::path(source.path).filename().string();
     text += fmt::format("source {}:{} {} {} {}\n", name.size(), name, source.fingerprint.size_bytes,

@@ -6,6 +6,7 @@
 #include "format/format_reader.h"
 #include "format/hdf5/hdf5_reader.h"
 #include "format/hdf5/remembered.h"
+#include "format/npy/cache_folder.h"
 #include "format/npy/npy_header.h"
 #include "format/npy/npy_reader.h"
 #include "format/sniff.h"
@@ -39,6 +40,7 @@ Result<std::shared_ptr<FormatReader>> open_bytes(std::shared_ptr<RandomAccessFil
 }  // namespace
 
 Result<std::shared_ptr<FormatReader>> open_file(const std::string& path) {
+  if (npy::is_cache_folder(path)) return npy::open_cache_folder(path);
   auto file = FileSystem::of(path).open(path);
   if (!file.ok()) return std::move(file.error().with_file(path).with_stage("open"));
   auto reader = open_bytes(std::move(*file), path);

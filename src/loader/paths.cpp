@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "base/nearest_name.h"
+#include "format/npy/cache_folder.h"
 #include "storage/file_system.h"
 
 namespace headrace {
@@ -198,16 +199,24 @@ Error not_found(const std::string& path, std::size_t directories) {
   return error.with_hint(fmt::format("In {}: {}.", where, shown));
 }
 
+/// kInvalidArgument that says what to name instead.
+Error is_a_directory(const std::string& path) {
+  Error error(ErrorCode::kInvalidArgument, "this is a directory, files are expected");
+  error.with_file(path);
+  const auto names = FileSystem::of(path).list(path);
+  for (std::size_t i = 0; names.ok() && i < names->size(); ++i)
+    if (const std::string inside = join(path, (*names)[i]); npy::is_cache_folder(inside))
+      return error.with_hint(fmt::format("Name the cache inside: {}.", inside));
+  return error.with_hint(fmt::format("Name the files inside: {} or {}.", join(path, "*.h5"), join(path, "**/*.h5")));
+}
+
 Status expand_one(const std::string& written, std::vector<std::string>& out) {
   if (written.empty()) return Error(ErrorCode::kInvalidArgument, "an empty path was given");
   HEADRACE_ASSIGN(const std::string path, expand_home(written));
   HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path).status(path));
   if (status.kind == PathKind::kFile || status.kind == PathKind::kDirectory ||
       (status.kind == PathKind::kOther && !has_glob(path))) {
-    if (status.kind == PathKind::kDirectory)
-      return Error(ErrorCode::kInvalidArgument, "this is a directory, files are expected")
-          .with_file(path)
-          .with_hint(fmt::format("Name the files inside: {} or {}.", join(path, "*.h5"), join(path, "**/*.h5")));
+    if (status.kind == PathKind::kDirectory && !npy::is_cache_folder(path)) return is_a_directory(path);
     out.push_back(path);
     return {};
   }

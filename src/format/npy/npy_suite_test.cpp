@@ -2,7 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 
+#include "format/npy/manifest_text.h"
 #include "format/npy/npy_reader.h"
 #include "format/npy/testing/zip_writer.h"
 #include "format/testing/format_suite.h"
@@ -114,6 +118,34 @@ FormatCase records() {
   return of_file(std::move(file), {number, pair, flag, text});
 }
 
+/// A folder as caches are: a field of whose name no file name can be made, and a manifest.
+std::shared_ptr<TemporaryFolder> write_cache() {
+  const auto folder = std::make_shared<TemporaryFolder>();
+  const Bytes x = header("{'descr': '<i4', 'fortran_order': False, 'shape': (23, 3), }") + values(69, 4);
+  const Bytes y = header("{'descr': '<f8', 'fortran_order': False, 'shape': (23,), }") + values(23, 8);
+  folder->write("x_.npy", x);
+  folder->write("y.npy", y);
+  nlohmann::ordered_json manifest = {{"format", "headrace-cache"}, {"format_version", 1}, {"rows", 23}};
+  manifest["fields"] = {
+      {{"name", "x?"}, {"dtype", "<i4"}, {"shape", {3}}, {"file", "x_.npy"}},
+      {{"name", "y"}, {"dtype", "<f8"}, {"shape", nlohmann::ordered_json::array()}, {"file", "y.npy"}}};
+  folder->write_text("manifest.json", ManifestText::write(manifest));
+  return folder;
+}
+
+FormatCase of_cache() {
+  FormatCase made;
+  const auto folder = write_cache();
+  made.columns = {values(69, 4)};
+  made.addressable = true;
+  made.holder = folder;
+  made.open = [path = folder->path()]() -> OpenedArray {
+    HEADRACE_ASSIGN(const std::shared_ptr<FormatReader> reader, headrace::open_file(path));
+    return reader->open_array("x?");
+  };
+  return made;
+}
+
 [[maybe_unused]] const bool registered = [] {
   const auto add = [](const char* name, std::function<FormatCase()> make) {
     testing_format::register_format_reader_tests("NpySuite", name, std::move(make));
@@ -137,6 +169,7 @@ FormatCase records() {
   add("Archive64", [] { return of_archive(false, true); });
   add("DeflatedArchive", [] { return of_archive(true, false); });
   add("DeflatedArchive64", [] { return of_archive(true, true); });
+  add("CacheFolder", of_cache);
   return true;
 }();
 
@@ -202,6 +235,63 @@ TEST_F(NpyErrors, ArchivesWithoutArrays) {
   expect(refused(write_zip({{"x.npy", one, false}, {"x.npy", one, false}}), "x.npz"), ErrorCode::kCorruptData,
          "two members");
   expect(refused(write_zip({{"x.npy", Bytes(40), false}}), "x.npz"), ErrorCode::kCorruptData, "x.npy");
+}
+
+TEST(CacheFolder, AnyDamageToTheManifestIsNoticed) {
+  const auto folder = write_cache();
+  const std::string path = folder->path();
+  const auto opened = headrace::open_file(path);
+  ASSERT_TRUE(opened.ok()) << opened.error().what();
+  EXPECT_EQ((*opened)->arrays().size(), 2U);
+  std::ifstream in(folder->path("manifest.json"), std::ios::binary);
+  const std::string good(std::istreambuf_iterator<char>(in), {});
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 1);
+    folder->write_text("manifest.json", bad);
+    const auto damaged = headrace::open_file(path);
+    ASSERT_FALSE(damaged.ok()) << "byte " << i;
+    EXPECT_EQ(damaged.error().code(), ErrorCode::kCorruptData) << damaged.error().what();
+    EXPECT_EQ(damaged.error().file(), folder->path("manifest.json"));
+    folder->write_text("manifest.json", good.substr(0, i));
+    EXPECT_EQ(headrace::open_file(path).error().code(), ErrorCode::kCorruptData) << i << " bytes";
+  }
+}
+
+TEST(CacheFolder, FilesFitTheManifest) {
+  const auto refused = [](const char* file, const Bytes& bytes) {
+    const auto folder = write_cache();
+    folder->write(file, bytes);
+    const Error error = headrace::open_file(folder->path()).error();
+    EXPECT_EQ(error.file(), folder->path(file)) << error.what();
+    return error;
+  };
+  const Bytes other = header("{'descr': '<f8', 'fortran_order': False, 'shape': (22,), }") + values(22, 8);
+  const Bytes record = header("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (23,), }") + values(23, 8);
+  EXPECT_EQ(refused("y.npy", other).code(), ErrorCode::kCorruptData);
+  EXPECT_EQ(refused("y.npy", record).code(), ErrorCode::kCorruptData);
+  EXPECT_EQ(refused("y.npy", Bytes(200)).code(), ErrorCode::kCorruptData);
+  EXPECT_EQ(refused("y.npy", other).field(), "y");
+  const auto manifest_with = [](const char* key, const nlohmann::ordered_json& value) {
+    const auto folder = write_cache();
+    nlohmann::ordered_json manifest = {{"format", "headrace-cache"}, {"format_version", 1}, {"rows", 23}};
+    manifest["fields"] = {{{"name", "y"}, {"dtype", "<f8"}, {"shape", nlohmann::ordered_json::array()}}};
+    manifest["fields"][0]["file"] = "y.npy";
+    (manifest.contains(key) ? manifest[key] : manifest["fields"][0][key]) = value;
+    folder->write_text("manifest.json", ManifestText::write(manifest));
+    const auto opened = headrace::open_file(folder->path());
+    return opened.ok() ? ErrorCode::kInternal : opened.error().code();
+  };
+  EXPECT_EQ(manifest_with("file", "y.npy"), ErrorCode::kInternal);  // as it was
+  EXPECT_EQ(manifest_with("file", "../y.npy"), ErrorCode::kCorruptData);
+  EXPECT_EQ(manifest_with("file", "/etc/passwd"), ErrorCode::kCorruptData);
+  EXPECT_EQ(manifest_with("file", "gone.npy"), ErrorCode::kNotFound);
+  EXPECT_EQ(manifest_with("name", ""), ErrorCode::kCorruptData);
+  EXPECT_EQ(manifest_with("shape", -1), ErrorCode::kCorruptData);
+  EXPECT_EQ(manifest_with("rows", "many"), ErrorCode::kCorruptData);
+  EXPECT_EQ(manifest_with("fields", 7), ErrorCode::kCorruptData);
+  EXPECT_EQ(manifest_with("format", "another"), ErrorCode::kCorruptData);
+  EXPECT_EQ(manifest_with("format_version", 2), ErrorCode::kUnsupported);
 }
 
 TEST_F(NpyErrors, ANameIsOfTheFileOrOfTheMember) {

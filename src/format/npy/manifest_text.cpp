@@ -1,0 +1,81 @@
+#include "format/npy/manifest_text.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/crc32c.h"
+
+namespace headrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kLastKey = "\"crc32c_of_the_above\": ";
+constexpr int kMostDepth = 8;
+
+Error damaged(std::string what) {
+  return Error(ErrorCode::kCorruptData, std::move(what)).with_file(ManifestText::kFileName).with_stage("cache");
+}
+
+std::string checksum_of(std::string_view text) {
+  return fmt::format("{:08x}", crc32c(std::as_bytes(std::span(text))));
+}
+
+bool too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if ((c == '[' || c == '{') && ++depth > kMostDepth) {
+      return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string ManifestText::write(const Json& object) {
+  // Names that are no UTF-8 are written with replacement characters: such a source is not found again, never a wrong
+  // one.
+  std::string text = object.dump(1, ' ', false, Json::error_handler_t::replace);
+  text.resize(text.size() - 2);  // "\n}"
+  text += fmt::format(",\n {}", kLastKey);
+  return text + fmt::format("\"{}\"\n}}\n", checksum_of(text));
+}
+
+Result<Json> ManifestText::read(std::string_view text) {
+  const std::size_t end = text.rfind(kLastKey);
+  if (end == std::string_view::npos) return damaged("its last line, the checksum, is missing");
+  const std::string_view above = text.substr(0, end + kLastKey.size());
+  if (text.substr(above.size()) != fmt::format("\"{}\"\n}}\n", checksum_of(above)))
+    return damaged("it is not what was written: its checksum differs");
+  if (too_deep(text)) return damaged("it is nested too deeply");
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded() || !json.is_object()) return damaged("it is no JSON object");
+  if (!json.contains("format") || json["format"] != kFormat)
+    return damaged(fmt::format("its format is not \"{}\"", kFormat));
+  const Json version = json.contains("format_version") ? json["format_version"] : Json();
+  if (!version.is_number_unsigned()) return damaged("it names no version of the format");
+  if (version.get<std::uint64_t>() != kFormatVersion)
+    return Error(ErrorCode::kUnsupported, fmt::format("it has version {} of the format, this is version {}",
+                                                      version.get<std::uint64_t>(), kFormatVersion))
+        .with_file(kFileName)
+        .with_stage("cache");
+  return json;
+}
+
+bool is_plain_file_name(std::string_view name) {
+  return !name.empty() && name.size() < 200 && name.front() != '.' && name.find('/') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
+}  // namespace headrace
