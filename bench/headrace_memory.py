@@ -274,7 +274,7 @@ def peak(args: argparse.Namespace) -> dict[str, Any]:
 def rank(args: argparse.Namespace) -> dict[str, Any]:
     more = {"rank": args.rank, "world_size": args.world_size}
     if args.world_size > 1:
-        more["shared_memory"] = "host"
+        more["share"] = "host"
     loader = make_loader(args, cache="ram", **more)
     rows = sum(len(batch["y"]) for _ in range(args.epochs) for batch in loader)
     report = loader.report().to_dict()

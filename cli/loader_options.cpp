@@ -1,7 +1,10 @@
 #include "loader_options.h"
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+
+#include <algorithm>
+
+#include "loader/options_table.h"
 
 namespace headrace::cli {
 namespace {
@@ -28,20 +31,24 @@ void LoaderArguments::add_to(CLI::App& app) {
       ->delimiter(',')
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--batch-size", batch_size, fmt::format("Samples a batch, on each rank (default {})", kBatchSize))
-      ->check(CLI::PositiveNumber);
-  app.add_option("--world-size", world_size, "Data-parallel ranks")->check(CLI::PositiveNumber);
-  app.add_option("--rank", rank, "As this rank of them, from 0 (default 0)")->needs("--world-size");
-  app.add_option("--threads", threads, "Decode threads (default: as many as this process may use)")
-      ->check(CLI::Range(0, 4096));
-  app.add_option("--memory", memory, "Most bytes to hold, for example 2GiB (default: 60 % of what is free)");
-  app.add_option("--cache", cache, "What stays of decoded data: auto (default), none, ram, or a DIRECTORY");
+  for (const LoaderOption& option : loader_options()) {
+    if ((option.where & LoaderOption::kCommandLine) == 0 || option.name == "shuffle") continue;
+    std::string name(option.name);
+    std::string flag = "--" + name;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    std::string help(option.doc);
+    if (name == "batch_size") help += fmt::format(" (default {})", kBatchSize);
+    if (option.kind == LoaderOption::Kind::kSwitch)
+      app.add_flag_function(
+          flag, [this, name](std::int64_t) { given[name] = "true"; }, help);
+    else
+      app.add_option_function<std::string>(
+          flag, [this, name](const std::string& text) { given[name] = text; }, help);
+  }
   app.add_flag_function(
       "--shuffle,!--no-shuffle", [this](std::int64_t times) { shuffle = times > 0; },
       "Shuffle (default), or go through the files in order");
   app.add_flag("--exact", exact, "Shuffle by one permutation of all rows");
-  app.add_option("--mix", mix, "How much the shuffle mixes at any time, for example 1GiB");
-  app.add_option("--seed", seed, "Seed of the order (default 0)");
 }
 
 RunConfig LoaderArguments::config() const {
@@ -60,20 +67,23 @@ RunConfig LoaderArguments::config() const {
     run.open.fields.clear();
     for (const std::string& field : fields) run.open.fields.push_back(field_choice(field));
   }
-  if (batch_size) run.loader.batch_size = *batch_size, run.loader.global_batch_size = 0;
-  if (seed) run.loader.seed = *seed;
-  if (threads) run.loader.threads = *threads;
-  if (memory) run.loader.memory = parse_bytes(*memory);
-  if (cache) run.loader.cache = CacheChoice::parse(*cache);
-  if (mix) run.loader.mix = {0, 0, parse_bytes(*mix)};
+  if (given.contains("batch_size") || given.contains("global_batch_size"))
+    run.loader.batch_size = run.loader.global_batch_size = 0;
+  LoaderSettings settings{run.loader, run.framework, run.batch_format, {}, {}};
+  for (const auto& [name, text] : given)
+    if (const Status set = find_loader_option(name)->set(settings, text); !set.ok()) {
+      std::string flag = "--" + name;
+      std::replace(flag.begin(), flag.end(), '_', '-');
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", flag, set.error().message()))
+          .with_hint(set.error().hint());
+    }
+  if (settings.options.world_size && !settings.options.rank) settings.options.rank = 0;
+  settle(settings).value();
+  run.loader = settings.options;
   if (shuffle) run.loader.shuffle = *shuffle;
   if (exact && shuffle == false)
     throw Error(ErrorCode::kInvalidArgument, "--exact and --no-shuffle contradict each other");
   if (exact) run.loader.shuffle = Shuffle::kExact;
-  if (world_size) {
-    run.loader.rank = rank.value_or(0);
-    run.loader.world_size = *world_size;
-  }
   return run;
 }
 

@@ -4,6 +4,7 @@
 #include <headrace/tools/tools.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,9 +14,7 @@ namespace headrace::cli {
 /// What was given; what was not stays as the run file or the default has it.
 struct LoaderArguments {
   std::vector<std::string> files, fields;
-  std::optional<std::uint64_t> batch_size, seed;
-  std::optional<std::uint32_t> threads, rank, world_size;
-  std::optional<std::string> memory, mix, cache;
+  std::map<std::string, std::string> given;  ///< Of the options' table: name → text.
   std::optional<bool> shuffle;
   bool exact = false;
 

@@ -45,7 +45,7 @@ Verb add_order(CLI::App& program) {
   app->add_flag("--json", options->json, "Print JSON");
   app->footer(
       "Examples:\n  headrace order 'train_*.h5' --batch-size 512 --by labels\n"
-      "  headrace order 'train_*.h5' --world-size 8 --mix 2GiB --plot order.svg");
+      "  headrace order 'train_*.h5' --world-size 8 --shuffle-buffer 2GiB --plot order.svg");
   return {app, &options->json, [options] { return run_order(*options); }};
 }
 

@@ -38,8 +38,8 @@ def write_files(folder: Path, world: World, block: int) -> None:
 def deliver(folder: Path, block: int, seed: int, batch: int, mix: tuple[int, int] | None) -> Delivered:
     """One epoch of batches. `mix`: streams and blocks a pool; None: what Headrace chooses."""
     with hr.open(str(folder / "part_*.h5"), fields=["row", "payload"]) as data:
-        shape = None if mix is None else hr.BlockMix(*mix)
-        with hr.Loader(data, batch, shuffle=True, seed=seed, mix=shape, memory="4GiB") as loader:
+        shape = None if mix is None else hr.ShuffleShape(*mix)
+        with hr.Loader(data, batch, shuffle=True, seed=seed, shuffle_buffer=shape, memory="4GiB") as loader:
             explained = loader.explain().splitlines()
             blocks = next(line for line in explained if line.startswith("blocks"))
             if f" {block} rows" not in blocks:

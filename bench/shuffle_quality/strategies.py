@@ -168,7 +168,7 @@ def headrace(size: Sizes, folder: Path) -> list[Strategy]:
         (size.small, "small", size.small_fit, size.small_mixed),
     ):
         for key, mix, what in (("fit", fit, "held"), ("mixed", mixed, "mixed"), ("default", None, "")):
-            shape = f"`BlockMix{mix}`" if mix else "default mix"
+            shape = f"`ShuffleShape{mix}`" if mix else "default mix"
             label = f"Headrace, {block:,}: {percent} {what}" if mix else f"Headrace, {block:,}: default"
             name = f"blocks of {block:,} rows, {shape}"
             found.append(

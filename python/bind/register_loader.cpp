@@ -3,19 +3,16 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
-#include "bind/cache_choice.h"
 #include "bind/dataset_handle.h"
 #include "bind/epoch_iterator.h"
+#include "bind/loader_words.h"
 #include "bind/register.h"
 #include "bind/row_numbers.h"
 #include "bind/text.h"
@@ -46,31 +43,13 @@ std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
   return std::make_shared<const SamplerChoice>(std::move(choice));
 }
 
-std::shared_ptr<LoaderHandle> make_loader(
-    const DatasetHandle& dataset, std::uint64_t batch_size, std::uint64_t global_batch_size, const std::string& shuffle,
-    const std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>& mix, std::uint64_t seed, const std::string& tail,
-    std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size, bool provenance, std::uint64_t memory,
-    const std::string& cache, const nb::bytes& cache_directory, bool share_on_host, std::uint32_t threads,
-    double timeout_seconds, bool torch, bool as_tuple, const nb::object& sampler) {
-  LoaderOptions options;
-  if (!sampler.is_none()) options.sampler = to_sampler(nb::cast<nb::dict>(sampler));
-  options.batch_size = batch_size;
-  options.global_batch_size = global_batch_size;
-  options.mix = {std::get<0>(mix), std::get<1>(mix), std::get<2>(mix)};
-  options.rank = rank;
-  options.world_size = world_size;
-  options.provenance = provenance;
-  options.shuffle = shuffle == "block" ? Shuffle::kBlock : shuffle == "exact" ? Shuffle::kExact : Shuffle::kNone;
-  options.seed = seed;
-  options.tail = tail == "drop" ? Tail::kDrop : tail == "pad" ? Tail::kPad : Tail::kPartial;
-  options.memory = memory;
-  options.cache = to_cache_choice(cache, from_python(cache_directory));
-  options.share_on_host = share_on_host;
-  options.threads = threads;
-  options.timeout =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(timeout_seconds));
-  return LoaderHandle::make(dataset.dataset, options, torch ? Framework::kTorch : Framework::kNumpy,
-                            as_tuple ? BatchFormat::kTuple : BatchFormat::kDict);
+std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset, const nb::dict& words,
+                                          const nb::object& sampler) {
+  LoaderSettings settings = to_settings(words);
+  if (!sampler.is_none()) settings.options.sampler = to_sampler(nb::cast<nb::dict>(sampler));
+  return LoaderHandle::make(dataset.dataset, settings.options,
+                            settings.framework == "torch" ? Framework::kTorch : Framework::kNumpy,
+                            settings.batch_format == "tuple" ? BatchFormat::kTuple : BatchFormat::kDict);
 }
 
 /// \param rows  Of the epoch, where the sampler was asked for them; else None.
@@ -119,11 +98,9 @@ void register_loader(nb::module_& m) {
       .def_prop_ro("number", &EpochIterator::number, "Number of this epoch.");
 
   nb::class_<LoaderHandle>(m, "Loader", "Delivers epochs of batches; see headrace.Loader.")
-      .def(nb::new_(&make_loader), nb::arg("dataset"), nb::kw_only(), nb::arg("batch_size"),
-           nb::arg("global_batch_size"), nb::arg("shuffle"), nb::arg("mix"), nb::arg("seed"), nb::arg("tail"),
-           nb::arg("rank").none(), nb::arg("world_size").none(), nb::arg("provenance"), nb::arg("memory"),
-           nb::arg("cache"), nb::arg("cache_directory"), nb::arg("share_on_host"), nb::arg("threads"),
-           nb::arg("timeout_seconds"), nb::arg("torch"), nb::arg("as_tuple"), nb::arg("sampler").none())
+      .def(nb::new_(&make_loader), nb::arg("dataset"), nb::arg("words"), nb::arg("sampler").none(),
+           nb::sig("def __new__(cls, dataset: Dataset, words: dict[str, typing.Any], sampler: dict[str, typing.Any] | "
+                   "None) -> Loader"))
       .def("epoch", [](LoaderHandle& self) { return EpochIterator(self.shared_from_this(), self.start_epoch()); })
       .def(
           "set_epoch",
@@ -201,6 +178,8 @@ void register_loader(nb::module_& m) {
            })
       .def("closed", [](LoaderHandle& self) { return self.loader().closed(); });
 
+  m.def("loader_options", &describe_options, "The options of Loader: name, kind, expected, default, doc and where.",
+        nb::sig("def loader_options() -> list[dict[str, typing.Any]]"));
   m.def("close_all_loaders", &LoaderHandle::close_all, "Close every loader that is alive.");
 }
 

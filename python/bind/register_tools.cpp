@@ -2,10 +2,8 @@
 #include <headrace/base/error.h>
 #include <headrace/tools/tools.h>
 #include <nanobind/stl/function.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
@@ -13,12 +11,11 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "bind/cache_choice.h"
 #include "bind/loader_handle.h"
+#include "bind/loader_words.h"
 #include "bind/register.h"
 #include "bind/row_numbers.h"
 #include "bind/text.h"
@@ -121,23 +118,10 @@ RunConfig to_run(const std::vector<nb::bytes>& paths, const std::vector<std::pai
   RunConfig run;
   run.files = from_python(paths);
   for (const auto& [name, path] : fields) run.open.fields.push_back({name, path});
-  LoaderOptions& options = run.loader;
-  options.batch_size = nb::cast<std::uint64_t>(words["batch_size"]);
-  options.global_batch_size = nb::cast<std::uint64_t>(words["global_batch_size"]);
-  const auto shuffle = nb::cast<std::string>(words["shuffle"]), tail = nb::cast<std::string>(words["tail"]);
-  options.shuffle = shuffle == "block" ? Shuffle::kBlock : shuffle == "exact" ? Shuffle::kExact : Shuffle::kNone;
-  options.tail = tail == "drop" ? Tail::kDrop : tail == "pad" ? Tail::kPad : Tail::kPartial;
-  const auto mix = nb::cast<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>>(words["mix"]);
-  options.mix = {std::get<0>(mix), std::get<1>(mix), std::get<2>(mix)};
-  options.seed = nb::cast<std::uint64_t>(words["seed"]);
-  options.rank = nb::cast<std::optional<std::uint32_t>>(words["rank"]);
-  options.world_size = nb::cast<std::optional<std::uint32_t>>(words["world_size"]);
-  options.provenance = nb::cast<bool>(words["provenance"]);
-  options.cache = to_cache_choice(nb::cast<std::string>(words["cache"]),
-                                  from_python(nb::cast<nb::bytes>(words["cache_directory"])));
-  options.share_on_host = nb::cast<bool>(words["share_on_host"]);
-  options.memory = nb::cast<std::uint64_t>(words["memory"]);
-  options.threads = nb::cast<std::uint32_t>(words["threads"]);
+  LoaderSettings settings = to_settings(words);
+  run.loader = std::move(settings.options);
+  run.framework = std::move(settings.framework);
+  run.batch_format = std::move(settings.batch_format);
   return run;
 }
 
@@ -149,51 +133,7 @@ nb::tuple read_run_file(const nb::bytes& path) {
   for (const FieldChoice& field : config.open.fields) {
     fields.append(nb::make_tuple(to_python(field.name), to_python(field.path)));
   }
-  const LoaderOptions& chosen = config.loader;
-  nb::dict loader;
-  if (chosen.batch_size != 0)
-    loader["batch_size"] = chosen.batch_size;
-  else
-    loader["global_batch_size"] = chosen.global_batch_size;
-  if (chosen.rank) {
-    loader["rank"] = *chosen.rank;
-    loader["world_size"] = *chosen.world_size;
-  }
-  if (chosen.mix.bytes != 0) loader["mix"] = chosen.mix.bytes;
-  loader["provenance"] = chosen.provenance;
-  switch (chosen.shuffle.mode()) {
-    case Shuffle::kNone:
-      loader["shuffle"] = false;
-      break;
-    case Shuffle::kBlock:
-      loader["shuffle"] = "block";
-      break;
-    case Shuffle::kExact:
-      loader["shuffle"] = "exact";
-      break;
-  }
-  loader["seed"] = chosen.seed;
-  loader["tail"] = chosen.tail == Tail::kDrop ? "drop" : chosen.tail == Tail::kPad ? "pad" : "partial";
-  loader["memory"] = chosen.memory == 0 ? nb::none() : nb::object(nb::int_(chosen.memory));
-  switch (chosen.cache.mode) {
-    case CacheChoice::kAuto:
-      loader["cache"] = "auto";
-      break;
-    case CacheChoice::kNone:
-      loader["cache"] = "none";
-      break;
-    case CacheChoice::kRam:
-      loader["cache"] = "ram";
-      break;
-    case CacheChoice::kDirectory:
-      loader["cache"] = nb::module_::import_("pathlib").attr("Path")(to_python(chosen.cache.directory));
-      break;
-  }
-  if (chosen.share_on_host) loader["shared_memory"] = "host";
-  loader["threads"] = chosen.threads == 0 ? nb::none() : nb::object(nb::int_(chosen.threads));
-  const double timeout = std::chrono::duration<double>(chosen.timeout).count();
-  loader["timeout"] = timeout == 0 ? nb::none() : nb::object(nb::float_(timeout));
-  return nb::make_tuple(files, fields, loader);
+  return nb::make_tuple(files, fields, to_words({config.loader, config.framework, config.batch_format, {}, {}}));
 }
 
 nb::dict library_versions() {

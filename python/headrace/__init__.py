@@ -14,7 +14,7 @@ nothing to stdout unless asked to; it logs to the logger ``"headrace"`` (``HEADR
 
 from headrace import _headrace, _logging
 from headrace._headrace import Report, ToolResult
-from headrace._options import BlockMix
+from headrace._options import ShuffleShape
 from headrace.column import Column
 from headrace.dataset import Dataset, open
 from headrace.errors import (
@@ -59,7 +59,6 @@ from headrace.tools import (
 
 __all__ = [
     "Balanced",
-    "BlockMix",
     "ClosedError",
     "Column",
     "CorruptDataError",
@@ -81,6 +80,7 @@ __all__ = [
     "PermissionDeniedError",
     "ReadFailedError",
     "Report",
+    "ShuffleShape",
     "ToolResult",
     "UnsupportedError",
     "Weighted",

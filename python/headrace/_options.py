@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,15 @@ from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
 
 @dataclass(frozen=True)
-class BlockMix:
-    """A shape of the block shuffle: ``streams`` parts of the data are read at once, ``pool`` blocks mixed in each.
+class ShuffleShape:
+    """A shape of the block shuffle: ``streams`` parts of the data are read at once, ``pool_blocks`` mixed in each.
 
     Part of what a seed means: give the same to get the same batches. The default follows from the data and the global
     batch alone.
     """
 
     streams: int
-    pool: int
+    pool_blocks: int
 
     def __post_init__(self) -> None:
         """Check.
@@ -30,37 +31,21 @@ class BlockMix:
             InvalidArgumentError: A number is below 1.
         """
         whole_number("streams", self.streams, least=1, most=2**16)
-        whole_number("pool", self.pool, least=1, most=2**32 - 1)
+        whole_number("pool_blocks", self.pool_blocks, least=1, most=2**32 - 1)
+
+    def __str__(self) -> str:
+        return f"{self.streams}x{self.pool_blocks}"
 
 
-@dataclass(frozen=True)
-class LoaderOptions:
-    """Arguments of the engine's loader. Where a number must be above 0, 0 means not given."""
-
-    batch_size: int
-    global_batch_size: int
-    shuffle: str
-    mix: tuple[int, int, int]
-    seed: int
-    tail: str
-    rank: int | None
-    world_size: int | None
-    provenance: bool
-    memory: int
-    cache: str
-    cache_directory: bytes
-    share_on_host: bool
-    threads: int
-    timeout_seconds: float
-    torch: bool
-    as_tuple: bool
+#: Options of the engine's loader by the names of its table; None is not given.
+Words = dict[str, bool | int | float | str | bytes | None]
 
 
 def resolve(
     *,
     batch_size: Any,
     shuffle: Any,
-    mix: Any,
+    shuffle_buffer: Any,
     sampler: Any,
     batch_sampler: Any,
     lookahead: Any,
@@ -73,14 +58,14 @@ def resolve(
     memory: Any,
     threads: Any,
     cache: Any,
-    shared_memory: Any,
+    share: Any,
     framework: Any,
     device: Any,
     batch_format: Any,
     provenance: Any,
     on_error: Any,
     timeout: Any,
-) -> LoaderOptions:
+) -> Words:
     """Check the arguments of ``Loader``.
 
     Raises:
@@ -96,52 +81,53 @@ def resolve(
     if not isinstance(provenance, bool):
         raise invalid(f"provenance must be True or False, not {provenance!r}")
     _check_later_features(device, on_error)
-    one_of("shared_memory", shared_memory, (None, "host"))
-    cache_mode, cache_directory = _cache(cache)
-    if shared_memory is not None and cache_mode == "none":
-        raise invalid("shared_memory='host' shares a cache, and cache='none' wants none")
+    one_of("share", share, (None, "host"))
+    if share is not None and cache == "none":
+        raise invalid("share='host' shares a cache, and cache='none' wants none")
     if batch_sampler is None:
         samples, global_samples = _batch_sizes(batch_size, global_batch_size)
     else:
-        samples, global_samples = 1, 0  # its own, known when it is asked
+        samples, global_samples = 1, None  # its own, known when it is asked
     given_rank, given_size = _ranks(rank, world_size)
-    return LoaderOptions(
-        batch_size=samples,
-        global_batch_size=global_samples,
-        shuffle={False: "none", True: "block"}.get(shuffle, shuffle),
-        mix=_mix(mix),
-        seed=whole_number("seed", seed, least=0, most=2**64 - 1),
-        tail=_tail(drop_last, tail),
-        rank=given_rank,
-        world_size=given_size,
-        provenance=provenance,
-        memory=0 if memory is None else memory_bytes("memory", memory),
-        cache=cache_mode,
-        cache_directory=cache_directory,
-        share_on_host=shared_memory == "host" and cache_mode != "directory",
-        threads=0 if threads is None else whole_number("threads", threads, least=1, most=4096),
-        timeout_seconds=_timeout_seconds(timeout),
-        torch=_wants_torch(framework),
-        as_tuple=batch_format == "tuple",
-    )
+    kept = _cache(cache)
+    return {
+        "batch_size": samples,
+        "global_batch_size": global_samples,
+        "shuffle": {False: "false", True: "block"}.get(shuffle, shuffle),
+        "shuffle_buffer": _shuffle_buffer(shuffle_buffer),
+        "seed": whole_number("seed", seed, least=0, most=2**64 - 1),
+        "tail": _tail(drop_last, tail),
+        "rank": given_rank,
+        "world_size": given_size,
+        "provenance": provenance,
+        "memory": None if memory is None else memory_bytes("memory", memory),
+        "cache": kept,
+        "share": None if isinstance(kept, bytes) else share,  # a directory is shared as it is
+        "threads": None if threads is None else whole_number("threads", threads, least=1, most=4096),
+        "timeout": _timeout_seconds(timeout),
+        "framework": _framework(framework),
+        "batch_format": batch_format,
+    }
 
 
-def _batch_sizes(batch_size: Any, global_batch_size: Any) -> tuple[int, int]:
+def _batch_sizes(batch_size: Any, global_batch_size: Any) -> tuple[int | None, int | None]:
     if batch_size is None and global_batch_size is None:
         raise invalid("batch_size is missing", "Give the number of samples a batch.")
     if batch_size is not None and global_batch_size is not None:
         raise invalid("batch_size and global_batch_size are two spellings of one number", "Give one of them.")
     if batch_size is not None:
-        return whole_number("batch_size", batch_size, least=1), 0
-    return 0, whole_number("global_batch_size", global_batch_size, least=1)
+        return whole_number("batch_size", batch_size, least=1), None
+    return None, whole_number("global_batch_size", global_batch_size, least=1)
 
 
-def _mix(mix: Any) -> tuple[int, int, int]:
-    if mix is None:
-        return 0, 0, 0
-    if isinstance(mix, BlockMix):
-        return mix.streams, mix.pool, 0
-    return 0, 0, memory_bytes("mix", mix)
+def _shuffle_buffer(buffer: Any) -> str | None:
+    if buffer is None:
+        return None
+    if isinstance(buffer, ShuffleShape):
+        return str(buffer)
+    if isinstance(buffer, str) and (shape := re.fullmatch(r"(\d+)x(\d+)", buffer)):
+        return str(ShuffleShape(int(shape[1]), int(shape[2])))
+    return str(memory_bytes("shuffle_buffer", buffer))
 
 
 def _check_order(
@@ -179,18 +165,19 @@ def _ranks(rank: Any, world_size: Any) -> tuple[int | None, int | None]:
     return whole_number("rank", rank, least=0, most=size - 1), size
 
 
-def _cache(cache: Any) -> tuple[str, bytes]:
+def _cache(cache: Any) -> str | bytes:
     if not isinstance(cache, (str, os.PathLike)) or not os.fspath(cache):
         raise invalid(f"cache must be 'auto', 'none', 'ram' or a directory, not {cache!r}")
     if cache in ("auto", "none", "ram"):
-        return str(cache), b""
+        return str(cache)
     path = Path(os.fspath(cache)).expanduser()
     if isinstance(cache, str) and os.sep not in cache and not path.is_dir():
         raise invalid(
             f"cache={cache!r} is none of 'auto', 'none' and 'ram', and no directory",
             f"To make a directory of that name, write {os.curdir + os.sep + cache!r}.",
         )
-    return "directory", os.fsencode(path)
+    text = os.fsencode(path)
+    return text if b"/" in text else b"./" + text
 
 
 def _check_later_features(device: Any, on_error: Any) -> None:
@@ -208,23 +195,22 @@ def _check_later_features(device: Any, on_error: Any) -> None:
         )
 
 
-def _wants_torch(framework: Any) -> bool:
+def _framework(framework: Any) -> str:
     one_of("framework", framework, ("numpy", "torch"))
-    if framework == "numpy":
-        return False
-    try:
-        importlib.import_module("torch")
-    except ImportError as error:
-        raise unsupported(
-            f"framework='torch' needs torch, which cannot be imported ({error})",
-            "Install it (pip install torch), or use framework='numpy' (the default).",
-        ) from error
-    return True
+    if framework == "torch":
+        try:
+            importlib.import_module("torch")
+        except ImportError as error:
+            raise unsupported(
+                f"framework='torch' needs torch, which cannot be imported ({error})",
+                "Install it (pip install torch), or use framework='numpy' (the default).",
+            ) from error
+    return str(framework)
 
 
-def _timeout_seconds(timeout: Any) -> float:
+def _timeout_seconds(timeout: Any) -> float | None:
     if timeout is None:
-        return 0.0
+        return None
     try:
         seconds = float(timeout)
     except (TypeError, ValueError):

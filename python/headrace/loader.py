@@ -9,14 +9,13 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
 from headrace import _display, _headrace, _options
 from headrace._checks import invalid, memory_bytes, whole_number
 from headrace._logging import logger
-from headrace._options import BlockMix
+from headrace._options import ShuffleShape
 from headrace.dataset import Dataset, Paths, open
 from headrace.errors import HeadraceWarning
 from headrace.samplers import Balanced, FedEpoch, Listing, LookAhead, Weighted
@@ -58,8 +57,8 @@ class Loader:
         batch_size: Samples a batch.
         shuffle: False: in order. True or ``"block"``: shuffled, each block of rows decoded once. ``"exact"``: a global
             permutation of all rows, at the price of decoding blocks more often where memory is short.
-        mix: Another block shuffle than the default: how much is mixed at any time, as bytes or text (``"1GiB"``), or
-            :class:`BlockMix`.
+        shuffle_buffer: How much the block shuffle mixes at any time, as bytes or text (``"1GiB"``), or its shape,
+            :class:`ShuffleShape` (``"64x4"``). Default: from the data and the global batch alone.
         sampler: Another order than ``shuffle``'s: :class:`Weighted`, :class:`Balanced`, or an iterable of row numbers
             and slices (a list, an array, a torch sampler), which is gone through at the start of each epoch and divided
             over ranks, unless it divides by itself as DistributedSampler does. ``set_epoch`` is called if it has one.
@@ -82,7 +81,7 @@ class Loader:
             blocks as fit beside the window, re-encoded where that pays. ``"none"``. ``"ram"``: everything, decoded
             before the first batch (see :meth:`preload`); an error if it does not fit. A directory: everything, as
             ``.npy`` files that are written during the first epoch and mapped after it, for later runs too.
-        shared_memory: ``"host"``: processes of this host that load the same data keep it once, together (give it to all
+        share: ``"host"``: processes of this host that load the same data keep it once, together (give it to all
             of them; with a cache directory it is so anyway).
         framework: ``"numpy"`` or ``"torch"`` (tensors over the same memory, without a copy).
         device: ``"cpu"``.
@@ -104,7 +103,7 @@ class Loader:
         batch_size: int | None = None,
         *,
         shuffle: bool | str = False,
-        mix: int | str | BlockMix | None = None,
+        shuffle_buffer: int | str | ShuffleShape | None = None,
         sampler: Any = None,
         batch_sampler: Any = None,
         lookahead: int | None = None,
@@ -117,7 +116,7 @@ class Loader:
         memory: int | str | None = None,
         threads: int | None = None,
         cache: str | os.PathLike[str] = "auto",
-        shared_memory: str | None = None,
+        share: str | None = None,
         framework: str = "numpy",
         device: str = "cpu",
         batch_format: str = "dict",
@@ -128,7 +127,7 @@ class Loader:
         options = _options.resolve(
             batch_size=batch_size,
             shuffle=shuffle,
-            mix=mix,
+            shuffle_buffer=shuffle_buffer,
             sampler=sampler,
             batch_sampler=batch_sampler,
             lookahead=lookahead,
@@ -141,7 +140,7 @@ class Loader:
             memory=memory,
             threads=threads,
             cache=cache,
-            shared_memory=shared_memory,
+            share=share,
             framework=framework,
             device=device,
             batch_format=batch_format,
@@ -157,7 +156,7 @@ class Loader:
         else:
             self._start(open(dataset), options, owns_dataset=True, order=order)
 
-    def _start(self, dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool, order: Any) -> None:
+    def _start(self, dataset: Dataset, options: _options.Words, owns_dataset: bool, order: Any) -> None:
         self._dataset = dataset
         self._owns_dataset = owns_dataset
         self._order = order
@@ -171,18 +170,18 @@ class Loader:
         elif isinstance(order, LookAhead):
             words = {"fed_samples": len(order.sampler)}
             if order.own_rank:
-                options = replace(options, rank=0, world_size=1)
+                options = {**options, "rank": 0, "world_size": 1}
         elif order is not None:
             self._listing = order if isinstance(order, Listing) else Listing(order, batches=False)
             rows, batch_size = self._listing.rows(0)
             self._listing.epoch = 0
             words = {"rows": rows, "every_epoch": self._listing.every_epoch}
             if self._listing.batches:
-                options = replace(options, batch_size=batch_size)
+                options = {**options, "batch_size": batch_size}
             if self._listing.own_rank:
-                options = replace(options, rank=0, world_size=1)
+                options = {**options, "rank": 0, "world_size": 1}
         self._options = options
-        self._native = _headrace.Loader(dataset._native, **vars(options), sampler=words)
+        self._native = _headrace.Loader(dataset._native, options, words)
         if logger.isEnabledFor(logging.INFO):
             logger.info("%s", self._native.explain())
         for text in self._native.warnings():
@@ -201,7 +200,7 @@ class Loader:
     @property
     def seed(self) -> int:
         """Seed of the order."""
-        return self._options.seed
+        return int(self._options["seed"] or 0)
 
     def __len__(self) -> int:
         """Batches an epoch, exact."""
@@ -234,7 +233,7 @@ class Loader:
 
     def _ask_framework(self) -> None:
         """Tell the engine which rank torch.distributed says this is: it may be known only now."""
-        if self._options.rank is not None:
+        if self._options["rank"] is not None:
             return
         distributed = sys.modules.get("torch.distributed")
         if distributed is not None and distributed.is_available() and distributed.is_initialized():
@@ -362,7 +361,7 @@ class Loader:
         return _remake, (self._dataset, self._options, self._owns_dataset, self._order, self.state_dict())
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in vars(self._options).items() if value)
+        given = ", ".join(f"{name}={value!r}" for name, value in self._options.items() if value)
         state = ", closed" if self.closed else ""
         return f"<headrace.Loader of {len(self):,} batches: {given}{state}>"
 
@@ -370,9 +369,7 @@ class Loader:
         return _display.preformatted(self.explain())
 
 
-def _remake(
-    dataset: Dataset, options: _options.LoaderOptions, owns_dataset: bool, order: Any, state: dict[str, Any]
-) -> Loader:
+def _remake(dataset: Dataset, options: _options.Words, owns_dataset: bool, order: Any, state: dict[str, Any]) -> Loader:
     loader = Loader.__new__(Loader)
     loader._start(dataset, options, owns_dataset, order)
     loader.load_state_dict(state)

@@ -260,11 +260,15 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
         raise TypeError(f"Loader has no argument {name!r}")
     if given.get("global_batch_size") is None:
         taken["batch_size"] = 512
-    return vars(_options.resolve(**{**taken, "shuffle": True, **given}))
+    return _options.resolve(**{**taken, "shuffle": True, **given})
 
 
-def load_run(path: str | os.PathLike[str]) -> Loader:
+def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:
     """Make the loader that a run file describes (the same words as the arguments, in YAML).
+
+    Args:
+        path: The run file.
+        **loader: Arguments of Loader that go before those of the run file.
 
     Raises:
         FileMissingError: There is no such file.
@@ -272,7 +276,9 @@ def load_run(path: str | os.PathLike[str]) -> Loader:
     """
     files, fields, options = _headrace.load_run(path_bytes(path))
     dataset = open([os.fsdecode(file) for file in files], dict(fields) if fields else None)
-    return Loader(dataset, **options)
+    if loader.get("batch_size") is not None or loader.get("global_batch_size") is not None:
+        options = {name: value for name, value in options.items() if "batch_size" not in name}
+    return Loader(dataset, **{**options, **loader})
 
 
 def demo(out: str | os.PathLike[str], *, kind: str = "jets", jets: int | None = None, seed: int | None = None) -> Any:

@@ -57,7 +57,7 @@ def test_cached_is_uncached(shards: Shards, tmp_path: Path, seed: int) -> None:
         memory = None
     shared = draw.choice([None, None, "host"]) if cache in ("auto", "ram") else None
     threads = draw.choice([1, 2, 4])
-    loader = hr.Loader(data, cache=cache, memory=memory, threads=threads, shared_memory=shared, **options)
+    loader = hr.Loader(data, cache=cache, memory=memory, threads=threads, share=shared, **options)
     if cache == "ram" and draw.random() < 0.5:
         loader.preload()
     got = epochs_of(loader, 3)
@@ -388,8 +388,8 @@ def test_more_than_the_machine_has_is_warned_about(shards: Shards) -> None:
 def test_wrong_words(shards: Shards) -> None:
     for options in (
         {"cache": "rma"},
-        {"cache": "ram", "shared_memory": "hots"},
-        {"cache": "none", "shared_memory": "host"},
+        {"cache": "ram", "share": "hots"},
+        {"cache": "none", "share": "host"},
         {"cache": 5},
         {"cache": ""},
         {"cache": True},

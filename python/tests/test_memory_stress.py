@@ -48,7 +48,7 @@ def run_limited(group: Group | None, script: str, *, room: int = 0, whole: int |
 CACHES = ["auto", "none", "ram", "directory", "host"]
 CHOOSE = """
 options = {
-    "directory": {"cache": FOLDER}, "host": {"shared_memory": "host"},
+    "directory": {"cache": FOLDER}, "host": {"share": "host"},
 }.get(CACHE, {"cache": CACHE})
 """
 
@@ -259,7 +259,7 @@ PEAK = """
 options = CONFIG["options"]
 budget = CONFIG["budget"] * MIB
 options["memory"] = budget
-if CONFIG["cache"] == "host": options["shared_memory"] = "host"
+if CONFIG["cache"] == "host": options["share"] = "host"
 else: options["cache"] = FOLDER if CONFIG["cache"] == "directory" else CONFIG["cache"]
 gc.collect()
 with Sampled() as memory:
@@ -305,7 +305,7 @@ def churn(seed):
                 options = {"shuffle": draw.choice([False, True, "exact"]), "threads": draw.choice([1, 2]),
                            "cache": draw.choice(["auto", "auto", "none", "ram", FOLDER]), "seed": draw.randrange(3),
                            "memory": draw.choice([None, "12MiB", "30MiB"])}
-                if options["cache"] in ("auto", "ram") and draw.random() < 0.3: options["shared_memory"] = "host"
+                if options["cache"] in ("auto", "ram") and draw.random() < 0.3: options["share"] = "host"
                 try: loaders.append(hr.Loader(draw.choice([*PATHS, shared]), draw.choice([16, 50]), **options))
                 except hr.OutOfBudgetError: pass
             if not loaders: continue
@@ -369,7 +369,7 @@ def test_a_fork_in_the_middle_of_a_build_and_a_cache(rows, tmp_path: Path) -> No
         faulthandler.cancel_dump_traceback_later()  # it is no friend of fork(): the alarm is the watchdog
         signal.alarm(100)
         loaders = [hr.Loader(PATH, 64, shuffle=True, cache=FOLDER), hr.Loader(PATH, 64, cache="ram", memory="160MiB"),
-                   hr.Loader(PATH, 64, memory="40MiB"), hr.Loader(PATH, 64, shared_memory="host")]
+                   hr.Loader(PATH, 64, memory="40MiB"), hr.Loader(PATH, 64, share="host")]
         for loader in loaders:
             for i, batch in enumerate(loader):
                 check(batch)

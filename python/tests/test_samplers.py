@@ -126,13 +126,15 @@ def test_ranks_divide_a_sampler(jets) -> None:
 
 def test_a_block_longer_than_a_stream_is_named(jets) -> None:
     with pytest.warns(hr.HeadraceWarning, match=r"largest block has \d+ rows and a stream only"):
-        loader = hr.Loader(jets.open(), 20, shuffle=True, mix=hr.BlockMix(streams=64, pool=1))
+        loader = hr.Loader(jets.open(), 20, shuffle=True, shuffle_buffer=hr.ShuffleShape(streams=64, pool_blocks=1))
     assert "WARNING" in loader.explain()
     assert sorted(rows_of(loader)) == list(range(len(jets)))
 
 
 def test_decodes_over_ranks_are_told(jets) -> None:
-    text = hr.Loader(jets.open(), 10, shuffle=True, rank=1, world_size=2, mix=hr.BlockMix(streams=2, pool=1)).explain()
+    text = hr.Loader(
+        jets.open(), 10, shuffle=True, rank=1, world_size=2, shuffle_buffer=hr.ShuffleShape(streams=2, pool_blocks=1)
+    ).explain()
     assert "over ranks" in text and "of the 2 ranks" in text
 
 

@@ -104,7 +104,7 @@ def run_together(script: str, processes: int, values: dict[str, Any], per: Any =
 
 
 HOST = """
-loader = hr.Loader(PATH, 64, shuffle=SHUFFLE, shared_memory="host", threads=1, rank=RANK, world_size=WORLD, **OPTIONS)
+loader = hr.Loader(PATH, 64, shuffle=SHUFFLE, share="host", threads=1, rank=RANK, world_size=WORLD, **OPTIONS)
 sys.stdin.readline()
 seen = [check(batch).copy() for _ in range(2) for batch in loader]
 assert sum(map(len, seen)) == 2 * len(loader.dataset) // WORLD, sum(map(len, seen))
@@ -136,7 +136,7 @@ def test_ranks_of_a_host_decode_once_together(rows, world: int, shuffle: Any) ->
 def test_the_creator_of_what_is_shared_is_killed(rows) -> None:
     before = residue()
     script = """
-    loader = hr.Loader(PATH, 64, shuffle=True, shared_memory="host", threads=1, rank=RANK, world_size=3)
+    loader = hr.Loader(PATH, 64, shuffle=True, share="host", threads=1, rank=RANK, world_size=3)
     iterator = iter(loader)
     seen = [check(next(iterator)).copy()]
     print("up", flush=True)
@@ -166,7 +166,7 @@ def test_kills_at_any_moment_leave_the_others_right(rows) -> None:
     draw = random.Random(3)
     script = """
     print("up", flush=True)
-    loader = hr.Loader(PATH, 64, shuffle=True, seed=SEED, shared_memory="host", threads=2)
+    loader = hr.Loader(PATH, 64, shuffle=True, seed=SEED, share="host", threads=2)
     assert run(loader, 2) == 2 * len(loader.dataset)
     """
     survivors = [start_child(script, PATH=rows["gzip"], SEED=i) for i in range(2)]
@@ -199,7 +199,7 @@ def test_other_data_and_other_layouts_do_not_share(shards: Shards) -> None:
         if draw.random() < 0.5:
             data = data.select(sorted(draw.sample(range(len(data)), 150)))
         memory = draw.choice([None, None, "3MiB"])
-        loaders.append(hr.Loader(data, 50, shuffle=True, shared_memory="host", memory=memory, threads=1))
+        loaders.append(hr.Loader(data, 50, shuffle=True, share="host", memory=memory, threads=1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", hr.HeadraceWarning)
         for _ in range(2):

@@ -127,7 +127,7 @@ Result<EnginePlan> EngineManager::make_plan() {
   if (dataset_.closed()) return Error(ErrorCode::kClosed, "the data set was closed");
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
   LoaderOptions resolved = options_;
-  if (shape_ != BlockMix{}) resolved.mix = shape_;
+  if (shape_ != ShuffleShape{}) resolved.shuffle_buffer = shape_;
   if (const auto* balanced = chosen<Balanced>(options_); balanced && !label_)
     label_ = read_label(dataset_, balanced->by);
   // What this loader holds is its own to plan with. Others' caches and windows are left alone where a short window fits
@@ -246,8 +246,8 @@ Status EngineManager::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> r
   return made;
 }
 
-Status EngineManager::set_shape(const BlockMix& shape) {
-  const BlockMix before = shape_;
+Status EngineManager::set_shape(const ShuffleShape& shape) {
+  const ShuffleShape before = shape_;
   shape_ = shape;
   Status made = replan(Reason::kShape);
   if (!made.ok()) shape_ = before;

@@ -93,7 +93,7 @@ class EngineManager final : public Reclaimable {
   /// The rank that a framework knows. Takes effect with prepare().
   void set_framework_rank(RankShare share) { framework_rank_ = share; }
   /// Go on with the shape of a state's block shuffle. Errors: of the plan; the engine is then as it was.
-  Status set_shape(const BlockMix& shape);
+  Status set_shape(const ShuffleShape& shape);
   void close();
 
   [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
@@ -122,7 +122,7 @@ class EngineManager final : public Reclaimable {
   mutable DataIdentity identity_;
   std::shared_ptr<ListedRows> listed_;  ///< Of a sampler that is a list.
   std::shared_ptr<MemoryBudget> budget_;
-  BlockMix shape_;  ///< Of a state that was loaded; as if it had been given.
+  ShuffleShape shape_;  ///< Of a state that was loaded; as if it had been given.
   std::optional<RankShare> framework_rank_;
   std::optional<Label> label_;         ///< Of a sampler that needs one.
   std::shared_ptr<BlockKeeper> kept_;  ///< What engines of this loader keep; outlives them where the plan allows.

@@ -116,7 +116,7 @@ std::string explain_plan(const Loader::Impl& loader) {
   line("  scratch", format_bytes(p.scratch_bytes + p.keeping_bytes));
   line("  read buffers", format_bytes(p.read_buffer_bytes));
   if (p.side_bytes()) line("  side fields", format_bytes(p.side_bytes()));
-  line("  books", format_bytes(p.index_bytes));
+  line("  bookkeeping", format_bytes(p.index_bytes));
   std::string straddling;
   for (std::size_t a = 0; a < source.num_arrays(); ++a)
     if (p.layout.files[0].roles[a] == ArrayRole::kStraddling)

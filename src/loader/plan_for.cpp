@@ -29,7 +29,7 @@ std::uint64_t smallest_budget(const Dataset& dataset, const LoaderOptions& optio
 
 Result<EnginePlan> window_plan_for(const Dataset& dataset, LoaderOptions options, std::uint64_t budget_bytes) {
   options.cache = {CacheChoice::kNone, {}};
-  options.share_on_host = false;
+  options.share = Share::kNothing;
   return plan_for(dataset, options, budget_bytes);
 }
 

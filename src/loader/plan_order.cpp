@@ -80,14 +80,15 @@ Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
 
 Result<Mix> resolve_mix(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
                         std::uint64_t row_bytes) {
-  const BlockMix& asked = options.mix;
-  if (asked == BlockMix{}) return default_mix(blocks, global_batch, row_bytes);
-  if (options.shuffle.mode() != Shuffle::kBlock) return refuse("mix= shapes the block shuffle; this is another order");
+  const ShuffleShape& asked = options.shuffle_buffer;
+  if (asked == ShuffleShape{}) return default_mix(blocks, global_batch, row_bytes);
+  if (options.shuffle.mode() != Shuffle::kBlock)
+    return refuse("shuffle_buffer= shapes the block shuffle; this is another order");
   if (asked.bytes != 0 && (asked.streams != 0 || asked.pool_blocks != 0))
-    return refuse("a mix is given as bytes, or as streams and pool, not both");
+    return refuse("a shuffle buffer is given as bytes, or as streams and blocks, not both");
   if (asked.bytes != 0) return mix_of_bytes(blocks, asked.bytes, row_bytes);
   if (asked.streams == 0 || asked.pool_blocks == 0)
-    return refuse("a mix needs at least one stream and one block in each pool");
+    return refuse("a shuffle needs at least one stream and one block in each pool");
   if (asked.streams > kMostStreams) return refuse(fmt::format("at most {} streams can be mixed", kMostStreams));
   return Mix{asked.streams, asked.pool_blocks};
 }
@@ -109,9 +110,9 @@ Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, 
         break;
       case Shuffle::kBlock: {
         LoaderOptions own = options;
-        if (own.mix.bytes > 0)
-          own.mix.bytes =
-              std::max<std::uint64_t>(static_cast<std::uint64_t>(static_cast<double>(own.mix.bytes) * part.weight), 1);
+        if (own.shuffle_buffer.bytes > 0)
+          own.shuffle_buffer.bytes = std::max<std::uint64_t>(
+              static_cast<std::uint64_t>(static_cast<double>(own.shuffle_buffer.bytes) * part.weight), 1);
         const auto batch = static_cast<std::uint64_t>(static_cast<double>(global_batch) * part.weight);
         HEADRACE_ASSIGN(const Mix mix, resolve_mix(own, *table, std::max<std::uint64_t>(batch, 1), row_bytes));
         made.sampler = make_block_shuffle(table, mix, seed);
@@ -192,7 +193,7 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
       blocks->max_block_rows() > stream_rows)
     plan.warnings.push_back(
         fmt::format("the largest block has {} rows and a stream only {}: such a block is spread over several streams "
-                    "and read for each; smaller chunks, or mix= with fewer than {} streams, would mend it",
+                    "and read for each; smaller chunks, or shuffle_buffer= with fewer than {} streams, would mend it",
                     blocks->max_block_rows(), stream_rows, plan.mix.streams));
   return {};
 }

@@ -109,15 +109,15 @@ Status check_state(const LoaderState& state, const LoaderState& here, bool accep
   return {};
 }
 
-BlockMix mix_of(const std::string& order) {
+ShuffleShape shape_of(const std::string& order) {
   constexpr std::string_view kPrefix = "block ";
   if (!order.starts_with(kPrefix)) return {};
-  BlockMix mix;
+  ShuffleShape shape;
   const char* const end = order.data() + order.size();
-  const auto streams = std::from_chars(order.data() + kPrefix.size(), end, mix.streams);
+  const auto streams = std::from_chars(order.data() + kPrefix.size(), end, shape.streams);
   if (streams.ec != std::errc() || streams.ptr == end || *streams.ptr != 'x') return {};
-  const auto pool = std::from_chars(streams.ptr + 1, end, mix.pool_blocks);
-  return pool.ec == std::errc() && pool.ptr == end ? mix : BlockMix{};
+  const auto pool = std::from_chars(streams.ptr + 1, end, shape.pool_blocks);
+  return pool.ec == std::errc() && pool.ptr == end ? shape : ShuffleShape{};
 }
 
 }  // namespace headrace

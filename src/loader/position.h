@@ -38,6 +38,6 @@ Result<LoaderState> parse_state(const std::string& json);
 Status check_state(const LoaderState& state, const LoaderState& here, bool accept_changed_data = false);
 
 /// "block 64x4" → {64, 4}; {0, 0} for other orders.
-BlockMix mix_of(const std::string& order);
+ShuffleShape shape_of(const std::string& order);
 
 }  // namespace headrace

@@ -210,7 +210,7 @@ std::string Report::Memory::text() const {
   part("scratch", scratch_bytes, peak_scratch_bytes);
   part("read buffers", read_buffer_bytes, peak_read_buffer_bytes);
   part("side fields", resident_bytes, peak_resident_bytes);
-  part("books", index_bytes, index_bytes);
+  part("bookkeeping", index_bytes, index_bytes);
   part("all", planned_bytes, peak_bytes);
   return out;
 }

@@ -32,8 +32,8 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   LoaderState here = m.state_at({});
   here.order = m.engine()->plan().sampler->identity_at(state.position.epoch, state.position.samples);
   // The block shuffle's shape follows from the global batch: another world size goes on with the shape of the state.
-  const BlockMix asked = m.options().mix, taken = mix_of(state.order);
-  const bool other_shape = asked == BlockMix{} && taken != BlockMix{} && mix_of(here.order) != BlockMix{} &&
+  const ShuffleShape asked = m.options().shuffle_buffer, taken = shape_of(state.order);
+  const bool other_shape = asked == ShuffleShape{} && taken != ShuffleShape{} && shape_of(here.order) != ShuffleShape{} &&
                            state.order != here.order && state.global_batch != here.global_batch;
   if (other_shape) here.order = state.order;
   if (Status fits = check_state(state, here, options.accept_changed_data); !fits.ok()) {

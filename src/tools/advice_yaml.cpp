@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "loader/options_table.h"
 #include "tools/advice.h"
 #include "tools/json.h"
 
@@ -21,10 +22,6 @@ std::string from_anywhere(const std::string& path) {
   std::error_code ec;
   const std::filesystem::path here = std::filesystem::current_path(ec);
   return ec ? path : (here / path).string();
-}
-
-std::string shuffle_word(Shuffle shuffle) {
-  return shuffle.mode() == Shuffle::kNone ? "false" : shuffle.mode() == Shuffle::kExact ? "exact" : "block";
 }
 
 }  // namespace
@@ -48,16 +45,16 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
       out += fmt::format("    {}: {}\n", quoted(f.name), quoted(f.path.empty() ? f.name : f.path));
   }
   out += "loader:\n";
-  const LoaderOptions& o = run.loader;
-  if (o.batch_size)
-    setting(fmt::format("batch_size: {}", o.batch_size), "");
-  else
-    setting(fmt::format("global_batch_size: {}", o.global_batch_size), "");
-  setting("shuffle: " + shuffle_word(o.shuffle), "");
-  setting(fmt::format("seed: {}", o.seed), "");
-  if (o.mix.bytes) setting("mix: " + size_option(o.mix.bytes), "");
-  if (o.tail != Tail::kPartial) setting(o.tail == Tail::kDrop ? "tail: drop" : "tail: pad", "");
-  if (o.provenance) setting("provenance: true", "");
+  const LoaderSettings settings{run.loader, run.framework, run.batch_format, {}, {}};
+  for (const LoaderOption& option : loader_options()) {
+    const bool advised = option.name == "threads" || option.name == "memory" || option.name == "cache";
+    const bool shown = option.name == "shuffle" || option.name == "seed" || is_given(option, settings);
+    if (advised || !shown || (option.where & LoaderOption::kRunFile) == 0) continue;
+    const bool bytes = option.name == "shuffle_buffer" && run.loader.shuffle_buffer.bytes > 0;
+    setting(
+        fmt::format("{}: {}", option.name, bytes ? size_option(run.loader.shuffle_buffer.bytes) : option.get(settings)),
+        "");
+  }
   setting(fmt::format("threads: {}", a.advised.threads), a.threads_reason);
   setting("memory: " + size_option(a.advised.memory_bytes), a.memory_reason);
   setting("cache: " + cache_setting(a.advised.cache.kind), a.advised.cache.reason);

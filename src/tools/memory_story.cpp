@@ -29,7 +29,7 @@ std::vector<MemoryComponent> memory_components(const EnginePlan& plan, std::uint
        fmt::format("{} thread{}", plan.threads, plural(plan.threads))},
       {"read buffers", plan.read_buffer_bytes, fmt::format("{} thread{}", plan.threads, plural(plan.threads))},
       {"side fields", plan.side_bytes(), "fields whose chunks reach past the blocks"},
-      {"window's books", plan.index_bytes, "who wants which row"},
+      {"bookkeeping", plan.index_bytes, "who wants which row"},
       {"chunk indexes", num_chunks * kChunkIndexBytes, fmt::format("{} chunks", num_chunks), false},
       {"engine", kEngineBytes + plan.threads * kThreadBytes, "libraries, stacks, the allocator's slack", false},
   };

@@ -121,7 +121,7 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<Label>&
     const Mix mix = mix_of_bytes(*blocks, bytes, row_bytes);
     if (mix == plan.mix || mix.mixed_blocks() >= blocks->num_blocks()) break;
     const std::uint64_t mebibytes = std::max<std::uint64_t>(bytes >> 20, 1);
-    add(fmt::format("mix=\"{}MiB\"", mebibytes),
+    add(fmt::format("shuffle_buffer=\"{}MiB\"", mebibytes),
         *make_block_shuffle(blocks, mix_of_bytes(*blocks, mebibytes << 20, row_bytes), loader.options().seed));
   }
   add("shuffle=\"exact\"", *make_global_shuffle(blocks, loader.options().seed));

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "base/nearest_name.h"
+#include "loader/options_table.h"
 #include "tools/yaml_tree.h"
 
 namespace headrace {
@@ -96,19 +97,6 @@ Status walk(const YamlNode& node, const std::string& section, const Keys& keys) 
   return {};
 }
 
-/// A word of the loader that is known, and of which this version takes one value only.
-auto only(std::string taken, std::string why) {
-  return [taken = std::move(taken), why = std::move(why)](const YamlNode& node, const std::string& key) -> Status {
-    if (node.kind == YamlNode::Kind::kScalar && node.text == taken) return {};
-    return bad(node, key, fmt::format("this version takes {} only, {} was found: {}", taken, found(node), why));
-  };
-}
-auto never(std::string why) {
-  return [why = std::move(why)](const YamlNode& node, const std::string& key) -> Status {
-    return bad(node, key, "not in a run file of this version: " + why);
-  };
-}
-
 Status read_fields(const YamlNode& node, const std::string& key, std::vector<FieldChoice>& fields) {
   std::set<std::string> names;
   const auto add = [&](const YamlNode& at, std::string name, std::string path) -> Status {
@@ -161,135 +149,46 @@ Status read_files(const YamlNode& node, const std::string& key, const std::strin
   return {};
 }
 
-Status read_shuffle(const YamlNode& node, const std::string& key, Shuffle& shuffle) {
-  if (node.kind == YamlNode::Kind::kScalar && node.text == "block") return shuffle = Shuffle::kBlock, Status();
-  if (node.kind == YamlNode::Kind::kScalar && node.text == "exact") return shuffle = Shuffle::kExact, Status();
-  const Result<bool> on = as_bool(node, key);
-  if (!on.ok())
-    return bad(node, key, fmt::format("true, false, block or exact is expected, {} was found", found(node)));
-  shuffle = *on;
-  return {};
+/// A value of an option as its table takes it. YAML readers differ in what they take for numbers and truth: one way of
+/// writing them is taken here.
+Result<std::string> option_text(const LoaderOption& option, const YamlNode& node, const std::string& key) {
+  switch (option.kind) {
+    case LoaderOption::Kind::kSwitch: {
+      HEADRACE_ASSIGN(const bool on, as_bool(node, key));
+      return std::string(on ? "true" : "false");
+    }
+    case LoaderOption::Kind::kCount: {
+      HEADRACE_ASSIGN(const std::uint64_t number, as_number(node, key));
+      return fmt::format("{}", number);
+    }
+    case LoaderOption::Kind::kSeconds:
+    case LoaderOption::Kind::kText:
+      break;
+  }
+  const Result<bool> truth = as_bool(node, key);
+  return truth.ok() ? std::string(*truth ? "true" : "false") : as_text(node, key);
 }
 
-/// Keys of `loader:`. batch_size, tail and drop_last are kept apart until all is read: they may contradict each other.
-class LoaderSection {
- public:
-  explicit LoaderSection(std::string run_file) : run_file_(std::move(run_file)) {}
-  Status read(const YamlNode& node, LoaderOptions& options) {
-    HEADRACE_TRY(walk(node, "loader", keys(options)));
-    if (batch_size_ && global_batch_size_)
-      return bad(node, "loader", "batch_size and global_batch_size are both given: give one");
-    if (!batch_size_ && !global_batch_size_) return bad(node, "loader", "batch_size is missing");
-    options.batch_size = batch_size_.value_or(0);
-    options.global_batch_size = global_batch_size_.value_or(0);
-    if (options.batch_size == 0 && options.global_batch_size == 0)
-      return bad(node, "loader.batch_size", "at least 1 is expected");
-    if (rank_.has_value() != world_size_.has_value())
-      return bad(node, "loader", "rank and world_size: give both or neither");
-    if (rank_)
-      options.rank = static_cast<std::uint32_t>(*rank_), options.world_size = static_cast<std::uint32_t>(*world_size_);
-    if (drop_last_ && tail_ && (*drop_last_ != (*tail_ == Tail::kDrop)))
-      return bad(node, "loader", "drop_last and tail contradict each other: give one");
-    options.tail = tail_ ? *tail_ : drop_last_.value_or(false) ? Tail::kDrop : Tail::kPartial;
-    return {};
-  }
-
- private:
-  using Handler = std::function<Status(const YamlNode&, const std::string&)>;
-  template <class T>
-  static Handler number(std::optional<T>& out) {
-    return [&out](const YamlNode& node, const std::string& key) -> Status {
-      HEADRACE_ASSIGN(out, as_number(node, key));
-      return {};
+Status read_loader(const YamlNode& node, const std::string& run_file, LoaderSettings& settings) {
+  Keys keys;
+  for (const LoaderOption& option : loader_options()) {
+    if ((option.where & LoaderOption::kRunFile) == 0) {
+      keys[std::string(option.name)] = [](const YamlNode& n, const std::string& k) -> Status {
+        return bad(n, k, "not in a run file: it is given in code");
+      };
+      continue;
+    }
+    keys[std::string(option.name)] = [&](const YamlNode& n, const std::string& k) -> Status {
+      HEADRACE_ASSIGN(std::string text, option_text(option, n, k));
+      if (option.name == "cache" && text.find('/') != std::string::npos) text = beside(run_file, text);
+      const Status set = option.set(settings, text);
+      return set.ok() ? Status() : Status(bad(n, k, set.error().message()).with_hint(set.error().hint()));
     };
   }
-
-  Keys keys(LoaderOptions& options) {
-    Keys keys;
-    keys["batch_size"] = number(batch_size_);
-    keys["global_batch_size"] = number(global_batch_size_);
-    keys["shuffle"] = [&](const YamlNode& n, const std::string& k) { return read_shuffle(n, k, options.shuffle); };
-    keys["seed"] = [&](const YamlNode& n, const std::string& k) -> Status {
-      HEADRACE_ASSIGN(options.seed, as_number(n, k));
-      return {};
-    };
-    keys["memory"] = [&](const YamlNode& n, const std::string& k) -> Status {
-      HEADRACE_ASSIGN(const std::string text, as_text(n, k));
-      try {
-        options.memory = parse_bytes(text);
-      } catch (const Error& error) {
-        return bad(n, k, error.message()).with_hint(error.hint());
-      }
-      return options.memory > 0 ? Status() : bad(n, k, "more than 0 bytes are expected");
-    };
-    keys["threads"] = [&](const YamlNode& n, const std::string& k) -> Status {
-      HEADRACE_ASSIGN(const std::uint64_t threads, as_number(n, k));
-      if (threads < 1 || threads > 4096) return bad(n, k, fmt::format("1 to 4096 are expected, {} was found", threads));
-      options.threads = static_cast<std::uint32_t>(threads);
-      return {};
-    };
-    keys["drop_last"] = [&](const YamlNode& n, const std::string& k) -> Status {
-      HEADRACE_ASSIGN(drop_last_, as_bool(n, k));
-      return {};
-    };
-    keys["tail"] = [&](const YamlNode& n, const std::string& k) -> Status {
-      if (n.text == "partial") return tail_ = Tail::kPartial, Status();
-      if (n.text == "drop") return tail_ = Tail::kDrop, Status();
-      if (n.text == "pad") return tail_ = Tail::kPad, Status();
-      return bad(n, k, fmt::format("partial, drop or pad is expected, {} was found", found(n)));
-    };
-    keys["timeout"] = [&](const YamlNode& n, const std::string& k) -> Status {
-      double seconds = 0;
-      const char* end = n.text.data() + n.text.size();
-      const auto [stop, ec] = std::from_chars(n.text.data(), end, seconds);
-      if (n.kind != YamlNode::Kind::kScalar || ec != std::errc() || stop != end || !(seconds > 0) || seconds > 1e9)
-        return bad(n, k, fmt::format("seconds are expected, {} was found", found(n)));
-      options.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
-      return {};
-    };
-    keys["cache"] = [&](const YamlNode& n, const std::string& k) -> Status {
-      HEADRACE_ASSIGN(const std::string text, as_text(n, k));
-      try {
-        options.cache = CacheChoice::parse(text.find('/') == std::string::npos ? text : beside(run_file_, text));
-      } catch (const Error& error) {
-        return bad(n, k, error.message()).with_hint(error.hint());
-      }
-      return {};
-    };
-    keys["shared_memory"] = [&](const YamlNode& n, const std::string& k) -> Status {
-      if (n.text != "host") return bad(n, k, fmt::format("host is expected, {} was found", found(n)));
-      options.share_on_host = true;
-      return {};
-    };
-    keys["rank"] = number(rank_);
-    keys["world_size"] = number(world_size_);
-    keys["mix"] = [&](const YamlNode& n, const std::string& k) -> Status {
-      HEADRACE_ASSIGN(const std::string text, as_text(n, k));
-      try {
-        options.mix.bytes = parse_bytes(text);
-      } catch (const Error& error) {
-        return bad(n, k, error.message()).with_hint(error.hint());
-      }
-      return options.mix.bytes > 0 ? Status() : bad(n, k, "more than 0 bytes are expected");
-    };
-    keys["provenance"] = [&](const YamlNode& n, const std::string& k) -> Status {
-      HEADRACE_ASSIGN(options.provenance, as_bool(n, k));
-      return {};
-    };
-    keys["framework"] = only("numpy", "choose it in Python: hr.Loader(..., framework=...)");
-    keys["device"] = only("cpu", "batches are delivered to the host");
-    keys["batch_format"] = only("dict", "choose it in Python: hr.Loader(..., batch_format=...)");
-    keys["on_error"] = only("raise", "bad data are never skipped");
-    keys["sampler"] = never("an order of one's own is given in code");
-    keys["batch_sampler"] = never("an order of one's own is given in code");
-    return keys;
-  }
-
-  const std::string run_file_;
-  std::optional<std::uint64_t> batch_size_, global_batch_size_, rank_, world_size_;
-  std::optional<bool> drop_last_;
-  std::optional<Tail> tail_;
-};
+  HEADRACE_TRY(walk(node, "loader", keys));
+  const Status settled = settle(settings);
+  return settled.ok() ? Status() : Status(bad(node, "loader", settled.error().message()));
+}
 
 Result<std::string> read_text(const std::string& path) {
   std::error_code failed;
@@ -319,9 +218,14 @@ Result<RunConfig> parse_run(const std::string& path) {
   data_keys["fields"] = [&](const YamlNode& n, const std::string& k) { return read_fields(n, k, run.open.fields); };
   Keys keys;
   keys["data"] = [&](const YamlNode& n, const std::string& k) { return walk(n, k, data_keys); };
-  keys["loader"] = [&](const YamlNode& n, const std::string&) {
+  keys["loader"] = [&](const YamlNode& n, const std::string&) -> Status {
     has_loader = true;
-    return LoaderSection(path).read(n, run.loader);
+    LoaderSettings settings;
+    HEADRACE_TRY(read_loader(n, path, settings));
+    run.loader = settings.options;
+    run.framework = settings.framework;
+    run.batch_format = settings.batch_format;
+    return {};
   };
   if (root.kind == YamlNode::Kind::kNull)
     return Error(ErrorCode::kInvalidArgument, "the run file is empty: data and loader are expected");

@@ -66,7 +66,7 @@ def order_options(name: str, rows: int) -> dict[str, Any]:
     if name == "blocks":
         return {"shuffle": True}
     if name == "blocks 5x2":
-        return {"shuffle": True, "mix": hr.BlockMix(5, 2)}
+        return {"shuffle": True, "shuffle_buffer": hr.ShuffleShape(5, 2)}
     if name == "exact":
         return {"shuffle": "exact"}
     if name.startswith("weighted"):

@@ -31,11 +31,18 @@ class Shuffle {
   Mode mode_;
 };
 
-/// The shape of a block shuffle, by name: so many streams, so many blocks mixed in each. {0, 0}: the default.
-struct BlockMix {
+/// How much a block shuffle mixes at any time: a number of streams and of blocks in each one's pool, or decoded bytes
+/// from which they follow. All 0: the default.
+struct ShuffleShape {
   std::uint32_t streams = 0, pool_blocks = 0;
-  std::uint64_t bytes = 0;  ///< Or: mix about so many decoded bytes.
-  friend bool operator==(const BlockMix&, const BlockMix&) = default;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const ShuffleShape&, const ShuffleShape&) = default;
+};
+
+/// With whom a loader shares what it keeps of decoded data.
+enum class Share : std::uint8_t {
+  kNothing,  ///< With nobody (a cache directory is shared all the same).
+  kHost,     ///< With the processes of this host that load the same data.
 };
 
 /// What is kept of decoded data, between epochs.
@@ -60,7 +67,7 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
   Tail tail = Tail::kPartial;
   /// Another block shuffle than the default, which follows from the data and the global batch alone.
-  BlockMix mix = {};
+  ShuffleShape shuffle_buffer = {};
   /// Data-parallel rank and number of ranks; give both or neither. Not given: what torchrun, srun or mpirun put into
   /// the environment, read when an epoch starts; else 0 of 1.
   std::optional<std::uint32_t> rank = {}, world_size = {};
@@ -71,9 +78,9 @@ struct LoaderOptions {
   /// Cap on the bytes this loader may hold; 0: the process's budget (60 % of what is really available).
   std::uint64_t memory = 0;
   CacheChoice cache = {};
-  /// The processes of this host that load the same data keep it once, together, in memory (or, with a cache directory,
-  /// in that).
-  bool share_on_host = false;
+  /// kHost: the processes of this host that load the same data keep it once, together, in memory (or, with a cache
+  /// directory, in that).
+  Share share = Share::kNothing;
   /// Decode and assembly threads; 0: as many as this process may use.
   std::uint32_t threads = 0;
   /// Longest wait for one batch before Error(kTimeout); zero: no limit.

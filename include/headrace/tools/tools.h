@@ -73,6 +73,7 @@ struct RunConfig {
   std::vector<std::string> files;
   OpenOptions open;
   LoaderOptions loader;
+  std::string framework = "numpy", batch_format = "dict";  ///< For the Python face.
 };
 RunConfig load_run(const std::string& path);
 

@@ -1,0 +1,96 @@
+"""The options of a loader: one table, and what Python, the command line and the manual say of them agrees with it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import headrace as hr
+from headrace import _headrace
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+TABLE = _headrace.loader_options()
+NAMES = [option["name"] for option in TABLE]
+
+
+def rows(page: str) -> str:
+    """First cells of a page's tables."""
+    return "\n".join(re.findall(r"^\| (.*?) \|", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_python_has_the_options_of_the_table_with_their_defaults() -> None:
+    parameters = dict(list(inspect.signature(hr.Loader).parameters.items())[1:])  # not the data set
+    assert list(parameters) == NAMES
+    assert {name: repr(p.default) for name, p in parameters.items()} == {o["name"]: o["default"] for o in TABLE}
+    docstring = inspect.getdoc(hr.Loader) or ""
+    assert re.findall(r"^    (\w+): ", docstring.split("Args:")[1].split("Raises:")[0], re.MULTILINE)[1:] == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_manual_has_every_option(name) -> None:
+    option = TABLE[NAMES.index(name)]
+    assert re.search(rf"`{name}`", rows("reference.md"))
+    if option["run_file"]:
+        assert re.search(rf"`{name}[`:]", (DOCS / "run-files.md").read_text(encoding="utf-8"))
+    if option["command_line"]:
+        assert re.search(rf"`--{name.replace('_', '-')}\b", rows("command-line.md"))
+
+
+def test_the_command_line_has_every_option() -> None:
+    from headrace.__main__ import command_line
+
+    done = subprocess.run([command_line(), "bench", "--help"], capture_output=True, text=True, check=True)
+    for option in TABLE:
+        flag = "--" + option["name"].replace("_", "-")
+        assert (re.search(rf"{flag}\b", done.stdout) is not None) == option["command_line"], flag
+
+
+VALUES = {
+    "batch_size": 32,
+    "global_batch_size": 32,
+    "shuffle": "exact",
+    "shuffle_buffer": "4x2",
+    "drop_last": True,
+    "tail": "pad",
+    "seed": 2**64 - 1,
+    "rank": 1,
+    "world_size": 3,
+    "memory": "64MiB",
+    "threads": 3,
+    "cache": "none",
+    "share": "host",
+    "framework": "torch",
+    "device": "cpu",
+    "batch_format": "tuple",
+    "provenance": True,
+    "on_error": "raise",
+    "timeout": 2.5,
+}
+
+
+@pytest.mark.parametrize("name", [o["name"] for o in TABLE if o["run_file"]])
+def test_a_run_file_says_what_python_says(jets, tmp_path, name) -> None:
+    if name == "framework":
+        pytest.importorskip("torch")
+    words = {"batch_size": 32, "seed": 1, name: VALUES[name]}
+    if name == "global_batch_size":
+        del words["batch_size"]
+    if name in ("rank", "world_size"):
+        words |= {"rank": 1, "world_size": 3}
+    if name == "shuffle_buffer":
+        words["shuffle"] = True
+    text = ", ".join(f"{key}: {str(value).lower() if value is True else value}" for key, value in words.items())
+    (tmp_path / "run.yaml").write_text(f"data: {{files: '{jets.glob}'}}\nloader: {{{text}}}\n")
+    from_file, from_python = hr.load_run(tmp_path / "run.yaml"), hr.Loader(jets.glob, **words)
+    assert from_file._options == from_python._options
+    assert from_file.explain() == from_python.explain()
+
+
+def test_arguments_go_before_a_run_file(jets, tmp_path) -> None:
+    (tmp_path / "run.yaml").write_text(f"data: {{files: '{jets.glob}'}}\nloader: {{batch_size: 32, seed: 1}}\n")
+    loader = hr.load_run(tmp_path / "run.yaml", seed=5, global_batch_size=64)
+    assert (loader.seed, loader.batch_size) == (5, 64)

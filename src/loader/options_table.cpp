@@ -1,0 +1,385 @@
+#include "loader/options_table.h"
+
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "loader/refuse.h"
+
+namespace headrace {
+namespace {
+
+using Kind = LoaderOption::Kind;
+using Settings = LoaderSettings;
+constexpr std::uint64_t kMostThreads = 4096;
+
+Error unexpected(std::string_view expected, const std::string& text) {
+  return refuse(fmt::format("{} is expected, '{}' was found", expected, text));
+}
+
+Status read_number(const std::string& text, std::uint64_t least, std::uint64_t most, std::uint64_t& to) {
+  const char* const end = text.data() + text.size();
+  std::uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range ||
+      (error == std::errc() && stop == end && (value < least || value > most)))
+    return unexpected(most == std::numeric_limits<std::uint64_t>::max() ? fmt::format("a number of at least {}", least)
+                                                                        : fmt::format("{} to {}", least, most),
+                      text);
+  if (error != std::errc() || stop != end) return unexpected("a whole number", text);
+  to = value;
+  return {};
+}
+
+Status read_switch(const std::string& text, bool& to) {
+  if (text != "true" && text != "false") return unexpected("true or false", text);
+  to = text == "true";
+  return {};
+}
+
+/// Bytes as text, above 0.
+Status read_bytes(const std::string& text, std::uint64_t& to) {
+  try {
+    to = parse_bytes(text);
+  } catch (const Error& error) {
+    return error;
+  }
+  return to > 0 ? Status() : Status(unexpected("more than 0 bytes", text));
+}
+
+/// "1GiB", or "64x4": streams x blocks of each pool.
+Status read_shape(const std::string& text, ShuffleShape& to) {
+  ShuffleShape shape;
+  const char* const end = text.data() + text.size();
+  const auto streams = std::from_chars(text.data(), end, shape.streams);
+  if (streams.ec == std::errc() && streams.ptr != end && *streams.ptr == 'x') {
+    const auto blocks = std::from_chars(streams.ptr + 1, end, shape.pool_blocks);
+    if (blocks.ec != std::errc() || blocks.ptr != end || shape.streams == 0 || shape.pool_blocks == 0)
+      return unexpected("a shape such as 64x4 (streams x blocks of each pool)", text);
+    to = shape;
+    return {};
+  }
+  shape = {};
+  HEADRACE_TRY(read_bytes(text, shape.bytes));
+  to = shape;
+  return {};
+}
+
+std::string shape_text(const ShuffleShape& shape) {
+  if (shape.bytes > 0) return fmt::format("{}", shape.bytes);
+  return shape.streams > 0 ? fmt::format("{}x{}", shape.streams, shape.pool_blocks) : "";
+}
+
+Status read_shuffle(const std::string& text, Shuffle& to) {
+  if (text == "true" || text == "block")
+    to = Shuffle::kBlock;
+  else if (text == "exact")
+    to = Shuffle::kExact;
+  else if (text == "false")
+    to = Shuffle::kNone;
+  else
+    return unexpected("true, false, block or exact", text);
+  return {};
+}
+
+Status read_tail(const std::string& text, std::optional<Tail>& to) {
+  if (text == "partial")
+    to = Tail::kPartial;
+  else if (text == "drop")
+    to = Tail::kDrop;
+  else if (text == "pad")
+    to = Tail::kPad;
+  else
+    return unexpected("partial, drop or pad", text);
+  return {};
+}
+
+Status read_cache(const std::string& text, CacheChoice& to) {
+  try {
+    to = CacheChoice::parse(text);
+  } catch (const Error& error) {
+    return error;
+  }
+  return {};
+}
+
+std::string cache_text(const CacheChoice& cache) {
+  switch (cache.mode) {
+    case CacheChoice::kAuto:
+      return "auto";
+    case CacheChoice::kNone:
+      return "none";
+    case CacheChoice::kRam:
+      return "ram";
+    case CacheChoice::kDirectory:
+      return cache.directory;
+  }
+  return "";
+}
+
+Status read_seconds(const std::string& text, std::chrono::nanoseconds& to) {
+  constexpr double kMostSeconds = 1e9;
+  const char* const end = text.data() + text.size();
+  double seconds = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, seconds);
+  if (error != std::errc() || stop != end || !(seconds > 0) || seconds > kMostSeconds)
+    return unexpected("a positive number of seconds", text);
+  to = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+  return {};
+}
+
+/// One of two words, or the one that there is so far.
+Status read_word(const std::string& text, std::initializer_list<std::string_view> words, std::string& to) {
+  if (std::find(words.begin(), words.end(), text) == words.end())
+    return unexpected(
+        words.size() == 1 ? std::string(*words.begin()) : fmt::format("{} or {}", *words.begin(), *(words.begin() + 1)),
+        text);
+  to = text;
+  return {};
+}
+
+std::string number_text(std::uint64_t number) {
+  return number == 0 ? "" : fmt::format("{}", number);
+}
+template <class T>
+std::string number_text(const std::optional<T>& number) {
+  return number ? fmt::format("{}", *number) : "";
+}
+std::string switch_text(bool on) {
+  return on ? "true" : "false";
+}
+
+Status set_uint32(const std::string& text, std::uint64_t least, std::optional<std::uint32_t>& to) {
+  std::uint64_t value = 0;
+  HEADRACE_TRY(read_number(text, least, std::numeric_limits<std::uint32_t>::max(), value));
+  to = static_cast<std::uint32_t>(value);
+  return {};
+}
+
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+
+const std::array kOptions = {
+    LoaderOption{
+        .name = "batch_size",
+        .kind = Kind::kCount,
+        .expected = "a whole number, at least 1",
+        .fallback = "None",
+        .doc = "Samples a batch, on each rank; or give global_batch_size",
+        .set = [](Settings& s, const std::string& t) { return read_number(t, 1, kMost, s.options.batch_size); },
+        .get = [](const Settings& s) { return number_text(s.options.batch_size); }},
+    LoaderOption{
+        .name = "shuffle",
+        .expected = "true, false, block or exact",
+        .fallback = "False",
+        .doc = "Order: true or block (each block decoded once), exact (one permutation of all rows), or false",
+        .set = [](Settings& s, const std::string& t) { return read_shuffle(t, s.options.shuffle); },
+        .get =
+            [](const Settings& s) {
+              const Shuffle::Mode mode = s.options.shuffle.mode();
+              return std::string(mode == Shuffle::kNone ? "false" : mode == Shuffle::kBlock ? "block" : "exact");
+            }},
+    LoaderOption{.name = "shuffle_buffer",
+                 .expected = "bytes (1GiB), or a shape (64x4: streams x blocks of each pool)",
+                 .fallback = "None",
+                 .doc = "How much the block shuffle mixes at any time; default: from the data and the batch",
+                 .set = [](Settings& s, const std::string& t) { return read_shape(t, s.options.shuffle_buffer); },
+                 .get = [](const Settings& s) { return shape_text(s.options.shuffle_buffer); }},
+    LoaderOption{.name = "sampler",
+                 .expected = "an order of one's own",
+                 .fallback = "None",
+                 .doc = "Another order than shuffle's: weights, balanced classes, or an iterable of row numbers",
+                 .where = LoaderOption::kCodeOnly},
+    LoaderOption{.name = "batch_sampler",
+                 .expected = "an order of one's own",
+                 .fallback = "None",
+                 .doc = "An iterable of lists of row numbers",
+                 .where = LoaderOption::kCodeOnly},
+    LoaderOption{.name = "lookahead",
+                 .expected = "a whole number, at least 1",
+                 .fallback = "None",
+                 .doc = "How many batches ahead a sampler is asked that learns from the batches",
+                 .where = LoaderOption::kCodeOnly},
+    LoaderOption{
+        .name = "global_batch_size",
+        .kind = Kind::kCount,
+        .expected = "a whole number, at least 1",
+        .fallback = "None",
+        .doc = "Samples a step over all ranks; the other spelling of batch_size",
+        .set = [](Settings& s, const std::string& t) { return read_number(t, 1, kMost, s.options.global_batch_size); },
+        .get = [](const Settings& s) { return number_text(s.options.global_batch_size); }},
+    LoaderOption{.name = "drop_last",
+                 .kind = Kind::kSwitch,
+                 .expected = "true or false",
+                 .fallback = "False",
+                 .doc = "The same as tail: drop",
+                 .set = [](Settings& s, const std::string& t) -> Status {
+                   bool on = false;
+                   HEADRACE_TRY(read_switch(t, on));
+                   s.drop_last = on;
+                   return {};
+                 },
+                 .get = [](const Settings&) { return std::string("false"); }},  // it is said by tail
+    LoaderOption{.name = "tail",
+                 .expected = "partial, drop or pad",
+                 .fallback = "None",
+                 .doc = "What becomes of samples that do not fill the last batch",
+                 .set = [](Settings& s, const std::string& t) { return read_tail(t, s.tail); },
+                 .get =
+                     [](const Settings& s) {
+                       const Tail tail = s.options.tail;
+                       return std::string(tail == Tail::kDrop ? "drop" : tail == Tail::kPad ? "pad" : "partial");
+                     }},
+    LoaderOption{.name = "seed",
+                 .kind = Kind::kCount,
+                 .expected = "a whole number",
+                 .fallback = "0",
+                 .doc = "Seed of the order",
+                 .set = [](Settings& s, const std::string& t) { return read_number(t, 0, kMost, s.options.seed); },
+                 .get = [](const Settings& s) { return fmt::format("{}", s.options.seed); }},
+    LoaderOption{.name = "rank",
+                 .kind = Kind::kCount,
+                 .expected = "a whole number below world_size",
+                 .fallback = "None",
+                 .doc = "Data-parallel rank; default: what the launcher says",
+                 .set = [](Settings& s, const std::string& t) { return set_uint32(t, 0, s.options.rank); },
+                 .get = [](const Settings& s) { return number_text(s.options.rank); }},
+    LoaderOption{.name = "world_size",
+                 .kind = Kind::kCount,
+                 .expected = "a whole number, at least 1",
+                 .fallback = "None",
+                 .doc = "Number of data-parallel ranks",
+                 .set = [](Settings& s, const std::string& t) { return set_uint32(t, 1, s.options.world_size); },
+                 .get = [](const Settings& s) { return number_text(s.options.world_size); }},
+    LoaderOption{.name = "memory",
+                 .expected = "bytes (8GiB, 8GB)",
+                 .fallback = "None",
+                 .doc = "Most bytes to hold; default: 60 % of what is free",
+                 .set = [](Settings& s, const std::string& t) { return read_bytes(t, s.options.memory); },
+                 .get = [](const Settings& s) { return number_text(s.options.memory); }},
+    LoaderOption{.name = "threads",
+                 .kind = Kind::kCount,
+                 .expected = "1 to 4096",
+                 .fallback = "None",
+                 .doc = "Decode threads; default: as many as this process may use",
+                 .set = [](Settings& s, const std::string& t) -> Status {
+                   std::uint64_t threads = 0;
+                   HEADRACE_TRY(read_number(t, 1, kMostThreads, threads));
+                   s.options.threads = static_cast<std::uint32_t>(threads);
+                   return {};
+                 },
+                 .get = [](const Settings& s) { return number_text(s.options.threads); }},
+    LoaderOption{.name = "cache",
+                 .expected = "auto, none, ram or a directory",
+                 .fallback = "'auto'",
+                 .doc = "What stays of decoded data between epochs: auto, none, ram, or a DIRECTORY",
+                 .set = [](Settings& s, const std::string& t) { return read_cache(t, s.options.cache); },
+                 .get = [](const Settings& s) { return cache_text(s.options.cache); }},
+    LoaderOption{.name = "share",
+                 .expected = "host",
+                 .fallback = "None",
+                 .doc = "host: processes of this host that load the same data keep it once, together",
+                 .set = [](Settings& s, const std::string& t) -> Status {
+                   if (t != "host") return unexpected("host", t);
+                   s.options.share = Share::kHost;
+                   return {};
+                 },
+                 .get = [](const Settings& s) { return std::string(s.options.share == Share::kHost ? "host" : ""); }},
+    LoaderOption{.name = "framework",
+                 .expected = "numpy or torch",
+                 .fallback = "'numpy'",
+                 .doc = "What a batch's arrays are in Python: numpy, or torch",
+                 .where = LoaderOption::kRunFile,
+                 .set =
+                     [](Settings& s, const std::string& t) {
+                       return read_word(t, {"numpy", "torch"}, s.framework);
+                     },
+                 .get = [](const Settings& s) { return s.framework; }},
+    LoaderOption{.name = "device",
+                 .expected = "cpu",
+                 .fallback = "'cpu'",
+                 .doc = "Where batches are delivered: cpu",
+                 .where = LoaderOption::kRunFile,
+                 .set =
+                     [](Settings&, const std::string& t) {
+                       std::string ignored;
+                       return read_word(t, {"cpu"}, ignored);
+                     },
+                 .get = [](const Settings&) { return std::string("cpu"); }},
+    LoaderOption{.name = "batch_format",
+                 .expected = "dict or tuple",
+                 .fallback = "'dict'",
+                 .doc = "What a batch is in Python: a dict, or a tuple in field order",
+                 .where = LoaderOption::kRunFile,
+                 .set =
+                     [](Settings& s, const std::string& t) {
+                       return read_word(t, {"dict", "tuple"}, s.batch_format);
+                     },
+                 .get = [](const Settings& s) { return s.batch_format; }},
+    LoaderOption{.name = "provenance",
+                 .kind = Kind::kSwitch,
+                 .expected = "true or false",
+                 .fallback = "False",
+                 .doc = "Each batch says where its rows came from, in the field _rows",
+                 .set = [](Settings& s, const std::string& t) { return read_switch(t, s.options.provenance); },
+                 .get = [](const Settings& s) { return switch_text(s.options.provenance); }},
+    LoaderOption{.name = "on_error",
+                 .expected = "raise",
+                 .fallback = "'raise'",
+                 .doc = "What damaged data does: raise",
+                 .where = LoaderOption::kRunFile,
+                 .set =
+                     [](Settings&, const std::string& t) {
+                       std::string ignored;
+                       return read_word(t, {"raise"}, ignored);
+                     },
+                 .get = [](const Settings&) { return std::string("raise"); }},
+    LoaderOption{.name = "timeout",
+                 .kind = Kind::kSeconds,
+                 .expected = "a positive number of seconds",
+                 .fallback = "None",
+                 .doc = "Longest wait for one batch, in seconds; default: no limit",
+                 .set = [](Settings& s, const std::string& t) { return read_seconds(t, s.options.timeout); },
+                 .get =
+                     [](const Settings& s) {
+                       const double seconds = std::chrono::duration<double>(s.options.timeout).count();
+                       return seconds > 0 ? fmt::format("{}", seconds) : "";
+                     }},
+};
+
+}  // namespace
+
+std::span<const LoaderOption> loader_options() {
+  return kOptions;
+}
+
+const LoaderOption* find_loader_option(std::string_view name) {
+  const auto found =
+      std::find_if(kOptions.begin(), kOptions.end(), [&](const LoaderOption& o) { return o.name == name; });
+  return found == kOptions.end() ? nullptr : &*found;
+}
+
+bool is_given(const LoaderOption& option, const LoaderSettings& settings) {
+  return option.get != nullptr && option.get(settings) != option.get({});
+}
+
+Status settle(LoaderSettings& settings) {
+  const LoaderOptions& options = settings.options;
+  if (options.batch_size != 0 && options.global_batch_size != 0)
+    return refuse("batch_size and global_batch_size are both given: give one");
+  if (options.batch_size == 0 && options.global_batch_size == 0) return refuse("batch_size is missing");
+  if (options.rank.has_value() != options.world_size.has_value())
+    return refuse("rank and world_size: give both or neither");
+  if (settings.drop_last && settings.tail && *settings.drop_last != (*settings.tail == Tail::kDrop))
+    return refuse("drop_last and tail contradict each other: give one");
+  if (settings.tail)
+    settings.options.tail = *settings.tail;
+  else if (settings.drop_last)
+    settings.options.tail = *settings.drop_last ? Tail::kDrop : Tail::kPartial;
+  return {};
+}
+
+}  // namespace headrace
