@@ -31,6 +31,8 @@ SEED = 7
 
 
 def open_data(args: argparse.Namespace) -> Any:
+    if args.fields:
+        return hr.open(args.files, fields=args.fields.split(","))
     return hr.open(args.files, fields=MEL_FIELDS if args.mel else FIELDS)
 
 
@@ -57,8 +59,8 @@ def make_loader(args: argparse.Namespace, data: Any = None, **more: Any) -> Any:
         settings["sampler"] = windowed_order(len(data), args.chunk_rows, args.chunks).tolist()
     else:
         settings["shuffle"] = {"none": False, "block": True, "exact": "exact"}[args.shuffle]
-        if args.mix:
-            settings["mix"] = args.mix
+        if args.shuffle_buffer:
+            settings["shuffle_buffer"] = args.shuffle_buffer
     return hr.Loader(data, args.batch_size, **{**settings, **more})
 
 
@@ -71,10 +73,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sequential", dest="shuffle", action="store_const", const="none", default="block")
     parser.add_argument("--shuffle", choices=["none", "block", "exact", "windowed"], default="block")
-    parser.add_argument("--mix", help="of --shuffle block")
+    parser.add_argument("--shuffle-buffer", help="of --shuffle block")
     parser.add_argument("--chunk-rows", type=int, default=1024, help="of --shuffle windowed")
     parser.add_argument("--chunks", type=int, default=10, help="of --shuffle windowed: in a group")
     parser.add_argument("--cache", default="none", help="auto, none, ram, or a directory")
+    parser.add_argument("--fields", help="names with commas between, in place of those of jets")
     parser.add_argument("--mel", action="store_true", help="the fields of the mel segments, not of the jets")
     parser.add_argument("--framework", default="numpy")
 

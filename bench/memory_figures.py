@@ -176,7 +176,7 @@ LRU_FIGURES = [
         {
             "headrace": ours_at_15_percent("block"),
             "headrace exact": ours_at_15_percent("exact"),
-            "headrace mix=200MiB": ours_at_15_percent("block", "--mix", "200MiB"),
+            "headrace shuffle_buffer=200MiB": ours_at_15_percent("block", "--shuffle-buffer", "200MiB"),
             **recipe(
                 "random",
                 ("--batch-size", "16", "--seconds", "30", "--rows", "300"),  # a batch of 512 takes minutes

@@ -2,9 +2,9 @@
 
 python bench/open_many.py [--files 660] [--rounds 7]
 
-Files are made once in bench_data/many. Each figure is the median over processes of their own that take turns; imports are
-not counted, the files are in the page cache. "h5py" opens every file, looks at shape, dtype and chunks of every dataset, and
-keeps the file open, as a reader of them would have to.
+Files are made once in bench_data/many. Each figure is the median over processes of their own that take turns; imports
+are not counted, the files are in the page cache. "h5py" opens every file, looks at shape, dtype and chunks of every
+dataset, and keeps the file open, as a reader of them would have to.
 """
 
 from __future__ import annotations

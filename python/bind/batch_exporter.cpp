@@ -129,7 +129,7 @@ nb::object BatchExporter::torch_tensor(const Batch& batch, std::size_t i) const 
                      .manager = tensor.get(),
                      .deleter = delete_tensor};
   const nb::object capsule = checked(PyCapsule_New(&tensor->managed, dlpack::kCapsuleName, delete_capsule));
-  tensor.release();  // the capsule owns it now
+  [[maybe_unused]] SharedTensor* const owned = tensor.release();  // by the capsule
   PyObject* arguments[] = {nullptr, capsule.ptr()};
   return checked(PyObject_Vectorcall(make_.ptr(), arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
 }

@@ -61,10 +61,10 @@ nb::list describe_options() {
   nb::list all;
   for (const LoaderOption& option : loader_options()) {
     nb::dict one;
-    one["name"] = to_python(std::string(option.name));
-    one["expected"] = to_python(std::string(option.expected));
-    one["default"] = to_python(std::string(option.fallback));
-    one["doc"] = to_python(std::string(option.doc));
+    one["name"] = to_python(option.name);
+    one["expected"] = to_python(option.expected);
+    one["default"] = to_python(option.fallback);
+    one["doc"] = to_python(option.doc);
     one["run_file"] = (option.where & LoaderOption::kRunFile) != 0;
     one["command_line"] = (option.where & LoaderOption::kCommandLine) != 0;
     all.append(one);

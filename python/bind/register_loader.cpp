@@ -43,7 +43,8 @@ std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
   return std::make_shared<const SamplerChoice>(std::move(choice));
 }
 
-std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset, const nb::dict& words,
+std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset,
+                                          const nb::typed<nb::dict, nb::str, nb::object>& words,
                                           const nb::object& sampler) {
   LoaderSettings settings = to_settings(words);
   if (!sampler.is_none()) settings.options.sampler = to_sampler(nb::cast<nb::dict>(sampler));
@@ -98,9 +99,7 @@ void register_loader(nb::module_& m) {
       .def_prop_ro("number", &EpochIterator::number, "Number of this epoch.");
 
   nb::class_<LoaderHandle>(m, "Loader", "Delivers epochs of batches; see headrace.Loader.")
-      .def(nb::new_(&make_loader), nb::arg("dataset"), nb::arg("words"), nb::arg("sampler").none(),
-           nb::sig("def __new__(cls, dataset: Dataset, words: dict[str, typing.Any], sampler: dict[str, typing.Any] | "
-                   "None) -> Loader"))
+      .def(nb::new_(&make_loader), nb::arg("dataset"), nb::arg("words"), nb::arg("sampler").none())
       .def("epoch", [](LoaderHandle& self) { return EpochIterator(self.shared_from_this(), self.start_epoch()); })
       .def(
           "set_epoch",

@@ -27,7 +27,8 @@ _FAR_SHARE = 0.03  # of a part from what was asked for: worth a word
 def open(paths: Paths, fields: Fields = None) -> Dataset:
     """Open files as one data set: the rows of all files, one after the other.
 
-    Takes HDF5, ``.npy`` and ``.npz`` files, and cache directories. Reads metadata only (blocks on storage; the GIL is released).
+    Takes HDF5, ``.npy`` and ``.npz`` files, and cache directories. Reads metadata only (blocks on storage; the GIL is
+    released).
 
     Args:
         paths: A path, a glob (``~``, ``*``, ``?``, ``[a-z]``, ``**``; ordered naturally, so ``f2`` before ``f10``),

@@ -62,10 +62,10 @@ class Loader:
         sampler: Another order than ``shuffle``'s: :class:`Weighted`, :class:`Balanced`, or an iterable of row numbers
             and slices (a list, an array, a torch sampler), which is gone through at the start of each epoch and divided
             over ranks, unless it divides by itself as DistributedSampler does. ``set_epoch`` is called if it has one.
+        batch_sampler: An iterable of lists of row numbers, all of one length but the last; excludes ``batch_size``.
         lookahead: For a sampler that learns from the batches (from the loss of each row, say): it is asked while the
             epoch goes on, so many batches before its rows are delivered; 1: when the batch is asked for. Default: the
             whole epoch at once. Such an epoch cannot be resumed in its middle.
-        batch_sampler: An iterable of lists of row numbers, all of one length but the last; excludes ``batch_size``.
         global_batch_size: Samples a batch over all ranks; the other spelling of ``batch_size``, give one.
         drop_last: Drop the last samples of an epoch if they do not fill a batch; the same as ``tail="drop"``.
         tail: ``"partial"`` (the default: the last batch may be smaller), ``"drop"``, or ``"pad"``: the last batch is
@@ -181,7 +181,7 @@ class Loader:
             if self._listing.own_rank:
                 options = {**options, "rank": 0, "world_size": 1}
         self._options = options
-        self._native = _headrace.Loader(dataset._native, options, words)
+        self._native = _headrace.Loader(dataset._native, {**options}, words)
         if logger.isEnabledFor(logging.INFO):
             logger.info("%s", self._native.explain())
         for text in self._native.warnings():

@@ -76,6 +76,7 @@ class BlockServer {
   void note_memory();
 
   const Wanted& by_row(const Wanted& wanted);
+  const Wanted& by_row(Wanted&& wanted) = delete;
   void serve_task(std::uint32_t file, const PieceTask& task, std::size_t i);
   void serve_side_task(std::uint32_t file, const PieceTask& task);
   void serve_resident(std::uint32_t file, std::uint32_t array);

@@ -22,8 +22,8 @@ constexpr int kLz4Acceleration = 1;
 /// Byte planes of elements: the inverse of unshuffle(). \return `planes`, or `from` where elements are single bytes.
 const std::byte* shuffle(const std::byte* from, std::uint64_t bytes, std::uint32_t element_bytes, std::byte* planes) {
   if (element_bytes == 1) return from;
-  split_planes(std::bit_cast<const std::uint8_t*>(from), bytes / element_bytes, element_bytes,
-               std::bit_cast<std::uint8_t*>(planes));
+  split_planes(reinterpret_cast<const std::uint8_t*>(from), bytes / element_bytes, element_bytes,
+               reinterpret_cast<std::uint8_t*>(planes));
   return planes;
 }
 
@@ -47,7 +47,7 @@ LZ4_stream_t* lz4() {
 std::uint64_t encode_lz4(const std::byte* from, std::uint64_t bytes, std::span<std::byte> out) {
   LZ4_resetStream_fast(lz4());
   const int written = LZ4_compress_fast_continue(
-      lz4(), std::bit_cast<const char*>(from), std::bit_cast<char*>(out.data()), static_cast<int>(bytes),
+      lz4(), reinterpret_cast<const char*>(from), reinterpret_cast<char*>(out.data()), static_cast<int>(bytes),
       static_cast<int>(std::min<std::uint64_t>(out.size(), 1U << 30)), kLz4Acceleration);
   return static_cast<std::uint64_t>(std::max(written, 0));
 }
@@ -57,7 +57,7 @@ std::uint64_t encode_zstd(const std::byte* from, std::uint64_t bytes, std::span<
 }
 std::uint64_t decode_lz4(std::span<const std::byte> in, std::byte* out, std::uint64_t bytes) {
   return static_cast<std::uint64_t>(
-      std::max(LZ4_decompress_safe(std::bit_cast<const char*>(in.data()), std::bit_cast<char*>(out),
+      std::max(LZ4_decompress_safe(reinterpret_cast<const char*>(in.data()), reinterpret_cast<char*>(out),
                                    static_cast<int>(in.size()), static_cast<int>(bytes)),
                0));
 }
@@ -173,8 +173,8 @@ Result<std::span<const std::byte>> decode_piece(const BlockForm& form, std::uint
             (coded.coding == BlockCoding::kZstd ? decode_zstd(in, planes, size) : decode_lz4(in, planes, size)) == size;
         if (sane && element == 1) return std::span<const std::byte>(planes, size);
         if (sane)
-          unshuffle(std::bit_cast<const std::uint8_t*>(planes), size / element, element,
-                    std::bit_cast<std::uint8_t*>(out));
+          unshuffle(reinterpret_cast<const std::uint8_t*>(planes), size / element, element,
+                    reinterpret_cast<std::uint8_t*>(out));
         break;
     }
   }

@@ -109,4 +109,11 @@ std::uint32_t BlockTable::stored_row(std::uint64_t block, std::uint32_t row_in_b
   return static_cast<std::uint32_t>(chosen_->within(i, stored.first, stored.end()) - stored.first);
 }
 
+std::uint64_t BlockTable::memory_bytes() const {
+  return files_.capacity() * sizeof(FileBlocks) + starts_.capacity() * sizeof(FileStart) +
+         (by_row_.first_file.capacity() + by_block_.first_file.capacity() + stored_block_.capacity()) *
+             sizeof(std::uint32_t) +
+         (chosen_ ? chosen_->memory_bytes() : 0);
+}
+
 }  // namespace headrace

@@ -66,6 +66,8 @@ class BlockTable {
   [[nodiscard]] std::uint64_t first_block_of(std::size_t file) const;
   /// What was chosen; null: everything.
   [[nodiscard]] const std::shared_ptr<const RowSet>& chosen() const { return chosen_; }
+  /// Return what the table and the chosen rows hold.
+  [[nodiscard]] std::uint64_t memory_bytes() const;
   /// Rows of the largest block.
   [[nodiscard]] std::uint64_t max_block_rows() const { return max_block_rows_; }
   /// True if all blocks but each file's last have the same length, and every file's rows are a multiple of it.

@@ -68,8 +68,10 @@ std::optional<DataIdentity> DataIdentity::parse(std::string_view text) {
   DataIdentity made;
   if (text.size() != 4 * kDigits) return std::nullopt;
   for (std::uint32_t* part : {&made.rows, &made.names, &made.contents, &made.files}) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + kDigits, *part, 16);
-    if (error != std::errc() || end != text.data() + kDigits) return std::nullopt;
+    const std::string_view digits = text.substr(0, kDigits);
+    const char* const last = std::to_address(digits.end());
+    const auto [end, error] = std::from_chars(std::to_address(digits.begin()), last, *part, 16);
+    if (error != std::errc() || end != last) return std::nullopt;
     text.remove_prefix(kDigits);
   }
   return made;

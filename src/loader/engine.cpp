@@ -53,6 +53,16 @@ RequestWindow::Options window_options(const Source& source, const EnginePlan& pl
           .blocks_are_kept = &keeps_blocks};
 }
 
+/// Keep a block before anybody needs it. \return False where memory was short: that is met again, and told of, when a
+/// batch needs the block.
+bool keep_ahead(BlockServer& server, const BlockTask& task, const std::atomic<bool>& cancelled) {
+  try {
+    return server.serve(task, {}, cancelled).empty();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter)
@@ -277,10 +287,7 @@ void Engine::preload_blocks(Worker& w) {
   for (std::uint64_t b; !stopped_ && (b = next_preload_.fetch_add(1)) < blocks.num_blocks();) {
     if (!keeper_->rows->ready(b) && keeper_->fills()) {
       const BlockTable::Place place = blocks.place(b);
-      try {
-        (void)w.server.serve({b, place.file, place.rows, true, 0}, {}, cancelled);
-      } catch (const std::exception&) {  // no memory: met again, and told of, when a batch needs it
-      }
+      keep_ahead(w.server, {b, place.file, place.rows, true, 0}, cancelled);
     }
     preloaded_.fetch_add(1);
   }
@@ -323,7 +330,7 @@ void Engine::gather_batch(Worker& w) {
   if (store.complete()) {
     const SlotRun& slot = w.claim.runs[0];
     gather_->gather(samples, {slot.slot->memory->fields.data(), slot.begin, slot.end,
-                              slot.slot->content.step.first_position, &w.digests[0]});
+                              slot.slot->content.step.first_position, w.digests.data()});
     return;
   }
   span.stop();

@@ -59,7 +59,7 @@ struct EnginePlan {
   std::uint64_t wanted_slots = 0;  ///< With which every block is decoded once.
   std::uint64_t slot_bytes = 0;
   std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0;  ///< All threads.
-  std::uint64_t index_bytes = 0;                           ///< The window's books.
+  std::uint64_t index_bytes = 0;                           ///< The window's books, and the order's pools and lists.
   std::uint64_t side_chunks_bytes = 0;                     ///< Kept of straddling arrays; 0: none.
   std::uint64_t side_chunks_in_use_bytes = 0;              ///< Beside those: one a thread.
 

@@ -83,7 +83,7 @@ TEST(Keeping, SomeBlocksAreKeptWhereNotAllFit) {
     options.batch_size = *rc::gen::inRange<std::uint64_t>(8, 40);
     if (*rc::gen::arbitrary<bool>()) faults->delay = std::chrono::microseconds(50);  // then re-encoding pays
     options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock);
-    if (options.shuffle == Shuffle(Shuffle::kBlock)) options.mix = {2, 2};
+    if (options.shuffle == Shuffle(Shuffle::kBlock)) options.shuffle_buffer = {2, 2};
     options.threads = 1;
     options.cache.mode = CacheChoice::kNone;
     options.memory = 4 << 20;

@@ -162,7 +162,7 @@ Status set_uint32(const std::string& text, std::uint64_t least, std::optional<st
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 
-const std::array kOptions = {
+constexpr std::array kOptions = {
     LoaderOption{
         .name = "batch_size",
         .kind = Kind::kCount,

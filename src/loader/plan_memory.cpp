@@ -37,6 +37,8 @@ class MemoryPlanner {
         blocks_(plan.layout.table),
         runs_(std::min(plan.slot_rows(), blocks_->num_blocks())),
         books_(plan.slot_rows() * kRequestBytes + runs_ * kRunBytes),
+        order_bytes_(plan.sampler->memory_bytes(plan.share) + blocks_->memory_bytes() +
+                     blocks_->num_blocks() * kBlockIndexBytes),
         block_bytes_(std::max<std::uint64_t>(blocks_->max_block_rows() * source.row_bytes(), 1)) {
     plan_.slot_bytes = SlotPool::slot_bytes(*source.fields, plan.slot_rows());
     plan_.data_bytes = stored_rows(*blocks_) * source.row_bytes();
@@ -60,7 +62,7 @@ class MemoryPlanner {
       plan_.keeping_bytes += plan_.threads * need_.coded_bytes;
     plan_.scratch_bytes = plan_.threads * need_.scratch_bytes;
     plan_.read_buffer_bytes = plan_.threads * need_.read_buffer_bytes;
-    plan_.index_bytes = plan_.slots * books_ + states_bytes(plan_.slots) + blocks_->num_blocks() * kBlockIndexBytes;
+    plan_.index_bytes = plan_.slots * books_ + states_bytes(plan_.slots) + order_bytes_;
     return {};
   }
 
@@ -69,7 +71,7 @@ class MemoryPlanner {
   [[nodiscard]] std::uint64_t fixed(std::uint64_t threads) const {
     const std::uint64_t keeping = fills_directory() ? need_.dense_bytes : 0;
     return threads * (need_.scratch_bytes + need_.read_buffer_bytes + keeping) + plan_.layout.resident_bytes +
-           blocks_->num_blocks() * kBlockIndexBytes;
+           order_bytes_;
   }
   [[nodiscard]] std::uint64_t around() const {
     return fixed(plan_.threads) + plan_.side_chunks_bytes + plan_.side_chunks_in_use_bytes;
@@ -115,9 +117,10 @@ class MemoryPlanner {
     if (smallest <= plan_.budget_bytes) return {};
     return std::move(
         Error(ErrorCode::kOutOfBudget,
-              fmt::format("a budget of {} cannot hold two batches ({} each) and the largest block of one thread ({})",
+              fmt::format("a budget of {} cannot hold two batches ({} each), the largest block of one thread ({}) and "
+                          "who comes when ({})",
                           format_bytes(plan_.budget_bytes), format_bytes(plan_.slot_bytes),
-                          format_bytes(need_.scratch_bytes + need_.read_buffer_bytes)))
+                          format_bytes(need_.scratch_bytes + need_.read_buffer_bytes), format_bytes(order_bytes_)))
             .with_file(source_.files[0].path)
             .with_hint(fmt::format("The smallest budget is memory={} (just over {}); a smaller batch_size needs less.",
                                    smallest, format_bytes(smallest))));
@@ -249,6 +252,7 @@ class MemoryPlanner {
   const std::shared_ptr<const BlockTable> blocks_;
   const std::uint64_t runs_;         // of a slot, at most: one a block
   const std::uint64_t books_;        // of a slot
+  const std::uint64_t order_bytes_;  // of who comes when: pools, lists, chosen rows, an index of the blocks
   const std::uint64_t block_bytes_;  // of the largest block
   ServerNeed need_;
 };

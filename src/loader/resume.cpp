@@ -33,8 +33,9 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   here.order = m.engine()->plan().sampler->identity_at(state.position.epoch, state.position.samples);
   // The block shuffle's shape follows from the global batch: another world size goes on with the shape of the state.
   const ShuffleShape asked = m.options().shuffle_buffer, taken = shape_of(state.order);
-  const bool other_shape = asked == ShuffleShape{} && taken != ShuffleShape{} && shape_of(here.order) != ShuffleShape{} &&
-                           state.order != here.order && state.global_batch != here.global_batch;
+  const bool other_shape = asked == ShuffleShape{} && taken != ShuffleShape{} &&
+                           shape_of(here.order) != ShuffleShape{} && state.order != here.order &&
+                           state.global_batch != here.global_batch;
   if (other_shape) here.order = state.order;
   if (Status fits = check_state(state, here, options.accept_changed_data); !fits.ok()) {
     const std::vector<FileEntry>& files = m.dataset().files();

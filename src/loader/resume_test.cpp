@@ -42,7 +42,7 @@ LoaderOptions some_options() {
   options.tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
   options.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
   if (options.shuffle == Shuffle(Shuffle::kBlock) && *rc::gen::arbitrary<bool>())
-    options.mix = {*rc::gen::inRange<std::uint32_t>(1, 20), *rc::gen::inRange<std::uint32_t>(1, 4), 0};
+    options.shuffle_buffer = {*rc::gen::inRange<std::uint32_t>(1, 20), *rc::gen::inRange<std::uint32_t>(1, 4), 0};
   return options;
 }
 
@@ -348,7 +348,7 @@ TEST(Ranks, WhatCannotBeDividedIsRefused) {
   EXPECT_THROW(Loader(data, {.batch_size = 10, .rank = 0}), Error);
   EXPECT_THROW(Loader(data, {.batch_size = 10, .global_batch_size = 10}), Error);
   EXPECT_THROW(Loader(data, {.batch_size = 100, .tail = Tail::kDrop, .rank = 0, .world_size = 3}), Error);
-  EXPECT_THROW(Loader(data, {.batch_size = 10, .mix = {4, 4, 0}}), Error);  // no block shuffle
+  EXPECT_THROW(Loader(data, {.batch_size = 10, .shuffle_buffer = {4, 4, 0}}), Error);  // no block shuffle
 }
 
 }  // namespace

@@ -1,14 +1,12 @@
 // The block shuffle: cut the line and fold it.
 //
 //  1. All blocks lie on a line in file order, rotated by a random block each epoch, so that streams are strata of the
-//  files.
+//     files.
 //  2. The line is cut into V streams whose lengths are the streams' exact shares of an epoch (stream_shares.h).
 //  3. Even streams read forwards, odd ones backwards: the block on a cut is used by its two streams at the same time,
-//  both
-//     at their start or both at their end. Blocks between the cuts come in random order.
-//  4. Each stream drains pools of K blocks whose rows are permuted as one; first pools are shorter, each by another
-//  amount,
-//     so that pools do not end together.
+//     both at their start or both at their end. Blocks between the cuts come in random order.
+//  4. Each stream drains pools of K blocks whose rows are permuted as one (row_pool.h); first pools are shorter, each
+//     by another amount, so that pools do not end together.
 //
 // Every row comes once; a block's rows come within one pool's time; nothing of size O(rows) or O(blocks) is kept.
 #include <fmt/format.h>
@@ -17,6 +15,7 @@
 
 #include "base/keyed_permutation.h"
 #include "base/philox.h"
+#include "order/row_pool.h"
 #include "order/sampler.h"
 #include "order/stream_shares.h"
 
@@ -28,9 +27,7 @@ enum KeyUse : std::uint64_t { kRotation = 1, kInnerOrder = 2, kPool = 3 };
 /// Blocks of one stream in one epoch, addressed by reading order.
 class Segment {
  public:
-  struct Part {
-    std::uint32_t block, first_row, rows;
-  };
+  using Part = RowPool::Part;
 
   Segment(const BlockTable& blocks, std::uint64_t rotation, std::uint64_t begin, std::uint64_t end, bool backwards,
           RandomKey key)
@@ -105,7 +102,7 @@ class Stream {
 
   void skip_to(std::uint64_t position, std::vector<SampleRef>& passed) {
     std::uint64_t count = position - position_;
-    if (const std::uint64_t here = std::min<std::uint64_t>(count, pool_.size() - taken_); here > 0) {
+    if (const std::uint64_t here = std::min(count, pool_.left()); here > 0) {
       move(here, passed);
       count -= here;
     }
@@ -124,44 +121,40 @@ class Stream {
   }
 
  private:
-  static constexpr std::size_t kLineRows = 64 / sizeof(SampleRef);
-
   void move(std::uint64_t count, std::vector<SampleRef>& to) {
     position_ += count;
     while (count > 0) {
-      if (taken_ == pool_.size()) fill();
-      const std::uint64_t n = std::min<std::uint64_t>(count, pool_.size() - taken_);
-      to.insert(to.end(), pool_.begin() + static_cast<std::ptrdiff_t>(taken_),
-                pool_.begin() + static_cast<std::ptrdiff_t>(taken_ + n));
-      taken_ += n;
+      if (pool_.left() == 0) fill();
+      const std::uint64_t n = std::min(count, pool_.left());
+      pool_.take(n, to);
       count -= n;
     }
-    // Pools of all streams are larger than a cache, and each step takes a few rows from every one.
-    for (std::size_t i = 0; i < 2 && taken_ + i * kLineRows < pool_.size(); ++i)
-      __builtin_prefetch(pool_.data() + taken_ + i * kLineRows);
   }
 
   void fill() {
-    pool_.clear();
-    taken_ = 0;
     const std::uint64_t end = std::min(pool_end_, segment_.num_parts());
-    for (; next_part_ < end; ++next_part_) {
-      const Segment::Part p = segment_.part(next_part_);
-      const std::size_t before = pool_.size();
-      pool_.resize(before + p.rows);
-      for (std::uint32_t r = 0; r < p.rows; ++r) pool_[before + r] = {p.block, p.first_row + r};
-    }
+    pool_.clear(end - next_part_);
+    for (; next_part_ < end; ++next_part_) pool_.add(segment_.part(next_part_));
     pool_end_ = end + pool_blocks_;
-    keyed_shuffle(std::span<SampleRef>(pool_), key_.with(pool_number_++));
+    pool_.shuffle(key_.with(pool_number_++));
   }
 
   Segment segment_;
   std::uint64_t pool_end_, pool_blocks_;
   RandomKey key_;
   std::uint64_t next_part_ = 0, pool_number_ = 0, position_ = 0;
-  std::vector<SampleRef> pool_;
-  std::size_t taken_ = 0;
+  RowPool pool_;
 };
+
+/// Streams [begin, end) that a rank owns, or shares with its neighbours.
+struct StreamRange {
+  std::uint32_t begin, end;
+  [[nodiscard]] std::uint32_t count() const { return end - begin; }
+};
+StreamRange streams_of(RankShare share, std::uint64_t streams) {
+  return {static_cast<std::uint32_t>(share.rank * streams / share.world_size),
+          static_cast<std::uint32_t>(((share.rank + 1) * streams + share.world_size - 1) / share.world_size)};
+}
 
 /// Do the ranks' shares of every step fall on borders of streams? Then each owns whole streams: the phases of its group
 /// are one residue class modulo the world size.
@@ -215,12 +208,16 @@ class BlockShuffle final : public Sampler {
   [[nodiscard]] std::uint64_t mixed_samples() const override {
     return std::min(mix_.mixed_blocks() * blocks_->max_block_rows(), num_samples());
   }
+  [[nodiscard]] std::uint64_t memory_bytes(RankShare share) const override {
+    const std::uint64_t part = streams_of(share, mix_.streams).count();
+    const std::uint64_t pool_rows = std::min(mix_.pool_blocks * blocks_->max_block_rows(), shares_.length(0) + 1);
+    const std::uint64_t pool_parts = std::min<std::uint64_t>(mix_.pool_blocks, blocks_->num_blocks() + 1);
+    return mix_.streams * (sizeof(Stream) + sizeof(std::uint64_t)) + part * RowPool::max_bytes(pool_rows, pool_parts);
+  }
   [[nodiscard]] bool foresees_uses() const override { return true; }
   [[nodiscard]] std::vector<std::uint32_t> first_uses(std::uint64_t epoch, RankShare share) const override {
     std::vector<std::uint32_t> uses(blocks_->num_blocks(), kNeverUsed);
-    const std::uint64_t streams = mix_.streams;
-    const std::uint64_t first = share.rank * streams / share.world_size;
-    const std::uint64_t last = ((share.rank + 1) * streams + share.world_size - 1) / share.world_size;
+    const auto [first, last] = streams_of(share, mix_.streams);
     std::uint64_t begin = 0;
     for (std::uint32_t v = 0; v < last; ++v) {
       const std::uint64_t end = begin + shares_.length(v);
@@ -266,9 +263,8 @@ class BlockShuffleCursor final : public Cursor {
         walk_(walk),
         streams_(sampler.streams(walk.epoch)),
         whole_streams_(owns_whole_streams(shares_, walk.share.world_size)) {
-    const std::uint64_t v = shares_.streams(), w = walk.share.world_size, r = walk.share.rank;
-    first_stream_ = static_cast<std::uint32_t>(r * v / w);
-    end_stream_ = static_cast<std::uint32_t>(((r + 1) * v + w - 1) / w);
+    const StreamRange mine = streams_of(walk.share, shares_.streams());
+    first_stream_ = mine.begin, end_stream_ = mine.end;
     for (std::uint32_t s = 0; s < end_stream_; ++s) (s < first_stream_ ? line_begin_ : line_end_) += shares_.length(s);
     line_end_ += line_begin_;
     if (blocks_.num_blocks() > 0) shift_rows_ = blocks_.first_row(sampler.rotation(walk.epoch));

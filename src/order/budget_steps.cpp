@@ -48,7 +48,7 @@ CostSummary summarize(const BlockTable& blocks, const LengthIndex& lengths, cons
 }
 
 Error wrong(std::string message, std::string_view hint) {
-  return std::move(Error(ErrorCode::kInvalidArgument, std::move(message)).with_hint(std::string(hint)));
+  return std::move(Error(ErrorCode::kInvalidArgument, std::move(message)).with_hint(hint));
 }
 
 /// Any stretch of a step's list should hold all costs: the i-th costliest of a lane stands by i·2654435769 mod 2^32.

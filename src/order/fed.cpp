@@ -19,6 +19,9 @@ class Fed final : public Drawn {
       : Drawn(std::move(blocks), num_samples, "fed"), rows_(std::move(rows)) {}
   [[nodiscard]] std::string describe() const override { return fmt::format("{} rows, given as it goes", num_samples_); }
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t, RankShare) const override { return 1; }
+  [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override {
+    return num_samples_ * 2 * sizeof(std::uint64_t);  // a list that grows has up to twice its length
+  }
   [[nodiscard]] bool knows(std::uint64_t epoch, std::uint64_t end) const override { return rows_->knows(epoch, end); }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     return std::make_unique<DirectCursor<FedRow>>(*blocks_, num_samples_, walk, FedRow{rows_.get()});

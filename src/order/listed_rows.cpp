@@ -23,6 +23,9 @@ class Listed final : public Drawn {
       : Drawn(std::move(blocks), rows->size(), "listed"), rows_(std::move(rows)) {}
   [[nodiscard]] std::string describe() const override { return fmt::format("{} rows as listed", num_samples_); }
   [[nodiscard]] std::string identity() const override { return rows_->identity(); }
+  [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override {
+    return kMostEpochs * num_samples_ * sizeof(std::uint64_t);
+  }
   [[nodiscard]] std::string identity_at(std::uint64_t epoch, std::uint64_t position) const override {
     return position > 0 ? rows_->identity(epoch) : rows_->identity();
   }

@@ -103,6 +103,8 @@ class Sampler {
     (void)world_size;
     return 0;
   }
+  /// Return what the sampler and one cursor of that rank hold at most, beside the block table.
+  [[nodiscard]] virtual std::uint64_t memory_bytes(RankShare share) const = 0;
   /// Return how many samples are mixed at any time; 0 where that is not limited, or nothing is mixed.
   [[nodiscard]] virtual std::uint64_t mixed_samples() const { return 0; }
 };

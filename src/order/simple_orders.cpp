@@ -39,6 +39,7 @@ class Sequential final : public Sampler {
   explicit Sequential(std::shared_ptr<const BlockTable> blocks) : blocks_(std::move(blocks)) {}
   [[nodiscard]] std::uint64_t num_samples() const override { return blocks_->num_rows(); }
   [[nodiscard]] std::string describe() const override { return "file order"; }
+  [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override { return 0; }
   [[nodiscard]] std::string identity() const override { return "files"; }
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
     return blocks_->max_block_rows() / global_batch + 2;
@@ -73,6 +74,7 @@ class GlobalShuffle final : public Sampler {
       : blocks_(std::move(blocks)), seed_(seed) {}
   [[nodiscard]] std::uint64_t num_samples() const override { return blocks_->num_rows(); }
   [[nodiscard]] std::string describe() const override { return "exact: one permutation of all rows"; }
+  [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override { return 0; }
   [[nodiscard]] std::string identity() const override { return "exact"; }
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
     return num_samples() / global_batch + 1;

@@ -72,6 +72,9 @@ class WeightedWithReplacement final : public Drawn {
   [[nodiscard]] std::string describe() const override {
     return fmt::format("{} draws with weights, with replacement", num_samples_);
   }
+  [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override {
+    return table_.keep.size() * (sizeof(double) + sizeof(std::uint64_t));
+  }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     return std::make_unique<DirectCursor<AliasDraw>>(*blocks_, num_samples_, walk,
                                                      AliasDraw{&table_, RandomKey::of({seed_, walk.epoch, kDraw})});
@@ -95,6 +98,9 @@ class WeightedWithoutReplacement final : public Drawn {
       : Drawn(std::move(blocks), num_samples, std::move(identity)), weights_(std::move(weights)), seed_(seed) {}
   [[nodiscard]] std::string describe() const override {
     return fmt::format("{} draws with weights, without replacement", num_samples_);
+  }
+  [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override {
+    return weights_.size() * (2 * sizeof(double) + sizeof(std::uint64_t));  // the races of an epoch among them
   }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     return std::make_unique<DirectCursor<EpochRows>>(*blocks_, num_samples_, walk, EpochRows{rows_of(walk.epoch)});
@@ -180,6 +186,13 @@ class Balanced final : public Drawn {
   }
   [[nodiscard]] std::string describe() const override {
     return fmt::format("{} samples, of {} classes equally many", num_samples_, classes_.rows.size());
+  }
+  [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override {
+    std::uint64_t bytes = 0;
+    for (const auto& rows : classes_.rows)
+      bytes += rows.capacity() * sizeof(std::uint64_t) + sizeof(std::vector<std::uint64_t>) +
+               sizeof(std::pair<std::uint64_t, KeyedPermutation>);
+    return bytes;
   }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     return std::make_unique<DirectCursor<BalancedDraw>>(*blocks_, num_samples_, walk,

@@ -107,7 +107,8 @@ std::string knob(const Check& c, const LoaderOptions& options) {
   if (c.decodes > 1 && once < most)
     return fmt::format("{}: every block would be decoded once instead of {:.1f} times", memory_option(once), c.decodes);
   if (c.decodes > 1)
-    return "batch_size or shuffle_buffer: the order's span is longer than any window that fits; smaller ones need fewer decodes";
+    return "batch_size or shuffle_buffer: the order's span is longer than any window that fits; smaller ones need "
+           "fewer decodes";
   if (c.plan->keep == Keep::kDirectory) return "none: from the second epoch on rows come from the cache directory";
   if (const std::uint64_t all = c.plan->window_bytes() + c.data_bytes + c.data_bytes / 32;
       kept_share(*c.plan, c.data_bytes) < 1 && all < most)

@@ -233,9 +233,9 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
       table.add({c.name, label ? effect_text(c.label->effect) : "", effect_text(c.quality.block_effect),
                  effect_text(c.quality.file_effect), fmt::format("{:.0f}", c.quality.blocks_a_batch),
                  format_bytes(c.memory_bytes)});
-    text += "\n";
+    text += '\n';
     for (const std::string& row : table.lines()) text += "  " + row + "\n";
-    text += "\n";
+    text += '\n';
   }
   const OrderPicture picture = draw_order(sampler, blocks, whole, options.epoch, kPictureRows, kPictureColumns);
   text += "where batches come from, the data in file order from left to right\n";

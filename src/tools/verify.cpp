@@ -165,7 +165,7 @@ class Verifier {
     }
     if (findings_.size() > kShown) out += fmt::format("and {} more (--json lists them)\n", findings_.size() - kShown);
     for (const std::string& array : slow_) out += paragraph("NOTE", 8, array);
-    if (!out.empty()) out += "\n";
+    if (!out.empty()) out += '\n';
     out += fmt::format("{} file{}, {} array{}, {} piece{}: {} read, {} decoded in {:.1f} s by {} thread{}\n",
                        group_digits(files_.size()), plural(files_.size()), group_digits(arrays_), plural(arrays_),
                        group_digits(counts.pieces), plural(counts.pieces), format_bytes(counts.stored_bytes),

@@ -71,7 +71,7 @@ def test_smallest_memory(paths, want, batch_size: int, shuffle: bool, threads: i
 @pytest.mark.parametrize("batch_size", [1, 7, 100_000])
 def test_order_does_not_depend_on_threads_or_memory(paths, batch_size: int) -> None:
     dataset = hr.open(paths, fields=FIELDS)
-    least = smallest_memory(dataset, batch_size=batch_size)
+    least = smallest_memory(dataset, batch_size=batch_size, shuffle=True)
     orders = set()
     for threads, memory in ((1, least), (3, least * 2), (2, "1GiB")):
         with hr.Loader(dataset, batch_size, shuffle=True, seed=3, threads=threads, memory=memory, timeout=60) as loader:

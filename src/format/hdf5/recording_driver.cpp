@@ -127,9 +127,10 @@ herr_t on_read(H5FD_t* f, H5FD_mem_t type, hid_t, haddr_t address, std::size_t s
     Status status = bytes.read_at(address, {out, size});
     if (status.ok()) return 0;
     if (!state.read_error) state.read_error = std::move(status.error());
+    return -1;
   } catch (...) {
+    return -1;
   }
-  return -1;
 }
 
 herr_t on_write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) {

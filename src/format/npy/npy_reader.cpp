@@ -19,7 +19,7 @@ constexpr std::uint64_t kMostRatio = 1040;  // deflate cannot do better than 103
 /// "train" for "data/train_07.npy"; "07" for "07.npy", "x2" for "x2.npy".
 std::string array_name(const std::string& path) {
   constexpr std::string_view kSeparators = "_-. ";
-  const std::string stem = std::filesystem::path(path).stem().string();
+  std::string stem = std::filesystem::path(path).stem().string();
   const std::size_t before = stem.find_last_not_of("0123456789");  // the number at the end
   if (before == std::string::npos || before + 1 == stem.size() ||
       kSeparators.find(stem[before]) == std::string_view::npos)

@@ -1,0 +1,57 @@
+// RowPool: the rows of some blocks in a random order, in far less memory than a list of them.
+//
+// What is shuffled are the numbers of the pool's rows; which block a number means follows from where the blocks' rows
+// begin. Up to 2^16 rows their numbers are listed, in two bytes each. Larger pools, of small rows, list nothing: their
+// order is computed (base/keyed_permutation.h). Which of both it is follows from the number of rows alone, never from
+// the machine or its memory, as it is part of what a seed means.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/keyed_permutation.h"
+#include "base/philox.h"
+#include "catalog/sample_ref.h"
+
+namespace headrace {
+
+/// Filled with parts of blocks, shuffled, taken from the front. Not thread-safe.
+class RowPool {
+ public:
+  struct Part {
+    std::uint32_t block, first_row, rows;
+  };
+  /// Rows of the largest pool that lists them.
+  static constexpr std::uint64_t kListedRows = std::uint64_t{1} << 16;
+
+  /// Start anew, empty, with room for so many parts.
+  void clear(std::uint64_t parts);
+  void add(Part part);
+  /// Put the rows that were added into an order that depends on their number and `key` only.
+  void shuffle(RandomKey key);
+  /// Return how many rows are left to take.
+  [[nodiscard]] std::uint64_t left() const { return rows_ - taken_; }
+  /// Append the next `count` <= left() rows to `out`.
+  void take(std::uint64_t count, std::vector<SampleRef>& out);
+
+  /// Return what a pool of at most so many rows and parts allocates.
+  [[nodiscard]] static std::uint64_t max_bytes(std::uint64_t rows, std::uint64_t parts);
+
+ private:
+  struct Start {
+    std::uint64_t row;  ///< Of the pool, with which the part begins.
+    std::uint32_t block, first_row;
+  };
+  [[nodiscard]] SampleRef at(std::uint64_t row) const;
+  [[nodiscard]] const Start& part_of(std::uint64_t row) const;
+
+  std::vector<Start> starts_;  ///< And one behind the last.
+  std::vector<std::uint16_t> listed_;
+  std::optional<KeyedPermutation> computed_;
+  std::uint64_t rows_ = 0, taken_ = 0;
+  double parts_a_row_ = 0;
+};
+
+}  // namespace headrace
