@@ -63,8 +63,7 @@ class ResidentArray final : public ArrayReader {
 
 SourceGroup group_of(std::shared_ptr<ResidentArray> array, bool rows) {
   auto source = std::make_shared<Source>();
-  source->fields = std::make_shared<std::vector<Field>>(
-      std::vector<Field>{{"v", "v", {DType::Kind::kUInt, 1}, {array->info().shape[1]}}});
+  source->set_columns({{"v", "v", {DType::Kind::kUInt, 1}, {array->info().shape[1]}}});
   source->places.push_back({0, 0});
   SourceFile& file = source->files.emplace_back();
   file.path = "memory";

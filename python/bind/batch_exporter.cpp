@@ -84,7 +84,7 @@ BatchExporter::BatchExporter(const std::vector<Field>& fields, Framework framewo
     PyUnicode_InternInPlace(&key);  // batch["x"] then compares pointers
     column.key = nb::steal<nb::str>(key);
     column.dtype = numpy.attr("dtype")(field.dtype.numpy_typestr().c_str());
-    column.shape = field.shape;
+    column.shape = field.dims.row_shape();
     column.row_bytes = field.row_bytes();
     column.dlpack_dtype = to_dlpack(field.dtype);
     column.usual_shape = shape_tuple(column, usual_rows);

@@ -105,7 +105,7 @@ nb::list fields(const DatasetHandle& self) {
     entry["name"] = to_python(field.name);
     entry["path"] = to_python(field.path);
     entry["typestr"] = to_python(field.dtype.numpy_typestr());
-    entry["shape"] = nb::tuple(nb::cast(field.shape));
+    entry["shape"] = nb::tuple(nb::cast(field.dims.row_shape()));
     entry["chunks"] = storage.chunk_shape.empty() ? nb::none() : nb::object(nb::tuple(nb::cast(storage.chunk_shape)));
     entry["codec"] = to_python(storage.codec);
     entry["read_path"] = to_python(storage.read_path);

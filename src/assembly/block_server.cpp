@@ -19,8 +19,8 @@ BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const 
       resident_(resident),
       side_chunks_(side_chunks),
       counters_(counters),
-      form_(*source.fields),
-      sink_(*source.fields),
+      form_(*source.columns),
+      sink_(*source.columns),
       planner_(source, layout),
       decoder_(source, layout, counters),
       filler_(form_, layout, counters.clock),
@@ -29,7 +29,7 @@ BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const 
 }
 
 ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
-  const BlockForm form(*source.fields);
+  const BlockForm form(*source.columns);
   const PieceDecoder::Need decoder = PieceDecoder::need(source, layout);
   const BlockFiller::Need filler = BlockFiller::need(form, layout);
   return {decoder.scratch_bytes, decoder.read_buffer_bytes, filler.dense_bytes,

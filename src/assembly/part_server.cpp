@@ -13,7 +13,7 @@ PartServer::PartServer(const SampleMap& map, const std::vector<SourceGroup>& gro
   for (const SourceGroup& group : groups) {
     GroupServer& server = servers_.emplace_back();
     server.first_field = first_field;
-    first_field += group.source->fields->size();
+    first_field += group.source->columns->size();
     if (boxes)
       server.cells = std::make_unique<PieceDecoder>(*group.source, group.layout, counters);
     else

@@ -178,8 +178,8 @@ void put_nothing(const Job& job, const Wanted& wanted) {
 
 }  // namespace
 
-Sink::Sink(const std::vector<Field>& fields) {
-  for (const Field& f : fields) {
+Sink::Sink(const std::vector<StoredColumn>& fields) {
+  for (const StoredColumn& f : fields) {
     row_bytes_.emplace_back(std::max<std::uint64_t>(f.row_bytes(), 1));
     empty_.push_back(f.row_bytes() == 0);
   }

@@ -6,7 +6,7 @@
 // addresses of the copies say was copied. The kernel is chosen once a source and field, never a row.
 #pragma once
 
-#include <headrace/catalog/field.h>
+#include "catalog/stored_column.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ struct FieldRows {
 /// Immutable. Threads: any. Rows of no bytes (a shape with a 0 in it) have no address; they count as asked for.
 class Sink {
  public:
-  explicit Sink(const std::vector<Field>& fields);
+  explicit Sink(const std::vector<StoredColumn>& fields);
 
   /// Copy the rows of `wanted` that lie in `from` to their places. \param first_row  Number of row 0 of the requests.
   /// \return Bytes written. Call finish_streaming() before another thread is told.

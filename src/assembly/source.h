@@ -1,7 +1,7 @@
 // Source: the files and arrays behind a data set's fields.
 #pragma once
 
-#include <headrace/catalog/field.h>
+#include "catalog/stored_column.h"
 
 #include <cstdint>
 #include <memory>
@@ -31,22 +31,28 @@ struct SourceMixture {
   std::uint64_t num_samples = 0;  ///< An epoch.
 };
 
-/// Immutable once made. Arrays are numbered alike in every file; several fields may be columns of one array.
+/// Immutable once made. Arrays are numbered alike in every file; several columns may be members of one array's records.
 struct Source {
   struct Place {
     std::uint32_t array;
     std::uint32_t column;
   };
-  std::shared_ptr<const std::vector<Field>> fields;
-  std::vector<Place> places;  ///< One for each field.
+  std::shared_ptr<const std::vector<StoredColumn>> columns;  ///< What is stored of a row.
+  std::shared_ptr<const std::vector<Field>> fields;          ///< What a batch has of it.
+  std::vector<Place> places;                                 ///< One for each column.
   std::vector<SourceFile> files;
   std::shared_ptr<const RowSet> chosen;          ///< Rows of all files that belong to the data set; null: all.
   std::shared_ptr<const SourceMixture> mixture;  ///< Null: one data set.
 
+  /// Set the columns, and the fields that deliver them as they are stored.
+  void set_columns(std::vector<StoredColumn> stored) {
+    fields = std::make_shared<const std::vector<Field>>(fields_of(stored));
+    columns = std::make_shared<const std::vector<StoredColumn>>(std::move(stored));
+  }
   [[nodiscard]] std::size_t num_arrays() const { return files.empty() ? 0 : files[0].arrays.size(); }
   [[nodiscard]] std::uint64_t row_bytes() const {
     std::uint64_t n = 0;
-    for (const Field& f : *fields) n += f.row_bytes();
+    for (const StoredColumn& c : *columns) n += c.row_bytes();
     return n;
   }
 };

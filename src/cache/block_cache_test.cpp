@@ -14,7 +14,8 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kRows = 64;
-const std::vector<Field> kFields{{"x", "x", {DType::Kind::kFloat, 4}, {16, 4}}, {"y", "y", {DType::Kind::kInt, 8}, {}}};
+const std::vector<StoredColumn> kFields{{"x", "x", {DType::Kind::kFloat, 4}, {16, 4}},
+                                        {"y", "y", {DType::Kind::kInt, 8}, {}}};
 
 /// Bytes of a block: mostly padding, like the jets', and different for each block.
 std::vector<std::byte> block_of(const BlockForm& form, std::uint32_t block, std::uint64_t rows = kRows) {
@@ -224,7 +225,7 @@ TEST(BlockCache, EachBlockIsDecodedByOneThread) {
 
 TEST(BlockCoder, EveryBlockComesBack) {
   EXPECT_TRUE(rc::check([] {
-    std::vector<Field> fields;
+    std::vector<StoredColumn> fields;
     for (int i = *rc::gen::inRange(1, 4); i > 0; --i)
       fields.push_back(
           {"f",

@@ -1,7 +1,7 @@
 // How the rows of a decoded block lie in one buffer: field after field, each dense and from a 64-byte boundary.
 #pragma once
 
-#include <headrace/catalog/field.h>
+#include "catalog/stored_column.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace headrace {
 class BlockForm {
  public:
   BlockForm() = default;
-  explicit BlockForm(const std::vector<Field>& fields) {
-    for (const Field& f : fields) {
+  explicit BlockForm(const std::vector<StoredColumn>& fields) {
+    for (const StoredColumn& f : fields) {
       row_bytes_.push_back(f.row_bytes());
       // The two halves of a complex number have little in common: each is an element to a byte shuffle.
       element_bytes_.push_back(f.dtype.kind == DType::Kind::kComplex ? f.dtype.itemsize / 2 : f.dtype.itemsize);

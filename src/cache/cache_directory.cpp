@@ -23,7 +23,7 @@ Error refuse(ErrorCode code, const std::string& directory, std::string what) {
 }
 
 Status check_npy_can_hold(const RowLayout& layout) {
-  for (const Field& field : layout.fields)
+  for (const StoredColumn& field : layout.fields)
     if (field.shape.size() + 1 > kMostDimensions || npy_header(field, layout.rows()).size() > kMostHeaderBytes)
       return Error(ErrorCode::kUnsupported,
                    fmt::format("an array of {} dimensions cannot be kept as .npy", field.shape.size() + 1))
@@ -36,7 +36,7 @@ Status check_npy_can_hold(const RowLayout& layout) {
 Status check_manifest_size(const CacheOrigin& origin, const RowLayout& layout) {
   std::uint64_t bytes = 4096;
   for (const CacheSource& source : origin.sources) bytes += 200 + 6 * source.path.size();
-  for (const Field& field : layout.fields)
+  for (const StoredColumn& field : layout.fields)
     bytes += 500 + 6 * (field.name.size() + field.path.size()) + 25 * field.shape.size();
   if (bytes <= CacheManifest::kMostBytes) return {};
   return Error(ErrorCode::kUnsupported,

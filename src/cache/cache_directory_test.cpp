@@ -34,17 +34,17 @@ class CacheDirectoryTest : public testing::Test {
 };
 
 TEST(NpyHeader, IsWhatNumpyWrites) {  // numpy.save of zeros((10, 3, 5), '<f4'), and of zeros(7, 'S6')
-  const std::string image = npy_header(Field{"i", "", {DType::Kind::kFloat, 4}, {3, 5}}, 10);
+  const std::string image = npy_header(StoredColumn{"i", "", {DType::Kind::kFloat, 4}, {3, 5}}, 10);
   EXPECT_EQ(image.size(), 128u);
   EXPECT_EQ(image.substr(0, 10), std::string("\x93NUMPY\x01\x00\x76\x00", 10));
   EXPECT_EQ(image.substr(10, 67), "{'descr': '<f4', 'fortran_order': False, 'shape': (10, 3, 5), }    ");
   EXPECT_EQ(image.back(), '\n');
-  const std::string text = npy_header(Field{"t", "", {DType::Kind::kBytes, 6}, {}}, 7);
+  const std::string text = npy_header(StoredColumn{"t", "", {DType::Kind::kBytes, 6}, {}}, 7);
   EXPECT_NE(text.find("{'descr': '|S6', 'fortran_order': False, 'shape': (7,), } "), std::string::npos);
 }
 
 TEST(NpyFileNames, ArePlainAndUnique) {
-  std::vector<Field> fields;
+  std::vector<StoredColumn> fields;
   for (const char* name : {"image", "../../etc/passwd", "a/b", "a.b", "A_B", "crc32c", "", "blocks"})
     fields.push_back({name, name, {}, {}});
   EXPECT_EQ(npy_file_names(fields),

@@ -56,7 +56,7 @@ void describe_building(const Folder& folder, CacheEntry& entry) {
 void describe_whole(const WholeCache& cache, CacheEntry& entry) {
   entry.bytes = cache.size_bytes();
   entry.rows = cache.manifest.rows;
-  for (const Field& field : cache.manifest.layout.fields) entry.fields.push_back(field.name);
+  for (const StoredColumn& field : cache.manifest.layout.fields) entry.fields.push_back(field.name);
   for (const CacheSource& source : cache.manifest.sources) {
     entry.sources.push_back(source.path);
     if (!entry.note.empty()) continue;

@@ -91,9 +91,9 @@ std::optional<CachedFile> parse_file(const Json& json) {
   return file;
 }
 
-std::optional<Field> parse_field(const Json& json) {
+std::optional<StoredColumn> parse_field(const Json& json) {
   Reader reader(json);
-  Field field{reader.text("name"), reader.text("path"), {}, {}};
+  StoredColumn field{reader.text("name"), reader.text("path"), {}, {}};
   const std::optional<DType> dtype = parse_dtype(reader.text("dtype"));
   for (const Json& extent : reader.list("shape")) field.shape.push_back(reader.number(extent));
   if (!reader.ok || !dtype) return std::nullopt;
@@ -120,7 +120,7 @@ std::string CacheManifest::to_json() const {
   json["rows"] = rows;
   json["fields"] = Json::array();
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
-    const Field& field = layout.fields[i];
+    const StoredColumn& field = layout.fields[i];
     Json entry = {
         {"name", field.name}, {"path", field.path}, {"dtype", field.dtype.numpy_typestr()}, {"shape", field.shape}};
     entry.update(to_json_of(data[i]));
@@ -148,7 +148,7 @@ Result<CacheManifest> CacheManifest::parse(std::string_view text) {
   manifest.created = reader.text("created");
   manifest.rows = reader.number("rows");
   for (const Json& entry : reader.list("fields")) {
-    std::optional<Field> field = parse_field(entry);
+    std::optional<StoredColumn> field = parse_field(entry);
     std::optional<CachedFile> file = parse_file(entry);
     if (!field || !file) return damaged("a field is not described as it should be");
     manifest.layout.fields.push_back(std::move(*field));
@@ -228,9 +228,9 @@ std::string base_name(const CacheSource& source) {
   return std::filesystem::path(source.path).filename().string();
 }
 
-std::string names_of(const std::vector<Field>& fields) {
+std::string names_of(const std::vector<StoredColumn>& fields) {
   std::string names;
-  for (const Field& field : fields) names += (names.empty() ? "" : ", ") + field.name;
+  for (const StoredColumn& field : fields) names += (names.empty() ? "" : ", ") + field.name;
   return names;
 }
 
@@ -251,7 +251,7 @@ std::optional<std::string> describe_difference(const CacheManifest& found, const
     if (a[i].rows != b[i].rows)
       return fmt::format("made from {} rows of {}, not {}", a[i].rows, base_name(b[i]), b[i].rows);
   }
-  const auto same = [](const Field& x, const Field& y) {
+  const auto same = [](const StoredColumn& x, const StoredColumn& y) {
     return as_written(x.name) == as_written(y.name) && as_written(x.path) == as_written(y.path) && x.dtype == y.dtype &&
            x.shape == y.shape;
   };

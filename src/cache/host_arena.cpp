@@ -33,7 +33,7 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) {
 struct Plan {
   Plan(const RowLayout& layout, std::uint64_t kept) : kept_blocks(kept) {
     size_bytes = BlockStates::bytes_for(layout.num_blocks());
-    for (const Field& field : layout.fields) {
+    for (const StoredColumn& field : layout.fields) {
       const std::uint64_t bytes = layout.block_starts[kept] * field.row_bytes();
       size_bytes = round_up(size_bytes, bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes);
       field_starts.push_back(size_bytes);

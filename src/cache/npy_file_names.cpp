@@ -21,10 +21,10 @@ std::string lower(std::string text) {  // some file systems do not tell A from a
 
 }  // namespace
 
-std::vector<std::string> npy_file_names(const std::vector<Field>& fields) {
+std::vector<std::string> npy_file_names(const std::vector<StoredColumn>& fields) {
   std::set<std::string> taken{"crc32c", "blocks"};
   std::vector<std::string> names;
-  for (const Field& field : fields) {
+  for (const StoredColumn& field : fields) {
     std::string stem = field.name.substr(0, kMostNameBytes);
     for (char& c : stem)
       if (!is_plain(c)) c = '_';

@@ -25,7 +25,7 @@ Status check_row_layout(const RowLayout& layout) {
                              layout.block_starts[i - 1]));
   std::set<std::string> names;
   std::uint64_t total = 0;
-  for (const Field& field : layout.fields) {
+  for (const StoredColumn& field : layout.fields) {
     if (!names.insert(field.name).second) return bad("two fields have this name").with_field(field.name);
     if (field.dtype.itemsize == 0) return bad("its elements have no bytes").with_field(field.name);
     std::uint64_t bytes = field.dtype.itemsize;
@@ -45,7 +45,7 @@ ByteRange block_bytes(const RowLayout& layout, std::size_t field, std::uint64_t 
 
 std::string layout_text(const RowLayout& layout) {
   std::string text;
-  for (const Field& field : layout.fields)
+  for (const StoredColumn& field : layout.fields)
     text += fmt::format("field {}:{} {}:{} {} {}\n", field.name.size(), field.name, field.path.size(), field.path,
                         field.dtype.numpy_typestr(), fmt::join(field.shape, ","));
   return text + fmt::format("blocks {}\n", fmt::join(layout.block_starts, ","));

@@ -33,7 +33,7 @@ class MemoryRowStore final : public InPlaceStore {
 
 std::uint64_t RowLayout::row_bytes() const {
   std::uint64_t bytes = 0;
-  for (const Field& field : fields) bytes += field.row_bytes();
+  for (const StoredColumn& field : fields) bytes += field.row_bytes();
   return bytes;
 }
 
@@ -41,7 +41,7 @@ Result<std::shared_ptr<RowStore>> RowStore::in_memory(RowLayout layout) {
   HEADRACE_TRY(check_row_layout(layout));
   HEADRACE_ASSIGN(PageBuffer words, PageBuffer::allocate(BlockStates::bytes_for(layout.num_blocks())));
   std::vector<PageBuffer> fields;
-  for (const Field& field : layout.fields) {
+  for (const StoredColumn& field : layout.fields) {
     Result<PageBuffer> memory = PageBuffer::allocate(layout.rows() * field.row_bytes());
     if (!memory.ok()) return std::move(memory.error().with_field(field.name).with_stage("cache"));
     fields.push_back(std::move(*memory));

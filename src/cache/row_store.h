@@ -5,7 +5,7 @@
 // that the processes of a host share (host_arena.h), or a directory of .npy files (cache_directory.h).
 #pragma once
 
-#include <headrace/catalog/field.h>
+#include "catalog/stored_column.h"
 
 #include <chrono>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace headrace {
 
 /// What a store holds.
 struct RowLayout {
-  std::vector<Field> fields;
+  std::vector<StoredColumn> fields;
   std::vector<std::uint64_t> block_starts;  ///< First row of each block, ascending from 0, and the number of rows.
 
   [[nodiscard]] std::uint64_t rows() const { return block_starts.empty() ? 0 : block_starts.back(); }

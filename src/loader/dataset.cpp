@@ -40,8 +40,8 @@ Result<SourceFile> open_source_file(const std::string& path, const FormatReader&
     for (const auto& b : out.arrays) list += fmt::format("\n  {}: {} rows", b->info().path, b->info().rows());
     return Error(ErrorCode::kInvalidArgument, "the fields have different numbers of rows:" + list).with_file(path);
   }
-  for (std::size_t f = 0; f < plan.fields.size(); ++f) {
-    const Field& field = plan.fields[f];
+  for (std::size_t f = 0; f < plan.columns.size(); ++f) {
+    const StoredColumn& field = plan.columns[f];
     const ArrayInfo& info = out.arrays[plan.places[f].array]->info();
     const bool has_column = plan.places[f].column < info.columns.size();
     std::vector<std::uint64_t> shape(info.shape.begin() + 1, info.shape.end());
@@ -153,7 +153,7 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
     source->files.push_back(std::move(source_file));
   }
   index.save();
-  source->fields = std::make_shared<const std::vector<Field>>(std::move(plan.fields));
+  source->set_columns(std::move(plan.columns));
   source->places = std::move(plan.places);
   auto impl = Dataset::Impl::make(std::move(source));
   if (impl->rows == 0)
@@ -289,23 +289,22 @@ Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<boo
 Dataset Dataset::choose(std::span<const std::string> names) const {
   const Source& old = *impl_->source;
   auto source = std::make_shared<Source>();
-  auto fields = std::make_shared<std::vector<Field>>();
+  std::vector<StoredColumn> columns;
   std::vector<std::uint32_t> arrays;
   for (const std::string& name : names) {
-    const auto it =
-        std::find_if(old.fields->begin(), old.fields->end(), [&](const Field& f) { return f.name == name; });
-    if (it == old.fields->end()) {
+    const auto it = std::ranges::find(*old.columns, name, &StoredColumn::name);
+    if (it == old.columns->end()) {
       std::vector<std::string> have;
       for (const Field& f : *old.fields) have.push_back(f.name);
       throw Error(ErrorCode::kFieldMissing, fmt::format("no field '{}'; there are {}", name, fmt::join(have, ", ")));
     }
-    const Source::Place place = old.places[static_cast<std::size_t>(it - old.fields->begin())];
+    const Source::Place place = old.places[static_cast<std::size_t>(it - old.columns->begin())];
     auto known = std::find(arrays.begin(), arrays.end(), place.array);
     if (known == arrays.end()) known = arrays.insert(known, place.array);
-    fields->push_back(*it);
+    columns.push_back(*it);
     source->places.push_back({static_cast<std::uint32_t>(known - arrays.begin()), place.column});
   }
-  source->fields = std::move(fields);
+  source->set_columns(std::move(columns));
   source->chosen = old.chosen;
   source->mixture = old.mixture;
   for (const SourceFile& f : old.files) {

@@ -6,8 +6,8 @@ namespace headrace {
 
 std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, const EnginePlan& plan) {
   auto fields = std::make_shared<std::vector<Field>>(*source.fields);
-  if (plan.tells_rows) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}});
-  if (plan.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}});
+  if (plan.tells_rows) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}, {}});
+  if (plan.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}, {}});
   return fields;
 }
 

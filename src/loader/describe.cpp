@@ -20,9 +20,8 @@ std::string Dataset::describe() const {
     const FieldStorage& s = storage()[f];
     const ArrayInfo& info = source.files[0].arrays[source.places[f].array]->info();
     const std::string chunk = s.chunk_shape.empty() ? "any row" : fmt::format("{}", s.chunk_shape[0]);
-    table.push_back({field.name, field.dtype.name(),
-                     fmt::format("({}{})", fmt::join(field.shape, ", "), field.shape.size() == 1 ? "," : ""),
-                     format_bytes(field.row_bytes()), chunk + (s.uniform ? "" : " *"), s.codec, s.read_path});
+    table.push_back({field.name, field.dtype.name(), field.dims.text(), format_bytes(field.row_bytes()),
+                     chunk + (s.uniform ? "" : " *"), s.codec, s.read_path});
     if (field.name != field.path) notes.push_back(fmt::format("{} is {} in the files", field.name, field.path));
     if (!s.reason.empty()) notes.push_back(fmt::format("{} is read one call at a time: {}", field.name, s.reason));
     if (!s.uniform) notes.push_back(fmt::format("* {} is stored differently in some files", field.name));

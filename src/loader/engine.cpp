@@ -47,7 +47,7 @@ RequestWindow::Options window_options(const Source& source, const EnginePlan& pl
                                       const std::atomic<bool>& rows_at_hand, const std::atomic<bool>& keeps_blocks) {
   return {.max_slots = plan.slots,
           .keep_samples = plan.tells_rows,
-          .row_weight = row_weight(source.fields->size()),
+          .row_weight = row_weight(source.columns->size()),
           .rows_at_hand = &rows_at_hand,
           .few_slots = plan.few_slots(),
           .blocks_are_kept = &keeps_blocks};

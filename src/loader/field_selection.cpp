@@ -87,10 +87,10 @@ class FieldPlanner {
                            .with_file(file_.path())
                            .with_hint("Give every field its own name: fields={\"name\": \"path in the file\"}."));
     const Column& c = array.columns[column];
-    Field field{name, array.is_record ? array.path + "/" + c.name : array.path, c.dtype, {}};
+    StoredColumn field{name, array.is_record ? array.path + "/" + c.name : array.path, c.dtype, {}};
     field.shape.assign(array.shape.begin() + 1, array.shape.end());
     field.shape.insert(field.shape.end(), c.inner_shape.begin(), c.inner_shape.end());
-    plan_.fields.push_back(std::move(field));
+    plan_.columns.push_back(std::move(field));
     auto known = std::find(plan_.array_paths.begin(), plan_.array_paths.end(), array.path);
     if (known == plan_.array_paths.end()) known = plan_.array_paths.insert(known, array.path);
     plan_.places.push_back(

@@ -1,7 +1,6 @@
 // From the arrays of a file and the user's wishes to fields.
 #pragma once
 
-#include <headrace/catalog/field.h>
 #include <headrace/loader/dataset.h>
 
 #include <string>
@@ -9,14 +8,15 @@
 
 #include "assembly/source.h"
 #include "base/result.h"
+#include "catalog/stored_column.h"
 #include "format/format_reader.h"
 
 namespace headrace {
 
-/// Fields and the arrays they come from.
+/// Columns and the arrays they come from.
 struct FieldPlan {
-  std::vector<Field> fields;
-  std::vector<Source::Place> places;     ///< One for each field.
+  std::vector<StoredColumn> columns;
+  std::vector<Source::Place> places;     ///< One for each column.
   std::vector<std::string> array_paths;  ///< Arrays to open, in the order Place::array counts.
 };
 

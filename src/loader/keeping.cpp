@@ -28,7 +28,7 @@ CacheOrigin origin_of(const Source& source, const std::string& identity) {
     origin.detail += fmt::format("{}:{} ", FileSystem::of(file.path).canonical(file.path), s.fingerprint.inode);
   }
   origin.detail += identity;  // selections, and which arrays the fields are
-  for (const Field& field : *source.fields) origin.detail += fmt::format(" {}={}", field.name, field.path);
+  for (const StoredColumn& field : *source.columns) origin.detail += fmt::format(" {}={}", field.name, field.path);
   return origin;
 }
 
@@ -51,7 +51,7 @@ std::string host_key(const CacheOrigin& origin) {
 
 RowLayout row_layout(const Source& source, const BlockTable& blocks) {
   RowLayout layout;
-  layout.fields = *source.fields;
+  layout.fields = *source.columns;
   layout.block_starts.reserve(blocks.num_blocks() + 1);
   std::uint64_t row = 0;
   for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b) {
@@ -73,7 +73,7 @@ Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const Eng
       break;
     case Keep::kSomeBlocks: {
       BlockCache::Options options;
-      options.form = BlockForm(*source.fields);
+      options.form = BlockForm(*source.columns);
       options.capacity_bytes = plan.cache_bytes;
       options.coding = plan.coding;
       options.coded_share = plan.coded_share;

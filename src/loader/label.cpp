@@ -25,7 +25,7 @@ std::vector<double> as_doubles(const std::byte* data, std::size_t n) {
   return out;
 }
 
-std::vector<double> column_values(const ArrayView& column) {
+std::vector<double> column_values(const Tensor& column) {
   const std::size_t n = column.rows();
   const DType& t = column.dtype();
   const std::byte* const data = column.data();
@@ -56,13 +56,14 @@ Label read_label(const Dataset& data, const std::string& name) {
   label.name = name;
   const Field& field = column.fields()[0];
   const Batch all = column.slice(0, column.size());
-  const ArrayView view = all.array(0);
-  if (!field.shape.empty() && !(field.shape.size() == 1 && field.shape[0] > 0))
+  const Tensor view = all.array(0);
+  const std::vector<std::uint64_t> shape = field.dims.row_shape();
+  if (!shape.empty() && !(shape.size() == 1 && shape[0] > 0))
     throw Error(ErrorCode::kInvalidArgument, "a label is a number a sample, or one-hot").with_field(name);
-  if (!field.shape.empty()) {  // one-hot: the largest entry is the class
-    const Field flat{field.name, field.path, field.dtype, {}};
-    const std::uint64_t width = field.shape[0];
-    const std::vector<double> cells = column_values(ArrayView(view.data(), &flat, view.rows() * width));
+  if (!shape.empty()) {  // one-hot: the largest entry is the class
+    const Field flat{field.name, field.path, field.dtype, {}, {}};
+    const std::uint64_t width = shape[0];
+    const std::vector<double> cells = column_values(Tensor(view.data(), &flat, view.rows() * width));
     for (std::uint64_t r = 0; r < view.rows(); ++r)
       label.classes.push_back(
           static_cast<std::uint32_t>(std::max_element(cells.begin() + static_cast<std::ptrdiff_t>(r * width),

@@ -22,12 +22,12 @@ using testing::FakeShape;
 /// Row of the data set that sample i of a batch is, checked over all fields and elements.
 std::uint64_t row_of(const Batch& batch, std::uint64_t i, std::uint64_t rows) {
   const auto first = batch.array(0).as<std::uint32_t>();
-  const std::uint64_t width = batch.fields()[0].shape[0];
+  const std::uint64_t width = batch.fields()[0].dims.extents()[0];
   const std::uint64_t row = first[i * width] / 1009;
   EXPECT_LT(row, rows);
   for (std::uint32_t a = 0; a < batch.fields().size(); ++a) {
     const auto values = batch.array(a).as<std::uint32_t>();
-    const std::uint64_t w = batch.fields()[a].shape[0];
+    const std::uint64_t w = batch.fields()[a].dims.extents()[0];
     for (std::uint64_t j = 0; j < w; ++j)
       if (values[i * w + j] != fake_value(a, row, j))
         ADD_FAILURE() << "field " << a << " row " << row << " element " << j;

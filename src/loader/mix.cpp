@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLeastTemperature = 1e-3;
 
-std::string text_of(const Field& field) {
+std::string text_of(const StoredColumn& field) {
   std::string shape;
   for (const std::uint64_t n : field.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ", ", n);
   return fmt::format("{} ({})", field.dtype.name(), shape);
@@ -22,7 +22,7 @@ std::string text_of(const Field& field) {
 /// Array of `part` that is the first part's array a, for each a.
 std::vector<std::size_t> matching_arrays(const MixPart& first, const MixPart& part) {
   const Source &a = *first.data.impl()->source, &b = *part.data.impl()->source;
-  const std::vector<Field>&fields = *a.fields, &others = *b.fields;
+  const std::vector<StoredColumn>&fields = *a.columns, &others = *b.columns;
   if (fields.size() != others.size())
     throw refuse(fmt::format("{} has {} fields, {} has {}", first.name, fields.size(), part.name, others.size()),
                  "Choose the same fields of each with open(fields=).");
@@ -111,6 +111,7 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
     }
   }
   const Source& first = *parts[0].data.impl()->source;
+  source->columns = first.columns;
   source->fields = first.fields;
   source->places = first.places;
   if (any_chosen) source->chosen = std::make_shared<const RowSet>(stored, chosen);

@@ -170,7 +170,7 @@ class MemoryPlanner {
       return refuse("share= shares a cache, and cache='none' wants none", "Use cache='ram', or a directory.");
     if (options_.cache.mode == CacheChoice::kDirectory || options_.cache.mode == CacheChoice::kNone) return {};
     const bool asked = options_.cache.mode == CacheChoice::kRam;
-    const std::uint64_t rows_bytes = plan_.data_bytes + source_.fields->size() * kHugePageBytes;
+    const std::uint64_t rows_bytes = plan_.data_bytes + source_.columns->size() * kHugePageBytes;
     const std::uint64_t limit = asked ? plan_.budget_bytes : own_limit();
     if (asked) give_up_luxuries(limit - std::min(limit, rows_bytes));
     const std::uint64_t beside = around() + slots_bytes(asked ? kLeastSlots : plan_.few_slots());

@@ -16,7 +16,7 @@ using testing::fake_dataset;
 std::vector<std::uint64_t> rows_of(const Batch& batch) {
   std::vector<std::uint64_t> rows;
   const auto values = batch.array(0).as<std::uint32_t>();
-  const std::uint64_t width = batch.fields()[0].shape[0];
+  const std::uint64_t width = batch.fields()[0].dims.extents()[0];
   for (std::uint64_t i = 0; i < batch.rows(); ++i) rows.push_back(values[i * width] / 1009);
   return rows;
 }

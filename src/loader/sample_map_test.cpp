@@ -371,8 +371,7 @@ class FakeVolume final : public ArrayReader {
 
 SourceGroup volume_of(std::uint32_t number, const CellGrid& grid) {
   auto source = std::make_shared<Source>();
-  source->fields = std::make_shared<std::vector<Field>>(
-      std::vector<Field>{{"v" + std::to_string(number), "v", {DType::Kind::kUInt, 4}, {}}});
+  source->set_columns({{"v" + std::to_string(number), "v", {DType::Kind::kUInt, 4}, {}}});
   source->places.push_back({0, 0});
   SourceFile& file = source->files.emplace_back();
   file.path = "volume";

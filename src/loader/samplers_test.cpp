@@ -17,7 +17,7 @@ std::vector<std::uint64_t> one_epoch(Loader& loader) {
   std::vector<std::uint64_t> rows;
   for (const Batch& batch : loader) {
     const auto values = batch.array(0).as<std::uint32_t>();
-    const std::uint64_t width = batch.fields()[0].shape[0];
+    const std::uint64_t width = batch.fields()[0].dims.extents()[0];
     for (std::uint64_t i = 0; i < batch.rows(); ++i) rows.push_back(values[i * width] / 1009);
   }
   return rows;

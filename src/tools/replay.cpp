@@ -55,7 +55,7 @@ double half_value(std::uint16_t bits) {
 }
 
 template <class T, class Convert>
-void add_all(const ArrayView& array, std::uint64_t per_sample, Values& values, Convert&& convert) {
+void add_all(const Tensor& array, std::uint64_t per_sample, Values& values, Convert&& convert) {
   const std::byte* at = array.data();
   for (std::uint64_t sample = 0; sample < array.rows(); ++sample)
     for (std::uint64_t i = 0; i < per_sample; ++i, at += sizeof(T)) {
@@ -65,7 +65,7 @@ void add_all(const ArrayView& array, std::uint64_t per_sample, Values& values, C
     }
 }
 
-Values values_of(const ArrayView& array, const Field& field) {
+Values values_of(const Tensor& array, const Field& field) {
   Values values;
   const std::uint64_t n = field.row_elements();
   const auto plain = [](auto value) { return static_cast<double>(value); };
@@ -104,7 +104,7 @@ Json number(double value) {
 
 std::string shape_text(const Field& field, std::uint64_t rows) {
   std::string text = fmt::format("({}", rows);
-  for (const std::uint64_t n : field.shape) text += fmt::format(", {}", n);
+  for (const std::uint64_t n : field.dims.row_shape()) text += fmt::format(", {}", n);
   return text + ")";
 }
 
@@ -170,7 +170,7 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
     Json& json = fields[field.name];
     json["dtype"] = field.dtype.name();
     json["shape"] = Json::array({batch.rows()});
-    for (const std::uint64_t n : field.shape) json["shape"].push_back(n);
+    for (const std::uint64_t n : field.dims.row_shape()) json["shape"].push_back(n);
     if (!v.is_number || v.elements == 0) {
       table.add({field.name, field.dtype.name(), shape_text(field, batch.rows()), "", "", "", "", ""});
       continue;

@@ -33,19 +33,19 @@ const char* run_rows(From from) {
   const auto budget = MemoryBudget::process();
   if (from == From::kDecodedBlocks || from == From::kEncodedBlocks)
     keeper.blocks = std::make_shared<BlockCache>(
-        budget, BlockCache::Options{.form = BlockForm(*source.fields),
+        budget, BlockCache::Options{.form = BlockForm(*source.columns),
                                     .capacity_bytes = std::uint64_t{1} << 28,
                                     .coding = from == From::kEncodedBlocks ? BlockCoding::kLz4 : BlockCoding::kRaw});
   if (from == From::kAllRows) {
-    RowLayout rows{*source.fields, {0}};
+    RowLayout rows{*source.columns, {0}};
     for (std::uint64_t b = 0; b < layout.table->num_blocks(); ++b)
       rows.block_starts.push_back(rows.block_starts.back() + layout.table->stored_rows(b).count);
     keeper.rows = RowStore::in_memory(std::move(rows)).value();
   }
   std::atomic<bool> rows_at_hand{false};
-  RequestWindow window(cut(make_global_shuffle(layout.table, 3)), layout.table,
-                       {.max_slots = 4, .row_weight = row_weight(source.fields->size()), .rows_at_hand = &rows_at_hand},
-                       *pool);
+  RequestWindow window(
+      cut(make_global_shuffle(layout.table, 3)), layout.table,
+      {.max_slots = 4, .row_weight = row_weight(source.columns->size()), .rows_at_hand = &rows_at_hand}, *pool);
   pool->set_release_callback([&] { window.memory_released(); });
   std::jthread decoder([&] {
     StageBoard board;

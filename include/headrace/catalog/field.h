@@ -1,24 +1,34 @@
-// A field: one named part of a sample.
+// A field: one named part of a sample, as a batch has it.
 #pragma once
 
+#include <headrace/catalog/dims.h>
 #include <headrace/catalog/dtype.h>
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace headrace {
 
-/// One named part of every sample: a dense array of `shape`, so a batch of n has shape (n, *shape).
-struct Field {
-  std::string name;                  ///< Key in a batch.
-  std::string path;                  ///< Where it lies in the file, for example "feature_matrix".
-  DType dtype;                       ///< As stored, in native byte order.
-  std::vector<std::uint64_t> shape;  ///< Of one sample; empty for a scalar.
+/// Where an array lies.
+struct Device {
+  enum class Kind : std::uint8_t { kCpu };
+  Kind kind = Kind::kCpu;
+  std::int32_t index = 0;
+  friend bool operator==(const Device&, const Device&) = default;
+};
 
-  /// Elements a sample.
-  [[nodiscard]] std::uint64_t row_elements() const;
-  /// Bytes a sample.
+/// One named part of every sample. A batch of n has an array of shape (n, *dims); of a ragged field it has the rows of
+/// all samples, one after the other, and where each sample's begin.
+struct Field {
+  std::string name;  ///< Key in a batch.
+  std::string path;  ///< Where it comes from in the file, for example "feature_matrix".
+  DType dtype;
+  Dims dims;  ///< Of one sample; empty for a scalar.
+  Device device = {};
+
+  /// Elements a row: a sample, unless the field is ragged.
+  [[nodiscard]] std::uint64_t row_elements() const { return dims.row_elements(); }
+  /// Bytes a row.
   [[nodiscard]] std::uint64_t row_bytes() const { return row_elements() * dtype.itemsize; }
 };
 

@@ -13,16 +13,21 @@
 
 namespace headrace {
 
-/// One array of a batch: C order, native byte order, 64-byte aligned.
-class ArrayView {
+/// One array of a batch: C order, native byte order, 64-byte aligned. Keeps its memory alive.
+class Tensor {
  public:
-  ArrayView(std::byte* data, const Field* field, std::uint64_t rows) : data_(data), field_(field), rows_(rows) {}
+  Tensor(std::byte* data, const Field* field, std::uint64_t rows, std::shared_ptr<void> holder = {})
+      : data_(data), field_(field), rows_(rows), holder_(std::move(holder)) {}
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] const DType& dtype() const { return field_->dtype; }
+  [[nodiscard]] const Device& device() const { return field_->device; }
+  /// Rows of all samples: as many as samples, unless the field is ragged.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
-  /// (rows, *field.shape).
+  /// (rows, *shape of a row).
   [[nodiscard]] std::vector<std::uint64_t> shape() const;
   [[nodiscard]] std::uint64_t size_bytes() const { return rows_ * field_->row_bytes(); }
+  /// Keeps the memory alive on its own.
+  [[nodiscard]] const std::shared_ptr<void>& holder() const { return holder_; }
 
   /// All elements, row after row. Throws Error(kInvalidArgument) if T does not have the element's kind and size.
   template <class T>
@@ -48,6 +53,7 @@ class ArrayView {
   std::byte* data_;
   const Field* field_;
   std::uint64_t rows_;
+  std::shared_ptr<void> holder_;
 };
 
 /// A batch. Copies share the same memory; the memory of each field returns to the loader when its last holder lets go,
@@ -59,23 +65,44 @@ class Batch {
     std::shared_ptr<const std::vector<Field>> fields;
     std::vector<std::byte*> data;
     std::vector<std::shared_ptr<void>> holders;
-    std::uint64_t rows = 0;
+    /// Of ragged fields: rows before each sample, and all of them. Null for dense ones; empty where all are dense.
+    std::vector<std::shared_ptr<const std::vector<std::int64_t>>> offsets;
+    std::uint64_t rows = 0;  ///< Samples.
     std::uint64_t epoch = 0;
     std::uint64_t index = 0;
   };
   explicit Batch(Parts parts) : parts_(std::move(parts)) {}
 
+  /// Samples.
   [[nodiscard]] std::uint64_t rows() const { return parts_.rows; }
   [[nodiscard]] std::uint64_t epoch() const { return parts_.epoch; }  ///< Epoch it belongs to.
   [[nodiscard]] std::uint64_t index() const { return parts_.index; }  ///< Its number in the epoch.
   [[nodiscard]] const std::vector<Field>& fields() const { return *parts_.fields; }
-  /// Array of a field. Throws Error(kFieldMissing) with the names there are.
-  [[nodiscard]] ArrayView operator[](std::string_view name) const;
-  [[nodiscard]] ArrayView array(std::size_t i) const { return {parts_.data[i], &(*parts_.fields)[i], parts_.rows}; }
+  /// Return the array of a field; of a ragged one, the rows of all samples, one after the other. Throws
+  /// Error(kFieldMissing) with the names there are.
+  [[nodiscard]] Tensor operator[](std::string_view name) const;
+  [[nodiscard]] Tensor array(std::size_t i) const {
+    return {parts_.data[i], &(*parts_.fields)[i], rows_of(i), parts_.holders[i]};
+  }
+  /// Return where each sample's rows of field `i` begin, and their number behind: rows() + 1 numbers. Empty for a dense
+  /// field.
+  [[nodiscard]] std::span<const std::int64_t> offsets(std::size_t i) const {
+    if (parts_.offsets.empty() || !parts_.offsets[i]) return {};
+    return *parts_.offsets[i];
+  }
+  /// Keeps offsets(i) alive.
+  [[nodiscard]] std::shared_ptr<const std::vector<std::int64_t>> offsets_holder(std::size_t i) const {
+    return parts_.offsets.empty() ? nullptr : parts_.offsets[i];
+  }
   /// Keeps the memory of field `i` alive on its own, without the other fields.
   [[nodiscard]] const std::shared_ptr<void>& holder(std::size_t i) const { return parts_.holders[i]; }
 
  private:
+  [[nodiscard]] std::uint64_t rows_of(std::size_t i) const {
+    const std::span<const std::int64_t> starts = offsets(i);
+    return starts.empty() ? parts_.rows : static_cast<std::uint64_t>(starts.back());
+  }
+
   Parts parts_;
 };
 

@@ -21,7 +21,7 @@ std::string npy_header(const DType& dtype, std::span<const std::uint64_t> shape)
   return header + '\n';
 }
 
-std::string npy_header(const Field& field, std::uint64_t rows) {
+std::string npy_header(const StoredColumn& field, std::uint64_t rows) {
   std::vector<std::uint64_t> shape{rows};
   shape.insert(shape.end(), field.shape.begin(), field.shape.end());
   return npy_header(field.dtype, shape);

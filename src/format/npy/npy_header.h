@@ -6,7 +6,7 @@
 #pragma once
 
 #include <headrace/catalog/dtype.h>
-#include <headrace/catalog/field.h>
+#include "catalog/stored_column.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace headrace {
 /// aligned in memory.
 std::string npy_header(const DType& dtype, std::span<const std::uint64_t> shape);
 /// Return the header of all rows of a field.
-std::string npy_header(const Field& field, std::uint64_t rows);
+std::string npy_header(const StoredColumn& field, std::uint64_t rows);
 
 namespace npy {
 

@@ -83,13 +83,13 @@ struct FakeShape {
 inline Dataset fake_dataset(const std::vector<std::uint64_t>& file_rows, const std::vector<FakeShape>& arrays,
                             std::shared_ptr<FakeFaults> faults = std::make_shared<FakeFaults>()) {
   auto source = std::make_shared<Source>();
-  auto fields = std::make_shared<std::vector<Field>>();
+  std::vector<StoredColumn> columns;
   for (std::uint32_t a = 0; a < arrays.size(); ++a) {
     const std::string name = "a" + std::to_string(a);
-    fields->push_back({name, name, {DType::Kind::kUInt, 4}, {arrays[a].width}});
+    columns.push_back({name, name, {DType::Kind::kUInt, 4}, {arrays[a].width}});
     source->places.push_back({a, 0});
   }
-  source->fields = fields;
+  source->set_columns(std::move(columns));
   std::uint64_t first = 0;
   for (std::size_t f = 0; f < file_rows.size(); ++f) {
     SourceFile& file = source->files.emplace_back();
