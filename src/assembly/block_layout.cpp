@@ -1,5 +1,7 @@
 #include "assembly/block_layout.h"
 
+#include "assembly/mapping.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -26,6 +28,27 @@ std::uint64_t kept_bytes(const ArrayReader& array, std::uint64_t file_rows) {
   const std::uint64_t chunk_rows = std::max<std::uint64_t>(info.chunk_rows(), 1);
   const std::uint64_t along = file_rows / chunk_rows + (file_rows % chunk_rows != 0);
   return along * array.pieces_across() * PageBuffer::charge_for(piece_bytes);
+}
+
+/// Return the array with the most bytes a row among those whose chunks differ in length; null: there is none.
+const ArrayReader* with_unequal_chunks(const SourceFile& file) {
+  const ArrayReader* leading = nullptr;
+  for (const auto& array : file.arrays)
+    if (!array->info().chunk_ends.empty() &&
+        (leading == nullptr || array->info().row_record_bytes() > leading->info().row_record_bytes()))
+      leading = array.get();
+  return leading;
+}
+
+/// Blocks are the chunks of `leading`. Arrays that are cut elsewhere cross them.
+BlockTable::FileBlocks blocks_of(const SourceFile& file, const ArrayReader& leading, FileLayout& layout) {
+  const std::vector<std::uint64_t>& ends = leading.info().chunk_ends;
+  layout.block_rows = leading.info().chunk_rows();
+  for (const auto& array : file.arrays) {
+    const bool aligned = array->info().chunk_rows() == 1 || array->info().chunk_ends == ends;
+    layout.roles.push_back(aligned ? ArrayRole::kAligned : ArrayRole::kStraddling);
+  }
+  return {file.rows, layout.block_rows, ends};
 }
 
 }  // namespace
@@ -60,10 +83,23 @@ BlockChoice choose_block(const std::vector<ArrayShape>& arrays, std::uint64_t fi
 }
 
 BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes) {
+  if (source.mapping) {
+    BlockLayout homes;
+    homes.table = source.mapping->map->homes();
+    return homes;
+  }
   BlockLayout layout;
   std::vector<BlockTable::FileBlocks> blocks;
   std::vector<std::uint64_t> side_bytes(source.num_arrays(), 0);
   for (const SourceFile& file : source.files) {
+    if (const ArrayReader* const leading = with_unequal_chunks(file)) {
+      FileLayout f;
+      blocks.push_back(blocks_of(file, *leading, f));
+      for (std::size_t i = 0; i < f.roles.size(); ++i)
+        if (f.roles[i] == ArrayRole::kStraddling) side_bytes[i] += kept_bytes(*file.arrays[i], file.rows);
+      layout.files.push_back(std::move(f));
+      continue;
+    }
     std::vector<ArrayShape> shapes;
     for (const auto& array : file.arrays)
       shapes.push_back({array->info().chunk_rows(), array->info().row_record_bytes()});

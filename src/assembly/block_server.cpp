@@ -154,7 +154,7 @@ void BlockServer::put_piece(std::uint32_t file, std::uint32_t array, std::uint32
   const std::vector<std::size_t>& fields = fields_of_array_[array];
   const std::uint64_t first_row = decoder_.first_row_of(file) + task_->rows.first;
   for (std::size_t k = 0; k < fields.size(); ++k) {
-    const bool counts_rows = array == 0 && across == 0 && k == 0;
+    const bool counts_rows = array == 0 && across == 0 && k == 0 && wanted_.counts_rows;
     const std::uint64_t weight = part_weight(fields[k], across, reader.pieces_across());
     span.add_bytes(sink_.put(fields[k], {rows, &geometries[k], weight, counts_rows}, first_row, wanted_));
   }

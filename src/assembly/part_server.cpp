@@ -27,6 +27,20 @@ Status PartServer::prepare() {
   return {};
 }
 
+void PartServer::release() {
+  for (GroupServer& server : servers_) server.rows ? server.rows->release() : server.cells->release();
+}
+
+ServerNeed PartServer::need(const Mapping& mapping) {
+  ServerNeed sum;
+  for (const SourceGroup& group : mapping.groups) {
+    const PieceDecoder::Need need = PieceDecoder::need(*group.source, group.layout);
+    sum.scratch_bytes += need.scratch_bytes;
+    sum.read_buffer_bytes += need.read_buffer_bytes;
+  }
+  return sum;
+}
+
 std::span<const RowFailure> PartServer::serve(const Claim& claim, std::span<RowDigest> digests,
                                               const std::atomic<bool>& cancelled) {
   failures_.clear();
@@ -59,8 +73,8 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
   }
   std::sort(moves_.begin(), moves_.end(), [](const Move& a, const Move& b) { return a.row < b.row; });
   const BlockTable::Place place = groups_[at.group].layout.table->place(at.unit);
-  const auto failed =
-      server.rows->serve({at.unit, place.file, place.rows, claim.first, 0}, {{}, moves_, runs_, longest}, cancelled);
+  const auto failed = server.rows->serve({at.unit, place.file, place.rows, claim.first, 0},
+                                         {{}, moves_, runs_, longest, false}, cancelled);
   for (const RowFailure& f : failed)
     for (const SlotRun& r : claim.runs)
       for (std::uint32_t i = r.begin; i < r.end; ++i) {

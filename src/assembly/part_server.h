@@ -10,17 +10,12 @@
 
 #include "assembly/block_server.h"
 #include "assembly/box_copy.h"
+#include "assembly/mapping.h"
 #include "assembly/window_slot.h"
 #include "catalog/box_map.h"
 #include "catalog/sample_map.h"
 
 namespace headrace {
-
-/// Columns of one group of a map. Its fields follow those of the group before in a batch.
-struct SourceGroup {
-  std::shared_ptr<const Source> source;
-  BlockLayout layout;  ///< Of a group of rows: its blocks are the group's units.
-};
 
 /// One thread's. Threads: one at a time.
 class PartServer {
@@ -31,6 +26,10 @@ class PartServer {
 
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();
+  /// Give the scratch back.
+  void release();
+  /// Return what one thread needs.
+  static ServerNeed need(const Mapping& mapping);
   /// Serve a claim of a unit. \param digests  One for each run. \return What failed, by Request::row.
   std::span<const RowFailure> serve(const Claim& claim, std::span<RowDigest> digests,
                                     const std::atomic<bool>& cancelled);

@@ -142,7 +142,6 @@ class RequestWindow {
   bool enter_next(Lock& lock, Claim& out);
   bool admit(Claim& out, bool whole_batch);
   void plan_content(const Run& run);
-  void plan_parts(StepContent& content) const;
   Run run_of(std::uint64_t epoch, std::uint64_t position) const;
   void insert(WindowSlot& slot);
   void file_request(WindowSlot& slot, std::uint32_t unit, Request request);

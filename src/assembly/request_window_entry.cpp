@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "assembly/request_window.h"
+#include "assembly/step_parts.h"
 #include "base/clock.h"
 
 namespace headrace {
@@ -32,43 +33,13 @@ void RequestWindow::plan_content(const Run& run) {
   c.step = cursor_->next(c.samples, c.passed, c.counted);
   c.sizes.samples = c.samples.size();
   c.expected = 0;
-  if (options_.map) return plan_parts(c);
+  if (options_.map) return plan_parts(*options_.map, options_.row_weight != 0, c);
   if (blocks_->is_chosen())
     for (SampleRef& s : c.samples) s.row = blocks_->stored_row(s.block, s.row);
   if (options_.row_weight == 0) return;
   std::uint64_t sum = 0, place = c.step.first_position;
   for (const SampleRef s : c.samples) sum += run_hash(first_rows_[s.block] + s.row, place++);
   c.expected = sum * options_.row_weight;
-}
-
-/// Parts, places and sizes of the samples of a batch.
-void RequestWindow::plan_parts(StepContent& c) const {
-  const SampleMap& map = *options_.map;
-  const std::span<const UnitGroup> groups = map.groups();
-  c.parts.clear();
-  c.part_ends.clear();
-  map.expand(c.samples, c.parts, c.part_ends);
-  c.starts.resize(groups.size());
-  c.sizes.group_rows.resize(groups.size());
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    std::vector<std::uint64_t>& starts = c.starts[g];
-    starts.assign(1, 0);
-    if (groups[g].rows == UnitGroup::Rows::kFixed) {
-      for (std::size_t i = 1; i <= c.samples.size(); ++i) starts.push_back(i * groups[g].rows_per_sample);
-    } else {
-      map.lengths(c.samples, g, starts);
-      for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
-    }
-    c.sizes.group_rows[g] = starts.back();
-  }
-  if (options_.row_weight == 0) return;
-  const std::uint64_t first_place = first_place_of(c.step);
-  std::uint32_t part = 0;
-  for (std::size_t i = 0; i < c.samples.size(); ++i)
-    for (; part < c.part_ends[i]; ++part) {
-      const std::uint32_t group = map.group_of(c.parts[part].unit).group;
-      c.expected += map.part_hash(c.samples[i], c.parts[part], first_place + c.starts[group][i]);
-    }
 }
 
 /// Plan one batch, and let it enter if there is room for it. The cursor and the memory are worked on without the lock:

@@ -100,8 +100,12 @@ std::vector<std::vector<std::uint64_t>> expected(const StepPlan& steps, std::uin
 TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
   EXPECT_TRUE(rc::check([] {
     std::vector<BlockTable::FileBlocks> files;
-    for (int n = *rc::gen::inRange(1, 4); n > 0; --n)
+    for (int n = *rc::gen::inRange(1, 4); n > 0; --n) {
       files.push_back({*rc::gen::inRange<std::uint64_t>(0, 300), *rc::gen::inRange<std::uint64_t>(1, 40)});
+      if (*rc::gen::inRange(0, 3) == 0)  // blocks that differ in length
+        for (std::uint64_t end = 0; end < files.back().rows;)
+          files.back().ends.push_back(end = std::min(end + *rc::gen::inRange<std::uint64_t>(1, 50), files.back().rows));
+    }
     const auto blocks = std::make_shared<BlockTable>(files);
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 100);
     const auto slots = *rc::gen::inRange<std::uint64_t>(1, 30);

@@ -31,6 +31,8 @@ struct SourceMixture {
   std::uint64_t num_samples = 0;  ///< An epoch.
 };
 
+struct Mapping;
+
 /// Immutable once made. Arrays are numbered alike in every file; several columns may be members of one array's records.
 struct Source {
   struct Place {
@@ -43,6 +45,10 @@ struct Source {
   std::vector<SourceFile> files;
   std::shared_ptr<const RowSet> chosen;          ///< Rows of all files that belong to the data set; null: all.
   std::shared_ptr<const SourceMixture> mixture;  ///< Null: one data set.
+  /// Of samples that are not simply rows (mapping.h); then there are neither columns nor arrays here, but in its
+  /// groups.
+  std::shared_ptr<const Mapping> mapping;
+  std::uint64_t mapped_bytes = 0;  ///< Of a mapped sample, on average.
 
   /// Set the columns, and the fields that deliver them as they are stored.
   void set_columns(std::vector<StoredColumn> stored) {
@@ -50,8 +56,9 @@ struct Source {
     columns = std::make_shared<const std::vector<StoredColumn>>(std::move(stored));
   }
   [[nodiscard]] std::size_t num_arrays() const { return files.empty() ? 0 : files[0].arrays.size(); }
+  /// Bytes of a row; of a mapped sample, on average.
   [[nodiscard]] std::uint64_t row_bytes() const {
-    std::uint64_t n = 0;
+    std::uint64_t n = mapped_bytes;
     for (const StoredColumn& c : *columns) n += c.row_bytes();
     return n;
   }

@@ -43,6 +43,9 @@ struct Wanted {
     for (const Move& m : moves) rows += m.count;
     return rows;
   }
+  /// Add the numbers of the rows to the sums of each digest, which tell whether every row came once. Not of mapped
+  /// samples, whose rows may come any number of times.
+  bool counts_rows = true;
 };
 
 }  // namespace headrace

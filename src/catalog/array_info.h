@@ -48,8 +48,11 @@ struct ArrayInfo {
   bool is_record = false;
   Layout layout = Layout::kContiguous;
   std::vector<std::uint64_t> chunk_shape;  ///< Empty unless chunked; same rank as shape.
-  std::vector<FilterInfo> filters;         ///< In the order they were applied when writing.
-  std::uint64_t stored_bytes = 0;          ///< Bytes on disk, as far as the file's metadata says.
+  /// Where chunks differ in rows (row groups): rows up to the end of each; chunk_shape[0] is then the most of one.
+  /// Empty: all have chunk_shape[0], but for the last.
+  std::vector<std::uint64_t> chunk_ends;
+  std::vector<FilterInfo> filters;  ///< In the order they were applied when writing.
+  std::uint64_t stored_bytes = 0;   ///< Bytes on disk, as far as the file's metadata says.
   ReadPath read_path = ReadPath::kNative;
   std::string library;                            ///< kFallback: which library reads it, for example "libhdf5".
   std::string reason;                             ///< Why not kNative; empty for kNative.

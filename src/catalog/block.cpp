@@ -6,12 +6,20 @@ namespace headrace {
 
 BlockTable::BlockTable(const std::vector<FileBlocks>& files, std::shared_ptr<const RowSet> chosen)
     : files_(files), chosen_(std::move(chosen)) {
-  FileStart at{0, 0, Divisor(1)};
+  FileStart at{0, 0, Divisor(1), false};
   for (const FileBlocks& f : files_) {
-    starts_.push_back({at.first_row, at.first_block, Divisor(f.block_rows)});
-    at.first_block += f.rows / f.block_rows + (f.rows % f.block_rows != 0);
+    starts_.push_back({at.first_row, at.first_block, Divisor(f.block_rows), !f.ends.empty()});
+    at.first_block += f.ends.empty() ? f.rows / f.block_rows + (f.rows % f.block_rows != 0) : f.ends.size();
     at.first_row += f.rows;
     if (f.rows == 0) continue;
+    if (!f.ends.empty()) {
+      for (std::size_t b = 0; b < f.ends.size(); ++b) {
+        const std::uint64_t rows = f.ends[b] - (b ? f.ends[b - 1] : 0);
+        all_equal_ = all_equal_ && (max_block_rows_ == 0 || max_block_rows_ == rows);
+        max_block_rows_ = std::max(max_block_rows_, rows);
+      }
+      continue;
+    }
     all_equal_ = all_equal_ && f.rows % f.block_rows == 0 &&
                  (max_block_rows_ == 0 || max_block_rows_ == std::min(f.block_rows, f.rows));
     max_block_rows_ = std::max(max_block_rows_, std::min(f.block_rows, f.rows));
@@ -70,9 +78,20 @@ std::uint64_t BlockTable::first_block_of(std::size_t file) const {
   return static_cast<std::uint64_t>(std::ranges::lower_bound(stored_block_, stored) - stored_block_.begin());
 }
 
+BlockTable::RowPlace BlockTable::find_by_ends(std::size_t file, std::uint64_t row) const {
+  const std::vector<std::uint64_t>& ends = files_[file].ends;
+  const auto block = static_cast<std::uint64_t>(std::ranges::upper_bound(ends, row) - ends.begin());
+  return {starts_[file].first_block + block, static_cast<std::uint32_t>(row - (block ? ends[block - 1] : 0))};
+}
+
 BlockTable::Place BlockTable::stored_place(std::uint64_t block) const {
   const std::size_t file = file_of_block(block);
-  const std::uint64_t first = (block - starts_[file].first_block) * files_[file].block_rows;
+  const std::uint64_t in_file = block - starts_[file].first_block;
+  if (const std::vector<std::uint64_t>& ends = files_[file].ends; !ends.empty()) {
+    const std::uint64_t first = in_file ? ends[in_file - 1] : 0;
+    return {static_cast<std::uint32_t>(file), {first, ends[in_file] - first}};
+  }
+  const std::uint64_t first = in_file * files_[file].block_rows;
   return {static_cast<std::uint32_t>(file), {first, std::min(files_[file].block_rows, files_[file].rows - first)}};
 }
 
@@ -110,7 +129,9 @@ std::uint32_t BlockTable::stored_row(std::uint64_t block, std::uint32_t row_in_b
 }
 
 std::uint64_t BlockTable::memory_bytes() const {
-  return files_.capacity() * sizeof(FileBlocks) + starts_.capacity() * sizeof(FileStart) +
+  std::uint64_t ends = 0;
+  for (const FileBlocks& f : files_) ends += f.ends.capacity() * sizeof(std::uint64_t);
+  return ends + files_.capacity() * sizeof(FileBlocks) + starts_.capacity() * sizeof(FileStart) +
          (by_row_.first_file.capacity() + by_block_.first_file.capacity() + stored_block_.capacity()) *
              sizeof(std::uint32_t) +
          (chosen_ ? chosen_->memory_bytes() : 0);

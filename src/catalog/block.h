@@ -18,8 +18,8 @@ struct RowRange {
   friend bool operator==(const RowRange&, const RowRange&) = default;
 };
 
-/// All blocks of a data set, file by file in order, rows ascending. 10^6 blocks in 10^5 files cost a few MB: every file
-/// has blocks of one length, except its last.
+/// All blocks of a data set, file by file in order, rows ascending. 10^6 blocks in 10^5 files cost a few MB where a
+/// file's blocks have one length, except its last; where they differ (row groups), 8 bytes a block more.
 ///
 /// Where rows were chosen, the data set's rows are those, numbered anew; blocks without any are not there (4 bytes for
 /// each that is). place() tells of the stored rows, everything else counts chosen ones.
@@ -28,6 +28,8 @@ class BlockTable {
   struct FileBlocks {
     std::uint64_t rows = 0;
     std::uint64_t block_rows = 1;  ///< Rows of every block of the file but the last.
+    /// Where blocks differ in length: rows up to the end of each, ascending, none empty. Empty: `block_rows` says it.
+    std::vector<std::uint64_t> ends = {};
   };
   BlockTable() = default;
   /// \param chosen  Rows of all files, one file after the other; null: all of them.
@@ -82,15 +84,18 @@ class BlockTable {
     file += row >= starts_[file + 1].first_row;  // a jump that cannot be guessed would cost more than the rest
     while (row >= starts_[file + 1].first_row) ++file;
     const FileStart& start = starts_[file];
+    if (start.differ) return find_by_ends(file, row - start.first_row);
     const auto [block, in_block] = start.block_rows.divide(row - start.first_row);
     return {start.first_block + block, static_cast<std::uint32_t>(in_block)};
   }
+  [[nodiscard]] RowPlace find_by_ends(std::size_t file, std::uint64_t row) const;
   void drop_empty_blocks();
 
   /// A file where it is looked for.
   struct FileStart {
     std::uint64_t first_row, first_block;  // of the data set as stored
     Divisor block_rows;
+    bool differ = false;  // the file's blocks in length
   };
   /// Files by what is before them: the file that holds item i is found from a table of `i >> shift`.
   struct Finder {

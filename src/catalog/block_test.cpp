@@ -4,9 +4,32 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace headrace {
 namespace {
+
+TEST(BlockTable, BlocksOfAFileMayDifferInLength) {
+  const BlockTable table({{10, 4, {1, 4, 10}}, {8, 4}, {3, 1, {3}}});
+  EXPECT_EQ(table.num_rows(), 21u);
+  EXPECT_EQ(table.num_blocks(), 3u + 2 + 1);
+  EXPECT_EQ(table.max_block_rows(), 6u);
+  EXPECT_FALSE(table.all_equal());
+  std::uint64_t row = 0;
+  for (std::uint64_t b = 0; b < table.num_blocks(); ++b) {
+    EXPECT_EQ(table.first_row(b), row);
+    for (std::uint32_t r = 0; r < table.block_rows(b); ++r, ++row) {
+      EXPECT_EQ(table.find(row).block, b);
+      EXPECT_EQ(table.find(row).row_in_block, r);
+    }
+  }
+  EXPECT_EQ(row, 21u);
+  EXPECT_EQ(table.place(2).rows, (RowRange{4, 6}));
+  EXPECT_TRUE(BlockTable({{10, 1, {5, 10}}, {5, 5}}).all_equal());
+  std::vector<std::uint64_t> ends(1000);
+  std::iota(ends.begin(), ends.end(), 1);
+  EXPECT_GE(BlockTable({{1000, 1, ends}}).memory_bytes(), 8000u + BlockTable({{1, 1}}).memory_bytes());
+}
 
 TEST(BlockTable, CoversEveryRowOnce) {
   const BlockTable table({{1000, 128}, {0, 64}, {64, 64}, {5, 100}});
@@ -34,6 +57,9 @@ TEST(BlockTable, CountsChosenRowsOnly) {
     std::uint64_t total = 0;
     for (int i = *rc::gen::inRange(1, 5); i > 0; --i) {
       files.push_back({*rc::gen::inRange<std::uint64_t>(0, 300), *rc::gen::inRange<std::uint64_t>(1, 90)});
+      if (*rc::gen::arbitrary<bool>())
+        for (std::uint64_t end = 0; end < files.back().rows;)
+          files.back().ends.push_back(end = std::min(end + *rc::gen::inRange<std::uint64_t>(1, 90), files.back().rows));
       total += files.back().rows;
     }
     const auto odds = *rc::gen::inRange(1, 100);

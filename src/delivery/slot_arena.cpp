@@ -1,5 +1,7 @@
 #include "delivery/slot_arena.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -20,14 +22,22 @@ struct SlotArena::ArenaSlot final : SlotMemory {
   ~ArenaSlot() override { arena->give_back(offset, bytes, outside.has_value()); }
 };
 
-SlotArena::SlotArena(std::vector<SlotField> fields, PageBuffer arena)
-    : fields_(std::move(fields)), arena_(std::move(arena)) {
-  if (arena_.size_bytes() > 0) holes_[0] = arena_.size_bytes();
+std::vector<SlotField> slot_fields(const Mapping& mapping) {
+  std::vector<SlotField> fields;
+  for (std::size_t g = 0; g < mapping.groups.size(); ++g)
+    for (const StoredColumn& column : *mapping.groups[g].source->columns)
+      fields.push_back({mapping.boxes ? mapping.boxes->box_elements(g) * column.row_bytes() : column.row_bytes(), g,
+                        mapping.map->groups()[g].rows == UnitGroup::Rows::kRagged});
+  return fields;
 }
 
-Result<std::shared_ptr<SlotArena>> SlotArena::make(std::vector<SlotField> fields, std::uint64_t arena_bytes) {
-  HEADRACE_ASSIGN(PageBuffer arena, PageBuffer::allocate(arena_bytes));
-  return std::shared_ptr<SlotArena>(new SlotArena(std::move(fields), std::move(arena)));
+SlotArena::SlotArena(std::vector<SlotField> fields, std::uint64_t arena_bytes,
+                     std::shared_ptr<const std::vector<Field>> batch_fields)
+    : fields_(std::move(fields)),
+      batch_fields_(std::move(batch_fields)),
+      owner_pid_(::getpid()),
+      arena_bytes_(arena_bytes) {
+  if (arena_bytes_ > 0) holes_[0] = arena_bytes_;
 }
 
 std::uint64_t SlotArena::slot_bytes(const std::vector<SlotField>& fields, const StepSizes& sizes) {
@@ -46,6 +56,9 @@ Result<std::unique_ptr<SlotMemory>> SlotArena::acquire(const StepSizes& sizes, b
   std::unique_ptr<ArenaSlot> slot;
   {
     const std::lock_guard lock(mutex_);
+    if (arena_.data() == nullptr && arena_bytes_ > 0) {
+      HEADRACE_ASSIGN(arena_, PageBuffer::allocate(arena_bytes_));
+    }
     const auto hole = std::find_if(holes_.begin(), holes_.end(), [&](const auto& h) { return h.second >= bytes; });
     if (hole == holes_.end() && !starving) return std::unique_ptr<SlotMemory>();
     slot = std::make_unique<ArenaSlot>();
@@ -76,7 +89,32 @@ Result<std::unique_ptr<SlotMemory>> SlotArena::acquire(const StepSizes& sizes, b
   return std::unique_ptr<SlotMemory>(std::move(slot));
 }
 
+Batch SlotArena::deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows,
+                         std::uint64_t epoch, std::uint64_t index, std::vector<std::shared_ptr<void>> derived) {
+  Batch::Parts parts;
+  parts.fields = batch_fields_;
+  parts.rows = rows;
+  parts.epoch = epoch;
+  parts.index = index;
+  parts.data = memory->fields;
+  std::vector<std::shared_ptr<const std::vector<std::int64_t>>> offsets(content.starts.size());
+  for (const SlotField& f : fields_) {
+    if (f.ragged && !offsets[f.group])
+      offsets[f.group] =
+          std::make_shared<std::vector<std::int64_t>>(content.starts[f.group].begin(), content.starts[f.group].end());
+    parts.offsets.push_back(f.ragged ? offsets[f.group] : nullptr);
+  }
+  parts.holders.assign(fields_.size(), std::shared_ptr<SlotMemory>(std::move(memory)));
+  for (std::shared_ptr<void>& column : derived) {
+    parts.data.push_back(static_cast<std::byte*>(column.get()));
+    parts.holders.push_back(std::move(column));
+    parts.offsets.emplace_back();
+  }
+  return Batch(std::move(parts));
+}
+
 void SlotArena::give_back(std::uint64_t offset, std::uint64_t bytes, bool outside) {
+  if (::getpid() != owner_pid_) return;  // a forked child owns a copy of the pages, not of the threads and locks
   {
     const std::lock_guard lock(mutex_);
     if (outside) {
@@ -107,9 +145,15 @@ void SlotArena::set_release_callback(std::function<void()> callback) {
   callback_ = std::move(callback);
 }
 
-SlotArena::Usage SlotArena::usage() const {
+SlotArena::ArenaUsage SlotArena::arena_usage() const {
   const std::lock_guard lock(mutex_);
   return usage_;
+}
+
+BatchMemory::Usage SlotArena::usage() const {
+  const ArenaUsage arena = arena_usage();
+  const std::uint64_t all = arena_.charged_bytes();
+  return {all + arena.outside_bytes, all, arena.outside_bytes, arena.peak_outside_bytes, 0};
 }
 
 }  // namespace headrace

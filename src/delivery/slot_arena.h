@@ -15,9 +15,10 @@
 #include <mutex>
 #include <vector>
 
-#include "assembly/window_slot.h"
+#include "assembly/mapping.h"
 #include "base/page_buffer.h"
 #include "base/result.h"
+#include "delivery/batch_memory.h"
 
 namespace headrace {
 
@@ -25,15 +26,21 @@ namespace headrace {
 struct SlotField {
   std::uint64_t row_bytes = 1;
   std::size_t group = 0;  ///< Of the SampleMap; StepSizes says how many rows it has.
+  bool ragged = false;    ///< Delivered with where each sample's rows begin.
 };
 
+/// Return the fields of a slot of mapped samples.
+std::vector<SlotField> slot_fields(const Mapping& mapping);
+
 /// Threads: any.
-class SlotArena final : public SlotAllocator, public std::enable_shared_from_this<SlotArena> {
+class SlotArena final : public BatchMemory, public std::enable_shared_from_this<SlotArena> {
  public:
   static constexpr std::uint64_t kLeastBatches = 5;
 
-  /// Errors: kOutOfBudget.
-  static Result<std::shared_ptr<SlotArena>> make(std::vector<SlotField> fields, std::uint64_t arena_bytes);
+  /// Takes its memory with the first batch. \param batch_fields  Of a batch: those of a slot, then derived columns.
+  /// Null: nothing is delivered.
+  SlotArena(std::vector<SlotField> fields, std::uint64_t arena_bytes,
+            std::shared_ptr<const std::vector<Field>> batch_fields = nullptr);
   /// Return the bytes of a batch of these sizes.
   static std::uint64_t slot_bytes(const std::vector<SlotField>& fields, const StepSizes& sizes);
 
@@ -41,25 +48,31 @@ class SlotArena final : public SlotAllocator, public std::enable_shared_from_thi
   /// Errors: kOutOfBudget: `starving`, and no memory outside the arena either.
   Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes& sizes, bool starving) override;
 
-  /// Called, on any thread, when memory came back. Empty to stop.
-  void set_release_callback(std::function<void()> callback);
+  /// All fields of a batch lie in one stretch, which comes back with the last of them.
+  Batch deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows, std::uint64_t epoch,
+                std::uint64_t index, std::vector<std::shared_ptr<void>> derived) override;
+  void set_release_callback(std::function<void()> callback) override;
+  void close() override {}
+  [[nodiscard]] Usage usage() const override;
 
-  struct Usage {
+  struct ArenaUsage {
     std::uint64_t used_bytes = 0, peak_bytes = 0;
     std::uint64_t outside_bytes = 0, peak_outside_bytes = 0;  ///< Of batches that found no hole.
   };
-  [[nodiscard]] Usage usage() const;
+  [[nodiscard]] ArenaUsage arena_usage() const;
 
  private:
   struct ArenaSlot;
-  SlotArena(std::vector<SlotField> fields, PageBuffer arena);
   void give_back(std::uint64_t offset, std::uint64_t bytes, bool outside);
 
   const std::vector<SlotField> fields_;
+  const std::shared_ptr<const std::vector<Field>> batch_fields_;
+  const int owner_pid_;
+  const std::uint64_t arena_bytes_;
   PageBuffer arena_;
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> holes_;  // offset -> bytes, never touching each other
-  Usage usage_;
+  ArenaUsage usage_;
   std::mutex callback_mutex_;
   std::function<void()> callback_;
 };

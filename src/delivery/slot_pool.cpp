@@ -143,7 +143,7 @@ Result<std::unique_ptr<SlotMemory>> SlotPool::acquire(const StepSizes&, bool) {
   return std::unique_ptr<SlotMemory>(std::move(slot));
 }
 
-Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, std::uint64_t epoch,
+Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, const StepContent&, std::uint64_t rows, std::uint64_t epoch,
                         std::uint64_t index, std::vector<std::shared_ptr<void>> derived) {
   auto& slot = static_cast<PoolSlot&>(*memory);
   Batch::Parts parts;

@@ -12,12 +12,12 @@
 #include <mutex>
 #include <vector>
 
-#include "assembly/request_window.h"
 #include "base/page_buffer.h"
+#include "delivery/batch_memory.h"
 
 namespace headrace {
 
-class SlotPool final : public SlotAllocator, public std::enable_shared_from_this<SlotPool> {
+class SlotPool final : public BatchMemory, public std::enable_shared_from_this<SlotPool> {
  public:
   /// Batches with the consumer that the budget pays for: the one in use and the one just handed over.
   static constexpr std::uint64_t kHeldSlots = 2;
@@ -34,24 +34,14 @@ class SlotPool final : public SlotAllocator, public std::enable_shared_from_this
 
   bool room(bool starving) const override;
   Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes& sizes, bool starving) override;
-  /// Turn a filled slot into a batch. `memory` must come from acquire(). \param derived  Memory of the derived columns.
-  Batch deliver(std::unique_ptr<SlotMemory> memory, std::uint64_t rows, std::uint64_t epoch, std::uint64_t index,
-                std::vector<std::shared_ptr<void>> derived = {});
+  Batch deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows, std::uint64_t epoch,
+                std::uint64_t index, std::vector<std::shared_ptr<void>> derived) override;
   /// 64-byte aligned memory for a derived column.
   static std::shared_ptr<void> column(std::size_t bytes);
 
-  /// Free what is not held, and everything else as it comes back.
-  void close();
-  /// Called, on any thread, after room() may have turned true. Empty to stop.
-  void set_release_callback(std::function<void()> callback);
-
-  struct Usage {
-    std::uint64_t allocated_bytes = 0;  ///< All buffers, wherever they are.
-    std::uint64_t peak_bytes = 0;       ///< Highest, without what the consumer held beyond two.
-    std::uint64_t held_over_bytes = 0, peak_held_over_bytes = 0;
-    std::uint64_t held_batches = 0;  ///< Largest number of buffers of one field with the consumer.
-  };
-  [[nodiscard]] Usage usage() const;
+  void close() override;
+  void set_release_callback(std::function<void()> callback) override;
+  [[nodiscard]] Usage usage() const override;
 
  private:
   struct PoolSlot;

@@ -16,7 +16,7 @@ TEST(SlotPool, BuffersAreReusedOnlyWhenLetGo) {
   ASSERT_TRUE(first.ok());
   std::byte* const x = (*first)->fields[0];
   {
-    const Batch batch = pool->deliver(std::move(*first), 100, 0, 0);
+    const Batch batch = pool->deliver(std::move(*first), {}, 100, 0, 0, {});
     auto second = pool->acquire({}, false);
     EXPECT_NE((*second)->fields[0], x);
     EXPECT_EQ(batch["x"].data(), x);
@@ -33,7 +33,7 @@ TEST(SlotPool, SmallFieldsDoNotKeepLargeOnes) {
   reinterpret_cast<std::int64_t*>((*slot)->fields[1])[7] = 42;
   std::shared_ptr<void> y;
   {
-    const Batch batch = pool->deliver(std::move(*slot), 100, 0, 0);
+    const Batch batch = pool->deliver(std::move(*slot), {}, 100, 0, 0, {});
     EXPECT_EQ(batch["y"].as<std::int64_t>()[7], 42);
     y = batch.holder(1);
     EXPECT_EQ(pool->usage().held_batches, 1u);
@@ -49,7 +49,7 @@ TEST(SlotPool, WhatIsHeldBeyondTwoIsTheConsumers) {
   std::vector<Batch> kept;
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(pool->room(false));
-    kept.push_back(pool->deliver(std::move(*pool->acquire({}, false)), 100, 0, 0));
+    kept.push_back(pool->deliver(std::move(*pool->acquire({}, false)), {}, 100, 0, 0, {}));
   }
   {
     const auto in_window = *pool->acquire({}, false);
@@ -72,7 +72,7 @@ TEST(SlotPool, WhatIsHeldBeyondTwoIsTheConsumers) {
 
 TEST(Batch, SaysWhichFieldsThereAre) {
   auto pool = std::make_shared<SlotPool>(fields(), fields(), 4, 2);
-  const Batch batch = pool->deliver(std::move(*pool->acquire({}, false)), 4, 0, 0);
+  const Batch batch = pool->deliver(std::move(*pool->acquire({}, false)), {}, 4, 0, 0, {});
   EXPECT_THROW((void)batch["z"], Error);
   EXPECT_THROW((void)batch["x"].as<double>(), Error);
   EXPECT_EQ(batch["x"].as<float>().size(), 4000u);

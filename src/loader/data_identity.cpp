@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "assembly/mapping.h"
 #include "base/philox.h"
 
 namespace headrace {
@@ -48,6 +49,11 @@ std::uint64_t sample_bytes(const SourceFile& file, std::uint64_t count) {
 }  // namespace
 
 std::string hash_of(const Source& source, const BlockLayout& layout) {
+  if (source.mapping) {
+    RandomKey key = with_text(RandomKey::of({5, layout.table->num_rows()}), source.mapping->identity);
+    for (const SourceGroup& group : source.mapping->groups) key = with_text(key, hash_of(*group.source, group.layout));
+    return fmt::format("{:016x}", key.low);
+  }
   RandomKey key = RandomKey::of({source.files.size(), source.columns->size()});
   for (std::size_t f = 0; f < source.files.size(); ++f)
     key = key.with(source.files[f].rows).with(layout.files[f].block_rows);
@@ -80,13 +86,16 @@ std::optional<DataIdentity> DataIdentity::parse(std::string_view text) {
 DataIdentity identify(const Source& source, const BlockLayout& layout) {
   DataIdentity made;
   made.rows = shortened(with_text(RandomKey::of({0}), hash_of(source, layout)));
-  const std::uint64_t num_files = source.files.size();
+  std::vector<const SourceFile*> files;
+  for (const Source* stored : stored_sources(source))
+    for (const SourceFile& file : stored->files) files.push_back(&file);
+  const std::uint64_t num_files = files.size();
   const std::uint64_t stretches =
       std::clamp<std::uint64_t>(kMostStretches / std::max<std::uint64_t>(num_files, 1), 1, kMostStretchesOfFile);
   const std::uint64_t stride = num_files / kMostStretches + 1;  // of very many files, about one in so many
   RandomKey names = RandomKey::of({1}), contents = RandomKey::of({2});
   for (std::uint64_t f = 0; f < num_files; ++f) {
-    const SourceFile& file = source.files[f];
+    const SourceFile& file = *files[f];
     const std::string name = std::filesystem::path(file.path).filename().string();
     const std::uint64_t size = file.fingerprint.size_bytes;
     const bool sampled = shortened(with_text(RandomKey::of({4}), name)) % stride == 0;  // wherever it comes in the list

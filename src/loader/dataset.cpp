@@ -11,6 +11,7 @@
 #include <numeric>
 #include <thread>
 
+#include "assembly/mapping.h"
 #include "base/cpu_count.h"
 #include "base/memory_budget.h"
 #include "loader/dataset_impl.h"
@@ -18,6 +19,7 @@
 #include "loader/field_selection.h"
 #include "loader/paths.h"
 #include "loader/refuse.h"
+#include "loader/take_mapped.h"
 
 namespace headrace {
 namespace {
@@ -81,6 +83,17 @@ void check_room(const Dataset& dataset, std::uint64_t rows) {
   throw error.with_hint("Leave the largest fields out with fields=.");
 }
 
+void check_row(std::uint64_t row, std::uint64_t rows) {
+  if (row >= rows)
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", row, rows));
+}
+
+/// Throws kUnsupported for samples that are not simply rows.
+void need_rows(const Source& source, std::string_view what) {
+  if (source.mapping)
+    throw Error(ErrorCode::kUnsupported, fmt::format("{} of samples that are not simply rows is not there yet", what));
+}
+
 /// Requests of one block of a take().
 struct BlockRequests {
   std::uint64_t block;
@@ -94,18 +107,25 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source>
   impl->source = std::move(source);
   const Source& s = *impl->source;
   std::uint64_t stored_rows = 0;
-  for (const SourceFile& f : s.files) {
-    const std::uint64_t rows =
-        s.chosen ? s.chosen->count_below(stored_rows + f.rows) - s.chosen->count_below(stored_rows) : f.rows;
-    impl->files.push_back({f.path, rows});
-    impl->rows += rows;
-    stored_rows += f.rows;
-  }
-  for (const Source::Place& place : s.places) {
-    const ArrayInfo& first = s.files[0].arrays[place.array]->info();
-    FieldStorage storage{first.chunk_shape, first.codec_text(), first.read_path_name(), first.reason, true};
+  if (s.mapping) {
+    for (const Source* stored : stored_sources(s))
+      for (const SourceFile& f : stored->files) impl->files.push_back({f.path, f.rows});
+    impl->rows = s.mapping->map->homes()->num_rows();
+  } else {
     for (const SourceFile& f : s.files) {
-      const ArrayInfo& info = f.arrays[place.array]->info();
+      const std::uint64_t rows =
+          s.chosen ? s.chosen->count_below(stored_rows + f.rows) - s.chosen->count_below(stored_rows) : f.rows;
+      impl->files.push_back({f.path, rows});
+      impl->rows += rows;
+      stored_rows += f.rows;
+    }
+  }
+  for (std::size_t field = 0; field < s.fields->size(); ++field) {
+    const ColumnPlace column = column_of(s, field);
+    const ArrayInfo& first = column.info();
+    FieldStorage storage{first.chunk_shape, first.codec_text(), first.read_path_name(), first.reason, true};
+    for (const SourceFile& f : column.source->files) {
+      const ArrayInfo& info = f.arrays[column.place.array]->info();
       storage.uniform = storage.uniform && info.chunk_shape == first.chunk_shape &&
                         info.codec_text() == storage.codec && info.read_path == first.read_path;
     }
@@ -212,6 +232,10 @@ Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<boo
   check_room(*this, rows.size());
   const Source& source = *impl_->source;
   const BlockTable& blocks = *impl_->layout.table;
+  if (source.mapping) {
+    for (const std::uint64_t row : rows) check_row(row, size());
+    return take_mapped(source, rows, go_on).value();
+  }
   Batch::Parts parts;
   parts.fields = source.fields;
   parts.rows = rows.size();
@@ -226,8 +250,7 @@ Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<boo
   std::vector<WantedRow> wanted;
   wanted.reserve(rows.size());
   for (std::uint32_t i = 0; i < rows.size(); ++i) {
-    if (rows[i] >= size())
-      throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", rows[i], size()));
+    check_row(rows[i], size());
     const BlockTable::RowPlace p = blocks.find(rows[i]);
     wanted.push_back({p.block, {blocks.stored_row(p.block, p.row_in_block), i}});
   }
@@ -287,6 +310,7 @@ Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<boo
 }
 
 Dataset Dataset::choose(std::span<const std::string> names) const {
+  need_rows(*impl_->source, "a choice of fields");
   const Source& old = *impl_->source;
   auto source = std::make_shared<Source>();
   std::vector<StoredColumn> columns;
@@ -315,6 +339,7 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
 }
 
 Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
+  need_rows(*impl_->source, "a selection");
   if (impl_->source->mixture)
     throw refuse("rows of a mixture cannot be selected: they are drawn by weight", "Select from its parts, then mix.");
   if (rows.empty()) throw refuse("a selection of no rows", "Select at least one.");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "assembly/mapping.h"
 #include "loader/dataset_impl.h"
 
 namespace headrace {
@@ -18,7 +19,7 @@ std::string Dataset::describe() const {
   for (std::size_t f = 0; f < fields().size(); ++f) {
     const Field& field = fields()[f];
     const FieldStorage& s = storage()[f];
-    const ArrayInfo& info = source.files[0].arrays[source.places[f].array]->info();
+    const ArrayInfo& info = column_of(source, f).info();
     const std::string chunk = s.chunk_shape.empty() ? "any row" : fmt::format("{}", s.chunk_shape[0]);
     table.push_back({field.name, field.dtype.name(), field.dims.text(), format_bytes(field.row_bytes()),
                      chunk + (s.uniform ? "" : " *"), s.codec, s.read_path});

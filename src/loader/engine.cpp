@@ -8,6 +8,8 @@
 #include <exception>
 
 #include "base/process_watch.h"
+#include "delivery/slot_arena.h"
+#include "delivery/slot_pool.h"
 #include "loader/derived_columns.h"
 
 namespace headrace {
@@ -15,14 +17,22 @@ namespace headrace {
 /// What one decode thread owns.
 struct Engine::Worker {
   DecodeCounters counters;
-  BlockServer server;
+  std::optional<BlockServer> server;  // of blocks of rows
+  std::optional<PartServer> parts;    // of mapped samples
   Claim claim;
   std::vector<RowRun> runs;
   std::vector<RowDigest> digests;
   std::vector<RowFailure> failures;
   Worker(StageClock& clock, const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
          SideChunks& side_chunks)
-      : counters(clock), server(source, layout, resident, side_chunks, counters) {}
+      : counters(clock) {
+    if (source.mapping)
+      parts.emplace(*source.mapping->map, source.mapping->groups, source.mapping->boxes.get(), counters);
+    else
+      server.emplace(source, layout, resident, side_chunks, counters);
+  }
+  Status prepare() { return parts ? parts->prepare() : server->prepare(); }
+  void release() { parts ? parts->release() : server->release(); }
 };
 
 namespace {
@@ -45,12 +55,21 @@ bool are_at_hand(const RowStore& rows) {
 
 RequestWindow::Options window_options(const Source& source, const EnginePlan& plan,
                                       const std::atomic<bool>& rows_at_hand, const std::atomic<bool>& keeps_blocks) {
+  if (source.mapping)
+    return {.max_slots = plan.slots, .keep_samples = plan.tells_rows, .map = source.mapping->map, .row_weight = 1};
   return {.max_slots = plan.slots,
           .keep_samples = plan.tells_rows,
           .row_weight = row_weight(source.columns->size()),
           .rows_at_hand = &rows_at_hand,
           .few_slots = plan.few_slots(),
           .blocks_are_kept = &keeps_blocks};
+}
+
+/// Memory for the batches of a plan: slots of one size, or of the sizes that the map says.
+std::shared_ptr<BatchMemory> make_batch_memory(const Source& source, const EnginePlan& plan,
+                                               const std::shared_ptr<const std::vector<Field>>& batch_fields) {
+  if (!source.mapping) return std::make_shared<SlotPool>(source.fields, batch_fields, plan.slot_rows(), plan.slots);
+  return std::make_shared<SlotArena>(slot_fields(*source.mapping), plan.slots * plan.slot_bytes, batch_fields);
 }
 
 /// Keep a block before anybody needs it. \return False where memory was short: that is met again, and told of, when a
@@ -72,10 +91,10 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStar
       claims_(plan_.layout.table->num_blocks()),
       owner_pid_(::getpid()),
       fields_(headrace::batch_fields(*source_, plan_)),
-      pool_(std::make_shared<SlotPool>(source_->fields, fields_, plan_.slot_rows(), plan_.slots)),
-      window_(plan_.steps, plan_.layout.table, window_options(*source_, plan_, rows_at_hand_, keeps_blocks_), *pool_),
+      memory_(make_batch_memory(*source_, plan_, fields_)),
+      window_(plan_.steps, plan_.layout.table, window_options(*source_, plan_, rows_at_hand_, keeps_blocks_), *memory_),
       side_chunks_(plan_.side_chunks_bytes) {
-  pool_->set_release_callback([this] { window_.memory_released(); });
+  memory_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
     workers_.push_back(std::make_unique<Worker>(board_.add_thread(), *source_, plan_.layout, resident_, side_chunks_));
 }
@@ -106,7 +125,8 @@ void Engine::fund(std::vector<MemoryReservation> reservations, std::shared_ptr<B
     const std::lock_guard lock(keeper_mutex_);
     keeper_ = std::move(keeper);
   }
-  for (auto& w : workers_) w->server.set_keeper(keeper_.get());
+  for (auto& w : workers_)
+    if (w->server) w->server->set_keeper(keeper_.get());
   preloads_ = plan_.preloads && keeper_->rows;
   funded_ = true;
 }
@@ -186,7 +206,7 @@ void Engine::feed(std::span<const std::uint64_t> rows) {
 Status Engine::start_threads() {
   HEADRACE_TRY(check_usable());
   if (started_) return {};
-  for (auto& w : workers_) HEADRACE_TRY(w->server.prepare());
+  for (auto& w : workers_) HEADRACE_TRY(w->prepare());
   resident_.arrays.clear();  // of an attempt that failed
   HEADRACE_TRY(load_resident_arrays());
   std::optional<Error> refused;
@@ -199,7 +219,7 @@ Status Engine::start_threads() {
     else
       refused = thread.error();
   }
-  for (std::size_t t = threads_.size(); t < workers_.size(); ++t) workers_[t]->server.release();
+  for (std::size_t t = threads_.size(); t < workers_.size(); ++t) workers_[t]->release();
   if (threads_.empty()) {
     resident_.arrays.clear();
     return std::move(refused->with_stage("start"));
@@ -237,7 +257,7 @@ Status Engine::load_resident_arrays() {
   const auto run = [&](Worker& worker) {
     for (std::size_t i; (i = next.fetch_add(1)) < loads.size();) {
       const Load& load = loads[i];
-      Result<ResidentArrays::Part> part = worker.server.load(load.file, load.array, load.piece);
+      Result<ResidentArrays::Part> part = worker.server->load(load.file, load.array, load.piece);
       worker.counters.add_decodes(load.piece.decoded_bytes, load.piece.decoded_bytes);
       if (part.ok())
         *load.part = std::move(*part);
@@ -267,9 +287,13 @@ void Engine::work(Worker& w) {
     w.failures.clear();
     w.digests.assign(w.claim.runs.size(), {});
     try {
-      w.claim.kind == Claim::Kind::kBatch ? gather_batch(w) : serve_block(w);
+      if (w.parts)
+        serve_parts(w);
+      else
+        w.claim.kind == Claim::Kind::kBatch ? gather_batch(w) : serve_block(w);
     } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
-      const std::uint32_t file = w.claim.kind == Claim::Kind::kBatch ? 0 : plan_.layout.table->place(w.claim.unit).file;
+      const bool is_block = w.server && w.claim.kind != Claim::Kind::kBatch;
+      const std::uint32_t file = is_block ? plan_.layout.table->place(w.claim.unit).file : 0;
       w.failures.push_back(
           {{0, ~std::uint64_t{0}},
            Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what())).with_file(source_->files[file].path)});
@@ -287,10 +311,16 @@ void Engine::preload_blocks(Worker& w) {
   for (std::uint64_t b; !stopped_ && (b = next_preload_.fetch_add(1)) < blocks.num_blocks();) {
     if (!keeper_->rows->ready(b) && keeper_->fills()) {
       const BlockTable::Place place = blocks.place(b);
-      keep_ahead(w.server, {b, place.file, place.rows, true, 0}, cancelled);
+      keep_ahead(*w.server, {b, place.file, place.rows, true, 0}, cancelled);
     }
     preloaded_.fetch_add(1);
   }
+}
+
+/// The claim's parts of one unit of a map.
+void Engine::serve_parts(Worker& w) {
+  const auto failures = w.parts->serve(w.claim, w.digests, window_.cancel_flag());
+  w.failures.assign(failures.begin(), failures.end());
 }
 
 /// The claim's rows of one block, decoded or from where it is kept.
@@ -302,8 +332,8 @@ void Engine::serve_block(Worker& w) {
   const BlockTable::Place place = plan_.layout.table->place(w.claim.unit);
   const std::uint64_t next_use =
       schedule_ ? schedule_->next_use(w.claim.unit, w.claim.epoch, w.claim.last) : std::uint64_t{0};
-  const auto failures = w.server.serve({w.claim.unit, place.file, place.rows, w.claim.first, next_use},
-                                       {w.claim.requests, {}, w.runs}, window_.cancel_flag());
+  const auto failures = w.server->serve({w.claim.unit, place.file, place.rows, w.claim.first, next_use},
+                                        {w.claim.requests, {}, w.runs}, window_.cancel_flag());
   w.failures.assign(failures.begin(), failures.end());
   if (w.claim.first) {
     claims_.add(w.claim.epoch);
@@ -371,7 +401,7 @@ void Engine::serve_damaged(Worker& w, std::span<const SampleRef> samples, std::v
     const RowRun run{slot.slot->memory->fields.data(), 0, static_cast<std::uint32_t>(requests.size()),
                      slot.slot->content.step.first_position, &digest};
     for (const RowFailure& f :
-         w.server.serve({block, place.file, place.rows, false, 0}, {requests, {}, {&run, 1}}, window_.cancel_flag()))
+         w.server->serve({block, place.file, place.rows, false, 0}, {requests, {}, {&run, 1}}, window_.cancel_flag()))
       for (const Request& r : requests)
         if (r.row >= f.rows.first && r.row < f.rows.end()) failures.push_back({{r.position, 1}, f.error});
     w.digests[0] += digest;
@@ -396,14 +426,15 @@ Result<std::optional<Engine::Delivery>> Engine::next() {
   std::vector<std::shared_ptr<void>> derived =
       derived_columns(plan_, d->content.samples, d->rows, d->content.step.real_rows);
   return std::optional<Delivery>(
-      {pool_->deliver(std::move(d->memory), d->rows, d->epoch, d->batch, std::move(derived)), d->content.step.end});
+      {memory_->deliver(std::move(d->memory), d->content, d->rows, d->epoch, d->batch, std::move(derived)),
+       d->content.step.end});
 }
 
 /// An epoch has ended. Whole ones of one rank must have been every row once: their sums are known in closed form.
 Status Engine::check_epoch() {
   const std::lock_guard lock(sums_mutex_);
   const bool whole = sums_.first_sample == 0 && plan_.share.world_size == 1 && plan_.tail == Tail::kPartial &&
-                     plan_.sampler->is_permutation();
+                     plan_.sampler->is_permutation() && !source_->mapping;
   if (!whole || sums_.complete) return {};
   if (!every_row_) every_row_ = sums_of(*plan_.layout.table);
   if (sums_.sums != *every_row_)
@@ -421,15 +452,15 @@ EpochSums Engine::sums() const {
 
 void Engine::stop() {
   if (stopped_.exchange(true) || forked()) return;
-  pool_->set_release_callback({});
+  memory_->set_release_callback({});
   window_.stop();
   for (std::jthread& t : threads_) t.join();
   threads_.clear();
   if (keeper_) keeper_->set_complete_callback({});
   if (finisher_.joinable()) finisher_.join();
   window_.drop_slots();
-  pool_->close();
-  for (auto& w : workers_) w->server.release();
+  memory_->close();
+  for (auto& w : workers_) w->release();
   side_chunks_.clear();
   reservations_.clear();
   const std::lock_guard lock(keeper_mutex_);

@@ -13,12 +13,13 @@
 
 #include "assembly/block_keeper.h"
 #include "assembly/block_server.h"
+#include "assembly/part_server.h"
 #include "assembly/request_window.h"
 #include "assembly/row_gather.h"
 #include "base/memory_budget.h"
 #include "base/parallel.h"
 #include "base/stage_clock.h"
-#include "delivery/slot_pool.h"
+#include "delivery/batch_memory.h"
 #include "loader/engine_plan.h"
 #include "loader/epoch_claims.h"
 #include "loader/use_schedule.h"
@@ -98,7 +99,7 @@ class Engine {
     std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0, side_bytes = 0;
   };
   [[nodiscard]] PeakMemory peak_memory() const;
-  [[nodiscard]] SlotPool::Usage slots() const { return pool_->usage(); }
+  [[nodiscard]] BatchMemory::Usage slots() const { return memory_ ? memory_->usage() : BatchMemory::Usage{}; }
   [[nodiscard]] std::uint64_t plan_ns() const { return window_.plan_ns(); }
   [[nodiscard]] std::uint64_t slots_planned() const { return window_.slots_planned(); }
   /// Errors: kForked, kClosed.
@@ -114,6 +115,7 @@ class Engine {
   void work(Worker& worker);
   void preload_blocks(Worker& worker);
   void serve_block(Worker& worker);
+  void serve_parts(Worker& worker);
   void gather_batch(Worker& worker);
   void count_gathered(Worker& worker, std::uint64_t epoch, std::uint64_t samples);
   void serve_damaged(Worker& worker, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
@@ -135,7 +137,7 @@ class Engine {
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
   const int owner_pid_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
-  const std::shared_ptr<SlotPool> pool_;
+  const std::shared_ptr<BatchMemory> memory_;
   RequestWindow window_;
   StageBoard board_;
   ResidentArrays resident_;

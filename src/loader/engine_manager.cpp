@@ -46,7 +46,7 @@ void EngineTotals::add(const Engine& engine) {
   decodes.slow_pieces += d.slow_pieces;
   plan_ns += engine.plan_ns();
   slots_planned += engine.slots_planned();
-  const SlotPool::Usage slots = engine.slots();
+  const BatchMemory::Usage slots = engine.slots();
   peak_slot_bytes = std::max(peak_slot_bytes, slots.peak_bytes);
   peak_held_over_bytes = std::max(peak_held_over_bytes, slots.peak_held_over_bytes);
   const Engine::PeakMemory more_memory = engine.peak_memory();

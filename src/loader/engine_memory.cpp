@@ -48,7 +48,8 @@ bool EngineManager::measure_codings() {
   const std::shared_ptr<const Engine> held = engine();
   const EnginePlan& plan = held->plan();
   const bool some = plan.keep == Keep::kNothing || plan.keep == Keep::kSomeBlocks;
-  if (options_.cache.mode != CacheChoice::kAuto || !some || probed_ || plan.layout.table->num_blocks() < kLeastToProbe)
+  if (dataset_.impl()->source->mapping || options_.cache.mode != CacheChoice::kAuto || !some || probed_ ||
+      plan.layout.table->num_blocks() < kLeastToProbe)
     return false;
   probed_ = true;
   probe_ = probe_codings(*dataset_.impl(), *budget_);

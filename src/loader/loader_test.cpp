@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <set>
 
 #include "loader/testing/fake_source.h"
 
@@ -89,6 +90,36 @@ TEST(Loader, SameBatchesForAnyThreadsAndBudgetDownToTheSmallest) {
     const Report report = loader.report();
     RC_ASSERT(report.memory.peak_bytes <= report.memory.budget_bytes);
     RC_ASSERT(report.samples == 2 * data.size());
+  }));
+}
+
+TEST(Loader, ChunksOfAFileMayDifferInLength) {
+  EXPECT_TRUE(rc::check([] {
+    std::vector<std::vector<std::uint64_t>> ends(*rc::gen::inRange<std::size_t>(1, 4));
+    for (auto& file : ends)
+      for (int n = *rc::gen::inRange(1, 12); n > 0; --n)
+        file.push_back((file.empty() ? 0 : file.back()) + *rc::gen::inRange<std::uint64_t>(1, 60));
+    const Dataset data = testing::fake_row_groups(ends);
+    RC_ASSERT(data.impl()->layout.table->num_blocks() == [&] {
+      std::size_t blocks = 0;
+      for (const auto& file : ends) blocks += file.size();
+      return blocks;
+    }());
+    LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40), .shuffle = true, .threads = 2};
+    options.cache.mode = *rc::gen::element(CacheChoice::kNone, CacheChoice::kRam);
+    Loader loader(data, options);
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      std::set<std::uint64_t> seen;
+      for (const Batch& batch : loader)
+        for (std::uint64_t i = 0; i < batch.rows(); ++i) {
+          const std::uint64_t row = batch["a0"].as<std::uint32_t>()[3 * i] / 1009;
+          for (std::uint64_t j = 0; j < 3; ++j)
+            RC_ASSERT(batch["a0"].as<std::uint32_t>()[3 * i + j] == testing::fake_value(0, row, j));
+          RC_ASSERT(batch["a1"].as<std::uint32_t>()[i] == testing::fake_value(1, row, 0));
+          RC_ASSERT(seen.insert(row).second);
+        }
+      RC_ASSERT(seen.size() == data.size());
+    }
   }));
 }
 

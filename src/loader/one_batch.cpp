@@ -70,11 +70,13 @@ Batch Loader::batch(std::uint64_t epoch, std::uint64_t step, std::span<const std
   for (std::size_t f = 0; f < taken.fields().size(); ++f) {
     parts.data.push_back(taken.array(f).data());
     parts.holders.push_back(taken.holder(f));
+    parts.offsets.push_back(taken.offsets_holder(f));
   }
   for (std::shared_ptr<void>& column :
        derived_columns(engine->plan(), planned.stored, planned.stored.size(), planned.step.real_rows)) {
     parts.data.push_back(static_cast<std::byte*>(column.get()));
     parts.holders.push_back(std::move(column));
+    parts.offsets.emplace_back();
   }
   parts.rows = planned.rows.size();
   parts.epoch = epoch;

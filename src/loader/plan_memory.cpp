@@ -7,6 +7,7 @@
 
 #include "assembly/block_server.h"
 #include "delivery/slot_pool.h"
+#include "loader/plan_mapped_memory.h"
 #include "loader/refuse.h"
 
 namespace headrace {
@@ -260,6 +261,7 @@ class MemoryPlanner {
 }  // namespace
 
 Status plan_memory(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan) {
+  if (source.mapping) return plan_mapped_memory(source, options, context, plan);
   return MemoryPlanner(source, options, context, plan).plan();
 }
 

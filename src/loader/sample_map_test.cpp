@@ -11,13 +11,16 @@
 #include "catalog/box_map.h"
 #include "catalog/span_map.h"
 #include "delivery/slot_arena.h"
-#include "loader/testing/fake_source.h"
+#include "loader/testing/mapped_data.h"
 #include "order/fixed_steps.h"
 
 namespace headrace {
 namespace {
 
 using testing::fake_value;
+using testing::FakeVolume;
+using testing::table_of;
+using testing::volume_of;
 
 /// What a case runs: a map over groups of columns, all elements uint32.
 struct Case {
@@ -51,7 +54,7 @@ std::shared_ptr<const Sampler> sampler_of(const Case& c, const Settings& setting
 /// Deliver `epochs` epochs, the first of them from `position` on.
 std::vector<Delivered> run(const Case& c, const Settings& settings, std::uint64_t epochs, std::uint64_t position = 0,
                            std::optional<Error>* error = nullptr) {
-  auto arena = SlotArena::make(c.fields, 1 << 20).value();
+  auto arena = std::make_shared<SlotArena>(c.fields, 1 << 20);
   RequestWindow window(
       std::make_shared<FixedSteps>(sampler_of(c, settings), settings.batch, RankShare{}, Tail::kPartial),
       c.map->homes(), {.max_slots = settings.slots, .map = c.map, .finishing = c.finishing, .row_weight = 1}, *arena);
@@ -107,13 +110,6 @@ std::vector<Delivered> run(const Case& c, const Settings& settings, std::uint64_
   threads.clear();
   arena->set_release_callback({});
   return out;
-}
-
-/// Blocks of an in-memory table of uint32 columns, as a group of a map.
-SourceGroup table_of(const std::vector<std::uint64_t>& file_rows, const std::vector<testing::FakeShape>& arrays,
-                     std::shared_ptr<testing::FakeFaults> faults = std::make_shared<testing::FakeFaults>()) {
-  const Dataset dataset = testing::fake_dataset(file_rows, arrays, std::move(faults));
-  return {dataset.impl()->source, plan_layout(*dataset.impl()->source, 0)};
 }
 
 std::uint64_t number_of(const Case& c, SampleRef s) {
@@ -315,72 +311,6 @@ TEST(SampleMaps, SamplesAndBatchesAreFinishedInOrder) {
 }
 
 // ------------------------------------------------------------------------------------------------------------- boxes
-
-/// A volume of uint32 in cells; every element names its place.
-class FakeVolume final : public ArrayReader {
- public:
-  FakeVolume(std::uint32_t number, const CellGrid& grid) : number_(number), grid_(grid) {
-    info_.path = "volume";
-    for (std::size_t a = 0; a < grid.rank; ++a) {
-      info_.shape.push_back(grid.shape[a]);
-      info_.chunk_shape.push_back(grid.cell[a]);
-    }
-    info_.record_bytes = 4;
-    info_.columns = {{"", {DType::Kind::kUInt, 4}, {}, 0}};
-  }
-  static std::uint32_t value(std::uint32_t number, const CellGrid& grid, const Axes& at) {
-    std::uint64_t flat = 0;
-    for (std::size_t a = 0; a < grid.rank; ++a) flat = flat * grid.shape[a] + at[a];
-    return fake_value(number, flat, 0);
-  }
-  const ArrayInfo& info() const override { return info_; }
-  Status locate(RowRange, std::vector<Piece>&) const override { return Error(ErrorCode::kUnsupported, "cells only"); }
-  Status locate_cells(std::span<const std::uint64_t> cells, std::vector<Piece>& out) const override {
-    for (const std::uint64_t cell : cells) {
-      Piece& piece = out.emplace_back();
-      piece.id = cell;
-      piece.rows = {0, 1};
-      piece.decoded_bytes = grid_.cell_elements() * 4;
-    }
-    return {};
-  }
-  Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte>, const DecodeScratch& s) const override {
-    auto* out = reinterpret_cast<std::uint32_t*>(s.out.data());
-    const Axes start = grid_.cell_start(piece.id);
-    for (std::uint64_t i = 0; i < grid_.cell_elements(); ++i) {
-      Axes at{};
-      std::uint64_t left = i;
-      for (std::size_t a = grid_.rank; a-- > 0;) {
-        at[a] = start[a] + left % grid_.cell[a];
-        left /= grid_.cell[a];
-      }
-      out[i] = value(number_, grid_, at);
-    }
-    return DecodedPiece{s.out.data(), grid_.cell_elements() * 4};
-  }
-  RowGeometry geometry(std::uint32_t, std::size_t) const override { return {}; }
-  std::uint32_t pieces_across() const override { return 1; }
-  ScratchNeed scratch_need(std::uint64_t) const override { return {grid_.cell_elements() * 4, 0}; }
-  std::string piece_name(const Piece&) const override { return ""; }
-
- private:
-  std::uint32_t number_;
-  CellGrid grid_;
-  ArrayInfo info_;
-};
-
-SourceGroup volume_of(std::uint32_t number, const CellGrid& grid) {
-  auto source = std::make_shared<Source>();
-  source->set_columns({{"v" + std::to_string(number), "v", {DType::Kind::kUInt, 4}, {}}});
-  source->places.push_back({0, 0});
-  SourceFile& file = source->files.emplace_back();
-  file.path = "volume";
-  file.rows = grid.shape[0];
-  file.arrays.push_back(std::make_shared<FakeVolume>(number, grid));
-  BlockLayout layout;
-  layout.files.push_back({1, {ArrayRole::kAligned}});
-  return {std::move(source), std::move(layout)};
-}
 
 Case boxes_of(std::vector<CellGrid> grids, const Axes& box, std::vector<Axes> starts, std::uint64_t home_samples) {
   Case c;

@@ -17,8 +17,12 @@ std::shared_ptr<const BlockTable> table(std::vector<BlockTable::FileBlocks> file
 std::shared_ptr<const BlockTable> random_table() {
   std::vector<BlockTable::FileBlocks> files;
   const auto n = *rc::gen::inRange(1, 6);
-  for (int i = 0; i < n; ++i)
+  for (int i = 0; i < n; ++i) {
     files.push_back({*rc::gen::inRange<std::uint64_t>(0, 400), *rc::gen::inRange<std::uint64_t>(1, 50)});
+    if (*rc::gen::inRange(0, 3) == 0)  // blocks that differ in length
+      for (std::uint64_t end = 0; end < files.back().rows;)
+        files.back().ends.push_back(end = std::min(end + *rc::gen::inRange<std::uint64_t>(1, 60), files.back().rows));
+  }
   const auto odds = *rc::gen::inRange(0, 20);
   if (odds == 0) return table(files);
   const std::uint64_t total = table(files)->num_rows();

@@ -105,7 +105,7 @@ const char* run_spans() {
   std::vector<SourceGroup> groups{{dataset.impl()->source, plan_layout(*dataset.impl()->source, 0)}};
   const auto map = std::make_shared<SpanMap>(
       SpanMap::Options{Spans::windows(909, 11, 12), groups[0].layout.table, nullptr, 40, row_weight(1), 0});
-  const auto arena = SlotArena::make({{28, 0}}, 1 << 20).value();
+  const auto arena = std::make_shared<SlotArena>(std::vector<SlotField>{{28, 0}}, 1 << 20);
   RequestWindow window(cut(make_global_shuffle(map->homes(), 3)), map->homes(),
                        {.max_slots = 4, .map = map, .row_weight = 1}, *arena);
   arena->set_release_callback([&] { window.memory_released(); });

@@ -29,19 +29,26 @@ struct FakeFaults {
 class FakeArray final : public ArrayReader {
  public:
   FakeArray(std::uint32_t number, std::uint64_t first_row, std::uint64_t rows, std::uint64_t width,
-            std::uint64_t chunk_rows, std::shared_ptr<FakeFaults> faults)
+            std::uint64_t chunk_rows, std::shared_ptr<FakeFaults> faults, std::vector<std::uint64_t> chunk_ends = {})
       : number_(number), first_row_(first_row), width_(width), faults_(std::move(faults)) {
     info_.path = "a" + std::to_string(number);
     info_.shape = {rows, width};
     info_.record_bytes = 4;
     info_.columns = {{"", {DType::Kind::kUInt, 4}, {}, 0}};
     if (chunk_rows > 1) info_.chunk_shape = {chunk_rows, width};
+    info_.chunk_ends = std::move(chunk_ends);
   }
   const ArrayInfo& info() const override { return info_; }
   Status locate(RowRange rows, std::vector<Piece>& out) const override {
     const std::uint64_t chunk = info_.chunk_shape.empty() ? 0 : info_.chunk_shape[0];
     if (chunk == 0) {
       out.push_back({rows.first, rows, {}, rows.count * width_ * 4, 0, 0});
+      return {};
+    }
+    if (const auto& ends = info_.chunk_ends; !ends.empty()) {
+      for (std::uint64_t c = 0, first = 0; c < ends.size(); first = ends[c++])
+        if (first < rows.end() && ends[c] > rows.first)
+          out.push_back({c, {first, ends[c] - first}, {}, (ends[c] - first) * width_ * 4, 0, 0});
       return {};
     }
     for (std::uint64_t c = rows.first / chunk; c * chunk < rows.end(); ++c)
@@ -98,6 +105,27 @@ inline Dataset fake_dataset(const std::vector<std::uint64_t>& file_rows, const s
     for (std::uint32_t a = 0; a < arrays.size(); ++a)
       file.arrays.push_back(
           std::make_shared<FakeArray>(a, first, file.rows, arrays[a].width, arrays[a].chunk_rows, faults));
+    first += file.rows;
+  }
+  return Dataset(Dataset::Impl::make(source));
+}
+
+/// A data set whose chunks differ in length: `file_ends` says where those of each file end. Array 0 is cut there; array
+/// 1 in equal chunks of seven rows, which cross them.
+inline Dataset fake_row_groups(const std::vector<std::vector<std::uint64_t>>& file_ends,
+                               std::shared_ptr<FakeFaults> faults = std::make_shared<FakeFaults>()) {
+  auto source = std::make_shared<Source>();
+  source->set_columns({{"a0", "a0", {DType::Kind::kUInt, 4}, {3}}, {"a1", "a1", {DType::Kind::kUInt, 4}, {1}}});
+  source->places = {{0, 0}, {1, 0}};
+  std::uint64_t first = 0;
+  for (const std::vector<std::uint64_t>& ends : file_ends) {
+    SourceFile& file = source->files.emplace_back();
+    file.path = "fake_" + std::to_string(source->files.size());
+    file.rows = ends.back();
+    std::uint64_t most = 2, before = 0;
+    for (const std::uint64_t end : ends) most = std::max(most, end - before), before = end;
+    file.arrays.push_back(std::make_shared<FakeArray>(0, first, file.rows, 3, most, faults, ends));
+    file.arrays.push_back(std::make_shared<FakeArray>(1, first, file.rows, 1, 7, faults));
     first += file.rows;
   }
   return Dataset(Dataset::Impl::make(source));

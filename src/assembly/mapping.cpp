@@ -1,0 +1,121 @@
+#include "assembly/mapping.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kSamplesAtOnce = 4096;
+
+/// Bytes of a row of each group.
+std::vector<std::uint64_t> row_bytes_of(const Mapping& mapping) {
+  std::vector<std::uint64_t> bytes;
+  for (std::size_t g = 0; g < mapping.groups.size(); ++g)
+    bytes.push_back(mapping.groups[g].source->row_bytes() * (mapping.boxes ? mapping.boxes->box_elements(g) : 1));
+  return bytes;
+}
+
+SampleSizes measure(const Mapping& mapping) {
+  const std::span<const UnitGroup> groups = mapping.map->groups();
+  const std::vector<std::uint64_t> row_bytes = row_bytes_of(mapping);
+  std::uint64_t fixed_bytes = 0;
+  bool ragged = false;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    ragged = ragged || groups[g].rows == UnitGroup::Rows::kRagged;
+    if (groups[g].rows == UnitGroup::Rows::kFixed) fixed_bytes += groups[g].rows_per_sample * row_bytes[g];
+  }
+  SampleSizes sizes{static_cast<double>(fixed_bytes), 0, fixed_bytes};
+  const BlockTable& homes = *mapping.map->homes();
+  if (!ragged || homes.num_rows() == 0) return sizes;
+  sizes.most_bytes = 0;
+  double sum = 0, squares = 0;
+  std::vector<SampleRef> samples;
+  std::vector<std::uint64_t> rows, bytes;
+  for (std::uint32_t home = 0; home < homes.num_blocks(); ++home)
+    for (std::uint64_t first = 0; first < homes.block_rows(home); first += kSamplesAtOnce) {
+      samples.clear();
+      for (std::uint64_t i = first; i < std::min(first + kSamplesAtOnce, homes.block_rows(home)); ++i)
+        samples.push_back({home, static_cast<std::uint32_t>(i)});
+      bytes.assign(samples.size(), fixed_bytes);
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        if (groups[g].rows == UnitGroup::Rows::kFixed) continue;
+        rows.clear();
+        mapping.map->lengths(samples, g, rows);
+        for (std::size_t i = 0; i < rows.size(); ++i) bytes[i] += rows[i] * row_bytes[g];
+      }
+      for (const std::uint64_t n : bytes) {
+        sum += static_cast<double>(n);
+        squares += static_cast<double>(n) * static_cast<double>(n);
+        sizes.most_bytes = std::max(sizes.most_bytes, n);
+      }
+    }
+  const auto count = static_cast<double>(homes.num_rows());
+  sizes.mean_bytes = sum / count;
+  sizes.deviation_bytes = std::sqrt(std::max(0.0, squares / count - sizes.mean_bytes * sizes.mean_bytes));
+  return sizes;
+}
+
+/// Extents of a sample of a group's column.
+Dims dims_of(const Mapping& mapping, std::size_t group, const StoredColumn& column) {
+  std::vector<std::uint64_t> extents;
+  if (mapping.boxes) {
+    const CellGrid& grid = mapping.boxes->grid(group);
+    for (std::size_t axis = 0; axis < grid.rank; ++axis) extents.push_back(mapping.boxes->box()[axis]);
+    return Dims(std::move(extents));
+  }
+  const UnitGroup& unit = mapping.map->groups()[group];
+  if (unit.rows == UnitGroup::Rows::kRagged)
+    extents.push_back(Dims::kRagged);
+  else if (unit.rows_per_sample != 1)
+    extents.push_back(unit.rows_per_sample);
+  extents.insert(extents.end(), column.shape.begin(), column.shape.end());
+  return Dims(std::move(extents));
+}
+
+}  // namespace
+
+std::uint64_t SampleSizes::largest_batch_bytes(std::uint64_t samples) const {
+  const auto n = static_cast<double>(samples);
+  const double likely = n * mean_bytes + 8 * std::sqrt(n) * deviation_bytes + static_cast<double>(most_bytes);
+  const double most = n * static_cast<double>(most_bytes);
+  return static_cast<std::uint64_t>(std::min(likely, most));
+}
+
+std::shared_ptr<const Source> make_mapped_source(std::shared_ptr<const SampleMap> map,
+                                                 std::shared_ptr<const BoxMap> boxes, std::vector<SourceGroup> groups,
+                                                 std::string identity) {
+  auto mapping =
+      std::make_shared<Mapping>(Mapping{std::move(map), std::move(boxes), std::move(groups), std::move(identity), {}});
+  mapping->sizes = measure(*mapping);
+  auto source = std::make_shared<Source>();
+  std::vector<Field> fields;
+  for (std::size_t g = 0; g < mapping->groups.size(); ++g)
+    for (const StoredColumn& column : *mapping->groups[g].source->columns)
+      fields.push_back({column.name, column.path, column.dtype, dims_of(*mapping, g, column), {}});
+  source->set_columns({});
+  source->fields = std::make_shared<const std::vector<Field>>(std::move(fields));
+  source->mapped_bytes = std::max<std::uint64_t>(static_cast<std::uint64_t>(mapping->sizes.mean_bytes), 1);
+  const SourceFile& first = mapping->groups[0].source->files[0];
+  source->files.push_back({first.path, mapping->map->homes()->num_rows(), first.fingerprint, {}});
+  source->mapping = std::move(mapping);
+  return source;
+}
+
+ColumnPlace column_of(const Source& source, std::size_t field) {
+  if (!source.mapping) return {&source, source.places[field]};
+  for (const SourceGroup& group : source.mapping->groups) {
+    if (field < group.source->places.size()) return {group.source.get(), group.source->places[field]};
+    field -= group.source->places.size();
+  }
+  return {};
+}
+
+std::vector<const Source*> stored_sources(const Source& source) {
+  if (!source.mapping) return {&source};
+  std::vector<const Source*> sources;
+  for (const SourceGroup& group : source.mapping->groups) sources.push_back(group.source.get());
+  return sources;
+}
+
+}  // namespace headrace

@@ -1,0 +1,13 @@
+// What a batch of mapped samples is made of: parts, places and sizes, known before a byte is read.
+#pragma once
+
+#include "assembly/window_slot.h"
+#include "catalog/sample_map.h"
+
+namespace headrace {
+
+/// Plan the parts of `content.samples`: parts, part_ends, starts, sizes; and, if `checked`, add what they must hash to
+/// in their places to `content.expected`.
+void plan_parts(const SampleMap& map, bool checked, StepContent& content);
+
+}  // namespace headrace

@@ -1,0 +1,36 @@
+// BatchMemory: where batches lie, from the window to the consumer and back.
+#pragma once
+
+#include <headrace/delivery/batch.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "assembly/window_slot.h"
+
+namespace headrace {
+
+/// Threads: any.
+class BatchMemory : public SlotAllocator {
+ public:
+  /// Turn a filled slot into a batch. `memory` must come from acquire(). \param content  What was planned for it.
+  /// \param derived  Memory of the derived columns.
+  virtual Batch deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows,
+                        std::uint64_t epoch, std::uint64_t index, std::vector<std::shared_ptr<void>> derived) = 0;
+  /// Called, on any thread, after room() may have turned true. Empty to stop.
+  virtual void set_release_callback(std::function<void()> callback) = 0;
+  /// Free what is not held, and everything else as it comes back.
+  virtual void close() = 0;
+
+  struct Usage {
+    std::uint64_t allocated_bytes = 0;  ///< All memory, wherever it is.
+    std::uint64_t peak_bytes = 0;       ///< Highest, without what the consumer held beyond two batches.
+    std::uint64_t held_over_bytes = 0, peak_held_over_bytes = 0;
+    std::uint64_t held_batches = 0;  ///< Largest number of buffers of one field with the consumer.
+  };
+  [[nodiscard]] virtual Usage usage() const = 0;
+};
+
+}  // namespace headrace

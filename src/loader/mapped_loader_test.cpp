@@ -1,0 +1,284 @@
+// Samples that are not simply rows, delivered by a Loader: ragged events with a label, windows that overlap, boxes.
+#include <gtest/gtest.h>
+#include <headrace/loader/loader.h>
+#include <rapidcheck.h>
+
+#include <map>
+
+#include "catalog/span_map.h"
+#include "loader/plan_for.h"
+#include "loader/testing/mapped_data.h"
+
+namespace headrace {
+namespace {
+
+using testing::fake_value;
+using testing::FakeVolume;
+using testing::renamed;
+using testing::table_of;
+
+/// Events of "pulse0" (ragged, 3) and "pulse1" (ragged, 1), with "label0" (2).
+struct Events {
+  std::vector<std::uint64_t> starts{0};
+  std::shared_ptr<testing::FakeFaults> faults = std::make_shared<testing::FakeFaults>();
+  std::optional<Dataset> data;
+
+  explicit Events(const std::vector<std::uint64_t>& lengths, std::uint64_t home_samples = 8) {
+    for (const std::uint64_t n : lengths) starts.push_back(starts.back() + n);
+    const std::uint64_t rows = std::max<std::uint64_t>(starts.back(), 1), third = rows / 3;
+    std::vector<SourceGroup> groups;
+    groups.push_back(renamed(table_of({third + 1, 1, rows - third}, {{3, 32}, {1, 64}}, faults), "pulse"));
+    groups.push_back(renamed(table_of({lengths.size()}, {{2, 16}}), "label"));
+    auto map =
+        std::make_shared<SpanMap>(SpanMap::Options{Spans::between(starts), groups[0].layout.table,
+                                                   groups[1].layout.table, home_samples, row_weight(2), row_weight(1)});
+    data.emplace(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "events")));
+  }
+};
+
+std::vector<std::uint64_t> lengths_of(std::size_t count, std::uint64_t seed) {
+  std::vector<std::uint64_t> lengths;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t r = (i + seed) * 0x9E3779B97F4A7C15u >> 33;
+    lengths.push_back(r % 16 == 0 ? 0 : r % 23 == 0 ? 40 + r % 200 : r % 12);
+  }
+  return lengths;
+}
+
+/// Everything a batch holds.
+struct Copy {
+  std::vector<std::vector<std::byte>> fields;
+  std::vector<std::vector<std::int64_t>> offsets;
+  friend bool operator==(const Copy&, const Copy&) = default;
+};
+Copy copy_of(const Batch& batch) {
+  Copy copy;
+  for (std::size_t f = 0; f < batch.fields().size(); ++f) {
+    const Tensor tensor = batch.array(f);
+    copy.fields.emplace_back(tensor.data(), tensor.data() + tensor.size_bytes());
+    copy.offsets.emplace_back(batch.offsets(f).begin(), batch.offsets(f).end());
+  }
+  return copy;
+}
+std::vector<Copy> deliver(Loader& loader, int epochs = 1) {
+  std::vector<Copy> all;
+  for (int e = 0; e < epochs; ++e)
+    for (const Batch& batch : loader) all.push_back(copy_of(batch));
+  return all;
+}
+
+/// Which event each sample of a batch is, by its label; its rows are compared with what they must be.
+std::vector<std::uint64_t> checked_events(const Events& events, const Batch& batch) {
+  std::map<std::uint32_t, std::uint64_t> by_label;
+  for (std::uint64_t e = 0; e + 1 < events.starts.size(); ++e) by_label[fake_value(0, e, 0)] = e;
+  std::vector<std::uint64_t> numbers;
+  const auto offsets = batch.offsets(0);
+  EXPECT_EQ(offsets.size(), batch.rows() + 1);
+  EXPECT_TRUE(batch.offsets(2).empty());
+  const auto x = batch["pulse0"].as<std::uint32_t>(), y = batch["pulse1"].as<std::uint32_t>(),
+             label = batch["label0"].as<std::uint32_t>();
+  EXPECT_EQ(batch["pulse0"].shape(), (std::vector<std::uint64_t>{static_cast<std::uint64_t>(offsets.back()), 3}));
+  for (std::uint64_t i = 0; i < batch.rows(); ++i) {
+    const std::uint64_t event = by_label.at(label[2 * i]);
+    numbers.push_back(event);
+    const auto first = static_cast<std::uint64_t>(offsets[i]),
+               count = static_cast<std::uint64_t>(offsets[i + 1]) - first;
+    EXPECT_EQ(count, events.starts[event + 1] - events.starts[event]);
+    for (std::uint64_t k = 0; k < count; ++k) {
+      const std::uint64_t row = events.starts[event] + k;
+      for (std::uint64_t j = 0; j < 3; ++j) EXPECT_EQ(x[(first + k) * 3 + j], fake_value(0, row, j));
+      EXPECT_EQ(y[first + k], fake_value(1, row, 0));
+    }
+  }
+  return numbers;
+}
+
+TEST(MappedLoader, EventsAreRaggedFieldsAndComeOnceAnEpoch) {
+  const Events events(lengths_of(300, 1));
+  EXPECT_EQ(events.data->size(), 300u);
+  EXPECT_EQ(events.data->fields()[0].dims.text(), "(ragged, 3)");
+  EXPECT_EQ(events.data->fields()[2].dims.text(), "(2,)");
+  EXPECT_NE(events.data->describe().find("(ragged, 3)"), std::string::npos);
+  Loader loader(*events.data, {.batch_size = 16, .shuffle = true, .threads = 3});
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    std::vector<std::uint64_t> seen;
+    for (const Batch& batch : loader)
+      for (const std::uint64_t event : checked_events(events, batch)) seen.push_back(event);
+    EXPECT_FALSE(std::ranges::is_sorted(seen));
+    std::ranges::sort(seen);
+    ASSERT_EQ(seen.size(), 300u);
+    for (std::uint64_t e = 0; e < seen.size(); ++e) EXPECT_EQ(seen[e], e);
+  }
+  EXPECT_FALSE(loader.explain().empty());
+  EXPECT_EQ(loader.report().samples, 900u);
+  EXPECT_FALSE(loader.report().text().empty());
+}
+
+TEST(MappedLoader, AnyThreadsAnyBudgetDownToTheSmallestSameBatches) {
+  EXPECT_TRUE(rc::check([] {
+    const Events events(lengths_of(*rc::gen::inRange<std::size_t>(1, 200), *rc::gen::inRange<std::uint64_t>(0, 1000)),
+                        *rc::gen::inRange<std::uint64_t>(1, 20));
+    LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40)};
+    options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+    options.threads = 2;
+    Loader easy(*events.data, options);
+    const std::vector<Copy> want = deliver(easy, 2);
+    options.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
+    options.memory = smallest_budget(*events.data, options) * *rc::gen::inRange<std::uint64_t>(100, 300) / 100;
+    Loader hard(*events.data, options);
+    RC_ASSERT(deliver(hard, 2) == want);
+  }));
+}
+
+TEST(MappedLoader, ResumesAtEveryStepAndMakesAnyBatchAgain) {
+  const Events events(lengths_of(120, 3));
+  const LoaderOptions options{.batch_size = 9, .shuffle = true, .seed = 5, .threads = 2};
+  Loader loader(*events.data, options);
+  std::vector<Copy> all;
+  std::vector<std::string> states;
+  for (const Batch& batch : loader) {
+    all.push_back(copy_of(batch));
+    states.push_back(loader.state());
+  }
+  for (std::size_t step = 0; step + 1 < all.size(); ++step) {
+    Loader other(*events.data, options);
+    other.load_state(states[step]);
+    EXPECT_EQ(deliver(other), std::vector<Copy>(all.begin() + static_cast<std::ptrdiff_t>(step) + 1, all.end()));
+    EXPECT_EQ(copy_of(loader.batch(0, step)), all[step]) << step;
+  }
+  const Events others(lengths_of(120, 4));
+  Loader wrong(*others.data, options);
+  EXPECT_THROW(wrong.load_state(states[1]), Error);
+}
+
+TEST(MappedLoader, RanksGetTheSamplesOfOneProcess) {
+  const Events events(lengths_of(200, 7));
+  const auto numbers = [&](LoaderOptions options) {
+    options.global_batch_size = 12, options.shuffle = true, options.threads = 2;
+    Loader loader(*events.data, options);
+    std::vector<std::vector<std::uint64_t>> steps;
+    for (const Batch& batch : loader) steps.push_back(checked_events(events, batch));
+    return steps;
+  };
+  const auto alone = numbers({});
+  std::vector<std::vector<std::uint64_t>> joined(alone.size());
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    const auto mine = numbers({.rank = rank, .world_size = 3});
+    ASSERT_EQ(mine.size(), alone.size());
+    for (std::size_t s = 0; s < mine.size(); ++s) joined[s].insert(joined[s].end(), mine[s].begin(), mine[s].end());
+  }
+  EXPECT_EQ(joined, alone);
+}
+
+TEST(MappedLoader, SamplesAreReadByNumberToo) {
+  const Events events(lengths_of(60, 2));
+  const std::vector<std::uint64_t> rows{59, 0, 7, 7, 30};
+  EXPECT_EQ(checked_events(events, events.data->take(rows)), rows);
+  EXPECT_EQ(checked_events(events, events.data->slice(10, 3)), (std::vector<std::uint64_t>{10, 11, 12}));
+  EXPECT_THROW((void)events.data->take(std::vector<std::uint64_t>{60}), Error);
+  EXPECT_THROW((void)events.data->select(std::vector<std::uint64_t>{1}), Error);
+}
+
+TEST(MappedLoader, DamageIsRaisedAtTheFirstBatchThatHoldsIt) {
+  Events events(lengths_of(200, 9));
+  events.faults->bad_rows = {events.starts[150]};
+  std::vector<std::uint64_t> good;  // samples before the error: up to the first that shares the damaged chunk
+  for (const std::uint32_t threads : {1u, 3u}) {
+    Loader loader(*events.data, {.batch_size = 10, .threads = threads});
+    std::uint64_t& before = good.emplace_back();
+    try {
+      for (const Batch& batch : loader) before += batch.rows();
+      ADD_FAILURE() << "nothing was raised";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kCorruptData);
+    }
+  }
+  EXPECT_EQ(good[0], good[1]);
+  EXPECT_GT(good[0], 0u);
+  EXPECT_LE(good[0], 150u);
+  EXPECT_THROW((void)events.data->take(std::vector<std::uint64_t>{150}), Error);
+}
+
+TEST(MappedLoader, KeptBatchesNeverStallItAndStayAsTheyWere) {
+  const Events events(lengths_of(300, 5));
+  const LoaderOptions few{.batch_size = 8,
+                          .shuffle = true,
+                          .memory = smallest_budget(*events.data, {.batch_size = 8, .shuffle = true}),
+                          .threads = 1};
+  Loader loader(*events.data, few);
+  std::vector<Batch> kept;
+  std::vector<Copy> copies;
+  for (const Batch& batch : loader) {
+    kept.push_back(batch);
+    copies.push_back(copy_of(batch));
+  }
+  loader.close();
+  for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(copy_of(kept[i]), copies[i]);
+}
+
+TEST(MappedLoader, WindowsThatOverlapHaveOneShape) {
+  std::vector<SourceGroup> groups;
+  groups.push_back(renamed(table_of({500}, {{1, 64}}), "token"));
+  auto map = std::make_shared<SpanMap>(
+      SpanMap::Options{Spans::windows(49, 10, 11), groups[0].layout.table, nullptr, 8, row_weight(1), 0});
+  const Dataset data(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "windows of 11")));
+  EXPECT_EQ(data.fields()[0].dims.text(), "(11, 1)");
+  Loader loader(data, {.batch_size = 7, .shuffle = true, .threads = 2});
+  std::uint64_t samples = 0;
+  for (const Batch& batch : loader) {
+    const auto values = batch["token0"].as<std::uint32_t>();
+    ASSERT_EQ(values.size(), batch.rows() * 11);
+    samples += batch.rows();
+  }
+  EXPECT_EQ(samples, 49u);
+  const Batch two = data.take(std::vector<std::uint64_t>{4, 48});
+  for (std::uint64_t k = 0; k < 11; ++k) {
+    EXPECT_EQ(two["token0"].as<std::uint32_t>()[k], fake_value(0, 40 + k, 0));
+    EXPECT_EQ(two["token0"].as<std::uint32_t>()[11 + k], fake_value(0, 480 + k, 0));
+  }
+}
+
+TEST(MappedLoader, BoxesOfTwoVolumes) {
+  const Axes shape{20, 24, 30}, box{7, 9, 11};
+  const std::vector<CellGrid> grids{{3, shape, {8, 8, 8}, 4}, {3, shape, {5, 24, 7}, 4}};
+  std::vector<Axes> starts;
+  for (std::uint64_t i = 0; i < 40; ++i) starts.push_back({i * 7 % 14, i * 5 % 16, i * 11 % 20});
+  auto map = std::make_shared<BoxMap>(BoxMap::Options{grids, box, starts, 5});
+  std::vector<SourceGroup> groups{testing::volume_of(0, grids[0]), testing::volume_of(1, grids[1])};
+  const Dataset data(Dataset::Impl::make(make_mapped_source(map, map, std::move(groups), "boxes")));
+  EXPECT_EQ(data.fields()[1].dims.text(), "(7, 9, 11)");
+  const auto check = [&](const Batch& batch, std::span<const std::uint64_t> rows) {
+    for (std::uint32_t v = 0; v < 2; ++v) {
+      const Tensor tensor = batch.array(v);
+      ASSERT_EQ(tensor.shape(), (std::vector<std::uint64_t>{batch.rows(), 7, 9, 11}));
+      const auto values = tensor.as<std::uint32_t>();
+      for (std::uint64_t i = 0; i < rows.size(); ++i)
+        for (std::uint64_t e = 0; e < 7 * 9 * 11; ++e) {
+          const Axes& at = starts[rows[i]];
+          ASSERT_EQ(values[i * 7 * 9 * 11 + e],
+                    FakeVolume::value(v, grids[v], {at[0] + e / 99, at[1] + e / 11 % 9, at[2] + e % 11}));
+        }
+    }
+  };
+  const std::vector<std::uint64_t> some{39, 0, 5};
+  check(data.take(some), some);
+  Loader loader(data, {.batch_size = 6, .shuffle = true, .provenance = true, .threads = 2});
+  std::uint64_t samples = 0;
+  for (const Batch& batch : loader) {
+    std::vector<std::uint64_t> rows;
+    const auto provenance = batch["_rows"].as<std::int64_t>();
+    for (std::uint64_t i = 0; i < batch.rows(); ++i) rows.push_back(static_cast<std::uint64_t>(provenance[2 * i + 1]));
+    check(batch, rows);
+    samples += batch.rows();
+  }
+  EXPECT_EQ(samples, 40u);
+}
+
+TEST(MappedLoader, WhatCannotBeKeptIsRefused) {
+  const Events events(lengths_of(20, 1));
+  EXPECT_THROW(Loader(*events.data, {.batch_size = 2, .cache = {CacheChoice::kRam, {}}}), Error);
+  EXPECT_THROW(Loader(*events.data, {.batch_size = 2, .memory = 1000}), Error);
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,72 @@
+#include "loader/plan_mapped_memory.h"
+
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+
+#include "assembly/part_server.h"
+#include "delivery/slot_pool.h"
+#include "loader/plan_memory.h"
+#include "loader/refuse.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kPartBytes = 96;   // of a part in the window: planned, filed under its unit, claimed
+constexpr std::uint64_t kUnitBytes = 208;  // of a unit that somebody waits for, and how far its homes are
+constexpr std::uint64_t kHomeBytes = 8;    // of two epochs
+
+}  // namespace
+
+Status plan_mapped_memory(const Source& source, const LoaderOptions& options, const PlanContext& context,
+                          EnginePlan& plan) {
+  if (options.cache.mode == CacheChoice::kRam || options.cache.mode == CacheChoice::kDirectory)
+    return refuse("samples that are not simply rows are not kept between epochs yet", "Use cache='auto' or 'none'.");
+  if (options.share == Share::kHost) return refuse("share= shares a cache, and such samples are not kept yet");
+  const Mapping& mapping = *source.mapping;
+  const SampleMap& map = *mapping.map;
+  const ServerNeed need = PartServer::need(mapping);
+  const std::uint64_t rows = std::max<std::uint64_t>(plan.slot_rows(), 1);
+  const std::uint64_t largest = mapping.sizes.largest_batch_bytes(rows);
+  const std::uint64_t mean = std::max<std::uint64_t>(static_cast<std::uint64_t>(mapping.sizes.mean_bytes) * rows, 64);
+  const std::uint64_t parts = rows * (mapping.boxes ? 27 : map.groups().size() + 1);
+  const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.homes()->memory_bytes() +
+                              map.num_units() * kUnitBytes + map.homes()->num_blocks() * kHomeBytes;
+  const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes, books = parts * kPartBytes;
+  const std::uint64_t least = order + thread + kLeastSlots * (largest + books);
+  if (least > plan.budget_bytes)
+    return std::move(
+        Error(
+            ErrorCode::kOutOfBudget,
+            fmt::format("a budget of {} cannot hold two batches (up to {} each), the largest units of one thread ({}) "
+                        "and who comes when ({})",
+                        format_bytes(plan.budget_bytes), format_bytes(largest + books), format_bytes(thread),
+                        format_bytes(order)))
+            .with_file(source.files[0].path)
+            .with_hint(fmt::format("The smallest budget is memory={} (just over {}); a smaller batch_size needs less.",
+                                   least, format_bytes(least))));
+  plan.threads = options.threads ? options.threads : context.cpus;
+  plan.threads_reason = options.threads ? "threads=" : "the processors this process may use";
+  while (plan.threads > 1 && least + (plan.threads - 1) * thread > plan.budget_bytes) {
+    --plan.threads;
+    plan.threads_reason = "fewer than asked for: each needs scratch memory";
+  }
+  plan.wanted_slots = std::min(plan.steps->span_steps() + SlotPool::kHeldSlots + kReadAheadBatches,
+                               2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
+  // The arena takes what is left, but no more than the wanted window can fill; slots are counted by their mean.
+  const std::uint64_t left = plan.budget_bytes - order - plan.threads * thread;
+  const std::uint64_t fitting = (left - kLeastSlots * (largest - std::min(largest, mean))) / (mean + books);
+  plan.slots = std::clamp(fitting, kLeastSlots, std::max(plan.wanted_slots, kLeastSlots));
+  const std::uint64_t arena = std::max(plan.slots * mean, kLeastSlots * largest);
+  plan.slot_bytes = (arena + plan.slots - 1) / plan.slots;
+  plan.scratch_bytes = plan.threads * need.scratch_bytes;
+  plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
+  plan.index_bytes = order + plan.slots * books;
+  plan.data_bytes = static_cast<std::uint64_t>(mapping.sizes.mean_bytes * static_cast<double>(map.homes()->num_rows()));
+  plan.keep = Keep::kNothing;
+  plan.keep_reason = "samples that are not simply rows";
+  return {};
+}
+
+}  // namespace headrace

@@ -1,0 +1,13 @@
+// As plan_memory(), for samples that are not simply rows: the window is an arena, counted in bytes.
+#pragma once
+
+#include "loader/engine_plan.h"
+
+namespace headrace {
+
+/// Of plan.budget_bytes, and of the order, which is planned before: everything else. Nothing is kept between epochs.
+/// Errors: kOutOfBudget with the smallest budget that would do; kInvalidArgument where a cache was asked for.
+Status plan_mapped_memory(const Source& source, const LoaderOptions& options, const PlanContext& context,
+                          EnginePlan& plan);
+
+}  // namespace headrace
