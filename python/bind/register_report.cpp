@@ -69,15 +69,31 @@ void register_memory(nb::class_<Report>& report) {
           "__repr__", [](const Memory& self) { return to_python(self.text()); }, nb::sig("def __repr__(self) -> str"));
 }
 
+void register_row_sums(nb::class_<Report>& report) {
+  using RowSums = Report::RowSums;
+  nb::class_<RowSums>(report, "RowSums", "Which rows were delivered in the latest epoch, as sums that ranks add up.")
+      .def_ro("epoch", &RowSums::epoch, "The epoch that is summed.")
+      .def_ro("rows", &RowSums::rows, "Rows delivered.")
+      .def_ro("sum_of_rows", &RowSums::sum_of_rows, "Sum of their numbers in the data set, modulo 2^64.")
+      .def_ro("sum_of_squares", &RowSums::sum_of_squares, "Sum of the squares of these numbers, modulo 2^64.")
+      .def_ro("sum_of_cubes", &RowSums::sum_of_cubes, "Sum of the cubes of these numbers, modulo 2^64.")
+      .def("__repr__", [](const RowSums& self) {
+        return to_python("RowSums(epoch=" + std::to_string(self.epoch) + ", rows=" + std::to_string(self.rows) +
+                         ", sum_of_rows=" + std::to_string(self.sum_of_rows) +
+                         ", sum_of_squares=" + std::to_string(self.sum_of_squares) +
+                         ", sum_of_cubes=" + std::to_string(self.sum_of_cubes) + ")");
+      });
+}
+
 void register_cache(nb::class_<Report>& report) {
   using Cache = Report::Cache;
   nb::class_<Cache>(report, "Cache", "What is kept of decoded blocks between epochs.")
       .def_ro("kind", &Cache::kind, "\"nothing\", \"blocks\", \"all rows\", \"shared rows\" or \"directory\".")
       .def_ro("coding", &Cache::coding, "\"decoded\", \"shuffle + LZ4\" or \"shuffle + zstd-1\".")
-      .def_ro("capacity_bytes", &Cache::capacity_bytes)
+      .def_ro("capacity_bytes", &Cache::capacity_bytes, "Most it may hold.")
       .def_ro("bytes", &Cache::bytes, "Held now.")
       .def_ro("blocks", &Cache::blocks, "Held now.")
-      .def_ro("all_blocks", &Cache::all_blocks)
+      .def_ro("all_blocks", &Cache::all_blocks, "Blocks of the data set.")
       .def_ro("hits", &Cache::hits, "Blocks served from it.")
       .def_ro("misses", &Cache::misses, "Blocks that were decoded from their file.")
       .def_ro("coded_share", &Cache::coded_share, "Encoded over decoded bytes.")
@@ -97,29 +113,40 @@ void register_report(nb::module_& m) {
   nb::class_<Report> report(m, "Report", "What a loader did, in numbers. print() shows one screen.");
   register_stage(report);
   register_memory(report);
+  register_row_sums(report);
   register_cache(report);
-  report.def_ro("epochs_started", &Report::epochs_started)
-      .def_ro("epochs_finished", &Report::epochs_finished)
+  report.def_ro("epochs_started", &Report::epochs_started, "Epochs begun.")
+      .def_ro("epochs_finished", &Report::epochs_finished, "Epochs delivered to their end.")
       .def_ro("batches", &Report::batches, "Batches delivered.")
       .def_ro("samples", &Report::samples, "Samples delivered.")
-      .def_ro("delivered_bytes", &Report::delivered_bytes)
+      .def_ro("delivered_bytes", &Report::delivered_bytes, "Bytes delivered.")
       .def_ro("wall_seconds", &Report::wall_seconds, "From the first epoch's start until now or the last batch.")
+      .def_prop_ro("samples_per_second", &Report::samples_per_second, "Samples delivered, by wall_seconds.")
+      .def_prop_ro("bytes_per_second", &Report::bytes_per_second, "Bytes delivered, by wall_seconds.")
       .def_ro("consumer_wait_seconds", &Report::consumer_wait_seconds, "Time the caller waited for batches.")
       .def_ro("consumer_work_seconds", &Report::consumer_work_seconds,
               "Time between one batch and asking for the next.")
       .def_ro("first_batch_seconds", &Report::first_batch_seconds, "From the first epoch's start.")
-      .def_ro("read_amplification", &Report::read_amplification, "Decoded / needed decoded bytes; 1.0 is best.")
+      .def_ro("read_amplification", &Report::read_amplification,
+              "Decoded / needed decoded bytes; 1.0: each chunk once an epoch; more: some more often; less: some "
+              "came from memory.")
       .def_ro("waste", &Report::waste, "Share of decoded bytes that no field needed.")
-      .def_ro("chunks_decoded", &Report::chunks_decoded)
+      .def_ro("chunks_decoded", &Report::chunks_decoded, "Chunks decoded, each time counted.")
       .def_ro("slow_path_chunks", &Report::slow_path_chunks, "Chunks read by a format's own library, one at a time.")
       .def_ro("slow_fields", &Report::slow_fields, "Fields read by a format's own library, and why.")
-      .def_ro("threads", &Report::threads)
-      .def_ro("stages", &Report::stages)
-      .def_ro("memory", &Report::memory)
-      .def_ro("cache", &Report::cache)
+      .def_ro("threads", &Report::threads, "Decode threads.")
+      .def_ro("rank", &Report::rank, "This loader's rank among the data-parallel processes.")
+      .def_ro("world_size", &Report::world_size, "Number of data-parallel processes; 1 without ranks.")
+      .def_ro("row_sums", &Report::row_sums, "Which rows the latest epoch delivered on this rank, as sums.")
+      .def_ro("exactly_once", &Report::exactly_once,
+              "True once an epoch ended whose sums are those of every row once: one rank, begun at its start, with no "
+              "dropped tail.")
+      .def_ro("stages", &Report::stages, "What the time went to, one Stage each.")
+      .def_ro("memory", &Report::memory, "Memory, planned and measured.")
+      .def_ro("cache", &Report::cache, "What is kept of decoded blocks.")
       .def_ro("verdict", &Report::verdict, "One sentence: is loading the limit, and which part.")
       .def_ro("advice", &Report::advice, "What to change, best first.")
-      .def_ro("data_summary", &Report::data_summary)
+      .def_ro("data_summary", &Report::data_summary, "Files, samples, bytes a sample and codecs, in one line.")
       .def(
           "__str__", [](const Report& self) { return to_python(self.text()); }, nb::sig("def __str__(self) -> str"))
       .def(

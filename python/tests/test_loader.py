@@ -200,6 +200,23 @@ def test_report(jets) -> None:
     assert report._repr_html_().startswith("<pre>")
 
 
+def test_what_json_says_is_an_attribute(jets) -> None:
+    loader = hr.Loader(jets.open(), 50, shuffle=True, threads=1, memory="64MiB")
+    rows_of(loader)
+    report = loader.report()
+    data = report.to_dict()
+    assert {"rank", "world_size", "exactly_once", "row_sums"} <= set(data)
+    parts = {"memory": report.memory, "cache": report.cache, "row_sums": report.row_sums}
+    for name, part in parts.items():
+        assert {key: getattr(part, key) for key in data[name]} == data[name]
+    stages = {s.name: {"seconds": s.seconds, "count": s.count, "bytes": s.bytes} for s in report.stages}
+    assert stages == data["stages"]
+    plain = set(data) - set(parts) - {"stages"}
+    assert {key: getattr(report, key) for key in plain} == {key: data[key] for key in plain}
+    assert (report.exactly_once, report.rank, report.world_size) == (True, 0, 1)
+    assert (report.row_sums.rows, report.row_sums.sum_of_rows) == (TOTAL, sum(range(TOTAL)))
+
+
 def test_report_while_running(jets) -> None:
     loader = hr.Loader(jets.open(), 50)
     for i, _ in enumerate(loader):

@@ -150,8 +150,8 @@ def test_row_sums_of_ranks_add_up(jets) -> None:
         loader = hr.Loader(data, 25, shuffle=True, rank=rank, world_size=2)
         for _ in loader:
             pass
-        part = loader.report().to_dict()["row_sums"]
-        sums += np.array([part["rows"], part["first"], part["second"]], np.uint64)
+        part = loader.report().row_sums
+        sums += np.array([part.rows, part.sum_of_rows, part.sum_of_squares], np.uint64)
     rows = np.arange(len(data), dtype=np.uint64)
     assert sums.tolist() == [len(data), rows.sum(), (rows * rows).sum()]
 

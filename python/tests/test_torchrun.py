@@ -92,6 +92,7 @@ def test_an_epoch_survives_a_kill(tmp_path: Path, world: int) -> None:
     assert sorted(rows) == list(range(total))
     # The same from the digests alone, taken where the rows were scattered.
     ends = [steps[-1]["sums"] for steps in before + after]
-    whole = {power: sum(row**k for row in range(total)) for k, power in enumerate(("rows", "first", "second", "third"))}
+    powers = ("rows", "sum_of_rows", "sum_of_squares", "sum_of_cubes")
+    whole = {power: sum(row**k for row in range(total)) for k, power in enumerate(powers)}
     for power, sum_of_all in whole.items():
         assert sum(int(end[power]) for end in ends) % 2**64 == sum_of_all % 2**64

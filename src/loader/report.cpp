@@ -143,10 +143,16 @@ Report make_report(const Loader::Impl& loader) {
   return r;
 }
 
+double Report::samples_per_second() const {
+  return wall_seconds > 0 ? static_cast<double>(samples) / wall_seconds : 0;
+}
+
+double Report::bytes_per_second() const {
+  return wall_seconds > 0 ? static_cast<double>(delivered_bytes) / wall_seconds : 0;
+}
+
 std::string Report::text() const {
   std::string out;
-  const double rate = wall_seconds > 0 ? static_cast<double>(samples) / wall_seconds : 0;
-  const double bytes = wall_seconds > 0 ? static_cast<double>(delivered_bytes) / wall_seconds : 0;
   const auto line = [&](std::string_view key, const std::string& value) {
     out += fmt::format("{:<10} {}\n", key, value);
   };
@@ -155,7 +161,8 @@ std::string Report::text() const {
   line("DELIVERED", fmt::format("{} samples in {} batches, {} of {} epochs finished, {:.2f} s", group_digits(samples),
                                 group_digits(batches), epochs_finished, epochs_started, wall_seconds));
   line("RATE", fmt::format("{} samples/s, {:.2f} GB/s; first batch after {:.3f} s",
-                           group_digits(static_cast<std::uint64_t>(rate)), bytes * 1e-9, first_batch_seconds));
+                           group_digits(static_cast<std::uint64_t>(samples_per_second())), bytes_per_second() * 1e-9,
+                           first_batch_seconds));
   if (batches > 0)
     line("CHECKED",
          fmt::format("{} batches: every row is in the place that the plan says, by the addresses of the copies{}",
@@ -218,15 +225,15 @@ std::string Report::Memory::text() const {
 std::string Report::json() const {
   nlohmann::ordered_json j;
   j["verdict"] = verdict;
-  j["data"] = data_summary;
+  j["data_summary"] = data_summary;
   j["epochs_started"] = epochs_started;
   j["epochs_finished"] = epochs_finished;
   j["batches"] = batches;
   j["samples"] = samples;
   j["delivered_bytes"] = delivered_bytes;
   j["wall_seconds"] = wall_seconds;
-  j["samples_per_second"] = wall_seconds > 0 ? static_cast<double>(samples) / wall_seconds : 0;
-  j["bytes_per_second"] = wall_seconds > 0 ? static_cast<double>(delivered_bytes) / wall_seconds : 0;
+  j["samples_per_second"] = samples_per_second();
+  j["bytes_per_second"] = bytes_per_second();
   j["first_batch_seconds"] = first_batch_seconds;
   j["consumer_wait_seconds"] = consumer_wait_seconds;
   j["consumer_work_seconds"] = consumer_work_seconds;
@@ -235,9 +242,9 @@ std::string Report::json() const {
   j["world_size"] = world_size;
   j["row_sums"] = {{"epoch", row_sums.epoch},
                    {"rows", row_sums.rows},
-                   {"first", row_sums.first},
-                   {"second", row_sums.second},
-                   {"third", row_sums.third}};
+                   {"sum_of_rows", row_sums.sum_of_rows},
+                   {"sum_of_squares", row_sums.sum_of_squares},
+                   {"sum_of_cubes", row_sums.sum_of_cubes}};
   j["exactly_once"] = exactly_once;
   for (const Stage& s : stages) j["stages"][s.name] = {{"seconds", s.seconds}, {"count", s.count}, {"bytes", s.bytes}};
   j["chunks_decoded"] = chunks_decoded;

@@ -66,11 +66,11 @@ TEST(Ranks, TheirBatchesJoinedAreThoseOfOneProcess) {
       RC_ASSERT(mine.size() == want.size());
       for (std::size_t i = 0; i < mine.size(); ++i) joined[i].insert(joined[i].end(), mine[i].begin(), mine[i].end());
       rows += loader.report().row_sums.rows;
-      squares += loader.report().row_sums.second;
+      squares += loader.report().row_sums.sum_of_squares;
     }
     RC_ASSERT(joined == want);
     RC_ASSERT(rows == whole.report().row_sums.rows);
-    RC_ASSERT(squares == whole.report().row_sums.second);
+    RC_ASSERT(squares == whole.report().row_sums.sum_of_squares);
   }));
 }
 

@@ -1,7 +1,6 @@
-// pread against mmap on a page-cached file: the figures of docs/decisions/0005-pread-not-mmap.md. Not part of the
-// build:
-//   g++ -O2 -std=c++20 src/storage/pread_mmap_bench.cpp -o build/pread_mmap_bench && build/pread_mmap_bench FILE
-// FILE is made (1 GiB) if absent. Every figure is the best of many short turns, so that other programs disturb little.
+// pread against mmap on a page-cached file: the figures of docs/decisions/0005-pread-not-mmap.md.
+// cmake -DHEADRACE_BUILD_MICROBENCH=ON; then build/…/storage_bench FILE. FILE is made (1 GiB) if absent. Every figure
+// is the best of many short turns, so that other programs disturb little.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

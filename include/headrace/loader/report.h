@@ -55,11 +55,11 @@ struct Report {
   std::vector<std::string> slow_fields;
   std::uint32_t threads = 0;
   std::uint32_t rank = 0, world_size = 1;
-  /// Rows delivered of the epoch at hand, on this rank: their number, and the sums modulo 2^64 of their numbers in the
-  /// data set, of the squares and of the cubes. Sums of ranks add up; of a whole epoch they follow from the number of
-  /// rows.
+  /// Counts the rows that this rank was given in the latest epoch, and adds up their row numbers in the data set, the
+  /// squares of them and the cubes, each modulo 2^64. Sums of ranks add up; those of a whole epoch follow from the
+  /// number of rows.
   struct RowSums {
-    std::uint64_t epoch = 0, rows = 0, first = 0, second = 0, third = 0;
+    std::uint64_t epoch = 0, rows = 0, sum_of_rows = 0, sum_of_squares = 0, sum_of_cubes = 0;
   };
   RowSums row_sums;
   /// True once an epoch ended whose sums are those of every row once (one rank, from the start, no dropped tail).
@@ -70,6 +70,11 @@ struct Report {
   std::string verdict;              ///< One sentence: is loading the limit, and which part.
   std::vector<std::string> advice;  ///< What to change, best first.
   std::string data_summary;         ///< "4 files, 65,536 samples of 40.7 kB, gzip-4".
+
+  /// Return delivered samples by wall_seconds; 0 before the first batch.
+  [[nodiscard]] double samples_per_second() const;
+  /// Return delivered_bytes by wall_seconds; 0 before the first batch.
+  [[nodiscard]] double bytes_per_second() const;
 
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::string json() const;

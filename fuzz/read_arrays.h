@@ -1,0 +1,41 @@
+// What every fuzz target of a format does with a file that opened: reads all of its arrays that are small.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "format/format_reader.h"
+
+namespace headrace::fuzz {
+
+inline constexpr std::uint64_t kSmallBytes = 1 << 22, kRows = 1000, kPieces = 64;
+
+inline void read_rows(const ArrayReader& array) {
+  const std::uint64_t rows = std::min(array.info().rows(), kRows);
+  std::vector<Piece> pieces;
+  if (rows == 0 || array.pieces_across() > kPieces || !array.locate({0, rows}, pieces).ok()) return;
+  const auto buffer = [](std::uint64_t bytes) { return std::make_unique<std::byte[]>(bytes); };
+  for (const Piece& piece : pieces) {
+    const ScratchNeed need = array.scratch_need(piece.rows.count);
+    if (std::max({need.out_bytes, need.filter_bytes, piece.stored.range.size}) > kSmallBytes) return;
+    const auto out = buffer(need.out_bytes), ping = buffer(need.filter_bytes), pong = buffer(need.filter_bytes);
+    const auto [file, range] = piece.stored;
+    const auto stored = buffer(range.size);
+    if (range.size > 0 && !file->read_at(range.offset, {stored.get(), range.size}).ok()) continue;
+    (void)array.decode(piece, {stored.get(), range.size},
+                       {{out.get(), need.out_bytes}, {ping.get(), need.filter_bytes}, {pong.get(), need.filter_bytes}});
+  }
+}
+
+/// Locate and decode up to kRows rows of each array, in buffers of exactly the size that the reader asks for.
+inline void read_arrays(const Result<std::shared_ptr<FormatReader>>& file) {
+  if (!file.ok()) return;
+  for (const ArrayInfo& info : (*file)->arrays()) {
+    const auto array = (*file)->open_array(info.path);
+    if (array.ok()) read_rows(**array);
+  }
+}
+
+}  // namespace headrace::fuzz
