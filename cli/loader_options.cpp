@@ -27,7 +27,8 @@ FieldChoice field_choice(const std::string& text) {
 
 void LoaderArguments::add_to(CLI::App& app) {
   app.add_option("FILE", files, "Files or globs, or one run file (.yaml)")->required();
-  app.add_option("--fields", fields, "NAME=PATH or PATH, comma separated; default: all that fit together")
+  app.add_option("--fields", fields,
+                 "NAME=PATH or PATH, comma separated, PATH also FILES::PATH; default: all that fit together")
       ->delimiter(',')
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -64,7 +65,7 @@ RunConfig LoaderArguments::config() const {
     run.loader.shuffle = true;
   }
   if (!fields.empty()) {
-    run.open.fields.clear();
+    run.open = {};  // paths on the command line begin where the program was started
     for (const std::string& field : fields) run.open.fields.push_back(field_choice(field));
   }
   if (given.contains("batch_size") || given.contains("global_batch_size"))

@@ -25,15 +25,14 @@ namespace {
 
 using Choices = std::vector<std::pair<std::string, std::string>>;
 
-OpenOptions to_options(const Choices& choices) {
+using Beside = std::vector<std::pair<std::string, std::vector<nb::bytes>>>;
+
+DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices, const Beside& beside) {
+  const std::vector<std::string> names = from_python(paths);
   OpenOptions options;
   for (const auto& [name, path] : choices) options.fields.push_back({name, path});
-  return options;
-}
-
-DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices) {
-  const std::vector<std::string> names = from_python(paths);
-  return DatasetHandle(without_gil([&] { return open(names, to_options(choices)); }));
+  for (const auto& [files, meant] : beside) options.beside.emplace(files, from_python(meant));
+  return DatasetHandle(without_gil([&] { return open(names, std::move(options)); }));
 }
 
 /// Call `read(go_on)` without the GIL; Ctrl-C stops it.
@@ -124,6 +123,10 @@ nb::list files(const DatasetHandle& self) {
   return result;
 }
 
+nb::list beside(const DatasetHandle& self) {
+  return to_python(self.dataset.beside());
+}
+
 nb::dict attributes(const DatasetHandle& self, std::size_t field) {
   if (field >= self.dataset.fields().size()) throw nb::index_error("no such field");
   nb::dict result;
@@ -139,6 +142,8 @@ void register_dataset(nb::module_& m) {
       .def("fields", &fields, nb::sig("def fields(self) -> list[dict[str, typing.Any]]"),
            "One dict for each field, in batch order.")
       .def("files", &files, nb::sig("def files(self) -> list[tuple[bytes, int]]"), "(path, rows) of each file.")
+      .def("beside", &beside, nb::sig("def beside(self) -> list[tuple[str, list[bytes]]]"),
+           "(FILES, paths) for FILES of each field's FILES::PATH.")
       .def("attributes", &attributes, nb::arg("field"), nb::sig("def attributes(self, field: int) -> dict[str, str]"),
            "Attributes of a field's array in the first file, as text.")
       .def("rows", &rows, nb::arg("first"), nb::arg("count"),
@@ -169,7 +174,10 @@ void register_dataset(nb::module_& m) {
       .def("closed", [](const DatasetHandle& self) { return self.dataset.closed(); });
   m.def("mix", &mix_datasets, nb::arg("parts"), nb::arg("temperature"), nb::arg("stop"), nb::arg("num_samples"),
         "A mixture of (name, data set, weight).");
-  m.def("open", &open_paths, nb::arg("paths"), nb::arg("fields"), "Open a list of paths and globs, in its order.");
+  m.def("open", &open_paths, nb::arg("paths"), nb::arg("fields"), nb::arg("beside") = Beside(),
+        nb::sig("def open(paths: collections.abc.Sequence[bytes], fields: collections.abc.Sequence[tuple[str, str]], "
+                "beside: collections.abc.Sequence[tuple[str, collections.abc.Sequence[bytes]]] = []) -> Dataset"),
+        "Open a list of paths and globs, in its order. beside: what FILES of a field's FILES::PATH stands for.");
 }
 
 }  // namespace headrace::python

@@ -133,7 +133,8 @@ nb::tuple read_run_file(const nb::bytes& path) {
   for (const FieldChoice& field : config.open.fields) {
     fields.append(nb::make_tuple(to_python(field.name), to_python(field.path)));
   }
-  return nb::make_tuple(files, fields, to_words({config.loader, config.framework, config.batch_format, {}, {}}));
+  return nb::make_tuple(files, fields, to_python(config.open.beside),
+                        to_words({config.loader, config.framework, config.batch_format, {}, {}}));
 }
 
 nb::dict library_versions() {
@@ -220,7 +221,8 @@ void register_tools(nb::module_& m) {
       nb::sig("def check_memory(paths: collections.abc.Sequence[bytes], fields: "
               "collections.abc.Sequence[tuple[str, str]], loader: dict[str, typing.Any]) -> ToolResult"));
   m.def("load_run", &read_run_file, nb::arg("path"),
-        nb::sig("def load_run(path: bytes) -> tuple[list[bytes], list[tuple[str, str]], dict[str, typing.Any]]"));
+        nb::sig("def load_run(path: bytes) -> tuple[list[bytes], list[tuple[str, str]], "
+                "list[tuple[str, list[bytes]]], dict[str, typing.Any]]"));
   m.def("versions", &library_versions, nb::sig("def versions() -> dict[str, str]"));
 }
 

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,17 @@ inline std::vector<std::string> from_python(const std::vector<nanobind::bytes>& 
   std::vector<std::string> result;
   result.reserve(names.size());
   for (const nanobind::bytes& name : names) result.push_back(from_python(name));
+  return result;
+}
+
+/// As OpenOptions::beside: (FILES, paths).
+inline nanobind::list to_python(const std::map<std::string, std::vector<std::string>>& beside) {
+  nanobind::list result;
+  for (const auto& [files, paths] : beside) {
+    nanobind::list names;
+    for (const std::string& path : paths) names.append(nanobind::bytes(path.data(), path.size()));
+    result.append(nanobind::make_tuple(to_python(files), names));
+  }
   return result;
 }
 

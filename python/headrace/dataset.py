@@ -21,6 +21,7 @@ from headrace.fields import FieldInfo, FileInfo
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Fields = Mapping[str, str] | Sequence[str] | None
 Sample = dict[str, Any]
+_Beside = Sequence[tuple[str, Sequence[bytes]]]  # what FILES of a field's FILES::PATH stands for
 _FAR_SHARE = 0.03  # of a part from what was asked for: worth a word
 
 
@@ -36,7 +37,9 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
         fields: Which arrays make up a sample: a dict (name in a batch → path in the file), a list of paths, or None
             for all arrays with the common number of rows in the root, or in the only group. A compound array gives
             one field for each member, named ``"array.member"``. The array of a ``.npy`` file is named after the file,
-            and goes by any name.
+            and goes by any name. ``"FILES::PATH"`` is an array of other files, ``fields={"x": "feature_matrix", "y":
+            "labels_*.npy::labels"}``: FILES is a path or glob for one file beside each of ``paths``, in order and with
+            as many rows; PATH may be empty where they have one array.
 
     Returns:
         The data set.
@@ -65,24 +68,32 @@ class Dataset:
     the GIL is released meanwhile.
     """
 
-    def __init__(self, paths: list[bytes], choices: list[tuple[str, str]], *, lazy: bool = False) -> None:
+    def __init__(
+        self, paths: list[bytes], choices: list[tuple[str, str]], *, beside: _Beside = (), lazy: bool = False
+    ) -> None:
         """Use :func:`headrace.open`."""
         self._paths = paths
         self._choices = choices
+        self._beside = beside
+        self._whole: _headrace.Dataset | None = None  # of a column: without it, files beside the others stand alone
+        self._names: list[str] = []  # of a pickled column's fields, for the first use
         self._columns: dict[str, Dataset] = {}
         self._closed = False
         self._selected = False
         self._chosen: _Chosen | None = None  # of a pickled selection, for the first use
-        self._opened: _headrace.Dataset | None = None if lazy else _headrace.open(paths, choices)
+        self._opened: _headrace.Dataset | None = None if lazy else _headrace.open(paths, choices, beside)
 
     @property
     def _native(self) -> _headrace.Dataset:
         if self._opened is None:
             if self._closed:
                 raise ClosedError("the data set was closed")
-            self._opened = _headrace.open(self._paths, self._choices)
+            opened = _headrace.open(self._paths, self._choices, self._beside)
             if self._chosen is not None:
-                self._opened = self._opened.select(_chosen_rows(self._chosen, len(self._opened)))
+                opened = opened.select(_chosen_rows(self._chosen, len(opened)))
+            if self._names:
+                self._whole, opened = opened, opened.choose(self._names)
+            self._opened = opened
         return self._opened
 
     def __len__(self) -> int:
@@ -218,6 +229,7 @@ class Dataset:
         if name not in self._columns:
             one = Dataset(self._paths, [(name, self.fields[name].path)] if name in self.fields else [], lazy=True)
             one._opened = self._native.choose([name])  # the engine's error lists the names there are
+            one._whole = self._native if self._native.beside() else None
             one._selected = self._selected
             self._columns[name] = one
         one = self._columns[name]
@@ -248,10 +260,13 @@ class Dataset:
         if self.closed:
             raise ClosedError("a closed data set cannot be pickled")
         if self._opened is None:
-            return _reopen_later, (self._paths, self._choices, self._chosen)
-        paths = [os.fsencode(Path(info.path).absolute()) for info in self.files]
+            return _reopen_later, (self._paths, self._choices, self._chosen, self._beside, self._names)
+        whole = self._whole or self._opened
+        paths = [_absolute(path) for path, _ in whole.files()]
+        choices = [(field["name"], field["path"]) for field in whole.fields()]
         chosen = _pack(self.selected_rows) if self._selected else None
-        return _reopen_later, (paths, [(info.name, info.path) for info in self.fields.values()], chosen)
+        beside = [(files, [_absolute(path) for path in meant]) for files, meant in whole.beside()]
+        return _reopen_later, (paths, choices, chosen, beside, list(self.fields) if self._whole else [])
 
     def __repr__(self) -> str:
         return "<headrace.Dataset, closed>" if self.closed else self._native.describe()
@@ -279,8 +294,19 @@ def _chosen_rows(chosen: _Chosen, total: int) -> np.ndarray[Any, np.dtype[np.uin
     return np.flatnonzero(mask).astype(np.uint64) + np.uint64(first)
 
 
-def _reopen_later(paths: list[bytes], choices: list[tuple[str, str]], chosen: _Chosen | None = None) -> Dataset:
-    dataset = Dataset(paths, choices, lazy=True)
+def _absolute(path: bytes) -> bytes:
+    return os.fsencode(Path(os.fsdecode(path)).absolute())
+
+
+def _reopen_later(
+    paths: list[bytes],
+    choices: list[tuple[str, str]],
+    chosen: _Chosen | None = None,
+    beside: _Beside = (),
+    names: Sequence[str] = (),
+) -> Dataset:
+    dataset = Dataset(paths, choices, beside=beside, lazy=True)
+    dataset._names = list(names)
     dataset._chosen = chosen
     dataset._selected = chosen is not None
     return dataset

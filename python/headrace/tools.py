@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace import _headrace, _options
 from headrace._checks import field_choices, invalid, path_bytes, path_list, whole_number
-from headrace.dataset import Fields, Paths, open
+from headrace.dataset import Dataset, Fields, Paths, open
 from headrace.errors import InternalError
 from headrace.loader import Loader
 
@@ -274,8 +274,8 @@ def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:
         FileMissingError: There is no such file.
         InvalidArgumentError: A key or value is wrong; an unknown key names the nearest one.
     """
-    files, fields, options = _headrace.load_run(path_bytes(path))
-    dataset = open([os.fsdecode(file) for file in files], dict(fields) if fields else None)
+    files, fields, beside, options = _headrace.load_run(path_bytes(path))
+    dataset = Dataset(files, fields, beside=beside)
     if loader.get("batch_size") is not None or loader.get("global_batch_size") is not None:
         options = {name: value for name, value in options.items() if "batch_size" not in name}
     return Loader(dataset, **{**options, **loader})

@@ -13,11 +13,19 @@
 
 namespace headrace {
 
+/// A file beside one of the data set's own, with as many rows: some of the arrays lie in it.
+struct BesideFile {
+  std::string path;
+  FileFingerprint fingerprint;
+  std::vector<std::uint32_t> arrays;  ///< Their numbers among those of the SourceFile.
+};
+
 struct SourceFile {
   std::string path;
   std::uint64_t rows = 0;
   FileFingerprint fingerprint;                       ///< Version of the file that was opened; zeros for data in memory.
   std::vector<std::shared_ptr<ArrayReader>> arrays;  ///< One for each array of the source.
+  std::vector<BesideFile> beside = {};               ///< What `arrays` come from besides the file itself.
 };
 
 /// Data sets whose files are one source's, and how often each is to be drawn.

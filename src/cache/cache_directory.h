@@ -22,7 +22,7 @@ namespace headrace {
 struct CacheSource {
   std::string path;
   FileFingerprint fingerprint;
-  std::uint64_t rows = 0;
+  std::uint64_t rows = 0;  ///< 0: those of the source before it, beside which the file lies.
 };
 
 /// What a cache must have been made of to be used.

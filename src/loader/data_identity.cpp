@@ -102,7 +102,14 @@ DataIdentity identify(const Source& source, const BlockLayout& layout) {
     const std::uint64_t sample = sampled ? sample_bytes(file, stretches) : 0;
     names = with_text(names, name);
     contents = contents.with(size).with(sample);
-    made.files += shortened(with_text(RandomKey::of({3, size, sample}), name));
+    RandomKey one = with_text(RandomKey::of({3, size, sample}), name);
+    for (const BesideFile& beside : file.beside) {  // their bytes are in the sample
+      const std::string its_name = std::filesystem::path(beside.path).filename().string();
+      names = with_text(names, its_name);
+      contents = contents.with(beside.fingerprint.size_bytes);
+      one = with_text(one.with(beside.fingerprint.size_bytes), its_name);
+    }
+    made.files += shortened(one);
   }
   made.names = shortened(names);
   made.contents = shortened(contents);

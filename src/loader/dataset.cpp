@@ -14,9 +14,11 @@
 #include "assembly/mapping.h"
 #include "base/cpu_count.h"
 #include "base/memory_budget.h"
+#include "loader/beside_files.h"
 #include "loader/dataset_impl.h"
-#include "loader/dataset_index.h"
 #include "loader/field_selection.h"
+#include "loader/file_lists.h"
+#include "loader/open_source_file.h"
 #include "loader/paths.h"
 #include "loader/refuse.h"
 #include "loader/take_mapped.h"
@@ -26,43 +28,6 @@ namespace {
 
 constexpr std::uint64_t kLargeReadBytes = mebibytes(64);  // from here on a read can be stopped
 constexpr std::chrono::milliseconds kTick{50};            // between two questions whether to go on
-
-/// Arrays of one file, checked against the first file's fields.
-Result<SourceFile> open_source_file(const std::string& path, const FormatReader& file, const FieldPlan& plan,
-                                    const std::string& first_path) {
-  SourceFile out{path, 0, file.file().fingerprint(), {}};
-  for (const std::string& array_path : plan.array_paths) {
-    HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> reader, file.open_array(array_path));
-    out.arrays.push_back(std::move(reader));
-  }
-  out.rows = out.arrays.empty() ? 0 : out.arrays[0]->info().rows();
-  for (const auto& a : out.arrays) {
-    if (a->info().rows() == out.rows) continue;
-    std::string list;
-    for (const auto& b : out.arrays) list += fmt::format("\n  {}: {} rows", b->info().path, b->info().rows());
-    return Error(ErrorCode::kInvalidArgument, "the fields have different numbers of rows:" + list).with_file(path);
-  }
-  for (std::size_t f = 0; f < plan.columns.size(); ++f) {
-    const StoredColumn& field = plan.columns[f];
-    const ArrayInfo& info = out.arrays[plan.places[f].array]->info();
-    const bool has_column = plan.places[f].column < info.columns.size();
-    std::vector<std::uint64_t> shape(info.shape.begin() + 1, info.shape.end());
-    if (has_column) {
-      const Column& c = info.columns[plan.places[f].column];
-      shape.insert(shape.end(), c.inner_shape.begin(), c.inner_shape.end());
-      if (c.dtype == field.dtype && shape == field.shape) continue;
-    }
-    return std::move(
-        Error(ErrorCode::kInvalidArgument,
-              fmt::format("the field is {} ({}) here, but {} ({}) in {}",
-                          has_column ? info.columns[plan.places[f].column].dtype.name() : "another record",
-                          fmt::join(shape, ", "), field.dtype.name(), fmt::join(field.shape, ", "), first_path))
-            .with_file(path)
-            .with_field(info.path)
-            .with_hint("Files of one data set must agree; open those that differ apart."));
-  }
-  return out;
-}
 
 std::shared_ptr<void> allocate_rows(std::uint64_t bytes) {
   void* p = ::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{64});
@@ -161,18 +126,13 @@ void Dataset::Impl::put_server(IdleServer server) {
 Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::string>& paths, const OpenOptions& options) {
   HEADRACE_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
   auto source = std::make_shared<Source>();
-  FieldPlan plan;
-  DatasetIndex index(files, IndexStore::of_user());
+  FileLists lists(files, options.beside, IndexStore::of_user());
+  HEADRACE_ASSIGN(FieldPlan plan, plan_fields(lists, options.fields));
   for (std::size_t i = 0; i < files.size(); ++i) {
-    HEADRACE_ASSIGN(const std::shared_ptr<FormatReader> file, index.open(i));
-    if (i == 0) {
-      HEADRACE_ASSIGN(plan, plan_fields(*file, options.fields));
-    }
-    HEADRACE_ASSIGN(SourceFile source_file, open_source_file(files[i], *file, plan, files[0]));
-    index.learn(i, *file, source_file.arrays);
-    source->files.push_back(std::move(source_file));
+    HEADRACE_ASSIGN(SourceFile file, open_source_file(lists, i, plan));
+    source->files.push_back(std::move(file));
   }
-  index.save();
+  lists.save();
   source->set_columns(std::move(plan.columns));
   source->places = std::move(plan.places);
   auto impl = Dataset::Impl::make(std::move(source));
@@ -314,7 +274,7 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
   const Source& old = *impl_->source;
   auto source = std::make_shared<Source>();
   std::vector<StoredColumn> columns;
-  std::vector<std::uint32_t> arrays;
+  std::vector<std::size_t> arrays;
   for (const std::string& name : names) {
     const auto it = std::ranges::find(*old.columns, name, &StoredColumn::name);
     if (it == old.columns->end()) {
@@ -323,7 +283,7 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
       throw Error(ErrorCode::kFieldMissing, fmt::format("no field '{}'; there are {}", name, fmt::join(have, ", ")));
     }
     const Source::Place place = old.places[static_cast<std::size_t>(it - old.columns->begin())];
-    auto known = std::find(arrays.begin(), arrays.end(), place.array);
+    auto known = std::ranges::find(arrays, place.array);
     if (known == arrays.end()) known = arrays.insert(known, place.array);
     columns.push_back(*it);
     source->places.push_back({static_cast<std::uint32_t>(known - arrays.begin()), place.column});
@@ -331,10 +291,7 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
   source->set_columns(std::move(columns));
   source->chosen = old.chosen;
   source->mixture = old.mixture;
-  for (const SourceFile& f : old.files) {
-    SourceFile& file = source->files.emplace_back(SourceFile{f.path, f.rows, f.fingerprint, {}});
-    for (std::uint32_t a : arrays) file.arrays.push_back(f.arrays[a]);
-  }
+  for (const SourceFile& f : old.files) source->files.push_back(with_arrays(f, arrays));
   return Dataset(Impl::make(std::move(source)));
 }
 

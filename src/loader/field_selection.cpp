@@ -28,77 +28,153 @@ const ArrayInfo* find_array(const FormatReader& file, const std::string& path) {
   return nullptr;
 }
 
+/// Where a field is looked for: the first file of a list.
+struct Home {
+  const FormatReader& file;
+  std::uint32_t list = 0;
+  std::string prefix = {};   ///< Of its path: "FILES::".
+  std::string written = {};  ///< The whole "FILES::PATH".
+};
+
+Error choose_one(const FormatReader& file) {
+  if (file.arrays().empty())
+    return std::move(Error(ErrorCode::kFieldMissing, "the file has no array that could be a field")
+                         .with_file(file.path())
+                         .with_hint("Run: headrace inspect " + file.path()));
+  std::string list;
+  for (const ArrayInfo& a : file.arrays()) list += fmt::format("\n  {} ({})", a.path, fmt::join(a.shape, ", "));
+  return std::move(Error(ErrorCode::kInvalidArgument, "the file has several arrays:" + list)
+                       .with_file(file.path())
+                       .with_hint("Say which one: FILES::PATH."));
+}
+
 /// Adds fields one by one and keeps track of arrays and names.
 class FieldPlanner {
  public:
-  explicit FieldPlanner(const FormatReader& file) : file_(file) {}
+  FieldPlanner(FileLists& lists, const FormatReader& own) : lists_(lists), own_{own} {}
 
   Status add(const std::string& name, const std::string& given_path) {
-    const std::string path = without_slash(given_path);
-    if (const ArrayInfo* array = find_array(file_, path)) return add_array(name, *array);
+    HEADRACE_ASSIGN(const bool found, add_listed(own_, name, without_slash(given_path)));
+    if (found) return {};
+    const auto divided = divide_path(given_path);
+    if (!divided) return add_linked(own_, name, without_slash(given_path));
+    return add_beside(name, divided->first, without_slash(divided->second));
+  }
+
+  Result<FieldPlan> take() {
+    if (!plan_.arrays.empty() && std::ranges::find(plan_.arrays, 0u, &FieldPlan::Array::list) == plan_.arrays.end())
+      return std::move(Error(ErrorCode::kInvalidArgument, "no field comes from the data set's own files")
+                           .with_file(own_.file.path())
+                           .with_hint("Open the files of FILES::PATH themselves, or choose a field of these as well."));
+    return std::move(plan_);
+  }
+
+ private:
+  /// Add a field of other files: "FILES::PATH".
+  Status add_beside(const std::string& name, const std::string& files, const std::string& path) {
+    if (files.empty())
+      return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("no files stand before '::{}'", path))
+                           .with_field(name)
+                           .with_hint("FILES::PATH is the array PATH of FILES, a path or glob."));
+    Result<std::uint32_t> list = lists_.add(files);
+    if (!list.ok() && list.error().code() == ErrorCode::kNotFound) {
+      const Error& error = list.error();
+      return std::move(Error(error.code(), error.message())
+                           .with_file(error.file())
+                           .with_field(name)
+                           .with_hint(fmt::format("{} The field's path was read as FILES::PATH, since {} has no array "
+                                                  "'{}::{}'.",
+                                                  error.hint(), own_.file.path(), files, path)));
+    }
+    if (!list.ok()) return std::move(list.error().with_field(name));
+    HEADRACE_ASSIGN(const FormatReader* const file, lists_.open(*list, 0));
+    const Home home{*file, *list, files + "::", files + "::" + path};
+    if (path.empty()) {
+      if (file->arrays().size() != 1) return std::move(choose_one(*file).with_field(name));
+      return add_array(home, name, file->arrays()[0]);
+    }
+    HEADRACE_ASSIGN(const bool found, add_listed(home, name, path));
+    return found ? Status() : add_linked(home, name, path);
+  }
+
+  /// Add an array that is listed by this name, or a member of its records. \return False if there is none.
+  Result<bool> add_listed(const Home& home, const std::string& name, const std::string& path) {
+    if (const ArrayInfo* array = find_array(home.file, path)) {
+      HEADRACE_TRY(add_array(home, name, *array));
+      return true;
+    }
     // "array/member" or "array.member": one column of a record array.
     for (std::size_t cut = path.find_first_of("/."); cut != std::string::npos;
          cut = path.find_first_of("/.", cut + 1)) {
-      const ArrayInfo* array = find_array(file_, path.substr(0, cut));
+      const ArrayInfo* array = find_array(home.file, path.substr(0, cut));
       if (!array || !array->is_record) continue;
       for (std::size_t c = 0; c < array->columns.size(); ++c)
         if (array->columns[c].name == path.substr(cut + 1)) {
-          HEADRACE_TRY(check_readable(*array));
-          return add_column(*array, c, name);
+          HEADRACE_TRY(check_readable(home.file, *array));
+          HEADRACE_TRY(add_column(home, *array, c, name));
+          return true;
         }
     }
-    auto opened = file_.open_array(path);
-    if (!opened.ok()) return std::move(opened.error());  // names what there is, nearest first
-    // It exists under another name: a link to an array that is listed once.
-    if (const ArrayInfo* array = find_array(file_, (*opened)->info().path)) return add_array(name, *array);
-    return Error(ErrorCode::kInternal, fmt::format("'{}' opens but is not listed", path)).with_file(file_.path());
+    return false;
   }
 
-  FieldPlan take() { return std::move(plan_); }
+  /// Add an array that has another name: of a link to an array that is listed once, or of the only array of a .npy
+  /// file.
+  Status add_linked(const Home& home, const std::string& name, const std::string& path) {
+    auto opened = home.file.open_array(path);
+    if (!opened.ok()) return std::move(opened.error());  // names what there is, nearest first
+    if (const ArrayInfo* array = find_array(home.file, (*opened)->info().path)) return add_array(home, name, *array);
+    return Error(ErrorCode::kInternal, fmt::format("'{}' opens but is not listed", path)).with_file(home.file.path());
+  }
 
- private:
-  Status add_array(const std::string& name, const ArrayInfo& array) {
-    HEADRACE_TRY(check_readable(array));
+  Status add_array(const Home& home, const std::string& name, const ArrayInfo& array) {
+    HEADRACE_TRY(check_readable(home.file, array));
     for (std::size_t c = 0; c < array.columns.size(); ++c)
-      HEADRACE_TRY(add_column(array, c, array.is_record ? name + "." + array.columns[c].name : name));
+      HEADRACE_TRY(add_column(home, array, c, array.is_record ? name + "." + array.columns[c].name : name));
     return {};
   }
 
-  Status check_readable(const ArrayInfo& array) const {
+  static Status check_readable(const FormatReader& file, const ArrayInfo& array) {
     if (array.read_path == ReadPath::kUnsupported) {
-      auto opened = file_.open_array(array.path);  // its error knows whether it is damaged, and what would help
+      auto opened = file.open_array(array.path);  // its error knows whether it is damaged, and what would help
       Error error = opened.ok() ? Error(ErrorCode::kUnsupported, array.reason) : std::move(opened.error());
-      return std::move(error.with_file(file_.path()).with_field(array.path).with_stage("open"));
+      return std::move(error.with_file(file.path()).with_field(array.path).with_stage("open"));
     }
     for (std::size_t d = 1; d < array.shape.size(); ++d)
       if (array.shape[d] == 0)
         return std::move(Error(ErrorCode::kInvalidArgument,
                                fmt::format("shape ({}) has a dimension of size 0: a sample holds nothing",
                                            fmt::join(array.shape, ", ")))
-                             .with_file(file_.path())
+                             .with_file(file.path())
                              .with_field(array.path)
                              .with_hint("Leave this field out with fields=."));
     return {};
   }
 
-  Status add_column(const ArrayInfo& array, std::size_t column, const std::string& name) {
+  Status add_column(const Home& home, const ArrayInfo& array, std::size_t column, const std::string& name) {
     if (!names_.insert(name).second)
       return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("two fields are named '{}'", name))
-                           .with_file(file_.path())
+                           .with_file(home.file.path())
                            .with_hint("Give every field its own name: fields={\"name\": \"path in the file\"}."));
     const Column& c = array.columns[column];
-    StoredColumn field{name, array.is_record ? array.path + "/" + c.name : array.path, c.dtype, {}};
+    StoredColumn field{name, home.prefix + array.path, c.dtype, {}};
+    if (array.is_record)
+      field.path += "/" + c.name;
+    else if (!home.written.empty())
+      field.path = home.written;
     field.shape.assign(array.shape.begin() + 1, array.shape.end());
     field.shape.insert(field.shape.end(), c.inner_shape.begin(), c.inner_shape.end());
     plan_.columns.push_back(std::move(field));
-    auto known = std::find(plan_.array_paths.begin(), plan_.array_paths.end(), array.path);
-    if (known == plan_.array_paths.end()) known = plan_.array_paths.insert(known, array.path);
+    const FieldPlan::Array wanted{home.list, array.path};
+    auto known = std::ranges::find(plan_.arrays, wanted);
+    if (known == plan_.arrays.end()) known = plan_.arrays.insert(known, wanted);
     plan_.places.push_back(
-        {static_cast<std::uint32_t>(known - plan_.array_paths.begin()), static_cast<std::uint32_t>(column)});
+        {static_cast<std::uint32_t>(known - plan_.arrays.begin()), static_cast<std::uint32_t>(column)});
     return {};
   }
 
-  const FormatReader& file_;
+  FileLists& lists_;
+  const Home own_;
   FieldPlan plan_;
   std::set<std::string> names_;
 };
@@ -144,8 +220,10 @@ Result<std::vector<const ArrayInfo*>> default_arrays(const FormatReader& file) {
 
 }  // namespace
 
-Result<FieldPlan> plan_fields(const FormatReader& file, const std::vector<FieldChoice>& choices) {
-  FieldPlanner planner(file);
+Result<FieldPlan> plan_fields(FileLists& lists, const std::vector<FieldChoice>& choices) {
+  HEADRACE_ASSIGN(const FormatReader* const own, lists.open(0, 0));
+  const FormatReader& file = *own;
+  FieldPlanner planner(lists, file);
   if (choices.empty()) {
     HEADRACE_ASSIGN(const std::vector<const ArrayInfo*> arrays, default_arrays(file));
     for (const ArrayInfo* a : arrays) HEADRACE_TRY(planner.add(last_name(a->path), a->path));

@@ -9,21 +9,27 @@
 #include "assembly/source.h"
 #include "base/result.h"
 #include "catalog/stored_column.h"
-#include "format/format_reader.h"
+#include "loader/file_lists.h"
 
 namespace headrace {
 
 /// Columns and the arrays they come from.
 struct FieldPlan {
   std::vector<StoredColumn> columns;
-  std::vector<Source::Place> places;     ///< One for each column.
-  std::vector<std::string> array_paths;  ///< Arrays to open, in the order Place::array counts.
+  struct Array {
+    std::uint32_t list;  ///< Of FileLists; 0: in the data set's own files.
+    std::string path;
+    friend bool operator==(const Array&, const Array&) = default;
+  };
+  std::vector<Source::Place> places;  ///< One for each column.
+  std::vector<Array> arrays;          ///< Arrays to open, in the order Place::array counts.
 };
 
-/// Resolve `choices` against one file; empty choices mean every array with the common number of rows in the root, or in
-/// the only group.
+/// Resolve `choices` against the first file of each list, and add the lists that "FILES::PATH" names; empty choices
+/// mean every array with the common number of rows in the root, or in the only group, of the data set's own files.
 /// Errors: kFieldMissing (lists what there is, nearest first), kInvalidArgument for clashing names or arrays of several
-/// lengths (lists them), kUnsupported for an array that cannot be read.
-Result<FieldPlan> plan_fields(const FormatReader& file, const std::vector<FieldChoice>& choices);
+/// lengths (lists them), or if no field comes from the data set's own files, kUnsupported for an array that cannot be
+/// read; those of FileLists::add().
+Result<FieldPlan> plan_fields(FileLists& lists, const std::vector<FieldChoice>& choices);
 
 }  // namespace headrace

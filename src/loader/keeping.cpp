@@ -19,13 +19,14 @@ namespace {
 /// What a cache directory must have been made of.
 CacheOrigin origin_of(const Source& source, const std::string& identity) {
   CacheOrigin origin;
-  for (const SourceFile& file : source.files) {
-    CacheSource& s = origin.sources.emplace_back();
-    s.path = file.path;
-    s.rows = file.rows;
-    s.fingerprint = file.fingerprint;
+  const auto add = [&](const std::string& path, const FileFingerprint& fingerprint, std::uint64_t rows) {
+    origin.sources.push_back({path, fingerprint, rows});
     // Files of one name, size and time in two folders are two files: tar and rsync keep times.
-    origin.detail += fmt::format("{}:{} ", FileSystem::of(file.path).canonical(file.path), s.fingerprint.inode);
+    origin.detail += fmt::format("{}:{} ", FileSystem::of(path).canonical(path), fingerprint.inode);
+  };
+  for (const SourceFile& file : source.files) {
+    add(file.path, file.fingerprint, file.rows);
+    for (const BesideFile& beside : file.beside) add(beside.path, beside.fingerprint, 0);
   }
   origin.detail += identity;  // selections, and which arrays the fields are
   for (const StoredColumn& field : *source.columns) origin.detail += fmt::format(" {}={}", field.name, field.path);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "loader/beside_files.h"
 #include "loader/dataset_impl.h"
 #include "loader/refuse.h"
 
@@ -107,8 +108,7 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
     if (any_chosen)
       for (const std::uint64_t row : parts[i].data.selected_rows()) chosen.push_back(stored + row);
     for (const SourceFile& file : part.files) {
-      SourceFile& copy = source->files.emplace_back(SourceFile{file.path, file.rows, file.fingerprint, {}});
-      for (const std::size_t a : arrays) copy.arrays.push_back(file.arrays[a]);
+      source->files.push_back(with_arrays(file, arrays));
       stored += file.rows;
     }
   }

@@ -124,6 +124,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   Advice a;
   a.target_per_second = options.target_per_second;
   a.files = dataset.files().size();
+  for (const auto& [files, paths] : dataset.beside()) a.beside.insert(files);
   a.storages = storages_of(dataset);
   a.limits = list_memory_limits();
   a.local = count_local_processes();

@@ -4,6 +4,7 @@
 #include <headrace/tools/tools.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct Settings {
 struct Advice {
   DataFacts data;
   std::uint64_t files = 0;
+  std::set<std::string> beside;   ///< FILES of the fields' "FILES::PATH".
   std::vector<Storage> storages;  ///< Of the first, the middle and the last file, each once.
   MemoryLimits limits;
   CpuLimits cpus;

@@ -3,6 +3,8 @@
 #include <headrace/base/bytes.h>
 
 #include <filesystem>
+#include <set>
+#include <string>
 
 #include "loader/options_table.h"
 #include "tools/advice.h"
@@ -24,6 +26,16 @@ std::string from_anywhere(const std::string& path) {
   return ec ? path : (here / path).string();
 }
 
+/// \param beside  FILES of the fields' "FILES::PATH".
+std::string path_from_anywhere(const FieldChoice& field, const std::set<std::string>& beside, const OpenOptions& open) {
+  const std::string& path = field.path.empty() ? field.name : field.path;
+  const std::size_t end = path.find("::");
+  if (end == std::string::npos || !beside.contains(path.substr(0, end))) return path;
+  const auto known = open.beside.find(path.substr(0, end));
+  const std::string files = known == open.beside.end() ? path.substr(0, end) : known->second[0];
+  return from_anywhere(files) + path.substr(end);
+}
+
 }  // namespace
 
 std::string advice_yaml(const Advice& a, const RunConfig& run) {
@@ -42,7 +54,7 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
   if (!run.open.fields.empty()) {
     out += "  fields:\n";
     for (const FieldChoice& f : run.open.fields)
-      out += fmt::format("    {}: {}\n", quoted(f.name), quoted(f.path.empty() ? f.name : f.path));
+      out += fmt::format("    {}: {}\n", quoted(f.name), quoted(path_from_anywhere(f, a.beside, run.open)));
   }
   out += "loader:\n";
   const LoaderSettings settings{run.loader, run.framework, run.batch_format, {}, {}};

@@ -215,7 +215,13 @@ Result<RunConfig> parse_run(const std::string& path) {
   bool has_loader = false;
   Keys data_keys;
   data_keys["files"] = [&](const YamlNode& n, const std::string& k) { return read_files(n, k, path, run.files); };
-  data_keys["fields"] = [&](const YamlNode& n, const std::string& k) { return read_fields(n, k, run.open.fields); };
+  data_keys["fields"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_TRY(read_fields(n, k, run.open.fields));
+    for (const FieldChoice& field : run.open.fields)  // what is no FILES::PATH after all does no harm
+      if (const std::size_t end = field.path.find("::"); end != 0 && end != std::string::npos)
+        run.open.beside[field.path.substr(0, end)] = {beside(path, field.path.substr(0, end))};
+    return {};
+  };
   Keys keys;
   keys["data"] = [&](const YamlNode& n, const std::string& k) { return walk(n, k, data_keys); };
   keys["loader"] = [&](const YamlNode& n, const std::string&) -> Status {

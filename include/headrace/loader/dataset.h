@@ -15,6 +15,10 @@
 namespace headrace {
 
 /// A field by the name it gets in a batch and its path in the files. An empty path means the path is the name.
+///
+/// "FILES::PATH" is the array PATH of other files: FILES is a path or glob, as open() takes them, that stands for one
+/// file for each file of the data set, in order and with as many rows. PATH may be empty where they have one array. The
+/// first "::" divides; an array of the data set's own files that has the whole text for a name comes first.
 struct FieldChoice {
   std::string name;
   std::string path;
@@ -24,6 +28,9 @@ struct OpenOptions {
   /// Fields in batch order. Empty: every array with the common number of rows in the root, or in the only group.
   /// A record (compound) array gives one field for each member, named "name.member"; "path.member" chooses one.
   std::vector<FieldChoice> fields;
+  /// Paths and globs that FILES of a "FILES::PATH" stands for, where that is not the text itself: whoever knows the
+  /// files of another place or time. Texts that no field uses are passed over.
+  std::map<std::string, std::vector<std::string>> beside = {};
 };
 
 /// How a field is stored, for people and for `inspect`. Taken from the first file; `uniform` says if all files agree.
@@ -51,6 +58,9 @@ class Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const;
   [[nodiscard]] const std::vector<FieldStorage>& storage() const;  ///< One for each field.
   [[nodiscard]] const std::vector<FileEntry>& files() const;
+  /// Return the files that FILES of each field's "FILES::PATH" stood for, one for each of files(): what
+  /// OpenOptions::beside takes to open the same ones again.
+  [[nodiscard]] std::map<std::string, std::vector<std::string>> beside() const;
   /// Attributes of a field's array in the first file, as text.
   [[nodiscard]] const std::map<std::string, std::string>& attributes(std::size_t field) const;
   /// Bytes a sample, over all fields.

@@ -1,0 +1,152 @@
+#include "loader/file_lists.h"
+
+#include <gtest/gtest.h>
+#include <headrace/loader/loader.h>
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "format/testing/hdf5_files.h"
+#include "loader/data_identity.h"
+#include "loader/dataset_impl.h"
+
+namespace headrace {
+namespace {
+
+using headrace::testing::Hdf5Writer;
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kRows = 200;
+
+/// int32 values first, first + 1, … in a file as np.save writes it.
+void write_npy(const std::string& path, std::uint64_t rows, std::int32_t first) {
+  std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ",), }";
+  header.resize(117, ' ');
+  header += '\n';
+  std::ofstream file(path, std::ios::binary);
+  file.write("\x93NUMPY\x01\x00\x76\x00", 10);
+  file << header;
+  std::vector<std::int32_t> values(rows);
+  std::iota(values.begin(), values.end(), first);
+  file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(rows * 4));
+}
+
+/// Two files of a data set; beside each an HDF5 file in chunks of another length, and a .npy file.
+class FileListsTest : public ::testing::Test {
+ protected:
+  FileListsTest() {
+    for (const int i : {0, 1}) {
+      const std::string number = std::to_string(i);
+      // Arrays in chunks lie where libhdf5 puts them: at other offsets than those of the file beside.
+      Hdf5Writer(folder_.path("own_" + number + ".h5")).write("x", {.shape = {kRows, 3}, .chunk = {32, 3}, .gzip = 1});
+      Hdf5Writer(folder_.path("side_" + number + ".h5")).write("y", {.shape = {kRows, 2}, .chunk = {50, 2}});
+      write_npy(folder_.path("flat_" + number + ".npy"), kRows, 1000 * (i + 1));
+    }
+  }
+  [[nodiscard]] Dataset open_all() const {
+    return open(folder_.path("own_*.h5"), {.fields = {{"flat", folder_.path("flat_*.npy") + "::"},
+                                                      {"x", "x"},
+                                                      {"y", folder_.path("side_*.h5") + "::y"}}});
+  }
+  /// Check that row i of `batch` is row rows[i] of the data set.
+  static void check(const Batch& batch, const std::vector<std::uint64_t>& rows) {
+    ASSERT_EQ(batch.rows(), rows.size());
+    const auto flat = batch["flat"].as<std::int32_t>(), x = batch["x"].as<std::int32_t>(),
+               y = batch["y"].as<std::int32_t>();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto file = static_cast<std::int32_t>(rows[i] / kRows), row = static_cast<std::int32_t>(rows[i] % kRows);
+      ASSERT_EQ(flat[i], 1000 * (file + 1) + row);
+      for (std::int32_t j = 0; j < 3; ++j) ASSERT_EQ(x[3 * i + static_cast<std::size_t>(j)], 3 * row + j);
+      for (std::int32_t j = 0; j < 2; ++j) ASSERT_EQ(y[2 * i + static_cast<std::size_t>(j)], 2 * row + j);
+    }
+  }
+  static std::string identity_of(const Dataset& data) {
+    return identify(*data.impl()->source, data.impl()->layout).text();
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(FileListsTest, PiecesOfOneBlockComeFromSeveralFiles) {
+  const Dataset data = open_all();
+  std::vector<std::uint64_t> rows(data.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  ASSERT_EQ(rows.size(), 2 * kRows);
+  check(data.slice(0, rows.size()), rows);
+  rows = {399, 0, 200, 199, 31, 32, 49, 50, 51, 250, 250};
+  check(data.take(rows), rows);
+  for (const auto mode : {CacheChoice::kNone, CacheChoice::kRam}) {
+    LoaderOptions options;
+    options.batch_size = 30;
+    options.shuffle = Shuffle::kExact;
+    options.provenance = true;
+    options.cache.mode = mode;
+    Loader loader(data, options);
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      std::uint64_t delivered = 0;
+      for (const Batch& batch : loader) {
+        const auto numbers = batch["_row"].as<std::uint64_t>();
+        check(batch, {numbers.begin(), numbers.end()});
+        delivered += batch.rows();
+      }
+      EXPECT_EQ(delivered, data.size());
+    }
+  }
+}
+
+TEST_F(FileListsTest, ChoosingFieldsKeepsTheFilesTheyLieIn) {
+  const Dataset data = open_all();
+  EXPECT_EQ(data.beside().size(), 2u);
+  EXPECT_EQ(data.beside().at(folder_.path("side_*.h5")),
+            (std::vector<std::string>{folder_.path("side_0.h5"), folder_.path("side_1.h5")}));
+  const std::vector<std::string> names{"y", "x"};
+  const Dataset chosen = data.choose(names);
+  const SourceFile& file = chosen.impl()->source->files[1];
+  ASSERT_EQ(file.beside.size(), 1u);
+  EXPECT_EQ(file.beside[0].path, folder_.path("side_1.h5"));
+  EXPECT_EQ(file.beside[0].arrays, std::vector<std::uint32_t>{0});
+  const std::vector<std::uint64_t> some{1, 300};
+  EXPECT_EQ(chosen.select(some).impl()->source->files[0].beside.size(), 1u);
+  const std::vector<std::string> own{"x"};
+  EXPECT_TRUE(data.choose(own).beside().empty());
+  EXPECT_EQ(identity_of(data.choose(own)), identity_of(open(folder_.path("own_*.h5"))));
+}
+
+TEST_F(FileListsTest, FilesBesideArePartOfTheIdentity) {
+  const std::string before = identity_of(open_all());
+  EXPECT_EQ(identity_of(open_all()), before);
+  write_npy(folder_.path("flat_1.npy"), kRows, 7);
+  EXPECT_NE(identity_of(open_all()), before);
+}
+
+TEST_F(FileListsTest, EachListHasAnIndexOfItsOwn) {
+  const IndexStore store{folder_.path("index")};
+  for (const auto& entry : fs::directory_iterator(folder_.path()))
+    if (entry.is_regular_file())
+      fs::last_write_time(entry, fs::file_time_type::clock::now() - std::chrono::seconds(10));
+  const std::vector<std::string> own{folder_.path("own_0.h5"), folder_.path("own_1.h5")};
+  const std::vector<std::string> side{folder_.path("side_0.h5"), folder_.path("side_1.h5")};
+  FileLists lists(own, {{"S", {folder_.path("side_*.h5")}}}, store);
+  ASSERT_EQ(*lists.add("S"), 1u);
+  EXPECT_EQ(*lists.add(folder_.path("side_?.h5")), 1u);  // the same files
+  for (const std::uint32_t list : {0u, 1u})
+    for (const std::size_t file : {0, 1}) {
+      const FormatReader* const reader = *lists.open(list, file);
+      EXPECT_EQ(reader, *lists.open(list, file));
+      const std::vector<std::shared_ptr<ArrayReader>> arrays{*reader->open_array(list == 0 ? "x" : "y")};
+      lists.learn(list, arrays);
+    }
+  lists.save();
+  EXPECT_EQ(store.load(own).size(), 2u);
+  EXPECT_EQ(store.load(side).size(), 2u);
+}
+
+TEST(DividePath, TheFirstDividerDivides) {
+  EXPECT_FALSE(divide_path("group/x"));
+  EXPECT_EQ(divide_path("a.h5::ns::x"), (std::pair<std::string, std::string>{"a.h5", "ns::x"}));
+  EXPECT_EQ(divide_path("a.npy::"), (std::pair<std::string, std::string>{"a.npy", ""}));
+}
+
+}  // namespace
+}  // namespace headrace
