@@ -142,8 +142,8 @@ def test_command_line(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         ((), "subcommand is required"),
-        (("ls",), "DIR"),
-        (("rm", "."), "NAME"),
+        (("rm",), "NAME is required"),
+        (("rm", "."), "there is no index '.'"),
         (("verify", ".", "--quite"), "Did you mean --quiet? headrace cache verify --help"),
         (("ls", "nothing"), "no such file"),
     ],
