@@ -86,7 +86,7 @@ TEST_F(FileListsTest, PiecesOfOneBlockComeFromSeveralFiles) {
     for (int epoch = 0; epoch < 2; ++epoch) {
       std::uint64_t delivered = 0;
       for (const Batch& batch : loader) {
-        const auto numbers = batch["_row"].as<std::uint64_t>();
+        const auto numbers = batch["_rows"].as<std::uint64_t>();
         check(batch, {numbers.begin(), numbers.end()});
         delivered += batch.rows();
       }
