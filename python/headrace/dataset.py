@@ -261,12 +261,12 @@ class Dataset:
             raise ClosedError("a closed data set cannot be pickled")
         if self._opened is None:
             return _reopen_later, (self._paths, self._choices, self._chosen, self._beside, self._names)
-        whole = self._whole or self._opened
+        whole = self._opened if self._whole is None else self._whole
         paths = [_absolute(path) for path, _ in whole.files()]
         choices = [(field["name"], field["path"]) for field in whole.fields()]
         chosen = _pack(self.selected_rows) if self._selected else None
         beside = [(files, [_absolute(path) for path in meant]) for files, meant in whole.beside()]
-        return _reopen_later, (paths, choices, chosen, beside, list(self.fields) if self._whole else [])
+        return _reopen_later, (paths, choices, chosen, beside, [] if self._whole is None else list(self.fields))
 
     def __repr__(self) -> str:
         return "<headrace.Dataset, closed>" if self.closed else self._native.describe()

@@ -171,13 +171,13 @@ def test_a_state_knows_the_files_beside(parts: Parts) -> None:
     before = hr.Loader(parts.open(), 60, shuffle=True).state_dict()
     np.save(parts.folder / "labels_1.npy", parts.truth["y"][:256])
     loader = hr.Loader(parts.open(), 60, shuffle=True)
-    with pytest.raises(hr.StateMismatchError, match="content"):
+    with pytest.raises(hr.InvalidArgumentError, match="another content"):
         loader.load_state_dict(before)
     loader.load_state_dict(before, accept_changed_data=True)
     for i in range(3):
         (parts.folder / f"labels_{i}.npy").rename(parts.folder / f"classes_{i}.npy")
     renamed = hr.Loader(parts.open(**{**FIELDS, "y": "classes_*.npy::labels"}), 60, shuffle=True)
-    with pytest.raises(hr.StateMismatchError, match="names"):
+    with pytest.raises(hr.InvalidArgumentError, match="other names"):
         renamed.load_state_dict(loader.state_dict())
 
 
@@ -233,7 +233,7 @@ def test_a_changed_file_beside_makes_a_cache_stale(parts: Parts, tmp_path: Path,
     cache = tmp_path / "cache"
     with hr.Loader(parts.open(), 60, cache=cache) as loader:
         parts.epoch(loader)
-    (entry,) = hr.cache_ls(cache).to_dict()["caches"]
+    (entry,) = hr.cache_list(cache).to_dict()["caches"]
     assert entry["state"] == "valid"
     assert f"{parts.folder}/{name}" in entry["sources"]
     if name.endswith(".npy"):
@@ -242,7 +242,7 @@ def test_a_changed_file_beside_makes_a_cache_stale(parts: Parts, tmp_path: Path,
     else:
         parts.truth["w"][556:] += 1
         write_extra(parts.folder / name, parts.truth["w"][556:])
-    (entry,) = hr.cache_ls(cache).to_dict()["caches"]
+    (entry,) = hr.cache_list(cache).to_dict()["caches"]
     assert entry["state"] == "stale"
     assert name in entry["note"]
     with hr.Loader(parts.open(), 60, cache=cache) as loader:

@@ -86,8 +86,12 @@ TEST_F(FileListsTest, PiecesOfOneBlockComeFromSeveralFiles) {
     for (int epoch = 0; epoch < 2; ++epoch) {
       std::uint64_t delivered = 0;
       for (const Batch& batch : loader) {
-        const auto numbers = batch["_row"].as<std::uint64_t>();
-        check(batch, {numbers.begin(), numbers.end()});
+        const auto from = batch["_rows"].as<std::int64_t>();  // file and row of each sample
+        std::vector<std::uint64_t> numbers;
+        for (std::size_t i = 0; i < batch.rows(); ++i)
+          numbers.push_back(static_cast<std::uint64_t>(from[2 * i]) * kRows +
+                            static_cast<std::uint64_t>(from[2 * i + 1]));
+        check(batch, numbers);
         delivered += batch.rows();
       }
       EXPECT_EQ(delivered, data.size());
