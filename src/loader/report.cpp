@@ -139,7 +139,7 @@ Report make_report(const Loader::Impl& loader) {
   m.peak_bytes = m.peak_slot_bytes + m.peak_scratch_bytes + m.peak_read_buffer_bytes + m.peak_resident_bytes +
                  (engine.funded() ? m.index_bytes : 0) + m.peak_cache_bytes;
   m.process_peak_bytes = process_peak_bytes();
-  judge(r, loader);
+  diagnose(r, loader);
   return r;
 }
 

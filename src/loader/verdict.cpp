@@ -27,7 +27,7 @@ std::string busiest_stage(const Report& r) {
 
 }  // namespace
 
-void judge(Report& r, const Loader::Impl& loader) {
+void diagnose(Report& r, const Loader::Impl& loader) {
   const double wait = r.consumer_wait_seconds, step = wait + r.consumer_work_seconds;
   if (r.batches == 0 || step <= 0) {
     r.verdict = "nothing was delivered yet";

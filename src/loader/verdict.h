@@ -6,6 +6,6 @@
 namespace headrace {
 
 /// Fill in report.verdict and report.advice from its figures.
-void judge(Report& report, const Loader::Impl& loader);
+void diagnose(Report& report, const Loader::Impl& loader);
 
 }  // namespace headrace

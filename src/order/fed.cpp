@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "order/direct_cursor.h"
-#include "order/drawn.h"
+#include "order/random_access_sampler.h"
 
 namespace headrace {
 namespace {
@@ -13,10 +13,10 @@ struct FedRow {
   std::uint64_t operator()(std::uint64_t position) const { return rows->row(position); }
 };
 
-class Fed final : public Drawn {
+class Fed final : public RandomAccessSampler {
  public:
   Fed(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const FedRows> rows, std::uint64_t num_samples)
-      : Drawn(std::move(blocks), num_samples, "fed"), rows_(std::move(rows)) {}
+      : RandomAccessSampler(std::move(blocks), num_samples, "fed"), rows_(std::move(rows)) {}
   [[nodiscard]] std::string describe() const override { return fmt::format("{} rows, given as it goes", num_samples_); }
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t, RankShare) const override { return 1; }
   [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override {

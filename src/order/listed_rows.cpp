@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "order/direct_cursor.h"
-#include "order/drawn.h"
+#include "order/random_access_sampler.h"
 
 namespace headrace {
 namespace {
@@ -17,10 +17,10 @@ struct ListedRow {
   std::uint64_t operator()(std::uint64_t position) const { return (*rows)[position]; }
 };
 
-class Listed final : public Drawn {
+class Listed final : public RandomAccessSampler {
  public:
   Listed(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const ListedRows> rows)
-      : Drawn(std::move(blocks), rows->size(), "listed"), rows_(std::move(rows)) {}
+      : RandomAccessSampler(std::move(blocks), rows->size(), "listed"), rows_(std::move(rows)) {}
   [[nodiscard]] std::string describe() const override { return fmt::format("{} rows as listed", num_samples_); }
   [[nodiscard]] std::string identity() const override { return rows_->identity(); }
   [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override {

@@ -1,4 +1,4 @@
-// Drawn: what orders have in common that draw rows from anywhere: no locality, rows more often than others.
+// RandomAccessSampler: what orders have in common that draw rows from anywhere, some of them more often than others.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-class Drawn : public Sampler {
+class RandomAccessSampler : public Sampler {
  public:
   [[nodiscard]] std::uint64_t num_samples() const override { return num_samples_; }
   [[nodiscard]] std::string identity() const override { return identity_; }
@@ -20,7 +20,7 @@ class Drawn : public Sampler {
   [[nodiscard]] bool has_locality() const override { return false; }
 
  protected:
-  Drawn(std::shared_ptr<const BlockTable> blocks, std::uint64_t num_samples, std::string identity)
+  RandomAccessSampler(std::shared_ptr<const BlockTable> blocks, std::uint64_t num_samples, std::string identity)
       : blocks_(std::move(blocks)), num_samples_(num_samples), identity_(std::move(identity)) {}
 
   const std::shared_ptr<const BlockTable> blocks_;

@@ -9,7 +9,7 @@
 #include "base/keyed_permutation.h"
 #include "base/philox.h"
 #include "order/direct_cursor.h"
-#include "order/drawn.h"
+#include "order/random_access_sampler.h"
 
 namespace headrace {
 namespace {
@@ -64,11 +64,11 @@ struct AliasDraw {
   }
 };
 
-class WeightedWithReplacement final : public Drawn {
+class WeightedWithReplacement final : public RandomAccessSampler {
  public:
   WeightedWithReplacement(std::shared_ptr<const BlockTable> blocks, const std::vector<double>& weights,
                           std::uint64_t num_samples, std::uint64_t seed, std::string identity)
-      : Drawn(std::move(blocks), num_samples, std::move(identity)), table_(weights), seed_(seed) {}
+      : RandomAccessSampler(std::move(blocks), num_samples, std::move(identity)), table_(weights), seed_(seed) {}
   [[nodiscard]] std::string describe() const override {
     return fmt::format("{} draws with weights, with replacement", num_samples_);
   }
@@ -91,11 +91,13 @@ struct EpochRows {
   std::uint64_t operator()(std::uint64_t position) const { return (*rows)[position]; }
 };
 
-class WeightedWithoutReplacement final : public Drawn {
+class WeightedWithoutReplacement final : public RandomAccessSampler {
  public:
   WeightedWithoutReplacement(std::shared_ptr<const BlockTable> blocks, std::vector<double> weights,
                              std::uint64_t num_samples, std::uint64_t seed, std::string identity)
-      : Drawn(std::move(blocks), num_samples, std::move(identity)), weights_(std::move(weights)), seed_(seed) {}
+      : RandomAccessSampler(std::move(blocks), num_samples, std::move(identity)),
+        weights_(std::move(weights)),
+        seed_(seed) {}
   [[nodiscard]] std::string describe() const override {
     return fmt::format("{} draws with weights, without replacement", num_samples_);
   }
@@ -171,13 +173,13 @@ class BalancedDraw {
   KeyedPermutation order_{1, key_};
 };
 
-class Balanced final : public Drawn {
+class Balanced final : public RandomAccessSampler {
  public:
   Balanced(std::shared_ptr<const BlockTable> blocks, std::span<const std::uint32_t> classes, std::uint32_t num_classes,
            std::uint64_t num_samples, std::uint64_t seed)
-      : Drawn(std::move(blocks), num_samples,
-              fmt::format("balanced {:012x} {}", hash_of_list(classes, [](std::uint64_t c) { return c; }) >> 16,
-                          num_samples)),
+      : RandomAccessSampler(std::move(blocks), num_samples,
+                            fmt::format("balanced {:012x} {}",
+                                        hash_of_list(classes, [](std::uint64_t c) { return c; }) >> 16, num_samples)),
         seed_(seed) {
     std::vector<std::vector<std::uint64_t>> rows(num_classes);
     for (std::uint64_t i = 0; i < classes.size(); ++i) rows[classes[i]].push_back(i);

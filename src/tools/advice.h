@@ -12,7 +12,7 @@
 #include "base/local_processes.h"
 #include "storage/storage_kind.h"
 #include "tools/forecast.h"
-#include "tools/memory_story.h"
+#include "tools/memory_breakdown.h"
 
 namespace headrace {
 

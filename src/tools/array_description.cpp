@@ -1,4 +1,4 @@
-#include "tools/array_story.h"
+#include "tools/array_description.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -50,29 +50,29 @@ std::string chunk_words(const ArrayInfo& array, std::uint64_t chunk_bytes) {
   return fmt::format("{} row{}, {}", group_digits(rows), plural(rows), format_bytes(chunk_bytes));
 }
 
-std::vector<std::string> what_to_know(const ArrayInfo& array, const ArrayStory& story) {
+std::vector<std::string> what_to_know(const ArrayInfo& array, const ArrayDescription& described) {
   std::vector<std::string> out;
   const bool chunked = array.layout == Layout::kChunked;
   if (array.read_path == ReadPath::kFallback)
     out.push_back(fmt::format("read by {}, one chunk at a time: {}", array.library, array.reason));
-  if (chunked && story.chunk_bytes > kLargeChunkBytes)
+  if (chunked && described.chunk_bytes > kLargeChunkBytes)
     out.push_back(fmt::format("chunks of {} rows decode to {} at once, for every thread that decodes; smaller ones: {}",
-                              group_digits(array.chunk_rows()), format_bytes(story.chunk_bytes),
-                              better_chunk(array, story.row_bytes)));
-  if (chunked && array.read_path == ReadPath::kNative && story.random_row_bytes >= kCostlyRowBytes &&
-      story.random_row_bytes / 4 >= story.row_bytes)
-    out.push_back(fmt::format("one random row decodes {} ({} rows) to use {}", format_bytes(story.random_row_bytes),
-                              group_digits(array.chunk_rows()), format_bytes(story.row_bytes)));
-  if (story.chunks_across > 1)
-    out.push_back(fmt::format("a row is spread over {} chunks", group_digits(story.chunks_across)));
-  if (chunked && story.chunk_bytes < kTinyChunkBytes && story.chunks >= kManyChunks)
+                              group_digits(array.chunk_rows()), format_bytes(described.chunk_bytes),
+                              better_chunk(array, described.row_bytes)));
+  if (chunked && array.read_path == ReadPath::kNative && described.random_row_bytes >= kCostlyRowBytes &&
+      described.random_row_bytes / 4 >= described.row_bytes)
+    out.push_back(fmt::format("one random row decodes {} ({} rows) to use {}", format_bytes(described.random_row_bytes),
+                              group_digits(array.chunk_rows()), format_bytes(described.row_bytes)));
+  if (described.chunks_across > 1)
+    out.push_back(fmt::format("a row is spread over {} chunks", group_digits(described.chunks_across)));
+  if (chunked && described.chunk_bytes < kTinyChunkBytes && described.chunks >= kManyChunks)
     out.push_back(fmt::format("{} chunks of {}: handling them costs more than decoding; larger ones: {}",
-                              group_digits(story.chunks), format_bytes(story.chunk_bytes),
-                              better_chunk(array, story.row_bytes)));
+                              group_digits(described.chunks), format_bytes(described.chunk_bytes),
+                              better_chunk(array, described.row_bytes)));
   if (array.is_record)
     out.push_back(fmt::format("records of {} B: each member is a field of its own ({}.{}); choosing one reads them all",
                               array.record_bytes, array.path, array.columns.empty() ? "" : array.columns[0].name));
-  if (chunked && array.stored_bytes == 0 && story.decoded_bytes > 0)
+  if (chunked && array.stored_bytes == 0 && described.decoded_bytes > 0)
     out.push_back("nothing was ever written: every value is the fill value");
   return out;
 }
@@ -99,40 +99,40 @@ std::string layout_name(Layout layout) {
   return "unknown";
 }
 
-ArrayStory tell(const ArrayInfo& array) {
-  ArrayStory story;
-  story.row_bytes = array.record_bytes;
-  for (std::size_t d = 1; d < array.shape.size(); ++d) story.row_bytes = times(story.row_bytes, array.shape[d]);
-  story.decoded_bytes = times(story.row_bytes, array.rows());
-  story.random_row_bytes = story.row_bytes;
+ArrayDescription describe_array(const ArrayInfo& array) {
+  ArrayDescription described;
+  described.row_bytes = array.record_bytes;
+  for (std::size_t d = 1; d < array.shape.size(); ++d) described.row_bytes = times(described.row_bytes, array.shape[d]);
+  described.decoded_bytes = times(described.row_bytes, array.rows());
+  described.random_row_bytes = described.row_bytes;
   if (array.layout == Layout::kChunked) {
-    story.chunk_bytes = array.record_bytes;
-    story.chunks = 1;
+    described.chunk_bytes = array.record_bytes;
+    described.chunks = 1;
     for (std::size_t d = 0; d < array.chunk_shape.size() && d < array.shape.size(); ++d) {
       const std::uint64_t side = std::max<std::uint64_t>(array.chunk_shape[d], 1);
       const std::uint64_t along = array.shape[d] / side + (array.shape[d] % side != 0 ? 1 : 0);
-      story.chunk_bytes = times(story.chunk_bytes, side);
-      story.chunks = times(story.chunks, along);
-      if (d > 0) story.chunks_across = times(story.chunks_across, along);
+      described.chunk_bytes = times(described.chunk_bytes, side);
+      described.chunks = times(described.chunks, along);
+      if (d > 0) described.chunks_across = times(described.chunks_across, along);
     }
-    story.random_row_bytes = times(story.chunk_bytes, story.chunks_across);
+    described.random_row_bytes = times(described.chunk_bytes, described.chunks_across);
   }
   if (array.stored_bytes > 0)
-    story.ratio = static_cast<double>(story.decoded_bytes) / static_cast<double>(array.stored_bytes);
+    described.ratio = static_cast<double>(described.decoded_bytes) / static_cast<double>(array.stored_bytes);
   if (array.columns.empty()) {
-    story.type = "?";
+    described.type = "?";
   } else {
-    story.type =
+    described.type =
         array.is_record ? fmt::format("record of {}", array.columns.size()) : array.columns.front().dtype.name();
   }
-  story.chunk = chunk_words(array, story.chunk_bytes);
-  story.read_by = array.read_path_name() + (array.read_path == ReadPath::kFallback ? ", 1 thread" : "");
-  story.care = what_to_know(array, story);
-  return story;
+  described.chunk = chunk_words(array, described.chunk_bytes);
+  described.read_by = array.read_path_name() + (array.read_path == ReadPath::kFallback ? ", 1 thread" : "");
+  described.care = what_to_know(array, described);
+  return described;
 }
 
-FileStory tell(const std::vector<ArrayInfo>& arrays) {
-  FileStory file;
+FileDescription describe_arrays(const std::vector<ArrayInfo>& arrays) {
+  FileDescription file;
   std::vector<const ArrayInfo*> decoded, copied, addressable, costly;
   std::map<std::string, std::vector<const ArrayInfo*>> refused;  // by the reason, which several may share
   for (const ArrayInfo& array : arrays) {
@@ -159,7 +159,7 @@ FileStory tell(const std::vector<ArrayInfo>& arrays) {
   std::vector<std::string> others;
   for (const ArrayInfo& array : arrays) {
     if (array.read_path == ReadPath::kUnsupported) continue;
-    for (const std::string& sentence : tell(array).care)
+    for (const std::string& sentence : describe_array(array).care)
       (sentence.starts_with("one random row") ? file.care : others).push_back(array.path + ": " + sentence);
   }
   if (!file.care.empty())

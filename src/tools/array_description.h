@@ -10,7 +10,7 @@
 namespace headrace {
 
 /// Numbers that follow from an ArrayInfo. Products of a file's own numbers saturate at 2^64-1.
-struct ArrayStory {
+struct ArrayDescription {
   std::uint64_t row_bytes = 0;         ///< Decoded bytes of one row, all columns.
   std::uint64_t decoded_bytes = 0;     ///< Of the whole array.
   std::uint64_t chunk_bytes = 0;       ///< Decoded bytes of one chunk; 0 where there are no chunks.
@@ -25,13 +25,13 @@ struct ArrayStory {
 
   std::vector<std::string> care;  ///< What to know before reading it, one sentence each; the largest cost first.
 };
-ArrayStory tell(const ArrayInfo& array);
+ArrayDescription describe_array(const ArrayInfo& array);
 
 /// What all arrays of a file mean together.
-struct FileStory {
+struct FileDescription {
   std::vector<std::string> fast, care, refused;
 };
-FileStory tell(const std::vector<ArrayInfo>& arrays);
+FileDescription describe_arrays(const std::vector<ArrayInfo>& arrays);
 
 /// "(16384, 128, 16)", as NumPy writes it.
 std::string shape_text(const std::vector<std::uint64_t>& shape);

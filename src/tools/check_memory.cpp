@@ -10,7 +10,7 @@
 #include "loader/access.h"
 #include "loader/plan_for.h"
 #include "loader/window_decodes.h"
-#include "tools/memory_story.h"
+#include "tools/memory_breakdown.h"
 #include "tools/text_table.h"
 
 namespace headrace {

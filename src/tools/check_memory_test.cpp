@@ -6,7 +6,7 @@
 
 #include "base/memory_limits.h"
 #include "format/testing/hdf5_files.h"
-#include "tools/memory_story.h"
+#include "tools/memory_breakdown.h"
 
 namespace headrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/decode_crew.h"
+#include "tools/decode_pool.h"
 
 #include <fmt/format.h>
 #include <headrace/base/bytes.h>
@@ -10,19 +10,19 @@ namespace headrace {
 namespace {
 constexpr std::size_t kAlign = 64;
 
-/// \return nullopt where a file's numbers do not fit 64 bits.
+/// \return False where a file's numbers do not fit 64 bits.
 bool add(std::uint64_t& sum, std::uint64_t bytes) {
   return !__builtin_add_overflow(bytes, kAlign, &bytes) && !__builtin_add_overflow(sum, bytes, &sum);
 }
 }  // namespace
 
-DecodeCrew::DecodeCrew(std::uint32_t threads)
+DecodePool::DecodePool(std::uint32_t threads)
     : share_bytes_(budget_->free_bytes() / 2 / std::max(threads, 1u)),
       queue_limit_(4 * std::size_t{std::max(threads, 1u)}) {
   for (std::uint32_t i = 0; i < std::max(threads, 1u); ++i) threads_.emplace_back([this] { work(); });
 }
 
-DecodeCrew::~DecodeCrew() {
+DecodePool::~DecodePool() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -32,7 +32,7 @@ DecodeCrew::~DecodeCrew() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool DecodeCrew::offer(const DecodeTask& task, std::chrono::milliseconds tick) {
+bool DecodePool::offer(const DecodeTask& task, std::chrono::milliseconds tick) {
   std::unique_lock lock(mutex_);
   if (!room_.wait_for(lock, tick, [&] { return queue_.size() < queue_limit_; })) return false;
   queue_.push_back(task);
@@ -41,17 +41,17 @@ bool DecodeCrew::offer(const DecodeTask& task, std::chrono::milliseconds tick) {
   return true;
 }
 
-bool DecodeCrew::idle(std::chrono::milliseconds tick) {
+bool DecodePool::idle(std::chrono::milliseconds tick) {
   std::unique_lock lock(mutex_);
   return done_.wait_for(lock, tick, [&] { return unfinished_ == 0; });
 }
 
-DecodeCrew::Counts DecodeCrew::counts() const {
+DecodePool::Counts DecodePool::counts() const {
   const std::lock_guard lock(mutex_);
   return counts_;
 }
 
-std::vector<BadPiece> DecodeCrew::bad() const {
+std::vector<BadPiece> DecodePool::bad() const {
   std::unique_lock lock(mutex_);
   std::vector<BadPiece> sorted = bad_;
   lock.unlock();
@@ -59,7 +59,7 @@ std::vector<BadPiece> DecodeCrew::bad() const {
   return sorted;
 }
 
-void DecodeCrew::work() {
+void DecodePool::work() {
   Buffers own;
   for (;;) {
     DecodeTask task;
@@ -89,7 +89,7 @@ void DecodeCrew::work() {
   }
 }
 
-Status DecodeCrew::decode(const DecodeTask& task, Buffers& own) {
+Status DecodePool::decode(const DecodeTask& task, Buffers& own) {
   const ScratchNeed need = task.array->scratch_need(task.piece.rows.count);
   std::uint64_t bytes = 0;
   if (!add(bytes, need.out_bytes) || !add(bytes, need.filter_bytes) || !add(bytes, need.filter_bytes) ||
@@ -101,7 +101,7 @@ Status DecodeCrew::decode(const DecodeTask& task, Buffers& own) {
   return decode_into(task, need, large);
 }
 
-Status DecodeCrew::decode_into(const DecodeTask& task, const ScratchNeed& need, Buffers& buffers) {
+Status DecodePool::decode_into(const DecodeTask& task, const ScratchNeed& need, Buffers& buffers) {
   const auto round = [](std::uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; };
   const std::uint64_t out = round(need.out_bytes), filter = round(need.filter_bytes),
                       stored = task.piece.stored.range.size;

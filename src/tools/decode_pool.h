@@ -1,4 +1,4 @@
-// DecodeCrew: threads that decode pieces and keep only what went wrong. Memory is bounded whatever the files declare.
+// DecodePool: threads that decode pieces and keep only what went wrong. Memory is bounded whatever the files declare.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ struct BadPiece {
   Error error;
 };
 
-class DecodeCrew {
+class DecodePool {
  public:
   struct Counts {
     std::uint64_t pieces = 0, stored_bytes = 0, decoded_bytes = 0;
@@ -38,8 +38,8 @@ class DecodeCrew {
 
   /// Buffers are charged to the process's budget: half of what is free is shared by the threads; a piece larger than a
   /// thread's share is decoded alone, in the other half, and one that does not fit there is refused with kOutOfBudget.
-  explicit DecodeCrew(std::uint32_t threads);
-  ~DecodeCrew();  ///< Drops what is queued and joins.
+  explicit DecodePool(std::uint32_t threads);
+  ~DecodePool();  ///< Drops what is queued and joins.
 
   /// Queue a task. \return False if the queue stayed full for `tick`: try again.
   bool offer(const DecodeTask& task, std::chrono::milliseconds tick);

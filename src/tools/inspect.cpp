@@ -9,7 +9,7 @@
 
 #include "base/number_text.h"
 #include "loader/paths.h"
-#include "tools/array_story.h"
+#include "tools/array_description.h"
 #include "tools/inspected_file.h"
 #include "tools/text_table.h"
 
@@ -24,8 +24,8 @@ using Align = TextTable::Align;
 std::string on_disk(const ArrayInfo& array) {
   return array.columns.empty() ? "?" : format_bytes(array.stored_bytes);
 }
-std::string ratio_text(const ArrayInfo& array, const ArrayStory& story) {
-  return story.ratio > 0 && !array.columns.empty() ? fmt::format("{:.1f}x", story.ratio) : std::string("-");
+std::string ratio_text(const ArrayInfo& array, const ArrayDescription& described) {
+  return described.ratio > 0 && !array.columns.empty() ? fmt::format("{:.1f}x", described.ratio) : std::string("-");
 }
 
 /// One line an array where that fits the screen, else two.
@@ -48,7 +48,7 @@ std::string array_table(const std::vector<ArrayInfo>& arrays) {
                  {"read by"}});
   std::vector<std::string> second;
   for (const ArrayInfo& array : arrays) {
-    const ArrayStory s = tell(array);
+    const ArrayDescription s = describe_array(array);
     const std::string name = shorten(array.path, kNameColumns), shape = shape_text(array.shape);
     const std::string row = array.columns.empty() ? "?" : format_bytes(s.row_bytes);  // no type that we know
     one.add({name, s.type, shape, row, s.chunk, array.codec_text(), on_disk(array), ratio_text(array, s), s.read_by});
@@ -103,9 +103,9 @@ std::string first_text(const InspectedFile& file, const std::string& sample_text
   std::string out = fmt::format("{}\n  {}, {}, {} array{}\n\n", file.path, file.format, format_bytes(file.size_bytes),
                                 file.arrays.size(), plural(file.arrays.size()));
   if (file.arrays.empty()) return out + "  No array with at least one dimension lies in this file.\n";
-  const FileStory story = tell(file.arrays);
+  const FileDescription described = describe_arrays(file.arrays);
   return out + array_table(file.arrays) + "\n" + paragraph("Samples", kLabelColumns, sample_text) +
-         section("Fast", story.fast) + section("Mind", story.care) + section("Refused", story.refused);
+         section("Fast", described.fast) + section("Mind", described.care) + section("Refused", described.refused);
 }
 
 /// "16,384 rows", "100 to 121,096 rows".

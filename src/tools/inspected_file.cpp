@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "format/format_reader.h"
-#include "tools/array_story.h"
+#include "tools/array_description.h"
 
 namespace headrace {
 namespace {
@@ -16,7 +16,7 @@ std::string row_shape(const ArrayInfo& array) {
 
 /// "dtype float32 and not float64" for every property that differs.
 void compare(const ArrayInfo& first, const ArrayInfo& other, std::vector<std::string>& out) {
-  const ArrayStory a = tell(first), b = tell(other);
+  const ArrayDescription a = describe_array(first), b = describe_array(other);
   const auto add = [&](std::string_view what, const std::string& here, const std::string& there) {
     if (here != there) out.push_back(fmt::format("{}: {} {}, in the first file {}", other.path, what, here, there));
   };
@@ -30,35 +30,35 @@ void compare(const ArrayInfo& first, const ArrayInfo& other, std::vector<std::st
 }
 
 Json to_json(const ArrayInfo& array) {
-  const ArrayStory story = tell(array);
+  const ArrayDescription described = describe_array(array);
   Json json;
   json["path"] = array.path;
   json["shape"] = array.shape;
-  json["dtype"] = story.type;
+  json["dtype"] = described.type;
   if (array.is_record) {
     Json& columns = json["columns"] = Json::array();
     for (const Column& c : array.columns)
       columns.push_back(
           {{"name", c.name}, {"dtype", c.dtype.name()}, {"shape", c.inner_shape}, {"offset_bytes", c.offset}});
   }
-  json["row_bytes"] = story.row_bytes;
+  json["row_bytes"] = described.row_bytes;
   json["layout"] = layout_name(array.layout);
   if (array.layout == Layout::kChunked) {
     json["chunk_shape"] = array.chunk_shape;
-    json["chunk_decoded_bytes"] = story.chunk_bytes;
-    json["chunks"] = story.chunks;
-    json["chunks_across_row"] = story.chunks_across;
+    json["chunk_decoded_bytes"] = described.chunk_bytes;
+    json["chunks"] = described.chunks;
+    json["chunks_across_row"] = described.chunks_across;
   }
   json["codec"] = array.codec_text();
   Json& filters = json["filters"] = Json::array();
   for (const FilterInfo& f : array.filters) filters.push_back({{"name", f.name}, {"setting", f.setting}});
   json["stored_bytes"] = array.stored_bytes;
-  json["decoded_bytes"] = story.decoded_bytes;
-  json["ratio"] = story.ratio > 0 ? Json(story.ratio) : Json(nullptr);
-  json["random_row_decodes_bytes"] = story.random_row_bytes;
+  json["decoded_bytes"] = described.decoded_bytes;
+  json["ratio"] = described.ratio > 0 ? Json(described.ratio) : Json(nullptr);
+  json["random_row_decodes_bytes"] = described.random_row_bytes;
   json["read_path"] = array.read_path_name();
   if (!array.reason.empty()) json["reason"] = array.reason;
-  json["care"] = story.care;
+  json["care"] = described.care;
   if (!array.attributes.empty()) json["attributes"] = array.attributes;
   return json;
 }
@@ -113,10 +113,10 @@ Json to_json(const InspectedFile& file) {
   json["size_bytes"] = file.size_bytes;
   Json& arrays = json["arrays"] = Json::array();
   for (const ArrayInfo& array : file.arrays) arrays.push_back(to_json(array));
-  const FileStory story = tell(file.arrays);
-  json["fast"] = story.fast;
-  json["care"] = story.care;
-  json["refused"] = story.refused;
+  const FileDescription described = describe_arrays(file.arrays);
+  json["fast"] = described.fast;
+  json["care"] = described.care;
+  json["refused"] = described.refused;
   json["differences"] = file.differences;
   return json;
 }

@@ -1,4 +1,4 @@
-#include "tools/memory_story.h"
+#include "tools/memory_breakdown.h"
 
 #include <fmt/format.h>
 #include <headrace/base/bytes.h>

@@ -11,7 +11,7 @@
 #include "base/number_text.h"
 #include "loader/paths.h"
 #include "storage/file_system.h"
-#include "tools/decode_crew.h"
+#include "tools/decode_pool.h"
 #include "tools/inspected_file.h"
 #include "tools/json.h"
 #include "tools/text_table.h"
@@ -34,7 +34,7 @@ bool is_bad_data(ErrorCode code) {
 class Verifier {
  public:
   Verifier(std::vector<std::string> files, std::uint32_t threads, const Progress& progress)
-      : files_(std::move(files)), threads_(threads), progress_(progress), crew_(threads) {
+      : files_(std::move(files)), threads_(threads), progress_(progress), pool_(threads) {
     for (const std::string& file : files_) {
       if (const auto status = FileSystem::of(file).status(file); status.ok())
         total_bytes_ += status->fingerprint.size_bytes;
@@ -45,10 +45,10 @@ class Verifier {
     const std::uint64_t start = now_ns();
     for (const std::string& file : files_) {
       verify_file(file);
-      while (!crew_.idle(kTick)) tick();
+      while (!pool_.idle(kTick)) tick();
     }
     seconds_ = static_cast<double>(now_ns() - start) * 1e-9;
-    for (const BadPiece& piece : crew_.bad())
+    for (const BadPiece& piece : pool_.bad())
       findings_.push_back({piece.number, piece.rows, piece.error, true, is_bad_data(piece.error.code())});
     std::stable_sort(findings_.begin(), findings_.end(),
                      [](const Finding& a, const Finding& b) { return a.number < b.number; });
@@ -70,7 +70,7 @@ class Verifier {
   void tick() {
     ticked_ns_ = now_ns();
     if (!progress_) return;
-    const std::uint64_t done = std::min(total_bytes_, crew_.counts().stored_bytes);
+    const std::uint64_t done = std::min(total_bytes_, pool_.counts().stored_bytes);
     if (!progress_(done, total_bytes_)) throw Error(ErrorCode::kCancelled, "stopped before everything was verified");
   }
 
@@ -103,7 +103,7 @@ class Verifier {
       Status status = verify_array(**reader, array);
       if (!status.ok()) add(std::move(status.error().with_file(path).with_field(array.path)));
     }
-    while (!crew_.idle(kTick)) tick();
+    while (!pool_.idle(kTick)) tick();
     Status unchanged = (*reader)->file().check_unchanged();
     if (!unchanged.ok()) add(std::move(unchanged.error().with_file(path)));
   }
@@ -125,7 +125,7 @@ class Verifier {
       absent_ += absent;
       for (const Piece& piece : pieces) {
         const DecodeTask task{array, piece, number_++};
-        while (!crew_.offer(task, kTick)) tick();
+        while (!pool_.offer(task, kTick)) tick();
         tick_in_time();
       }
       row += count;
@@ -152,7 +152,7 @@ class Verifier {
   }
 
   std::string text(std::size_t bad_files, std::uint64_t bad_pieces) const {
-    const DecodeCrew::Counts counts = crew_.counts();
+    const DecodePool::Counts counts = pool_.counts();
     std::string out;
     std::size_t shown = 0;
     for (const Finding& f : findings_) {
@@ -191,7 +191,7 @@ class Verifier {
   }
 
   std::string json(std::size_t bad_files, std::uint64_t bad_pieces) const {
-    const DecodeCrew::Counts counts = crew_.counts();
+    const DecodePool::Counts counts = pool_.counts();
     Json list = Json::array();
     for (const Finding& f : findings_) {
       Json item = error_json(f.error);
@@ -239,14 +239,14 @@ class Verifier {
   double seconds_ = 0;
   std::set<std::string> slow_, unchecked_, never_written_;
   std::vector<Finding> findings_;
-  DecodeCrew crew_;  // last: its threads stop before the rest goes
+  DecodePool pool_;  // last: its threads stop before the rest goes
 };
 
 }  // namespace
 
 ToolResult verify(const std::vector<std::string>& paths, std::uint32_t threads, const Progress& progress) {
-  const auto crew = threads != 0 ? threads : static_cast<std::uint32_t>(usable_cpu_count());
-  return Verifier(expand_paths(paths).value(), crew, progress).run();
+  const auto decoders = threads != 0 ? threads : static_cast<std::uint32_t>(usable_cpu_count());
+  return Verifier(expand_paths(paths).value(), decoders, progress).run();
 }
 
 }  // namespace headrace

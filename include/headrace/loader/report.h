@@ -49,7 +49,7 @@ struct Report {
   /// Decoded bytes / decoded bytes of the distinct chunks that each epoch needed. 1.0: each was decoded once an epoch;
   /// above: more often; below: some came from memory or from a cache directory.
   double read_amplification = 0;
-  double waste = 0;  ///< Share of decoded bytes that no field needed (edge padding, unused columns).
+  double waste = 0;  ///< Share of decoded bytes in columns that no field needed.
   std::uint64_t chunks_decoded = 0;
   std::uint64_t slow_path_chunks = 0;  ///< Read by a format's own library, one at a time.
   std::vector<std::string> slow_fields;

@@ -9,7 +9,7 @@ ArrayBase::ArrayBase(std::shared_ptr<FileState> state, DatasetInfo info)
 
 ArrayBase::~ArrayBase() {
   if (!info_.element.memory_type.ok()) return;
-  const Session session;
+  const LibraryLock library;
   info_.element.memory_type.reset();
 }
 

@@ -5,7 +5,7 @@
 namespace headrace::hdf5 {
 
 std::optional<AttributeParts> attribute_parts(std::span<const std::byte> message) {
-  Fields fields(message);
+  ByteCursor fields(message);
   const std::uint64_t version = fields.number(1), flags = fields.number(1);
   if (version < 1 || version > 3 || (version > 1 && flags != 0)) return {};
   const std::uint64_t name_bytes = fields.number(2), type_bytes = fields.number(2), space_bytes = fields.number(2);

@@ -22,7 +22,7 @@ struct TypeHead {
   std::uint64_t kind = 0, bits = 0, size = 0;
 };
 
-TypeHead type_head(Fields& fields) {
+TypeHead type_head(ByteCursor& fields) {
   TypeHead head;
   head.kind = fields.number(1) & 0x0F;
   head.bits = fields.number(3);
@@ -33,7 +33,7 @@ TypeHead type_head(Fields& fields) {
 std::uint64_t number_of(std::span<const std::byte> bytes, bool big_endian) {
   std::vector<std::byte> ordered(bytes.begin(), bytes.end());
   if (big_endian) std::ranges::reverse(ordered);
-  return Fields(ordered).number(ordered.size());
+  return ByteCursor(ordered).number(ordered.size());
 }
 
 std::optional<std::string> integer_text(const TypeHead& type, std::span<const std::byte> bytes) {
@@ -63,7 +63,7 @@ class Entries {
   Entries(const RandomAccessFile& file, const Superblock& superblock) : file_(file), superblock_(superblock) {}
 
   std::optional<std::string> text(const AttributeParts& parts) {
-    Fields space(parts.dataspace), type_fields(parts.datatype);
+    ByteCursor space(parts.dataspace), type_fields(parts.datatype);
     const std::uint64_t version = space.number(1), rank = space.number(1);
     space.skip(1);
     const std::uint64_t space_kind = space.number(1);
@@ -73,7 +73,7 @@ class Entries {
     const TypeHead type = type_head(type_fields);
     if (!space.ok() || !type_fields.ok() || count > kEntriesLimit || type.size == 0 || type.size > kTextLimitBytes)
       return {};
-    Fields data(parts.data);
+    ByteCursor data(parts.data);
     std::vector<std::string> entries;
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::span<const std::byte> bytes = data.take(type.size);
@@ -88,7 +88,7 @@ class Entries {
   }
 
  private:
-  std::optional<std::string> entry(const TypeHead& type, Fields after_head, std::span<const std::byte> bytes) {
+  std::optional<std::string> entry(const TypeHead& type, ByteCursor after_head, std::span<const std::byte> bytes) {
     switch (type.kind) {
       case 0:
         return integer_text(type, bytes);
@@ -109,7 +109,7 @@ class Entries {
   }
 
   std::optional<std::string> variable_text(std::span<const std::byte> bytes) {
-    Fields fields(bytes);
+    ByteCursor fields(bytes);
     const std::uint64_t length = fields.number(4), address = fields.number(superblock_.address_bytes);
     const std::uint64_t index = fields.number(4);
     if (!fields.ok() || length > kTextLimitBytes) return {};

@@ -30,11 +30,11 @@ Error damaged(std::string why) {
 /// Asks libhdf5 for the places of chunks.
 class Prober {
  public:
-  Prober(const Session& session, DriverState& state, hid_t dataset, const DatasetInfo& info)
-      : session_(session), state_(state), dataset_(dataset), info_(info), space_(H5Dget_space(dataset)) {
+  Prober(const LibraryLock& library, DriverState& state, hid_t dataset, const DatasetInfo& info)
+      : session_(library), state_(state), dataset_(dataset), info_(info), space_(H5Dget_space(dataset)) {
     for (const std::uint64_t g : info.grid) cells_ *= g;  // bounded by kGridLimit when described
   }
-  ~Prober() { state_.tape.on = false; }
+  ~Prober() { state_.recording.on = false; }
 
   Result<Found> find_all(ChunkIndexKind kind) {
     hsize_t written = 0;
@@ -73,13 +73,13 @@ class Prober {
  private:
   enum class Answer { kHere, kAbsent, kNonsense };
   Answer ask(ChunkPlace& place) {  // about offset_
-    state_.tape = {.on = true};
+    state_.recording = {.on = true};
     std::uint32_t mask = 0;
     const herr_t status = read_recorded(dataset_, offset_.data(), &mask);
-    state_.tape.on = false;
+    state_.recording.on = false;
     if (status < 0) return Answer::kAbsent;  // or damaged: the count tells
-    if (state_.tape.reads != 1) return Answer::kNonsense;
-    place = {state_.tape.address, state_.tape.size, mask};
+    if (state_.recording.reads != 1) return Answer::kNonsense;
+    place = {state_.recording.address, state_.recording.size, mask};
     return Answer::kHere;
   }
 
@@ -127,7 +127,7 @@ class Prober {
     return found;
   }
 
-  const Session& session_;
+  const LibraryLock& session_;
   DriverState& state_;
   hid_t dataset_;
   const DatasetInfo& info_;
@@ -183,10 +183,11 @@ Result<ChunkIndex> ChunkIndex::read_tree(const FileState& state, const DatasetIn
   return ChunkIndex(cells_of(info), std::move(found));
 }
 
-Result<ChunkIndex> ChunkIndex::read(const Session& session, FileState& state, hid_t dataset, const DatasetInfo& info) {
+Result<ChunkIndex> ChunkIndex::read(const LibraryLock& library, FileState& state, hid_t dataset,
+                                    const DatasetInfo& info) {
   if (cells_of(info) == 0) return ChunkIndex();
   HEADRACE_ASSIGN(const ChunkLayout layout, layout_of(state, info));
-  Prober prober(session, *state.driver, dataset, info);
+  Prober prober(library, *state.driver, dataset, info);
   Found found;
   if (layout.index == ChunkIndexKind::kBTree1) {
     HEADRACE_ASSIGN(found, find_in_tree(state, layout, info));

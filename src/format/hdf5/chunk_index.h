@@ -30,7 +30,7 @@ class ChunkIndex {
   /// extensible arrays, and version 2 B-trees with many chunks, it is every cell up to the last one written: a sparse
   /// one costs up to 0.5 µs for each of at most kGridLimit cells.
   /// Errors: kCorruptData if chunks that the index counts cannot be found through it: they would read as fill values.
-  static Result<ChunkIndex> read(const Session&, FileState& state, hid_t dataset, const DatasetInfo& info);
+  static Result<ChunkIndex> read(const LibraryLock&, FileState& state, hid_t dataset, const DatasetInfo& info);
 
   /// Place of a cell (row-major in the grid). Threads: any.
   [[nodiscard]] ChunkPlace at(std::uint64_t cell) const;

@@ -16,7 +16,7 @@ Error damaged(std::string why) {
 }  // namespace
 
 Result<std::optional<ChunkLayout>> chunk_layout(std::span<const std::byte> message, const Superblock& superblock) {
-  Fields fields(message);
+  ByteCursor fields(message);
   const std::uint64_t version = fields.number(1);
   std::uint64_t rank = 0, width = 4, address = 0;
   if (version == 1 || version == 2) {

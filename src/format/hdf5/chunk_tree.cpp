@@ -54,7 +54,7 @@ class TreeWalk {
     HEADRACE_ASSIGN(std::vector<std::byte> bytes,
                     read(address, head_bytes_, head_bytes_ + kUsualEntries * entry_bytes));
     if (std::memcmp(bytes.data(), "TREE", 4) != 0) return damaged(fmt::format("no node at {}", address));
-    Fields fields(bytes);
+    ByteCursor fields(bytes);
     fields.skip(4);
     const std::uint64_t type = fields.number(1);
     Node node;
@@ -75,11 +75,11 @@ class TreeWalk {
     if (parent_level && (node.level + 1 != *parent_level || node.entries == 0))
       return damaged(fmt::format("a node of level {} with {} entries below one of level {}", node.level, node.entries,
                                  *parent_level));
-    Fields fields(node.bytes);
+    ByteCursor fields(node.bytes);
     fields.skip(head_bytes_);
     std::vector<std::uint64_t> children;
     for (std::uint64_t i = 0; i < node.entries; ++i) {
-      Fields key(fields.take(key_bytes_));
+      ByteCursor key(fields.take(key_bytes_));
       const std::uint64_t child = fields.number(superblock_.address_bytes);
       if (node.level > 0) {
         children.push_back(child);
@@ -92,7 +92,7 @@ class TreeWalk {
     return {};
   }
 
-  Status add(Fields& key, std::uint64_t address) {
+  Status add(ByteCursor& key, std::uint64_t address) {
     TreeChunk chunk;
     chunk.size_bytes = static_cast<std::uint32_t>(key.number(4));
     chunk.filter_mask = static_cast<std::uint32_t>(key.number(4));

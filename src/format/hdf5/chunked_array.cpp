@@ -27,13 +27,13 @@ ChunkedArray::ChunkedArray(std::shared_ptr<FileState> state, DatasetInfo info, C
 
 ChunkedArray::~ChunkedArray() {
   if (!dataset_.ok()) return;
-  const Session session;
+  const LibraryLock library;
   dataset_.reset();
-  state_->leave_library(session);
+  state_->leave_library(library);
 }
 
-void ChunkedArray::keep_open(const Session& session, Id dataset) {
-  state_->share_library(session);
+void ChunkedArray::keep_open(const LibraryLock& library, Id dataset) {
+  state_->share_library(library);
   dataset_ = std::move(dataset);
 }
 
@@ -70,18 +70,18 @@ Result<const ChunkIndex*> ChunkedArray::index() const {
 
 Result<ChunkIndex> ChunkedArray::read_index() const {
   if (info_.has_tree_index) return ChunkIndex::read_tree(*state_, info_);
-  const Session session;
+  const LibraryLock library;
   if (!dataset_.ok()) {
-    HEADRACE_TRY(state_->use_library(session));
-    dataset_ = open_dataset(session, *state_, info_.array.path);
+    HEADRACE_TRY(state_->use_library(library));
+    dataset_ = open_dataset(library, *state_, info_.array.path);
     if (!dataset_.ok()) {
-      state_->leave_library(session);
-      return library_failure(session, *state_, "open the dataset");
+      state_->leave_library(library);
+      return library_failure(library, *state_, "open the dataset");
     }
   }
-  auto read = ChunkIndex::read(session, *state_, dataset_.get(), info_);
+  auto read = ChunkIndex::read(library, *state_, dataset_.get(), info_);
   dataset_.reset();
-  state_->leave_library(session);
+  state_->leave_library(library);
   return read;
 }
 

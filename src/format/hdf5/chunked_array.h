@@ -19,7 +19,7 @@ class ChunkedArray final : public ArrayBase {
   ChunkedArray(std::shared_ptr<FileState> state, DatasetInfo info, CodecChain chain,
                std::vector<std::byte> fill_element);
   /// Keep the file and the dataset open in libhdf5 until the index has been read, so that they need not be opened then.
-  void keep_open(const Session& session, Id dataset);
+  void keep_open(const LibraryLock& library, Id dataset);
   ~ChunkedArray() override;
 
   bool remember(PackedWriter& out) const override;

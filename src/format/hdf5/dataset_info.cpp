@@ -21,8 +21,8 @@ bool multiply(std::uint64_t& a, std::uint64_t b) {
   return !__builtin_mul_overflow(a, b, &a) && a <= kSizeLimit;
 }
 
-Error damaged(const Session& session, const char* what) {
-  return Error(ErrorCode::kCorruptData, fmt::format("cannot read {}: {}", what, last_library_error(session).text()));
+Error damaged(const LibraryLock& library, const char* what) {
+  return Error(ErrorCode::kCorruptData, fmt::format("cannot read {}: {}", what, last_library_error(library).text()));
 }
 
 /// Downgrade, never upgrade, and keep the first reason of the final level.
@@ -32,35 +32,35 @@ void limit(ArrayInfo& array, ReadPath path, std::string reason) {
   array.reason = std::move(reason);
 }
 
-Status read_header_address(const Session& session, hid_t dataset, DatasetInfo& out) {
+Status read_header_address(const LibraryLock& library, hid_t dataset, DatasetInfo& out) {
 #if H5_VERSION_GE(1, 12, 0)
   H5O_info2_t info;
-  if (H5Oget_info3(dataset, &info, H5O_INFO_BASIC) < 0) return damaged(session, "the object's address");
+  if (H5Oget_info3(dataset, &info, H5O_INFO_BASIC) < 0) return damaged(library, "the object's address");
   std::memcpy(&out.header_address, &info.token, sizeof out.header_address);  // native: little-endian, 8 bytes
 #else
   H5O_info_t info;
-  if (H5Oget_info2(dataset, &info, H5O_INFO_BASIC) < 0) return damaged(session, "the object's address");
+  if (H5Oget_info2(dataset, &info, H5O_INFO_BASIC) < 0) return damaged(library, "the object's address");
   out.header_address = info.addr;
 #endif
   return {};
 }
 
-Status read_shape(const Session& session, hid_t dataset, DatasetInfo& out) {
+Status read_shape(const LibraryLock& library, hid_t dataset, DatasetInfo& out) {
   const Id space(H5Dget_space(dataset));
-  if (!space.ok()) return damaged(session, "the shape");
+  if (!space.ok()) return damaged(library, "the shape");
   const H5S_class_t kind = H5Sget_simple_extent_type(space.get());
   if (kind == H5S_SCALAR || kind == H5S_NULL) return {};
   std::array<hsize_t, H5S_MAX_RANK> dims{};
   const int rank = H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr);
-  if (rank < 0) return damaged(session, "the shape");
+  if (rank < 0) return damaged(library, "the shape");
   out.array.shape.assign(dims.begin(), dims.begin() + rank);
   return {};
 }
 
-Result<std::vector<StoredFilter>> read_filters(const Session& session, hid_t list) {
+Result<std::vector<StoredFilter>> read_filters(const LibraryLock& library, hid_t list) {
   std::vector<StoredFilter> filters;
   const int count = H5Pget_nfilters(list);
-  if (count < 0) return damaged(session, "the filters");
+  if (count < 0) return damaged(library, "the filters");
   for (int i = 0; i < count; ++i) {
     StoredFilter spec;
     std::array<char, 257> name{};
@@ -69,12 +69,12 @@ Result<std::vector<StoredFilter>> read_filters(const Session& session, hid_t lis
     const auto index = static_cast<unsigned>(i);
     // Twice: the first call tells how many values there are.
     if (H5Pget_filter2(list, index, &flags, &values, nullptr, 0, nullptr, &config) < 0)
-      return damaged(session, "the filters");
+      return damaged(library, "the filters");
     if (values > 65'536) return Error(ErrorCode::kCorruptData, fmt::format("a filter with {} parameters", values));
     spec.client_values.resize(values);
     const H5Z_filter_t id =
         H5Pget_filter2(list, index, &flags, &values, spec.client_values.data(), name.size() - 1, name.data(), &config);
-    if (id < 0) return damaged(session, "the filters");
+    if (id < 0) return damaged(library, "the filters");
     spec.id = static_cast<std::uint32_t>(id);
     spec.name = name.data();
     filters.push_back(std::move(spec));
@@ -118,11 +118,11 @@ void judge_filters(DatasetInfo& out) {
             fmt::format("{}, but libhdf5 has no {}", out.array.reason, filter_text(spec)));
 }
 
-Status read_chunks(const Session& session, hid_t list, DatasetInfo& out) {
+Status read_chunks(const LibraryLock& library, hid_t list, DatasetInfo& out) {
   ArrayInfo& a = out.array;
   std::array<hsize_t, H5S_MAX_RANK> dims{};
   const int rank = H5Pget_chunk(list, H5S_MAX_RANK, dims.data());
-  if (rank != static_cast<int>(a.shape.size())) return damaged(session, "the chunk shape");
+  if (rank != static_cast<int>(a.shape.size())) return damaged(library, "the chunk shape");
   a.chunk_shape.assign(dims.begin(), dims.begin() + rank);
   out.chunk_bytes = out.element.record_bytes;
   std::uint64_t cells = 1;
@@ -139,7 +139,7 @@ Status read_chunks(const Session& session, hid_t list, DatasetInfo& out) {
   if (!grid_fits || cells > kGridLimit)
     limit(a, ReadPath::kUnsupported, fmt::format("more than {} chunks; rewrite it with larger ones", kGridLimit));
   out.stored_form = {out.chunk_bytes / out.element.record_bytes * out.element.stored_bytes, out.element.stored_bytes};
-  HEADRACE_ASSIGN(out.filters, read_filters(session, list));
+  HEADRACE_ASSIGN(out.filters, read_filters(library, list));
   unsigned options = 0;
   if (H5Pget_chunk_opts(list, &options) >= 0)
     out.edges_unfiltered = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
@@ -147,18 +147,18 @@ Status read_chunks(const Session& session, hid_t list, DatasetInfo& out) {
   return {};
 }
 
-void judge_outside(const Session& session, hid_t list, std::uint64_t bytes, DatasetInfo& out, FileState& state) {
+void judge_outside(const LibraryLock& library, hid_t list, std::uint64_t bytes, DatasetInfo& out, FileState& state) {
   ArrayInfo& a = out.array;
   if (a.layout == Layout::kExternal) {
     if (a.read_path == ReadPath::kFallback)
       return limit(a, ReadPath::kUnsupported, a.reason + ", in external raw files");
     limit(a, ReadPath::kFallback, "stored in external raw files");
-    auto segments = external_segments(session, list, state.driver->directory, bytes);
+    auto segments = external_segments(library, list, state.driver->directory, bytes);
     if (!segments.ok()) return limit(a, ReadPath::kUnsupported, segments.error().message());
     out.external = std::move(*segments);
   } else {
     limit(a, ReadPath::kFallback, "virtual: its rows lie in other datasets");
-    auto sources = virtual_sources(session, state.file.get(), list, *state.driver);
+    auto sources = virtual_sources(library, state.file.get(), list, *state.driver);
     if (!sources.ok()) return limit(a, ReadPath::kUnsupported, sources.error().message());
     out.sources = std::move(*sources);
   }
@@ -181,19 +181,20 @@ Result<std::optional<std::uint64_t>> tree_bytes(const FileState& state, const Da
 
 }  // namespace
 
-Result<DatasetInfo> describe_dataset(const Session& session, FileState& state, hid_t dataset, const std::string& path) {
+Result<DatasetInfo> describe_dataset(const LibraryLock& library, FileState& state, hid_t dataset,
+                                     const std::string& path) {
   DatasetInfo out;
   ArrayInfo& a = out.array;
   a.path = path;
-  HEADRACE_TRY(read_header_address(session, dataset, out));
-  HEADRACE_TRY(read_shape(session, dataset, out));
+  HEADRACE_TRY(read_header_address(library, dataset, out));
+  HEADRACE_TRY(read_shape(library, dataset, out));
   if (a.shape.empty()) return out;
   const Id type(H5Dget_type(dataset));
-  if (!type.ok()) return damaged(session, "the datatype");
+  if (!type.ok()) return damaged(library, "the datatype");
   const Id list(H5Dget_create_plist(dataset));
-  if (!list.ok()) return damaged(session, "the creation properties");
+  if (!list.ok()) return damaged(library, "the creation properties");
 
-  out.element = describe_type(session, type.get());
+  out.element = describe_type(library, type.get());
   a.read_path = out.element.path;
   a.reason = out.element.reason;
   a.record_bytes = out.element.record_bytes;
@@ -220,16 +221,16 @@ Result<DatasetInfo> describe_dataset(const Session& session, FileState& state, h
       break;
     case H5D_CHUNKED:
       a.layout = Layout::kChunked;
-      HEADRACE_TRY(read_chunks(session, list.get(), out));
+      HEADRACE_TRY(read_chunks(library, list.get(), out));
       break;
     case H5D_VIRTUAL:
       a.layout = Layout::kVirtual;
       break;
     default:
-      return damaged(session, "the storage layout");
+      return damaged(library, "the storage layout");
   }
   if (a.read_path != ReadPath::kUnsupported && (a.layout == Layout::kExternal || a.layout == Layout::kVirtual))
-    judge_outside(session, list.get(), bytes, out, state);
+    judge_outside(library, list.get(), bytes, out, state);
   if (a.read_path == ReadPath::kFallback) a.library = "libhdf5";
   if (a.layout == Layout::kChunked) {
     HEADRACE_ASSIGN(const std::optional<std::uint64_t> in_tree, tree_bytes(state, out));

@@ -31,11 +31,11 @@ struct DatasetInfo {
   ChunkForm stored_form;            ///< Of a chunk as the filters see it (before conversion by libhdf5).
   std::vector<std::uint64_t> grid;  ///< Chunks along each axis.
   std::vector<RawSegment> external;
-  std::vector<SourceFile> sources;
+  std::vector<OutsideFile> sources;
 };
 
 /// Describe an open dataset. What is there but cannot be read is described with kUnsupported and the reason.
 /// Errors: kCorruptData and the like if libhdf5 cannot even describe it.
-Result<DatasetInfo> describe_dataset(const Session&, FileState& state, hid_t dataset, const std::string& path);
+Result<DatasetInfo> describe_dataset(const LibraryLock&, FileState& state, hid_t dataset, const std::string& path);
 
 }  // namespace headrace::hdf5

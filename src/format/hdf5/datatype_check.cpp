@@ -19,7 +19,7 @@ Error damaged(std::string why) {
 }
 
 /// A null-terminated name; padded to a multiple of 8 before version 3.
-bool skip_name(Fields& fields, std::uint64_t version) {
+bool skip_name(ByteCursor& fields, std::uint64_t version) {
   std::size_t n = 0;
   while (fields.ok() && fields.number(1) != 0) ++n;
   if (version < 3) fields.skip(7 - n % 8);
@@ -28,7 +28,7 @@ bool skip_name(Fields& fields, std::uint64_t version) {
 
 class Checker {
  public:
-  explicit Checker(Fields& fields) : fields_(fields) {}
+  explicit Checker(ByteCursor& fields) : fields_(fields) {}
 
   /// \param size  Set to the size the type declares.
   Result<Verdict> check(std::uint64_t& size, int depth) {
@@ -149,13 +149,13 @@ class Checker {
     return {};
   }
 
-  Fields& fields_;
+  ByteCursor& fields_;
 };
 
 }  // namespace
 
 Status check_datatype(std::span<const std::byte> message) {
-  Fields fields(message);
+  ByteCursor fields(message);
   std::uint64_t size = 0;
   HEADRACE_ASSIGN([[maybe_unused]] const Verdict verdict, Checker(fields).check(size, 0));
   return {};

@@ -192,7 +192,7 @@ ElementType finish(Builder found, hid_t type) {
 
 }  // namespace
 
-ElementType describe_type(const Session&, hid_t type) {
+ElementType describe_type(const LibraryLock&, hid_t type) {
   Builder stored;
   walk(stored, type, {});
   ElementType out = finish(std::move(stored), type);

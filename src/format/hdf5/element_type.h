@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "catalog/array_info.h"
-#include "format/hdf5/session.h"
+#include "format/hdf5/library_lock.h"
 
 namespace headrace::hdf5 {
 
@@ -39,6 +39,6 @@ struct ElementType {
 };
 
 /// Describe a datatype. Never fails: what cannot be read has path kUnsupported and the reason.
-ElementType describe_type(const Session&, hid_t type);
+ElementType describe_type(const LibraryLock&, hid_t type);
 
 }  // namespace headrace::hdf5

@@ -44,15 +44,15 @@ std::string newer_messages(const std::vector<HeaderMessage>& header) {
 
 }  // namespace
 
-Error library_failure(const Session& session, FileState& state, const std::string& what,
+Error library_failure(const LibraryLock& library, FileState& state, const std::string& what,
                       const std::vector<HeaderMessage>& header) {
-  const LibraryError said = last_library_error(session);
+  const LibraryError said = last_library_error(library);
   if (state.driver->read_error) {
     Error cause = *state.driver->read_error;
     state.driver->read_error.reset();
     return cause;
   }
-  const std::string version = library_version(session);
+  const std::string version = library_version(library);
   if (!speaks_of_versions(said))
     return std::move(Error(ErrorCode::kCorruptData, fmt::format("cannot {}: {}", what, said.text()))
                          .with_hint("The file's metadata is damaged."));
@@ -68,11 +68,11 @@ Error library_failure(const Session& session, FileState& state, const std::strin
                      "newer h5repack --low=0 --high=2, or build Headrace against HDF5 2.0 or later."));
 }
 
-Status open_with_library(const Session& session, FileState& state) {
+Status open_with_library(const LibraryLock& library, FileState& state) {
   if (state.driver->directory.empty()) state.driver->directory = directory_of(state.path);
-  Id access = driver_access_list(session, *state.driver);
+  Id access = driver_access_list(library, *state.driver);
   if (!access.ok())
-    return Error(ErrorCode::kInternal, "libhdf5 refuses the driver: " + last_library_error(session).text());
+    return Error(ErrorCode::kInternal, "libhdf5 refuses the driver: " + last_library_error(library).text());
   H5AC_cache_config_t cache{};
   cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
   if (H5Pget_mdc_config(access.get(), &cache) >= 0) {
@@ -83,15 +83,15 @@ Status open_with_library(const Session& session, FileState& state) {
   state.file = Id(H5Fopen(state.path.c_str(), H5F_ACC_RDONLY, access.get()));
   state.driver->opening = false;
   if (state.file.ok()) return {};
-  return library_failure(session, state, "open the file");
+  return library_failure(library, state, "open the file");
 }
 
 std::string format_name_of(const FileState& state) {
   return fmt::format("HDF5 (superblock {})", state.superblock.version);
 }
 
-Status FileState::use_library(const Session& session) {
-  if (!file.ok()) HEADRACE_TRY(open_with_library(session, *this));
+Status FileState::use_library(const LibraryLock& library) {
+  if (!file.ok()) HEADRACE_TRY(open_with_library(library, *this));
   ++users_;
   return {};
 }

@@ -14,7 +14,7 @@ namespace headrace::hdf5 {
 /// A file and, while somebody needs libhdf5 for it, its handle there: an open file costs libhdf5 0.5 MB.
 struct FileState {
   std::shared_ptr<DriverState> driver = std::make_shared<DriverState>();
-  Id file;  ///< Open while more users came than went. Touched under a Session only.
+  Id file;  ///< Open while more users came than went. Touched under a LibraryLock only.
   Superblock superblock;
   std::string path;
 
@@ -23,15 +23,15 @@ struct FileState {
   FileState& operator=(const FileState&) = delete;
   ~FileState() {
     if (!file.ok()) return;
-    const Session session;
+    const LibraryLock library;
     file.reset();
   }
   /// Become a user of `file`, which is opened if nobody is. Errors: of open_with_library().
-  Status use_library(const Session& session);
+  Status use_library(const LibraryLock& library);
   /// Become a user of `file`, which is open.
-  void share_library(const Session&) { ++users_; }
+  void share_library(const LibraryLock&) { ++users_; }
   /// Be a user no longer; the last one closes the file.
-  void leave_library(const Session&) {
+  void leave_library(const LibraryLock&) {
     if (--users_ == 0) file.reset();
   }
 
@@ -44,12 +44,12 @@ std::string format_name_of(const FileState& state);
 
 /// Open `state.file` (whose superblock has been read) with libhdf5.
 /// Errors: kUnsupported (newer than the library, being written), kCorruptData, and those of reading.
-Status open_with_library(const Session&, FileState& state);
+Status open_with_library(const LibraryLock&, FileState& state);
 
 /// Why libhdf5 could not do what it was just asked: the failed read if there was one, kUnsupported for what a newer
 /// HDF5 has written, else kCorruptData with its innermost message. \param what  "open the dataset", …
 /// \param header  Of the object in question, whose message versions are then named.
-Error library_failure(const Session&, FileState& state, const std::string& what,
+Error library_failure(const LibraryLock&, FileState& state, const std::string& what,
                       const std::vector<HeaderMessage>& header = {});
 
 }  // namespace headrace::hdf5

@@ -31,12 +31,12 @@ Status check_global_heap(const RandomAccessFile& file, const Superblock& superbl
   std::vector<std::byte> head(static_cast<std::size_t>(head_bytes));
   HEADRACE_TRY(file.read_at(at, head));
   if (std::memcmp(head.data(), "GCOL", 4) != 0) return damaged("no signature");
-  Fields head_fields(std::span<const std::byte>(head).subspan(8));
+  ByteCursor head_fields(std::span<const std::byte>(head).subspan(8));
   const std::uint64_t size = head_fields.number(superblock.length_bytes);
   if (size < head_bytes || size > kHeapLimitBytes || size > file.size() - at) return damaged("its size");
   std::vector<std::byte> heap(static_cast<std::size_t>(size));
   HEADRACE_TRY(file.read_at(at, heap));
-  Fields fields(heap);
+  ByteCursor fields(heap);
   fields.skip(head_bytes);
   std::span<const std::byte> wanted;
   while (fields.left() >= head_bytes) {
@@ -51,7 +51,7 @@ Status check_global_heap(const RandomAccessFile& file, const Superblock& superbl
     if (number != 0 && number == index) wanted = object.first(static_cast<std::size_t>(bytes));
   }
   if (wanted.size() < 4) return damaged("an object is missing");
-  Fields sum(wanted.last(4));
+  ByteCursor sum(wanted.last(4));
   if (sum.number(4) != metadata_checksum(wanted.first(wanted.size() - 4))) return damaged("an object's checksum");
   return {};
 }

@@ -18,12 +18,12 @@ namespace headrace::hdf5 {
 namespace {
 
 /// Contiguous rows, or the fill value if they were never written.
-Result<std::shared_ptr<ArrayReader>> open_contiguous(const Session& session, std::shared_ptr<FileState> state,
+Result<std::shared_ptr<ArrayReader>> open_contiguous(const LibraryLock& library, std::shared_ptr<FileState> state,
                                                      DatasetInfo info, Id dataset,
                                                      std::vector<std::byte> fill_element) {
   H5D_space_status_t allocated = H5D_SPACE_STATUS_ERROR;
   if (H5Dget_space_status(dataset.get(), &allocated) < 0)
-    return library_failure(session, *state, "find the array's bytes");
+    return library_failure(library, *state, "find the array's bytes");
   const std::uint64_t bytes = info.row_bytes * info.array.rows();
   if (bytes == 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED)
     return std::shared_ptr<ArrayReader>(
@@ -41,11 +41,11 @@ Result<std::shared_ptr<ArrayReader>> open_contiguous(const Session& session, std
                                                       H5Dget_storage_size(dataset.get()), stored_bytes));
   if (info.array.read_path == ReadPath::kFallback)
     return std::shared_ptr<ArrayReader>(
-        std::make_shared<LibraryArray>(session, std::move(state), std::move(info), std::move(dataset)));
+        std::make_shared<LibraryArray>(library, std::move(state), std::move(info), std::move(dataset)));
   return std::shared_ptr<ArrayReader>(std::make_shared<ContiguousArray>(std::move(state), std::move(info), address));
 }
 
-Result<std::shared_ptr<ArrayReader>> open_compact(const Session& session, std::shared_ptr<FileState> state,
+Result<std::shared_ptr<ArrayReader>> open_compact(const LibraryLock& library, std::shared_ptr<FileState> state,
                                                   DatasetInfo info, Id dataset) {
   const std::uint64_t bytes = info.row_bytes * info.array.rows();
   const std::uint64_t stored =
@@ -58,25 +58,25 @@ Result<std::shared_ptr<ArrayReader>> open_compact(const Session& session, std::s
   const Id stored_type(H5Dget_type(dataset.get()));
   const hid_t type = info.element.memory_type.ok() ? info.element.memory_type.get() : stored_type.get();
   if (bytes > 0 && H5Dread(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
-    return library_failure(session, *state, "read the compact array");
+    return library_failure(library, *state, "read the compact array");
   to_native(info.element, values);
   return std::shared_ptr<ArrayReader>(
       std::make_shared<MemoryArray>(std::move(state), std::move(info), std::move(values)));
 }
 
-Result<std::shared_ptr<ArrayReader>> open_described(const Session& session, std::shared_ptr<FileState> state,
+Result<std::shared_ptr<ArrayReader>> open_described(const LibraryLock& library, std::shared_ptr<FileState> state,
                                                     DatasetInfo info, Id dataset) {
   const Id list(H5Dget_create_plist(dataset.get()));
   const Id type(H5Dget_type(dataset.get()));
-  HEADRACE_ASSIGN(std::vector<std::byte> fill, fill_element(session, list.get(), type.get(), info.element));
+  HEADRACE_ASSIGN(std::vector<std::byte> fill, fill_element(library, list.get(), type.get(), info.element));
   if (info.row_bytes == 0 || info.array.rows() == 0)
     return std::shared_ptr<ArrayReader>(
         std::make_shared<FillArray>(std::move(state), std::move(info), std::move(fill)));
   switch (info.array.layout) {
     case Layout::kContiguous:
-      return open_contiguous(session, std::move(state), std::move(info), std::move(dataset), std::move(fill));
+      return open_contiguous(library, std::move(state), std::move(info), std::move(dataset), std::move(fill));
     case Layout::kCompact:
-      return open_compact(session, std::move(state), std::move(info), std::move(dataset));
+      return open_compact(library, std::move(state), std::move(info), std::move(dataset));
     case Layout::kExternal:
       return ExternalArray::open(std::move(state), std::move(info));
     case Layout::kVirtual:
@@ -87,12 +87,12 @@ Result<std::shared_ptr<ArrayReader>> open_described(const Session& session, std:
                       CodecChain::make(codecs_of(info.filters), {info.chunk_bytes, info.element.record_bytes}));
       const bool needs_library = !info.has_tree_index;
       auto array = std::make_shared<ChunkedArray>(std::move(state), std::move(info), std::move(chain), std::move(fill));
-      if (needs_library) array->keep_open(session, std::move(dataset));
+      if (needs_library) array->keep_open(library, std::move(dataset));
       return std::shared_ptr<ArrayReader>(std::move(array));
     }
   }
   return std::shared_ptr<ArrayReader>(
-      std::make_shared<LibraryArray>(session, std::move(state), std::move(info), std::move(dataset)));
+      std::make_shared<LibraryArray>(library, std::move(state), std::move(info), std::move(dataset)));
 }
 
 class Hdf5Reader final : public FormatReader {
@@ -100,8 +100,8 @@ class Hdf5Reader final : public FormatReader {
   /// The state's file is open in libhdf5, and this reader one of its users.
   Hdf5Reader(std::shared_ptr<FileState> state, Walked walked) : state_(std::move(state)), walked_(std::move(walked)) {}
   ~Hdf5Reader() override {
-    const Session session;
-    state_->leave_library(session);
+    const LibraryLock library;
+    state_->leave_library(library);
   }
 
   [[nodiscard]] std::string format_name() const override { return format_name_of(*state_); }
@@ -128,13 +128,13 @@ class Hdf5Reader final : public FormatReader {
 
   Result<std::shared_ptr<ArrayReader>> open(const std::string& asked) const {
     const std::string path = trimmed(asked);
-    const Session session;
+    const LibraryLock library;
     const ArrayInfo* array = find(path);
     if (array == nullptr) {
       if (const auto refused = walked_.refused.find(path); refused != walked_.refused.end()) return refused->second;
       if (const auto key = path.empty() || !walked_.groups_sound
                                ? std::nullopt
-                               : find_object(session, *state_, path))  // another name for it?
+                               : find_object(library, *state_, path))  // another name for it?
         if (const auto known = walked_.by_object.find(*key); known != walked_.by_object.end())
           array = &walked_.arrays[known->second];
     }
@@ -142,12 +142,12 @@ class Hdf5Reader final : public FormatReader {
     if (const auto refused = walked_.refused.find(array->path); refused != walked_.refused.end())
       return refused->second;
     if (array->read_path == ReadPath::kUnsupported) return Error(ErrorCode::kUnsupported, array->reason);
-    Id dataset = open_dataset(session, *state_, array->path);
-    if (!dataset.ok()) return library_failure(session, *state_, "open the dataset");
-    HEADRACE_ASSIGN(DatasetInfo info, describe_dataset(session, *state_, dataset.get(), array->path));
+    Id dataset = open_dataset(library, *state_, array->path);
+    if (!dataset.ok()) return library_failure(library, *state_, "open the dataset");
+    HEADRACE_ASSIGN(DatasetInfo info, describe_dataset(library, *state_, dataset.get(), array->path));
     info.array.attributes = array->attributes;  // the walk has read the texts of variable length as well
     if (info.array.read_path == ReadPath::kUnsupported) return Error(ErrorCode::kUnsupported, info.array.reason);
-    return open_described(session, state_, std::move(info), std::move(dataset));
+    return open_described(library, state_, std::move(info), std::move(dataset));
   }
 
   [[nodiscard]] const ArrayInfo* find(const std::string& path) const {
@@ -201,16 +201,16 @@ Result<std::shared_ptr<FormatReader>> open_hdf5(std::shared_ptr<RandomAccessFile
   state->path = path;
   Walked walked;
   {
-    const Session session;
-    HEADRACE_TRY(state->use_library(session));
-    HEADRACE_ASSIGN(walked, walk_file(session, *state));
+    const LibraryLock library;
+    HEADRACE_TRY(state->use_library(library));
+    HEADRACE_ASSIGN(walked, walk_file(library, *state));
   }
   return std::shared_ptr<FormatReader>(std::make_shared<Hdf5Reader>(std::move(state), std::move(walked)));
 }
 
 std::string version_text() {
-  const Session session;
-  return library_version(session);
+  const LibraryLock library;
+  return library_version(library);
 }
 
 }  // namespace headrace::hdf5

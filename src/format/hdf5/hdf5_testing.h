@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "format/format_reader.h"
-#include "format/hdf5/session.h"
+#include "format/hdf5/library_lock.h"
 #include "format/testing/read_rows.h"
 #include "storage/testing/temporary_file.h"
 

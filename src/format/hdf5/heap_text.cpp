@@ -24,12 +24,12 @@ std::optional<std::string> heap_text(const RandomAccessFile& file, const Superbl
   if (__builtin_add_overflow(address, superblock.at, &at) || at > file.size() || prefix > file.size() - at ||
       !file.read_at(at, head).ok() || std::memcmp(head.data(), "GCOL", 4) != 0)
     return {};
-  Fields head_fields(std::span<const std::byte>(head).subspan(8));
+  ByteCursor head_fields(std::span<const std::byte>(head).subspan(8));
   const std::uint64_t heap_bytes = head_fields.number(superblock.length_bytes);
   if (heap_bytes < prefix || heap_bytes > kHeapLimitBytes || heap_bytes > file.size() - at) return {};
   std::vector<std::byte> heap(static_cast<std::size_t>(heap_bytes));
   if (!file.read_at(at, heap).ok()) return {};
-  Fields fields(heap);
+  ByteCursor fields(heap);
   fields.skip(padded(prefix));
   while (fields.left() >= padded(8 + superblock.length_bytes)) {
     const std::uint64_t number = fields.number(2);

@@ -9,23 +9,23 @@
 
 namespace headrace::hdf5 {
 
-LibraryArray::LibraryArray(const Session& session, std::shared_ptr<FileState> state, DatasetInfo info, Id dataset)
+LibraryArray::LibraryArray(const LibraryLock& library, std::shared_ptr<FileState> state, DatasetInfo info, Id dataset)
     : RowsArray(std::move(state), std::move(info)), dataset_(std::move(dataset)) {
-  state_->share_library(session);
+  state_->share_library(library);
 }
 
 LibraryArray::~LibraryArray() {
-  const Session session;
+  const LibraryLock library;
   dataset_.reset();
-  state_->leave_library(session);
+  state_->leave_library(library);
 }
 
 Status LibraryArray::check_index() const {
   if (index_checked_.load(std::memory_order_acquire)) return {};
-  const Session session;
+  const LibraryLock library;
   if (index_error_) return *index_error_;
   if (index_checked_.load(std::memory_order_relaxed)) return {};
-  auto index = ChunkIndex::read(session, *state_, dataset_.get(), info_);
+  auto index = ChunkIndex::read(library, *state_, dataset_.get(), info_);
   if (!index.ok()) {
     index_error_ = placed(std::move(index.error()));
     return *index_error_;
@@ -115,7 +115,7 @@ ScratchNeed LibraryArray::scratch_need(std::uint64_t max_rows) const {
   return {std::min(rows, info().rows()) * info_.row_bytes, 0};
 }
 
-Status LibraryArray::read(const Session& session, RowRange rows, std::span<std::byte> out) const {
+Status LibraryArray::read(const LibraryLock& library, RowRange rows, std::span<std::byte> out) const {
   HEADRACE_TRY(check_sources(info_.sources));
   const Id space(H5Dget_space(dataset_.get()));
   std::vector<hsize_t> start(info_.array.shape.size(), 0), count(info_.array.shape.begin(), info_.array.shape.end());
@@ -130,7 +130,7 @@ Status LibraryArray::read(const Session& session, RowRange rows, std::span<std::
   const bool ok = H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0 &&
                   H5Dread(dataset_.get(), type, memory.get(), space.get(), H5P_DEFAULT, out.data()) >= 0;
   state_->driver->sources_allowed = false;
-  if (!ok) return library_failure(session, *state_, fmt::format("read rows {} to {}", rows.first, rows.end()));
+  if (!ok) return library_failure(library, *state_, fmt::format("read rows {} to {}", rows.first, rows.end()));
   if (!state_->driver->unopened.empty())
     return Error(ErrorCode::kNotFound,
                  fmt::format("virtual source '{}' cannot be opened", *state_->driver->unopened.begin()));
@@ -148,8 +148,8 @@ Result<DecodedPiece> LibraryArray::decode(const Piece& piece, std::span<const st
   slow_pieces_.fetch_add(1, std::memory_order_relaxed);
   if (Status sound = check_streams(piece.rows); !sound.ok()) return placed(std::move(sound.error()), piece);
   {
-    const Session session;
-    Status status = read(session, piece.rows, out);
+    const LibraryLock library;
+    Status status = read(library, piece.rows, out);
     if (!status.ok()) return placed(std::move(status.error().with_stage("H5Dread")), piece);
   }
   to_native(info_.element, out);

@@ -15,7 +15,7 @@ namespace headrace::hdf5 {
 class LibraryArray final : public RowsArray {
  public:
   /// `dataset` and its file stay open in libhdf5.
-  LibraryArray(const Session& session, std::shared_ptr<FileState> state, DatasetInfo info, Id dataset);
+  LibraryArray(const LibraryLock& library, std::shared_ptr<FileState> state, DatasetInfo info, Id dataset);
   ~LibraryArray() override;
 
   /// Chunked: the first call checks the chunk index, for a damaged one would read as fill values.
@@ -32,7 +32,7 @@ class LibraryArray final : public RowsArray {
   [[nodiscard]] Piece piece_at(std::uint64_t row_chunk) const;
   [[nodiscard]] std::uint64_t across() const;  // chunks across a row
   Status check_streams(RowRange rows) const;
-  Status read(const Session&, RowRange rows, std::span<std::byte> out) const;
+  Status read(const LibraryLock&, RowRange rows, std::span<std::byte> out) const;
 
   Id dataset_;
   mutable std::atomic<bool> index_checked_{false};

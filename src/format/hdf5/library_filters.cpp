@@ -96,7 +96,7 @@ std::string library_stream_flaw(const StoredFilter& spec, const ChunkForm& form,
       spec.client_values[1] == 8 * form.element_bytes) {
     need = form.chunk_bytes;  // integers of full width are left as they are
   } else if (spec.id == H5Z_FILTER_SCALEOFFSET) {
-    Fields fields(stored);
+    ByteCursor fields(stored);
     const std::uint64_t bits = fields.number(4), minimum_bytes = fields.number(1);
     if (minimum_bytes != 8 || bits > 8 * form.element_bytes)
       return fmt::format("{} bits an element of {} bytes", bits, form.element_bytes);

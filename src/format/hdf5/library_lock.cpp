@@ -1,4 +1,4 @@
-#include "format/hdf5/session.h"
+#include "format/hdf5/library_lock.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -36,14 +36,14 @@ bool plugins_allowed() {
   return set != nullptr && std::strcmp(set, "1") == 0;
 }
 
-Session::Session() : lock_(library_mutex()) {
+LibraryLock::LibraryLock() : lock_(library_mutex()) {
   H5Eget_auto2(H5E_DEFAULT, &printer_, &printer_data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   H5PLget_loading_state(&plugins_);
   if (plugins_ != 0 && !plugins_allowed()) H5PLset_loading_state(0);
 }
 
-Session::~Session() {
+LibraryLock::~LibraryLock() {
   if (plugins_ != 0) H5PLset_loading_state(plugins_);
   H5Eclear2(H5E_DEFAULT);
   H5Eset_auto2(H5E_DEFAULT, printer_, printer_data_);
@@ -61,13 +61,13 @@ bool LibraryError::mentions(std::string_view words) const {
   return false;
 }
 
-LibraryError last_library_error(const Session&) {
+LibraryError last_library_error(const LibraryLock&) {
   LibraryError error;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &error);
   return error;
 }
 
-std::string library_version(const Session&) {
+std::string library_version(const LibraryLock&) {
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
   return fmt::format("{}.{}.{}", major, minor, release);

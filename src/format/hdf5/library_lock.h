@@ -1,8 +1,8 @@
 // Everything that touches libhdf5 goes through here: one lock for the process, quiet errors, owned ids.
 //
 // libhdf5 is serial at best (its thread-safe build holds one lock around every call) and unsafe at worst (the other
-// builds), so Headrace takes a lock of its own first. Functions that call the library ask for a `const Session&`: proof
-// that the caller holds the lock. The hot path, which is reading and decoding chunks, never does.
+// builds), so Headrace takes a lock of its own first. Functions that call the library ask for a `const LibraryLock&`:
+// proof that the caller holds the lock. The hot path, which is reading and decoding chunks, never does.
 #pragma once
 
 #include <hdf5.h>
@@ -21,12 +21,12 @@ namespace headrace::hdf5 {
 /// environment says HEADRACE_HDF5_PLUGINS=1.
 /// Threads: any. Blocks: until no other thread is in libhdf5. Not re-entrant.
 /// Fork: the lock is taken around fork(), so a child finds the library in a consistent state.
-class Session {
+class LibraryLock {
  public:
-  Session();
-  ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  LibraryLock();
+  ~LibraryLock();
+  LibraryLock(const LibraryLock&) = delete;
+  LibraryLock& operator=(const LibraryLock&) = delete;
 
  private:
   std::unique_lock<std::mutex> lock_;
@@ -38,7 +38,7 @@ class Session {
 /// True if HEADRACE_HDF5_PLUGINS=1.
 bool plugins_allowed();
 
-/// An owned libhdf5 id. Destroy, move or reset it only while a Session is held.
+/// An owned libhdf5 id. Destroy, move or reset it only while a LibraryLock is held.
 class Id {
  public:
   Id() = default;
@@ -78,9 +78,9 @@ struct LibraryError {
   /// True if any message contains `words`.
   [[nodiscard]] bool mentions(std::string_view words) const;
 };
-LibraryError last_library_error(const Session&);
+LibraryError last_library_error(const LibraryLock&);
 
 /// Version of the library this process runs with, for example "1.10.8".
-std::string library_version(const Session&);
+std::string library_version(const LibraryLock&);
 
 }  // namespace headrace::hdf5

@@ -13,7 +13,7 @@ Error damaged(const char* why) {
 
 Status check_link(std::span<const std::byte> message, const Superblock& superblock) {
   enum : std::uint64_t { kHard = 0, kSoft = 1, kFirstOfUser = 64 };
-  Fields fields(message);
+  ByteCursor fields(message);
   const std::uint64_t version = fields.number(1), flags = fields.number(1);
   if (version != 1 || flags > 0x1F) return damaged("its version or flags");
   const std::uint64_t kind = (flags & 0x08) != 0 ? fields.number(1) : kHard;
@@ -35,7 +35,7 @@ Status check_link(std::span<const std::byte> message, const Superblock& superblo
 }
 
 Status check_link_info(std::span<const std::byte> message, const Superblock& superblock) {
-  Fields fields(message);
+  ByteCursor fields(message);
   fields.skip(1);  // the version is for libhdf5 to refuse
   const std::uint64_t flags = fields.number(1), none = ~std::uint64_t{0} >> (64 - 8 * superblock.address_bytes);
   if ((flags & 0x01) != 0) fields.skip(8);  // the largest order

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "catalog/array_info.h"
-#include "format/hdf5/session.h"
+#include "format/hdf5/library_lock.h"
 
 namespace headrace::hdf5 {
 

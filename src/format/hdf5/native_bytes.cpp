@@ -16,16 +16,16 @@ void to_native(const ElementType& element, std::span<std::byte> elements) {
       swap_bytes(elements.subspan(at + run.offset, run.count * run.width), run.width);
 }
 
-Result<std::vector<std::byte>> fill_element(const Session& session, hid_t creation_list, hid_t stored_type,
+Result<std::vector<std::byte>> fill_element(const LibraryLock& library, hid_t creation_list, hid_t stored_type,
                                             const ElementType& element) {
   std::vector<std::byte> value(element.record_bytes);
   H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
   if (H5Pfill_value_defined(creation_list, &defined) < 0)
-    return Error(ErrorCode::kCorruptData, "cannot read the fill value: " + last_library_error(session).text());
+    return Error(ErrorCode::kCorruptData, "cannot read the fill value: " + last_library_error(library).text());
   if (defined == H5D_FILL_VALUE_UNDEFINED) return value;
   const hid_t type = element.memory_type.ok() ? element.memory_type.get() : stored_type;
   if (H5Pget_fill_value(creation_list, type, value.data()) < 0)
-    return Error(ErrorCode::kCorruptData, "cannot read the fill value: " + last_library_error(session).text());
+    return Error(ErrorCode::kCorruptData, "cannot read the fill value: " + last_library_error(library).text());
   to_native(element, value);
   return value;
 }

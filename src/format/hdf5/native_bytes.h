@@ -15,7 +15,7 @@ void to_native(const ElementType& element, std::span<std::byte> elements);
 
 /// The dataset's fill value as one native element. Where the writer left it undefined the bytes are zero.
 /// Errors: kCorruptData.
-Result<std::vector<std::byte>> fill_element(const Session&, hid_t creation_list, hid_t stored_type,
+Result<std::vector<std::byte>> fill_element(const LibraryLock&, hid_t creation_list, hid_t stored_type,
                                             const ElementType& element);
 
 /// Repeat `element` over `out`; out.size() is a multiple of it.

@@ -61,7 +61,7 @@ class HeaderParser {
 
   Status parse_prefix(std::uint64_t address) {
     HEADRACE_ASSIGN(const std::vector<std::byte> start, read(address, 16));
-    Fields fields(start);
+    ByteCursor fields(start);
     if (!begins_with(start, "OHDR")) {  // version 1: version, 0, count, references, size, 0
       version_ = static_cast<unsigned>(fields.number(1));
       fields.skip(7);
@@ -78,12 +78,12 @@ class HeaderParser {
     const std::size_t size_bytes = std::size_t{1} << (flags & 0x03);
     HEADRACE_ASSIGN(const std::vector<std::byte> size, read(address + prefix, size_bytes));
     HEADRACE_ASSIGN(const std::vector<std::byte> bytes,
-                    read(address + prefix + size_bytes, Fields(size).number(size_bytes)));
+                    read(address + prefix + size_bytes, ByteCursor(size).number(size_bytes)));
     return parse_messages(bytes);
   }
 
   Status parse_messages(std::span<const std::byte> block) {
-    Fields fields(block);
+    ByteCursor fields(block);
     const std::size_t prefix = version_ == 1 ? 8 : has_order_ ? 6 : 4;
     while (fields.left() >= prefix) {
       HeaderMessage m;
@@ -96,7 +96,7 @@ class HeaderParser {
       if (messages_.size() >= kMessageLimit) return damaged("more messages than there can be");
       m.bytes.assign(bytes.begin(), bytes.end());
       if (m.is(MessageType::kContinuation)) {
-        Fields place(bytes);
+        ByteCursor place(bytes);
         const std::uint64_t at = place.number(superblock_.address_bytes);
         continued_.push_back({at, place.number(superblock_.length_bytes)});
         if (!place.ok()) return damaged("a continuation that is cut short");
@@ -116,7 +116,7 @@ class HeaderParser {
 };
 
 Status check_compact(std::span<const std::byte> layout) {
-  Fields fields(layout);
+  ByteCursor fields(layout);
   const std::uint64_t version = fields.number(1), kind = fields.number(1);
   if ((version == 3 || version == 4) && kind == 0 && fields.number(2) > fields.left())
     return damaged("compact data longer than its message");
@@ -126,7 +126,7 @@ Status check_compact(std::span<const std::byte> layout) {
 /// Check a datatype message; its size, or nullopt for versions that are left to the library.
 Result<std::optional<std::uint64_t>> checked_size(std::span<const std::byte> datatype) {
   HEADRACE_TRY(check_datatype(datatype));
-  Fields fields(datatype);
+  ByteCursor fields(datatype);
   fields.skip(4);  // class, version, class bits: the same in all versions
   const std::uint64_t size = fields.number(4);
   return fields.ok() ? std::optional(size) : std::nullopt;
@@ -136,7 +136,7 @@ Result<std::optional<std::uint64_t>> checked_size(std::span<const std::byte> dat
 // 3).
 Result<std::optional<std::uint64_t>> checked_named_size(const RandomAccessFile& file, const Superblock& superblock,
                                                         std::span<const std::byte> message) {
-  Fields fields(message);
+  ByteCursor fields(message);
   const std::uint64_t version = fields.number(1), kind = fields.number(1);
   if (version == 1) fields.skip(6);
   if (version < 1 || version > 3 || (version == 3 && kind == 1))
@@ -165,7 +165,7 @@ Status check_local_heap(const RandomAccessFile& file, const Superblock& superblo
   const unsigned length = superblock.length_bytes;
   HEADRACE_ASSIGN(const std::vector<std::byte> head, read(address, 8 + 2 * length + superblock.address_bytes));
   if (!begins_with(head, "HEAP")) return damaged("a local heap without signature");
-  Fields fields(head);
+  ByteCursor fields(head);
   fields.skip(8);
   const std::uint64_t size = fields.number(length);
   std::uint64_t block = fields.number(length);
@@ -178,7 +178,7 @@ Status check_local_heap(const RandomAccessFile& file, const Superblock& superblo
     if (block > size || size - block < 2 * length || !seen.insert(block).second)
       return damaged("the free list of a local heap leads nowhere");
     HEADRACE_ASSIGN(const std::vector<std::byte> free_block, read(data + block, 2 * length));
-    Fields entry(free_block);
+    ByteCursor entry(free_block);
     const std::uint64_t next = entry.number(length), bytes = entry.number(length);
     if (bytes > size - block) return damaged("a free block of a local heap reaches past it");
     block = next;
@@ -197,14 +197,14 @@ class GroupTree {
     const std::size_t head_bytes = 8 + 2 * superblock_.address_bytes;
     const std::size_t entry_bytes = superblock_.length_bytes + superblock_.address_bytes;
     HEADRACE_ASSIGN(const std::vector<std::byte> head, read(address, head_bytes));
-    Fields fields(head);
+    ByteCursor fields(head);
     const bool signed_tree = begins_with(fields.take(4), "TREE") && fields.number(1) == 0;
     const std::uint64_t level = fields.number(1), entries = fields.number(2);
     if (!signed_tree || (parent_level && level + 1 != *parent_level))
       return damaged(fmt::format("no node of a group's tree at {}", address));
     if (level == 0) return {};
     HEADRACE_ASSIGN(const std::vector<std::byte> bytes, read(address + head_bytes, entries * entry_bytes));
-    Fields children(bytes);
+    ByteCursor children(bytes);
     for (std::uint64_t i = 0; i < entries; ++i) {
       children.skip(superblock_.length_bytes);
       HEADRACE_TRY(check(children.number(superblock_.address_bytes), level));
@@ -229,14 +229,14 @@ class GroupTree {
 
 }  // namespace
 
-std::uint64_t Fields::number(std::size_t size) {
+std::uint64_t ByteCursor::number(std::size_t size) {
   const std::span<const std::byte> bytes = take(size);
   std::uint64_t value = 0;
   for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
   return value;
 }
 
-std::span<const std::byte> Fields::take(std::uint64_t size) {
+std::span<const std::byte> ByteCursor::take(std::uint64_t size) {
   if (size > bytes_.size()) {
     ok_ = false;
     bytes_ = {};
@@ -263,7 +263,7 @@ Result<std::optional<ChunkLayout>> chunk_layout_at(const RandomAccessFile& file,
 Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
                      const std::vector<HeaderMessage>& messages) {
   for (const HeaderMessage& m : messages) {  // the heaps that opening it reads
-    Fields fields(m.bytes);
+    ByteCursor fields(m.bytes);
     if (m.is(MessageType::kExternalFiles) && !m.shared()) {
       fields.skip(8);  // version, 0, slots
       HEADRACE_TRY(check_local_heap(file, superblock, fields.number(superblock.address_bytes)));
@@ -298,7 +298,7 @@ Status check_group(const RandomAccessFile& file, const Superblock& superblock,
     if (m.is(MessageType::kLink) && !m.shared()) HEADRACE_TRY(check_link(m.bytes, superblock));
     if (m.is(MessageType::kLinkInfo) && !m.shared()) HEADRACE_TRY(check_link_info(m.bytes, superblock));
     if (!m.is(MessageType::kSymbolTable)) continue;
-    Fields fields(m.bytes);
+    ByteCursor fields(m.bytes);
     const std::uint64_t tree = fields.number(superblock.address_bytes);
     if (m.shared() || !fields.ok()) continue;
     HEADRACE_TRY(GroupTree(file, superblock).check(tree, std::nullopt));

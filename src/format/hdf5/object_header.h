@@ -42,9 +42,9 @@ struct HeaderMessage {
 };
 
 /// A cursor over little-endian bytes that never leaves them.
-class Fields {
+class ByteCursor {
  public:
-  explicit Fields(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  explicit ByteCursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
   /// An unsigned number of up to 8 bytes; 0 past the end, after which ok() is false.
   std::uint64_t number(std::size_t size);
   std::span<const std::byte> take(std::uint64_t size);

@@ -38,13 +38,13 @@ std::vector<hsize_t> extent_of(hid_t space) {
 }
 
 // \param points  Elements that are mapped.
-Status check_source_dataset(const Session& session, hid_t file, const std::string& name, hid_t mapped_space,
+Status check_source_dataset(const LibraryLock& library, hid_t file, const std::string& name, hid_t mapped_space,
                             hssize_t points) {
   const auto refuse = [&](ErrorCode code, const std::string& why) {
     return Error(code, fmt::format("its virtual source '{}' {}", name, why));
   };
   const Id source(H5Dopen2(file, name.c_str(), H5P_DEFAULT));
-  if (!source.ok()) return refuse(ErrorCode::kNotFound, "cannot be opened: " + last_library_error(session).text());
+  if (!source.ok()) return refuse(ErrorCode::kNotFound, "cannot be opened: " + last_library_error(library).text());
   const Id list(H5Dget_create_plist(source.get()));
   const Id space(H5Dget_space(source.get()));
   const H5D_layout_t layout = H5Pget_layout(list.get());
@@ -77,7 +77,7 @@ Status check_source_dataset(const Session& session, hid_t file, const std::strin
 
 }  // namespace
 
-Result<std::vector<RawSegment>> external_segments(const Session&, hid_t creation_list, const std::string& directory,
+Result<std::vector<RawSegment>> external_segments(const LibraryLock&, hid_t creation_list, const std::string& directory,
                                                   std::uint64_t needed_bytes) {
   if (directory.empty()) return Error(ErrorCode::kUnsupported, "external raw files beside a file without a directory");
   std::vector<RawSegment> segments;
@@ -107,12 +107,12 @@ Result<std::vector<RawSegment>> external_segments(const Session&, hid_t creation
   return segments;
 }
 
-Result<std::vector<SourceFile>> virtual_sources(const Session& session, hid_t file, hid_t creation_list,
-                                                DriverState& state) {
+Result<std::vector<OutsideFile>> virtual_sources(const LibraryLock& library, hid_t file, hid_t creation_list,
+                                                 DriverState& state) {
   std::size_t count = 0;
   if (H5Pget_virtual_count(creation_list, &count) < 0 || count > kFilesLimit)
     return Error(ErrorCode::kUnsupported, fmt::format("a virtual dataset of {} mappings", count));
-  std::vector<SourceFile> sources;
+  std::vector<OutsideFile> sources;
   std::map<std::string, Id> open;
   for (std::size_t i = 0; i < count; ++i) {
     const std::string name = virtual_name(H5Pget_virtual_filename, creation_list, i);
@@ -125,28 +125,28 @@ Result<std::vector<SourceFile>> virtual_sources(const Session& session, hid_t fi
     if (points < 0 || static_cast<hsize_t>(points) == H5S_UNLIMITED)
       return Error(ErrorCode::kUnsupported, "virtual sources without an end");
     if (name == ".") {
-      HEADRACE_TRY(check_source_dataset(session, file, dataset, mapped.get(), points));
+      HEADRACE_TRY(check_source_dataset(library, file, dataset, mapped.get(), points));
       continue;
     }
     HEADRACE_ASSIGN(const std::string path, path_inside(state.directory, name));
     auto [entry, is_new] = open.try_emplace(path);
     if (is_new) {
-      const Id access = driver_access_list(session, state);
+      const Id access = driver_access_list(library, state);
       state.sources_allowed = true;
       entry->second = Id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
       state.sources_allowed = false;
       if (!entry->second.ok())
         return Error(ErrorCode::kCorruptData, fmt::format("its virtual source file '{}' cannot be opened: {}", name,
-                                                          last_library_error(session).text()));
+                                                          last_library_error(library).text()));
       sources.push_back({path, fingerprint_now(path).value_or(FileFingerprint{})});
     }
-    HEADRACE_TRY(check_source_dataset(session, entry->second.get(), dataset, mapped.get(), points));
+    HEADRACE_TRY(check_source_dataset(library, entry->second.get(), dataset, mapped.get(), points));
   }
   return sources;
 }
 
-Status check_sources(const std::vector<SourceFile>& sources) {
-  for (const SourceFile& s : sources) {
+Status check_sources(const std::vector<OutsideFile>& sources) {
+  for (const OutsideFile& s : sources) {
     if (fingerprint_now(s.path) != s.fingerprint)
       return Error(ErrorCode::kFileChanged, fmt::format("virtual source '{}' is gone or has changed", s.path));
   }

@@ -24,11 +24,11 @@ struct RawSegment {
 
 /// The external raw files of a dataset that needs `needed_bytes`, in order, checked.
 /// Errors: kNotFound, kUnsupported (outside the directory), kCorruptData (too short).
-Result<std::vector<RawSegment>> external_segments(const Session&, hid_t creation_list, const std::string& directory,
+Result<std::vector<RawSegment>> external_segments(const LibraryLock&, hid_t creation_list, const std::string& directory,
                                                   std::uint64_t needed_bytes);
 
 /// A source file of a virtual dataset as it was when checked.
-struct SourceFile {
+struct OutsideFile {
   std::string path;  ///< Canonical.
   FileFingerprint fingerprint;
 };
@@ -36,9 +36,10 @@ struct SourceFile {
 /// Check that every source of a virtual dataset is there and covers what is mapped from it.
 /// Errors: kNotFound, kUnsupported (outside the directory, growing or patterned mappings, virtual sources of virtual
 /// datasets, unknown filters), kCorruptData.
-Result<std::vector<SourceFile>> virtual_sources(const Session&, hid_t file, hid_t creation_list, DriverState& state);
+Result<std::vector<OutsideFile>> virtual_sources(const LibraryLock&, hid_t file, hid_t creation_list,
+                                                 DriverState& state);
 
 /// Errors: kFileChanged if a source is gone or not what it was.
-Status check_sources(const std::vector<SourceFile>& sources);
+Status check_sources(const std::vector<OutsideFile>& sources);
 
 }  // namespace headrace::hdf5

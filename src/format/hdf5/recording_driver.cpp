@@ -19,7 +19,7 @@ struct DriverInfo {  // copied by libhdf5 with the property list
   DriverState* state;
 };
 
-struct Held {
+struct OpenHandle {
   std::shared_ptr<DriverState> state;
   std::shared_ptr<RandomAccessFile> bytes;
 };
@@ -27,7 +27,7 @@ struct Held {
 struct OpenFile {
   H5FD_t base{};  // first: libhdf5 knows only this part
   haddr_t end_of_allocation = 0;
-  Held* held = nullptr;  // owned; a pointer keeps the struct standard-layout
+  OpenHandle* held = nullptr;  // owned; a pointer keeps the struct standard-layout
 };
 
 OpenFile* self(H5FD_t* f) {
@@ -75,7 +75,7 @@ H5FD_t* on_open(const char* name, unsigned flags, hid_t access_list, haddr_t) {
     auto bytes = bytes_of(*info->state, name);
     if (bytes == nullptr) return nullptr;
     auto open = std::make_unique<OpenFile>();
-    open->held = new Held{info->state->shared_from_this(), std::move(bytes)};
+    open->held = new OpenHandle{info->state->shared_from_this(), std::move(bytes)};
     return &open.release()->base;
   } catch (...) {
     return nullptr;
@@ -108,10 +108,10 @@ haddr_t on_get_eof(const H5FD_t* f, H5FD_mem_t) {
 herr_t on_read(H5FD_t* f, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, void* buffer) {
   OpenFile& open = *self(f);
   DriverState& state = *open.held->state;
-  if (state.tape.on && type == H5FD_MEM_DRAW) {
-    ++state.tape.reads;
-    state.tape.address = address;
-    state.tape.size = size;
+  if (state.recording.on && type == H5FD_MEM_DRAW) {
+    ++state.recording.reads;
+    state.recording.address = address;
+    state.recording.size = size;
     return 0;
   }
   const RandomAccessFile& bytes = *open.held->bytes;
@@ -168,7 +168,7 @@ hid_t driver() {
 
 }  // namespace
 
-Id driver_access_list(const Session&, DriverState& state) {
+Id driver_access_list(const LibraryLock&, DriverState& state) {
   Id list(H5Pcreate(H5P_FILE_ACCESS));
   const DriverInfo info{&state};
   if (!list.ok() || H5Pset_driver(list.get(), driver(), &info) < 0) return {};

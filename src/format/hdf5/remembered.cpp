@@ -20,8 +20,8 @@ constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 std::string reading_ability() {
   std::string text = "hdf5 ";
   {
-    const Session session;
-    text += library_version(session);
+    const LibraryLock library;
+    text += library_version(library);
   }
   if (plugins_allowed()) text += " plugins";
   return text + " " + decodable_filters();

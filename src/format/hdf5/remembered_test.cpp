@@ -169,7 +169,7 @@ TEST(OpenFiles, AreClosedInLibhdf5OnceNobodyNeedsThem) {
   const std::string path = folder.path("f.h5");
   write_all_kinds(path, H5F_LIBVER_EARLIEST);
   const auto open_files = [] {
-    const Session session;
+    const LibraryLock library;
     return H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_FILE);
   };
   const auto before = open_files();

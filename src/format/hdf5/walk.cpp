@@ -75,7 +75,7 @@ herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* into)
 
 class Walk {
  public:
-  Walk(const Session& session, FileState& state) : session_(session), state_(state) {}
+  Walk(const LibraryLock& library, FileState& state) : session_(library), state_(state) {}
 
   Result<Walked> run() {
     const auto root = object_at(state_.file.get(), "/");
@@ -184,7 +184,7 @@ class Walk {
     return std::move(out_);
   }
 
-  const Session& session_;
+  const LibraryLock& session_;
   FileState& state_;
   Walked out_;
   std::vector<std::pair<std::optional<ObjectKey>, ArrayInfo>> found_;
@@ -196,17 +196,17 @@ class Walk {
 
 }  // namespace
 
-Result<Walked> walk_file(const Session& session, FileState& state) {
-  return Walk(session, state).run();
+Result<Walked> walk_file(const LibraryLock& library, FileState& state) {
+  return Walk(library, state).run();
 }
 
-std::optional<ObjectKey> find_object(const Session&, FileState& state, const std::string& path) {
+std::optional<ObjectKey> find_object(const LibraryLock&, FileState& state, const std::string& path) {
   const auto object = object_at(state.file.get(), path.c_str());
   if (!object || object->type != H5O_TYPE_DATASET) return {};
   return object->key;
 }
 
-Id open_dataset(const Session&, FileState& state, const std::string& path) {
+Id open_dataset(const LibraryLock&, FileState& state, const std::string& path) {
   const Id access = link_access_list(H5P_DATASET_ACCESS);
   return Id(H5Dopen2(state.file.get(), path.c_str(), access.get()));
 }

@@ -26,12 +26,12 @@ struct Walked {
 /// Hard links are followed, each object listed under its shallowest path (then the first by name), so cycles end. Soft
 /// links are other names of what is listed; external and user-defined links are never followed.
 /// Errors: kUnsupported for more than 10^6 objects; the cause where nothing at all can be read.
-Result<Walked> walk_file(const Session&, FileState& state);
+Result<Walked> walk_file(const LibraryLock&, FileState& state);
 
 /// Object that a path leads to, also through soft links; nullopt if there is none.
-std::optional<ObjectKey> find_object(const Session&, FileState& state, const std::string& path);
+std::optional<ObjectKey> find_object(const LibraryLock&, FileState& state, const std::string& path);
 
 /// Open a dataset by path without ever leaving the file.
-Id open_dataset(const Session&, FileState& state, const std::string& path);
+Id open_dataset(const LibraryLock&, FileState& state, const std::string& path);
 
 }  // namespace headrace::hdf5
