@@ -10,6 +10,7 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Set the folder before anything opens a file; what the caller set stays."""
     if "HEADRACE_CACHE" not in os.environ:
         folder = tempfile.mkdtemp(prefix="headrace_tests_")
         os.environ["HEADRACE_CACHE"] = folder
