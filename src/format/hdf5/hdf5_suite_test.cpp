@@ -50,9 +50,8 @@ FormatCase case_of(const Options& options, std::vector<std::vector<std::byte>> c
 
 template <class T>
 std::vector<std::byte> bytes_of(const std::vector<T>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
 }
 
 std::vector<std::int32_t> squares(std::size_t n) {
