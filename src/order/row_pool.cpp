@@ -34,7 +34,9 @@ void RowPool::shuffle(RandomKey key) {
 
 void RowPool::take(std::uint64_t count, std::vector<SampleRef>& out) {
   if (!computed_) {
-    for (std::uint64_t i = 0; i < count; ++i) out.push_back(at(listed_[taken_ + i]));
+    const std::size_t before = out.size();
+    out.resize(before + count);
+    for (std::uint64_t i = 0; i < count; ++i) out[before + i] = at(listed_[taken_ + i]);
     taken_ += count;
     return;
   }
