@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "base/testing/temporary_folder.h"
 #include "demo/hdf5_handle.h"
 #include "demo/marker.h"
 
@@ -20,13 +20,6 @@ namespace fs = std::filesystem;
 
 class WriteJets : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "headrace_demo_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    dir_ = name;
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
   JetOptions options(const std::string& below = "") const {
     JetOptions options;
     options.out_dir = (dir_ / below).string();
@@ -42,7 +35,8 @@ class WriteJets : public testing::Test {
     return names;
   }
 
-  fs::path dir_;
+  TemporaryFolder folder_;
+  const fs::path dir_ = folder_.path();
 };
 
 std::string content(const std::string& path) {

@@ -31,6 +31,7 @@ void pack(const ArrayInfo& info, PackedWriter& out) {
   out.flag(info.is_record);
   out.number(static_cast<std::uint64_t>(info.layout));
   out.numbers(info.chunk_shape);
+  out.numbers(info.chunk_ends);
   out.number(info.filters.size());
   for (const FilterInfo& filter : info.filters) {
     out.text(filter.name);
@@ -57,6 +58,7 @@ ArrayInfo unpack_array_info(PackedReader& in) {
   info.is_record = in.flag();
   info.layout = static_cast<Layout>(in.number_up_to(static_cast<std::uint64_t>(Layout::kExternal)));
   info.chunk_shape = in.numbers();
+  info.chunk_ends = in.numbers();
   for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
     FilterInfo& filter = info.filters.emplace_back();
     filter.name = in.text();

@@ -14,6 +14,7 @@ ArrayInfo rich_array() {
   info.is_record = true;
   info.layout = Layout::kChunked;
   info.chunk_shape = {128, 3, 128};
+  info.chunk_ends = {100, 228, 300};
   info.filters = {{"shuffle", ""}, {"deflate", "4"}};
   info.stored_bytes = ~std::uint64_t{0};
   info.read_path = ReadPath::kFallback;
@@ -43,6 +44,7 @@ TEST(ArrayInfoBytes, EveryMemberComesBack) {
   EXPECT_EQ(back.is_record, info.is_record);
   EXPECT_EQ(back.layout, info.layout);
   EXPECT_EQ(back.chunk_shape, info.chunk_shape);
+  EXPECT_EQ(back.chunk_ends, info.chunk_ends);
   EXPECT_EQ(back.codec_text(), "shuffle + gzip-4");
   EXPECT_EQ(back.stored_bytes, info.stored_bytes);
   EXPECT_EQ(back.read_path, info.read_path);

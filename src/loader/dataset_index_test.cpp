@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
+#include "base/testing/temporary_folder.h"
 #include "format/testing/hdf5_files.h"
-#include "storage/testing/temporary_file.h"
 
 namespace headrace {
 namespace {

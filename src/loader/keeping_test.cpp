@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/memory_budget.h"
+#include "base/testing/temporary_folder.h"
 #include "loader/testing/fake_source.h"
-#include "storage/testing/temporary_file.h"
 
 namespace headrace {
 namespace {

@@ -14,6 +14,7 @@ namespace {
 
 using testing::fake_value;
 using testing::FakeVolume;
+using testing::heavy_tailed;
 using testing::renamed;
 using testing::table_of;
 
@@ -35,15 +36,6 @@ struct Events {
     data.emplace(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "events")));
   }
 };
-
-std::vector<std::uint64_t> lengths_of(std::size_t count, std::uint64_t seed) {
-  std::vector<std::uint64_t> lengths;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t r = (i + seed) * 0x9E3779B97F4A7C15u >> 33;
-    lengths.push_back(r % 16 == 0 ? 0 : r % 23 == 0 ? 40 + r % 200 : r % 12);
-  }
-  return lengths;
-}
 
 /// Everything a batch holds.
 struct Copy {
@@ -94,7 +86,7 @@ std::vector<std::uint64_t> checked_events(const Events& events, const Batch& bat
 }
 
 TEST(MappedLoader, EventsAreRaggedFieldsAndComeOnceAnEpoch) {
-  const Events events(lengths_of(300, 1));
+  const Events events(heavy_tailed(300, 1));
   EXPECT_EQ(events.data->size(), 300u);
   EXPECT_EQ(events.data->fields()[0].dims.text(), "(ragged, 3)");
   EXPECT_EQ(events.data->fields()[2].dims.text(), "(2,)");
@@ -116,7 +108,7 @@ TEST(MappedLoader, EventsAreRaggedFieldsAndComeOnceAnEpoch) {
 
 TEST(MappedLoader, AnyThreadsAnyBudgetDownToTheSmallestSameBatches) {
   EXPECT_TRUE(rc::check([] {
-    const Events events(lengths_of(*rc::gen::inRange<std::size_t>(1, 200), *rc::gen::inRange<std::uint64_t>(0, 1000)),
+    const Events events(heavy_tailed(*rc::gen::inRange<std::size_t>(1, 200), *rc::gen::inRange<std::uint64_t>(0, 1000)),
                         *rc::gen::inRange<std::uint64_t>(1, 20));
     LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40)};
     options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
@@ -131,7 +123,7 @@ TEST(MappedLoader, AnyThreadsAnyBudgetDownToTheSmallestSameBatches) {
 }
 
 TEST(MappedLoader, ResumesAtEveryStepAndMakesAnyBatchAgain) {
-  const Events events(lengths_of(120, 3));
+  const Events events(heavy_tailed(120, 3));
   const LoaderOptions options{.batch_size = 9, .shuffle = true, .seed = 5, .threads = 2};
   Loader loader(*events.data, options);
   std::vector<Copy> all;
@@ -146,13 +138,13 @@ TEST(MappedLoader, ResumesAtEveryStepAndMakesAnyBatchAgain) {
     EXPECT_EQ(deliver(other), std::vector<Copy>(all.begin() + static_cast<std::ptrdiff_t>(step) + 1, all.end()));
     EXPECT_EQ(copy_of(loader.batch(0, step)), all[step]) << step;
   }
-  const Events others(lengths_of(120, 4));
+  const Events others(heavy_tailed(120, 4));
   Loader wrong(*others.data, options);
   EXPECT_THROW(wrong.load_state(states[1]), Error);
 }
 
 TEST(MappedLoader, RanksGetTheSamplesOfOneProcess) {
-  const Events events(lengths_of(200, 7));
+  const Events events(heavy_tailed(200, 7));
   const auto numbers = [&](LoaderOptions options) {
     options.global_batch_size = 12, options.shuffle = true, options.threads = 2;
     Loader loader(*events.data, options);
@@ -171,7 +163,7 @@ TEST(MappedLoader, RanksGetTheSamplesOfOneProcess) {
 }
 
 TEST(MappedLoader, SamplesAreReadByNumberToo) {
-  const Events events(lengths_of(60, 2));
+  const Events events(heavy_tailed(60, 2));
   const std::vector<std::uint64_t> rows{59, 0, 7, 7, 30};
   EXPECT_EQ(checked_events(events, events.data->take(rows)), rows);
   EXPECT_EQ(checked_events(events, events.data->slice(10, 3)), (std::vector<std::uint64_t>{10, 11, 12}));
@@ -180,7 +172,7 @@ TEST(MappedLoader, SamplesAreReadByNumberToo) {
 }
 
 TEST(MappedLoader, DamageIsRaisedAtTheFirstBatchThatHoldsIt) {
-  Events events(lengths_of(200, 9));
+  Events events(heavy_tailed(200, 9));
   events.faults->bad_rows = {events.starts[150]};
   std::vector<std::uint64_t> good;  // samples before the error: up to the first that shares the damaged chunk
   for (const std::uint32_t threads : {1u, 3u}) {
@@ -200,7 +192,7 @@ TEST(MappedLoader, DamageIsRaisedAtTheFirstBatchThatHoldsIt) {
 }
 
 TEST(MappedLoader, KeptBatchesNeverStallItAndStayAsTheyWere) {
-  const Events events(lengths_of(300, 5));
+  const Events events(heavy_tailed(300, 5));
   const LoaderOptions few{.batch_size = 8,
                           .shuffle = true,
                           .memory = smallest_budget(*events.data, {.batch_size = 8, .shuffle = true}),
@@ -275,7 +267,7 @@ TEST(MappedLoader, BoxesOfTwoVolumes) {
 }
 
 TEST(MappedLoader, WhatCannotBeKeptIsRefused) {
-  const Events events(lengths_of(20, 1));
+  const Events events(heavy_tailed(20, 1));
   EXPECT_THROW(Loader(*events.data, {.batch_size = 2, .cache = {CacheChoice::kRam, {}}}), Error);
   EXPECT_THROW(Loader(*events.data, {.batch_size = 2, .memory = 1000}), Error);
 }

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "storage/testing/temporary_file.h"
+#include "base/testing/temporary_folder.h"
 
 namespace headrace {
 namespace {

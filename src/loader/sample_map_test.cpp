@@ -19,6 +19,7 @@ namespace {
 
 using testing::fake_value;
 using testing::FakeVolume;
+using testing::heavy_tailed;
 using testing::table_of;
 using testing::volume_of;
 
@@ -172,15 +173,6 @@ void expect_events(const Case& c, const std::vector<std::uint64_t>& lengths, con
       }
       for (std::uint64_t j = 0; j < 2; ++j) ASSERT_EQ(d.fields[2][i * 2 + j], fake_value(0, event, j));
     }
-}
-
-std::vector<std::uint64_t> heavy_tailed(std::size_t count, std::uint64_t seed) {
-  std::vector<std::uint64_t> lengths;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t r = (i + seed) * 0x9E3779B97F4A7C15u >> 33;
-    lengths.push_back(r % 16 == 0 ? 0 : r % 23 == 0 ? 40 + r % 200 : r % 12);
-  }
-  return lengths;
 }
 
 TEST(SampleMaps, EventsOverTwoAndThreeUnitsArriveWhole) {

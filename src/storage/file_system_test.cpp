@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "storage/testing/temporary_file.h"
+#include "base/testing/temporary_folder.h"
 
 namespace headrace {
 namespace {

@@ -26,7 +26,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kMagic = "HRINDEX\n";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::string_view kSuffix = ".index", kTemporary = ".tmp-";
 constexpr std::size_t kHeaderBytes = kMagic.size() + sizeof(std::uint32_t) + sizeof(std::uint64_t);
 constexpr std::size_t kChecksumBytes = sizeof(std::uint32_t);

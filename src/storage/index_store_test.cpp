@@ -8,8 +8,8 @@
 #include <fstream>
 #include <thread>
 
+#include "base/testing/temporary_folder.h"
 #include "storage/file_system.h"
-#include "storage/testing/temporary_file.h"
 
 namespace headrace {
 namespace {

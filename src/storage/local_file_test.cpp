@@ -12,8 +12,8 @@
 #include <set>
 #include <thread>
 
+#include "base/testing/temporary_folder.h"
 #include "storage/testing/memory_file.h"
-#include "storage/testing/temporary_file.h"
 
 namespace headrace {
 namespace {

@@ -7,11 +7,11 @@
 #include <random>
 #include <thread>
 
+#include "base/testing/temporary_folder.h"
 #include "storage/file_system.h"
 #include "storage/local_file.h"
 #include "storage/testing/file_doubles.h"
 #include "storage/testing/memory_file.h"
-#include "storage/testing/temporary_file.h"
 
 namespace headrace {
 namespace {

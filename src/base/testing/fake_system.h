@@ -2,14 +2,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "base/available_memory.h"
+#include "base/testing/temporary_folder.h"
 
 namespace headrace::testing {
 
@@ -18,13 +17,10 @@ class FakeSystem : public ::testing::Test {
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};  // no limit
 
   FakeSystem() {
-    std::string name = (std::filesystem::temp_directory_path() / "headrace-system-XXXXXX").string();
-    root_ = ::mkdtemp(name.data());
     write("/proc/meminfo",
           "MemTotal:       16000 kB\nMemFree:         1000 kB\nMemAvailable:    8000 kB\nCached:  3000 kB\n");
     write("/proc/self/status", "Name:\tx\nVmSize:\t    500 kB\n");
   }
-  ~FakeSystem() override { std::filesystem::remove_all(root_); }
   void write(const std::string& path, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
@@ -35,7 +31,8 @@ class FakeSystem : public ::testing::Test {
     std::filesystem::create_symlink(root_ + target, root_ + path);
   }
   MemoryProbe probe(std::uint64_t address_space = kNone) { return {root_, address_space}; }
-  std::string root_;
+  TemporaryFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 }  // namespace headrace::testing

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <string>
 
+#include "base/testing/temporary_folder.h"
 #include "cache/cache_directory.h"
 #include "cache/testing/rows.h"
-#include "storage/testing/temporary_file.h"
 
 namespace headrace::testing_rows {
 

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "format/format_reader.h"
 #include "format/hdf5/library_lock.h"
 #include "format/testing/read_rows.h"
-#include "storage/testing/temporary_file.h"
 
 namespace headrace::hdf5 {
 

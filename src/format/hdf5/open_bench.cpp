@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "format/format_reader.h"
-#include "storage/testing/temporary_file.h"
 
 namespace headrace {
 namespace {

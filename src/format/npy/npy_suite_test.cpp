@@ -6,11 +6,11 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/testing/temporary_folder.h"
 #include "format/npy/manifest_text.h"
 #include "format/npy/npy_reader.h"
 #include "format/npy/testing/zip_writer.h"
 #include "format/testing/format_suite.h"
-#include "storage/testing/temporary_file.h"
 
 namespace headrace::npy {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/testing/temporary_file.h"
+#include "base/testing/temporary_folder.h"
 
 namespace headrace::testing {
 

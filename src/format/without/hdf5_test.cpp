@@ -1,9 +1,9 @@
 // A build without libhdf5 says what it meets, and what to install.
 #include <gtest/gtest.h>
 
+#include "base/testing/temporary_folder.h"
 #include "format/format_reader.h"
 #include "format/library_versions.h"
-#include "storage/testing/temporary_file.h"
 
 namespace headrace {
 namespace {

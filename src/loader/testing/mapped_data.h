@@ -84,6 +84,16 @@ inline SourceGroup volume_of(std::uint32_t number, const CellGrid& grid) {
   return {std::move(source), std::move(layout)};
 }
 
+/// Lengths of events: most are short, some are 0, a few cross units.
+inline std::vector<std::uint64_t> heavy_tailed(std::size_t count, std::uint64_t seed) {
+  std::vector<std::uint64_t> lengths;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t r = (i + seed) * 0x9E3779B97F4A7C15u >> 33;
+    lengths.push_back(r % 16 == 0 ? 0 : r % 23 == 0 ? 40 + r % 200 : r % 12);
+  }
+  return lengths;
+}
+
 /// The same group, its columns named prefix0, prefix1, ….
 inline SourceGroup renamed(SourceGroup group, const std::string& prefix) {
   auto source = std::make_shared<Source>(*group.source);

@@ -1,4 +1,4 @@
-#include "storage/testing/temporary_file.h"
+#include "base/testing/temporary_folder.h"
 
 #include <cstdlib>
 #include <fstream>
