@@ -105,6 +105,8 @@ TEST(Loader, ChunksOfAFileMayDifferInLength) {
       for (const auto& file : ends) blocks += file.size();
       return blocks;
     }());
+    for (const FileLayout& file : data.impl()->layout.files)
+      RC_ASSERT(file.roles == (std::vector{ArrayRole::kAligned, ArrayRole::kStraddling}));
     LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40), .shuffle = true, .threads = 2};
     options.cache.mode = *rc::gen::element(CacheChoice::kNone, CacheChoice::kRam);
     Loader loader(data, options);

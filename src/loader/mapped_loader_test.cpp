@@ -143,6 +143,22 @@ TEST(MappedLoader, ResumesAtEveryStepAndMakesAnyBatchAgain) {
   EXPECT_THROW(wrong.load_state(states[1]), Error);
 }
 
+TEST(MappedLoader, AStateIsOfItsMapToo) {
+  const auto windows = [](const std::string& identity) {
+    std::vector<SourceGroup> groups;
+    groups.push_back(renamed(table_of({500}, {{1, 64}}), "token"));
+    auto map = std::make_shared<SpanMap>(
+        SpanMap::Options{Spans::windows(49, 10, 11), groups[0].layout.table, nullptr, 8, row_weight(1), 0});
+    return Dataset(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), identity)));
+  };
+  const LoaderOptions options{.batch_size = 7, .shuffle = true, .threads = 1};
+  Loader loader(windows("every 10"), options);
+  (void)*loader.begin();
+  Loader same(windows("every 10"), options), other(windows("every 5"), options);
+  same.load_state(loader.state());
+  EXPECT_THROW(other.load_state(loader.state()), Error);
+}
+
 TEST(MappedLoader, RanksGetTheSamplesOfOneProcess) {
   const Events events(heavy_tailed(200, 7));
   const auto numbers = [&](LoaderOptions options) {
