@@ -3,13 +3,13 @@
 #include <headrace/base/bytes.h>
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <mutex>
 
 #include "base/available_memory.h"
+#include "base/fork_safe_mutex.h"
 #include "base/local_processes.h"
 #include "base/memory_limits.h"
 #include "base/memory_watch.h"
@@ -17,11 +17,8 @@
 namespace headrace {
 namespace {
 
-std::mutex& lock() {
-  static std::mutex& mutex = *new std::mutex;  // outlives every reservation
-  // A child of fork() must not inherit the lock from a thread that it does not have.
-  static const int registered = pthread_atfork([] { lock().lock(); }, [] { lock().unlock(); }, [] { lock().unlock(); });
-  static_cast<void>(registered);
+ForkSafeMutex& lock() {
+  static ForkSafeMutex& mutex = *new ForkSafeMutex;  // outlives every reservation
   return mutex;
 }
 

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <set>
 
+#include "base/fork_safe_mutex.h"
 #include "storage/file_calls.h"
 
 namespace headrace {
@@ -59,20 +60,18 @@ std::optional<uid_t> user_behind(int socket) {
   return peer.uid;
 }
 
-/// All servers of the process, for the child after fork(). Locked across the fork, so that it is whole there.
+/// All servers of the process, for the child after fork().
 struct Servers {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::set<DescriptorServer*> all;
 
   static Servers& process() {
     static Servers& servers = *[] {
       auto* made = new Servers;  // never destroyed: a fork may come at any time
-      ::pthread_atfork([] { process().mutex.lock(); }, [] { process().mutex.unlock(); },
-                       [] {
-                         for (DescriptorServer* server : process().all) server->close_in_child();
-                         process().all.clear();
-                         process().mutex.unlock();
-                       });
+      ::pthread_atfork(nullptr, nullptr, [] {
+        for (DescriptorServer* server : process().all) server->close_in_child();
+        process().all.clear();
+      });
       return made;
     }();
     return servers;

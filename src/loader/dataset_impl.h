@@ -12,6 +12,7 @@
 #include "assembly/block_layout.h"
 #include "assembly/block_server.h"
 #include "assembly/source.h"
+#include "base/fork_safe_mutex.h"
 #include "base/result.h"
 
 namespace headrace {
@@ -33,7 +34,7 @@ struct Dataset::Impl {
   };
   ResidentArrays no_residents;
   SideChunks no_side_chunks{0};
-  std::mutex idle_mutex;
+  ForkSafeMutex idle_mutex;
   std::vector<IdleServer> idle;
 
   /// Make the tables that follow from `source`.

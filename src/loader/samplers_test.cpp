@@ -6,7 +6,9 @@
 #include <limits>
 #include <map>
 
+#include "loader/plan_for.h"
 #include "loader/testing/fake_source.h"
+#include "order/row_pool.h"
 
 namespace headrace {
 namespace {
@@ -162,6 +164,20 @@ TEST(Samplers, WhatIsNoSamplerIsRefused) {
   LoaderOptions both = with(Listed{{1}});
   both.shuffle = true;
   EXPECT_THROW(Loader(data, both), Error);
+}
+
+TEST(Samplers, WhatAnOrderHoldsIsPartOfTheBudget) {
+  constexpr std::uint64_t kRows = 200'000, kExactTo = 16 << 10;  // of smallest_budget()
+  const Dataset data = testing::fake_dataset({kRows}, {{1, 1024}});
+  LoaderOptions options{.batch_size = 8, .threads = 1};
+  options.cache.mode = CacheChoice::kNone;
+  const std::uint64_t in_order = smallest_budget(data, options);
+  options.shuffle = true;
+  const std::uint64_t shuffled = smallest_budget(data, options);
+  EXPECT_GE(shuffled, in_order + 2 * RowPool::kListedRows - kExactTo);  // one pool of all rows, too large to be listed
+  options.shuffle = false;
+  options.sampler = std::make_shared<const SamplerChoice>(Weighted{std::vector<double>(kRows, 1.0), true, 100});
+  EXPECT_GE(smallest_budget(data, options), in_order + 16 * kRows - kExactTo);
 }
 
 }  // namespace

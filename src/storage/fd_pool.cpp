@@ -1,9 +1,9 @@
 #include "storage/fd_pool.h"
 
-#include <pthread.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <mutex>
 
 namespace headrace {
 
@@ -20,10 +20,6 @@ std::size_t FdPool::quarter_of_system_limit() {
 FdPool& FdPool::process() {
   static FdPool& pool =
       *new FdPool(quarter_of_system_limit());  // never destroyed: files may outlive static destruction
-  // A child of fork() must not inherit the lock taken by a thread that it does not have.
-  static const int registered = pthread_atfork([] { process().mutex_.lock(); }, [] { process().mutex_.unlock(); },
-                                               [] { process().mutex_.unlock(); });
-  static_cast<void>(registered);
   return pool;
 }
 

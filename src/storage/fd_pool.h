@@ -7,9 +7,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "base/fork_safe_mutex.h"
 #include "base/result.h"
 
 namespace headrace {
@@ -66,7 +66,7 @@ class FdPool {
   [[nodiscard]] std::size_t limit() const { return limit_; }
   [[nodiscard]] std::size_t num_open() const;
   /// The lock under which descriptors are opened, closed and replaced.
-  [[nodiscard]] std::mutex& lock() { return mutex_; }
+  [[nodiscard]] ForkSafeMutex& lock() { return mutex_; }
 
  private:
   Result<int> pin_slow(PooledFd& file);
@@ -74,7 +74,7 @@ class FdPool {
   bool evict_one();
 
   const std::size_t limit_;
-  mutable std::mutex mutex_;
+  mutable ForkSafeMutex mutex_;
   std::vector<PooledFd*> open_;
   std::size_t hand_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "format/hdf5/native_bytes.h"
 #include "format/hdf5/walk.h"

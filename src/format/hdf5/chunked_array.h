@@ -3,10 +3,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/fork_safe_mutex.h"
 #include "codec/codec_chain.h"
 #include "format/hdf5/array_base.h"
 #include "format/hdf5/chunk_index.h"
@@ -49,7 +49,7 @@ class ChunkedArray final : public ArrayBase {
 
   // Made at the first locate(), under the mutex; then only read.
   mutable std::atomic<const ChunkIndex*> ready_{nullptr};
-  mutable std::mutex index_mutex_;
+  mutable ForkSafeMutex index_mutex_;
   mutable ChunkIndex index_;
   mutable std::optional<Error> index_error_;
   mutable Id dataset_;

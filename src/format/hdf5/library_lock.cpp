@@ -1,7 +1,6 @@
 #include "format/hdf5/library_lock.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -9,14 +8,10 @@
 namespace headrace::hdf5 {
 namespace {
 
-std::mutex& library_mutex() {
+ForkSafeMutex& library_mutex() {
   // Never destroyed: threads may still be closing files while the process exits.
-  static std::mutex* mutex = [] {
-    auto* made = new std::mutex;
-    pthread_atfork([] { library_mutex().lock(); }, [] { library_mutex().unlock(); }, [] { library_mutex().unlock(); });
-    return made;
-  }();
-  return *mutex;
+  static ForkSafeMutex& mutex = *new ForkSafeMutex;
+  return mutex;
 }
 
 herr_t collect(unsigned, const H5E_error2_t* frame, void* into) {

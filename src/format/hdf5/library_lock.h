@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/fork_safe_mutex.h"
+
 namespace headrace::hdf5 {
 
 /// Hold libhdf5 alone, with its error printing off and its plug-in search closed; both are put back at the end, because
@@ -20,7 +22,7 @@ namespace headrace::hdf5 {
 /// Plug-ins: a filter plug-in is a shared object that a file can ask for by number, so none is loaded unless the
 /// environment says HEADRACE_HDF5_PLUGINS=1.
 /// Threads: any. Blocks: until no other thread is in libhdf5. Not re-entrant.
-/// Fork: the lock is taken around fork(), so a child finds the library in a consistent state.
+/// Fork: fork() waits for it, so a child finds the library in a consistent state.
 class LibraryLock {
  public:
   LibraryLock();
@@ -29,7 +31,7 @@ class LibraryLock {
   LibraryLock& operator=(const LibraryLock&) = delete;
 
  private:
-  std::unique_lock<std::mutex> lock_;
+  std::unique_lock<ForkSafeMutex> lock_;
   H5E_auto2_t printer_ = nullptr;
   void* printer_data_ = nullptr;
   unsigned plugins_ = 0;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/fork_safe_mutex.h"
 #include "catalog/array_info_bytes.h"
 #include "format/hdf5/chunked_array.h"
 #include "format/hdf5/hdf5_reader.h"
@@ -190,7 +191,7 @@ class RememberedReader final : public FormatReader {
   std::shared_ptr<FileState> state_;
   std::vector<ArrayInfo> arrays_;                        // sorted by path
   std::map<std::string, std::string, std::less<>> how_;  // path → what remember() wrote
-  mutable std::mutex mutex_;
+  mutable ForkSafeMutex mutex_;
   mutable std::shared_ptr<FormatReader> real_;
 };
 
