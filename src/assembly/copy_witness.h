@@ -20,8 +20,12 @@ struct RowsAt {
 /// Divides by a size that the compiler knows.
 template <std::uint64_t kBytes>
 struct KnownDivisor {
+  [[nodiscard]] static constexpr std::uint64_t value() { return kBytes; }
   [[nodiscard]] constexpr Divisor::Parts divide(std::uint64_t x) const { return {x / kBytes, x % kBytes}; }
 };
+
+/// What a copy from or to the middle of a row adds to a sum of hashes.
+inline constexpr std::uint64_t kAstray = 0xD6E8FEB86659FD93u;
 
 /// Adds up run_hash() over the copies from one source to one field of a batch. Threads: one.
 template <class RowDivisor = Divisor>
@@ -45,7 +49,7 @@ class CopyWitness {
     return number;
   }
   /// Return the sum of the hashes; something else where an address lay between two rows.
-  [[nodiscard]] std::uint64_t hash() const { return hash_ + astray_ * 0xD6E8FEB86659FD93u; }
+  [[nodiscard]] std::uint64_t hash() const { return hash_ + astray_ * kAstray; }
 
  private:
   const RowsAt from_;

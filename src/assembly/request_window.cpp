@@ -99,6 +99,7 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
 
 bool RequestWindow::claim(Claim& out) {
   Lock lock(mutex_);
+  out.waited_ns = 0;
   for (;;) {
     if (stopped_) return false;
     if (!planning_ && may_enter()) {
@@ -109,9 +110,11 @@ bool RequestWindow::claim(Claim& out) {
       if (idle_threads_ > 0 && (!needed_.empty() || !complete_.empty() || !finishing_.empty())) work_.notify_one();
       return true;
     }
+    const std::uint64_t start = now_ns();
     ++idle_threads_;
     work_.wait(lock);
     --idle_threads_;
+    out.waited_ns += now_ns() - start;
   }
 }
 
@@ -214,6 +217,7 @@ void RequestWindow::drop_everything(Lock& lock) {
   needed_ = {};
   complete_ = {};
   cursor_.reset();
+  whole_batches_ = false;
   fatal_.reset();
   dropping_ = false;
   cancelled_.store(false, std::memory_order_relaxed);
@@ -243,9 +247,15 @@ bool RequestWindow::wait_head(std::chrono::nanoseconds limit) {
   if (settled()) return true;
   consumer_waits_ = true;
   if (idle_threads_ > 0) work_.notify_one();  // whatever room there is: see offer_room()
-  const bool ok = ready_.wait_for(lock, limit, settled);
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (!settled()) {
+    if (may_plan_ahead())
+      plan_ahead(lock);
+    else if (ready_.wait_until(lock, until) == std::cv_status::timeout)
+      break;
+  }
   consumer_waits_ = false;
-  return ok;
+  return settled();
 }
 
 Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {

@@ -139,6 +139,8 @@ class RequestWindow {
 
   // request_window_entry.cpp
   bool may_enter();
+  bool may_plan_ahead() const;
+  void plan_ahead(Lock& lock);
   bool enter_next(Lock& lock, Claim& out);
   bool admit(Claim& out, bool whole_batch);
   void plan_content(const Run& run);

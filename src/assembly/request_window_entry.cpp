@@ -1,5 +1,8 @@
 // The part of RequestWindow that plans batches and files their requests: how a slot enters the window.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <exception>
 
 #include "assembly/request_window.h"
 #include "assembly/step_parts.h"
@@ -42,12 +45,41 @@ void RequestWindow::plan_content(const Run& run) {
   c.expected = sum * options_.row_weight;
 }
 
+/// True if the batch that enters next can be planned now, whether or not there is room for it yet.
+bool RequestWindow::may_plan_ahead() const {
+  return !stopped_ && started_ && !dropping_ && !planning_ && !has_planned_ && !fatal_ && !enter_run_.ended() &&
+         idle_threads_ == 0 && enter_run_.epoch <= head_run_.epoch + 1 &&
+         !short_of_memory_.load(std::memory_order_relaxed) && steps_->is_settled(enter_run_.epoch, enter_position_);
+}
+
+/// A consumer that has to wait plans the batch that enters next, while the decode threads are busy: that is time that
+/// nobody misses.
+void RequestWindow::plan_ahead(Lock& lock) {
+  planning_ = true;
+  const Run run = enter_run_;
+  lock.unlock();
+  const std::uint64_t start = now_ns();
+  std::optional<Error> failure;
+  try {
+    plan_content(run);
+  } catch (const std::exception& e) {
+    failure = Error(ErrorCode::kInternal, fmt::format("unexpected, in planning a batch: {}", e.what()));
+  }
+  lock.lock();
+  planning_ = false;
+  has_planned_ = !failure;
+  if (failure) fatal_ = std::move(failure);
+  slots_planned_.fetch_add(1, std::memory_order_relaxed);
+  plan_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
+  if (dropping_) quiet_.notify_all();
+  if (idle_threads_ > 0) work_.notify_one();
+}
+
 /// Plan one batch, and let it enter if there is room for it. The cursor and the memory are worked on without the lock:
 /// `planning_` makes this thread their owner. \return True if the batch is the claim `out`.
 bool RequestWindow::enter_next(Lock& lock, Claim& out) {
   planning_ = true;
   const Run run = enter_run_;
-  if (!cursor_) whole_batches_ = false;
   if (!whole_batches_ && options_.rows_at_hand && options_.rows_at_hand->load(std::memory_order_acquire)) {
     whole_batches_ = true;
     finish_entering(run.epoch);  // what has been filed by blocks is all there will be
@@ -113,6 +145,7 @@ bool RequestWindow::admit(Claim& out, bool whole_batch) {
     finish_entering(enter_run_.epoch);
     enter_run_ = run_of(enter_run_.epoch + 1, 0);
     enter_position_ = 0;
+    whole_batches_ = false;
     cursor_.reset();
   }
   return taken;

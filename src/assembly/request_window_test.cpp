@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
 
@@ -199,6 +200,39 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
         ASSERT_EQ(rows[i], std::uint64_t{want[i].block} << 32 | want[i].row);
     }
   }
+  window.stop();
+}
+
+TEST(RequestWindow, PlanningABatchIsNotWaitingForWork) {
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{100'000, 100}});
+  FakeAllocator allocator(5000);
+  RequestWindow window(cut(make_sequential(blocks), 5000), blocks, {.max_slots = 4}, allocator);
+  window.start_epoch(0);
+  Claim claim;
+  ASSERT_TRUE(window.claim(claim));  // plans four batches first
+  EXPECT_EQ(window.slots_planned(), 4u);
+  EXPECT_EQ(claim.waited_ns, 0u);
+  window.complete(claim, {});
+  window.stop();
+}
+
+TEST(RequestWindow, AConsumerThatWaitsPlansTheNextBatch) {
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{40, 10}});
+  FakeAllocator allocator(10);
+  RequestWindow window(cut(make_sequential(blocks), 10), blocks, {.max_slots = 1}, allocator);
+  window.start_epoch(0);
+  Claim claim;
+  ASSERT_TRUE(window.claim(claim));
+  std::jthread consumer([&] { EXPECT_TRUE(window.next().ok()); });
+  for (int i = 0; i < 6000 && window.slots_planned() < 2; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(window.slots_planned(), 2u);  // with a batch in the only slot, and its thread busy: nobody else would
+  window.complete(claim, {});
+  consumer.join();
+  ASSERT_TRUE(window.claim(claim));
+  EXPECT_EQ(window.slots_planned(), 2u);
+  EXPECT_EQ(claim.unit, 1u);
+  window.complete(claim, {});
   window.stop();
 }
 

@@ -22,12 +22,11 @@ class RowGather {
   void gather(std::span<const SampleRef> samples, const RowRun& to) const;
 
  private:
-  struct BlockPlace {
-    std::uint64_t first_in_store, first_in_files;  // row of the block's first one
-  };
   const RowStore& store_;
   const Sink sink_;
-  std::vector<BlockPlace> places_;
+  std::vector<RowsAt> fields_;            // of the store, all its rows
+  std::vector<std::uint64_t> distances_;  // of each block: how far its rows' numbers in the files are from the store's;
+                                          // empty: the store has all rows where the files have them
 };
 
 }  // namespace headrace

@@ -4,68 +4,10 @@
 #include <cstring>
 
 #include "assembly/row_copy.h"
+#include "assembly/row_kernels.h"
 
 namespace headrace {
 namespace {
-
-constexpr std::size_t kLine = 64;
-constexpr std::size_t kAhead = 12;      // rows that are on their way from memory while one is copied
-constexpr std::size_t kLinesAhead = 4;  // of a row: the processor itself goes on from there
-
-/// Rows of a size that the compiler knows.
-template <std::size_t kBytes>
-struct FixedCopy {
-  void operator()(std::byte* to, const std::byte* from) const { std::memcpy(to, from, kBytes); }
-};
-struct RunCopy {
-  std::size_t bytes;
-  void operator()(std::byte* to, const std::byte* from) const { copy_run(to, from, bytes); }
-};
-/// Rows that lie in strides, or partly.
-struct NestCopy {
-  const RowGeometry& geometry;
-  void operator()(std::byte* to, const std::byte* from) const { copy_row(geometry, to, from); }
-};
-
-bool is_dense(const RowGeometry& g, std::size_t row_bytes) {
-  return g.loops.empty() && g.src_offset_bytes == 0 && g.dst_offset_bytes == 0 && g.run_bytes == row_bytes;
-}
-
-/// How rows are told from addresses: by sizes that the compiler knows, or that follow from the data.
-template <class RowDivisor>
-struct Divisors {
-  RowDivisor stride, row_bytes;
-};
-
-/// Call `work` with the kernel for rows of this shape, and what tells them from addresses.
-template <class Work>
-void with_kernel(const FieldRows& from, const Divisor& row_bytes, Work work) {
-  const std::uint64_t bytes = row_bytes.value(), apart = std::max<std::size_t>(from.rows.stride_bytes, 1);
-  const Divisors<Divisor> any{apart == bytes ? row_bytes : Divisor(apart), row_bytes};
-  if (from.geometry && !is_dense(*from.geometry, bytes)) return work(NestCopy{*from.geometry}, any);
-  if (apart != bytes) return work(RunCopy{bytes}, any);
-  const auto fixed = [&]<std::size_t kBytes>(FixedCopy<kBytes> copy) { work(copy, Divisors<KnownDivisor<kBytes>>{}); };
-  switch (bytes) {
-    case 1:
-      return fixed(FixedCopy<1>{});
-    case 2:
-      return fixed(FixedCopy<2>{});
-    case 4:
-      return fixed(FixedCopy<4>{});
-    case 8:
-      return fixed(FixedCopy<8>{});
-    case 16:
-      return fixed(FixedCopy<16>{});
-    case 32:
-      return fixed(FixedCopy<32>{});
-    case 64:
-      return fixed(FixedCopy<64>{});
-    case 128:
-      return fixed(FixedCopy<128>{});
-    default:
-      return work(RunCopy{bytes}, any);
-  }
-}
 
 /// What the kernels of one field work on.
 struct Job {
@@ -191,48 +133,16 @@ std::uint64_t Sink::put(std::size_t field, const FieldRows& from, std::uint64_t 
   const std::size_t filled = from.geometry ? from.geometry->filled_bytes() : row_bytes.value();
   if (empty_[field]) return put_nothing(job, wanted), 0;
   std::uint64_t rows = 0;
-  with_kernel(from, row_bytes, [&](auto copy, const auto& by) {
+  with_kernel(from.rows, from.geometry, row_bytes, [&](auto copy, const auto& by) {
     if (wanted.moves.empty()) {
       rows = put_rows(job, wanted.requests, wanted.runs, copy, by);
       return;
     }
-    const bool whole_runs =
-        from.rows.stride_bytes == row_bytes.value() && (!from.geometry || is_dense(*from.geometry, row_bytes.value()));
+    const bool whole_runs = from.rows.stride_bytes == row_bytes.value() &&
+                            (!from.geometry || lies_dense(*from.geometry, row_bytes.value()));
     rows = put_moves(job, moves_near(wanted, from.rows, first_row), wanted.runs, whole_runs, copy, by);
   });
   return rows * filled;
-}
-
-void Sink::gather(std::size_t field, const FieldRows& from, std::span<const std::uint64_t> rows,
-                  std::span<const std::uint64_t> distances, std::uint64_t first_place, const RowRun& to) const {
-  const Divisor row_bytes = row_bytes_[field];
-  const Job job{from, from.rows.first_row, row_bytes.value(), field};
-  if (empty_[field]) {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      count_row(job, to, from.rows.first_row + rows[i] + distances[i], first_place + i, 1);
-    return;
-  }
-  const std::size_t lines = std::min((row_bytes.value() + kLine - 1) / kLine, kLinesAhead);
-  const auto at = [&](std::size_t i) { return from.rows.data + rows[i] * job.row_bytes; };
-  // Inlined by force: GCC 12 takes a function that only prefetches for one that does nothing, and drops its calls.
-  const auto ask = [&](std::size_t i) __attribute__((always_inline)) {
-    for (std::size_t line = 0; line < lines; ++line) __builtin_prefetch(at(i) + line * kLine);
-  };
-  std::byte* const base = to.fields[field] + first_place * job.row_bytes;
-  RowSums* const sums = job.sums(to);
-  with_kernel(from, row_bytes, [&](auto copy, const auto& by) {
-    auto seen = job.witness(to, by);
-    for (std::size_t i = 0; i < std::min(kAhead, rows.size()); ++i) ask(i);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (i + kAhead < rows.size()) ask(i + kAhead);
-      const std::byte* const source = at(i);
-      std::byte* const place = base + i * job.row_bytes;
-      copy(place, source);
-      const std::uint64_t number = seen.saw(source, place, 1, distances[i]);
-      if (sums) sums->add(number);
-    }
-    job.add(to, seen.hash());
-  });
 }
 
 }  // namespace headrace

@@ -36,9 +36,10 @@ class Sink {
   /// \return Bytes written. Call finish_streaming() before another thread is told.
   std::uint64_t put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted) const;
 
-  /// Copy rows[i] of `from`, counted from its first, to place first_place + i of `to`. The rows may lie anywhere: they
-  /// are asked for well ahead. \param distances  What the number of each row is above the one that `from` says.
-  void gather(std::size_t field, const FieldRows& from, std::span<const std::uint64_t> rows,
+  /// Copy rows[i] of every field, counted from the store's first, to place first_place + i of `to`. The rows may lie
+  /// anywhere: they are asked for well ahead. \param from  One for each field, all of the same rows, dense. \param
+  /// distances  What the number of each row is above the one that `from` says; empty: nothing.
+  void gather(std::span<const RowsAt> from, std::span<const std::uint64_t> rows,
               std::span<const std::uint64_t> distances, std::uint64_t first_place, const RowRun& to) const;
 
  private:

@@ -96,6 +96,7 @@ struct Claim {
   bool last = false;   ///< No request of this unit will come in this epoch any more.
   std::vector<Request> requests;
   std::vector<SlotRun> runs;
+  std::uint64_t waited_ns = 0;  ///< For work, before this claim; planning a batch is work.
 };
 
 /// Rows of a claim that could not be served.

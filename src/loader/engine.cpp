@@ -281,9 +281,8 @@ Status Engine::load_resident_arrays() {
 
 void Engine::work(Worker& w) {
   if (preloads_ && keeper_->rows) preload_blocks(w);
-  std::uint64_t clock = now_ns();
   while (window_.claim(w.claim)) {
-    w.counters.clock.add(Stage::kWaitWork, now_ns() - clock, 0);
+    w.counters.clock.add(Stage::kWaitWork, w.claim.waited_ns, 0);
     w.failures.clear();
     w.digests.assign(w.claim.runs.size(), {});
     try {
@@ -299,8 +298,7 @@ void Engine::work(Worker& w) {
            Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what())).with_file(source_->files[file].path)});
     }
     window_.complete(w.claim, w.failures, w.digests);
-    clock = now_ns();
-    watch_process_memory(clock);
+    watch_process_memory(now_ns());
   }
 }
 

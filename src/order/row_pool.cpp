@@ -21,8 +21,8 @@ void RowPool::add(Part part) {
 
 void RowPool::shuffle(RandomKey key) {
   if (rows_ == 0) return;
-  parts_a_row_ = static_cast<double>(starts_.size()) / static_cast<double>(rows_);
   starts_.push_back({rows_, 0, 0});
+  note_equal_parts();
   if (rows_ > kListedRows) {
     computed_.emplace(rows_, key);
     return;
@@ -50,19 +50,24 @@ void RowPool::take(std::uint64_t count, std::vector<SampleRef>& out) {
   }
 }
 
-SampleRef RowPool::at(std::uint64_t row) const {
-  const Start& part = part_of(row);
-  return {part.block, part.first_row + static_cast<std::uint32_t>(row - part.row)};
+/// Blocks of a file are equal but for its last, and a stream may begin and end inside one: where only the first part
+/// and the last are shorter, a division says in which part a row is.
+void RowPool::note_equal_parts() {
+  const std::size_t parts = starts_.size() - 1;
+  const auto rows_of = [&](std::size_t i) { return starts_[i + 1].row - starts_[i].row; };
+  const std::uint64_t rows = rows_of(std::min<std::size_t>(1, parts - 1)), first = rows_of(0),
+                      last = rows_of(parts - 1);
+  // Of two parts any may be the longer one, and the rows of the first count.
+  const std::uint64_t each = parts == 2 ? std::max(first, rows) : rows;
+  bool equal = first <= each && last <= each;
+  for (std::size_t i = 1; i + 1 < parts; ++i) equal = equal && rows_of(i) == each;
+  equal_rows_.reset();
+  if (!equal || each == 0) return;
+  equal_rows_.emplace(each);
+  first_lacks_ = each - first;
 }
 
-/// Blocks of a file are equal but for its last: a guess by the mean is right, or next to right, nearly always.
 const RowPool::Start& RowPool::part_of(std::uint64_t row) const {
-  const std::size_t last = starts_.size() - 2;
-  const std::size_t guess = std::min(static_cast<std::size_t>(static_cast<double>(row) * parts_a_row_), last);
-  const auto holds = [&](std::size_t i) { return starts_[i].row <= row && row < starts_[i + 1].row; };
-  if (holds(guess)) return starts_[guess];
-  if (guess > 0 && holds(guess - 1)) return starts_[guess - 1];
-  if (guess < last && holds(guess + 1)) return starts_[guess + 1];
   return *(std::upper_bound(starts_.begin(), starts_.end(), row,
                             [](std::uint64_t r, const Start& start) { return r < start.row; }) -
            1);

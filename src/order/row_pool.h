@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/divisor.h"
 #include "base/keyed_permutation.h"
 #include "base/philox.h"
 #include "catalog/sample_ref.h"
@@ -44,14 +45,20 @@ class RowPool {
     std::uint64_t row;  ///< Of the pool, with which the part begins.
     std::uint32_t block, first_row;
   };
-  [[nodiscard]] SampleRef at(std::uint64_t row) const;
+  void note_equal_parts();
+  /// Return a row of the pool as the sample that it is.
+  [[nodiscard]] SampleRef at(std::uint64_t row) const {
+    const Start& part = equal_rows_ ? starts_[equal_rows_->divide(row + first_lacks_).quotient] : part_of(row);
+    return {part.block, part.first_row + static_cast<std::uint32_t>(row - part.row)};
+  }
   [[nodiscard]] const Start& part_of(std::uint64_t row) const;
 
   std::vector<Start> starts_;  ///< And one behind the last.
   std::vector<std::uint16_t> listed_;
   std::optional<KeyedPermutation> computed_;
   std::uint64_t rows_ = 0, taken_ = 0;
-  double parts_a_row_ = 0;
+  std::optional<Divisor> equal_rows_;  ///< Rows of a part, where all have as many but the first and the last.
+  std::uint64_t first_lacks_ = 0;      ///< Rows that the first part has less.
 };
 
 }  // namespace headrace

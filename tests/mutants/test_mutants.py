@@ -18,14 +18,16 @@ BUILD = ROOT / "build" / "release"
 PROBE = BUILD / "tests" / "exactly_once_probe"
 SOURCES = ["files", "decoded blocks", "encoded blocks", "all rows", "spans"]
 
-SINK, SERVER, KEPT = "assembly/sink.cpp", "assembly/block_server.cpp", "assembly/block_server_kept.cpp"
+SINK, GATHER, STORE = "assembly/sink.cpp", "assembly/sink_gather.cpp", "assembly/row_gather.cpp"
+SERVER, KEPT = "assembly/block_server.cpp", "assembly/block_server_kept.cpp"
 ROW_FROM = "const std::byte* const at = source.data + row * source.stride_bytes;"
 ROW_TO = "std::byte* const place = to + requests[i].position * job.row_bytes;"
 MOVE_FROM = "const std::byte* at = source.data + (begin - source.first_row) * source.stride_bytes;"
 MOVE_TO = "std::byte* place = run.fields[job.field] + (move.place + (begin - first)) * job.row_bytes;"
 MOVE_END = "const std::uint64_t end = std::min(first + move.count, source.first_row + source.count);"
-GATHER_FROM = "return from.rows.data + rows[i] * job.row_bytes;"
-GATHER_TO = "std::byte* const place = base + i * job.row_bytes;"
+GATHER_FROM = "const auto at = [&](std::size_t i) { return from.data + rows[i] * row_bytes; };"
+GATHER_TO = "std::byte* const place = base + i * row_bytes;"
+GATHER_ROW = "rows[i] = starts[part[i].block] + part[i].row;"
 KEPT_HIT = "if (kept->coding != BlockCoding::kRaw) {"
 PUT_PIECE = "put_piece(file, task.array, task.piece.across, *rows, span);"
 
@@ -69,9 +71,31 @@ MUTANTS = [
         ["encoded blocks", "spans"],
     ),
     ("moves: not copied whole", SINK, MOVE_END, MOVE_END.replace("move.count,", "(move.count + 1) / 2,"), ["spans"]),
-    ("gather: the wrong row", SINK, GATHER_FROM, GATHER_FROM.replace("rows[i]", "(rows[i] ^ 1)"), ["all rows"]),
-    ("gather: one row twice", SINK, GATHER_FROM, GATHER_FROM.replace("rows[i]", "rows[i / 2]"), ["all rows"]),
-    ("gather: the wrong place", SINK, GATHER_TO, GATHER_TO.replace("base + i *", "base + i / 2 *"), ["all rows"]),
+    ("gather: the wrong row", GATHER, GATHER_FROM, GATHER_FROM.replace("rows[i]", "(rows[i] ^ 1)"), ["all rows"]),
+    ("gather: one row twice", GATHER, GATHER_FROM, GATHER_FROM.replace("rows[i]", "rows[i / 2]"), ["all rows"]),
+    ("gather: the wrong place", GATHER, GATHER_TO, GATHER_TO.replace("base + i *", "base + i / 2 *"), ["all rows"]),
+    (
+        "gather: another row of the fields after the first",
+        GATHER,
+        GATHER_FROM,
+        GATHER_FROM.replace("rows[i]", "(rows[i] ^ (Field::kLeads ? 0 : 1))"),
+        ["all rows"],
+    ),
+    (
+        "gather: another place of the fields after the first",
+        GATHER,
+        GATHER_TO,
+        GATHER_TO.replace("base + i *", "base + (Field::kLeads ? i : i / 2) *"),
+        ["all rows"],
+    ),
+    (
+        "gather: every other row of the fields after the first",
+        GATHER,
+        "++i) {\n    if (i + ahead",
+        "i += Field::kLeads ? 1 : 2) {\n    if (i + ahead",
+        ["all rows"],
+    ),
+    ("gather: a wrong start of a block", STORE, GATHER_ROW, GATHER_ROW.replace(".block]", ".block ^ 1]"), ["all rows"]),
     (
         "files: a stale chunk",
         SERVER,
