@@ -57,7 +57,8 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
                             const std::atomic<bool>& cancelled) {
   const GroupServer& server = servers_[at.group];
   runs_.clear();
-  moves_.clear();
+  found_.clear();
+  by_row_.clear();
   std::uint32_t longest = 1;
   for (std::uint32_t run = 0; run < claim.runs.size(); ++run) {
     const SlotRun& r = claim.runs[run];
@@ -67,11 +68,14 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
     for (std::uint32_t i = r.begin; i < r.end; ++i) {
       const Part& part = content.parts[claim.requests[i].row];
       const std::uint64_t start = content.starts[at.group][claim.requests[i].position];
-      moves_.push_back({part.row, part.count, start + part.place, run});
+      by_row_.push_back(std::uint64_t{part.row} << 32 | found_.size());
+      found_.push_back({part.row, part.count, start + part.place, run});
       longest = std::max(longest, part.count);
     }
   }
-  std::sort(moves_.begin(), moves_.end(), [](const Move& a, const Move& b) { return a.row < b.row; });
+  std::sort(by_row_.begin(), by_row_.end());  // numbers, for moves are four times as large
+  moves_.resize(found_.size());
+  for (std::size_t i = 0; i < by_row_.size(); ++i) moves_[i] = found_[static_cast<std::uint32_t>(by_row_[i])];
   const BlockTable::Place place = groups_[at.group].layout.table->place(at.unit);
   const auto failed = server.rows->serve({at.unit, place.file, place.rows, claim.first, 0},
                                          {{}, moves_, runs_, longest, false}, cancelled);

@@ -53,8 +53,8 @@ class PartServer {
   SideChunks no_side_chunks_{0};
   std::vector<GroupServer> servers_;
   std::vector<RowRun> runs_;
-  std::vector<std::vector<std::byte*>> run_fields_;
-  std::vector<Move> moves_;
+  std::vector<std::uint64_t> by_row_;  // row and number of each move, to sort
+  std::vector<Move> found_, moves_;
   std::vector<RowFailure> failures_;
   std::vector<Piece> pieces_;
 };

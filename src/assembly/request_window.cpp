@@ -15,7 +15,11 @@ constexpr std::uint64_t kAheadShare = 16;  // of the window, that an order witho
 
 RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_ptr<const BlockTable> blocks,
                              Options options, SlotAllocator& allocator)
-    : steps_(std::move(steps)), blocks_(std::move(blocks)), options_(std::move(options)), allocator_(allocator) {
+    : steps_(std::move(steps)),
+      blocks_(std::move(blocks)),
+      options_(std::move(options)),
+      counts_homes_(options_.map && options_.map->tiles()),
+      allocator_(allocator) {
   ring_.resize(std::max<std::uint64_t>(options_.max_slots, 1));
   for (auto& s : ring_) s = std::make_unique<WindowSlot>();
   for (auto& index : state_of_unit_) index.resize(options_.map ? options_.map->num_units() : blocks_->num_blocks());

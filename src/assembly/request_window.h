@@ -121,7 +121,8 @@ class RequestWindow {
   };
   /// Of one epoch, where there is a map: how far homes and units are.
   struct MapProgress {
-    std::vector<std::uint32_t> home_asked;    // samples of each home that were given, here or elsewhere
+    std::vector<std::uint32_t> home_left;  // samples of each home still to be given, here or elsewhere; or:
+    static constexpr std::uint32_t kNotCounted = ~std::uint32_t{0}, kDone = kNotCounted - 1;
     std::vector<std::uint32_t> homes_done;    // of each unit
     std::vector<std::uint32_t> homes_coming;  // of each unit, by the walk; 0 until it was counted
   };
@@ -172,6 +173,7 @@ class RequestWindow {
   const std::shared_ptr<const StepPlan> steps_;
   const std::shared_ptr<const BlockTable> blocks_;
   const Options options_;
+  const bool counts_homes_;  // there is a map whose units are done with once their homes are
   SlotAllocator& allocator_;
 
   mutable std::mutex mutex_;

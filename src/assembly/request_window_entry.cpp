@@ -202,15 +202,20 @@ void RequestWindow::count(UnitState& b, std::uint32_t state) {
 
 /// One more of the home's samples was given, here or elsewhere: with the last of them its units may be complete.
 void RequestWindow::count_home(std::uint32_t home, std::uint64_t epoch) {
-  if (!options_.map->tiles()) return;
+  if (!counts_homes_) return;
   MapProgress& p = progress_[epoch & 1];
-  if (p.home_asked.empty()) {
-    p.home_asked.resize(options_.map->homes()->num_blocks());
+  if (p.home_left.empty()) {
+    p.home_left.resize(options_.map->homes()->num_blocks(), MapProgress::kNotCounted);
     p.homes_done.resize(state_of_unit_[0].size());
     p.homes_coming.resize(state_of_unit_[0].size());
   }
-  const std::uint64_t coming = cursor_->rows_of(home);
-  if (coming == 0 || ++p.home_asked[home] != coming) return;
+  std::uint32_t& left = p.home_left[home];
+  if (left == MapProgress::kNotCounted) {
+    const std::uint64_t coming = cursor_->rows_of(home);
+    left = coming == 0 ? MapProgress::kDone : static_cast<std::uint32_t>(coming);
+  }
+  if (left == MapProgress::kDone || --left != 0) return;
+  left = MapProgress::kDone;
   units_.clear();
   options_.map->units_of(home, units_);
   for (const std::uint32_t unit : units_) {
@@ -237,7 +242,8 @@ bool RequestWindow::homes_are_done(std::uint32_t unit, std::uint64_t epoch) {
 
 void RequestWindow::forget_progress(std::uint64_t epoch) {
   MapProgress& p = progress_[epoch & 1];
-  for (auto* counts : {&p.home_asked, &p.homes_done, &p.homes_coming}) std::fill(counts->begin(), counts->end(), 0);
+  std::fill(p.home_left.begin(), p.home_left.end(), MapProgress::kNotCounted);
+  for (auto* counts : {&p.homes_done, &p.homes_coming}) std::fill(counts->begin(), counts->end(), 0);
 }
 
 void RequestWindow::free_state(std::uint32_t state) {

@@ -81,7 +81,8 @@ std::uint64_t BlockTable::first_block_of(std::size_t file) const {
 BlockTable::RowPlace BlockTable::find_by_ends(std::size_t file, std::uint64_t row) const {
   const std::vector<std::uint64_t>& ends = files_[file].ends;
   const auto block = static_cast<std::uint64_t>(std::ranges::upper_bound(ends, row) - ends.begin());
-  return {starts_[file].first_block + block, static_cast<std::uint32_t>(row - (block ? ends[block - 1] : 0))};
+  return {starts_[file].first_block + block, static_cast<std::uint32_t>(row - (block ? ends[block - 1] : 0)),
+          static_cast<std::uint32_t>(ends[block] - row)};
 }
 
 BlockTable::Place BlockTable::stored_place(std::uint64_t block) const {
@@ -118,7 +119,8 @@ BlockTable::RowPlace BlockTable::find_chosen(std::uint64_t row) const {
   const std::uint64_t stored = find_stored((*chosen_)[row]).block;
   const auto it = std::lower_bound(stored_block_.begin(), stored_block_.end(), static_cast<std::uint32_t>(stored));
   const auto block = static_cast<std::uint64_t>(it - stored_block_.begin());
-  return {block, static_cast<std::uint32_t>(row - first_row(block))};
+  const auto in_block = static_cast<std::uint32_t>(row - first_row(block));
+  return {block, in_block, static_cast<std::uint32_t>(block_rows(block)) - in_block};
 }
 
 std::uint32_t BlockTable::stored_row(std::uint64_t block, std::uint32_t row_in_block) const {

@@ -1,6 +1,7 @@
 // A block: rows of one file that decode together. The unit of order, of decoding and of read amplification.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -56,6 +57,7 @@ class BlockTable {
   struct RowPlace {
     std::uint64_t block;
     std::uint32_t row_in_block;
+    std::uint32_t left;  ///< Rows of the block from it on, itself among them.
   };
   [[nodiscard]] RowPlace find(std::uint64_t row) const { return chosen_ ? find_chosen(row) : find_stored(row); }
   /// Were rows chosen?
@@ -86,7 +88,8 @@ class BlockTable {
     const FileStart& start = starts_[file];
     if (start.differ) return find_by_ends(file, row - start.first_row);
     const auto [block, in_block] = start.block_rows.divide(row - start.first_row);
-    return {start.first_block + block, static_cast<std::uint32_t>(in_block)};
+    const std::uint64_t left = std::min(start.block_rows.value() - in_block, starts_[file + 1].first_row - row);
+    return {start.first_block + block, static_cast<std::uint32_t>(in_block), static_cast<std::uint32_t>(left)};
   }
   [[nodiscard]] RowPlace find_by_ends(std::size_t file, std::uint64_t row) const;
   void drop_empty_blocks();

@@ -65,6 +65,9 @@ class SampleMap {
   /// batch, counted through the epoch's batches.
   [[nodiscard]] virtual std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const = 0;
 
+  /// Return what the map's lists hold, beside homes().
+  [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
+
   /// Return the group of a unit, and the unit's number in it.
   struct GroupUnit {
     std::uint32_t group, unit;

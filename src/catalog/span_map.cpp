@@ -42,6 +42,8 @@ SpanMap::SpanMap(Options options)
                      length > 0 ? UnitGroup::Rows::kFixed : UnitGroup::Rows::kRagged, length});
   if (options_.side)
     groups_.push_back({static_cast<std::uint32_t>(options_.side->num_blocks()), UnitGroup::Rows::kFixed, 1});
+  for (const BlockTable* table : {options_.rows.get(), options_.side.get()})
+    for (std::uint64_t b = 0; table && b < table->num_blocks(); ++b) first_rows_.push_back(table->stored_rows(b).first);
 }
 
 void SpanMap::expand(std::span<const SampleRef> samples, std::vector<Part>& parts,
@@ -50,8 +52,7 @@ void SpanMap::expand(std::span<const SampleRef> samples, std::vector<Part>& part
     const std::uint64_t i = number_of(sample), begin = options_.spans.begin(i), end = options_.spans.end(i);
     for (std::uint64_t row = begin; row < end;) {
       const BlockTable::RowPlace at = options_.rows->find(row);
-      const std::uint64_t left = options_.rows->block_rows(at.block) - at.row_in_block;
-      const std::uint64_t count = std::min(left, end - row);
+      const std::uint64_t count = std::min<std::uint64_t>(at.left, end - row);
       parts.push_back(
           {static_cast<std::uint32_t>(at.block), at.row_in_block, static_cast<std::uint32_t>(count), row - begin});
       row += count;
@@ -114,9 +115,7 @@ void SpanMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) cons
 
 std::uint64_t SpanMap::part_hash(SampleRef, const Part& part, std::uint64_t place) const {
   const bool side = part.unit >= groups_[0].num_units;
-  const std::uint64_t first = side ? options_.side->stored_rows(part.unit - groups_[0].num_units).first
-                                   : options_.rows->stored_rows(part.unit).first;
-  return run_hash(first + part.row, place + part.place, part.count) *
+  return run_hash(first_rows_[part.unit] + part.row, place + part.place, part.count) *
          (side ? options_.side_weight : options_.row_weight);
 }
 

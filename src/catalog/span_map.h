@@ -26,6 +26,7 @@ class Spans {
   }
   /// Length of every sample; 0: they differ.
   [[nodiscard]] std::uint64_t common_length() const { return starts_.empty() ? length_ : 0; }
+  [[nodiscard]] std::uint64_t memory_bytes() const { return starts_.capacity() * sizeof(starts_[0]); }
   /// Return the first sample that ends behind `row`.
   [[nodiscard]] std::uint64_t first_ending_behind(std::uint64_t row) const;
   /// Return the first sample that begins at `row` or behind it.
@@ -57,6 +58,9 @@ class SpanMap final : public SampleMap {
   void units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const override;
   void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const override;
   [[nodiscard]] std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const override;
+  [[nodiscard]] std::uint64_t memory_bytes() const override {
+    return options_.spans.memory_bytes() + first_rows_.capacity() * sizeof(first_rows_[0]);
+  }
 
  private:
   [[nodiscard]] std::uint64_t number_of(SampleRef sample) const {
@@ -67,6 +71,7 @@ class SpanMap final : public SampleMap {
   const Options options_;
   std::shared_ptr<const BlockTable> homes_;
   std::vector<UnitGroup> groups_;
+  std::vector<std::uint64_t> first_rows_;  // of each unit, in its group's table
 };
 
 }  // namespace headrace

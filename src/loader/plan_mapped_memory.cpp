@@ -32,7 +32,8 @@ Status plan_mapped_memory(const Source& source, const LoaderOptions& options, co
   const std::uint64_t mean = std::max<std::uint64_t>(static_cast<std::uint64_t>(mapping.sizes.mean_bytes) * rows, 64);
   const std::uint64_t parts = rows * (mapping.boxes ? 27 : map.groups().size() + 1);
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.homes()->memory_bytes() +
-                              map.num_units() * kUnitBytes + map.homes()->num_blocks() * kHomeBytes;
+                              map.memory_bytes() + map.num_units() * kUnitBytes +
+                              map.homes()->num_blocks() * kHomeBytes;
   const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes, books = parts * kPartBytes;
   const std::uint64_t least = order + thread + kLeastSlots * (largest + books);
   if (least > plan.budget_bytes)
