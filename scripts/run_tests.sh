@@ -34,7 +34,7 @@ filter='*'
                                                                             # spreads addresses wide
 if [ "$preset" != release ]; then
   # Some containers and kernels forbid what a sanitizer's runtime does. Its empty program tells.
-  declare -A flags=([asan]=address,undefined [tsan]=thread)
+  declare -A flags=([asan]="address,undefined" [tsan]=thread)
   if ! { echo 'int main() {}' | "${CXX:-c++}" "-fsanitize=${flags[$preset]}" -x c++ -o "$results/starts" - &&
     "${prefix[@]}" "$results/starts"; } >"$results/starts.log" 2>&1; then
     cat "$results/starts.log"

@@ -35,6 +35,15 @@ DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& cho
   return DatasetHandle(without_gil([&] { return open(names, std::move(options)); }));
 }
 
+Dataset open_again(const nb::bytes& recipe) {
+  const std::string bytes(recipe.c_str(), recipe.size());
+  return without_gil([&] { return open_recipe(bytes); });
+}
+
+nb::bytes to_bytes(const std::string& text) {
+  return nb::bytes(text.data(), text.size());
+}
+
 /// Call `read(go_on)` without the GIL; Ctrl-C stops it.
 template <class Read>
 Batch interruptible(Read&& read) {
@@ -123,10 +132,6 @@ nb::list files(const DatasetHandle& self) {
   return result;
 }
 
-nb::list beside(const DatasetHandle& self) {
-  return to_python(self.dataset.beside());
-}
-
 nb::dict attributes(const DatasetHandle& self, std::size_t field) {
   if (field >= self.dataset.fields().size()) throw nb::index_error("no such field");
   nb::dict result;
@@ -142,8 +147,6 @@ void register_dataset(nb::module_& m) {
       .def("fields", &fields, nb::sig("def fields(self) -> list[dict[str, typing.Any]]"),
            "One dict for each field, in batch order.")
       .def("files", &files, nb::sig("def files(self) -> list[tuple[bytes, int]]"), "(path, rows) of each file.")
-      .def("beside", &beside, nb::sig("def beside(self) -> list[tuple[str, list[bytes]]]"),
-           "(FILES, paths) for FILES of each field's FILES::PATH.")
       .def("attributes", &attributes, nb::arg("field"), nb::sig("def attributes(self, field: int) -> dict[str, str]"),
            "Attributes of a field's array in the first file, as text.")
       .def("rows", &rows, nb::arg("first"), nb::arg("count"),
@@ -160,6 +163,9 @@ void register_dataset(nb::module_& m) {
       .def(
           "block_end", [](const DatasetHandle& self, std::uint64_t row) { return self.dataset.block_end(row); },
           nb::arg("row"), "Rows [row, block_end) decode together.")
+      .def(
+          "recipe", [](const DatasetHandle& self) { return to_bytes(self.dataset.recipe()); },
+          nb::sig("def recipe(self) -> bytes"), "How the data set was made.")
       .def("choose", &choose, nb::arg("names"), "The same files with only these fields.")
       .def(
           "describe", [](const DatasetHandle& self) { return to_python(self.dataset.describe()); },
@@ -172,6 +178,9 @@ void register_dataset(nb::module_& m) {
              self.dataset.close();
            })
       .def("closed", [](const DatasetHandle& self) { return self.dataset.closed(); });
+  m.def(
+      "open_recipe", [](const nb::bytes& recipe) { return DatasetHandle(open_again(recipe)); }, nb::arg("recipe"),
+      "Open again what Dataset.recipe() told of.");
   m.def("mix", &mix_datasets, nb::arg("parts"), nb::arg("temperature"), nb::arg("stop"), nb::arg("num_samples"),
         "A mixture of (name, data set, weight).");
   m.def("open", &open_paths, nb::arg("paths"), nb::arg("fields"), nb::arg("beside") = Beside(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, overload
 
@@ -21,7 +20,6 @@ from headrace.fields import FieldInfo, FileInfo
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Fields = Mapping[str, str] | Sequence[str] | None
 Sample = dict[str, Any]
-_Beside = Sequence[tuple[str, Sequence[bytes]]]  # what FILES of a field's FILES::PATH stands for
 _FAR_SHARE = 0.03  # of a part from what was asked for: worth a word
 
 
@@ -51,7 +49,7 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
         UnsupportedError: A file or array cannot be read by this build; the text says what would help.
         InvalidArgumentError: Arrays disagree in rows or type, names clash, or an argument is of a wrong kind.
     """
-    return Dataset(path_list(paths), field_choices(fields))
+    return Dataset(_headrace.open(path_list(paths), field_choices(fields)))
 
 
 class Dataset:
@@ -64,36 +62,23 @@ class Dataset:
     byte order.
 
     Use as a context manager or call :meth:`close`; it is also closed when nothing refers to it. Pickles as its recipe
-    (absolute paths and fields), and opens the files again on first use. May be used from any thread. Reading blocks;
-    the GIL is released meanwhile.
+    (absolute paths, fields, selections, proportions), and opens the files again on first use. May be used from any
+    thread. Reading blocks; the GIL is released meanwhile.
     """
 
-    def __init__(
-        self, paths: list[bytes], choices: list[tuple[str, str]], *, beside: _Beside = (), lazy: bool = False
-    ) -> None:
+    def __init__(self, opened: _headrace.Dataset | None, recipe: bytes = b"") -> None:
         """Use :func:`headrace.open`."""
-        self._paths = paths
-        self._choices = choices
-        self._beside = beside
-        self._whole: _headrace.Dataset | None = None  # of a column: without it, files beside the others stand alone
-        self._names: list[str] = []  # of a pickled column's fields, for the first use
+        self._opened = opened
+        self._recipe = recipe  # of a pickled data set, for the first use
         self._columns: dict[str, Dataset] = {}
         self._closed = False
-        self._selected = False
-        self._chosen: _Chosen | None = None  # of a pickled selection, for the first use
-        self._opened: _headrace.Dataset | None = None if lazy else _headrace.open(paths, choices, beside)
 
     @property
     def _native(self) -> _headrace.Dataset:
         if self._opened is None:
             if self._closed:
                 raise ClosedError("the data set was closed")
-            opened = _headrace.open(self._paths, self._choices, self._beside)
-            if self._chosen is not None:
-                opened = opened.select(_chosen_rows(self._chosen, len(opened)))
-            if self._names:
-                self._whole, opened = opened, opened.choose(self._names)
-            self._opened = opened
+            self._opened = _headrace.open_recipe(self._recipe)
         return self._opened
 
     def __len__(self) -> int:
@@ -167,7 +152,7 @@ class Dataset:
         """
         total = len(self)
         wanted = np.arange(total)[rows].astype(np.uint64) if isinstance(rows, slice) else row_numbers(rows, total)
-        return self._derived(self._native.select(wanted.copy()))  # nobody else may write to it meanwhile
+        return Dataset(self._native.select(wanted.copy()))  # nobody else may write to it meanwhile
 
     def split(
         self,
@@ -203,7 +188,7 @@ class Dataset:
         made = self._native.split(
             list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by == "file"
         )
-        split = {name: self._derived(native) for name, native in zip(shares, made, strict=True)}
+        split = {name: Dataset(native) for name, native in zip(shares, made, strict=True)}
         far = [name for name, part in split.items() if abs(len(part) / len(self) - shares[name]) > _FAR_SHARE]
         if by == "file" and far:
             got = ", ".join(f"{name} {len(split[name]) / len(self):.0%} instead of {shares[name]:.0%}" for name in far)
@@ -217,21 +202,9 @@ class Dataset:
         rows: np.ndarray[Any, np.dtype[np.uint64]] = self._native.selected_rows()
         return rows
 
-    def _derived(self, native: _headrace.Dataset) -> Dataset:
-        """The same recipe, with rows selected."""
-        paths = [os.fsencode(Path(info.path).absolute()) for info in self.files]
-        one = Dataset(paths, [(info.name, info.path) for info in self.fields.values()], lazy=True)
-        one._opened = native
-        one._selected = True
-        return one
-
     def _column(self, name: str) -> Column:
         if name not in self._columns:
-            one = Dataset(self._paths, [(name, self.fields[name].path)] if name in self.fields else [], lazy=True)
-            one._opened = self._native.choose([name])  # the engine's error lists the names there are
-            one._whole = self._native if self._native.beside() else None
-            one._selected = self._selected
-            self._columns[name] = one
+            self._columns[name] = Dataset(self._native.choose([name]))  # the engine's error lists the names there are
         one = self._columns[name]
         return Column(one, one.fields[name], dict(one.attrs[name]))
 
@@ -259,54 +232,10 @@ class Dataset:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.closed:
             raise ClosedError("a closed data set cannot be pickled")
-        if self._opened is None:
-            return _reopen_later, (self._paths, self._choices, self._chosen, self._beside, self._names)
-        whole = self._opened if self._whole is None else self._whole
-        paths = [_absolute(path) for path, _ in whole.files()]
-        choices = [(field["name"], field["path"]) for field in whole.fields()]
-        chosen = _pack(self.selected_rows) if self._selected else None
-        beside = [(files, [_absolute(path) for path in meant]) for files, meant in whole.beside()]
-        return _reopen_later, (paths, choices, chosen, beside, [] if self._whole is None else list(self.fields))
+        return Dataset, (None, self._recipe if self._opened is None else self._opened.recipe())
 
     def __repr__(self) -> str:
         return "<headrace.Dataset, closed>" if self.closed else self._native.describe()
 
     def _repr_html_(self) -> str:
         return _display.dataset_html(self)
-
-
-#: A selection: the first row, the last one, and a bit for each row between them.
-_Chosen = tuple[int, int, bytes]
-
-
-def _pack(rows: np.ndarray[Any, np.dtype[np.uint64]]) -> _Chosen:
-    first, last = int(rows[0]), int(rows[-1])
-    mask = np.zeros(last - first + 1, bool)
-    mask[rows - np.uint64(first)] = True
-    return first, last, np.packbits(mask).tobytes()
-
-
-def _chosen_rows(chosen: _Chosen, total: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    first, last, bits = chosen
-    if last >= total:
-        raise invalid(f"row {last} was selected when the data set was pickled; its files now hold {total} rows")
-    mask = np.unpackbits(np.frombuffer(bits, np.uint8), count=last - first + 1)
-    return np.flatnonzero(mask).astype(np.uint64) + np.uint64(first)
-
-
-def _absolute(path: bytes) -> bytes:
-    return os.fsencode(Path(os.fsdecode(path)).absolute())
-
-
-def _reopen_later(
-    paths: list[bytes],
-    choices: list[tuple[str, str]],
-    chosen: _Chosen | None = None,
-    beside: _Beside = (),
-    names: Sequence[str] = (),
-) -> Dataset:
-    dataset = Dataset(paths, choices, beside=beside, lazy=True)
-    dataset._names = list(names)
-    dataset._chosen = chosen
-    dataset._selected = chosen is not None
-    return dataset

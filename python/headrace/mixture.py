@@ -8,7 +8,6 @@ from typing import Any
 from headrace import _headrace
 from headrace._checks import invalid, one_of, real_number, whole_number
 from headrace.dataset import Dataset
-from headrace.errors import ClosedError
 
 Parts = Mapping[str, Dataset | tuple[Dataset, float]]
 
@@ -39,7 +38,8 @@ def mix(parts: Parts, *, temperature: float = 1.0, stop: str = "first", num_samp
     list_of_parts = [(str(name), *_part(name, part)) for name, part in parts.items()]
     one_of("stop", stop, ("first", "all"))
     samples = 0 if num_samples is None else whole_number("num_samples", num_samples, least=1)
-    return Mixture(list_of_parts, real_number("temperature", temperature), stop, samples)
+    native = [(name, data._native, weight) for name, data, weight in list_of_parts]
+    return Dataset(_headrace.mix(native, real_number("temperature", temperature), stop, samples))
 
 
 def _part(name: Any, part: Any) -> tuple[Dataset, float]:
@@ -52,22 +52,3 @@ def _part(name: Any, part: Any) -> tuple[Dataset, float]:
     if not value > 0:
         raise invalid(f"the weight of part {name!r} must be a positive number, not {weight!r}")
     return data, value
-
-
-class Mixture(Dataset):
-    """What :func:`headrace.mix` makes."""
-
-    def __init__(
-        self, parts: list[tuple[str, Dataset, float]], temperature: float, stop: str, num_samples: int
-    ) -> None:
-        """Use :func:`headrace.mix`."""
-        super().__init__([], [], lazy=True)
-        self._recipe = (parts, temperature, stop, num_samples)
-        native = [(name, data._native, weight) for name, data, weight in parts]
-        self._opened = _headrace.mix(native, temperature, stop, num_samples)
-        self._selected = any(data._selected for _, data, _ in parts)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self.closed:
-            raise ClosedError("a closed data set cannot be pickled")
-        return Mixture, self._recipe

@@ -79,3 +79,29 @@ def test_loader_in_a_spawned_process(jets) -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         rows = pool.apply(_rows_of, (loader,))
     assert np.array_equal(rows, _rows_of(loader))
+
+
+def test_what_was_made_of_a_data_set_is_pickled_with_it(jets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Selections, splits, columns and mixtures, on top of each other: one recipe."""
+    dataset = jets.open()
+    halves = dataset.split({"a": 0.5, "b": 0.3}, seed=4)
+    mixed = hr.mix({"a": (halves["a"].select(slice(10, 200)), 0.7), "b": (halves["b"], 0.3)}, stop="all")
+    made = [halves["a"], halves["b"].select([0, 5, 7]), mixed]
+    monkeypatch.chdir(tmp_path)
+    for one in made:
+        copy = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(one))))
+        assert type(copy) is hr.Dataset
+        assert repr(copy) == repr(one)
+        assert "made of" in repr(copy)
+        for name, values in one[:].items():
+            assert np.array_equal(copy[:][name], values)
+        assert np.array_equal(pickle.loads(pickle.dumps(copy["y"]))[:], one["y"][:])
+        first = [batch["y"].tolist() for batch in hr.Loader(one, 50, shuffle=True, seed=2)]
+        assert [batch["y"].tolist() for batch in hr.Loader(copy, 50, shuffle=True, seed=2)] == first
+
+
+def test_a_damaged_pickle_is_refused(jets) -> None:
+    make, (_, recipe) = jets.open().__reduce__()
+    for damaged in (b"", recipe[:-1], recipe + b"x", b"something else"):
+        with pytest.raises(hr.InvalidArgumentError, match="pickled"):
+            len(make(None, damaged))

@@ -82,9 +82,14 @@ std::uint64_t SampleSizes::largest_batch_bytes(std::uint64_t samples) const {
   return static_cast<std::uint64_t>(std::min(likely, most));
 }
 
-std::shared_ptr<const Source> make_mapped_source(std::shared_ptr<const SampleMap> map,
-                                                 std::shared_ptr<const BoxMap> boxes, std::vector<SourceGroup> groups,
-                                                 std::string identity) {
+Result<std::shared_ptr<const Source>> make_mapped_source(std::shared_ptr<const SampleMap> map,
+                                                         std::shared_ptr<const BoxMap> boxes,
+                                                         std::vector<SourceGroup> groups, std::string identity) {
+  for (const SourceGroup& group : groups)  // maps speak of stored rows; of chosen ones they would mean others
+    if (group.source->chosen)
+      return Error(ErrorCode::kUnsupported, "samples that are not simply rows cannot be made of selected rows yet")
+          .with_file(group.source->files[0].path)
+          .with_hint("Make them of the whole data set.");
   auto mapping =
       std::make_shared<Mapping>(Mapping{std::move(map), std::move(boxes), std::move(groups), std::move(identity), {}});
   mapping->sizes = measure(*mapping);
@@ -99,7 +104,7 @@ std::shared_ptr<const Source> make_mapped_source(std::shared_ptr<const SampleMap
   const SourceFile& first = mapping->groups[0].source->files[0];
   source->files.push_back({first.path, mapping->map->homes()->num_rows(), first.fingerprint, {}});
   source->mapping = std::move(mapping);
-  return source;
+  return std::shared_ptr<const Source>(std::move(source));
 }
 
 ColumnPlace column_of(const Source& source, std::size_t field) {

@@ -8,6 +8,7 @@
 
 #include "assembly/block_layout.h"
 #include "assembly/source.h"
+#include "base/result.h"
 #include "catalog/box_map.h"
 #include "catalog/sample_map.h"
 
@@ -49,8 +50,9 @@ std::vector<const Source*> stored_sources(const Source& source);
 
 /// Make the source of a data set of mapped samples: its fields are those of the groups, one after the other, ragged
 /// where the map says so. Goes through the lengths of all samples once. \param identity  What the map was made from.
-std::shared_ptr<const Source> make_mapped_source(std::shared_ptr<const SampleMap> map,
-                                                 std::shared_ptr<const BoxMap> boxes, std::vector<SourceGroup> groups,
-                                                 std::string identity);
+/// Errors: kUnsupported for groups of which rows were selected.
+Result<std::shared_ptr<const Source>> make_mapped_source(std::shared_ptr<const SampleMap> map,
+                                                         std::shared_ptr<const BoxMap> boxes,
+                                                         std::vector<SourceGroup> groups, std::string identity);
 
 }  // namespace headrace

@@ -2,10 +2,13 @@
 
 #include <pthread.h>
 
+#include <condition_variable>
+#include <cstdint>
+
 namespace headrace {
 namespace {
 
-/// Shared by threads that hold fork() back, taken alone by a fork.
+/// Counts the threads that hold fork() back; a fork waits until there are none, and newcomers wait until it is done.
 class Gate {
  public:
   static Gate& process() {
@@ -14,29 +17,43 @@ class Gate {
   }
 
   void enter() {
-    if (depth_++ == 0) pthread_rwlock_rdlock(&lock_);
+    if (depth_++ > 0) return;  // a thread that holds one lock gets others although a fork waits
+    std::unique_lock lock(mutex_);
+    changed_->wait(lock, [&] { return !forking_; });
+    ++inside_;
   }
   void leave() {
-    if (--depth_ == 0) pthread_rwlock_unlock(&lock_);
+    if (--depth_ > 0) return;
+    const std::lock_guard lock(mutex_);
+    if (--inside_ == 0 && forking_) changed_->notify_all();
   }
 
  private:
   Gate() {
-    make();
-    pthread_atfork([] { pthread_rwlock_wrlock(&process().lock_); }, [] { pthread_rwlock_unlock(&process().lock_); },
-                   [] { process().make(); });  // the child's thread has another id, so it may not unlock
+    pthread_atfork([] { process().begin_fork(); }, [] { process().end_fork(); },
+                   [] {
+                     // Whoever waits on it is a thread that the child does not have: it would wait for them.
+                     process().changed_ = new std::condition_variable;
+                     process().end_fork();
+                   });
+  }
+  void begin_fork() {
+    std::unique_lock lock(mutex_);
+    changed_->wait(lock, [&] { return !forking_; });
+    forking_ = true;
+    changed_->wait(lock, [&] { return inside_ == 0; });
+    lock.release();  // until end_fork(), here and in the child
+  }
+  void end_fork() {
+    forking_ = false;
+    changed_->notify_all();
+    mutex_.unlock();
   }
 
-  /// A fork does not wait behind threads that came after it; for that, no thread takes the lock twice (depth_).
-  void make() {
-    pthread_rwlockattr_t kind;
-    pthread_rwlockattr_init(&kind);
-    pthread_rwlockattr_setkind_np(&kind, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-    pthread_rwlock_init(&lock_, &kind);
-    pthread_rwlockattr_destroy(&kind);
-  }
-
-  pthread_rwlock_t lock_;
+  std::mutex mutex_;
+  std::condition_variable* changed_ = new std::condition_variable;
+  std::uint64_t inside_ = 0;
+  bool forking_ = false;
   static thread_local int depth_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <new>
 #include <numeric>
@@ -59,6 +60,17 @@ void need_rows(const Source& source, std::string_view what) {
     throw Error(ErrorCode::kUnsupported, fmt::format("{} of samples that are not simply rows is not there yet", what));
 }
 
+/// What opens the same files again from another folder.
+FilesNode files_node(const Dataset& data) {
+  const auto absolute = [](const std::string& path) { return std::filesystem::absolute(path).string(); };
+  FilesNode node;
+  for (const FileEntry& file : data.files()) node.paths.push_back(absolute(file.path));
+  for (const Field& field : data.fields()) node.options.fields.push_back({field.name, field.path});
+  node.options.beside = data.beside();
+  for (auto& [text, paths] : node.options.beside) std::ranges::transform(paths, paths.begin(), absolute);
+  return node;
+}
+
 /// Requests of one block of a take().
 struct BlockRequests {
   std::uint64_t block;
@@ -67,8 +79,10 @@ struct BlockRequests {
 
 }  // namespace
 
-std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source> source) {
+std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source> source,
+                                                   std::shared_ptr<const DataNode> node) {
   auto impl = std::make_shared<Impl>();
+  impl->node = std::move(node);
   impl->source = std::move(source);
   const Source& s = *impl->source;
   std::uint64_t stored_rows = 0;
@@ -99,6 +113,14 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source>
   }
   impl->layout = plan_layout(s, 0);
   return impl;
+}
+
+std::shared_ptr<const DataNode> Dataset::Impl::node_with(decltype(DataNode::what) verb) const {
+  if (!node) return nullptr;
+  auto made = std::make_shared<DataNode>();
+  made->what = std::move(verb);
+  made->of.push_back(node);
+  return made;
 }
 
 Result<Dataset::Impl::IdleServer> Dataset::Impl::take_server() {
@@ -136,6 +158,7 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
   source->set_columns(std::move(plan.columns));
   source->places = std::move(plan.places);
   auto impl = Dataset::Impl::make(std::move(source));
+  impl->node = std::make_shared<const DataNode>(DataNode{files_node(Dataset(impl)), {}});
   if (impl->rows == 0)
     return Error(ErrorCode::kInvalidArgument, files.size() == 1 ? "the fields have 0 rows" : "no file has any rows")
         .with_file(files[0])
@@ -292,7 +315,7 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
   source->chosen = old.chosen;
   source->mixture = old.mixture;
   for (const SourceFile& f : old.files) source->files.push_back(with_arrays(f, arrays));
-  return Dataset(Impl::make(std::move(source)));
+  return Dataset(Impl::make(std::move(source), impl_->node_with(FieldsNode{{names.begin(), names.end()}})));
 }
 
 Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
@@ -310,14 +333,15 @@ Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
   }
   auto source = std::make_shared<Source>(*impl_->source);
   const std::uint64_t stored = impl_->layout.table->num_stored_rows();
+  auto here = std::make_shared<const RowSet>(size(), rows);
   if (!source->chosen) {
-    source->chosen = std::make_shared<const RowSet>(stored, rows);
+    source->chosen = here;
   } else {
     std::vector<std::uint64_t> of_files(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) of_files[i] = (*source->chosen)[rows[i]];
     source->chosen = std::make_shared<const RowSet>(stored, of_files);
   }
-  return Dataset(Impl::make(std::move(source)));
+  return Dataset(Impl::make(std::move(source), impl_->node_with(RowsNode{std::move(here)})));
 }
 
 std::vector<std::uint64_t> Dataset::selected_rows() const {

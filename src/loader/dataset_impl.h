@@ -14,11 +14,13 @@
 #include "assembly/source.h"
 #include "base/fork_safe_mutex.h"
 #include "base/result.h"
+#include "loader/data_tree.h"
 
 namespace headrace {
 
 struct Dataset::Impl {
   std::shared_ptr<const Source> source;
+  std::shared_ptr<const DataNode> node;  ///< How it was made; null: in memory.
   std::vector<FileEntry> files;
   std::vector<FieldStorage> storage;
   std::vector<std::map<std::string, std::string>> attributes;  ///< One for each field.
@@ -38,7 +40,9 @@ struct Dataset::Impl {
   std::vector<IdleServer> idle;
 
   /// Make the tables that follow from `source`.
-  static std::shared_ptr<Impl> make(std::shared_ptr<const Source> source);
+  static std::shared_ptr<Impl> make(std::shared_ptr<const Source> source, std::shared_ptr<const DataNode> node = {});
+  /// Return the node of a verb that was applied to this data set; null where that has none.
+  [[nodiscard]] std::shared_ptr<const DataNode> node_with(decltype(DataNode::what) verb) const;
   Result<IdleServer> take_server();
   void put_server(IdleServer server);
 };

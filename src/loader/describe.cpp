@@ -41,6 +41,7 @@ std::string Dataset::describe() const {
   if (source.mixture)
     for (const SourceMixture::Part& part : source.mixture->parts)
       text += fmt::format("  {:.3g} % of the samples are drawn from {}\n", 100 * part.weight, part.name);
+  if (impl_->node && !impl_->node->of.empty()) text += fmt::format("  made of {}\n", text_of(*impl_->node));
   for (const Row& row : table) {
     std::string line = " ";
     for (std::size_t c = 0; c < columns; ++c) line += fmt::format(" {:<{}}", row[c], width[c] + 1);

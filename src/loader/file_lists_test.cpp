@@ -4,10 +4,10 @@
 #include <headrace/loader/loader.h>
 
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 
 #include "format/testing/hdf5_files.h"
+#include "format/testing/npy_files.h"
 #include "loader/data_identity.h"
 #include "loader/dataset_impl.h"
 
@@ -15,22 +15,10 @@ namespace headrace {
 namespace {
 
 using headrace::testing::Hdf5Writer;
+using headrace::testing::write_npy;
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kRows = 200;
-
-/// int32 values first, first + 1, … in a file as np.save writes it.
-void write_npy(const std::string& path, std::uint64_t rows, std::int32_t first) {
-  std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ",), }";
-  header.resize(117, ' ');
-  header += '\n';
-  std::ofstream file(path, std::ios::binary);
-  file.write("\x93NUMPY\x01\x00\x76\x00", 10);
-  file << header;
-  std::vector<std::int32_t> values(rows);
-  std::iota(values.begin(), values.end(), first);
-  file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(rows * 4));
-}
 
 /// Two files of a data set; beside each an HDF5 file in chunks of another length, and a .npy file.
 class FileListsTest : public ::testing::Test {

@@ -33,7 +33,7 @@ struct Events {
     auto map =
         std::make_shared<SpanMap>(SpanMap::Options{Spans::between(starts), groups[0].layout.table,
                                                    groups[1].layout.table, home_samples, row_weight(2), row_weight(1)});
-    data.emplace(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "events")));
+    data.emplace(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "events").value()));
   }
 };
 
@@ -149,7 +149,7 @@ TEST(MappedLoader, AStateIsOfItsMapToo) {
     groups.push_back(renamed(table_of({500}, {{1, 64}}), "token"));
     auto map = std::make_shared<SpanMap>(
         SpanMap::Options{Spans::windows(49, 10, 11), groups[0].layout.table, nullptr, 8, row_weight(1), 0});
-    return Dataset(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), identity)));
+    return Dataset(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), identity).value()));
   };
   const LoaderOptions options{.batch_size = 7, .shuffle = true, .threads = 1};
   Loader loader(windows("every 10"), options);
@@ -229,7 +229,7 @@ TEST(MappedLoader, WindowsThatOverlapHaveOneShape) {
   groups.push_back(renamed(table_of({500}, {{1, 64}}), "token"));
   auto map = std::make_shared<SpanMap>(
       SpanMap::Options{Spans::windows(49, 10, 11), groups[0].layout.table, nullptr, 8, row_weight(1), 0});
-  const Dataset data(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "windows of 11")));
+  const Dataset data(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "windows of 11").value()));
   EXPECT_EQ(data.fields()[0].dims.text(), "(11, 1)");
   Loader loader(data, {.batch_size = 7, .shuffle = true, .threads = 2});
   std::uint64_t samples = 0;
@@ -246,6 +246,18 @@ TEST(MappedLoader, WindowsThatOverlapHaveOneShape) {
   }
 }
 
+TEST(MappedLoader, SelectedRowsAreRefused) {
+  SourceGroup group = renamed(table_of({500}, {{1, 64}}), "token");
+  auto some = std::make_shared<Source>(*group.source);
+  some->chosen = std::make_shared<const RowSet>(500, std::vector<std::uint64_t>{0, 3, 6});
+  group = {some, plan_layout(*some, 0)};
+  auto map = std::make_shared<SpanMap>(
+      SpanMap::Options{Spans::windows(1, 2, 2), group.layout.table, nullptr, 8, row_weight(1), 0});
+  const auto made = make_mapped_source(map, nullptr, {group}, "windows");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code(), ErrorCode::kUnsupported);
+}
+
 TEST(MappedLoader, BoxesOfTwoVolumes) {
   const Axes shape{20, 24, 30}, box{7, 9, 11};
   const std::vector<CellGrid> grids{{3, shape, {8, 8, 8}, 4}, {3, shape, {5, 24, 7}, 4}};
@@ -253,7 +265,7 @@ TEST(MappedLoader, BoxesOfTwoVolumes) {
   for (std::uint64_t i = 0; i < 40; ++i) starts.push_back({i * 7 % 14, i * 5 % 16, i * 11 % 20});
   auto map = std::make_shared<BoxMap>(BoxMap::Options{grids, box, starts, 5});
   std::vector<SourceGroup> groups{testing::volume_of(0, grids[0]), testing::volume_of(1, grids[1])};
-  const Dataset data(Dataset::Impl::make(make_mapped_source(map, map, std::move(groups), "boxes")));
+  const Dataset data(Dataset::Impl::make(make_mapped_source(map, map, std::move(groups), "boxes").value()));
   EXPECT_EQ(data.fields()[1].dims.text(), "(7, 9, 11)");
   const auto check = [&](const Batch& batch, std::span<const std::uint64_t> rows) {
     for (std::uint32_t v = 0; v < 2; ++v) {

@@ -83,6 +83,20 @@ std::uint64_t samples_of(const std::vector<MixPart>& parts, const std::vector<do
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::min(std::round(samples), 0x1p52)));
 }
 
+/// Null where a part has no recipe.
+std::shared_ptr<const DataNode> mix_node(const std::vector<MixPart>& parts, const MixOptions& options) {
+  MixNode mix{{}, {}, options};
+  DataNode node;
+  for (const MixPart& p : parts) {
+    if (!p.data.impl()->node) return nullptr;
+    mix.names.push_back(p.name);
+    mix.weights.push_back(p.weight);
+    node.of.push_back(p.data.impl()->node);
+  }
+  node.what = std::move(mix);
+  return std::make_shared<const DataNode>(std::move(node));
+}
+
 }  // namespace
 
 Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
@@ -119,7 +133,7 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
   if (any_chosen) source->chosen = std::make_shared<const RowSet>(stored, chosen);
   mixture->num_samples = samples_of(parts, weights, options);
   source->mixture = std::move(mixture);
-  return Dataset(Dataset::Impl::make(std::move(source)));
+  return Dataset(Dataset::Impl::make(std::move(source), mix_node(parts, options)));
 }
 
 }  // namespace headrace

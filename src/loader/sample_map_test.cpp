@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <functional>
+#include <set>
 #include <thread>
 
 #include "assembly/part_server.h"
@@ -126,7 +127,34 @@ void expect_permutation(const Case& c, const std::vector<Delivered>& all, std::u
 }
 
 /// The same batches at hostile settings, and resumed at every step.
+/// A unit is named by a home exactly if the home is named by the unit, each once; and every part lies in a unit that
+/// its sample's home names.
+void expect_mirrored(const SampleMap& map) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> by_home, by_unit, parts;
+  std::vector<std::uint32_t> named, ends;
+  std::vector<Part> found;
+  for (std::uint32_t home = 0; home < map.homes()->num_blocks(); ++home) {
+    named.clear();
+    map.units_of(home, named);
+    for (const std::uint32_t unit : named) EXPECT_TRUE(by_home.emplace(home, unit).second) << home << " " << unit;
+    for (std::uint32_t row = 0; row < map.homes()->block_rows(home); ++row) {
+      const SampleRef sample{home, row};
+      found.clear(), ends.clear();
+      map.expand({&sample, 1}, found, ends);
+      for (const Part& part : found) parts.emplace(home, part.unit);
+    }
+  }
+  for (std::uint32_t unit = 0; unit < map.num_units(); ++unit) {
+    named.clear();
+    map.homes_of(unit, named);
+    for (const std::uint32_t home : named) EXPECT_TRUE(by_unit.emplace(home, unit).second) << home << " " << unit;
+  }
+  EXPECT_EQ(by_home, by_unit);
+  for (const auto& part : parts) EXPECT_TRUE(by_home.contains(part)) << part.first << " " << part.second;
+}
+
 void expect_same_everywhere(const Case& c, const Settings& settings, const std::vector<Delivered>& all) {
+  if (c.map->tiles()) expect_mirrored(*c.map);
   for (const std::uint64_t slots : {1u, 2u, 7u})
     for (const unsigned threads : {1u, 3u}) {
       Settings other = settings;

@@ -84,6 +84,10 @@ class Dataset {
   /// Only these fields, same files (no I/O).
   [[nodiscard]] Dataset choose(std::span<const std::string> names) const;
 
+  /// Return how the data set was made, for open_recipe(): absolute paths, fields, selections, proportions. No I/O.
+  /// Throws kUnsupported for data that lies in memory.
+  [[nodiscard]] std::string recipe() const;
+
   /// A table for people: files, rows, fields, types, chunks, codecs, read path.
   [[nodiscard]] std::string describe() const;
   /// Close the files. Idempotent; later reads throw kClosed. Loaders made from it go on.
@@ -99,5 +103,8 @@ class Dataset {
 Dataset open(const std::string& path_or_glob, OpenOptions options = {});
 /// Open an explicit list of paths and globs; the list keeps its order.
 Dataset open(const std::vector<std::string>& paths, OpenOptions options = {});
+/// Open again what Dataset::recipe() told of. Throws what open(), select() and mix() throw, and kInvalidArgument for
+/// bytes that are no recipe.
+Dataset open_recipe(const std::string& recipe);
 
 }  // namespace headrace

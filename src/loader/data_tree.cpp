@@ -1,0 +1,208 @@
+#include "loader/data_tree.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+
+#include "base/number_text.h"
+#include "base/packed.h"
+#include "loader/dataset_impl.h"
+#include "loader/refuse.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kRecipe = "headrace data set 1";
+constexpr int kMostDepth = 1000;         // verbs on top of each other in a recipe that is read
+constexpr std::uint64_t kWordRows = 64;  // rows that a word of a selection's bitmap stands for
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+std::string counted(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", group_digits(number), noun, plural(number));
+}
+
+// ------------------------------------------------------------------------------------------------------------ writing
+
+void write_texts(PackedWriter& out, const std::vector<std::string>& texts) {
+  out.number(texts.size());
+  for (const std::string& text : texts) out.text(text);
+}
+
+/// The bitmap from its first word with a row to its last.
+void write_rows(PackedWriter& out, const RowSet& rows) {
+  std::span<const std::uint64_t> words = rows.words();
+  std::uint64_t first = 0;
+  while (!words.empty() && words.front() == 0) words = words.subspan(1), ++first;
+  while (!words.empty() && words.back() == 0) words = words.first(words.size() - 1);
+  std::string bytes;
+  for (const std::uint64_t word : words)
+    for (int byte = 0; byte < 8; ++byte) bytes.push_back(static_cast<char>(word >> 8 * byte));
+  out.number(rows.size_of_whole());
+  out.number(first);
+  out.text(bytes);
+}
+
+void write_node(PackedWriter& out, const DataNode& node) {
+  out.number(node.what.index());
+  std::visit(Overloaded{[&](const FilesNode& files) {
+                          write_texts(out, files.paths);
+                          out.number(files.options.fields.size());
+                          for (const FieldChoice& field : files.options.fields)
+                            out.text(field.name), out.text(field.path);
+                          out.number(files.options.beside.size());
+                          for (const auto& [text, paths] : files.options.beside)
+                            out.text(text), write_texts(out, paths);
+                        },
+                        [&](const RowsNode& rows) { write_rows(out, *rows.rows); },
+                        [&](const FieldsNode& fields) { write_texts(out, fields.names); },
+                        [&](const MixNode& mix) {
+                          write_texts(out, mix.names);
+                          for (const double weight : mix.weights) out.number(std::bit_cast<std::uint64_t>(weight));
+                          out.number(std::bit_cast<std::uint64_t>(mix.options.temperature));
+                          out.flag(mix.options.stop == MixStop::kAll);
+                          out.number(mix.options.num_samples);
+                        }},
+             node.what);
+  out.number(node.of.size());
+  for (const auto& child : node.of) write_node(out, *child);
+}
+
+// ------------------------------------------------------------------------------------------------------------ reading
+
+std::vector<std::string> read_texts(PackedReader& in) {
+  std::vector<std::string> texts(in.count());
+  for (std::string& text : texts) text = in.text();
+  return texts;
+}
+
+RowsNode read_rows(PackedReader& in) {
+  const std::uint64_t whole = in.number(), first = in.number();
+  const std::string_view bytes = in.text();
+  std::vector<std::uint64_t> rows;
+  if (bytes.size() % 8 != 0 || first > whole / kWordRows) in.fail();
+  for (std::size_t i = 0; in.ok() && i < bytes.size(); ++i)
+    for (std::uint64_t bit = 0; bit < 8; ++bit)
+      if ((static_cast<unsigned char>(bytes[i]) >> bit & 1) != 0) rows.push_back(first * kWordRows + i * 8 + bit);
+  if (rows.empty() || rows.back() >= whole) in.fail();
+  return {in.ok() ? std::make_shared<const RowSet>(whole, rows) : nullptr};
+}
+
+std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
+  auto node = std::make_shared<DataNode>();
+  if (depth > kMostDepth) in.fail();
+  const std::uint64_t kind = in.number_up_to(std::variant_size_v<decltype(node->what)> - 1);
+  if (!in.ok()) return node;
+  if (kind == 0) {
+    FilesNode files{read_texts(in), {}};
+    for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+      const std::string_view name = in.text(), path = in.text();
+      files.options.fields.push_back({std::string(name), std::string(path)});
+    }
+    for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+      const std::string text(in.text());
+      files.options.beside[text] = read_texts(in);
+    }
+    node->what = std::move(files);
+  } else if (kind == 1) {
+    node->what = read_rows(in);
+  } else if (kind == 2) {
+    node->what = FieldsNode{read_texts(in)};
+  } else {
+    MixNode mix{read_texts(in), {}, {}};
+    for (std::size_t i = 0; i < mix.names.size(); ++i) mix.weights.push_back(std::bit_cast<double>(in.number()));
+    mix.options.temperature = std::bit_cast<double>(in.number());
+    mix.options.stop = in.flag() ? MixStop::kAll : MixStop::kFirst;
+    mix.options.num_samples = in.number();
+    node->what = std::move(mix);
+  }
+  const std::size_t children = in.count();
+  for (std::size_t i = 0; in.ok() && i < children; ++i) node->of.push_back(read_node(in, depth + 1));
+  const auto* const mix = std::get_if<MixNode>(&node->what);
+  if (children != (kind == 0 ? 0 : mix ? mix->names.size() : 1)) in.fail();
+  return node;
+}
+
+// ---------------------------------------------------------------------------------------------------------- resolving
+
+Dataset resolve_rows(const RowsNode& node, const Dataset& data) {
+  const RowSet& chosen = *node.rows;
+  std::vector<std::uint64_t> rows(chosen.size());
+  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = chosen[i];
+  if (rows.back() >= data.size())
+    throw refuse(fmt::format("row {} was selected of {} when the data set was pickled; its files now hold {}",
+                             rows.back(), chosen.size_of_whole(), data.size()),
+                 "Select again from the files as they are.");
+  return data.select(rows);
+}
+
+}  // namespace
+
+std::string text_of(const DataNode& node) {
+  const auto below = [&] { return text_of(*node.of[0]); };
+  return std::visit(Overloaded{[&](const FilesNode& files) { return counted(files.paths.size(), "file"); },
+                               [&](const RowsNode& rows) {
+                                 return fmt::format("{} → {}", below(), counted(rows.rows->size(), "row"));
+                               },
+                               [&](const FieldsNode& fields) {
+                                 return fmt::format("{} → field{} {}", below(), fields.names.size() == 1 ? "" : "s",
+                                                    fmt::join(fields.names, ", "));
+                               },
+                               [&](const MixNode& mix) {
+                                 std::string text;
+                                 for (std::size_t i = 0; i < node.of.size(); ++i)
+                                   text += fmt::format("{}{} ({})", i ? ", " : "", mix.names[i], text_of(*node.of[i]));
+                                 return "mix of " + text;
+                               }},
+                    node.what);
+}
+
+std::string recipe_of(const DataNode& node) {
+  PackedWriter out;
+  out.text(kRecipe);
+  write_node(out, node);
+  return out.take();
+}
+
+Result<std::shared_ptr<const DataNode>> node_of_recipe(std::string_view recipe) {
+  PackedReader in(recipe);
+  if (in.text() != kRecipe)
+    return Error(ErrorCode::kInvalidArgument, "this is no data set that this version of headrace has pickled")
+        .with_hint("Open the files again.");
+  std::shared_ptr<const DataNode> node = read_node(in, 0);
+  if (!in.complete())
+    return Error(ErrorCode::kInvalidArgument, "the pickled data set is damaged").with_hint("Open the files again.");
+  return node;
+}
+
+Dataset resolve(const DataNode& node) {
+  return std::visit(
+      Overloaded{[&](const FilesNode& files) { return open(files.paths, files.options); },
+                 [&](const RowsNode& rows) { return resolve_rows(rows, resolve(*node.of[0])); },
+                 [&](const FieldsNode& fields) { return resolve(*node.of[0]).choose(fields.names); },
+                 [&](const MixNode& node_of_mix) {
+                   std::vector<MixPart> parts;
+                   for (std::size_t i = 0; i < node.of.size(); ++i)
+                     parts.push_back({node_of_mix.names[i], resolve(*node.of[i]), node_of_mix.weights[i]});
+                   return mix(parts, node_of_mix.options);
+                 }},
+      node.what);
+}
+
+std::string Dataset::recipe() const {
+  if (!impl_->node)
+    throw Error(ErrorCode::kUnsupported, "a data set that was made in memory cannot be pickled: no file holds it");
+  return recipe_of(*impl_->node);
+}
+
+Dataset open_recipe(const std::string& recipe) {
+  return resolve(*node_of_recipe(recipe).value());
+}
+
+}  // namespace headrace
