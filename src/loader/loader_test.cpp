@@ -149,12 +149,13 @@ TEST(Loader, WhatComesFromMemoryCountsAsNeededInEveryTier) {
     return loader.report().read_amplification;
   };
   for (const CacheChoice::Mode mode : {CacheChoice::kRam, CacheChoice::kAuto}) {
-    // After the last epoch asked for, the window runs ahead into the next, by at most the whole of it.
-    const double first = amplification(mode, 1);
-    EXPECT_GE(first, 1.0 / 2);
+    // After the last epoch asked for, the window runs ahead into the next, by at most the whole of it. Blocks that are
+    // claimed after the first batches of their epoch came from memory count beside these: a few of the 64.
+    const double few = 0.9, first = amplification(mode, 1);
+    EXPECT_GE(first, few / 2);
     EXPECT_LE(first, 1.0);
     const double tenth = amplification(mode, 10);
-    EXPECT_GE(tenth, 1.0 / 11);
+    EXPECT_GE(tenth, few / 11);
     EXPECT_LE(tenth, 1.0 / 10);
   }
   // What was decoded ahead and never asked for is at most one epoch's.
