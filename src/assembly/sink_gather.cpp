@@ -9,8 +9,9 @@ namespace headrace {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kAhead = 16, kAheadOfShort = 32;
-constexpr std::size_t kLinesAhead = 4;  // of a row: the processor itself goes on from there
+constexpr std::size_t kAhead = 16;         // rows that are on their way from memory while one is copied
+constexpr std::size_t kAheadOfShort = 32;  // of rows of one line: more of them are needed to fill the same time
+constexpr std::size_t kLinesAhead = 4;     // of a row: the processor itself goes on from there
 
 /// What is asked for.
 struct Asked {
