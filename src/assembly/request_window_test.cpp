@@ -216,6 +216,25 @@ TEST(RequestWindow, PlanningABatchIsNotWaitingForWork) {
   window.stop();
 }
 
+TEST(RequestWindow, WaitingForWorkIsTimed) {
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{40, 10}});
+  FakeAllocator allocator(10);
+  std::uint64_t waited_ns = 0;
+  for (int i = 0; i < 100 && waited_ns == 0; ++i) {  // a thread that comes late has nothing to wait for
+    RequestWindow window(cut(make_sequential(blocks), 10), blocks, {.max_slots = 1}, allocator);
+    Claim claim;
+    std::jthread thread([&] { EXPECT_TRUE(window.claim(claim)); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    window.start_epoch(0);
+    thread.join();
+    waited_ns = claim.waited_ns;
+    window.complete(claim, {});
+    window.stop();
+  }
+  EXPECT_GT(waited_ns, 0u);
+  EXPECT_LT(waited_ns, std::uint64_t{600} * 1'000'000'000);  // a duration, not a time
+}
+
 TEST(RequestWindow, AConsumerThatWaitsPlansTheNextBatch) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{40, 10}});
   FakeAllocator allocator(10);

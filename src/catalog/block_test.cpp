@@ -21,6 +21,7 @@ TEST(BlockTable, BlocksOfAFileMayDifferInLength) {
     for (std::uint32_t r = 0; r < table.block_rows(b); ++r, ++row) {
       EXPECT_EQ(table.find(row).block, b);
       EXPECT_EQ(table.find(row).row_in_block, r);
+      EXPECT_EQ(table.find(row).left, table.block_rows(b) - r);
     }
   }
   EXPECT_EQ(row, 21u);
@@ -44,6 +45,7 @@ TEST(BlockTable, CoversEveryRowOnce) {
       const auto p = table.find(row);
       EXPECT_EQ(p.block, b);
       EXPECT_EQ(p.row_in_block, r);
+      EXPECT_EQ(p.left, table.block_rows(b) - r);
     }
   }
   EXPECT_EQ(row, table.num_rows());
@@ -76,7 +78,7 @@ TEST(BlockTable, CountsChosenRowsOnly) {
       largest = std::max(largest, table.block_rows(b));
       for (std::uint32_t r = 0; r < table.block_rows(b); ++r, ++row) {
         const auto found = table.find(row);
-        RC_ASSERT(found.block == b && found.row_in_block == r);
+        RC_ASSERT(found.block == b && found.row_in_block == r && found.left == table.block_rows(b) - r);
         const auto stored = whole.find(rows[row]);
         RC_ASSERT(whole.place(stored.block).file == table.place(b).file);
         RC_ASSERT(whole.place(stored.block).rows == table.place(b).rows);
