@@ -48,16 +48,7 @@ class RequestWindow {
     bool keep_samples = false;    ///< Deliver with each batch what it holds.
     /// What samples are made of; null: a sample is a row of a block.
     std::shared_ptr<const SampleMap> map = nullptr;
-    /// What is left to do with a batch once everything is in place.
-    struct Finishing {
-      std::uint32_t samples_per_task = 0;  ///< Samples that are finished together, beside others; 0: none are.
-      bool batch = false;                  ///< Then one task for the batch as a whole.
-      [[nodiscard]] std::uint32_t sample_tasks(std::uint32_t rows) const {
-        return samples_per_task == 0 ? 0 : (rows + samples_per_task - 1) / samples_per_task;
-      }
-      [[nodiscard]] std::uint32_t tasks(std::uint32_t rows) const { return sample_tasks(rows) + (batch ? 1 : 0); }
-    };
-    Finishing finishing = {};
+    Finishing finishing = {};  ///< Claimed like units, once everything of a batch is in place.
     /// What the hash of a row in its place weighs, see row_weight(); 0: rows in place are not checked.
     std::uint64_t row_weight = 0;
     /// Turns true when all rows can be copied from where they lie: from then on claims are whole batches. May be null.
@@ -142,6 +133,7 @@ class RequestWindow {
   bool may_enter();
   bool may_plan_ahead() const;
   void plan_ahead(Lock& lock);
+  Status plan(const Run& run);
   bool enter_next(Lock& lock, Claim& out);
   bool admit(Claim& out, bool whole_batch);
   void plan_content(const Run& run);

@@ -27,6 +27,18 @@ bool RequestWindow::may_enter() {
 }
 
 /// Work out what the next batch holds. The caller owns the cursor and `planned_`, without the lock.
+Status RequestWindow::plan(const Run& run) {
+  const std::uint64_t start = now_ns();
+  try {
+    plan_content(run);
+  } catch (const std::exception& e) {
+    return Error(ErrorCode::kInternal, fmt::format("unexpected, in planning a batch: {}", e.what()));
+  }
+  slots_planned_.fetch_add(1, std::memory_order_relaxed);
+  plan_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
+  return {};
+}
+
 void RequestWindow::plan_content(const Run& run) {
   StepContent& c = planned_;
   if (!cursor_) cursor_ = steps_->cursor(run.epoch, run.position);
@@ -58,19 +70,11 @@ void RequestWindow::plan_ahead(Lock& lock) {
   planning_ = true;
   const Run run = enter_run_;
   lock.unlock();
-  const std::uint64_t start = now_ns();
-  std::optional<Error> failure;
-  try {
-    plan_content(run);
-  } catch (const std::exception& e) {
-    failure = Error(ErrorCode::kInternal, fmt::format("unexpected, in planning a batch: {}", e.what()));
-  }
+  const Status planned = plan(run);
   lock.lock();
   planning_ = false;
-  has_planned_ = !failure;
-  if (failure) fatal_ = std::move(failure);
-  slots_planned_.fetch_add(1, std::memory_order_relaxed);
-  plan_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
+  has_planned_ = planned.ok();
+  if (!planned.ok()) fatal_ = planned.error();
   if (dropping_) quiet_.notify_all();
   if (idle_threads_ > 0) work_.notify_one();
 }
@@ -86,12 +90,11 @@ bool RequestWindow::enter_next(Lock& lock, Claim& out) {
   }
   const bool whole = whole_batches_, planned = has_planned_, starving = consumer_waits_ && end_ == head_;
   lock.unlock();
-  const std::uint64_t start = now_ns();
-  if (!planned) plan_content(run);
-  Result<std::unique_ptr<SlotMemory>> memory = allocator_.acquire(planned_.sizes, starving);
+  const Status made = planned ? Status() : plan(run);
+  Result<std::unique_ptr<SlotMemory>> memory = made.ok() ? allocator_.acquire(planned_.sizes, starving) : made.error();
   lock.lock();
   bool taken = false;
-  has_planned_ = true;
+  has_planned_ = made.ok();
   if (!memory.ok()) {
     fatal_ = memory.error();
     ready_.notify_one();
@@ -102,8 +105,6 @@ bool RequestWindow::enter_next(Lock& lock, Claim& out) {
     taken = admit(out, whole);
   }
   planning_ = false;
-  if (!planned) slots_planned_.fetch_add(1, std::memory_order_relaxed);
-  plan_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
   if (dropping_) quiet_.notify_all();
   if (idle_threads_ > 0) work_.notify_one();
   return taken;

@@ -39,6 +39,7 @@ struct SourceMixture {
   std::uint64_t num_samples = 0;  ///< An epoch.
 };
 
+class Finisher;
 struct Mapping;
 
 /// Immutable once made. Arrays are numbered alike in every file; several columns may be members of one array's records.
@@ -57,6 +58,8 @@ struct Source {
   /// groups.
   std::shared_ptr<const Mapping> mapping;
   std::uint64_t mapped_bytes = 0;  ///< Of a mapped sample, on average.
+  /// What is done with batches once everything is in place (finisher.h); null: nothing. Caches hold what is stored.
+  std::shared_ptr<const Finisher> finisher;
 
   /// Set the columns, and the fields that deliver them as they are stored.
   void set_columns(std::vector<StoredColumn> stored) {

@@ -53,6 +53,19 @@ struct StepContent {
   std::vector<std::vector<std::uint64_t>> starts;  ///< For each group: rows before each sample, and all of them.
 };
 
+/// What is left to do with a batch once everything is in place.
+struct Finishing {
+  std::uint32_t samples_per_task = 0;  ///< Samples that are finished by one task, beside others; 0: none are.
+  bool batch = false;                  ///< Then one task for the batch as a whole.
+  [[nodiscard]] std::uint32_t sample_tasks(std::uint32_t rows) const {
+    return samples_per_task == 0 ? 0 : (rows + samples_per_task - 1) / samples_per_task;
+  }
+  /// Return how many tasks a batch has; one without samples has none.
+  [[nodiscard]] std::uint32_t tasks(std::uint32_t rows) const {
+    return rows == 0 ? 0 : sample_tasks(rows) + (batch ? 1 : 0);
+  }
+};
+
 /// A batch on its way: filling, then finishing if something is left to do with it as a whole, then ready.
 struct WindowSlot {
   std::uint64_t sequence = 0;

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "assembly/finisher.h"
 #include "assembly/mapping.h"
 #include "base/philox.h"
 
@@ -85,7 +86,9 @@ std::optional<DataIdentity> DataIdentity::parse(std::string_view text) {
 
 DataIdentity identify(const Source& source, const BlockLayout& layout) {
   DataIdentity made;
-  made.rows = shortened(with_text(RandomKey::of({0}), hash_of(source, layout)));
+  RandomKey rows = with_text(RandomKey::of({0}), hash_of(source, layout));
+  if (source.finisher) rows = with_text(rows, source.finisher->identity());
+  made.rows = shortened(rows);
   std::vector<const SourceFile*> files;
   for (const Source* stored : stored_sources(source))
     for (const SourceFile& file : stored->files) files.push_back(&file);

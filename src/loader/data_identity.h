@@ -17,7 +17,8 @@ std::string hash_of(const Source& source, const BlockLayout& layout);
 
 /// Four short hashes, so that a mismatch can say what differs. See docs/decisions/0010-states-know-their-files.md.
 struct DataIdentity {
-  std::uint32_t rows = 0;      ///< What hash_of() stands for: lengths of the files, blocks, fields, the selection.
+  /// What hash_of() stands for: lengths of the files, blocks, fields, the selection; and what is done with batches.
+  std::uint32_t rows = 0;
   std::uint32_t names = 0;     ///< Base names of the files and of those beside them, in their order.
   std::uint32_t contents = 0;  ///< Sizes of the files and samples of their bytes, in their order.
   std::uint32_t files = 0;     ///< Names, sizes and samples together, in any order.

@@ -5,15 +5,10 @@
 #include <headrace/base/bytes.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <future>
-#include <new>
 #include <numeric>
-#include <thread>
 
 #include "assembly/mapping.h"
-#include "base/cpu_count.h"
 #include "base/memory_budget.h"
 #include "loader/beside_files.h"
 #include "loader/dataset_impl.h"
@@ -23,29 +18,23 @@
 #include "loader/paths.h"
 #include "loader/refuse.h"
 #include "loader/take_mapped.h"
+#include "loader/take_rows.h"
 
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kLargeReadBytes = mebibytes(64);  // from here on a read can be stopped
-constexpr std::chrono::milliseconds kTick{50};            // between two questions whether to go on
-
-std::shared_ptr<void> allocate_rows(std::uint64_t bytes) {
-  void* p = ::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{64});
-  return {p, [](void* q) { ::operator delete (q, std::align_val_t{64}); }};
-}
-
 /// Rows that a caller wants at once must fit what the process may hold, beside the books of 32 bytes a row.
-void check_room(const Dataset& dataset, std::uint64_t rows) {
-  const std::uint64_t limit = MemoryBudget::process()->limit_bytes();
-  if (rows <= limit / (dataset.sample_bytes() + 32)) return;
+void check_room(const Dataset::Impl& data, std::uint64_t rows) {
+  const std::uint64_t limit = MemoryBudget::process()->limit_bytes(), row_bytes = data.source->row_bytes();
+  if (rows <= limit / (row_bytes + 32)) return;
   Error error(ErrorCode::kOutOfBudget,
               fmt::format("{} row{} of {} do{} not fit the {} that this process may hold", rows, rows == 1 ? "" : "s",
-                          format_bytes(dataset.sample_bytes()), rows == 1 ? "es" : "", format_bytes(limit)));
-  error.with_file(dataset.files()[0].path);
+                          format_bytes(row_bytes), rows == 1 ? "es" : "", format_bytes(limit)));
+  error.with_file(data.files[0].path);
   if (rows > 1) throw error.with_hint("Take fewer rows at once, or deliver them by a Loader.");
-  const auto largest = std::ranges::max_element(dataset.fields(), {}, &Field::row_bytes);
-  if (largest != dataset.fields().end()) error.with_field(largest->path);
+  const std::vector<Field>& fields = *data.source->fields;
+  const auto largest = std::ranges::max_element(fields, {}, &Field::row_bytes);
+  if (largest != fields.end()) error.with_field(largest->path);
   throw error.with_hint("Leave the largest fields out with fields=.");
 }
 
@@ -70,12 +59,6 @@ FilesNode files_node(const Dataset& data) {
   for (auto& [text, paths] : node.options.beside) std::ranges::transform(paths, paths.begin(), absolute);
   return node;
 }
-
-/// Requests of one block of a take().
-struct BlockRequests {
-  std::uint64_t block;
-  std::size_t begin, end;
-};
 
 }  // namespace
 
@@ -202,99 +185,31 @@ Batch Dataset::slice(std::uint64_t first, std::uint64_t count, const std::functi
   if (first > size() || count > size() - first)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("rows {} to {} were asked for; there are {}", first, first + count, size()));
-  check_room(*this, count);
+  check_room(*impl_, count);
   std::vector<std::uint64_t> rows(count);
   std::iota(rows.begin(), rows.end(), first);
   return take(rows, go_on);
 }
 
 Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<bool()>& go_on) const {
-  if (closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
-  if (rows.size() > ~std::uint32_t{0})
-    throw Error(ErrorCode::kInvalidArgument, "more than 2^32 rows at once").with_hint("Use a Loader.");
-  check_room(*this, rows.size());
-  const Source& source = *impl_->source;
-  const BlockTable& blocks = *impl_->layout.table;
-  if (source.mapping) {
-    for (const std::uint64_t row : rows) check_row(row, size());
-    return take_mapped(source, rows, go_on).value();
-  }
-  Batch::Parts parts;
-  parts.fields = source.fields;
-  parts.rows = rows.size();
-  for (const Field& f : *source.fields) {
-    parts.holders.push_back(allocate_rows(rows.size() * f.row_bytes()));
-    parts.data.push_back(static_cast<std::byte*>(parts.holders.back().get()));
-  }
-  struct WantedRow {
-    std::uint64_t block;
-    Request request;
-  };
-  std::vector<WantedRow> wanted;
-  wanted.reserve(rows.size());
-  for (std::uint32_t i = 0; i < rows.size(); ++i) {
-    check_row(rows[i], size());
-    const BlockTable::RowPlace p = blocks.find(rows[i]);
-    wanted.push_back({p.block, {blocks.stored_row(p.block, p.row_in_block), i}});
-  }
-  std::stable_sort(wanted.begin(), wanted.end(),
-                   [](const WantedRow& a, const WantedRow& b) { return a.block < b.block; });
-  std::vector<Request> requests;
-  std::vector<BlockRequests> tasks;
-  for (const WantedRow& w : wanted) {
-    if (tasks.empty() || tasks.back().block != w.block) tasks.push_back({w.block, requests.size(), 0});
-    requests.push_back(w.request);
-    tasks.back().end = requests.size();
-  }
+  return impl_->take(rows, 0, go_on);
+}
 
-  std::atomic<std::size_t> next{0};
-  std::mutex error_mutex;
-  std::optional<std::pair<std::size_t, Error>> error;  // of the first block that failed, whichever thread found it
-  std::atomic<bool> cancelled{false};
-  const auto work = [&] {
-    auto server = impl_->take_server();
-    for (std::size_t t; !cancelled && (t = next.fetch_add(1)) < tasks.size();) {
-      Status status = server.ok() ? Status() : Status(server.error());
-      if (server.ok()) {
-        const BlockTable::Place place = blocks.place(tasks[t].block);
-        const std::span<const Request> mine{requests.data() + tasks[t].begin, tasks[t].end - tasks[t].begin};
-        const RowRun run{parts.data.data(), 0, static_cast<std::uint32_t>(mine.size())};
-        const auto failures =
-            server->server->serve({tasks[t].block, place.file, place.rows, true, 0}, {mine, {}, {&run, 1}}, cancelled);
-        for (const RowFailure& f : failures)
-          if (std::any_of(mine.begin(), mine.end(),
-                          [&](const Request& r) { return r.row >= f.rows.first && r.row < f.rows.end(); })) {
-            status = f.error;
-            break;
-          }
-      }
-      if (status.ok()) continue;
-      const std::lock_guard lock(error_mutex);
-      if (!error || t < error->first) error.emplace(t, status.error());
-    }
-    if (server.ok()) impl_->put_server(std::move(*server));
-  };
-  const std::size_t threads = std::min<std::size_t>(tasks.size() / 4, static_cast<std::uint32_t>(usable_cpu_count()));
-  std::vector<std::jthread> helpers;
-  for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-  if (go_on && rows.size() * sample_bytes() >= kLargeReadBytes) {
-    // A block may take long: another thread reads, so that this one can ask all the while.
-    std::future<void> reading = std::async(std::launch::async, work);
-    do cancelled = cancelled || !go_on();
-    while (reading.wait_for(kTick) != std::future_status::ready);
-    reading.get();
-  } else {
-    work();
-  }
-  helpers.clear();
-  if (cancelled) throw Error(ErrorCode::kCancelled, "stopped before all rows were read");
-  if (error) throw error->second;
-  return Batch(std::move(parts));
+Batch Dataset::Impl::take(std::span<const std::uint64_t> samples, std::uint64_t epoch,
+                          const std::function<bool()>& go_on) {
+  if (closed) throw Error(ErrorCode::kClosed, "the data set was closed");
+  if (samples.size() > ~std::uint32_t{0})
+    throw Error(ErrorCode::kInvalidArgument, "more than 2^32 rows at once").with_hint("Use a Loader.");
+  check_room(*this, samples.size());
+  for (const std::uint64_t sample : samples) check_row(sample, rows);
+  return (source->mapping ? take_mapped(*source, samples, epoch, go_on) : take_rows(*this, samples, epoch, go_on))
+      .value();
 }
 
 Dataset Dataset::choose(std::span<const std::string> names) const {
   need_rows(*impl_->source, "a choice of fields");
   const Source& old = *impl_->source;
+  if (old.finisher) throw refuse("fields of transformed samples cannot be chosen", "Choose first, then transform.");
   auto source = std::make_shared<Source>();
   std::vector<StoredColumn> columns;
   std::vector<std::size_t> arrays;

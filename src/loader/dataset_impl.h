@@ -4,8 +4,10 @@
 #include <headrace/loader/dataset.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,8 @@ struct Dataset::Impl {
   static std::shared_ptr<Impl> make(std::shared_ptr<const Source> source, std::shared_ptr<const DataNode> node = {});
   /// Return the node of a verb that was applied to this data set; null where that has none.
   [[nodiscard]] std::shared_ptr<const DataNode> node_with(decltype(DataNode::what) verb) const;
+  /// As Dataset::take(). \param epoch  Whose randomness finishing kernels use.
+  Batch take(std::span<const std::uint64_t> samples, std::uint64_t epoch, const std::function<bool()>& go_on = {});
   Result<IdleServer> take_server();
   void put_server(IdleServer server);
 };

@@ -7,6 +7,7 @@
 #include <bit>
 #include <exception>
 
+#include "assembly/finisher.h"
 #include "base/process_watch.h"
 #include "delivery/slot_arena.h"
 #include "delivery/slot_pool.h"
@@ -55,10 +56,16 @@ bool are_at_hand(const RowStore& rows) {
 
 RequestWindow::Options window_options(const Source& source, const EnginePlan& plan,
                                       const std::atomic<bool>& rows_at_hand, const std::atomic<bool>& keeps_blocks) {
+  const Finishing finishing = source.finisher ? source.finisher->finishing() : Finishing{};
   if (source.mapping)
-    return {.max_slots = plan.slots, .keep_samples = plan.tells_rows, .map = source.mapping->map, .row_weight = 1};
+    return {.max_slots = plan.slots,
+            .keep_samples = plan.tells_rows,
+            .map = source.mapping->map,
+            .finishing = finishing,
+            .row_weight = 1};
   return {.max_slots = plan.slots,
           .keep_samples = plan.tells_rows,
+          .finishing = finishing,
           .row_weight = row_weight(source.columns->size()),
           .rows_at_hand = &rows_at_hand,
           .few_slots = plan.few_slots(),
@@ -286,12 +293,14 @@ void Engine::work(Worker& w) {
     w.failures.clear();
     w.digests.assign(w.claim.runs.size(), {});
     try {
-      if (w.parts)
+      if (w.claim.kind == Claim::Kind::kFinish)
+        finish(w);
+      else if (w.parts)
         serve_parts(w);
       else
         w.claim.kind == Claim::Kind::kBatch ? gather_batch(w) : serve_block(w);
     } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
-      const bool is_block = w.server && w.claim.kind != Claim::Kind::kBatch;
+      const bool is_block = w.server && w.claim.kind == Claim::Kind::kUnit;
       const std::uint32_t file = is_block ? plan_.layout.table->place(w.claim.unit).file : 0;
       w.failures.push_back(
           {{0, ~std::uint64_t{0}},
@@ -319,6 +328,16 @@ void Engine::preload_blocks(Worker& w) {
 void Engine::serve_parts(Worker& w) {
   const auto failures = w.parts->serve(w.claim, w.digests, window_.cancel_flag());
   w.failures.assign(failures.begin(), failures.end());
+}
+
+/// A finishing task of a batch.
+void Engine::finish(Worker& w) {
+  const WindowSlot& slot = *w.claim.runs[0].slot;
+  const StageSpan span(w.counters.clock, Stage::kScatter);
+  const StepContent& c = slot.content;
+  auto failure = finish_task(*source_->finisher,
+                             {slot.memory->fields, c.samples, c.starts, *plan_.layout.table, slot.epoch}, w.claim.unit);
+  if (failure) w.failures.push_back(std::move(*failure));
 }
 
 /// The claim's rows of one block, decoded or from where it is kept.

@@ -117,6 +117,7 @@ class Engine {
   void serve_block(Worker& worker);
   void serve_parts(Worker& worker);
   void gather_batch(Worker& worker);
+  void finish(Worker& worker);
   void count_gathered(Worker& worker, std::uint64_t epoch, std::uint64_t samples);
   void serve_damaged(Worker& worker, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
   void finish_store();

@@ -90,8 +90,8 @@ Status check_state(const LoaderState& state, const LoaderState& here, bool accep
     return differs("the number of samples", std::to_string(state.rows), std::to_string(here.rows), files);
   if (!accept_changed_data) HEADRACE_TRY(check_files(state.data, here.data));
   if (state.data.rows != here.data.rows)
-    return differs("the data (lengths of the files, their chunks, the fields)", state.data.text(), here.data.text(),
-                   files);
+    return differs("the data (lengths of the files, their chunks, the fields, transforms)", state.data.text(),
+                   here.data.text(), files);
   if (state.order != here.order)
     return differs("the order", state.order, here.order, "Make the loader with the same shuffle= or sampler=.");
   if (state.steps != here.steps)

@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <functional>
+#include <array>
 #include <set>
 #include <thread>
 
+#include "assembly/finisher.h"
 #include "assembly/part_server.h"
 #include "assembly/request_window.h"
 #include "catalog/box_map.h"
@@ -30,8 +31,7 @@ struct Case {
   std::vector<SourceGroup> groups;
   std::shared_ptr<const BoxMap> boxes;  // the map, where it is one
   std::vector<SlotField> fields;
-  RequestWindow::Options::Finishing finishing = {};
-  std::function<void(const Claim&)> finish = {};
+  std::shared_ptr<const Finisher> finisher = {};
 };
 
 struct Settings {
@@ -57,9 +57,10 @@ std::shared_ptr<const Sampler> sampler_of(const Case& c, const Settings& setting
 std::vector<Delivered> run(const Case& c, const Settings& settings, std::uint64_t epochs, std::uint64_t position = 0,
                            std::optional<Error>* error = nullptr) {
   auto arena = std::make_shared<SlotArena>(c.fields, 1 << 20);
+  const Finishing finishing = c.finisher ? c.finisher->finishing() : Finishing{};
   RequestWindow window(
       std::make_shared<FixedSteps>(sampler_of(c, settings), settings.batch, RankShare{}, Tail::kPartial),
-      c.map->homes(), {.max_slots = settings.slots, .map = c.map, .finishing = c.finishing, .row_weight = 1}, *arena);
+      c.map->homes(), {.max_slots = settings.slots, .map = c.map, .finishing = finishing, .row_weight = 1}, *arena);
   arena->set_release_callback([&] { window.memory_released(); });
   StageBoard board;
   std::vector<std::unique_ptr<DecodeCounters>> counters;
@@ -74,7 +75,12 @@ std::vector<Delivered> run(const Case& c, const Settings& settings, std::uint64_
       std::vector<RowDigest> digests;
       while (window.claim(claim)) {
         if (claim.kind == Claim::Kind::kFinish) {
-          c.finish(claim);
+          const WindowSlot& slot = *claim.runs[0].slot;
+          const auto failure =
+              finish_task(*c.finisher,
+                          {slot.memory->fields, slot.content.samples, slot.content.starts, *c.map->homes(), slot.epoch},
+                          claim.unit);
+          EXPECT_FALSE(failure);
           window.complete(claim, {});
           continue;
         }
@@ -283,31 +289,35 @@ TEST(SampleMaps, WindowsThatOverlapByOne) {
   expect_same_everywhere(c, settings, all);
 }
 
+/// Turns each event's values round; then looks its label up in a table and adds the batch's first values.
+class TurnRound final : public Finisher {
+ public:
+  static constexpr std::array<std::uint32_t, 5> kTable{11, 22, 33, 44, 55};
+  std::string identity() const override { return "turn round"; }
+  Finishing finishing() const override { return {3, true}; }
+  Status finish_sample(const FilledBatch& batch, std::uint32_t i) const override {
+    auto* values = reinterpret_cast<std::uint32_t*>(batch.fields[1]);
+    std::reverse(values + batch.starts[0][i], values + batch.starts[0][i + 1]);
+    return {};
+  }
+  Status finish_batch(const FilledBatch& batch) const override {
+    const auto* values = reinterpret_cast<const std::uint32_t*>(batch.fields[1]);
+    auto* labels = reinterpret_cast<std::uint32_t*>(batch.fields[2]);
+    const std::vector<std::uint64_t>& starts = batch.starts[0];
+    for (std::size_t i = 0; i < batch.samples.size(); ++i) {
+      labels[2 * i] = kTable[batch.sample_number(i) % kTable.size()];
+      labels[2 * i + 1] = 0;
+      for (std::size_t k = 0; k < batch.samples.size(); ++k)
+        if (starts[k] < starts[k + 1]) labels[2 * i + 1] += values[starts[k]];
+    }
+    return {};
+  }
+};
+
 TEST(SampleMaps, SamplesAndBatchesAreFinishedInOrder) {
   const std::vector<std::uint64_t> lengths = heavy_tailed(90, 5);
   Case c = events(lengths, 32, 10);
-  constexpr std::uint32_t kTogether = 3;
-  c.finishing = {kTogether, true};
-  const std::vector<std::uint32_t> table = {11, 22, 33, 44, 55};  // looked up by the event's number
-  const std::shared_ptr<const SampleMap> map = c.map;
-  c.finish = [&, map](const Claim& claim) {
-    WindowSlot& slot = *claim.runs[0].slot;
-    const StepContent& content = slot.content;
-    auto* values = reinterpret_cast<std::uint32_t*>(slot.memory->fields[1]);
-    auto* labels = reinterpret_cast<std::uint32_t*>(slot.memory->fields[2]);
-    if (claim.unit < (slot.rows + kTogether - 1) / kTogether) {  // each sample's second column, turned round
-      for (std::uint32_t i = claim.unit * kTogether; i < std::min(slot.rows, (claim.unit + 1) * kTogether); ++i)
-        std::reverse(values + content.starts[0][i], values + content.starts[0][i + 1]);
-      return;
-    }
-    for (std::uint32_t i = 0; i < slot.rows; ++i) {  // the batch's: a table is looked up, first values are added up
-      const std::uint64_t event = map->homes()->first_row(content.samples[i].block) + content.samples[i].row;
-      labels[2 * i] = table[event % table.size()];
-      labels[2 * i + 1] = 0;
-      for (std::uint32_t k = 0; k < slot.rows; ++k)
-        if (content.starts[0][k] < content.starts[0][k + 1]) labels[2 * i + 1] += values[content.starts[0][k]];
-    }
-  };
+  c.finisher = std::make_shared<TurnRound>();
   Settings settings;
   settings.slots = 3, settings.threads = 3;
   const std::vector<Delivered> all = run(c, settings, 2);
@@ -322,7 +332,7 @@ TEST(SampleMaps, SamplesAndBatchesAreFinishedInOrder) {
       if (lengths[event] > 0) sum += fake_value(1, starts[event + 1] - 1, 0);
     }
     for (std::size_t i = 0; i < d.samples.size(); ++i) {
-      ASSERT_EQ(d.fields[2][2 * i], table[number_of(c, d.samples[i]) % table.size()]);
+      ASSERT_EQ(d.fields[2][2 * i], TurnRound::kTable[number_of(c, d.samples[i]) % TurnRound::kTable.size()]);
       ASSERT_EQ(d.fields[2][2 * i + 1], sum);
     }
   }

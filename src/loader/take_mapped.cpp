@@ -4,6 +4,7 @@
 #include <limits>
 #include <new>
 
+#include "assembly/finisher.h"
 #include "assembly/part_server.h"
 #include "assembly/step_parts.h"
 #include "delivery/slot_arena.h"
@@ -28,7 +29,7 @@ std::vector<WantedPart> parts_by_unit(const StepContent& content) {
 
 }  // namespace
 
-Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> samples,
+Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> samples, std::uint64_t epoch,
                           const std::function<bool()>& go_on) {
   const Mapping& mapping = *source.mapping;
   WindowSlot slot;
@@ -73,6 +74,9 @@ Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> s
   if (placed.placed != content.expected)
     return Error(ErrorCode::kInternal,
                  "the samples are not what the plan says: a fault of headrace or of this machine's memory");
+  if (source.finisher)
+    HEADRACE_TRY(finish_all(*source.finisher,
+                            {slot.memory->fields, content.samples, content.starts, *mapping.map->homes(), epoch}));
   const std::uint64_t count = samples.size();
   return arena->deliver(std::move(slot.memory), content, count, 0, 0, {});
 }

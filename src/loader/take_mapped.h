@@ -12,9 +12,10 @@
 namespace headrace {
 
 /// Read mapped samples in the order they are listed, each unit decoded once; what was put in place is compared with the
-/// plan. \param samples  Below the data set's size. \param go_on  May be empty; asked between units: false ends it.
-/// Errors: of the data, that of the first sample that fails; kCancelled; kOutOfBudget; kInternal.
-Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> samples,
+/// plan. \param samples  Below the data set's size. \param epoch  Whose randomness finishing kernels use. \param go_on
+/// May be empty; asked between units: false ends it. Errors: of the data, that of the first sample that fails;
+/// kCancelled; kOutOfBudget; kInternal.
+Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> samples, std::uint64_t epoch,
                           const std::function<bool()>& go_on);
 
 }  // namespace headrace

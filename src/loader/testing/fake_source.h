@@ -20,8 +20,9 @@ inline std::uint32_t fake_value(std::uint32_t array, std::uint64_t row, std::uin
 
 struct FakeFaults {
   std::set<std::uint64_t>
-      bad_rows;                     ///< Of the data set: decoding a piece that holds one fails. Fixed once threads run.
-  std::atomic<bool> mended{false};  ///< From then on there are no bad rows.
+      bad_rows;  ///< Of the data set: decoding a piece that holds one fails. Fixed once threads run.
+  std::atomic<bool> no_memory{false};  ///< From then on decoding throws std::bad_alloc.
+  std::atomic<bool> mended{false};     ///< From then on there are no bad rows.
   std::chrono::microseconds delay{0};
   std::atomic<std::uint64_t> decodes{0};
 };
@@ -57,6 +58,7 @@ class FakeArray final : public ArrayReader {
   }
   Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte>, const DecodeScratch& s) const override {
     ++faults_->decodes;
+    if (faults_->no_memory) throw std::bad_alloc();
     if (faults_->delay.count()) std::this_thread::sleep_for(faults_->delay);
     auto* out = reinterpret_cast<std::uint32_t*>(s.out.data());
     for (std::uint64_t r = 0; r < piece.rows.count; ++r) {

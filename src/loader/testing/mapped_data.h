@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "assembly/mapping.h"
 #include "catalog/box_map.h"
+#include "catalog/span_map.h"
 #include "loader/testing/fake_source.h"
 
 namespace headrace::testing {
@@ -102,6 +104,41 @@ inline SourceGroup renamed(SourceGroup group, const std::string& prefix) {
   source->set_columns(std::move(columns));
   group.source = std::move(source);
   return group;
+}
+
+/// Events of "pulse0" (ragged, 3) and "pulse1" (ragged, 1), with "label0" (2).
+struct Events {
+  std::vector<std::uint64_t> starts{0};
+  std::shared_ptr<FakeFaults> faults = std::make_shared<FakeFaults>();
+  std::optional<Dataset> data;
+
+  explicit Events(const std::vector<std::uint64_t>& lengths, std::uint64_t home_samples = 8) {
+    for (const std::uint64_t n : lengths) starts.push_back(starts.back() + n);
+    const std::uint64_t rows = std::max<std::uint64_t>(starts.back(), 1), third = rows / 3;
+    std::vector<SourceGroup> groups;
+    groups.push_back(renamed(table_of({third + 1, 1, rows - third}, {{3, 32}, {1, 64}}, faults), "pulse"));
+    groups.push_back(renamed(table_of({lengths.size()}, {{2, 16}}), "label"));
+    auto map =
+        std::make_shared<SpanMap>(SpanMap::Options{Spans::between(starts), groups[0].layout.table,
+                                                   groups[1].layout.table, home_samples, row_weight(2), row_weight(1)});
+    data.emplace(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "events").value()));
+  }
+};
+
+/// Everything a batch holds.
+struct Copy {
+  std::vector<std::vector<std::byte>> fields;
+  std::vector<std::vector<std::int64_t>> offsets;
+  friend bool operator==(const Copy&, const Copy&) = default;
+};
+inline Copy copy_of(const Batch& batch) {
+  Copy copy;
+  for (std::size_t f = 0; f < batch.fields().size(); ++f) {
+    const Tensor tensor = batch.array(f);
+    copy.fields.emplace_back(tensor.data(), tensor.data() + tensor.size_bytes());
+    copy.offsets.emplace_back(batch.offsets(f).begin(), batch.offsets(f).end());
+  }
+  return copy;
 }
 
 }  // namespace headrace::testing

@@ -1,0 +1,54 @@
+// Finisher: work on whole samples, or on a whole batch, once all of its bytes are in place.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "assembly/window_slot.h"
+#include "base/result.h"
+#include "catalog/block.h"
+
+namespace headrace {
+
+/// A batch whose bytes are in place.
+struct FilledBatch {
+  std::span<std::byte* const> fields;  ///< Where row 0 of each field lies; its other rows follow.
+  std::span<const SampleRef> samples;
+  /// Of each group of a SampleMap: rows before each sample, and all of them. Empty where samples are rows: then sample
+  /// i is row i of each field.
+  std::span<const std::vector<std::uint64_t>> starts;
+  const BlockTable& blocks;  ///< Of `samples`.
+  std::uint64_t epoch = 0;
+
+  /// Return the number of a sample among all that the files hold, whatever was selected of them and wherever it comes
+  /// in an epoch: what randomness is keyed by, together with the seed and `epoch`.
+  [[nodiscard]] std::uint64_t sample_number(std::size_t position) const {
+    return blocks.stored_rows(samples[position].block).first + samples[position].row;
+  }
+};
+
+/// What is done with batches once everything is in place, on the decode threads. Its result may depend on the batch,
+/// the epoch and its own settings, and on nothing else. Threads: any number, for different samples at once.
+class Finisher {
+ public:
+  virtual ~Finisher() = default;
+  /// Return its name and settings: a state is not resumed with another text.
+  [[nodiscard]] virtual std::string identity() const = 0;
+  /// Return what there is to do: whether samples are finished, how many by one task, and whether the batch is.
+  [[nodiscard]] virtual Finishing finishing() const = 0;
+  /// Finish one sample in place; writes to rows of that sample only. Errors: are raised at this batch.
+  virtual Status finish_sample(const FilledBatch& batch, std::uint32_t position) const = 0;
+  /// Finish the batch in place, after all of its samples. Errors: are raised at this batch.
+  virtual Status finish_batch(const FilledBatch& batch) const = 0;
+};
+
+/// Do one task of a batch: those of its samples are numbered first, then comes the batch's own. \return What failed
+/// first, by position.
+std::optional<RowFailure> finish_task(const Finisher& finisher, const FilledBatch& batch, std::uint32_t task);
+/// Do all tasks of a batch, one after the other. Errors: of the first that fails.
+Status finish_all(const Finisher& finisher, const FilledBatch& batch);
+
+}  // namespace headrace

@@ -1,0 +1,130 @@
+#include "loader/take_rows.h"
+
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "assembly/finisher.h"
+#include "base/cpu_count.h"
+#include "delivery/slot_pool.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kLargeReadBytes = mebibytes(64);  // from here on a read can be stopped
+constexpr std::chrono::milliseconds kTick{50};            // between two questions whether to go on
+
+/// Requests of one block.
+struct BlockRequests {
+  std::uint32_t block;
+  std::size_t begin, end;
+};
+
+/// What is to be read, in the order of the blocks.
+struct Plan {
+  std::vector<Request> requests;
+  std::vector<BlockRequests> tasks;
+};
+
+Plan plan_by_block(std::span<const SampleRef> samples) {
+  std::vector<std::uint32_t> order(samples.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return samples[i].block; });
+  Plan plan;
+  for (const std::uint32_t i : order) {
+    if (plan.tasks.empty() || plan.tasks.back().block != samples[i].block)
+      plan.tasks.push_back({samples[i].block, plan.requests.size(), 0});
+    plan.requests.push_back({samples[i].row, i});
+    plan.tasks.back().end = plan.requests.size();
+  }
+  return plan;
+}
+
+/// One read, shared by its threads.
+class Reading {
+ public:
+  Reading(Dataset::Impl& data, const Plan& plan, std::byte* const* fields)
+      : data_(data), plan_(plan), fields_(fields) {}
+
+  /// Read blocks until none is left, or one has failed, or it is given up. Any number of threads.
+  void work() {
+    auto server = data_.take_server();
+    for (std::size_t t; !cancelled_ && (t = next_.fetch_add(1)) < plan_.tasks.size();) {
+      Status status = server.ok() ? read(*server->server, plan_.tasks[t]) : Status(server.error());
+      if (status.ok()) continue;
+      const std::lock_guard lock(mutex_);
+      if (!error_ || t < error_->first) error_.emplace(t, status.error());
+    }
+    if (server.ok()) data_.put_server(std::move(*server));
+  }
+  void cancel() { cancelled_ = true; }
+  [[nodiscard]] bool cancelled() const { return cancelled_; }
+  /// Return the error of the first block that failed, whichever thread found it. When no thread works any more.
+  [[nodiscard]] Status status() const { return error_ ? Status(error_->second) : Status(); }
+
+ private:
+  Status read(BlockServer& server, const BlockRequests& task) {
+    const BlockTable::Place place = data_.layout.table->place(task.block);
+    const std::span<const Request> mine{plan_.requests.data() + task.begin, task.end - task.begin};
+    const RowRun run{fields_, 0, static_cast<std::uint32_t>(mine.size())};
+    for (const RowFailure& f :
+         server.serve({task.block, place.file, place.rows, true, 0}, {mine, {}, {&run, 1}}, cancelled_))
+      if (std::ranges::any_of(mine, [&](const Request& r) { return r.row >= f.rows.first && r.row < f.rows.end(); }))
+        return f.error;
+    return {};
+  }
+
+  Dataset::Impl& data_;
+  const Plan& plan_;
+  std::byte* const* const fields_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;
+  std::optional<std::pair<std::size_t, Error>> error_;
+};
+
+}  // namespace
+
+Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows, std::uint64_t epoch,
+                        const std::function<bool()>& go_on) {
+  const Source& source = *data.source;
+  const BlockTable& blocks = *data.layout.table;
+  Batch::Parts parts;
+  parts.fields = source.fields;
+  parts.rows = rows.size();
+  for (const Field& field : *source.fields) {
+    parts.holders.push_back(SlotPool::column(rows.size() * field.row_bytes()));
+    parts.data.push_back(static_cast<std::byte*>(parts.holders.back().get()));
+  }
+  std::vector<SampleRef> samples;
+  samples.reserve(rows.size());
+  for (const std::uint64_t row : rows) {
+    const BlockTable::RowPlace place = blocks.find(row);
+    samples.push_back({static_cast<std::uint32_t>(place.block), blocks.stored_row(place.block, place.row_in_block)});
+  }
+  const Plan plan = plan_by_block(samples);
+  Reading reading(data, plan, parts.data.data());
+  const std::size_t threads =
+      std::min<std::size_t>(plan.tasks.size() / 4, static_cast<std::uint32_t>(usable_cpu_count()));
+  std::vector<std::jthread> helpers;
+  for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back([&] { reading.work(); });
+  if (go_on && rows.size() * source.row_bytes() >= kLargeReadBytes) {
+    // A block may take long: another thread reads, so that this one can ask all the while.
+    const std::future<void> done = std::async(std::launch::async, [&] { reading.work(); });
+    do {
+      if (!go_on()) reading.cancel();
+    } while (done.wait_for(kTick) != std::future_status::ready);
+  } else {
+    reading.work();
+  }
+  helpers.clear();
+  if (reading.cancelled()) return Error(ErrorCode::kCancelled, "stopped before all rows were read");
+  HEADRACE_TRY(reading.status());
+  if (source.finisher) HEADRACE_TRY(finish_all(*source.finisher, {parts.data, samples, {}, blocks, epoch}));
+  return Batch(std::move(parts));
+}
+
+}  // namespace headrace

@@ -1,0 +1,21 @@
+// Dataset::take() for samples that are rows.
+#pragma once
+
+#include <headrace/delivery/batch.h>
+
+#include <functional>
+#include <span>
+
+#include "base/result.h"
+#include "loader/dataset_impl.h"
+
+namespace headrace {
+
+/// Read rows in the order they are listed, each block decoded once, with several threads where that is worth it.
+/// \param rows  Of the data set, below its size. \param epoch  Whose randomness finishing kernels use. \param go_on May
+/// be empty; asked all the while: false ends it. Errors: of the data, that of the first block that fails; kCancelled;
+/// kOutOfBudget.
+Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows, std::uint64_t epoch,
+                        const std::function<bool()>& go_on);
+
+}  // namespace headrace
