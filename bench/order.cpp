@@ -100,11 +100,11 @@ void run(const Options& o) {
   result["rows"] = blocks->num_rows();
   result["blocks"] = blocks->num_blocks();
   const std::uint64_t row_bytes = 256;
-  const headrace::Mix mix = headrace::default_mix(*blocks, o.batch_size, row_bytes);
-  result["mixed_rows"] = mix.mixed_blocks() * (blocks->num_rows() / blocks->num_blocks());
+  const headrace::BlockShuffleShape shape = headrace::default_shuffle_shape(*blocks, o.batch_size, row_bytes);
+  result["mixed_rows"] = shape.mixed_blocks() * (blocks->num_rows() / blocks->num_blocks());
   json orders = json::array();
   orders.push_back(measure(
-      "block", [&] { return headrace::make_block_shuffle(blocks, mix, 7); }, *blocks, o));
+      "block", [&] { return headrace::make_block_shuffle(blocks, shape, 7); }, *blocks, o));
   orders.push_back(measure(
       "exact", [&] { return headrace::make_global_shuffle(blocks, 7); }, *blocks, o));
   orders.push_back(measure(

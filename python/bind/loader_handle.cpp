@@ -92,15 +92,22 @@ void LoaderHandle::count_batch() {
     next_look_ = batches_ + std::min<std::uint64_t>(batches_, 64);  // a report a batch would cost too much
     warn_if_held();
   }
-  if (loader_.num_notes() != notes_told_) warn_of_notes();
+  if (loader_.num_notices() != notices_told_) warn_of_notices();
   ++batches_;
 }
 
-void LoaderHandle::warn_of_notes() {
-  const std::vector<std::string> notes = loader_.notes();
+void LoaderHandle::warn_of_notices() {
+  const std::vector<std::string> notices = loader_.notices();
   const nb::object category = nb::module_::import_("headrace.errors").attr("HeadraceWarning");
-  while (notes_told_ < notes.size())
-    if (PyErr_WarnEx(category.ptr(), notes[notes_told_++].c_str(), 1) != 0) throw nb::python_error();
+  while (notices_told_ < notices.size())
+    if (PyErr_WarnEx(category.ptr(), notices[notices_told_++].c_str(), 1) != 0) throw nb::python_error();
+}
+
+std::vector<std::string> LoaderHandle::take_notices() {
+  std::vector<std::string> notices = loader_.notices();
+  const std::size_t told = std::exchange(notices_told_, notices.size());
+  notices.erase(notices.begin(), notices.begin() + static_cast<std::ptrdiff_t>(told));
+  return notices;
 }
 
 void LoaderHandle::warn_if_held() {

@@ -47,8 +47,10 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
   /// Count a batch; now and then look whether the caller holds more than the budget, and warn once.
   void count_batch();
 
-  /// Turn what the loader notes of its cache into HeadraceWarnings, each once.
-  void warn_of_notes();
+  /// Turn what the user should know into HeadraceWarnings, each once.
+  void warn_of_notices();
+  /// Return what was not told yet, and count it as told.
+  std::vector<std::string> take_notices();
 
   /// Close every loader that is alive. For the interpreter's exit: threads of ours must be gone before static objects.
   static void close_all();
@@ -63,7 +65,7 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
   std::atomic<bool> closing_ = false;
   const pid_t made_by_;
   std::uint64_t batches_ = 0;  ///< Handed out.
-  std::uint64_t notes_told_ = 0;
+  std::uint64_t notices_told_ = 0;
   std::uint64_t next_look_ = 1;  ///< Value of `batches_` at which to look at held memory; 0: warned.
 };
 

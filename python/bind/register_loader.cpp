@@ -85,7 +85,7 @@ void preload(LoaderHandle& self, const nb::object& progress) {
     if (!raised) throw;
   }
   if (raised) throw nb::python_error(std::move(*raised));
-  self.warn_of_notes();
+  self.warn_of_notices();
 }
 
 }  // namespace
@@ -162,18 +162,18 @@ void register_loader(nb::module_& m) {
           "explain", [](LoaderHandle& self) { return to_python(self.loader().explain()); },
           nb::sig("def explain(self) -> str"))
       .def(
-          "warnings",
+          "take_notices",
           [](LoaderHandle& self) {
             nb::list texts;
-            for (const std::string& text : self.loader().warnings()) texts.append(to_python(text));
+            for (const std::string& text : self.take_notices()) texts.append(to_python(text));
             return texts;
           },
-          nb::sig("def warnings(self) -> list[str]"))
+          nb::sig("def take_notices(self) -> list[str]"))
       .def("report", [](LoaderHandle& self) { return self.loader().report(); })
       .def("close",
            [](LoaderHandle& self) {
              self.close();
-             if (!self.forked()) self.warn_of_notes();  // a cache may have failed in its last moment
+             if (!self.forked()) self.warn_of_notices();  // a cache may have failed in its last moment
            })
       .def("closed", [](LoaderHandle& self) { return self.loader().closed(); });
 

@@ -98,7 +98,6 @@ void register_cache(nb::class_<Report>& report) {
       .def_ro("misses", &Cache::misses, "Blocks that were decoded from their file.")
       .def_ro("coded_share", &Cache::coded_share, "Encoded over decoded bytes.")
       .def_ro("complete", &Cache::complete, "Everything is there: batches are gathered from it.")
-      .def_ro("notes", &Cache::notes, "Why it is not used, or no more.")
       .def("__repr__", [](const Cache& self) {
         return to_python("Cache(kind='" + self.kind + "', coding='" + self.coding +
                          "', bytes=" + std::to_string(self.bytes) + ", blocks=" + std::to_string(self.blocks) +
@@ -145,6 +144,7 @@ void register_report(nb::module_& m) {
       .def_ro("memory", &Report::memory, "Memory, planned and measured.")
       .def_ro("cache", &Report::cache, "What is kept of decoded blocks.")
       .def_ro("verdict", &Report::verdict, "One sentence: is loading the limit, and which part.")
+      .def_ro("notices", &Report::notices, "What was warned of: settings that hurt, a cache that is not used.")
       .def_ro("advice", &Report::advice, "What to change, best first.")
       .def_ro("data_summary", &Report::data_summary, "Files, samples, bytes a sample and codecs, in one line.")
       .def(

@@ -258,7 +258,7 @@ def epochs_of(loader: hr.Loader, epochs: int) -> list[list[dict[str, np.ndarray]
 
 
 def notes_of(loader: hr.Loader) -> str:
-    return "\n".join(loader.report().cache.notes)
+    return "\n".join(loader.report().notices)
 
 
 def random_data(shards: Shards, draw: random.Random) -> hr.Dataset:

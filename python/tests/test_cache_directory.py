@@ -41,7 +41,7 @@ def build(shards: Shards, directory: Path, **options: Any) -> Path:
     with hr.Loader(hr.open(shards.paths), 100, shuffle=True, cache=directory, **options) as loader:
         for _ in range(2):
             assert len(shards.check_epoch(loader)) == len(shards)
-        assert not loader.report().cache.notes
+        assert not loader.report().notices
     (folder,) = whole_caches(directory)
     return folder
 
@@ -71,7 +71,7 @@ def test_the_second_run_decodes_nothing(shards: Shards, tmp_path: Path) -> None:
         assert report.chunks_decoded == 0
         assert report.cache.complete
         assert report.cache.kind == "directory"
-        assert not report.cache.notes
+        assert not report.notices
 
 
 def test_a_whole_cache_needs_a_short_window_only(shards: Shards, tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_a_valid_cache_is_read_from_a_read_only_directory(shards: Shards, mounte
     for _ in range(2):
         shards.check_epoch(loader)
     assert loader.report().chunks_decoded == 0
-    assert not loader.report().cache.notes
+    assert not loader.report().notices
 
 
 def test_a_full_disk(shards: Shards, mounted) -> None:

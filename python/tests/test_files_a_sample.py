@@ -140,7 +140,7 @@ def test_shuffled_epochs(parts: Parts, tmp_path: Path, cache: str, shuffle: Any)
     where = tmp_path / "cache" if cache == "directory" else cache
     with hr.Loader(parts.open(), 50, shuffle=shuffle, seed=2, cache=where) as loader:
         epochs = [parts.epoch(loader) for _ in range(3)]
-        assert not loader.report().cache.notes
+        assert not loader.report().notices
     assert epochs[0] != epochs[1]
     assert all(sorted(epoch) == list(range(sum(ROWS))) for epoch in epochs)
     with hr.Loader(parts.open(), 50, shuffle=shuffle, seed=2, cache="none", threads=1, memory="1MiB") as plain:
@@ -247,7 +247,7 @@ def test_a_changed_file_beside_makes_a_cache_stale(parts: Parts, tmp_path: Path,
     assert name in entry["note"]
     with hr.Loader(parts.open(), 60, cache=cache) as loader:
         parts.epoch(loader)
-        assert any(name in note for note in loader.report().cache.notes)
+        assert any(name in note for note in loader.report().notices)
 
 
 CHANGES = {

@@ -72,7 +72,7 @@ def test_two_processes_build_together(rows, tmp_path: Path) -> None:
     assert run(loader, 2) == 2 * len(loader.dataset)
     decoded = {s.name: s.bytes for s in loader.report().stages}["decode"]
     loader.close()
-    print(decoded, loader.report().cache.notes)
+    print(decoded, loader.report().notices)
     """
     counts = run_together(script, 2, {"PATH": rows["gzip"], "FOLDER": str(tmp_path / "cache")})
     assert states(tmp_path / "cache") == ["valid"]
@@ -109,7 +109,7 @@ sys.stdin.readline()
 seen = [check(batch).copy() for _ in range(2) for batch in loader]
 assert sum(map(len, seen)) == 2 * len(loader.dataset) // WORLD, sum(map(len, seen))
 decoded = {s.name: s.bytes for s in loader.report().stages}["decode"]
-print(decoded, loader.report().cache.kind, loader.report().cache.notes, flush=True)
+print(decoded, loader.report().cache.kind, loader.report().notices, flush=True)
 sys.stdin.read()
 """
 

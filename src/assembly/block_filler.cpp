@@ -45,11 +45,11 @@ bool BlockFiller::use_scratch(bool encodes) {
   return true;
 }
 
-bool BlockFiller::begin_in_store(BlockKeeper& keeper, const BlockTask& task) {
-  keeper_ = &keeper;
+bool BlockFiller::begin_in_store(DecodedCache& decoded_cache, const BlockTask& task) {
+  decoded_cache_ = &decoded_cache;
   task_ = task;
   where_ = kStore;
-  RowStore& store = *keeper.rows;
+  RowStore& store = *decoded_cache.rows;
   in_place_ = store.writable(0, task.block) != nullptr;
   fields_.assign(form_.num_fields(), nullptr);
   if (in_place_)
@@ -59,11 +59,11 @@ bool BlockFiller::begin_in_store(BlockKeeper& keeper, const BlockTask& task) {
   return active();
 }
 
-bool BlockFiller::begin_in_cache(BlockKeeper& keeper, const BlockTask& task) {
-  keeper_ = &keeper;
+bool BlockFiller::begin_in_cache(DecodedCache& decoded_cache, const BlockTask& task) {
+  decoded_cache_ = &decoded_cache;
   task_ = task;
   where_ = kCache;
-  if (!use_scratch(keeper.blocks->coding() != BlockCoding::kRaw)) abandon();
+  if (!use_scratch(decoded_cache.blocks->coding() != BlockCoding::kRaw)) abandon();
   return active();
 }
 
@@ -98,8 +98,8 @@ void BlockFiller::fill(std::span<const std::size_t> fields, std::span<const RowG
 }
 
 void BlockFiller::abandon() {
-  if (where_ == kStore) keeper_->rows->abandon(task_.block);
-  if (where_ == kCache) keeper_->blocks->abandon(static_cast<std::uint32_t>(task_.block));
+  if (where_ == kStore) decoded_cache_->rows->abandon(task_.block);
+  if (where_ == kCache) decoded_cache_->blocks->abandon(static_cast<std::uint32_t>(task_.block));
   where_ = kNowhere;
 }
 
@@ -108,22 +108,22 @@ void BlockFiller::finish() {
   StageSpan span(clock_, Stage::kCache);
   span.add_bytes(form_.bytes(task_.rows.count));
   if (where_ == kCache) {
-    keeper_->blocks->put(static_cast<std::uint32_t>(task_.block), task_.rows.count, task_.next_use, dense_.data(),
-                         coded_.bytes());
+    decoded_cache_->blocks->put(static_cast<std::uint32_t>(task_.block), task_.rows.count, task_.next_use,
+                                dense_.data(), coded_.bytes());
     where_ = kNowhere;
     return;
   }
-  RowStore& store = *keeper_->rows;
+  RowStore& store = *decoded_cache_->rows;
   if (!in_place_) {
     const std::vector<const std::byte*> rows(fields_.begin(), fields_.end());
     if (const Status written = store.put(task_.block, rows); !written.ok()) {
       abandon();
-      return keeper_->give_up(fmt::format("{} Loading goes on without the cache.", written.error().what()));
+      return decoded_cache_->disable(fmt::format("{} Loading goes on without the cache.", written.error().what()));
     }
   }
   where_ = kNowhere;
-  keeper_->counters.fills.fetch_add(1, std::memory_order_relaxed);
-  if (store.publish(task_.block)) keeper_->tell_complete();
+  decoded_cache_->counters.fills.fetch_add(1, std::memory_order_relaxed);
+  if (store.publish(task_.block)) decoded_cache_->notify_complete();
 }
 
 }  // namespace headrace

@@ -1,13 +1,13 @@
-// BlockFiller: a block on its way from its decoder to where decoded blocks stay (BlockKeeper).
+// BlockFiller: a block on its way from its decoder to where decoded blocks stay (DecodedCache).
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "assembly/block_keeper.h"
 #include "assembly/block_layout.h"
 #include "assembly/copy_witness.h"
+#include "assembly/decoded_cache.h"
 #include "base/page_buffer.h"
 #include "base/stage_clock.h"
 #include "cache/block_form.h"
@@ -17,7 +17,7 @@ namespace headrace {
 
 /// A block to serve.
 struct BlockTask {
-  std::uint64_t block = 0;  ///< For the keeper.
+  std::uint64_t block = 0;  ///< For the decoded_cache.
   std::uint32_t file = 0;
   RowRange rows;               ///< In the file.
   bool first = true;           ///< Count this decode as needed, not as amplification.
@@ -35,8 +35,8 @@ class BlockFiller {
 
   /// The caller may fill the block of `task`: fill, then finish() or abandon(). \return False, and the block is
   /// abandoned, where there is no memory for it.
-  bool begin_in_store(BlockKeeper& keeper, const BlockTask& task);
-  bool begin_in_cache(BlockKeeper& keeper, const BlockTask& task);
+  bool begin_in_store(DecodedCache& decoded_cache, const BlockTask& task);
+  bool begin_in_cache(DecodedCache& decoded_cache, const BlockTask& task);
   [[nodiscard]] bool active() const { return where_ != kNowhere; }
 
   /// Return where a piece can be decoded to, so that its rows need not be moved: those of one field, whole, and of this
@@ -68,7 +68,7 @@ class BlockFiller {
   const BlockForm& form_;
   const BlockLayout& layout_;
   StageClock& clock_;
-  BlockKeeper* keeper_ = nullptr;
+  DecodedCache* decoded_cache_ = nullptr;
   BlockTask task_;
   Where where_ = kNowhere;
   bool in_place_ = false;           // the store's own memory, not scratch

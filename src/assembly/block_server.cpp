@@ -74,7 +74,7 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
     BlockFiller& filler;
     ~NothingHalfKept() { filler.abandon(); }
   } guard{filler_};
-  if (keeper_ && serve_kept(task, wanted)) {
+  if (decoded_cache_ && serve_kept(task, wanted)) {
     note_memory();
     return failures_;
   }

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "assembly/block_filler.h"
-#include "assembly/block_keeper.h"
 #include "assembly/block_layout.h"
 #include "assembly/decode_counters.h"
+#include "assembly/decoded_cache.h"
 #include "assembly/piece_decoder.h"
 #include "assembly/piece_planner.h"
 #include "assembly/request_window.h"
@@ -38,7 +38,7 @@ class ResidentArrays {
 struct ServerNeed {
   std::uint64_t scratch_bytes = 0;
   std::uint64_t read_buffer_bytes = 0;
-  std::uint64_t dense_bytes = 0;  ///< For a block on its way to a keeper, decoded.
+  std::uint64_t dense_bytes = 0;  ///< For a block on its way to a decoded_cache, decoded.
   std::uint64_t coded_bytes = 0;  ///< And encoded, and back.
 };
 
@@ -48,14 +48,16 @@ class BlockServer {
   BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident, SideChunks& side_chunks,
               DecodeCounters& counters);
   /// From now on serve() looks there first, and keeps there what it decoded. It must outlive this.
-  void set_keeper(BlockKeeper* keeper) { keeper_ = keeper->keeps() ? keeper : nullptr; }
+  void set_decoded_cache(DecodedCache* decoded_cache) {
+    decoded_cache_ = decoded_cache->keeps() ? decoded_cache : nullptr;
+  }
 
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();
   /// Give the scratch back.
   void release();
   /// Put the wanted rows of a block in their places: from where the block is kept, else decoded from its file, and then
-  /// kept if there is a keeper. Where nothing is wanted the block is only kept. Gives up between two pieces when
+  /// kept if there is a decoded_cache. Where nothing is wanted the block is only kept. Gives up between two pieces when
   /// `cancelled` turns true.
   /// \return Rows that could not be served, with located errors; rows of good pieces are in place all the same. Valid
   ///         until the next call.
@@ -89,7 +91,7 @@ class BlockServer {
   const ResidentArrays& resident_;
   SideChunks& side_chunks_;
   DecodeCounters& counters_;
-  BlockKeeper* keeper_ = nullptr;
+  DecodedCache* decoded_cache_ = nullptr;
   const BlockForm form_;
   const Sink sink_;
   PiecePlanner planner_;

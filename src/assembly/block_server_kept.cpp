@@ -1,4 +1,5 @@
-// The part of BlockServer that has to do with its keeper: blocks that are there already, and blocks to be put there.
+// The part of BlockServer that has to do with its decoded_cache: blocks that are there already, and blocks to be put
+// there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,19 +27,20 @@ void will_need(const RowStore& store, std::uint64_t block, const Wanted& wanted)
 
 /// \return True if nothing is left to do. Else filler_ says whether the block is to be kept.
 bool BlockServer::serve_kept(const BlockTask& task, const Wanted& wanted) {
-  return keeper_->rows ? serve_from_store(task, wanted) : serve_from_cache(task, wanted);
+  return decoded_cache_->rows ? serve_from_store(task, wanted) : serve_from_cache(task, wanted);
 }
 
 bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) {
-  RowStore& store = *keeper_->rows;
-  RowStore::Take take = store.take(task.block);
-  if (take == RowStore::Take::kBusy) {
+  RowStore& store = *decoded_cache_->rows;
+  RowStore::Lookup take = store.take(task.block);
+  if (take == RowStore::Lookup::kBusy) {
     store.wait(task.block, kLongestWait);
     take = store.take(task.block);
   }
-  if (take == RowStore::Take::kReady) {
+  if (take == RowStore::Lookup::kReady) {
     if (const Status sound = store.check(task.block); !sound.ok()) {
-      keeper_->note(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
+      decoded_cache_->notices->add(
+          fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
       return false;
     }
     if (!store.random_access()) will_need(store, task.block, wanted);
@@ -46,30 +48,30 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
     for (std::size_t f = 0; f < fields.size(); ++f)
       fields[f] = store.field(f) + store.layout().block_starts[task.block] * form_.row_bytes(f);
     put_dense(task.block, fields, wanted);
-    keeper_->counters.hits.fetch_add(1, std::memory_order_relaxed);
+    decoded_cache_->counters.hits.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
-  if (take != RowStore::Take::kFill) return false;
-  if (keeper_->fills())
-    filler_.begin_in_store(*keeper_, task);
+  if (take != RowStore::Lookup::kFill) return false;
+  if (decoded_cache_->fills())
+    filler_.begin_in_store(*decoded_cache_, task);
   else
     store.abandon(task.block);
   return false;
 }
 
 bool BlockServer::serve_from_cache(const BlockTask& task, const Wanted& wanted) {
-  BlockCache& cache = *keeper_->blocks;
+  BlockCache& cache = *decoded_cache_->blocks;
   std::shared_ptr<const KeptBlock> kept;
-  const BlockCache::Take take =
+  const BlockCache::Lookup take =
       cache.take(static_cast<std::uint32_t>(task.block), task.rows.count, task.next_use, kept);
-  if (take == BlockCache::Take::kPass) return false;
-  if (take == BlockCache::Take::kFill) {
-    filler_.begin_in_cache(*keeper_, task);
+  if (take == BlockCache::Lookup::kPass) return false;
+  if (take == BlockCache::Lookup::kFill) {
+    filler_.begin_in_cache(*decoded_cache_, task);
     return false;
   }
   if (kept->coding != BlockCoding::kRaw) {
     if (const Status decoded = put_coded(*kept, wanted); !decoded.ok()) {
-      keeper_->note(decoded.error().what());
+      decoded_cache_->notices->add(decoded.error().what());
       return false;
     }
     count_kept(task);
@@ -81,7 +83,8 @@ bool BlockServer::serve_from_cache(const BlockTask& task, const Wanted& wanted) 
   return true;
 }
 
-/// Rows of a block as a keeper has them: dense, field by field. \param block  Which block the keeper says it is.
+/// Rows of a block as a decoded_cache has them: dense, field by field. \param block  Which block the decoded_cache says
+/// it is.
 void BlockServer::put_dense(std::uint64_t block, std::span<const std::byte* const> fields, const Wanted& wanted) {
   StageSpan span(counters_.clock, Stage::kScatter);
   const BlockTable::Place place = layout_.table->place(block);

@@ -19,6 +19,7 @@ RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_
       blocks_(std::move(blocks)),
       options_(std::move(options)),
       counts_homes_(options_.map && options_.map->tiles()),
+      order_is_local_(steps_->sampler().traits().local),
       allocator_(allocator) {
   ring_.resize(std::max<std::uint64_t>(options_.max_slots, 1));
   for (auto& s : ring_) s = std::make_unique<WindowSlot>();
@@ -45,7 +46,7 @@ bool RequestWindow::pick(Claim& out) {
   // while the consumer works, and cost a decode in so many. A block that is kept costs none.
   if (!planning_ && !needed_.empty() &&
       ((options_.blocks_are_kept && options_.blocks_are_kept->load(std::memory_order_relaxed)) ||
-       (!steps_->sampler().has_locality() && needed_.top().first_need <= head_ + ring_.size() / kAheadShare)))
+       (!order_is_local_ && needed_.top().first_need <= head_ + ring_.size() / kAheadShare)))
     return take(needed_.top().state, out), true;
   return false;
 }

@@ -52,8 +52,9 @@ class RequestWindow {
     /// What the hash of a row in its place weighs, see row_weight(); 0: rows in place are not checked.
     std::uint64_t row_weight = 0;
     /// Turns true when all rows can be copied from where they lie: from then on claims are whole batches. May be null.
-    const std::atomic<bool>* rows_at_hand = nullptr;
-    std::uint64_t few_slots = ~std::uint64_t{0};  ///< Longest window of whole batches: more would save nothing.
+    const std::atomic<bool>* gather_ready = nullptr;
+    std::uint64_t direct_window_slots =
+        ~std::uint64_t{0};  ///< Longest window of whole batches: more would save nothing.
     /// True while every decoded block is kept: then any may be decoded ahead of need. May be null.
     const std::atomic<bool>* blocks_are_kept = nullptr;
   };
@@ -166,6 +167,7 @@ class RequestWindow {
   const std::shared_ptr<const BlockTable> blocks_;
   const Options options_;
   const bool counts_homes_;  // there is a map whose units are done with once their homes are
+  const bool order_is_local_;
   SlotAllocator& allocator_;
 
   mutable std::mutex mutex_;

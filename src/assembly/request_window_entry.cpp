@@ -16,7 +16,7 @@ RequestWindow::Run RequestWindow::run_of(std::uint64_t epoch, std::uint64_t posi
 
 bool RequestWindow::may_enter() {
   if (!started_ || dropping_ || fatal_ || enter_run_.ended() || end_ - head_ >= ring_.size()) return false;
-  if (whole_batches_ && end_ - head_ >= options_.few_slots) return false;
+  if (whole_batches_ && end_ - head_ >= options_.direct_window_slots) return false;
   if (enter_run_.epoch > head_run_.epoch + 1) return false;  // two epochs at most: states are kept by parity
   if (!steps_->is_settled(enter_run_.epoch, enter_position_)) return false;
   if (has_planned_ && short_of_memory_.load(std::memory_order_relaxed) && !(consumer_waits_ && end_ == head_))
@@ -84,7 +84,7 @@ void RequestWindow::plan_ahead(Lock& lock) {
 bool RequestWindow::enter_next(Lock& lock, Claim& out) {
   planning_ = true;
   const Run run = enter_run_;
-  if (!whole_batches_ && options_.rows_at_hand && options_.rows_at_hand->load(std::memory_order_acquire)) {
+  if (!whole_batches_ && options_.gather_ready && options_.gather_ready->load(std::memory_order_acquire)) {
     whole_batches_ = true;
     finish_entering(run.epoch);  // what has been filed by blocks is all there will be
   }

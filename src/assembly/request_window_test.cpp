@@ -111,12 +111,12 @@ TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 100);
     const auto slots = *rc::gen::inRange<std::uint64_t>(1, 30);
     const auto threads = *rc::gen::inRange<unsigned>(1, 5);
-    const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 9), *rc::gen::inRange<std::uint32_t>(1, 5)};
+    const BlockShuffleShape shape{*rc::gen::inRange<std::uint32_t>(1, 9), *rc::gen::inRange<std::uint32_t>(1, 5)};
     const auto world = *rc::gen::inRange<std::uint32_t>(1, 5);
     const RankShare share{*rc::gen::inRange<std::uint32_t>(0, world), world};
     const Tail tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
     if (blocks->num_rows() == 0) return;
-    for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, mix, 11)),
+    for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, shape, 11)),
                                 std::shared_ptr<const Sampler>(make_global_shuffle(blocks, 11)),
                                 std::shared_ptr<const Sampler>(make_sequential(blocks)), random_mixture(blocks)}) {
       const auto steps = cut(sampler, batch * world, share, tail);
@@ -135,7 +135,8 @@ TEST(RequestWindow, AShareOfNoRowsDoesNotKeepTheConsumerWaiting) {
 
 TEST(RequestWindow, BlocksAreDecodedOnceFromTheSpanOnAndAFewTimesBelow) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{512 * 32, 32}});
-  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{8, 4}, 3);  // a pool spans 8 batches
+  const std::shared_ptr<const Sampler> sampler =
+      make_block_shuffle(blocks, BlockShuffleShape{8, 4}, 3);  // a pool spans 8 batches
   const auto steps = cut(sampler, 128);
   const std::uint64_t span = steps->span_steps();
   for (unsigned threads : {1u, 3u}) {
@@ -153,7 +154,7 @@ TEST(RequestWindow, BlocksAreDecodedOnceFromTheSpanOnAndAFewTimesBelow) {
 
 TEST(RequestWindow, AFailedBlockEndsTheEpochAtTheSameBatchForAnyThreads) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{100 * 16, 16}});
-  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{4, 4}, 8);
+  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, BlockShuffleShape{4, 4}, 8);
   std::size_t first_bad = 0;
   const auto steps = cut(sampler, 50);
   const auto batches = expected(*steps, 1);
@@ -172,7 +173,7 @@ TEST(RequestWindow, AFailedBlockEndsTheEpochAtTheSameBatchForAnyThreads) {
 
 TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{640, 16}});
-  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{4, 2}, 8);
+  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, BlockShuffleShape{4, 2}, 8);
   FakeAllocator allocator(32);
   RequestWindow window(cut(sampler, 32), blocks, {.max_slots = 6}, allocator);
   std::vector<std::jthread> workers;

@@ -17,10 +17,14 @@ std::string folded(std::string_view name) {
   return out;
 }
 
+std::string_view last_part(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 std::size_t distance_to_path(std::string_view name, std::string_view path) {
-  const std::size_t slash = path.rfind('/');
   const std::size_t whole = edit_distance(name, path);
-  return slash == std::string_view::npos ? whole : std::min(whole, edit_distance(name, path.substr(slash + 1)));
+  if (path.find('/') == std::string_view::npos && name.find('/') == std::string_view::npos) return whole;
+  return std::min(whole, edit_distance(last_part(name), last_part(path)));
 }
 
 }  // namespace
@@ -70,8 +74,7 @@ std::optional<std::string> did_you_mean(std::string_view name, std::span<const s
 
 std::string list_names(std::span<const std::string> names, std::size_t at_most) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), at_most); ++i)
-    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+  for (std::size_t i = 0; i < std::min(names.size(), at_most); ++i) text += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > at_most) text += fmt::format(" and {} more", names.size() - at_most);
   return text;
 }

@@ -13,15 +13,15 @@ namespace headrace {
 /// count as equal, as do '-' and '_'.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// All `candidates`, the nearest to `name` first; equally near ones keep their order. For paths the distance to the
-/// last component counts if it is smaller.
+/// All `candidates`, the nearest to `name` first; equally near ones keep their order. Of paths the last
+/// parts are compared too: the smaller distance counts.
 std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> candidates);
 
 /// The nearest candidate if it is near enough to be meant: at most a third of its characters differ, or one holds the
 /// other.
 std::optional<std::string> did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
-/// The `names` as "'a', 'b' and 12 more".
+/// The `names` as "a, b and 12 more".
 std::string list_names(std::span<const std::string> names, std::size_t at_most = 12);
 
 }  // namespace headrace

@@ -20,6 +20,7 @@ TEST(NearestNames, NearestFirst) {
   EXPECT_EQ(nearest_names("label", have).front(), "labels");
   EXPECT_EQ(nearest_names("features", have).front(), "events/features")
       << "the last part of a path is what people write";
+  EXPECT_EQ(nearest_names("run/featuers", have).front(), "events/features");
   EXPECT_EQ(nearest_names("x", have).size(), have.size());
   EXPECT_TRUE(nearest_names("x", {}).empty());
 }
@@ -35,8 +36,8 @@ TEST(DidYouMean, OnlyWhatIsNear) {
 
 TEST(ListNames, NamesAFewAndCountsTheRest) {
   const std::vector<std::string> names{"a", "b", "c"};
-  EXPECT_EQ(list_names(names), "'a', 'b', 'c'");
-  EXPECT_EQ(list_names(names, 2), "'a', 'b' and 1 more");
+  EXPECT_EQ(list_names(names), "a, b, c");
+  EXPECT_EQ(list_names(names, 2), "a, b and 1 more");
   EXPECT_EQ(list_names({}), "");
 }
 

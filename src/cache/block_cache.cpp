@@ -18,8 +18,8 @@ bool BlockCache::admits(std::uint64_t bytes, std::uint64_t next_use) const {
   return expected <= capacity_bytes_ && beats_last(next_use);
 }
 
-BlockCache::Take BlockCache::take(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use,
-                                  std::shared_ptr<const KeptBlock>& out) {
+BlockCache::Lookup BlockCache::take(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use,
+                                    std::shared_ptr<const KeptBlock>& out) {
   std::unique_lock lock(mutex_);
   auto it = entries_.find(block);
   for (; it != entries_.end() && !it->second.kept; it = entries_.find(block)) filled_.wait(lock);
@@ -29,15 +29,15 @@ BlockCache::Take BlockCache::take(std::uint32_t block, std::uint64_t rows, std::
     by_use_.erase({entry.next_use, block});
     by_use_.insert({entry.next_use = next_use, block});
     out = entry.kept;
-    return Take::kHit;
+    return Lookup::kHit;
   }
   ++usage_.misses;
   if (!admits(PageBuffer::charge_for(options_.form.bytes(rows)), next_use)) {
     ++refused_;
-    return Take::kPass;
+    return Lookup::kPass;
   }
   entries_[block].next_use = next_use;
-  return Take::kFill;
+  return Lookup::kFill;
 }
 
 void BlockCache::evict_last() {

@@ -46,13 +46,13 @@ class BlockCache final : public Reclaimable {
   /// \param budget  What is kept is charged to it.
   BlockCache(std::shared_ptr<MemoryBudget> budget, Options options);
 
-  enum class Take : std::uint8_t {
+  enum class Lookup : std::uint8_t {
     kHit,   ///< Here it is.
     kFill,  ///< Decode it, then put() or abandon().
     kPass,  ///< Decode it; it will not be kept.
   };
   /// \param next_use  After this one, in ticks; all alike where the order does not say.
-  Take take(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, std::shared_ptr<const KeptBlock>& out);
+  Lookup take(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, std::shared_ptr<const KeptBlock>& out);
   /// What take() said kFill for, decoded. \param block_bytes  As BlockForm has it. \param spare  Of most_coded_bytes(),
   /// to encode into.
   void put(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, const std::byte* block_bytes,

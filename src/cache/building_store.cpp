@@ -20,18 +20,18 @@ BuildingStore::BuildingStore(Folder directory, std::string name, CachePlan plan,
       states_(files_.states(), plan_.layout.num_blocks()),
       checksums_(files_.checksums(plan_.layout)) {}
 
-RowStore::Take BuildingStore::take(std::uint64_t block) {
+RowStore::Lookup BuildingStore::take(std::uint64_t block) {
   switch (states_.claim(block)) {
     case BlockStates::Claim::kReady:
-      return Take::kReady;
+      return Lookup::kReady;
     case BlockStates::Claim::kBusy:
-      return Take::kBusy;
+      return Lookup::kBusy;
     case BlockStates::Claim::kVerify:
-      return is_in_place(block) && states_.verified(block) ? Take::kReady : Take::kFill;
+      return is_in_place(block) && states_.verified(block) ? Lookup::kReady : Lookup::kFill;
     case BlockStates::Claim::kFill:
       break;
   }
-  return Take::kFill;
+  return Lookup::kFill;
 }
 
 bool BuildingStore::is_in_place(std::uint64_t block) const {

@@ -19,7 +19,7 @@ class BuildingStore final : public RowStore {
   void will_need(std::uint64_t block, RowRange rows) const override {
     files_.rows.will_need(plan_.layout, block, rows);
   }
-  Take take(std::uint64_t block) override;
+  Lookup take(std::uint64_t block) override;
   [[nodiscard]] bool ready(std::uint64_t block) const override { return states_.ready(block); }
   bool wait(std::uint64_t block, std::chrono::nanoseconds limit) override { return states_.wait(block, limit); }
   /// Null: a store to a mapped page that finds the disk full would end in SIGBUS.

@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing_rows;
 using namespace testing_processes;
-using Take = RowStore::Take;
+using Lookup = RowStore::Lookup;
 
 constexpr int kKills = 200;
 
@@ -49,10 +49,10 @@ TEST(CacheKilled, AtAnyMomentLeavesAValidCacheOrOneThatIsContinued) {
     RowStore& store = *opened->store;
     std::uint64_t ready = 0;
     for (std::uint64_t block = 0; block < c.layout.num_blocks(); ++block) {
-      const Take take = store.take(block);
-      ASSERT_NE(take, Take::kBusy);
-      ASSERT_NE(take, Take::kFull);
-      if (take == Take::kFill) {
+      const Lookup take = store.take(block);
+      ASSERT_NE(take, Lookup::kBusy);
+      ASSERT_NE(take, Lookup::kFull);
+      if (take == Lookup::kFill) {
         store.abandon(block);
         continue;
       }

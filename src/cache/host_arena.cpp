@@ -73,12 +73,12 @@ class HostArena final : public InPlaceStore {
   [[nodiscard]] const std::byte* field(std::size_t field) const override {
     return map_.data() + plan_.field_starts[field];
   }
-  Take take(std::uint64_t block) override {
-    if (block >= plan_.kept_blocks) return Take::kFull;
-    const Take taken = claim(block);
-    if (taken != Take::kFill || has_room(block)) return taken;
+  Lookup take(std::uint64_t block) override {
+    if (block >= plan_.kept_blocks) return Lookup::kFull;
+    const Lookup taken = claim(block);
+    if (taken != Lookup::kFill || has_room(block)) return taken;
     abandon(block);
-    return Take::kFull;
+    return Lookup::kFull;
   }
   [[nodiscard]] std::byte* writable(std::size_t field, std::uint64_t block) override {
     return map_.data() + plan_.field_starts[field] + block_bytes(layout_, field, block).offset;

@@ -13,7 +13,7 @@
 namespace headrace {
 
 /// \param key  Equal for processes that hold the same rows; layouts must agree.
-/// \param max_bytes  Rows beyond this are not kept (RowStore::Take::kFull). Of the first process; the others' is not
+/// \param max_bytes  Rows beyond this are not kept (RowStore::Lookup::kFull). Of the first process; the others' is not
 ///        asked. Memory is taken as blocks are filled, and charged to the first process (charged_bytes()).
 /// Errors: kOutOfBudget; kInvalidArgument if another process's layout is different; kUnsupported by this system.
 Result<std::shared_ptr<RowStore>> open_host_arena(const std::string& key, RowLayout layout, std::uint64_t max_bytes);

@@ -35,11 +35,11 @@ class InPlaceStore : public RowStore {
   /// \param words  The states' memory, of BlockStates::bytes_for(); it outlives the store.
   InPlaceStore(RowLayout layout, std::byte* words) : layout_(std::move(layout)), states_(words, layout_.num_blocks()) {}
   /// take(), where there is always room.
-  Take claim(std::uint64_t block) {
+  Lookup claim(std::uint64_t block) {
     const BlockStates::Claim claim = states_.claim(block);
-    return claim == BlockStates::Claim::kReady  ? Take::kReady
-           : claim == BlockStates::Claim::kBusy ? Take::kBusy
-                                                : Take::kFill;
+    return claim == BlockStates::Claim::kReady  ? Lookup::kReady
+           : claim == BlockStates::Claim::kBusy ? Lookup::kBusy
+                                                : Lookup::kFill;
   }
 
   const RowLayout layout_;

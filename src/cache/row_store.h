@@ -50,13 +50,13 @@ class RowStore {
   /// Rows of a block are going to be read: start to fetch them. `rows`: within the block.
   virtual void will_need(std::uint64_t block, RowRange rows) const { (void)block, (void)rows; }
 
-  enum class Take : std::uint8_t {
+  enum class Lookup : std::uint8_t {
     kReady,  ///< May be read.
     kFill,   ///< The caller fills it, nobody else: publish() or abandon() must follow.
     kBusy,   ///< Another thread or process is filling it: wait() a little, or decode for oneself.
     kFull,   ///< No room is left for it, and none will come.
   };
-  virtual Take take(std::uint64_t block) = 0;
+  virtual Lookup take(std::uint64_t block) = 0;
   [[nodiscard]] virtual bool ready(std::uint64_t block) const = 0;
   /// Wait until a busy block is not busy any more, its filler is seen to be dead, or `limit` is over. \return ready().
   virtual bool wait(std::uint64_t block, std::chrono::nanoseconds limit) = 0;

@@ -23,7 +23,7 @@
 namespace headrace {
 namespace {
 
-/// Rows that a caller wants at once must fit what the process may hold, beside the books of 32 bytes a row.
+/// Rows that a caller wants at once must fit what the process may hold, beside the bookkeeping of 32 bytes a row.
 void check_room(const Dataset::Impl& data, std::uint64_t rows) {
   const std::uint64_t limit = MemoryBudget::process()->limit_bytes(), row_bytes = data.source->row_bytes();
   if (rows <= limit / (row_bytes + 32)) return;

@@ -6,7 +6,7 @@ namespace headrace {
 
 std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, const EnginePlan& plan) {
   auto fields = std::make_shared<std::vector<Field>>(*source.fields);
-  if (plan.tells_rows) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}, {}});
+  if (plan.delivers_row_ids) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}, {}});
   if (plan.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}, {}});
   return fields;
 }
@@ -14,7 +14,7 @@ std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, con
 std::vector<std::shared_ptr<void>> derived_columns(const EnginePlan& plan, std::span<const SampleRef> samples,
                                                    std::uint64_t rows, std::uint64_t real_rows) {
   std::vector<std::shared_ptr<void>> columns;
-  if (plan.tells_rows) {
+  if (plan.delivers_row_ids) {
     columns.push_back(SlotPool::column(samples.size() * 2 * sizeof(std::int64_t)));
     auto* out = static_cast<std::int64_t*>(columns.back().get());
     for (const SampleRef sample : samples) {

@@ -16,7 +16,7 @@
 namespace headrace {
 
 /// What one decode thread owns.
-struct Engine::Worker {
+struct Engine::DecodeThread {
   DecodeCounters counters;
   std::optional<BlockServer> server;  // of blocks of rows
   std::optional<PartServer> parts;    // of mapped samples
@@ -24,8 +24,8 @@ struct Engine::Worker {
   std::vector<RowRun> runs;
   std::vector<RowDigest> digests;
   std::vector<RowFailure> failures;
-  Worker(StageClock& clock, const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
-         SideChunks& side_chunks)
+  DecodeThread(StageClock& clock, const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
+               SideChunks& side_chunks)
       : counters(clock) {
     if (source.mapping)
       parts.emplace(*source.mapping->map, source.mapping->groups, source.mapping->boxes.get(), counters);
@@ -55,20 +55,20 @@ bool are_at_hand(const RowStore& rows) {
 }
 
 RequestWindow::Options window_options(const Source& source, const EnginePlan& plan,
-                                      const std::atomic<bool>& rows_at_hand, const std::atomic<bool>& keeps_blocks) {
+                                      const std::atomic<bool>& gather_ready, const std::atomic<bool>& keeps_blocks) {
   const Finishing finishing = source.finisher ? source.finisher->finishing() : Finishing{};
   if (source.mapping)
     return {.max_slots = plan.slots,
-            .keep_samples = plan.tells_rows,
+            .keep_samples = plan.delivers_row_ids,
             .map = source.mapping->map,
             .finishing = finishing,
             .row_weight = 1};
   return {.max_slots = plan.slots,
-          .keep_samples = plan.tells_rows,
+          .keep_samples = plan.delivers_row_ids,
           .finishing = finishing,
           .row_weight = row_weight(source.columns->size()),
-          .rows_at_hand = &rows_at_hand,
-          .few_slots = plan.few_slots(),
+          .gather_ready = &gather_ready,
+          .direct_window_slots = plan.direct_window_slots(),
           .blocks_are_kept = &keeps_blocks};
 }
 
@@ -99,11 +99,12 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStar
       owner_pid_(::getpid()),
       fields_(headrace::batch_fields(*source_, plan_)),
       memory_(make_batch_memory(*source_, plan_, fields_)),
-      window_(plan_.steps, plan_.layout.table, window_options(*source_, plan_, rows_at_hand_, keeps_blocks_), *memory_),
+      window_(plan_.steps, plan_.layout.table, window_options(*source_, plan_, gather_ready_, keeps_blocks_), *memory_),
       side_chunks_(plan_.side_chunks_bytes) {
   memory_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
-    workers_.push_back(std::make_unique<Worker>(board_.add_thread(), *source_, plan_.layout, resident_, side_chunks_));
+    decoders_.push_back(
+        std::make_unique<DecodeThread>(board_.add_thread(), *source_, plan_.layout, resident_, side_chunks_));
 }
 
 std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter) {
@@ -113,55 +114,56 @@ std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, Engin
           }};
 }
 
-void Engine::fund(std::vector<MemoryReservation> reservations, std::shared_ptr<BlockKeeper> keeper) {
+void Engine::provide_memory(std::vector<MemoryReservation> reservations, std::shared_ptr<DecodedCache> decoded_cache) {
   reservations_ = std::move(reservations);
-  if (keeper->blocks) {
+  if (decoded_cache->blocks) {
     schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.share);
-    keeps_blocks_ = plan_.keeps_all_coded;
+    keeps_blocks_ = plan_.fits_encoded;
   }
-  if (keeper->rows) {
-    gather_.emplace(*keeper->rows, *plan_.layout.table);
-    keeper->set_complete_callback([this] { finish_store(); });
-    rows_at_hand_.store(are_at_hand(*keeper->rows), std::memory_order_release);
+  if (decoded_cache->rows) {
+    gather_.emplace(*decoded_cache->rows, *plan_.layout.table);
+    decoded_cache->set_complete_callback([this] { finish_store(); });
+    gather_ready_.store(are_at_hand(*decoded_cache->rows), std::memory_order_release);
     // A whole cache with damaged blocks is not mended.
-    const bool fills = plan_.keep != Keep::kDirectory || plan_.keeping_bytes > 0 || keeper->rows->complete();
-    keeps_blocks_ = fills && keeper->rows->random_access() &&
-                    (plan_.keep != Keep::kHostRows || plan_.cache_bytes >= plan_.data_bytes);
+    const bool fills =
+        plan_.tier != CacheTier::kDirectory || plan_.keeping_bytes > 0 || decoded_cache->rows->complete();
+    keeps_blocks_ = fills && decoded_cache->rows->random_access() &&
+                    (plan_.tier != CacheTier::kHostRows || plan_.cache_bytes >= plan_.data_bytes);
   }
   {
-    const std::lock_guard lock(keeper_mutex_);
-    keeper_ = std::move(keeper);
+    const std::lock_guard lock(cache_mutex_);
+    decoded_cache_ = std::move(decoded_cache);
   }
-  for (auto& w : workers_)
-    if (w->server) w->server->set_keeper(keeper_.get());
-  preloads_ = plan_.preloads && keeper_->rows;
-  funded_ = true;
+  for (auto& w : decoders_)
+    if (w->server) w->server->set_decoded_cache(decoded_cache_.get());
+  preloads_ = plan_.preloads && decoded_cache_->rows;
+  has_memory_ = true;
 }
 
-std::shared_ptr<BlockKeeper> Engine::keeper() const {
-  const std::lock_guard lock(keeper_mutex_);
-  return keeper_;
+std::shared_ptr<DecodedCache> Engine::decoded_cache() const {
+  const std::lock_guard lock(cache_mutex_);
+  return decoded_cache_;
 }
 
 Engine::Preload Engine::preload() const {
   const std::uint64_t all = preloads_ ? plan_.layout.table->num_blocks() : 0;
-  if (rows_at_hand_) return {all, all};
+  if (gather_ready_) return {all, all};
   return {std::min(preloaded_.load(), all), all};
 }
 
 bool Engine::wants_preload() {
-  if (!keeper_->rows) return false;
+  if (!decoded_cache_->rows) return false;
   if (!started_) preloads_ = true;
   return preloads_;
 }
 
 /// A thread of ours has filled the last block. What is on disk is made to last while batches already come from it.
 void Engine::finish_store() {
-  rows_at_hand_.store(are_at_hand(*keeper_->rows), std::memory_order_release);
+  gather_ready_.store(are_at_hand(*decoded_cache_->rows), std::memory_order_release);
   if (stopped_ || finisher_.joinable()) return;
-  const auto finish = [keeper = keeper_, rows = keeper_->rows] {
+  const auto finish = [decoded_cache = decoded_cache_, rows = decoded_cache_->rows] {
     if (const Status made = rows->finish(); !made.ok())
-      keeper->note(fmt::format("{} The cache is good for this run only.", made.error().what()));
+      decoded_cache->notices->add(fmt::format("{} The cache is good for this run only.", made.error().what()));
   };
   auto thread = start_thread_("hr-finish", [finish](const std::stop_token&) { finish(); });
   if (thread.ok())
@@ -191,10 +193,10 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position) {
   HEADRACE_TRY(check_usable());
   HEADRACE_TRY(start_threads());
   if (!first_epoch_) {
-    if (preloads_ && keeper_->rows) claims_.add_all(epoch);
+    if (preloads_ && decoded_cache_->rows) claims_.add_all(epoch);
     first_epoch_ = epoch;
   }
-  if (keeper_->rows && are_at_hand(*keeper_->rows)) rows_at_hand_.store(true, std::memory_order_release);
+  if (decoded_cache_->rows && are_at_hand(*decoded_cache_->rows)) gather_ready_.store(true, std::memory_order_release);
   if (plan_.fed) plan_.fed->end();  // rows that were given for an epoch are for that one only
   const std::uint64_t listed = plan_.listed ? plan_.listed->version() : 0;
   window_.start_epoch(epoch, position, plan_.fed == nullptr && listed == listed_version_);
@@ -213,27 +215,28 @@ void Engine::feed(std::span<const std::uint64_t> rows) {
 Status Engine::start_threads() {
   HEADRACE_TRY(check_usable());
   if (started_) return {};
-  for (auto& w : workers_) HEADRACE_TRY(w->prepare());
+  for (auto& w : decoders_) HEADRACE_TRY(w->prepare());
   resident_.arrays.clear();  // of an attempt that failed
   HEADRACE_TRY(load_resident_arrays());
   std::optional<Error> refused;
-  while (!refused && threads_.size() < workers_.size()) {
+  while (!refused && threads_.size() < decoders_.size()) {
     const std::size_t t = threads_.size();
     auto thread =
-        start_thread_(fmt::format("hr-decode-{}", t), [this, t](const std::stop_token&) { work(*workers_[t]); });
+        start_thread_(fmt::format("hr-decode-{}", t), [this, t](const std::stop_token&) { work(*decoders_[t]); });
     if (thread.ok())
       threads_.push_back(std::move(*thread));
     else
       refused = thread.error();
   }
-  for (std::size_t t = threads_.size(); t < workers_.size(); ++t) workers_[t]->release();
+  for (std::size_t t = threads_.size(); t < decoders_.size(); ++t) decoders_[t]->release();
   if (threads_.empty()) {
     resident_.arrays.clear();
     return std::move(refused->with_stage("start"));
   }
   if (refused)
-    keeper_->note(fmt::format("Only {} of {} decode threads were started: {}. Loading goes on with those, slower. {}",
-                              threads_.size(), workers_.size(), refused->message(), refused->hint()));
+    decoded_cache_->notices->add(
+        fmt::format("Only {} of {} decode threads were started: {}. Loading goes on with those, slower. {}",
+                    threads_.size(), decoders_.size(), refused->message(), refused->hint()));
   num_threads_ = static_cast<std::uint32_t>(threads_.size());
   started_ = true;
   return {};
@@ -261,11 +264,11 @@ Status Engine::load_resident_arrays() {
       for (const Piece& p : pieces) loads.push_back({f, a, p, &target.across[p.across][next[p.across]++]});
     }
   std::atomic<std::size_t> next{0};
-  const auto run = [&](Worker& worker) {
+  const auto run = [&](DecodeThread& decoder) {
     for (std::size_t i; (i = next.fetch_add(1)) < loads.size();) {
       const Load& load = loads[i];
-      Result<ResidentArrays::Part> part = worker.server->load(load.file, load.array, load.piece);
-      worker.counters.add_decodes(load.piece.decoded_bytes, load.piece.decoded_bytes);
+      Result<ResidentArrays::Part> part = decoder.server->load(load.file, load.array, load.piece);
+      decoder.counters.add_decodes(load.piece.decoded_bytes, load.piece.decoded_bytes);
       if (part.ok())
         *load.part = std::move(*part);
       else
@@ -273,12 +276,12 @@ Status Engine::load_resident_arrays() {
     }
   };
   std::vector<std::jthread> helpers;
-  for (std::size_t t = 1; t < std::min(workers_.size(), loads.size()); ++t) {
-    auto helper = start_thread_(fmt::format("hr-load-{}", t), [&, t](const std::stop_token&) { run(*workers_[t]); });
+  for (std::size_t t = 1; t < std::min(decoders_.size(), loads.size()); ++t) {
+    auto helper = start_thread_(fmt::format("hr-load-{}", t), [&, t](const std::stop_token&) { run(*decoders_[t]); });
     if (!helper.ok()) break;  // fewer will do
     helpers.push_back(std::move(*helper));
   }
-  if (!loads.empty()) run(*workers_[0]);
+  if (!loads.empty()) run(*decoders_[0]);
   helpers.clear();
   std::uint64_t bytes = 0;
   for (const Load& load : loads) bytes += load.part->data.charged_bytes();
@@ -286,8 +289,8 @@ Status Engine::load_resident_arrays() {
   return {};
 }
 
-void Engine::work(Worker& w) {
-  if (preloads_ && keeper_->rows) preload_blocks(w);
+void Engine::work(DecodeThread& w) {
+  if (preloads_ && decoded_cache_->rows) preload_blocks(w);
   while (window_.claim(w.claim)) {
     w.counters.clock.add(Stage::kWaitWork, w.claim.waited_ns, 0);
     w.failures.clear();
@@ -312,11 +315,11 @@ void Engine::work(Worker& w) {
 }
 
 /// Every block into the store, in the order of the files. What fails is left for the batch that needs it.
-void Engine::preload_blocks(Worker& w) {
+void Engine::preload_blocks(DecodeThread& w) {
   const BlockTable& blocks = *plan_.layout.table;
   const std::atomic<bool>& cancelled = stopped_;
   for (std::uint64_t b; !stopped_ && (b = next_preload_.fetch_add(1)) < blocks.num_blocks();) {
-    if (!keeper_->rows->ready(b) && keeper_->fills()) {
+    if (!decoded_cache_->rows->ready(b) && decoded_cache_->fills()) {
       const BlockTable::Place place = blocks.place(b);
       keep_ahead(*w.server, {b, place.file, place.rows, true, 0}, cancelled);
     }
@@ -325,13 +328,13 @@ void Engine::preload_blocks(Worker& w) {
 }
 
 /// The claim's parts of one unit of a map.
-void Engine::serve_parts(Worker& w) {
+void Engine::serve_parts(DecodeThread& w) {
   const auto failures = w.parts->serve(w.claim, w.digests, window_.cancel_flag());
   w.failures.assign(failures.begin(), failures.end());
 }
 
 /// A finishing task of a batch.
-void Engine::finish(Worker& w) {
+void Engine::finish(DecodeThread& w) {
   const WindowSlot& slot = *w.claim.runs[0].slot;
   const StageSpan span(w.counters.clock, Stage::kScatter);
   const StepContent& c = slot.content;
@@ -341,7 +344,7 @@ void Engine::finish(Worker& w) {
 }
 
 /// The claim's rows of one block, decoded or from where it is kept.
-void Engine::serve_block(Worker& w) {
+void Engine::serve_block(DecodeThread& w) {
   w.runs.clear();
   for (const SlotRun& r : w.claim.runs)
     w.runs.push_back({r.slot->memory->fields.data(), r.begin, r.end, r.slot->content.step.first_position,
@@ -359,21 +362,23 @@ void Engine::serve_block(Worker& w) {
         if (plan_.layout.files[place.file].roles[a] == ArrayRole::kResident)
           w.counters.add_decodes(0, source_->files[place.file].arrays[a]->info().row_record_bytes() * place.rows.count);
   }
-  const bool stays = keeper_->blocks ? plan_.keeps_all_coded && keeper_->blocks->refused() == 0 : keeper_->fills();
+  const bool stays =
+      decoded_cache_->blocks ? plan_.fits_encoded && decoded_cache_->blocks->refused() == 0 : decoded_cache_->fills();
   if (!stays) keeps_blocks_.store(false, std::memory_order_relaxed);
 }
 
 /// A whole batch from the store that holds all rows.
-void Engine::gather_batch(Worker& w) {
+void Engine::gather_batch(DecodeThread& w) {
   const std::span<const SampleRef> samples = w.claim.runs[0].slot->content.samples;
   count_gathered(w, w.claim.epoch, samples.size());
   StageSpan span(w.counters.clock, Stage::kScatter);
   span.add_bytes(samples.size() * source_->row_bytes());
-  RowStore& store = *keeper_->rows;
+  RowStore& store = *decoded_cache_->rows;
   if (!store.all_checked())
     for (const SampleRef s : samples)
       if (const Status sound = store.check(s.block); !sound.ok())
-        keeper_->note(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
+        decoded_cache_->notices->add(
+            fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
   if (store.complete()) {
     const SlotRun& slot = w.claim.runs[0];
     gather_->gather(samples, {slot.slot->memory->fields.data(), slot.begin, slot.end,
@@ -381,13 +386,13 @@ void Engine::gather_batch(Worker& w) {
     return;
   }
   span.stop();
-  rows_at_hand_.store(false, std::memory_order_relaxed);  // the next epoch goes by blocks
+  gather_ready_.store(false, std::memory_order_relaxed);  // the next epoch goes by blocks
   serve_damaged(w, samples, w.failures);
 }
 
 /// Samples came from memory: their share of what one decode of every block would have been counts as needed, but for
 /// blocks that this epoch has asked for one by one.
-void Engine::count_gathered(Worker& w, std::uint64_t epoch, std::uint64_t samples) {
+void Engine::count_gathered(DecodeThread& w, std::uint64_t epoch, std::uint64_t samples) {
   std::uint64_t record_bytes = 0;
   for (const auto& array : source_->files[0].arrays) record_bytes += array->info().row_record_bytes();
   const double stored_per_row = static_cast<double>(plan_.data_bytes) / static_cast<double>(source_->row_bytes()) /
@@ -398,7 +403,7 @@ void Engine::count_gathered(Worker& w, std::uint64_t epoch, std::uint64_t sample
 
 /// As gather_batch(), from a store of which some blocks turned out to be damaged: block by block, those from their own
 /// files.
-void Engine::serve_damaged(Worker& w, std::span<const SampleRef> samples, std::vector<RowFailure>& failures) {
+void Engine::serve_damaged(DecodeThread& w, std::span<const SampleRef> samples, std::vector<RowFailure>& failures) {
   struct WantedRow {
     std::uint32_t block;
     Request request;
@@ -451,7 +456,7 @@ Result<std::optional<Engine::Delivery>> Engine::next() {
 Status Engine::check_epoch() {
   const std::lock_guard lock(sums_mutex_);
   const bool whole = sums_.first_sample == 0 && plan_.share.world_size == 1 && plan_.tail == Tail::kPartial &&
-                     plan_.sampler->is_permutation() && !source_->mapping;
+                     plan_.sampler->traits().permutation && !source_->mapping;
   if (!whole || sums_.complete) return {};
   if (!every_row_) every_row_ = sums_of(*plan_.layout.table);
   if (sums_.sums != *every_row_)
@@ -473,20 +478,20 @@ void Engine::stop() {
   window_.stop();
   for (std::jthread& t : threads_) t.join();
   threads_.clear();
-  if (keeper_) keeper_->set_complete_callback({});
+  if (decoded_cache_) decoded_cache_->set_complete_callback({});
   if (finisher_.joinable()) finisher_.join();
   window_.drop_slots();
   memory_->close();
-  for (auto& w : workers_) w->release();
+  for (auto& w : decoders_) w->release();
   side_chunks_.clear();
   reservations_.clear();
-  const std::lock_guard lock(keeper_mutex_);
+  const std::lock_guard lock(cache_mutex_);
   gather_.reset();
 }
 
 Engine::PeakMemory Engine::peak_memory() const {
   PeakMemory peak{0, 0, resident_bytes_ + side_chunks_.peak_bytes()};
-  for (const auto& w : workers_) {
+  for (const auto& w : decoders_) {
     peak.scratch_bytes += w->counters.peak_scratch_bytes();
     peak.read_buffer_bytes += w->counters.peak_read_buffer_bytes();
   }
@@ -495,7 +500,7 @@ Engine::PeakMemory Engine::peak_memory() const {
 
 Engine::Decodes Engine::decodes() const {
   Decodes sum;
-  for (const auto& w : workers_) {
+  for (const auto& w : decoders_) {
     sum.decoded_bytes += w->counters.decoded_bytes();
     sum.needed_bytes += w->counters.needed_bytes();
     sum.slow_pieces += w->counters.slow_pieces();

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "assembly/block_keeper.h"
 #include "assembly/block_server.h"
+#include "assembly/decoded_cache.h"
 #include "assembly/part_server.h"
 #include "assembly/request_window.h"
 #include "assembly/row_gather.h"
@@ -46,10 +46,10 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// Give it the memory of its plan, and what keeps its blocks. Once, before the first epoch.
-  void fund(std::vector<MemoryReservation> reservations, std::shared_ptr<BlockKeeper> keeper);
-  [[nodiscard]] bool funded() const { return funded_; }
-  /// What it keeps of decoded blocks; null before fund().
-  [[nodiscard]] std::shared_ptr<BlockKeeper> keeper() const;
+  void provide_memory(std::vector<MemoryReservation> reservations, std::shared_ptr<DecodedCache> decoded_cache);
+  [[nodiscard]] bool has_memory() const { return has_memory_; }
+  /// What it keeps of decoded blocks; null before provide_memory().
+  [[nodiscard]] std::shared_ptr<DecodedCache> decoded_cache() const;
   /// Blocks that were looked at to be kept before the first batch, of all; equal when that is over.
   struct Preload {
     std::uint64_t done = 0, all = 0;
@@ -108,33 +108,33 @@ class Engine {
   [[nodiscard]] bool forked() const;
 
  private:
-  struct Worker;
+  struct DecodeThread;
   Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter);
   Status check_epoch();
   Status load_resident_arrays();
-  void work(Worker& worker);
-  void preload_blocks(Worker& worker);
-  void serve_block(Worker& worker);
-  void serve_parts(Worker& worker);
-  void gather_batch(Worker& worker);
-  void finish(Worker& worker);
-  void count_gathered(Worker& worker, std::uint64_t epoch, std::uint64_t samples);
-  void serve_damaged(Worker& worker, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
+  void work(DecodeThread& decoder);
+  void preload_blocks(DecodeThread& decoder);
+  void serve_block(DecodeThread& decoder);
+  void serve_parts(DecodeThread& decoder);
+  void gather_batch(DecodeThread& decoder);
+  void finish(DecodeThread& decoder);
+  void count_gathered(DecodeThread& decoder, std::uint64_t epoch, std::uint64_t samples);
+  void serve_damaged(DecodeThread& decoder, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
   void finish_store();
 
   const std::shared_ptr<const Source> source_;
   const EnginePlan plan_;
   const ThreadStarter start_thread_;
   std::vector<MemoryReservation> reservations_;
-  mutable std::mutex keeper_mutex_;
-  std::shared_ptr<BlockKeeper> keeper_;
+  mutable std::mutex cache_mutex_;
+  std::shared_ptr<DecodedCache> decoded_cache_;
   std::optional<RowGather> gather_;
   std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache
   EpochClaims claims_;
   std::optional<std::uint64_t> first_epoch_;  // for which resident arrays and preloaded blocks were decoded
   std::atomic<std::uint64_t> resident_bytes_{0};
   // Rows can be gathered from the store; every block that is decoded stays where it need not be decoded again.
-  std::atomic<bool> rows_at_hand_{false}, keeps_blocks_{false};
+  std::atomic<bool> gather_ready_{false}, keeps_blocks_{false};
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
   const int owner_pid_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
@@ -143,11 +143,11 @@ class Engine {
   StageBoard board_;
   ResidentArrays resident_;
   SideChunks side_chunks_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<DecodeThread>> decoders_;
   std::vector<std::jthread> threads_;
   std::atomic<std::uint32_t> num_threads_{0};
   std::jthread finisher_;  // makes a cache directory last
-  std::atomic<bool> preloads_{false}, funded_{false}, started_{false}, stopped_{false};
+  std::atomic<bool> preloads_{false}, has_memory_{false}, started_{false}, stopped_{false};
   mutable std::mutex sums_mutex_;
   EpochSums sums_;
   std::uint64_t listed_version_ = 0;  // of the rows that may have been read ahead

@@ -79,8 +79,8 @@ std::shared_ptr<Engine> EngineManager::engine() const {
 EngineManager::State EngineManager::state() const {
   const std::lock_guard lock(engine_mutex_);
   if (closed_) return State::kClosed;
-  if (!engine_->funded() || engine_->stopped()) return State::kPlanned;
-  if (!engine_->started()) return State::kFunded;
+  if (!engine_->has_memory() || engine_->stopped()) return State::kPlanned;
+  if (!engine_->started()) return State::kReserved;
   return consumer_.expired() ? State::kIdle : State::kRunning;
 }
 
@@ -113,13 +113,13 @@ Result<RankChoice> EngineManager::choose_own_rank() const {
 
 void EngineManager::look_for_cache(PlanContext& context) {
   if (options_.cache.mode != CacheChoice::kDirectory) return;
-  std::shared_ptr<RowStore> rows = kept_as_ == Keep::kDirectory && kept_ ? kept_->rows : nullptr;
+  std::shared_ptr<RowStore> rows = cache_tier_ == CacheTier::kDirectory && cache_ ? cache_->rows : nullptr;
   if (!rows) {
     if (!whole_cache_) whole_cache_ = find_cache(*dataset_.impl(), options_.cache, data_hash_);
     rows = whole_cache_;
   }
   context.cache_is_whole = rows && (rows == whole_cache_ || rows->complete());
-  context.rows_at_hand = rows && rows->complete() && rows->random_access();
+  context.gather_ready = rows && rows->complete() && rows->random_access();
   context.directory_in_memory = lies_in_memory(options_.cache.directory);
 }
 
@@ -148,16 +148,19 @@ Result<EnginePlan> EngineManager::make_plan() {
     return resolve_plan(*dataset_.impl()->source, resolved, context);
   };
   Result<EnginePlan> made = resolve({free, 0});
-  const bool short_of = made.ok() ? made->slots < made->few_slots() : made.error().code() == ErrorCode::kOutOfBudget;
+  const bool short_of =
+      made.ok() ? made->slots < made->direct_window_slots() : made.error().code() == ErrorCode::kOutOfBudget;
   if (short_of) {
     const std::uint64_t reclaimable = process->reclaimable_bytes();
-    const std::uint64_t mine = kept_ && kept_->blocks ? kept_->blocks->usage().bytes : 0;
+    const std::uint64_t mine = cache_ && cache_->blocks ? cache_->blocks->usage().bytes : 0;
     if (reclaimable > mine) made = resolve({free, reclaimable - mine});
   }
   if (made.ok() && options_.memory > made->budget_bytes)
     made->warnings.push_back(fmt::format("memory={} is more than this loader can have: {} ({})",
                                          format_bytes(options_.memory), format_bytes(made->budget_bytes),
                                          what_limits_memory()));
+  if (made.ok())
+    for (const std::string& warning : made->warnings) notices_->add(warning);
   return made;
 }
 
@@ -185,18 +188,18 @@ Result<std::optional<EngineManager::Reason>> EngineManager::find_reason() {
   HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
   if (rank.share != plan.share) return Found(Reason::kRank);
   if (held->stopped()) return Found(Reason::kMemoryGiven);
-  if (!held->funded() || !kept_) return Found();
+  if (!held->has_memory() || !cache_) return Found();
   const MemoryBudget::Snapshot process = MemoryBudget::process()->snapshot();
-  if (kept_->rows && kept_->reservation.bytes() > 0 && process.used_bytes > process.limit_bytes)
+  if (cache_->rows && cache_->reservation.bytes() > 0 && process.used_bytes > process.limit_bytes)
     return Found(Reason::kOverLimit);
-  if (const auto usage = kept_->blocks ? kept_->blocks->usage() : BlockCache::Usage{};
-      plan.keeps_all_coded && usage.refused > 0) {
+  if (const auto usage = cache_->blocks ? cache_->blocks->usage() : BlockCache::Usage{};
+      plan.fits_encoded && usage.refused > 0) {
     if (probe_)
       for (CodingTrial& trial : probe_->trials)
         if (trial.coding == plan.coding) trial.coded_share = std::max(trial.coded_share, usage.coded_share);
     return Found(Reason::kCacheRefused);
   }
-  if (plan.rows_at_hand && kept_->rows && !kept_->rows->complete()) return Found(Reason::kCacheDamaged);
+  if (plan.gather_ready && cache_->rows && !cache_->rows->complete()) return Found(Reason::kCacheDamaged);
   return Found();
 }
 
@@ -207,7 +210,7 @@ Status EngineManager::prepare() {
   if (closed_) return {};
   HEADRACE_ASSIGN(const std::optional<Reason> reason, find_reason());
   if (reason) HEADRACE_TRY(replan(*reason));
-  return fund();
+  return provide_memory();
 }
 
 Status EngineManager::follow_rank() {
@@ -225,7 +228,7 @@ Result<bool> EngineManager::prepare_preload() {
     HEADRACE_TRY(replan(Reason::kPreload));
     ended = true;
   }
-  HEADRACE_TRY(fund());
+  HEADRACE_TRY(provide_memory());
   return ended;
 }
 
@@ -261,8 +264,8 @@ void EngineManager::close() {
 }
 
 void EngineManager::drop_cache() {
-  if (kept_) kept_->let_go();
-  kept_.reset();
+  if (cache_) cache_->release_memory();
+  cache_.reset();
 }
 
 std::string_view to_string(EngineManager::Reason reason) {

@@ -1,6 +1,6 @@
 // EngineManager: the engine of one loader, from its first plan until the loader is closed.
 //
-//   planned --reserve memory--> funded --start an epoch--> running <--> idle --close--> closed
+//   planned --reserve memory--> has_memory --start an epoch--> running <--> idle --close--> closed
 //
 // Whatever a plan followed from may change while the loader lives: the rank, the length of a list of rows, what is
 // known of the data, the memory. replan() is the one way from there to another engine. Reports and batches that are
@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/memory_budget.h"
+#include "base/notices.h"
 #include "loader/coding_probe.h"
 #include "loader/data_identity.h"
 #include "loader/engine.h"
@@ -40,11 +41,11 @@ struct EngineTotals {
 class EngineManager final : public Reclaimable {
  public:
   enum class State : std::uint8_t {
-    kPlanned,  ///< Every setting is resolved; no memory is held but what is kept of decoded blocks.
-    kFunded,   ///< The plan's memory is reserved.
-    kRunning,  ///< Threads run, and somebody may ask for batches.
-    kIdle,     ///< Threads run, and nobody will ask for batches: the memory may go to others.
-    kClosed,   ///< The end.
+    kPlanned,   ///< Every setting is resolved; no memory is held but what is kept of decoded blocks.
+    kReserved,  ///< The plan's memory is reserved.
+    kRunning,   ///< Threads run, and somebody may ask for batches.
+    kIdle,      ///< Threads run, and nobody will ask for batches: the memory may go to others.
+    kClosed,    ///< The end.
   };
   /// Why an engine was planned.
   enum class Reason : std::uint8_t {
@@ -74,6 +75,8 @@ class EngineManager final : public Reclaimable {
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
   /// Return what stands for the data in a state. The first call reads samples of the files.
   [[nodiscard]] const DataIdentity& identity() const;
+  /// Return what the user should know, of this engine and those before. Never null.
+  [[nodiscard]] const std::shared_ptr<Notices>& notices() const { return notices_; }
   /// True once it was measured what re-encoding makes of the blocks, or there was nothing to measure.
   [[nodiscard]] bool probed() const { return probed_; }
 
@@ -108,7 +111,7 @@ class EngineManager final : public Reclaimable {
   /// it was, except for kOverLimit, where it has to end first.
   Status replan(Reason reason);
   Result<std::optional<Reason>> find_reason();
-  Status fund();
+  Status provide_memory();
   Status reserve();
   bool measure_codings();
   void drop_cache();
@@ -117,6 +120,7 @@ class EngineManager final : public Reclaimable {
 
   const Dataset dataset_;
   const LoaderOptions options_;
+  const std::shared_ptr<Notices> notices_ = std::make_shared<Notices>();
   const std::string data_hash_;  ///< Of what rows there are; what is kept of them is known by it.
   mutable std::once_flag identified_;
   mutable DataIdentity identity_;
@@ -124,10 +128,10 @@ class EngineManager final : public Reclaimable {
   std::shared_ptr<MemoryBudget> budget_;
   ShuffleShape shape_;  ///< Of a state that was loaded; as if it had been given.
   std::optional<RankShare> framework_rank_;
-  std::optional<Label> label_;         ///< Of a sampler that needs one.
-  std::shared_ptr<BlockKeeper> kept_;  ///< What engines of this loader keep; outlives them where the plan allows.
-  Keep kept_as_ = Keep::kNothing;
-  std::string kept_identity_;
+  std::optional<Label> label_;           ///< Of a sampler that needs one.
+  std::shared_ptr<DecodedCache> cache_;  ///< What engines of this loader keep; outlives them where the plan allows.
+  CacheTier cache_tier_ = CacheTier::kNothing;
+  std::string cache_identity_;
   std::shared_ptr<RowStore> whole_cache_;  ///< The one that was found in the directory, for all engines.
   std::optional<CodingProbe> probe_;       ///< What re-encoding would make of the blocks, once it was tried.
   std::atomic<bool> probed_{false}, closed_{false};

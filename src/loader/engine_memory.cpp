@@ -19,8 +19,8 @@ Status EngineManager::reserve() {
   const EnginePlan& plan = made->plan();
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
   const std::string identity = fmt::format("{} {}", data_hash_, to_string(plan.coding));
-  if (kept_ && (kept_as_ != plan.keep || kept_identity_ != identity)) kept_.reset();
-  if (kept_ && kept_->blocks) kept_->blocks->set_capacity(plan.cache_bytes);
+  if (cache_ && (cache_tier_ != plan.tier || cache_identity_ != identity)) cache_.reset();
+  if (cache_ && cache_->blocks) cache_->blocks->set_capacity(plan.cache_bytes);
   // Only a window takes what others keep.
   const std::uint64_t needed = plan.window_bytes();
   if (const std::uint64_t free = process->free_bytes(); needed > free) process->reclaim(needed - free);
@@ -33,13 +33,13 @@ Status EngineManager::reserve() {
     HEADRACE_ASSIGN(MemoryReservation reservation, budget_->try_reserve(tag, bytes));
     reservations.push_back(std::move(reservation));
   }
-  if (!kept_) {
-    HEADRACE_ASSIGN(kept_,
-                    make_keeper(*dataset_.impl()->source, plan, options_.cache, data_hash_, whole_cache_, budget_));
-    kept_as_ = plan.keep;
-    kept_identity_ = identity;
+  if (!cache_) {
+    HEADRACE_ASSIGN(cache_, make_decoded_cache(*dataset_.impl()->source, plan, options_.cache, data_hash_, whole_cache_,
+                                               budget_, notices_));
+    cache_tier_ = plan.tier;
+    cache_identity_ = identity;
   }
-  made->fund(std::move(reservations), kept_);
+  made->provide_memory(std::move(reservations), cache_);
   return {};
 }
 
@@ -47,7 +47,7 @@ Status EngineManager::reserve() {
 bool EngineManager::measure_codings() {
   const std::shared_ptr<const Engine> held = engine();
   const EnginePlan& plan = held->plan();
-  const bool some = plan.keep == Keep::kNothing || plan.keep == Keep::kSomeBlocks;
+  const bool some = plan.tier == CacheTier::kNothing || plan.tier == CacheTier::kSomeBlocks;
   if (dataset_.impl()->source->mapping || options_.cache.mode != CacheChoice::kAuto || !some || probed_ ||
       plan.layout.table->num_blocks() < kLeastToProbe)
     return false;
@@ -57,8 +57,8 @@ bool EngineManager::measure_codings() {
 }
 
 /// Reserve the engine's memory, if need be from caches and idle loaders; with less than it planned for, plan anew.
-Status EngineManager::fund() {
-  if (engine()->funded()) return {};
+Status EngineManager::provide_memory() {
+  if (engine()->has_memory()) return {};
   if (!budget_)
     budget_ = MemoryBudget::process()->child("loader", options_.memory ? options_.memory : ~std::uint64_t{0} >> 1);
   if (measure_codings()) HEADRACE_TRY(replan(Reason::kCodingKnown));
@@ -78,7 +78,7 @@ std::unique_lock<std::mutex> EngineManager::try_lock() const {
 
 bool EngineManager::may_give() const {
   const State now = state();
-  return now == State::kFunded || now == State::kIdle;
+  return now == State::kReserved || now == State::kIdle;
 }
 
 std::uint64_t EngineManager::reclaimable_bytes() const {

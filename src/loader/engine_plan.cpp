@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-std::uint64_t EnginePlan::few_slots() const {
+std::uint64_t EnginePlan::direct_window_slots() const {
   return std::min(SlotPool::kHeldSlots + kReadAheadBatches + threads, std::max(wanted_slots, kLeastSlots));
 }
 
@@ -23,7 +23,7 @@ double EnginePlan::expected_decodes() const {
 double EnginePlan::decodes_over_ranks() const {
   constexpr std::uint64_t kMostLooks = 1 << 20;  // 50 ns each
   const std::uint64_t blocks = layout.table->num_blocks(), world = share.world_size;
-  if (world == 1 || !sampler->has_locality() || blocks == 0) return world == 1 ? 1 : 0;
+  if (world == 1 || !sampler->traits().local || blocks == 0) return world == 1 ? 1 : 0;
   const std::uint64_t stride = blocks * world / kMostLooks + 1;
   std::uint64_t decodes = 0, looks = 0;
   for (std::uint32_t r = 0; r < world; ++r) {

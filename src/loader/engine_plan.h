@@ -23,7 +23,7 @@
 namespace headrace {
 
 /// What stays of decoded blocks, between epochs.
-enum class Keep : std::uint8_t {
+enum class CacheTier : std::uint8_t {
   kNothing,
   kSomeBlocks,  ///< In what memory is left: a BlockCache.
   kAllRows,     ///< In memory of this process.
@@ -39,7 +39,7 @@ struct MemoryRoom {
 
 struct EnginePlan {
   BlockLayout layout;
-  Mix mix;  ///< Of the block shuffle.
+  BlockShuffleShape shape;  ///< Of the block shuffle.
   std::shared_ptr<const Sampler> sampler;
   std::shared_ptr<const StepPlan> steps;
   std::uint64_t global_batch = 1;  ///< Samples of a full step over all ranks.
@@ -49,7 +49,7 @@ struct EnginePlan {
   std::uint64_t batch_rows = 0, num_batches = 0;  ///< Rows of a full batch on this rank.
   std::uint32_t threads = 1;
   std::string threads_reason;
-  bool tells_rows = false;  ///< Deliver "_rows".
+  bool delivers_row_ids = false;  ///< Deliver "_rows".
   std::vector<std::string> warnings;
   std::shared_ptr<FedRows> fed;              ///< Of an order that is made up as it goes.
   std::shared_ptr<const ListedRows> listed;  ///< Of an order that is a list for each epoch.
@@ -59,20 +59,20 @@ struct EnginePlan {
   std::uint64_t wanted_slots = 0;  ///< With which every block is decoded once.
   std::uint64_t slot_bytes = 0;
   std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0;  ///< All threads.
-  std::uint64_t index_bytes = 0;                           ///< The window's books, and the order's pools and lists.
-  std::uint64_t side_chunks_bytes = 0;                     ///< Kept of straddling arrays; 0: none.
-  std::uint64_t side_chunks_in_use_bytes = 0;              ///< Beside those: one a thread.
+  std::uint64_t index_bytes = 0;               ///< The window's bookkeeping, and the order's pools and lists.
+  std::uint64_t side_chunks_bytes = 0;         ///< Kept of straddling arrays; 0: none.
+  std::uint64_t side_chunks_in_use_bytes = 0;  ///< Beside those: one a thread.
 
-  Keep keep = Keep::kNothing;
-  std::string keep_reason;
+  CacheTier tier = CacheTier::kNothing;
+  std::string tier_reason;
   std::uint64_t data_bytes = 0;            ///< Of all rows of the blocks, decoded.
   std::uint64_t cache_bytes = 0;           ///< Of the budget, for what is kept.
   std::uint64_t keeping_bytes = 0;         ///< Scratch for blocks on their way there, all threads.
   bool preloads = false;                   ///< All is decoded before the first batch.
   BlockCoding coding = BlockCoding::kRaw;  ///< Of kSomeBlocks.
   double coded_share = 1;                  ///< Encoded over decoded bytes.
-  bool keeps_all_coded = false;            ///< kSomeBlocks, but all of them fit encoded, as far as is known.
-  bool rows_at_hand = false;               ///< kDirectory, whole, and rows can be copied from anywhere in it.
+  bool fits_encoded = false;               ///< kSomeBlocks, but all of them fit encoded, as far as is known.
+  bool gather_ready = false;               ///< kDirectory, whole, and rows can be copied from anywhere in it.
 
   /// Most rows of a batch that there can be.
   [[nodiscard]] std::uint64_t slot_rows() const {
@@ -82,10 +82,10 @@ struct EnginePlan {
   [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
   [[nodiscard]] std::uint64_t planned_bytes() const { return window_bytes() + cache_bytes; }
   /// Slots that will do where batches come straight from memory: a few ahead.
-  [[nodiscard]] std::uint64_t few_slots() const;
+  [[nodiscard]] std::uint64_t direct_window_slots() const;
   /// Is every block kept once it was decoded?
   [[nodiscard]] bool keeps_all() const {
-    return keep == Keep::kAllRows || keep == Keep::kHostRows || keep == Keep::kDirectory || keeps_all_coded;
+    return tier == CacheTier::kAllRows || tier == CacheTier::kHostRows || tier == CacheTier::kDirectory || fits_encoded;
   }
   /// Without what is kept.
   [[nodiscard]] std::uint64_t window_bytes() const {
@@ -110,7 +110,7 @@ struct PlanContext {
   std::shared_ptr<const ListedRows> listed = {};  ///< Of a sampler that is a list; null: those of the options.
   const CodingProbe* probe = nullptr;             ///< What re-encoding would make of the blocks; null: not known.
   bool cache_is_whole = false;                    ///< The cache directory is: nothing will be written.
-  bool rows_at_hand = false;                      ///< And its rows can be copied from anywhere in it.
+  bool gather_ready = false;                      ///< And its rows can be copied from anywhere in it.
   bool directory_in_memory = false;               ///< A tmpfs: what is written there is memory of ours.
 };
 

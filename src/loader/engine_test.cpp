@@ -25,7 +25,7 @@ std::shared_ptr<Engine> make_engine(const Dataset& data, std::uint32_t threads, 
   PlanContext context;
   context.room = {kRoom, 0};
   auto engine = Engine::make(source, resolve_plan(*source, options, context).value(), std::move(starter));
-  engine->fund({}, std::make_shared<BlockKeeper>());
+  engine->provide_memory({}, std::make_shared<DecodedCache>());
   return engine;
 }
 
@@ -66,7 +66,7 @@ TEST(Engine, GoesOnWithTheThreadsThatWereStartedAndSaysSo) {
     EXPECT_LE(engine->num_threads(), static_cast<std::uint32_t>(started));
     // Threads that never ran hold nothing, whatever was planned for them.
     EXPECT_LE(engine->peak_memory().scratch_bytes * 4, engine->plan().scratch_bytes * engine->num_threads());
-    const std::vector<std::string> notes = engine->keeper()->notes();
+    const std::vector<std::string> notes = engine->decoded_cache()->notices->all();
     ASSERT_EQ(notes.size(), 1u);
     EXPECT_NE(notes[0].find("of 4 decode threads"), std::string::npos) << notes[0];
     EXPECT_NE(notes[0].find("ulimit -u"), std::string::npos) << notes[0];
@@ -88,7 +88,7 @@ TEST(Engine, WithoutAnyThreadIsAnErrorAndTheNextEpochTriesAgain) {
   *left = 100;
   EXPECT_EQ(rows_of_epoch(*engine, 0), all_rows(data));
   EXPECT_EQ(engine->num_threads(), 3u);
-  EXPECT_TRUE(engine->keeper()->notes().empty());
+  EXPECT_TRUE(engine->decoded_cache()->notices->all().empty());
 }
 
 #if !defined(__SANITIZE_THREAD__)  // TSan does not support threads after a fork

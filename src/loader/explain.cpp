@@ -36,15 +36,15 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
 /// \param known  Was re-encoding tried already? \param engine  That runs, or will, as the plan says.
 std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, bool known, const Engine& engine) {
   const double share = p.data_bytes ? static_cast<double>(p.cache_bytes) / static_cast<double>(p.data_bytes) : 0;
-  switch (p.keep) {
-    case Keep::kNothing:
+  switch (p.tier) {
+    case CacheTier::kNothing:
       return choice.mode == CacheChoice::kNone        ? "nothing is kept between epochs (cache='none')"
              : choice.mode == CacheChoice::kDirectory ? "nothing is kept between epochs: see WARNING"
              : !known
                  ? "not known yet: the first epoch tries whether re-encoded blocks fit, and keeps them if that pays"
                  : "nothing is kept between epochs: the window takes all of the budget";
-    case Keep::kSomeBlocks:
-      if (p.keeps_all_coded)
+    case CacheTier::kSomeBlocks:
+      if (p.fits_encoded)
         return fmt::format(
             "all blocks, re-encoded ({}), in {} for {} of rows: from the second epoch on nothing is read",
             to_string(p.coding), format_bytes(p.cache_bytes), format_bytes(p.data_bytes));
@@ -52,17 +52,17 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, boo
                          100 * std::min(share / p.coded_share, 1.0), format_bytes(p.data_bytes),
                          p.coding == BlockCoding::kRaw ? "more if re-encoding pays, which the first epoch tells"
                                                        : fmt::format("re-encoded ({})", to_string(p.coding)));
-    case Keep::kAllRows:
-      return fmt::format("all rows, decoded, {} ({}): {}", format_bytes(p.data_bytes), p.keep_reason,
+    case CacheTier::kAllRows:
+      return fmt::format("all rows, decoded, {} ({}): {}", format_bytes(p.data_bytes), p.tier_reason,
                          p.preloads ? "decoded before the first batch, which makes every order free"
                                     : "kept as they are decoded; from the second epoch on every order is free");
-    case Keep::kHostRows:
+    case CacheTier::kHostRows:
       return fmt::format("rows, decoded, up to {} of {}, shared by the processes of this host ({})",
-                         format_bytes(p.cache_bytes), format_bytes(p.data_bytes), p.keep_reason);
-    case Keep::kDirectory:
-      if (engine.funded() && !engine.keeper()->last().of_rows)
+                         format_bytes(p.cache_bytes), format_bytes(p.data_bytes), p.tier_reason);
+    case CacheTier::kDirectory:
+      if (engine.has_memory() && !engine.decoded_cache()->last().of_rows)
         return fmt::format("nothing is kept between epochs: {} could not be used, see the warnings", choice.directory);
-      if (p.rows_at_hand)
+      if (p.gather_ready)
         return fmt::format("all rows, decoded, {} of .npy files in {}, which are there: mapped, nothing is decoded",
                            format_bytes(p.data_bytes), choice.directory);
       return fmt::format("all rows, decoded, {} of .npy files in {}: written as they are decoded, mapped from then on",

@@ -63,70 +63,72 @@ RowLayout row_layout(const Source& source, const BlockTable& blocks) {
   return layout;
 }
 
-Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const EnginePlan& plan,
-                                                 const CacheChoice& choice, const std::string& identity,
-                                                 const std::shared_ptr<RowStore>& whole,
-                                                 const std::shared_ptr<MemoryBudget>& budget) {
-  auto keeper = std::make_shared<BlockKeeper>();
+Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, const EnginePlan& plan,
+                                                         const CacheChoice& choice, const std::string& identity,
+                                                         const std::shared_ptr<RowStore>& whole,
+                                                         const std::shared_ptr<MemoryBudget>& budget,
+                                                         const std::shared_ptr<Notices>& notices) {
+  auto decoded_cache = std::make_shared<DecodedCache>();
+  decoded_cache->notices = notices;
   const BlockTable& blocks = *plan.layout.table;
-  switch (plan.keep) {
-    case Keep::kNothing:
+  switch (plan.tier) {
+    case CacheTier::kNothing:
       break;
-    case Keep::kSomeBlocks: {
+    case CacheTier::kSomeBlocks: {
       BlockCache::Options options;
       options.form = BlockForm(*source.columns);
       options.capacity_bytes = plan.cache_bytes;
       options.coding = plan.coding;
       options.coded_share = plan.coded_share;
       options.epoch_ticks = Sampler::kEpochTicks;
-      keeper->blocks = std::make_shared<BlockCache>(budget, std::move(options));
-      MemoryBudget::process()->add_reclaimable(keeper->blocks, 0);
+      decoded_cache->blocks = std::make_shared<BlockCache>(budget, std::move(options));
+      MemoryBudget::process()->add_reclaimable(decoded_cache->blocks, 0);
       break;
     }
-    case Keep::kAllRows: {
-      HEADRACE_ASSIGN(keeper->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
-      HEADRACE_ASSIGN(keeper->rows, RowStore::in_memory(row_layout(source, blocks)));
+    case CacheTier::kAllRows: {
+      HEADRACE_ASSIGN(decoded_cache->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
+      HEADRACE_ASSIGN(decoded_cache->rows, RowStore::in_memory(row_layout(source, blocks)));
       break;
     }
-    case Keep::kHostRows: {
+    case CacheTier::kHostRows: {
       auto store = open_host_arena(host_key(origin_of(source, identity)), row_layout(source, blocks), plan.cache_bytes);
       if (!store.ok()) {
-        keeper->note(fmt::format("{} This process keeps nothing.", store.error().what()));
+        decoded_cache->notices->add(fmt::format("{} This process keeps nothing.", store.error().what()));
         break;
       }
-      keeper->rows = std::move(*store);
-      HEADRACE_ASSIGN(
-          keeper->reservation,
-          budget->try_reserve(MemoryTag::kBlockCache, std::min(keeper->rows->charged_bytes(), plan.cache_bytes)));
+      decoded_cache->rows = std::move(*store);
+      HEADRACE_ASSIGN(decoded_cache->reservation,
+                      budget->try_reserve(MemoryTag::kBlockCache,
+                                          std::min(decoded_cache->rows->charged_bytes(), plan.cache_bytes)));
       break;
     }
-    case Keep::kDirectory: {
+    case CacheTier::kDirectory: {
       std::shared_ptr<RowStore> rows = whole;
       if (!rows) {
-        HEADRACE_ASSIGN(keeper->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
+        HEADRACE_ASSIGN(decoded_cache->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
         auto opened = open_cache_directory(choice.directory, origin_of(source, identity), row_layout(source, blocks));
         if (!opened.ok()) {
-          keeper->note(fmt::format("{} Loading goes on without the cache.", opened.error().what()));
-          keeper->reservation.release();
+          decoded_cache->notices->add(fmt::format("{} Loading goes on without the cache.", opened.error().what()));
+          decoded_cache->reservation.release();
           break;
         }
         rows = std::move(opened->store);
-        for (const std::string& text : opened->notes) keeper->note(text);
+        for (const std::string& text : opened->notes) decoded_cache->notices->add(text);
       }
       // Mapped files count against ulimit -v, like the batches that are still to be allocated.
       if (const std::uint64_t left = free_address_space_bytes(); left < plan.window_bytes()) {
-        keeper->note(
+        decoded_cache->notices->add(
             fmt::format("{}: ulimit -v leaves {} of addresses beside the mapped files, and {} are needed. Loading "
                         "goes on without the cache.",
                         choice.directory, format_bytes(left), format_bytes(plan.window_bytes())));
-        keeper->reservation.release();
+        decoded_cache->reservation.release();
         break;
       }
-      keeper->rows = std::move(rows);
+      decoded_cache->rows = std::move(rows);
       break;
     }
   }
-  return keeper;
+  return decoded_cache;
 }
 
 std::shared_ptr<RowStore> find_cache(const Dataset::Impl& dataset, const CacheChoice& choice,

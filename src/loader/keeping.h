@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "assembly/block_keeper.h"
+#include "assembly/decoded_cache.h"
 #include "assembly/source.h"
 #include "base/memory_budget.h"
 #include "loader/dataset_impl.h"
@@ -14,11 +14,12 @@ namespace headrace {
 
 /// Memory is charged to `budget`. \param whole  The cache of these rows, where it is whole already; null: none is.
 /// \param identity  Of the data: equal for loaders that may share what they keep. What cannot be had (a directory that
-/// cannot be written, a disk that is full) is a note, not an error: loading goes on without. Errors: kOutOfBudget.
-Result<std::shared_ptr<BlockKeeper>> make_keeper(const Source& source, const EnginePlan& plan,
-                                                 const CacheChoice& choice, const std::string& identity,
-                                                 const std::shared_ptr<RowStore>& whole,
-                                                 const std::shared_ptr<MemoryBudget>& budget);
+/// cannot be written, a disk that is full) is a notice, not an error: loading goes on without. Errors: kOutOfBudget.
+Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, const EnginePlan& plan,
+                                                         const CacheChoice& choice, const std::string& identity,
+                                                         const std::shared_ptr<RowStore>& whole,
+                                                         const std::shared_ptr<MemoryBudget>& budget,
+                                                         const std::shared_ptr<Notices>& notices);
 
 /// The whole cache of these rows in the directory; null if there is none. Makes and writes nothing.
 std::shared_ptr<RowStore> find_cache(const Dataset::Impl& dataset, const CacheChoice& choice,

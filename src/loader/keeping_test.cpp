@@ -65,7 +65,7 @@ TEST(Keeping, CachedIsUncached) {
     RC_ASSERT(report.memory.peak_bytes <= report.memory.budget_bytes);
     if (options.cache.mode == CacheChoice::kRam) RC_ASSERT(report.cache.complete);
     if (options.cache.mode == CacheChoice::kDirectory) {
-      RC_ASSERT(report.cache.notes.empty());
+      RC_ASSERT(report.notices.empty());
       RC_ASSERT(report.cache.complete);
       loader.close();
       Loader again(data, options);

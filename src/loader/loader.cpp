@@ -171,9 +171,6 @@ const Dataset& Loader::dataset() const {
 std::string Loader::explain() const {
   return explain_plan(*impl_);
 }
-std::vector<std::string> Loader::warnings() const {
-  return impl_->engine()->plan().warnings;
-}
 Report Loader::report() const {
   return make_report(*impl_);
 }
@@ -189,10 +186,9 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
   }
   const std::shared_ptr<Engine> engine = m.engine();
   if (!engine->wants_preload()) {
-    const std::vector<std::string> why = engine->keeper()->notes();
-    const std::vector<std::string>& warned = engine->plan().warnings;
-    if (m.options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
-      throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : why.front());
+    if (const std::vector<std::string> why = notices();
+        m.options().cache.mode == CacheChoice::kDirectory && !why.empty())
+      throw Error(ErrorCode::kWriteFailed, why.back());
     throw Error(ErrorCode::kInvalidArgument, "this loader keeps nothing that could be decoded beforehand")
         .with_hint("Make it with cache='ram', or a directory.");
   }
@@ -209,13 +205,11 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
   const Engine::Preload p = engine->preload();
   if (progress) progress(p.done, p.all);
 }
-std::vector<std::string> Loader::notes() const {
-  const std::shared_ptr<BlockKeeper> keeper = impl_->engine()->keeper();
-  return keeper ? keeper->notes() : std::vector<std::string>{};
+std::vector<std::string> Loader::notices() const {
+  return impl_->manager->notices()->all();
 }
-std::uint64_t Loader::num_notes() const {
-  const std::shared_ptr<BlockKeeper> keeper = impl_->engine()->keeper();
-  return keeper ? keeper->num_notes() : 0;
+std::uint64_t Loader::num_notices() const {
+  return impl_->manager->notices()->count();
 }
 
 void Loader::close() {

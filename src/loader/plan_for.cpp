@@ -37,12 +37,12 @@ std::uint64_t cache_rest_bytes(const EnginePlan& plan) {
   return plan.budget_bytes - std::min(plan.budget_bytes, plan.planned_bytes());
 }
 
-std::uint64_t few_slots(const EnginePlan& plan) {
-  return std::min(plan.slots, plan.few_slots());
+std::uint64_t direct_window_slots(const EnginePlan& plan) {
+  return std::min(plan.slots, plan.direct_window_slots());
 }
 
 std::uint64_t cache_room_bytes(const EnginePlan& plan) {
-  return cache_rest_bytes(plan) + (plan.slots - few_slots(plan)) * plan.slot_bytes;
+  return cache_rest_bytes(plan) + (plan.slots - direct_window_slots(plan)) * plan.slot_bytes;
 }
 
 }  // namespace headrace

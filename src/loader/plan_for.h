@@ -19,7 +19,7 @@ std::uint64_t smallest_budget(const Dataset& dataset, const LoaderOptions& optio
 /// Bytes that a plan of window_plan_for() leaves for keeping rows.
 std::uint64_t cache_rest_bytes(const EnginePlan& plan);
 /// Slots that will do where batches come from memory.
-std::uint64_t few_slots(const EnginePlan& plan);
+std::uint64_t direct_window_slots(const EnginePlan& plan);
 /// As cache_rest_bytes(), if the window were that short.
 std::uint64_t cache_room_bytes(const EnginePlan& plan);
 

@@ -34,19 +34,10 @@ Status plan_mapped_memory(const Source& source, const LoaderOptions& options, co
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.homes()->memory_bytes() +
                               map.memory_bytes() + map.num_units() * kUnitBytes +
                               map.homes()->num_blocks() * kHomeBytes;
-  const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes, books = parts * kPartBytes;
-  const std::uint64_t least = order + thread + kLeastSlots * (largest + books);
+  const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes, bookkeeping = parts * kPartBytes;
+  const std::uint64_t least = order + thread + kLeastSlots * (largest + bookkeeping);
   if (least > plan.budget_bytes)
-    return std::move(
-        Error(
-            ErrorCode::kOutOfBudget,
-            fmt::format("a budget of {} cannot hold two batches (up to {} each), the largest units of one thread ({}) "
-                        "and who comes when ({})",
-                        format_bytes(plan.budget_bytes), format_bytes(largest + books), format_bytes(thread),
-                        format_bytes(order)))
-            .with_file(source.files[0].path)
-            .with_hint(fmt::format("The smallest budget is memory={} (just over {}); a smaller batch_size needs less.",
-                                   least, format_bytes(least))));
+    return too_small_a_budget(source, plan.budget_bytes, {largest + bookkeeping, thread, order}, least);
   plan.threads = options.threads ? options.threads : context.cpus;
   plan.threads_reason = options.threads ? "threads=" : "the processors this process may use";
   while (plan.threads > 1 && least + (plan.threads - 1) * thread > plan.budget_bytes) {
@@ -57,16 +48,16 @@ Status plan_mapped_memory(const Source& source, const LoaderOptions& options, co
                                2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
   // The arena takes what is left, but no more than the wanted window can fill; slots are counted by their mean.
   const std::uint64_t left = plan.budget_bytes - order - plan.threads * thread;
-  const std::uint64_t fitting = (left - kLeastSlots * (largest - std::min(largest, mean))) / (mean + books);
+  const std::uint64_t fitting = (left - kLeastSlots * (largest - std::min(largest, mean))) / (mean + bookkeeping);
   plan.slots = std::clamp(fitting, kLeastSlots, std::max(plan.wanted_slots, kLeastSlots));
   const std::uint64_t arena = std::max(plan.slots * mean, kLeastSlots * largest);
   plan.slot_bytes = (arena + plan.slots - 1) / plan.slots;
   plan.scratch_bytes = plan.threads * need.scratch_bytes;
   plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
-  plan.index_bytes = order + plan.slots * books;
+  plan.index_bytes = order + plan.slots * bookkeeping;
   plan.data_bytes = static_cast<std::uint64_t>(mapping.sizes.mean_bytes * static_cast<double>(map.homes()->num_rows()));
-  plan.keep = Keep::kNothing;
-  plan.keep_reason = "samples that are not simply rows";
+  plan.tier = CacheTier::kNothing;
+  plan.tier_reason = "samples that are not simply rows";
   return {};
 }
 

@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-// The window's books, vectors' slack included: for a row, for rows of one block in one batch, for a block in the
+// The window's bookkeeping, vectors' slack included: for a row, for rows of one block in one batch, for a block in the
 // window.
 constexpr std::uint64_t kRequestBytes = 16, kRunBytes = 32, kStateBytes = 192;
 constexpr std::uint64_t kBlockIndexBytes = 24;  // two tables of an index a block, places, and when it is used next
@@ -37,7 +37,7 @@ class MemoryPlanner {
         plan_(plan),
         blocks_(plan.layout.table),
         runs_(std::min(plan.slot_rows(), blocks_->num_blocks())),
-        books_(plan.slot_rows() * kRequestBytes + runs_ * kRunBytes),
+        bookkeeping_(plan.slot_rows() * kRequestBytes + runs_ * kRunBytes),
         order_bytes_(plan.sampler->memory_bytes(plan.share) + blocks_->memory_bytes() +
                      blocks_->num_blocks() * kBlockIndexBytes),
         block_bytes_(std::max<std::uint64_t>(blocks_->max_block_rows() * source.row_bytes(), 1)) {
@@ -48,8 +48,8 @@ class MemoryPlanner {
 
   Status plan() {
     if (options_.cache.mode == CacheChoice::kDirectory) {
-      plan_.keep = Keep::kDirectory;
-      plan_.rows_at_hand = context_.rows_at_hand;
+      plan_.tier = CacheTier::kDirectory;
+      plan_.gather_ready = context_.gather_ready;
       if (fills_directory() && context_.directory_in_memory) plan_.cache_bytes = plan_.data_bytes;
     }
     HEADRACE_TRY(plan_threads());
@@ -57,13 +57,14 @@ class MemoryPlanner {
     plan_wanted_slots();
     HEADRACE_TRY(plan_all_rows());
     plan_.slots = slots_in(plan_.budget_bytes - around() - plan_.cache_bytes);
-    if (plan_.keep == Keep::kNothing && options_.cache.mode == CacheChoice::kAuto) plan_some_blocks();
-    if (plan_.keep == Keep::kSomeBlocks || fills_directory()) plan_.keeping_bytes = plan_.threads * need_.dense_bytes;
-    if (plan_.keep == Keep::kSomeBlocks && plan_.coding != BlockCoding::kRaw)
+    if (plan_.tier == CacheTier::kNothing && options_.cache.mode == CacheChoice::kAuto) plan_some_blocks();
+    if (plan_.tier == CacheTier::kSomeBlocks || fills_directory())
+      plan_.keeping_bytes = plan_.threads * need_.dense_bytes;
+    if (plan_.tier == CacheTier::kSomeBlocks && plan_.coding != BlockCoding::kRaw)
       plan_.keeping_bytes += plan_.threads * need_.coded_bytes;
     plan_.scratch_bytes = plan_.threads * need_.scratch_bytes;
     plan_.read_buffer_bytes = plan_.threads * need_.read_buffer_bytes;
-    plan_.index_bytes = plan_.slots * books_ + states_bytes(plan_.slots) + order_bytes_;
+    plan_.index_bytes = plan_.slots * bookkeeping_ + states_bytes(plan_.slots) + order_bytes_;
     return {};
   }
 
@@ -82,7 +83,7 @@ class MemoryPlanner {
     return std::min(2 * blocks_->num_blocks(), slots * runs_) * kStateBytes;
   }
   [[nodiscard]] std::uint64_t slots_bytes(std::uint64_t slots) const {
-    return slots * (plan_.slot_bytes + books_) + states_bytes(slots);
+    return slots * (plan_.slot_bytes + bookkeeping_) + states_bytes(slots);
   }
   [[nodiscard]] std::uint64_t least_slots() const { return slots_bytes(kLeastSlots); }
   /// With which so many threads can work.
@@ -91,12 +92,12 @@ class MemoryPlanner {
   }
   /// As many as fit.
   [[nodiscard]] std::uint64_t slots_in(std::uint64_t bytes) const {
-    const std::uint64_t slot = plan_.slot_bytes + books_, all_states = 2 * blocks_->num_blocks() * kStateBytes;
+    const std::uint64_t slot = plan_.slot_bytes + bookkeeping_, all_states = 2 * blocks_->num_blocks() * kStateBytes;
     const std::uint64_t few = bytes / (slot + runs_ * kStateBytes);
     const std::uint64_t many = bytes > all_states ? (bytes - all_states) / slot : 0;
     return std::min(std::max(plan_.wanted_slots, kLeastSlots), std::max(few, many));
   }
-  [[nodiscard]] bool fills_directory() const { return plan_.keep == Keep::kDirectory && !context_.cache_is_whole; }
+  [[nodiscard]] bool fills_directory() const { return plan_.tier == CacheTier::kDirectory && !context_.cache_is_whole; }
   /// What keeps rows is never taken from others.
   [[nodiscard]] std::uint64_t own_limit() const { return std::min(plan_.budget_bytes, context_.room.free_bytes); }
 
@@ -116,15 +117,9 @@ class MemoryPlanner {
     }
     const std::uint64_t smallest = fixed(1) + least_slots();
     if (smallest <= plan_.budget_bytes) return {};
-    return std::move(
-        Error(ErrorCode::kOutOfBudget,
-              fmt::format("a budget of {} cannot hold two batches ({} each), the largest block of one thread ({}) and "
-                          "who comes when ({})",
-                          format_bytes(plan_.budget_bytes), format_bytes(plan_.slot_bytes),
-                          format_bytes(need_.scratch_bytes + need_.read_buffer_bytes), format_bytes(order_bytes_)))
-            .with_file(source_.files[0].path)
-            .with_hint(fmt::format("The smallest budget is memory={} (just over {}); a smaller batch_size needs less.",
-                                   smallest, format_bytes(smallest))));
+    return too_small_a_budget(source_, plan_.budget_bytes,
+                              {plan_.slot_bytes, need_.scratch_bytes + need_.read_buffer_bytes, order_bytes_},
+                              smallest);
   }
 
   void do_without_directory() {
@@ -135,7 +130,7 @@ class MemoryPlanner {
             ? fmt::format("{} lies in memory (tmpfs), where {} of rows would be this loader's", directory,
                           format_bytes(plan_.cache_bytes))
             : fmt::format("the cache in {} needs {} for its largest block", directory, format_bytes(need_.dense_bytes));
-    plan_.keep = Keep::kNothing;
+    plan_.tier = CacheTier::kNothing;
     plan_.cache_bytes = 0;
     if (least(1) <= plan_.budget_bytes)
       plan_.warnings.push_back(
@@ -161,7 +156,7 @@ class MemoryPlanner {
       plan_.wanted_slots += 2 * plan_.threads * (blocks_->max_block_rows() / plan_.global_batch + 1);
     plan_.wanted_slots =
         std::min(plan_.wanted_slots, 2 * std::max<std::uint64_t>(plan_.num_batches, 1) + SlotPool::kHeldSlots);
-    if (plan_.keep == Keep::kDirectory && plan_.rows_at_hand) plan_.wanted_slots = plan_.few_slots();
+    if (plan_.tier == CacheTier::kDirectory && plan_.gather_ready) plan_.wanted_slots = plan_.direct_window_slots();
   }
 
   /// Does everything fit in memory, and is it wanted there?
@@ -174,20 +169,20 @@ class MemoryPlanner {
     const std::uint64_t rows_bytes = plan_.data_bytes + source_.columns->size() * kHugePageBytes;
     const std::uint64_t limit = asked ? plan_.budget_bytes : own_limit();
     if (asked) give_up_luxuries(limit - std::min(limit, rows_bytes));
-    const std::uint64_t beside = around() + slots_bytes(asked ? kLeastSlots : plan_.few_slots());
+    const std::uint64_t beside = around() + slots_bytes(asked ? kLeastSlots : plan_.direct_window_slots());
     if (beside + rows_bytes <= limit) {
-      plan_.keep = host ? Keep::kHostRows : Keep::kAllRows;
+      plan_.tier = host ? CacheTier::kHostRows : CacheTier::kAllRows;
       plan_.cache_bytes = rows_bytes;
-      plan_.wanted_slots = plan_.few_slots();
+      plan_.wanted_slots = plan_.direct_window_slots();
       plan_.preloads = asked;
-      plan_.keep_reason = asked ? "cache='ram'" : "all of it fits the budget";
+      plan_.tier_reason = asked ? "cache='ram'" : "all of it fits the budget";
       return {};
     }
     if (host && limit > beside) {  // as much of it as there is room for
-      plan_.keep = Keep::kHostRows;
+      plan_.tier = CacheTier::kHostRows;
       plan_.cache_bytes = limit - beside;
-      plan_.wanted_slots = std::max(plan_.wanted_slots, plan_.few_slots());
-      plan_.keep_reason = "what the budget leaves, for all processes of this host";
+      plan_.wanted_slots = std::max(plan_.wanted_slots, plan_.direct_window_slots());
+      plan_.tier_reason = "what the budget leaves, for all processes of this host";
       return {};
     }
     if (!asked) return {};
@@ -226,24 +221,25 @@ class MemoryPlanner {
     const std::uint64_t apart =
         around() + plan_.threads * (need_.dense_bytes + need_.coded_bytes) + (plan_.threads + 1) * block_bytes_;
     const std::uint64_t rest = limit - std::min(limit, apart + slots_bytes(plan_.slots));
-    const std::uint64_t direct = slots_bytes(plan_.few_slots());
+    const std::uint64_t direct = slots_bytes(plan_.direct_window_slots());
     const CodingTrial* coded = coding_for(rest, limit - std::min(limit, apart + direct));
     const auto all_coded = static_cast<std::uint64_t>(static_cast<double>(plan_.data_bytes) *
                                                       (coded ? coded->coded_share * kCodedSlack : 1));
     if (coded && apart + direct + all_coded <= limit) {
       // All of it, encoded: rows are decoded one by one from there, so that a long window would save nothing.
-      plan_.keep = Keep::kSomeBlocks;
-      plan_.keeps_all_coded = true;
-      plan_.wanted_slots = plan_.few_slots();
+      plan_.tier = CacheTier::kSomeBlocks;
+      plan_.fits_encoded = true;
+      plan_.wanted_slots = plan_.direct_window_slots();
       plan_.slots = slots_in(limit - apart - all_coded);
       // All that is left: blocks may be less alike than those that were tried.
       plan_.cache_bytes = std::min(limit - apart - slots_bytes(plan_.slots), plan_.data_bytes + plan_.data_bytes / 64);
     } else if (rest >= kLeastKeptBlocks * block_bytes_) {
-      plan_.keep = Keep::kSomeBlocks;
+      plan_.tier = CacheTier::kSomeBlocks;
       plan_.cache_bytes = std::min(rest, plan_.data_bytes + plan_.data_bytes / 64);
       coded = coding_for(rest, rest);
     }
-    if (coded && plan_.keep == Keep::kSomeBlocks) plan_.coding = coded->coding, plan_.coded_share = coded->coded_share;
+    if (coded && plan_.tier == CacheTier::kSomeBlocks)
+      plan_.coding = coded->coding, plan_.coded_share = coded->coded_share;
   }
 
   const Source& source_;
@@ -252,7 +248,7 @@ class MemoryPlanner {
   EnginePlan& plan_;
   const std::shared_ptr<const BlockTable> blocks_;
   const std::uint64_t runs_;         // of a slot, at most: one a block
-  const std::uint64_t books_;        // of a slot
+  const std::uint64_t bookkeeping_;  // of a slot
   const std::uint64_t order_bytes_;  // of who comes when: pools, lists, chosen rows, an index of the blocks
   const std::uint64_t block_bytes_;  // of the largest block
   ServerNeed need_;
@@ -263,6 +259,19 @@ class MemoryPlanner {
 Status plan_memory(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan) {
   if (source.mapping) return plan_mapped_memory(source, options, context, plan);
   return MemoryPlanner(source, options, context, plan).plan();
+}
+
+Error too_small_a_budget(const Source& source, std::uint64_t budget_bytes, const LeastMemory& least,
+                         std::uint64_t smallest_bytes) {
+  Error error(ErrorCode::kOutOfBudget,
+              fmt::format("a budget of {} cannot hold two batches ({} each), the largest block of one thread ({}) and "
+                          "who comes when ({})",
+                          format_bytes(budget_bytes), format_bytes(least.batch_bytes), format_bytes(least.thread_bytes),
+                          format_bytes(least.order_bytes)));
+  error.with_file(source.files[0].path)
+      .with_hint(fmt::format("The smallest budget is memory={} (just over {}); a smaller batch_size needs less.",
+                             smallest_bytes, format_bytes(smallest_bytes)));
+  return error;
 }
 
 }  // namespace headrace

@@ -14,4 +14,12 @@ constexpr std::uint64_t kLeastSlots = 2;        // one being filled, one with th
 /// smallest budget that would do; kInvalidArgument.
 Status plan_memory(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan);
 
+/// What the smallest plan consists of.
+struct LeastMemory {
+  std::uint64_t batch_bytes, thread_bytes, order_bytes;
+};
+/// Return the error of a budget that cannot hold it. \param smallest_bytes  That would do.
+Error too_small_a_budget(const Source& source, std::uint64_t budget_bytes, const LeastMemory& least,
+                         std::uint64_t smallest_bytes);
+
 }  // namespace headrace

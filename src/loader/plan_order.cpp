@@ -78,19 +78,19 @@ Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
   return Made();
 }
 
-Result<Mix> resolve_mix(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
-                        std::uint64_t row_bytes) {
+Result<BlockShuffleShape> resolve_shape(const LoaderOptions& options, const BlockTable& blocks,
+                                        std::uint64_t global_batch, std::uint64_t row_bytes) {
   const ShuffleShape& asked = options.shuffle_buffer;
-  if (asked == ShuffleShape{}) return default_mix(blocks, global_batch, row_bytes);
+  if (asked == ShuffleShape{}) return default_shuffle_shape(blocks, global_batch, row_bytes);
   if (options.shuffle.mode() != Shuffle::kBlock)
     return refuse("shuffle_buffer= shapes the block shuffle; this is another order");
   if (asked.bytes != 0 && (asked.streams != 0 || asked.pool_blocks != 0))
     return refuse("a shuffle buffer is given as bytes, or as streams and blocks, not both");
-  if (asked.bytes != 0) return mix_of_bytes(blocks, asked.bytes, row_bytes);
+  if (asked.bytes != 0) return shuffle_shape_of_bytes(blocks, asked.bytes, row_bytes);
   if (asked.streams == 0 || asked.pool_blocks == 0)
     return refuse("a shuffle needs at least one stream and one block in each pool");
   if (asked.streams > kMostStreams) return refuse(fmt::format("at most {} streams can be mixed", kMostStreams));
-  return Mix{asked.streams, asked.pool_blocks};
+  return BlockShuffleShape{asked.streams, asked.pool_blocks};
 }
 
 /// The parts of a mixture, each in the order that `shuffle` says.
@@ -114,8 +114,9 @@ Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, 
           own.shuffle_buffer.bytes = std::max<std::uint64_t>(
               static_cast<std::uint64_t>(static_cast<double>(own.shuffle_buffer.bytes) * part.weight), 1);
         const auto batch = static_cast<std::uint64_t>(static_cast<double>(global_batch) * part.weight);
-        HEADRACE_ASSIGN(const Mix mix, resolve_mix(own, *table, std::max<std::uint64_t>(batch, 1), row_bytes));
-        made.sampler = make_block_shuffle(table, mix, seed);
+        HEADRACE_ASSIGN(const BlockShuffleShape shape,
+                        resolve_shape(own, *table, std::max<std::uint64_t>(batch, 1), row_bytes));
+        made.sampler = make_block_shuffle(table, shape, seed);
         break;
       }
       case Shuffle::kExact:
@@ -168,19 +169,19 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
   plan.tail = options.tail;
   const std::uint64_t global_batch = plan.global_batch;
   plan.rank_reason = context.rank.reason;
-  plan.tells_rows = options.provenance;
+  plan.delivers_row_ids = options.provenance;
   for (const Field& field : *source.fields)
-    if ((plan.tells_rows && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight"))
+    if ((plan.delivers_row_ids && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight"))
       return std::move(
           refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
                  "Give that field another name.")
               .with_field(field.name));
-  HEADRACE_ASSIGN(plan.mix, resolve_mix(options, *blocks, global_batch, row_bytes));
+  HEADRACE_ASSIGN(plan.shape, resolve_shape(options, *blocks, global_batch, row_bytes));
   if (source.mixture) {
     HEADRACE_ASSIGN(plan.sampler, make_mixed(*source.mixture, *blocks, options, global_batch, row_bytes));
   } else if (!plan.sampler) {
     const Shuffle::Mode mode = options.shuffle.mode();
-    plan.sampler = mode == Shuffle::kBlock   ? make_block_shuffle(blocks, plan.mix, options.seed)
+    plan.sampler = mode == Shuffle::kBlock   ? make_block_shuffle(blocks, plan.shape, options.seed)
                    : mode == Shuffle::kExact ? make_global_shuffle(blocks, options.seed)
                                              : make_sequential(blocks);
   }
@@ -188,13 +189,13 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
   plan.batch_rows = plan.steps->most_rows();
   plan.num_batches = plan.steps->num_steps(0);
 
-  const std::uint64_t stream_rows = samples / std::max<std::uint64_t>(plan.mix.streams, 1);
-  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture && plan.mix.streams > 1 &&
+  const std::uint64_t stream_rows = samples / std::max<std::uint64_t>(plan.shape.streams, 1);
+  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture && plan.shape.streams > 1 &&
       blocks->max_block_rows() > stream_rows)
     plan.warnings.push_back(
         fmt::format("the largest block has {} rows and a stream only {}: such a block is spread over several streams "
                     "and read for each; smaller chunks, or shuffle_buffer= with fewer than {} streams, would mend it",
-                    blocks->max_block_rows(), stream_rows, plan.mix.streams));
+                    blocks->max_block_rows(), stream_rows, plan.shape.streams));
   return {};
 }
 

@@ -35,13 +35,12 @@ Report::Cache describe_cache(const Engine& engine) {
   const EnginePlan& plan = engine.plan();
   Report::Cache c;
   static constexpr std::array<const char*, 5> kKinds{"nothing", "blocks", "all rows", "shared rows", "directory"};
-  c.kind = kKinds[static_cast<std::size_t>(plan.keep)];
-  c.capacity_bytes = plan.keep == Keep::kDirectory ? plan.data_bytes : plan.cache_bytes;
+  c.kind = kKinds[static_cast<std::size_t>(plan.tier)];
+  c.capacity_bytes = plan.tier == CacheTier::kDirectory ? plan.data_bytes : plan.cache_bytes;
   c.all_blocks = plan.layout.table->num_blocks();
-  const std::shared_ptr<BlockKeeper> keeper = engine.keeper();
-  if (!keeper) return c;
-  c.notes = keeper->notes();
-  const BlockKeeper::Last now = keeper->last();
+  const std::shared_ptr<DecodedCache> decoded_cache = engine.decoded_cache();
+  if (!decoded_cache) return c;
+  const DecodedCache::Last now = decoded_cache->last();
   if (now.of_blocks) {
     const BlockCache::Usage& u = now.usage;
     c.coding = to_string(u.coding);
@@ -55,8 +54,8 @@ Report::Cache describe_cache(const Engine& engine) {
   if (now.of_rows) {
     c.coding = "decoded";
     c.blocks = now.ready_blocks;
-    c.hits = keeper->counters.hits;
-    c.misses = keeper->counters.fills;
+    c.hits = decoded_cache->counters.hits;
+    c.misses = decoded_cache->counters.fills;
     c.complete = now.complete;
     if (c.all_blocks > 0)
       c.bytes = static_cast<std::uint64_t>(static_cast<double>(plan.data_bytes) * static_cast<double>(c.blocks) /
@@ -76,6 +75,7 @@ Report make_report(const Loader::Impl& loader) {
   const auto seconds = [](std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; };
   Report r;
   r.data_summary = summarise_data(loader);
+  r.notices = loader.manager->notices()->all();
   r.epochs_started = c.epochs_started;
   r.epochs_finished = c.epochs_finished;
   r.batches = c.batches;
@@ -129,15 +129,15 @@ Report make_report(const Loader::Impl& loader) {
   m.cache_bytes = plan.cache_bytes;
   m.scratch_bytes += plan.keeping_bytes;
   m.peak_slot_bytes = totals.peak_slot_bytes;
-  if (const auto keeper = engine.keeper(); keeper && keeper->last().of_blocks)
-    m.peak_cache_bytes = keeper->last().usage.peak_bytes;
-  else if (plan.keep == Keep::kAllRows || plan.keep == Keep::kHostRows)
+  if (const auto decoded_cache = engine.decoded_cache(); decoded_cache && decoded_cache->last().of_blocks)
+    m.peak_cache_bytes = decoded_cache->last().usage.peak_bytes;
+  else if (plan.tier == CacheTier::kAllRows || plan.tier == CacheTier::kHostRows)
     m.peak_cache_bytes = r.cache.bytes;
   m.peak_scratch_bytes = totals.peak.scratch_bytes;
   m.peak_read_buffer_bytes = totals.peak.read_buffer_bytes;
   m.peak_resident_bytes = totals.peak.side_bytes;
   m.peak_bytes = m.peak_slot_bytes + m.peak_scratch_bytes + m.peak_read_buffer_bytes + m.peak_resident_bytes +
-                 (engine.funded() ? m.index_bytes : 0) + m.peak_cache_bytes;
+                 (engine.has_memory() ? m.index_bytes : 0) + m.peak_cache_bytes;
   m.process_peak_bytes = process_peak_bytes();
   diagnose(r, loader);
   return r;
@@ -195,7 +195,7 @@ std::string Report::text() const {
                      group_digits(cache.hits), group_digits(cache.misses)));
     if (cache.complete) line("", "everything is there: batches come from it, nothing is read");
   }
-  for (const std::string& note : cache.notes) line("", note);
+  for (const std::string& notice : notices) line("NOTICE", notice);
   line("MEMORY", fmt::format("peak {} of {} planned, budget {}", format_bytes(memory.peak_bytes),
                              format_bytes(memory.planned_bytes), format_bytes(memory.budget_bytes)));
   out += memory.text();
@@ -269,10 +269,11 @@ std::string Report::json() const {
                  {"peak_resident_bytes", memory.peak_resident_bytes},
                  {"process_peak_bytes", memory.process_peak_bytes},
                  {"held_over_bytes", memory.held_over_bytes}};
-  j["cache"] = {{"kind", cache.kind},         {"coding", cache.coding}, {"capacity_bytes", cache.capacity_bytes},
-                {"bytes", cache.bytes},       {"blocks", cache.blocks}, {"all_blocks", cache.all_blocks},
-                {"hits", cache.hits},         {"misses", cache.misses}, {"coded_share", cache.coded_share},
-                {"complete", cache.complete}, {"notes", cache.notes}};
+  j["cache"] = {{"kind", cache.kind},        {"coding", cache.coding}, {"capacity_bytes", cache.capacity_bytes},
+                {"bytes", cache.bytes},      {"blocks", cache.blocks}, {"all_blocks", cache.all_blocks},
+                {"hits", cache.hits},        {"misses", cache.misses}, {"coded_share", cache.coded_share},
+                {"complete", cache.complete}};
+  j["notices"] = notices;
   j["advice"] = advice;
   return j.dump(2);
 }

@@ -37,7 +37,7 @@ struct Case {
 struct Settings {
   std::uint64_t batch = 8, slots = 1;
   unsigned threads = 1;
-  Mix mix{2, 2};
+  BlockShuffleShape shape{2, 2};
   bool exact = false;
 };
 
@@ -50,7 +50,8 @@ struct Delivered {
 };
 
 std::shared_ptr<const Sampler> sampler_of(const Case& c, const Settings& settings) {
-  return settings.exact ? make_global_shuffle(c.map->homes(), 7) : make_block_shuffle(c.map->homes(), settings.mix, 7);
+  return settings.exact ? make_global_shuffle(c.map->homes(), 7)
+                        : make_block_shuffle(c.map->homes(), settings.shape, 7);
 }
 
 /// Deliver `epochs` epochs, the first of them from `position` on.
@@ -241,7 +242,7 @@ TEST(SampleMaps, AnyEventsAnySettings) {
     settings.batch = *rc::gen::inRange<std::uint64_t>(1, 40);
     settings.slots = *rc::gen::inRange<std::uint64_t>(1, 9);
     settings.threads = *rc::gen::inRange<unsigned>(1, 4);
-    settings.mix = {*rc::gen::inRange<std::uint32_t>(1, 5), *rc::gen::inRange<std::uint32_t>(1, 4)};
+    settings.shape = {*rc::gen::inRange<std::uint32_t>(1, 5), *rc::gen::inRange<std::uint32_t>(1, 4)};
     settings.exact = *rc::gen::arbitrary<bool>();
     const std::vector<Delivered> all = run(c, settings, 2);
     expect_events(c, lengths, all);

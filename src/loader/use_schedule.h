@@ -18,7 +18,7 @@ class UseSchedule {
   /// Ticks (Sampler::kEpochTicks an epoch) until when `block` is not used again. \param last  Its last use in `epoch`
   /// is the one at hand. 0 where the order does not say.
   std::uint64_t next_use(std::uint32_t block, std::uint64_t epoch, bool last) {
-    if (!sampler_->foresees_uses()) return 0;
+    if (!sampler_->traits().foresees_uses) return 0;
     if (!last) return epoch * Sampler::kEpochTicks;  // as good as now
     const std::lock_guard lock(mutex_);
     Uses& next = uses_[(epoch + 1) & 1];

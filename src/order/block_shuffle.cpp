@@ -168,21 +168,22 @@ bool owns_whole_streams(const StreamShares& shares, std::uint32_t world_size) {
 
 class BlockShuffle final : public Sampler {
  public:
-  BlockShuffle(std::shared_ptr<const BlockTable> blocks, Mix mix, std::uint64_t seed)
-      : blocks_(std::move(blocks)), mix_(mix), seed_(seed), shares_(mix.streams, blocks_->num_rows()) {}
+  BlockShuffle(std::shared_ptr<const BlockTable> blocks, BlockShuffleShape shape, std::uint64_t seed)
+      : blocks_(std::move(blocks)), shape_(shape), seed_(seed), shares_(shape.streams, blocks_->num_rows()) {}
 
   [[nodiscard]] std::uint64_t num_samples() const override { return blocks_->num_rows(); }
   [[nodiscard]] std::string describe() const override {
-    return fmt::format("block shuffle: {} streams, pools of {} blocks: {} of {} blocks mixed at any time", mix_.streams,
-                       mix_.pool_blocks, std::min(mix_.mixed_blocks(), blocks_->num_blocks()), blocks_->num_blocks());
+    return fmt::format("block shuffle: {} streams, pools of {} blocks: {} of {} blocks mixed at any time",
+                       shape_.streams, shape_.pool_blocks, std::min(shape_.mixed_blocks(), blocks_->num_blocks()),
+                       blocks_->num_blocks());
   }
   [[nodiscard]] std::string identity() const override {
-    return fmt::format("block {}x{}", mix_.streams, mix_.pool_blocks);
+    return fmt::format("block {}x{}", shape_.streams, shape_.pool_blocks);
   }
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
-    const std::uint64_t pool_rows = (mix_.pool_blocks + 1) * blocks_->max_block_rows();
+    const std::uint64_t pool_rows = (shape_.pool_blocks + 1) * blocks_->max_block_rows();
     const std::uint64_t longest = std::min(pool_rows, shares_.length(0) + 1);
-    return std::min(longest * mix_.streams / global_batch + 2, (num_samples() + global_batch - 1) / global_batch + 1);
+    return std::min(longest * shape_.streams / global_batch + 2, (num_samples() + global_batch - 1) / global_batch + 1);
   }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override;
 
@@ -192,32 +193,32 @@ class BlockShuffle final : public Sampler {
   }
   [[nodiscard]] std::vector<Stream> streams(std::uint64_t epoch) const {
     std::vector<Stream> streams;
-    streams.reserve(mix_.streams);
+    streams.reserve(shape_.streams);
     std::uint64_t begin = 0;
-    for (std::uint32_t v = 0; v < mix_.streams; ++v) {
+    for (std::uint32_t v = 0; v < shape_.streams; ++v) {
       const std::uint64_t end = begin + shares_.length(v);
-      streams.emplace_back(segment(epoch, v, begin, end), first_pool(v), mix_.pool_blocks,
+      streams.emplace_back(segment(epoch, v, begin, end), first_pool(v), shape_.pool_blocks,
                            RandomKey::of({seed_, epoch, kPool, v}));
       begin = end;
     }
     return streams;
   }
   [[nodiscard]] std::uint64_t own_parts(std::uint32_t world_size) const override {
-    return owns_whole_streams(shares_, world_size) ? mix_.streams : 0;
+    return owns_whole_streams(shares_, world_size) ? shape_.streams : 0;
   }
-  [[nodiscard]] std::uint64_t mixed_samples() const override {
-    return std::min(mix_.mixed_blocks() * blocks_->max_block_rows(), num_samples());
+  [[nodiscard]] OrderTraits traits() const override {
+    return {.foresees_uses = true,
+            .mixed_samples = std::min(shape_.mixed_blocks() * blocks_->max_block_rows(), num_samples())};
   }
   [[nodiscard]] std::uint64_t memory_bytes(RankShare share) const override {
-    const std::uint64_t part = streams_of(share, mix_.streams).count();
-    const std::uint64_t pool_rows = std::min(mix_.pool_blocks * blocks_->max_block_rows(), shares_.length(0) + 1);
-    const std::uint64_t pool_parts = std::min<std::uint64_t>(mix_.pool_blocks, blocks_->num_blocks() + 1);
-    return mix_.streams * (sizeof(Stream) + sizeof(std::uint64_t)) + part * RowPool::max_bytes(pool_rows, pool_parts);
+    const std::uint64_t part = streams_of(share, shape_.streams).count();
+    const std::uint64_t pool_rows = std::min(shape_.pool_blocks * blocks_->max_block_rows(), shares_.length(0) + 1);
+    const std::uint64_t pool_parts = std::min<std::uint64_t>(shape_.pool_blocks, blocks_->num_blocks() + 1);
+    return shape_.streams * (sizeof(Stream) + sizeof(std::uint64_t)) + part * RowPool::max_bytes(pool_rows, pool_parts);
   }
-  [[nodiscard]] bool foresees_uses() const override { return true; }
   [[nodiscard]] std::vector<std::uint32_t> first_uses(std::uint64_t epoch, RankShare share) const override {
     std::vector<std::uint32_t> uses(blocks_->num_blocks(), kNeverUsed);
-    const auto [first, last] = streams_of(share, mix_.streams);
+    const auto [first, last] = streams_of(share, shape_.streams);
     std::uint64_t begin = 0;
     for (std::uint32_t v = 0; v < last; ++v) {
       const std::uint64_t end = begin + shares_.length(v);
@@ -225,7 +226,7 @@ class BlockShuffle final : public Sampler {
         const Segment blocks = segment(epoch, v, begin, end);
         std::uint64_t pool_end = first_pool(v), row = 0, pool_row = 0;
         for (std::uint64_t i = 0; i < blocks.num_parts(); ++i) {
-          if (i == pool_end) pool_end += mix_.pool_blocks, pool_row = row;
+          if (i == pool_end) pool_end += shape_.pool_blocks, pool_row = row;
           const Segment::Part part = blocks.part(i);
           const auto tick = static_cast<std::uint32_t>(static_cast<double>(pool_row) /
                                                        static_cast<double>(end - begin) * (kEpochTicks - 1));
@@ -246,11 +247,11 @@ class BlockShuffle final : public Sampler {
   }
   /// Blocks of a stream's first pool.
   [[nodiscard]] std::uint64_t first_pool(std::uint32_t v) const {
-    return 1 + std::uint64_t{shares_.phase(v)} * mix_.pool_blocks / mix_.streams;
+    return 1 + std::uint64_t{shares_.phase(v)} * shape_.pool_blocks / shape_.streams;
   }
 
   std::shared_ptr<const BlockTable> blocks_;
-  Mix mix_;
+  BlockShuffleShape shape_;
   std::uint64_t seed_;
   StreamShares shares_;
 };
@@ -339,8 +340,9 @@ std::unique_ptr<Cursor> BlockShuffle::cursor(const Walk& walk) const {
 
 }  // namespace
 
-std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, Mix mix, std::uint64_t seed) {
-  return std::make_unique<BlockShuffle>(std::move(blocks), mix, seed);
+std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, BlockShuffleShape shape,
+                                            std::uint64_t seed) {
+  return std::make_unique<BlockShuffle>(std::move(blocks), shape, seed);
 }
 
 }  // namespace headrace

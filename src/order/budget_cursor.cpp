@@ -21,7 +21,7 @@ class BudgetCursor final : public StepCursor {
     }
     // Of samples that other ranks get: those of other lanes are not counted where lanes have blocks of their own; in
     // other orders with locality all are; without locality nothing is.
-    counts_ = world == 1 || plan.owns_parts_ || plan.sampler_->has_locality();
+    counts_ = world == 1 || plan.owns_parts_ || plan.sampler_->traits().local;
     passes_others_ = counts_ && world > 1 && !(plan.owns_parts_ && owns_lanes_);
     index_ = plan.steps_before(epoch, position / plan.window_);
     enter(position);

@@ -62,7 +62,7 @@ BudgetSteps::BudgetSteps(std::shared_ptr<const Sampler> sampler, std::shared_ptr
     return lanes * static_cast<std::uint64_t>(std::clamp<uint128>(a_lane, 1, kMostWindow / lanes));
   };
   window_ = positions(options_.lookahead_steps);
-  if (const std::uint64_t mixed = sampler_->mixed_samples(); mixed > 0)
+  if (const std::uint64_t mixed = sampler_->traits().mixed_samples; mixed > 0)
     window_ = std::min(window_, std::max(positions(kLeastLookahead), mixed / kMixShare / lanes * lanes));
   if (const std::uint64_t streams = sampler_->own_parts(1); streams > 0) {  // whole turns of them
     const std::uint64_t unit = std::lcm(lanes, streams);
@@ -126,7 +126,7 @@ std::uint64_t BudgetSteps::span_steps() const {
 }
 
 bool BudgetSteps::is_settled(std::uint64_t epoch, std::uint64_t position) const {
-  return sampler_->knows(epoch, std::min((position / window_ + 1) * window_, samples_));
+  return sampler_->is_settled(epoch, std::min((position / window_ + 1) * window_, samples_));
 }
 
 std::vector<std::uint32_t> BudgetSteps::count_steps(std::uint64_t epoch, std::uint64_t first, std::uint64_t end) const {

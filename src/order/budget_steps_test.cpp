@@ -59,7 +59,7 @@ Walked walk(const Data& data, const StepPlan& plan, std::uint64_t epoch, std::ui
     for (const SampleRef s : samples) out.rows.back().push_back(data.row(s));
     if (step.last) break;
   }
-  if (plan.sampler().is_permutation() && all_counted)
+  if (plan.sampler().traits().permutation && all_counted)
     for (const auto& [block, count] : seen) {
       const std::uint64_t rows = cursor->rows_of(block);
       RC_ASSERT(rows == 0 || rows == count || (drops && count < rows));
@@ -68,8 +68,9 @@ Walked walk(const Data& data, const StepPlan& plan, std::uint64_t epoch, std::ui
 }
 
 std::vector<std::shared_ptr<const Sampler>> samplers(const Data& data) {
-  return {make_block_shuffle(data.blocks, Mix{8, 2}, 7), make_block_shuffle(data.blocks, Mix{6, 3}, 7),
-          make_global_shuffle(data.blocks, 7), make_sequential(data.blocks), random_mixture(data.blocks)};
+  return {make_block_shuffle(data.blocks, BlockShuffleShape{8, 2}, 7),
+          make_block_shuffle(data.blocks, BlockShuffleShape{6, 3}, 7), make_global_shuffle(data.blocks, 7),
+          make_sequential(data.blocks), random_mixture(data.blocks)};
 }
 
 BudgetOptions random_options() {
@@ -195,7 +196,7 @@ TEST(BudgetSteps, DealtStepsAreFullAndHoldAllLengths) {
     sum += lengths.back();
   }
   const auto index = std::make_shared<StoredLengths>(*blocks, lengths);
-  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, Mix{16, 4}, 3);
+  const std::shared_ptr<const Sampler> sampler = make_block_shuffle(blocks, BlockShuffleShape{16, 4}, 3);
   const auto plan = BudgetSteps::make(sampler, *blocks, index, {.tokens = 8192, .lanes = 4}, {}, 1).value();
   const std::uint64_t steps = plan->num_steps(0);
   EXPECT_LT(static_cast<double>(steps) * 4 * 8192, sum * 1.07);

@@ -22,7 +22,9 @@ class Fed final : public RandomAccessSampler {
   [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override {
     return num_samples_ * 2 * sizeof(std::uint64_t);  // a list that grows has up to twice its length
   }
-  [[nodiscard]] bool knows(std::uint64_t epoch, std::uint64_t end) const override { return rows_->knows(epoch, end); }
+  [[nodiscard]] bool is_settled(std::uint64_t epoch, std::uint64_t end) const override {
+    return rows_->is_settled(epoch, end);
+  }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     return std::make_unique<DirectCursor<FedRow>>(*blocks_, num_samples_, walk, FedRow{rows_.get()});
   }
@@ -49,7 +51,7 @@ void FedRows::append(std::span<const std::uint64_t> rows) {
   const std::lock_guard lock(mutex_);
   rows_.insert(rows_.end(), rows.begin(), rows.end());
 }
-bool FedRows::knows(std::uint64_t epoch, std::uint64_t end) const {
+bool FedRows::is_settled(std::uint64_t epoch, std::uint64_t end) const {
   const std::lock_guard lock(mutex_);
   return begun_ && epoch == epoch_ && end <= first_ + rows_.size();
 }

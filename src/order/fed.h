@@ -20,7 +20,7 @@ class FedRows {
   void begin(std::uint64_t epoch, std::uint64_t position);
   void append(std::span<const std::uint64_t> rows);
   /// Are all samples of `epoch` before `end` there?
-  [[nodiscard]] bool knows(std::uint64_t epoch, std::uint64_t end) const;
+  [[nodiscard]] bool is_settled(std::uint64_t epoch, std::uint64_t end) const;
   /// 0 where it is not known (any more): what is planned then is dropped.
   [[nodiscard]] std::uint64_t row(std::uint64_t position) const;
 

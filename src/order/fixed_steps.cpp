@@ -61,7 +61,7 @@ std::uint64_t FixedSteps::position_of(std::uint64_t, std::uint64_t step) const {
 }
 
 bool FixedSteps::is_settled(std::uint64_t epoch, std::uint64_t position) const {
-  return sampler_->knows(epoch, std::min(position + global_batch_, sampler_->num_samples()));
+  return sampler_->is_settled(epoch, std::min(position + global_batch_, sampler_->num_samples()));
 }
 
 std::uint64_t FixedSteps::most_rows() const {

@@ -24,7 +24,7 @@ TEST(FixedSteps, StepsOfAllRanksPartTheOrderFromAnyPosition) {
     const auto batch = world * *rc::gen::inRange<std::uint64_t>(1, 40);
     const auto tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
     const std::uint64_t epoch = *rc::gen::inRange<std::uint64_t>(0, 3);
-    for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, Mix{6, 2}, 11)),
+    for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, BlockShuffleShape{6, 2}, 11)),
                                 std::shared_ptr<const Sampler>(make_sequential(blocks)), random_mixture(blocks)}) {
       const std::uint64_t total = sampler->num_samples();
       const auto position = *rc::gen::inRange<std::uint64_t>(0, total + 1);

@@ -29,7 +29,7 @@ class Listed final : public RandomAccessSampler {
   [[nodiscard]] std::string identity_at(std::uint64_t epoch, std::uint64_t position) const override {
     return position > 0 ? rows_->identity(epoch) : rows_->identity();
   }
-  [[nodiscard]] bool knows(std::uint64_t epoch, std::uint64_t) const override { return rows_->is_settled(epoch); }
+  [[nodiscard]] bool is_settled(std::uint64_t epoch, std::uint64_t) const override { return rows_->is_settled(epoch); }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     return std::make_unique<DirectCursor<ListedRow>>(*blocks_, num_samples_, walk, ListedRow{rows_->of(walk.epoch)});
   }

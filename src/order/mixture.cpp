@@ -56,14 +56,14 @@ class Mixture final : public Sampler {
     (void)share;
     return std::min(span, num_samples_ / global_batch + 2);
   }
-  [[nodiscard]] bool is_permutation() const override { return false; }
   [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override {
     std::uint64_t bytes = 0;  // every rank walks all sources
     for (const MixturePart& p : parts_) bytes += p.sampler->memory_bytes({0, 1}) + 2 * kAhead * sizeof(SampleRef);
     return bytes;
   }
-  [[nodiscard]] bool has_locality() const override {
-    return std::ranges::all_of(parts_, [](const MixturePart& p) { return p.sampler->has_locality(); });
+  [[nodiscard]] OrderTraits traits() const override {
+    return {.permutation = false,
+            .local = std::ranges::all_of(parts_, [](const MixturePart& p) { return p.sampler->traits().local; })};
   }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override;
 

@@ -41,7 +41,8 @@ TEST(OrderQuality, OfKnownOrders) {
   const OrderQuality exact = measure_order(*make_global_shuffle(blocks, 3), *blocks, 512, {}, 0);
   EXPECT_NEAR(exact.block_effect, 1.0, 0.05);
   EXPECT_NEAR(exact.file_effect, 1.0, 0.3);
-  const OrderQuality mixed = measure_order(*make_block_shuffle(blocks, Mix{32, 4}, 3), *blocks, 512, {}, 0);
+  const OrderQuality mixed =
+      measure_order(*make_block_shuffle(blocks, BlockShuffleShape{32, 4}, 3), *blocks, 512, {}, 0);
   EXPECT_GT(mixed.block_effect, 2.0);
   EXPECT_LT(mixed.block_effect, 6.0);
   EXPECT_LT(mixed.file_effect, 0.7);  // streams are strata of the files
@@ -51,7 +52,7 @@ TEST(OrderQuality, OfKnownOrders) {
 
 TEST(OrderQuality, OfASampleOfTheEpochIsCloseToThatOfTheWhole) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>(20, {25600, 128}));
-  const auto sampler = make_block_shuffle(blocks, Mix{64, 4}, 3);
+  const auto sampler = make_block_shuffle(blocks, BlockShuffleShape{64, 4}, 3);
   const OrderQuality whole = measure_order(*sampler, *blocks, 512, {}, 0, 1 << 20);
   const OrderQuality part = measure_order(*sampler, *blocks, 512, {}, 0, 320);
   EXPECT_EQ(whole.batches, 1000u);

@@ -16,8 +16,7 @@ class RandomAccessSampler : public Sampler {
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
     return num_samples_ / global_batch + 1;
   }
-  [[nodiscard]] bool is_permutation() const override { return false; }
-  [[nodiscard]] bool has_locality() const override { return false; }
+  [[nodiscard]] OrderTraits traits() const override { return {.permutation = false, .local = false}; }
 
  protected:
   RandomAccessSampler(std::shared_ptr<const BlockTable> blocks, std::uint64_t num_samples, std::string identity)

@@ -61,6 +61,14 @@ class Cursor {
   [[nodiscard]] virtual std::uint64_t rows_of(std::uint32_t block) const = 0;
 };
 
+/// What holds of an order as a whole.
+struct OrderTraits {
+  bool permutation = true;          ///< Every row of the data comes exactly once an epoch.
+  bool local = true;                ///< The rows of a block come near each other, so that a block can be waited for.
+  bool foresees_uses = false;       ///< Sampler::first_uses() knows.
+  std::uint64_t mixed_samples = 0;  ///< How many are mixed at any time; 0: no limit, or nothing is mixed.
+};
+
 /// Immutable. Threads: all const members from any thread.
 class Sampler {
  public:
@@ -79,10 +87,9 @@ class Sampler {
   }
   /// Steps over which the rows of one block may be spread for a rank: the window that decodes every block once.
   [[nodiscard]] virtual std::uint64_t span_steps(std::uint64_t global_batch, RankShare share) const = 0;
-  /// True if every row of the data comes exactly once an epoch.
-  [[nodiscard]] virtual bool is_permutation() const { return true; }
+  [[nodiscard]] virtual OrderTraits traits() const { return {}; }
   /// True if the samples of `epoch` before `end` are settled. False only for orders that are made up as they go.
-  [[nodiscard]] virtual bool knows(std::uint64_t epoch, std::uint64_t end) const {
+  [[nodiscard]] virtual bool is_settled(std::uint64_t epoch, std::uint64_t end) const {
     (void)epoch, (void)end;
     return true;
   }
@@ -93,10 +100,6 @@ class Sampler {
     return {};
   }
   static constexpr std::uint32_t kEpochTicks = 1 << 20, kNeverUsed = ~std::uint32_t{0};
-  /// True if first_uses() knows.
-  [[nodiscard]] virtual bool foresees_uses() const { return false; }
-  /// True if the rows of a block come near each other, so that a block can be waited for.
-  [[nodiscard]] virtual bool has_locality() const { return true; }
   /// Return V if each of `world_size` ranks walks parts of the data of its own, of equal length to within a sample, and
   /// any V consecutive samples from a multiple of V on hold the same number of every rank's; 0 otherwise.
   [[nodiscard]] virtual std::uint64_t own_parts(std::uint32_t world_size) const {
@@ -105,29 +108,28 @@ class Sampler {
   }
   /// Return what the sampler and one cursor of that rank hold at most, beside the block table.
   [[nodiscard]] virtual std::uint64_t memory_bytes(RankShare share) const = 0;
-  /// Return how many samples are mixed at any time; 0 where that is not limited, or nothing is mixed.
-  [[nodiscard]] virtual std::uint64_t mixed_samples() const { return 0; }
 };
 
 /// Rows in file order.
 std::unique_ptr<Sampler> make_sequential(std::shared_ptr<const BlockTable> blocks);
 
 /// The shape of a block shuffle: V streams, pools of K blocks.
-struct Mix {
+struct BlockShuffleShape {
   std::uint32_t streams = 1;
   std::uint32_t pool_blocks = 1;
   [[nodiscard]] std::uint64_t mixed_blocks() const { return std::uint64_t{streams} * pool_blocks; }
-  friend bool operator==(const Mix&, const Mix&) = default;
+  friend bool operator==(const BlockShuffleShape&, const BlockShuffleShape&) = default;
 };
 
 /// The default shape. Depends on the blocks, the global batch and the bytes a row only, never on the machine: a seed
 /// means the same batches everywhere.
-Mix default_mix(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes);
+BlockShuffleShape default_shuffle_shape(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes);
 /// The shape that mixes about `bytes` of decoded rows at any time.
-Mix mix_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t row_bytes);
+BlockShuffleShape shuffle_shape_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t row_bytes);
 
 /// The block shuffle: the cut and folded line (see block_shuffle.cpp).
-std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, Mix mix, std::uint64_t seed);
+std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, BlockShuffleShape shape,
+                                            std::uint64_t seed);
 
 /// Draws with weights. With replacement: `num_samples` independent draws from an alias table (16 bytes a row), any
 /// position directly. Without: the first `num_samples` of an order in which heavier rows tend to come earlier

@@ -48,8 +48,8 @@ std::vector<std::vector<SampleRef>> epoch_batches(const Sampler& sampler, std::u
 }
 std::vector<std::shared_ptr<const Sampler>> all_orders(const std::shared_ptr<const BlockTable>& blocks,
                                                        std::uint64_t seed) {
-  const Mix mix{*rc::gen::inRange<std::uint32_t>(1, 40), *rc::gen::inRange<std::uint32_t>(1, 6)};
-  return {make_block_shuffle(blocks, mix, seed), make_global_shuffle(blocks, seed), make_sequential(blocks)};
+  const BlockShuffleShape shape{*rc::gen::inRange<std::uint32_t>(1, 40), *rc::gen::inRange<std::uint32_t>(1, 6)};
+  return {make_block_shuffle(blocks, shape, seed), make_global_shuffle(blocks, seed), make_sequential(blocks)};
 }
 void check_permutation(const BlockTable& blocks, const std::vector<std::vector<SampleRef>>& batches,
                        std::uint64_t batch) {
@@ -157,9 +157,9 @@ TEST(Sampler, ABlockIsDoneWithWhenSoManyRowsWereGivenOrPassed) {
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 200);
     const auto position = *rc::gen::inRange<std::uint64_t>(0, blocks->num_rows() + 1);
     const std::uint32_t world = *rc::gen::element(1u, 2u, 4u);  // ranks own whole streams
-    const Mix mix{*rc::gen::element(4u, 8u, 12u), *rc::gen::inRange<std::uint32_t>(1, 6)};
+    const BlockShuffleShape shape{*rc::gen::element(4u, 8u, 12u), *rc::gen::inRange<std::uint32_t>(1, 6)};
     const RankShare share{*rc::gen::inRange<std::uint32_t>(0, world), world};
-    for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, mix, 3)),
+    for (const auto& sampler : {std::shared_ptr<const Sampler>(make_block_shuffle(blocks, shape, 3)),
                                 std::shared_ptr<const Sampler>(make_sequential(blocks))}) {
       auto cursor = sampler->cursor({.epoch = 4, .position = position, .global_batch = batch, .share = share});
       std::map<std::uint32_t, std::uint64_t> counted;
@@ -185,8 +185,8 @@ TEST(Sampler, SequentialIsFileOrder) {
 
 TEST(Sampler, EpochsAndSeedsDiffer) {
   const auto blocks = table({{4096, 64}});
-  const auto one = make_block_shuffle(blocks, default_mix(*blocks, 128, 1000), 1);
-  const auto two = make_block_shuffle(blocks, default_mix(*blocks, 128, 1000), 2);
+  const auto one = make_block_shuffle(blocks, default_shuffle_shape(*blocks, 128, 1000), 1);
+  const auto two = make_block_shuffle(blocks, default_shuffle_shape(*blocks, 128, 1000), 2);
   EXPECT_NE(epoch_batches(*one, 0, 128), epoch_batches(*one, 1, 128));
   EXPECT_NE(epoch_batches(*one, 0, 128), epoch_batches(*two, 0, 128));
   EXPECT_EQ(epoch_batches(*one, 0, 128), epoch_batches(*one, 0, 128));
@@ -209,27 +209,27 @@ TEST(Sampler, BlocksAreUsedWithinTheStatedSpan) {
   for (std::uint64_t rows : {512 * 128ul, 513 * 128ul, 512 * 128ul + 17})
     for (std::uint64_t batch : {100ul, 512ul, 1000ul}) {
       const auto blocks = table({{rows / 2, 128}, {rows - rows / 2, 128}});
-      const Mix mix = default_mix(*blocks, batch, 40712);
-      const auto sampler = make_block_shuffle(blocks, mix, 9);
+      const BlockShuffleShape shape = default_shuffle_shape(*blocks, batch, 40712);
+      const auto sampler = make_block_shuffle(blocks, shape, 9);
       for (std::uint64_t epoch : {0u, 1u, 2u})
         EXPECT_LE(longest_span(epoch_batches(*sampler, epoch, batch)), sampler->span_steps(batch, {}))
             << rows << " " << batch;
     }
 }
 
-TEST(Mix, DependsOnTheCatalogAndTheBatchOnly) {
+TEST(ShuffleShape, DependsOnTheCatalogAndTheBatchOnly) {
   const auto jets = table({{16384, 128}, {16384, 128}, {16384, 128}, {16384, 128}});
-  EXPECT_EQ(default_mix(*jets, 512, 40712), (Mix{32, 4}));  // 667 MB mixed
-  EXPECT_EQ(default_mix(*table({{3, 1}}), 512, 40712), (Mix{1, 3}));
-  EXPECT_EQ(default_mix(BlockTable(), 512, 40712), Mix{});
-  const Mix large = default_mix(*table({{10'000'000, 128}}), 4096, 40712);
+  EXPECT_EQ(default_shuffle_shape(*jets, 512, 40712), (BlockShuffleShape{32, 4}));  // 667 MB mixed
+  EXPECT_EQ(default_shuffle_shape(*table({{3, 1}}), 512, 40712), (BlockShuffleShape{1, 3}));
+  EXPECT_EQ(default_shuffle_shape(BlockTable(), 512, 40712), BlockShuffleShape{});
+  const BlockShuffleShape large = default_shuffle_shape(*table({{10'000'000, 128}}), 4096, 40712);
   EXPECT_LE(large.streams, 64u);
   EXPECT_NEAR(static_cast<double>(large.mixed_blocks()) * 128 * 40712, 2.1e9, 2e8);
 }
 
-TEST(Mix, BatchesOfTheDefaultShuffleDrawFromEveryFileAlike) {
+TEST(ShuffleShape, BatchesOfTheDefaultShuffleDrawFromEveryFileAlike) {
   const auto jets = table({{16384, 128}, {16384, 128}, {16384, 128}, {16384, 128}});
-  const auto sampler = make_block_shuffle(jets, default_mix(*jets, 512, 40712), 7);
+  const auto sampler = make_block_shuffle(jets, default_shuffle_shape(*jets, 512, 40712), 7);
   for (const auto& batch : epoch_batches(*sampler, 0, 512)) {
     std::map<std::uint32_t, int> per_file;
     for (SampleRef s : batch) ++per_file[jets->place(s.block).file];

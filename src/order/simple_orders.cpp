@@ -44,7 +44,7 @@ class Sequential final : public Sampler {
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
     return blocks_->max_block_rows() / global_batch + 2;
   }
-  [[nodiscard]] bool foresees_uses() const override { return true; }
+  [[nodiscard]] OrderTraits traits() const override { return {.foresees_uses = true}; }
   [[nodiscard]] std::vector<std::uint32_t> first_uses(std::uint64_t, RankShare) const override {
     std::vector<std::uint32_t> uses(blocks_->num_blocks());
     const double rows = static_cast<double>(std::max<std::uint64_t>(num_samples(), 1));
@@ -79,7 +79,7 @@ class GlobalShuffle final : public Sampler {
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
     return num_samples() / global_batch + 1;
   }
-  [[nodiscard]] bool has_locality() const override { return false; }
+  [[nodiscard]] OrderTraits traits() const override { return {.local = false}; }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     const KeyedPermutation permutation(std::max<std::uint64_t>(num_samples(), 1),
                                        RandomKey::of({seed_, walk.epoch, kExact}));

@@ -49,7 +49,7 @@ class StepPlan {
   /// Return the samples that are handed out over all ranks before a step of the epoch.
   [[nodiscard]] virtual std::uint64_t position_of(std::uint64_t epoch, std::uint64_t step) const = 0;
   /// True if the step that begins after `position` samples is settled. False only for orders that are made up as they
-  /// go: see Sampler::knows().
+  /// go: see Sampler::is_settled().
   [[nodiscard]] virtual bool is_settled(std::uint64_t epoch, std::uint64_t position) const = 0;
   /// Return the most rows that this rank gets in a step, padding included.
   [[nodiscard]] virtual std::uint64_t most_rows() const = 0;

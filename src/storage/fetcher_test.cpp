@@ -26,7 +26,7 @@ class GatedFile final : public WrappedFile {
     open.wait(false);
     return WrappedFile::read_at(offset, out);
   }
-  void let_go() {
+  void release_memory() {
     open = true;
     open.notify_all();
   }
@@ -140,7 +140,7 @@ TEST(ThreadedFetcher, ReadsOfOneFetchAndOfSeveralAreInFlightTogether) {
   }));
   file.wait_for_reads(4);  // would never come if reads waited for each other
   EXPECT_EQ(fetcher->bytes_in_flight(), 35u);
-  file.let_go();
+  file.release_memory();
   both.wait();
   EXPECT_EQ(a[25], MemoryFile::pattern_byte(205));
   EXPECT_EQ(fetcher->bytes_in_flight(), 0u);
@@ -161,12 +161,12 @@ TEST(ThreadedFetcher, BoundsTheBytesInFlightAndTakesTheNextFromACallback) {
       all.count_down();
     }));
     EXPECT_FALSE(fetcher->fetch(small, c, untaken));  // 120 of 100 bytes
-    gated_again.let_go();
+    gated_again.release_memory();
     all.count_down();
   }));
   EXPECT_FALSE(fetcher->fetch(small, c, untaken));
   EXPECT_EQ(fetcher->bytes_in_flight(), 500u);
-  file.let_go();
+  file.release_memory();
   all.wait();
   EXPECT_EQ(b[59], MemoryFile::pattern_byte(559));
 }
@@ -186,7 +186,7 @@ TEST(ThreadedFetcher, ReportsEveryFetchBeforeItIsGone) {
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(fetcher->fetch(ranges, buffer, done));
   file.wait_for_reads(1);
   std::thread closer([&] { fetcher.reset(); });
-  file.let_go();
+  file.release_memory();
   closer.join();
   EXPECT_EQ(good + cancelled, 5);
   EXPECT_GE(good, 1);

@@ -37,7 +37,7 @@ std::vector<Storage> storages_of(const Dataset& dataset) {
 bool has_room_for_directory(const Dataset& dataset, LoaderOptions options, std::uint64_t budget_bytes) {
   options.cache = {CacheChoice::kDirectory, "cache/"};
   const Result<EnginePlan> plan = plan_for(dataset, options, budget_bytes);
-  return plan.ok() && plan->keep == Keep::kDirectory;
+  return plan.ok() && plan->tier == CacheTier::kDirectory;
 }
 
 Settings settle(const Advice& advice, const Dataset& dataset, const LoaderOptions& options, const EnginePlan& plan,
@@ -60,7 +60,7 @@ Settings settle(const Advice& advice, const Dataset& dataset, const LoaderOption
   if (!wanted) s.cache.reason = "as you said";
   if (s.cache.kind == CacheAdvice::Kind::kAllInMemory || s.cache.kind == CacheAdvice::Kind::kRecoded) {
     EnginePlan short_window = plan;  // batches come from memory then
-    short_window.slots = s.slots = few_slots(plan);
+    short_window.slots = s.slots = direct_window_slots(plan);
     s.components = memory_components(short_window, chunks);
   }
   if (s.cache.kind == CacheAdvice::Kind::kDirectory)  // from the first epoch on, whatever the window
@@ -149,7 +149,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   // All rows beside a short window; or, where no cache is wanted, the order's span.
   const bool keeps = loader.cache.mode == CacheChoice::kAuto || loader.cache.mode == CacheChoice::kRam;
   const std::uint64_t beside = plan.planned_bytes() - plan.slots * plan.slot_bytes;
-  const std::uint64_t useful = beside + (keeps ? few_slots(plan) : plan.wanted_slots) * plan.slot_bytes +
+  const std::uint64_t useful = beside + (keeps ? direct_window_slots(plan) : plan.wanted_slots) * plan.slot_bytes +
                                (keeps ? a.data.decoded_bytes + a.data.decoded_bytes / 64 : 0) + 16 * kMiB;
   const auto tight = static_cast<std::uint64_t>(kTightShare * static_cast<double>(a.available_bytes()));
   a.memory_reason = loader.memory <= most ? "as you said" : "all that a loader gets here, less than you said";

@@ -109,7 +109,7 @@ std::string knob(const Check& c, const LoaderOptions& options) {
   if (c.decodes > 1)
     return "batch_size or shuffle_buffer: the order's span is longer than any window that fits; smaller ones need "
            "fewer decodes";
-  if (c.plan->keep == Keep::kDirectory) return "none: from the second epoch on rows come from the cache directory";
+  if (c.plan->tier == CacheTier::kDirectory) return "none: from the second epoch on rows come from the cache directory";
   if (const std::uint64_t all = c.plan->window_bytes() + c.data_bytes + c.data_bytes / 32;
       kept_share(*c.plan, c.data_bytes) < 1 && all < most)
     return fmt::format("{}: all decoded data would stay in memory, and later epochs decode nothing",

@@ -115,14 +115,15 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<Label>&
   add("as it is", *plan.sampler);
   if (loader.options().shuffle.mode() != Shuffle::kBlock || source_of(loader.dataset()).mixture) return out;
   std::uint64_t bytes =
-      plan.mix.mixed_blocks() * (blocks->num_rows() / std::max<std::uint64_t>(blocks->num_blocks(), 1)) * row_bytes;
+      plan.shape.mixed_blocks() * (blocks->num_rows() / std::max<std::uint64_t>(blocks->num_blocks(), 1)) * row_bytes;
   for (int i = 0; i < 2; ++i) {
     bytes *= 2;
-    const Mix mix = mix_of_bytes(*blocks, bytes, row_bytes);
-    if (mix == plan.mix || mix.mixed_blocks() >= blocks->num_blocks()) break;
+    const BlockShuffleShape shape = shuffle_shape_of_bytes(*blocks, bytes, row_bytes);
+    if (shape == plan.shape || shape.mixed_blocks() >= blocks->num_blocks()) break;
     const std::uint64_t mebibytes = std::max<std::uint64_t>(bytes >> 20, 1);
     add(fmt::format("shuffle_buffer=\"{}MiB\"", mebibytes),
-        *make_block_shuffle(blocks, mix_of_bytes(*blocks, mebibytes << 20, row_bytes), loader.options().seed));
+        *make_block_shuffle(blocks, shuffle_shape_of_bytes(*blocks, mebibytes << 20, row_bytes),
+                            loader.options().seed));
   }
   add("shuffle=\"exact\"", *make_global_shuffle(blocks, loader.options().seed));
   return out;

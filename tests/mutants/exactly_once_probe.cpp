@@ -29,10 +29,10 @@ const char* run_rows(From from) {
   const BlockLayout layout = plan_layout(source, 0);
   auto pool = std::make_shared<SlotPool>(source.fields, source.fields, kBatch, 6);
 
-  BlockKeeper keeper;
+  DecodedCache decoded_cache;
   const auto budget = MemoryBudget::process();
   if (from == From::kDecodedBlocks || from == From::kEncodedBlocks)
-    keeper.blocks = std::make_shared<BlockCache>(
+    decoded_cache.blocks = std::make_shared<BlockCache>(
         budget, BlockCache::Options{.form = BlockForm(*source.columns),
                                     .capacity_bytes = std::uint64_t{1} << 28,
                                     .coding = from == From::kEncodedBlocks ? BlockCoding::kLz4 : BlockCoding::kRaw});
@@ -40,12 +40,12 @@ const char* run_rows(From from) {
     RowLayout rows{*source.columns, {0}};
     for (std::uint64_t b = 0; b < layout.table->num_blocks(); ++b)
       rows.block_starts.push_back(rows.block_starts.back() + layout.table->stored_rows(b).count);
-    keeper.rows = RowStore::in_memory(std::move(rows)).value();
+    decoded_cache.rows = RowStore::in_memory(std::move(rows)).value();
   }
-  std::atomic<bool> rows_at_hand{false};
+  std::atomic<bool> gather_ready{false};
   RequestWindow window(
       cut(make_global_shuffle(layout.table, 3)), layout.table,
-      {.max_slots = 4, .row_weight = row_weight(source.columns->size()), .rows_at_hand = &rows_at_hand}, *pool);
+      {.max_slots = 4, .row_weight = row_weight(source.columns->size()), .gather_ready = &gather_ready}, *pool);
   pool->set_release_callback([&] { window.memory_released(); });
   std::jthread decoder([&] {
     StageBoard board;
@@ -53,10 +53,10 @@ const char* run_rows(From from) {
     ResidentArrays residents;
     SideChunks side_chunks(0);
     BlockServer server(source, layout, residents, side_chunks, counters);
-    server.set_keeper(&keeper);
+    server.set_decoded_cache(&decoded_cache);
     server.prepare().value();
     std::optional<RowGather> gather;
-    if (keeper.rows) gather.emplace(*keeper.rows, *layout.table);
+    if (decoded_cache.rows) gather.emplace(*decoded_cache.rows, *layout.table);
     Claim claim;
     std::vector<RowRun> runs;
     std::vector<RowDigest> digests;
@@ -80,7 +80,7 @@ const char* run_rows(From from) {
   });
   const char* outcome = "fine";
   for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
-    if (keeper.rows && keeper.rows->complete()) rows_at_hand = true;
+    if (decoded_cache.rows && decoded_cache.rows->complete()) gather_ready = true;
     window.start_epoch(epoch);
     for (;;) {
       auto next = window.next();

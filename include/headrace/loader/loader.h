@@ -177,8 +177,6 @@ class Loader {
 
   /// Every automatic setting with its resolved value and the reason, as text.
   [[nodiscard]] std::string explain() const;
-  /// What the settings make worse than it need be, one sentence each. Usually none.
-  [[nodiscard]] std::vector<std::string> warnings() const;
   /// What was delivered, where time went, memory against budget, and a verdict. May be called at any time.
   [[nodiscard]] Report report() const;
 
@@ -188,10 +186,11 @@ class Loader {
   /// Ends an epoch that is under way. Blocks; `progress(done_blocks, all_blocks)` is called now and then, false stops.
   /// Errors: kInvalidArgument if nothing is kept whole; of the data, at the first batch that holds it.
   void preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress = {});
-  /// What the user should know of the cache: why it was not used, or is used no more. Each once.
-  [[nodiscard]] std::vector<std::string> notes() const;
-  /// How many there are: costs nothing to ask.
-  [[nodiscard]] std::uint64_t num_notes() const;
+  /// Return what the user should know, one sentence each, in the order in which it came up: settings that make things
+  /// worse than they need be, why a cache is not used, or no more. Usually none.
+  [[nodiscard]] std::vector<std::string> notices() const;
+  /// Return how many there are: costs an atomic load, so that it can be asked after every batch.
+  [[nodiscard]] std::uint64_t num_notices() const;
 
   /// Stop threads and give memory back. Idempotent. Batches that are held stay valid.
   void close();

@@ -38,8 +38,10 @@ struct Report {
     std::uint64_t hits = 0, misses = 0;        ///< Blocks served from there, and not.
     double coded_share = 1;                    ///< Encoded over decoded bytes.
     bool complete = false;                     ///< Everything is there: batches are gathered from it.
-    std::vector<std::string> notes;            ///< Why it is not used, or no more.
   };
+  /// What the user should know: settings that make things worse than they need be, why a cache is not used, or no
+  /// more. Python warned of each once.
+  std::vector<std::string> notices;
   std::uint64_t epochs_started = 0, epochs_finished = 0;
   std::uint64_t batches = 0, samples = 0, delivered_bytes = 0;
   double wall_seconds = 0;           ///< From the first epoch's start until now or the last batch.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/nearest_name.h"
 #include "format/hdf5/chunked_array.h"
 #include "format/hdf5/dataset_info.h"
 #include "format/hdf5/file_state.h"
@@ -12,7 +13,6 @@
 #include "format/hdf5/plain_arrays.h"
 #include "format/hdf5/remembered.h"
 #include "format/hdf5/walk.h"
-#include "format/nearest_name.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -159,7 +159,7 @@ class Hdf5Reader final : public FormatReader {
     std::vector<std::string> names;
     for (const ArrayInfo& a : walked_.arrays) names.push_back(a.path);
     if (names.empty()) return Error(ErrorCode::kFieldMissing, "the file has no arrays");
-    names = nearest_first(path, std::move(names));
+    names = nearest_names(path, names);
     return std::move(Error(ErrorCode::kFieldMissing, fmt::format("the file has no array '{}'", path))
                          .with_hint("It has: " + list_names(names) + "."));
   }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "format/nearest_name.h"
+#include "base/nearest_name.h"
 
 namespace headrace::npy {
 namespace {
@@ -45,7 +45,7 @@ class NpyReader final : public FormatReader {
     std::vector<std::string> names;
     for (const ArrayInfo& info : arrays_) names.push_back(info.path);
     Error error(ErrorCode::kFieldMissing, fmt::format("the file has no array '{}'", name));
-    if (!names.empty()) error.with_hint("It has: " + list_names(nearest_first(name, std::move(names))) + ".");
+    if (!names.empty()) error.with_hint("It has: " + list_names(nearest_names(name, names)) + ".");
     return std::move(error.with_file(path_).with_field(name));
   }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/nearest_name.h"
 #include "codec/byteswap.h"
-#include "format/nearest_name.h"
 
 namespace headrace::skeleton {
 namespace {
@@ -128,7 +128,7 @@ class SkeletonReader final : public FormatReader {
     return std::move(Error(ErrorCode::kFieldMissing, fmt::format("the file has no array '{}'", name))
                          .with_file(path_)
                          .with_field(name)
-                         .with_hint("It has: " + list_names(nearest_first(name, std::move(names))) + "."));
+                         .with_hint("It has: " + list_names(nearest_names(name, names)) + "."));
   }
 
  private:

@@ -20,7 +20,7 @@ inline std::shared_ptr<const Sampler> random_mixture(const std::shared_ptr<const
     const std::uint64_t seed = *rc::gen::inRange<std::uint64_t>(0, 9);
     std::shared_ptr<const Sampler> sampler = make_sequential(part);
     if (const int kind = *rc::gen::inRange(0, 3); kind == 1)
-      sampler = make_block_shuffle(part, Mix{*rc::gen::inRange<std::uint32_t>(1, 9), 2}, seed);
+      sampler = make_block_shuffle(part, BlockShuffleShape{*rc::gen::inRange<std::uint32_t>(1, 9), 2}, seed);
     else if (kind == 2)
       sampler = make_global_shuffle(part, seed);
     parts.push_back({"", sampler, blocks->first_block_of(f), *rc::gen::inRange(1, 100) / 10.0});

@@ -1,4 +1,4 @@
-// BlockKeeper: where decoded blocks stay after they were scattered: nowhere, all of them in a RowStore, or as many as
+// DecodedCache: where decoded blocks stay after they were scattered: nowhere, all of them in a RowStore, or as many as
 // fit in a BlockCache.
 #pragma once
 
@@ -8,33 +8,30 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "base/memory_budget.h"
+#include "base/notices.h"
 #include "cache/block_cache.h"
 #include "cache/row_store.h"
 
 namespace headrace {
 
 /// Made once, before the threads; at most one of `rows` and `blocks` is there. Threads: the rest from any.
-class BlockKeeper {
+class DecodedCache {
  public:
   std::shared_ptr<RowStore> rows;
   std::shared_ptr<BlockCache> blocks;
+  std::shared_ptr<Notices> notices = std::make_shared<Notices>();
   MemoryReservation reservation;  ///< Of `rows`, where it is memory.
 
   [[nodiscard]] bool keeps() const { return rows != nullptr || blocks != nullptr; }
   /// Not true any more once keeping went wrong: delivery goes on without.
-  [[nodiscard]] bool fills() const { return !gave_up_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool fills() const { return !disabled_.load(std::memory_order_relaxed); }
   /// Stop filling, and say why, once. Nothing is lost but time.
-  void give_up(const std::string& why);
-  /// Something that the user should know. Each text once.
-  void note(const std::string& text);
-  [[nodiscard]] std::vector<std::string> notes() const;
-  [[nodiscard]] std::uint64_t num_notes() const { return num_notes_.load(std::memory_order_relaxed); }
+  void disable(const std::string& why);
 
   /// Give the memory back; the figures stay. No thread may be serving any more.
-  void let_go();
+  void release_memory();
   /// How things stand, or stood when the memory was let go.
   struct Last {
     BlockCache::Usage usage;
@@ -45,7 +42,7 @@ class BlockKeeper {
 
   /// The last block of `rows` was filled, by a thread of this process.
   void set_complete_callback(std::function<void()> callback);
-  void tell_complete();
+  void notify_complete();
 
   struct Counters {
     std::atomic<std::uint64_t> hits{0}, fills{0};
@@ -53,10 +50,8 @@ class BlockKeeper {
   Counters counters;  ///< Of `rows`: blocks served from it, and filled.
 
  private:
-  std::atomic<bool> gave_up_{false};
-  std::atomic<std::uint64_t> num_notes_{0};
+  std::atomic<bool> disabled_{false};
   mutable std::mutex mutex_;
-  std::vector<std::string> notes_;
   Last last_;
   std::function<void()> on_complete_;
 };

@@ -12,18 +12,18 @@ constexpr std::uint64_t kLargeMixBytes = 2ull << 30;    // beyond this, mix fewe
 constexpr std::uint64_t kLeastMixBatches = 8;           // … but never fewer than these
 constexpr std::uint32_t kMaxStreams = 64, kLeastPool = 4;
 
-Mix shape_of(const BlockTable& blocks, std::uint64_t mixed_rows) {
+BlockShuffleShape shape_of(const BlockTable& blocks, std::uint64_t mixed_rows) {
   const std::uint64_t n = blocks.num_blocks(), mean_rows = std::max<std::uint64_t>(blocks.num_rows() / n, 1);
   const std::uint64_t wanted = std::clamp<std::uint64_t>(mixed_rows / mean_rows, 1, n);
-  Mix mix;
+  BlockShuffleShape shape;
   const std::uint64_t fitting = std::max<std::uint64_t>(wanted / kLeastPool, 1);
-  mix.streams = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::bit_floor(fitting), kMaxStreams));
-  mix.pool_blocks = static_cast<std::uint32_t>(wanted / mix.streams);
-  return mix;
+  shape.streams = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::bit_floor(fitting), kMaxStreams));
+  shape.pool_blocks = static_cast<std::uint32_t>(wanted / shape.streams);
+  return shape;
 }
 }  // namespace
 
-Mix default_mix(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes) {
+BlockShuffleShape default_shuffle_shape(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes) {
   if (blocks.num_blocks() == 0) return {};
   const std::uint64_t bytes = std::max<std::uint64_t>(row_bytes, 1);
   std::uint64_t mixed = std::clamp(kMixBatches * global_batch, kSmallMixBytes / bytes,
@@ -32,7 +32,7 @@ Mix default_mix(const BlockTable& blocks, std::uint64_t global_batch, std::uint6
   return shape_of(blocks, mixed);
 }
 
-Mix mix_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t row_bytes) {
+BlockShuffleShape shuffle_shape_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t row_bytes) {
   if (blocks.num_blocks() == 0) return {};
   return shape_of(blocks, std::max<std::uint64_t>(bytes / std::max<std::uint64_t>(row_bytes, 1), 1));
 }

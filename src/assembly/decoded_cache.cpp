@@ -1,0 +1,40 @@
+#include "assembly/decoded_cache.h"
+
+namespace headrace {
+
+void DecodedCache::disable(const std::string& why) {
+  if (!disabled_.exchange(true)) notices->add(why);
+}
+
+DecodedCache::Last DecodedCache::last() const {
+  const std::lock_guard lock(mutex_);
+  Last last = last_;
+  if (rows) last = {{}, rows->ready_blocks(), true, false, rows->complete()};
+  if (blocks) last = {blocks->usage(), 0, false, true, false};
+  return last;
+}
+
+void DecodedCache::release_memory() {
+  const Last now = last();
+  std::shared_ptr<RowStore> old_rows;  // these end without the lock
+  std::shared_ptr<BlockCache> old_blocks;
+  MemoryReservation memory;
+  const std::lock_guard lock(mutex_);
+  last_ = now;
+  old_rows.swap(rows);
+  old_blocks.swap(blocks);
+  memory = std::move(reservation);
+  if (old_blocks) old_blocks->close();
+}
+
+void DecodedCache::set_complete_callback(std::function<void()> callback) {
+  const std::lock_guard lock(mutex_);
+  on_complete_ = std::move(callback);
+}
+
+void DecodedCache::notify_complete() {
+  const std::lock_guard lock(mutex_);
+  if (on_complete_) on_complete_();
+}
+
+}  // namespace headrace

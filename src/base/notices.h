@@ -1,0 +1,29 @@
+// Notices: what the user of a loader should know, one sentence each, in the order in which it came up.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace headrace {
+
+/// A bounded list that only grows. Threads: any.
+class Notices {
+ public:
+  static constexpr std::size_t kMost = 32;  ///< Then one more says that there were others.
+
+  /// Add a text that is not there yet.
+  void add(const std::string& text);
+  [[nodiscard]] std::vector<std::string> all() const;
+  /// Return how many there are: costs an atomic load, so that a consumer can ask after every batch.
+  [[nodiscard]] std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> texts_;
+  std::atomic<std::uint64_t> count_{0};
+};
+
+}  // namespace headrace
