@@ -85,8 +85,12 @@ nlohmann::json measure(const std::string& name, const std::function<std::unique_
   const headrace::OrderQuality q = headrace::measure_order(*sampler, blocks, o.batch_size, {}, 0, 1024);
   result["deff_block"] = q.block_effect;
   result["deff_file"] = q.file_effect;
-  const headrace::LoaderState state{"0123456789abcdef", blocks.num_rows(),          sampler->identity(), 7,
-                                    o.batch_size,       {12, blocks.num_rows() / 2}};
+  headrace::LoaderState state;
+  state.rows = blocks.num_rows();
+  state.order = sampler->identity();
+  state.seed = 7;
+  state.global_batch = o.batch_size;
+  state.position = {12, blocks.num_rows() / 2};
   result["state_bytes"] = state.json().size();
   return result;
 }

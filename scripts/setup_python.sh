@@ -42,7 +42,7 @@ switch() { # NAME GROUP...: ON for these groups, and where it was ON before
   else printf -- '-D%s=OFF' "$name"; fi
 }
 options=(-DHEADRACE_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$venv/bin/python" "$(switch HEADRACE_BUILD_TESTS test bench check)"
-         "$(switch HEADRACE_BUILD_EXAMPLES test bench check)" "$(switch HEADRACE_BUILD_BENCH bench)")
+         "$(switch HEADRACE_BUILD_EXAMPLES test bench check)" "$(switch HEADRACE_BUILD_BENCH test bench check)")
 if [ ! -e "$build/build.ninja" ] || [ "$(cat "$stamps/options" 2>/dev/null)" != "${options[*]}" ]; then
   say "configuring the C++ build"
   cmake --preset release "${options[@]}" >"$stamps/configure.log" || { cat "$stamps/configure.log" >&2; exit 1; }
