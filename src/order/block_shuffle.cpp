@@ -94,21 +94,22 @@ class Stream {
       : segment_(segment), pool_end_(first_pool), pool_blocks_(pool_blocks), key_(key) {}
 
   /// Rows [first, first + count) of the stream go to `out`; those skipped before them, as far as their blocks may still
-  /// be asked for, to `passed`. `first` never falls.
-  void take(std::uint64_t first, std::uint64_t count, std::vector<SampleRef>& out, std::vector<SampleRef>& passed) {
-    skip_to(first, passed);
+  /// be asked for, to `passed`. `first` never falls. \return The end of what was written.
+  SampleRef* take(std::uint64_t first, std::uint64_t count, SampleRef* out, std::vector<SampleRef>& passed) {
+    if (first != position_) skip_to(first, passed);
     move(count, out);
+    return out + count;
   }
 
   void skip_to(std::uint64_t position, std::vector<SampleRef>& passed) {
     std::uint64_t count = position - position_;
     if (const std::uint64_t here = std::min(count, pool_.left()); here > 0) {
-      move(here, passed);
+      append(here, passed);
       count -= here;
     }
     while (count > 0) {  // whole pools are not made
       const std::uint64_t end = std::min(pool_end_, segment_.num_parts()), rows = segment_.rows(next_part_, end);
-      if (rows > count || rows == 0) return move(count, passed);
+      if (rows > count || rows == 0) return append(count, passed);
       segment_.visit_cuts(next_part_, end, [&](const Segment::Part& p) {
         for (std::uint32_t r = 0; r < p.rows; ++r) passed.push_back({p.block, p.first_row + r});
       });
@@ -121,12 +122,19 @@ class Stream {
   }
 
  private:
-  void move(std::uint64_t count, std::vector<SampleRef>& to) {
+  void append(std::uint64_t count, std::vector<SampleRef>& to) {
+    const std::size_t before = to.size();
+    to.resize(before + count);
+    move(count, to.data() + before);
+  }
+
+  void move(std::uint64_t count, SampleRef* to) {
     position_ += count;
     while (count > 0) {
       if (pool_.left() == 0) fill();
       const std::uint64_t n = std::min(count, pool_.left());
       pool_.take(n, to);
+      to += n;
       count -= n;
     }
   }
@@ -214,7 +222,8 @@ class BlockShuffle final : public Sampler {
     const std::uint64_t part = streams_of(share, shape_.streams).count();
     const std::uint64_t pool_rows = std::min(shape_.pool_blocks * blocks_->max_block_rows(), shares_.length(0) + 1);
     const std::uint64_t pool_parts = std::min<std::uint64_t>(shape_.pool_blocks, blocks_->num_blocks() + 1);
-    return shape_.streams * (sizeof(Stream) + sizeof(std::uint64_t)) + part * RowPool::max_bytes(pool_rows, pool_parts);
+    return shape_.streams * (sizeof(Stream) + 3 * sizeof(std::uint64_t)) +
+           part * RowPool::max_bytes(pool_rows, pool_parts);
   }
   [[nodiscard]] std::vector<std::uint32_t> first_uses(std::uint64_t epoch, RankShare share) const override {
     std::vector<std::uint32_t> uses(blocks_->num_blocks(), kNeverUsed);
@@ -271,6 +280,7 @@ class BlockShuffleCursor final : public Cursor {
     if (blocks_.num_blocks() > 0) shift_rows_ = blocks_.first_row(sampler.rotation(walk.epoch));
     const std::uint64_t position = walk.begin_of(0, blocks_.num_rows());
     for (std::uint32_t s = 0; s < shares_.streams(); ++s) given_.push_back(shares_.delivered(s, position));
+    mine_.resize(shares_.streams());
   }
 
   void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& passed) override {
@@ -282,19 +292,21 @@ class BlockShuffleCursor final : public Cursor {
     if (whole_streams_) {
       offset_ = 0;
       for (std::uint32_t v = 0; v < first_stream_; ++v) offset_ += advance(v, end).count;
-      for (std::uint32_t v = first_stream_; v < end_stream_; ++v) {
-        const auto [from, count] = advance(v, end);
-        streams_[v].take(from, count, out, passed);
-      }
+      std::uint64_t all = 0;
+      for (std::uint32_t v = first_stream_; v < end_stream_; ++v) all += (mine_[v] = advance(v, end)).count;
+      SampleRef* at = grow(out, all);
+      for (std::uint32_t v = first_stream_; v < end_stream_; ++v)
+        at = streams_[v].take(mine_[v].from, mine_[v].count, at, passed);
       return;
     }
     const ShareRange mine = share_of(walk_.share, end - begin);
     offset_ = mine.begin;
+    SampleRef* next = grow(out, mine.end - mine.begin);
     std::uint64_t at = 0;  // rows of the step before stream v
     for (std::uint32_t v = 0; v < shares_.streams(); ++v) {
       const auto [from, count] = advance(v, end);
       const std::uint64_t lo = std::max(mine.begin, at), hi = std::min(mine.end, at + count);
-      if (lo < hi) streams_[v].take(from + (lo - at), hi - lo, out, passed);
+      if (lo < hi) next = streams_[v].take(from + (lo - at), hi - lo, next, passed);
       at += count;
     }
   }
@@ -316,6 +328,11 @@ class BlockShuffleCursor final : public Cursor {
   struct Given {
     std::uint64_t from, count;
   };
+  /// Make room for more samples at the end, to be written.
+  static SampleRef* grow(std::vector<SampleRef>& out, std::uint64_t count) {
+    out.resize(out.size() + count);
+    return out.data() + (out.size() - count);
+  }
   /// What stream `v` gives to the step that ends with sample `end`.
   Given advance(std::uint32_t v, std::uint64_t end) {
     const std::uint64_t from = given_[v];
@@ -328,6 +345,7 @@ class BlockShuffleCursor final : public Cursor {
   Walk walk_;
   std::vector<Stream> streams_;
   std::vector<std::uint64_t> given_;  // rows of each stream before the next step
+  std::vector<Given> mine_;           // what each stream gives to the step at hand
   bool whole_streams_;
   std::uint32_t first_stream_ = 0, end_stream_ = 0;               // that the rank owns, or shares with its neighbours
   std::uint64_t line_begin_ = 0, line_end_ = 0, shift_rows_ = 0;  // their part of the line

@@ -5,23 +5,29 @@
 #include <span>
 
 namespace headrace {
+namespace {
+constexpr unsigned kFactorBits = 40;
+}  // namespace
 
 void RowPool::clear(std::uint64_t parts) {
   starts_.clear();
   starts_.reserve(parts + 1);
+  places_.clear();
+  places_.reserve(parts);
   listed_.clear();
   computed_.reset();
   rows_ = taken_ = 0;
 }
 
 void RowPool::add(Part part) {
-  starts_.push_back({rows_, part.block, part.first_row});
+  starts_.push_back(rows_);
+  places_.push_back({part.block, part.first_row - static_cast<std::uint32_t>(rows_)});
   rows_ += part.rows;
 }
 
 void RowPool::shuffle(RandomKey key) {
   if (rows_ == 0) return;
-  starts_.push_back({rows_, 0, 0});
+  starts_.push_back(rows_);
   note_equal_parts();
   if (rows_ > kListedRows) {
     computed_.emplace(rows_, key);
@@ -32,21 +38,35 @@ void RowPool::shuffle(RandomKey key) {
   keyed_shuffle(std::span(listed_), key);
 }
 
-void RowPool::take(std::uint64_t count, std::vector<SampleRef>& out) {
+void RowPool::take(std::uint64_t count, SampleRef* out) {
   if (!computed_) {
-    const std::size_t before = out.size();
-    out.resize(before + count);
-    for (std::uint64_t i = 0; i < count; ++i) out[before + i] = at(listed_[taken_ + i]);
+    take_listed(out, count);
     taken_ += count;
+    // The lists of all streams are larger than a cache, and each step takes a few rows from every one.
+    if (taken_ < listed_.size()) __builtin_prefetch(listed_.data() + taken_);
     return;
   }
   std::array<std::uint64_t, 64> rows;
   while (count > 0) {
     const auto some = std::span(rows).first(std::min<std::uint64_t>(count, rows.size()));
     computed_->fill(taken_, some);
-    for (const std::uint64_t row : some) out.push_back(at(row));
+    for (const std::uint64_t row : some) *out++ = places_[part_of(row)].of(row);
     taken_ += some.size();
     count -= some.size();
+  }
+}
+
+void RowPool::take_listed(SampleRef* out, std::uint64_t count) const {
+  const std::uint16_t* const rows = listed_.data() + taken_;
+  const Place* const places = places_.data();
+  if (!equal_rows_) {
+    for (std::uint64_t i = 0; i < count; ++i) out[i] = places[search(rows[i])].of(rows[i]);
+    return;
+  }
+  const std::uint64_t factor = listed_factor_, lacks = first_lacks_;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t row = rows[i];
+    out[i] = places[((row + lacks) * factor) >> kFactorBits].of(row);
   }
 }
 
@@ -54,7 +74,7 @@ void RowPool::take(std::uint64_t count, std::vector<SampleRef>& out) {
 /// and the last are shorter, a division says in which part a row is.
 void RowPool::note_equal_parts() {
   const std::size_t parts = starts_.size() - 1;
-  const auto rows_of = [&](std::size_t i) { return starts_[i + 1].row - starts_[i].row; };
+  const auto rows_of = [&](std::size_t i) { return starts_[i + 1] - starts_[i]; };
   const std::uint64_t rows = rows_of(std::min<std::size_t>(1, parts - 1)), first = rows_of(0),
                       last = rows_of(parts - 1);
   // Of two parts any may be the longer one, and the rows of the first count.
@@ -65,16 +85,17 @@ void RowPool::note_equal_parts() {
   if (!equal || each == 0) return;
   equal_rows_.emplace(each);
   first_lacks_ = each - first;
+  // Of x < 2^17 and d <= 2^16, floor(x / d) is x (floor(2^40 / d) + 1) / 2^40: at most x / 2^40 < 1 / d too much.
+  listed_factor_ = (std::uint64_t{1} << kFactorBits) / each + 1;
 }
 
-const RowPool::Start& RowPool::part_of(std::uint64_t row) const {
-  return *(std::upper_bound(starts_.begin(), starts_.end(), row,
-                            [](std::uint64_t r, const Start& start) { return r < start.row; }) -
-           1);
+std::size_t RowPool::search(std::uint64_t row) const {
+  return static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), row) - starts_.begin()) - 1;
 }
 
 std::uint64_t RowPool::max_bytes(std::uint64_t rows, std::uint64_t parts) {
-  return (parts + 1) * sizeof(Start) + (rows > kListedRows ? kListedRows : rows) * sizeof(std::uint16_t);
+  return (parts + 1) * sizeof(std::uint64_t) + parts * sizeof(Place) +
+         (rows > kListedRows ? kListedRows : rows) * sizeof(std::uint16_t);
 }
 
 }  // namespace headrace

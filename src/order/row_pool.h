@@ -34,31 +34,34 @@ class RowPool {
   void shuffle(RandomKey key);
   /// Return how many rows are left to take.
   [[nodiscard]] std::uint64_t left() const { return rows_ - taken_; }
-  /// Append the next `count` <= left() rows to `out`.
-  void take(std::uint64_t count, std::vector<SampleRef>& out);
+  /// Write the next `count` <= left() rows to `out`.
+  void take(std::uint64_t count, SampleRef* out);
 
   /// Return what a pool of at most so many rows and parts allocates.
   [[nodiscard]] static std::uint64_t max_bytes(std::uint64_t rows, std::uint64_t parts);
 
  private:
-  struct Start {
-    std::uint64_t row;  ///< Of the pool, with which the part begins.
-    std::uint32_t block, first_row;
+  /// What makes a row of the pool the sample that it is: its block, and what to add to its number, modulo 2^32.
+  struct Place {
+    std::uint32_t block, shift;
+    [[nodiscard]] SampleRef of(std::uint64_t row) const { return {block, shift + static_cast<std::uint32_t>(row)}; }
   };
   void note_equal_parts();
-  /// Return a row of the pool as the sample that it is.
-  [[nodiscard]] SampleRef at(std::uint64_t row) const {
-    const Start& part = equal_rows_ ? starts_[equal_rows_->divide(row + first_lacks_).quotient] : part_of(row);
-    return {part.block, part.first_row + static_cast<std::uint32_t>(row - part.row)};
+  /// Return in which part a row of the pool is.
+  [[nodiscard]] std::size_t part_of(std::uint64_t row) const {
+    return equal_rows_ ? equal_rows_->divide(row + first_lacks_).quotient : search(row);
   }
-  [[nodiscard]] const Start& part_of(std::uint64_t row) const;
+  [[nodiscard]] std::size_t search(std::uint64_t row) const;
+  void take_listed(SampleRef* out, std::uint64_t count) const;
 
-  std::vector<Start> starts_;  ///< And one behind the last.
+  std::vector<std::uint64_t> starts_;  ///< Row of the pool with which each part begins, and their number.
+  std::vector<Place> places_;          ///< One for each part.
   std::vector<std::uint16_t> listed_;
   std::optional<KeyedPermutation> computed_;
   std::uint64_t rows_ = 0, taken_ = 0;
   std::optional<Divisor> equal_rows_;  ///< Rows of a part, where all have as many but the first and the last.
   std::uint64_t first_lacks_ = 0;      ///< Rows that the first part has less.
+  std::uint64_t listed_factor_ = 0;    ///< Divides listed rows by those of a part: see note_equal_parts().
 };
 
 }  // namespace headrace

@@ -11,7 +11,11 @@ namespace {
 
 std::vector<SampleRef> taken(RowPool& pool, std::uint64_t at_once) {
   std::vector<SampleRef> rows;
-  while (pool.left() > 0) pool.take(std::min(at_once, pool.left()), rows);
+  while (pool.left() > 0) {
+    const std::uint64_t count = std::min(at_once, pool.left());
+    rows.resize(rows.size() + count);
+    pool.take(count, rows.data() + (rows.size() - count));
+  }
   return rows;
 }
 
