@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -27,7 +28,8 @@ from figures import Figure
 #: Runs a script with the package of one build, whatever is installed.
 RUN = (
     "import runpy, sys; sys.meta_path = [f for f in sys.meta_path if 'ditable' not in type(f).__name__]; "
-    "sys.path.insert(0, sys.argv[1]); sys.argv = sys.argv[2:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    "sys.path.insert(0, sys.argv[1]); sys.argv = sys.argv[2:]; "
+    "sys.path.insert(1, sys.argv[0].rpartition('/')[0]); runpy.run_path(sys.argv[0], run_name='__main__')"
 )
 
 
@@ -63,9 +65,12 @@ def measures_of(figure: Figure, run: dict[str, Any]) -> dict[str, float]:
     return rates or {figure.unit or "value": figure.value({next(iter(figure.contestants)): [run]})[0]}
 
 
-def compare(figure: Figure, commands: list[list[str]], repetitions: int) -> dict[str, Any]:
+Pair = tuple[dict[str, Any], dict[str, Any]]
+
+
+def run_pairs(figure: Figure, commands: list[list[str]], repetitions: int) -> list[Pair]:
     for command in commands:
-        bench.run_once(command, figure.timeout)
+        bench.run_once(command, figure.timeout)  # page cache warm, code paged in
     pairs = []
     for repetition in range(repetitions):
         order = (0, 1) if repetition % 2 == 0 else (1, 0)
@@ -74,6 +79,10 @@ def compare(figure: Figure, commands: list[list[str]], repetitions: int) -> dict
             for side in order:
                 runs[side] = bench.run_once(commands[side], figure.timeout)
         pairs.append((runs[0], runs[1]))
+    return pairs
+
+
+def compare(figure: Figure, pairs: list[Pair]) -> dict[str, Any]:
     result: dict[str, Any] = {"figure": figure.key, "what": figure.what}
     befores, afters = ([measures_of(figure, pair[side]) for pair in pairs] for side in (0, 1))
     for key in befores[0]:
@@ -102,7 +111,8 @@ def main() -> int:
     args = parser.parse_args()
     chosen = {key for key in args.only.split(",") if key}
     figures = [figure for _, section in bench.SECTIONS for figure in section if not chosen or figure.key in chosen]
-    seen: set[str] = set()
+    known: dict[str, list[Pair]] = {}
+    os.environ["HEADRACE_BENCH_DATA"] = str(common.data_dir())  # the same files for both
     with tempfile.TemporaryDirectory() as folder:
         sides = [args.before.resolve(), args.after.resolve()]
         packages = [
@@ -110,11 +120,13 @@ def main() -> int:
         ]
         for figure in figures:
             commands = [command_of(figure, *side, args) for side in zip(sides, packages, strict=True)]
-            if commands[0] is None or commands[1] is None or (same := repr(commands)) in seen:
+            both = [command for command in commands if command]
+            if len(both) < len(commands):
                 continue
-            seen.add(same)
             try:
-                result = compare(figure, [c for c in commands if c], args.repetitions)
+                if repr(both) not in known:
+                    known[repr(both)] = run_pairs(figure, both, args.repetitions)
+                result = compare(figure, known[repr(both)])
             except (
                 RuntimeError,
                 KeyError,
