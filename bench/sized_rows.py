@@ -28,7 +28,7 @@ def make(row_bytes: int, num_files: int) -> list[str]:
         values = np.arange(rows * width, dtype=np.float64).reshape((rows,) if width == 1 else (rows, width))
         chunk_rows = min(max(CHUNK_BYTES // (8 * width), 1), rows)
         for path in paths:
-            with h5py.File(path, "w", libver="latest") as file:
+            with h5py.File(path, "w", libver=("earliest", "v110")) as file:
                 file.create_dataset(
                     "y", data=values, chunks=(chunk_rows, *values.shape[1:]), compression=1, shuffle=True
                 )

@@ -17,7 +17,7 @@ namespace headrace {
 
 /// A block to serve.
 struct BlockTask {
-  std::uint64_t block = 0;  ///< For the decoded_cache.
+  std::uint64_t block = 0;  ///< For the cache.
   std::uint32_t file = 0;
   RowRange rows;               ///< In the file.
   bool first = true;           ///< Count this decode as needed, not as amplification.

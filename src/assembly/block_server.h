@@ -38,7 +38,7 @@ class ResidentArrays {
 struct ServerNeed {
   std::uint64_t scratch_bytes = 0;
   std::uint64_t read_buffer_bytes = 0;
-  std::uint64_t dense_bytes = 0;  ///< For a block on its way to a decoded_cache, decoded.
+  std::uint64_t dense_bytes = 0;  ///< For a block on its way to the cache, decoded.
   std::uint64_t coded_bytes = 0;  ///< And encoded, and back.
 };
 
@@ -57,7 +57,7 @@ class BlockServer {
   /// Give the scratch back.
   void release();
   /// Put the wanted rows of a block in their places: from where the block is kept, else decoded from its file, and then
-  /// kept if there is a decoded_cache. Where nothing is wanted the block is only kept. Gives up between two pieces when
+  /// kept if there is a cache. Where nothing is wanted the block is only kept. Gives up between two pieces when
   /// `cancelled` turns true.
   /// \return Rows that could not be served, with located errors; rows of good pieces are in place all the same. Valid
   ///         until the next call.

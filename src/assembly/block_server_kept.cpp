@@ -1,4 +1,4 @@
-// The part of BlockServer that has to do with its decoded_cache: blocks that are there already, and blocks to be put
+// The part of BlockServer that has to do with its cache: blocks that are there already, and blocks to be put
 // there.
 #include <fmt/format.h>
 
@@ -83,7 +83,7 @@ bool BlockServer::serve_from_cache(const BlockTask& task, const Wanted& wanted) 
   return true;
 }
 
-/// Rows of a block as a decoded_cache has them: dense, field by field. \param block  Which block the decoded_cache says
+/// Rows of a block as a cache has them: dense, field by field. \param block  Which block the cache says
 /// it is.
 void BlockServer::put_dense(std::uint64_t block, std::span<const std::byte* const> fields, const Wanted& wanted) {
   StageSpan span(counters_.clock, Stage::kScatter);

@@ -1,19 +1,38 @@
 #include "assembly/finisher.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <exception>
 
 namespace headrace {
+
+namespace {
+
+Error thrown(const Finisher& finisher, const std::string& what, const std::exception& e) {
+  return {ErrorCode::kInternal, fmt::format("unexpected, in '{}' of {}: {}", finisher.identity(), what, e.what())};
+}
+
+}  // namespace
 
 std::optional<RowFailure> finish_task(const Finisher& finisher, const FilledBatch& batch, std::uint32_t task) {
   const Finishing finishing = finisher.finishing();
   const auto rows = static_cast<std::uint32_t>(batch.samples.size());
   if (task >= finishing.sample_tasks(rows)) {
-    if (Status done = finisher.finish_batch(batch); !done.ok()) return RowFailure{{0, rows}, done.error()};
+    try {
+      if (Status done = finisher.finish_batch(batch); !done.ok()) return RowFailure{{0, rows}, done.error()};
+    } catch (const std::exception& e) {
+      return RowFailure{{0, rows}, thrown(finisher, "a batch", e)};
+    }
     return std::nullopt;
   }
   const std::uint32_t first = task * finishing.samples_per_task;
-  for (std::uint32_t i = first; i < std::min(rows, first + finishing.samples_per_task); ++i)
-    if (Status done = finisher.finish_sample(batch, i); !done.ok()) return RowFailure{{i, 1}, done.error()};
+  const std::uint32_t count = std::min(rows - first, finishing.samples_per_task);
+  for (std::uint32_t i = first; i < first + count; ++i) try {
+      if (Status done = finisher.finish_sample(batch, i); !done.ok()) return RowFailure{{i, 1}, done.error()};
+    } catch (const std::exception& e) {
+      return RowFailure{{i, 1}, thrown(finisher, fmt::format("sample {}", batch.sample_number(i)), e)};
+    }
   return std::nullopt;
 }
 

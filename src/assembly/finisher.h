@@ -30,23 +30,26 @@ struct FilledBatch {
   }
 };
 
-/// What is done with batches once everything is in place, on the decode threads. Its result may depend on the batch,
-/// the epoch and its own settings, and on nothing else. Threads: any number, for different samples at once.
+/// What is done with batches once everything is in place: on the decode threads of a loader, or by who calls take() or
+/// batch(). Its result may depend on the batch, the epoch and its own settings, and on nothing else. Threads: any
+/// number, for different samples at once.
 class Finisher {
  public:
   virtual ~Finisher() = default;
   /// Return its name and settings: a state is not resumed with another text.
   [[nodiscard]] virtual std::string identity() const = 0;
-  /// Return what there is to do: whether samples are finished, how many by one task, and whether the batch is.
+  /// Return what there is to do: whether samples are finished, how many by one task, and whether the batch is. Always
+  /// the same.
   [[nodiscard]] virtual Finishing finishing() const = 0;
   /// Finish one sample in place; writes to rows of that sample only. Errors: are raised at this batch.
   virtual Status finish_sample(const FilledBatch& batch, std::uint32_t position) const = 0;
-  /// Finish the batch in place, after all of its samples. Errors: are raised at this batch.
+  /// Finish the batch in place, after all of its samples; not called where one of them failed. Errors: are raised at
+  /// this batch.
   virtual Status finish_batch(const FilledBatch& batch) const = 0;
 };
 
 /// Do one task of a batch: those of its samples are numbered first, then comes the batch's own. \return What failed
-/// first, by position.
+/// first, by position; what a kernel throws is kInternal.
 std::optional<RowFailure> finish_task(const Finisher& finisher, const FilledBatch& batch, std::uint32_t task);
 /// Do all tasks of a batch, one after the other. Errors: of the first that fails.
 Status finish_all(const Finisher& finisher, const FilledBatch& batch);

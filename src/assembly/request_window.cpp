@@ -36,10 +36,12 @@ bool RequestWindow::valid(const Need& need) const {
 
 bool RequestWindow::pick(Claim& out) {
   if (dropping_ || fatal_) return false;
-  if (pick_finishing(out)) return true;
+  // The oldest batch comes first, whatever it waits for; then what is nearly there.
+  if (!finishing_.empty() && finishing_.front() == head_ && pick_finishing(out)) return true;
   while (!needed_.empty() && !valid(needed_.top())) needed_.pop();
   // While a batch is being planned its rows may still belong to a block of the oldest batch: wait for it.
   if (!needed_.empty() && needed_.top().first_need == head_ && !planning_) return take(needed_.top().state, out), true;
+  if (pick_finishing(out)) return true;
   while (!complete_.empty() && !valid(complete_.top())) complete_.pop();
   if (!complete_.empty()) return take(complete_.top().state, out), true;
   // Without locality a block waits for the oldest batch to need it; some slots ahead of that keep the threads busy
@@ -51,8 +53,8 @@ bool RequestWindow::pick(Claim& out) {
   return false;
 }
 
-/// A finishing task of the oldest batch that has one to claim: it is nearer to the consumer than whatever is to be
-/// decoded. The task of the batch as a whole waits for those of its samples.
+/// A finishing task of the oldest batch that has one to claim. The task of the batch as a whole waits for those of its
+/// samples.
 bool RequestWindow::pick_finishing(Claim& out) {
   for (auto at = finishing_.begin(); at != finishing_.end(); ++at) {
     WindowSlot& s = slot(*at);
@@ -178,11 +180,22 @@ void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures,
     }
   const Lock lock(mutex_);
   if (filled) slot_filled(*filled);
-  if (claim.kind == Claim::Kind::kFinish && --claim.runs[0].slot->finish_left == 1 && idle_threads_ > 0)
-    work_.notify_one();  // the task of the batch as a whole
+  if (claim.kind == Claim::Kind::kFinish) finished_task(*claim.runs[0].slot);
   --active_claims_;
   if (consumer_waits_ && head_ready()) ready_.notify_one();
   if (dropping_ && active_claims_ == 0) quiet_.notify_all();
+}
+
+/// A task of the slot is done. Where a sample failed the others are finished all the same, so that the error is the
+/// first one's for any number of threads; the batch as a whole is not.
+void RequestWindow::finished_task(WindowSlot& s) {
+  const bool batch_is_left = --s.finish_left == 1 && options_.finishing.batch;
+  if (batch_is_left && s.error) {
+    s.finish_left = 0;
+    std::erase(finishing_, s.sequence);
+  } else if (batch_is_left && idle_threads_ > 0) {
+    work_.notify_one();
+  }
 }
 
 void RequestWindow::note_finishing_failure(WindowSlot& s, const RowFailure& failure) {
@@ -200,7 +213,7 @@ bool RequestWindow::head_ready() const {
   // `missing` falls before the lock is taken to say what is left to finish: the claim that filled the slot is still
   // active then, and completes.
   const WindowSlot& s = slot(head_);
-  return s.error || (s.finish_entered && s.finish_left == 0);
+  return s.finish_entered && s.finish_left == 0;
 }
 
 void RequestWindow::drop_everything(Lock& lock) {

@@ -151,6 +151,7 @@ class RequestWindow {
   void forget_progress(std::uint64_t epoch);
 
   void note_failures(const Claim& claim, std::span<const RowFailure> failures);
+  void finished_task(WindowSlot& slot);
   static void note_finishing_failure(WindowSlot& slot, const RowFailure& failure);
   void slot_filled(WindowSlot& slot);
   bool pick(Claim& out);

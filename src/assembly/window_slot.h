@@ -58,7 +58,7 @@ struct Finishing {
   std::uint32_t samples_per_task = 0;  ///< Samples that are finished by one task, beside others; 0: none are.
   bool batch = false;                  ///< Then one task for the batch as a whole.
   [[nodiscard]] std::uint32_t sample_tasks(std::uint32_t rows) const {
-    return samples_per_task == 0 ? 0 : (rows + samples_per_task - 1) / samples_per_task;
+    return samples_per_task == 0 ? 0 : rows / samples_per_task + (rows % samples_per_task != 0);
   }
   /// Return how many tasks a batch has; one without samples has none.
   [[nodiscard]] std::uint32_t tasks(std::uint32_t rows) const {
@@ -76,7 +76,7 @@ struct WindowSlot {
   std::atomic<std::uint32_t> missing{0};  ///< Requests not yet in place.
   std::unique_ptr<SlotMemory> memory;
   // Guarded by the window's mutex:
-  std::optional<Error> error;  ///< Of the first position that failed.
+  std::optional<Error> error;  ///< Of the first position that failed, once nothing of it is missing.
   std::uint32_t error_position = 0;
   RowDigest digest;               ///< Of what was put in place.
   bool finish_entered = false;    ///< Everything is in place, and finishing may begin.

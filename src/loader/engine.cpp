@@ -122,7 +122,7 @@ void Engine::provide_memory(std::vector<MemoryReservation> reservations, std::sh
   }
   if (decoded_cache->rows) {
     gather_.emplace(*decoded_cache->rows, *plan_.layout.table);
-    decoded_cache->set_complete_callback([this] { finish_store(); });
+    decoded_cache->set_complete_callback([this] { persist_store(); });
     gather_ready_.store(are_at_hand(*decoded_cache->rows), std::memory_order_release);
     // A whole cache with damaged blocks is not mended.
     const bool fills =
@@ -158,16 +158,16 @@ bool Engine::wants_preload() {
 }
 
 /// A thread of ours has filled the last block. What is on disk is made to last while batches already come from it.
-void Engine::finish_store() {
+void Engine::persist_store() {
   gather_ready_.store(are_at_hand(*decoded_cache_->rows), std::memory_order_release);
-  if (stopped_ || finisher_.joinable()) return;
+  if (stopped_ || persister_.joinable()) return;
   const auto finish = [decoded_cache = decoded_cache_, rows = decoded_cache_->rows] {
     if (const Status made = rows->finish(); !made.ok())
       decoded_cache->notices->add(fmt::format("{} The cache is good for this run only.", made.error().what()));
   };
   auto thread = start_thread_("hr-finish", [finish](const std::stop_token&) { finish(); });
   if (thread.ok())
-    finisher_ = std::move(*thread);
+    persister_ = std::move(*thread);
   else
     finish();
 }
@@ -479,7 +479,7 @@ void Engine::stop() {
   for (std::jthread& t : threads_) t.join();
   threads_.clear();
   if (decoded_cache_) decoded_cache_->set_complete_callback({});
-  if (finisher_.joinable()) finisher_.join();
+  if (persister_.joinable()) persister_.join();
   window_.drop_slots();
   memory_->close();
   for (auto& w : decoders_) w->release();

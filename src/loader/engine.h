@@ -120,7 +120,7 @@ class Engine {
   void finish(DecodeThread& decoder);
   void count_gathered(DecodeThread& decoder, std::uint64_t epoch, std::uint64_t samples);
   void serve_damaged(DecodeThread& decoder, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
-  void finish_store();
+  void persist_store();
 
   const std::shared_ptr<const Source> source_;
   const EnginePlan plan_;
@@ -146,7 +146,7 @@ class Engine {
   std::vector<std::unique_ptr<DecodeThread>> decoders_;
   std::vector<std::jthread> threads_;
   std::atomic<std::uint32_t> num_threads_{0};
-  std::jthread finisher_;  // makes a cache directory last
+  std::jthread persister_;  // makes a cache directory last
   std::atomic<bool> preloads_{false}, has_memory_{false}, started_{false}, stopped_{false};
   mutable std::mutex sums_mutex_;
   EpochSums sums_;

@@ -4,6 +4,9 @@
 #include <headrace/loader/loader.h>
 #include <rapidcheck.h>
 
+#include <functional>
+#include <thread>
+
 #include "assembly/finisher.h"
 #include "base/philox.h"
 #include "loader/plan_for.h"
@@ -23,6 +26,17 @@ using testing::heavy_tailed;
 std::uint32_t noise(std::uint64_t epoch, std::uint64_t sample) {
   return static_cast<std::uint32_t>(RandomKey::of({77, epoch, sample}).low);
 }
+
+/// Does what a test says.
+struct Custom final : Finisher {
+  Finishing tasks{1, false};
+  std::function<Status(const FilledBatch&, std::uint32_t)> sample = [](auto&, auto) { return Status(); };
+  std::function<Status(const FilledBatch&)> whole = [](auto&) { return Status(); };
+  std::string identity() const override { return "custom"; }
+  Finishing finishing() const override { return tasks; }
+  Status finish_sample(const FilledBatch& batch, std::uint32_t i) const override { return sample(batch, i); }
+  Status finish_batch(const FilledBatch& batch) const override { return whole(batch); }
+};
 
 /// Adds noise of (epoch, sample) to the first value of each sample's field 0, and then, where the batch is finished
 /// too, to the first value of field 1 the sum of those over the batch.
@@ -64,10 +78,23 @@ class Noise final : public Finisher {
   Settings settings_;
 };
 
-Dataset finished(const Dataset& data, Noise::Settings settings = {}) {
+Dataset with_finisher(const Dataset& data, std::shared_ptr<const Finisher> finisher) {
   auto source = std::make_shared<Source>(*data.impl()->source);
-  source->finisher = std::make_shared<Noise>(std::move(settings));
+  source->finisher = std::move(finisher);
   return Dataset(Dataset::Impl::make(std::move(source)));
+}
+Dataset finished(const Dataset& data, Noise::Settings settings = {}) {
+  return with_finisher(data, std::make_shared<Noise>(std::move(settings)));
+}
+/// The error of an epoch; fails without one.
+Error error_of(Loader& loader) {
+  try {
+    for (const Batch& batch : loader) (void)batch;
+  } catch (const Error& error) {
+    return error;
+  }
+  ADD_FAILURE() << "nothing was raised";
+  return {ErrorCode::kInternal, ""};
 }
 
 /// Rows of a0 (3) and a1 (1); values name their places.
@@ -184,8 +211,96 @@ TEST(Finisher, ItsErrorsAreRaisedAtTheBatchAndCostNothingElse) {
       }
       EXPECT_EQ(before, 40u);
       expect_finished(data.take(std::vector<std::uint64_t>{44, 46}), std::vector<std::uint64_t>{44, 46}, 0);
-      EXPECT_ANY_THROW((void)data.take(std::vector<std::uint64_t>{45}));
+      EXPECT_THROW((void)data.take(std::vector<std::uint64_t>{45}), Error);
+      EXPECT_THROW((void)loader.batch(0, 4), Error);
     }
+}
+
+TEST(Finisher, TheFirstSampleThatFailsIsToldForAnyThreadsAndItsBatchIsNotFinished) {
+  for (const std::uint32_t threads : {1u, 3u}) {
+    auto kernel = std::make_shared<Custom>();
+    kernel->tasks = {1, true};
+    std::atomic<int> whole{0}, samples{0};
+    kernel->sample = [&](const FilledBatch& batch, std::uint32_t i) -> Status {
+      if (batch.epoch > 0) return {};  // what was begun ahead
+      ++samples;
+      if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));  // others fail before
+      if (i == 7) throw std::runtime_error("sample 7");
+      return i == 0 || i == 5 ? Status(Error(ErrorCode::kInvalidArgument, "sample " + std::to_string(i))) : Status();
+    };
+    kernel->whole = [&](const FilledBatch& batch) {
+      whole += batch.epoch == 0;
+      return Status();
+    };
+    Loader loader(with_finisher(fake_dataset({10}, {{3, 8}}), kernel), {.batch_size = 10, .threads = threads});
+    EXPECT_NE(std::string(error_of(loader).what()).find("sample 0"), std::string::npos);
+    loader.close();
+    EXPECT_EQ(whole, 0);
+    EXPECT_EQ(samples, 10);
+  }
+}
+
+TEST(Finisher, WhatAKernelThrowsNamesItAndTheSampleOnEveryPath) {
+  auto kernel = std::make_shared<Custom>();
+  kernel->sample = [](const FilledBatch& batch, std::uint32_t i) -> Status {
+    if (batch.sample_number(i) == 25) throw std::runtime_error("boom");
+    return {};
+  };
+  const Dataset data = with_finisher(fake_dataset({20, 20}, {{3, 8}}), kernel);
+  Loader loader(data, {.batch_size = 10, .threads = 1});
+  std::vector<std::string> told{error_of(loader).what()};
+  for (const auto& work : std::vector<std::function<void()>>{
+           [&] { (void)loader.batch(0, 2); }, [&] { (void)data.take(std::vector<std::uint64_t>{25}); }}) {
+    try {
+      work();
+      ADD_FAILURE() << "nothing was raised";
+    } catch (const Error& error) {
+      told.emplace_back(error.what());
+    }
+  }
+  for (const std::string& text : told) EXPECT_EQ(text, "unexpected, in 'custom' of sample 25: boom");
+}
+
+TEST(Finisher, AnyNumberOfSamplesMayBeOneTask) {
+  for (const std::uint32_t together : {1u, 9u, 10u, 11u, ~std::uint32_t{0}}) {
+    auto kernel = std::make_shared<Custom>();
+    kernel->tasks.samples_per_task = together;
+    std::atomic<int> samples{0};
+    kernel->sample = [&](const FilledBatch& batch, std::uint32_t) {
+      samples += batch.epoch == 0;
+      return Status();
+    };
+    Loader loader(with_finisher(fake_dataset({30}, {{3, 8}}), kernel), {.batch_size = 10, .threads = 2});
+    for (const Batch& batch : loader) (void)batch;
+    EXPECT_EQ(samples, 30) << together;
+  }
+}
+
+TEST(Finisher, TheOldestBatchComesFirstWhateverItWaitsFor) {
+  auto faults = std::make_shared<FakeFaults>();
+  auto kernel = std::make_shared<Custom>();
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;  // sample, decodes before it was finished
+  kernel->sample = [&](const FilledBatch& batch, std::uint32_t i) {
+    if (batch.epoch == 0) seen.emplace_back(batch.sample_number(i), faults->decodes);
+    return Status();
+  };
+  // The first batch needs two blocks; the others only the first of them, and are whole before it is.
+  const Dataset data = with_finisher(fake_dataset({6000}, {{4096, 64}}, faults), kernel);
+  const Listed listed{{0, 1, 64 * 20, 64 * 20 + 1, 2, 3, 4, 5, 6, 7, 8, 9}, true};
+  Loader loader(data, {.batch_size = 4,
+                       .sampler = std::make_shared<SamplerChoice>(listed),
+                       .cache = {CacheChoice::kNone, {}},
+                       .threads = 1});
+  for (const Batch& batch : loader) (void)batch;
+  ASSERT_EQ(seen.size(), 12u);
+  for (const auto& [sample, decodes] : seen) EXPECT_EQ(decodes, seen[0].second) << sample;
+  EXPECT_EQ(seen[0].first, 0u);
+}
+
+TEST(Finisher, ALabelIsWhatIsStored) {
+  const Dataset data = finished(fake_dataset({50}, {{3, 8}, {1, 8}}));
+  Loader loader(data, {.batch_size = 10, .sampler = std::make_shared<SamplerChoice>(Balanced{"a1", 0}), .threads = 1});
+  EXPECT_EQ((*loader.begin()).rows(), 10u);
 }
 
 TEST(Finisher, VerbsThatWouldMoveFieldsAreRefused) {
@@ -203,6 +318,32 @@ TEST(MappedSamples, MemoryThatIsShortIsAnErrorOfTheBatch) {
         for (const Batch& batch : loader) (void)batch;
       },
       Error);
+}
+
+TEST(TakeRows, MemoryThatIsShortIsAnErrorOnAnyThread) {
+  auto faults = std::make_shared<FakeFaults>();
+  const Dataset data = fake_dataset({6000}, {{4096, 64}}, faults);
+  std::vector<std::uint64_t> large, spread;
+  for (std::uint64_t i = 0; i < 4200; ++i) large.push_back(i % 40);  // one block; as much as is read by another thread
+  for (std::uint64_t i = 0; i < 6000; i += 50) spread.push_back(i);  // many: several threads
+  faults->no_memory = true;
+  const auto go_on = [] { return true; };
+  for (const auto& rows : {large, spread}) {
+    EXPECT_THROW((void)data.take(rows), Error);
+    EXPECT_THROW((void)data.take(rows, go_on), Error);
+  }
+  faults->no_memory = false;
+  EXPECT_EQ(data.take(large, go_on)["a0"].as<std::uint32_t>()[1], fake_value(0, 0, 1));
+}
+
+TEST(TakeRows, IsGivenUpWhenAskedTo) {
+  auto faults = std::make_shared<FakeFaults>();
+  faults->delay = std::chrono::milliseconds(10);
+  const Dataset data = fake_dataset({6000}, {{4096, 64}}, faults);
+  EXPECT_THROW((void)data.slice(0, 6000, [] { return false; }), Error);
+  EXPECT_THROW((void)data.slice(0, 6000, []() -> bool { throw std::runtime_error("the caller's own"); }),
+               std::runtime_error);
+  EXPECT_LT(faults->decodes, 94u);  // of the blocks there are, twice
 }
 
 }  // namespace

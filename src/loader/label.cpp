@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "loader/dataset_impl.h"
 #include "loader/refuse.h"
 
 namespace headrace {
@@ -47,11 +48,19 @@ std::vector<double> column_values(const Tensor& column) {
   throw Error(ErrorCode::kInvalidArgument, fmt::format("a label must be a number, this is {}", t.name()));
 }
 
+/// The same samples before anything is done with them: a label is what is stored.
+Dataset as_stored(const Dataset& data) {
+  if (!data.impl()->source->finisher) return data;
+  auto source = std::make_shared<Source>(*data.impl()->source);
+  source->finisher.reset();
+  return Dataset(Dataset::Impl::make(std::move(source)));
+}
+
 }  // namespace
 
 Label read_label(const Dataset& data, const std::string& name) {
   const std::vector<std::string> names{name};
-  const Dataset column = data.choose(names);
+  const Dataset column = as_stored(data).choose(names);
   Label label;
   label.name = name;
   const Field& field = column.fields()[0];

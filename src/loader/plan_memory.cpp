@@ -249,7 +249,7 @@ class MemoryPlanner {
   const std::shared_ptr<const BlockTable> blocks_;
   const std::uint64_t runs_;         // of a slot, at most: one a block
   const std::uint64_t bookkeeping_;  // of a slot
-  const std::uint64_t order_bytes_;  // of who comes when: pools, lists, chosen rows, an index of the blocks
+  const std::uint64_t order_bytes_;  // of the order of the samples: pools, lists, chosen rows, an index of the blocks
   const std::uint64_t block_bytes_;  // of the largest block
   ServerNeed need_;
 };
@@ -265,7 +265,7 @@ Error too_small_a_budget(const Source& source, std::uint64_t budget_bytes, const
                          std::uint64_t smallest_bytes) {
   Error error(ErrorCode::kOutOfBudget,
               fmt::format("a budget of {} cannot hold two batches ({} each), the largest block of one thread ({}) and "
-                          "who comes when ({})",
+                          "the order of the samples ({})",
                           format_bytes(budget_bytes), format_bytes(least.batch_bytes), format_bytes(least.thread_bytes),
                           format_bytes(least.order_bytes)));
   error.with_file(source.files[0].path)

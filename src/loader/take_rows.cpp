@@ -1,14 +1,18 @@
 #include "loader/take_rows.h"
 
+#include <fmt/format.h>
 #include <headrace/base/bytes.h>
 
 #include <algorithm>
 #include <chrono>
-#include <future>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
 #include <thread>
 
 #include "assembly/finisher.h"
 #include "base/cpu_count.h"
+#include "base/parallel.h"
 #include "delivery/slot_pool.h"
 
 namespace headrace {
@@ -51,14 +55,22 @@ class Reading {
 
   /// Read blocks until none is left, or one has failed, or it is given up. Any number of threads.
   void work() {
-    auto server = data_.take_server();
-    for (std::size_t t; !cancelled_ && (t = next_.fetch_add(1)) < plan_.tasks.size();) {
-      Status status = server.ok() ? read(*server->server, plan_.tasks[t]) : Status(server.error());
-      if (status.ok()) continue;
-      const std::lock_guard lock(mutex_);
-      if (!error_ || t < error_->first) error_.emplace(t, status.error());
+    std::size_t task = 0;
+    try {
+      read_blocks(task);
+    } catch (const std::exception& e) {  // bad_alloc, or a library's own: an error of the rows, on any thread
+      const std::uint32_t file = data_.layout.table->place(plan_.tasks[task].block).file;
+      fail(task, std::move(Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what()))
+                               .with_file(data_.source->files[file].path)));
     }
-    if (server.ok()) data_.put_server(std::move(*server));
+    const std::lock_guard lock(mutex_);
+    ++ended_;
+    quiet_.notify_all();
+  }
+  /// Wait until so many threads have ended. \return False after `limit`.
+  bool wait(std::size_t threads, std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    return quiet_.wait_for(lock, limit, [&] { return ended_ == threads; });
   }
   void cancel() { cancelled_ = true; }
   [[nodiscard]] bool cancelled() const { return cancelled_; }
@@ -66,6 +78,19 @@ class Reading {
   [[nodiscard]] Status status() const { return error_ ? Status(error_->second) : Status(); }
 
  private:
+  void read_blocks(std::size_t& task) {
+    auto server = data_.take_server();
+    for (std::size_t t; !cancelled_ && (t = next_.fetch_add(1)) < plan_.tasks.size();) {
+      task = t;
+      const Status status = server.ok() ? read(*server->server, plan_.tasks[t]) : Status(server.error());
+      if (!status.ok()) fail(t, status.error());
+    }
+    if (server.ok()) data_.put_server(std::move(*server));
+  }
+  void fail(std::size_t task, const Error& error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_ || task < error_->first) error_.emplace(task, error);
+  }
   Status read(BlockServer& server, const BlockRequests& task) {
     const BlockTable::Place place = data_.layout.table->place(task.block);
     const std::span<const Request> mine{plan_.requests.data() + task.begin, task.end - task.begin};
@@ -83,6 +108,8 @@ class Reading {
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
+  std::condition_variable quiet_;
+  std::size_t ended_ = 0;
   std::optional<std::pair<std::size_t, Error>> error_;
 };
 
@@ -110,13 +137,22 @@ Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows
   const std::size_t threads =
       std::min<std::size_t>(plan.tasks.size() / 4, static_cast<std::uint32_t>(usable_cpu_count()));
   std::vector<std::jthread> helpers;
-  for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back([&] { reading.work(); });
-  if (go_on && rows.size() * source.row_bytes() >= kLargeReadBytes) {
-    // A block may take long: another thread reads, so that this one can ask all the while.
-    const std::future<void> done = std::async(std::launch::async, [&] { reading.work(); });
-    do {
-      if (!go_on()) reading.cancel();
-    } while (done.wait_for(kTick) != std::future_status::ready);
+  const auto help = [&] {  // where the system starts no more threads, fewer will do
+    Result<std::jthread> thread = start_thread("hr-take", [&](const std::stop_token&) { reading.work(); });
+    if (thread.ok()) helpers.push_back(std::move(*thread));
+    return thread.ok();
+  };
+  for (std::size_t i = 1; i < threads && help(); ++i) {
+  }
+  if (go_on && rows.size() * source.row_bytes() >= kLargeReadBytes && help()) {
+    // A block may take long: others read, so that this thread can ask all the while.
+    try {
+      while (!reading.wait(helpers.size(), kTick))
+        if (!go_on()) reading.cancel();
+    } catch (...) {
+      reading.cancel();
+      throw;
+    }
   } else {
     reading.work();
   }

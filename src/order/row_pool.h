@@ -2,8 +2,8 @@
 //
 // What is shuffled are the numbers of the pool's rows; which block a number means follows from where the blocks' rows
 // begin. Up to 2^16 rows their numbers are listed, in two bytes each. Larger pools, of small rows, list nothing: their
-// order is computed (base/keyed_permutation.h). Which of both it is follows from the number of rows alone, never from
-// the machine or its memory, as it is part of what a seed means.
+// order is computed (base/keyed_permutation.h). Which of the two it is follows from the number of rows alone, never
+// from the machine or its memory, as it is part of what a seed means.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ class RowPool {
   std::optional<KeyedPermutation> computed_;
   std::uint64_t rows_ = 0, taken_ = 0;
   std::optional<Divisor> equal_rows_;  ///< Rows of a part, where all have as many but the first and the last.
-  std::uint64_t first_lacks_ = 0;      ///< Rows that the first part has less.
+  std::uint64_t first_lacks_ = 0;      ///< How many rows fewer the first part has.
   std::uint64_t listed_factor_ = 0;    ///< Divides listed rows by those of a part: see note_equal_parts().
 };
 
