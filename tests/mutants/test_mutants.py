@@ -95,7 +95,7 @@ MUTANTS = [
         "i += Field::kLeads ? 1 : 2) {\n    if (i + ahead",
         ["all rows"],
     ),
-    ("gather: a wrong start of a block", STORE, GATHER_ROW, GATHER_ROW.replace(".block]", ".block ^ 1]"), ["all rows"]),
+    ("gather: a wrong start of a block", STORE, GATHER_ROW, GATHER_ROW.replace(".block]", ".block & ~1u]"), ["all rows"]),
     (
         "files: a stale chunk",
         SERVER,
