@@ -31,9 +31,9 @@ GATHER_ROW = "rows[i] = starts[part[i].block] + part[i].row;"
 KEPT_HIT = "if (kept->coding != BlockCoding::kRaw) {"
 PUT_PIECE = "put_piece(file, task.array, task.piece.across, *rows, span);"
 
-# What it is, file, line, what it becomes, and the sources of rows that run it.
+# What it is, file, line, what it becomes, and the sources of rows that run it. No mutant reads outside of what there is.
 MUTANTS = [
-    ("rows: the wrong row", SINK, ROW_FROM, ROW_FROM.replace("row *", "(row ^ 1) *"), ["files", "decoded blocks"]),
+    ("rows: the wrong row", SINK, ROW_FROM, ROW_FROM.replace("row *", "(row & ~1ull) *"), ["files", "decoded blocks"]),
     ("rows: the first row for all", SINK, ROW_FROM, ROW_FROM.replace("row *", "0 *"), ["files", "decoded blocks"]),
     (
         "rows: the wrong stride",
@@ -71,14 +71,14 @@ MUTANTS = [
         ["encoded blocks", "spans"],
     ),
     ("moves: not copied whole", SINK, MOVE_END, MOVE_END.replace("move.count,", "(move.count + 1) / 2,"), ["spans"]),
-    ("gather: the wrong row", GATHER, GATHER_FROM, GATHER_FROM.replace("rows[i]", "(rows[i] ^ 1)"), ["all rows"]),
+    ("gather: the wrong row", GATHER, GATHER_FROM, GATHER_FROM.replace("rows[i]", "(rows[i] & ~1ull)"), ["all rows"]),
     ("gather: one row twice", GATHER, GATHER_FROM, GATHER_FROM.replace("rows[i]", "rows[i / 2]"), ["all rows"]),
     ("gather: the wrong place", GATHER, GATHER_TO, GATHER_TO.replace("base + i *", "base + i / 2 *"), ["all rows"]),
     (
         "gather: another row of the fields after the first",
         GATHER,
         GATHER_FROM,
-        GATHER_FROM.replace("rows[i]", "(rows[i] ^ (Field::kLeads ? 0 : 1))"),
+        GATHER_FROM.replace("rows[i]", "(rows[i] & (Field::kLeads ? ~0ull : ~1ull))"),
         ["all rows"],
     ),
     (
@@ -95,7 +95,13 @@ MUTANTS = [
         "i += Field::kLeads ? 1 : 2) {\n    if (i + ahead",
         ["all rows"],
     ),
-    ("gather: a wrong start of a block", STORE, GATHER_ROW, GATHER_ROW.replace(".block]", ".block & ~1u]"), ["all rows"]),
+    (
+        "gather: a wrong start of a block",
+        STORE,
+        GATHER_ROW,
+        GATHER_ROW.replace(".block]", ".block & ~1u]"),
+        ["all rows"],
+    ),
     (
         "files: a stale chunk",
         SERVER,
