@@ -31,7 +31,7 @@ GATHER_ROW = "rows[i] = starts[part[i].block] + part[i].row;"
 KEPT_HIT = "if (kept->coding != BlockCoding::kRaw) {"
 PUT_PIECE = "put_piece(file, task.array, task.piece.across, *rows, span);"
 
-# What it is, file, line, what it becomes, and the sources of rows that run it. No mutant reads outside of what there is.
+# What it is, file, line, what it becomes, and the sources of rows that run it. None reads outside of what there is.
 MUTANTS = [
     ("rows: the wrong row", SINK, ROW_FROM, ROW_FROM.replace("row *", "(row & ~1ull) *"), ["files", "decoded blocks"]),
     ("rows: the first row for all", SINK, ROW_FROM, ROW_FROM.replace("row *", "0 *"), ["files", "decoded blocks"]),
