@@ -96,18 +96,11 @@ void LoaderHandle::count_batch() {
   ++batches_;
 }
 
-void LoaderHandle::warn_of_notices() {
+void LoaderHandle::warn_of_notices(int stack_level) {
   const std::vector<std::string> notices = loader_.notices();
   const nb::object category = nb::module_::import_("headrace.errors").attr("HeadraceWarning");
   while (notices_told_ < notices.size())
-    if (PyErr_WarnEx(category.ptr(), notices[notices_told_++].c_str(), 1) != 0) throw nb::python_error();
-}
-
-std::vector<std::string> LoaderHandle::take_notices() {
-  std::vector<std::string> notices = loader_.notices();
-  const std::size_t told = std::exchange(notices_told_, notices.size());
-  notices.erase(notices.begin(), notices.begin() + static_cast<std::ptrdiff_t>(told));
-  return notices;
+    if (PyErr_WarnEx(category.ptr(), notices[notices_told_++].c_str(), stack_level) != 0) throw nb::python_error();
 }
 
 void LoaderHandle::warn_if_held() {

@@ -47,10 +47,9 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
   /// Count a batch; now and then look whether the caller holds more than the budget, and warn once.
   void count_batch();
 
-  /// Turn what the user should know into HeadraceWarnings, each once.
-  void warn_of_notices();
-  /// Return what was not told yet, and count it as told.
-  std::vector<std::string> take_notices();
+  /// Turn what the user should know into HeadraceWarnings, each once. \param stack_level  As of warnings.warn(): 1 is
+  /// the Python function that calls.
+  void warn_of_notices(int stack_level = 1);
 
   /// Close every loader that is alive. For the interpreter's exit: threads of ours must be gone before static objects.
   static void close_all();

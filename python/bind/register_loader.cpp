@@ -161,14 +161,8 @@ void register_loader(nb::module_& m) {
       .def(
           "explain", [](LoaderHandle& self) { return to_python(self.loader().explain()); },
           nb::sig("def explain(self) -> str"))
-      .def(
-          "take_notices",
-          [](LoaderHandle& self) {
-            nb::list texts;
-            for (const std::string& text : self.take_notices()) texts.append(to_python(text));
-            return texts;
-          },
-          nb::sig("def take_notices(self) -> list[str]"))
+      .def("warn_of_notices", &LoaderHandle::warn_of_notices, nb::arg("stack_level"),
+           nb::sig("def warn_of_notices(self, stack_level: int) -> None"))
       .def("report", [](LoaderHandle& self) { return self.loader().report(); })
       .def("close",
            [](LoaderHandle& self) {

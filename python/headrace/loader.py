@@ -184,8 +184,7 @@ class Loader:
         self._native = _headrace.Loader(dataset._native, {**options}, words)
         if logger.isEnabledFor(logging.INFO):
             logger.info("%s", self._native.explain())
-        for text in self._native.take_notices():
-            warnings.warn(text, HeadraceWarning, stacklevel=4)
+        self._native.warn_of_notices(4)
 
     @property
     def dataset(self) -> Dataset:

@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from jet_files import write_h5
@@ -115,6 +116,22 @@ def test_cache_build_says_why_it_could_not(shards: Shards, tmp_path: Path) -> No
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(hr.Error, match="file"):
         hr.cache_build(shards.paths, tmp_path / "file")
+
+
+def test_cache_build_is_not_taken_in_by_warnings_of_the_plan(tmp_path: Path) -> None:
+    path = tmp_path / "rows.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=np.arange(4000), chunks=(1000,), compression="gzip")
+    with pytest.warns(hr.HeadraceWarning, match="more than this loader can have"):
+        built = hr.cache_build(path, tmp_path / "good", memory="900TB")
+    assert not built.findings, "what the plan warns of is no fault of the cache"
+    with h5py.File(path) as file:
+        chunk = file["x"].id.get_chunk_info(0)
+    with path.open("r+b") as file:
+        file.seek(chunk.byte_offset)
+        file.write(b"\xff" * chunk.size)
+    with pytest.warns(hr.HeadraceWarning, match="more than this loader can have"), pytest.raises(hr.CorruptDataError):
+        hr.cache_build(path, tmp_path / "bad", memory="900TB")
 
 
 def test_addresses_that_are_too_few_to_map_a_cache(tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
-// The part of BlockServer that has to do with its cache: blocks that are there already, and blocks to be put
-// there.
+// The part of BlockServer that has to do with its cache: blocks that are there already, and blocks to be put there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,15 +31,14 @@ bool BlockServer::serve_kept(const BlockTask& task, const Wanted& wanted) {
 
 bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) {
   RowStore& store = *decoded_cache_->rows;
-  RowStore::Lookup take = store.take(task.block);
-  if (take == RowStore::Lookup::kBusy) {
+  RowStore::Lookup found = store.look_up(task.block);
+  if (found == RowStore::Lookup::kBusy) {
     store.wait(task.block, kLongestWait);
-    take = store.take(task.block);
+    found = store.look_up(task.block);
   }
-  if (take == RowStore::Lookup::kReady) {
+  if (found == RowStore::Lookup::kReady) {
     if (const Status sound = store.check(task.block); !sound.ok()) {
-      decoded_cache_->notices->add(
-          fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
+      decoded_cache_->notice(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
       return false;
     }
     if (!store.random_access()) will_need(store, task.block, wanted);
@@ -51,7 +49,7 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
     decoded_cache_->counters.hits.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
-  if (take != RowStore::Lookup::kFill) return false;
+  if (found != RowStore::Lookup::kFill) return false;
   if (decoded_cache_->fills())
     filler_.begin_in_store(*decoded_cache_, task);
   else
@@ -62,16 +60,16 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
 bool BlockServer::serve_from_cache(const BlockTask& task, const Wanted& wanted) {
   BlockCache& cache = *decoded_cache_->blocks;
   std::shared_ptr<const KeptBlock> kept;
-  const BlockCache::Lookup take =
-      cache.take(static_cast<std::uint32_t>(task.block), task.rows.count, task.next_use, kept);
-  if (take == BlockCache::Lookup::kPass) return false;
-  if (take == BlockCache::Lookup::kFill) {
+  const BlockCache::Lookup found =
+      cache.look_up(static_cast<std::uint32_t>(task.block), task.rows.count, task.next_use, kept);
+  if (found == BlockCache::Lookup::kPass) return false;
+  if (found == BlockCache::Lookup::kFill) {
     filler_.begin_in_cache(*decoded_cache_, task);
     return false;
   }
   if (kept->coding != BlockCoding::kRaw) {
     if (const Status decoded = put_coded(*kept, wanted); !decoded.ok()) {
-      decoded_cache_->notices->add(decoded.error().what());
+      decoded_cache_->notice(decoded.error().what());
       return false;
     }
     count_kept(task);
@@ -83,8 +81,7 @@ bool BlockServer::serve_from_cache(const BlockTask& task, const Wanted& wanted) 
   return true;
 }
 
-/// Rows of a block as a cache has them: dense, field by field. \param block  Which block the cache says
-/// it is.
+/// Rows of a block as a cache has them: dense, field by field. \param block  Which block the cache says it is.
 void BlockServer::put_dense(std::uint64_t block, std::span<const std::byte* const> fields, const Wanted& wanted) {
   StageSpan span(counters_.clock, Stage::kScatter);
   const BlockTable::Place place = layout_.table->place(block);

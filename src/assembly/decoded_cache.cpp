@@ -3,7 +3,7 @@
 namespace headrace {
 
 void DecodedCache::disable(const std::string& why) {
-  if (!disabled_.exchange(true)) notices->add(why);
+  if (!disabled_.exchange(true)) notice(why);
 }
 
 DecodedCache::Last DecodedCache::last() const {

@@ -25,14 +25,16 @@ class DecodedCache {
   MemoryReservation reservation;  ///< Of `rows`, where it is memory.
 
   [[nodiscard]] bool keeps() const { return rows != nullptr || blocks != nullptr; }
-  /// Not true any more once keeping went wrong: delivery goes on without.
+  /// False once keeping went wrong: batches are still delivered.
   [[nodiscard]] bool fills() const { return !disabled_.load(std::memory_order_relaxed); }
+  /// Tell the user of something that went wrong.
+  void notice(const std::string& text) const { notices->add(Notices::Of::kRun, text); }
   /// Stop filling, and say why, once. Nothing is lost but time.
   void disable(const std::string& why);
 
   /// Give the memory back; the figures stay. No thread may be serving any more.
   void release_memory();
-  /// How things stand, or stood when the memory was let go.
+  /// How things stand, or stood when the memory was released.
   struct Last {
     BlockCache::Usage usage;
     std::uint64_t ready_blocks = 0;

@@ -53,8 +53,8 @@ class RequestWindow {
     std::uint64_t row_weight = 0;
     /// Turns true when all rows can be copied from where they lie: from then on claims are whole batches. May be null.
     const std::atomic<bool>* gather_ready = nullptr;
-    std::uint64_t direct_window_slots =
-        ~std::uint64_t{0};  ///< Longest window of whole batches: more would save nothing.
+    /// Longest window of whole batches: more would save nothing.
+    std::uint64_t direct_window_slots = ~std::uint64_t{0};
     /// True while every decoded block is kept: then any may be decoded ahead of need. May be null.
     const std::atomic<bool>* blocks_are_kept = nullptr;
   };

@@ -26,7 +26,8 @@ bool RequestWindow::may_enter() {
   return room;
 }
 
-/// Work out what the next batch holds. The caller owns the cursor and `planned_`, without the lock.
+/// Work out what the next batch holds. The caller owns the cursor and `planned_`, without the lock. Errors: kInternal,
+/// of what is thrown.
 Status RequestWindow::plan(const Run& run) {
   const std::uint64_t start = now_ns();
   try {

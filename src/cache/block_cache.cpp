@@ -18,8 +18,8 @@ bool BlockCache::admits(std::uint64_t bytes, std::uint64_t next_use) const {
   return expected <= capacity_bytes_ && beats_last(next_use);
 }
 
-BlockCache::Lookup BlockCache::take(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use,
-                                    std::shared_ptr<const KeptBlock>& out) {
+BlockCache::Lookup BlockCache::look_up(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use,
+                                       std::shared_ptr<const KeptBlock>& out) {
   std::unique_lock lock(mutex_);
   auto it = entries_.find(block);
   for (; it != entries_.end() && !it->second.kept; it = entries_.find(block)) filled_.wait(lock);

@@ -33,7 +33,7 @@ struct KeptBlock {
   CodedBlock coded;  ///< Of encoded ones.
 };
 
-/// Threads: any. Blocks: take() while another thread decodes the same block, which waits for nobody.
+/// Threads: any. Blocks: look_up() while another thread decodes the same block, which waits for nobody.
 class BlockCache final : public Reclaimable {
  public:
   struct Options {
@@ -52,9 +52,10 @@ class BlockCache final : public Reclaimable {
     kPass,  ///< Decode it; it will not be kept.
   };
   /// \param next_use  After this one, in ticks; all alike where the order does not say.
-  Lookup take(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, std::shared_ptr<const KeptBlock>& out);
-  /// What take() said kFill for, decoded. \param block_bytes  As BlockForm has it. \param spare  Of most_coded_bytes(),
-  /// to encode into.
+  Lookup look_up(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use,
+                 std::shared_ptr<const KeptBlock>& out);
+  /// What look_up() said kFill for, decoded. \param block_bytes  As BlockForm has it. \param spare  Of
+  /// most_coded_bytes(), to encode into.
   void put(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, const std::byte* block_bytes,
            std::span<std::byte> spare);
   void abandon(std::uint32_t block);

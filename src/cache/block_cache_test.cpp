@@ -55,8 +55,8 @@ struct Fixture {
   bool use(std::uint32_t block, std::uint64_t next_use) {
     std::shared_ptr<const KeptBlock> kept;
     const std::vector<std::byte> want = block_of(form, block);
-    const BlockCache::Lookup take = cache->take(block, kRows, next_use, kept);
-    if (take == BlockCache::Lookup::kHit) {
+    const BlockCache::Lookup found = cache->look_up(block, kRows, next_use, kept);
+    if (found == BlockCache::Lookup::kHit) {
       std::vector<std::byte> got(kept->data.data(), kept->data.data() + kept->data.size_bytes());
       if (kept->coding != BlockCoding::kRaw) {
         got = decoded(form, kRows, kept->coded, kept->data.bytes());
@@ -69,7 +69,7 @@ struct Fixture {
     }
     ++decodes;
     std::vector<std::byte> spare(most_coded_bytes(form, kRows));
-    if (take == BlockCache::Lookup::kFill) cache->put(block, kRows, next_use, want.data(), spare);
+    if (found == BlockCache::Lookup::kFill) cache->put(block, kRows, next_use, want.data(), spare);
     return false;
   }
 };
@@ -189,7 +189,7 @@ TEST(BlockCache, HeldBlocksOutliveTheirPlace) {
   Fixture f(1, 10);
   f.use(1, 20);
   std::shared_ptr<const KeptBlock> held;
-  ASSERT_EQ(f.cache->take(1, kRows, 90, held), BlockCache::Lookup::kHit);
+  ASSERT_EQ(f.cache->look_up(1, kRows, 90, held), BlockCache::Lookup::kHit);
   f.use(2, 10);
   const auto want = block_of(f.form, 1);
   EXPECT_EQ(std::memcmp(held->data.data(), want.data(), kRows * f.form.row_bytes(0)), 0);
@@ -207,9 +207,9 @@ TEST(BlockCache, EachBlockIsDecodedByOneThread) {
       std::vector<std::byte> spare(most_coded_bytes(f.form, kRows));
       for (std::uint32_t b = 0; b < 16; ++b) {
         std::shared_ptr<const KeptBlock> kept;
-        const BlockCache::Lookup take = f.cache->take(b, kRows, b, kept);
-        if (take == BlockCache::Lookup::kHit) ++hits;
-        if (take != BlockCache::Lookup::kFill) continue;
+        const BlockCache::Lookup found = f.cache->look_up(b, kRows, b, kept);
+        if (found == BlockCache::Lookup::kHit) ++hits;
+        if (found != BlockCache::Lookup::kFill) continue;
         ++decodes;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         if (b % 5 == 3 && decodes % 2 == 0)

@@ -20,7 +20,7 @@ BuildingStore::BuildingStore(Folder directory, std::string name, CachePlan plan,
       states_(files_.states(), plan_.layout.num_blocks()),
       checksums_(files_.checksums(plan_.layout)) {}
 
-RowStore::Lookup BuildingStore::take(std::uint64_t block) {
+RowStore::Lookup BuildingStore::look_up(std::uint64_t block) {
   switch (states_.claim(block)) {
     case BlockStates::Claim::kReady:
       return Lookup::kReady;

@@ -37,7 +37,7 @@ class CacheDamageTest : public testing::Test {
     const auto opened = c_.open();
     if (!opened.ok()) return Outcome::kWrong;
     RowStore& store = *opened->store;
-    if (store.take(0) == Lookup::kFill) return opened->notes.size() == 1 ? Outcome::kRefused : Outcome::kWrong;
+    if (store.look_up(0) == Lookup::kFill) return opened->notes.size() == 1 ? Outcome::kRefused : Outcome::kWrong;
     Outcome outcome = Outcome::kHarmless;
     for (std::uint64_t block = 0; block < c_.layout.num_blocks(); ++block) {
       const Status status = store.check(block);
@@ -47,7 +47,7 @@ class CacheDamageTest : public testing::Test {
       if (error.code() != ErrorCode::kCorruptData || error.field().empty() || error.bytes().size == 0 ||
           error.file().find(".npy") == std::string::npos || error.chunk() != fmt::format("({})", block))
         return Outcome::kWrong;
-      if (store.ready(block) || store.complete() || store.take(block) != Lookup::kFull || !store.check(block).ok())
+      if (store.ready(block) || store.complete() || store.look_up(block) != Lookup::kFull || !store.check(block).ok())
         return Outcome::kWrong;
       outcome = Outcome::kLocated;
     }

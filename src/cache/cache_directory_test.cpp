@@ -57,8 +57,8 @@ TEST_F(CacheDirectoryTest, IsFilledCommittedAndFoundAgain) {
     const CacheOpened opened = c_.open().value();
     EXPECT_TRUE(opened.notes.empty());
     RowStore& store = *opened.store;
-    EXPECT_EQ(store.take(0), Lookup::kFill);
-    EXPECT_EQ(store.take(0), Lookup::kBusy);
+    EXPECT_EQ(store.look_up(0), Lookup::kFill);
+    EXPECT_EQ(store.look_up(0), Lookup::kBusy);
     EXPECT_EQ(store.writable(0, 0), nullptr);
     EXPECT_EQ(store.charged_bytes(), 0u);
     ASSERT_TRUE(put_rows(store, 0).ok());
@@ -97,20 +97,20 @@ TEST_F(CacheDirectoryTest, AnInterruptedBuildIsContinued) {
   {
     const auto store = c_.store();
     for (std::uint64_t block = 0; block < 5; ++block) {
-      ASSERT_EQ(store->take(block), Lookup::kFill);
+      ASSERT_EQ(store->look_up(block), Lookup::kFill);
       ASSERT_TRUE(put_rows(*store, block).ok());
       store->publish(block);
     }
-    ASSERT_EQ(store->take(9), Lookup::kFill);  // never published
+    ASSERT_EQ(store->look_up(9), Lookup::kFill);  // never published
   }
   EXPECT_EQ(list_caches(c_.directory).value().at(0).state, State::kAbandoned);
   write_text(c_.path("image.npy"), read_text(c_.path("image.npy")).replace(128 + 3 * 480 + 7, 1, "x"));
   const auto store = c_.store();
   EXPECT_EQ(store->ready_blocks(), 0u);
-  EXPECT_EQ(store->take(0), Lookup::kReady);
-  EXPECT_EQ(store->take(3), Lookup::kFill);  // damaged since: to be made again
+  EXPECT_EQ(store->look_up(0), Lookup::kReady);
+  EXPECT_EQ(store->look_up(3), Lookup::kFill);  // damaged since: to be made again
   store->abandon(3);
-  EXPECT_EQ(store->take(9), Lookup::kFill);
+  EXPECT_EQ(store->look_up(9), Lookup::kFill);
   store->abandon(9);
   EXPECT_TRUE(fill_all(*store));
   EXPECT_TRUE(all_rows_are_right(*c_.store()));
@@ -121,7 +121,7 @@ TEST_F(CacheDirectoryTest, ABuildThatEndedBeforeItsLastStepIsFinished) {
   {
     const auto store = c_.store();
     for (std::uint64_t block = 0; block < c_.layout.num_blocks(); ++block) {
-      ASSERT_EQ(store->take(block), Lookup::kFill);
+      ASSERT_EQ(store->look_up(block), Lookup::kFill);
       ASSERT_TRUE(put_rows(*store, block).ok());
       store->publish(block);
     }
@@ -135,7 +135,7 @@ TEST_F(CacheDirectoryTest, WhenAllBlocksAreLeftFromAKilledBuildOneIsFilledAnew) 
   {
     const auto store = c_.store();
     for (std::uint64_t block = 0; block < c_.layout.num_blocks(); ++block) {
-      ASSERT_EQ(store->take(block), Lookup::kFill);
+      ASSERT_EQ(store->look_up(block), Lookup::kFill);
       ASSERT_TRUE(put_rows(*store, block).ok());
       store->publish(block);
     }
@@ -158,12 +158,12 @@ TEST_F(CacheDirectoryTest, ProcessesFillItTogether) {
       int filled = 0;
       for (std::uint64_t i = 0; i < 100; ++i) {
         const std::uint64_t block = (i + 33 * child) % 100;
-        const Lookup take = store.take(block);
-        if (take == Lookup::kFill) {
+        const Lookup found = store.look_up(block);
+        if (found == Lookup::kFill) {
           if (!put_rows(store, block).ok()) return 11;
           if (store.publish(block) && !store.finish().ok()) return 12;
           ++filled;
-        } else if (take == Lookup::kBusy && !store.wait(block, std::chrono::minutes(1))) {
+        } else if (found == Lookup::kBusy && !store.wait(block, std::chrono::minutes(1))) {
           return 13;
         }
         if (!has_rows(store, block)) return 14;
@@ -223,7 +223,7 @@ TEST_F(CacheDirectoryTest, RowsOfOtherFilesFieldsOrBlocksAreNotUsed) {
 TEST_F(CacheDirectoryTest, SourcesThatChangeMeanwhileAreNotCommitted) {
   const auto store = c_.store();
   for (std::uint64_t block = 0; block < c_.layout.num_blocks(); ++block) {
-    ASSERT_EQ(store->take(block), Lookup::kFill);
+    ASSERT_EQ(store->look_up(block), Lookup::kFill);
     ASSERT_TRUE(put_rows(*store, block).ok());
     EXPECT_EQ(store->publish(block), block == c_.layout.num_blocks() - 1);
   }
@@ -281,15 +281,15 @@ TEST_F(CacheDirectoryTest, LeftoversAndForeignFilesDoNoHarm) {
 TEST_F(CacheDirectoryTest, AStateThatIsNotSaneIsDiscarded) {
   const auto fill_some = [&] {
     const auto store = c_.store();
-    ASSERT_EQ(store->take(0), Lookup::kFill);
+    ASSERT_EQ(store->look_up(0), Lookup::kFill);
     ASSERT_TRUE(put_rows(*store, 0).ok());
     store->publish(0);
   };
   const auto took = [&] {
     const auto store = c_.store();
-    const Lookup take = store->take(0);
-    if (take == Lookup::kFill) store->abandon(0);
-    return take;
+    const Lookup found = store->look_up(0);
+    if (found == Lookup::kFill) store->abandon(0);
+    return found;
   };
   fill_some();
   EXPECT_EQ(took(), Lookup::kReady);
@@ -439,7 +439,7 @@ TEST_F(CacheDirectoryTest, AFullDiskIsAnErrorAndNoSignal) {
   EXPECT_TRUE(list_caches(c_.directory).value().empty());
 
   const auto store = c_.store();
-  ASSERT_EQ(store->take(9), Lookup::kFill);  // bytes 128 + 9 * 480 and on
+  ASSERT_EQ(store->look_up(9), Lookup::kFill);  // bytes 128 + 9 * 480 and on
   limit_to(4096);
   const Status status = put_rows(*store, 9);
   limit_to(old_limit.rlim_cur);

@@ -49,10 +49,10 @@ TEST(CacheKilled, AtAnyMomentLeavesAValidCacheOrOneThatIsContinued) {
     RowStore& store = *opened->store;
     std::uint64_t ready = 0;
     for (std::uint64_t block = 0; block < c.layout.num_blocks(); ++block) {
-      const Lookup take = store.take(block);
-      ASSERT_NE(take, Lookup::kBusy);
-      ASSERT_NE(take, Lookup::kFull);
-      if (take == Lookup::kFill) {
+      const Lookup found = store.look_up(block);
+      ASSERT_NE(found, Lookup::kBusy);
+      ASSERT_NE(found, Lookup::kFull);
+      if (found == Lookup::kFill) {
         store.abandon(block);
         continue;
       }

@@ -73,7 +73,7 @@ class HostArena final : public InPlaceStore {
   [[nodiscard]] const std::byte* field(std::size_t field) const override {
     return map_.data() + plan_.field_starts[field];
   }
-  Lookup take(std::uint64_t block) override {
+  Lookup look_up(std::uint64_t block) override {
     if (block >= plan_.kept_blocks) return Lookup::kFull;
     const Lookup taken = claim(block);
     if (taken != Lookup::kFill || has_room(block)) return taken;

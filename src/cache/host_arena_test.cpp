@@ -55,8 +55,8 @@ TEST_F(HostArenaTest, LayoutsMustAgreeAndKeysKeepApart) {
   RowLayout other = layout_;
   other.fields[0].path = "elsewhere";
   EXPECT_EQ(open_host_arena(key_, other, kPlenty).error().code(), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(store->take(0), Lookup::kFill);
-  EXPECT_EQ(open_host_arena(key_ + "2", other, kPlenty).value()->take(0), Lookup::kFill);
+  EXPECT_EQ(store->look_up(0), Lookup::kFill);
+  EXPECT_EQ(open_host_arena(key_ + "2", other, kPlenty).value()->look_up(0), Lookup::kFill);
   EXPECT_EQ(open_host_arena(key_, RowLayout{}, kPlenty).error().code(), ErrorCode::kInvalidArgument);
 }
 
@@ -65,10 +65,10 @@ TEST_F(HostArenaTest, KeepsTheFirstBlocksThatFit) {
   const auto first = open(room).value(), second = open(kPlenty).value();  // of the first process
   EXPECT_LE(first->charged_bytes(), room);
   std::uint64_t kept = 0;
-  while (first->take(kept) == Lookup::kFill) ++kept;
+  while (first->look_up(kept) == Lookup::kFill) ++kept;
   EXPECT_EQ(kept, 2 * page / 600);
-  EXPECT_EQ(second->take(kept), Lookup::kFull);
-  EXPECT_EQ(second->take(99), Lookup::kFull);
+  EXPECT_EQ(second->look_up(kept), Lookup::kFull);
+  EXPECT_EQ(second->look_up(99), Lookup::kFull);
   EXPECT_FALSE(second->ready(99));
   EXPECT_FALSE(second->wait(99, 1h));
   for (std::uint64_t block = 0; block < kept; ++block) {
@@ -82,14 +82,14 @@ TEST_F(HostArenaTest, KeepsTheFirstBlocksThatFit) {
 
 TEST_F(HostArenaTest, NoRoomForABlockIsNoError) {
   const auto store = open(0).value();
-  EXPECT_EQ(store->take(0), Lookup::kFull);
+  EXPECT_EQ(store->look_up(0), Lookup::kFull);
 }
 
 TEST_F(HostArenaTest, MemoryIsTakenAsBlocksAreFilled) {
   layout_ = layout_of(std::uint64_t{1} << 32, 1000);  // 272 GiB
   const auto store = open();
   if (!store.ok()) GTEST_SKIP() << "no address space for it: " << store.error().what();
-  EXPECT_EQ((*store)->take(4'000'000), Lookup::kFill);
+  EXPECT_EQ((*store)->look_up(4'000'000), Lookup::kFill);
   EXPECT_TRUE(put_rows(**store, 4'000'000).ok());
   EXPECT_FALSE((*store)->publish(4'000'000));
   EXPECT_TRUE(has_rows(**store, 4'000'000));
@@ -108,12 +108,12 @@ TEST_F(HostArenaTest, ProcessesRaceForItAndFillItTogether) {
         wait_for(shared_->a, 6);  // all of them are in
         for (std::uint64_t i = 0; i < 100; ++i) {
           const std::uint64_t block = (i + child * 17) % 100;
-          const Lookup take = (*store)->take(block);
-          if (take == Lookup::kFill) {
+          const Lookup found = (*store)->look_up(block);
+          if (found == Lookup::kFill) {
             ++shared_->b;
             if (!put_rows(**store, block).ok()) return 11;
             if ((*store)->publish(block)) ++shared_->c;
-          } else if (take == Lookup::kBusy && !(*store)->wait(block, 1min)) {
+          } else if (found == Lookup::kBusy && !(*store)->wait(block, 1min)) {
             return 12;
           }
           if (!has_rows(**store, block)) return 13;
@@ -130,7 +130,7 @@ TEST_F(HostArenaTest, ProcessesRaceForItAndFillItTogether) {
 TEST_F(HostArenaTest, WhenTheFirstProcessDiesTheOthersKeepWhatTheyHave) {
   const pid_t creator = start([&] {
     const auto store = open().value();
-    if (store->take(5) != Lookup::kFill || !put_rows(*store, 5).ok() || store->take(6) != Lookup::kFill) return 1;
+    if (store->look_up(5) != Lookup::kFill || !put_rows(*store, 5).ok() || store->look_up(6) != Lookup::kFill) return 1;
     store->publish(5);
     shared_->a = 1;
     ::pause();
@@ -139,10 +139,10 @@ TEST_F(HostArenaTest, WhenTheFirstProcessDiesTheOthersKeepWhatTheyHave) {
   wait_for(shared_->a, 1);
   const auto store = open().value();
   EXPECT_TRUE(store->ready(5));
-  EXPECT_EQ(store->take(6), Lookup::kBusy);
+  EXPECT_EQ(store->look_up(6), Lookup::kBusy);
   kill_and_join(creator);
   EXPECT_TRUE(has_rows(*store, 5));
-  EXPECT_EQ(store->take(6), Lookup::kFill);
+  EXPECT_EQ(store->look_up(6), Lookup::kFill);
   EXPECT_TRUE(put_rows(*store, 6).ok());
   store->publish(6);
   EXPECT_TRUE(fill_all(*store));

@@ -10,8 +10,8 @@
 
 namespace headrace {
 
-/// What is left to derive: field(), take(), writable(), charged_bytes(). Nothing needs checking: the memory was filled
-/// by processes that run.
+/// What is left to derive: field(), look_up(), writable(), charged_bytes(). Nothing needs checking: the memory was
+/// filled by processes that run.
 class InPlaceStore : public RowStore {
  public:
   [[nodiscard]] const RowLayout& layout() const final { return layout_; }
@@ -34,7 +34,7 @@ class InPlaceStore : public RowStore {
  protected:
   /// \param words  The states' memory, of BlockStates::bytes_for(); it outlives the store.
   InPlaceStore(RowLayout layout, std::byte* words) : layout_(std::move(layout)), states_(words, layout_.num_blocks()) {}
-  /// take(), where there is always room.
+  /// look_up(), where there is always room.
   Lookup claim(std::uint64_t block) {
     const BlockStates::Claim claim = states_.claim(block);
     return claim == BlockStates::Claim::kReady  ? Lookup::kReady

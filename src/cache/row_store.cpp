@@ -14,7 +14,7 @@ class MemoryRowStore final : public InPlaceStore {
       : InPlaceStore(std::move(layout), words.data()), words_(std::move(words)), fields_(std::move(fields)) {}
 
   [[nodiscard]] const std::byte* field(std::size_t field) const override { return fields_[field].data(); }
-  Lookup take(std::uint64_t block) override { return claim(block); }
+  Lookup look_up(std::uint64_t block) override { return claim(block); }
   [[nodiscard]] std::byte* writable(std::size_t field, std::uint64_t block) override {
     return fields_[field].data() + block_bytes(layout_, field, block).offset;
   }

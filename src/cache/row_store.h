@@ -56,7 +56,7 @@ class RowStore {
     kBusy,   ///< Another thread or process is filling it: wait() a little, or decode for oneself.
     kFull,   ///< No room is left for it, and none will come.
   };
-  virtual Lookup take(std::uint64_t block) = 0;
+  virtual Lookup look_up(std::uint64_t block) = 0;
   [[nodiscard]] virtual bool ready(std::uint64_t block) const = 0;
   /// Wait until a busy block is not busy any more, its filler is seen to be dead, or `limit` is over. \return ready().
   virtual bool wait(std::uint64_t block, std::chrono::nanoseconds limit) = 0;

@@ -68,7 +68,7 @@ class MappedCache final : public RowStore {
   [[nodiscard]] const std::byte* field(std::size_t field) const override { return rows_.field(field); }
   [[nodiscard]] bool random_access() const override { return rows_.random_access(); }
   void will_need(std::uint64_t block, RowRange rows) const override { rows_.will_need(layout_, block, rows); }
-  Lookup take(std::uint64_t block) override { return ready(block) ? Lookup::kReady : Lookup::kFull; }
+  Lookup look_up(std::uint64_t block) override { return ready(block) ? Lookup::kReady : Lookup::kFull; }
   [[nodiscard]] bool ready(std::uint64_t block) const override {
     return seen_[block].load(std::memory_order_relaxed) != kBad;
   }

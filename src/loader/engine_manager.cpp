@@ -160,7 +160,7 @@ Result<EnginePlan> EngineManager::make_plan() {
                                          format_bytes(options_.memory), format_bytes(made->budget_bytes),
                                          what_limits_memory()));
   if (made.ok())
-    for (const std::string& warning : made->warnings) notices_->add(warning);
+    for (const std::string& warning : made->warnings) notices_->add(Notices::Of::kPlan, warning);
   return made;
 }
 

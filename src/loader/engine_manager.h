@@ -1,6 +1,6 @@
 // EngineManager: the engine of one loader, from its first plan until the loader is closed.
 //
-//   planned --reserve memory--> has_memory --start an epoch--> running <--> idle --close--> closed
+//   planned --reserve memory--> reserved --start an epoch--> running <--> idle --close--> closed
 //
 // Whatever a plan followed from may change while the loader lives: the rank, the length of a list of rows, what is
 // known of the data, the memory. replan() is the one way from there to another engine. Reports and batches that are

@@ -93,7 +93,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
     case CacheTier::kHostRows: {
       auto store = open_host_arena(host_key(origin_of(source, identity)), row_layout(source, blocks), plan.cache_bytes);
       if (!store.ok()) {
-        decoded_cache->notices->add(fmt::format("{} This process keeps nothing.", store.error().what()));
+        decoded_cache->notice(fmt::format("{} This process keeps nothing.", store.error().what()));
         break;
       }
       decoded_cache->rows = std::move(*store);
@@ -108,16 +108,16 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
         HEADRACE_ASSIGN(decoded_cache->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
         auto opened = open_cache_directory(choice.directory, origin_of(source, identity), row_layout(source, blocks));
         if (!opened.ok()) {
-          decoded_cache->notices->add(fmt::format("{} Loading goes on without the cache.", opened.error().what()));
+          decoded_cache->notice(fmt::format("{} Loading goes on without the cache.", opened.error().what()));
           decoded_cache->reservation.release();
           break;
         }
         rows = std::move(opened->store);
-        for (const std::string& text : opened->notes) decoded_cache->notices->add(text);
+        for (const std::string& text : opened->notes) decoded_cache->notice(text);
       }
       // Mapped files count against ulimit -v, like the batches that are still to be allocated.
       if (const std::uint64_t left = free_address_space_bytes(); left < plan.window_bytes()) {
-        decoded_cache->notices->add(
+        decoded_cache->notice(
             fmt::format("{}: ulimit -v leaves {} of addresses beside the mapped files, and {} are needed. Loading "
                         "goes on without the cache.",
                         choice.directory, format_bytes(left), format_bytes(plan.window_bytes())));

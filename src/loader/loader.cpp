@@ -186,9 +186,10 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
   }
   const std::shared_ptr<Engine> engine = m.engine();
   if (!engine->wants_preload()) {
-    if (const std::vector<std::string> why = notices();
-        m.options().cache.mode == CacheChoice::kDirectory && !why.empty())
-      throw Error(ErrorCode::kWriteFailed, why.back());
+    const std::vector<std::string> why = m.manager->notices()->all(Notices::Of::kRun);
+    const std::vector<std::string>& warned = engine->plan().warnings;
+    if (m.options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
+      throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : why.front());
     throw Error(ErrorCode::kInvalidArgument, "this loader keeps nothing that could be decoded beforehand")
         .with_hint("Make it with cache='ram', or a directory.");
   }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "assembly/finisher.h"
+#include "assembly/requests_by_block.h"
 #include "base/cpu_count.h"
 #include "base/parallel.h"
 #include "delivery/slot_pool.h"
@@ -21,36 +22,10 @@ namespace {
 constexpr std::uint64_t kLargeReadBytes = mebibytes(64);  // from here on a read can be stopped
 constexpr std::chrono::milliseconds kTick{50};            // between two questions whether to go on
 
-/// Requests of one block.
-struct BlockRequests {
-  std::uint32_t block;
-  std::size_t begin, end;
-};
-
-/// What is to be read, in the order of the blocks.
-struct Plan {
-  std::vector<Request> requests;
-  std::vector<BlockRequests> tasks;
-};
-
-Plan plan_by_block(std::span<const SampleRef> samples) {
-  std::vector<std::uint32_t> order(samples.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return samples[i].block; });
-  Plan plan;
-  for (const std::uint32_t i : order) {
-    if (plan.tasks.empty() || plan.tasks.back().block != samples[i].block)
-      plan.tasks.push_back({samples[i].block, plan.requests.size(), 0});
-    plan.requests.push_back({samples[i].row, i});
-    plan.tasks.back().end = plan.requests.size();
-  }
-  return plan;
-}
-
 /// One read, shared by its threads.
 class Reading {
  public:
-  Reading(Dataset::Impl& data, const Plan& plan, std::byte* const* fields)
+  Reading(Dataset::Impl& data, const RequestsByBlock& plan, std::byte* const* fields)
       : data_(data), plan_(plan), fields_(fields) {}
 
   /// Read blocks until none is left, or one has failed, or it is given up. Any number of threads.
@@ -59,7 +34,7 @@ class Reading {
     try {
       read_blocks(task);
     } catch (const std::exception& e) {  // bad_alloc, or a library's own: an error of the rows, on any thread
-      const std::uint32_t file = data_.layout.table->place(plan_.tasks[task].block).file;
+      const std::uint32_t file = data_.layout.table->place(plan_.blocks[task].block).file;
       fail(task, std::move(Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what()))
                                .with_file(data_.source->files[file].path)));
     }
@@ -80,9 +55,9 @@ class Reading {
  private:
   void read_blocks(std::size_t& task) {
     auto server = data_.take_server();
-    for (std::size_t t; !cancelled_ && (t = next_.fetch_add(1)) < plan_.tasks.size();) {
+    for (std::size_t t; !cancelled_ && (t = next_.fetch_add(1)) < plan_.blocks.size();) {
       task = t;
-      const Status status = server.ok() ? read(*server->server, plan_.tasks[t]) : Status(server.error());
+      const Status status = server.ok() ? read(*server->server, plan_.blocks[t]) : Status(server.error());
       if (!status.ok()) fail(t, status.error());
     }
     if (server.ok()) data_.put_server(std::move(*server));
@@ -91,9 +66,9 @@ class Reading {
     const std::lock_guard lock(mutex_);
     if (!error_ || task < error_->first) error_.emplace(task, error);
   }
-  Status read(BlockServer& server, const BlockRequests& task) {
+  Status read(BlockServer& server, const RequestsByBlock::Block& task) {
     const BlockTable::Place place = data_.layout.table->place(task.block);
-    const std::span<const Request> mine{plan_.requests.data() + task.begin, task.end - task.begin};
+    const std::span<const Request> mine = plan_.of(task);
     const RowRun run{fields_, 0, static_cast<std::uint32_t>(mine.size())};
     for (const RowFailure& f :
          server.serve({task.block, place.file, place.rows, true, 0}, {mine, {}, {&run, 1}}, cancelled_))
@@ -103,7 +78,7 @@ class Reading {
   }
 
   Dataset::Impl& data_;
-  const Plan& plan_;
+  const RequestsByBlock& plan_;
   std::byte* const* const fields_;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> cancelled_{false};
@@ -132,18 +107,18 @@ Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows
     const BlockTable::RowPlace place = blocks.find(row);
     samples.push_back({static_cast<std::uint32_t>(place.block), blocks.stored_row(place.block, place.row_in_block)});
   }
-  const Plan plan = plan_by_block(samples);
+  const RequestsByBlock plan(samples);
   Reading reading(data, plan, parts.data.data());
   const std::size_t threads =
-      std::min<std::size_t>(plan.tasks.size() / 4, static_cast<std::uint32_t>(usable_cpu_count()));
+      std::min<std::size_t>(plan.blocks.size() / 4, static_cast<std::uint32_t>(usable_cpu_count()));
   std::vector<std::jthread> helpers;
   const auto help = [&] {  // where the system starts no more threads, fewer will do
     Result<std::jthread> thread = start_thread("hr-take", [&](const std::stop_token&) { reading.work(); });
     if (thread.ok()) helpers.push_back(std::move(*thread));
     return thread.ok();
   };
-  for (std::size_t i = 1; i < threads && help(); ++i) {
-  }
+  for (std::size_t i = 1; i < threads; ++i)
+    if (!help()) break;
   if (go_on && rows.size() * source.row_bytes() >= kLargeReadBytes && help()) {
     // A block may take long: others read, so that this thread can ask all the while.
     try {

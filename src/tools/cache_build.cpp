@@ -18,27 +18,28 @@ ToolResult cache_build(Loader& loader, const std::function<bool(std::uint64_t, s
   const std::uint64_t start = now_ns();
   loader.preload(progress);
   const Report report = loader.report();
-  if (!report.cache.complete && report.notices.empty()) {
+  const std::shared_ptr<DecodedCache> decoded_cache = engine_of(loader)->decoded_cache();
+  const std::shared_ptr<Notices> notices = decoded_cache->notices;
+  if (!report.cache.complete && notices->all(Notices::Of::kRun).empty()) {
     // A block that cannot be decoded: whoever asks for its rows is told why.
     for (const Batch& batch : loader) static_cast<void>(batch);
   }
-  const std::shared_ptr<DecodedCache> decoded_cache = engine_of(loader)->decoded_cache();
   loader.close();  // waits until it is on the disk
-  const std::vector<std::string> notices = loader.notices();
+  const std::vector<std::string> troubles = notices->all(Notices::Of::kRun);
   if (!decoded_cache->last().complete)
-    throw Error(ErrorCode::kWriteFailed, fmt::format("the cache was not built: {}", fmt::join(notices, " ")))
+    throw Error(ErrorCode::kWriteFailed, fmt::format("the cache was not built: {}", fmt::join(troubles, " ")))
         .with_file(loader.options().cache.directory);
   const double seconds = static_cast<double>(now_ns() - start) * 1e-9;
   const std::uint64_t bytes = report.cache.capacity_bytes;
   const bool was_there = report.chunks_decoded == 0;
   ToolResult result;
-  result.findings = !notices.empty();
+  result.findings = !troubles.empty();
   result.text = was_there ? fmt::format("The cache of these files is in {} already: {}\n",
                                         loader.options().cache.directory, format_bytes(bytes))
                           : fmt::format("{} rows, {} decoded, in {:.1f} s ({:.2f} GB/s), into {}\n",
                                         group_digits(loader.dataset().size()), format_bytes(bytes), seconds,
                                         static_cast<double>(bytes) / seconds * 1e-9, loader.options().cache.directory);
-  for (const std::string& notice : notices) result.text += notice + "\n";
+  for (const std::string& trouble : troubles) result.text += trouble + "\n";
   result.text += fmt::format("Use it: Loader(..., cache='{}'), or --cache {}\n", loader.options().cache.directory,
                              loader.options().cache.directory);
   result.json = dump({{"directory", loader.options().cache.directory},
@@ -46,7 +47,7 @@ ToolResult cache_build(Loader& loader, const std::function<bool(std::uint64_t, s
                       {"bytes", bytes},
                       {"seconds", seconds},
                       {"was_there", was_there},
-                      {"notices", notices}});
+                      {"notices", troubles}});
   return result;
 }
 

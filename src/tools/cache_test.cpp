@@ -24,7 +24,7 @@ std::string make_cache(const std::string& directory, const std::string& source, 
   for (std::uint64_t block = 0; block < blocks; ++block) {
     std::vector<std::byte> rows(80, static_cast<std::byte>(block));
     const std::byte* const pointers[] = {rows.data()};
-    EXPECT_EQ(store->take(block), RowStore::Lookup::kFill);
+    EXPECT_EQ(store->look_up(block), RowStore::Lookup::kFill);
     EXPECT_TRUE(store->put(block, pointers).ok());
     if (store->publish(block)) {
       EXPECT_TRUE(store->finish().ok());

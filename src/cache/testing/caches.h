@@ -52,7 +52,7 @@ inline void write_text(const std::string& path, const std::string& text) {
 /// True if every row can be read from the store and is right, block by block, as the callers read.
 inline bool all_rows_are_right(RowStore& store) {
   for (std::uint64_t block = 0; block < store.layout().num_blocks(); ++block)
-    if (store.take(block) != RowStore::Lookup::kReady || !store.check(block).ok() || !has_rows(store, block))
+    if (store.look_up(block) != RowStore::Lookup::kReady || !store.check(block).ok() || !has_rows(store, block))
       return false;
   return true;
 }

@@ -38,7 +38,7 @@ class RowStoreTest : public testing::Test {
 
 bool has_all_rows(RowStore& store) {
   for (std::uint64_t block = 0; block < store.layout().num_blocks(); ++block)
-    if (store.take(block) != Lookup::kReady || !store.check(block).ok() || !has_rows(store, block)) return false;
+    if (store.look_up(block) != Lookup::kReady || !store.check(block).ok() || !has_rows(store, block)) return false;
   return true;
 }
 
@@ -73,14 +73,14 @@ void refuses_layouts_that_cannot_be(RowStoreTest& test) {
 void a_block_is_filled_once(RowStoreTest& test) {
   const auto store = test.open();
   ASSERT_NE(store, nullptr);
-  EXPECT_EQ(store->take(1), Lookup::kFill);
-  EXPECT_EQ(store->take(1), Lookup::kBusy);
+  EXPECT_EQ(store->look_up(1), Lookup::kFill);
+  EXPECT_EQ(store->look_up(1), Lookup::kBusy);
   EXPECT_FALSE(store->ready(1));
   ASSERT_TRUE(put_rows(*store, 1).ok());
   EXPECT_FALSE(store->ready(1));
   EXPECT_FALSE(store->publish(1));
   EXPECT_TRUE(store->ready(1));
-  EXPECT_EQ(store->take(1), Lookup::kReady);
+  EXPECT_EQ(store->look_up(1), Lookup::kReady);
   EXPECT_TRUE(store->wait(1, 0s));
   EXPECT_TRUE(store->check(1).ok());
   store->will_need(1, {1, 2});
@@ -96,7 +96,7 @@ void a_block_is_filled_once(RowStoreTest& test) {
 void takers_write_in_place(RowStoreTest& test) {
   const auto store = test.open();
   ASSERT_NE(store, nullptr);
-  ASSERT_EQ(store->take(2), Lookup::kFill);
+  ASSERT_EQ(store->look_up(2), Lookup::kFill);
   for (std::size_t field = 0; field < 2; ++field) {
     std::byte* const place = store->writable(field, 2);
     ASSERT_EQ(place != nullptr, test.given.writable);
@@ -113,10 +113,10 @@ void takers_write_in_place(RowStoreTest& test) {
 void an_abandoned_block_is_somebody_elses(RowStoreTest& test) {
   const auto store = test.open();
   ASSERT_NE(store, nullptr);
-  ASSERT_EQ(store->take(0), Lookup::kFill);
+  ASSERT_EQ(store->look_up(0), Lookup::kFill);
   store->abandon(0);
   EXPECT_FALSE(store->wait(0, 1s));
-  EXPECT_EQ(store->take(0), Lookup::kFill);
+  EXPECT_EQ(store->look_up(0), Lookup::kFill);
   ASSERT_TRUE(put_rows(*store, 0).ok());
   EXPECT_FALSE(store->publish(0));
   EXPECT_TRUE(store->wait(0, 0s));
@@ -127,7 +127,7 @@ void waiting_ends_with_the_filling(RowStoreTest& test) {
   ASSERT_NE(store, nullptr);
   for (const bool good : {true, false}) {
     const std::uint64_t block = good ? 0 : 1;
-    ASSERT_EQ(store->take(block), Lookup::kFill);
+    ASSERT_EQ(store->look_up(block), Lookup::kFill);
     EXPECT_FALSE(store->wait(block, 1ms));
     std::atomic<int> waiting{0}, saw_ready{0};
     std::vector<std::thread> threads;
@@ -161,17 +161,17 @@ void threads_fill_every_block_once(RowStoreTest& test) {
       RowStore& store = thread % 2 == 0 ? *first : *second;
       for (std::uint64_t i = 0; i < blocks; ++i) {
         const std::uint64_t block = (i * 7 + thread * 3) % blocks;
-        Lookup take = store.take(block);
-        while (take == Lookup::kBusy) {
+        Lookup found = store.look_up(block);
+        while (found == Lookup::kBusy) {
           store.wait(block, 1s);
-          take = store.take(block);
+          found = store.look_up(block);
         }
-        if (take == Lookup::kFill && i % 5 == thread) {  // somebody else may
+        if (found == Lookup::kFill && i % 5 == thread) {  // somebody else may
           store.abandon(block);
-          take = store.take(block);
-          if (take == Lookup::kBusy) continue;
+          found = store.look_up(block);
+          if (found == Lookup::kBusy) continue;
         }
-        if (take == Lookup::kFill) {
+        if (found == Lookup::kFill) {
           ++fills;
           if (!put_rows(store, block).ok()) ++wrong;
           if (store.publish(block)) {
@@ -204,16 +204,16 @@ void no_rows_are_complete_at_once(RowStoreTest& test) {
 void stores_share_what_they_should(RowStoreTest& test) {
   const auto first = test.open();
   ASSERT_NE(first, nullptr);
-  ASSERT_EQ(first->take(1), Lookup::kFill);
+  ASSERT_EQ(first->look_up(1), Lookup::kFill);
   ASSERT_TRUE(put_rows(*first, 1).ok());
   first->publish(1);
-  ASSERT_EQ(first->take(2), Lookup::kFill);
+  ASSERT_EQ(first->look_up(2), Lookup::kFill);
   const auto second = test.open();
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(second->ready_blocks(), test.given.shared ? 1U : 0U);
-  EXPECT_EQ(second->take(2), test.given.shared ? Lookup::kBusy : Lookup::kFill);
+  EXPECT_EQ(second->look_up(2), test.given.shared ? Lookup::kBusy : Lookup::kFill);
   if (!test.given.shared) return;
-  EXPECT_EQ(second->take(1), Lookup::kReady);
+  EXPECT_EQ(second->look_up(1), Lookup::kReady);
   EXPECT_TRUE(has_rows(*second, 1));
   first->abandon(2);
   EXPECT_TRUE(fill_all(*second));

@@ -55,7 +55,7 @@ inline bool has_rows(const RowStore& store, std::uint64_t block, std::uint64_t s
 /// Fill what is not filled yet, as the callers do. \return False if something did not go as it should.
 inline bool fill_all(RowStore& store, std::uint64_t seed = 0) {
   for (std::uint64_t block = 0; block < store.layout().num_blocks(); ++block) {
-    const RowStore::Lookup take = store.take(block);
+    const RowStore::Lookup take = store.look_up(block);
     if (take == RowStore::Lookup::kReady) continue;
     if (take != RowStore::Lookup::kFill || !put_rows(store, block, seed).ok()) return false;
     if (store.publish(block) && !store.finish().ok()) return false;

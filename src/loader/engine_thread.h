@@ -1,0 +1,32 @@
+// What one decode thread of an Engine owns.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "loader/engine.h"
+
+namespace headrace {
+
+/// Used by its thread alone, but for counters.
+struct Engine::DecodeThread {
+  DecodeCounters counters;
+  std::optional<BlockServer> server;  // of blocks of rows
+  std::optional<PartServer> parts;    // of mapped samples
+  Claim claim;
+  std::vector<RowRun> runs;
+  std::vector<RowDigest> digests;
+  std::vector<RowFailure> failures;
+  DecodeThread(StageClock& clock, const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
+               SideChunks& side_chunks)
+      : counters(clock) {
+    if (source.mapping)
+      parts.emplace(*source.mapping->map, source.mapping->groups, source.mapping->boxes.get(), counters);
+    else
+      server.emplace(source, layout, resident, side_chunks, counters);
+  }
+  Status prepare() { return parts ? parts->prepare() : server->prepare(); }
+  void release() { parts ? parts->release() : server->release(); }
+};
+
+}  // namespace headrace

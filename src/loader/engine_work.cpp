@@ -1,0 +1,156 @@
+// The part of Engine that its decode threads run: claims of the window, served from files, caches and memory.
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "assembly/finisher.h"
+#include "assembly/requests_by_block.h"
+#include "base/process_watch.h"
+#include "loader/engine_thread.h"
+
+namespace headrace {
+namespace {
+
+/// Keep a block before anybody needs it. \return False where memory was short: that is met again, and told of, when a
+/// batch needs the block.
+bool keep_ahead(BlockServer& server, const BlockTask& task, const std::atomic<bool>& cancelled) {
+  try {
+    return server.serve(task, {}, cancelled).empty();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void Engine::work(DecodeThread& w) {
+  if (preloads_ && decoded_cache_->rows) preload_blocks(w);
+  while (window_.claim(w.claim)) {
+    w.counters.clock.add(Stage::kWaitWork, w.claim.waited_ns, 0);
+    w.failures.clear();
+    w.digests.assign(w.claim.runs.size(), {});
+    try {
+      if (w.claim.kind == Claim::Kind::kFinish)
+        finish(w);
+      else if (w.parts)
+        serve_parts(w);
+      else
+        w.claim.kind == Claim::Kind::kBatch ? gather_batch(w) : serve_block(w);
+    } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
+      const bool is_block = w.server && w.claim.kind == Claim::Kind::kUnit;
+      const std::uint32_t file = is_block ? plan_.layout.table->place(w.claim.unit).file : 0;
+      w.failures.push_back(
+          {{0, ~std::uint64_t{0}},
+           Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what())).with_file(source_->files[file].path)});
+    }
+    window_.complete(w.claim, w.failures, w.digests);
+    watch_process_memory(now_ns());
+  }
+}
+
+/// Every block into the store, in the order of the files. What fails is left for the batch that needs it.
+void Engine::preload_blocks(DecodeThread& w) {
+  const BlockTable& blocks = *plan_.layout.table;
+  const std::atomic<bool>& cancelled = stopped_;
+  for (std::uint64_t b; !stopped_ && (b = next_preload_.fetch_add(1)) < blocks.num_blocks();) {
+    if (!decoded_cache_->rows->ready(b) && decoded_cache_->fills()) {
+      const BlockTable::Place place = blocks.place(b);
+      keep_ahead(*w.server, {b, place.file, place.rows, true, 0}, cancelled);
+    }
+    preloaded_.fetch_add(1);
+  }
+}
+
+/// The claim's parts of one unit of a map.
+void Engine::serve_parts(DecodeThread& w) {
+  const auto failures = w.parts->serve(w.claim, w.digests, window_.cancel_flag());
+  w.failures.assign(failures.begin(), failures.end());
+}
+
+/// A finishing task of a batch.
+void Engine::finish(DecodeThread& w) {
+  const WindowSlot& slot = *w.claim.runs[0].slot;
+  const StageSpan span(w.counters.clock, Stage::kScatter);
+  const StepContent& c = slot.content;
+  auto failure = finish_task(*source_->finisher,
+                             {slot.memory->fields, c.samples, c.starts, *plan_.layout.table, slot.epoch}, w.claim.unit);
+  if (failure) w.failures.push_back(std::move(*failure));
+}
+
+/// The claim's rows of one block, decoded or from where it is kept.
+void Engine::serve_block(DecodeThread& w) {
+  w.runs.clear();
+  for (const SlotRun& r : w.claim.runs)
+    w.runs.push_back({r.slot->memory->fields.data(), r.begin, r.end, r.slot->content.step.first_position,
+                      &w.digests[w.runs.size()]});
+  const BlockTable::Place place = plan_.layout.table->place(w.claim.unit);
+  const std::uint64_t next_use =
+      schedule_ ? schedule_->next_use(w.claim.unit, w.claim.epoch, w.claim.last) : std::uint64_t{0};
+  const auto failures = w.server->serve({w.claim.unit, place.file, place.rows, w.claim.first, next_use},
+                                        {w.claim.requests, {}, w.runs}, window_.cancel_flag());
+  w.failures.assign(failures.begin(), failures.end());
+  if (w.claim.first) {
+    claims_.add(w.claim.epoch);
+    if (w.claim.epoch != first_epoch_)  // else it was counted when they were decoded
+      for (std::size_t a = 0; a < source_->num_arrays(); ++a)
+        if (plan_.layout.files[place.file].roles[a] == ArrayRole::kResident)
+          w.counters.add_decodes(0, source_->files[place.file].arrays[a]->info().row_record_bytes() * place.rows.count);
+  }
+  const bool stays =
+      decoded_cache_->blocks ? plan_.fits_encoded && decoded_cache_->blocks->refused() == 0 : decoded_cache_->fills();
+  if (!stays) keeps_blocks_.store(false, std::memory_order_relaxed);
+}
+
+/// A whole batch from the store that holds all rows.
+void Engine::gather_batch(DecodeThread& w) {
+  const std::span<const SampleRef> samples = w.claim.runs[0].slot->content.samples;
+  count_gathered(w, w.claim.epoch, samples.size());
+  StageSpan span(w.counters.clock, Stage::kScatter);
+  span.add_bytes(samples.size() * source_->row_bytes());
+  RowStore& store = *decoded_cache_->rows;
+  if (!store.all_checked())
+    for (const SampleRef s : samples)
+      if (const Status sound = store.check(s.block); !sound.ok())
+        decoded_cache_->notice(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
+  if (store.complete()) {
+    const SlotRun& slot = w.claim.runs[0];
+    gather_->gather(samples, {slot.slot->memory->fields.data(), slot.begin, slot.end,
+                              slot.slot->content.step.first_position, w.digests.data()});
+    return;
+  }
+  span.stop();
+  gather_ready_.store(false, std::memory_order_relaxed);  // the next epoch goes by blocks
+  serve_damaged(w, samples, w.failures);
+}
+
+/// Samples came from memory: their share of what one decode of every block would have been counts as needed, but for
+/// blocks that this epoch has asked for one by one.
+void Engine::count_gathered(DecodeThread& w, std::uint64_t epoch, std::uint64_t samples) {
+  std::uint64_t record_bytes = 0;
+  for (const auto& array : source_->files[0].arrays) record_bytes += array->info().row_record_bytes();
+  const double stored_per_row = static_cast<double>(plan_.data_bytes) / static_cast<double>(source_->row_bytes()) /
+                                static_cast<double>(plan_.layout.table->num_rows());
+  w.counters.add_decodes(0, static_cast<std::uint64_t>(static_cast<double>(samples * record_bytes) * stored_per_row *
+                                                       claims_.rest(epoch)));
+}
+
+/// As gather_batch(), from a store of which some blocks turned out to be damaged: block by block, those from their own
+/// files.
+void Engine::serve_damaged(DecodeThread& w, std::span<const SampleRef> samples, std::vector<RowFailure>& failures) {
+  const RequestsByBlock wanted(samples);
+  const SlotRun& slot = w.claim.runs[0];
+  for (const RequestsByBlock::Block& block : wanted.blocks) {
+    const std::span<const Request> requests = wanted.of(block);
+    const BlockTable::Place place = plan_.layout.table->place(block.block);
+    RowDigest digest;
+    const RowRun run{slot.slot->memory->fields.data(), 0, static_cast<std::uint32_t>(requests.size()),
+                     slot.slot->content.step.first_position, &digest};
+    for (const RowFailure& f : w.server->serve({block.block, place.file, place.rows, false, 0},
+                                               {requests, {}, {&run, 1}}, window_.cancel_flag()))
+      for (const Request& r : requests)
+        if (r.row >= f.rows.first && r.row < f.rows.end()) failures.push_back({{r.position, 1}, f.error});
+    w.digests[0] += digest;
+  }
+}
+
+}  // namespace headrace
