@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "assembly/row_copy.h"
+#include "base/clock.h"
 
 namespace headrace {
 namespace {
@@ -46,6 +47,7 @@ bool BlockFiller::use_scratch(bool encodes) {
 }
 
 bool BlockFiller::begin_in_store(DecodedCache& decoded_cache, const BlockTask& task) {
+  const std::uint64_t start = now_ns();
   decoded_cache_ = &decoded_cache;
   task_ = task;
   where_ = kStore;
@@ -53,9 +55,13 @@ bool BlockFiller::begin_in_store(DecodedCache& decoded_cache, const BlockTask& t
   in_place_ = store.writable(0, task.block) != nullptr;
   fields_.assign(form_.num_fields(), nullptr);
   if (in_place_)
-    for (std::size_t f = 0; f < form_.num_fields(); ++f) fields_[f] = store.writable(f, task.block);
+    for (std::size_t f = 0; f < form_.num_fields(); ++f) {
+      fields_[f] = store.writable(f, task.block);
+      make_resident({fields_[f], task.rows.count * form_.row_bytes(f)});
+    }
   else if (!use_scratch(false))
     abandon();
+  keep_ns_ += now_ns() - start;
   return active();
 }
 
@@ -80,6 +86,7 @@ void BlockFiller::fill(std::span<const std::size_t> fields, std::span<const RowG
                        const RowsAt& decoded, std::uint64_t first_row) {
   const std::uint64_t begin = std::max(decoded.first_row, first_row);
   const std::uint64_t end = std::min(decoded.first_row + decoded.count, first_row + task_.rows.count);
+  const std::uint64_t start = now_ns();
   for (std::size_t k = 0; k < fields.size(); ++k) {
     const RowGeometry& g = geometries[k];
     const std::uint64_t row_bytes = form_.row_bytes(fields[k]);
@@ -95,6 +102,7 @@ void BlockFiller::fill(std::span<const std::size_t> fields, std::span<const RowG
       for (std::uint64_t row = begin; row < end; ++row, to += row_bytes, from += decoded.stride_bytes)
         copy_row(g, to, from);
   }
+  keep_ns_ += now_ns() - start;
 }
 
 void BlockFiller::abandon() {
@@ -104,7 +112,13 @@ void BlockFiller::abandon() {
 }
 
 void BlockFiller::finish() {
+  const std::uint64_t start = now_ns();
   finish_streaming();
+  put_block();
+  keep_ns_ += now_ns() - start;
+}
+
+void BlockFiller::put_block() {
   StageSpan span(clock_, Stage::kCache);
   span.add_bytes(form_.bytes(task_.rows.count));
   if (where_ == kCache) {

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "assembly/block_layout.h"
 #include "assembly/copy_witness.h"
 #include "assembly/decoded_cache.h"
+#include "assembly/keep_policy.h"
 #include "base/page_buffer.h"
 #include "base/stage_clock.h"
 #include "cache/block_form.h"
@@ -22,6 +24,7 @@ struct BlockTask {
   RowRange rows;               ///< In the file.
   bool first = true;           ///< Count this decode as needed, not as amplification.
   std::uint64_t next_use = 0;  ///< Of the block, after this one; see BlockCache.
+  KeepPolicy::Moment moment = {};
 };
 
 /// One thread's. At most one block at a time is under way. Threads: one.
@@ -58,12 +61,15 @@ class BlockFiller {
   };
   static Need need(const BlockForm& form, const BlockLayout& layout);
   void release() { dense_.reset(), coded_.reset(); }
+  /// Return the nanoseconds that keeping took since this was last asked: fresh memory, copies, encoding.
+  std::uint64_t take_keep_ns() { return std::exchange(keep_ns_, 0); }
   /// What is allocated now, as a budget counts it.
   [[nodiscard]] std::uint64_t scratch_bytes() const { return dense_.charged_bytes() + coded_.charged_bytes(); }
 
  private:
   enum Where : std::uint8_t { kNowhere, kStore, kCache };
   bool use_scratch(bool encodes);
+  void put_block();
 
   const BlockForm& form_;
   const BlockLayout& layout_;
@@ -74,6 +80,7 @@ class BlockFiller {
   bool in_place_ = false;           // the store's own memory, not scratch
   std::vector<std::byte*> fields_;  // where the block's first row of each field goes
   PageBuffer dense_, coded_;
+  std::uint64_t keep_ns_ = 0;
 };
 
 }  // namespace headrace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "assembly/row_copy.h"
+#include "base/clock.h"
 
 namespace headrace {
 namespace {
@@ -74,8 +75,10 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
     BlockFiller& filler;
     ~NothingHalfKept() { filler.abandon(); }
   } guard{filler_};
+  const std::uint64_t start_ns = decoded_cache_ ? now_ns() : 0;
   if (decoded_cache_ && serve_kept(task, wanted)) {
     note_memory();
+    tell_policy(task, start_ns, true);
     return failures_;
   }
 
@@ -113,6 +116,7 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
   note_memory();
   finish_streaming();
   if (filler_.active() && failures_.empty()) filler_.finish();
+  if (decoded_cache_) tell_policy(task, start_ns, false);
   return failures_;
 }
 

@@ -70,6 +70,7 @@ class BlockServer {
  private:
   // block_server_kept.cpp
   bool serve_kept(const BlockTask& task, const Wanted& wanted);
+  void tell_policy(const BlockTask& task, std::uint64_t start_ns, bool hit);
   bool serve_from_store(const BlockTask& task, const Wanted& wanted);
   bool serve_from_cache(const BlockTask& task, const Wanted& wanted);
   void put_dense(std::uint64_t block, std::span<const std::byte* const> fields, const Wanted& wanted);

@@ -5,6 +5,7 @@
 
 #include "assembly/block_server.h"
 #include "assembly/row_copy.h"
+#include "base/clock.h"
 
 namespace headrace {
 namespace {
@@ -29,6 +30,16 @@ bool BlockServer::serve_kept(const BlockTask& task, const Wanted& wanted) {
   return decoded_cache_->rows ? serve_from_store(task, wanted) : serve_from_cache(task, wanted);
 }
 
+/// What the block cost, and what keeping it did, is what later ones are decided by.
+void BlockServer::tell_policy(const BlockTask& task, std::uint64_t start_ns, bool hit) {
+  const std::uint64_t all_ns = now_ns() - start_ns, bytes = form_.bytes(task.rows.count);
+  const std::uint64_t keep_ns = std::min(filler_.take_keep_ns(), all_ns);
+  if (hit)
+    decoded_cache_->policy.add_hit(bytes, all_ns);
+  else
+    decoded_cache_->policy.add_decode(task.moment, bytes, all_ns - keep_ns, keep_ns);
+}
+
 bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) {
   RowStore& store = *decoded_cache_->rows;
   RowStore::Lookup found = store.look_up(task.block);
@@ -50,7 +61,7 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
     return true;
   }
   if (found != RowStore::Lookup::kFill) return false;
-  if (decoded_cache_->fills())
+  if (decoded_cache_->fills() && decoded_cache_->policy.allows(task.moment))
     filler_.begin_in_store(*decoded_cache_, task);
   else
     store.abandon(task.block);
@@ -60,8 +71,8 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
 bool BlockServer::serve_from_cache(const BlockTask& task, const Wanted& wanted) {
   BlockCache& cache = *decoded_cache_->blocks;
   std::shared_ptr<const KeptBlock> kept;
-  const BlockCache::Lookup found =
-      cache.look_up(static_cast<std::uint32_t>(task.block), task.rows.count, task.next_use, kept);
+  const BlockCache::Lookup found = cache.look_up(static_cast<std::uint32_t>(task.block), task.rows.count, task.next_use,
+                                                 decoded_cache_->policy.allows(task.moment), kept);
   if (found == BlockCache::Lookup::kPass) return false;
   if (found == BlockCache::Lookup::kFill) {
     filler_.begin_in_cache(*decoded_cache_, task);

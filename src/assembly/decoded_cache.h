@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+#include "assembly/keep_policy.h"
 #include "base/memory_budget.h"
 #include "base/notices.h"
 #include "cache/block_cache.h"
@@ -49,6 +50,8 @@ class DecodedCache {
   struct Counters {
     std::atomic<std::uint64_t> hits{0}, fills{0};
   };
+  explicit DecodedCache(double keep_share = KeepPolicy::kShare) : policy(keep_share) {}
+  KeepPolicy policy;  ///< Which blocks are kept, of those that could be.
   Counters counters;  ///< Of `rows`: blocks served from it, and filled.
 
  private:

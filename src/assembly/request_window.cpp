@@ -10,6 +10,7 @@
 namespace headrace {
 namespace {
 constexpr std::uint64_t kOfferShare = 8;   // of the window, that stays empty before a sleeping thread is woken
+constexpr std::uint64_t kReadyAhead = 2;   // batches, with which a consumer waits for nothing
 constexpr std::uint64_t kAheadShare = 16;  // of the window, that an order without locality may be ahead of need
 }  // namespace
 
@@ -89,6 +90,7 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
   out.epoch = b.epoch;
   out.first = b.claims++ == 0;
   out.last = b.complete;
+  out.ahead = is_ahead();
   out.requests.clear();
   out.runs.clear();
   out.requests.swap(b.requests);
@@ -207,13 +209,19 @@ void RequestWindow::note_finishing_failure(WindowSlot& s, const RowFailure& fail
 
 // ------------------------------------------------------------------------------------------------------- the consumer
 
-bool RequestWindow::head_ready() const {
-  if (end_ == head_ || slot(head_).missing.load(std::memory_order_acquire) != 0) return false;
+bool RequestWindow::is_ready(std::uint64_t sequence) const {
+  if (sequence >= end_ || slot(sequence).missing.load(std::memory_order_acquire) != 0) return false;
   if (options_.finishing.tasks(1) == 0) return true;
   // `missing` falls before the lock is taken to say what is left to finish: the claim that filled the slot is still
   // active then, and completes.
-  const WindowSlot& s = slot(head_);
+  const WindowSlot& s = slot(sequence);
   return s.finish_entered && s.finish_left == 0;
+}
+
+bool RequestWindow::is_ahead() const {
+  for (std::uint64_t s = head_; s < head_ + kReadyAhead; ++s)
+    if (!is_ready(s)) return false;
+  return !consumer_waits_;
 }
 
 void RequestWindow::drop_everything(Lock& lock) {

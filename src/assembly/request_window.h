@@ -158,7 +158,9 @@ class RequestWindow {
   bool pick_finishing(Claim& out);
   void take(std::uint32_t state, Claim& out);
   bool valid(const Need& need) const;
-  bool head_ready() const;
+  bool head_ready() const { return is_ready(head_); }
+  bool is_ready(std::uint64_t sequence) const;
+  bool is_ahead() const;
   void offer_room();
   void drop_everything(Lock& lock);
   WindowSlot& slot(std::uint64_t sequence) { return *ring_[sequence % ring_.size()]; }

@@ -256,6 +256,27 @@ TEST(RequestWindow, AConsumerThatWaitsPlansTheNextBatch) {
   window.stop();
 }
 
+TEST(RequestWindow, AClaimKnowsWhetherSomebodyWaitsForIt) {
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{60, 10}});
+  FakeAllocator allocator(10);
+  RequestWindow window(cut(make_sequential(blocks), 10), blocks, {.max_slots = 4}, allocator);
+  window.start_epoch(0);
+  const auto work = [&] {
+    Claim claim;
+    EXPECT_TRUE(window.claim(claim));
+    window.complete(claim, {});
+    return claim.ahead;
+  };
+  EXPECT_FALSE(work());
+  EXPECT_FALSE(work());
+  EXPECT_TRUE(work());  // two batches are ready
+  EXPECT_TRUE(window.next().ok());
+  EXPECT_TRUE(window.next().ok());
+  EXPECT_FALSE(work());  // one is
+  EXPECT_TRUE(work());
+  window.stop();
+}
+
 TEST(RequestWindow, EmptyDataEndsAtOnceAndStopWakesTheConsumer) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{0, 16}});
   FakeAllocator allocator(8);

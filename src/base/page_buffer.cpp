@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <bit>
 #include <cerrno>
 
@@ -69,6 +70,18 @@ void PageBuffer::reset() {
   data_ = nullptr;
   size_bytes_ = 0;
   reservation_.release();
+}
+
+void make_resident(std::span<std::byte> bytes) {
+  const auto begin = std::bit_cast<std::uintptr_t>(bytes.data()), end = begin + bytes.size();
+  const std::uintptr_t page = page_bytes(), first = begin / page * page;
+  if (bytes.empty()) return;
+#ifdef MADV_POPULATE_WRITE
+  if (::madvise(std::bit_cast<void*>(first), end - first, MADV_POPULATE_WRITE) == 0) return;
+#endif
+  // Linux before 5.14: write a byte of each page. Adding nothing leaves what others write there alone.
+  for (std::uintptr_t at = begin; at < end; at = (at / page + 1) * page)
+    std::atomic_ref(*std::bit_cast<unsigned char*>(at)).fetch_or(0, std::memory_order_relaxed);
 }
 
 }  // namespace headrace

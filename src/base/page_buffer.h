@@ -50,4 +50,8 @@ class PageBuffer {
   MemoryReservation reservation_;
 };
 
+/// Make the pages that `bytes` lie in resident, which changes no byte: so that what fresh memory costs can be measured.
+/// Threads: others may write there meanwhile.
+void make_resident(std::span<std::byte> bytes);
+
 }  // namespace headrace

@@ -11,14 +11,20 @@ BlockCache::BlockCache(std::shared_ptr<MemoryBudget> budget, Options options)
       capacity_bytes_(options_.capacity_bytes),
       coded_share_(options_.coded_share) {}
 
-bool BlockCache::admits(std::uint64_t bytes, std::uint64_t next_use) const {
+/// Return what a block of `rows` is likely to take, as a budget counts it.
+std::uint64_t BlockCache::expected_bytes(std::uint64_t rows) const {
+  return static_cast<std::uint64_t>(static_cast<double>(PageBuffer::charge_for(options_.form.bytes(rows))) *
+                                    coded_share_);
+}
+
+bool BlockCache::admits(std::uint64_t rows, std::uint64_t next_use) const {
   if (closed_) return false;
-  const auto expected = static_cast<std::uint64_t>(static_cast<double>(bytes) * coded_share_);
+  const std::uint64_t expected = expected_bytes(rows);
   if (bytes_ + expected <= capacity_bytes_) return true;
   return expected <= capacity_bytes_ && beats_last(next_use);
 }
 
-BlockCache::Lookup BlockCache::look_up(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use,
+BlockCache::Lookup BlockCache::look_up(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, bool may_fill,
                                        std::shared_ptr<const KeptBlock>& out) {
   std::unique_lock lock(mutex_);
   auto it = entries_.find(block);
@@ -32,7 +38,8 @@ BlockCache::Lookup BlockCache::look_up(std::uint32_t block, std::uint64_t rows, 
     return Lookup::kHit;
   }
   ++usage_.misses;
-  if (!admits(PageBuffer::charge_for(options_.form.bytes(rows)), next_use)) {
+  if (!may_fill) return Lookup::kPass;
+  if (!admits(rows, next_use)) {
     ++refused_;
     return Lookup::kPass;
   }
@@ -120,6 +127,16 @@ void BlockCache::set_capacity(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   capacity_bytes_ = bytes;
   while (bytes_ > capacity_bytes_ && !by_use_.empty()) evict_last();
+}
+
+std::uint64_t BlockCache::capacity_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return capacity_bytes_;
+}
+
+bool BlockCache::is_short_of_room(std::uint64_t blocks, std::uint64_t rows) const {
+  const std::lock_guard lock(mutex_);
+  return bytes_ + blocks * expected_bytes(rows) > capacity_bytes_;
 }
 
 void BlockCache::close() {

@@ -51,8 +51,9 @@ class BlockCache final : public Reclaimable {
     kFill,  ///< Decode it, then put() or abandon().
     kPass,  ///< Decode it; it will not be kept.
   };
-  /// \param next_use  After this one, in ticks; all alike where the order does not say.
-  Lookup look_up(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use,
+  /// \param next_use  After this one, in ticks; all alike where the order does not say. \param may_fill  Else a block
+  /// that is not here is kPass.
+  Lookup look_up(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, bool may_fill,
                  std::shared_ptr<const KeptBlock>& out);
   /// What look_up() said kFill for, decoded. \param block_bytes  As BlockForm has it. \param spare  Of
   /// most_coded_bytes(), to encode into.
@@ -64,6 +65,9 @@ class BlockCache final : public Reclaimable {
   std::uint64_t reclaim(std::uint64_t bytes) override;
   /// Keep up to so much from now on.
   void set_capacity(std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t capacity_bytes() const;
+  /// True if there is hardly room for another `blocks` blocks of `rows`.
+  [[nodiscard]] bool is_short_of_room(std::uint64_t blocks, std::uint64_t rows) const;
   /// Keep nothing any more.
   void close();
 
@@ -89,7 +93,8 @@ class BlockCache final : public Reclaimable {
   [[nodiscard]] bool beats_last(std::uint64_t next_use) const {
     return !by_use_.empty() && next_use / options_.epoch_ticks < by_use_.rbegin()->first / options_.epoch_ticks;
   }
-  [[nodiscard]] bool admits(std::uint64_t bytes, std::uint64_t next_use) const;
+  [[nodiscard]] std::uint64_t expected_bytes(std::uint64_t rows) const;
+  [[nodiscard]] bool admits(std::uint64_t rows, std::uint64_t next_use) const;
   void evict_last();
 
   const std::shared_ptr<MemoryBudget> budget_;

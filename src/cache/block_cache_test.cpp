@@ -55,7 +55,7 @@ struct Fixture {
   bool use(std::uint32_t block, std::uint64_t next_use) {
     std::shared_ptr<const KeptBlock> kept;
     const std::vector<std::byte> want = block_of(form, block);
-    const BlockCache::Lookup found = cache->look_up(block, kRows, next_use, kept);
+    const BlockCache::Lookup found = cache->look_up(block, kRows, next_use, true, kept);
     if (found == BlockCache::Lookup::kHit) {
       std::vector<std::byte> got(kept->data.data(), kept->data.data() + kept->data.size_bytes());
       if (kept->coding != BlockCoding::kRaw) {
@@ -138,7 +138,7 @@ TEST(BlockCache, BeladysRuleWouldHitNoMoreThanTheShareThatFits) {
 }
 
 TEST(BlockCache, HoldsMoreBlocksEncoded) {
-  for (const BlockCoding coding : {BlockCoding::kLz4, BlockCoding::kZstd}) {
+  for (const BlockCoding coding : kBlockCodings) {
     Fixture f(10, 1, coding);
     for (std::uint32_t b = 0; b < 40; ++b) f.use(b, 0);
     EXPECT_EQ(f.cache->usage().coding, coding);
@@ -189,7 +189,7 @@ TEST(BlockCache, HeldBlocksOutliveTheirPlace) {
   Fixture f(1, 10);
   f.use(1, 20);
   std::shared_ptr<const KeptBlock> held;
-  ASSERT_EQ(f.cache->look_up(1, kRows, 90, held), BlockCache::Lookup::kHit);
+  ASSERT_EQ(f.cache->look_up(1, kRows, 90, true, held), BlockCache::Lookup::kHit);
   f.use(2, 10);
   const auto want = block_of(f.form, 1);
   EXPECT_EQ(std::memcmp(held->data.data(), want.data(), kRows * f.form.row_bytes(0)), 0);
@@ -207,7 +207,7 @@ TEST(BlockCache, EachBlockIsDecodedByOneThread) {
       std::vector<std::byte> spare(most_coded_bytes(f.form, kRows));
       for (std::uint32_t b = 0; b < 16; ++b) {
         std::shared_ptr<const KeptBlock> kept;
-        const BlockCache::Lookup found = f.cache->look_up(b, kRows, b, kept);
+        const BlockCache::Lookup found = f.cache->look_up(b, kRows, b, true, kept);
         if (found == BlockCache::Lookup::kHit) ++hits;
         if (found != BlockCache::Lookup::kFill) continue;
         ++decodes;
@@ -240,7 +240,7 @@ TEST(BlockCoder, EveryBlockComesBack) {
     for (std::byte& b : block) b = random() % noise == 0 ? static_cast<std::byte>(random()) : std::byte{0};
     const std::size_t padded = *rc::gen::inRange<std::size_t>(0, block.size() + 1);
     for (std::size_t i = padded; i < block.size(); ++i) block[i] = static_cast<std::byte>(i % 2);
-    for (const BlockCoding coding : {BlockCoding::kLz4, BlockCoding::kZstd}) {
+    for (const BlockCoding coding : kBlockCodings) {
       const auto coded = encode_block(form, rows, coding, block.data(), spare);
       RC_ASSERT(coded.ok());
       back = decoded(form, rows, *coded, spare);

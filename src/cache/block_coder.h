@@ -1,10 +1,11 @@
-// Re-encoding decoded blocks, so that more of them fit in memory: byte shuffle and LZ4 or zstd-1. Small pieces are
-// encoded, each by itself: whoever wants some rows of a block decodes those pieces alone, in a buffer that stays in the
-// processor's cache. A piece that is one element over and over (padding) is kept as that element, one that does not
-// compress as it is. On padded jets LZ4 takes a seventh of the memory, and decodes several times as fast as the file's
-// own gzip (docs/decisions/0009).
+// Re-encoding decoded blocks, so that more of them fit in memory: LZ4 with or without a byte shuffle before it, or
+// byte shuffle and zstd-1. Small pieces are encoded, each by itself: whoever wants some rows of a block decodes those
+// pieces alone, in a buffer that stays in the processor's cache. A piece that is one element over and over (padding) is
+// kept as that element, one that does not compress as it is. On padded jets plain LZ4 takes a seventh of the memory,
+// and decodes several times as fast as the file's own gzip (docs/decisions/0009).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -16,8 +17,10 @@
 
 namespace headrace {
 
-enum class BlockCoding : std::uint8_t { kRaw, kLz4, kZstd };
-/// "decoded", "shuffle + LZ4", "shuffle + zstd-1".
+enum class BlockCoding : std::uint8_t { kRaw, kLz4, kShuffleLz4, kShuffleZstd };
+/// Those that encode, the cheapest first.
+inline constexpr std::array kBlockCodings{BlockCoding::kLz4, BlockCoding::kShuffleLz4, BlockCoding::kShuffleZstd};
+/// "decoded", "LZ4", "shuffle + LZ4", "shuffle + zstd-1".
 std::string_view to_string(BlockCoding coding);
 
 /// One block's rows, encoded: field after field, piece after piece.

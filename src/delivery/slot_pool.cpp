@@ -206,13 +206,23 @@ void SlotPool::tell_released() {
   if (callback_) callback_();
 }
 
-void SlotPool::close() {
+/// With the lock.
+void SlotPool::free_surplus() {
+  for (FieldPool& pool : pools_)
+    while (!pool.free.empty() && pool.free.size() + pool.in_slots + std::min(pool.held, kHeldSlots) > slots_) {
+      usage_.allocated_bytes -= pool.free.back().charged_bytes();
+      pool.free.pop_back();
+    }
+}
+
+void SlotPool::limit_slots(std::uint64_t slots) {
   const std::lock_guard lock(mutex_);
-  slots_ = 0;
-  for (FieldPool& pool : pools_) {
-    usage_.allocated_bytes -= pool.free.size() * PageBuffer::charge_for(pool.buffer_bytes);
-    pool.free.clear();
-  }
+  slots_ = std::min(slots_, slots);
+  free_surplus();
+}
+
+void SlotPool::close() {
+  limit_slots(0);
 }
 
 void SlotPool::set_release_callback(std::function<void()> callback) {

@@ -39,6 +39,7 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
   /// 64-byte aligned memory for a derived column.
   static std::shared_ptr<void> column(std::size_t bytes);
 
+  void limit_slots(std::uint64_t slots) override;
   void close() override;
   void set_release_callback(std::function<void()> callback) override;
   [[nodiscard]] Usage usage() const override;
@@ -55,12 +56,13 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
   std::uint64_t most_held() const;
   std::uint64_t held_over() const;
   void add_bytes(std::uint64_t bytes);
+  void free_surplus();
   void give_back(std::size_t field, PageBuffer buffer, bool held);
   void drop_slot();
   void tell_released();
 
   const std::shared_ptr<const std::vector<Field>> fields_, batch_fields_;
-  std::uint64_t slots_;  // 0 once closed
+  std::uint64_t slots_;  // at most; 0 once closed
   const int owner_pid_;
   mutable std::mutex mutex_;
   std::uint64_t acquired_ = 0;    // slots that are neither delivered nor dropped

@@ -70,6 +70,26 @@ TEST(SlotPool, WhatIsHeldBeyondTwoIsTheConsumers) {
   EXPECT_LE(pool->usage().allocated_bytes, 4 * SlotPool::slot_bytes(*fields(), 100));
 }
 
+TEST(SlotPool, FewerSlotsAreFreedAsTheyComeBack) {
+  auto pool = std::make_shared<SlotPool>(fields(), fields(), 100, 6);
+  const std::uint64_t slot = SlotPool::slot_bytes(*fields(), 100);
+  std::vector<std::unique_ptr<SlotMemory>> window;
+  for (int i = 0; i < 6; ++i) window.push_back(*pool->acquire({}, false));
+  window.pop_back();
+  EXPECT_EQ(pool->usage().allocated_bytes, 6 * slot);
+  pool->limit_slots(3);
+  EXPECT_EQ(pool->usage().allocated_bytes, 5 * slot);  // what was free went at once
+  EXPECT_FALSE(pool->room(false));
+  for (std::uint64_t left = 4; left > 0; --left) {
+    window.pop_back();
+    EXPECT_EQ(pool->usage().allocated_bytes, std::max<std::uint64_t>(left, 3) * slot);
+  }
+  EXPECT_TRUE(pool->room(false));
+  pool->limit_slots(5);  // never more again
+  for (int i = 0; i < 2; ++i) window.push_back(*pool->acquire({}, false));
+  EXPECT_FALSE(pool->room(false));
+}
+
 TEST(Batch, SaysWhichFieldsThereAre) {
   auto pool = std::make_shared<SlotPool>(fields(), fields(), 4, 2);
   const Batch batch = pool->deliver(std::move(*pool->acquire({}, false)), {}, 4, 0, 0, {});

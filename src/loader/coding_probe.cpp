@@ -9,8 +9,9 @@
 namespace headrace {
 namespace {
 
-constexpr int kTimes = 2;  // the first time pays for fresh memory and cold caches
-constexpr int kLooks = 3;  // blocks that are looked at: they need not be alike
+constexpr int kTimes = 2;                      // the first time pays for fresh memory and cold caches
+constexpr int kLooks = 3;                      // blocks that are looked at: they need not be alike
+constexpr std::uint64_t kLookBytes = 1 << 20;  // of each: encoding whole large blocks would delay the first batch
 
 double as_ns(std::uint64_t ns) {
   return static_cast<double>(ns);
@@ -20,11 +21,21 @@ double as_ns(std::uint64_t ns) {
 struct Workbench {
   BlockForm form;
   PageBuffer block, spare, piece;
-  std::uint64_t rows = 0;
+  std::uint64_t rows = 0;        // at hand
+  std::uint64_t block_rows = 0;  // of the block that they are from
+  /// Return how much more the whole block is.
+  [[nodiscard]] double scale() const {
+    return static_cast<double>(block_rows) / static_cast<double>(std::max<std::uint64_t>(rows, 1));
+  }
 };
 
-/// Encode the block. \param timed  Several times, decoded again, and with the clock; else for its share only. \return
-/// False if that cannot be done.
+/// Rows to look at, of a block of so many.
+std::uint64_t rows_of_look(const BlockForm& form, std::uint64_t block_rows) {
+  return std::min(block_rows, std::max<std::uint64_t>(kLookBytes / std::max<std::uint64_t>(form.bytes(1), 1), 1));
+}
+
+/// Encode the rows at hand. \param timed  Several times, decoded again, and with the clock; else for its share only.
+/// \return False if that cannot be done.
 bool try_coding(Workbench& w, CodingTrial& trial, bool timed) {
   std::uint64_t bytes = 0;
   for (int i = 0; i < (timed ? kTimes : 1); ++i) {
@@ -37,19 +48,23 @@ bool try_coding(Workbench& w, CodingTrial& trial, bool timed) {
     for (std::size_t f = 0; f < w.form.num_fields(); ++f)
       for (std::uint64_t p = 0; p < Pieces::of(w.form, f).count(w.rows); ++p)
         if (!decode_piece(w.form, w.rows, *coded, w.spare.bytes(), f, p, w.piece.bytes()).ok()) return false;
-    trial.encode_ns = std::min(trial.encode_ns, as_ns(encoded - start));
-    trial.decode_ns = std::min(trial.decode_ns, as_ns(now_ns() - encoded));
+    trial.encode_ns = std::min(trial.encode_ns, as_ns(encoded - start) * w.scale());
+    trial.decode_ns = std::min(trial.decode_ns, as_ns(now_ns() - encoded) * w.scale());
   }
   // Of what the cache will be charged.
-  trial.coded_share += as_ns(PageBuffer::charge_for(bytes)) / as_ns(std::max<std::uint64_t>(w.form.bytes(w.rows), 1));
+  const auto coded_bytes = static_cast<std::uint64_t>(as_ns(bytes) * w.scale());
+  trial.coded_share +=
+      as_ns(PageBuffer::charge_for(coded_bytes)) / as_ns(std::max<std::uint64_t>(w.form.bytes(w.block_rows), 1));
   return true;
 }
 
-/// Decode a block into the bench. \return Nanoseconds; 0 if it cannot be read.
+/// Decode a block, and lay rows from its middle on the bench. \return Nanoseconds; 0 if it cannot be read.
 std::uint64_t decode_block(Workbench& w, BlockServer& server, const BlockTable::Place& place) {
-  w.rows = place.rows.count;
+  w.block_rows = place.rows.count;
+  w.rows = rows_of_look(w.form, w.block_rows);
+  const std::uint64_t first = (w.block_rows - w.rows) / 2;
   std::vector<Request> requests;
-  for (std::uint32_t r = 0; r < w.rows; ++r) requests.push_back({r, r});
+  for (std::uint32_t r = 0; r < w.rows; ++r) requests.push_back({static_cast<std::uint32_t>(first + r), r});
   std::vector<std::byte*> fields;
   for (std::size_t f = 0; f < w.form.num_fields(); ++f) fields.push_back(w.block.data() + w.form.offset(f, w.rows));
   const RowRun run{fields.data(), 0, static_cast<std::uint32_t>(w.rows)};
@@ -70,8 +85,9 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& b
   const auto memory = budget.try_reserve(
       MemoryTag::kScratch, need.scratch_bytes + need.read_buffer_bytes + need.dense_bytes + need.coded_bytes);
   if (!memory.ok()) return {};
-  Result<PageBuffer> block = PageBuffer::allocate(w.form.bytes(most)),
-                     spare = PageBuffer::allocate(most_coded_bytes(w.form, most)),
+  const std::uint64_t rows = rows_of_look(w.form, most);
+  Result<PageBuffer> block = PageBuffer::allocate(w.form.bytes(rows)),
+                     spare = PageBuffer::allocate(most_coded_bytes(w.form, rows)),
                      piece = PageBuffer::allocate(piece_scratch_bytes(w.form));
   StageClock clock;
   DecodeCounters counters(clock);
@@ -79,8 +95,7 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& b
   if (!block.ok() || !spare.ok() || !piece.ok() || !server.prepare().ok()) return {};
   w.block = std::move(*block), w.spare = std::move(*spare), w.piece = std::move(*piece);
   CodingProbe probe;
-  for (const BlockCoding coding : {BlockCoding::kLz4, BlockCoding::kZstd})
-    probe.trials.push_back({coding, 0, 1e18, 1e18});
+  for (const BlockCoding coding : kBlockCodings) probe.trials.push_back({coding, 0, 1e18, 1e18});
   probe.miss_ns = 1e18;
   for (int look = 0; look < kLooks; ++look) {
     const bool timed = look == kLooks / 2;  // the others are for what the encodings make of them
@@ -88,7 +103,7 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& b
     for (int i = 0; i < (timed ? kTimes : 1); ++i) {
       const std::uint64_t ns = decode_block(w, server, place);
       if (ns == 0) return {};
-      if (timed) probe.rows = w.rows, probe.miss_ns = std::min(probe.miss_ns, as_ns(ns));
+      if (timed) probe.rows = w.block_rows, probe.miss_ns = std::min(probe.miss_ns, as_ns(ns));
     }
     for (CodingTrial& trial : probe.trials)
       if (!try_coding(w, trial, timed)) return {};

@@ -85,9 +85,11 @@ std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, Engin
 
 void Engine::provide_memory(std::vector<MemoryReservation> reservations, std::shared_ptr<DecodedCache> decoded_cache) {
   reservations_ = std::move(reservations);
+  slots_ = plan_.slots;
+  slots_bytes_ = slots_ * plan_.slot_bytes;
   if (decoded_cache->blocks) {
     schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.share);
-    keeps_blocks_ = plan_.fits_encoded;
+    may_keep_all_ = plan_.fits_encoded;
   }
   if (decoded_cache->rows) {
     gather_.emplace(*decoded_cache->rows, *plan_.layout.table);
@@ -96,9 +98,10 @@ void Engine::provide_memory(std::vector<MemoryReservation> reservations, std::sh
     // A whole cache with damaged blocks is not mended.
     const bool fills =
         plan_.tier != CacheTier::kDirectory || plan_.keeping_bytes > 0 || decoded_cache->rows->complete();
-    keeps_blocks_ = fills && decoded_cache->rows->random_access() &&
+    may_keep_all_ = fills && decoded_cache->rows->random_access() &&
                     (plan_.tier != CacheTier::kHostRows || plan_.cache_bytes >= plan_.data_bytes);
   }
+  keeps_blocks_ = may_keep_all_.load();
   {
     const std::lock_guard lock(cache_mutex_);
     decoded_cache_ = std::move(decoded_cache);
@@ -106,6 +109,8 @@ void Engine::provide_memory(std::vector<MemoryReservation> reservations, std::sh
   for (auto& w : decoders_)
     if (w->server) w->server->set_decoded_cache(decoded_cache_.get());
   preloads_ = plan_.preloads && decoded_cache_->rows;
+  const bool asked = preloads_ || plan_.tier == CacheTier::kDirectory || plan_.tier == CacheTier::kHostRows;
+  if (asked) decoded_cache_->policy.keep_everything();
   has_memory_ = true;
 }
 
@@ -122,7 +127,10 @@ Engine::Preload Engine::preload() const {
 
 bool Engine::wants_preload() {
   if (!decoded_cache_->rows) return false;
-  if (!started_) preloads_ = true;
+  if (!started_) {
+    preloads_ = true;
+    decoded_cache_->policy.keep_everything();
+  }
   return preloads_;
 }
 

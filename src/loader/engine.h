@@ -121,11 +121,16 @@ class Engine {
   void count_gathered(DecodeThread& decoder, std::uint64_t epoch, std::uint64_t samples);
   void serve_damaged(DecodeThread& decoder, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
   void persist_store();
+  void make_room();
+  void limit_slots(std::uint64_t step);
 
   const std::shared_ptr<const Source> source_;
   const EnginePlan plan_;
   const ThreadStarter start_thread_;
-  std::vector<MemoryReservation> reservations_;
+  std::mutex room_mutex_;                        // of the two below, once threads run
+  std::vector<MemoryReservation> reservations_;  // that of the slots first
+  std::uint64_t slots_ = 0;                      // of the window and with the consumer: fewer as the cache grows
+  std::atomic<std::uint64_t> slots_bytes_{0};    // reserved for them
   mutable std::mutex cache_mutex_;
   std::shared_ptr<DecodedCache> decoded_cache_;
   std::optional<RowGather> gather_;
@@ -134,7 +139,7 @@ class Engine {
   std::optional<std::uint64_t> first_epoch_;  // for which resident arrays and preloaded blocks were decoded
   std::atomic<std::uint64_t> resident_bytes_{0};
   // Rows can be gathered from the store; every block that is decoded stays where it need not be decoded again.
-  std::atomic<bool> gather_ready_{false}, keeps_blocks_{false};
+  std::atomic<bool> gather_ready_{false}, may_keep_all_{false}, keeps_blocks_{false};
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
   const int owner_pid_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch

@@ -142,6 +142,7 @@ Result<EnginePlan> EngineManager::make_plan() {
   context.label = label_ ? &*label_ : nullptr;
   context.listed = listed_;
   context.probe = probe_ ? &*probe_ : nullptr;
+  context.kept_bytes = cache_ && cache_->blocks ? cache_->blocks->usage().bytes : 0;
   look_for_cache(context);
   const auto resolve = [&](MemoryRoom room) {
     context.room = room;

@@ -71,8 +71,10 @@ struct EnginePlan {
   bool preloads = false;                   ///< All is decoded before the first batch.
   BlockCoding coding = BlockCoding::kRaw;  ///< Of kSomeBlocks.
   double coded_share = 1;                  ///< Encoded over decoded bytes.
-  bool fits_encoded = false;               ///< kSomeBlocks, but all of them fit encoded, as far as is known.
-  bool gather_ready = false;               ///< kDirectory, whole, and rows can be copied from anywhere in it.
+  /// kSomeBlocks, but all of them fit encoded, as far as is known: as the cache grows it takes slots from the window,
+  /// but for direct_window_slots().
+  bool fits_encoded = false;
+  bool gather_ready = false;  ///< kDirectory, whole, and rows can be copied from anywhere in it.
 
   /// Most rows of a batch that there can be.
   [[nodiscard]] std::uint64_t slot_rows() const {
@@ -109,6 +111,7 @@ struct PlanContext {
   const Label* label = nullptr;                   ///< Of a sampler that needs one.
   std::shared_ptr<const ListedRows> listed = {};  ///< Of a sampler that is a list; null: those of the options.
   const CodingProbe* probe = nullptr;             ///< What re-encoding would make of the blocks; null: not known.
+  std::uint64_t kept_bytes = 0;                   ///< Of blocks that this loader keeps already.
   bool cache_is_whole = false;                    ///< The cache directory is: nothing will be written.
   bool gather_ready = false;                      ///< And its rows can be copied from anywhere in it.
   bool directory_in_memory = false;               ///< A tmpfs: what is written there is memory of ours.

@@ -11,6 +11,8 @@
 namespace headrace {
 namespace {
 
+constexpr std::uint64_t kBlocksAhead = 4;  // a thread: room for them is made before they are there
+
 /// Keep a block before anybody needs it. \return False where memory was short: that is met again, and told of, when a
 /// batch needs the block.
 bool keep_ahead(BlockServer& server, const BlockTask& task, const std::atomic<bool>& cancelled) {
@@ -44,6 +46,7 @@ void Engine::work(DecodeThread& w) {
            Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what())).with_file(source_->files[file].path)});
     }
     window_.complete(w.claim, w.failures, w.digests);
+    make_room();
     watch_process_memory(now_ns());
   }
 }
@@ -55,7 +58,7 @@ void Engine::preload_blocks(DecodeThread& w) {
   for (std::uint64_t b; !stopped_ && (b = next_preload_.fetch_add(1)) < blocks.num_blocks();) {
     if (!decoded_cache_->rows->ready(b) && decoded_cache_->fills()) {
       const BlockTable::Place place = blocks.place(b);
-      keep_ahead(*w.server, {b, place.file, place.rows, true, 0}, cancelled);
+      keep_ahead(*w.server, {b, place.file, place.rows, true, 0, {.ahead = true}}, cancelled);
     }
     preloaded_.fetch_add(1);
   }
@@ -86,7 +89,12 @@ void Engine::serve_block(DecodeThread& w) {
   const BlockTable::Place place = plan_.layout.table->place(w.claim.unit);
   const std::uint64_t next_use =
       schedule_ ? schedule_->next_use(w.claim.unit, w.claim.epoch, w.claim.last) : std::uint64_t{0};
-  const auto failures = w.server->serve({w.claim.unit, place.file, place.rows, w.claim.first, next_use},
+  const auto failures = w.server->serve({w.claim.unit,
+                                         place.file,
+                                         place.rows,
+                                         w.claim.first,
+                                         next_use,
+                                         {.ahead = w.claim.ahead, .wanted_again = !w.claim.last}},
                                         {w.claim.requests, {}, w.runs}, window_.cancel_flag());
   w.failures.assign(failures.begin(), failures.end());
   if (w.claim.first) {
@@ -98,7 +106,38 @@ void Engine::serve_block(DecodeThread& w) {
   }
   const bool stays =
       decoded_cache_->blocks ? plan_.fits_encoded && decoded_cache_->blocks->refused() == 0 : decoded_cache_->fills();
-  if (!stays) keeps_blocks_.store(false, std::memory_order_relaxed);
+  if (!stays) may_keep_all_ = false;
+  // A block that is decoded ahead of need is wanted again.
+  keeps_blocks_.store(may_keep_all_ && decoded_cache_->policy.allows({.wanted_again = true}),
+                      std::memory_order_relaxed);
+}
+
+/// As the cache grows, the window gives way: a block that is kept is not decoded again, however short the window is.
+void Engine::make_room() {
+  if (slots_bytes_.load(std::memory_order_relaxed) <= plan_.direct_window_slots() * plan_.slot_bytes) return;
+  if (gather_ready_.load(std::memory_order_relaxed)) return limit_slots(plan_.slots);
+  const BlockCache* const blocks = plan_.fits_encoded ? decoded_cache_->blocks.get() : nullptr;
+  if (blocks && blocks->is_short_of_room(kBlocksAhead * plan_.threads, plan_.layout.table->max_block_rows()))
+    limit_slots(1);
+}
+
+/// Do with `step` slots fewer, once what was given up before has come back, and hand that to the cache, or to others.
+void Engine::limit_slots(std::uint64_t step) {
+  const std::unique_lock lock(room_mutex_, std::try_to_lock);
+  if (!lock || reservations_.empty()) return;
+  MemoryReservation& window = reservations_.front();
+  if (window.bytes() == slots_ * plan_.slot_bytes) {
+    slots_ = std::max(slots_ - std::min(step, slots_), plan_.direct_window_slots());
+    memory_->limit_slots(slots_);
+  }
+  const BatchMemory::Usage now = memory_->usage();
+  const std::uint64_t in_use = now.allocated_bytes - std::min(now.held_over_bytes, now.allocated_bytes);
+  const std::uint64_t left = std::max(slots_ * plan_.slot_bytes, in_use);
+  if (left >= window.bytes()) return;
+  const std::uint64_t freed = window.bytes() - left;
+  if (!window.resize(left).ok()) return;
+  slots_bytes_ = left;
+  if (decoded_cache_->blocks) decoded_cache_->blocks->set_capacity(decoded_cache_->blocks->capacity_bytes() + freed);
 }
 
 /// A whole batch from the store that holds all rows.

@@ -4,6 +4,7 @@
 #include <headrace/base/bytes.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/memory_limits.h"
@@ -48,6 +49,15 @@ std::string host_key(const CacheOrigin& origin) {
   return fmt::format("{:016x}", key.low);
 }
 
+/// Return how much keeping may add to the other work while a consumer waits: HEADRACE_KEEP_SHARE, or the default.
+double keep_share() {
+  const char* const text = std::getenv("HEADRACE_KEEP_SHARE");
+  if (!text) return KeepPolicy::kShare;
+  char* end = nullptr;
+  const double share = std::strtod(text, &end);
+  return end != text && *end == 0 && share >= 0 ? share : KeepPolicy::kShare;
+}
+
 }  // namespace
 
 RowLayout row_layout(const Source& source, const BlockTable& blocks) {
@@ -68,7 +78,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
                                                          const std::shared_ptr<RowStore>& whole,
                                                          const std::shared_ptr<MemoryBudget>& budget,
                                                          const std::shared_ptr<Notices>& notices) {
-  auto decoded_cache = std::make_shared<DecodedCache>();
+  auto decoded_cache = std::make_shared<DecodedCache>(keep_share());
   decoded_cache->notices = notices;
   const BlockTable& blocks = *plan.layout.table;
   switch (plan.tier) {

@@ -3,6 +3,7 @@
 #include <headrace/loader/loader.h>
 #include <rapidcheck.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "base/memory_budget.h"
@@ -15,6 +16,14 @@ namespace {
 using testing::fake_dataset;
 using testing::FakeFaults;
 using testing::FakeShape;
+
+/// HEADRACE_KEEP_SHARE for the length of a test: how much of the other work keeping may cost while a consumer waits.
+struct KeepShare {
+  explicit KeepShare(const char* share) { ::setenv("HEADRACE_KEEP_SHARE", share, 1); }
+  ~KeepShare() { ::unsetenv("HEADRACE_KEEP_SHARE"); }
+  KeepShare(const KeepShare&) = delete;
+  KeepShare& operator=(const KeepShare&) = delete;
+};
 
 using Bytes = std::vector<std::vector<std::byte>>;
 Bytes deliver(Loader& loader, int epochs) {
@@ -51,6 +60,7 @@ TEST(Keeping, CachedIsUncached) {
     const Bytes want = deliver(plain, 3);
 
     const TemporaryFolder directory;
+    const KeepShare share(*rc::gen::element("0", "0.12", "inf"));
     options.threads = *rc::gen::inRange<std::uint32_t>(1, 5);
     options.cache.mode = *rc::gen::element(CacheChoice::kAuto, CacheChoice::kRam, CacheChoice::kDirectory);
     options.cache.directory = directory.path();
@@ -106,6 +116,7 @@ TEST(Keeping, SomeBlocksAreKeptWhereNotAllFit) {
 TEST(Keeping, EverythingIsDecodedOnceWhereItFits) {
   const auto faults = std::make_shared<FakeFaults>();
   const Dataset data = fake_dataset({500, 300}, {{4096, 16}, {3, 16}}, faults);
+  const KeepShare everything("inf");
   for (const Shuffle shuffle : {Shuffle::kBlock, Shuffle::kExact}) {
     faults->decodes = 0;
     LoaderOptions options;
@@ -118,6 +129,33 @@ TEST(Keeping, EverythingIsDecodedOnceWhereItFits) {
     EXPECT_TRUE(loader.report().cache.complete);
     EXPECT_EQ(loader.report().cache.kind, "all rows");
   }
+}
+
+TEST(Keeping, EverythingIsKeptAfterSomeEpochsInWhateverTheFirstCould) {
+  for (const bool encoded : {false, true})
+    for (const char* const share : {"0", "0.12"}) {
+      const KeepShare limited(share);
+      const auto faults = std::make_shared<FakeFaults>();
+      faults->delay = std::chrono::microseconds(300);  // longer than it takes to keep a block, so that keeping pays
+      const Dataset data = fake_dataset({1500, 700}, {{1000, 16}, {3, 64}}, faults);  // 8.8 MB in 138 blocks
+      LoaderOptions options;
+      options.batch_size = 32;
+      options.shuffle = true;
+      options.shuffle_buffer = {4, 8};
+      options.threads = 2;
+      options.memory = encoded ? 7 << 20 : 64 << 20;
+      Loader loader(data, options);
+      const std::uint64_t first_slots = loader.report().memory.planned_bytes;
+      int epochs = 0;
+      for (; epochs < 30 && !loader.report().cache.complete; ++epochs) deliver(loader, 1);
+      const Report report = loader.report();
+      EXPECT_TRUE(report.cache.complete) << report.cache.kind << " " << share;
+      EXPECT_EQ(report.cache.kind, encoded ? "blocks" : "all rows") << first_slots;
+      EXPECT_LE(report.memory.peak_bytes, report.memory.budget_bytes);
+      faults->decodes = 0;
+      deliver(loader, 2);
+      EXPECT_EQ(faults->decodes, 0u) << report.cache.kind << " " << share;
+    }
 }
 
 TEST(Keeping, PreloadTellsOfItsProgress) {

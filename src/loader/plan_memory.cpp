@@ -17,6 +17,7 @@ namespace {
 // window.
 constexpr std::uint64_t kRequestBytes = 16, kRunBytes = 32, kStateBytes = 192;
 constexpr std::uint64_t kBlockIndexBytes = 24;  // two tables of an index a block, places, and when it is used next
+constexpr std::uint64_t kFirstCacheShare = 8;   // of all blocks encoded, that the cache begins with room for
 constexpr std::uint64_t kLeastKeptBlocks = 4;   // a smaller cache is not worth its scratch
 constexpr std::uint64_t kHugePageBytes = 2 << 20;
 
@@ -173,7 +174,8 @@ class MemoryPlanner {
     if (beside + rows_bytes <= limit) {
       plan_.tier = host ? CacheTier::kHostRows : CacheTier::kAllRows;
       plan_.cache_bytes = rows_bytes;
-      plan_.wanted_slots = plan_.direct_window_slots();
+      // Until all rows are there, a window of the order's span saves decoding blocks again that are not kept yet.
+      if (asked || host) plan_.wanted_slots = plan_.direct_window_slots();
       plan_.preloads = asked;
       plan_.tier_reason = asked ? "cache='ram'" : "all of it fits the budget";
       return {};
@@ -226,11 +228,12 @@ class MemoryPlanner {
     const auto all_coded = static_cast<std::uint64_t>(static_cast<double>(plan_.data_bytes) *
                                                       (coded ? coded->coded_share * kCodedSlack : 1));
     if (coded && apart + direct + all_coded <= limit) {
-      // All of it, encoded: rows are decoded one by one from there, so that a long window would save nothing.
+      // All of it, encoded. Once it is there rows are decoded one by one, and a long window saves nothing; until then
+      // it saves decoding blocks again. So the window begins long, and gives way as the cache grows.
       plan_.tier = CacheTier::kSomeBlocks;
       plan_.fits_encoded = true;
-      plan_.wanted_slots = plan_.direct_window_slots();
-      plan_.slots = slots_in(limit - apart - all_coded);
+      const std::uint64_t first = std::max(context_.kept_bytes, all_coded / kFirstCacheShare);
+      plan_.slots = std::max(slots_in(limit - apart - std::min(first, all_coded)), plan_.direct_window_slots());
       // All that is left: blocks may be less alike than those that were tried.
       plan_.cache_bytes = std::min(limit - apart - slots_bytes(plan_.slots), plan_.data_bytes + plan_.data_bytes / 64);
     } else if (rest >= kLeastKeptBlocks * block_bytes_) {
