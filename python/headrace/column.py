@@ -53,7 +53,7 @@ class Column:
 
     def __getitem__(self, key: Any) -> Any:
         first, rest = (key[0], key[1:]) if isinstance(key, tuple) and key else (key, ())
-        if first is Ellipsis or first == ():
+        if first is Ellipsis or (isinstance(first, tuple) and not first):
             first = slice(None)
             rest = (Ellipsis, *rest) if rest else ()
         if isinstance(first, str):
