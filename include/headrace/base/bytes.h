@@ -7,9 +7,11 @@
 
 namespace headrace {
 
+/// Return `n` MiB in bytes.
 constexpr std::uint64_t mebibytes(std::uint64_t n) {
   return n << 20;
 }
+/// Return `n` GiB in bytes.
 constexpr std::uint64_t gibibytes(std::uint64_t n) {
   return n << 30;
 }

@@ -37,15 +37,17 @@ std::string_view to_string(ErrorCode code);
 
 /// Bytes [offset, offset + size) of a file.
 struct ByteRange {
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
+  std::uint64_t offset = 0;  ///< First byte, counted from the start of the file.
+  std::uint64_t size = 0;    ///< Number of bytes.
   [[nodiscard]] std::uint64_t end() const { return offset + size; }
   friend bool operator==(const ByteRange&, const ByteRange&) = default;
 };
 
+/// What every function of the library throws: an error that names the place, what was expected and found, and what to
+/// do. what() is the whole text; the parts are empty where they are not known.
 class Error : public std::exception {
  public:
-  /// `message` says what was expected and what was found, without the place.
+  /// Make an error whose `message` says what was expected and what was found, without the place.
   Error(ErrorCode code, std::string message);
 
   // Each sets its part of the place, unless an inner floor has already set it.
@@ -59,14 +61,21 @@ class Error : public std::exception {
   /// Set what the user can do: a whole sentence, often a command.
   Error& with_hint(std::string_view hint);
 
+  /// Return the kind of error.
   [[nodiscard]] ErrorCode code() const noexcept;
+  /// Return what was expected and what was found, without the place.
   [[nodiscard]] const std::string& message() const noexcept;
+  /// Return the path of the file.
   [[nodiscard]] const std::string& file() const noexcept;
+  /// Return the name of the field, or of the array in the file.
   [[nodiscard]] const std::string& field() const noexcept;
+  /// Return the chunk's coordinates as text, for example "(12,0,0)".
   [[nodiscard]] const std::string& chunk() const noexcept;
   /// Return the bytes that caused the error, {0, 0} if it was not caused by bytes.
   [[nodiscard]] ByteRange bytes() const noexcept;
+  /// Return the step that failed, for example "open", "read" or a filter's name.
   [[nodiscard]] const std::string& stage() const noexcept;
+  /// Return what to do about it.
   [[nodiscard]] const std::string& hint() const noexcept;
 
   /// Return the whole text: `file › field › chunk (12,0,0) › bytes 4718592+81733: stage: message. hint`.

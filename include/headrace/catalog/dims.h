@@ -13,6 +13,7 @@ namespace headrace {
 /// extents behind them are the shape of a row, which is dense.
 class Dims {
  public:
+  /// Stands for an extent that differs from sample to sample.
   static constexpr std::uint64_t kRagged = ~std::uint64_t{0};
 
   Dims() = default;  ///< A scalar.
@@ -24,6 +25,7 @@ class Dims {
   [[nodiscard]] const std::vector<std::uint64_t>& extents() const { return extents_; }
   /// Return the number of ragged extents: 0 for dense fields.
   [[nodiscard]] std::size_t levels() const { return levels_; }
+  /// True if any extent is ragged.
   [[nodiscard]] bool is_ragged() const { return levels_ > 0; }
   /// Return the shape of a row.
   [[nodiscard]] std::vector<std::uint64_t> row_shape() const;

@@ -18,13 +18,17 @@ class Tensor {
  public:
   Tensor(std::byte* data, const Field* field, std::uint64_t rows, std::shared_ptr<void> holder = {})
       : data_(data), field_(field), rows_(rows), holder_(std::move(holder)) {}
+  /// Return the first byte.
   [[nodiscard]] std::byte* data() const { return data_; }
+  /// Return the type of the elements.
   [[nodiscard]] const DType& dtype() const { return field_->dtype; }
+  /// Return where the array lies.
   [[nodiscard]] const Device& device() const { return field_->device; }
   /// Return the number of rows of all samples together. For a dense field this is the number of samples.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
   /// Return (rows, *shape of a row).
   [[nodiscard]] std::vector<std::uint64_t> shape() const;
+  /// Return the number of bytes of all rows.
   [[nodiscard]] std::uint64_t size_bytes() const { return rows_ * field_->row_bytes(); }
   /// Return an object that keeps the memory alive by itself.
   [[nodiscard]] const std::shared_ptr<void>& holder() const { return holder_; }
@@ -78,10 +82,12 @@ class Batch {
   [[nodiscard]] std::uint64_t rows() const { return parts_.rows; }
   [[nodiscard]] std::uint64_t epoch() const { return parts_.epoch; }  ///< Return its epoch.
   [[nodiscard]] std::uint64_t index() const { return parts_.index; }  ///< Return its number in the epoch, from 0.
+  /// Return the fields, in the order of their arrays.
   [[nodiscard]] const std::vector<Field>& fields() const { return *parts_.fields; }
   /// Return the array of a field. For a ragged field this is the rows of all samples, one after the other. Throws
   /// Error(kFieldMissing), which lists the names of the fields.
   [[nodiscard]] Tensor operator[](std::string_view name) const;
+  /// Return the array of field `i`.
   [[nodiscard]] Tensor array(std::size_t i) const {
     return {parts_.data[i], &(*parts_.fields)[i], rows_of(i), parts_.holders[i]};
   }

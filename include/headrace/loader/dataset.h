@@ -20,10 +20,11 @@ namespace headrace {
 /// file of the data set, in order and with as many rows. PATH may be empty if they have only one array. The first "::"
 /// divides; but if the data set's own files have an array whose name is the whole text, that array is taken.
 struct FieldChoice {
-  std::string name;
-  std::string path;
+  std::string name;  ///< Key in a batch.
+  std::string path;  ///< Path of the array in the files.
 };
 
+/// What to open, beside the files.
 struct OpenOptions {
   /// Fields in batch order. If empty: every array with the common number of rows in the root, or in the only group.
   /// A compound array gives one field for each member, named "name.member"; "path.member" chooses one.
@@ -42,8 +43,9 @@ struct FieldStorage {
   bool uniform = true;                     ///< True if all files store the field like this.
 };
 
+/// One file of a data set.
 struct FileEntry {
-  std::string path;
+  std::string path;        ///< Path of the file.
   std::uint64_t rows = 0;  ///< Rows that belong to the data set.
 };
 
@@ -54,9 +56,13 @@ class Dataset {
   struct Impl;
   explicit Dataset(std::shared_ptr<Impl> impl);
 
+  /// Return the number of samples.
   [[nodiscard]] std::uint64_t size() const;
+  /// Return the fields, in the order of a batch.
   [[nodiscard]] const std::vector<Field>& fields() const;
-  [[nodiscard]] const std::vector<FieldStorage>& storage() const;  ///< Return one for each field.
+  /// Return how each field is stored.
+  [[nodiscard]] const std::vector<FieldStorage>& storage() const;
+  /// Return the files, in order.
   [[nodiscard]] const std::vector<FileEntry>& files() const;
   /// Return, for each FILES of a "FILES::PATH", the files it was opened as, one for each of files(). Pass the result
   /// as OpenOptions::beside to open the same ones again.
@@ -94,6 +100,7 @@ class Dataset {
   [[nodiscard]] std::string describe() const;
   /// Close the files. Idempotent. Later reads throw kClosed; loaders made from this data set can still be used.
   void close();
+  /// True if it was closed.
   [[nodiscard]] bool closed() const;
   [[nodiscard]] const std::shared_ptr<Impl>& impl() const { return impl_; }
 

@@ -21,9 +21,15 @@ namespace headrace {
 /// Order of samples. Converts from bool: true is the block shuffle.
 class Shuffle {
  public:
-  enum Mode : std::uint8_t { kNone, kBlock, kExact };
+  /// The orders.
+  enum Mode : std::uint8_t {
+    kNone,   ///< As stored.
+    kBlock,  ///< Shuffled, each block of rows decoded once.
+    kExact,  ///< One permutation of all rows; blocks are decoded more often where memory is short.
+  };
   Shuffle(bool on = false) : mode_(on ? kBlock : kNone) {}  // NOLINT: `.shuffle = true` is the point
   Shuffle(Mode mode) : mode_(mode) {}                       // NOLINT
+  /// Return the order.
   [[nodiscard]] Mode mode() const { return mode_; }
   friend bool operator==(const Shuffle&, const Shuffle&) = default;
 
@@ -34,8 +40,9 @@ class Shuffle {
 /// How much a block shuffle mixes at any time: the number of streams and of blocks in the pool of each stream, or the
 /// decoded bytes from which both are computed. All 0: the default. See docs/how-it-works.md.
 struct ShuffleShape {
-  std::uint32_t streams = 0, pool_blocks = 0;
-  std::uint64_t bytes = 0;
+  std::uint32_t streams = 0;      ///< Parts of the data that are read at once.
+  std::uint32_t pool_blocks = 0;  ///< Blocks of each part that are mixed.
+  std::uint64_t bytes = 0;        ///< Decoded bytes from which the other two follow.
   friend bool operator==(const ShuffleShape&, const ShuffleShape&) = default;
 };
 
@@ -47,26 +54,28 @@ enum class Share : std::uint8_t {
 
 /// Which decoded data to keep between epochs.
 struct CacheChoice {
+  /// How much is kept, and where.
   enum Mode : std::uint8_t {
     kAuto,  ///< Everything, if it fits the budget; else the blocks that fit beside the window, re-encoded if that pays.
     kNone,  ///< Nothing.
     kRam,   ///< Everything, decoded before the first batch. kOutOfBudget if it does not fit.
     kDirectory,  ///< Everything, as .npy files that are written during the first epoch and mapped afterwards.
   };
-  Mode mode = kAuto;
-  std::string directory;
+  Mode mode = kAuto;      ///< How much is kept, and where.
+  std::string directory;  ///< Where the .npy files are, for kDirectory.
 
   /// Return the choice for "auto", "none", "ram", or a directory: text with a slash, or a directory that exists.
   /// Throws kInvalidArgument.
   static CacheChoice parse(const std::string& text);
 };
 
+/// Options of a loader; batch_size or global_batch_size has to be given.
 struct LoaderOptions {
   std::uint64_t batch_size = 0;         ///< Samples in a batch, on each rank. Give this or global_batch_size.
   std::uint64_t global_batch_size = 0;  ///< Samples in a step over all ranks; a multiple of the world size.
-  Shuffle shuffle = false;
-  std::uint64_t seed = 0;
-  Tail tail = Tail::kPartial;
+  Shuffle shuffle = false;              ///< Order of the samples.
+  std::uint64_t seed = 0;               ///< Seed of the order.
+  Tail tail = Tail::kPartial;           ///< What happens to samples that do not fill the last batch.
   /// How much the block shuffle mixes. The default follows from the data and the global batch alone.
   ShuffleShape shuffle_buffer = {};
   /// Data-parallel rank and number of ranks; give both or neither. Default: what torchrun, srun or mpirun put into the
@@ -78,6 +87,7 @@ struct LoaderOptions {
   std::shared_ptr<const SamplerChoice> sampler = {};
   /// Most bytes that this loader may hold; 0: the budget of the process (60 % of what is really available).
   std::uint64_t memory = 0;
+  /// What is kept of decoded data, between epochs.
   CacheChoice cache = {};
   /// kHost: the processes of this host that load the same data keep one copy together, in memory or in the cache
   /// directory.
@@ -119,6 +129,7 @@ class Loader {
     bool wait(std::chrono::nanoseconds limit);
     /// Throws kClosed if this epoch was ended: by a newer epoch, close(), preload(), set_rows() or load_state().
     void check_current() const;
+    /// Return the number of the epoch.
     [[nodiscard]] std::uint64_t number() const;
 
    private:
@@ -176,7 +187,9 @@ class Loader {
   [[nodiscard]] std::uint64_t global_batch_rows() const;
   /// Return the exact number of batches in an epoch; the same on all ranks.
   [[nodiscard]] std::uint64_t num_batches() const;
+  /// Return the options that were given.
   [[nodiscard]] const LoaderOptions& options() const;
+  /// Return the data set that is delivered.
   [[nodiscard]] const Dataset& dataset() const;
 
   /// Return every automatic setting with its value and the reason, as text.
@@ -198,6 +211,7 @@ class Loader {
 
   /// Stop the threads and free the memory. Idempotent. Batches that you hold stay valid.
   void close();
+  /// True if it was closed.
   [[nodiscard]] bool closed() const;
 
   /// Iterator for `for (const Batch& batch : loader)`: one epoch per loop.

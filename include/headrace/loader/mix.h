@@ -9,9 +9,10 @@
 
 namespace headrace {
 
+/// One part of a mixture.
 struct MixPart {
-  std::string name;  ///< Name for messages.
-  Dataset data;
+  std::string name;   ///< Name for messages.
+  Dataset data;       ///< The data set to draw from.
   double weight = 0;  ///< Share of the samples, relative to the other parts; 0: its number of rows.
 };
 
@@ -21,11 +22,12 @@ enum class MixStop : std::uint8_t {
   kAll,    ///< When every part has been used up, to within a few samples. Smaller parts are repeated meanwhile.
 };
 
+/// Options of mix().
 struct MixOptions {
   /// Weights are raised to the power of 1/temperature: above 1 makes parts more equal, below 1 less. At least 1e-3.
   double temperature = 1;
-  MixStop stop = MixStop::kFirst;
-  std::uint64_t num_samples = 0;  ///< Samples of an epoch; 0: as `stop` says.
+  MixStop stop = MixStop::kFirst;  ///< When an epoch ends.
+  std::uint64_t num_samples = 0;   ///< Samples of an epoch; 0: as `stop` says.
 };
 
 /// Return a data set with the rows of all parts, one part after the other. A Loader draws from the parts by weight:

@@ -35,6 +35,7 @@ struct Fed {
   std::uint64_t num_samples = 0;  ///< Samples of an epoch.
 };
 
+/// Any of the samplers.
 using SamplerChoice = std::variant<Weighted, Balanced, Listed, Fed>;
 
 }  // namespace headrace

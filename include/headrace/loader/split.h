@@ -10,8 +10,9 @@
 
 namespace headrace {
 
+/// Options of split().
 struct SplitOptions {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  ///< Another seed gives another split.
   /// Field with the class of each sample: every part gets its share of each class, to within one row. If empty, classes
   /// are not considered.
   std::string stratify;

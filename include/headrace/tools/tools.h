@@ -11,6 +11,7 @@
 
 namespace headrace {
 
+/// What a tool found.
 struct ToolResult {
   std::string text;       ///< One screen, no colour.
   std::string json;       ///< The same as data.
@@ -29,24 +30,28 @@ ToolResult inspect(const std::vector<std::string>& paths);
 ToolResult verify(const std::vector<std::string>& paths, std::uint32_t threads,
                   const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
 
+/// Options of bench().
 struct BenchOptions {
-  std::uint64_t epochs = 1;
-  double max_seconds = 0;  ///< Stop after this long; 0: no limit.
+  std::uint64_t epochs = 1;  ///< Number of epochs.
+  double max_seconds = 0;    ///< Stop after this long; 0: no limit.
 };
 /// Iterate without a consumer and report the throughput.
 ToolResult bench(Loader& loader, const BenchOptions& options,
                  const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
 
+/// Options of order().
 struct OrderOptions {
-  std::string by;  ///< Field with a label: one number per sample, or one-hot. Empty: none.
-  std::uint64_t epoch = 0;
+  std::string by;           ///< Field with a label: one number per sample, or one-hot. Empty: none.
+  std::uint64_t epoch = 0;  ///< Number of the epoch to look at.
 };
 /// Compute how well the order of a loader mixes, how much memory it needs, and the same for other orders; with a
 /// picture. Reads nothing but the label. Errors: kFieldMissing, kInvalidArgument: no such label.
 ToolResult order(const Loader& loader, const OrderOptions& options);
 
+/// Options of replay().
 struct ReplayOptions {
-  std::uint64_t epoch = 0, step = 0;
+  std::uint64_t epoch = 0;                        ///< Number of the epoch.
+  std::uint64_t step = 0;                         ///< Number of the batch, from the start of the epoch.
   std::vector<std::uint64_t> rows_of_epoch = {};  ///< See Loader::batch(); usually empty.
 };
 /// Make a batch of any epoch again (Loader::batch), and list its rows by file and describe its values. Findings: values
@@ -70,10 +75,11 @@ ToolResult cache_remove(const std::string& directory, const std::string& name);
 
 /// Contents of a run file: the options in YAML (docs/run-files.md).
 struct RunConfig {
-  std::vector<std::string> files;
-  OpenOptions open;
-  LoaderOptions loader;
-  std::string framework = "numpy", batch_format = "dict";  ///< For the Python face.
+  std::vector<std::string> files;     ///< Paths and globs.
+  OpenOptions open;                   ///< What to open.
+  LoaderOptions loader;               ///< Options of the loader.
+  std::string framework = "numpy";    ///< What arrays are in Python: "numpy" or "torch".
+  std::string batch_format = "dict";  ///< What a batch is in Python: "dict" or "tuple".
 };
 /// Read a run file. For an unknown key the error names the most similar one.
 RunConfig load_run(const std::string& path);
@@ -84,6 +90,7 @@ RunConfig load_run(const std::string& path);
 /// process were allowed that much.
 ToolResult check_memory(const RunConfig& run);
 
+/// Options of advise().
 struct AdviseOptions {
   double target_per_second = 0;  ///< Samples a second that the training needs; 0: as many as possible.
   double effort = 1;             ///< Factor on the time of measuring, 1.5 s in all; less is less exact.
