@@ -60,8 +60,9 @@ class Tensor {
   std::shared_ptr<void> holder_;
 };
 
-/// A batch. Copies share the same memory. The memory of a field goes back to the loader when the last object that holds
-/// it is destroyed. Batches may outlive the loader. Threads: a batch may be destroyed on any thread.
+/// The samples of one step, an array for each field. Copies share the same memory. The memory of a field goes back to
+/// the loader when the last object that holds it is destroyed. Batches may outlive the loader. Threads: a batch may be
+/// destroyed on any thread.
 class Batch {
  public:
   /// Memory of the fields; `holders[i]` keeps `data[i]` alive.
