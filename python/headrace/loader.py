@@ -288,7 +288,7 @@ class Loader:
         Raises:
             InvalidArgumentError: No such batch; or the order is made up as it goes (``lookahead=``), or a sampler gives
                 other rows each time it is asked.
-            CorruptDataError, ReadFailedError, FileChangedError: Of the data.
+            CorruptDataError, ReadFailedError, FileChangedError: The data is damaged, unreadable or has changed.
         """
         return self._native.batch(*self._place(epoch, step))
 

@@ -58,17 +58,26 @@ def verbs_table(root: Path) -> str:
 
 
 def flags_table(root: Path) -> str:
-    """The options of each verb; those that verbs share through a loader come first, once."""
+    """The options of each verb, once: first what a loader takes, then what every verb or several verbs have."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for verb in verbs(root):
+        for flag in verb.flags:
+            alike.setdefault((flag.name, flag.doc), []).append(verb.name)
+    shared = {key: names for key, names in alike.items() if len(names) > 2}
+    groups = [("loader options", [(flag.name, flag.doc) for flag in shared_flags(root)])]
+    groups += [(", ".join(names), [key]) for key, names in shared.items()]
+    groups += [(v.name, [(f.name, f.doc) for f in v.flags if (f.name, f.doc) not in shared]) for v in verbs(root)]
     rows = []
-    for name, flags in [("loader options", shared_flags(root)), *((verb.name, verb.flags) for verb in verbs(root))]:
-        for i, flag in enumerate(flags):
-            rows.append((("" if i else f"**{name}**"), code(flag.name), _sentence(flag.doc)))
+    for name, flags in groups:
+        for i, (flag_name, doc) in enumerate(flags):
+            rows.append((("" if i else name), code(flag_name), _sentence(doc)))
     return table(("verb", "option", "meaning"), rows)
 
 
 def _call(verb: Verb) -> str:
     positional = [flag.name if flag.required else f"[{flag.name}]" for flag in verb.flags if flag.name.isupper()]
-    return " ".join(["headrace", verb.name, *(["FILE…"] if verb.takes_loader else []), *positional])
+    words = ["headrace", verb.name, *(["FILE"] if verb.takes_loader else []), *positional]
+    return " ".join("FILE…" if word == "FILE" else word for word in words)
 
 
 def _sentence(text: str) -> str:

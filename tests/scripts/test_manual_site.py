@@ -1,4 +1,4 @@
-"""`make docs`: the site has a page for each of the manual, its links and anchors lead somewhere, it loads nothing else."""
+"""`make docs`: a page for each page of the manual, links and anchors that lead somewhere, nothing from outside."""
 
 from __future__ import annotations
 
