@@ -20,9 +20,10 @@ def python_entries(root: Path) -> dict[str, Entry]:
     exported, bound = _exports(package / "__init__.py")
     entries = {"__version__": Entry("__version__", "__version__", "str", "Version of Headrace.", "constant")}
     for path in sorted(package.glob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        text = path.read_text(encoding="utf-8")
+        for node in ast.parse(text).body:
             if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in exported:
-                entries[node.name] = _class(node) if isinstance(node, ast.ClassDef) else _function(node)
+                entries[node.name] = _class(node, text) if isinstance(node, ast.ClassDef) else _function(node)
     for entry in bound_classes(root):
         if entry.name in bound:
             entries[entry.name] = entry
@@ -69,6 +70,7 @@ def _docstring(node: ast.ClassDef | ast.FunctionDef) -> str:
 def _text(annotation: ast.expr | None) -> str:
     text = ast.unparse(annotation) if annotation else ""
     text = re.sub(r"\b(?:_headrace|np|os|_options)\.", "", text)
+    text = re.sub(r"^ClassVar\[(.*)\]$", r"\1", text)
     return re.sub(r"\b(ndarray|dtype)\[[^\[\]]*(?:\[[^\[\]]*\])?\]", r"\1", text)
 
 
@@ -86,9 +88,9 @@ def _function(node: ast.FunctionDef) -> Entry:
     return Entry(node.name, usage, "" if returns in {"", "None"} else returns, _docstring(node))
 
 
-def _class(node: ast.ClassDef) -> Entry:
+def _class(node: ast.ClassDef, source: str) -> Entry:
     doc = _docstring(node)
-    texts = described(doc)
+    texts = {**_behind(node, source), **described(doc)}
     members: dict[str, Entry] = {}
     for item in node.body:
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
@@ -117,6 +119,14 @@ def _constructor(node: ast.ClassDef, doc: str) -> str:
     if len(usage) > 120:
         usage = usage.split("*, ")[0] + "*, …)"
     return node.name + usage.removeprefix("__init__")
+
+
+def _behind(node: ast.ClassDef, source: str) -> dict[str, str]:
+    """Attributes that are described by `#:` on their own line."""
+    lines = source.splitlines()
+    fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
+    found = {ast.unparse(item.target): lines[(item.end_lineno or 1) - 1].partition("#: ")[2] for item in fields}
+    return {name: text for name, text in found.items() if text}
 
 
 def _is_property(node: ast.FunctionDef) -> bool:

@@ -179,6 +179,12 @@ ADDED = {
         '    def new(self, a=1):\n        """Do."""\n\n    def explain(self)',
         "| `new(a=1)` |  | Do. |",
     ),
+    "an attribute": (
+        "python/headrace/column.py",
+        "    def __init__(",
+        "    fresh: ClassVar[int] = 3  #: Number of it.\n\n    def __init__(",
+        "| `fresh` | `int` | Number of it. |",
+    ),
     "a member in C++": (
         "include/headrace/loader/loader.h",
         "  Epoch epoch();",
