@@ -52,9 +52,11 @@ format: ## rewrite the sources in the house style
 	@git ls-files '*.h' '*.cpp' | xargs $(VENV)/clang-format -i
 	@$(VENV)/ruff format -q . && $(VENV)/ruff check -q --fix .
 
-docs: ## the reference from docstrings, as HTML in build/docs
+docs: ## the manual as a static site in build/docs, with the docstrings of the Python package
 	@scripts/setup.sh docs
-	@$(VENV)/pdoc --docformat google -o build/docs headrace && echo "build/docs/index.html"
+	@rm -rf build/docs
+	@$(VENV)/pdoc --docformat google -o build/docs/python headrace
+	@$(VENV)/python scripts/build_manual.py build/docs python/headrace.html
 
 wheel: ## a self-contained wheel in wheelhouse/
 	@scripts/setup.sh wheel

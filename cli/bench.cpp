@@ -33,7 +33,7 @@ int run_bench(const Options& options) {
 
 Verb add_bench(CLI::App& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("bench", "Deliver batches to nobody and report the rate");
+  CLI::App* app = program.add_subcommand("bench", "Iterate without a consumer and report the throughput");
   options->loader.add_to(*app);
   app->add_option("--epochs", options->epochs, "Passes over the data")
       ->check(CLI::PositiveNumber)

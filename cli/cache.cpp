@@ -34,7 +34,7 @@ Verb add_cache(CLI::App& program) {
     verb->add_flag("--json", options->json, "Print JSON");
     return verb;
   };
-  const CLI::App* list = add("ls", "What is there, of which files, and is it of use still? Reads no rows");
+  const CLI::App* list = add("ls", "List caches: what they hold, of which files, and whether they can still be used");
   CLI::App* check = add("verify", "Compare every row with its checksum");
   check->get_option("DIR")->required();
   check->add_option("NAME", options->name, "One cache, as ls names it. Default: all");

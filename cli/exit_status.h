@@ -9,15 +9,15 @@
 namespace headrace::cli {
 
 enum ExitStatus : std::uint8_t {
-  kGood = 0,
-  kFindings = 1,
-  kUsage = 2,           ///< Also: a file, field or directory that is not there.
-  kBadData = 3,         ///< Damaged, truncated or unreadable bytes, or a format that cannot be read.
-  kOutOfResources = 4,  ///< Memory, disk, time.
-  kTight = 10,          ///< check-memory only.
-  kWouldBeKilled = 11,  ///< check-memory only.
-  kBug = 70,
-  kInterrupted = 130,
+  kGood = 0,            ///< Everything went well; of check-memory: it fits.
+  kFindings = 1,        ///< Something is worth attention.
+  kUsage = 2,           ///< An option is wrong, or a file, field or directory does not exist.
+  kBadData = 3,         ///< Bytes are damaged, truncated or unreadable, or of a format that cannot be read.
+  kOutOfResources = 4,  ///< Memory, disk or time ran out.
+  kTight = 10,          ///< It fits, but only just (check-memory only).
+  kWouldBeKilled = 11,  ///< The process would be killed (check-memory only).
+  kBug = 70,            ///< An error that should not happen; please report it.
+  kInterrupted = 130,   ///< Interrupted by Ctrl-C.
 };
 
 ExitStatus exit_status(ErrorCode code);

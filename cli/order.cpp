@@ -37,7 +37,8 @@ int run_order(const Options& options) {
 
 Verb add_order(CLI::App& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("order", "How well the order mixes, what it costs, and what would mix better");
+  CLI::App* app =
+      program.add_subcommand("order", "Say how well the order mixes, what it costs, and what would mix better");
   options->loader.add_to(*app);
   app->add_option("--by", options->order.by, "Field with a label, a number a sample or one-hot: its Deff is reported");
   app->add_option("--epoch", options->order.epoch, "Which epoch to look at")->capture_default_str();

@@ -23,7 +23,8 @@ int run_replay(const Options& options) {
 
 Verb add_replay(CLI::App& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("replay", "One batch of any epoch once more: its rows, files and values");
+  CLI::App* app =
+      program.add_subcommand("replay", "Make a batch of any epoch again and list its rows, files and values");
   options->loader.add_to(*app);
   app->add_option("--epoch", options->replay.epoch, "Epoch, counted from 0")->required();
   app->add_option("--step", options->replay.step, "Batch of the epoch, counted from 0")->required();

@@ -15,6 +15,7 @@ mapfile -t shell < <(git ls-files '*.sh' .ci/run)
 
 check floors "$bin/python" scripts/check_layers.py
 check sizes "$bin/python" scripts/check_sizes.py
+check reference "$bin/python" scripts/write_reference.py --check
 check clang-format "$bin/clang-format" --dry-run --Werror "${cpp[@]}"
 check shellcheck "$bin/shellcheck" "${shell[@]}"
 check ruff "$bin/ruff" check .

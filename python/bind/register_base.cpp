@@ -8,9 +8,10 @@
 namespace headrace::python {
 
 void register_base(nb::module_& m) {
-  m.def("parse_bytes", &parse_bytes, nb::arg("text"), "Bytes meant by a text such as \"8GiB\", \"8G\" or \"8GB\".");
-  m.def("format_bytes", &format_bytes, nb::arg("size"), "A size for people: \"1.50 GiB\".");
-  m.def("set_memory", &set_memory, nb::arg("size"), "Limit of the whole process, in bytes.");
+  m.def("parse_bytes", &parse_bytes, nb::arg("text"),
+        "Return the bytes that a text means, such as \"8GiB\", \"8G\" or \"8GB\".");
+  m.def("format_bytes", &format_bytes, nb::arg("size"), "Return a size as text: \"1.50 GiB\".");
+  m.def("set_memory", &set_memory, nb::arg("size"), "Set the limit of the whole process, in bytes.");
 }
 
 }  // namespace headrace::python

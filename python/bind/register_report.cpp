@@ -33,10 +33,11 @@ std::string html_text(const std::string& text) {
 
 void register_stage(nb::class_<Report>& report) {
   nb::class_<Report::Stage>(report, "Stage", "One stage of the work, summed over threads.")
-      .def_ro("name", &Report::Stage::name, "\"plan\", \"read\", \"decode\", \"scatter\", \"cache\" or \"idle\".")
+      .def_ro("name", &Report::Stage::name, "Name: \"plan\", \"read\", \"decode\", \"scatter\", \"cache\" or \"idle\".")
       .def_ro("seconds", &Report::Stage::seconds, "Time, summed over threads.")
-      .def_ro("count", &Report::Stage::count, "How often.")
-      .def_ro("bytes", &Report::Stage::bytes, "read: stored bytes; decode: decoded bytes; scatter: delivered bytes.")
+      .def_ro("count", &Report::Stage::count, "Number of times it ran.")
+      .def_ro("bytes", &Report::Stage::bytes,
+              "Bytes handled; read: stored bytes; decode: decoded bytes; scatter: delivered bytes.")
       .def("__repr__", [](const Report::Stage& self) {
         return to_python("Stage(name='" + self.name + "', seconds=" + std::to_string(self.seconds) +
                          ", count=" + std::to_string(self.count) + ", bytes=" + std::to_string(self.bytes) + ")");
@@ -48,7 +49,7 @@ void register_memory(nb::class_<Report>& report) {
   nb::class_<Memory>(report, "Memory", "Memory of the loader, in bytes.")
       .def_ro("budget_bytes", &Memory::budget_bytes, "The loader's limit.")
       .def_ro("planned_bytes", &Memory::planned_bytes, "Sum of the parts below, as resolved before the run.")
-      .def_ro("peak_bytes", &Memory::peak_bytes, "Most of each part that was allocated so far, added up.")
+      .def_ro("peak_bytes", &Memory::peak_bytes, "Highest allocation of each part so far, added up.")
       .def_ro("slot_bytes", &Memory::slot_bytes, "Bytes of one slot (one batch).")
       .def_ro("slots", &Memory::slots, "Number of slots.")
       .def_ro("scratch_bytes", &Memory::scratch_bytes, "Decoded chunks in flight.")
@@ -62,7 +63,7 @@ void register_memory(nb::class_<Report>& report) {
       .def_ro("peak_read_buffer_bytes", &Memory::peak_read_buffer_bytes, "Stored bytes in flight, measured.")
       .def_ro("peak_resident_bytes", &Memory::peak_resident_bytes, "Chunks kept decoded, measured.")
       .def_ro("process_peak_bytes", &Memory::process_peak_bytes, "Highest resident memory of the whole process.")
-      .def_ro("held_over_bytes", &Memory::held_over_bytes, "Batches held by the caller beyond the budget, highest.")
+      .def_ro("held_over_bytes", &Memory::held_over_bytes, "Most that the caller held in batches beyond the budget.")
       .def(
           "__str__", [](const Memory& self) { return to_python(self.text()); }, nb::sig("def __str__(self) -> str"))
       .def(
@@ -88,16 +89,17 @@ void register_row_sums(nb::class_<Report>& report) {
 void register_cache(nb::class_<Report>& report) {
   using Cache = Report::Cache;
   nb::class_<Cache>(report, "Cache", "What is kept of decoded blocks between epochs.")
-      .def_ro("kind", &Cache::kind, "\"nothing\", \"blocks\", \"all rows\", \"shared rows\" or \"directory\".")
-      .def_ro("coding", &Cache::coding, "\"decoded\", \"shuffle + LZ4\" or \"shuffle + zstd-1\".")
+      .def_ro("kind", &Cache::kind,
+              "What is kept: \"nothing\", \"blocks\", \"all rows\", \"shared rows\" or \"directory\".")
+      .def_ro("coding", &Cache::coding, "How blocks are kept: \"decoded\", \"shuffle + LZ4\" or \"shuffle + zstd-1\".")
       .def_ro("capacity_bytes", &Cache::capacity_bytes, "Most it may hold.")
-      .def_ro("bytes", &Cache::bytes, "Held now.")
-      .def_ro("blocks", &Cache::blocks, "Held now.")
+      .def_ro("bytes", &Cache::bytes, "Bytes kept now.")
+      .def_ro("blocks", &Cache::blocks, "Blocks kept now.")
       .def_ro("all_blocks", &Cache::all_blocks, "Blocks of the data set.")
       .def_ro("hits", &Cache::hits, "Blocks served from it.")
       .def_ro("misses", &Cache::misses, "Blocks that were decoded from their file.")
-      .def_ro("coded_share", &Cache::coded_share, "Encoded over decoded bytes.")
-      .def_ro("complete", &Cache::complete, "Everything is there: batches are gathered from it.")
+      .def_ro("coded_share", &Cache::coded_share, "Encoded bytes divided by decoded bytes.")
+      .def_ro("complete", &Cache::complete, "True if it holds everything: batches are gathered from it.")
       .def("__repr__", [](const Cache& self) {
         return to_python("Cache(kind='" + self.kind + "', coding='" + self.coding +
                          "', bytes=" + std::to_string(self.bytes) + ", blocks=" + std::to_string(self.blocks) +
@@ -109,26 +111,29 @@ void register_cache(nb::class_<Report>& report) {
 }  // namespace
 
 void register_report(nb::module_& m) {
-  nb::class_<Report> report(m, "Report", "What a loader did, in numbers. print() shows one screen.");
+  nb::class_<Report> report(m, "Report", "What a loader did, in numbers; print() shows one screen.");
   register_stage(report);
   register_memory(report);
   register_row_sums(report);
   register_cache(report);
-  report.def_ro("epochs_started", &Report::epochs_started, "Epochs begun.")
-      .def_ro("epochs_finished", &Report::epochs_finished, "Epochs delivered to their end.")
+  report.def_ro("epochs_started", &Report::epochs_started, "Epochs that were started.")
+      .def_ro("epochs_finished", &Report::epochs_finished, "Epochs that were delivered to their end.")
       .def_ro("batches", &Report::batches, "Batches delivered.")
       .def_ro("samples", &Report::samples, "Samples delivered.")
       .def_ro("delivered_bytes", &Report::delivered_bytes, "Bytes delivered.")
-      .def_ro("wall_seconds", &Report::wall_seconds, "From the first epoch's start until now or the last batch.")
-      .def_prop_ro("samples_per_second", &Report::samples_per_second, "Samples delivered, by wall_seconds.")
-      .def_prop_ro("bytes_per_second", &Report::bytes_per_second, "Bytes delivered, by wall_seconds.")
+      .def_ro("wall_seconds", &Report::wall_seconds,
+              "Time from the first epoch's start until now, or to the last batch.")
+      .def_prop_ro("samples_per_second", &Report::samples_per_second, "Samples delivered, divided by wall_seconds.")
+      .def_prop_ro("bytes_per_second", &Report::bytes_per_second, "Bytes delivered, divided by wall_seconds.")
       .def_ro("consumer_wait_seconds", &Report::consumer_wait_seconds, "Time the caller waited for batches.")
       .def_ro("consumer_work_seconds", &Report::consumer_work_seconds,
               "Time between one batch and asking for the next.")
-      .def_ro("first_batch_seconds", &Report::first_batch_seconds, "From the first epoch's start.")
-      .def_ro("read_amplification", &Report::read_amplification,
-              "Decoded / needed decoded bytes; 1.0: each chunk once an epoch; more: some more often; less: some "
-              "came from memory.")
+      .def_ro("first_batch_seconds", &Report::first_batch_seconds,
+              "Time from the first epoch's start to its first batch.")
+      .def_ro(
+          "read_amplification", &Report::read_amplification,
+          "Decoded bytes, divided by those of the distinct chunks that each epoch needed; above 1.0: some chunks were "
+          "decoded more than once, below: some came from memory.")
       .def_ro("waste", &Report::waste, "Share of decoded bytes that no field needed.")
       .def_ro("chunks_decoded", &Report::chunks_decoded, "Chunks decoded, each time counted.")
       .def_ro("slow_path_chunks", &Report::slow_path_chunks, "Chunks read by a format's own library, one at a time.")
@@ -140,11 +145,11 @@ void register_report(nb::module_& m) {
       .def_ro("exactly_once", &Report::exactly_once,
               "True once an epoch ended whose sums are those of every row once: one rank, begun at its start, with no "
               "dropped tail.")
-      .def_ro("stages", &Report::stages, "What the time went to, one Stage each.")
+      .def_ro("stages", &Report::stages, "Where the time went, one Stage each.")
       .def_ro("memory", &Report::memory, "Memory, planned and measured.")
       .def_ro("cache", &Report::cache, "What is kept of decoded blocks.")
       .def_ro("verdict", &Report::verdict, "One sentence: is loading the limit, and which part.")
-      .def_ro("notices", &Report::notices, "What was warned of: settings that hurt, a cache that is not used.")
+      .def_ro("notices", &Report::notices, "Warnings that were given: settings that hurt, a cache that is not used.")
       .def_ro("advice", &Report::advice, "What to change, best first.")
       .def_ro("data_summary", &Report::data_summary, "Files, samples, bytes a sample and codecs, in one line.")
       .def(
@@ -156,11 +161,11 @@ void register_report(nb::module_& m) {
           nb::sig("def _repr_html_(self) -> str"))
       .def(
           "to_json", [](const Report& self) { return to_python(self.json()); }, nb::sig("def to_json(self) -> str"),
-          "The same as JSON text.")
+          "Return the report as JSON text.")
       .def(
           "to_dict",
           [](const Report& self) { return nb::module_::import_("json").attr("loads")(to_python(self.json())); },
-          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The same as plain data.");
+          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "Return the report as plain Python objects.");
 }
 
 }  // namespace headrace::python

@@ -147,10 +147,12 @@ nb::dict library_versions() {
 
 void register_tools(nb::module_& m) {
   nb::class_<ToolResult>(m, "ToolResult", "What a tool found: print() shows one screen, to_dict() gives the data.")
-      .def_ro("findings", &ToolResult::findings, "Something is worth attention (the command line's exit status 1).")
-      .def_ro("bad_data", &ToolResult::bad_data, "Damaged, truncated or unreadable bytes were found (exit status 3).")
+      .def_ro("findings", &ToolResult::findings,
+              "True if something is worth attention (the command line's exit status 1).")
+      .def_ro("bad_data", &ToolResult::bad_data,
+              "True if damaged, truncated or unreadable bytes were found (exit status 3).")
       .def_ro("exit_status", &ToolResult::exit_status,
-              "Of check_memory: 0 fits, 10 tight, 11 would be killed; 0 elsewhere.")
+              "Exit status of check_memory: 0 fits, 10 tight, 11 would be killed; 0 elsewhere.")
       .def_prop_ro(
           "run_file", [](const ToolResult& self) { return to_python(self.run_file); },
           nb::sig("def run_file(self) -> str"), "Settings as the text of a run file, where the tool makes some.")
@@ -163,11 +165,11 @@ void register_tools(nb::module_& m) {
           "A picture as SVG text, where the tool draws one.")
       .def(
           "to_json", [](const ToolResult& self) { return to_python(self.json); }, nb::sig("def to_json(self) -> str"),
-          "The data as JSON text, as --json prints it.")
+          "Return the data as JSON text, as --json prints it.")
       .def(
           "to_dict",
           [](const ToolResult& self) { return nb::module_::import_("json").attr("loads")(to_python(self.json)); },
-          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The data as plain Python objects.");
+          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "Return the data as plain Python objects.");
   m.def("inspect", &inspect_files, nb::arg("paths"));
   m.def("verify", &verify_files, nb::arg("paths"), nb::arg("threads"), nb::arg("progress").none());
   m.def("cache_build", &build_cache, nb::arg("loader"), nb::arg("progress").none());

@@ -19,6 +19,10 @@ class ShuffleShape:
 
     Part of what a seed means: give the same to get the same batches. The default follows from the data and the global
     batch alone.
+
+    Args:
+        streams: Parts of the data that are read at once.
+        pool_blocks: Blocks of each part that are mixed.
     """
 
     streams: int

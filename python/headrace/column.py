@@ -21,6 +21,10 @@ class Column:
     each on its own axis. ``np.asarray(column)`` reads everything.
 
     Blocks while it reads; the GIL is released meanwhile.
+
+    Attributes:
+        info: Type, shape and storage of the field.
+        attrs: Attributes of the field's array in the first file, as text.
     """
 
     def __init__(self, dataset: Dataset, info: FieldInfo, attrs: dict[str, str]) -> None:
@@ -35,7 +39,7 @@ class Column:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """``(rows, *shape of a sample)``."""
+        """Shape of the whole column: ``(rows, *shape of a sample)``."""
         return (len(self._dataset), *self.info.shape)
 
     @property
@@ -53,7 +57,7 @@ class Column:
 
     def __getitem__(self, key: Any) -> Any:
         first, rest = (key[0], key[1:]) if isinstance(key, tuple) and key else (key, ())
-        if first is Ellipsis or first == ():
+        if first is Ellipsis or (isinstance(first, tuple) and not first):
             first = slice(None)
             rest = (Ellipsis, *rest) if rest else ()
         if isinstance(first, str):

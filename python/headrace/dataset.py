@@ -53,7 +53,7 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
 
 
 class Dataset:
-    """Samples in files, by number. Made by :func:`headrace.open`.
+    """The samples of one or more files, by number. Made by :func:`headrace.open`.
 
     ``ds[5]`` and ``ds[-1]`` are samples: a dict with one array for each field, of that field's ``shape`` (a NumPy
     scalar where the shape is empty). ``ds[100:200]``, ``ds[::10]``, ``ds[[7, 3, 3]]`` and ``ds[mask]`` are several:
@@ -86,14 +86,14 @@ class Dataset:
 
     @property
     def fields(self) -> Mapping[str, FieldInfo]:
-        """Name → :class:`FieldInfo`, in batch order."""
+        """Type, shape and storage of each field by its name (a :class:`FieldInfo`), in the order of a batch."""
         entries = (dict(entry) for entry in self._native.fields())
         infos = (FieldInfo(dtype=np.dtype(entry.pop("typestr")), **entry) for entry in entries)
         return MappingProxyType({info.name: info for info in infos})
 
     @property
     def attrs(self) -> Mapping[str, Mapping[str, str]]:
-        """Name → attributes of that field's array in the first file, as text."""
+        """Attributes of each field's array in the first file by the field's name, as text."""
         native = self._native
         return MappingProxyType({name: native.attributes(i) for i, name in enumerate(self.fields)})
 
@@ -104,7 +104,7 @@ class Dataset:
 
     @property
     def sample_bytes(self) -> int:
-        """Bytes a sample, over all fields."""
+        """Number of bytes of a sample, over all fields."""
         return self._native.sample_bytes()
 
     @overload
@@ -136,7 +136,7 @@ class Dataset:
             first = end
 
     def select(self, rows: Any) -> Dataset:
-        """Only these rows, as a data set of its own.
+        """Return a data set of these rows alone.
 
         They keep the order of the files and are numbered anew. Takes a quarter of a byte for each row of the files, and
         reads nothing. A loader decodes the whole blocks that hold selected rows: see the line ``selection`` of its
@@ -162,13 +162,13 @@ class Dataset:
         stratify: str | None = None,
         by: str = "row",
     ) -> dict[str, Dataset]:
-        """Several data sets that share no row: ``jets.split({"train": 0.8, "val": 0.2}, seed=1)``.
+        """Split into data sets that share no row: ``jets.split({"train": 0.8, "val": 0.2}, seed=1)``.
 
         Chosen at random, but the same for the same seed, on every machine. Reads nothing, except for ``stratify``.
 
         Args:
             parts: Name → share of the rows, together at most 1; what is missing to 1 is left out.
-            seed: Another seed, another split.
+            seed: Another seed gives another split.
             stratify: Field with a class a sample (or one-hot): every part gets its share of each class. It is read
                 whole.
             by: ``"row"``: shares are exact to a row. ``"file"``: whole files, so that what belongs together (a run, a
@@ -198,7 +198,7 @@ class Dataset:
 
     @property
     def selected_rows(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        """Number of each row among all rows of all files: what :meth:`select` and :meth:`split` have left."""
+        """Number of each row among all rows of all files: the rows that :meth:`select` or :meth:`split` left."""
         rows: np.ndarray[Any, np.dtype[np.uint64]] = self._native.selected_rows()
         return rows
 
@@ -210,7 +210,7 @@ class Dataset:
 
     @property
     def closed(self) -> bool:
-        """Was it closed?"""
+        """True if it was closed."""
         return self._closed
 
     def close(self) -> None:

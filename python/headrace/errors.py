@@ -39,6 +39,7 @@ class Error(Exception):
     """Base of all errors of Headrace.
 
     Attributes:
+        default_code: Code of the errors of this class that are given none.
         code: Kind of error as a word, for example ``"corrupt_data"``; the same in C++ and in ``--json`` output.
         message: What was expected and what was found, without the place.
         file: Path of the file, or None.

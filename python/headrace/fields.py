@@ -21,7 +21,7 @@ class FieldInfo:
         codec: Filters, for example ``"gzip-4 + shuffle"`` or ``"none"``.
         read_path: ``"native"`` (fast, parallel) or ``"libhdf5"`` (one chunk at a time).
         reason: Why the read path is not native; empty otherwise.
-        uniform: Do all files store it the same way?
+        uniform: True if all files store it the same way.
     """
 
     name: str
@@ -36,12 +36,17 @@ class FieldInfo:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes a sample."""
+        """Number of bytes of a sample."""
         return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
 
 
 class FileInfo(NamedTuple):
-    """One file of a data set."""
+    """One file of a data set.
+
+    Attributes:
+        path: Path of the file.
+        rows: Rows of the file that belong to the data set.
+    """
 
     path: str
     rows: int

@@ -70,7 +70,7 @@ class Loader:
         drop_last: Drop the last samples of an epoch if they do not fill a batch; the same as ``tail="drop"``.
         tail: ``"partial"`` (the default: the last batch may be smaller), ``"drop"``, or ``"pad"``: the last batch is
             filled up by repeating its samples, and every batch has a field ``_weight``, float32, 0 for repeats.
-        seed: Of the order, 0 to 2^64 - 1.
+        seed: Seed of the order, 0 to 2^64 - 1.
         rank: Data-parallel rank, below ``world_size``; all ranks make equal steps. Default: what torch.distributed
             says if it is set up, else what torchrun, srun or mpirun put into the environment, else 0 of 1; asked when
             an epoch starts.
@@ -193,7 +193,7 @@ class Loader:
 
     @property
     def batch_size(self) -> int:
-        """Samples a batch, on each rank."""
+        """Samples of a full batch on this rank."""
         return self._native.batch_rows()
 
     @property
@@ -202,7 +202,7 @@ class Loader:
         return int(self._options["seed"] or 0)
 
     def __len__(self) -> int:
-        """Batches an epoch, exact."""
+        """Return the exact number of batches of an epoch."""
         return self._native.num_batches()
 
     def __iter__(self) -> Iterator[Any]:
@@ -239,7 +239,7 @@ class Loader:
             self._native.set_rank(distributed.get_rank(), distributed.get_world_size())
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loader is: the epoch, and how many of its samples were handed out over all ranks.
+        """Return where the loader is: the epoch, and how many of its samples were handed out over all ranks.
 
         Counts what was handed out, never what was only prefetched. The same on every rank: saving one rank's copy is
         enough. Less than 200 bytes as JSON.
@@ -275,7 +275,7 @@ class Loader:
     def batch(self, epoch: int, step: int) -> Any:
         """Make a batch of any epoch again, bit for bit as iterating delivers it on this rank.
 
-        For whoever looks into a loss spike: nothing before it is read, an epoch that is under way is not disturbed, and
+        For looking into a loss spike: nothing before it is read, an epoch that is under way is not disturbed, and
         reports do not count it. Blocks while its rows are read, without the GIL.
 
         Args:
@@ -288,7 +288,7 @@ class Loader:
         Raises:
             InvalidArgumentError: No such batch; or the order is made up as it goes (``lookahead=``), or a sampler gives
                 other rows each time it is asked.
-            CorruptDataError, ReadFailedError, FileChangedError: Of the data.
+            CorruptDataError, ReadFailedError, FileChangedError: The data is damaged, unreadable or has changed.
         """
         return self._native.batch(*self._place(epoch, step))
 
@@ -323,7 +323,7 @@ class Loader:
         self._native.preload(progress)
 
     def explain(self) -> str:
-        """Every automatic setting with its resolved value and the reason. Reads nothing."""
+        """Return every automatic setting with its resolved value and the reason. Reads nothing."""
         return self._native.explain()
 
     def order_report(self, by: str | None = None, *, epoch: int = 0) -> _headrace.ToolResult:
@@ -331,12 +331,12 @@ class Loader:
         return _headrace.order(self._native, by or "", whole_number("epoch", epoch, least=0))
 
     def report(self) -> _headrace.Report:
-        """What was delivered, where time went, memory against budget, and a verdict; during a run and after it."""
+        """Return what was delivered, where the time went, memory against budget, and a verdict; at any time."""
         return self._native.report()
 
     @property
     def closed(self) -> bool:
-        """Was it closed?"""
+        """True if it was closed."""
         return self._native.closed()
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ Parts = Mapping[str, Dataset | tuple[Dataset, float]]
 
 
 def mix(parts: Parts, *, temperature: float = 1.0, stop: str = "first", num_samples: int | None = None) -> Dataset:
-    """Several data sets as one, from which a loader draws in given proportions.
+    """Combine several data sets into one, from which a loader draws in given proportions.
 
     ``hr.mix({"top": (tops, 0.7), "qcd": (qcd, 0.3)})``: every stretch of a loader's samples holds 70 % of ``tops``, to
     within a few samples. Each part comes in the order that the loader's ``shuffle`` says, and goes on where the epoch
@@ -26,7 +26,7 @@ def mix(parts: Parts, *, temperature: float = 1.0, stop: str = "first", num_samp
         temperature: Weights are raised to the power of 1/temperature: above 1 evens the parts out.
         stop: When an epoch ends: ``"first"``: when the first part has been gone through; ``"all"``: when each has been
             at least once, smaller ones coming again meanwhile.
-        num_samples: An epoch of so many samples instead.
+        num_samples: Samples of an epoch, in place of ``stop``.
 
     Raises:
         InvalidArgumentError: Fields that differ, weights that are none, a mixture among the parts.

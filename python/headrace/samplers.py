@@ -1,4 +1,4 @@
-"""Orders of one's own, for ``Loader(sampler=)``: weights, balanced classes, and any iterable of row numbers."""
+"""Custom samplers, for ``Loader(sampler=)``: weights, balanced classes, and any iterable of row numbers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class Weighted:
     """Draw rows with weights. Takes 16 bytes a row.
 
     Args:
-        weights: One for each row: finite, not negative, not all zero.
-        replacement: True: independent draws. False: each row once at most; heavier ones tend to come earlier.
-        num_samples: An epoch. Default: as many as there are rows (without replacement: rows of positive weight).
+        weights: Weight of each row: finite, not negative, not all zero.
+        replacement: True draws each row independently. False: each row once at most; heavier ones tend to come earlier.
+        num_samples: Samples of an epoch. Default: as many as there are rows (without replacement: rows of positive
+            weight).
     """
 
     def __init__(self, weights: ArrayLike, *, replacement: bool = True, num_samples: int | None = None) -> None:
@@ -35,14 +36,14 @@ class Weighted:
 
 
 class Balanced:
-    """Every class equally often: of each run of C samples, C the number of classes, one is of each class.
+    """Draw every class equally often: each run of as many samples as there are classes holds one of each.
 
-    A batch of a multiple of C samples holds equally many of each. A class's rows come once each before any of them
+    So does a batch whose size is a multiple of that number. A class's rows come once each before any of them
     comes again. Takes 8 bytes a row.
 
     Args:
         by: Field with the class: a whole number a sample, or one-hot. It is read whole.
-        num_samples: An epoch. Default: as many as there are rows.
+        num_samples: Samples of an epoch. Default: as many as there are rows.
     """
 
     def __init__(self, by: str, *, num_samples: int | None = None) -> None:

@@ -54,7 +54,7 @@ def bench(
     progress: Progress | None = None,
     **loader: Any,
 ) -> ToolResult:
-    """Deliver batches to nobody and report the rate.
+    """Iterate without a consumer and report the throughput.
 
     Blocks until done; the GIL is released. Ctrl-C stops it.
 
@@ -101,9 +101,9 @@ def order(
 
 
 def replay(source: Loader | Paths, *, epoch: int, step: int, fields: Fields = None, **loader: Any) -> ToolResult:
-    """Make a batch of any epoch again and tell its rows, by file, and what its values are.
+    """Make a batch of any epoch again and list its rows, by file, and what its values are.
 
-    For whoever hunts a loss spike. ``print(result)`` shows one screen, ``result.to_dict()`` has every row, and
+    For hunting a loss spike. ``print(result)`` shows one screen, ``result.to_dict()`` has every row, and
     ``result.findings`` says that values are not finite. The batch itself is :meth:`Loader.batch`.
 
     Args:
@@ -160,7 +160,7 @@ def cache_build(
 
 
 def cache_list(directory: str | os.PathLike[str] | None = None) -> ToolResult:
-    """List the caches of decoded rows in a directory: what they hold, of which files, and whether they are of use.
+    """List the caches of decoded rows in a directory: what they hold, of which files, and whether they can be used.
 
     Reads no rows. ``result.findings`` if a source has changed or a build was abandoned, ``result.bad_data`` if files
     of a cache are damaged. Without a directory it lists the data sets that are remembered since they were opened

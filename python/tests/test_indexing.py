@@ -103,6 +103,9 @@ def test_column(jets) -> None:
         np.s_[10:20],
         np.s_[::100],
         np.s_[[5, 1, 5]],
+        np.array([5, 1, 5]),  # arrays as keys: what h5py users write
+        jets.y % 3 == 0,
+        (np.array([5, 1]), 2),
         np.s_[3, 2],
         np.s_[10:20, 2],
         np.s_[10:20, 1:3, ::2],

@@ -1,7 +1,11 @@
-"""docs/reference.md lists every public name, and the reader of public names misses none of what a header can say."""
+"""The reference is what the sources say: no public name is missing, and none is without documentation."""
+
+from __future__ import annotations
 
 import re
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,94 +15,212 @@ pytestmark = pytest.mark.fast
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from public_names import cpp_names, header_names, python_names  # noqa: E402
+from manual.reference import IncompleteError, reference  # noqa: E402
 
 
-def words(text: str) -> set[str]:
-    """Every word in code, `like this`, but for examples."""
-    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    return {word for code in re.findall(r"`([^`]+)`", text) for word in re.findall(r"\w+", code)}
+class Sources:
+    """A copy of what the reference is made of, which can be changed and put back."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.changed: dict[Path, str | None] = {}
+        for name in ("python/headrace", "python/bind", "include", "cli"):
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("*.so", "bin", "__pycache__"))
+        (root / "src/loader").mkdir(parents=True)
+        shutil.copy(ROOT / "src/loader/options_table.cpp", root / "src/loader")
+
+    def change(self, name: str, old: str | None, new: str) -> None:
+        """Replaces one place of a file, or makes the file."""
+        path = self.root / name
+        text = path.read_text() if path.exists() else None
+        self.changed.setdefault(path, text)
+        if text is not None and old is not None:
+            assert text.count(old) == 1, f"{name}: {text.count(old)} times {old!r}"
+            new = text.replace(old, new)
+        path.write_text(new)
+
+    def export(self, name: str) -> None:
+        """Makes a name of the Python package public."""
+        self.change("python/headrace/__init__.py", '    "verify",\n]', f'    "verify",\n    "{name}",\n]')
+
+    def put_back(self) -> None:
+        """Undoes all changes."""
+        for path, text in self.changed.items():
+            path.unlink() if text is None else path.write_text(text)
+        self.changed.clear()
 
 
-def missing(names: set[str], listed: set[str]) -> list[str]:
-    """The names whose last part is not listed."""
-    return sorted(name for name in names if re.split(r"::|\.", name)[-1] not in listed)
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    """One copy for all tests."""
+    return Sources(tmp_path_factory.mktemp("sources"))
 
 
-def sections() -> tuple[set[str], set[str]]:
-    """The words of the page's Python part and of its C++ part."""
-    python, cpp = (ROOT / "docs" / "reference.md").read_text().split("\n## C++", 1)
-    return words(python), words(cpp)
+@pytest.fixture
+def sources(copied: Sources) -> Iterator[Sources]:
+    """The copy, unchanged."""
+    yield copied
+    copied.put_back()
 
 
-def test_every_python_name_is_listed() -> None:
-    """Names of the package, and members of its classes."""
-    names = python_names(ROOT)
-    assert {
-        "open",
-        "Loader.set_epoch",
-        "Dataset.split",
-        "FieldInfo.dtype",
-        "Report.wall_seconds",
-        "Report.Cache.hits",
-    } <= names
-    assert missing(names, sections()[0]) == []
+def test_the_pages_are_what_the_sources_say() -> None:
+    """After a change of a public name run scripts/write_reference.py."""
+    for name, made in reference(ROOT).items():
+        found = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        assert found == made, f"docs/{name} is not what the sources say: run scripts/write_reference.py"
 
 
-def test_every_cpp_name_is_listed() -> None:
-    """What the headers declare. The members of Report are those of Python's."""
-    names = cpp_names(ROOT)
-    assert {
-        "open",
-        "Loader::Epoch::wait",
-        "LoaderOptions::timeout",
-        "Report::rank",
-        "Tail",
-    } <= names
-    python, cpp = sections()
-    report = {name for name in names if name.startswith("Report::")}
-    assert missing(names - report, cpp) == []
-    assert missing(report, cpp | python) == []
+def test_environment_variables_are_listed() -> None:
+    """Those that the sources know by name; a variable of the tests' own is none."""
+    listed = set(re.findall(r"`(HEADRACE_\w+)", (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")))
+    folders = [ROOT / "src", ROOT / "cli", ROOT / "python" / "headrace"]
+    paths = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".cpp", ".h", ".py"}]
+    texts = [path.read_text() for path in paths if not path.stem.endswith("_test")]
+    known = {name for text in texts for name in re.findall(r'"(HEADRACE_[A-Z0-9_]+)"', text)}
+    assert {"HEADRACE_LOG", "HEADRACE_CACHE"} <= known
+    assert known == listed
 
 
-HEADER = """
-#include <vector>
-namespace headrace {
-// struct Commented { int no; };
-enum class Kind : std::uint8_t { kOne, kTwo };
-class Outer final : public Base<int> {
- public:
-  struct Impl;
-  struct Inner { int depth = 0; std::vector<std::pair<int, int>> pairs = {}; };
-  Outer(int a, std::function<bool()> go_on = {});
-  ~Outer();
-  [[nodiscard]] const std::map<std::string, int>& table(int i = 3) const { return table_; }
-  Outer& with(std::string text) & ;
-  template <class T> std::span<T> as() const;
-  friend bool operator==(const Outer&, const Outer&) = default;
- private:
-  void hidden();
-  std::map<std::string, int> table_;
-};
-struct Options { std::chrono::nanoseconds timeout{0}; std::optional<int> rank = {}, world_size = {}; };
-std::string text_of(const Outer& outer, const Options& options = {});
-namespace detail { void inside(); }
-inline constexpr int kLimit = 3;
+NOT_PLACED = {
+    "a function of Python": (
+        "python/headrace/tools.py",
+        "def show_versions()",
+        'def freshly_made() -> int:\n    """Return one."""\n    return 1\n\n\ndef show_versions()',
+        "hr.freshly_made is public, but",
+    ),
+    "a header": (
+        "include/headrace/base/fresh.h",
+        None,
+        "namespace headrace {\n/// Return 1.\nint fresh();\n}\n",
+        "base/fresh.h is",
+    ),
 }
-"""
+NOT_DOCUMENTED = {
+    "a function": (
+        "python/headrace/tools.py",
+        '    """Print the versions',
+        '    f"""Print the versions',
+        "show_versions has no",
+    ),
+    "a method": (
+        "python/headrace/loader.py",
+        "    def explain(self)",
+        "    def new(self):\n        pass\n\n    def explain(self)",
+        "Loader.new has",
+    ),
+    "an attribute": (
+        "python/headrace/column.py",
+        "        self.info = info",
+        "        self.info = self.fresh = info",
+        "Column.fresh has",
+    ),
+    "a field": (
+        "python/headrace/fields.py",
+        "    uniform: bool",
+        "    uniform: bool\n    fresh: int",
+        "FieldInfo.fresh has",
+    ),
+    "a bound member": (
+        "python/bind/register_report.cpp",
+        '      .def_ro("waste", ',
+        '      .def_ro("fresh", &Report::waste)\n      .def_ro("waste", ',
+        "Report.fresh has",
+    ),
+    "a member in C++": (
+        "include/headrace/loader/loader.h",
+        "  Epoch epoch();",
+        "  Epoch epoch();\n  int fresh() const;",
+        "Loader::fresh has",
+    ),
+    "a field in C++": (
+        "include/headrace/tools/tools.h",
+        "struct BenchOptions {",
+        "struct BenchOptions {\n  int fresh, a = 0;",
+        "BenchOptions::a has",
+    ),
+    "a value in C++": ("include/headrace/order/tail.h", "  kPad,", "  kFresh,\n  kPad,", "Tail::kFresh has"),
+    "a fragment": (
+        "include/headrace/order/tail.h",
+        "///< The last samples are left out.",
+        "///< Of samples.",
+        "Tail::kDrop: say what it is",
+    ),
+    "no full stop": (
+        "include/headrace/order/tail.h",
+        "///< The last samples are left out.",
+        "///< Left out",
+        "Tail::kDrop: its doc",
+    ),
+    "an option of a verb": (
+        "cli/verify.cpp",
+        '  app->add_flag("--json"',
+        '  app->add_flag("--fresh", options->json);\n  app->add_flag("--json"',
+        "headrace verify --fresh has no help",
+    ),
+    "an exit status": ("cli/exit_status.h", "  kBug = 70, ", "  kFresh = 71,\n  kBug = 70, ", "kFresh has"),
+}
 
 
-def test_headers_are_read() -> None:
-    """One of everything that a public header has."""
-    assert header_names(HEADER) == {
-        "Kind", "Outer", "Outer::Inner", "Outer::Inner::depth", "Outer::Inner::pairs", "Outer::table", "Outer::with",
-        "Outer::as", "Options", "Options::timeout", "Options::rank", "Options::world_size", "text_of", "kLimit",
-    }  # fmt: skip
+@pytest.mark.parametrize("case", [*NOT_PLACED.values(), *NOT_DOCUMENTED.values()], ids=[*NOT_PLACED, *NOT_DOCUMENTED])
+def test_what_is_missing_is_found(sources: Sources, case: tuple[str, str | None, str, str]) -> None:
+    """A public name without a place or without documentation: there is no page, and the text names it."""
+    name, old, new, said = case
+    sources.change(name, old, new)
+    if said.startswith("hr."):
+        sources.export("freshly_made")
+    with pytest.raises(IncompleteError, match=re.escape(said)):
+        reference(sources.root)
 
 
-def test_a_name_that_is_not_listed_is_found() -> None:
-    """The page is searched for words in code, not for text."""
-    assert missing({"open", "Loader.preload", "hidden"}, words("`open(x)` and preload, `Loader`: `a.preload()`")) == [
-        "hidden"
-    ]
-    assert missing({"Loader.preload"}, words("`open(x)` and preload")) == ["Loader.preload"]
+ADDED = {
+    "a method": (
+        "python/headrace/loader.py",
+        "    def explain(self)",
+        '    def new(self, a=1):\n        """Do."""\n\n    def explain(self)',
+        "| `new(a=1)` |  | Do. |",
+    ),
+    "an attribute": (
+        "python/headrace/column.py",
+        "    def __init__(",
+        "    fresh: ClassVar[int] = 3  #: Number of it.\n\n    def __init__(",
+        "| `fresh` | `int` | Number of it. |",
+    ),
+    "a member in C++": (
+        "include/headrace/loader/loader.h",
+        "  Epoch epoch();",
+        "  Epoch epoch();\n  /// Return 1.\n  [[nodiscard]] const std::map<int, Batch>& fresh(int number = 3) const;",
+        "| `fresh(number = 3)` | `map<int, Batch>` | Return 1. |",
+    ),
+    "an error": (
+        "python/headrace/errors.py",
+        "class ClosedError(Error",
+        'class FreshError(Error, OSError):\n    """Fresh."""\n    default_code = "timeout"\n\nclass ClosedError(Error',
+        "| `FreshError` | `OSError` | `timeout` | 4 | Fresh. |",
+    ),
+    "a verb": (
+        "cli/cache.cpp",
+        "  CLI::App* remove = ",
+        '  add("fresh", "Is it fresh?");\n  CLI::App* remove = ',
+        "| `headrace cache fresh [DIR]` | Is it fresh? |  |",
+    ),
+    "an argument of Loader": (
+        "src/loader/options_table.cpp",
+        '    LoaderOption{.name = "lookahead",',
+        '    LoaderOption{.name = "seed", .kind = Kind::kCount, .expected = "a {, or b",\n'
+        '                 .fallback = "7", .doc = "Seed"},\n'
+        '    LoaderOption{.name = "lookahead",',
+        "| `seed` | `int` | `7` | a {, or b | `--seed`, run file | Seed. |",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ADDED.values(), ids=ADDED)
+def test_what_is_added_is_listed(sources: Sources, case: tuple[str, str, str, str]) -> None:
+    """A new name that has documentation, in a place that there is: the page is another than the one checked in."""
+    name, old, new, line = case
+    sources.change(name, old, new)
+    if "FreshError" in new:
+        sources.export("FreshError")
+    made = reference(sources.root)
+    assert any(line in text.splitlines() for text in made.values())
+    assert all(line not in (ROOT / "docs" / page).read_text(encoding="utf-8") for page in made)

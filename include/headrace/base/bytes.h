@@ -1,4 +1,4 @@
-// Sizes in bytes: literals for C++ callers, and the text form that Python, the command line and run files share.
+// Sizes in bytes: functions for C++ callers, and the text form that Python, the command line and run files share.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,11 @@
 
 namespace headrace {
 
+/// Return `n` MiB in bytes.
 constexpr std::uint64_t mebibytes(std::uint64_t n) {
   return n << 20;
 }
+/// Return `n` GiB in bytes.
 constexpr std::uint64_t gibibytes(std::uint64_t n) {
   return n << 30;
 }
@@ -18,7 +20,7 @@ constexpr std::uint64_t gibibytes(std::uint64_t n) {
 /// Throws Error(kInvalidArgument) for anything else, for negative sizes and for sizes past 2^63.
 std::uint64_t parse_bytes(std::string_view text);
 
-/// "1.50 GiB", "512 MiB", "17 B": three significant digits, binary units.
+/// Return text such as "1.50 GiB", "512 MiB" or "17 B": three significant digits, binary units.
 std::string format_bytes(std::uint64_t bytes);
 
 }  // namespace headrace

@@ -1,8 +1,8 @@
-// The one error of Headrace: a value inside (`Result<T>`), an exception at the C++ edge, one mapping to Python.
+// The one error type of Headrace: a value inside (`Result<T>`), an exception at the C++ edge, one mapping to Python.
 //
 // An Error names the place: file › field › chunk › bytes offset+size, what was expected and found, and what to do next.
-// Inner floors fill in what they know; outer floors add what they know with the with_*() setters, which never
-// overwrite: the innermost context is the most precise. Copies are cheap (shared, copied on write).
+// Inner floors fill in what they know. Outer floors add what they know with the with_*() setters, which never
+// overwrite, because the innermost context is the most precise. Copies are cheap (shared, copied on write).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace headrace {
 
-/// What went wrong, in the classes a caller would treat differently.
+/// Kind of error: one value for each case that a caller would treat differently.
 enum class ErrorCode : std::uint8_t {
   kInvalidArgument,  ///< The caller asked for something contradictory or out of range.
   kNotFound,         ///< A file, or every file of a glob, is absent.
@@ -22,54 +22,63 @@ enum class ErrorCode : std::uint8_t {
   kCorruptData,      ///< Bytes are damaged, truncated or inconsistent with their description.
   kUnsupported,      ///< The bytes may be fine, but this build cannot read them.
   kReadFailed,       ///< The operating system failed to read (EIO and the like).
-  kWriteFailed,      ///< The operating system failed to write (disk full, EIO); only programs that write files meet it.
+  kWriteFailed,      ///< The operating system failed to write (disk full, EIO).
   kFileChanged,      ///< A file changed on disk while it was in use.
   kOutOfBudget,      ///< The memory budget cannot hold what was asked for.
   kClosed,           ///< The object was closed, or superseded by a newer iterator.
   kForked,           ///< The object was made in the parent process of a fork.
-  kCancelled,        ///< Work was given up because its owner stopped.
+  kCancelled,        ///< Work was abandoned because its owner stopped.
   kTimeout,          ///< No batch came within the caller's `timeout`.
   kInternal,         ///< A bug in Headrace.
 };
 
-/// Name of a code as a word, for example "corrupt_data".
+/// Return the name of a code, for example "corrupt_data".
 std::string_view to_string(ErrorCode code);
 
 /// Bytes [offset, offset + size) of a file.
 struct ByteRange {
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
+  std::uint64_t offset = 0;  ///< First byte, counted from the start of the file.
+  std::uint64_t size = 0;    ///< Number of bytes.
   [[nodiscard]] std::uint64_t end() const { return offset + size; }
   friend bool operator==(const ByteRange&, const ByteRange&) = default;
 };
 
+/// What every function of the library throws: an error that names the place, what was expected and found, and what to
+/// do. what() is the whole text; the parts are empty where they are not known.
 class Error : public std::exception {
  public:
-  /// `message` says what was expected and what was found, without the place.
+  /// Make an error whose `message` says what was expected and what was found, without the place.
   Error(ErrorCode code, std::string message);
 
-  // Each sets its part of the place unless an inner floor has already set it.
+  // Each sets its part of the place, unless an inner floor has already set it.
   Error& with_file(std::string_view file);
   Error& with_field(std::string_view field);
-  /// Chunk coordinates as text, for example "(12,0,0)".
+  /// Set the chunk coordinates as text, for example "(12,0,0)".
   Error& with_chunk(std::string_view chunk);
   Error& with_bytes(ByteRange range);
-  /// The step that failed: "open", "index", "read", a filter's name, "scatter".
+  /// Set the step that failed: "open", "index", "read", a filter's name, "scatter".
   Error& with_stage(std::string_view stage);
-  /// What the user can do: a whole sentence, often a command.
+  /// Set what the user can do: a whole sentence, often a command.
   Error& with_hint(std::string_view hint);
 
+  /// Return the kind of error.
   [[nodiscard]] ErrorCode code() const noexcept;
+  /// Return what was expected and what was found, without the place.
   [[nodiscard]] const std::string& message() const noexcept;
+  /// Return the path of the file.
   [[nodiscard]] const std::string& file() const noexcept;
+  /// Return the name of the field, or of the array in the file.
   [[nodiscard]] const std::string& field() const noexcept;
+  /// Return the chunk's coordinates as text, for example "(12,0,0)".
   [[nodiscard]] const std::string& chunk() const noexcept;
-  /// {0, 0} where no bytes are to blame.
+  /// Return the bytes that caused the error, {0, 0} if it was not caused by bytes.
   [[nodiscard]] ByteRange bytes() const noexcept;
+  /// Return the step that failed, for example "open", "read" or a filter's name.
   [[nodiscard]] const std::string& stage() const noexcept;
+  /// Return what to do about it.
   [[nodiscard]] const std::string& hint() const noexcept;
 
-  /// The whole text: `file › field › chunk (12,0,0) › bytes 4718592+81733: stage: message. hint`.
+  /// Return the whole text: `file › field › chunk (12,0,0) › bytes 4718592+81733: stage: message. hint`.
   [[nodiscard]] const char* what() const noexcept override;
 
  private:

@@ -1,4 +1,4 @@
-// Dims: the extents of one sample, of which the first may differ from sample to sample.
+// Dims: the extents of one sample. The first ones may differ from sample to sample (ragged).
 #pragma once
 
 #include <cstdint>
@@ -8,28 +8,30 @@
 
 namespace headrace {
 
-/// Extents of one sample of a field. Ragged ones come first, one a level of nesting: an event of pulses of three values
-/// is (ragged, 3), an event of sensors of pulses (ragged, ragged, 3). What is behind them is a row: dense, of one
-/// shape.
+/// Extents of one sample of a field. Ragged extents come first, one for each level of nesting: an event with a list of
+/// pulses of three values is (ragged, 3); an event with sensors that have lists of pulses is (ragged, ragged, 3). The
+/// extents behind them are the shape of a row, which is dense.
 class Dims {
  public:
+  /// Stands for an extent that differs from sample to sample.
   static constexpr std::uint64_t kRagged = ~std::uint64_t{0};
 
   Dims() = default;  ///< A scalar.
-  /// Throws Error(kInvalidArgument) where a ragged extent stands behind a fixed one.
+  /// Throws Error(kInvalidArgument) if a ragged extent follows a fixed one.
   Dims(std::initializer_list<std::uint64_t> extents) : Dims(std::vector<std::uint64_t>(extents)) {}
   explicit Dims(std::vector<std::uint64_t> extents);
 
-  /// All of them, kRagged where they differ.
+  /// Return all extents; kRagged stands for those that differ between samples.
   [[nodiscard]] const std::vector<std::uint64_t>& extents() const { return extents_; }
-  /// Return how many are ragged: 0 for dense fields.
+  /// Return the number of ragged extents: 0 for dense fields.
   [[nodiscard]] std::size_t levels() const { return levels_; }
+  /// True if any extent is ragged.
   [[nodiscard]] bool is_ragged() const { return levels_ > 0; }
-  /// Shape of a row.
+  /// Return the shape of a row.
   [[nodiscard]] std::vector<std::uint64_t> row_shape() const;
-  /// Elements of a row; of a sample, where nothing is ragged.
+  /// Return the number of elements in a row. For a dense field this is a whole sample.
   [[nodiscard]] std::uint64_t row_elements() const;
-  /// "(128, 4)", "(ragged, 3)", "()".
+  /// Return text such as "(128, 4)", "(ragged, 3)" or "()".
   [[nodiscard]] std::string text() const;
   friend bool operator==(const Dims&, const Dims&) = default;
 

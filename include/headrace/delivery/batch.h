@@ -1,4 +1,4 @@
-// Batch: what a step receives. A few named dense arrays, private to the receiver, writable, valid as long as held.
+// Batch: the data for one step. A few named arrays, private to the receiver, writable, valid as long as they are held.
 #pragma once
 
 #include <headrace/base/error.h>
@@ -13,23 +13,27 @@
 
 namespace headrace {
 
-/// One array of a batch: C order, native byte order, 64-byte aligned. Keeps its memory alive.
+/// One array of a batch: C order, native byte order, 64-byte aligned. It keeps its memory alive.
 class Tensor {
  public:
   Tensor(std::byte* data, const Field* field, std::uint64_t rows, std::shared_ptr<void> holder = {})
       : data_(data), field_(field), rows_(rows), holder_(std::move(holder)) {}
+  /// Return the first byte.
   [[nodiscard]] std::byte* data() const { return data_; }
+  /// Return the type of the elements.
   [[nodiscard]] const DType& dtype() const { return field_->dtype; }
+  /// Return where the array lies.
   [[nodiscard]] const Device& device() const { return field_->device; }
-  /// Rows of all samples: as many as samples, unless the field is ragged.
+  /// Return the number of rows of all samples together. For a dense field this is the number of samples.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
-  /// (rows, *shape of a row).
+  /// Return (rows, *shape of a row).
   [[nodiscard]] std::vector<std::uint64_t> shape() const;
+  /// Return the number of bytes of all rows.
   [[nodiscard]] std::uint64_t size_bytes() const { return rows_ * field_->row_bytes(); }
-  /// Keeps the memory alive on its own.
+  /// Return an object that keeps the memory alive by itself.
   [[nodiscard]] const std::shared_ptr<void>& holder() const { return holder_; }
 
-  /// All elements, row after row. Throws Error(kInvalidArgument) if T does not have the element's kind and size.
+  /// Return all elements, row after row. Throws Error(kInvalidArgument) if T does not have the element's kind and size.
   template <class T>
   [[nodiscard]] std::span<T> as() const {
     check_type(kind_of<T>(), sizeof(T));
@@ -56,8 +60,9 @@ class Tensor {
   std::shared_ptr<void> holder_;
 };
 
-/// A batch. Copies share the same memory; the memory of each field returns to the loader when its last holder lets go,
-/// also after the loader is gone. Threads: may be released on any thread.
+/// The samples of one step, an array for each field. Copies share the same memory. The memory of a field goes back to
+/// the loader when the last object that holds it is destroyed. Batches may outlive the loader. Threads: a batch may be
+/// destroyed on any thread.
 class Batch {
  public:
   /// Memory of the fields; `holders[i]` keeps `data[i]` alive.
@@ -65,36 +70,39 @@ class Batch {
     std::shared_ptr<const std::vector<Field>> fields;
     std::vector<std::byte*> data;
     std::vector<std::shared_ptr<void>> holders;
-    /// Of ragged fields: rows before each sample, and all of them. Null for dense ones; empty where all are dense.
+    /// Offsets of each ragged field: number of rows before each sample, then of all rows. Null for dense fields; empty
+    /// if all fields are dense.
     std::vector<std::shared_ptr<const std::vector<std::int64_t>>> offsets;
-    std::uint64_t rows = 0;  ///< Samples.
+    std::uint64_t rows = 0;  ///< Number of samples.
     std::uint64_t epoch = 0;
     std::uint64_t index = 0;
   };
   explicit Batch(Parts parts) : parts_(std::move(parts)) {}
 
-  /// Samples.
+  /// Return the number of samples.
   [[nodiscard]] std::uint64_t rows() const { return parts_.rows; }
-  [[nodiscard]] std::uint64_t epoch() const { return parts_.epoch; }  ///< Epoch it belongs to.
-  [[nodiscard]] std::uint64_t index() const { return parts_.index; }  ///< Its number in the epoch.
+  [[nodiscard]] std::uint64_t epoch() const { return parts_.epoch; }  ///< Return its epoch.
+  [[nodiscard]] std::uint64_t index() const { return parts_.index; }  ///< Return its number in the epoch, from 0.
+  /// Return the fields, in the order of their arrays.
   [[nodiscard]] const std::vector<Field>& fields() const { return *parts_.fields; }
-  /// Return the array of a field; of a ragged one, the rows of all samples, one after the other. Throws
-  /// Error(kFieldMissing) with the names there are.
+  /// Return the array of a field. For a ragged field this is the rows of all samples, one after the other. Throws
+  /// Error(kFieldMissing), which lists the names of the fields.
   [[nodiscard]] Tensor operator[](std::string_view name) const;
+  /// Return the array of field `i`.
   [[nodiscard]] Tensor array(std::size_t i) const {
     return {parts_.data[i], &(*parts_.fields)[i], rows_of(i), parts_.holders[i]};
   }
-  /// Return where each sample's rows of field `i` begin, and their number behind: rows() + 1 numbers. Empty for a dense
-  /// field.
+  /// Return where the rows of each sample begin in the array of field `i`, and at the end the number of all rows:
+  /// rows() + 1 numbers. Empty for a dense field.
   [[nodiscard]] std::span<const std::int64_t> offsets(std::size_t i) const {
     if (parts_.offsets.empty() || !parts_.offsets[i]) return {};
     return *parts_.offsets[i];
   }
-  /// Keeps offsets(i) alive.
+  /// Return an object that keeps offsets(i) alive.
   [[nodiscard]] std::shared_ptr<const std::vector<std::int64_t>> offsets_holder(std::size_t i) const {
     return parts_.offsets.empty() ? nullptr : parts_.offsets[i];
   }
-  /// Keeps the memory of field `i` alive on its own, without the other fields.
+  /// Return an object that keeps the memory of field `i` alive, without the other fields.
   [[nodiscard]] const std::shared_ptr<void>& holder(std::size_t i) const { return parts_.holders[i]; }
 
  private:

@@ -1,4 +1,4 @@
-// Dataset: what a sample is. Opening reads metadata only; rows are read when asked for.
+// Dataset: rows in files, as samples. Opening reads metadata only; rows are read when you ask for them.
 #pragma once
 
 #include <headrace/catalog/field.h>
@@ -14,37 +14,39 @@
 
 namespace headrace {
 
-/// A field by the name it gets in a batch and its path in the files. An empty path means the path is the name.
+/// Name of a field in a batch, and path of its array in the files. If the path is empty, the name is the path.
 ///
-/// "FILES::PATH" is the array PATH of other files: FILES is a path or glob, as open() takes them, that stands for one
-/// file for each file of the data set, in order and with as many rows. PATH may be empty where they have one array. The
-/// first "::" divides; an array of the data set's own files that has the whole text for a name comes first.
+/// "FILES::PATH" is the array PATH of other files. FILES is a path or glob, as for open(). It gives one file for each
+/// file of the data set, in order and with as many rows. PATH may be empty if they have only one array. The first "::"
+/// divides; but if the data set's own files have an array whose name is the whole text, that array is taken.
 struct FieldChoice {
-  std::string name;
-  std::string path;
+  std::string name;  ///< Key in a batch.
+  std::string path;  ///< Path of the array in the files.
 };
 
+/// What to open, beside the files.
 struct OpenOptions {
-  /// Fields in batch order. Empty: every array with the common number of rows in the root, or in the only group.
-  /// A record (compound) array gives one field for each member, named "name.member"; "path.member" chooses one.
+  /// Fields in batch order. If empty: every array with the common number of rows in the root, or in the only group.
+  /// A compound array gives one field for each member, named "name.member"; "path.member" chooses one.
   std::vector<FieldChoice> fields;
-  /// Paths and globs that FILES of a "FILES::PATH" stands for, where that is not the text itself: whoever knows the
-  /// files of another place or time. Texts that no field uses are passed over.
+  /// Paths and globs to open for FILES of a "FILES::PATH", if other than FILES itself: to open the same data set where
+  /// the files have moved. Entries that no field uses are ignored.
   std::map<std::string, std::vector<std::string>> beside = {};
 };
 
-/// How a field is stored, for people and for `inspect`. Taken from the first file; `uniform` says if all files agree.
+/// How a field is stored, for people and for `inspect`. It describes the first file; see `uniform`.
 struct FieldStorage {
-  std::vector<std::uint64_t> chunk_shape;  ///< Empty: contiguous.
-  std::string codec;                       ///< "gzip-4 + shuffle", "none".
+  std::vector<std::uint64_t> chunk_shape;  ///< Empty if the array is contiguous.
+  std::string codec;                       ///< For example "gzip-4 + shuffle" or "none".
   std::string read_path;                   ///< "native", or the library that reads it ("libhdf5").
-  std::string reason;                      ///< Why not native; empty otherwise.
-  bool uniform = true;
+  std::string reason;                      ///< Why it is not native; empty otherwise.
+  bool uniform = true;                     ///< True if all files store the field like this.
 };
 
+/// One file of a data set.
 struct FileEntry {
-  std::string path;
-  std::uint64_t rows = 0;  ///< That belong to the data set.
+  std::string path;        ///< Path of the file.
+  std::uint64_t rows = 0;  ///< Rows that belong to the data set.
 };
 
 /// An opened data set. A light handle: copies share the open files.
@@ -54,44 +56,51 @@ class Dataset {
   struct Impl;
   explicit Dataset(std::shared_ptr<Impl> impl);
 
+  /// Return the number of samples.
   [[nodiscard]] std::uint64_t size() const;
+  /// Return the fields, in the order of a batch.
   [[nodiscard]] const std::vector<Field>& fields() const;
-  [[nodiscard]] const std::vector<FieldStorage>& storage() const;  ///< One for each field.
+  /// Return how each field is stored.
+  [[nodiscard]] const std::vector<FieldStorage>& storage() const;
+  /// Return the files, in order.
   [[nodiscard]] const std::vector<FileEntry>& files() const;
-  /// Return the files that FILES of each field's "FILES::PATH" stood for, one for each of files(): what
-  /// OpenOptions::beside takes to open the same ones again.
+  /// Return, for each FILES of a "FILES::PATH", the files it was opened as, one for each of files(). Pass the result
+  /// as OpenOptions::beside to open the same ones again.
   [[nodiscard]] std::map<std::string, std::vector<std::string>> beside() const;
-  /// Attributes of a field's array in the first file, as text.
+  /// Return the attributes of a field's array in the first file, as text.
   [[nodiscard]] const std::map<std::string, std::string>& attributes(std::size_t field) const;
-  /// Bytes a sample, over all fields.
+  /// Return the bytes of a sample, over all fields.
   [[nodiscard]] std::uint64_t sample_bytes() const;
-  /// Rows of each block of the default order in the first file, for messages.
+  /// Return the number of rows in a block (rows that decode together) in the first file, for messages.
   [[nodiscard]] std::uint64_t block_rows() const;
 
-  /// Rows [first, first + count). Throws kInvalidArgument if out of range. Blocks: reads and decodes.
-  /// `go_on` may be empty. While much is read it is called about twenty times a second by this thread; when it returns
-  /// false, reading ends and kCancelled is thrown.
+  /// Return the rows [first, first + count). Throws kInvalidArgument if out of range. Blocks: reads and decodes.
+  /// `go_on` may be empty. If reading takes long, it is called by this thread about twenty times a second; when it
+  /// returns false, reading ends and kCancelled is thrown.
   [[nodiscard]] Batch slice(std::uint64_t first, std::uint64_t count, const std::function<bool()>& go_on = {}) const;
-  /// Any rows in any order, repeats allowed; each block is decoded once.
+  /// Return any rows in any order, repeats allowed. Each block is decoded once. Errors, `go_on`: as slice().
   [[nodiscard]] Batch take(std::span<const std::uint64_t> rows, const std::function<bool()>& go_on = {}) const;
-  /// Only these rows of it, in the order of the files, numbered anew. \param rows  Ascending, each once. Takes a
-  /// quarter of a byte for each row of the files; no I/O. Throws kInvalidArgument.
+  /// Return a data set of these rows only, in the order of the files, numbered from 0. It takes a quarter of a byte for
+  /// each row of the files. No I/O. Throws kInvalidArgument.
+  /// \param rows  Row numbers, ascending, each once.
   [[nodiscard]] Dataset select(std::span<const std::uint64_t> rows) const;
-  /// Number, over all rows of all files, of each row of this data set: what select() has left.
+  /// Return the number of each row of this data set among all rows of all files. Differs from 0, 1, 2, … after
+  /// select().
   [[nodiscard]] std::vector<std::uint64_t> selected_rows() const;
-  /// Rows [row, block_end(row)) are decoded together.
+  /// Return the end of the block of `row`: rows [row, block_end(row)) are decoded together.
   [[nodiscard]] std::uint64_t block_end(std::uint64_t row) const;
-  /// Only these fields, same files (no I/O).
+  /// Return a data set of these fields only, over the same files. No I/O.
   [[nodiscard]] Dataset choose(std::span<const std::string> names) const;
 
   /// Return how the data set was made, for open_recipe(): absolute paths, fields, selections, proportions. No I/O.
   /// Throws kUnsupported for data that lies in memory.
   [[nodiscard]] std::string recipe() const;
 
-  /// A table for people: files, rows, fields, types, chunks, codecs, read path.
+  /// Return a table for people: files, rows, fields, types, chunks, codecs, read path.
   [[nodiscard]] std::string describe() const;
-  /// Close the files. Idempotent; later reads throw kClosed. Loaders made from it go on.
+  /// Close the files. Idempotent. Later reads throw kClosed; loaders made from this data set can still be used.
   void close();
+  /// True if it was closed.
   [[nodiscard]] bool closed() const;
   [[nodiscard]] const std::shared_ptr<Impl>& impl() const { return impl_; }
 
@@ -103,8 +112,8 @@ class Dataset {
 Dataset open(const std::string& path_or_glob, OpenOptions options = {});
 /// Open an explicit list of paths and globs; the list keeps its order.
 Dataset open(const std::vector<std::string>& paths, OpenOptions options = {});
-/// Open again what Dataset::recipe() told of. Throws what open(), select() and mix() throw, and kInvalidArgument for
-/// bytes that are no recipe.
+/// Open again the data set that Dataset::recipe() described. Throws what open(), select() and mix() throw, and
+/// kInvalidArgument for bytes that are not a recipe.
 Dataset open_recipe(const std::string& recipe);
 
 }  // namespace headrace

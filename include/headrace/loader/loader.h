@@ -1,4 +1,4 @@
-// Loader: how samples are delivered. Shuffled, collated batches from C++ threads under one memory budget.
+// Loader: delivers samples as shuffled batches, decoded by C++ threads, under one memory budget.
 #pragma once
 
 #include <headrace/loader/dataset.h>
@@ -21,9 +21,15 @@ namespace headrace {
 /// Order of samples. Converts from bool: true is the block shuffle.
 class Shuffle {
  public:
-  enum Mode : std::uint8_t { kNone, kBlock, kExact };
+  /// The orders.
+  enum Mode : std::uint8_t {
+    kNone,   ///< As stored.
+    kBlock,  ///< Shuffled, each block of rows decoded once.
+    kExact,  ///< One permutation of all rows; blocks are decoded more often where memory is short.
+  };
   Shuffle(bool on = false) : mode_(on ? kBlock : kNone) {}  // NOLINT: `.shuffle = true` is the point
   Shuffle(Mode mode) : mode_(mode) {}                       // NOLINT
+  /// Return the order.
   [[nodiscard]] Mode mode() const { return mode_; }
   friend bool operator==(const Shuffle&, const Shuffle&) = default;
 
@@ -31,55 +37,60 @@ class Shuffle {
   Mode mode_;
 };
 
-/// How much a block shuffle mixes at any time: a number of streams and of blocks in each one's pool, or decoded bytes
-/// from which they follow. All 0: the default.
+/// How much a block shuffle mixes at any time: the number of streams and of blocks in the pool of each stream, or the
+/// decoded bytes from which both are computed. All 0: the default. See docs/how-it-works.md.
 struct ShuffleShape {
-  std::uint32_t streams = 0, pool_blocks = 0;
-  std::uint64_t bytes = 0;
+  std::uint32_t streams = 0;      ///< Parts of the data that are read at once.
+  std::uint32_t pool_blocks = 0;  ///< Blocks of each part that are mixed.
+  std::uint64_t bytes = 0;        ///< Decoded bytes from which the other two follow.
   friend bool operator==(const ShuffleShape&, const ShuffleShape&) = default;
 };
 
-/// With whom a loader shares what it keeps of decoded data.
+/// Which processes share the decoded data that a loader keeps.
 enum class Share : std::uint8_t {
-  kNothing,  ///< With nobody (a cache directory is shared all the same).
-  kHost,     ///< With the processes of this host that load the same data.
+  kNothing,  ///< None (a cache directory is shared nevertheless).
+  kHost,     ///< The processes of this host that load the same data.
 };
 
-/// What is kept of decoded data, between epochs.
+/// Which decoded data to keep between epochs.
 struct CacheChoice {
+  /// How much is kept, and where.
   enum Mode : std::uint8_t {
-    kAuto,       ///< Everything, if it fits the budget; else what fits beside the window, re-encoded if that pays.
-    kNone,       ///< Nothing.
-    kRam,        ///< Everything, decoded before the first batch. kOutOfBudget if it does not fit.
-    kDirectory,  ///< Everything, as .npy files that are written during the first epoch and mapped after.
+    kAuto,  ///< Everything, if it fits the budget; else the blocks that fit beside the window, re-encoded if that pays.
+    kNone,  ///< Nothing.
+    kRam,   ///< Everything, decoded before the first batch. kOutOfBudget if it does not fit.
+    kDirectory,  ///< Everything, as .npy files that are written during the first epoch and mapped afterwards.
   };
-  Mode mode = kAuto;
-  std::string directory;
+  Mode mode = kAuto;      ///< How much is kept, and where.
+  std::string directory;  ///< Where the .npy files are, for kDirectory.
 
-  /// "auto", "none", "ram", or a directory: a text with a slash, or one that exists. Throws kInvalidArgument.
+  /// Return the choice for "auto", "none", "ram", or a directory: text with a slash, or a directory that exists.
+  /// Throws kInvalidArgument.
   static CacheChoice parse(const std::string& text);
 };
 
+/// Options of a loader; batch_size or global_batch_size has to be given.
 struct LoaderOptions {
-  std::uint64_t batch_size = 0;         ///< Samples a batch, on each rank. Give this or global_batch_size.
-  std::uint64_t global_batch_size = 0;  ///< Samples a step over all ranks; a multiple of the world size.
-  Shuffle shuffle = false;
-  std::uint64_t seed = 0;
-  Tail tail = Tail::kPartial;
-  /// Another block shuffle than the default, which follows from the data and the global batch alone.
+  std::uint64_t batch_size = 0;         ///< Samples in a batch, on each rank. Give this or global_batch_size.
+  std::uint64_t global_batch_size = 0;  ///< Samples in a step over all ranks; a multiple of the world size.
+  Shuffle shuffle = false;              ///< Order of the samples.
+  std::uint64_t seed = 0;               ///< Seed of the order.
+  Tail tail = Tail::kPartial;           ///< What happens to samples that do not fill the last batch.
+  /// How much the block shuffle mixes. The default follows from the data and the global batch alone.
   ShuffleShape shuffle_buffer = {};
-  /// Data-parallel rank and number of ranks; give both or neither. Not given: what torchrun, srun or mpirun put into
-  /// the environment, read when an epoch starts; else 0 of 1.
+  /// Data-parallel rank and number of ranks; give both or neither. Default: what torchrun, srun or mpirun put into the
+  /// environment, read when an epoch starts; otherwise 0 of 1.
   std::optional<std::uint32_t> rank = {}, world_size = {};
-  /// Deliver with each batch the field "_rows": (file, row) of every sample, int64.
+  /// True: each batch has a field "_rows", int64: (file, row) of every sample.
   bool provenance = false;
-  /// Another order than shuffle's; excludes shuffle.
+  /// Custom sampler. Cannot be combined with `shuffle`.
   std::shared_ptr<const SamplerChoice> sampler = {};
-  /// Cap on the bytes this loader may hold; 0: the process's budget (60 % of what is really available).
+  /// Most bytes that this loader may hold; 0: the budget of the process (60 % of what is really available).
   std::uint64_t memory = 0;
+  /// What is kept of decoded data, between epochs.
   CacheChoice cache = {};
-  /// kHost: the processes of this host that load the same data keep it once, together, in memory (or, with a cache
-  /// directory, in that).
+  /// kHost: the processes of this host that load the same data keep one copy together, in memory or in the cache
+  /// directory.
   Share share = Share::kNothing;
   /// Decode and assembly threads; 0: as many as this process may use.
   std::uint32_t threads = 0;
@@ -87,20 +98,21 @@ struct LoaderOptions {
   std::chrono::nanoseconds timeout{0};
 };
 
-/// How to take a state that does not fit exactly.
+/// How to treat a state that does not fit exactly.
 struct ResumeOptions {
-  /// Go on although the files have other names, bytes or another order than those of the state: they were moved,
-  /// renamed or mended. Their lengths, chunks and fields must agree all the same.
+  /// True: resume although names, bytes or order of the files differ from those of the state, because they were
+  /// renamed, repaired or reordered. Lengths, chunks and fields must agree even then.
   bool accept_changed_data = false;
 };
 
-/// Delivers epochs of batches. Threads: use from one thread at a time; batches may be released anywhere.
-/// Life time: threads start with the first epoch and stop in close() or the destructor; batches outlive both.
+/// Delivers epochs of batches.
+/// Threads: use from one thread at a time; batches may be destroyed on any thread.
+/// Lifetime: threads start with the first epoch and stop in close() or the destructor; batches may outlive both.
 class Loader {
  public:
   struct Impl;
-  /// Resolves every automatic setting; no thread is started and no data read.
-  /// Errors: kInvalidArgument; kOutOfBudget with the smallest budget that would do.
+  /// Resolves every automatic setting. Starts no thread and reads no data.
+  /// Errors: kInvalidArgument; kOutOfBudget, with the smallest budget that would be enough.
   Loader(Dataset dataset, LoaderOptions options);
   ~Loader();
   Loader(Loader&&) noexcept;
@@ -109,14 +121,15 @@ class Loader {
   /// One pass over the data.
   class Epoch {
    public:
-    /// The next batch, or nullopt after the last. Blocks until it is ready.
-    /// Errors: whatever befell the data, at the first batch that holds it; kClosed if the loader was closed or a newer
-    /// epoch was started; kTimeout; kForked in a child process.
+    /// Return the next batch, or nullopt after the last. Blocks: until it is ready.
+    /// Errors: errors of the data, at the first batch that contains the damaged rows; kClosed if the loader was closed
+    /// or a newer epoch was started; kTimeout; kForked in a child process.
     std::optional<Batch> next();
-    /// Wait up to `limit`. \return True if next() will not block.
+    /// Wait at most `limit`. \return True if next() will not block.
     bool wait(std::chrono::nanoseconds limit);
-    /// Throws kClosed if a newer epoch of the loader was started, or it was closed or sent elsewhere.
+    /// Throws kClosed if this epoch was ended: by a newer epoch, close(), preload(), set_rows() or load_state().
     void check_current() const;
+    /// Return the number of the epoch.
     [[nodiscard]] std::uint64_t number() const;
 
    private:
@@ -125,78 +138,83 @@ class Loader {
     std::shared_ptr<Impl> impl_;
   };
 
-  /// Start the next epoch (also after a break), or go on where load_state() said. A live Epoch of this loader ends with
-  /// kClosed.
+  /// Start the next epoch (also after a break), or continue at the position of load_state(). An unfinished Epoch of
+  /// this loader ends with kClosed.
   Epoch epoch();
-  /// Name the epoch that the next call of epoch() delivers. Idempotent.
+  /// Set the number of the epoch that the next call of epoch() delivers. Idempotent.
   void set_epoch(std::uint64_t number);
-  /// Epoch that the next call of epoch() delivers.
+  /// Return the number of the epoch that the next call of epoch() delivers.
   [[nodiscard]] std::uint64_t next_epoch() const;
 
-  /// Where the loader is, as less than 200 bytes of JSON: the epoch, and the samples of it that were handed out over
-  /// all ranks; never what was only prefetched. The same on every rank, and for any threads, memory and world size. It
-  /// knows its files by their names and samples of their bytes, not by where they lie: the first call reads 128 KiB at
-  /// most.
+  /// Return the position of the loader as less than 200 bytes of JSON: the epoch, and how many of its samples were
+  /// handed out over all ranks. Prefetched samples do not count. The same on every rank, and for any threads, memory
+  /// and world size. Files are identified by their names and by samples of their bytes, not by where they are. Blocks:
+  /// the first call reads at most 128 KiB.
   [[nodiscard]] std::string state() const;
-  /// Go to where state() was taken: a live Epoch goes on from there, and so does the next epoch(). Another world size
-  /// or batch size goes on at the same sample. Cost: milliseconds, and one window to fill. Errors: kInvalidArgument,
-  /// naming what differs, if the state is of other data, another seed or another order; the loader is then as it was.
+  /// Go to the position of a state: an unfinished Epoch and the next epoch() continue from there. With another world
+  /// size or batch size they continue at the same sample. Takes milliseconds, and the time to fill the first batches.
+  /// Errors: kInvalidArgument, which names what differs, if the state is of other data, another seed or another order;
+  /// the loader is then unchanged.
   void load_state(const std::string& json, const ResumeOptions& options = {});
 
-  /// Make a batch of any epoch again, bit for bit as iterating delivers it on this rank. A live epoch is not disturbed,
-  /// nothing is counted, and the memory is the caller's. \param step  Number of the batch, counted from the start of
-  /// the epoch. \param rows_of_epoch  The rows of that epoch, where the sampler is a list for each and was not given
-  /// this one. Blocks: while its rows are read. Errors: kInvalidArgument: no such batch, or an order that is made up as
-  /// it goes; of the data.
+  /// Make a batch of any epoch again, bit for bit as iterating delivers it on this rank. An unfinished epoch is not
+  /// disturbed, nothing is counted, and the memory is the caller's.
+  /// \param step  Number of the batch in the epoch, from 0.
+  /// \param rows_of_epoch  Rows of that epoch, if the sampler is Listed and was not given the rows of this epoch.
+  /// Blocks: while its rows are read. Errors: kInvalidArgument if there is no such batch, or the sampler is Fed; errors
+  /// of the data.
   [[nodiscard]] Batch batch(std::uint64_t epoch, std::uint64_t step,
                             std::span<const std::uint64_t> rows_of_epoch = {}) const;
 
-  /// Fields of a batch: the data's, then derived ones ("_rows", "_weight").
+  /// Return the fields of a batch: those of the data, then derived ones ("_rows", "_weight").
   [[nodiscard]] const std::vector<Field>& fields() const;
-  /// The rows of an epoch, where the sampler is a list; without a number of the next epoch. Epochs after it that are
-  /// given none have these too (see Listed). Another number of rows ends a live epoch. Errors: kInvalidArgument: a row
-  /// that is not there; the loader is then as it was.
+  /// Set the rows of an epoch (the next one, if no number is given), if the sampler is Listed. They also hold for later
+  /// epochs for which no others are set (see Listed). A different number of rows ends an unfinished epoch.
+  /// Errors: kInvalidArgument if a row does not exist; the loader is then unchanged.
   void set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows);
   void set_rows(std::vector<std::uint64_t> rows);
-  /// The next rows of the live epoch, where the sampler is Fed. A batch is delivered when its rows were given; more
-  /// than that is read ahead. Errors: kInvalidArgument: a row that is not there, or another sampler.
+  /// Add the next rows of the current epoch, if the sampler is Fed. A batch is delivered once all its rows were given;
+  /// rows beyond that are read ahead. Errors: kInvalidArgument if a row does not exist, or with another sampler.
   void feed(std::span<const std::uint64_t> rows);
-  /// The rank from now on, where the options leave it open: what a framework knows goes before the environment. Takes
-  /// effect when the next epoch starts. Errors: kInvalidArgument.
+  /// Set the rank, if the options do not. Frameworks call this; it overrides the environment. Takes effect when the
+  /// next epoch starts. Errors: kInvalidArgument.
   void set_rank(std::uint32_t rank, std::uint32_t world_size);
-  /// Rows of a full batch on this rank.
+  /// Return the samples of a full batch on this rank.
   [[nodiscard]] std::uint64_t batch_rows() const;
-  /// Samples of an epoch over all ranks.
+  /// Return the samples of an epoch over all ranks.
   [[nodiscard]] std::uint64_t epoch_samples() const;
-  /// Samples of a full step over all ranks.
+  /// Return the samples of a full step over all ranks.
   [[nodiscard]] std::uint64_t global_batch_rows() const;
-  /// Batches an epoch, exact; the same on all ranks.
+  /// Return the exact number of batches in an epoch; the same on all ranks.
   [[nodiscard]] std::uint64_t num_batches() const;
+  /// Return the options that were given.
   [[nodiscard]] const LoaderOptions& options() const;
+  /// Return the data set that is delivered.
   [[nodiscard]] const Dataset& dataset() const;
 
-  /// Every automatic setting with its resolved value and the reason, as text.
+  /// Return every automatic setting with its value and the reason, as text.
   [[nodiscard]] std::string explain() const;
-  /// What was delivered, where time went, memory against budget, and a verdict. May be called at any time.
+  /// Return what was delivered, where the time went, memory and budget, and a verdict. May be called at any time.
   [[nodiscard]] Report report() const;
 
   [[nodiscard]] const Impl& impl() const { return *impl_; }
 
-  /// Decode now what the cache will hold (see CacheChoice), with all threads; after that batches come from memory.
-  /// Ends an epoch that is under way. Blocks; `progress(done_blocks, all_blocks)` is called now and then, false stops.
-  /// Errors: kInvalidArgument if nothing is kept whole; of the data, at the first batch that holds it.
+  /// Decode now all that the cache will hold (see CacheChoice), with all threads. After that, batches come from memory.
+  /// Ends an unfinished epoch. Blocks: until done. `progress(done_blocks, all_blocks)` is called from time to time;
+  /// return false to stop. Errors: kInvalidArgument if the cache does not hold all rows; errors of the data.
   void preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress = {});
-  /// Return what the user should know, one sentence each, in the order in which it came up: settings that make things
-  /// worse than they need be, why a cache is not used, or no more. Usually none.
+  /// Return what the user should know, a sentence each, in the order in which it came up: settings that make loading
+  /// slower than necessary, why a cache is not used or no longer used. Usually empty.
   [[nodiscard]] std::vector<std::string> notices() const;
-  /// Return how many there are: costs an atomic load, so that it can be asked after every batch.
+  /// Return the number of notices. Costs an atomic load, so it can be called after every batch.
   [[nodiscard]] std::uint64_t num_notices() const;
 
-  /// Stop threads and give memory back. Idempotent. Batches that are held stay valid.
+  /// Stop the threads and free the memory. Idempotent. Batches that you hold stay valid.
   void close();
+  /// True if it was closed.
   [[nodiscard]] bool closed() const;
 
-  /// `for (const Batch& batch : loader)`: one epoch per loop.
+  /// Iterator for `for (const Batch& batch : loader)`: one epoch per loop.
   class Iterator {
    public:
     using value_type = Batch;
@@ -224,8 +242,8 @@ class Loader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Limit of the whole process in bytes; loaders' `memory` are caps inside it. \return What is wrong with it, if it is
-/// more than there is; else empty.
+/// Limit the bytes that all loaders of the process may hold together. `memory` of a loader is a cap inside this limit.
+/// \return A warning, if this is more than what is available; otherwise empty.
 std::string set_memory(std::uint64_t bytes);
 
 }  // namespace headrace

@@ -1,4 +1,4 @@
-// Report: what a loader did, in numbers; text() is the one screen, json() the same for programs.
+// Report: what a loader did, in numbers. text() prints it on one screen, json() is the same for programs.
 #pragma once
 
 #include <cstdint>
@@ -7,78 +7,98 @@
 
 namespace headrace {
 
+/// What a loader did, in numbers.
 struct Report {
+  /// One stage of the work.
   struct Stage {
-    std::string name;    ///< "plan", "read", "decode", "scatter", "cache", "idle".
-    double seconds = 0;  ///< Summed over threads.
-    std::uint64_t count = 0;
-    std::uint64_t bytes = 0;  ///< Read: stored bytes; decode: decoded bytes; scatter: delivered bytes.
+    std::string name;         ///< Name: "plan", "read", "decode", "scatter", "cache", "idle".
+    double seconds = 0;       ///< Time, summed over threads.
+    std::uint64_t count = 0;  ///< Number of times it ran.
+    std::uint64_t bytes = 0;  ///< Bytes handled; read: stored bytes; decode: decoded bytes; scatter: delivered bytes.
   };
+  /// Memory of the loader, planned and measured.
   struct Memory {
-    std::uint64_t budget_bytes = 0;
-    std::uint64_t planned_bytes = 0;  ///< Sum of the parts below, as resolved before the run.
-    std::uint64_t peak_bytes = 0;     ///< Most of each part that was allocated so far, added up.
-    std::uint64_t slot_bytes = 0, slots = 0;
-    std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0, resident_bytes = 0, index_bytes = 0;
-    std::uint64_t cache_bytes = 0;  ///< Planned for what is kept of decoded blocks.
-    /// Most that was allocated of each part; index_bytes are reserved whole.
+    std::uint64_t budget_bytes = 0;       ///< Limit of the loader.
+    std::uint64_t planned_bytes = 0;      ///< Sum of the parts below, as resolved before the run.
+    std::uint64_t peak_bytes = 0;         ///< Sum over the parts of the most that was allocated so far.
+    std::uint64_t slot_bytes = 0;         ///< Planned for one slot, which holds one batch.
+    std::uint64_t slots = 0;              ///< Number of slots.
+    std::uint64_t scratch_bytes = 0;      ///< Planned for decoded chunks in flight.
+    std::uint64_t read_buffer_bytes = 0;  ///< Planned for stored bytes in flight.
+    std::uint64_t resident_bytes = 0;     ///< Planned for arrays and chunks that stay decoded.
+    std::uint64_t index_bytes = 0;        ///< Planned for the indexes of chunks.
+    std::uint64_t cache_bytes = 0;        ///< Planned for decoded data kept between epochs.
+    /// Most that was allocated of each part so far. index_bytes is reserved at once and has no peak of its own.
     std::uint64_t peak_slot_bytes = 0, peak_cache_bytes = 0, peak_scratch_bytes = 0, peak_read_buffer_bytes = 0,
                   peak_resident_bytes = 0;
-    std::uint64_t held_over_bytes = 0;     ///< Batches the caller held beyond the budget, highest.
+    std::uint64_t held_over_bytes = 0;     ///< Most that batches held by the caller took beyond the budget.
     std::uint64_t process_peak_bytes = 0;  ///< Highest resident memory of the whole process (VmHWM).
-    /// A table, part by part: planned and measured.
+    /// Return a table of the parts: planned and measured.
     [[nodiscard]] std::string text() const;
   };
-  /// What is kept of decoded blocks, between epochs.
+  /// Decoded data kept between epochs.
   struct Cache {
-    std::string kind = "nothing";  ///< "nothing", "blocks", "all rows", "shared rows", "directory".
-    std::string coding;            ///< Of "blocks": "decoded", "shuffle + LZ4", "shuffle + zstd-1".
-    std::uint64_t capacity_bytes = 0, bytes = 0;
-    std::uint64_t blocks = 0, all_blocks = 0;  ///< Kept now, of all there are.
-    std::uint64_t hits = 0, misses = 0;        ///< Blocks served from there, and not.
-    double coded_share = 1;                    ///< Encoded over decoded bytes.
-    bool complete = false;                     ///< Everything is there: batches are gathered from it.
+    std::string kind = "nothing";      ///< What is kept: "nothing", "blocks", "all rows", "shared rows", "directory".
+    std::string coding;                ///< How "blocks" are stored: "decoded", "shuffle + LZ4", "shuffle + zstd-1".
+    std::uint64_t capacity_bytes = 0;  ///< Most that it may hold.
+    std::uint64_t bytes = 0;           ///< Bytes kept now.
+    std::uint64_t blocks = 0;          ///< Blocks kept now.
+    std::uint64_t all_blocks = 0;      ///< Blocks of the data set.
+    std::uint64_t hits = 0;            ///< How often a block was found there.
+    std::uint64_t misses = 0;          ///< How often a block was not found there, and was decoded from its file.
+    double coded_share = 1;            ///< Encoded bytes / decoded bytes; 1 if not encoded.
+    bool complete = false;             ///< True if it holds all rows, so that nothing is read any more.
   };
-  /// What the user should know: settings that make things worse than they need be, why a cache is not used, or no
-  /// more. Python warned of each once.
+  /// What the user should know, a sentence each: settings that make loading slower than necessary, why a cache is not
+  /// used or no longer used. Python warns of each once.
   std::vector<std::string> notices;
-  std::uint64_t epochs_started = 0, epochs_finished = 0;
-  std::uint64_t batches = 0, samples = 0, delivered_bytes = 0;
-  double wall_seconds = 0;           ///< From the first epoch's start until now or the last batch.
-  double consumer_wait_seconds = 0;  ///< Inside next().
-  double consumer_work_seconds = 0;  ///< Between one next() and the following.
-  double first_batch_seconds = 0;    ///< From the first epoch's start.
-  /// Decoded bytes / decoded bytes of the distinct chunks that each epoch needed. 1.0: each was decoded once an epoch;
-  /// above: more often; below: some came from memory or from a cache directory.
+  std::uint64_t epochs_started = 0;   ///< Epochs that were started.
+  std::uint64_t epochs_finished = 0;  ///< Epochs that were delivered to their end.
+  std::uint64_t batches = 0;          ///< Batches delivered.
+  std::uint64_t samples = 0;          ///< Samples delivered.
+  std::uint64_t delivered_bytes = 0;  ///< Bytes delivered.
+  double wall_seconds = 0;            ///< Time from the first epoch's start until now or the last batch.
+  double consumer_wait_seconds = 0;   ///< Time inside next(): large if loading is the bottleneck.
+  double consumer_work_seconds = 0;   ///< Time between calls of next(): large if the training is.
+  double first_batch_seconds = 0;     ///< Time from the first epoch's start to its first batch.
+  /// Decoded bytes / bytes of decoding each needed chunk once an epoch. Above 1.0: chunks were decoded more often;
+  /// below: rows came from memory or from a cache directory.
   double read_amplification = 0;
-  double waste = 0;  ///< Share of decoded bytes in columns that no field needed.
-  std::uint64_t chunks_decoded = 0;
-  std::uint64_t slow_path_chunks = 0;  ///< Read by a format's own library, one at a time.
-  std::vector<std::string> slow_fields;
-  std::uint32_t threads = 0;
-  std::uint32_t rank = 0, world_size = 1;
-  /// Counts the rows that this rank was given in the latest epoch, and adds up their row numbers in the data set, the
-  /// squares of them and the cubes, each modulo 2^64. Sums of ranks add up; those of a whole epoch follow from the
-  /// number of rows.
+  double waste = 0;                      ///< Share of decoded bytes that belong to columns which no field needs.
+  std::uint64_t chunks_decoded = 0;      ///< Chunks decoded, counted each time.
+  std::uint64_t slow_path_chunks = 0;    ///< Chunks read by a format's own library, one at a time.
+  std::vector<std::string> slow_fields;  ///< Fields read by a format's own library, and why.
+  std::uint32_t threads = 0;             ///< Decode threads.
+  std::uint32_t rank = 0;                ///< Data-parallel rank of this loader.
+  std::uint32_t world_size = 1;          ///< Number of data-parallel ranks; 1 without ranks.
+  /// Number of rows that this rank received in the latest epoch, and the sums of their row numbers in the data set, of
+  /// the squares and of the cubes, each modulo 2^64. The sums of all ranks add up to those of the whole epoch, which
+  /// follow from the number of rows.
   struct RowSums {
-    std::uint64_t epoch = 0, rows = 0, sum_of_rows = 0, sum_of_squares = 0, sum_of_cubes = 0;
+    std::uint64_t epoch = 0;           ///< Number of the epoch.
+    std::uint64_t rows = 0;            ///< Rows that were delivered.
+    std::uint64_t sum_of_rows = 0;     ///< Sum of the row numbers.
+    std::uint64_t sum_of_squares = 0;  ///< Sum of the squares of the row numbers.
+    std::uint64_t sum_of_cubes = 0;    ///< Sum of the cubes of the row numbers.
   };
-  RowSums row_sums;
-  /// True once an epoch ended whose sums are those of every row once (one rank, from the start, no dropped tail).
+  RowSums row_sums;  ///< Which rows the latest epoch delivered on this rank, as sums.
+  /// True after an epoch whose sums are those of every row exactly once (one rank, from the start, no dropped tail).
   bool exactly_once = false;
-  std::vector<Stage> stages;
-  Memory memory;
-  Cache cache;
-  std::string verdict;              ///< One sentence: is loading the limit, and which part.
-  std::vector<std::string> advice;  ///< What to change, best first.
-  std::string data_summary;         ///< "4 files, 65,536 samples of 40.7 kB, gzip-4".
+  std::vector<Stage> stages;        ///< Where the time went.
+  Memory memory;                    ///< Memory, planned and measured.
+  Cache cache;                      ///< Decoded data kept between epochs.
+  std::string verdict;              ///< One sentence: is loading the bottleneck, and which part of it.
+  std::vector<std::string> advice;  ///< What to change, most useful first.
+  std::string data_summary;         ///< For example "4 files, 65,536 samples of 40.7 kB, gzip-4".
 
-  /// Return delivered samples by wall_seconds; 0 before the first batch.
+  /// Return delivered samples / wall_seconds; 0 before the first batch.
   [[nodiscard]] double samples_per_second() const;
-  /// Return delivered_bytes by wall_seconds; 0 before the first batch.
+  /// Return delivered_bytes / wall_seconds; 0 before the first batch.
   [[nodiscard]] double bytes_per_second() const;
 
+  /// Return the report as one screen.
   [[nodiscard]] std::string text() const;
+  /// Return the report as JSON.
   [[nodiscard]] std::string json() const;
 };
 

@@ -1,4 +1,4 @@
-// Orders of one's own, beside shuffle: who is drawn, and how often.
+// Custom samplers: orders other than those of `shuffle`.
 #pragma once
 
 #include <cstdint>
@@ -8,32 +8,34 @@
 
 namespace headrace {
 
-/// Rows drawn with weights. 16 bytes a row.
+/// Draws rows with weights. Takes 16 bytes a row.
 struct Weighted {
   std::vector<double> weights;    ///< One for each row: finite, not negative, not all zero.
-  bool replacement = true;        ///< False: each row once at most; heavier rows tend to come earlier.
-  std::uint64_t num_samples = 0;  ///< An epoch; 0: as many as there are rows (without replacement: of positive weight).
+  bool replacement = true;        ///< False: each row at most once; rows with larger weights tend to come earlier.
+  std::uint64_t num_samples = 0;  ///< Epoch length; 0: as many as rows (without replacement: rows of positive weight).
 };
 
-/// Every class equally often: of each run of as many samples as there are classes, one is of each. 8 bytes a row.
+/// Draws every class equally often: with C classes, each run of C samples has one of each class. Takes 8 bytes a row.
 struct Balanced {
-  std::string by;                 ///< Field with the class: a number a sample, or one-hot. Read whole.
-  std::uint64_t num_samples = 0;  ///< An epoch; 0: as many as there are rows.
+  std::string by;                 ///< Field with the class: one number per sample, or one-hot. It is read completely.
+  std::uint64_t num_samples = 0;  ///< Samples of an epoch; 0: number of rows.
 };
 
-/// Row numbers in the order wanted, repeats allowed. 8 bytes a sample.
+/// Delivers these rows in this order, repeats allowed. Takes 8 bytes a sample.
 struct Listed {
-  std::vector<std::uint64_t> rows;  ///< Of epoch 0.
-  /// True: of every epoch that Loader::set_rows() gives no others. False: each epoch waits for its own.
+  std::vector<std::uint64_t> rows;  ///< Row numbers of epoch 0.
+  /// True: they also hold for later epochs, unless Loader::set_rows() gives others. False: each epoch needs a call of
+  /// Loader::set_rows().
   bool every_epoch = true;
 };
 
-/// Row numbers given while the epoch goes on, by Loader::feed(): for samplers that learn from the batches. Such an
-/// order cannot be gone back to: states are of the beginning of an epoch only.
+/// Takes row numbers from Loader::feed() while the epoch goes on: for samplers that learn from the batches. A loader
+/// with this order cannot be resumed in the middle of an epoch; its states are those of the beginning of an epoch.
 struct Fed {
-  std::uint64_t num_samples = 0;  ///< An epoch.
+  std::uint64_t num_samples = 0;  ///< Samples of an epoch.
 };
 
+/// Any of the samplers.
 using SamplerChoice = std::variant<Weighted, Balanced, Listed, Fed>;
 
 }  // namespace headrace

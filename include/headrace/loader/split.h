@@ -10,18 +10,22 @@
 
 namespace headrace {
 
+/// Options of split().
 struct SplitOptions {
-  std::uint64_t seed = 0;
-  /// Field with a class a sample: every part gets its share of each class, to the row. Empty: rows at large.
+  std::uint64_t seed = 0;  ///< Another seed gives another split.
+  /// Field with the class of each sample: every part gets its share of each class, to within one row. If empty, classes
+  /// are not considered.
   std::string stratify;
-  /// Whole files only: rows of one file (one run, one event, one patient) are never in two parts. Excludes `stratify`.
+  /// True: split by whole files, so that rows of one file (a run, an event, a patient) are never in two parts. Cannot
+  /// be combined with `stratify`.
   bool by_file = false;
 };
 
-/// Parts of `data` of these shares, chosen at random but the same for the same seed. \param shares  Positive, together
-/// at most 1; what is missing to 1 is left out. \return One data set for each share. Shares of rows are exact to one
-/// row; of files, as near as whole files allow. Blocks only with `stratify`: that field is read. Throws
-/// kInvalidArgument: shares that are no shares, or a part that would be empty.
+/// Split `data` into parts at random; the same seed gives the same parts.
+/// \param shares  Positive numbers, together at most 1. If they add up to less, the remaining rows are left out.
+/// \return One data set for each share. Shares of rows are exact to one row; of files, as near as whole files allow.
+/// Blocks: only with `stratify`, because that field is read.
+/// Errors: kInvalidArgument if shares are not positive or too large, or if a part would be empty.
 std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, const SplitOptions& options = {});
 
 }  // namespace headrace

@@ -1,4 +1,4 @@
-// The command line's verbs as functions: each returns data (JSON text) and a screen for people.
+// The commands of the command line as functions. Each returns data (JSON text) and a screen for people.
 #pragma once
 
 #include <headrace/loader/loader.h>
@@ -11,88 +11,97 @@
 
 namespace headrace {
 
+/// What a tool found.
 struct ToolResult {
   std::string text;       ///< One screen, no colour.
   std::string json;       ///< The same as data.
-  std::string plot;       ///< A picture as SVG, where a tool draws one.
-  bool findings = false;  ///< Exit status 1: something is worth attention.
-  bool bad_data = false;  ///< Exit status 3: damaged, truncated or unreadable bytes were found.
-  std::string run_file;   ///< Settings as a run file, where a tool makes some.
-  int exit_status = 0;    ///< Of a tool that has its own (check_memory); 0: as the two above say.
+  std::string plot;       ///< A picture as SVG, from tools that draw one.
+  bool findings = false;  ///< True gives exit status 1: something deserves attention.
+  bool bad_data = false;  ///< True gives exit status 3: damaged, truncated or unreadable bytes.
+  std::string run_file;   ///< Settings as a run file, from tools that make one.
+  int exit_status = 0;    ///< Exit status of tools that have their own (check_memory); 0: see above.
 };
 
-/// Layout, chunks, filters, bytes a sample and the read path of every array of some files, and what will be fast.
+/// Describe every array of some files (layout, chunks, filters, bytes of a sample, read path), and what will be fast.
 ToolResult inspect(const std::vector<std::string>& paths);
 
-/// Decode and check every chunk of every readable array; list what is bad. `progress(done_bytes, total_bytes)` may be
-/// empty; returning false stops.
+/// Decode and check every chunk of every readable array, and list those that are damaged. `progress(done_bytes,
+/// total_bytes)` may be empty; return false to stop.
 ToolResult verify(const std::vector<std::string>& paths, std::uint32_t threads,
                   const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
 
+/// Options of bench().
 struct BenchOptions {
-  std::uint64_t epochs = 1;
-  double max_seconds = 0;  ///< Stop after this long; 0: no limit.
+  std::uint64_t epochs = 1;  ///< Number of epochs.
+  double max_seconds = 0;    ///< Stop after this long; 0: no limit.
 };
-/// Deliver batches to nobody and report the rate.
+/// Iterate without a consumer and report the throughput.
 ToolResult bench(Loader& loader, const BenchOptions& options,
                  const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
 
+/// Options of order().
 struct OrderOptions {
-  std::string by;  ///< Field with a label: a number a sample, or one-hot. Empty: none.
-  std::uint64_t epoch = 0;
+  std::string by;           ///< Field with a label: one number per sample, or one-hot. Empty: none.
+  std::uint64_t epoch = 0;  ///< Number of the epoch to look at.
 };
-/// How well a loader's order mixes, what it needs in memory, and what others would; with a picture. Reads nothing but
-/// the label. Errors: kFieldMissing, kInvalidArgument: no such label.
+/// Compute how well the order of a loader mixes, how much memory it needs, and the same for other orders; with a
+/// picture. Reads nothing but the label. Errors: kFieldMissing, kInvalidArgument: no such label.
 ToolResult order(const Loader& loader, const OrderOptions& options);
 
+/// Options of replay().
 struct ReplayOptions {
-  std::uint64_t epoch = 0, step = 0;
-  std::vector<std::uint64_t> rows_of_epoch = {};  ///< As for Loader::batch(); usually none.
+  std::uint64_t epoch = 0;                        ///< Number of the epoch.
+  std::uint64_t step = 0;                         ///< Number of the batch, from the start of the epoch.
+  std::vector<std::uint64_t> rows_of_epoch = {};  ///< See Loader::batch(); usually empty.
 };
-/// Make a batch of any epoch again (Loader::batch) and tell its rows, by file, and what its values are. Findings:
-/// values that are not finite. Errors: as Loader::batch().
+/// Make a batch of any epoch again (Loader::batch), and list its rows by file and describe its values. Findings: values
+/// that are not finite. Errors: as Loader::batch().
 ToolResult replay(const Loader& loader, const ReplayOptions& options);
 
-/// Fill the cache directory of a loader (LoaderOptions::cache) with every block, and close the loader. Errors: of the
-/// data; kWriteFailed: the directory cannot be written or has no room; kCancelled.
+/// Fill the cache directory of a loader (LoaderOptions::cache) with every block, and close the loader. Errors: errors
+/// of the data; kWriteFailed if the directory cannot be written or has no room; kCancelled.
 ToolResult cache_build(Loader& loader, const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
-/// The caches in a directory of decoded rows: what they hold, and whether they are of use still. Reads no rows.
-/// Findings: stale ones and abandoned builds; damaged ones are bad data. Errors: kNotFound: no such directory.
-/// Where `directory` is empty: what this user's index store remembers of data sets that were opened (HEADRACE_CACHE),
-/// as "indexes" in the JSON. Findings: files that changed, damaged indexes.
+/// List the caches in a directory of decoded rows: what they hold, and whether they can still be used. Reads no rows.
+/// Findings: stale caches and abandoned builds; damaged ones are bad data. Errors: kNotFound: no such directory.
+/// If `directory` is empty: list the indexes of data sets that this user opened (HEADRACE_CACHE), as "indexes" in the
+/// JSON. Findings: files that changed, damaged indexes.
 ToolResult cache_list(const std::string& directory);
-/// Compare every row of a cache, or of all where `name` is empty, with its checksums. Errors: kNotFound; kCancelled.
+/// Compare every row of a cache (of all caches if `name` is empty) with its checksums. Errors: kNotFound; kCancelled.
 ToolResult cache_verify(const std::string& directory, const std::string& name,
                         const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
-/// Delete a cache. Errors: kNotFound; kInvalidArgument: a process is filling it. Where `directory` is empty: forget
-/// what is remembered of a data set.
+/// Delete a cache, or, if `directory` is empty, the index of a data set. Errors: kNotFound; kInvalidArgument: a process
+/// is filling the cache.
 ToolResult cache_remove(const std::string& directory, const std::string& name);
 
-/// A run file: the words of the options in YAML (docs/run-files.md). Unknown keys name the nearest one.
+/// Contents of a run file: the options in YAML (docs/run-files.md).
 struct RunConfig {
-  std::vector<std::string> files;
-  OpenOptions open;
-  LoaderOptions loader;
-  std::string framework = "numpy", batch_format = "dict";  ///< For the Python face.
+  std::vector<std::string> files;     ///< Paths and globs.
+  OpenOptions open;                   ///< What to open.
+  LoaderOptions loader;               ///< Options of the loader.
+  std::string framework = "numpy";    ///< What arrays are in Python: "numpy" or "torch".
+  std::string batch_format = "dict";  ///< What a batch is in Python: "dict" or "tuple".
 };
+/// Read a run file. For an unknown key the error names the most similar one.
 RunConfig load_run(const std::string& path);
 
-/// Does it fit? The limits that hold for this process, what a loader of these settings would take by component, and the
-/// verdict: exit_status 0 fits, 10 tight (above 70 % of what is really available), 11 would be killed (above 90 %), or
-/// cannot be made at all. Reads metadata only. `run.loader.memory` is taken as if the process were allowed so much.
+/// Say whether a loader fits into memory: the limits that apply to this process, what a loader with these settings
+/// would take by component, and the verdict: exit_status 0 fits, 10 tight (above 70 % of what is really available), 11
+/// would be killed (above 90 %) or cannot be made at all. Reads metadata only. `run.loader.memory` is judged as if the
+/// process were allowed that much.
 ToolResult check_memory(const RunConfig& run);
 
+/// Options of advise().
 struct AdviseOptions {
-  double target_per_second = 0;  ///< Samples a second that a training takes; 0: as many as can be had.
-  double effort = 1;             ///< Of the time it measures for, 1.5 s in all; less is less exact.
+  double target_per_second = 0;  ///< Samples a second that the training needs; 0: as many as possible.
+  double effort = 1;             ///< Factor on the time of measuring, 1.5 s in all; less is less exact.
 };
-/// Which settings for this machine and these files, and why; measures for 2 s at most. `run_file` is the same as YAML
-/// that load_run() takes. Errors: of the files; kOutOfBudget if one batch and one block cannot fit.
+/// Recommend settings for this machine and these files, with reasons. Measures for at most 2 s. `run_file` has them as
+/// YAML for load_run(). Errors: errors of the files; kOutOfBudget if one batch and one block cannot fit.
 ToolResult advise(const RunConfig& run, const AdviseOptions& options);
-/// "20000", "20000/s", "20k/s", "1.5M/s". Errors: kInvalidArgument.
+/// Parse "20000", "20000/s", "20k/s" or "1.5M/s" (samples a second). Errors: kInvalidArgument.
 double parse_rate(const std::string& text);
 
-/// Name and version of Headrace and of every library it runs on.
+/// Return name and version of Headrace and of every library it runs on.
 std::vector<std::pair<std::string, std::string>> versions();
 
 }  // namespace headrace
