@@ -91,7 +91,8 @@ void register_cache(nb::class_<Report>& report) {
   nb::class_<Cache>(report, "Cache", "What is kept of decoded blocks between epochs.")
       .def_ro("kind", &Cache::kind,
               "What is kept: \"nothing\", \"blocks\", \"all rows\", \"shared rows\" or \"directory\".")
-      .def_ro("coding", &Cache::coding, "How blocks are kept: \"decoded\", \"shuffle + LZ4\" or \"shuffle + zstd-1\".")
+      .def_ro("coding", &Cache::coding,
+              "How blocks are kept: \"decoded\", \"LZ4\", \"shuffle + LZ4\" or \"shuffle + zstd-1\".")
       .def_ro("capacity_bytes", &Cache::capacity_bytes, "Most it may hold.")
       .def_ro("bytes", &Cache::bytes, "Bytes kept now.")
       .def_ro("blocks", &Cache::blocks, "Blocks kept now.")
@@ -100,6 +101,9 @@ void register_cache(nb::class_<Report>& report) {
       .def_ro("misses", &Cache::misses, "Blocks that were decoded from their file.")
       .def_ro("coded_share", &Cache::coded_share, "Encoded bytes divided by decoded bytes.")
       .def_ro("complete", &Cache::complete, "True if it holds everything: batches are gathered from it.")
+      .def_ro(
+          "epochs_left", &Cache::epochs_left,
+          "Epochs until everything that fits is kept, as things go; 0 if nothing more will be, 100 for 100 or more.")
       .def("__repr__", [](const Cache& self) {
         return to_python("Cache(kind='" + self.kind + "', coding='" + self.coding +
                          "', bytes=" + std::to_string(self.bytes) + ", blocks=" + std::to_string(self.blocks) +

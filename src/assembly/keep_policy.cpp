@@ -17,8 +17,8 @@ double ns_per_byte(std::uint64_t ns, std::uint64_t bytes) {
 
 KeepPolicy::Totals KeepPolicy::totals() const {
   const auto get = [](const Count& count) { return count.load(std::memory_order_relaxed); };
-  return {get(decode_ns_), get(decode_bytes_), get(keep_ns_), get(keep_bytes_),
-          get(owed_ns_),   get(hit_ns_),       get(saved_ns_)};
+  return {get(decode_ns_), get(decode_bytes_), get(keep_ns_),   get(keep_bytes_),
+          get(owed_ns_),   get(hit_ns_),       get(hit_bytes_), get(saved_ns_)};
 }
 
 bool KeepPolicy::allows(Moment moment) const {
@@ -26,6 +26,7 @@ bool KeepPolicy::allows(Moment moment) const {
   const Totals t = totals();
   if (moment.wanted_again && ns_per_byte(t.keep_ns, t.keep_bytes) <= ns_per_byte(t.decode_ns, t.decode_bytes))
     return true;
+  if (moment.starting) return false;
   const auto work_ns = static_cast<double>(t.decode_ns + t.hit_ns);
   return t.owed_ns == 0 || static_cast<double>(t.owed_ns) <= share_ * work_ns + static_cast<double>(t.saved_ns);
 }
@@ -41,6 +42,7 @@ void KeepPolicy::add_decode(Moment moment, std::uint64_t bytes, std::uint64_t wo
 
 void KeepPolicy::add_hit(std::uint64_t bytes, std::uint64_t work_ns) {
   add(hit_ns_, work_ns);
+  add(hit_bytes_, bytes);
   const Totals t = totals();
   const auto decode_ns =
       static_cast<std::uint64_t>(ns_per_byte(t.decode_ns, t.decode_bytes) * static_cast<double>(bytes));

@@ -4,7 +4,8 @@
 // for its first batches should not pay for epochs to come, so a block is kept
 //   - when batches are ready ahead of the consumer: that time is nobody's;
 //   - when this epoch will need the block again, and keeping it costs less than decoding it again;
-//   - else while all of that keeping took at most a share of the other work, and what kept blocks have saved since.
+//   - else, once the first batch was delivered, while all of that keeping took at most a share of the other work, and
+//   what kept blocks have saved since.
 // With the share of 12 % the first epoch takes at most that much longer, and later epochs spend what they save on the
 // blocks that are still missing: all are kept after a few epochs. docs/decisions/0018 has the figures.
 #pragma once
@@ -25,6 +26,7 @@ class KeepPolicy {
   struct Moment {
     bool ahead = false;         ///< Nobody waits for it.
     bool wanted_again = false;  ///< Before the epoch ends.
+    bool starting = false;      ///< The consumer waits for its very first batch.
   };
 
   /// Keep every block from now on: the user asked for that.
@@ -41,7 +43,7 @@ class KeepPolicy {
     std::uint64_t decode_ns = 0, decode_bytes = 0;  ///< Without keeping.
     std::uint64_t keep_ns = 0, keep_bytes = 0;      ///< At any moment.
     std::uint64_t owed_ns = 0;                      ///< Of `keep_ns`, while somebody may have waited.
-    std::uint64_t hit_ns = 0;
+    std::uint64_t hit_ns = 0, hit_bytes = 0;
     std::uint64_t saved_ns = 0;  ///< By blocks that were kept.
   };
   [[nodiscard]] Totals totals() const;
@@ -50,7 +52,8 @@ class KeepPolicy {
   using Count = std::atomic<std::uint64_t>;
   const double share_;
   std::atomic<bool> everything_{false};
-  Count decode_ns_{0}, decode_bytes_{0}, keep_ns_{0}, keep_bytes_{0}, owed_ns_{0}, hit_ns_{0}, saved_ns_{0};
+  Count decode_ns_{0}, decode_bytes_{0}, keep_ns_{0}, keep_bytes_{0}, owed_ns_{0}, hit_ns_{0}, hit_bytes_{0},
+      saved_ns_{0};
 };
 
 }  // namespace headrace

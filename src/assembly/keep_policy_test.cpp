@@ -41,7 +41,9 @@ TEST(KeepPolicy, WhatKeptBlocksSaveIsSpentOnMore) {
       more += keeps;
     }
     kept += more;
-    if (epochs == 0) EXPECT_NEAR(kept, 17, 1);
+    if (epochs == 0) {
+      EXPECT_NEAR(kept, 17, 1);
+    }
     const KeepPolicy::Totals t = policy.totals();
     EXPECT_LE(t.owed_ns, (t.decode_ns + t.hit_ns) / 10 + t.saved_ns + 60);
   }
@@ -65,6 +67,17 @@ TEST(KeepPolicy, ABlockThatIsNeededAgainIsKeptIfThatIsCheaperThanDecodingIt) {
     EXPECT_EQ(policy.allows(kAgain), keep_ns < 100);
     EXPECT_FALSE(policy.allows(kWaiting));
   }
+}
+
+TEST(KeepPolicy, NothingDelaysTheFirstBatch) {
+  KeepPolicy policy(0.1);
+  constexpr KeepPolicy::Moment kStarting{.starting = true};
+  EXPECT_FALSE(policy.allows(kStarting));
+  EXPECT_TRUE(policy.allows({.wanted_again = true, .starting = true}));  // or it would be decoded twice
+  policy.add_decode(kStarting, kBlock, 1000, 0);
+  EXPECT_TRUE(policy.allows(kWaiting));
+  policy.keep_everything();
+  EXPECT_TRUE(policy.allows(kStarting));
 }
 
 TEST(KeepPolicy, WhatWasAskedForIsKeptAtAnyCost) {

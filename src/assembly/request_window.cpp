@@ -90,6 +90,7 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
   out.epoch = b.epoch;
   out.first = b.claims++ == 0;
   out.last = b.complete;
+  out.starting = head_ == 0;
   out.ahead = is_ahead();
   out.requests.clear();
   out.runs.clear();

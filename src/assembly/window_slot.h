@@ -105,9 +105,10 @@ struct Claim {
   Kind kind = Kind::kUnit;
   std::uint32_t unit = 0;
   std::uint64_t epoch = 0;
-  bool first = false;  ///< First claim of this unit in this epoch; later ones are read amplification.
-  bool last = false;   ///< No request of this unit will come in this epoch any more.
-  bool ahead = false;  ///< The consumer has batches enough: nobody waits for this claim.
+  bool first = false;     ///< First claim of this unit in this epoch; later ones are read amplification.
+  bool last = false;      ///< No request of this unit will come in this epoch any more.
+  bool starting = false;  ///< The consumer waits for its very first batch.
+  bool ahead = false;     ///< The consumer has batches enough: nobody waits for this claim.
   std::vector<Request> requests;
   std::vector<SlotRun> runs;
   std::uint64_t waited_ns = 0;  ///< For work, before this claim; planning a batch is work.

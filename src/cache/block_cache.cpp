@@ -17,6 +17,10 @@ std::uint64_t BlockCache::expected_bytes(std::uint64_t rows) const {
                                     coded_share_);
 }
 
+void BlockCache::refuse() {
+  if (!growing_.load(std::memory_order_relaxed)) ++refused_;
+}
+
 bool BlockCache::admits(std::uint64_t rows, std::uint64_t next_use) const {
   if (closed_) return false;
   const std::uint64_t expected = expected_bytes(rows);
@@ -40,7 +44,7 @@ BlockCache::Lookup BlockCache::look_up(std::uint32_t block, std::uint64_t rows, 
   ++usage_.misses;
   if (!may_fill) return Lookup::kPass;
   if (!admits(rows, next_use)) {
-    ++refused_;
+    refuse();
     return Lookup::kPass;
   }
   entries_[block].next_use = next_use;
@@ -79,7 +83,7 @@ void BlockCache::put(std::uint32_t block, std::uint64_t rows, std::uint64_t next
           (static_cast<double>(charge) / static_cast<double>(options_.form.bytes(rows)) - coded_share_) / 16;
     while (bytes_ + charge > capacity_bytes_ && beats_last(next_use)) evict_last();
     if (closed_ || bytes_ + charge > capacity_bytes_) {
-      ++refused_;
+      refuse();
       entries_.erase(block);
       filled_.notify_all();
       return;
@@ -150,6 +154,7 @@ BlockCache::Usage BlockCache::usage() const {
   Usage u = usage_;
   u.blocks = by_use_.size();
   u.bytes = bytes_;
+  u.capacity_bytes = capacity_bytes_;
   u.refused = refused_;
   u.coding = options_.coding;
   u.coded_share = coded_share_;

@@ -66,6 +66,8 @@ class BlockCache final : public Reclaimable {
   /// Keep up to so much from now on.
   void set_capacity(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t capacity_bytes() const;
+  /// Say whether more capacity will come: until then a block that finds no room is not refused for good.
+  void set_growing(bool growing) { growing_.store(growing, std::memory_order_relaxed); }
   /// True if there is hardly room for another `blocks` blocks of `rows`.
   [[nodiscard]] bool is_short_of_room(std::uint64_t blocks, std::uint64_t rows) const;
   /// Keep nothing any more.
@@ -74,7 +76,7 @@ class BlockCache final : public Reclaimable {
   struct Usage {
     std::uint64_t hits = 0, misses = 0, evictions = 0;
     std::uint64_t refused = 0;  ///< Misses that found no room.
-    std::uint64_t blocks = 0, bytes = 0, peak_bytes = 0;
+    std::uint64_t blocks = 0, bytes = 0, peak_bytes = 0, capacity_bytes = 0;
     BlockCoding coding = BlockCoding::kRaw;
     double coded_share = 1;  ///< Encoded over decoded bytes, of the encoding in use.
   };
@@ -107,6 +109,8 @@ class BlockCache final : public Reclaimable {
   std::uint64_t bytes_ = 0;
   bool closed_ = false;
   double coded_share_;
+  void refuse();
+  std::atomic<bool> growing_{false};
   std::atomic<std::uint64_t> refused_{0};
   Usage usage_;
 };

@@ -90,6 +90,7 @@ void Engine::provide_memory(std::vector<MemoryReservation> reservations, std::sh
   if (decoded_cache->blocks) {
     schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.share);
     may_keep_all_ = plan_.fits_encoded;
+    decoded_cache->blocks->set_growing(plan_.fits_encoded && plan_.slots > plan_.direct_window_slots());
   }
   if (decoded_cache->rows) {
     gather_.emplace(*decoded_cache->rows, *plan_.layout.table);

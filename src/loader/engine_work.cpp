@@ -89,13 +89,14 @@ void Engine::serve_block(DecodeThread& w) {
   const BlockTable::Place place = plan_.layout.table->place(w.claim.unit);
   const std::uint64_t next_use =
       schedule_ ? schedule_->next_use(w.claim.unit, w.claim.epoch, w.claim.last) : std::uint64_t{0};
-  const auto failures = w.server->serve({w.claim.unit,
-                                         place.file,
-                                         place.rows,
-                                         w.claim.first,
-                                         next_use,
-                                         {.ahead = w.claim.ahead, .wanted_again = !w.claim.last}},
-                                        {w.claim.requests, {}, w.runs}, window_.cancel_flag());
+  const auto failures =
+      w.server->serve({w.claim.unit,
+                       place.file,
+                       place.rows,
+                       w.claim.first,
+                       next_use,
+                       {.ahead = w.claim.ahead, .wanted_again = !w.claim.last, .starting = w.claim.starting}},
+                      {w.claim.requests, {}, w.runs}, window_.cancel_flag());
   w.failures.assign(failures.begin(), failures.end());
   if (w.claim.first) {
     claims_.add(w.claim.epoch);
@@ -137,7 +138,10 @@ void Engine::limit_slots(std::uint64_t step) {
   const std::uint64_t freed = window.bytes() - left;
   if (!window.resize(left).ok()) return;
   slots_bytes_ = left;
-  if (decoded_cache_->blocks) decoded_cache_->blocks->set_capacity(decoded_cache_->blocks->capacity_bytes() + freed);
+  BlockCache* const blocks = decoded_cache_->blocks.get();
+  if (!blocks) return;
+  blocks->set_capacity(blocks->capacity_bytes() + freed);
+  if (left <= plan_.direct_window_slots() * plan_.slot_bytes) blocks->set_growing(false);
 }
 
 /// A whole batch from the store that holds all rows.

@@ -33,6 +33,15 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
   return text;
 }
 
+/// When blocks are kept that nobody asked to have kept at once.
+std::string kept_when() {
+  return fmt::format(
+      "kept while batches are ready before you ask for them, and from {:.0f} % of the decode threads' time when you "
+      "wait, "
+      "so that they are all there after a few epochs",
+      100 * KeepPolicy::kShare);
+}
+
 /// \param known  Was re-encoding tried already? \param engine  That runs, or will, as the plan says.
 std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, bool known, const Engine& engine) {
   const double share = p.data_bytes ? static_cast<double>(p.cache_bytes) / static_cast<double>(p.data_bytes) : 0;
@@ -45,9 +54,10 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, boo
                  : "nothing is kept between epochs: the window takes all of the budget";
     case CacheTier::kSomeBlocks:
       if (p.fits_encoded)
-        return fmt::format(
-            "all blocks, re-encoded ({}), in {} for {} of rows: from the second epoch on nothing is read",
-            to_string(p.coding), format_bytes(p.cache_bytes), format_bytes(p.data_bytes));
+        return fmt::format("all blocks, re-encoded ({}), about {} for {} of rows: {}; from then on nothing is read",
+                           to_string(p.coding),
+                           format_bytes(static_cast<std::uint64_t>(p.coded_share * static_cast<double>(p.data_bytes))),
+                           format_bytes(p.data_bytes), kept_when());
       return fmt::format("blocks, in {}: {:.0f} % of the decoded data ({}), {}", format_bytes(p.cache_bytes),
                          100 * std::min(share / p.coded_share, 1.0), format_bytes(p.data_bytes),
                          p.coding == BlockCoding::kRaw ? "more if re-encoding pays, which the first epoch tells"
@@ -55,7 +65,7 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, boo
     case CacheTier::kAllRows:
       return fmt::format("all rows, decoded, {} ({}): {}", format_bytes(p.data_bytes), p.tier_reason,
                          p.preloads ? "decoded before the first batch, which makes every order free"
-                                    : "kept as they are decoded; from the second epoch on every order is free");
+                                    : kept_when() + "; from then on every order is free");
     case CacheTier::kHostRows:
       return fmt::format("rows, decoded, up to {} of {}, shared by the processes of this host ({})",
                          format_bytes(p.cache_bytes), format_bytes(p.data_bytes), p.tier_reason);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "assembly/keep_forecast.h"
 #include "base/cgroup.h"
 #include "base/number_text.h"
 #include "loader/dataset_impl.h"
@@ -31,6 +32,26 @@ std::uint64_t process_peak_bytes() {
   return read_keyed_number("/proc/self/status", "VmHWM").value_or(0);
 }
 
+/// Return Report::Cache::epochs_left.
+std::uint64_t epochs_left(const Report::Cache& c, const KeepPolicy::Totals& seen) {
+  constexpr std::size_t kMost = 100;
+  if (c.complete || c.blocks == 0 || c.all_blocks == 0 || seen.decode_bytes == 0) return 0;
+  const auto ns_a_byte = [](std::uint64_t ns, std::uint64_t bytes) {
+    return static_cast<double>(ns) / static_cast<double>(std::max<std::uint64_t>(bytes, 1));
+  };
+  const auto all = static_cast<double>(c.all_blocks), now = static_cast<double>(c.blocks);
+  const double each = static_cast<double>(c.bytes) / now;
+  const double room = std::min(1.0, static_cast<double>(c.capacity_bytes) / std::max(each * all, 1.0));
+  const double most = std::max(room, now / all);
+  const double decode = ns_a_byte(seen.decode_ns, seen.decode_bytes);
+  const KeepCosts costs{decode, ns_a_byte(seen.keep_ns, seen.keep_bytes),
+                        std::min(decode, ns_a_byte(seen.hit_ns, seen.hit_bytes))};
+  const std::vector<KeepEpoch> epochs = forecast_keeping(costs, now / all, most, kMost);
+  const double last = epochs.back().kept_share;
+  const auto at = std::find_if(epochs.begin(), epochs.end(), [&](const KeepEpoch& e) { return e.kept_share >= last; });
+  return last <= now / all ? 0 : static_cast<std::uint64_t>(at - epochs.begin()) + 1;
+}
+
 Report::Cache describe_cache(const Engine& engine) {
   const EnginePlan& plan = engine.plan();
   Report::Cache c;
@@ -50,6 +71,7 @@ Report::Cache describe_cache(const Engine& engine) {
     c.hits = u.hits;
     c.misses = u.misses;
     c.complete = u.blocks == c.all_blocks;
+    c.capacity_bytes = u.capacity_bytes;
   }
   if (now.of_rows) {
     c.coding = "decoded";
@@ -61,6 +83,7 @@ Report::Cache describe_cache(const Engine& engine) {
       c.bytes = static_cast<std::uint64_t>(static_cast<double>(plan.data_bytes) * static_cast<double>(c.blocks) /
                                            static_cast<double>(c.all_blocks));
   }
+  c.epochs_left = epochs_left(c, decoded_cache->policy.totals());
   return c;
 }
 
@@ -194,6 +217,11 @@ std::string Report::text() const {
                      group_digits(cache.all_blocks), format_bytes(cache.bytes), format_bytes(cache.capacity_bytes),
                      group_digits(cache.hits), group_digits(cache.misses)));
     if (cache.complete) line("", "everything is there: batches come from it, nothing is read");
+    if (cache.epochs_left > 0)
+      line("", fmt::format("it grows while batches are ready before you ask, and from {:.0f} % of the decode threads' "
+                           "time: about {}{} more epoch{} until it is full",
+                           100 * KeepPolicy::kShare, cache.epochs_left, cache.epochs_left < 100 ? "" : " or more",
+                           plural(cache.epochs_left)));
   }
   for (const std::string& notice : notices) line("NOTICE", notice);
   line("MEMORY", fmt::format("peak {} of {} planned, budget {}", format_bytes(memory.peak_bytes),
@@ -269,10 +297,11 @@ std::string Report::json() const {
                  {"peak_resident_bytes", memory.peak_resident_bytes},
                  {"process_peak_bytes", memory.process_peak_bytes},
                  {"held_over_bytes", memory.held_over_bytes}};
-  j["cache"] = {{"kind", cache.kind},        {"coding", cache.coding}, {"capacity_bytes", cache.capacity_bytes},
-                {"bytes", cache.bytes},      {"blocks", cache.blocks}, {"all_blocks", cache.all_blocks},
-                {"hits", cache.hits},        {"misses", cache.misses}, {"coded_share", cache.coded_share},
-                {"complete", cache.complete}};
+  j["cache"] = {
+      {"kind", cache.kind},         {"coding", cache.coding},          {"capacity_bytes", cache.capacity_bytes},
+      {"bytes", cache.bytes},       {"blocks", cache.blocks},          {"all_blocks", cache.all_blocks},
+      {"hits", cache.hits},         {"misses", cache.misses},          {"coded_share", cache.coded_share},
+      {"complete", cache.complete}, {"epochs_left", cache.epochs_left}};
   j["notices"] = notices;
   j["advice"] = advice;
   return j.dump(2);

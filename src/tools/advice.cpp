@@ -77,9 +77,13 @@ Settings settle(const Advice& advice, const Dataset& dataset, const LoaderOption
     s.components.push_back({"kept data", kept = std::min(cache_rest_bytes(plan), advice.data.decoded_bytes),
                             "kept for later epochs, as much as fits"});
   s.peak_bytes = sum_bytes(s.components);
-  if (advice.probe.touch_bytes_per_s > 0)
-    s.start_seconds = static_cast<double>(s.slots * plan.slot_bytes + kept) / advice.probe.touch_bytes_per_s;
-  s.start_seconds += s.cache.keep_seconds_a_row * static_cast<double>(advice.data.epoch_samples);
+  if (advice.probe.touch_bytes_per_s > 0) {
+    s.start_seconds = static_cast<double>(s.slots * plan.slot_bytes) / advice.probe.touch_bytes_per_s;
+    if (s.cache.kept_share > 0)  // fresh memory is part of what keeping a row costs
+      s.cache.keep_seconds_a_row += static_cast<double>(kept) / s.cache.kept_share /
+                                    static_cast<double>(std::max<std::uint64_t>(advice.data.rows, 1)) /
+                                    advice.probe.touch_bytes_per_s;
+  }
   return s;
 }
 

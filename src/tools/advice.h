@@ -26,7 +26,7 @@ struct Settings {
   std::uint64_t peak_bytes = 0;
   Forecast forecast;
   CacheAdvice cache;
-  double start_seconds = 0;  ///< Of the first epoch: touching fresh memory, and encoding what is kept.
+  double start_seconds = 0;  ///< That touching the window's memory takes, in the first epoch.
 
   [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
 };

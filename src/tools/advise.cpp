@@ -41,6 +41,14 @@ double epoch_seconds(const Advice& a, double rate) {
   return static_cast<double>(a.data.epoch_samples) / std::max(rate, 1e-9);
 }
 
+/// Return the seconds of the first ten epochs. \param rate  Samples a second from the files.
+std::vector<double> epochs_of(const Advice& a, const Settings& s, double rate) {
+  constexpr std::size_t kEpochs = 10;
+  std::vector<double> seconds = forecast_epochs(s.cache, rate, static_cast<double>(a.data.epoch_samples), kEpochs);
+  seconds.front() += s.start_seconds;
+  return seconds;
+}
+
 std::string cache_words(const CacheAdvice& cache) {
   return cache.kind == CacheAdvice::Kind::kNone ? "auto (nothing to keep)" : cache_setting(cache.kind);
 }
@@ -70,22 +78,24 @@ std::string settings_text(const Advice& a) {
 std::string expected_text(const Advice& a) {
   const Settings& s = a.advised;
   TextTable table({{"expected"}, {"samples/s", Align::kRight}, {"epoch", Align::kRight}, {"GB/s", Align::kRight}});
-  const auto add = [&](std::string name, double rate, double start_seconds) {
-    const double seconds = epoch_seconds(a, rate) + start_seconds;
-    const double in_all = seconds > 0 ? static_cast<double>(a.data.epoch_samples) / seconds : rate;
-    table.add({std::move(name), whole(in_all), duration(seconds),
-               fmt::format("{:.2f}", in_all * static_cast<double>(a.data.sample_bytes) * 1e-9)});
+  const auto add = [&](std::string name, double seconds) {
+    const double rate = seconds > 0 ? static_cast<double>(a.data.epoch_samples) / seconds : 0;
+    table.add({std::move(name), whole(rate), duration(seconds),
+               fmt::format("{:.2f}", rate * static_cast<double>(a.data.sample_bytes) * 1e-9)});
   };
   const bool servers = std::any_of(a.storages.begin(), a.storages.end(), [](const Storage& t) { return t.shared(); });
+  const std::vector<double> warm = epochs_of(a, s, s.forecast.warm);
   add(a.probe.reads.looks_warm() || servers ? "first epoch, from storage (its caches may have been warm)"
                                             : "first epoch, from storage",
-      s.forecast.cold, s.start_seconds);
-  add("first epoch, files in memory already", s.forecast.warm, s.start_seconds);
-  add("later epochs, with this cache", s.cache.later, 0);
+      epochs_of(a, s, s.forecast.cold).front());
+  add("first epoch, files in memory already", warm.front());
+  add("second epoch", warm[1]);
+  add("tenth epoch", warm.back());
   std::string out = indented(table);
-  if (s.start_seconds >= 0.05)
-    out += fmt::format("  of a first epoch, about {} go into touching fresh memory{}\n", duration(s.start_seconds),
-                       s.cache.keep_seconds_a_row > 0 ? " and encoding what is kept" : "");
+  const double keeping = warm.front() - s.start_seconds - epoch_seconds(a, s.forecast.warm);
+  if (s.start_seconds + std::max(keeping, 0.0) >= 0.05)
+    out += fmt::format("  of a first epoch, about {} go into touching fresh memory and keeping samples for later\n",
+                       duration(s.start_seconds + std::max(keeping, 0.0)));
   return out;
 }
 
@@ -160,7 +170,8 @@ Json settings_json(const Advice& a, const Settings& s) {
           {"warm_samples_per_second", s.forecast.warm},
           {"later_samples_per_second", s.cache.later},
           {"start_seconds", s.start_seconds},
-          {"first_epoch_seconds", epoch_seconds(a, s.forecast.cold) + s.start_seconds},
+          {"first_epoch_seconds", epochs_of(a, s, s.forecast.cold).front()},
+          {"epochs_seconds", epochs_of(a, s, s.forecast.warm)},
           {"later_epoch_seconds", epoch_seconds(a, s.cache.later)}};
 }
 

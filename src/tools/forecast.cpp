@@ -5,9 +5,11 @@
 #include <headrace/base/bytes.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <span>
 
+#include "assembly/keep_forecast.h"
 #include "loader/access.h"
 #include "loader/plan_memory.h"
 
@@ -123,6 +125,21 @@ std::string cache_setting(CacheAdvice::Kind kind) {
   return kind == CacheAdvice::Kind::kAllInMemory ? "ram" : kind == CacheAdvice::Kind::kDirectory ? "cache/" : "auto";
 }
 
+std::vector<double> forecast_epochs(const CacheAdvice& cache, double rate, double samples, std::size_t epochs) {
+  using Kind = CacheAdvice::Kind;
+  // What was asked for (cache='ram', a directory) is kept at once; what "auto" keeps comes little by little.
+  const double share = cache.kind == Kind::kRecoded || cache.kind == Kind::kPart
+                           ? KeepPolicy::kShare
+                           : std::numeric_limits<double>::infinity();
+  const double room = cache.kind == Kind::kNone ? 0 : cache.kept_share;
+  const double decode = 1 / std::max(rate, 1e-9);
+  std::vector<double> seconds;
+  for (const KeepEpoch& e :
+       forecast_keeping({decode, cache.keep_seconds_a_row, cache.hit_seconds_a_row}, 0, room, epochs, share))
+    seconds.push_back(e.cost * samples);
+  return seconds;
+}
+
 CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const DataFacts& facts, const Forecast& f,
                          std::uint32_t threads, CacheRoom room) {
   CacheAdvice choice;
@@ -133,6 +150,7 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
   choice.later = without;
   if (facts.decoded_bytes <= room.room_bytes && gather > kWorthIt * without) {
     choice.kind = CacheAdvice::Kind::kAllInMemory, choice.kept_share = 1, choice.later = gather;
+    choice.hit_seconds_a_row = 1 / gather;
     choice.reason = fmt::format("all decoded data ({}) fit beside the window: nothing is decoded twice in a training",
                                 format_bytes(facts.decoded_bytes));
     return choice;
@@ -150,6 +168,7 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
     choice.kind = CacheAdvice::Kind::kRecoded, choice.kept_share = 1, choice.later = rate;
     choice.kept_bytes_share = trial.coded_share;
     choice.keep_seconds_a_row = row_seconds(trial.encode_ns);
+    choice.hit_seconds_a_row = 1 / rate;
     choice.reason = fmt::format(
         "decoded data ({}) do not fit, but do as {} ({:.1f}x smaller), which decodes {:.1f} times as fast as the files",
         format_bytes(facts.decoded_bytes), to_string(trial.coding), 1 / trial.coded_share,
@@ -169,6 +188,7 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
   if (room.directory_fits && from_directory > directory_gain * std::max(without, part) &&
       f.warm_bottleneck != Bottleneck::kMoving) {
     choice.kind = CacheAdvice::Kind::kDirectory, choice.kept_share = 1, choice.later = from_directory;
+    choice.hit_seconds_a_row = 1 / from_directory;
     choice.reason = fmt::format(
         "decoded data ({}) do not fit the budget; a directory of that size {} later epochs from "
         "decoding",
@@ -178,6 +198,7 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
   }
   if (part > 1.03 * without) {
     choice.kind = CacheAdvice::Kind::kPart, choice.kept_share = kept, choice.later = part;
+    choice.hit_seconds_a_row = 1 / gather;
     choice.reason =
         fmt::format("{:.0f} % of the decoded data fit beside the window; a later epoch decodes the rest", 100 * kept);
     return choice;

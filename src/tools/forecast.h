@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "loader/coding_probe.h"
 #include "loader/engine_plan.h"
@@ -42,7 +43,8 @@ struct CacheAdvice {
   double kept_share = 0;          ///< Of the data, decoded or recoded, that later epochs find.
   double kept_bytes_share = 1;    ///< Bytes kept over decoded bytes, of recoded data.
   double later = 0;               ///< Samples a second in later epochs.
-  double keep_seconds_a_row = 0;  ///< That the first epoch takes longer for encoding what is kept.
+  double keep_seconds_a_row = 0;  ///< To keep a row: fresh memory, encoding.
+  double hit_seconds_a_row = 0;   ///< To deliver a row that is kept.
   std::string reason;
 };
 /// Memory that could keep rows.
@@ -55,6 +57,9 @@ struct CacheRoom {
 /// \param coding  What re-encoding would make of the blocks; null: not known.
 CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const DataFacts& facts,
                          const Forecast& forecast, std::uint32_t threads, CacheRoom room);
+/// Return the seconds of each of the first `epochs` epochs, of `samples` each. \param rate  Samples a second from the
+/// files, of epochs that find nothing kept.
+std::vector<double> forecast_epochs(const CacheAdvice& cache, double rate, double samples, std::size_t epochs);
 /// "ram", "cache/", "auto": what Loader(cache=) takes.
 std::string cache_setting(CacheAdvice::Kind kind);
 

@@ -82,6 +82,19 @@ TEST(Forecast, TheCacheThatFitsIsChosen) {
   }
 }
 
+TEST(Forecast, EpochsConvergeAsTheCacheFills) {
+  CacheAdvice cache{CacheAdvice::Kind::kRecoded, 1, 0.5, 5000, 0.0004, 0.0002, ""};
+  const std::vector<double> some = forecast_epochs(cache, 1000, 10000, 10);
+  EXPECT_NEAR(some[0], 11.2, 0.2);  // 10 s of decoding, and a little for keeping
+  EXPECT_NEAR(some[9], 2, 1e-6);
+  cache.kind = CacheAdvice::Kind::kAllInMemory;  // asked for: at once
+  const std::vector<double> ram = forecast_epochs(cache, 1000, 10000, 10);
+  EXPECT_NEAR(ram[0], 14, 1e-6);
+  EXPECT_NEAR(ram[1], 2, 1e-6);
+  cache.kind = CacheAdvice::Kind::kNone;
+  for (const double seconds : forecast_epochs(cache, 1000, 10000, 3)) EXPECT_NEAR(seconds, 10, 1e-6);
+}
+
 TEST(Forecast, NoCacheWhereRowsComeAsFastFromTheFiles) {
   Probe p = a_probe();
   p.gather_one_rows_per_s = p.gather_rows_per_s = 1900;
