@@ -9,7 +9,7 @@ from figure import Contestant, Figure, Runs, Value, printed, ratio
 #: The two tiers of the default cache: blocks re-encoded in 1 GiB, all rows decoded in 6 GiB. GiB touched before; what
 #: makes a trial on two files take the same tier.
 TIERS = {
-    "recoded": ("re-encoded tier, 1 GiB", "1GiB", "1", ("--memory", "400MiB")),
+    "recoded": ("re-encoded tier, 1 GiB", "1GiB", "1", ("--memory", "512MiB")),
     "ram": ("RAM tier, 6 GiB", "6GiB", "4", ("--memory", "1792MiB")),
 }
 EPOCHS = 10

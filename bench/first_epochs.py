@@ -21,20 +21,14 @@ import time
 from typing import Any
 
 import common
-from headrace_epochs import add_options, data_bytes, make_loader, open_data
+from headrace_epochs import add_options, data_bytes, kept_share, make_loader, open_data
 
-#: What makes an engine keep all that it decodes at once. An engine that does not know it keeps as it always does.
-KEEP_AT_ONCE = {"HEADRACE_KEEP": "at-once"}
+#: Keeps every block as soon as it is decoded, whatever that costs the first epoch.
+KEEP_AT_ONCE = {"HEADRACE_KEEP_SHARE": "inf"}
 
 
 def keep_at_once() -> None:
     os.environ.update(KEEP_AT_ONCE)
-
-
-def kept_share(report: dict[str, Any]) -> float:
-    """The share of all blocks that the cache holds."""
-    cache = report["cache"]
-    return 1.0 if cache["complete"] else cache["blocks"] / max(cache["all_blocks"], 1)
 
 
 def touch(gib: float) -> bool:

@@ -19,8 +19,8 @@ import json
 import time
 from typing import Any
 
-from first_epochs import kept_share, touch
-from headrace_epochs import add_options, drain, make_loader, open_data
+from first_epochs import touch
+from headrace_epochs import add_options, drain, kept_share, make_loader, open_data
 
 
 def seconds_a_batch(args: argparse.Namespace, data: Any) -> float:

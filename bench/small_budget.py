@@ -3,9 +3,9 @@
 
 Usage: small_budget.py [--share 0.1] [--epochs 2] FILE...
 
-Asks a loader with that budget which shuffle_buffer= fits: its report after some batches, or explain(). Where neither
-names one (`named_by` is "search" then), the largest is searched with which explain() says that every block is decoded
-once. Then epochs with it, as `headrace_epochs.py epochs`.
+Asks a loader with that budget which shuffle_buffer= fits: its report after some batches (decode_once, or its advice),
+or explain(). Where none of them names one (`named_by` is "search" then), the largest is searched with which explain()
+says that every block is decoded once. Then epochs with it, as `headrace_epochs.py epochs`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ def words_of(loader: Any) -> tuple[list[str], list[str]]:
     """What the report says after some batches, and what explain() says."""
     drain(itertools.islice(loader, BATCHES))
     report = loader.report().to_dict()
+    if once := (report.get("decode_once") or {}).get("shuffle_buffer_bytes"):
+        return [f"shuffle_buffer={once}"], []
     notices = [json.dumps(notice) if not isinstance(notice, str) else notice for notice in report.get("notices", [])]
     return [*report["advice"], *notices], loader.explain().splitlines()
 
