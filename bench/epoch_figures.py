@@ -195,8 +195,8 @@ ADVICE_FIGURES = [
             {},
         ),
         (
-            "check_memory_peak",
-            "`check-memory`: settings whose peak is within 15 % of the forecast",
+            "forecast_peak",
+            "`check-memory`, and `advise` with a cache: settings whose peak is within 15 % of the forecast",
             90,
             True,
             "peak_within_percent",

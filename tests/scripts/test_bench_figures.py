@@ -335,3 +335,7 @@ def test_what_a_consumer_overslept_is_not_the_loader_s() -> None:
     paced_consumer = pytest.importorskip("paced_consumer", reason="headrace is not installed")
     assert paced_consumer.utilisation(asked=1.0, slept=1.2, elapsed=1.2) == pytest.approx(1)
     assert paced_consumer.utilisation(asked=1.0, slept=1.2, elapsed=1.45) == pytest.approx(0.8)
+
+
+def test_the_page_is_what_the_results_say() -> None:
+    assert common.TABLE.read_text() == table.page(table.SECTIONS), "write it again: python bench/table.py"
