@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import functools
+import hashlib
 import json
 import os
 import platform
@@ -13,13 +15,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import provenance
+
 ROOT = Path(__file__).resolve().parent.parent
 BENCH = ROOT / "bench"
 RESULTS = BENCH / "results" / "first_light.json"
+EPOCH_RESULTS = BENCH / "results" / "epochs.json"
 MEMORY_RESULTS = BENCH / "results" / "memory.json"
 TABLE = ROOT / "docs" / "benchmarks.md"
 
@@ -88,15 +94,23 @@ def make_memory_present(size_bytes: int) -> bool:
     return False
 
 
+LOCK_HELD = "HEADRACE_TIMING_LOCK_HELD"
+
+
 @contextlib.contextmanager
 def quiet_machine() -> Iterator[None]:
-    """One timed run at a time on this machine, for all who take the same lock. Subprocesses do not inherit it."""
+    """One timed run at a time on this machine, for all who take the same lock; what a holder starts runs under it."""
+    if os.environ.get(LOCK_HELD):
+        yield
+        return
     path = Path(tempfile.gettempdir()) / "headrace_timing.lock"
     with path.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        os.environ[LOCK_HELD] = "1"
         try:
             yield
         finally:
+            del os.environ[LOCK_HELD]
             fcntl.flock(lock, fcntl.LOCK_UN)
 
 
@@ -144,3 +158,17 @@ def machine_card() -> dict[str, Any]:
             **{name: pkg_config(name) for name in ("libdeflate", "libzstd", "zlib")},
         },
     }
+
+
+def version_and_date() -> dict[str, str]:
+    """The version in the working tree, and today: what each figure, or each file of results, carries."""
+    date = datetime.now(timezone.utc).strftime("%Y-%m-%d")
+    return dataclasses.asdict(provenance.version(ROOT)) | {"measured_at": date}
+
+
+def keep_card(results: dict[str, Any], card: dict[str, Any]) -> str:
+    """Keep a machine's card among the results, once; returns its name there. Its load is no part of it."""
+    lasting = {key: value for key, value in card.items() if key != "load_before"}
+    name = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()[:8]
+    results.setdefault("machines", {})[name] = lasting
+    return name

@@ -2,60 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-#: One run of one contestant: what it printed.
-Run = dict[str, Any]
-#: Runs by contestant, in the order of the repetitions.
-Runs = dict[str, list[Run]]
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """A command that prints JSON: a program, a variant of the workload, and options."""
-
-    program: str  # "headrace MEASURE", "memory MEASURE", "limit", "order", "gather", or the name of a script or rival
-    variant: str = "gzip"  # "": no files
-    options: tuple[str, ...] = ()
-    files: int | None = None  # so many of the variant's files; default: all
-
-
-@dataclass(frozen=True)
-class Figure:
-    key: str
-    what: str
-    reach: float
-    at_least: bool
-    contestants: dict[str, Contestant]
-    value: Callable[[Runs], list[float]]  # one value a repetition
-    unit: str = ""
-    rows: str = "jets"  # what rows are
-    repetitions: int | None = None  # default: what run.py is told
-    warm_up: bool = True  # a run of each contestant that does not count, where there are several
-    timeout: float = 600.0  # seconds a run
-    detail: Callable[[Runs], str] | None = None  # what else a reader should know of the last repetition
-
-    def met(self, value: float) -> bool:
-        return value >= self.reach if self.at_least else value <= self.reach
-
-
-def ratio(above: str, below: str, runs: Runs) -> list[float]:
-    """Rows per second of one contestant over another's, pair by pair."""
-    return [a["rows_per_s"] / b["rows_per_s"] for a, b in zip(runs[above], runs[below], strict=True)]
-
-
-def over_best_rival(runs: Runs) -> list[float]:
-    """Headrace over the best number of workers of its rival, repetition by repetition."""
-    rivals = [name for name in runs if name != "headrace"]
-    best = [max(runs[name][i]["rows_per_s"] for name in rivals) for i in range(len(runs["headrace"]))]
-    return [run["rows_per_s"] / rival for run, rival in zip(runs["headrace"], best, strict=True)]
-
-
-def only(key: str, runs: Runs) -> list[float]:
-    return [float(run[key]) for run in runs["headrace"]]
+from figure import (
+    Contestant,
+    Figure,
+    Runs,
+    first_epoch_over,
+    first_epoch_over_best_rival,
+    only,
+    over_best_rival,
+    ratio,
+)
 
 
 def amplification(runs: Runs) -> list[float]:
@@ -75,8 +33,21 @@ def workers(program: str) -> dict[str, Contestant]:
     return {"headrace": Contestant("headrace epochs", options=("--framework", "torch")), **rivals}
 
 
-def against_limit_figure(key: str, what: str, variant: str, reach: float) -> Figure:
-    return Figure(key, what, reach, True, against_limit(variant), partial(ratio, "headrace", "limit"), "x")
+def against_limit_figure(
+    key: str, what: str, variant: str, reach: float, headline: bool = False, never_below: float | None = None
+) -> Figure:
+    return Figure(
+        key,
+        what,
+        reach,
+        True,
+        against_limit(variant),
+        partial(ratio, "headrace", "limit"),
+        "x",
+        headline=headline,
+        never_below=never_below,
+        beside={"first epoch": (partial(first_epoch_over, "limit"), "x")},
+    )
 
 
 def headrace(measure: str, *options: str, variant: str = "gzip") -> dict[str, Contestant]:
@@ -102,7 +73,7 @@ MAPS = {"headrace": Contestant("maps", "")}
 MAP_FIGURES = [
     Figure(
         "ragged_rows",
-        "ragged rows (heavy-tailed, mean 150 x 12 bytes) from memory, values and offsets, against one thread's memcpy",
+        "ragged rows (heavy-tailed, mean 150 x 12 bytes) from memory, against one thread's memcpy",
         0.6,
         True,
         MAPS,
@@ -122,30 +93,45 @@ MAP_FIGURES = [
     Figure("box_map", "a part of a sample that is a box", 30, False, MAPS, partial(only, "box_map_ns"), "ns"),
 ]
 
-ORDER_FIGURES = [
-    Figure(
-        f"order_{what}{'' if equal else '_unequal'}",
-        f"{text}, 10^9 rows in 10^6 {'equal blocks' if equal else 'blocks of unequal size'}",
-        50 if equal else 150,
-        False,
-        EQUAL_BLOCKS if equal else UNEQUAL_BLOCKS,
-        partial(order, "block", f"{what}_seconds", 1e3),
-        "ms",
-    )
-    for equal in (True, False)
-    for what, text in (("ready", "plan ready and its first step made"), ("resume", "state restored at the middle"))
-] + [
-    Figure(
-        f"order_{name}_ns",
-        f"cost of the order a sample, one core, 10^9 rows: {text}",
-        reach,
-        False,
-        EQUAL_BLOCKS,
-        partial(order, name, "ns_a_sample", 1.0),
-        "ns",
-    )
-    for name, text, reach in (("block", "block shuffle", 5), ("exact", "exact", 25))
-]
+ORDER_FIGURES = (
+    [
+        Figure(
+            f"order_{what}{'' if equal else '_unequal'}",
+            f"{text}, 10^9 rows in 10^6 {'equal blocks' if equal else 'blocks of unequal size'}",
+            50 if equal else 150,
+            False,
+            EQUAL_BLOCKS if equal else UNEQUAL_BLOCKS,
+            partial(order, "block", f"{what}_seconds", 1e3),
+            "ms",
+        )
+        for equal in (True, False)
+        for what, text in (("ready", "plan ready and its first step made"), ("resume", "state restored at the middle"))
+    ]
+    + [
+        Figure(
+            f"order_{name}_ns",
+            f"cost of the order a sample, one core, 10^9 rows: {text}",
+            reach,
+            False,
+            EQUAL_BLOCKS,
+            partial(order, name, "ns_a_sample", 1.0),
+            "ns",
+        )
+        for name, text, reach in (("block", "block shuffle", 5), ("exact", "exact", 25))
+    ]
+    + [
+        Figure(
+            f"order_{name}_memory",
+            f"peak memory of the order, 10^9 rows: {text}",
+            16,
+            False,
+            EQUAL_BLOCKS,
+            partial(order, name, "above_kib", 1 / 1024),
+            "MiB",
+        )
+        for name, text in (("block", "block shuffle"), ("exact", "exact"))
+    ]
+)
 QUALITY_FIGURES = [
     Figure(
         "deff_file",
@@ -156,8 +142,16 @@ QUALITY_FIGURES = [
         partial(only, "file_effect"),
     ),
     Figure(
+        "deff_block",
+        "Deff at 512 of a label that is constant in a block of 128 rows, by the plan",
+        1.1,
+        False,
+        headrace("quality"),
+        partial(only, "block_effect"),
+    ),
+    Figure(
         "deff_delivered",
-        "Deff by the plan against that of the delivered rows, of files and of blocks: largest relative difference",
+        "Deff by the plan against that of the delivered rows: largest relative difference",
         1e-9,
         False,
         headrace("quality"),
@@ -172,25 +166,36 @@ SHUFFLED_AND_IN_ORDER = {
 
 FIGURES: list[Figure] = [
     against_limit_figure(
-        "shuffled_vs_limit", "shuffled, five epochs back to back, 1 GiB, against decode threads alone", "gzip", 0.90
+        "shuffled_vs_limit",
+        'shuffled, later epochs, `cache="none"`, 1 GiB, against decode threads alone',
+        "gzip",
+        0.90,
+        headline=True,
+        never_below=0.75,
     ),
     Figure(
         "vs_torch_slices",
-        "against torch DataLoader + h5py, contiguous slices of 512 in random order, best of 0-2 workers",
+        'later epochs, `cache="none"`, against torch DataLoader + h5py, slices of 512, best of 0-2 workers',
         4.5,
         True,
         workers("torch_slices"),
         over_best_rival,
         "x",
+        headline=True,
+        never_below=3.5,
+        beside={"first epoch": (first_epoch_over_best_rival, "x")},
     ),
     Figure(
         "vs_torch_rows",
-        "against torch DataLoader + h5py, a row at a time, shuffled, best of 0-2 workers",
+        'later epochs, `cache="none"`, against torch DataLoader + h5py, a row at a time, best of 0-2 workers',
         300,
         True,
         workers("torch_rows"),
         over_best_rival,
         "x",
+        headline=True,
+        never_below=200,
+        beside={"first epoch": (first_epoch_over_best_rival, "x")},
     ),
     Figure(
         "shuffled_vs_in_order",
@@ -216,12 +221,13 @@ FIGURES: list[Figure] = [
     ),
     Figure(
         "consumer_cpu",
-        "consumer's thread, CPU for a batch of three fields that is ready (cold: after 0.1 s of other work)",
+        "consumer's thread, CPU for a batch of three fields that is ready",
         20,
         False,
         {**headrace("consumer"), "torch w0": Contestant("torch_ready")},
         partial(only, "median_us"),
         "us",
+        beside={"after 0.1 s of other work": (partial(only, "cold_median_us"), "us")},
     ),
     Figure(
         "index_million",

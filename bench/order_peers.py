@@ -102,7 +102,11 @@ def headrace(args: argparse.Namespace) -> dict[str, Any]:
         for order in (order for order in runs[0]["orders"] if order["order"] in names):
             found = [one for run in runs for one in run["orders"] if one["order"] == order["order"]]
             median = {key: statistics.median(one[key] for one in found) for key in order if key.endswith("seconds")}
-            memory = 1024 * statistics.median(run["above_kib"] for run in runs)
+            # As the peers' memory: that of the order and of the table of blocks that it needs.
+            tables = [run["table_kib"] for run in runs]
+            memory = 1024 * statistics.median(
+                one["above_kib"] + table for one, table in zip(found, tables, strict=True)
+            )
             cost = statistics.median(one["ns_a_sample"] for one in found)
             out[names[order["order"]]]["sizes"][rows] = {
                 "start": {"seconds": median["ready_seconds"], "peak_bytes": memory, "ns_a_further_sample": cost},
@@ -171,7 +175,7 @@ def main() -> None:
         print(table(json.loads(RESULTS.read_text())))
         return
     if args.headrace_only:
-        report = json.loads(RESULTS.read_text()) | {"headrace": headrace(args)}
+        report = json.loads(RESULTS.read_text()) | {"headrace": headrace(args), "version": common.version_and_date()}
         report = json.loads(json.dumps(report))
         RESULTS.write_text(json.dumps(report, indent=1) + "\n")
         print(table(report))
@@ -182,6 +186,7 @@ def main() -> None:
         "batch": BATCH,
         "block_rows": BLOCK_ROWS,
         "machine": common.machine_card(),
+        "version": common.version_and_date(),
         "peers": {name: peer(name, args) for name in names},
         "headrace": headrace(args),
     }

@@ -1,120 +1,237 @@
 #!/usr/bin/env python3
-"""docs/benchmarks.md from bench/results/*.json; run.py calls it, `python bench/table.py` does it alone."""
+"""docs/benchmarks.md from bench/results/*.json; run.py calls it, `python bench/table.py` does it alone.
+
+table.py            write the page
+table.py --check    write nothing; status 3, and which, where figures describe another version than this one
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import common
-from figures import FIGURES, Figure
+import provenance
+from epoch_figures import EPOCH_FIGURES
+from figure import HEADLINE_REPETITIONS, Figure
+from figures import FIGURES
 from memory_figures import MEMORY_FIGURES
 
-HEAD = """# Benchmarks
+Results = dict[str, Any]
 
-Written by `make bench`; do not edit. Ratios are medians over {repetitions} or more repetitions in which the
-contestants took turns ({threads} threads, page cache warm); in brackets the lowest and the highest. The workload:
-65,536 JetClass-like jets in 4 files, `feature_matrix` (N, 128, 16) f4, `adjacency_matrix` (N, 8128) f4 and
-`labels`, 40,712 bytes a jet, in chunks of 128 rows, gzip-4 unless the line says otherwise; batches of 512, {epochs}
-epochs back to back, after one more that is told apart (cold): in it the window's memory is touched for the first
-time, which takes seconds on a virtual machine whose host takes free memory back. The limit, *decode threads alone*,
-is `bench/decode_alone.cpp`: pread, libdeflate (or the variant's decoder), nothing else. The rivals are in
-`bench/rivals/`.
 
-{machine}
+class Section(NamedTuple):
+    """Figures that stand under one heading and in one file of results."""
 
-| figure | reach | measured | | command |
-| --- | --- | --- | --- | --- |
+    name: str
+    path: Path
+    title: str
+    text: str
+    figures: list[Figure]
+
+
+MIXTURE = """
+**This page is a mixture: its figures do not all describe one version. The letters say which they describe.**
 """
 
-MEMORY_HEAD = """
-## Memory
+PAGE = f"""# Benchmarks
+{{mixture}}
+Written by `make bench`; do not edit. One figure again: `python bench/run.py --only KEY`. What contestants did, and more
+of some figures, is in `bench/results/`.
 
-The same workload and rules; a line that was measured fewer times than {repetitions} says so. Budgets count all that
-Headrace holds. Peaks are VmHWM above what the process held after `open`; with a cache directory, whose mapped pages are
-page cache, RssAnon + RssShmem sampled every 4 ms. Random configurations: `bench/memory_sweep.py` draws storage, files,
-threads, budget (64 MiB to 4 GiB, log-uniform), batch size, shuffle and cache. Block caches are simulated by
-`bench/cache_simulation.py`; the gather alone is `bench/gather_alone.cpp`. Cold: the first epoch of the process, which
-fills the cache.
+A figure is the median over its repetitions, in brackets the lowest and the highest. In a repetition the contestants
+take turns, a process each, and only they are compared. Figures that are quoted elsewhere have
+{HEADLINE_REPETITIONS} repetitions or more. The letter says at which commit, when and on which machine a figure
+was [measured](#measured).
 
-{machine}
-
-| figure | reach | measured | | command |
-| --- | --- | --- | --- | --- |
+The workload, unless the line says otherwise: 65,536 JetClass-like jets in 4 files, `feature_matrix` (N, 128, 16) f4,
+`adjacency_matrix` (N, 8128) f4 and `labels`, 40,712 bytes a jet, in chunks of 128 rows, gzip-4; batches of 512, two
+threads, files in the page cache.
 """
+
+SPEED = """
+`cache="none"`, so that every epoch reads and decodes the files. Rates are those of the epochs after the first, which
+stands beside them: in it the window's memory is touched for the first time. *Decode threads alone* is
+`bench/decode_alone.cpp`: pread, libdeflate (or the variant's decoder), nothing else. The rivals are in `bench/rivals/`.
+"""
+
+EPOCHS = """
+What a new user meets: a fresh loader with the default cache. *Memory touched*: the process touched and freed as much
+memory before the clock started, so that a virtual machine has it already. A *consumer* and the *accelerator* sleep for
+each batch; the sleep is measured, and what was overslept does not count against the loader. The *10 million jets* are
+the workload's files 153 times over, by hard links, so they stay in the page cache; users publish epochs of 100 h, 5 h
+and 30 min for as many.
+"""
+
+MEMORY = """
+Budgets count all that Headrace holds. Peaks are VmHWM above what the process held after `open`; with a cache directory,
+whose mapped pages are page cache, RssAnon + RssShmem sampled every 4 ms. `bench/memory_sweep.py` draws the random
+configurations, `bench/cache_simulation.py` simulates block caches, `bench/gather_alone.cpp` is the gather alone.
+"""
+
+COLUMNS = "| figure | reach | measured | runs | | key | at |\n| --- | --- | --- | ---: | --- | --- | --- |\n"
+
+SECTIONS = [
+    Section("speed", common.RESULTS, "Speed", SPEED, FIGURES),
+    Section("epochs", common.EPOCH_RESULTS, "From the first epoch on", EPOCHS, EPOCH_FIGURES),
+    Section("memory", common.MEMORY_RESULTS, "Memory", MEMORY, MEMORY_FIGURES),
+]
+
+#: Results that docs/shuffling.md quotes, and what measures them.
+ORDERS = {
+    "order_peers.json": "python bench/order_peers.py --headrace-only",
+    "shuffling.json": "python bench/shuffle_quality/run.py",
+}
+
+
+def read(path: Path) -> Results:
+    """The results in a file; empty ones where there is none."""
+    if not path.exists():
+        return {"machines": {}, "figures": {}}
+    results: Results = json.loads(path.read_text())
+    return {"machines": {}} | results
+
+
+def save(path: Path, results: Results) -> None:
+    """Write results, without the cards of machines that no figure was measured on."""
+    used = {entry.get("machine") for entry in results["figures"].values()}
+    results["machines"] = {name: card for name, card in results["machines"].items() if name in used}
+    results.pop("machine", None)  # of results from before every figure had its own
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def all_entries(sections: list[Section]) -> dict[str, dict[str, Any]]:
+    """The results of all figures that are declared and measured."""
+    entries = {}
+    for section in sections:
+        measured = read(section.path)["figures"]
+        entries |= {figure.key: measured[figure.key] for figure in section.figures if figure.key in measured}
+    return entries
 
 
 def number(value: float, unit: str) -> str:
-    """Two decimals for ratios, three significant digits for the rest."""
+    """Three decimals for ratios, three significant digits for the rest."""
     text = f"{value:.3f}" if unit == "x" and value < 10 else f"{value:.3g}"
     return text + ("" if unit in ("", "x") else f" {unit}")
 
 
-def machine_line(card: dict[str, Any]) -> str:
+def bound(sign: str, value: float, unit: str) -> str:
+    return f"{sign} {value:g}{'x' if unit == 'x' else (' ' + unit if unit else '')}"
+
+
+def verdict(met: bool | None) -> str:
+    return "" if met is None else "met" if met else "missed"
+
+
+def reach_of(entry: dict[str, Any]) -> str:
+    return "" if entry["reach"] is None else bound(">=" if entry["at_least"] else "<=", entry["reach"], entry["unit"])
+
+
+def measured_of(entry: dict[str, Any]) -> str:
+    unit, values = entry["unit"], entry["values"]
+    text = f"**{number(entry['median'], unit)}**"
+    if max(values) > min(values):
+        text += f" ({number(min(values), unit)} to {number(max(values), unit)})"
+    return text + "".join(f"; {name} {number(*value)}" for name, value in entry.get("beside", {}).items())
+
+
+def one_line(entry: dict[str, Any]) -> str:
+    """For whoever waits at the terminal."""
+    told = " ".join(part for part in (reach_of(entry) and f"(reach {reach_of(entry)})", verdict(entry["met"])) if part)
+    fell = "" if entry.get("never_met", True) else f"; its lowest is below {entry['never_below']:g}: missed"
+    return f"{measured_of(entry).replace('*', '')} {told}{fell}"
+
+
+class Places:
+    """Letters for each commit, date and machine, and numbers for machines, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self.letters: dict[tuple[str, str, str, str], str] = {}
+        self.machines: dict[str, dict[str, Any]] = {}
+
+    def letter(self, entry: dict[str, Any], machines: dict[str, Any]) -> str:
+        machine = str(entry.get("machine", provenance.UNKNOWN))
+        if machine in machines:
+            self.machines.setdefault(machine, machines[machine])
+        engine = str(entry.get("engine_commit", provenance.UNKNOWN))
+        place = (provenance.commit_of(entry), engine, entry["measured_at"], machine)
+        n = len(self.letters)
+        return self.letters.setdefault(place, chr(ord("a") + n) if n < 26 else f"a{n}")
+
+    def table(self) -> str:
+        numbers = {name: str(i + 1) for i, name in enumerate(self.machines)}
+        text = "\n## Measured\n\n| at | commit | last commit that changed the engine | date | machine |\n"
+        text += "| --- | --- | --- | --- | --- |\n"
+        for (commit, engine, date, machine), letter in self.letters.items():
+            text += f"| {letter} | {commit} | {engine} | {date} | {numbers.get(machine, provenance.UNKNOWN)} |\n"
+        return text + "".join(f"\nMachine {numbers[name]}: {card_line(c)}\n" for name, c in self.machines.items())
+
+
+def card_line(card: dict[str, Any]) -> str:
     simd = ", ".join(card["simd"]) or "no AVX2"
     kind = "virtual machine" if card["virtual"] else "machine"
     versions = ", ".join(f"{name} {version}" for name, version in card["versions"].items())
     return (
-        f"Machine: {card['cpu']}, {card['cores']} cores ({kind}; {simd}), {card['memory_gib']} GiB, "
-        f"Linux {card['kernel']}, Python {card['python']}; load before the run {card['load_before']}. "
-        f"Versions: {versions}."
+        f"{card['cpu']}, {card['cores']} cores ({kind}; {simd}), {card['memory_gib']} GiB, Linux {card['kernel']}, "
+        f"Python {card['python']}. Versions: {versions}."
     )
 
 
-def line(entry: dict[str, Any], usual: int) -> str:
-    unit = entry["unit"]
-    low, high = min(entry["values"]), max(entry["values"])
-    sign = ">=" if entry["at_least"] else "<="
-    reach = f"{sign} {entry['reach']:g}{'x' if unit == 'x' else (' ' + unit if unit else '')}"
-    rows = entry.get("rows", "jets")
-    rates = [
-        f"{name} {figures['rows_per_s']:,.0f} {rows}/s"
-        + (f" (cold {figures['cold_rows_per_s']:,.0f})" if "cold_rows_per_s" in figures else "")
-        for name, figures in entry["contestants"].items()
-        if "rows_per_s" in figures
-    ]
-    rates += [
-        f"{name} {figures['median_us']:.1f} us (cold {figures['cold_median_us']:.0f} us)"
-        for name, figures in entry["contestants"].items()
-        if "cold_median_us" in figures
-    ]
-    measured = f"**{number(entry['median'], unit)}** ({number(low, unit)} to {number(high, unit)})"
-    if len(rates) > 1:
-        measured += "; " + ", ".join(rates)
-    if entry.get("detail"):
-        measured += "; " + entry["detail"]
-    if (times := len(entry["values"])) < usual:
-        measured += f"; measured {'once' if times == 1 else f'{times} times'}"
-    return f"| {entry['what']} | {reach} | {measured} | {'met' if entry['met'] else 'missed'} | `{entry['command']}` |"
+def lines(key: str, entry: dict[str, Any], letter: str) -> str:
+    """The line of a figure, and one more where its lowest repetition is judged."""
+    cells = [entry["what"], reach_of(entry), measured_of(entry), str(len(entry["values"])), verdict(entry["met"])]
+    text = f"| {' | '.join(cells)} | `{key}` | {letter} |\n"
+    if entry.get("never_below") is not None:
+        floor, lowest = (number(value, entry["unit"]) for value in (entry["never_below"], min(entry["values"])))
+        mark = verdict(entry["never_met"])
+        text += f"| … its lowest repetition | never below {floor} | **{lowest}** | | {mark} | | {letter} |\n"
+    return text
 
 
-def section(path: Path, head: str, all_figures: list[Figure]) -> str:
-    """A head and a table, or nothing where nothing was measured. Repetitions: of most figures."""
-    if not path.exists():
-        return ""
-    results = json.loads(path.read_text())
-    measured = [results["figures"][figure.key] for figure in all_figures if figure.key in results["figures"]]
-    if not measured:
-        return ""
-    fewest = min(
-        (
-            len(results["figures"][f.key]["values"])
-            for f in all_figures
-            if f.key in results["figures"] and not f.repetitions
-        ),
-        default=results["settings"]["repetitions"],
-    )
-    text = head.format(machine=machine_line(results["machine"]), **results["settings"] | {"repetitions": fewest})
-    return text + "\n".join(line(entry, fewest) for entry in measured) + "\n"
+def page(sections: list[Section]) -> str:
+    """The whole page, from what is on disk."""
+    places = Places()
+    entries = all_entries(sections)
+    tables = ""
+    for section in sections:
+        results = read(section.path)
+        measured = [figure.key for figure in section.figures if figure.key in results["figures"]]
+        if not measured:
+            continue
+        tables += f"\n## {section.title}\n{section.text}\n{COLUMNS}"
+        for key in measured:
+            entry = results["figures"][key]
+            tables += lines(key, entry, places.letter(entry, results["machines"]))
+        missing = [f"`{figure.key}`" for figure in section.figures if figure.key not in results["figures"]]
+        if missing:
+            tables += f"\nNot measured yet: {', '.join(missing)}.\n"
+    mixture = MIXTURE if provenance.is_mixture(entries) else ""
+    return PAGE.format(mixture=mixture) + tables + places.table()
 
 
 def write() -> None:
-    """All sections, from what is on disk."""
     common.TABLE.parent.mkdir(exist_ok=True)
-    first = section(common.RESULTS, HEAD, FIGURES)
-    common.TABLE.write_text(first + section(common.MEMORY_RESULTS, MEMORY_HEAD, MEMORY_FIGURES))
+    common.TABLE.write_text(page(SECTIONS))
+
+
+def check() -> int:
+    """Say which figures describe another version than the working tree; status 3 if there are any."""
+    now = provenance.version(common.ROOT)
+    orders = {
+        f"{name} ({how})": read(common.RESULTS.with_name(name)).get("version", {}) for name, how in ORDERS.items()
+    }
+    left = provenance.stale(all_entries(SECTIONS) | orders, now.code)
+    if not left:
+        print(f"all figures describe this version (engine {now.engine_commit})")
+        return 0
+    print(f"{len(left)} do not describe this version (engine {now.engine_commit}):\n{provenance.by_commit(left)}")
+    return 3
 
 
 if __name__ == "__main__":
+    if "--check" in sys.argv[1:]:
+        sys.exit(check())
     write()

@@ -23,7 +23,7 @@ from typing import Any
 
 import common
 import run as bench
-from figures import Figure
+from figure import Figure
 
 #: Runs a script with the package of one build, whatever is installed.
 RUN = (
@@ -108,9 +108,11 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--json", type=Path, help="results are added to this file")
+    parser.set_defaults(trial=False)
     args = parser.parse_args()
     chosen = {key for key in args.only.split(",") if key}
-    figures = [figure for _, section in bench.SECTIONS for figure in section if not chosen or figure.key in chosen]
+    declared = [figure for section in bench.SECTIONS for figure in section.figures]
+    figures = [figure for figure in declared if not chosen or figure.key in chosen]
     known: dict[str, list[Pair]] = {}
     os.environ["HEADRACE_BENCH_DATA"] = str(common.data_dir())  # the same files for both
     with tempfile.TemporaryDirectory() as folder:

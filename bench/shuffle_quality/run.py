@@ -18,6 +18,10 @@ from typing import Any
 import measures
 import numpy as np
 import picture
+
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+
+import common
 from experiment import LEARNING_RATE, World, accuracy_after_epoch
 from strategies import FULL, QUICK, Made, Sizes, Strategy, strategies
 
@@ -150,6 +154,7 @@ def main() -> None:
         report = json.loads((out or ROOT / "bench/results/shuffling.json").read_text())
     else:
         report = measure(QUICK if args.quick else FULL, args)
+        report["version"] = common.version_and_date()
     print(table(report))
     if out and not args.from_json:
         out.write_text(json.dumps(report, indent=1) + "\n")
