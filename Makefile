@@ -5,7 +5,7 @@ VENV := .venv/bin
 export CMAKE_COLOR_DIAGNOSTICS ?= ON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-asan test-tsan fuzz-short bench check format docs wheel clean distclean
+.PHONY: help setup demo test test-fast test-asan test-tsan fuzz-short check-clang bench check format docs wheel clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -33,11 +33,13 @@ test-tsan: ## the threaded C++ tests under ThreadSanitizer
 	@scripts/setup_system.sh test
 	@scripts/run_tests.sh tsan
 
-fuzz-short: ## ten seconds of each fuzz target (clang)
+fuzz-short: ## ten seconds of each fuzz target (clang); what they find is kept in build/fuzz
 	@scripts/setup.sh check
-	@cmake --preset fuzz >build/fuzz-configure.log || { cat build/fuzz-configure.log; exit 1; }
-	@cmake --build build/fuzz --target fuzz_targets
-	@fuzz/run.sh 10
+	@fuzz/short.sh 10
+
+check-clang: ## every source compiled with clang, without its code being written
+	@scripts/setup.sh check
+	@$(VENV)/python scripts/check_clang.py
 
 bench: ## set-up, then the benchmark table (JSON, and docs/benchmarks.md)
 	@scripts/setup.sh bench

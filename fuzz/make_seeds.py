@@ -2,10 +2,12 @@
 """Write the seeds of all fuzz targets to OUT_DIR/<target>/<case>: python fuzz/make_seeds.py OUT_DIR.
 
 For codec_fuzz.cpp the golden chunks; the recipe in front of the stored bytes is described there. For hdf5_open_fuzz.cpp
-small files, of one idea each.
+small files, of one idea each. To those come the inputs of regressions.txt. They are the same every
+time, so that a failure can be made again; only the named type of types_v1* carries the time of writing.
 """
 
 import pathlib
+import shutil
 import struct
 import sys
 from collections.abc import Callable
@@ -41,6 +43,13 @@ NUMBERS = np.arange(3 * ROWS, dtype="<i4").reshape(ROWS, 3)
 RECORD = np.dtype([("a", "<f4"), ("b", ">i2", (2,)), ("c", "S3")])
 
 
+def without_times() -> h5py.h5p.PropDCID:
+    """Return settings of a dataset that does not remember when it was written, as h5py's own functions have them."""
+    settings = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    settings.set_obj_track_times(False)
+    return settings
+
+
 def plain(file: h5py.File) -> None:
     """Contiguous, empty, big-endian, and of one bit."""
     file["contiguous"] = NUMBERS
@@ -63,19 +72,19 @@ def chunked(file: h5py.File) -> None:
 def library(file: h5py.File) -> None:
     """What libhdf5 decodes."""
     file.create_dataset("scaleoffset", data=NUMBERS, chunks=(8, 3), scaleoffset=0)
-    nbit = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    nbit = without_times()
     nbit.set_chunk((8, 3))
     nbit.set_filter(h5py.h5z.FILTER_NBIT)
     odd = h5py.h5t.STD_I32LE.copy()
     odd.set_precision(17)
     space = h5py.h5s.create_simple(NUMBERS.shape)
     h5py.h5d.create(file.id, b"nbit", odd, space, nbit).write(h5py.h5s.ALL, h5py.h5s.ALL, NUMBERS)
-    h5py.h5d.create(file.id, b"odd", odd, space).write(h5py.h5s.ALL, h5py.h5s.ALL, NUMBERS)
+    h5py.h5d.create(file.id, b"odd", odd, space, without_times()).write(h5py.h5s.ALL, h5py.h5s.ALL, NUMBERS)
     raw = [("/nowhere/raw", 0, h5py.h5f.UNLIMITED)]
     file.create_dataset("external", (ROWS,), "<i4", external=raw)
-    layout = h5py.VirtualLayout((ROWS, 3), "<i4")
-    layout[:] = h5py.VirtualSource(".", "odd", (ROWS, 3))
-    file.create_virtual_dataset("virtual", layout)
+    virtual = without_times()
+    virtual.set_virtual(space, b".", b"odd", space)
+    h5py.h5d.create(file.id, b"virtual", h5py.h5t.STD_I32LE, space, virtual)
 
 
 def types(file: h5py.File) -> None:
@@ -91,10 +100,14 @@ def types(file: h5py.File) -> None:
 
 def groups(file: h5py.File) -> None:
     """Groups, links and attributes; a compact array."""
-    compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    compact = without_times()
     compact.set_layout(h5py.h5d.COMPACT)
     space = h5py.h5s.create_simple(NUMBERS.shape)
     h5py.h5d.create(file.id, b"compact", h5py.h5t.STD_I32LE, space, compact).write(h5py.h5s.ALL, h5py.h5s.ALL, NUMBERS)
+    links = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
+    links.set_obj_track_times(False)
+    for name in (b"group", b"group/deeper"):
+        h5py.h5g.create(file.id, name, gcpl=links)
     for i in range(12):
         file[f"group/deeper/a{i}"] = np.arange(i + 1, dtype="u1")
     file["group/again"] = file["group"]
@@ -120,6 +133,19 @@ def write_hdf5_seeds(out_dir: pathlib.Path) -> None:
                     fill(file)
 
 
+def write_hdf5_regressions(out_dir: pathlib.Path) -> None:
+    """Write damaged files that once made hdf5_open fail."""
+    path = out_dir / "hdf5_open" / "heap_of_links_without_index.h5"  # libhdf5 read from the null pointer
+    with h5py.File(path, "w", libver=("earliest", "v110")) as file:
+        group = file.create_group("group", track_order=True)
+        for i in range(20):
+            group[f"link{i}"] = np.arange(4, dtype="<i4")
+    content = bytearray(path.read_bytes())
+    message = content.index(struct.pack("<Q", content.index(b"FRHP")))  # the heap's address, then that of the index
+    content[message + 8 : message + 16] = b"\xff" * 8
+    path.write_bytes(content)
+
+
 def write_npy_seeds(out_dir: pathlib.Path) -> None:
     """Write the seeds of npy_open below ``out_dir``."""
     folder = out_dir / "npy_open"
@@ -138,7 +164,22 @@ def write_npy_seeds(out_dir: pathlib.Path) -> None:
     np.savez_compressed(folder / "deflated.npz", **arrays)
 
 
+def write_regressions(out_dir: pathlib.Path) -> None:
+    """Write the inputs that regressions.txt spells out."""
+    for line in pathlib.Path(__file__).with_name("regressions.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            target, name, data = (part.strip() for part in line.split("|"))
+            folder = out_dir / target
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(bytes.fromhex("" if data == "-" else data))
+
+
+def write_all_seeds(out_dir: pathlib.Path) -> None:
+    """Write the seeds of every target below ``out_dir``, in place of what is there."""
+    shutil.rmtree(out_dir, ignore_errors=True)
+    for write in (write_codec_seeds, write_hdf5_seeds, write_hdf5_regressions, write_npy_seeds, write_regressions):
+        write(out_dir)
+
+
 if __name__ == "__main__":
-    write_codec_seeds(pathlib.Path(sys.argv[1]))
-    write_hdf5_seeds(pathlib.Path(sys.argv[1]))
-    write_npy_seeds(pathlib.Path(sys.argv[1]))
+    write_all_seeds(pathlib.Path(sys.argv[1]))

@@ -1,10 +1,11 @@
 """Counts test results, and lists what failed and what was skipped, with the reasons.
 
-usage: count_tests.py DIR...
+usage: count_tests.py DIR|FILE...
 
 Reads, in every DIR that scripts/run_tests.sh filled: the XML of each GoogleTest program, pytest.xml, and ctest.xml,
-which knows of programs that died before they could write theirs. The last line reads "N passed, N failed, N skipped";
-the exit status is 1 when something failed or nothing ran.
+which knows of programs that died before they could write theirs. A FILE has a line for each thing that was no test:
+"failed WHAT", or "skipped WHAT" with the reason. The last line reads "N passed, N failed, N skipped"; the exit status
+is 1 when something failed or nothing ran.
 """
 
 from __future__ import annotations
@@ -54,6 +55,9 @@ def count(folder: Path, counts: Counts) -> None:
     explained = {
         path.stem for path in sorted(folder.glob("*.xml")) if path.stem != "ctest" and count_cases(path, counts)
     }
+    if not (folder / "ctest.xml").exists():
+        counts.failed.append(f"{folder.name}: its tests did not run to their end")
+        return
     for case in ET.parse(folder / "ctest.xml").iter("testcase"):
         name = case.get("name", "")
         if case.get("status") == "fail" and not explained & {name, f"{name}_test"}:
@@ -63,11 +67,24 @@ def count(folder: Path, counts: Counts) -> None:
         counts.failed.append(f"pytest ended with status {status.read_text().strip()}")
 
 
+def count_lines(path: Path, counts: Counts) -> None:
+    """Adds what was no test."""
+    for line in path.read_text().splitlines():
+        verdict, what = line.split(" ", 1)
+        if verdict == "skipped":
+            counts.skipped[what] += 1
+        else:
+            counts.failed.append(what)
+
+
 def main() -> int:
     """Prints the counts of all folders together."""
     counts = Counts()
-    for name in sys.argv[1:]:
-        count(Path(name), counts)
+    for path in map(Path, sys.argv[1:]):
+        if path.is_dir():
+            count(path, counts)
+        else:
+            count_lines(path, counts)
     for why, times in sorted(counts.skipped.items()):
         print(f"SKIPPED [{times}] {why}")
     for failure in counts.failed:

@@ -3,7 +3,8 @@
 # failure; the last lines count them and say what was skipped and why.
 #   scripts/run_tests.sh release|asan|tsan [short]
 # short: what .ci/run has time for: of asan the floors that read foreign bytes, of tsan those with threads, and fewer examples
-# of each property. Only the test programs that run are built.
+# of each property. Only the test programs that run are built, for $HEADRACE_BUILD_SECONDS at most where that is set. Where
+# short cannot run, it says why (not_run.sh) and is no failure.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 usage='usage: scripts/run_tests.sh release|asan|tsan [short]'
@@ -28,6 +29,13 @@ if [ ${#floors[@]} -gt 0 ]; then
   export RC_PARAMS=${RC_PARAMS:-max_success=20} # rapidcheck: 100 else
 fi
 
+not_run() { # REASON; a failure unless short
+  rm -rf "$results"
+  scripts/not_run.sh "the tests under $preset: $1"
+  [ "$extent" = short ]
+  exit
+}
+
 prefix=()
 filter='*'
 [ "$preset" != tsan ] || ! setarch -R true 2>/dev/null || prefix=(setarch -R) # that of GCC 12 cannot start where a kernel
@@ -38,12 +46,15 @@ if [ "$preset" != release ]; then
   if ! { echo 'int main() {}' | "${CXX:-c++}" "-fsanitize=${flags[$preset]}" -x c++ -o "$results/starts" - &&
     "${prefix[@]}" "$results/starts"; } >"$results/starts.log" 2>&1; then
     cat "$results/starts.log"
-    echo "SKIPPED the tests under $preset: a program with -fsanitize=${flags[$preset]} does not run on this machine"
-    [ "$extent" = short ]
-    exit
+    not_run "a program with -fsanitize=${flags[$preset]} does not run on this machine"
   fi
   cmake --preset "$preset" >"$results/configure.log" || { cat "$results/configure.log"; exit 1; }
-  cmake --build "build/$preset" --target "${programs[@]}" || exit 1
+  build=(cmake --build "build/$preset" --target "${programs[@]}")
+  [ -z "${HEADRACE_BUILD_SECONDS:-}" ] || build=(timeout --foreground "$HEADRACE_BUILD_SECONDS" "${build[@]}")
+  "${build[@]}"
+  built=$?
+  [ $built != 124 ] || not_run "they were not built within $HEADRACE_BUILD_SECONDS s"
+  [ $built = 0 ] || exit 1
 fi
 if [ "$preset" = tsan ]; then
   filter='-*.EveryByteFlipped' # 10,000 files opened on one thread: minutes, with nothing to see here

@@ -10,7 +10,7 @@ case $group in
   demo | docs | wheel) ;;
   *) packages+=(libgtest-dev librapidcheck-dev) ;;
 esac
-[ "$group" != check ] || packages+=(clang libclang-rt-dev) # the fuzz targets
+[ "$group" != check ] || packages+=(clang libclang-rt-dev libbenchmark-dev) # fuzz targets; sources that only clang is shown
 python=${PYTHON:-python3}
 # The venv module and Python.h: packages of the system's Python; any other Python brings its own.
 if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then packages+=(python3-venv); fi
