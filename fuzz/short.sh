@@ -20,7 +20,7 @@ if ! { echo "$empty" | clang++ -fsanitize=fuzzer,address,undefined -x c++ -o "$b
 fi
 cmake --preset fuzz >"$build/configure.log" || { cat "$build/configure.log"; exit 1; }
 targets=(cmake --build "$build" --target fuzz_targets)
-[ -z "${HEADRACE_BUILD_SECONDS:-}" ] || targets=(timeout --foreground "$HEADRACE_BUILD_SECONDS" "${targets[@]}")
+[ -z "${HEADRACE_BUILD_SECONDS:-}" ] || targets=(timeout "$HEADRACE_BUILD_SECONDS" "${targets[@]}")
 "${targets[@]}"
 built=$?
 [ $built != 124 ] || not_run "they were not built within $HEADRACE_BUILD_SECONDS s"

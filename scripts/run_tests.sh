@@ -50,7 +50,7 @@ if [ "$preset" != release ]; then
   fi
   cmake --preset "$preset" >"$results/configure.log" || { cat "$results/configure.log"; exit 1; }
   build=(cmake --build "build/$preset" --target "${programs[@]}")
-  [ -z "${HEADRACE_BUILD_SECONDS:-}" ] || build=(timeout --foreground "$HEADRACE_BUILD_SECONDS" "${build[@]}")
+  [ -z "${HEADRACE_BUILD_SECONDS:-}" ] || build=(timeout "$HEADRACE_BUILD_SECONDS" "${build[@]}")
   "${build[@]}"
   built=$?
   [ $built != 124 ] || not_run "they were not built within $HEADRACE_BUILD_SECONDS s"

@@ -51,9 +51,9 @@ TEST(DamageOfLayout, ChunksMadeForElementsOfAnotherSize) {
   NewFile(path).add("x", H5T_STD_I32LE, {24}, data.data(), chunks_of({7}).get());
   std::vector<std::byte> bytes = bytes_of_file(path);
   const std::vector<std::byte> lengths{std::byte{7}, {}, {}, {}, std::byte{4}, {}, {}, {}};  // of the layout message
-  const auto at = std::ranges::search(bytes, lengths);
-  ASSERT_FALSE(at.empty());
-  at.begin()[4] = std::byte{3};
+  const auto at = std::search(bytes.begin(), bytes.end(), lengths.begin(), lengths.end());
+  ASSERT_NE(at, bytes.end());
+  at[4] = std::byte{3};
   const auto file = open_hdf5(std::make_shared<MemoryFile>("memory.h5", std::move(bytes)), "memory.h5");
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code(), ErrorCode::kCorruptData);
