@@ -9,8 +9,10 @@
 
 namespace headrace {
 namespace {
-constexpr std::uint64_t kOfferShare = 8;   // of the window, that stays empty before a sleeping thread is woken
-constexpr std::uint64_t kReadyAhead = 2;   // batches, with which a consumer waits for nothing
+constexpr std::uint64_t kOfferShare = 8;  // of the window, that stays empty before a sleeping thread is woken
+// With so many batches ready nobody waits for what is claimed next, or with so large a share of a short window. A
+// shuffle's batches come in bursts, of those that share their last missing blocks: fewer would be gone before the next.
+constexpr std::uint64_t kReadyAhead = 8, kReadyAheadShare = 4;
 constexpr std::uint64_t kAheadShare = 16;  // of the window, that an order without locality may be ahead of need
 }  // namespace
 
@@ -220,7 +222,8 @@ bool RequestWindow::is_ready(std::uint64_t sequence) const {
 }
 
 bool RequestWindow::is_ahead() const {
-  for (std::uint64_t s = head_; s < head_ + kReadyAhead; ++s)
+  const std::uint64_t enough = std::min(kReadyAhead, std::max<std::uint64_t>(ring_.size() / kReadyAheadShare, 1));
+  for (std::uint64_t s = head_; s < head_ + enough; ++s)
     if (!is_ready(s)) return false;
   return !consumer_waits_;
 }

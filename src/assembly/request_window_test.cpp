@@ -259,7 +259,7 @@ TEST(RequestWindow, AConsumerThatWaitsPlansTheNextBatch) {
 TEST(RequestWindow, AClaimKnowsWhetherSomebodyWaitsForIt) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{60, 10}});
   FakeAllocator allocator(10);
-  RequestWindow window(cut(make_sequential(blocks), 10), blocks, {.max_slots = 4}, allocator);
+  RequestWindow window(cut(make_sequential(blocks), 10), blocks, {.max_slots = 8}, allocator);
   window.start_epoch(0);
   const auto work = [&] {
     Claim claim;
@@ -269,7 +269,7 @@ TEST(RequestWindow, AClaimKnowsWhetherSomebodyWaitsForIt) {
   };
   EXPECT_FALSE(work());
   EXPECT_FALSE(work());
-  EXPECT_TRUE(work());  // two batches are ready
+  EXPECT_TRUE(work());  // two batches are ready, a quarter of the window
   EXPECT_TRUE(window.next().ok());
   EXPECT_TRUE(window.next().ok());
   EXPECT_FALSE(work());  // one is
