@@ -132,6 +132,7 @@ void Engine::limit_slots(std::uint64_t step) {
   if (window.bytes() == slots_ * plan_.slot_bytes) {
     slots_ = std::max(slots_ - std::min(step, slots_), plan_.direct_window_slots());
     memory_->limit_slots(slots_);
+    window_.limit_slots(slots_);
   }
   const BatchMemory::Usage now = memory_->usage();
   const std::uint64_t in_use = now.allocated_bytes - std::min(now.held_over_bytes, now.allocated_bytes);
