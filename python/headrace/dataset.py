@@ -13,6 +13,7 @@ import numpy as np
 from headrace import _display, _headrace
 from headrace._checks import field_choices, invalid, path_list, split_shares, whole_number
 from headrace._index import is_row_number, row_number, row_numbers
+from headrace._steps import Step
 from headrace.column import Column
 from headrace.errors import ClosedError, HeadraceWarning
 from headrace.fields import FieldInfo, FileInfo
@@ -124,6 +125,13 @@ class Dataset:
                 return native.rows(first, max(0, stop - first))
             return native.take(np.arange(first, stop, step).astype(np.uint64))
         return native.take(row_numbers(key, total))
+
+    def __getitems__(self, rows: Sequence[int]) -> Sequence[Sample]:
+        """Return several samples, each block decoded once: what torch's DataLoader asks for instead of one by one."""
+        if isinstance(rows, Step) and rows.loader.dataset is self:
+            return rows.loader._deliver(rows)
+        columns = self[list(rows)]
+        return [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
 
     def __iter__(self) -> Iterator[Sample]:
         native = self._native

@@ -6,16 +6,17 @@ import atexit
 import json
 import logging
 import os
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from headrace import _display, _headrace, _options
 from headrace._checks import invalid, memory_bytes, whole_number
 from headrace._logging import logger
 from headrace._options import ShuffleShape
+from headrace._steps import Delivered, Rows, Step, Steps, collate
+from headrace._trainers import distributed_rank, overfits
 from headrace.dataset import Dataset, Paths, open
 from headrace.errors import HeadraceWarning
 from headrace.samplers import Balanced, FedEpoch, Listing, LookAhead, Weighted
@@ -97,6 +98,9 @@ class Loader:
         OutOfBudgetError: ``memory`` is too small; the text names the smallest that would do.
     """
 
+    num_workers: ClassVar[int] = 0  #: Worker processes, as of a DataLoader: none, the threads are C++.
+    prefetch_factor: ClassVar[None] = None  #: Batches ahead of a worker process, as of a DataLoader without any.
+
     def __init__(
         self,
         dataset: Dataset | Paths,
@@ -162,6 +166,8 @@ class Loader:
         self._order = order
         self._listing: Listing | None = None
         self._fed: FedEpoch | None = None
+        self._walk: tuple[Iterator[Any], int, int] | None = None  # of steps: iterator, epoch, samples before the next
+        self._repeated: int | None = None  # the epoch that an overfitting Trainer gets each time
         words: dict[str, Any] | None = None
         if isinstance(order, Weighted):
             words = {"weights": order.weights, "replacement": order.replacement, "num_samples": order.num_samples or 0}
@@ -197,6 +203,40 @@ class Loader:
         return self._native.batch_rows()
 
     @property
+    def drop_last(self) -> bool:
+        """True if samples that do not fill the last batch are dropped."""
+        return self._options["tail"] == "drop"
+
+    @property
+    def sampler(self) -> Any:
+        """Return what ``sampler=`` was, else an iterable of the row numbers that the next ``iter()`` would deliver.
+
+        Missing while a Lightning Trainer overfits: Lightning would try to build the loader anew with another one.
+        """
+        if overfits():
+            raise AttributeError("a loader has no sampler that an overfitting Trainer could replace")
+        if isinstance(self._order, LookAhead):
+            return self._order.sampler
+        return Rows(self) if self._order is None or isinstance(self._order, Listing) else self._order
+
+    @property
+    def batch_sampler(self) -> Steps:
+        """Return the batches that the next ``iter()`` would deliver, as lists of row numbers that know their batch.
+
+        ``DataLoader(loader.dataset, batch_sampler=loader.batch_sampler, collate_fn=loader.collate_fn)``, which
+        Accelerate's ``skip_first_batches`` makes, delivers what the loader delivers, decoded by its threads. Missing
+        with ``lookahead=``: such an epoch cannot be entered in its middle.
+        """
+        if isinstance(self._order, LookAhead):
+            raise AttributeError("a loader with lookahead= has no batch_sampler: rows are known as the epoch goes on")
+        return Steps(self)
+
+    def collate_fn(self, samples: Sequence[Any]) -> Any:
+        """Make a batch of samples of the data set, or return the batch that they are the samples of."""
+        words = self._options
+        return collate(samples, as_torch=words["framework"] == "torch", as_tuple=words["batch_format"] == "tuple")
+
+    @property
     def seed(self) -> int:
         """Seed of the order."""
         return int(self._options["seed"] or 0)
@@ -217,11 +257,54 @@ class Loader:
             ForkedError: The loader was started in the parent of this process.
         """
         self._ask_framework()
+        self._repeat_if_overfitting()
         if isinstance(self._order, LookAhead):
             self._fed = FedEpoch(self._native, self._order)
             return self._fed
         self._list_rows(self._native.next_epoch())
         return self._native.epoch()
+
+    def _repeat_if_overfitting(self) -> None:
+        if not overfits():
+            self._repeated = None
+            return
+        if self._repeated is None:
+            self._repeated = self._native.next_epoch()
+        self._native.set_epoch(self._repeated)
+
+    def _next_samples(self) -> tuple[int, int, int, int]:
+        """Return what the next ``iter()`` delivers over all ranks: epoch, first sample, end, samples a batch."""
+        self._ask_framework()
+        epoch, state = self._native.next_epoch(), json.loads(self._native.state())
+        self._list_rows(epoch)
+        first = int(state["samples"]) if state["epoch"] == epoch else 0
+        return epoch, first, self._native.epoch_samples(), self._native.global_batch_rows()
+
+    def _deliver(self, step: Step) -> Delivered:
+        """Return the batch of a step: the next of the walk through its epoch, or of a new walk that begins there."""
+        walk = self._walk
+        if walk is None or walk[1:] != (step.epoch, step.first_sample):
+            if walk is not None and walk[1] == step.epoch and self._native.report().world_size > 1:
+                raise invalid(
+                    f"the batch after {walk[2]} samples of epoch {step.epoch} was left out, and one after "
+                    f"{step.first_sample} asked for: does Accelerate divide the batches of a loader that divides them?",
+                    "Do not pass the loader to prepare_data_loader: each rank gets its part without.",
+                )
+            self.load_state_dict({**self.state_dict(), "epoch": step.epoch, "samples": step.first_sample})
+            walk = iter(self), step.epoch, step.first_sample
+        batches, epoch, first = walk
+        batch = next(batches)
+        self._walk = batches, epoch, first + self._native.global_batch_rows()
+        return Delivered(batch)
+
+    def _rows_of(self, step: Step) -> list[int]:
+        number, rest = divmod(step.first_sample, self._native.global_batch_rows())
+        if rest:
+            raise invalid(
+                f"the rows of a batch after {step.first_sample} samples are not known before it is delivered",
+                "Iterate the loader; provenance=True delivers row numbers.",
+            )
+        return [sample["dataset_row"] for sample in self._replay(step.epoch, number).to_dict()["samples"]]
 
     def _list_rows(self, epoch: int) -> None:
         """Ask a sampler that is an iterable for the rows of an epoch, once."""
@@ -232,11 +315,8 @@ class Loader:
 
     def _ask_framework(self) -> None:
         """Tell the engine which rank torch.distributed says this is: it may be known only now."""
-        if self._options["rank"] is not None:
-            return
-        distributed = sys.modules.get("torch.distributed")
-        if distributed is not None and distributed.is_available() and distributed.is_initialized():
-            self._native.set_rank(distributed.get_rank(), distributed.get_world_size())
+        if self._options["rank"] is None and (place := distributed_rank()) is not None:
+            self._native.set_rank(*place)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader is: the epoch, and how many of its samples were handed out over all ranks.
