@@ -13,6 +13,7 @@ import numpy as np
 from headrace import _display, _headrace
 from headrace._checks import field_choices, invalid, path_list, split_shares, whole_number
 from headrace._index import is_row_number, row_number, row_numbers
+from headrace._knobs import OPEN_KNOBS, names_knobs
 from headrace._steps import Step
 from headrace.column import Column
 from headrace.errors import ClosedError, HeadraceWarning
@@ -24,6 +25,7 @@ Sample = dict[str, Any]
 _FAR_SHARE = 0.03  # of a part from what was asked for: worth a word
 
 
+@names_knobs("hr.open", OPEN_KNOBS)
 def open(paths: Paths, fields: Fields = None) -> Dataset:
     """Open files as one data set: the rows of all files, one after the other.
 

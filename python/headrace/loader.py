@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from headrace import _display, _headrace, _options
 from headrace._checks import invalid, memory_bytes, whole_number
+from headrace._knobs import LOADER_KNOBS, names_knobs
 from headrace._logging import logger
 from headrace._options import ShuffleShape
 from headrace._steps import Delivered, Rows, Step, Steps, collate
@@ -94,6 +95,7 @@ class Loader:
 
     Raises:
         InvalidArgumentError: An argument is wrong, or arguments contradict each other (a ValueError).
+        UnknownArgumentError: An argument is another loader's; the text says what replaces it (a TypeError too).
         UnsupportedError: A feature of a later version, or a dtype that the framework does not have.
         OutOfBudgetError: ``memory`` is too small; the text names the smallest that would do.
     """
@@ -101,6 +103,7 @@ class Loader:
     num_workers: ClassVar[int] = 0  #: Worker processes, as of a DataLoader: none, the threads are C++.
     prefetch_factor: ClassVar[None] = None  #: Batches ahead of a worker process, as of a DataLoader without any.
 
+    @names_knobs("Loader", LOADER_KNOBS)
     def __init__(
         self,
         dataset: Dataset | Paths,

@@ -15,6 +15,7 @@ import numpy as np
 
 from headrace import _headrace, _options
 from headrace._checks import field_choices, invalid, path_bytes, path_list, whole_number
+from headrace._knobs import LOADER_KNOBS, refuse_unknown
 from headrace.dataset import Dataset, Fields, Paths, open
 from headrace.errors import InternalError
 from headrace.loader import Loader
@@ -256,8 +257,7 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
         if given.get(name) is not None:
             raise invalid(f"{name} is an order of one's own, of which nothing is known beforehand", "Leave it out.")
     taken = {n: p.default for n, p in signature(Loader).parameters.items() if p.default is not Parameter.empty}
-    for name in set(given) - set(taken):
-        raise TypeError(f"Loader has no argument {name!r}")
+    refuse_unknown("Loader", given, taken, LOADER_KNOBS)
     if given.get("global_batch_size") is None:
         taken["batch_size"] = 512
     return _options.resolve(**{**taken, "shuffle": True, **given})
