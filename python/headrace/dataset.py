@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from headrace import _display, _headrace
-from headrace._checks import field_choices, invalid, path_list, split_shares, whole_number
+from headrace._checks import field_choices, invalid, one_of, path_list, split_shares, whole_number
 from headrace._index import is_row_number, row_number, row_numbers
 from headrace._knobs import OPEN_KNOBS, names_knobs
 from headrace._steps import Step
@@ -193,8 +193,7 @@ class Dataset:
         if stratify is not None and not isinstance(stratify, str):
             raise invalid(f"stratify must be the name of a field, not {type(stratify).__name__}")
         shares = split_shares(parts)
-        if by not in ("row", "file"):
-            raise invalid(f"by must be 'row' or 'file', not {by!r}")
+        one_of("by", by, ("row", "file"))
         made = self._native.split(
             list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by == "file"
         )
