@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import warnings
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType, TracebackType
 from typing import Any, overload
@@ -14,9 +14,10 @@ from headrace import _display, _headrace
 from headrace._checks import field_choices, invalid, one_of, path_list, split_shares, whole_number
 from headrace._index import is_row_number, row_number, row_numbers
 from headrace._knobs import OPEN_KNOBS, names_knobs
+from headrace._logging import logger, warn
 from headrace._steps import Step
 from headrace.column import Column
-from headrace.errors import ClosedError, HeadraceWarning
+from headrace.errors import ClosedError
 from headrace.fields import FieldInfo, FileInfo
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -52,7 +53,10 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
         UnsupportedError: A file or array cannot be read by this build; the text says what would help.
         InvalidArgumentError: Arrays disagree in rows or type, names clash, or an argument is of a wrong kind.
     """
-    return Dataset(_headrace.open(path_list(paths), field_choices(fields)))
+    began = time.perf_counter()
+    dataset = Dataset(_headrace.open(path_list(paths), field_choices(fields)))
+    logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)
+    return dataset
 
 
 class Dataset:
@@ -201,8 +205,7 @@ class Dataset:
         far = [name for name, part in split.items() if abs(len(part) / len(self) - shares[name]) > _FAR_SHARE]
         if by == "file" and far:
             got = ", ".join(f"{name} {len(split[name]) / len(self):.0%} instead of {shares[name]:.0%}" for name in far)
-            text = f"whole files do not make these shares: {got}; more files, or by='row', would"
-            warnings.warn(text, HeadraceWarning, stacklevel=2)
+            warn(f"whole files do not make these shares: {got}; more files, or by='row', would")
         return split
 
     @property

@@ -6,7 +6,7 @@ import atexit
 import json
 import logging
 import os
-import warnings
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar
@@ -14,12 +14,11 @@ from typing import Any, ClassVar
 from headrace import _display, _headrace, _options
 from headrace._checks import invalid, memory_bytes, whole_number
 from headrace._knobs import LOADER_KNOBS, names_knobs
-from headrace._logging import logger
+from headrace._logging import logger, quiet_other_ranks, stack_level, warn
 from headrace._options import ShuffleShape
 from headrace._steps import Delivered, Rows, Step, Steps, collate
 from headrace._trainers import distributed_rank, overfits
 from headrace.dataset import Dataset, Paths, open
-from headrace.errors import HeadraceWarning
 from headrace.samplers import Balanced, FedEpoch, Listing, LookAhead, Weighted
 
 atexit.register(_headrace.close_all_loaders)
@@ -39,7 +38,7 @@ def set_memory(size: int | str) -> None:
         InvalidArgumentError: Not a size.
     """
     if text := _headrace.set_memory(memory_bytes("size", size)):
-        warnings.warn(text, HeadraceWarning, stacklevel=2)
+        warn(text)
 
 
 class Loader:
@@ -170,6 +169,7 @@ class Loader:
         self._listing: Listing | None = None
         self._fed: FedEpoch | None = None
         self._walk: tuple[Iterator[Any], int, int] | None = None  # of steps: iterator, epoch, samples before the next
+        self._process = os.getpid()
         self._repeated: int | None = None  # the epoch that an overfitting Trainer gets each time
         words: dict[str, Any] | None = None
         if isinstance(order, Weighted):
@@ -193,7 +193,7 @@ class Loader:
         self._native = _headrace.Loader(dataset._native, {**options}, words)
         if logger.isEnabledFor(logging.INFO):
             logger.info("%s", self._native.explain())
-        self._native.warn_of_notices(4)
+        self._native.warn_of_notices(stack_level())
 
     @property
     def dataset(self) -> Dataset:
@@ -261,6 +261,7 @@ class Loader:
         """
         self._ask_framework()
         self._repeat_if_overfitting()
+        logger.debug("epoch %d begins, of %d batches", self._native.next_epoch(), len(self))
         if isinstance(self._order, LookAhead):
             self._fed = FedEpoch(self._native, self._order)
             return self._fed
@@ -313,13 +314,17 @@ class Loader:
         """Ask a sampler that is an iterable for the rows of an epoch, once."""
         if self._listing is None or self._listing.epoch == epoch:
             return
-        self._native.set_rows(epoch, self._listing.rows(epoch)[0])
+        began = time.perf_counter()
+        rows, _ = self._listing.rows(epoch)
+        logger.debug("the sampler gave %d rows for epoch %d in %.3f s", len(rows), epoch, time.perf_counter() - began)
+        self._native.set_rows(epoch, rows)
         self._listing.epoch = epoch
 
     def _ask_framework(self) -> None:
         """Tell the engine which rank torch.distributed says this is: it may be known only now."""
         if self._options["rank"] is None and (place := distributed_rank()) is not None:
             self._native.set_rank(*place)
+            quiet_other_ranks()
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader is: the epoch, and how many of its samples were handed out over all ranks.
@@ -329,8 +334,7 @@ class Loader:
         """
         state: dict[str, Any] = json.loads(self._native.state())
         if self._fed is not None and state["samples"] > 0:
-            text = "a state from the middle of an epoch with lookahead= cannot be loaded: save at the epoch's end"
-            warnings.warn(text, HeadraceWarning, stacklevel=2)
+            warn("a state from the middle of an epoch with lookahead= cannot be loaded: save at the epoch's end")
         return state
 
     def load_state_dict(self, state: Mapping[str, Any], *, accept_changed_data: bool = False) -> None:
@@ -354,6 +358,7 @@ class Loader:
         if isinstance(state.get("epoch"), int):
             self._list_rows(state["epoch"])
         self._native.load_state(json.dumps(dict(state)), accept_changed_data)
+        logger.debug("the next batch is the one after %s samples of epoch %s", state["samples"], state["epoch"])
 
     def batch(self, epoch: int, step: int) -> Any:
         """Make a batch of any epoch again, bit for bit as iterating delivers it on this rank.
@@ -427,6 +432,8 @@ class Loader:
 
         May be called twice, and from any thread.
         """
+        if logger.isEnabledFor(logging.DEBUG) and not self.closed and self._process == os.getpid():
+            logger.debug("closing after\n%s", self.report())
         self._native.close()
         if self._owns_dataset:
             self._dataset.close()
