@@ -25,10 +25,12 @@ class Step(Sequence[int]):
         loader: The loader that it is a step of.
         epoch: Number of the epoch, from 0.
         first_sample: Samples of the epoch that all ranks together get before it.
+        walk: What the steps of one pass over the batch sampler have in common.
     """
 
-    def __init__(self, loader: Loader, epoch: int, first_sample: int) -> None:
+    def __init__(self, loader: Loader, walk: object, epoch: int, first_sample: int) -> None:
         self.loader = loader
+        self.walk = walk
         self.epoch = epoch
         self.first_sample = first_sample
         self._rows: list[int] | None = None
@@ -103,11 +105,12 @@ class Steps:
         return len(self._loader)
 
     def __iter__(self) -> Iterator[Step]:
+        walk = object()
         epoch, first, end, batch = self._loader._next_samples()
         if self.drop_last:
             end -= (end - first) % batch
         for sample in range(first, end, batch):
-            yield Step(self._loader, epoch, sample)
+            yield Step(self._loader, walk, epoch, sample)
 
 
 class Rows:

@@ -168,7 +168,10 @@ class Loader:
         self._order = order
         self._listing: Listing | None = None
         self._fed: FedEpoch | None = None
-        self._walk: tuple[Iterator[Any], int, int] | None = None  # of steps: iterator, epoch, samples before the next
+        self._walk: tuple[object, Iterator[Any], int] | None = (
+            None  # of steps: whose, iterator, samples before the next
+        )
+        self._resumed = (0, 0)  # epoch and samples of the state that the next iter() goes on from
         self._process = os.getpid()
         self._repeated: int | None = None  # the epoch that an overfitting Trainer gets each time
         words: dict[str, Any] | None = None
@@ -261,6 +264,7 @@ class Loader:
         """
         self._ask_framework()
         self._repeat_if_overfitting()
+        self._resumed = (0, 0)
         logger.debug("epoch %d begins, of %d batches", self._native.next_epoch(), len(self))
         if isinstance(self._order, LookAhead):
             self._fed = FedEpoch(self._native, self._order)
@@ -279,26 +283,25 @@ class Loader:
     def _next_samples(self) -> tuple[int, int, int, int]:
         """Return what the next ``iter()`` delivers over all ranks: epoch, first sample, end, samples a batch."""
         self._ask_framework()
-        epoch, state = self._native.next_epoch(), json.loads(self._native.state())
+        epoch = self._native.next_epoch()
         self._list_rows(epoch)
-        first = int(state["samples"]) if state["epoch"] == epoch else 0
+        first = self._resumed[1] if self._resumed[0] == epoch else 0
         return epoch, first, self._native.epoch_samples(), self._native.global_batch_rows()
 
     def _deliver(self, step: Step) -> Delivered:
         """Return the batch of a step: the next of the walk through its epoch, or of a new walk that begins there."""
-        walk = self._walk
-        if walk is None or walk[1:] != (step.epoch, step.first_sample):
-            if walk is not None and walk[1] == step.epoch and self._native.report().world_size > 1:
+        walk, batches, position = self._walk or (None, iter(()), 0)
+        if walk is not step.walk or position != step.first_sample:
+            if walk is step.walk and self._native.report().world_size > 1:
                 raise invalid(
-                    f"the batch after {walk[2]} samples of epoch {step.epoch} was left out, and one after "
+                    f"the batch after {position} samples of epoch {step.epoch} was left out, and one after "
                     f"{step.first_sample} asked for: does Accelerate divide the batches of a loader that divides them?",
                     "Do not pass the loader to prepare_data_loader: each rank gets its part without.",
                 )
             self.load_state_dict({**self.state_dict(), "epoch": step.epoch, "samples": step.first_sample})
-            walk = iter(self), step.epoch, step.first_sample
-        batches, epoch, first = walk
+            batches = iter(self)
         batch = next(batches)
-        self._walk = batches, epoch, first + self._native.global_batch_rows()
+        self._walk = step.walk, batches, step.first_sample + self._native.global_batch_rows()
         return Delivered(batch)
 
     def _rows_of(self, step: Step) -> list[int]:
@@ -358,6 +361,7 @@ class Loader:
         if isinstance(state.get("epoch"), int):
             self._list_rows(state["epoch"])
         self._native.load_state(json.dumps(dict(state)), accept_changed_data)
+        self._resumed = (int(state["epoch"]), int(state["samples"]))
         logger.debug("the next batch is the one after %s samples of epoch %s", state["samples"], state["epoch"])
 
     def batch(self, epoch: int, step: int) -> Any:
@@ -392,7 +396,10 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next ``iter()`` delivers (from 0). Calling it twice is the same as once."""
-        self._native.set_epoch(whole_number("epoch", epoch, least=0))
+        number = whole_number("epoch", epoch, least=0)
+        self._native.set_epoch(number)
+        if number != self._resumed[0]:
+            self._resumed = (number, 0)
 
     def preload(self, progress: Callable[[int, int], Any] | None = None) -> None:
         """Decode now all that ``cache="ram"`` will keep. Without it that happens when the first epoch starts.

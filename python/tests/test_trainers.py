@@ -155,6 +155,22 @@ def test_the_epoch_is_named_as_for_the_loader(jets) -> None:
     assert_same(next(iter(rest)), loader.batch(6, 2))
 
 
+def test_an_epoch_that_is_named_anew_begins_at_its_start(jets) -> None:
+    loader = make(jets, shuffle=True)
+    live = iter(loader)
+    next(live)
+    next(live)
+    loader.set_epoch(0)
+    assert_same(next(iter(Skipping(loader, 3))), loader.batch(0, 3))
+    loader.load_state_dict({**loader.state_dict(), "epoch": 5, "samples": 2 * BATCH})
+    loader.set_epoch(5)  # which it is already
+    assert_same(next(iter(Skipping(loader, 3))), loader.batch(5, 5))
+    loader.load_state_dict({**loader.state_dict(), "epoch": 5, "samples": 2 * BATCH})
+    loader.set_epoch(6)
+    loader.set_epoch(5)
+    assert_same(next(iter(Skipping(loader, 3))), loader.batch(5, 3))
+
+
 def test_batches_that_are_divided_twice_are_an_error(jets) -> None:
     """As Accelerate's prepare_data_loader would with two processes: every second batch of what is divided already."""
     loader = make(jets, shuffle=True, rank=0, world_size=2)
@@ -163,6 +179,8 @@ def test_batches_that_are_divided_twice_are_an_error(jets) -> None:
             if number % 2 == 0:
                 loader.dataset.__getitems__(step)
     assert "prepare_data_loader" in (caught.value.hint or "")
+    loader.set_epoch(0)
+    assert_same(next(iter(Skipping(loader, 4))), loader.batch(0, 4))  # another pass may begin where it likes
     alone = make(jets, shuffle=True)  # one process may take what it likes
     for step in list(alone.batch_sampler)[::-3]:
         assert_same(alone.collate_fn(alone.dataset.__getitems__(step)), alone.batch(0, step.first_sample // BATCH))
