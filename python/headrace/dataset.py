@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import warnings
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType, TracebackType
 from typing import Any, overload
@@ -11,10 +11,13 @@ from typing import Any, overload
 import numpy as np
 
 from headrace import _display, _headrace
-from headrace._checks import field_choices, invalid, path_list, split_shares, whole_number
+from headrace._checks import field_choices, invalid, one_of, path_list, split_shares, whole_number
 from headrace._index import is_row_number, row_number, row_numbers
+from headrace._knobs import OPEN_KNOBS, names_knobs
+from headrace._logging import logger, warn
+from headrace._steps import Step
 from headrace.column import Column
-from headrace.errors import ClosedError, HeadraceWarning
+from headrace.errors import ClosedError
 from headrace.fields import FieldInfo, FileInfo
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -23,6 +26,7 @@ Sample = dict[str, Any]
 _FAR_SHARE = 0.03  # of a part from what was asked for: worth a word
 
 
+@names_knobs("hr.open", OPEN_KNOBS)
 def open(paths: Paths, fields: Fields = None) -> Dataset:
     """Open files as one data set: the rows of all files, one after the other.
 
@@ -49,7 +53,10 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
         UnsupportedError: A file or array cannot be read by this build; the text says what would help.
         InvalidArgumentError: Arrays disagree in rows or type, names clash, or an argument is of a wrong kind.
     """
-    return Dataset(_headrace.open(path_list(paths), field_choices(fields)))
+    began = time.perf_counter()
+    dataset = Dataset(_headrace.open(path_list(paths), field_choices(fields)))
+    logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)
+    return dataset
 
 
 class Dataset:
@@ -125,6 +132,13 @@ class Dataset:
             return native.take(np.arange(first, stop, step).astype(np.uint64))
         return native.take(row_numbers(key, total))
 
+    def __getitems__(self, rows: Sequence[int]) -> Sequence[Sample]:
+        """Return several samples, each block decoded once: what torch's DataLoader asks for instead of one by one."""
+        if isinstance(rows, Step) and rows.loader.dataset is self:
+            return rows.loader._deliver(rows)
+        columns = self[list(rows)]
+        return [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
+
     def __iter__(self) -> Iterator[Sample]:
         native = self._native
         total, first = len(native), 0
@@ -183,8 +197,7 @@ class Dataset:
         if stratify is not None and not isinstance(stratify, str):
             raise invalid(f"stratify must be the name of a field, not {type(stratify).__name__}")
         shares = split_shares(parts)
-        if by not in ("row", "file"):
-            raise invalid(f"by must be 'row' or 'file', not {by!r}")
+        one_of("by", by, ("row", "file"))
         made = self._native.split(
             list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by == "file"
         )
@@ -192,8 +205,7 @@ class Dataset:
         far = [name for name, part in split.items() if abs(len(part) / len(self) - shares[name]) > _FAR_SHARE]
         if by == "file" and far:
             got = ", ".join(f"{name} {len(split[name]) / len(self):.0%} instead of {shares[name]:.0%}" for name in far)
-            text = f"whole files do not make these shares: {got}; more files, or by='row', would"
-            warnings.warn(text, HeadraceWarning, stacklevel=2)
+            warn(f"whole files do not make these shares: {got}; more files, or by='row', would")
         return split
 
     @property

@@ -24,6 +24,7 @@ BUILTINS = {
     hr.FieldMissingError: KeyError,
     hr.InvalidArgumentError: ValueError,
     hr.IndexOutOfRangeError: IndexError,
+    hr.UnknownArgumentError: TypeError,
     hr.CorruptDataError: ValueError,
     hr.UnsupportedError: NotImplementedError,
     hr.ReadFailedError: OSError,
