@@ -25,12 +25,22 @@ struct FieldChoice {
 };
 
 struct OpenOptions {
-  /// Fields in batch order. Empty: every array with the common number of rows in the root, or in the only group.
+  /// Fields in batch order. Empty: every array with the common number of rows in the root, or in the only group;
+  /// Dataset::left_out() names the others.
   /// A record (compound) array gives one field for each member, named "name.member"; "path.member" chooses one.
   std::vector<FieldChoice> fields;
   /// Paths and globs that FILES of a "FILES::PATH" stands for, where that is not the text itself: whoever knows the
   /// files of another place or time. Texts that no field uses are passed over.
   std::map<std::string, std::vector<std::string>> beside = {};
+  /// Called after a file was opened, in the thread that opens them, with how many are open and how many there are;
+  /// false stops with kCancelled. May be empty.
+  std::function<bool(std::uint64_t files_open, std::uint64_t files)> progress = {};
+};
+
+/// An array of the files that is no field, since no fields were chosen and it cannot be one.
+struct LeftOut {
+  std::string path;
+  std::string reason;  ///< "a scalar, which has no rows".
 };
 
 /// How a field is stored, for people and for `inspect`. Taken from the first file; `uniform` says if all files agree.
@@ -58,6 +68,9 @@ class Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const;
   [[nodiscard]] const std::vector<FieldStorage>& storage() const;  ///< One for each field.
   [[nodiscard]] const std::vector<FileEntry>& files() const;
+  /// Return the arrays of the first file that open() left out where no fields were chosen, and why. Empty where they
+  /// were chosen, and for what open_recipe() opens, which names its fields.
+  [[nodiscard]] const std::vector<LeftOut>& left_out() const;
   /// Return the files that FILES of each field's "FILES::PATH" stood for, one for each of files(): what
   /// OpenOptions::beside takes to open the same ones again.
   [[nodiscard]] std::map<std::string, std::vector<std::string>> beside() const;
