@@ -161,8 +161,14 @@ def _ranks(rank: Any, world_size: Any) -> tuple[int | None, int | None]:
     if world_size is None or rank is None:
         missing, given = ("world_size", "rank") if world_size is None else ("rank", "world_size")
         raise invalid(f"{given} without {missing} says nothing", "Give both, or neither: then the launcher is asked.")
+    if world_size == 0:
+        raise invalid("world_size must be at least 1, not 0", "It is the number of processes; a single one has 1.")
     size = whole_number("world_size", world_size, least=1, most=2**32 - 1)
-    return whole_number("rank", rank, least=0, most=size - 1), size
+    number = whole_number("rank", rank, least=0, most=2**32 - 1)
+    if number >= size:
+        hint = "Ranks count from 0. Give each process its own, or neither: then the launcher is asked."
+        raise invalid(f"rank must be at most {size - 1} with world_size={size}, not {number}", hint)
+    return number, size
 
 
 def _cache(cache: Any) -> str | bytes:
