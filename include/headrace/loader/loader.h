@@ -179,6 +179,9 @@ class Loader {
   [[nodiscard]] std::string explain() const;
   /// What was delivered, where time went, memory against budget, and a verdict. May be called at any time.
   [[nodiscard]] Report report() const;
+  /// Return the most bytes of batches that the caller held beyond the budget at any time: report().memory has it too,
+  /// at the price of a whole report.
+  [[nodiscard]] std::uint64_t held_over_bytes() const;
 
   [[nodiscard]] const Impl& impl() const { return *impl_; }
 

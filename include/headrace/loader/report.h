@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,9 +70,17 @@ struct Report {
   std::vector<Stage> stages;
   Memory memory;
   Cache cache;
-  std::string verdict;              ///< One sentence: is loading the limit, and which part.
-  std::vector<std::string> advice;  ///< What to change, best first.
-  std::string data_summary;         ///< "4 files, 65,536 samples of 40.7 kB, gzip-4".
+  /// What would decode every block once, where the window is shorter than the order's span.
+  struct DecodeOnce {
+    std::uint64_t shuffle_buffer_bytes = 0;  ///< A shuffle_buffer= that does in this budget; 0: none.
+    double deff = 0, deff_now = 0;  ///< With that one, and now: of a label that is constant in a block, the worst case.
+    double speedup = 0;             ///< What that would make of the threads' work, by the time that decoding took.
+    std::uint64_t memory_bytes = 0;  ///< A memory= that does for the order as it is; 0: none.
+  };
+  std::optional<DecodeOnce> decode_once;  ///< Nothing where every block is decoded once.
+  std::string verdict;                    ///< One sentence: is loading the limit, and which part.
+  std::vector<std::string> advice;        ///< What to change, best first.
+  std::string data_summary;               ///< "4 files, 65,536 samples of 40.7 kB, gzip-4".
 
   /// Return delivered samples by wall_seconds; 0 before the first batch.
   [[nodiscard]] double samples_per_second() const;
