@@ -15,6 +15,7 @@ from headrace._checks import field_choices, invalid, one_of, path_list, split_sh
 from headrace._index import is_row_number, row_number, row_numbers
 from headrace._knobs import OPEN_KNOBS, names_knobs
 from headrace._logging import logger, warn
+from headrace._progress import Progress, ProgressLine, chosen_progress
 from headrace._steps import Step
 from headrace.column import Column
 from headrace.errors import ClosedError
@@ -27,7 +28,7 @@ _FAR_SHARE = 0.03  # of a part from what was asked for: worth a word
 
 
 @names_knobs("hr.open", OPEN_KNOBS)
-def open(paths: Paths, fields: Fields = None) -> Dataset:
+def open(paths: Paths, fields: Fields = None, *, progress: Progress = None) -> Dataset:
     """Open files as one data set: the rows of all files, one after the other.
 
     Takes HDF5, ``.npy`` and ``.npz`` files, and cache directories. Reads metadata only (blocks on storage; the GIL is
@@ -37,14 +38,18 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
         paths: A path, a glob (``~``, ``*``, ``?``, ``[a-z]``, ``**``; ordered naturally, so ``f2`` before ``f10``),
             or a list of them, which keeps its order. The order of the files is part of the data set's identity.
         fields: Which arrays make up a sample: a dict (name in a batch → path in the file), a list of paths, or None
-            for all arrays with the common number of rows in the root, or in the only group. A compound array gives
+            for all arrays with the common number of rows in the root, or in the only group
+            (:attr:`Dataset.left_out` names the others, and why). A compound array gives
             one field for each member, named ``"array.member"``. The array of a ``.npy`` file is named after the file,
             and goes by any name. ``"FILES::PATH"`` is an array of other files, ``fields={"x": "feature_matrix", "y":
             "labels_*.npy::labels"}``: FILES is a path or glob for one file beside each of ``paths``, in order and with
             as many rows; PATH may be empty where they have one array.
+        progress: Called about twenty times a second with (files open, files in all); returning False stops with a
+            ClosedError. Without it, what takes longer than a second shows a line on stderr if that is a terminal;
+            False: never.
 
     Returns:
-        The data set.
+        The data set. Ctrl-C ends the opening.
 
     Raises:
         FileMissingError: A file is absent or a glob matches nothing.
@@ -54,7 +59,9 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
         InvalidArgumentError: Arrays disagree in rows or type, names clash, or an argument is of a wrong kind.
     """
     began = time.perf_counter()
-    dataset = Dataset(_headrace.open(path_list(paths), field_choices(fields)))
+    with ProgressLine("opening", "files") as line:
+        call = chosen_progress(line, progress)
+        dataset = Dataset(_headrace.open(path_list(paths), field_choices(fields), progress=call))
     logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)
     return dataset
 
@@ -103,6 +110,14 @@ class Dataset:
         """Attributes of each field's array in the first file by the field's name, as text."""
         native = self._native
         return MappingProxyType({name: native.attributes(i) for i, name in enumerate(self.fields)})
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Path → reason, of the arrays of the first file that are no fields because ``open`` had no ``fields=``.
+
+        Empty where fields were chosen, and in a data set that was unpickled, which names its fields.
+        """
+        return MappingProxyType(dict(self._native.left_out()))
 
     @property
     def files(self) -> tuple[FileInfo, ...]:

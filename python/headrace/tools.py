@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _headrace, _options
-from headrace._checks import field_choices, invalid, path_bytes, path_list, whole_number
+from headrace._checks import field_choices, invalid, one_of, path_bytes, path_list, whole_number
 from headrace._knobs import LOADER_KNOBS, refuse_unknown
 from headrace.dataset import Dataset, Fields, Paths, open
 from headrace.errors import InternalError, WriteFailedError
@@ -298,6 +298,7 @@ def demo(out: str | os.PathLike[str], *, kind: str = "jets", jets: int | None = 
         WriteFailedError: The files cannot be written.
         InternalError: The program failed otherwise; the text is what it wrote.
     """
+    one_of("kind", kind, ("jets",))
     from headrace.__main__ import command_line  # not at the top: `python -m headrace` runs that module
 
     command = [os.fspath(command_line()), "demo", "--out", os.fspath(out), "--kind", kind, "--json", "--quiet"]

@@ -391,3 +391,13 @@ def test_interrupt(verb: tuple[str, ...], tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
+
+
+def test_a_plot_that_is_not_named_svg_is_refused_before_anything_is_computed(jets: Path) -> None:
+    done = run("order", jets / "train_1.h5", "--batch-size", 8, "--plot", jets / "order.png")
+    assert done.returncode != 0
+    assert "--plot writes an SVG picture" in done.stderr
+    assert "order.svg" in done.stderr
+    assert not (jets / "order.png").exists()
+    assert run("order", jets / "train_1.h5", "--batch-size", 8, "--plot", jets / "order.svg").returncode == 0
+    assert (jets / "order.svg").read_text().startswith("<svg")
