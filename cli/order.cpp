@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -18,6 +19,11 @@ struct Options {
 };
 
 int run_order(const Options& options) {
+  if (!options.plot.empty() && !options.plot.ends_with(".svg"))
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("--plot writes an SVG picture, and {} is not named so", options.plot))
+        .with_hint(fmt::format("Write --plot {}.svg; any browser shows it.",
+                               std::filesystem::path(options.plot).replace_extension().string()));
   const RunConfig run = options.loader.config();
   const Loader loader(open(run.files, run.open), run.loader);
   const ToolResult result = order(loader, options.order);

@@ -89,7 +89,7 @@ void LoaderHandle::check_process() const {
 
 void LoaderHandle::count_batch() {
   if (batches_ == next_look_) {
-    next_look_ = batches_ + std::min<std::uint64_t>(batches_, 64);  // a report a batch would cost too much
+    next_look_ = batches_ + std::min<std::uint64_t>(batches_, 64);  // not each time
     warn_if_held();
   }
   if (loader_.num_notices() != notices_told_) warn_of_notices();
@@ -104,9 +104,9 @@ void LoaderHandle::warn_of_notices(int stack_level) {
 }
 
 void LoaderHandle::warn_if_held() {
-  const Report::Memory memory = loader_.report().memory;
-  if (memory.held_over_bytes == 0) return;
+  if (loader_.held_over_bytes() == 0) return;
   next_look_ = 0;
+  const Report::Memory memory = loader_.report().memory;
   const std::string text = fmt::format(
       "batches that the program holds take {} beyond the loader's budget of {}. They stay valid, and loading goes on, "
       "but this memory comes on top. Drop batches after use, or give the loader less memory.",

@@ -8,6 +8,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,12 +28,48 @@ using Choices = std::vector<std::pair<std::string, std::string>>;
 
 using Beside = std::vector<std::pair<std::string, std::vector<nb::bytes>>>;
 
-DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices, const Beside& beside) {
+/// As `read(go_on)` without the GIL, where `go_on(done, all)` now and then looks for Ctrl-C and calls `progress`.
+template <class Open>
+Dataset open_with_progress(const nb::object& progress, Open&& open_files) {
+  constexpr std::chrono::milliseconds kTick{50};
+  std::optional<nb::python_error> raised;
+  try {
+    const WithoutGil nogil;
+    auto last = std::chrono::steady_clock::now();
+    return open_files([&](std::uint64_t done, std::uint64_t all) {
+      const auto now = std::chrono::steady_clock::now();
+      if (now - last < kTick && done < all) return true;
+      last = now;
+      const WithGil gil;
+      if (PyErr_CheckSignals() != 0) {
+        raised.emplace();
+        return false;
+      }
+      if (progress.is_none()) return true;
+      try {
+        const nb::object answer = progress(done, all);
+        return answer.is_none() || nb::cast<bool>(nb::bool_(answer));
+      } catch (nb::python_error& error) {
+        raised.emplace(std::move(error));
+        return false;
+      }
+    });
+  } catch (const Error&) {
+    if (!raised) throw;
+  }
+  throw nb::python_error(std::move(*raised));
+}
+
+DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices, const Beside& beside,
+                         const nb::object& progress) {
   const std::vector<std::string> names = from_python(paths);
   OpenOptions options;
   for (const auto& [name, path] : choices) options.fields.push_back({name, path});
   for (const auto& [files, meant] : beside) options.beside.emplace(files, from_python(meant));
-  return DatasetHandle(without_gil([&] { return open(names, std::move(options)); }));
+  return DatasetHandle(open_with_progress(progress, [&](auto go_on) {
+    options.progress = std::move(go_on);
+    return open(names, std::move(options));
+  }));
 }
 
 Dataset open_again(const nb::bytes& recipe) {
@@ -132,6 +169,13 @@ nb::list files(const DatasetHandle& self) {
   return result;
 }
 
+nb::list left_out(const DatasetHandle& self) {
+  nb::list result;
+  for (const LeftOut& one : self.dataset.left_out())
+    result.append(nb::make_tuple(to_python(one.path), to_python(one.reason)));
+  return result;
+}
+
 nb::dict attributes(const DatasetHandle& self, std::size_t field) {
   if (field >= self.dataset.fields().size()) throw nb::index_error("no such field");
   nb::dict result;
@@ -147,6 +191,8 @@ void register_dataset(nb::module_& m) {
       .def("fields", &fields, nb::sig("def fields(self) -> list[dict[str, typing.Any]]"),
            "One dict for each field, in batch order.")
       .def("files", &files, nb::sig("def files(self) -> list[tuple[bytes, int]]"), "(path, rows) of each file.")
+      .def("left_out", &left_out, nb::sig("def left_out(self) -> list[tuple[str, str]]"),
+           "(path, reason) of each array that is no field where no fields were chosen.")
       .def("attributes", &attributes, nb::arg("field"), nb::sig("def attributes(self, field: int) -> dict[str, str]"),
            "Attributes of a field's array in the first file, as text.")
       .def("rows", &rows, nb::arg("first"), nb::arg("count"),
@@ -184,8 +230,10 @@ void register_dataset(nb::module_& m) {
   m.def("mix", &mix_datasets, nb::arg("parts"), nb::arg("temperature"), nb::arg("stop"), nb::arg("num_samples"),
         "A mixture of (name, data set, weight).");
   m.def("open", &open_paths, nb::arg("paths"), nb::arg("fields"), nb::arg("beside") = Beside(),
+        nb::arg("progress") = nb::none(),
         nb::sig("def open(paths: collections.abc.Sequence[bytes], fields: collections.abc.Sequence[tuple[str, str]], "
-                "beside: collections.abc.Sequence[tuple[str, collections.abc.Sequence[bytes]]] = []) -> Dataset"),
+                "beside: collections.abc.Sequence[tuple[str, collections.abc.Sequence[bytes]]] = [], "
+                "progress: collections.abc.Callable[[int, int], typing.Any] | None = None) -> Dataset"),
         "Open a list of paths and globs, in its order. beside: what FILES of a field's FILES::PATH stands for.");
 }
 

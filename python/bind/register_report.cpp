@@ -1,5 +1,6 @@
 // Report: plain numbers, read-only.
 #include <headrace/loader/report.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -112,6 +113,21 @@ void register_cache(nb::class_<Report>& report) {
       });
 }
 
+void register_decode_once(nb::class_<Report>& report) {
+  using DecodeOnce = Report::DecodeOnce;
+  nb::class_<DecodeOnce>(report, "DecodeOnce", "What would decode every block once.")
+      .def_ro("shuffle_buffer_bytes", &DecodeOnce::shuffle_buffer_bytes,
+              "A shuffle_buffer= that does in this budget; 0: none.")
+      .def_ro("deff", &DecodeOnce::deff, "Deff with it, for a label that is constant in a block: the worst case.")
+      .def_ro("deff_now", &DecodeOnce::deff_now, "The same for the order as it is.")
+      .def_ro("speedup", &DecodeOnce::speedup, "How much less the threads would have to do with it, as a factor.")
+      .def_ro("memory_bytes", &DecodeOnce::memory_bytes, "A memory= that does for the order as it is; 0: none.")
+      .def("__repr__", [](const DecodeOnce& self) {
+        return "Report.DecodeOnce(shuffle_buffer_bytes=" + std::to_string(self.shuffle_buffer_bytes) +
+               ", memory_bytes=" + std::to_string(self.memory_bytes) + ")";
+      });
+}
+
 }  // namespace
 
 void register_report(nb::module_& m) {
@@ -120,6 +136,7 @@ void register_report(nb::module_& m) {
   register_memory(report);
   register_row_sums(report);
   register_cache(report);
+  register_decode_once(report);
   report.def_ro("epochs_started", &Report::epochs_started, "Epochs that were started.")
       .def_ro("epochs_finished", &Report::epochs_finished, "Epochs that were delivered to their end.")
       .def_ro("batches", &Report::batches, "Batches delivered.")
@@ -152,6 +169,8 @@ void register_report(nb::module_& m) {
       .def_ro("stages", &Report::stages, "Where the time went, one Stage each.")
       .def_ro("memory", &Report::memory, "Memory, planned and measured.")
       .def_ro("cache", &Report::cache, "What is kept of decoded blocks.")
+      .def_ro("decode_once", &Report::decode_once,
+              "What would decode every block once, where the memory is too small for the order; None where it is not.")
       .def_ro("verdict", &Report::verdict, "One sentence: is loading the limit, and which part.")
       .def_ro("notices", &Report::notices, "Warnings that were given: settings that hurt, a cache that is not used.")
       .def_ro("advice", &Report::advice, "What to change, best first.")

@@ -33,6 +33,7 @@ from headrace.errors import (
     OutOfBudgetError,
     PermissionDeniedError,
     ReadFailedError,
+    UnknownArgumentError,
     UnsupportedError,
     WriteFailedError,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "Report",
     "ShuffleShape",
     "ToolResult",
+    "UnknownArgumentError",
     "UnsupportedError",
     "Weighted",
     "WriteFailedError",

@@ -27,17 +27,17 @@ def _text(message: str, hint: str | None) -> str:
     return f"{message}. {hint}" if hint else message
 
 
-def whole_number(name: str, value: Any, *, least: int, most: int = 2**63 - 1) -> int:
-    """``value`` as an int within [least, most]; any integer type is welcome, bool is not."""
+def whole_number(name: str, value: Any, *, least: int, most: int = 2**63 - 1, hint: str | None = None) -> int:
+    """Return ``value`` as an int within [least, most]; any integer type is welcome, bool is not."""
     if isinstance(value, bool):
-        raise invalid(f"{name} must be a whole number, not {value!r}")
+        raise invalid(f"{name} must be a whole number, not {value!r}", hint)
     try:
         number = operator.index(value)
     except TypeError:
-        raise invalid(f"{name} must be a whole number, not {value!r}") from None
+        raise invalid(f"{name} must be a whole number, not {value!r}", hint) from None
     if not least <= number <= most:
         bound = f"at least {least}" if number < least else f"at most {most}"
-        raise invalid(f"{name} must be {bound}, not {number}")
+        raise invalid(f"{name} must be {bound}, not {number}", hint)
     return number
 
 
@@ -50,12 +50,13 @@ def real_number(name: str, value: Any) -> float:
 
 
 def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Raise unless ``value`` is one of ``choices``; the message names the nearest one."""
+    """Raise unless ``value`` is one of ``choices``, the first of which is the default; the hint names the nearest."""
     if any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         return
     near = get_close_matches(value, [c for c in choices if isinstance(c, str)], 1) if isinstance(value, str) else []
     listed = ", ".join(repr(choice) for choice in choices)
-    raise invalid(f"{name} must be one of {listed}, not {value!r}", f"Did you mean {near[0]!r}?" if near else None)
+    hint = f"Did you mean {near[0]!r}?" if near else f"Leave it out for {choices[0]!r}."
+    raise invalid(f"{name} must be one of {listed}, not {value!r}", hint)
 
 
 def memory_bytes(name: str, value: Any) -> int:

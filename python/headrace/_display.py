@@ -36,4 +36,6 @@ def dataset_html(dataset: Dataset) -> str:
     lines = ["".join(f"<th>{cell}</th>" for cell in head)]
     lines += ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table><caption>{escape(caption)}</caption>{body}</table>"
+    left_out = "".join(f"<li>{escape(path)}: {escape(reason)}</li>" for path, reason in dataset.left_out.items())
+    below = f"<p>left out:</p><ul>{left_out}</ul>" if left_out else ""
+    return f"<table><caption>{escape(caption)}</caption>{body}</table>{below}"

@@ -80,14 +80,17 @@ def resolve(
     if lookahead is not None:
         whole_number("lookahead", lookahead, least=1)
         if sampler is None or isinstance(sampler, (Weighted, Balanced)):
-            raise invalid("lookahead says how far ahead a sampler of one's own is asked: there is none")
+            raise invalid(
+                "lookahead says how far ahead a sampler of one's own is asked: there is none",
+                "Give sampler=, an iterable of row numbers, or leave lookahead= out.",
+            )
     one_of("batch_format", batch_format, ("dict", "tuple"))
     if not isinstance(provenance, bool):
         raise invalid(f"provenance must be True or False, not {provenance!r}")
     _check_later_features(device, on_error)
     one_of("share", share, (None, "host"))
     if share is not None and cache == "none":
-        raise invalid("share='host' shares a cache, and cache='none' wants none")
+        raise invalid("share='host' shares a cache, and cache='none' wants none", "Leave one of them out.")
     if batch_sampler is None:
         samples, global_samples = _batch_sizes(batch_size, global_batch_size)
     else:
@@ -139,11 +142,14 @@ def _check_order(
 ) -> None:
     one_of("shuffle", shuffle, (False, True, "block", "exact"))
     if sampler is not None and batch_sampler is not None:
-        raise invalid("sampler and batch_sampler exclude each other")
+        raise invalid("sampler and batch_sampler exclude each other", "Give one of them.")
     if shuffle and (sampler is not None or batch_sampler is not None):
-        raise invalid("shuffle and a sampler exclude each other: both decide the order")
+        raise invalid("shuffle and a sampler exclude each other: both decide the order", "Give one of them.")
     if batch_sampler is not None and (batch_size is not None or global_batch_size is not None or drop_last):
-        raise invalid("batch_sampler decides the batches: it excludes batch_size, global_batch_size and drop_last")
+        raise invalid(
+            "batch_sampler decides the batches: it excludes batch_size, global_batch_size and drop_last",
+            "Leave those out.",
+        )
     if batch_sampler is not None:
         Listing(batch_sampler, batches=True)
     if sampler is not None and not isinstance(sampler, (Weighted, Balanced, LookAhead)):
@@ -155,7 +161,7 @@ def _tail(drop_last: Any, tail: Any) -> str:
         raise invalid(f"drop_last must be True or False, not {drop_last!r}")
     one_of("tail", tail, (None, "partial", "drop", "pad"))
     if drop_last and tail not in (None, "drop"):
-        raise invalid(f"drop_last=True and tail={tail!r} contradict each other")
+        raise invalid(f"drop_last=True and tail={tail!r} contradict each other", "Give one of them.")
     return tail or ("drop" if drop_last else "partial")
 
 
@@ -165,8 +171,10 @@ def _ranks(rank: Any, world_size: Any) -> tuple[int | None, int | None]:
     if world_size is None or rank is None:
         missing, given = ("world_size", "rank") if world_size is None else ("rank", "world_size")
         raise invalid(f"{given} without {missing} says nothing", "Give both, or neither: then the launcher is asked.")
-    size = whole_number("world_size", world_size, least=1, most=2**32 - 1)
-    return whole_number("rank", rank, least=0, most=size - 1), size
+    how_many = "Give the number of processes, or leave rank= and world_size= out: then the launcher is asked."
+    size = whole_number("world_size", world_size, least=1, most=2**32 - 1, hint=how_many)
+    which = f"Ranks count from 0: give a number from 0 to {size - 1}."
+    return whole_number("rank", rank, least=0, most=size - 1, hint=which), size
 
 
 def _cache(cache: Any) -> str | bytes:

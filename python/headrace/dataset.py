@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import warnings
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType, TracebackType
 from typing import Any, overload
@@ -11,10 +11,14 @@ from typing import Any, overload
 import numpy as np
 
 from headrace import _display, _headrace
-from headrace._checks import field_choices, invalid, path_list, split_shares, whole_number
+from headrace._checks import field_choices, invalid, one_of, path_list, split_shares, whole_number
 from headrace._index import is_row_number, row_number, row_numbers
+from headrace._knobs import OPEN_KNOBS, names_knobs
+from headrace._logging import logger, warn
+from headrace._progress import Progress, ProgressLine, chosen_progress
+from headrace._steps import Step
 from headrace.column import Column
-from headrace.errors import ClosedError, HeadraceWarning
+from headrace.errors import ClosedError
 from headrace.fields import FieldInfo, FileInfo
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -23,7 +27,8 @@ Sample = dict[str, Any]
 _FAR_SHARE = 0.03  # of a part from what was asked for: worth a word
 
 
-def open(paths: Paths, fields: Fields = None) -> Dataset:
+@names_knobs("hr.open", OPEN_KNOBS)
+def open(paths: Paths, fields: Fields = None, *, progress: Progress = None) -> Dataset:
     """Open files as one data set: the rows of all files, one after the other.
 
     Takes HDF5, ``.npy`` and ``.npz`` files, and cache directories. Reads metadata only (blocks on storage; the GIL is
@@ -33,14 +38,18 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
         paths: A path, a glob (``~``, ``*``, ``?``, ``[a-z]``, ``**``; ordered naturally, so ``f2`` before ``f10``),
             or a list of them, which keeps its order. The order of the files is part of the data set's identity.
         fields: Which arrays make up a sample: a dict (name in a batch → path in the file), a list of paths, or None
-            for all arrays with the common number of rows in the root, or in the only group. A compound array gives
+            for all arrays with the common number of rows in the root, or in the only group
+            (:attr:`Dataset.left_out` names the others, and why). A compound array gives
             one field for each member, named ``"array.member"``. The array of a ``.npy`` file is named after the file,
             and goes by any name. ``"FILES::PATH"`` is an array of other files, ``fields={"x": "feature_matrix", "y":
             "labels_*.npy::labels"}``: FILES is a path or glob for one file beside each of ``paths``, in order and with
             as many rows; PATH may be empty where they have one array.
+        progress: Called about twenty times a second with (files open, files in all); returning False stops with a
+            ClosedError. Without it, what takes longer than a second shows a line on stderr if that is a terminal;
+            False: never.
 
     Returns:
-        The data set.
+        The data set. Ctrl-C ends the opening.
 
     Raises:
         FileMissingError: A file is absent or a glob matches nothing.
@@ -49,7 +58,12 @@ def open(paths: Paths, fields: Fields = None) -> Dataset:
         UnsupportedError: A file or array cannot be read by this build; the text says what would help.
         InvalidArgumentError: Arrays disagree in rows or type, names clash, or an argument is of a wrong kind.
     """
-    return Dataset(_headrace.open(path_list(paths), field_choices(fields)))
+    began = time.perf_counter()
+    with ProgressLine("opening", "files") as line:
+        call = chosen_progress(line, progress)
+        dataset = Dataset(_headrace.open(path_list(paths), field_choices(fields), progress=call))
+    logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)
+    return dataset
 
 
 class Dataset:
@@ -98,6 +112,14 @@ class Dataset:
         return MappingProxyType({name: native.attributes(i) for i, name in enumerate(self.fields)})
 
     @property
+    def left_out(self) -> Mapping[str, str]:
+        """Path → reason, of the arrays of the first file that are no fields because ``open`` had no ``fields=``.
+
+        Empty where fields were chosen, and in a data set that was unpickled, which names its fields.
+        """
+        return MappingProxyType(dict(self._native.left_out()))
+
+    @property
     def files(self) -> tuple[FileInfo, ...]:
         """Path and number of rows of each file, in order."""
         return tuple(FileInfo(os.fsdecode(path), rows) for path, rows in self._native.files())
@@ -124,6 +146,13 @@ class Dataset:
                 return native.rows(first, max(0, stop - first))
             return native.take(np.arange(first, stop, step).astype(np.uint64))
         return native.take(row_numbers(key, total))
+
+    def __getitems__(self, rows: Sequence[int]) -> Sequence[Sample]:
+        """Return several samples, each block decoded once: what torch's DataLoader asks for instead of one by one."""
+        if isinstance(rows, Step) and rows.loader.dataset is self:
+            return rows.loader._deliver(rows)
+        columns = self[list(rows)]
+        return [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
 
     def __iter__(self) -> Iterator[Sample]:
         native = self._native
@@ -183,8 +212,7 @@ class Dataset:
         if stratify is not None and not isinstance(stratify, str):
             raise invalid(f"stratify must be the name of a field, not {type(stratify).__name__}")
         shares = split_shares(parts)
-        if by not in ("row", "file"):
-            raise invalid(f"by must be 'row' or 'file', not {by!r}")
+        one_of("by", by, ("row", "file"))
         made = self._native.split(
             list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by == "file"
         )
@@ -192,8 +220,7 @@ class Dataset:
         far = [name for name, part in split.items() if abs(len(part) / len(self) - shares[name]) > _FAR_SHARE]
         if by == "file" and far:
             got = ", ".join(f"{name} {len(split[name]) / len(self):.0%} instead of {shares[name]:.0%}" for name in far)
-            text = f"whole files do not make these shares: {got}; more files, or by='row', would"
-            warnings.warn(text, HeadraceWarning, stacklevel=2)
+            warn(f"whole files do not make these shares: {got}; more files, or by='row', would")
         return split
 
     @property

@@ -26,6 +26,7 @@ __all__ = [
     "OutOfBudgetError",
     "PermissionDeniedError",
     "ReadFailedError",
+    "UnknownArgumentError",
     "UnsupportedError",
     "WriteFailedError",
 ]
@@ -92,6 +93,10 @@ class InvalidArgumentError(Error, ValueError):
 
 class IndexOutOfRangeError(InvalidArgumentError, IndexError):
     """A row number lies outside the data set."""
+
+
+class UnknownArgumentError(InvalidArgumentError, TypeError):
+    """A function has no argument of that name; the hint says what to use in its place."""
 
 
 class FileMissingError(Error, FileNotFoundError):

@@ -6,18 +6,19 @@ import atexit
 import json
 import logging
 import os
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from headrace import _display, _headrace, _options
 from headrace._checks import invalid, memory_bytes, whole_number
-from headrace._logging import logger
+from headrace._knobs import LOADER_KNOBS, names_knobs
+from headrace._logging import logger, quiet_other_ranks, stack_level, warn
 from headrace._options import ShuffleShape
+from headrace._steps import Delivered, Rows, Step, Steps, collate
+from headrace._trainers import distributed_rank, overfits
 from headrace.dataset import Dataset, Paths, open
-from headrace.errors import HeadraceWarning
 from headrace.samplers import Balanced, FedEpoch, Listing, LookAhead, Weighted
 
 atexit.register(_headrace.close_all_loaders)
@@ -37,7 +38,7 @@ def set_memory(size: int | str) -> None:
         InvalidArgumentError: Not a size.
     """
     if text := _headrace.set_memory(memory_bytes("size", size)):
-        warnings.warn(text, HeadraceWarning, stacklevel=2)
+        warn(text)
 
 
 class Loader:
@@ -93,10 +94,15 @@ class Loader:
 
     Raises:
         InvalidArgumentError: An argument is wrong, or arguments contradict each other (a ValueError).
+        UnknownArgumentError: An argument is another loader's; the text says what replaces it (a TypeError too).
         UnsupportedError: A feature of a later version, or a dtype that the framework does not have.
         OutOfBudgetError: ``memory`` is too small; the text names the smallest that would do.
     """
 
+    num_workers: ClassVar[int] = 0  #: Worker processes, as of a DataLoader: none, the threads are C++.
+    prefetch_factor: ClassVar[None] = None  #: Batches ahead of a worker process, as of a DataLoader without any.
+
+    @names_knobs("Loader", LOADER_KNOBS)
     def __init__(
         self,
         dataset: Dataset | Paths,
@@ -162,6 +168,12 @@ class Loader:
         self._order = order
         self._listing: Listing | None = None
         self._fed: FedEpoch | None = None
+        self._walk: tuple[object, Iterator[Any], int] | None = (
+            None  # of steps: whose, iterator, samples before the next
+        )
+        self._resumed = (0, 0)  # epoch and samples of the state that the next iter() goes on from
+        self._process = os.getpid()
+        self._repeated: int | None = None  # the epoch that an overfitting Trainer gets each time
         words: dict[str, Any] | None = None
         if isinstance(order, Weighted):
             words = {"weights": order.weights, "replacement": order.replacement, "num_samples": order.num_samples or 0}
@@ -184,7 +196,7 @@ class Loader:
         self._native = _headrace.Loader(dataset._native, {**options}, words)
         if logger.isEnabledFor(logging.INFO):
             logger.info("%s", self._native.explain())
-        self._native.warn_of_notices(4)
+        self._native.warn_of_notices(stack_level())
 
     @property
     def dataset(self) -> Dataset:
@@ -195,6 +207,40 @@ class Loader:
     def batch_size(self) -> int:
         """Samples of a full batch on this rank."""
         return self._native.batch_rows()
+
+    @property
+    def drop_last(self) -> bool:
+        """True if samples that do not fill the last batch are dropped."""
+        return self._options["tail"] == "drop"
+
+    @property
+    def sampler(self) -> Any:
+        """Return what ``sampler=`` was, else an iterable of the row numbers that the next ``iter()`` would deliver.
+
+        Missing while a Lightning Trainer overfits: Lightning would try to build the loader anew with another one.
+        """
+        if overfits():
+            raise AttributeError("a loader has no sampler that an overfitting Trainer could replace")
+        if isinstance(self._order, LookAhead):
+            return self._order.sampler
+        return Rows(self) if self._order is None or isinstance(self._order, Listing) else self._order
+
+    @property
+    def batch_sampler(self) -> Steps:
+        """Return the batches that the next ``iter()`` would deliver, as lists of row numbers that know their batch.
+
+        ``DataLoader(loader.dataset, batch_sampler=loader.batch_sampler, collate_fn=loader.collate_fn)``, which
+        Accelerate's ``skip_first_batches`` makes, delivers what the loader delivers, decoded by its threads. Missing
+        with ``lookahead=``: such an epoch cannot be entered in its middle.
+        """
+        if isinstance(self._order, LookAhead):
+            raise AttributeError("a loader with lookahead= has no batch_sampler: rows are known as the epoch goes on")
+        return Steps(self)
+
+    def collate_fn(self, samples: Sequence[Any]) -> Any:
+        """Make a batch of samples of the data set, or return the batch that they are the samples of."""
+        words = self._options
+        return collate(samples, as_torch=words["framework"] == "torch", as_tuple=words["batch_format"] == "tuple")
 
     @property
     def seed(self) -> int:
@@ -217,26 +263,71 @@ class Loader:
             ForkedError: The loader was started in the parent of this process.
         """
         self._ask_framework()
+        self._repeat_if_overfitting()
+        self._resumed = (0, 0)
+        logger.debug("epoch %d begins, of %d batches", self._native.next_epoch(), len(self))
         if isinstance(self._order, LookAhead):
             self._fed = FedEpoch(self._native, self._order)
             return self._fed
         self._list_rows(self._native.next_epoch())
         return self._native.epoch()
 
+    def _repeat_if_overfitting(self) -> None:
+        if not overfits():
+            self._repeated = None
+            return
+        if self._repeated is None:
+            self._repeated = self._native.next_epoch()
+        self._native.set_epoch(self._repeated)
+
+    def _next_samples(self) -> tuple[int, int, int, int]:
+        """Return what the next ``iter()`` delivers over all ranks: epoch, first sample, end, samples a batch."""
+        self._ask_framework()
+        epoch = self._native.next_epoch()
+        self._list_rows(epoch)
+        first = self._resumed[1] if self._resumed[0] == epoch else 0
+        return epoch, first, self._native.epoch_samples(), self._native.global_batch_rows()
+
+    def _deliver(self, step: Step) -> Delivered:
+        """Return the batch of a step: the next of the walk through its epoch, or of a new walk that begins there."""
+        walk, batches, position = self._walk or (None, iter(()), 0)
+        if walk is not step.walk or position != step.first_sample:
+            if walk is step.walk and self._native.report().world_size > 1:
+                raise invalid(
+                    f"the batch after {position} samples of epoch {step.epoch} was left out, and one after "
+                    f"{step.first_sample} asked for: does Accelerate divide the batches of a loader that divides them?",
+                    "Do not pass the loader to prepare_data_loader: each rank gets its part without.",
+                )
+            self.load_state_dict({**self.state_dict(), "epoch": step.epoch, "samples": step.first_sample})
+            batches = iter(self)
+        batch = next(batches)
+        self._walk = step.walk, batches, step.first_sample + self._native.global_batch_rows()
+        return Delivered(batch)
+
+    def _rows_of(self, step: Step) -> list[int]:
+        number, rest = divmod(step.first_sample, self._native.global_batch_rows())
+        if rest:
+            raise invalid(
+                f"the rows of a batch after {step.first_sample} samples are not known before it is delivered",
+                "Iterate the loader; provenance=True delivers row numbers.",
+            )
+        return [sample["dataset_row"] for sample in self._replay(step.epoch, number).to_dict()["samples"]]
+
     def _list_rows(self, epoch: int) -> None:
         """Ask a sampler that is an iterable for the rows of an epoch, once."""
         if self._listing is None or self._listing.epoch == epoch:
             return
-        self._native.set_rows(epoch, self._listing.rows(epoch)[0])
+        began = time.perf_counter()
+        rows, _ = self._listing.rows(epoch)
+        logger.debug("the sampler gave %d rows for epoch %d in %.3f s", len(rows), epoch, time.perf_counter() - began)
+        self._native.set_rows(epoch, rows)
         self._listing.epoch = epoch
 
     def _ask_framework(self) -> None:
         """Tell the engine which rank torch.distributed says this is: it may be known only now."""
-        if self._options["rank"] is not None:
-            return
-        distributed = sys.modules.get("torch.distributed")
-        if distributed is not None and distributed.is_available() and distributed.is_initialized():
-            self._native.set_rank(distributed.get_rank(), distributed.get_world_size())
+        if self._options["rank"] is None and (place := distributed_rank()) is not None:
+            self._native.set_rank(*place)
+            quiet_other_ranks()
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is: the epoch, and how many of its samples were handed out over all ranks.
@@ -246,8 +337,7 @@ class Loader:
         """
         state: dict[str, Any] = json.loads(self._native.state())
         if self._fed is not None and state["samples"] > 0:
-            text = "a state from the middle of an epoch with lookahead= cannot be loaded: save at the epoch's end"
-            warnings.warn(text, HeadraceWarning, stacklevel=2)
+            warn("a state from the middle of an epoch with lookahead= cannot be loaded: save at the epoch's end")
         return state
 
     def load_state_dict(self, state: Mapping[str, Any], *, accept_changed_data: bool = False) -> None:
@@ -271,6 +361,8 @@ class Loader:
         if isinstance(state.get("epoch"), int):
             self._list_rows(state["epoch"])
         self._native.load_state(json.dumps(dict(state)), accept_changed_data)
+        self._resumed = (int(state["epoch"]), int(state["samples"]))
+        logger.debug("the next batch is the one after %s samples of epoch %s", state["samples"], state["epoch"])
 
     def batch(self, epoch: int, step: int) -> Any:
         """Make a batch of any epoch again, bit for bit as iterating delivers it on this rank.
@@ -304,7 +396,10 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next ``iter()`` delivers (from 0). Calling it twice is the same as once."""
-        self._native.set_epoch(whole_number("epoch", epoch, least=0))
+        number = whole_number("epoch", epoch, least=0)
+        self._native.set_epoch(number)
+        if number != self._resumed[0]:
+            self._resumed = (number, 0)
 
     def preload(self, progress: Callable[[int, int], Any] | None = None) -> None:
         """Decode now all that ``cache="ram"`` will keep. Without it that happens when the first epoch starts.
@@ -344,6 +439,8 @@ class Loader:
 
         May be called twice, and from any thread.
         """
+        if logger.isEnabledFor(logging.DEBUG) and not self.closed and self._process == os.getpid():
+            logger.debug("closing after\n%s", self.report())
         self._native.close()
         if self._owns_dataset:
             self._dataset.close()

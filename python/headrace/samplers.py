@@ -175,7 +175,10 @@ class Listing:
             InvalidArgumentError: It can be gone through only once.
         """
         if not hasattr(self.sampler, "__iter__"):
-            raise invalid(f"a sampler is Weighted, Balanced or an iterable of row numbers, not {self.sampler!r}")
+            raise invalid(
+                f"a sampler is Weighted, Balanced or an iterable of row numbers, not {self.sampler!r}",
+                "Give a list, an array, or an object whose __iter__ starts anew.",
+            )
         if isinstance(self.sampler, Iterator):
             raise invalid(
                 "a sampler that can be gone through once only cannot give a second epoch",

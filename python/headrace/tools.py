@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from headrace import _headrace, _options
-from headrace._checks import field_choices, invalid, path_bytes, path_list, whole_number
+from headrace._checks import field_choices, invalid, one_of, path_bytes, path_list, whole_number
+from headrace._knobs import LOADER_KNOBS, refuse_unknown
 from headrace.dataset import Dataset, Fields, Paths, open
-from headrace.errors import InternalError
+from headrace.errors import InternalError, WriteFailedError
 from headrace.loader import Loader
 
+_USAGE, _OUT_OF_RESOURCES = 2, 4  # exit statuses of the command line
 ToolResult = _headrace.ToolResult
 Progress = Callable[[int, int], Any]
 
@@ -256,8 +258,7 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
         if given.get(name) is not None:
             raise invalid(f"{name} is an order of one's own, of which nothing is known beforehand", "Leave it out.")
     taken = {n: p.default for n, p in signature(Loader).parameters.items() if p.default is not Parameter.empty}
-    for name in set(given) - set(taken):
-        raise TypeError(f"Loader has no argument {name!r}")
+    refuse_unknown("Loader", given, taken, LOADER_KNOBS)
     if given.get("global_batch_size") is None:
         taken["batch_size"] = 512
     return _options.resolve(**{**taken, "shuffle": True, **given})
@@ -293,8 +294,11 @@ def demo(out: str | os.PathLike[str], *, kind: str = "jets", jets: int | None = 
         seed: Equal seeds give equal files.
 
     Raises:
-        InternalError: The program failed; the text is what it wrote.
+        InvalidArgumentError: There is no such kind, or a number is out of range.
+        WriteFailedError: The files cannot be written.
+        InternalError: The program failed otherwise; the text is what it wrote.
     """
+    one_of("kind", kind, ("jets",))
     from headrace.__main__ import command_line  # not at the top: `python -m headrace` runs that module
 
     command = [os.fspath(command_line()), "demo", "--out", os.fspath(out), "--kind", kind, "--json", "--quiet"]
@@ -302,7 +306,10 @@ def demo(out: str | os.PathLike[str], *, kind: str = "jets", jets: int | None = 
     command += [] if seed is None else ["--seed", str(whole_number("seed", seed, least=0))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise InternalError(done.stderr.strip() or f"headrace demo ended with status {done.returncode}")
+        text = done.stderr.strip().removeprefix("error: ") or f"headrace demo ended with status {done.returncode}"
+        if done.returncode == _USAGE:
+            raise invalid(text, "`headrace demo --help` says what can be asked for.")
+        raise WriteFailedError(text) if done.returncode == _OUT_OF_RESOURCES else InternalError(text)
     return json.loads(done.stdout)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from jet_files import write_h5
@@ -24,6 +25,7 @@ BUILTINS = {
     hr.FieldMissingError: KeyError,
     hr.InvalidArgumentError: ValueError,
     hr.IndexOutOfRangeError: IndexError,
+    hr.UnknownArgumentError: TypeError,
     hr.CorruptDataError: ValueError,
     hr.UnsupportedError: NotImplementedError,
     hr.ReadFailedError: OSError,
@@ -190,3 +192,31 @@ def test_errors_of_indexing_do_not_hold_the_file(damaged) -> None:
         with pytest.raises(hr.CorruptDataError):
             dataset[100]
     assert dataset[200]["y"] == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("names", "fixed-size text"), ("lists", "padded to one length"), ("references", "name the arrays")],
+)
+def test_arrays_without_rows_of_one_size_say_what_to_do(tmp_path: Path, name: str, hint: str) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.zeros((10, 2))
+        file.create_dataset("names", data=["a"] * 10, dtype=h5py.string_dtype())
+        file.create_dataset("lists", (10,), dtype=h5py.vlen_dtype(np.int32))
+        file.create_dataset("references", (10,), dtype=h5py.ref_dtype)
+    with pytest.raises(hr.UnsupportedError) as caught:
+        hr.open(tmp_path / "a.h5", fields=["x", name])
+    assert caught.value.hint.startswith("Leave it out with fields=")
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(("rank", "size", "hint"), [(5, 2, "Ranks count from 0"), (0, 0, "number of processes")])
+def test_a_rank_that_cannot_be_says_what_to_do(jets, rank: int, size: int, hint: str) -> None:
+    with pytest.raises(hr.InvalidArgumentError) as caught:
+        hr.Loader(jets.open(), batch_size=8, rank=rank, world_size=size)
+    assert hint in caught.value.hint
+
+
+def test_a_demo_of_no_kind_is_a_wrong_argument(tmp_path: Path) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match="kind must be one of 'jets', not 'x'"):
+        hr.demo(tmp_path, kind="x")

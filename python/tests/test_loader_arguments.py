@@ -96,23 +96,43 @@ def test_later_features_name_what_to_use(jets, options: dict[str, Any], instead:
     assert instead in caught.value.hint
 
 
-def test_exact_shuffle_is_a_permutation_or_refused(jets) -> None:
-    try:
-        loader = hr.Loader(jets.open(), 50, shuffle="exact")
-    except hr.UnsupportedError:
-        return
-    rows = np.concatenate([batch["y"] for batch in loader])
-    assert np.array_equal(np.sort(rows), np.arange(len(jets)))
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rank": 2, "world_size": 2}, "0 to 1"),
+        ({"rank": 0.5, "world_size": 2}, "0 to 1"),
+        ({"rank": 0, "world_size": 0}, "number of processes"),
+        ({"rank": 0}, "Give both"),
+        ({"shuffle": "blok"}, "Did you mean 'block'?"),
+        ({"shuffle": "x"}, "Leave it out for False."),
+        ({"framework": "jax"}, "Leave it out for 'numpy'."),
+        ({"tail": "repeat"}, "Leave it out for None."),
+        ({"drop_last": True, "tail": "pad"}, "Give one"),
+        ({"cache": "none", "share": "host"}, "Leave one"),
+        ({"sampler": 5}, "Give a list"),
+        ({"lookahead": 2}, "Give sampler="),
+    ],
+    ids=str,
+)
+def test_the_cure_is_an_attribute(jets, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(hr.InvalidArgumentError) as caught:
+        hr.Loader(jets.open(), **{"batch_size": 50, **options})
+    assert words in (caught.value.hint or "")
+    assert str(caught.value) == f"{caught.value.message}. {caught.value.hint}"
+
+
+def test_exact_shuffle_is_a_permutation(jets) -> None:
+    loader = hr.Loader(jets.open(), 50, shuffle="exact")
+    first, second = (np.concatenate([batch["y"] for batch in loader]) for _ in range(2))
+    assert np.array_equal(np.sort(first), np.arange(len(jets)))
+    assert np.array_equal(np.sort(second), np.arange(len(jets)))
+    assert not np.array_equal(first, np.arange(len(jets)))
+    assert not np.array_equal(first, second)
 
 
 def test_nearest_name_is_offered(jets) -> None:
     with pytest.raises(hr.InvalidArgumentError, match="Did you mean 'block'"):
         hr.Loader(jets.open(), 50, shuffle="blok")
-
-
-def test_unknown_arguments(jets) -> None:
-    with pytest.raises(TypeError, match="num_workers"):
-        hr.Loader(jets.open(), 50, num_workers=2)  # type: ignore[call-arg]
 
 
 def test_numpy_integers_and_texts_are_welcome(jets) -> None:

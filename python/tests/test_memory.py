@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import random
 import re
 import threading
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,15 +107,29 @@ def test_preload(shards: Shards) -> None:
         hr.Loader(hr.open(shards.paths), 100, cache="none").preload()
 
 
-def test_a_preload_that_is_stopped(shards: Shards) -> None:
-    loader = hr.Loader(hr.open(shards.paths), 100, cache="ram", threads=1)
-    with contextlib.suppress(hr.ClosedError):  # it may be done before it is asked
-        loader.preload(lambda _done, _total: False)
-    loader = hr.Loader(hr.open(shards.paths), 100, cache="ram", threads=1)
-    with contextlib.suppress(LookupError):
-        loader.preload(lambda _done, _total: {}["mine"])
-    with contextlib.suppress(hr.ClosedError):
-        shards.check_epoch(loader)
+def test_a_preload_that_is_stopped(tmp_path: Path) -> None:
+    """One thread takes some tenths of a second for all, so that it is stopped long before it is done."""
+    noise = np.random.default_rng(1).integers(0, 4, size=(8, 4 * MIB), dtype=np.uint8)
+    with h5py.File(tmp_path / "slow.h5", "w") as file:
+        file.create_dataset("a", data=noise, chunks=(1, 4 * MIB), compression="gzip", compression_opts=1)
+
+    def fail(_done: int, _total: int) -> None:
+        raise LookupError("mine")
+
+    stops: tuple[tuple[Callable[[int, int], Any], type[Exception], str], ...] = (
+        (lambda _done, _total: False, hr.ClosedError, "stopped before the end"),
+        (fail, LookupError, "mine"),
+    )
+    for progress, error, words in stops:
+        loader = hr.Loader(tmp_path / "slow.h5", 1, cache="ram", threads=1)
+        with pytest.raises(error, match=words):
+            loader.preload(progress)
+        assert loader.report().chunks_decoded < len(noise)
+        for row, batch in enumerate(loader):  # it is of use all the same
+            assert np.array_equal(batch["a"][0], noise[row])
+        loader.preload()
+        assert loader.report().cache.complete
+        assert loader.report().chunks_decoded == len(noise)
 
 
 def test_ram_that_does_not_fit_says_what_would(tmp_path: Path) -> None:

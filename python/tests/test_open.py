@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from jet_files import FIELDS, ROWS, write_h5
@@ -87,6 +89,47 @@ def test_no_fields_looks_into_the_only_group(tmp_path: Path) -> None:
     dataset = hr.open(path)
     assert len(dataset.fields) == 2
     assert len(dataset) == 3
+
+
+def test_what_no_fields_leaves_out_is_named_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.h5"
+    with h5py.File(path, "w") as file:
+        file["x"] = np.zeros((100, 4), "f4")
+        file["y"] = np.zeros(100, "i8")
+        file["edges"] = np.zeros(41)
+        file["nothing"] = np.zeros((100, 0))
+        file["version"] = 3
+        file.create_dataset("names", data=["a"] * 100, dtype=h5py.string_dtype())
+        file["meta/runs"] = np.zeros(100)
+        file["elsewhere"] = h5py.ExternalLink("other.h5", "z")
+    os.utime(path, (1e9, 1e9))  # settled: what is learnt is remembered
+    for _ in range(2):  # the second time from the index
+        with hr.open(path) as data:
+            assert list(data.fields) == ["x", "y"]
+            assert set(data.left_out) == {"edges", "nothing", "version", "names", "meta/runs", "elsewhere"}
+            for name, words in {
+                "edges": "it has 41 rows, and the fields have 100",
+                "nothing": "dimension of size 0",
+                "version": "a scalar",
+                "names": "variable-length strings",
+                "meta/runs": "lies in a group",
+                "elsewhere": "a link into another file",
+            }.items():
+                assert words in data.left_out[name]
+                assert f"left out: {name}: " in repr(data)
+                assert name in data._repr_html_()
+            assert data.select([1, 5]).left_out == data.left_out
+    assert not hr.open(path, fields=["x"]).left_out
+    screen = hr.inspect(path)
+    assert "Left out: edges (it has 41 rows" in " ".join(str(screen).split())
+    assert {one["path"] for one in screen.to_dict()["samples"]["left_out"]} == set(hr.open(path).left_out)
+
+
+@pytest.mark.parametrize("rows", [(50, 100), (100, 100, 50, 50), (40, 40, 100)])
+def test_arrays_without_a_common_number_of_rows_are_refused(tmp_path: Path, rows: tuple[int, ...]) -> None:
+    path = write_h5(tmp_path / "a.h5", **{f"a{i}": np.zeros(n) for i, n in enumerate(rows)})
+    with pytest.raises(hr.InvalidArgumentError, match="different numbers of rows"):
+        hr.open(path)
 
 
 def test_compound_members_become_fields(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -32,24 +34,34 @@ def test_prefetch_goes_on_while_python_is_busy(jets) -> None:
     assert loader.report().chunks_decoded >= 10
 
 
-def test_waiting_lets_other_python_threads_run(jets) -> None:
-    """next() without a ready batch gives up the GIL: another thread counts while epochs are delivered."""
-    counted = 0
-    stop = threading.Event()
+def turns_of_another_thread(call: Callable[[], object]) -> int:
+    """How often another Python thread had the GIL during a call: only if the call gave it up."""
+    turns, stop = 0, threading.Event()
 
-    def count() -> None:
-        nonlocal counted
+    def take_turns() -> None:
+        nonlocal turns
         while not stop.is_set():
-            counted += 1
+            turns += 1
+            time.sleep(0.001)
 
-    thread = threading.Thread(target=count)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e6)  # nobody has to give it up
+    thread = threading.Thread(target=take_turns)
     thread.start()
-    for _ in range(3):
-        for _batch in hr.Loader(jets.open(), 10, shuffle=True):
-            pass
-    stop.set()
-    thread.join()
-    assert counted > 0
+    try:
+        before = turns
+        call()
+        return turns - before
+    finally:
+        stop.set()
+        sys.setswitchinterval(interval)
+        thread.join(60)
+
+
+def test_waiting_lets_other_python_threads_run(slow: Path) -> None:
+    iterator = iter(hr.Loader(slow, 1, threads=1))
+    assert turns_of_another_thread(lambda: next(iterator)) > 0  # not ready for tenths of a second
+    assert turns_of_another_thread(lambda: ctypes.PyDLL(None).usleep(100_000)) == 0  # this one does not give it up
 
 
 def test_several_threads_share_one_iterator(jets) -> None:

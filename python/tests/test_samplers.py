@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 
 import h5py
 import numpy as np
@@ -131,11 +132,36 @@ def test_a_block_longer_than_a_stream_is_named(jets) -> None:
     assert sorted(rows_of(loader)) == list(range(len(jets)))
 
 
-def test_decodes_over_ranks_are_told(jets) -> None:
-    text = hr.Loader(
-        jets.open(), 10, shuffle=True, rank=1, world_size=2, shuffle_buffer=hr.ShuffleShape(streams=2, pool_blocks=1)
-    ).explain()
-    assert "over ranks" in text and "of the 2 ranks" in text
+@pytest.fixture(scope="module")
+def ten_blocks(tmp_path_factory: pytest.TempPathFactory) -> tuple[hr.Dataset, list[int]]:
+    """Rows that know their number, and where their blocks end."""
+    path = tmp_path_factory.mktemp("blocks") / "a.h5"
+    with h5py.File(path, "w") as file:
+        rows = np.repeat(np.arange(640, dtype=np.float32), 1024).reshape(640, 1024)
+        file.create_dataset("x", data=rows, chunks=(10, 1024), compression="gzip")
+    data, ends = hr.open(path), [0]
+    while ends[-1] < len(data):
+        ends.append(data._native.block_end(ends[-1]))
+    assert len(ends) == 11
+    return data, ends[1:]
+
+
+@pytest.mark.parametrize("world", [2, 3, 4])
+@pytest.mark.parametrize("streams", [1, 2, 3, 4, 6, 8])
+def test_decodes_over_ranks_are_told(ten_blocks, world: int, streams: int) -> None:
+    """A block is decoded by each rank that gets a row of it; the ranks of an even division share borders only."""
+    data, ends = ten_blocks
+    shape = hr.ShuffleShape(streams=streams, pool_blocks=1)
+    decodes = 0
+    for rank in range(world):
+        loader = hr.Loader(data, 12 // world, shuffle=True, rank=rank, world_size=world, shuffle_buffer=shape)
+        rows = np.concatenate([batch["x"][:, 0] for batch in loader])
+        decodes += len(np.unique(np.searchsorted(ends, rows, side="right")))
+    told = re.search(r"over ranks +a block is decoded by ([\d.]+) of the (\d) ranks", loader.explain())
+    assert told is not None
+    assert (float(told[1]), int(told[2])) == (pytest.approx(decodes / len(ends), abs=5e-4), world)
+    if streams % world == 0:
+        assert decodes <= len(ends) + world - 1
 
 
 class Learner:

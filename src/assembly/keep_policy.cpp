@@ -5,6 +5,8 @@
 namespace headrace {
 namespace {
 
+constexpr double kDecodesSaved = 2;  // by a block that this epoch wants again: there are more epochs
+
 void add(std::atomic<std::uint64_t>& to, std::uint64_t more) {
   to.fetch_add(more, std::memory_order_relaxed);
 }
@@ -24,7 +26,8 @@ KeepPolicy::Totals KeepPolicy::totals() const {
 bool KeepPolicy::allows(Moment moment) const {
   if (moment.ahead || everything_.load(std::memory_order_relaxed)) return true;
   const Totals t = totals();
-  if (moment.wanted_again && ns_per_byte(t.keep_ns, t.keep_bytes) <= ns_per_byte(t.decode_ns, t.decode_bytes))
+  if (moment.wanted_again &&
+      ns_per_byte(t.keep_ns, t.keep_bytes) <= kDecodesSaved * ns_per_byte(t.decode_ns, t.decode_bytes))
     return true;
   if (moment.starting) return false;
   const auto work_ns = static_cast<double>(t.decode_ns + t.hit_ns);

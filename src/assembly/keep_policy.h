@@ -3,7 +3,7 @@
 // Keeping a block costs time now (fresh memory, a copy, encoding) and saves its decoding later. A consumer that waits
 // for its first batches should not pay for epochs to come, so a block is kept
 //   - when batches are ready ahead of the consumer: that time is nobody's;
-//   - when this epoch will need the block again, and keeping it costs less than decoding it again;
+//   - when this epoch will need the block again, unless keeping it costs more than decoding it twice;
 //   - else, once the first batch was delivered, while all of that keeping took at most a share of the other work, and
 //   what kept blocks have saved since.
 // With the share of 12 % the first epoch takes at most that much longer, and later epochs spend what they save on the

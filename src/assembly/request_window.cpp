@@ -10,7 +10,8 @@
 namespace headrace {
 namespace {
 constexpr std::uint64_t kOfferShare = 8;   // of the window, that stays empty before a sleeping thread is woken
-constexpr std::uint64_t kReadyAhead = 2;   // batches, with which a consumer waits for nothing
+constexpr double kLongest = 8;             // times the mean, that one counts for
+constexpr double kNewest = 1.0 / 16;       // weight of the latest of a running mean
 constexpr std::uint64_t kAheadShare = 16;  // of the window, that an order without locality may be ahead of need
 }  // namespace
 
@@ -27,6 +28,11 @@ RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_
   for (auto& index : state_of_unit_) index.resize(options_.map ? options_.map->num_units() : blocks_->num_blocks());
   if (options_.row_weight == 0 || options_.map) return;
   for (std::uint64_t b = 0; b < blocks_->num_blocks(); ++b) first_rows_.push_back(blocks_->stored_rows(b).first);
+}
+
+/// A single pause says nothing of the pace.
+void RequestWindow::Pace::add(double& mean, double latest) {
+  mean += mean == 0 ? latest : kNewest * (std::min(latest, kLongest * mean) - mean);
 }
 
 // ------------------------------------------------------------------------------------------------------ decode threads
@@ -92,6 +98,7 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
   out.last = b.complete;
   out.starting = head_ == 0;
   out.ahead = is_ahead();
+  out.started_ns = now_ns();
   out.requests.clear();
   out.runs.clear();
   out.requests.swap(b.requests);
@@ -182,6 +189,11 @@ void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures,
       }
     }
   const Lock lock(mutex_);
+  if (claim.kind == Claim::Kind::kUnit) {
+    pace_.add(pace_.unit_ns, static_cast<double>(now_ns() - claim.started_ns));
+    pace_.add(pace_.requests_of_unit,
+              static_cast<double>(claim.requests.size()) / static_cast<double>(claim.runs.size()));
+  }
   if (filled) slot_filled(*filled);
   if (claim.kind == Claim::Kind::kFinish) finished_task(*claim.runs[0].slot);
   --active_claims_;
@@ -219,10 +231,15 @@ bool RequestWindow::is_ready(std::uint64_t sequence) const {
   return s.finish_entered && s.finish_left == 0;
 }
 
+/// True if batches that are ready keep the consumer busy for longer than the next one will take, and one more unit.
 bool RequestWindow::is_ahead() const {
-  for (std::uint64_t s = head_; s < head_ + kReadyAhead; ++s)
-    if (!is_ready(s)) return false;
-  return !consumer_waits_;
+  if (consumer_waits_) return false;
+  std::uint64_t gap = head_;
+  while (is_ready(gap)) ++gap;
+  if (gap == end_) return gap > head_;
+  const double threads = active_claims_ + idle_threads_ + 1;
+  const double units = slot(gap).missing.load(std::memory_order_relaxed) / std::max(pace_.requests_of_unit, 1.0);
+  return static_cast<double>(gap - head_) * pace_.consumer_ns > (units / threads + 2) * pace_.unit_ns;
 }
 
 void RequestWindow::drop_everything(Lock& lock) {
@@ -263,6 +280,7 @@ void RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position, boo
   }
   started_ = true;
   consumer_epoch_ = epoch;
+  delivered_ns_ = 0;  // what was done between epochs is not the pace of batches
   work_.notify_all();
 }
 
@@ -286,6 +304,10 @@ bool RequestWindow::wait_head(std::chrono::nanoseconds limit) {
 }
 
 Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
+  if (delivered_ns_ != 0) {
+    const Lock lock(mutex_);
+    pace_.add(pace_.consumer_ns, static_cast<double>(now_ns() - delivered_ns_));
+  }
   while (!wait_head(std::chrono::hours(1))) {
   }
   const Lock lock(mutex_);
@@ -313,6 +335,7 @@ Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
   ++head_;
   if (++head_run_.step == head_run_.steps) head_run_ = run_of(head_run_.epoch + 1, 0);
   offer_room();
+  delivered_ns_ = now_ns();
   return std::optional<Delivered>(std::move(out));
 }
 
@@ -328,6 +351,10 @@ void RequestWindow::drop_slots() {
   std::vector<std::unique_ptr<SlotMemory>> dropped;  // freed without the lock
   const Lock lock(mutex_);
   for (auto& s : ring_) dropped.push_back(std::move(s->memory));
+}
+
+void RequestWindow::limit_slots(std::uint64_t slots) {
+  most_slots_.store(std::max<std::uint64_t>(slots, 1), std::memory_order_relaxed);
 }
 
 void RequestWindow::order_grew() {
@@ -346,7 +373,7 @@ void RequestWindow::memory_released() {
 /// The window may grow by a slot. Waking a thread costs the consumer's thread up to 40 us where processors sleep, so
 /// that is done for several slots at once; a consumer that has to wait wakes one in any case.
 void RequestWindow::offer_room() {
-  if (idle_threads_ == 0 || ++offers_ <= ring_.size() / kOfferShare) return;
+  if (idle_threads_ == 0 || ++offers_ <= longest() / kOfferShare) return;
   offers_ = 0;
   short_of_memory_.store(false, std::memory_order_relaxed);
   work_.notify_one();

@@ -21,6 +21,7 @@
 // from anywhere. Waiting is on state change only.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -92,6 +93,8 @@ class RequestWindow {
   void stop();
   /// Give the memory of batches that nobody will fetch back. After stop(), when no thread claims any more.
   void drop_slots();
+  /// Let no more than `slots` enter from now on.
+  void limit_slots(std::uint64_t slots);
   /// The sampler knows more of its samples than before.
   void order_grew();
   /// A slot's memory came back: the window may grow again.
@@ -125,6 +128,13 @@ class RequestWindow {
   };
   using NeedHeap = std::priority_queue<Need, std::vector<Need>, std::greater<>>;
   using Lock = std::unique_lock<std::mutex>;
+  /// Running means, by which to tell whether somebody will have to wait.
+  struct Pace {
+    double consumer_ns = 0;       // from one batch to asking for the next
+    double unit_ns = 0;           // from a unit's claim to its completion
+    double requests_of_unit = 0;  // for one slot
+    static void add(double& mean, double latest);
+  };
   struct Run {  // one epoch, or what is left of it
     std::uint64_t epoch = 0, position = 0, steps = 0, step = 0;
     [[nodiscard]] bool ended() const { return step == steps; }
@@ -164,6 +174,9 @@ class RequestWindow {
   void offer_room();
   void drop_everything(Lock& lock);
   WindowSlot& slot(std::uint64_t sequence) { return *ring_[sequence % ring_.size()]; }
+  [[nodiscard]] std::uint64_t longest() const {
+    return std::min<std::uint64_t>(ring_.size(), most_slots_.load(std::memory_order_relaxed));
+  }
   const WindowSlot& slot(std::uint64_t sequence) const { return *ring_[sequence % ring_.size()]; }
 
   const std::shared_ptr<const StepPlan> steps_;
@@ -182,12 +195,15 @@ class RequestWindow {
   std::uint64_t enter_position_ = 0;    // samples of the epoch before the step that enters next
   std::uint64_t consumer_epoch_ = 0;
   bool whole_batches_ = false;  // of enter_run_
+  Pace pace_;
+  std::uint64_t delivered_ns_ = 0;  // the consumer's own
   bool started_ = false, stopped_ = false, planning_ = false, dropping_ = false, consumer_waits_ = false;
   std::uint32_t active_claims_ = 0, idle_threads_ = 0;
   std::uint64_t offers_ = 0;  // slots that became free since a thread was woken for them
   std::optional<Error> fatal_;
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> short_of_memory_{false};  // the window would grow if a slot came back
+  std::atomic<std::uint64_t> most_slots_{~std::uint64_t{0}};
   std::atomic<std::uint64_t> plan_ns_{0}, slots_planned_{0};
 
   std::vector<UnitState> states_;

@@ -15,7 +15,7 @@ RequestWindow::Run RequestWindow::run_of(std::uint64_t epoch, std::uint64_t posi
 }
 
 bool RequestWindow::may_enter() {
-  if (!started_ || dropping_ || fatal_ || enter_run_.ended() || end_ - head_ >= ring_.size()) return false;
+  if (!started_ || dropping_ || fatal_ || enter_run_.ended() || end_ - head_ >= longest()) return false;
   if (whole_batches_ && end_ - head_ >= options_.direct_window_slots) return false;
   if (enter_run_.epoch > head_run_.epoch + 1) return false;  // two epochs at most: states are kept by parity
   if (!steps_->is_settled(enter_run_.epoch, enter_position_)) return false;

@@ -257,24 +257,27 @@ TEST(RequestWindow, AConsumerThatWaitsPlansTheNextBatch) {
 }
 
 TEST(RequestWindow, AClaimKnowsWhetherSomebodyWaitsForIt) {
-  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{60, 10}});
-  FakeAllocator allocator(10);
-  RequestWindow window(cut(make_sequential(blocks), 10), blocks, {.max_slots = 4}, allocator);
-  window.start_epoch(0);
-  const auto work = [&] {
-    Claim claim;
-    EXPECT_TRUE(window.claim(claim));
-    window.complete(claim, {});
-    return claim.ahead;
-  };
-  EXPECT_FALSE(work());
-  EXPECT_FALSE(work());
-  EXPECT_TRUE(work());  // two batches are ready
-  EXPECT_TRUE(window.next().ok());
-  EXPECT_TRUE(window.next().ok());
-  EXPECT_FALSE(work());  // one is
-  EXPECT_TRUE(work());
-  window.stop();
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{200, 10}});
+  for (const bool slow : {false, true}) {
+    FakeAllocator allocator(10);
+    RequestWindow window(cut(make_sequential(blocks), 10), blocks, {.max_slots = 8}, allocator);
+    window.start_epoch(0);
+    const auto work = [&](int milliseconds) {
+      Claim claim;
+      EXPECT_TRUE(window.claim(claim));
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+      window.complete(claim, {});
+      return claim.ahead;
+    };
+    for (int i = 0; i < 4; ++i) EXPECT_FALSE(work(slow ? 0 : 10));  // nothing is known of the consumer
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_TRUE(window.next().ok());
+      if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    EXPECT_TRUE(window.next().ok());
+    EXPECT_EQ(work(slow ? 0 : 10), slow);  // one batch is ready: 100 ms of the consumer's time, or none
+    window.stop();
+  }
 }
 
 TEST(RequestWindow, EmptyDataEndsAtOnceAndStopWakesTheConsumer) {

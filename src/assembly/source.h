@@ -41,6 +41,7 @@ struct SourceMixture {
 
 class Finisher;
 struct Mapping;
+struct LeftOut;
 
 /// Immutable once made. Arrays are numbered alike in every file; several columns may be members of one array's records.
 struct Source {
@@ -52,8 +53,9 @@ struct Source {
   std::shared_ptr<const std::vector<Field>> fields;          ///< What a batch has of it.
   std::vector<Place> places;                                 ///< One for each column.
   std::vector<SourceFile> files;
-  std::shared_ptr<const RowSet> chosen;          ///< Rows of all files that belong to the data set; null: all.
-  std::shared_ptr<const SourceMixture> mixture;  ///< Null: one data set.
+  std::shared_ptr<const RowSet> chosen;                  ///< Rows of all files that belong to the data set; null: all.
+  std::shared_ptr<const std::vector<LeftOut>> left_out;  ///< Of the files; null: nothing.
+  std::shared_ptr<const SourceMixture> mixture;          ///< Null: one data set.
   /// Of samples that are not simply rows (mapping.h); then there are neither columns nor arrays here, but in its
   /// groups.
   std::shared_ptr<const Mapping> mapping;

@@ -111,6 +111,7 @@ struct Claim {
   bool ahead = false;     ///< The consumer has batches enough: nobody waits for this claim.
   std::vector<Request> requests;
   std::vector<SlotRun> runs;
+  std::uint64_t started_ns = 0;
   std::uint64_t waited_ns = 0;  ///< For work, before this claim; planning a batch is work.
 };
 

@@ -83,6 +83,8 @@ class BlockCache final : public Reclaimable {
   [[nodiscard]] Usage usage() const;
   /// As Usage::refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+  /// Return how many blocks are kept.
+  [[nodiscard]] std::uint64_t num_blocks() const;
   [[nodiscard]] BlockCoding coding() const { return options_.coding; }
 
  private:

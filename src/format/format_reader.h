@@ -86,6 +86,12 @@ class ArrayReader {
   [[nodiscard]] virtual std::uint64_t slow_pieces() const { return 0; }
 };
 
+/// What lies in a file under a name and cannot be an array of rows: a scalar, a link that is not followed.
+struct PassedOver {
+  std::string path, reason;
+  friend bool operator==(const PassedOver&, const PassedOver&) = default;
+};
+
 /// An open file. Opening reads metadata only.
 class FormatReader {
  public:
@@ -95,6 +101,11 @@ class FormatReader {
   [[nodiscard]] virtual const std::string& path() const = 0;
   /// Every array with at least one dimension, sorted by path, also those that cannot be read (read_path says so).
   [[nodiscard]] virtual const std::vector<ArrayInfo>& arrays() const = 0;
+  /// Return what arrays() leaves out, sorted by path; the first hundred at most.
+  [[nodiscard]] virtual const std::vector<PassedOver>& passed_over() const {
+    static const std::vector<PassedOver> none;
+    return none;
+  }
   /// Open an array for reading. \param path  As in arrays(), with or without a leading slash.
   /// Errors: kFieldMissing (lists what there is, nearest name first), kUnsupported.
   virtual Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const = 0;

@@ -13,4 +13,12 @@ std::shared_ptr<Engine> engine_of(const Loader& loader) {
   return loader.impl().engine();
 }
 
+const Label* label_of(const Loader& loader) {
+  return loader.impl().manager->label();
+}
+
+std::optional<SmallBudget> small_budget_of(const Loader& loader) {
+  return loader.impl().small_budget(loader.impl().engine());
+}
+
 }  // namespace headrace

@@ -8,6 +8,7 @@
 
 #include "assembly/source.h"
 #include "loader/engine.h"
+#include "loader/small_budget.h"
 
 namespace headrace {
 
@@ -16,5 +17,11 @@ const Source& source_of(const Dataset& dataset);
 
 /// Return the engine that a loader has now. The loader may replace it; the caller's stays valid. Threads: any.
 std::shared_ptr<Engine> engine_of(const Loader& loader);
+
+/// Return the label that the loader's sampler needs; null: it needs none. Valid as long as the loader is.
+const Label* label_of(const Loader& loader);
+
+/// Return what would decode every block once; nullopt: the loader's plan does.
+std::optional<SmallBudget> small_budget_of(const Loader& loader);
 
 }  // namespace headrace

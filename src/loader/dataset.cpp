@@ -136,8 +136,11 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
   for (std::size_t i = 0; i < files.size(); ++i) {
     HEADRACE_ASSIGN(SourceFile file, open_source_file(lists, i, plan));
     source->files.push_back(std::move(file));
+    if (options.progress && !options.progress(i + 1, files.size()))
+      return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files.size()));
   }
   lists.save();
+  if (!plan.left_out.empty()) source->left_out = std::make_shared<const std::vector<LeftOut>>(std::move(plan.left_out));
   source->set_columns(std::move(plan.columns));
   source->places = std::move(plan.places);
   auto impl = Dataset::Impl::make(std::move(source));
@@ -158,6 +161,10 @@ std::uint64_t Dataset::size() const {
 }
 const std::vector<Field>& Dataset::fields() const {
   return *impl_->source->fields;
+}
+const std::vector<LeftOut>& Dataset::left_out() const {
+  static const std::vector<LeftOut> none;
+  return impl_->source->left_out ? *impl_->source->left_out : none;
 }
 const std::vector<FieldStorage>& Dataset::storage() const {
   return impl_->storage;

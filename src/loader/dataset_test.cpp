@@ -51,5 +51,41 @@ TEST(Dataset, ARowThatCannotFitIsNamed) {
   }
 }
 
+TEST(Dataset, NamesTheArraysThatAreNoFields) {
+  const TemporaryFolder directory;
+  {
+    const Hdf5Writer file(directory.path("a.h5"));
+    file.write("x", {{100, 3}});
+    file.write("y", {{100}});
+    file.write("edges", {{41}});
+    file.write("empty", {{100, 0}});
+  }
+  const Dataset data = open(directory.path("a.h5"));
+  ASSERT_EQ(data.left_out().size(), 2u);
+  EXPECT_EQ(data.left_out()[0].path, "edges");
+  EXPECT_EQ(data.left_out()[0].reason, "it has 41 rows, and the fields have 100");
+  EXPECT_EQ(data.left_out()[1].path, "empty");
+  EXPECT_NE(data.describe().find("left out: edges: it has 41 rows"), std::string::npos) << data.describe();
+  EXPECT_EQ(data.fields().size(), 2u);
+  EXPECT_TRUE(open(directory.path("a.h5"), {.fields = {{"x", ""}}}).left_out().empty());
+  EXPECT_EQ(code_of([&] {
+              (void)open(directory.path("a.h5"), {.fields = {{"x", ""}, {"edges", ""}}});
+            }),
+            ErrorCode::kInvalidArgument);
+}
+
+TEST(Dataset, OpeningTellsOfEachFileAndEndsWhenTheCallerSaysSo) {
+  const TemporaryFolder directory;
+  for (const char* name : {"a.h5", "b.h5", "c.h5"}) Hdf5Writer(directory.path(name)).write("x", {{10}});
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
+  OpenOptions options;
+  options.progress = [&](std::uint64_t done, std::uint64_t all) {
+    seen.emplace_back(done, all);
+    return done < 2;
+  };
+  EXPECT_EQ(code_of([&] { (void)open(directory.path("*.h5"), options); }), ErrorCode::kCancelled);
+  EXPECT_EQ(seen, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{1, 3}, {2, 3}}));
+}
+
 }  // namespace
 }  // namespace headrace

@@ -48,6 +48,11 @@ std::string Dataset::describe() const {
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
+  constexpr std::size_t kLeftOutShown = 8;
+  for (std::size_t i = 0; i < std::min(left_out().size(), kLeftOutShown); ++i)
+    notes.push_back(fmt::format("left out: {}: {}", left_out()[i].path, left_out()[i].reason));
+  if (left_out().size() > kLeftOutShown)
+    notes.push_back(fmt::format("left out: {} more arrays", left_out().size() - kLeftOutShown));
   for (const std::string& note : notes) text += "  " + note + "\n";
   return text;
 }

@@ -139,7 +139,7 @@ Result<EnginePlan> EngineManager::make_plan() {
   PlanContext context;
   HEADRACE_ASSIGN(context.rank, choose_own_rank());
   context.cpus = static_cast<std::uint32_t>(usable_cpu_count());
-  context.label = label_ ? &*label_ : nullptr;
+  context.label = label();
   context.listed = listed_;
   context.probe = probe_ ? &*probe_ : nullptr;
   context.kept_bytes = cache_ && cache_->blocks ? cache_->blocks->usage().bytes : 0;

@@ -73,6 +73,8 @@ class EngineManager final : public Reclaimable {
   [[nodiscard]] EngineTotals totals() const;
   [[nodiscard]] const Dataset& dataset() const { return dataset_; }
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
+  /// Return the label of a sampler that needs one; null: none does. It stays as it is.
+  [[nodiscard]] const Label* label() const { return label_ ? &*label_ : nullptr; }
   /// Return what stands for the data in a state. The first call reads samples of the files.
   [[nodiscard]] const DataIdentity& identity() const;
   /// Return what the user should know, of this engine and those before. Never null.

@@ -109,7 +109,9 @@ void Engine::serve_block(DecodeThread& w) {
       decoded_cache_->blocks ? plan_.fits_encoded && decoded_cache_->blocks->refused() == 0 : decoded_cache_->fills();
   if (!stays) may_keep_all_ = false;
   // A block that is decoded ahead of need is wanted again.
-  keeps_blocks_.store(may_keep_all_ && decoded_cache_->policy.allows({.wanted_again = true}),
+  const bool all_there =
+      decoded_cache_->blocks && decoded_cache_->blocks->num_blocks() == plan_.layout.table->num_blocks();
+  keeps_blocks_.store(all_there || (may_keep_all_ && decoded_cache_->policy.allows({.wanted_again = true})),
                       std::memory_order_relaxed);
 }
 
@@ -130,6 +132,7 @@ void Engine::limit_slots(std::uint64_t step) {
   if (window.bytes() == slots_ * plan_.slot_bytes) {
     slots_ = std::max(slots_ - std::min(step, slots_), plan_.direct_window_slots());
     memory_->limit_slots(slots_);
+    window_.limit_slots(slots_);
   }
   const BatchMemory::Usage now = memory_->usage();
   const std::uint64_t in_use = now.allocated_bytes - std::min(now.held_over_bytes, now.allocated_bytes);

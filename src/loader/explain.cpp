@@ -7,7 +7,6 @@
 #include "delivery/slot_pool.h"
 #include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
-#include "loader/window_decodes.h"
 
 namespace headrace {
 namespace {
@@ -134,15 +133,23 @@ std::string explain_plan(const Loader::Impl& loader) {
   if (!straddling.empty())
     straddling =
         fmt::format("; chunks of {} more often, as they cross the blocks (more memory keeps more of them)", straddling);
-  line("decodes",
-       p.expected_decodes() <= 1
-           ? (source.mixture ? "every block once each time its part is gone through" : "every block once an epoch") +
-                 straddling
-           : fmt::format("a block about {:.1f} times an epoch: the window is shorter than the order's span; memory={} "
-                         "would decode each once",
-                         window_decodes(p),
-                         format_bytes(p.planned_bytes() + (p.wanted_slots - p.slots) * p.slot_bytes)) +
-                 straddling);
+  const std::optional<SmallBudget> small = loader.small_budget(engine);
+  if (!small) {
+    line("decodes",
+         (source.mixture ? "every block once each time its part is gone through" : "every block once an epoch") +
+             straddling);
+    return text;
+  }
+  line("decodes", fmt::format("a block about {:.1f} times an epoch: the window is shorter than the order's span{}",
+                              small->decodes, straddling));
+  if (small->fitting)
+    line("  once", fmt::format("{}, in this budget: up to {:.1f} times as fast. {}", small->fitting->setting,
+                               small->decodes, mixing_text(*small)));
+  else if (small->is_shuffle)
+    line("  once", no_shuffle_text(*small));
+  if (small->memory_bytes)
+    line(small->is_shuffle ? "  or" : "  once",
+         fmt::format("memory=\"{}\": the same batches", size_setting(small->memory_bytes)));
   return text;
 }
 

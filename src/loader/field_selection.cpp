@@ -187,17 +187,43 @@ Error choose_yourself(const FormatReader& file, std::string_view what, const std
                        .with_hint("\nSay which arrays are the fields: fields={\"x\": \"path in the file\", ...}."));
 }
 
+/// Which arrays are fields where nobody said so, and why others are not.
+struct DefaultArrays {
+  std::vector<const ArrayInfo*> chosen;
+  std::vector<LeftOut> left_out;
+};
+
+bool holds_nothing(const ArrayInfo& array) {
+  return std::find(array.shape.begin() + 1, array.shape.end(), 0u) != array.shape.end();
+}
+
+/// The number of rows that more than half of the arrays have and none exceeds; nullopt: there is none.
+std::optional<std::uint64_t> common_rows(const std::vector<const ArrayInfo*>& arrays) {
+  std::uint64_t most = 0;
+  for (const ArrayInfo* a : arrays) most = std::max(most, a->rows());
+  const auto with = std::ranges::count_if(arrays, [&](const ArrayInfo* a) { return a->rows() == most; });
+  return 2 * static_cast<std::size_t>(with) > arrays.size() ? std::optional(most) : std::nullopt;
+}
+
 /// Every array with the common number of rows in the root, or in the only group.
-Result<std::vector<const ArrayInfo*>> default_arrays(const FormatReader& file) {
+Result<DefaultArrays> default_arrays(const FormatReader& file) {
   std::vector<const ArrayInfo*> readable, root;
   std::set<std::string> groups;
   std::optional<Error> refusal;
+  DefaultArrays out;
+  for (const PassedOver& one : file.passed_over()) out.left_out.push_back({one.path, one.reason});
   for (const ArrayInfo& a : file.arrays()) {
     if (a.read_path == ReadPath::kUnsupported) {
       auto opened =
           file.open_array(a.path);  // unreadable arrays are left out, but damage is never passed over in silence
       if (!opened.ok() && opened.error().code() == ErrorCode::kCorruptData) return std::move(opened.error());
       if (!opened.ok() && file.arrays().size() == 1) refusal = std::move(opened.error());
+      out.left_out.push_back({a.path, a.reason});
+      continue;
+    }
+    if (holds_nothing(a) && file.arrays().size() > 1) {
+      out.left_out.push_back(
+          {a.path, fmt::format("its shape ({}) has a dimension of size 0", fmt::join(a.shape, ", "))});
       continue;
     }
     readable.push_back(&a);
@@ -211,11 +237,21 @@ Result<std::vector<const ArrayInfo*>> default_arrays(const FormatReader& file) {
                          .with_hint("Run: headrace inspect " + file.path()));
   if (root.empty() && groups.size() > 1)
     return choose_yourself(file, "the file's arrays lie in several groups", readable);
-  const std::vector<const ArrayInfo*>& chosen = root.empty() ? readable : root;
-  for (const ArrayInfo* a : chosen)
-    if (a->rows() != chosen[0]->rows())
-      return choose_yourself(file, "the file's arrays have different numbers of rows", chosen);
-  return chosen;
+  if (!root.empty())
+    for (const ArrayInfo* a : readable)
+      if (!group_of(a->path).empty())
+        out.left_out.push_back({a->path, "it lies in a group, and the fields are the arrays of the root"});
+  const std::vector<const ArrayInfo*>& alike = root.empty() ? readable : root;
+  const std::optional<std::uint64_t> rows = common_rows(alike);
+  if (!rows) return choose_yourself(file, "the file's arrays have different numbers of rows", alike);
+  for (const ArrayInfo* a : alike) {
+    if (a->rows() == *rows)
+      out.chosen.push_back(a);
+    else
+      out.left_out.push_back({a->path, fmt::format("it has {} rows, and the fields have {}", a->rows(), *rows)});
+  }
+  std::ranges::sort(out.left_out, {}, &LeftOut::path);
+  return out;
 }
 
 }  // namespace
@@ -225,8 +261,11 @@ Result<FieldPlan> plan_fields(FileLists& lists, const std::vector<FieldChoice>& 
   const FormatReader& file = *own;
   FieldPlanner planner(lists, file);
   if (choices.empty()) {
-    HEADRACE_ASSIGN(const std::vector<const ArrayInfo*> arrays, default_arrays(file));
-    for (const ArrayInfo* a : arrays) HEADRACE_TRY(planner.add(last_name(a->path), a->path));
+    HEADRACE_ASSIGN(DefaultArrays arrays, default_arrays(file));
+    for (const ArrayInfo* a : arrays.chosen) HEADRACE_TRY(planner.add(last_name(a->path), a->path));
+    HEADRACE_ASSIGN(FieldPlan plan, planner.take());
+    plan.left_out = std::move(arrays.left_out);
+    return plan;
   }
   for (const FieldChoice& c : choices) {
     if (c.name.empty()) return Error(ErrorCode::kInvalidArgument, "a field has an empty name").with_file(file.path());

@@ -22,11 +22,14 @@ struct FieldPlan {
     friend bool operator==(const Array&, const Array&) = default;
   };
   std::vector<Source::Place> places;  ///< One for each column.
+  std::vector<LeftOut> left_out;      ///< Where no fields were chosen.
   std::vector<Array> arrays;          ///< Arrays to open, in the order Place::array counts.
 };
 
 /// Resolve `choices` against the first file of each list, and add the lists that "FILES::PATH" names; empty choices
-/// mean every array with the common number of rows in the root, or in the only group, of the data set's own files.
+/// mean every array with the common number of rows in the root, or in the only group, of the data set's own files; what
+/// that leaves out is named with the reason. The common number is the one that all arrays have, or more than half of
+/// them where the others have fewer rows.
 /// Errors: kFieldMissing (lists what there is, nearest first), kInvalidArgument for clashing names or arrays of several
 /// lengths (lists them), or if no field comes from the data set's own files, kUnsupported for an array that cannot be
 /// read; those of FileLists::add().

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
+#include <unordered_map>
 
 #include "loader/dataset_impl.h"
 #include "loader/refuse.h"
@@ -48,6 +48,36 @@ std::vector<double> column_values(const Tensor& column) {
   throw Error(ErrorCode::kInvalidArgument, fmt::format("a label must be a number, this is {}", t.name()));
 }
 
+/// Call `visit` with the whole column, a run of blocks after the other: what reading them takes is a run's.
+template <class Visit>
+void read_runs(const Dataset& column, Visit&& visit) {
+  constexpr std::uint64_t kRunRows = 1 << 20;
+  for (std::uint64_t first = 0; first < column.size();) {
+    const std::uint64_t end = column.block_end(std::min(first + kRunRows, column.size()) - 1);
+    const Batch batch = column.slice(first, end - first);
+    visit(batch.array(0));
+    first = end;
+  }
+}
+
+/// Put numbers of classes in the place of the values, if they are whole and few.
+void number_classes(Label& label) {
+  std::unordered_map<double, std::uint32_t> numbers;
+  for (const double v : label.values) {
+    if (v != std::floor(v)) return;
+    if (numbers.contains(v)) continue;
+    if (numbers.size() == kMostClasses) return;
+    numbers.emplace(v, 0);
+  }
+  std::vector<double> kinds;
+  for (const auto& [value, number] : numbers) kinds.push_back(value);
+  std::ranges::sort(kinds);
+  for (const double value : kinds) numbers[value] = label.num_classes++;
+  label.classes.reserve(label.values.size());
+  for (const double v : label.values) label.classes.push_back(numbers.find(v)->second);
+  label.values = {};
+}
+
 /// The same samples before anything is done with them: a label is what is stored.
 Dataset as_stored(const Dataset& data) {
   if (!data.impl()->source->finisher) return data;
@@ -61,35 +91,31 @@ Dataset as_stored(const Dataset& data) {
 Label read_label(const Dataset& data, const std::string& name) {
   const std::vector<std::string> names{name};
   const Dataset column = as_stored(data).choose(names);
-  Label label;
-  label.name = name;
   const Field& field = column.fields()[0];
-  const Batch all = column.slice(0, column.size());
-  const Tensor view = all.array(0);
   const std::vector<std::uint64_t> shape = field.dims.row_shape();
   if (!shape.empty() && !(shape.size() == 1 && shape[0] > 0))
     throw Error(ErrorCode::kInvalidArgument, "a label is a number a sample, or one-hot").with_field(name);
+  Label label;
+  label.name = name;
   if (!shape.empty()) {  // one-hot: the largest entry is the class
     const Field flat{field.name, field.path, field.dtype, {}, {}};
     const std::uint64_t width = shape[0];
-    const std::vector<double> cells = column_values(Tensor(view.data(), &flat, view.rows() * width));
-    for (std::uint64_t r = 0; r < view.rows(); ++r)
-      label.classes.push_back(
-          static_cast<std::uint32_t>(std::max_element(cells.begin() + static_cast<std::ptrdiff_t>(r * width),
-                                                      cells.begin() + static_cast<std::ptrdiff_t>((r + 1) * width)) -
-                                     cells.begin() - static_cast<std::ptrdiff_t>(r * width)));
+    label.classes.reserve(column.size());
+    read_runs(column, [&](const Tensor& run) {
+      const std::vector<double> cells = column_values(Tensor(run.data(), &flat, run.rows() * width));
+      for (auto row = cells.begin(); row != cells.end(); row += static_cast<std::ptrdiff_t>(width))
+        label.classes.push_back(
+            static_cast<std::uint32_t>(std::max_element(row, row + static_cast<std::ptrdiff_t>(width)) - row));
+    });
     label.num_classes = static_cast<std::uint32_t>(width);
     return label;
   }
-  label.values = column_values(view);
-  std::map<double, std::uint32_t> classes;
-  for (const double v : label.values) {
-    if (v != std::floor(v) || classes.size() > kMostClasses) return label;
-    classes.emplace(v, 0);
-  }
-  if (classes.size() > kMostClasses) return label;
-  for (auto& [value, number] : classes) number = label.num_classes++;
-  for (const double v : label.values) label.classes.push_back(classes[v]);
+  label.values.reserve(column.size());
+  read_runs(column, [&](const Tensor& run) {
+    const std::vector<double> values = column_values(run);
+    label.values.insert(label.values.end(), values.begin(), values.end());
+  });
+  number_classes(label);
   return label;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/available_memory.h"
 #include "base/memory_budget.h"
+#include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
 
 namespace headrace {
@@ -173,6 +174,12 @@ std::string Loader::explain() const {
 }
 Report Loader::report() const {
   return make_report(*impl_);
+}
+std::optional<SmallBudget> Loader::Impl::small_budget(const std::shared_ptr<const Engine>& engine) const {
+  return small_budgets->judge(engine, *dataset().impl()->source, options(), manager->label());
+}
+std::uint64_t Loader::held_over_bytes() const {
+  return impl_->manager->totals().peak_held_over_bytes;
 }
 
 void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {

@@ -9,6 +9,7 @@
 
 #include "loader/engine_manager.h"
 #include "loader/position.h"
+#include "loader/small_budget.h"
 
 namespace headrace {
 
@@ -66,6 +67,7 @@ struct ConsumerState {
 struct Loader::Impl {
   std::shared_ptr<EngineManager> manager;
   std::shared_ptr<ConsumerState> consumer = std::make_shared<ConsumerState>();
+  std::shared_ptr<SmallBudgetMemo> small_budgets = std::make_shared<SmallBudgetMemo>();
 
   [[nodiscard]] std::shared_ptr<Engine> engine() const { return manager->engine(); }
   [[nodiscard]] const Dataset& dataset() const { return manager->dataset(); }
@@ -73,6 +75,8 @@ struct Loader::Impl {
   /// Throws kForked in a child process: before any lock is taken, as that may be the parent's.
   void check_process() const;
   [[nodiscard]] LoaderState state_at(Position position) const;
+  /// Return what would decode every block once; nullopt: the plan of `engine` does.
+  [[nodiscard]] std::optional<SmallBudget> small_budget(const std::shared_ptr<const Engine>& engine) const;
 };
 
 std::string explain_plan(const Loader::Impl& loader);

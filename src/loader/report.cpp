@@ -302,6 +302,13 @@ std::string Report::json() const {
       {"bytes", cache.bytes},       {"blocks", cache.blocks},          {"all_blocks", cache.all_blocks},
       {"hits", cache.hits},         {"misses", cache.misses},          {"coded_share", cache.coded_share},
       {"complete", cache.complete}, {"epochs_left", cache.epochs_left}};
+  j["decode_once"] = nullptr;
+  if (decode_once)
+    j["decode_once"] = {{"shuffle_buffer_bytes", decode_once->shuffle_buffer_bytes},
+                        {"deff", decode_once->deff},
+                        {"deff_now", decode_once->deff_now},
+                        {"speedup", decode_once->speedup},
+                        {"memory_bytes", decode_once->memory_bytes}};
   j["notices"] = notices;
   j["advice"] = advice;
   return j.dump(2);

@@ -25,9 +25,49 @@ std::string busiest_stage(const Report& r) {
   return best->name;
 }
 
+/// How much faster the threads would be through if they read and decoded every block once.
+double speedup_by_decoding_once(const Report& r) {
+  const double again = stage(r, "read").seconds + stage(r, "decode").seconds;
+  const double busy = again + stage(r, "scatter").seconds + stage(r, "cache").seconds;
+  const double then = busy - again * (1 - 1 / std::max(r.read_amplification, 1.0));
+  return then > 0 ? busy / then : 1;
+}
+
+/// Name what decodes every block once: another shape of the shuffle in this budget, or more memory.
+void advise_once(Report& r, const SmallBudget& small) {
+  const std::string before = fmt::format("instead of {:.1f} times", r.read_amplification);
+  if (small.fitting)
+    r.advice.push_back(
+        fmt::format("{}: every block would be decoded once {}, in this budget; about {:.1f} times as "
+                    "fast. {}",
+                    small.fitting->setting, before, r.decode_once->speedup, mixing_text(small)));
+  else if (small.is_shuffle)
+    r.advice.push_back(
+        fmt::format("blocks are decoded {:.1f} times each, and {}", r.read_amplification, no_shuffle_text(small)));
+  if (small.memory_bytes == 0) return;
+  const std::uint64_t may = process_memory_wanted();
+  r.advice.push_back(fmt::format("memory=\"{}\": every block would be decoded once {}, in the same batches{}",
+                                 size_setting(small.memory_bytes), before,
+                                 small.memory_bytes > may
+                                     ? fmt::format("; that is more than this process may have ({})", format_bytes(may))
+                                     : ""));
+}
+
+void describe_small_budget(Report& r, const SmallBudget& small) {
+  Report::DecodeOnce& once = r.decode_once.emplace();
+  once.memory_bytes = small.memory_bytes;
+  once.deff_now = small.block_effect;
+  if (!small.fitting) return;
+  once.shuffle_buffer_bytes = small.fitting->shape.bytes;
+  once.deff = small.fitting->block_effect;
+  once.speedup = speedup_by_decoding_once(r);
+}
+
 }  // namespace
 
 void diagnose(Report& r, const Loader::Impl& loader) {
+  const std::optional<SmallBudget> small = loader.small_budget(loader.engine());
+  if (small) describe_small_budget(r, *small);
   const double wait = r.consumer_wait_seconds, step = wait + r.consumer_work_seconds;
   if (r.batches == 0 || step <= 0) {
     r.verdict = "nothing was delivered yet";
@@ -51,16 +91,8 @@ void diagnose(Report& r, const Loader::Impl& loader) {
 
   const std::uint32_t cpus = static_cast<std::uint32_t>(usable_cpu_count());
   if (r.read_amplification > 1.2) {
-    const std::shared_ptr<const Engine> engine = loader.engine();
-    const EnginePlan& p = engine->plan();
-    const std::uint64_t once = p.planned_bytes() + (p.wanted_slots - std::min(p.wanted_slots, p.slots)) * p.slot_bytes;
-    if (p.slots < p.wanted_slots && once > process_memory_wanted())
-      r.advice.push_back(fmt::format(
-          "every block is decoded {:.1f} times: to decode it once takes {}, more than this process may have ({})",
-          r.read_amplification, format_bytes(once), format_bytes(process_memory_wanted())));
-    else if (p.slots < p.wanted_slots)
-      r.advice.push_back(fmt::format("memory={}: every block would be decoded once instead of {:.1f} times",
-                                     format_bytes(once), r.read_amplification));
+    if (small)
+      advise_once(r, *small);
     else
       r.advice.push_back(
           fmt::format("chunks are decoded {:.1f} times each because fields are chunked differently: give them "

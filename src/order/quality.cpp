@@ -10,11 +10,6 @@ double entropy_of(double share) {
   return share > 0 ? -share * std::log2(share) : 0;
 }
 
-/// Sums of a group in an analysis of variance.
-struct GroupSum {
-  double rows = 0, sum = 0;
-};
-
 /// From sums of squares between and within groups: rho = (MSB - MSW) / (MSB + (n0 - 1) MSW).
 double correlation(double between, double within, double groups, double rows, double squared_sizes) {
   if (groups < 2 || rows <= groups) return 0;
@@ -139,43 +134,55 @@ OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, std
   return out;
 }
 
-double intra_group_correlation(std::span<const double> values, std::span<const std::uint32_t> groups) {
-  std::unordered_map<std::uint32_t, GroupSum> sums;
-  double total = 0, squares = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    GroupSum& g = sums[groups[i]];
-    ++g.rows;
-    g.sum += values[i];
-    total += values[i];
-    squares += values[i] * values[i];
+double intra_group_correlation(std::span<const double> values, std::span<const std::uint64_t> group_rows) {
+  double mean = 0;  // deviations from it add up without cancelling
+  for (const double v : values) mean += v / static_cast<double>(values.size());
+  double total = 0, squares = 0, explained = 0, squared_sizes = 0, groups = 0;
+  const double* value = values.data();
+  for (const std::uint64_t rows : group_rows) {
+    if (rows == 0) continue;
+    double sum = 0;
+    for (std::uint64_t i = 0; i < rows; ++i, ++value) {
+      sum += *value - mean;
+      squares += (*value - mean) * (*value - mean);
+    }
+    const auto size = static_cast<double>(rows);
+    total += sum;
+    explained += sum * sum / size;
+    squared_sizes += size * size;
+    ++groups;
   }
   const auto rows = static_cast<double>(values.size());
-  double between = rows > 0 ? -total * total / rows : 0, explained = 0, squared_sizes = 0;
-  for (const auto& [number, g] : sums) {
-    explained += g.sum * g.sum / g.rows;
-    squared_sizes += g.rows * g.rows;
-  }
-  between += explained;
-  return correlation(between, squares - explained, static_cast<double>(sums.size()), rows, squared_sizes);
+  const double between = explained - (rows > 0 ? total * total / rows : 0);
+  return correlation(between, squares - explained, groups, rows, squared_sizes);
 }
 
 double intra_group_correlation_of_classes(std::span<const std::uint32_t> classes, std::uint32_t num_classes,
-                                          std::span<const std::uint32_t> groups) {
-  std::unordered_map<std::uint64_t, double> cells;
-  std::unordered_map<std::uint32_t, double> sizes;
+                                          std::span<const std::uint64_t> group_rows) {
   std::vector<double> totals(num_classes, 0);
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    ++cells[std::uint64_t{groups[i]} << 32 | classes[i]];
-    ++sizes[groups[i]];
-    ++totals[classes[i]];
+  std::vector<std::uint64_t> here(num_classes, 0);  // rows of each class in the group at hand
+  std::vector<std::uint32_t> found;
+  double explained = 0, squared_sizes = 0, groups = 0;
+  const std::uint32_t* next = classes.data();
+  for (const std::uint64_t rows : group_rows) {
+    if (rows == 0) continue;
+    found.clear();
+    for (std::uint64_t i = 0; i < rows; ++i, ++next)
+      if (here[*next]++ == 0) found.push_back(*next);
+    const auto size = static_cast<double>(rows);
+    for (const std::uint32_t c : found) {
+      const auto count = static_cast<double>(here[c]);
+      explained += count * count / size;
+      totals[c] += count;
+      here[c] = 0;
+    }
+    squared_sizes += size * size;
+    ++groups;
   }
   const auto rows = static_cast<double>(classes.size());
-  double explained = 0, between = 0, squared_sizes = 0;
-  for (const auto& [cell, count] : cells) explained += count * count / sizes[static_cast<std::uint32_t>(cell >> 32)];
-  between = explained;
+  double between = explained;
   for (const double t : totals) between -= t * t / std::max(rows, 1.0);
-  for (const auto& [number, size] : sizes) squared_sizes += size * size;
-  return correlation(between, rows - explained, static_cast<double>(sizes.size()), rows, squared_sizes);
+  return correlation(between, rows - explained, groups, rows, squared_sizes);
 }
 
 }  // namespace headrace

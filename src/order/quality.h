@@ -60,10 +60,11 @@ struct OrderQuality {
 OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, std::uint64_t global_batch,
                            RankShare share, std::uint64_t epoch, std::uint64_t most_batches = 4096);
 
-/// Intra-group correlation of a quantity: one-way analysis of variance over groups (Fisher 1925), for class numbers
-/// over the classes' indicators together. `values` and `groups` are in the same order. 0 where it does not vary.
-double intra_group_correlation(std::span<const double> values, std::span<const std::uint32_t> groups);
+/// Return the intra-group correlation of a quantity: one-way analysis of variance over groups (Fisher 1925), for class
+/// numbers over the classes' indicators together. 0 where it does not vary. Holds nothing of the size of the rows.
+/// \param group_rows  Rows of each group; groups follow each other in `values`.
+double intra_group_correlation(std::span<const double> values, std::span<const std::uint64_t> group_rows);
 double intra_group_correlation_of_classes(std::span<const std::uint32_t> classes, std::uint32_t num_classes,
-                                          std::span<const std::uint32_t> groups);
+                                          std::span<const std::uint64_t> group_rows);
 
 }  // namespace headrace

@@ -64,11 +64,11 @@ TEST(IntraGroupCorrelation, FromNoneToOne) {
   std::mt19937 random(2);
   std::normal_distribution<double> normal;
   std::vector<double> noise, constant, half;
-  std::vector<std::uint32_t> groups, classes;
+  const std::vector<std::uint64_t> groups(400, 50);
+  std::vector<std::uint32_t> classes;
   for (std::uint32_t g = 0; g < 400; ++g) {
     const double level = normal(random);
     for (int i = 0; i < 50; ++i) {
-      groups.push_back(g);
       classes.push_back(g % 10);
       constant.push_back(level);
       noise.push_back(normal(random));
@@ -79,6 +79,12 @@ TEST(IntraGroupCorrelation, FromNoneToOne) {
   EXPECT_NEAR(intra_group_correlation(constant, groups), 1.0, 1e-9);
   EXPECT_NEAR(intra_group_correlation(half, groups), 0.5, 0.06);
   EXPECT_NEAR(intra_group_correlation_of_classes(classes, 10, groups), 1.0, 1e-9);
+  std::vector<double> far = half;
+  for (double& v : far) v += 1e9;
+  EXPECT_NEAR(intra_group_correlation(far, groups), intra_group_correlation(half, groups), 1e-4);
+  const std::vector<std::uint64_t> whole{20000}, ones(20000, 1);
+  EXPECT_EQ(intra_group_correlation(half, whole), 0.0);
+  EXPECT_EQ(intra_group_correlation(half, ones), 0.0);
   std::shuffle(classes.begin(), classes.end(), random);
   EXPECT_NEAR(intra_group_correlation_of_classes(classes, 10, groups), 0.0, 0.01);
 }

@@ -3,24 +3,65 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
 #include <mutex>
+#include <string>
+#include <string_view>
 
 namespace headrace {
+namespace {
+
+/// Descriptors that the process may have.
+std::size_t system_limit() {
+  struct rlimit limit {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return std::numeric_limits<std::size_t>::max();
+  return limit.rlim_cur;
+}
+
+}  // namespace
 
 FdPool::FdPool(std::size_t limit) : limit_(std::max<std::size_t>(limit, 1)) {
   open_.reserve(std::min<std::size_t>(limit_, 1024));
 }
 
-std::size_t FdPool::quarter_of_system_limit() {
-  struct rlimit limit {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 1024;
-  return std::max<std::size_t>(limit.rlim_cur / 4, 1);
+std::size_t FdPool::default_limit() {
+  constexpr std::size_t kMost = 1024;  // more gains nothing: opening a file again takes microseconds
+  return std::clamp<std::size_t>(system_limit() / 4, 1, kMost);
 }
 
+Result<std::size_t> FdPool::limit_of(const char* setting) {
+  if (setting == nullptr || *setting == '\0') return default_limit();
+  const std::string_view text(setting);
+  std::size_t limit = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  if (error == std::errc() && stop == text.data() + text.size() && limit > 0)
+    return std::min(limit, std::max<std::size_t>(system_limit() / 2, 1));
+  return std::move(Error(ErrorCode::kInvalidArgument,
+                         "HEADRACE_MAX_OPEN_FILES is '" + std::string(text) + "'; a number of at least 1 is expected")
+                       .with_hint("It says how many files are held open at once. Without it they are a quarter of "
+                                  "ulimit -n, 1024 at most."));
+}
+
+namespace {
+const Result<std::size_t>& limit_of_process() {
+  static const auto& limit = *new Result<std::size_t>(
+      FdPool::limit_of(std::getenv("HEADRACE_MAX_OPEN_FILES")));  // NOLINT(concurrency-mt-unsafe)
+  return limit;
+}
+}  // namespace
+
 FdPool& FdPool::process() {
-  static FdPool& pool =
-      *new FdPool(quarter_of_system_limit());  // never destroyed: files may outlive static destruction
+  static FdPool& pool = *new FdPool(  // never destroyed: files may outlive static destruction
+      limit_of_process().ok() ? *limit_of_process() : default_limit());
   return pool;
+}
+
+const Status& FdPool::process_setting() {
+  static const auto& status = *new Status(limit_of_process().ok() ? Status() : Status(limit_of_process().error()));
+  return status;
 }
 
 void FdPool::publish(PooledFd& file, int fd, std::uint64_t pins) {

@@ -39,10 +39,15 @@ class FdPool {
   FdPool(const FdPool&) = delete;
   FdPool& operator=(const FdPool&) = delete;
 
-  /// A quarter of RLIMIT_NOFILE: the rest is the program's.
-  static std::size_t quarter_of_system_limit();
-  /// The pool of the whole process, of that size. Safe over fork().
+  /// A quarter of RLIMIT_NOFILE, 1024 at most: the rest is the program's.
+  static std::size_t default_limit();
+  /// What HEADRACE_MAX_OPEN_FILES says (`setting`, null if unset), half of RLIMIT_NOFILE at most; else default_limit().
+  /// Errors: kInvalidArgument for what is no number of at least 1.
+  static Result<std::size_t> limit_of(const char* setting);
+  /// The pool of the whole process, of the size that the environment says when it is first used. Safe over fork().
   static FdPool& process();
+  /// The error of that setting, if it is wrong: the pool has the default size then.
+  static const Status& process_setting();
 
   /// Keep the descriptor of `file` open until unpin. Opens it if need be.
   Result<int> pin(PooledFd& file) {

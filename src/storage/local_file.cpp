@@ -52,6 +52,7 @@ Result<std::shared_ptr<LocalFile>> LocalFile::open(const std::string& path, cons
   const auto refuse = [&](const char* why) {
     return Error(ErrorCode::kInvalidArgument, why).with_file(path).with_stage("open");
   };
+  if (&pool == &FdPool::process()) HEADRACE_TRY(FdPool::process_setting());
   if (path.empty()) return refuse("a file name is expected, not an empty string");
   if (path.find('\0') != std::string::npos) return refuse("a file name holds no zero byte");
   std::error_code ec;

@@ -296,7 +296,7 @@ void read_660_files_under_64_descriptors() {
   {
     const rlimit limit{64, 64};
     setrlimit(RLIMIT_NOFILE, &limit);
-    FdPool pool(FdPool::quarter_of_system_limit());
+    FdPool pool(FdPool::default_limit());
     const TemporaryFolder folder;
     std::vector<std::shared_ptr<LocalFile>> files;
     int good = 0;
@@ -312,6 +312,20 @@ void read_660_files_under_64_descriptors() {
     std::fprintf(stderr, "%d reads, %zu of %zu open", good, pool.num_open(), pool.limit());
   }
   std::_Exit(0);
+}
+
+TEST(LocalFileLimit, TheSettingCountsAndNonsenseIsRefused) {
+  EXPECT_EQ(FdPool::limit_of(nullptr).value(), FdPool::default_limit());
+  EXPECT_EQ(FdPool::limit_of("").value(), FdPool::default_limit());
+  EXPECT_EQ(FdPool::limit_of("7").value(), 7u);
+  EXPECT_LE(FdPool::default_limit(), 1024u);
+  for (const char* wrong : {"0", "-1", "many", "7 files", "1e3", "99999999999999999999999"}) {
+    const auto limit = FdPool::limit_of(wrong);
+    ASSERT_FALSE(limit.ok()) << wrong;
+    EXPECT_EQ(limit.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(limit.error().message().find(wrong), std::string::npos);
+    EXPECT_NE(limit.error().hint().find("ulimit -n"), std::string::npos);
+  }
 }
 
 TEST(LocalFileLimit, SixHundredSixtyFilesUnderSixtyFourDescriptors) {

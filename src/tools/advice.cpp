@@ -118,10 +118,6 @@ Forecast Advice::recoded(std::size_t codec) const {
              : recoded_forecast(probe, recode, codec, data, advised.forecast.decodes, advised.threads);
 }
 
-std::string size_option(std::uint64_t bytes) {
-  return fmt::format("{}MiB", (bytes + kMiB - 1) >> 20);
-}
-
 Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   const Dataset dataset = open(run.files, run.open);
   const Source& source = source_of(dataset);
@@ -158,7 +154,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   const auto tight = static_cast<std::uint64_t>(kTightShare * static_cast<double>(a.available_bytes()));
   a.memory_reason = loader.memory <= most ? "as you said" : "all that a loader gets here, less than you said";
   if (keeps && useful > memory && useful <= tight)
-    a.memory_reason += fmt::format("; {} would keep all decoded data as well", size_option(useful));
+    a.memory_reason += fmt::format("; {} would keep all decoded data as well", size_setting(useful));
   if (!run.loader.memory) {  // no more than is of use
     a.memory_reason = useful < memory ? keeps ? "a short window and all decoded data: more would lie idle"
                                               : "the order's span: more would lie idle"
@@ -167,6 +163,13 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
     HEADRACE_ASSIGN(plan, window_plan_for(dataset, loader, memory));
   }
   a.advised = settle(a, dataset, loader, plan, chunks, "advised");
+  using Kind = CacheAdvice::Kind;
+  if (const Kind kind = a.advised.cache.kind; kind == Kind::kPart || kind == Kind::kNone) {
+    LoaderOptions window = loader;
+    window.cache = {CacheChoice::kNone, {}};
+    window.share = Share::kNothing;
+    a.small = judge_small_budget(source, window, plan);
+  }
   for (const auto& [name, share] : {std::pair{"safe", 0.40}, {"balanced", 0.60}, {"max", 0.75}}) {
     LoaderOptions own = run.loader;
     const bool spares_one = std::string_view(name) == "safe" && usable > 1;  // a processor for the training itself

@@ -10,6 +10,7 @@
 
 #include "base/cpu_count.h"
 #include "base/local_processes.h"
+#include "loader/small_budget.h"
 #include "storage/storage_kind.h"
 #include "tools/forecast.h"
 #include "tools/memory_breakdown.h"
@@ -42,6 +43,7 @@ struct Advice {
   RecodeProbe recode;                 ///< Of the files, if they were written anew.
   std::optional<CodingProbe> coding;  ///< Of blocks that are kept in memory.
   Settings advised;
+  std::optional<SmallBudget> small;  ///< Where the advised memory is too small for the order: what decodes blocks once.
   std::vector<Settings> presets;
   std::string threads_reason, memory_reason;
   double target_per_second = 0;
@@ -53,6 +55,8 @@ struct Advice {
   /// Index in recode.codecs of the one that gains most, from memory and from the disk; 0: as stored.
   [[nodiscard]] std::size_t best_recoding() const;
   [[nodiscard]] Forecast recoded(std::size_t codec) const;
+  /// The advised settings, if each block were decoded once.
+  [[nodiscard]] Forecast once() const { return forecast(probe, data, 1, advised.threads); }
 };
 
 /// Measure and decide. Errors: as advise().
@@ -66,7 +70,5 @@ std::string recoding_text(const Advice& advice);
 std::vector<std::string> next_steps(const Advice& advice, const RunConfig& run);
 /// A run file of the advised settings, with the reasons as comments.
 std::string advice_yaml(const Advice& advice, const RunConfig& run);
-/// As a size that options take: "3584MiB".
-std::string size_option(std::uint64_t bytes);
 
 }  // namespace headrace

@@ -35,8 +35,19 @@ std::string why(Bottleneck b, const Advice& a) {
   return "";
 }
 
-std::uint64_t memory_for_once(const Settings& s) {
-  return s.peak_bytes + (s.wanted_slots - std::min(s.wanted_slots, s.slots)) * s.slot_bytes;
+/// How each block would be decoded once where the advised memory is too small for the order.
+std::string once_text(const Advice& a) {
+  const SmallBudget& small = *a.small;
+  const std::string gain =
+      fmt::format("about {} samples/s instead of {}", rate(a.once().warm), rate(a.advised.forecast.warm));
+  const std::string memory =
+      small.memory_bytes ? fmt::format("memory=\"{}\" does in the same batches", size_setting(small.memory_bytes)) : "";
+  if (small.fitting)
+    return fmt::format("{} would decode each block once in this memory: {}. {}{}", small.fitting->setting, gain,
+                       mixing_text(small), memory.empty() ? "" : "; " + memory);
+  std::string text = fmt::format("Each block is decoded {:.1f} times; once would be {}", small.decodes, gain);
+  if (small.is_shuffle) text += ": " + no_shuffle_text(small);
+  return memory.empty() ? text : text + "; " + memory;
 }
 
 bool worth_rewriting(const Advice& a) {
@@ -116,10 +127,14 @@ std::string target_text(const Advice& a) {
   const auto usable = static_cast<std::uint32_t>(a.cpus.usable);
   if (const double all = forecast(a.probe, a.data, f.decodes, usable).warm; a.advised.threads < usable && all >= target)
     ways.push_back(fmt::format("threads={} ({})", usable, rate(all)));
-  if (f.decodes > 1.05)
-    if (const double once = forecast(a.probe, a.data, 1, a.advised.threads).warm; once >= target)
-      ways.push_back(fmt::format("memory={}, which decodes each block once ({})",
-                                 size_option(memory_for_once(a.advised)), rate(once)));
+  if (const double once = a.once().warm; a.small && once >= target) {
+    if (a.small->fitting)
+      ways.push_back(
+          fmt::format("{}, which decodes each block once in this memory ({})", a.small->fitting->setting, rate(once)));
+    if (a.small->memory_bytes)
+      ways.push_back(fmt::format("memory={}, which decodes each block once ({})", size_setting(a.small->memory_bytes),
+                                 rate(once)));
+  }
   if (const std::size_t best = a.best_recoding(); best > 0 && a.recoded(best).warm >= target)
     ways.push_back(fmt::format("files written with {} ({})", a.recode.codecs[best].codec, rate(a.recoded(best).warm)));
   if (!ways.empty()) return text + fmt::format(". It would be by {}", fmt::join(ways, "; or by "));
@@ -130,7 +145,7 @@ std::string target_text(const Advice& a) {
 
 std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
   std::vector<std::string> steps;
-  const std::string memory = size_option(a.advised.memory_bytes);
+  const std::string memory = size_setting(a.advised.memory_bytes);
   const std::string cache = cache_setting(a.advised.cache.kind);
   steps.push_back(fmt::format(
       "See that it is so: headrace bench{} --batch-size {} --threads {} --memory {}{} --epochs 2 "
@@ -145,6 +160,7 @@ std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
                                                                  : ", shuffle=True",
                   a.advised.threads, memory,
                   a.advised.cache.kind == CacheAdvice::Kind::kNone ? "" : fmt::format(", cache=\"{}\"", cache)));
+  if (a.small) steps.push_back(once_text(a));
   const std::size_t best = a.best_recoding();
   if (a.data.slow_path)
     steps.push_back(

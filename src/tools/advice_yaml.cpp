@@ -62,13 +62,12 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
     const bool advised = option.name == "threads" || option.name == "memory" || option.name == "cache";
     const bool shown = option.name == "shuffle" || option.name == "seed" || is_given(option, settings);
     if (advised || !shown || (option.where & LoaderOption::kRunFile) == 0) continue;
-    const bool bytes = option.name == "shuffle_buffer" && run.loader.shuffle_buffer.bytes > 0;
-    setting(
-        fmt::format("{}: {}", option.name, bytes ? size_option(run.loader.shuffle_buffer.bytes) : option.get(settings)),
-        "");
+    const std::uint64_t mixed = run.loader.shuffle_buffer.bytes;
+    const bool mebibytes = option.name == "shuffle_buffer" && mixed > 0 && mixed % (1 << 20) == 0;
+    setting(fmt::format("{}: {}", option.name, mebibytes ? size_setting(mixed) : option.get(settings)), "");
   }
   setting(fmt::format("threads: {}", a.advised.threads), a.threads_reason);
-  setting("memory: " + size_option(a.advised.memory_bytes), a.memory_reason);
+  setting("memory: " + size_setting(a.advised.memory_bytes), a.memory_reason);
   setting("cache: " + cache_setting(a.advised.cache.kind), a.advised.cache.reason);
   return out;
 }

@@ -62,15 +62,16 @@ std::string settings_text(const Advice& a) {
     out += paragraph(fmt::format("  {:<8} {:<24}", name, value), kReason, reason);
   };
   add("threads", fmt::format("{}", s.threads), a.threads_reason);
-  add("memory", size_option(s.memory_bytes), a.memory_reason);
+  add("memory", size_setting(s.memory_bytes), a.memory_reason);
   add("window", fmt::format("{} batches ({})", s.slots, format_bytes(s.slots * s.slot_bytes)),
       s.cache.kind == CacheAdvice::Kind::kAllInMemory || s.cache.kind == CacheAdvice::Kind::kRecoded ||
               s.cache.kind == CacheAdvice::Kind::kDirectory
           ? "each block is decoded once, and its rows come from the cache from then on"
       : s.forecast.decodes < 1.05
           ? "holds the order's span: each block is decoded once an epoch"
-          : fmt::format("{} would be the order's span; with fewer each block is decoded {:.1f} times an epoch",
-                        s.wanted_slots, s.forecast.decodes));
+          : fmt::format("shorter than the order's span: each block is decoded {:.1f} times an epoch{}",
+                        s.forecast.decodes,
+                        a.small && a.small->fitting ? "; " + a.small->fitting->setting + " once" : ""));
   add("cache", cache_words(s.cache), s.cache.reason);
   return out;
 }
@@ -109,7 +110,7 @@ std::string presets_text(const Advice& a) {
                    {"later epochs", Align::kRight},
                    {"cache"}});
   for (const Settings& s : a.presets)
-    table.add({s.name, fmt::format("{}", s.threads), size_option(s.memory_bytes), format_bytes(s.peak_bytes),
+    table.add({s.name, fmt::format("{}", s.threads), size_setting(s.memory_bytes), format_bytes(s.peak_bytes),
                fmt::format("{:.1f}", s.forecast.decodes), whole(s.forecast.warm), whole(s.cache.later),
                cache_setting(s.cache.kind)});
   const bool more = std::any_of(a.presets.begin(), a.presets.end(), [&](const Settings& s) {
@@ -175,6 +176,17 @@ Json settings_json(const Advice& a, const Settings& s) {
           {"later_epoch_seconds", epoch_seconds(a, s.cache.later)}};
 }
 
+/// As Report::DecodeOnce, with the rate that it would give.
+Json once_json(const Advice& a) {
+  if (!a.small) return nullptr;
+  const auto& fitting = a.small->fitting;
+  return {{"shuffle_buffer_bytes", fitting ? fitting->shape.bytes : 0},
+          {"deff", fitting ? fitting->block_effect : 0},
+          {"deff_now", a.small->block_effect},
+          {"memory_bytes", a.small->memory_bytes},
+          {"warm_samples_per_second", a.once().warm}};
+}
+
 Json serving_json(const ServingRate& r) {
   return {{"threads", r.threads},
           {"samples_per_second", r.rows_per_s},
@@ -219,6 +231,7 @@ Json advice_json(const Advice& a, const RunConfig& run, const std::string& yaml)
       {"limit_cold", bottleneck_name(a.advised.forecast.cold_bottleneck)},
       {"limit_text", limit_text(a)},
       {"advised", settings_json(a, a.advised)},
+      {"decode_once", once_json(a)},
       {"threads_reason", a.threads_reason},
       {"memory_reason", a.memory_reason},
       {"fit", to_string(judge_fit(a.advised.peak_bytes, a.available_bytes()))},

@@ -9,6 +9,7 @@
 #include "base/memory_budget.h"
 #include "loader/access.h"
 #include "loader/plan_for.h"
+#include "loader/small_budget.h"
 #include "loader/window_decodes.h"
 #include "tools/memory_breakdown.h"
 #include "tools/text_table.h"
@@ -22,7 +23,8 @@ using Align = TextTable::Align;
 struct Check {
   std::uint64_t available_bytes = 0, budget_bytes = 0, smallest_bytes = 0, total_bytes = 0, data_bytes = 0;
   std::optional<EnginePlan> plan;
-  std::string refusal;  // why there is no plan
+  std::string refusal;         // why there is no plan
+  bool asks_too_much = false;  // memory= is more than what is available
   std::vector<MemoryComponent> components;
   std::vector<MemoryPreset> presets;
   double decodes = 1;  // of a block
@@ -85,30 +87,34 @@ std::string presets_text(const std::vector<MemoryPreset>& presets) {
   return indented(table);
 }
 
-/// A size that --memory takes, rounded up.
 std::string memory_option(std::uint64_t bytes) {
-  return fmt::format("memory={}MiB", (bytes + (std::uint64_t{1} << 20) - 1) >> 20);
+  return "memory=" + size_setting(bytes);
 }
 
 /// The one setting that changes most.
-std::string knob(const Check& c, const LoaderOptions& options) {
+std::string knob(const Check& c, const Source& source, const LoaderOptions& options) {
   const auto most = static_cast<std::uint64_t>(kTightShare * static_cast<double>(c.available_bytes));
   if (!c.plan)
     return c.smallest_bytes < most
                ? fmt::format("{}: the smallest budget that can work", memory_option(c.smallest_bytes))
                : fmt::format("batch_size={}: even the smallest budget, {}, is too much here",
                              std::max<std::uint64_t>(options.batch_size / 4, 1), format_bytes(c.smallest_bytes));
+  if (c.asks_too_much && c.total_bytes < most)
+    return fmt::format("{}: what these data need, and far from the limit",
+                       memory_option(c.total_bytes + (c.total_bytes >> 4)));
   if (c.fit != Fit::kFits && c.smallest_bytes < most)
     return fmt::format("{}: the same batches from less memory, at most {:.0f} % of what is available",
                        memory_option(most >> 20 << 20), 100 * kTightShare);
   if (c.fit != Fit::kFits) return "batch_size: two batches alone are most of it";
-  const std::uint64_t short_of = c.plan->wanted_slots - std::min(c.plan->wanted_slots, c.plan->slots);
-  const std::uint64_t once = c.plan->planned_bytes() + short_of * c.plan->slot_bytes;
-  if (c.decodes > 1 && once < most)
-    return fmt::format("{}: every block would be decoded once instead of {:.1f} times", memory_option(once), c.decodes);
-  if (c.decodes > 1)
-    return "batch_size or shuffle_buffer: the order's span is longer than any window that fits; smaller ones need "
-           "fewer decodes";
+  if (const std::optional<SmallBudget> small = judge_small_budget(source, options, *c.plan)) {
+    const bool fits = small->memory_bytes > 0 && small->memory_bytes < most;
+    std::string ways = fits ? memory_option(small->memory_bytes) : "";
+    if (small->fitting) ways += (fits ? ", or " : "") + small->fitting->setting + " in this budget";
+    if (!ways.empty())
+      return fmt::format("{}: every block would be decoded once instead of {:.1f} times{}", ways, c.decodes,
+                         small->fitting ? ". That buffer costs mixing. " + mixing_text(*small) : "");
+    return small->is_shuffle ? no_shuffle_text(*small) : "batch_size: a smaller one needs fewer decodes";
+  }
   if (c.plan->tier == CacheTier::kDirectory) return "none: from the second epoch on rows come from the cache directory";
   if (const std::uint64_t all = c.plan->window_bytes() + c.data_bytes + c.data_bytes / 32;
       kept_share(*c.plan, c.data_bytes) < 1 && all < most)
@@ -147,6 +153,8 @@ ToolResult check_memory(const RunConfig& run) {
     c.components = memory_components(*c.plan, chunks);
     c.total_bytes = sum_bytes(c.components);
     c.fit = judge_fit(c.total_bytes, c.available_bytes);
+    c.asks_too_much = run.loader.memory > c.available_bytes;
+    if (c.asks_too_much) c.fit = std::max(c.fit, Fit::kTight);
   } else if (plan.error().code() == ErrorCode::kOutOfBudget) {
     c.refusal = plan.error().message();
   } else {
@@ -166,7 +174,9 @@ ToolResult check_memory(const RunConfig& run) {
   if (c.plan)
     line("VERDICT",
          fmt::format("{}: {} predicted at the peak is {:.0f} % of the {} that are really available", to_string(c.fit),
-                     format_bytes(c.total_bytes), 100 * share, format_bytes(c.available_bytes)));
+                     format_bytes(c.total_bytes), 100 * share, format_bytes(c.available_bytes)) +
+             (c.asks_too_much ? fmt::format(", but memory= allows {}: more than there is", format_bytes(c.budget_bytes))
+                              : ""));
   else
     line("VERDICT", fmt::format("cannot be made: {}; the smallest budget is {} ({})", c.refusal,
                                 memory_option(c.smallest_bytes), format_bytes(c.smallest_bytes)));
@@ -189,7 +199,7 @@ ToolResult check_memory(const RunConfig& run) {
     torch = torch_recipe(*c.plan, dataset.sample_bytes(), workers);
     line("COMPARE", torch_text(*torch));
   }
-  const std::string turn = knob(c, run.loader);
+  const std::string turn = knob(c, source_of(dataset), run.loader);
   line("TURN", turn);
 
   Json json = {{"verdict", c.plan ? to_string(c.fit) : "cannot be made"},

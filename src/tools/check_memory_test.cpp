@@ -57,6 +57,14 @@ TEST_F(CheckMemory, ABudgetThatHoldsNothingNamesTheSmallestThatWould) {
   EXPECT_EQ(check_memory(run_).exit_status, 11);
 }
 
+TEST_F(CheckMemory, ABudgetBeyondTheMachineDoesNotFit) {
+  run_.loader.memory = std::uint64_t{900'000'000'000'000};
+  const ToolResult result = check_memory(run_);
+  EXPECT_EQ(result.exit_status, 10) << result.text;
+  EXPECT_EQ(Json::parse(result.json)["verdict"], "tight");
+  EXPECT_NE(result.text.find("more than there is"), std::string::npos) << result.text;
+}
+
 TEST_F(CheckMemory, WrongSettingsAreErrorsNotVerdicts) {
   run_.loader.batch_size = 0;
   EXPECT_THROW(check_memory(run_), Error);

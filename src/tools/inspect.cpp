@@ -87,10 +87,24 @@ Samples samples(const std::vector<std::string>& paths) {
     const Dataset dataset = open(paths);
     std::vector<std::string> fields;
     for (const Field& f : dataset.fields()) fields.push_back(f.name);
-    Json json = {{"rows", dataset.size()}, {"sample_bytes", dataset.sample_bytes()}, {"fields", fields}};
+    Json left_out = Json::array();
+    std::vector<std::string> names;
+    for (const LeftOut& one : dataset.left_out()) {
+      left_out.push_back({{"path", one.path}, {"reason", one.reason}});
+      names.push_back(fmt::format("{} ({})", one.path, one.reason));
+    }
+    Json json = {{"rows", dataset.size()},
+                 {"sample_bytes", dataset.sample_bytes()},
+                 {"fields", fields},
+                 {"left_out", std::move(left_out)}};
+    constexpr std::size_t kNamed = 4;
+    const std::size_t more = names.size() - std::min(names.size(), kNamed);
+    names.resize(names.size() - more);
+    std::string without = names.empty() ? "" : fmt::format(". Left out: {}", fmt::join(names, "; "));
+    if (more > 0) without += fmt::format("; and {} more (--json lists them)", more);
     const std::string files = paths.size() == 1 ? "" : fmt::format(" in {} files", group_digits(paths.size()));
-    return {fmt::format("hr.open takes {}: {} samples of {}{}", fmt::join(fields, ", "), group_digits(dataset.size()),
-                        format_bytes(dataset.sample_bytes()), files),
+    return {fmt::format("hr.open takes {}: {} samples of {}{}{}", fmt::join(fields, ", "), group_digits(dataset.size()),
+                        format_bytes(dataset.sample_bytes()), files, without),
             std::move(json)};
   } catch (const Error& error) {
     std::string why = error.message().substr(0, error.message().find('\n'));  // a list may follow: the table has it

@@ -8,9 +8,10 @@
 #include <cmath>
 
 #include "base/number_text.h"
-#include "delivery/slot_pool.h"
 #include "loader/access.h"
 #include "loader/label.h"
+#include "loader/small_budget.h"
+#include "loader/window_decodes.h"
 #include "order/quality.h"
 #include "tools/json.h"
 #include "tools/order_picture.h"
@@ -23,35 +24,40 @@ constexpr std::uint64_t kBatchesLookedAt = 1024;
 constexpr std::size_t kPictureRows = 16, kPictureColumns = 80, kPlotRows = 96, kPlotColumns = 96;
 constexpr double kGoodEffect = 1.1;
 
-/// Block of every row of the data set.
-std::vector<std::uint32_t> blocks_of_rows(const BlockTable& blocks) {
-  std::vector<std::uint32_t> out;
-  out.reserve(blocks.num_rows());
-  for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b)
-    out.insert(out.end(), blocks.block_rows(b), static_cast<std::uint32_t>(b));
-  return out;
-}
+/// What holds of a label whatever the order.
+struct LabelFacts {
+  LabelFacts(Label read, const BlockTable& blocks) : label(std::move(read)), class_rows(label.num_classes) {
+    std::vector<std::uint64_t> rows(blocks.num_blocks());
+    for (std::uint64_t b = 0; b < rows.size(); ++b) rows[b] = blocks.block_rows(b);
+    correlation = has_classes() ? intra_group_correlation_of_classes(label.classes, label.num_classes, rows)
+                                : intra_group_correlation(label.values, rows);
+    for (const std::uint32_t c : label.classes) ++class_rows[c];
+    const auto n = static_cast<double>(label.values.size());
+    for (const double v : label.values) mean += v / n;
+    for (const double v : label.values) variance += (v - mean) * (v - mean) / n;
+  }
+  [[nodiscard]] bool has_classes() const { return !label.classes.empty(); }
+
+  Label label;
+  std::vector<std::uint64_t> class_rows;
+  double correlation = 0;  // within blocks
+  double mean = 0, variance = 0;
+};
 
 struct LabelFigures {
-  double correlation = 0;  // within blocks
-  double effect = 0;       // of the batches themselves
+  double effect = 0;  // of the batches themselves
   double entropy_bits = 0, whole_entropy_bits = 0;
 };
 
 /// Deff of a label over the batches of an epoch: from classes by their shares, from a quantity by its means.
-LabelFigures label_figures(const Label& label, const Sampler& sampler, const BlockTable& blocks,
+LabelFigures label_figures(const LabelFacts& facts, const Sampler& sampler, const BlockTable& blocks,
                            std::uint64_t global_batch, std::uint64_t epoch) {
   LabelFigures out;
-  const std::vector<std::uint32_t> groups = blocks_of_rows(blocks);
-  const bool classes = !label.classes.empty();
-  out.correlation = classes ? intra_group_correlation_of_classes(label.classes, label.num_classes, groups)
-                            : intra_group_correlation(label.values, groups);
-  std::vector<std::uint64_t> sizes(label.num_classes);
-  for (const std::uint32_t c : label.classes) ++sizes[c];
-  GroupSpread spread(sizes);
-  double mean = 0, variance = 0, squares = 0;
-  for (const double v : label.values) mean += v / static_cast<double>(label.values.size());
-  for (const double v : label.values) variance += (v - mean) * (v - mean) / static_cast<double>(label.values.size());
+  const Label& label = facts.label;
+  const bool classes = facts.has_classes();
+  GroupSpread spread(facts.class_rows);
+  const double mean = facts.mean, variance = facts.variance;
+  double squares = 0;
   const std::uint64_t steps = std::min(sampler.num_samples() / global_batch, kBatchesLookedAt);
   const auto cursor = sampler.cursor({epoch, 0, global_batch, {}});
   std::vector<SampleRef> samples, passed;
@@ -86,34 +92,47 @@ struct Choice {
   OrderQuality quality;
   std::optional<LabelFigures> label;
   std::uint64_t memory_bytes = 0;  // with which every block is decoded once
+  bool fits = false;               // it was chosen because this loader's memory is enough for that
 
   /// What a training feels: of the label if there is one, else of what is constant in a block, which is the worst.
   [[nodiscard]] double effect() const { return label ? label->effect : quality.block_effect; }
 };
 
-std::uint64_t memory_of(const EnginePlan& plan, const Sampler& sampler) {
-  const std::uint64_t span = sampler.span_steps(plan.global_batch, plan.share);
-  const std::uint64_t slots = span + SlotPool::kHeldSlots + 8;
-  const std::uint64_t slot = plan.slot_bytes + plan.index_bytes / std::max<std::uint64_t>(plan.slots, 1);
-  return slots * slot + plan.scratch_bytes + plan.read_buffer_bytes + plan.side_bytes();
+/// What the window alone needs, so that orders can be compared: kept rows would decode any order once.
+std::uint64_t memory_of(const Loader& loader, const EnginePlan& plan, LoaderOptions options) {
+  options.cache = {CacheChoice::kNone, {}};
+  options.share = Share::kNothing;
+  return memory_to_decode_once(source_of(loader.dataset()), options, plan, label_of(loader));
 }
 
 /// The order as it is, and others. At the global batch.
-std::vector<Choice> choices_of(const Loader& loader, const std::optional<Label>& label, std::uint64_t epoch) {
+std::vector<Choice> choices_of(const Loader& loader, const std::optional<LabelFacts>& label, std::uint64_t epoch) {
   const std::shared_ptr<const Engine> engine = engine_of(loader);
   const EnginePlan& plan = engine->plan();
   const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
   const std::uint64_t whole = plan.global_batch;
   const std::uint64_t row_bytes = loader.dataset().sample_bytes();
   std::vector<Choice> out;
-  const auto add = [&](std::string name, const Sampler& sampler) {
+  const Source& source = source_of(loader.dataset());
+  const auto add = [&](std::string name, const Sampler& sampler, const LoaderOptions& options) {
     std::optional<LabelFigures> figures;
     if (label) figures = label_figures(*label, sampler, *blocks, whole, epoch);
     out.push_back({std::move(name), measure_order(sampler, *blocks, whole, {}, epoch, kBatchesLookedAt), figures,
-                   memory_of(plan, sampler)});
+                   memory_of(loader, plan, options)});
   };
-  add("as it is", *plan.sampler);
-  if (loader.options().shuffle.mode() != Shuffle::kBlock || source_of(loader.dataset()).mixture) return out;
+  const auto add_buffer = [&](std::string name, std::uint64_t bytes) {
+    LoaderOptions options = loader.options();
+    options.shuffle = true;
+    options.shuffle_buffer = {0, 0, bytes};
+    add(std::move(name), *make_block_shuffle(blocks, shuffle_shape_of_bytes(*blocks, bytes, row_bytes), options.seed),
+        options);
+  };
+  add("as it is", *plan.sampler, with_planned_shape(loader.options(), source, plan));
+  if (const auto small = small_budget_of(loader); small && small->fitting && !source.mixture) {
+    add_buffer(small->fitting->setting, small->fitting->shape.bytes);
+    out.back().fits = true;
+  }
+  if (loader.options().shuffle.mode() != Shuffle::kBlock || source.mixture) return out;
   std::uint64_t bytes =
       plan.shape.mixed_blocks() * (blocks->num_rows() / std::max<std::uint64_t>(blocks->num_blocks(), 1)) * row_bytes;
   for (int i = 0; i < 2; ++i) {
@@ -121,11 +140,12 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<Label>&
     const BlockShuffleShape shape = shuffle_shape_of_bytes(*blocks, bytes, row_bytes);
     if (shape == plan.shape || shape.mixed_blocks() >= blocks->num_blocks()) break;
     const std::uint64_t mebibytes = std::max<std::uint64_t>(bytes >> 20, 1);
-    add(fmt::format("shuffle_buffer=\"{}MiB\"", mebibytes),
-        *make_block_shuffle(blocks, shuffle_shape_of_bytes(*blocks, mebibytes << 20, row_bytes),
-                            loader.options().seed));
+    add_buffer(fmt::format("shuffle_buffer=\"{}MiB\"", mebibytes), mebibytes << 20);
   }
-  add("shuffle=\"exact\"", *make_global_shuffle(blocks, loader.options().seed));
+  LoaderOptions exact = loader.options();
+  exact.shuffle = Shuffle::kExact;
+  exact.shuffle_buffer = {};
+  add("shuffle=\"exact\"", *make_global_shuffle(blocks, exact.seed), exact);
   return out;
 }
 
@@ -184,9 +204,9 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const BlockTable& blocks = *plan.layout.table;
   const Sampler& sampler = *plan.sampler;
   const std::uint64_t whole = plan.global_batch;
-  std::optional<Label> label;
-  if (!options.by.empty()) label = read_label(loader.dataset(), options.by);
-  const std::vector<Choice> choices = choices_of(loader, label, options.epoch);
+  std::optional<LabelFacts> facts;
+  if (!options.by.empty()) facts.emplace(read_label(loader.dataset(), options.by), blocks);
+  const std::vector<Choice> choices = choices_of(loader, facts, options.epoch);
   const OrderQuality& global = choices.front().quality;
   const std::optional<LabelFigures>& figures = choices.front().label;
   const std::uint32_t world = plan.share.world_size;
@@ -210,28 +230,34 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   if (figures) {
     line("LABEL", fmt::format("{}: Deff {} over this epoch's batches; correlation within blocks {:.3f}, with which it "
                               "would be {} if other blocks had nothing in common",
-                              label->name, effect_text(figures->effect), figures->correlation,
-                              effect_text(1 + figures->correlation * (global.block_effect - 1))));
-    if (!label->classes.empty())
-      line("", fmt::format("{} classes; entropy of a batch {:.2f} bits, of all data {:.2f}", label->num_classes,
+                              facts->label.name, effect_text(figures->effect), facts->correlation,
+                              effect_text(1 + facts->correlation * (global.block_effect - 1))));
+    if (!facts->label.classes.empty())
+      line("", fmt::format("{} classes; entropy of a batch {:.2f} bits, of all data {:.2f}", facts->label.num_classes,
                            figures->entropy_bits, figures->whole_entropy_bits));
   }
   line("NEIGHBOURS", fmt::format("{:.1f} % of neighbours in a batch are of one block; correlation of a batch with the "
                                  "next {:+.2f}",
                                  100 * global.same_block_neighbours, global.lag_correlation));
-  const double decodes = plan.expected_decodes();
-  line("MEMORY", fmt::format("each block is decoded once with memory={}; this loader has {} and decodes each {}",
-                             format_bytes(memory_of(plan, sampler)), format_bytes(plan.budget_bytes),
-                             decodes <= 1 ? "once" : fmt::format("about {:.0f} times", decodes)));
+  const double decodes = window_decodes(plan);
+  std::string memory_text =
+      fmt::format("each block is decoded once with memory={}; this loader has {} and decodes each {}",
+                  format_bytes(choices.front().memory_bytes), format_bytes(plan.budget_bytes),
+                  decodes <= 1 ? "once" : fmt::format("about {:.1f} times", decodes));
+  for (const Choice& c : choices)
+    if (c.fits)
+      memory_text += fmt::format("; {} decodes each once in that: Deff {} instead of {}", c.name,
+                                 effect_text(c.effect()), effect_text(choices.front().effect()));
+  line("MEMORY", memory_text);
   if (choices.size() > 1) {
     TextTable table({{"order"},
-                     {label ? "Deff, label" : "", TextTable::Align::kRight},
+                     {facts ? "Deff, label" : "", TextTable::Align::kRight},
                      {"Deff, blocks", TextTable::Align::kRight},
                      {"files", TextTable::Align::kRight},
                      {"blocks a batch", TextTable::Align::kRight},
                      {"memory, decoding once", TextTable::Align::kRight}});
     for (const Choice& c : choices)
-      table.add({c.name, label ? effect_text(c.label->effect) : "", effect_text(c.quality.block_effect),
+      table.add({c.name, facts ? effect_text(c.label->effect) : "", effect_text(c.quality.block_effect),
                  effect_text(c.quality.file_effect), fmt::format("{:.0f}", c.quality.blocks_a_batch),
                  format_bytes(c.memory_bytes)});
     text += '\n';
@@ -256,14 +282,14 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                {"files", blocks.num_files()},
                {"global", quality_json(global)},
                {"rank", quality_json(rank)},
-               {"memory_bytes", memory_of(plan, sampler)},
+               {"memory_bytes", choices.front().memory_bytes},
                {"budget_bytes", plan.budget_bytes},
                {"advice", recommendation}};
   if (figures)
-    json["label"] = {{"name", label->name},
-                     {"classes", label->num_classes},
-                     {"correlation", figures->correlation},
-                     {"planned_effect", 1 + figures->correlation * (global.block_effect - 1)},
+    json["label"] = {{"name", facts->label.name},
+                     {"classes", facts->label.num_classes},
+                     {"correlation", facts->correlation},
+                     {"planned_effect", 1 + facts->correlation * (global.block_effect - 1)},
                      {"effect", figures->effect},
                      {"entropy_bits", figures->entropy_bits},
                      {"whole_entropy_bits", figures->whole_entropy_bits}};
@@ -271,6 +297,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   for (const Choice& c : choices)
     json["choices"].push_back({{"name", c.name},
                                {"memory_bytes", c.memory_bytes},
+                               {"fits", c.fits},
                                {"effect", c.effect()},
                                {"quality", quality_json(c.quality)}});
   ToolResult result;

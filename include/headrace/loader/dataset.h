@@ -26,12 +26,22 @@ struct FieldChoice {
 
 /// What to open, beside the files.
 struct OpenOptions {
-  /// Fields in batch order. If empty: every array with the common number of rows in the root, or in the only group.
+  /// Fields in batch order. If empty: every array with the common number of rows in the root, or in the only group;
+  /// Dataset::left_out() names the others.
   /// A compound array gives one field for each member, named "name.member"; "path.member" chooses one.
   std::vector<FieldChoice> fields;
   /// Paths and globs to open for FILES of a "FILES::PATH", if other than FILES itself: to open the same data set where
   /// the files have moved. Entries that no field uses are ignored.
   std::map<std::string, std::vector<std::string>> beside = {};
+  /// Called after a file was opened, in the thread that opens them, with how many are open and how many there are;
+  /// false stops with kCancelled. May be empty.
+  std::function<bool(std::uint64_t files_open, std::uint64_t files)> progress = {};
+};
+
+/// An array of the files that is no field, since no fields were chosen and it cannot be one.
+struct LeftOut {
+  std::string path;    ///< Path of the array in the file.
+  std::string reason;  ///< Why it is no field, for example "a scalar, which has no rows".
 };
 
 /// How a field is stored, for people and for `inspect`. It describes the first file; see `uniform`.
@@ -64,6 +74,9 @@ class Dataset {
   [[nodiscard]] const std::vector<FieldStorage>& storage() const;
   /// Return the files, in order.
   [[nodiscard]] const std::vector<FileEntry>& files() const;
+  /// Return the arrays of the first file that open() left out where no fields were chosen, and why. Empty where they
+  /// were chosen, and for what open_recipe() opens, which names its fields.
+  [[nodiscard]] const std::vector<LeftOut>& left_out() const;
   /// Return, for each FILES of a "FILES::PATH", the files it was opened as, one for each of files(). Pass the result
   /// as OpenOptions::beside to open the same ones again.
   [[nodiscard]] std::map<std::string, std::vector<std::string>> beside() const;

@@ -196,6 +196,9 @@ class Loader {
   [[nodiscard]] std::string explain() const;
   /// Return what was delivered, where the time went, memory and budget, and a verdict. May be called at any time.
   [[nodiscard]] Report report() const;
+  /// Return the most bytes of batches that the caller held beyond the budget at any time: report().memory has it too,
+  /// at the price of a whole report.
+  [[nodiscard]] std::uint64_t held_over_bytes() const;
 
   [[nodiscard]] const Impl& impl() const { return *impl_; }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -88,12 +89,21 @@ struct Report {
   RowSums row_sums;  ///< Which rows the latest epoch delivered on this rank, as sums.
   /// True after an epoch whose sums are those of every row exactly once (one rank, from the start, no dropped tail).
   bool exactly_once = false;
-  std::vector<Stage> stages;        ///< Where the time went.
-  Memory memory;                    ///< Memory, planned and measured.
-  Cache cache;                      ///< Decoded data kept between epochs.
-  std::string verdict;              ///< One sentence: is loading the bottleneck, and which part of it.
-  std::vector<std::string> advice;  ///< What to change, most useful first.
-  std::string data_summary;         ///< For example "4 files, 65,536 samples of 40.7 kB, gzip-4".
+  std::vector<Stage> stages;  ///< Where the time went.
+  Memory memory;              ///< Memory, planned and measured.
+  Cache cache;                ///< Decoded data kept between epochs.
+  /// What would decode every block once, where the window is shorter than the order's span.
+  struct DecodeOnce {
+    std::uint64_t shuffle_buffer_bytes = 0;  ///< A shuffle_buffer= that fits this budget; 0: none does.
+    double deff = 0;                 ///< Deff with it, of a label that is constant in a block, which is the worst case.
+    double deff_now = 0;             ///< Deff of the same label with the present order.
+    double speedup = 0;              ///< Expected gain: by what factor the decode threads' work would shrink.
+    std::uint64_t memory_bytes = 0;  ///< A memory= that is enough for the order as it is; 0: none is.
+  };
+  std::optional<DecodeOnce> decode_once;  ///< Empty if every block is decoded once.
+  std::string verdict;                    ///< One sentence: is loading the bottleneck, and which part of it.
+  std::vector<std::string> advice;        ///< What to change, most useful first.
+  std::string data_summary;               ///< For example "4 files, 65,536 samples of 40.7 kB, gzip-4".
 
   /// Return delivered samples / wall_seconds; 0 before the first batch.
   [[nodiscard]] double samples_per_second() const;

@@ -107,6 +107,7 @@ class Hdf5Reader final : public FormatReader {
   [[nodiscard]] std::string format_name() const override { return format_name_of(*state_); }
   [[nodiscard]] const std::string& path() const override { return state_->path; }
   [[nodiscard]] const std::vector<ArrayInfo>& arrays() const override { return walked_.arrays; }
+  [[nodiscard]] const std::vector<PassedOver>& passed_over() const override { return walked_.passed_over; }
   [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver->file; }
 
   Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const override {
@@ -116,7 +117,7 @@ class Hdf5Reader final : public FormatReader {
   }
 
   [[nodiscard]] std::string facts(std::span<const std::shared_ptr<ArrayReader>> opened) const override {
-    return facts_of(*state_, walked_.arrays, opened);
+    return facts_of(*state_, walked_.arrays, walked_.passed_over, opened);
   }
 
  private:
@@ -141,13 +142,27 @@ class Hdf5Reader final : public FormatReader {
     if (array == nullptr) return missing(path);
     if (const auto refused = walked_.refused.find(array->path); refused != walked_.refused.end())
       return refused->second;
-    if (array->read_path == ReadPath::kUnsupported) return Error(ErrorCode::kUnsupported, array->reason);
+    if (array->read_path == ReadPath::kUnsupported) return unreadable(*array);
     Id dataset = open_dataset(library, *state_, array->path);
     if (!dataset.ok()) return library_failure(library, *state_, "open the dataset");
     HEADRACE_ASSIGN(DatasetInfo info, describe_dataset(library, *state_, dataset.get(), array->path));
     info.array.attributes = array->attributes;  // the walk has read the texts of variable length as well
-    if (info.array.read_path == ReadPath::kUnsupported) return Error(ErrorCode::kUnsupported, info.array.reason);
+    if (info.array.read_path == ReadPath::kUnsupported) return unreadable(info.array);
     return open_described(library, state_, std::move(info), std::move(dataset));
+  }
+
+  static Error unreadable(const ArrayInfo& array) {
+    const auto is = [&](std::string_view what) { return array.reason.starts_with(what); };
+    return std::move(
+        Error(ErrorCode::kUnsupported, array.reason)
+            .with_hint(is("variable-length strings")
+                           ? "Leave it out with fields=, or write it once more as fixed-size text (dtype 'S16') or as "
+                             "numbers of classes."
+                       : is("variable-length sequences")
+                           ? "Leave it out with fields=, or write it once more as an array that is padded to one "
+                             "length, with the lengths beside it."
+                       : is("references") ? "Leave it out with fields=, and name the arrays that it points to."
+                                          : "Leave it out with fields=."));
   }
 
   [[nodiscard]] const ArrayInfo* find(const std::string& path) const {

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 
 /// What decides how arrays are read besides the file: facts of another build or library are of no use.
 std::string reading_ability() {
-  std::string text = "hdf5 ";
+  std::string text = "hdf5, facts 2, ";
   {
     const LibraryLock library;
     text += library_version(library);
@@ -152,13 +152,17 @@ std::shared_ptr<ArrayReader> remembered_array(std::shared_ptr<FileState> state, 
 
 class RememberedReader final : public FormatReader {
  public:
-  RememberedReader(std::shared_ptr<FileState> state, std::vector<ArrayInfo> arrays,
+  RememberedReader(std::shared_ptr<FileState> state, std::vector<ArrayInfo> arrays, std::vector<PassedOver> passed_over,
                    std::map<std::string, std::string, std::less<>> how)
-      : state_(std::move(state)), arrays_(std::move(arrays)), how_(std::move(how)) {}
+      : state_(std::move(state)),
+        arrays_(std::move(arrays)),
+        passed_over_(std::move(passed_over)),
+        how_(std::move(how)) {}
 
   [[nodiscard]] std::string format_name() const override { return format_name_of(*state_); }
   [[nodiscard]] const std::string& path() const override { return state_->path; }
   [[nodiscard]] const std::vector<ArrayInfo>& arrays() const override { return arrays_; }
+  [[nodiscard]] const std::vector<PassedOver>& passed_over() const override { return passed_over_; }
   [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver->file; }
 
   Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const override {
@@ -189,7 +193,8 @@ class RememberedReader final : public FormatReader {
   }
 
   std::shared_ptr<FileState> state_;
-  std::vector<ArrayInfo> arrays_;                        // sorted by path
+  std::vector<ArrayInfo> arrays_;  // sorted by path
+  std::vector<PassedOver> passed_over_;
   std::map<std::string, std::string, std::less<>> how_;  // path → what remember() wrote
   mutable ForkSafeMutex mutex_;
   mutable std::shared_ptr<FormatReader> real_;
@@ -242,7 +247,7 @@ bool MemoryArray::remember(PackedWriter& out) const {
 }
 
 std::string facts_of(const FileState& state, const std::vector<ArrayInfo>& arrays,
-                     std::span<const std::shared_ptr<ArrayReader>> opened) {
+                     const std::vector<PassedOver>& passed_over, std::span<const std::shared_ptr<ArrayReader>> opened) {
   for (const ArrayInfo& array : arrays)
     if (array.layout == Layout::kVirtual || array.layout == Layout::kExternal) return {};
   PackedWriter out;
@@ -250,6 +255,11 @@ std::string facts_of(const FileState& state, const std::vector<ArrayInfo>& array
   pack_superblock(state.superblock, out);
   out.number(arrays.size());
   for (const ArrayInfo& array : arrays) pack(array, out);
+  out.number(passed_over.size());
+  for (const PassedOver& one : passed_over) {
+    out.text(one.path);
+    out.text(one.reason);
+  }
   std::map<std::string, std::string> how;
   for (const auto& reader : opened) {
     PackedWriter one;
@@ -274,13 +284,19 @@ std::shared_ptr<FormatReader> open_remembered(std::shared_ptr<RandomAccessFile> 
   state->superblock = unpack_superblock(in);
   std::vector<ArrayInfo> arrays;
   for (std::size_t n = in.count(); in.ok() && n > 0; --n) arrays.push_back(unpack_array_info(in));
+  std::vector<PassedOver> passed_over;
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    const std::string name(in.text());
+    passed_over.push_back({name, std::string(in.text())});
+  }
   std::map<std::string, std::string, std::less<>> how;
   for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
     const std::string name(in.text());
     how.emplace(name, in.text());
   }
   if (!in.complete() || !std::ranges::is_sorted(arrays, {}, &ArrayInfo::path)) return nullptr;
-  return std::make_shared<RememberedReader>(std::move(state), std::move(arrays), std::move(how));
+  return std::make_shared<RememberedReader>(std::move(state), std::move(arrays), std::move(passed_over),
+                                            std::move(how));
 }
 
 }  // namespace headrace::hdf5

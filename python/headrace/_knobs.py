@@ -1,0 +1,189 @@
+"""Arguments that other loaders have and these functions have not, with what replaces each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import wraps
+from types import MappingProxyType
+from typing import Any, ParamSpec, TypeVar
+
+from headrace.errors import UnknownArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_MEMORY = "Use memory=: as many batches are ready ahead as it holds."
+_THREADS = "Use threads=: C++ threads decode, and there are no worker processes."
+_BUFFER = "Use shuffle_buffer= (bytes of data that are mixed at any time), with shuffle=True."
+_SEED = "Use seed=: with it and the number of the epoch, every batch is settled."
+_RANKS = "Not needed: the launcher is asked; or give rank= and world_size=."
+_IN_LOOP = "Not needed: batches come collated, as a dict of columns; change the columns in the loop."
+_TO_DEVICE = 'Move batches in the loop: batch["x"].pin_memory().to(device, non_blocking=True).'
+_TAIL = 'Use tail="partial", "drop" or "pad".'
+_WORKERS = "Not needed: there are no worker processes."
+_FIELDS = "Use hr.open(paths, fields=...): what a sample is belongs to the data set."
+_LOOP = "Not needed: each `for batch in loader` is one epoch; loop over range(epochs)."
+_CACHE = 'Use cache="auto", "ram" or a directory, and memory= for how much.'
+_FILES = "Pass files to hr.open(); they are read where they lie."
+_EPOCH_SIZE = "Use sampler=hr.Weighted(weights, num_samples=), or hr.mix(parts, num_samples=)."
+
+#: What to do in place of an argument that ``Loader`` has not, by the loader that has it.
+LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "torch": {
+            "num_workers": _THREADS,
+            "prefetch_factor": _MEMORY,
+            "persistent_workers": "Not needed: threads stay from epoch to epoch, until close().",
+            "pin_memory": _TO_DEVICE,
+            "pin_memory_device": _TO_DEVICE,
+            "collate_fn": _IN_LOOP,
+            "worker_init_fn": _WORKERS,
+            "multiprocessing_context": _WORKERS,
+            "generator": _SEED,
+            "in_order": "Not needed: batches always come in order.",
+            "num_replicas": "Use world_size=, with rank=; or neither: then the launcher is asked.",
+            "snapshot_every_n_steps": "Not needed: state_dict() is exact after every batch.",
+        },
+        "tf.data": {
+            "buffer_size": _BUFFER,
+            "prefetch": _MEMORY,
+            "num_parallel_calls": _THREADS,
+            "num_parallel_reads": _THREADS,
+            "drop_remainder": "Use drop_last=.",
+            "reshuffle_each_iteration": "Not needed: every epoch has an order of its own; set_epoch(n) repeats one.",
+            "deterministic": "Not needed: the order never depends on timing.",
+            "cycle_length": "Use shuffle_buffer=hr.ShuffleShape(streams, pool_blocks).",
+            "block_length": "Use shuffle_buffer=hr.ShuffleShape(streams, pool_blocks).",
+            "num_epochs": _LOOP,
+        },
+        "WebDataset": {
+            "shardshuffle": "Not needed: shuffle=True mixes over all files.",
+            "bufsize": _BUFFER,
+            "initial": _BUFFER,
+            "resampled": "Use sampler=hr.Weighted(weights), which draws with replacement.",
+            "nodesplitter": _RANKS,
+            "workersplitter": _WORKERS,
+            "cache_dir": "Use cache=: a directory.",
+            "cache_size": _CACHE,
+            "handler": 'Not there yet: damaged data is an error (on_error="raise"); run headrace verify first.',
+        },
+        "MosaicML Streaming": {
+            "shuffle_block_size": _BUFFER,
+            "shuffle_seed": _SEED,
+            "shuffle_algo": 'Use shuffle="block" or "exact".',
+            "cache_limit": _CACHE,
+            "predownload": _MEMORY,
+            "num_canonical_nodes": "Not needed: global batches do not depend on the number of ranks.",
+            "partition_algo": _RANKS,
+            "batching_method": "Use hr.mix(parts), which draws by weight.",
+            "sampling_method": _EPOCH_SIZE,
+            "epoch_size": _EPOCH_SIZE,
+            "local": _FILES,
+            "remote": _FILES,
+        },
+        "DALI": {
+            "num_threads": _THREADS,
+            "prefetch_queue_depth": _MEMORY,
+            "random_shuffle": "Use shuffle=True.",
+            "initial_fill": _BUFFER,
+            "shard_id": "Use rank=, with world_size=; or neither: then the launcher is asked.",
+            "num_shards": "Use world_size=, with rank=; or neither: then the launcher is asked.",
+            "last_batch_policy": _TAIL,
+            "pad_last_batch": _TAIL,
+            "device_id": _TO_DEVICE,
+        },
+        "FFCV": {
+            "order": 'Use shuffle=False, True or "exact", or sampler=.',
+            "os_cache": _CACHE,
+            "batches_ahead": _MEMORY,
+            "distributed": _RANKS,
+            "indices": "Use dataset.select(rows).",
+            "pipelines": _IN_LOOP,
+        },
+        "Grain": {
+            "worker_count": _THREADS,
+            "worker_buffer_size": _MEMORY,
+            "shard_options": _RANKS,
+            "operations": _IN_LOOP,
+        },
+        "h5py": {
+            "rdcc_nbytes": "Use memory=: it holds decoded chunks too.",
+            "rdcc_nslots": "Use memory=: it holds decoded chunks too.",
+            "rdcc_w0": "Use memory=: it holds decoded chunks too.",
+        },
+        "other words": {
+            "bs": "Use batch_size=.",
+            "workers": _THREADS,
+            "n_jobs": _THREADS,
+            "epochs": _LOOP,
+            "transform": _IN_LOOP,
+            "random_state": _SEED,
+            "max_cached_chunks": _CACHE,
+            "fields": _FIELDS,
+            "columns": _FIELDS,
+        },
+    }
+)
+
+#: The same for ``hr.open``.
+OPEN_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "h5py": {
+            "mode": "Not needed: files are opened for reading.",
+            "swmr": "Not there: open a file after its writer has closed it.",
+            "locking": "Not needed: files are opened without locks.",
+            "libver": "Not needed: it is for writing.",
+            "driver": "Not there: files are read by pread.",
+            "rdcc_nbytes": "Not needed: a Loader keeps decoded chunks within memory=.",
+            "rdcc_nslots": "Not needed: a Loader keeps decoded chunks within memory=.",
+            "rdcc_w0": "Not needed: a Loader keeps decoded chunks within memory=.",
+        },
+        "other words": {
+            "columns": "Use fields=.",
+            "keys": "Use fields=.",
+            "split": 'Use hr.open(paths).split({"train": 0.8, "val": 0.2}).',
+            "mmap_mode": "Not needed: rows are read when they are asked for.",
+        },
+    }
+)
+
+
+def refuse_unknown(function: str, given: Iterable[str], known: Iterable[str], knobs: Mapping[str, Any]) -> None:
+    """Raise if a name that was given is not known, and say what to use in its place.
+
+    Raises:
+        UnknownArgumentError: The hint has a sentence for each such name.
+    """
+    choices = list(known)
+    unknown = [name for name in given if name not in choices]
+    if not unknown:
+        return
+    instead = {name: text for group in knobs.values() for name, text in group.items()}
+    hints = {name: instead.get(name) or _nearest(name, choices) for name in unknown}
+    told = [text if len(unknown) == 1 else f"{name}: {text}" for name, text in hints.items() if text]
+    message = f"{function} has no argument{'s' if len(unknown) > 1 else ''} {', '.join(map(repr, unknown))}"
+    hint = " ".join(told) or None
+    raise UnknownArgumentError(f"{message}. {hint}" if hint else message, message=message, hint=hint)
+
+
+def _nearest(name: str, choices: list[str]) -> str | None:
+    near = get_close_matches(name, choices, 1)
+    return f"Did you mean {near[0]!r}?" if near else None
+
+
+def names_knobs(function: str, knobs: Mapping[str, Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function say what replaces an argument that it has not."""
+
+    def decorate(wrapped: Callable[P, R]) -> Callable[P, R]:
+        known = inspect.signature(wrapped).parameters
+
+        @wraps(wrapped)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            refuse_unknown(function, kwargs, known, knobs)
+            return wrapped(*args, **kwargs)
+
+        return call
+
+    return decorate

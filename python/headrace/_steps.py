@@ -1,0 +1,136 @@
+"""The steps of an epoch as a batch sampler: for libraries that build torch's DataLoader of a loader's parts.
+
+Accelerate's ``skip_first_batches(loader, n)`` makes ``DataLoader(loader.dataset, batch_sampler=…, collate_fn=…)``,
+which asks the data set for the rows of a batch. A :class:`Step` is such a list of row numbers, and knows the batch that
+it stands for: the data set hands out the loader's own batch, at the loader's speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from headrace.loader import Loader
+
+__all__ = ["Delivered", "Rows", "Step", "Steps", "collate"]
+
+
+class Step(Sequence[int]):
+    """The row numbers of one batch, in order. Looking at them reads the batch; having it delivered does not need them.
+
+    Attributes:
+        loader: The loader that it is a step of.
+        epoch: Number of the epoch, from 0.
+        first_sample: Samples of the epoch that all ranks together get before it.
+        walk: What the steps of one pass over the batch sampler have in common.
+    """
+
+    def __init__(self, loader: Loader, walk: object, epoch: int, first_sample: int) -> None:
+        self.loader = loader
+        self.walk = walk
+        self.epoch = epoch
+        self.first_sample = first_sample
+        self._rows: list[int] | None = None
+
+    @property
+    def rows(self) -> list[int]:
+        """Row numbers in the data set; a padded batch repeats some."""
+        if self._rows is None:
+            self._rows = self.loader._rows_of(self)
+        return self._rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        return self.rows[index]
+
+    def __repr__(self) -> str:
+        return f"<headrace step of epoch {self.epoch}, after {self.first_sample} samples>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (self.rows,)  # a worker process has the rows, not the loader
+
+
+class Delivered(Sequence[Any]):
+    """A batch that is made already, as a list of samples; :func:`collate` takes the batch out again."""
+
+    def __init__(self, batch: Any) -> None:
+        self.batch = batch
+        self._columns = list(batch.values()) if isinstance(batch, dict) else list(batch)
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        values = [column[index] for column in self._columns]
+        return dict(zip(self.batch, values, strict=True)) if isinstance(self.batch, dict) else tuple(values)
+
+
+class Steps:
+    """The batches that the next ``iter(loader)`` would deliver, as :class:`Step`; looking at them starts no epoch.
+
+    It has no ``sampler``: one that others put there would change nothing.
+    """
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    @property
+    def batch_size(self) -> int:
+        """Samples a batch, on each rank."""
+        return self._loader.batch_size
+
+    @property
+    def drop_last(self) -> bool:
+        """True if samples that do not fill the last batch are dropped."""
+        return self._loader.drop_last
+
+    def set_epoch(self, epoch: int) -> None:
+        """Name the epoch of the next pass, as :meth:`Loader.set_epoch` does."""
+        self._loader.set_epoch(epoch)
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator[Step]:
+        walk = object()
+        epoch, first, end, batch = self._loader._next_samples()
+        if self.drop_last:
+            end -= (end - first) % batch
+        for sample in range(first, end, batch):
+            yield Step(self._loader, walk, epoch, sample)
+
+
+class Rows:
+    """The row numbers that the next ``iter(loader)`` would deliver on this rank, one by one. Reads what it passes."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def __iter__(self) -> Iterator[int]:
+        for step in Steps(self._loader):
+            yield from step
+
+
+def collate(samples: Sequence[Any], *, as_torch: bool, as_tuple: bool) -> Any:
+    """Make a batch of samples of a data set, or return the batch that they are of."""
+    if isinstance(samples, Delivered):
+        return samples.batch
+    batch: dict[str, Any] = {name: np.stack([sample[name] for sample in samples]) for name in samples[0]}
+    if as_torch:
+        import torch
+
+        batch = {name: torch.from_numpy(column) for name, column in batch.items()}
+    return tuple(batch.values()) if as_tuple else batch
