@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = [
-    pytest.mark.fast,
-    pytest.mark.skipif(shutil.which("clang++") is None, reason="needs clang: make check installs it"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("clang++") is None, reason="needs clang: make check installs it")
 
 CMAKE = """cmake_minimum_required(VERSION 3.25)
 project(sample CXX)

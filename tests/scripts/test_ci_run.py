@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = """mkdir -p build/test_results/{0}
 cat >build/test_results/{0}/ctest.xml <<X
