@@ -74,7 +74,8 @@ def test_cached_is_uncached(shards: Shards, tmp_path: Path, seed: int) -> None:
     assert report.memory.held_over_bytes == 0
 
 
-def test_later_epochs_come_from_memory(shards: Shards) -> None:
+def test_later_epochs_come_from_memory(shards: Shards, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_KEEP_SHARE", "inf")  # all of it in the first epoch
     for cache in ("auto", "ram"):
         loader = hr.Loader(hr.open(shards.paths), 100, shuffle=True, cache=cache, memory="64MiB")
         shards.check_epoch(loader)
@@ -265,6 +266,7 @@ def test_a_limit_lowered_while_a_cache_is_held_gives_memory_back(tmp_path: Path)
     path = write_rows(tmp_path / "rows.h5", 96, noise=True)
     run_child(
         """
+        import os; os.environ["HEADRACE_KEEP_SHARE"] = "inf"
         hr.set_memory("256MiB")
         base = resident()
         loader = hr.Loader(PATH, 32, shuffle=True)

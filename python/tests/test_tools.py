@@ -147,9 +147,8 @@ def test_demo(tmp_path: Path) -> None:
     summary = hr.demo(tmp_path / "demo", jets=300, seed=1)
     assert isinstance(summary, dict)
     assert len(hr.open(str(tmp_path / "demo" / "*.h5"))) == 300
-    with pytest.raises(hr.InvalidArgumentError, match="no kind of data is called 'nonsense'") as caught:
+    with pytest.raises(hr.InvalidArgumentError, match="kind must be one of 'jets', not 'nonsense'"):
         hr.demo(tmp_path / "demo", kind="nonsense")
-    assert "--help" in (caught.value.hint or "")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(hr.WriteFailedError, match="file"):
         hr.demo(tmp_path / "file" / "demo", jets=300)

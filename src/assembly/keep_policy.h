@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 
 namespace headrace {
@@ -19,8 +20,8 @@ namespace headrace {
 class KeepPolicy {
  public:
   static constexpr double kShare = 0.12;
-  /// \param share  Of the other work, that keeping may add while a consumer may wait.
-  explicit KeepPolicy(double share = kShare) : share_(share) {}
+  /// \param share  Of the other work, that keeping may add while a consumer may wait; infinite: everything is kept.
+  explicit KeepPolicy(double share = kShare) : share_(share), everything_(std::isinf(share)) {}
 
   /// When a block comes up.
   struct Moment {
@@ -51,7 +52,7 @@ class KeepPolicy {
  private:
   using Count = std::atomic<std::uint64_t>;
   const double share_;
-  std::atomic<bool> everything_{false};
+  std::atomic<bool> everything_;
   Count decode_ns_{0}, decode_bytes_{0}, keep_ns_{0}, keep_bytes_{0}, owed_ns_{0}, hit_ns_{0}, hit_bytes_{0},
       saved_ns_{0};
 };

@@ -82,6 +82,9 @@ class EngineManager final : public Reclaimable {
   /// True once it was measured what re-encoding makes of the blocks, or there was nothing to measure.
   [[nodiscard]] bool probed() const { return probed_; }
 
+  /// Return the most that this loader ever had of its budget at once.
+  [[nodiscard]] std::uint64_t peak_reserved_bytes() const { return budget_ ? budget_->snapshot().peak_bytes : 0; }
+
   class Busy;
   /// Make the engine what the next epoch needs: planned for what holds now, and with its memory. Does nothing once
   /// closed. Errors: of the plan; kOutOfBudget.

@@ -161,6 +161,8 @@ Report make_report(const Loader::Impl& loader) {
   m.peak_resident_bytes = totals.peak.side_bytes;
   m.peak_bytes = m.peak_slot_bytes + m.peak_scratch_bytes + m.peak_read_buffer_bytes + m.peak_resident_bytes +
                  (engine.has_memory() ? m.index_bytes : 0) + m.peak_cache_bytes;
+  // The parts had theirs at different times: as the cache grows, the window shrinks.
+  if (engine.has_memory()) m.peak_bytes = std::min(m.peak_bytes, loader.manager->peak_reserved_bytes());
   m.process_peak_bytes = process_peak_bytes();
   diagnose(r, loader);
   return r;
