@@ -159,7 +159,8 @@ def test_the_smallest_budget_is_enough_and_one_byte_less_is_not(shards: Shards) 
             assert loader.report().memory.peak_bytes <= least
 
 
-def test_blocks_are_kept_where_not_all_fits(tmp_path: Path) -> None:
+def test_blocks_are_kept_where_not_all_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_KEEP_SHARE", "inf")  # as many as fit, in the first epoch
     path = write_rows(tmp_path / "rows.h5", 48, noise=True)
     loader = hr.Loader(path, 16, memory="28MiB", threads=1)
     for _ in range(3):
