@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bind/text.h"
 #include "bind/without_gil.h"
 
 namespace headrace::python {
@@ -46,6 +47,7 @@ LoaderHandle::LoaderHandle(const Dataset& dataset, const LoaderOptions& options,
     : loader_(
           without_gil([&] { return Loader(dataset, options); })),  // may read a label, and takes 100 ms a million rows
       exporter_(loader_.fields(), framework, format, loader_.batch_rows()),
+      rank_(options.rank.value_or(0)),
       made_by_(getpid()) {}
 
 std::shared_ptr<LoaderHandle> LoaderHandle::make(const Dataset& dataset, const LoaderOptions& options,
@@ -96,23 +98,23 @@ void LoaderHandle::count_batch() {
   ++batches_;
 }
 
-void LoaderHandle::warn_of_notices(int stack_level) {
+void LoaderHandle::warn(const std::string& text) const {
+  nb::module_::import_("headrace._logging").attr("warn")(to_python(text), rank_);
+}
+
+void LoaderHandle::warn_of_notices() {
   const std::vector<std::string> notices = loader_.notices();
-  const nb::object category = nb::module_::import_("headrace.errors").attr("HeadraceWarning");
-  while (notices_told_ < notices.size())
-    if (PyErr_WarnEx(category.ptr(), notices[notices_told_++].c_str(), stack_level) != 0) throw nb::python_error();
+  while (notices_told_ < notices.size()) warn(notices[notices_told_++]);
 }
 
 void LoaderHandle::warn_if_held() {
   if (loader_.held_over_bytes() == 0) return;
   next_look_ = 0;
   const Report::Memory memory = loader_.report().memory;
-  const std::string text = fmt::format(
+  warn(fmt::format(
       "batches that the program holds take {} beyond the loader's budget of {}. They stay valid, and loading goes on, "
       "but this memory comes on top. Drop batches after use, or give the loader less memory.",
-      format_bytes(memory.held_over_bytes), format_bytes(memory.budget_bytes));
-  const nb::object category = nb::module_::import_("headrace.errors").attr("HeadraceWarning");
-  if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) throw nb::python_error();
+      format_bytes(memory.held_over_bytes), format_bytes(memory.budget_bytes)));
 }
 
 void LoaderHandle::close_all() {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "bind/batch_exporter.h"
 
@@ -47,9 +48,8 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
   /// Count a batch; now and then look whether the caller holds more than the budget, and warn once.
   void count_batch();
 
-  /// Turn what the user should know into HeadraceWarnings, each once. \param stack_level  As of warnings.warn(): 1 is
-  /// the Python function that calls.
-  void warn_of_notices(int stack_level = 1);
+  /// Turn what the user should know into HeadraceWarnings, each once, at the line of the program that called.
+  void warn_of_notices();
 
   /// Close every loader that is alive. For the interpreter's exit: threads of ours must be gone before static objects.
   static void close_all();
@@ -57,11 +57,13 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
  private:
   friend class Turn;
   void warn_if_held();
+  void warn(const std::string& text) const;
 
   Loader loader_;
   BatchExporter exporter_;
   std::timed_mutex turn_;
   std::atomic<bool> closing_ = false;
+  const std::uint32_t rank_;  ///< As the options give it, else 0. Ranks above 0 log what rank 0 warns of.
   const pid_t made_by_;
   std::uint64_t batches_ = 0;  ///< Handed out.
   std::uint64_t notices_told_ = 0;

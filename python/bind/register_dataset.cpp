@@ -1,5 +1,4 @@
 // Dataset: opening, description, rows by number. Everything that may read a file runs without the GIL.
-#include <headrace/base/error.h>
 #include <headrace/loader/mix.h>
 #include <headrace/loader/split.h>
 #include <nanobind/ndarray.h>
@@ -9,7 +8,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
-#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "bind/dataset_handle.h"
+#include "bind/progress.h"
 #include "bind/register.h"
 #include "bind/text.h"
 #include "bind/without_gil.h"
@@ -28,48 +27,15 @@ using Choices = std::vector<std::pair<std::string, std::string>>;
 
 using Beside = std::vector<std::pair<std::string, std::vector<nb::bytes>>>;
 
-/// As `read(go_on)` without the GIL, where `go_on(done, all)` now and then looks for Ctrl-C and calls `progress`.
-template <class Open>
-Dataset open_with_progress(const nb::object& progress, Open&& open_files) {
-  constexpr std::chrono::milliseconds kTick{50};
-  std::optional<nb::python_error> raised;
-  try {
-    const WithoutGil nogil;
-    auto last = std::chrono::steady_clock::now();
-    return open_files([&](std::uint64_t done, std::uint64_t all) {
-      const auto now = std::chrono::steady_clock::now();
-      if (now - last < kTick && done < all) return true;
-      last = now;
-      const WithGil gil;
-      if (PyErr_CheckSignals() != 0) {
-        raised.emplace();
-        return false;
-      }
-      if (progress.is_none()) return true;
-      try {
-        const nb::object answer = progress(done, all);
-        return answer.is_none() || nb::cast<bool>(nb::bool_(answer));
-      } catch (nb::python_error& error) {
-        raised.emplace(std::move(error));
-        return false;
-      }
-    });
-  } catch (const Error&) {
-    if (!raised) throw;
-  }
-  throw nb::python_error(std::move(*raised));
-}
-
 DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices, const Beside& beside,
                          const nb::object& progress) {
   const std::vector<std::string> names = from_python(paths);
   OpenOptions options;
   for (const auto& [name, path] : choices) options.fields.push_back({name, path});
   for (const auto& [files, meant] : beside) options.beside.emplace(files, from_python(meant));
-  return DatasetHandle(open_with_progress(progress, [&](auto go_on) {
-    options.progress = std::move(go_on);
-    return open(names, std::move(options));
-  }));
+  Progress reporter(progress, std::chrono::milliseconds(50));  // a file is described in less than a millisecond
+  options.progress = reporter.function();
+  return DatasetHandle(reporter.run([&] { return open(names, std::move(options)); }));
 }
 
 Dataset open_again(const nb::bytes& recipe) {
@@ -81,22 +47,12 @@ nb::bytes to_bytes(const std::string& text) {
   return nb::bytes(text.data(), text.size());
 }
 
-/// Call `read(go_on)` without the GIL; Ctrl-C stops it.
+/// Return what `read(go_on)` returns, which is called without the GIL; Ctrl-C stops it.
 template <class Read>
 Batch interruptible(Read&& read) {
-  std::optional<nb::python_error> raised;
-  try {
-    const WithoutGil nogil;
-    return read([&] {
-      const WithGil gil;
-      if (PyErr_CheckSignals() == 0) return true;
-      raised.emplace();
-      return false;
-    });
-  } catch (const Error&) {
-    if (!raised) throw;
-  }
-  throw nb::python_error(std::move(*raised));
+  Progress reporter{nb::none()};
+  const auto go_on = reporter.uncounted();
+  return reporter.run([&] { return read(go_on); });
 }
 
 nb::object rows(const DatasetHandle& self, std::uint64_t first, std::uint64_t count) {

@@ -13,6 +13,7 @@
 #include "bind/dataset_handle.h"
 #include "bind/epoch_iterator.h"
 #include "bind/loader_words.h"
+#include "bind/progress.h"
 #include "bind/register.h"
 #include "bind/row_numbers.h"
 #include "bind/text.h"
@@ -65,26 +66,12 @@ nb::object batch_again(LoaderHandle& self, std::uint64_t epoch, std::uint64_t st
 void preload(LoaderHandle& self, const nb::object& progress) {
   self.check_process();
   const Turn turn(self);
-  std::optional<nb::python_error> raised;
-  const auto tick = [&](std::uint64_t done, std::uint64_t all) {
-    const WithGil gil;
-    try {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      if (progress.is_none()) return true;
-      const nb::object answer = progress(done, all);
-      return answer.is_none() || nb::cast<bool>(nb::bool_(answer));
-    } catch (nb::python_error& error) {
-      raised.emplace(std::move(error));
-      return false;
-    }
-  };
-  try {
-    const WithoutGil nogil;
-    self.loader().preload(tick);
-  } catch (const Error&) {
-    if (!raised) throw;
-  }
-  if (raised) throw nb::python_error(std::move(*raised));
+  Progress reporter(progress);
+  const auto function = reporter.function();
+  reporter.run([&] {
+    self.loader().preload(function);
+    return true;
+  });
   self.warn_of_notices();
 }
 
@@ -161,8 +148,7 @@ void register_loader(nb::module_& m) {
       .def(
           "explain", [](LoaderHandle& self) { return to_python(self.loader().explain()); },
           nb::sig("def explain(self) -> str"))
-      .def("warn_of_notices", &LoaderHandle::warn_of_notices, nb::arg("stack_level"),
-           nb::sig("def warn_of_notices(self, stack_level: int) -> None"))
+      .def("warn_of_notices", &LoaderHandle::warn_of_notices)
       .def("report", [](LoaderHandle& self) { return self.loader().report(); })
       .def("close",
            [](LoaderHandle& self) {

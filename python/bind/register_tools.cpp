@@ -1,21 +1,17 @@
 // The command line's verbs as functions.
-#include <headrace/base/error.h>
 #include <headrace/tools/tools.h>
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <exception>
-#include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bind/loader_handle.h"
 #include "bind/loader_words.h"
+#include "bind/progress.h"
 #include "bind/register.h"
 #include "bind/row_numbers.h"
 #include "bind/text.h"
@@ -23,46 +19,6 @@
 
 namespace headrace::python {
 namespace {
-
-/// A Python callable (or None) as the tools' progress function. Also lets Ctrl-C stop them. What the callable raises
-/// is kept and raised again by run(), once the tool has come to its end.
-class Progress {
- public:
-  explicit Progress(nb::object callable) : callable_(std::move(callable)) {}
-
-  std::function<bool(std::uint64_t, std::uint64_t)> function() {
-    return [this](std::uint64_t done, std::uint64_t total) {
-      const WithGil gil;
-      if (PyErr_CheckSignals() != 0) {
-        raised_.emplace();
-        return false;
-      }
-      if (callable_.is_none()) return true;
-      try {
-        const nb::object answer = callable_(done, total);
-        return answer.is_none() || nb::cast<bool>(nb::bool_(answer));
-      } catch (nb::python_error& error) {
-        raised_.emplace(std::move(error));
-        return false;
-      }
-    };
-  }
-  /// Call `tool` without the GIL. What the callable raised comes before the tool's own "stopped".
-  template <class Tool>
-  ToolResult run(Tool&& tool) {
-    try {
-      const WithoutGil nogil;
-      return tool();
-    } catch (const Error&) {
-      if (!raised_) throw;
-    }
-    throw nb::python_error(std::move(*raised_));
-  }
-
- private:
-  nb::object callable_;
-  std::optional<nb::python_error> raised_;
-};
 
 ToolResult inspect_files(const std::vector<nb::bytes>& paths) {
   const std::vector<std::string> names = from_python(paths);

@@ -46,14 +46,20 @@ def quiet_other_ranks() -> None:
         warnings.filterwarnings("ignore", category=HeadraceWarning, append=True)
 
 
-def warn(text: str) -> None:
-    """Warn at the line of the program that called into Headrace; log it on ranks above 0."""
-    if (process_rank() or 0) > 0:
+def warn(text: str, rank: int = 0) -> None:
+    """Warn at the line of the program that called into Headrace; log it on ranks above 0.
+
+    Args:
+        text: What to say.
+        rank: As ``Loader(rank=)`` has it, where the program gave one: nothing else may know it.
+    """
+    if rank > 0 or (process_rank() or 0) > 0:
         logger.warning("%s", text)
-    warnings.warn(text, HeadraceWarning, stacklevel=stack_level())
+    if rank == 0:
+        warnings.warn(text, HeadraceWarning, stacklevel=_stack_level())
 
 
-def stack_level() -> int:
+def _stack_level() -> int:
     """Return the ``stacklevel`` that, in the function that calls this one, is the first caller outside of Headrace."""
     level = 1
     frame: FrameType | None = sys._getframe(1)

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from types import FrameType
 
-_LAUNCHERS = (
-    ("RANK", "WORLD_SIZE"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-)  # as the engine asks them (loader/rank.cpp)
+from headrace import _headrace
 
 
 def process_rank() -> int | None:
     """Return the rank of this process in its launch; None if it was not launched with others."""
     if (place := distributed_rank()) is not None:
         return place[0]
-    for rank, world_size in _LAUNCHERS:
-        if os.environ.get(rank, "").isdigit() and world_size in os.environ:
-            return int(os.environ[rank])
-    return None
+    return _headrace.launcher_rank()
 
 
 def distributed_rank() -> tuple[int, int] | None:

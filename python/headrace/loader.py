@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from headrace import _display, _headrace, _options
 from headrace._checks import invalid, memory_bytes, whole_number
 from headrace._knobs import LOADER_KNOBS, names_knobs
-from headrace._logging import logger, quiet_other_ranks, stack_level, warn
+from headrace._logging import logger, quiet_other_ranks, warn
 from headrace._options import ShuffleShape
 from headrace._steps import Delivered, Rows, Step, Steps, collate
 from headrace._trainers import distributed_rank, overfits
@@ -196,7 +196,7 @@ class Loader:
         self._native = _headrace.Loader(dataset._native, {**options}, words)
         if logger.isEnabledFor(logging.INFO):
             logger.info("%s", self._native.explain())
-        self._native.warn_of_notices(stack_level())
+        self._native.warn_of_notices()
 
     @property
     def dataset(self) -> Dataset:

@@ -96,6 +96,15 @@ def test_other_ranks_log_and_may_be_asked_to_warn(run_python, rows: str, monkeyp
     assert "headrace rank 1: whole files do not make" in run_python(rows + SCRIPT).stderr
 
 
+def test_a_rank_that_the_program_gives(run_python, rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_LOG", "warning")
+    script = rows + "held = list(hr.Loader(ROWS, 32, memory='6MiB', cache='none', threads=1, rank={}, world_size=2))\n"
+    for rank, warned in ((0, 1), (1, 0)):
+        text = run_python(script.format(rank)).stderr
+        assert text.count("HeadraceWarning: batches that the program holds") == warned, text
+        assert text.count("headrace: batches that the program holds") == 1 - warned, text
+
+
 def test_a_rank_that_torch_distributed_names(run_python, rows: str) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     script = """

@@ -48,6 +48,7 @@ bool BlockFiller::use_scratch(bool encodes) {
 
 bool BlockFiller::begin_in_store(DecodedCache& decoded_cache, const BlockTask& task) {
   const std::uint64_t start = now_ns();
+  const StageSpan span(clock_, Stage::kCache);  // fresh memory
   decoded_cache_ = &decoded_cache;
   task_ = task;
   where_ = kStore;

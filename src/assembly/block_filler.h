@@ -21,10 +21,10 @@ namespace headrace {
 struct BlockTask {
   std::uint64_t block = 0;  ///< For the cache.
   std::uint32_t file = 0;
-  RowRange rows;               ///< In the file.
-  bool first = true;           ///< Count this decode as needed, not as amplification.
-  std::uint64_t next_use = 0;  ///< Of the block, after this one; see BlockCache.
-  KeepPolicy::Moment moment = {};
+  RowRange rows;                   ///< In the file.
+  bool first = true;               ///< Count this decode as needed, not as amplification.
+  std::uint64_t next_use = 0;      ///< Of the block, after this one; see BlockCache.
+  KeepPolicy::Moment moment = {};  ///< By which it is decided whether the block is kept.
 };
 
 /// One thread's. At most one block at a time is under way. Threads: one.

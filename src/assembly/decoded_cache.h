@@ -20,6 +20,9 @@ namespace headrace {
 /// Made once, before the threads; at most one of `rows` and `blocks` is there. Threads: the rest from any.
 class DecodedCache {
  public:
+  /// \param keep_share  As KeepPolicy has it.
+  explicit DecodedCache(double keep_share = KeepPolicy::kShare) : policy(keep_share) {}
+
   std::shared_ptr<RowStore> rows;
   std::shared_ptr<BlockCache> blocks;
   std::shared_ptr<Notices> notices = std::make_shared<Notices>();
@@ -50,7 +53,6 @@ class DecodedCache {
   struct Counters {
     std::atomic<std::uint64_t> hits{0}, fills{0};
   };
-  explicit DecodedCache(double keep_share = KeepPolicy::kShare) : policy(keep_share) {}
   KeepPolicy policy;  ///< Which blocks are kept, of those that could be.
   Counters counters;  ///< Of `rows`: blocks served from it, and filled.
 

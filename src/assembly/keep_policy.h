@@ -30,6 +30,7 @@ class KeepPolicy {
     bool starting = false;      ///< The consumer waits for its very first batch.
   };
 
+  [[nodiscard]] double share() const { return share_; }
   /// Keep every block from now on: the user asked for that.
   void keep_everything() { everything_.store(true, std::memory_order_relaxed); }
   /// True if a block should be kept now.

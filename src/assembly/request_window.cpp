@@ -97,8 +97,8 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
   out.first = b.claims++ == 0;
   out.last = b.complete;
   out.starting = head_ == 0;
-  out.ahead = is_ahead();
-  out.started_ns = now_ns();
+  out.ahead = options_.tells_ahead && is_ahead();
+  out.started_ns = options_.tells_ahead ? now_ns() : 0;
   out.requests.clear();
   out.runs.clear();
   out.requests.swap(b.requests);
@@ -189,9 +189,9 @@ void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures,
       }
     }
   const Lock lock(mutex_);
-  if (claim.kind == Claim::Kind::kUnit) {
+  if (options_.tells_ahead && claim.kind == Claim::Kind::kUnit) {
     pace_.add(pace_.unit_ns, static_cast<double>(now_ns() - claim.started_ns));
-    pace_.add(pace_.requests_of_unit,
+    pace_.add(pace_.requests_of_run,
               static_cast<double>(claim.requests.size()) / static_cast<double>(claim.runs.size()));
   }
   if (filled) slot_filled(*filled);
@@ -238,7 +238,7 @@ bool RequestWindow::is_ahead() const {
   while (is_ready(gap)) ++gap;
   if (gap == end_) return gap > head_;
   const double threads = active_claims_ + idle_threads_ + 1;
-  const double units = slot(gap).missing.load(std::memory_order_relaxed) / std::max(pace_.requests_of_unit, 1.0);
+  const double units = slot(gap).missing.load(std::memory_order_relaxed) / std::max(pace_.requests_of_run, 1.0);
   return static_cast<double>(gap - head_) * pace_.consumer_ns > (units / threads + 2) * pace_.unit_ns;
 }
 
@@ -335,7 +335,7 @@ Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
   ++head_;
   if (++head_run_.step == head_run_.steps) head_run_ = run_of(head_run_.epoch + 1, 0);
   offer_room();
-  delivered_ns_ = now_ns();
+  if (options_.tells_ahead) delivered_ns_ = now_ns();
   return std::optional<Delivered>(std::move(out));
 }
 

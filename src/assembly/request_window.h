@@ -58,6 +58,8 @@ class RequestWindow {
     std::uint64_t direct_window_slots = ~std::uint64_t{0};
     /// True while every decoded block is kept: then any may be decoded ahead of need. May be null.
     const std::atomic<bool>* blocks_are_kept = nullptr;
+    /// Tell with each claim whether somebody waits for it (Claim::ahead): costs two looks at the clock.
+    bool tells_ahead = false;
   };
   RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_ptr<const BlockTable> blocks, Options options,
                 SlotAllocator& allocator);
@@ -130,9 +132,9 @@ class RequestWindow {
   using Lock = std::unique_lock<std::mutex>;
   /// Running means, by which to tell whether somebody will have to wait.
   struct Pace {
-    double consumer_ns = 0;       // from one batch to asking for the next
-    double unit_ns = 0;           // from a unit's claim to its completion
-    double requests_of_unit = 0;  // for one slot
+    double consumer_ns = 0;      // from one batch to asking for the next
+    double unit_ns = 0;          // from a unit's claim to its completion
+    double requests_of_run = 0;  // of one unit for one slot
     static void add(double& mean, double latest);
   };
   struct Run {  // one epoch, or what is left of it

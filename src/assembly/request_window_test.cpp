@@ -260,7 +260,7 @@ TEST(RequestWindow, AClaimKnowsWhetherSomebodyWaitsForIt) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{200, 10}});
   for (const bool slow : {false, true}) {
     FakeAllocator allocator(10);
-    RequestWindow window(cut(make_sequential(blocks), 10), blocks, {.max_slots = 8}, allocator);
+    RequestWindow window(cut(make_sequential(blocks), 10), blocks, {.max_slots = 8, .tells_ahead = true}, allocator);
     window.start_epoch(0);
     const auto work = [&](int milliseconds) {
       Claim claim;

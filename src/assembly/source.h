@@ -1,6 +1,8 @@
 // Source: the files and arrays behind a data set's fields.
 #pragma once
 
+#include <headrace/catalog/left_out.h>
+
 #include "catalog/stored_column.h"
 
 #include <cstdint>
@@ -41,7 +43,6 @@ struct SourceMixture {
 
 class Finisher;
 struct Mapping;
-struct LeftOut;
 
 /// Immutable once made. Arrays are numbered alike in every file; several columns may be members of one array's records.
 struct Source {
@@ -53,9 +54,9 @@ struct Source {
   std::shared_ptr<const std::vector<Field>> fields;          ///< What a batch has of it.
   std::vector<Place> places;                                 ///< One for each column.
   std::vector<SourceFile> files;
-  std::shared_ptr<const RowSet> chosen;                  ///< Rows of all files that belong to the data set; null: all.
-  std::shared_ptr<const std::vector<LeftOut>> left_out;  ///< Of the files; null: nothing.
-  std::shared_ptr<const SourceMixture> mixture;          ///< Null: one data set.
+  std::shared_ptr<const RowSet> chosen;          ///< Rows of all files that belong to the data set; null: all.
+  std::vector<LeftOut> left_out;                 ///< In the files, where nobody chose the fields.
+  std::shared_ptr<const SourceMixture> mixture;  ///< Null: one data set.
   /// Of samples that are not simply rows (mapping.h); then there are neither columns nor arrays here, but in its
   /// groups.
   std::shared_ptr<const Mapping> mapping;

@@ -111,8 +111,8 @@ struct Claim {
   bool ahead = false;     ///< The consumer has batches enough: nobody waits for this claim.
   std::vector<Request> requests;
   std::vector<SlotRun> runs;
-  std::uint64_t started_ns = 0;
-  std::uint64_t waited_ns = 0;  ///< For work, before this claim; planning a batch is work.
+  std::uint64_t started_ns = 0;  ///< When it was handed out; 0 where nobody asks.
+  std::uint64_t waited_ns = 0;   ///< For work, before this claim; planning a batch is work.
 };
 
 /// Rows of a claim that could not be served.

@@ -48,6 +48,25 @@ TEST(PageBuffer, TakesMemoryWhenTouchedAndGivesItBackWhenFreed) {
   EXPECT_LT(resident(), before + slack);
 }
 
+TEST(PageBuffer, MakeResidentTakesThePagesAndLeavesTheirBytes) {
+  const auto resident = [] { return read_keyed_number("/proc/self/status", "RssAnon").value(); };
+  const std::uint64_t size = std::uint64_t{64} << 20, slack = std::uint64_t{16} << 20;
+  PageBuffer buffer = PageBuffer::allocate(size).value();
+  const std::span<std::byte> bytes = buffer.bytes();
+  bytes[size / 4] = bytes[size / 4 + 5000] = bytes[size - 1] = std::byte{7};
+  const std::uint64_t before = resident();
+  make_resident(bytes.subspan(size / 2 + 1, size / 2 - 1));
+  EXPECT_GE(resident() + slack, before + size / 2);
+  EXPECT_LT(resident(), before + size / 2 + slack) << "what was not asked for stays absent";
+  make_resident(bytes);
+  EXPECT_GE(resident() + slack, before + size);
+  EXPECT_EQ(bytes[size / 4], std::byte{7});
+  EXPECT_EQ(bytes[size / 4 + 5000], std::byte{7});
+  EXPECT_EQ(bytes[size - 1], std::byte{7});
+  EXPECT_EQ(bytes[size / 2], std::byte{0});
+  make_resident({});
+}
+
 TEST(PageBuffer, ImpossibleSizesAreErrors) {
   for (const std::uint64_t size : {std::uint64_t{1} << 60, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
     const auto got = PageBuffer::allocate(size);

@@ -6,6 +6,8 @@
 // their decode() reads through the format's own library, one call at a time in the process.
 #pragma once
 
+#include <headrace/catalog/left_out.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -86,12 +88,6 @@ class ArrayReader {
   [[nodiscard]] virtual std::uint64_t slow_pieces() const { return 0; }
 };
 
-/// What lies in a file under a name and cannot be an array of rows: a scalar, a link that is not followed.
-struct PassedOver {
-  std::string path, reason;
-  friend bool operator==(const PassedOver&, const PassedOver&) = default;
-};
-
 /// An open file. Opening reads metadata only.
 class FormatReader {
  public:
@@ -102,8 +98,8 @@ class FormatReader {
   /// Every array with at least one dimension, sorted by path, also those that cannot be read (read_path says so).
   [[nodiscard]] virtual const std::vector<ArrayInfo>& arrays() const = 0;
   /// Return what arrays() leaves out, sorted by path; the first hundred at most.
-  [[nodiscard]] virtual const std::vector<PassedOver>& passed_over() const {
-    static const std::vector<PassedOver> none;
+  [[nodiscard]] virtual const std::vector<LeftOut>& passed_over() const {
+    static const std::vector<LeftOut> none;
     return none;
   }
   /// Open an array for reading. \param path  As in arrays(), with or without a leading slash.

@@ -140,7 +140,7 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
       return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files.size()));
   }
   lists.save();
-  if (!plan.left_out.empty()) source->left_out = std::make_shared<const std::vector<LeftOut>>(std::move(plan.left_out));
+  source->left_out = std::move(plan.left_out);
   source->set_columns(std::move(plan.columns));
   source->places = std::move(plan.places);
   auto impl = Dataset::Impl::make(std::move(source));
@@ -163,8 +163,7 @@ const std::vector<Field>& Dataset::fields() const {
   return *impl_->source->fields;
 }
 const std::vector<LeftOut>& Dataset::left_out() const {
-  static const std::vector<LeftOut> none;
-  return impl_->source->left_out ? *impl_->source->left_out : none;
+  return impl_->source->left_out;
 }
 const std::vector<FieldStorage>& Dataset::storage() const {
   return impl_->storage;

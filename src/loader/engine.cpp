@@ -48,7 +48,8 @@ RequestWindow::Options window_options(const Source& source, const EnginePlan& pl
           .row_weight = row_weight(source.columns->size()),
           .gather_ready = &gather_ready,
           .direct_window_slots = plan.direct_window_slots(),
-          .blocks_are_kept = &keeps_blocks};
+          .blocks_are_kept = &keeps_blocks,
+          .tells_ahead = plan.tier == CacheTier::kSomeBlocks || plan.tier == CacheTier::kAllRows};
 }
 
 /// Memory for the batches of a plan: slots of one size, or of the sizes that the map says.

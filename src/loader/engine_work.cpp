@@ -105,14 +105,13 @@ void Engine::serve_block(DecodeThread& w) {
         if (plan_.layout.files[place.file].roles[a] == ArrayRole::kResident)
           w.counters.add_decodes(0, source_->files[place.file].arrays[a]->info().row_record_bytes() * place.rows.count);
   }
-  const bool stays =
-      decoded_cache_->blocks ? plan_.fits_encoded && decoded_cache_->blocks->refused() == 0 : decoded_cache_->fills();
+  const BlockCache* const blocks = decoded_cache_->blocks.get();
+  const bool stays = blocks ? plan_.fits_encoded && blocks->refused() == 0 : decoded_cache_->fills();
   if (!stays) may_keep_all_ = false;
   // A block that is decoded ahead of need is wanted again.
-  const bool all_there =
-      decoded_cache_->blocks && decoded_cache_->blocks->num_blocks() == plan_.layout.table->num_blocks();
-  keeps_blocks_.store(all_there || (may_keep_all_ && decoded_cache_->policy.allows({.wanted_again = true})),
-                      std::memory_order_relaxed);
+  const bool keeps = (may_keep_all_ && decoded_cache_->policy.allows({.wanted_again = true})) ||
+                     (blocks && blocks->num_blocks() == plan_.layout.table->num_blocks());
+  keeps_blocks_.store(keeps, std::memory_order_relaxed);
 }
 
 /// As the cache grows, the window gives way: a block that is kept is not decoded again, however short the window is.

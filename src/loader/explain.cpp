@@ -33,13 +33,9 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
 }
 
 /// When blocks are kept that nobody asked to have kept at once.
-std::string kept_when() {
-  return fmt::format(
-      "kept while batches are ready before you ask for them, and from {:.0f} % of the decode threads' time when you "
-      "wait, "
-      "so that they are all there after a few epochs",
-      100 * KeepPolicy::kShare);
-}
+constexpr std::string_view kKeptWhen =
+    "kept while batches are ready before you ask for them, and a few while you wait, so that all are there after some "
+    "epochs";
 
 /// \param known  Was re-encoding tried already? \param engine  That runs, or will, as the plan says.
 std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, bool known, const Engine& engine) {
@@ -56,15 +52,15 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, boo
         return fmt::format("all blocks, re-encoded ({}), about {} for {} of rows: {}; from then on nothing is read",
                            to_string(p.coding),
                            format_bytes(static_cast<std::uint64_t>(p.coded_share * static_cast<double>(p.data_bytes))),
-                           format_bytes(p.data_bytes), kept_when());
+                           format_bytes(p.data_bytes), kKeptWhen);
       return fmt::format("blocks, in {}: {:.0f} % of the decoded data ({}), {}", format_bytes(p.cache_bytes),
                          100 * std::min(share / p.coded_share, 1.0), format_bytes(p.data_bytes),
                          p.coding == BlockCoding::kRaw ? "more if re-encoding pays, which the first epoch tells"
                                                        : fmt::format("re-encoded ({})", to_string(p.coding)));
     case CacheTier::kAllRows:
       return fmt::format("all rows, decoded, {} ({}): {}", format_bytes(p.data_bytes), p.tier_reason,
-                         p.preloads ? "decoded before the first batch, which makes every order free"
-                                    : kept_when() + "; from then on every order is free");
+                         p.preloads ? std::string("decoded before the first batch, which makes every order free")
+                                    : fmt::format("{}; from then on every order is free", kKeptWhen));
     case CacheTier::kHostRows:
       return fmt::format("rows, decoded, up to {} of {}, shared by the processes of this host ({})",
                          format_bytes(p.cache_bytes), format_bytes(p.data_bytes), p.tier_reason);

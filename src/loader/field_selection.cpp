@@ -211,7 +211,7 @@ Result<DefaultArrays> default_arrays(const FormatReader& file) {
   std::set<std::string> groups;
   std::optional<Error> refusal;
   DefaultArrays out;
-  for (const PassedOver& one : file.passed_over()) out.left_out.push_back({one.path, one.reason});
+  out.left_out = file.passed_over();
   for (const ArrayInfo& a : file.arrays()) {
     if (a.read_path == ReadPath::kUnsupported) {
       auto opened =

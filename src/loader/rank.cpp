@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 #include "loader/refuse.h"
 
@@ -39,6 +40,21 @@ Result<RankShare> checked(std::uint32_t rank, std::uint32_t world_size) {
   return RankShare{rank, world_size};
 }
 
+/// What the first launcher that left its variables says; none without one.
+Result<std::optional<RankChoice>> launched(const std::function<const char*(const char*)>& variable) {
+  for (const Launcher& launcher : kLaunchers) {
+    const char* const r = variable(launcher.rank);
+    const char* const w = variable(launcher.world_size);
+    if (!r || !w) continue;
+    HEADRACE_ASSIGN(const std::uint32_t rank_number, number_of(launcher.rank, r));
+    HEADRACE_ASSIGN(const std::uint32_t world_number, number_of(launcher.world_size, w));
+    HEADRACE_ASSIGN(const RankShare share, checked(rank_number, world_number));
+    return std::optional(
+        RankChoice{share, fmt::format("{} and {} ({})", launcher.rank, launcher.world_size, launcher.name)});
+  }
+  return std::optional<RankChoice>();
+}
+
 }  // namespace
 
 Result<RankChoice> choose_rank(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size,
@@ -50,16 +66,14 @@ Result<RankChoice> choose_rank(std::optional<std::uint32_t> rank, std::optional<
     HEADRACE_ASSIGN(const RankShare share, checked(*rank, *world_size));
     return RankChoice{share, "rank= and world_size="};
   }
-  for (const Launcher& launcher : kLaunchers) {
-    const char* const r = variable(launcher.rank);
-    const char* const w = variable(launcher.world_size);
-    if (!r || !w) continue;
-    HEADRACE_ASSIGN(const std::uint32_t rank_number, number_of(launcher.rank, r));
-    HEADRACE_ASSIGN(const std::uint32_t world_number, number_of(launcher.world_size, w));
-    HEADRACE_ASSIGN(const RankShare share, checked(rank_number, world_number));
-    return RankChoice{share, fmt::format("{} and {} ({})", launcher.rank, launcher.world_size, launcher.name)};
-  }
-  return RankChoice{{}, "one process"};
+  HEADRACE_ASSIGN(std::optional<RankChoice> choice, launched(variable));
+  return choice ? std::move(*choice) : RankChoice{{}, "one process"};
+}
+
+std::optional<std::uint32_t> launcher_rank() {
+  const auto choice = launched(launcher_variable);
+  if (!choice.ok() || !*choice) return {};
+  return (*choice)->share.rank;
 }
 
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // Which data-parallel rank this process is, as its launcher says.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -23,5 +24,8 @@ struct RankChoice {
 /// are no numbers.
 Result<RankChoice> choose_rank(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size,
                                const std::function<const char*(const char*)>& variable);
+/// Return the rank that the launcher's environment gives; none without a launcher, or where its variables make no
+/// sense, which whoever makes a loader is told.
+std::optional<std::uint32_t> launcher_rank();
 
 }  // namespace headrace

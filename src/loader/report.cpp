@@ -33,7 +33,7 @@ std::uint64_t process_peak_bytes() {
 }
 
 /// Return Report::Cache::epochs_left.
-std::uint64_t epochs_left(const Report::Cache& c, const KeepPolicy::Totals& seen) {
+std::uint64_t epochs_left(const Report::Cache& c, const KeepPolicy::Totals& seen, double share) {
   constexpr std::size_t kMost = 100;
   if (c.complete || c.blocks == 0 || c.all_blocks == 0 || seen.decode_bytes == 0) return 0;
   const auto ns_a_byte = [](std::uint64_t ns, std::uint64_t bytes) {
@@ -46,7 +46,7 @@ std::uint64_t epochs_left(const Report::Cache& c, const KeepPolicy::Totals& seen
   const double decode = ns_a_byte(seen.decode_ns, seen.decode_bytes);
   const KeepCosts costs{decode, ns_a_byte(seen.keep_ns, seen.keep_bytes),
                         std::min(decode, ns_a_byte(seen.hit_ns, seen.hit_bytes))};
-  const std::vector<KeepEpoch> epochs = forecast_keeping(costs, now / all, most, kMost);
+  const std::vector<KeepEpoch> epochs = forecast_keeping(costs, now / all, most, kMost, share);
   const double last = epochs.back().kept_share;
   const auto at = std::find_if(epochs.begin(), epochs.end(), [&](const KeepEpoch& e) { return e.kept_share >= last; });
   return last <= now / all ? 0 : static_cast<std::uint64_t>(at - epochs.begin()) + 1;
@@ -83,7 +83,7 @@ Report::Cache describe_cache(const Engine& engine) {
       c.bytes = static_cast<std::uint64_t>(static_cast<double>(plan.data_bytes) * static_cast<double>(c.blocks) /
                                            static_cast<double>(c.all_blocks));
   }
-  c.epochs_left = epochs_left(c, decoded_cache->policy.totals());
+  c.epochs_left = epochs_left(c, decoded_cache->policy.totals(), decoded_cache->policy.share());
   return c;
 }
 
@@ -220,10 +220,10 @@ std::string Report::text() const {
                      group_digits(cache.hits), group_digits(cache.misses)));
     if (cache.complete) line("", "everything is there: batches come from it, nothing is read");
     if (cache.epochs_left > 0)
-      line("", fmt::format("it grows while batches are ready before you ask, and from {:.0f} % of the decode threads' "
-                           "time: about {}{} more epoch{} until it is full",
-                           100 * KeepPolicy::kShare, cache.epochs_left, cache.epochs_left < 100 ? "" : " or more",
-                           plural(cache.epochs_left)));
+      line("",
+           fmt::format("it grows while batches are ready before you ask, and a little while you wait: about {}{} more "
+                       "epoch{} until it is full",
+                       cache.epochs_left, cache.epochs_left < 100 ? "" : " or", plural(cache.epochs_left)));
   }
   for (const std::string& notice : notices) line("NOTICE", notice);
   line("MEMORY", fmt::format("peak {} of {} planned, budget {}", format_bytes(memory.peak_bytes),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <headrace/catalog/field.h>
+#include <headrace/catalog/left_out.h>
 #include <headrace/delivery/batch.h>
 
 #include <cstdint>
@@ -36,12 +37,6 @@ struct OpenOptions {
   /// Called after a file was opened, in the thread that opens them, with how many are open and how many there are;
   /// false stops with kCancelled. May be empty.
   std::function<bool(std::uint64_t files_open, std::uint64_t files)> progress = {};
-};
-
-/// An array of the files that is no field, since no fields were chosen and it cannot be one.
-struct LeftOut {
-  std::string path;    ///< Path of the array in the file.
-  std::string reason;  ///< Why it is no field, for example "a scalar, which has no rows".
 };
 
 /// How a field is stored, for people and for `inspect`. It describes the first file; see `uniform`.

@@ -107,7 +107,7 @@ class Hdf5Reader final : public FormatReader {
   [[nodiscard]] std::string format_name() const override { return format_name_of(*state_); }
   [[nodiscard]] const std::string& path() const override { return state_->path; }
   [[nodiscard]] const std::vector<ArrayInfo>& arrays() const override { return walked_.arrays; }
-  [[nodiscard]] const std::vector<PassedOver>& passed_over() const override { return walked_.passed_over; }
+  [[nodiscard]] const std::vector<LeftOut>& passed_over() const override { return walked_.passed_over; }
   [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver->file; }
 
   Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const override {

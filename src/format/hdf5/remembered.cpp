@@ -152,7 +152,7 @@ std::shared_ptr<ArrayReader> remembered_array(std::shared_ptr<FileState> state, 
 
 class RememberedReader final : public FormatReader {
  public:
-  RememberedReader(std::shared_ptr<FileState> state, std::vector<ArrayInfo> arrays, std::vector<PassedOver> passed_over,
+  RememberedReader(std::shared_ptr<FileState> state, std::vector<ArrayInfo> arrays, std::vector<LeftOut> passed_over,
                    std::map<std::string, std::string, std::less<>> how)
       : state_(std::move(state)),
         arrays_(std::move(arrays)),
@@ -162,7 +162,7 @@ class RememberedReader final : public FormatReader {
   [[nodiscard]] std::string format_name() const override { return format_name_of(*state_); }
   [[nodiscard]] const std::string& path() const override { return state_->path; }
   [[nodiscard]] const std::vector<ArrayInfo>& arrays() const override { return arrays_; }
-  [[nodiscard]] const std::vector<PassedOver>& passed_over() const override { return passed_over_; }
+  [[nodiscard]] const std::vector<LeftOut>& passed_over() const override { return passed_over_; }
   [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver->file; }
 
   Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const override {
@@ -194,7 +194,7 @@ class RememberedReader final : public FormatReader {
 
   std::shared_ptr<FileState> state_;
   std::vector<ArrayInfo> arrays_;  // sorted by path
-  std::vector<PassedOver> passed_over_;
+  std::vector<LeftOut> passed_over_;
   std::map<std::string, std::string, std::less<>> how_;  // path → what remember() wrote
   mutable ForkSafeMutex mutex_;
   mutable std::shared_ptr<FormatReader> real_;
@@ -247,7 +247,7 @@ bool MemoryArray::remember(PackedWriter& out) const {
 }
 
 std::string facts_of(const FileState& state, const std::vector<ArrayInfo>& arrays,
-                     const std::vector<PassedOver>& passed_over, std::span<const std::shared_ptr<ArrayReader>> opened) {
+                     const std::vector<LeftOut>& passed_over, std::span<const std::shared_ptr<ArrayReader>> opened) {
   for (const ArrayInfo& array : arrays)
     if (array.layout == Layout::kVirtual || array.layout == Layout::kExternal) return {};
   PackedWriter out;
@@ -256,7 +256,7 @@ std::string facts_of(const FileState& state, const std::vector<ArrayInfo>& array
   out.number(arrays.size());
   for (const ArrayInfo& array : arrays) pack(array, out);
   out.number(passed_over.size());
-  for (const PassedOver& one : passed_over) {
+  for (const LeftOut& one : passed_over) {
     out.text(one.path);
     out.text(one.reason);
   }
@@ -284,7 +284,7 @@ std::shared_ptr<FormatReader> open_remembered(std::shared_ptr<RandomAccessFile> 
   state->superblock = unpack_superblock(in);
   std::vector<ArrayInfo> arrays;
   for (std::size_t n = in.count(); in.ok() && n > 0; --n) arrays.push_back(unpack_array_info(in));
-  std::vector<PassedOver> passed_over;
+  std::vector<LeftOut> passed_over;
   for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
     const std::string name(in.text());
     passed_over.push_back({name, std::string(in.text())});

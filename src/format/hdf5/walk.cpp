@@ -166,9 +166,9 @@ class Walk {
   }
 
   Walked finish() {
-    constexpr std::size_t kMostPassedOver = 100;
+    constexpr std::size_t kMostLeftOut = 100;
     for (const auto& [path, error] : out_.refused)  // before the damaged ones join them
-      if (out_.passed_over.size() < kMostPassedOver) out_.passed_over.push_back({path, error.message()});
+      if (out_.passed_over.size() < kMostLeftOut) out_.passed_over.push_back({path, error.message()});
     for (auto& [path, error] : damaged_) {
       ArrayInfo info;
       info.path = path;

@@ -21,8 +21,8 @@ struct Walked {
   /// Paths that are no readable arrays, and why: scalars, external links, damaged objects. The damaged ones also stand
   /// in `arrays`, with shape (0) and read path kUnsupported, so that nothing disappears from sight.
   std::map<std::string, Error> refused;
-  std::vector<PassedOver> passed_over;  ///< Those of `refused` that are not in `arrays`; the first hundred.
-  bool groups_sound = true;             ///< No group was damaged: libhdf5 may look up any path.
+  std::vector<LeftOut> passed_over;  ///< Those of `refused` that are not in `arrays`; the first hundred.
+  bool groups_sound = true;          ///< No group was damaged: libhdf5 may look up any path.
 };
 
 /// Hard links are followed, each object listed under its shallowest path (then the first by name), so cycles end. Soft
