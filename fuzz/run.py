@@ -74,14 +74,14 @@ def reproduce(program: Path, crashes: Path, since: float) -> str:
     return text
 
 
-def run(program: Path, build: Path, seconds: int) -> bool:
+def run(program: Path, build: Path, seconds: int, seed: int) -> bool:
     """Fuzz one target; True if it found nothing."""
     target = program.name.removeprefix("fuzz_")
     options, environment = settings(target)
     corpus, seeds, crashes = folders(build, target)
     before, start = len(list(corpus.iterdir())), time.time()
     done = call(
-        program, environment, *options, f"-max_total_time={seconds}", "-verbosity=0", "-print_final_stats=1",
+        program, environment, *options, f"-max_total_time={seconds}", f"-seed={seed}", "-verbosity=0", "-print_final_stats=1",
         f"-artifact_prefix={crashes}/", corpus, seeds, crashes,
     )  # fmt: skip
     runs = next((line.split()[-1] for line in done.stdout.splitlines() if "number_of_executed_units" in line), "?")
@@ -118,6 +118,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seconds", type=int, nargs="?", default=30)
     parser.add_argument("build", type=Path, nargs="?", default=ROOT / "build" / "fuzz")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the inputs: the same seed tries the same ones; 0, the default: others"
+    )
     parser.add_argument("--merge", action="store_true", help="reduce what is kept, and fuzz nothing")
     words = parser.parse_args()
     programs = sorted(
@@ -129,7 +132,10 @@ def main() -> int:
     write_all_seeds(words.build / "seeds")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         good = list(
-            pool.map(lambda p: merge(p, words.build) if words.merge else run(p, words.build, words.seconds), programs)
+            pool.map(
+                lambda p: merge(p, words.build) if words.merge else run(p, words.build, words.seconds, words.seed),
+                programs,
+            )
         )
     print(f"fuzz: {len(programs)} targets, {good.count(False)} failed")
     return 0 if all(good) else 1

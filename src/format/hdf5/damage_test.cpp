@@ -61,6 +61,32 @@ TEST(DamageOfLayout, ChunksMadeForElementsOfAnotherSize) {
       << file.error().what();
 }
 
+// libhdf5 1.10 would ask a null pointer for the other file's name.
+TEST(DamagedLink, IntoAnotherFileThatHasNoName) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("f.h5");
+  {
+    NewFile file(path);
+    const Id list(H5Pcreate(H5P_GROUP_CREATE));
+    H5Pset_link_creation_order(list.get(), H5P_CRT_ORDER_TRACKED);  // links are messages then
+    const Id group(H5Gcreate2(file.id(), "g", H5P_DEFAULT, list.get(), H5P_DEFAULT));
+    H5Lcreate_external("other.h5", "/there", group.get(), "away", H5P_DEFAULT, H5P_DEFAULT);
+  }
+  std::vector<std::byte> bytes = bytes_of_file(path);
+  int errors = 0;
+  EXPECT_TRUE(read_everything(bytes, &errors).empty());
+  EXPECT_EQ(errors, 0);
+  const std::string name = "other.h5";
+  const auto at = std::search(bytes.begin(), bytes.end(), name.begin(), name.end(),
+                              [](std::byte a, char b) { return std::to_integer<char>(a) == b; });
+  ASSERT_NE(at, bytes.end());
+  ASSERT_EQ(std::to_integer<std::size_t>(at[-3]), 1 + sizeof "other.h5" + sizeof "/there");
+  at[-3] = std::byte{0};  // the value's length, before its flags
+  const auto file = open_hdf5(std::make_shared<MemoryFile>("memory.h5", std::move(bytes)), "memory.h5");
+  ASSERT_FALSE(file.ok());
+  EXPECT_NE(std::string(file.error().what()).find("it leads nowhere"), std::string::npos) << file.error().what();
+}
+
 // Inner nodes of the trees of an old group and of chunks that name themselves as their first child: libhdf5 1.10 would
 // follow them until the stack ends.
 TEST(DamagedTree, ContainsItself) {

@@ -2,13 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
 namespace headrace::hdf5 {
 namespace {
 
+std::atomic<bool> close_failed = false;
+
+/// libhdf5 closes at exit what is still open. An object whose closing failed stays in its tables although it was freed,
+/// so that it would be closed once more, and the process crash (1.10.8 in H5F__close_cb, after a damaged file). It is
+/// told to leave the exit to us, who spare it that; others in the process that left files open have them closed as
+/// ever.
+bool take_over_exit() {
+  if (H5dont_atexit() < 0) return false;  // somebody else has used the library before
+  return std::atexit([] {
+           if (!close_failed) H5close();
+         }) == 0;
+}
+
 ForkSafeMutex& library_mutex() {
+  static const bool exits_with_us = take_over_exit();  // before the first call, which registers libhdf5's own
+  (void)exits_with_us;
   // Never destroyed: threads may still be closing files while the process exits.
   static ForkSafeMutex& mutex = *new ForkSafeMutex;
   return mutex;
@@ -42,6 +58,11 @@ LibraryLock::~LibraryLock() {
   if (plugins_ != 0) H5PLset_loading_state(plugins_);
   H5Eclear2(H5E_DEFAULT);
   H5Eset_auto2(H5E_DEFAULT, printer_, printer_data_);
+}
+
+void Id::reset() {
+  if (id_ >= 0 && H5Idec_ref(id_) < 0) close_failed = true;
+  id_ = -1;
 }
 
 std::string LibraryError::text() const {

@@ -59,10 +59,7 @@ class Id {
 
   [[nodiscard]] bool ok() const { return id_ >= 0; }
   [[nodiscard]] hid_t get() const { return id_; }
-  void reset() {
-    if (id_ >= 0) H5Idec_ref(id_);
-    id_ = -1;
-  }
+  void reset();
 
  private:
   hid_t id_ = -1;
