@@ -81,8 +81,8 @@ def run(program: Path, build: Path, seconds: int, seed: int) -> bool:
     corpus, seeds, crashes = folders(build, target)
     before, start = len(list(corpus.iterdir())), time.time()
     done = call(
-        program, environment, *options, f"-max_total_time={seconds}", f"-seed={seed}", "-verbosity=0", "-print_final_stats=1",
-        f"-artifact_prefix={crashes}/", corpus, seeds, crashes,
+        program, environment, *options, f"-max_total_time={seconds}", f"-seed={seed}", "-verbosity=0",
+        "-print_final_stats=1", f"-artifact_prefix={crashes}/", corpus, seeds, crashes,
     )  # fmt: skip
     runs = next((line.split()[-1] for line in done.stdout.splitlines() if "number_of_executed_units" in line), "?")
     kept = len(list(corpus.iterdir()))
