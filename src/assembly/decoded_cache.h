@@ -29,6 +29,10 @@ class DecodedCache {
   MemoryReservation reservation;  ///< Of `rows`, where it is memory.
 
   [[nodiscard]] bool keeps() const { return rows != nullptr || blocks != nullptr; }
+  /// True if the block is kept, or on its way there.
+  [[nodiscard]] bool has(std::uint32_t block) const {
+    return rows ? rows->ready(block) : blocks && blocks->contains(block);
+  }
   /// False once keeping went wrong: batches are still delivered.
   [[nodiscard]] bool fills() const { return !disabled_.load(std::memory_order_relaxed); }
   /// Tell the user of something that went wrong.

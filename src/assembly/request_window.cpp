@@ -79,6 +79,19 @@ bool RequestWindow::pick_finishing(Claim& out) {
   return false;
 }
 
+/// There is nothing to decode, and what is ready lasts while a thread is away for as long as a unit takes.
+bool RequestWindow::pick_spare(Claim& out) {
+  if (!options_.has_spare_work || !options_.has_spare_work->load(std::memory_order_relaxed)) return false;
+  if (dropping_ || fatal_ || !is_ahead()) return false;
+  out.kind = Claim::Kind::kSpare;
+  out.epoch = head_run_.epoch;
+  out.first = out.last = false;
+  out.requests.clear();
+  out.runs.clear();
+  ++active_claims_;
+  return true;
+}
+
 /// Nothing of the slot is missing. With the lock.
 void RequestWindow::slot_filled(WindowSlot& s) {
   const std::uint32_t tasks = s.error ? 0 : options_.finishing.tasks(s.rows);
@@ -127,6 +140,7 @@ bool RequestWindow::claim(Claim& out) {
       if (idle_threads_ > 0 && (!needed_.empty() || !complete_.empty() || !finishing_.empty())) work_.notify_one();
       return true;
     }
+    if (pick_spare(out)) return true;
     const std::uint64_t start = now_ns();
     ++idle_threads_;
     work_.wait(lock);
@@ -236,9 +250,9 @@ bool RequestWindow::is_ahead() const {
   if (consumer_waits_) return false;
   std::uint64_t gap = head_;
   while (is_ready(gap)) ++gap;
-  if (gap == end_) return gap > head_;
   const double threads = active_claims_ + idle_threads_ + 1;
-  const double units = slot(gap).missing.load(std::memory_order_relaxed) / std::max(pace_.requests_of_run, 1.0);
+  const double missing = gap == end_ ? 0 : slot(gap).missing.load(std::memory_order_relaxed);
+  const double units = missing / std::max(pace_.requests_of_run, 1.0);
   return static_cast<double>(gap - head_) * pace_.consumer_ns > (units / threads + 2) * pace_.unit_ns;
 }
 

@@ -60,6 +60,9 @@ class RequestWindow {
     const std::atomic<bool>* blocks_are_kept = nullptr;
     /// Tell with each claim whether somebody waits for it (Claim::ahead): costs two looks at the clock.
     bool tells_ahead = false;
+    /// True while there is something to do in spare time: then a thread that finds nothing else, and for which nobody
+    /// waits, gets a claim of Kind::kSpare. Null: never. Needs `tells_ahead`.
+    const std::atomic<bool>* has_spare_work = nullptr;
   };
   RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_ptr<const BlockTable> blocks, Options options,
                 SlotAllocator& allocator);
@@ -168,6 +171,7 @@ class RequestWindow {
   void slot_filled(WindowSlot& slot);
   bool pick(Claim& out);
   bool pick_finishing(Claim& out);
+  bool pick_spare(Claim& out);
   void take(std::uint32_t state, Claim& out);
   bool valid(const Need& need) const;
   bool head_ready() const { return is_ready(head_); }

@@ -280,6 +280,41 @@ TEST(RequestWindow, AClaimKnowsWhetherSomebodyWaitsForIt) {
   }
 }
 
+TEST(RequestWindow, SpareTimeIsWhatNobodyWaitsFor) {
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{200, 10}});
+  for (const bool slow : {false, true}) {
+    FakeAllocator allocator(10);
+    std::atomic<bool> spare = true;
+    RequestWindow window(cut(make_sequential(blocks), 10), blocks,
+                         {.max_slots = 8, .tells_ahead = true, .has_spare_work = &spare}, allocator);
+    window.start_epoch(0);
+    const auto work = [&] {
+      Claim claim;
+      EXPECT_TRUE(window.claim(claim));
+      if (!slow) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      EXPECT_EQ(claim.kind == Claim::Kind::kSpare, claim.runs.empty());
+      const Claim::Kind kind = claim.kind;
+      window.complete(claim, {});
+      return kind;
+    };
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(work(), Claim::Kind::kUnit);  // first what batches need
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_TRUE(window.next().ok());
+      if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    EXPECT_TRUE(window.next().ok());
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(work(), Claim::Kind::kUnit);  // in the room of those
+    for (int i = 0; slow && i < 2; ++i) EXPECT_EQ(work(), Claim::Kind::kSpare);
+    spare = false;
+    std::jthread idle([&] {
+      Claim claim;
+      EXPECT_FALSE(window.claim(claim));
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    window.stop();
+  }
+}
+
 TEST(RequestWindow, EmptyDataEndsAtOnceAndStopWakesTheConsumer) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{0, 16}});
   FakeAllocator allocator(8);

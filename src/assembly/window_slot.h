@@ -101,6 +101,7 @@ struct Claim {
     kUnit,    ///< Decode a block, or a unit of a map, and serve `requests` from it.
     kBatch,   ///< Gather a whole batch: its samples at their positions, one run, no requests.
     kFinish,  ///< Do finishing task `unit` of the slot of the only run.
+    kSpare,   ///< Nobody waits for anything: do what later epochs will want. No runs, no requests.
   };
   Kind kind = Kind::kUnit;
   std::uint32_t unit = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <csignal>
@@ -30,6 +31,14 @@ class SignalsBlocked {
  private:
   sigset_t before_;
 };
+
+/// Let this thread work beside those of the program, not before them: one that wakes goes ahead of whoever runs there
+/// for up to 3 ms, and that may be the thread that has just taken a batch and woke it. A batch thread waits its turn
+/// (sched(7)), and loses nothing where a processor is free. Policies that the program chose are left alone.
+void yield_to_the_program() {
+  const sched_param none{};
+  if (::sched_getscheduler(0) == SCHED_OTHER) ::sched_setscheduler(0, SCHED_BATCH, &none);  // a wish
+}
 
 Status run_guarded(const ParallelBody& body, int index, std::stop_token stop) {
   try {
@@ -73,6 +82,7 @@ Result<std::jthread> start_thread(std::string name, std::function<void(std::stop
   try {
     return std::jthread([name = name.substr(0, 15), body = std::move(body)](std::stop_token stop) {
       pthread_setname_np(pthread_self(), name.c_str());
+      yield_to_the_program();
       body(std::move(stop));
     });
   } catch (const std::system_error& error) {

@@ -133,6 +133,11 @@ void BlockCache::set_capacity(std::uint64_t bytes) {
   while (bytes_ > capacity_bytes_ && !by_use_.empty()) evict_last();
 }
 
+bool BlockCache::contains(std::uint32_t block) const {
+  const std::lock_guard lock(mutex_);
+  return entries_.contains(block);
+}
+
 std::uint64_t BlockCache::num_blocks() const {
   const std::lock_guard lock(mutex_);
   return by_use_.size();

@@ -83,6 +83,8 @@ class BlockCache final : public Reclaimable {
   [[nodiscard]] Usage usage() const;
   /// As Usage::refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+  /// True if the block is kept, or a thread is about to put it here.
+  [[nodiscard]] bool contains(std::uint32_t block) const;
   /// Return how many blocks are kept.
   [[nodiscard]] std::uint64_t num_blocks() const;
   [[nodiscard]] BlockCoding coding() const { return options_.coding; }

@@ -33,8 +33,12 @@ bool are_at_hand(const RowStore& rows) {
   return rows.complete() && rows.random_access();
 }
 
-RequestWindow::Options window_options(const Source& source, const EnginePlan& plan,
-                                      const std::atomic<bool>& gather_ready, const std::atomic<bool>& keeps_blocks) {
+/// What an engine tells its window while it runs.
+struct Flags {
+  const std::atomic<bool>&gather_ready, &keeps_blocks, &has_missing;
+};
+
+RequestWindow::Options window_options(const Source& source, const EnginePlan& plan, const Flags& flags) {
   const Finishing finishing = source.finisher ? source.finisher->finishing() : Finishing{};
   if (source.mapping)
     return {.max_slots = plan.slots,
@@ -46,10 +50,11 @@ RequestWindow::Options window_options(const Source& source, const EnginePlan& pl
           .keep_samples = plan.delivers_row_ids,
           .finishing = finishing,
           .row_weight = row_weight(source.columns->size()),
-          .gather_ready = &gather_ready,
+          .gather_ready = &flags.gather_ready,
           .direct_window_slots = plan.direct_window_slots(),
-          .blocks_are_kept = &keeps_blocks,
-          .tells_ahead = plan.tier == CacheTier::kSomeBlocks || plan.tier == CacheTier::kAllRows};
+          .blocks_are_kept = &flags.keeps_blocks,
+          .tells_ahead = plan.tier == CacheTier::kSomeBlocks || plan.tier == CacheTier::kAllRows,
+          .has_spare_work = &flags.has_missing};
 }
 
 /// Memory for the batches of a plan: slots of one size, or of the sizes that the map says.
@@ -69,7 +74,8 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStar
       owner_pid_(::getpid()),
       fields_(headrace::batch_fields(*source_, plan_)),
       memory_(make_batch_memory(*source_, plan_, fields_)),
-      window_(plan_.steps, plan_.layout.table, window_options(*source_, plan_, gather_ready_, keeps_blocks_), *memory_),
+      window_(plan_.steps, plan_.layout.table,
+              window_options(*source_, plan_, {gather_ready_, keeps_blocks_, has_missing_}), *memory_),
       side_chunks_(plan_.side_chunks_bytes) {
   memory_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)

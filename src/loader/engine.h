@@ -115,6 +115,8 @@ class Engine {
   void work(DecodeThread& decoder);
   void preload_blocks(DecodeThread& decoder);
   void serve_block(DecodeThread& decoder);
+  void keep_missing(DecodeThread& decoder);
+  void add_missing(std::uint32_t block);
   void serve_parts(DecodeThread& decoder);
   void gather_batch(DecodeThread& decoder);
   void finish(DecodeThread& decoder);
@@ -141,6 +143,9 @@ class Engine {
   // Rows can be gathered from the store; every block that is decoded stays where it need not be decoded again.
   std::atomic<bool> gather_ready_{false}, may_keep_all_{false}, keeps_blocks_{false};
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
+  std::mutex missing_mutex_;
+  std::vector<std::uint32_t> missing_;  // blocks that were decoded and not kept, though all may be
+  std::atomic<bool> has_missing_{false};
   const int owner_pid_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
   const std::shared_ptr<BatchMemory> memory_;

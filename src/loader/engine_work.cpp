@@ -34,6 +34,8 @@ void Engine::work(DecodeThread& w) {
     try {
       if (w.claim.kind == Claim::Kind::kFinish)
         finish(w);
+      else if (w.claim.kind == Claim::Kind::kSpare)
+        keep_missing(w);
       else if (w.parts)
         serve_parts(w);
       else
@@ -108,10 +110,35 @@ void Engine::serve_block(DecodeThread& w) {
   const BlockCache* const blocks = decoded_cache_->blocks.get();
   const bool stays = blocks ? plan_.fits_encoded && blocks->refused() == 0 : decoded_cache_->fills();
   if (!stays) may_keep_all_ = false;
+  if (may_keep_all_ && w.claim.last && !decoded_cache_->has(w.claim.unit)) add_missing(w.claim.unit);
   // A block that is decoded ahead of need is wanted again.
   const bool keeps = (may_keep_all_ && decoded_cache_->policy.allows({.wanted_again = true})) ||
                      (blocks && blocks->num_blocks() == plan_.layout.table->num_blocks());
   keeps_blocks_.store(keeps, std::memory_order_relaxed);
+}
+
+/// Remember a block that this epoch needs no more and that was not kept, for when there is time.
+void Engine::add_missing(std::uint32_t block) {
+  const std::lock_guard lock(missing_mutex_);
+  missing_.push_back(block);
+  has_missing_.store(true, std::memory_order_relaxed);
+}
+
+/// Nobody waits for anything: decode a block once more, and keep it.
+void Engine::keep_missing(DecodeThread& w) {
+  std::uint32_t block = 0;
+  {
+    const std::lock_guard lock(missing_mutex_);
+    if (!may_keep_all_) missing_.clear();
+    has_missing_.store(missing_.size() > 1, std::memory_order_relaxed);
+    if (missing_.empty()) return;
+    block = missing_.back();
+    missing_.pop_back();
+  }
+  if (decoded_cache_->has(block)) return;
+  const BlockTable::Place place = plan_.layout.table->place(block);
+  const std::uint64_t next_use = schedule_ ? schedule_->next_use(block, w.claim.epoch, true) : 0;
+  keep_ahead(*w.server, {block, place.file, place.rows, false, next_use, {.ahead = true}}, window_.cancel_flag());
 }
 
 /// As the cache grows, the window gives way: a block that is kept is not decoded again, however short the window is.
