@@ -9,7 +9,7 @@ from typing import Any
 WIDTH, HEIGHT = 1160, 560
 TOP, BOTTOM = 64, 500
 PANELS = {"sorted": (70, 560), "scattered": (650, 1140)}
-TITLES = {"sorted": "classes follow each other over the files", "scattered": "files of one class, in no order"}
+TITLES = {"sorted": "files ordered by class", "scattered": "files in random order"}
 LEAST_LOST, MOST_LOST = 0.03, 90.0  # less than the first is drawn as that: no difference that could be seen
 OURS, OTHERS, GREY = "#c2410c", "#1d4ed8", "#6b7280"
 LETTER = 6.0  # width of a letter of the labels

@@ -122,8 +122,9 @@ def table(report: dict[str, Any]) -> str:
     """As in docs/shuffling.md."""
     rows = report["rows"]
     small, large = (pick(report["results"][0]["deff_sorted"], key=int) for pick in (min, max))
-    columns = ["shuffle", "of", "rows in memory", "files a batch", "two of a batch of one file"]
-    columns += [f"Deff, B = {small}", f"Deff, B = {large}", "points lost, classes in order", "points lost, in no order"]
+    columns = ["shuffle", "of", "rows in memory", "files a batch", "pairs from one file"]
+    columns += [f"Deff, B = {small}", f"Deff, B = {large}", "points lost, files ordered by class"]
+    columns += ["points lost, files in random order"]
     lines = ["| " + " | ".join(columns) + " |", "| --- | --- |" + " ---: |" * (len(columns) - 2)]
     for result in report["results"]:
         deff = [result["deff_sorted"][batch] for batch in (small, large)]

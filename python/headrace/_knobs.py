@@ -14,19 +14,19 @@ from headrace.errors import UnknownArgumentError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_MEMORY = "Use memory=: as many batches are ready ahead as it holds."
+_MEMORY = "Use memory=: the larger it is, the more batches are ready in advance."
 _THREADS = "Use threads=: C++ threads decode, and there are no worker processes."
 _BUFFER = "Use shuffle_buffer= (bytes of data that are mixed at any time), with shuffle=True."
-_SEED = "Use seed=: with it and the number of the epoch, every batch is settled."
-_RANKS = "Not needed: the launcher is asked; or give rank= and world_size=."
+_SEED = "Use seed=: the seed and the epoch number determine every batch."
+_RANKS = "Not needed: the loader finds its rank by itself; or give rank= and world_size=."
 _IN_LOOP = "Not needed: batches come collated, as a dict of columns; change the columns in the loop."
 _TO_DEVICE = 'Move batches in the loop: batch["x"].pin_memory().to(device, non_blocking=True).'
 _TAIL = 'Use tail="partial", "drop" or "pad".'
 _WORKERS = "Not needed: there are no worker processes."
-_FIELDS = "Use hr.open(paths, fields=...): what a sample is belongs to the data set."
+_FIELDS = "Use hr.open(paths, fields=...): fields are chosen when the files are opened."
 _LOOP = "Not needed: each `for batch in loader` is one epoch; loop over range(epochs)."
 _CACHE = 'Use cache="auto", "ram" or a directory, and memory= for how much.'
-_FILES = "Pass files to hr.open(); they are read where they lie."
+_FILES = "Pass the paths to hr.open(); the files are read in place."
 _EPOCH_SIZE = "Use sampler=hr.Weighted(weights, num_samples=), or hr.mix(parts, num_samples=)."
 
 #: What to do in place of an argument that ``Loader`` has not, by the loader that has it.
@@ -43,7 +43,7 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "multiprocessing_context": _WORKERS,
             "generator": _SEED,
             "in_order": "Not needed: batches always come in order.",
-            "num_replicas": "Use world_size=, with rank=; or neither: then the launcher is asked.",
+            "num_replicas": "Use world_size=, with rank=; or neither: then the loader finds both by itself.",
             "snapshot_every_n_steps": "Not needed: state_dict() is exact after every batch.",
         },
         "tf.data": {
@@ -52,7 +52,7 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "num_parallel_calls": _THREADS,
             "num_parallel_reads": _THREADS,
             "drop_remainder": "Use drop_last=.",
-            "reshuffle_each_iteration": "Not needed: every epoch has an order of its own; set_epoch(n) repeats one.",
+            "reshuffle_each_iteration": "Not needed: every epoch has a new order; set_epoch(n) repeats one.",
             "deterministic": "Not needed: the order never depends on timing.",
             "cycle_length": "Use shuffle_buffer=hr.ShuffleShape(streams, pool_blocks).",
             "block_length": "Use shuffle_buffer=hr.ShuffleShape(streams, pool_blocks).",
@@ -67,7 +67,7 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "workersplitter": _WORKERS,
             "cache_dir": "Use cache=: a directory.",
             "cache_size": _CACHE,
-            "handler": 'Not there yet: damaged data is an error (on_error="raise"); run headrace verify first.',
+            "handler": 'Not supported yet: damaged data is an error (on_error="raise"); run headrace verify first.',
         },
         "MosaicML Streaming": {
             "shuffle_block_size": _BUFFER,
@@ -88,8 +88,8 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "prefetch_queue_depth": _MEMORY,
             "random_shuffle": "Use shuffle=True.",
             "initial_fill": _BUFFER,
-            "shard_id": "Use rank=, with world_size=; or neither: then the launcher is asked.",
-            "num_shards": "Use world_size=, with rank=; or neither: then the launcher is asked.",
+            "shard_id": "Use rank=, with world_size=; or neither: then the loader finds both by itself.",
+            "num_shards": "Use world_size=, with rank=; or neither: then the loader finds both by itself.",
             "last_batch_policy": _TAIL,
             "pad_last_batch": _TAIL,
             "device_id": _TO_DEVICE,
@@ -132,10 +132,10 @@ OPEN_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "h5py": {
             "mode": "Not needed: files are opened for reading.",
-            "swmr": "Not there: open a file after its writer has closed it.",
+            "swmr": "Not supported: open a file after its writer has closed it.",
             "locking": "Not needed: files are opened without locks.",
             "libver": "Not needed: it is for writing.",
-            "driver": "Not there: files are read by pread.",
+            "driver": "Not supported: files are read with pread.",
             "rdcc_nbytes": "Not needed: a Loader keeps decoded chunks within memory=.",
             "rdcc_nslots": "Not needed: a Loader keeps decoded chunks within memory=.",
             "rdcc_w0": "Not needed: a Loader keeps decoded chunks within memory=.",
