@@ -63,6 +63,8 @@ def open(paths: Paths, fields: Fields = None, *, progress: Progress = None) -> D
         call = chosen_progress(line, progress)
         dataset = Dataset(_headrace.open(path_list(paths), field_choices(fields), progress=call))
     logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)
+    for path, reason in dataset.left_out.items():
+        logger.info("left out: %s: %s", path, reason)
     return dataset
 
 
