@@ -38,7 +38,7 @@ Verb add_advise(CLI::App& program) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand("advise", "Say which settings suit this machine and these files, and why");
   options->loader.add_to(*app);
-  app->add_option("--target", options->target, "Samples a second that the training takes, for example 20000/s");
+  app->add_option("--target", options->target, "Samples per second that the training needs, for example 20000/s");
   app->add_option("--write", options->write, "Write the settings as a run file (.yaml), with the reasons");
   app->add_flag("--json", options->json, "Print JSON");
   app->footer(

@@ -35,15 +35,13 @@ Verb add_bench(CLI::App& program) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand("bench", "Iterate without a consumer and report the throughput");
   options->loader.add_to(*app);
-  app->add_option("--epochs", options->epochs, "Passes over the data")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app->add_option("--seconds", options->seconds, "Stop after this long; 0: no limit")
+  app->add_option("--epochs", options->epochs, "Number of epochs")->check(CLI::PositiveNumber)->capture_default_str();
+  app->add_option("--seconds", options->seconds, "Stop after so many seconds; 0: no limit")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app->add_flag("--explain", options->explain, "First print every automatic setting and its reason, on stderr");
   app->add_flag("--json", options->json, "Print JSON");
-  app->add_flag("--quiet", options->quiet, "No progress line");
+  app->add_flag("--quiet", options->quiet, "Show no progress line");
   app->footer(
       "Examples:\n  headrace bench 'train_*.h5' --fields x=feature_matrix,y=labels --batch-size 512\n"
       "  headrace bench run.yaml --threads 4 --seconds 30");

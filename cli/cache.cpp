@@ -19,36 +19,37 @@ Verb add_cache(CLI::App& program) {
     bool json = false, quiet = false;
   };
   const auto options = std::make_shared<Options>();
-  CLI::App* app = program.add_subcommand("cache", "Look after decoded rows, and what is remembered of files");
+  CLI::App* app = program.add_subcommand("cache", "Build, list, check and delete caches of decoded rows");
   app->require_subcommand(1);
   app->footer(
       "Examples:\n  headrace cache build 'train_*.h5' --to /scratch/cache\n  headrace cache ls /scratch/cache\n  "
       "headrace cache verify /scratch/cache || echo \"status $?\"\n"
       "  headrace cache rm /scratch/cache train_000-5f0c9a1be2d34871\n  headrace cache ls\n\n"
-      "Without DIR, ls and rm look after what is remembered of data sets that were opened (HEADRACE_CACHE, or\n"
+      "Without DIR, ls and rm are for the remembered indexes of data sets that were opened (in HEADRACE_CACHE, or\n"
       "~/.cache/headrace; \"off\" remembers nothing).\n"
-      "Every verb takes --json.");
+      "Every command takes --json.");
   const auto add = [&](const char* name, const char* what) {
     CLI::App* verb = app->add_subcommand(name, what);
-    verb->add_option("DIR", options->directory, "A directory of caches");
+    verb->add_option("DIR", options->directory, "Directory of caches");
     verb->add_flag("--json", options->json, "Print JSON");
     return verb;
   };
   const CLI::App* list = add("ls", "List caches: what they hold, of which files, and whether they can still be used");
   CLI::App* check = add("verify", "Compare every row with its checksum");
   check->get_option("DIR")->required();
-  check->add_option("NAME", options->name, "One cache, as ls names it. Default: all");
-  check->add_flag("--quiet", options->quiet, "No progress line");
+  check->add_option("NAME", options->name, "Name of one cache, as ls gives it; default: all");
+  check->add_flag("--quiet", options->quiet, "Show no progress line");
   CLI::App* remove = app->add_subcommand("rm", "Delete a cache, or what a killed process left of one");
-  remove->add_option("NAME", options->names, "A directory of caches (or none), and a name as ls gives it")
+  remove->add_option("NAME", options->names, "Directory of caches (or none), and a name as ls gives it")
       ->required()
       ->expected(1, 2);
   remove->add_flag("--json", options->json, "Print JSON");
-  CLI::App* build = app->add_subcommand("build", "Decode everything once, into .npy files that later runs map");
+  CLI::App* build =
+      app->add_subcommand("build", "Decode everything once into .npy files, which later runs read by memory mapping");
   options->loader.add_to(*build);
-  build->add_option("--to", options->directory, "The directory of caches; made if need be")->required();
+  build->add_option("--to", options->directory, "Directory of caches; created if absent")->required();
   build->add_flag("--json", options->json, "Print JSON");
-  build->add_flag("--quiet", options->quiet, "No progress line");
+  build->add_flag("--quiet", options->quiet, "Show no progress line");
   return {app, &options->json, [options, list, check, build] {
             if (build->parsed()) {
               RunConfig run = options->loader.config();

@@ -17,7 +17,7 @@ struct Options {
 Verb add_check_memory(CLI::App& program) {
   const auto options = std::make_shared<Options>();
   CLI::App* app =
-      program.add_subcommand("check-memory", "Say whether a loader fits into memory here, and which limit rules");
+      program.add_subcommand("check-memory", "Say whether a loader fits into memory here, and which limit decides");
   options->loader.add_to(*app);
   app->add_flag("--json", options->json, "Print JSON");
   app->footer(

@@ -11,7 +11,8 @@ namespace headrace::cli {
 
 Verb add_demo(CLI::App& program) {
   const auto args = std::make_shared<demo::DemoArgs>();
-  CLI::App* app = program.add_subcommand("demo", "Write a data set to try things on: jets like JetClass, in HDF5");
+  CLI::App* app =
+      program.add_subcommand("demo", "Write an example data set: HDF5 files of jets like those of JetClass");
   demo::add_demo_options(*app, *args);
   app->footer(
       "Examples:\n  headrace demo --out demo_data --jets 16384\n"

@@ -13,8 +13,8 @@ Verb add_inspect(CLI::App& program) {
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
-  CLI::App* app =
-      program.add_subcommand("inspect", "Describe files: what is in them, what will be fast, what not, and why");
+  CLI::App* app = program.add_subcommand(
+      "inspect", "Describe files: what is in them, which arrays load fast, which do not, and why");
   app->add_option("FILE", options->files, "Files or globs; quote globs to get them in natural order")->required();
   app->add_flag("--json", options->json, "Print JSON");
   app->footer(

@@ -28,7 +28,7 @@ FieldChoice field_choice(const std::string& text) {
 void LoaderArguments::add_to(CLI::App& app) {
   app.add_option("FILE", files, "Files or globs, or one run file (.yaml)")->required();
   app.add_option("--fields", fields,
-                 "NAME=PATH or PATH, comma separated, PATH also FILES::PATH; default: all that fit together")
+                 "NAME=PATH or PATH, comma separated, PATH also FILES::PATH; default: all arrays of the common length")
       ->delimiter(',')
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -48,7 +48,7 @@ void LoaderArguments::add_to(CLI::App& app) {
   }
   app.add_flag_function(
       "--shuffle,!--no-shuffle", [this](std::int64_t times) { shuffle = times > 0; },
-      "Shuffle (default), or go through the files in order");
+      "Shuffle (default), or read the files in order");
   app.add_flag("--exact", exact, "Shuffle by one permutation of all rows");
 }
 

@@ -97,7 +97,7 @@ int run(int argc, char** argv) {
   program.footer(
       "Results go to stdout, progress to stderr. Exit status: 0 good, 1 findings, 2 usage, 3 bad data,\n"
       "4 out of resources, 130 interrupted; of check-memory: 0 fits, 10 tight, 11 would be killed.\n"
-      "`headrace VERB --help` shows the options of a verb.\n\n"
+      "`headrace COMMAND --help` shows the options of a command.\n\n"
       "Examples:\n  headrace inspect 'train_*.h5'\n  headrace bench 'train_*.h5' --batch-size 512");
 
   std::vector<std::string> verb_names;
@@ -106,7 +106,7 @@ int run(int argc, char** argv) {
       std::find_if(arguments.begin(), arguments.end(), [](const std::string& a) { return !a.starts_with('-'); });
   if (word == arguments.begin() && word != arguments.end() &&
       std::find(verb_names.begin(), verb_names.end(), *word) == verb_names.end())
-    return usage_error(fmt::format("there is no verb '{}'", *word),
+    return usage_error(fmt::format("there is no command '{}'", *word),
                        with_nearest(*word, verb_names, fmt::format("There are: {}.", fmt::join(verb_names, ", "))),
                        json);
 
@@ -131,7 +131,7 @@ int run(int argc, char** argv) {
     } catch (const Error& error) {
       return show_error(error, *verb.json);
     } catch (const std::bad_alloc&) {
-      return show_error(Error(ErrorCode::kOutOfBudget, "the system has no more memory to give")
+      return show_error(Error(ErrorCode::kOutOfBudget, "out of memory: the system refused an allocation")
                             .with_hint("Lower --memory or --threads."),
                         *verb.json);
     }

@@ -43,11 +43,12 @@ int run_order(const Options& options) {
 
 Verb add_order(CLI::App& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* app =
-      program.add_subcommand("order", "Say how well the order mixes, what it costs, and what would mix better");
+  CLI::App* app = program.add_subcommand(
+      "order", "Say how well the order mixes, how much memory it needs, and what would mix better");
   options->loader.add_to(*app);
-  app->add_option("--by", options->order.by, "Field with a label, a number a sample or one-hot: its Deff is reported");
-  app->add_option("--epoch", options->order.epoch, "Which epoch to look at")->capture_default_str();
+  app->add_option("--by", options->order.by,
+                  "Report Deff for this label: a field with one number per sample, or one-hot");
+  app->add_option("--epoch", options->order.epoch, "Epoch to analyse")->capture_default_str();
   app->add_option("--plot", options->plot, "Write a picture of where batches come from (.svg)");
   app->add_flag("--json", options->json, "Print JSON");
   app->footer(

@@ -21,7 +21,7 @@ Verb add_verify(CLI::App& program) {
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   app->add_flag("--json", options->json, "Print JSON");
-  app->add_flag("--quiet", options->quiet, "No progress line");
+  app->add_flag("--quiet", options->quiet, "Show no progress line");
   app->footer(
       "Examples:\n  headrace verify 'train_*.h5'\n  headrace verify jets_07.h5 --threads 8 || echo \"status $?\"");
   return {app, &options->json, [options] {

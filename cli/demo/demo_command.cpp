@@ -109,7 +109,7 @@ void add_demo_options(CLI::App& app, DemoArgs& args) {
       ->capture_default_str();
   app.add_option("--threads", args.jets.threads, "Threads that make and compress; 0: all cores")->capture_default_str();
   app.add_flag("--json", args.json, "Print the summary as JSON");
-  app.add_flag("--quiet", args.quiet, "No progress line");
+  app.add_flag("--quiet", args.quiet, "Show no progress line");
 }
 
 Result<WriteSummary> write_demo(const DemoArgs& args) {

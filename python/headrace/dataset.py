@@ -38,8 +38,9 @@ def open(paths: Paths, fields: Fields = None, *, progress: Progress = None) -> D
         paths: A path, a glob (``~``, ``*``, ``?``, ``[a-z]``, ``**``; ordered naturally, so ``f2`` before ``f10``),
             or a list of them, which keeps its order. The order of the files is part of the data set's identity.
         fields: Which arrays make up a sample: a dict (name in a batch → path in the file), a list of paths, or None
-            for all arrays with the common number of rows in the root, or in the only group
-            (:attr:`Dataset.left_out` names the others, and why). A compound array gives
+            for all arrays with the common number of rows in the root, or in the only group. Printing the data set
+            shows the arrays that were left out, and why (:attr:`Dataset.left_out`); arrays that are more than half as
+            long as the others are never left out, but refused. A compound array gives
             one field for each member, named ``"array.member"``. The array of a ``.npy`` file is named after the file,
             and goes by any name. ``"FILES::PATH"`` is an array of other files, ``fields={"x": "feature_matrix", "y":
             "labels_*.npy::labels"}``: FILES is a path or glob for one file beside each of ``paths``, in order and with
@@ -63,6 +64,8 @@ def open(paths: Paths, fields: Fields = None, *, progress: Progress = None) -> D
         call = chosen_progress(line, progress)
         dataset = Dataset(_headrace.open(path_list(paths), field_choices(fields), progress=call))
     logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)
+    for path, reason in dataset.left_out.items():
+        logger.info("left out: %s: %s", path, reason)
     return dataset
 
 

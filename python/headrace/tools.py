@@ -218,13 +218,13 @@ def advise(
     Args:
         paths: Files, as in :func:`headrace.open`.
         fields: Fields to open.
-        target: Samples a second that the training takes, as a number or text (``"20000/s"``, ``"20k/s"``).
+        target: Samples per second that the training needs, as a number or text (``"20000/s"``, ``"20k/s"``).
         write: Write the run file there.
         **loader: Arguments of Loader that are settled already. Default: batches of 512, shuffled.
 
     Raises:
         OutOfBudgetError: One batch and one block do not fit; the text names the smallest budget that would do.
-        InvalidArgumentError: An argument is wrong, or the loader's order is one of its own (``sampler=``).
+        InvalidArgumentError: An argument is wrong, or the loader has a ``sampler=`` of its own.
     """
     wanted = "" if target is None else str(target)
     result = _headrace.advise(path_list(paths), field_choices(fields), _settled(loader), wanted)
@@ -234,7 +234,7 @@ def advise(
 
 
 def check_memory(paths: Paths, *, fields: Fields = None, **loader: Any) -> ToolResult:
-    """Say whether a loader of these settings fits into memory here, and which limit rules; from metadata alone.
+    """Say whether a loader of these settings fits into memory here, and which limit decides; from metadata alone.
 
     ``print(result)`` shows one screen: every limit (machine, control groups, ulimit), the predicted peak by component
     and three presets. ``result.exit_status`` is 0 if it fits, 10 if it is tight (above 70 % of what is really
@@ -247,7 +247,7 @@ def check_memory(paths: Paths, *, fields: Fields = None, **loader: Any) -> ToolR
             :func:`headrace.set_memory` had allowed it.
 
     Raises:
-        InvalidArgumentError: An argument is wrong, or the loader's order is one of its own (``sampler=``).
+        InvalidArgumentError: An argument is wrong, or the loader has a ``sampler=`` of its own.
     """
     return _headrace.check_memory(path_list(paths), field_choices(fields), _settled(loader))
 
@@ -256,7 +256,7 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
     """Arguments of Loader, checked, with the defaults of the tools for what is not given."""
     for name in ("sampler", "batch_sampler", "lookahead"):
         if given.get(name) is not None:
-            raise invalid(f"{name} is an order of one's own, of which nothing is known beforehand", "Leave it out.")
+            raise invalid(f"{name}= gives an order that is not known before it runs", "Leave it out.")
     taken = {n: p.default for n, p in signature(Loader).parameters.items() if p.default is not Parameter.empty}
     refuse_unknown("Loader", given, taken, LOADER_KNOBS)
     if given.get("global_batch_size") is None:

@@ -206,7 +206,7 @@ def test_arrays_without_rows_of_one_size_say_what_to_do(tmp_path: Path, name: st
         file.create_dataset("references", (10,), dtype=h5py.ref_dtype)
     with pytest.raises(hr.UnsupportedError) as caught:
         hr.open(tmp_path / "a.h5", fields=["x", name])
-    assert caught.value.hint.startswith("Leave it out with fields=")
+    assert caught.value.hint.startswith("Leave it out of fields=")
     assert hint in caught.value.hint
 
 

@@ -110,7 +110,7 @@ def test_blocks_are_decoded_once_a_pass(parts) -> None:
     chunks = {name: 2 * -(-rows // 2 // 16) for name, rows in SIZES.items()}  # of a field; there are two
     ideal = 2 * sum(passes[name] * chunks[name] for name in passes)
     assert report["chunks_decoded"] < 1.5 * ideal
-    assert "33.3 %" in loader.explain() and "each time its part is gone through" in loader.explain()
+    assert "33.3 %" in loader.explain() and "once per pass over its part of the mixture" in loader.explain()
 
 
 def test_a_small_part_is_not_decoded_for_every_batch(parts) -> None:
@@ -158,7 +158,7 @@ def test_mixtures_that_cannot_be(parts, jets, tmp_path) -> None:
     for weights in ((-1, 1), (0, 1), (float("nan"), 1), ("1", 1)):
         with pytest.raises(hr.InvalidArgumentError, match="weight"):
             hr.mix({"a": (a, weights[0]), "b": (b, weights[1])})
-    with pytest.raises(hr.InvalidArgumentError, match="positive weight, or none"):
+    with pytest.raises(hr.InvalidArgumentError, match="positive weight, or no weights"):
         hr.mix({"a": (a, 1.0), "b": b})
     with pytest.raises(hr.InvalidArgumentError, match="at once"):
         hr.mix({"ab": hr.mix({"a": a}), "b": b})

@@ -69,7 +69,7 @@ def test_it_is_the_iterated_batch(jets, order, tail, world) -> None:
             for step in range(len(loader)):
                 assert same(other.batch(epoch, step), want[epoch][step])
                 assert same(loader.batch(epoch, step), want[epoch][step])
-        with pytest.raises(hr.InvalidArgumentError, match=f"epoch 7 has {len(loader)} batches"):
+        with pytest.raises(hr.InvalidArgumentError, match=f"epoch 7 has {len(loader)} batch"):
             loader.batch(7, len(loader))
 
 
@@ -109,7 +109,7 @@ def test_what_cannot_be_made_again(jets) -> None:
         """A sampler that is asked while the epoch goes on."""
 
     ahead = hr.Loader(jets.open(), 10, sampler=Sized(range(100)), lookahead=2)
-    with pytest.raises(hr.InvalidArgumentError, match="made up while the epoch goes on"):
+    with pytest.raises(hr.InvalidArgumentError, match="makes up the order while the epoch runs"):
         ahead.batch(0, 0)
     for wrong in ((-1, 0), (0, -1), (0.5, 0), (0, None)):
         with pytest.raises(hr.InvalidArgumentError):
@@ -117,6 +117,16 @@ def test_what_cannot_be_made_again(jets) -> None:
     loader.close()
     with pytest.raises(hr.ClosedError):
         loader.batch(0, 0)
+
+
+@pytest.mark.parametrize("beyond", [0, 1, 10**12])
+def test_a_batch_beyond_the_epoch_names_those_there_are(jets, beyond: int) -> None:
+    loader = hr.Loader(jets.open(), 10)
+    n = len(loader)
+    words = f"epoch 4 has {n} batches, numbered 0 to {n - 1}; batch {n + beyond} was asked for"
+    with pytest.raises(hr.InvalidArgumentError, match=words) as caught:
+        loader.batch(4, n + beyond)
+    assert "batch_size" in caught.value.hint
 
 
 def test_replay_tells_values_by_field(tmp_path, run_python) -> None:

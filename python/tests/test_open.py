@@ -125,7 +125,55 @@ def test_what_no_fields_leaves_out_is_named_with_the_reason(tmp_path: Path) -> N
     assert {one["path"] for one in screen.to_dict()["samples"]["left_out"]} == set(hr.open(path).left_out)
 
 
-@pytest.mark.parametrize("rows", [(50, 100), (100, 100, 50, 50), (40, 40, 100)])
+def test_an_array_that_was_left_out_says_so_where_it_is_missed(tmp_path: Path, caplog) -> None:
+    path = write_h5(tmp_path / "a.h5", x=np.zeros((100, 4)), y=np.zeros(100), edges=np.arange(41))
+    with caplog.at_level("INFO", "headrace"):
+        data = hr.open(path)
+    assert "left out: edges: it has 41 rows, and the fields have 100" in caplog.text
+    with pytest.raises(hr.FieldMissingError, match="'edges' was left out: it has 41 rows") as caught:
+        data["edges"]
+    assert 'fields=["edges"]' in caught.value.hint
+    assert np.array_equal(hr.open(path, fields=["edges"])["edges"][:], np.arange(41))
+    with pytest.raises(hr.FieldMissingError) as caught:
+        data["nothing"]
+    assert "left out" not in str(caught.value)
+    with pytest.raises(hr.InvalidArgumentError, match="different numbers of rows") as caught:
+        hr.open(path, fields=["x", "edges"])
+    assert "data set of their own" in caught.value.hint
+
+
+@pytest.mark.parametrize("member", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "remedy"),
+    [
+        (h5py.string_dtype(), "fixed-size text"),
+        (h5py.vlen_dtype(np.float32), "padded to one length"),
+        (h5py.ref_dtype, "arrays that it points to"),
+        (h5py.opaque_dtype(np.dtype("M8[s]")), "view('i8')"),
+    ],
+)
+def test_a_type_that_cannot_be_read_comes_with_a_remedy(tmp_path: Path, dtype, remedy: str, member: bool) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["x"] = np.zeros((10, 4))
+        file.create_dataset("odd", (10,), np.dtype([("a", "f4"), ("b", dtype)]) if member else dtype)
+    for fields in (["odd"], {"x": "x", "z": "odd"}):
+        with pytest.raises(hr.UnsupportedError) as caught:
+            hr.open(path, fields=fields)
+        assert remedy in caught.value.hint
+    data = hr.open(path)
+    with pytest.raises(hr.FieldMissingError, match="'odd' was left out: ") as missed:
+        data["odd"]
+    assert "fields=" in missed.value.hint
+    screen = hr.inspect(path)
+    assert remedy in " ".join(str(screen).split())
+    odd = next(array for array in screen.to_dict()["files"][0]["arrays"] if array["path"] == "odd")
+    assert odd["hint"] == caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "rows", [(50, 100), (100, 100, 50, 50), (40, 40, 100), (100, 100, 100, 99), (100, 100, 51), (100, 100, 101)]
+)
 def test_arrays_without_a_common_number_of_rows_are_refused(tmp_path: Path, rows: tuple[int, ...]) -> None:
     path = write_h5(tmp_path / "a.h5", **{f"a{i}": np.zeros(n) for i, n in enumerate(rows)})
     with pytest.raises(hr.InvalidArgumentError, match="different numbers of rows"):

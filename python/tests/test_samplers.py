@@ -263,7 +263,7 @@ def test_what_a_sampler_that_learns_may_not_do(jets) -> None:
     data = jets.open()
     sampler = Learner(40)
     loader = hr.Loader(data, 10, sampler=sampler, lookahead=1)
-    with pytest.raises(hr.InvalidArgumentError, match="made up while"):
+    with pytest.raises(hr.InvalidArgumentError, match="makes up the order while"):
         loader.order_report()
     sampler.rows = 20
     with pytest.raises(hr.InvalidArgumentError, match=r"was 40 .* now 20"):
@@ -313,3 +313,10 @@ def test_a_report_may_be_asked_while_the_loader_is_remade(run_python) -> None:
         for thread in threads:
             thread.join()
     """)
+
+
+@pytest.mark.parametrize("arguments", [{"batch_size": 10, "sampler": []}, {"batch_sampler": []}])
+def test_a_sampler_without_rows_is_told_what_is_expected(jets, arguments) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match="gave no rows; at least one number") as caught:
+        next(iter(hr.Loader(jets.open(), **arguments)))
+    assert "iterated" in caught.value.hint

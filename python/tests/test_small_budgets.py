@@ -76,7 +76,7 @@ def test_the_order_report_knows_the_deff_of_the_label(tmp_path: Path) -> None:
         assert "shuffle_buffer=" in fits["name"]
         assert fits["memory_bytes"] <= ROWS * WIDTH * 4 // 10 * 1.01
         assert fits["effect"] != pytest.approx(fits["quality"]["block_effect"])  # the label's own, not the worst case
-        assert f"{fits['name']} decodes each once in that" in " ".join(str(loader.order_report(by="y")).split())
+        assert f"with {fits['name']} it would decode each once" in " ".join(str(loader.order_report(by="y")).split())
 
 
 def test_where_nothing_fits_it_says_what_else_to_do(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_where_nothing_fits_it_says_what_else_to_do(tmp_path: Path) -> None:
             pass
         report = loader.report()
         assert report.decode_once.shuffle_buffer_bytes == 0
-        assert "no shuffle_buffer= fits this budget" in report.advice[0]
+        assert "no shuffle_buffer= decodes each block once in this budget" in report.advice[0]
         assert "smaller batch_size" in report.advice[0]
         least = re.search(r'memory="(\d+MiB)"', report.advice[0]).group(1)
     with hr.open(path) as data, hr.Loader(data, **OPTIONS, shuffle=True, memory=least) as loader:

@@ -86,7 +86,7 @@ def test_advise(jets, tmp_path: Path) -> None:
 
 
 def test_advise_refuses_what_it_cannot_know(jets) -> None:
-    with pytest.raises(hr.InvalidArgumentError, match="order of one's own"):
+    with pytest.raises(hr.InvalidArgumentError, match="an order that is not known before it runs"):
         hr.advise(jets.glob, sampler=[1, 2, 3])
     with pytest.raises(hr.InvalidArgumentError, match="samples a second"):
         hr.advise(jets.glob, target="fast")

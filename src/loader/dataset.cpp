@@ -224,7 +224,12 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
     if (it == old.columns->end()) {
       std::vector<std::string> have;
       for (const Field& f : *old.fields) have.push_back(f.name);
-      throw Error(ErrorCode::kFieldMissing, fmt::format("no field '{}'; there are {}", name, fmt::join(have, ", ")));
+      const std::string text = fmt::format("no field '{}'; there are {}", name, fmt::join(have, ", "));
+      const auto left_out = std::ranges::find(old.left_out, name, &LeftOut::path);
+      if (left_out == old.left_out.end()) throw Error(ErrorCode::kFieldMissing, text);
+      throw Error(ErrorCode::kFieldMissing,
+                  fmt::format("{}. The array '{}' was left out: {}", text, name, left_out->reason))
+          .with_hint(fmt::format("open() with fields=[\"{}\"] loads it, or says what to do.", name));
     }
     const Source::Place place = old.places[static_cast<std::size_t>(it - old.columns->begin())];
     auto known = std::ranges::find(arrays, place.array);

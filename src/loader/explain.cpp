@@ -34,8 +34,7 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
 
 /// When blocks are kept that nobody asked to have kept at once.
 constexpr std::string_view kKeptWhen =
-    "kept while batches are ready before you ask for them, and a few while you wait, so that all are there after some "
-    "epochs";
+    "kept while your loop works on a batch, and a few while it waits for one, so that all are there after some epochs";
 
 /// \param known  Was re-encoding tried already? \param engine  That runs, or will, as the plan says.
 std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, bool known, const Engine& engine) {
@@ -44,9 +43,9 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, boo
     case CacheTier::kNothing:
       return choice.mode == CacheChoice::kNone        ? "nothing is kept between epochs (cache='none')"
              : choice.mode == CacheChoice::kDirectory ? "nothing is kept between epochs: see WARNING"
-             : !known
-                 ? "not known yet: the first epoch tries whether re-encoded blocks fit, and keeps them if that pays"
-                 : "nothing is kept between epochs: the window takes all of the budget";
+             : !known ? "not decided yet: the first epoch measures whether re-encoded blocks fit, and keeps them if "
+                        "that is faster"
+                      : "nothing is kept between epochs: the batches take all of the budget";
     case CacheTier::kSomeBlocks:
       if (p.fits_encoded)
         return fmt::format("all blocks, re-encoded ({}), about {} for {} of rows: {}; from then on nothing is read",
@@ -55,12 +54,14 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, boo
                            format_bytes(p.data_bytes), kKeptWhen);
       return fmt::format("blocks, in {}: {:.0f} % of the decoded data ({}), {}", format_bytes(p.cache_bytes),
                          100 * std::min(share / p.coded_share, 1.0), format_bytes(p.data_bytes),
-                         p.coding == BlockCoding::kRaw ? "more if re-encoding pays, which the first epoch tells"
+                         p.coding == BlockCoding::kRaw ? "more if re-encoding pays, which the first epoch measures"
                                                        : fmt::format("re-encoded ({})", to_string(p.coding)));
     case CacheTier::kAllRows:
-      return fmt::format("all rows, decoded, {} ({}): {}", format_bytes(p.data_bytes), p.tier_reason,
-                         p.preloads ? std::string("decoded before the first batch, which makes every order free")
-                                    : fmt::format("{}; from then on every order is free", kKeptWhen));
+      return fmt::format(
+          "all rows, decoded, {} ({}): {}", format_bytes(p.data_bytes), p.tier_reason,
+          p.preloads
+              ? std::string("decoded before the first batch; from then on nothing is decoded, whatever the order")
+              : fmt::format("{}; from then on nothing is decoded, whatever the order", kKeptWhen));
     case CacheTier::kHostRows:
       return fmt::format("rows, decoded, up to {} of {}, shared by the processes of this host ({})",
                          format_bytes(p.cache_bytes), format_bytes(p.data_bytes), p.tier_reason);
@@ -115,8 +116,8 @@ std::string explain_plan(const Loader::Impl& loader) {
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));
-  line("  slots", fmt::format("{} x {} = {}; {} would hold the whole order's span", p.slots, format_bytes(p.slot_bytes),
-                              format_bytes(p.slots * p.slot_bytes), p.wanted_slots));
+  line("  slots", fmt::format("{} x {} = {}; {} would decode each block once an epoch", p.slots,
+                              format_bytes(p.slot_bytes), format_bytes(p.slots * p.slot_bytes), p.wanted_slots));
   if (p.cache_bytes) line("  cache", format_bytes(p.cache_bytes));
   line("  scratch", format_bytes(p.scratch_bytes + p.keeping_bytes));
   line("  read buffers", format_bytes(p.read_buffer_bytes));
@@ -132,12 +133,13 @@ std::string explain_plan(const Loader::Impl& loader) {
   const std::optional<SmallBudget> small = loader.small_budget(engine);
   if (!small) {
     line("decodes",
-         (source.mixture ? "every block once each time its part is gone through" : "every block once an epoch") +
+         (source.mixture ? "every block once per pass over its part of the mixture" : "every block once an epoch") +
              straddling);
     return text;
   }
-  line("decodes", fmt::format("a block about {:.1f} times an epoch: the window is shorter than the order's span{}",
-                              small->decodes, straddling));
+  line("decodes",
+       fmt::format("a block about {:.1f} times an epoch: its rows go into more batches than the slots hold{}",
+                   small->decodes, straddling));
   if (small->fitting)
     line("  once", fmt::format("{}, in this budget: up to {:.1f} times as fast. {}", small->fitting->setting,
                                small->decodes, mixing_text(*small)));

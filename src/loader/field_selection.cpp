@@ -197,12 +197,15 @@ bool holds_nothing(const ArrayInfo& array) {
   return std::find(array.shape.begin() + 1, array.shape.end(), 0u) != array.shape.end();
 }
 
-/// The number of rows that more than half of the arrays have and none exceeds; nullopt: there is none.
+/// Return the number of rows that more than half of the arrays have. nullopt: there is none, or an array is longer, or
+/// shorter by less than half: it may belong to the samples, so that leaving it out would hide a mistake.
 std::optional<std::uint64_t> common_rows(const std::vector<const ArrayInfo*>& arrays) {
   std::uint64_t most = 0;
   for (const ArrayInfo* a : arrays) most = std::max(most, a->rows());
   const auto with = std::ranges::count_if(arrays, [&](const ArrayInfo* a) { return a->rows() == most; });
-  return 2 * static_cast<std::size_t>(with) > arrays.size() ? std::optional(most) : std::nullopt;
+  const bool some_nearly =
+      std::ranges::any_of(arrays, [&](const ArrayInfo* a) { return a->rows() != most && a->rows() > most / 2; });
+  return 2 * static_cast<std::size_t>(with) > arrays.size() && !some_nearly ? std::optional(most) : std::nullopt;
 }
 
 /// Every array with the common number of rows in the root, or in the only group.

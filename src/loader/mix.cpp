@@ -55,11 +55,13 @@ std::vector<double> weights_of(const std::vector<MixPart>& parts, double tempera
   const bool by_size = std::ranges::all_of(parts, [](const MixPart& p) { return p.weight == 0; });
   for (const MixPart& p : parts) {
     if (p.weight == 0 && !by_size)
-      throw refuse(fmt::format("{} has no weight, and others have", p.name),
-                   "Give every part a positive weight, or none: then they weigh what they have rows.");
+      throw refuse(
+          fmt::format("{} has no weight, and others have", p.name),
+          "Give every part a positive weight, or no weights: then each part is weighted by its number of rows.");
     if (!std::isfinite(p.weight) || p.weight < 0)
-      throw refuse(fmt::format("the weight of {} is {}", p.name, p.weight),
-                   "Give every part a positive weight, or none: then they weigh what they have rows.");
+      throw refuse(
+          fmt::format("the weight of {} is {}", p.name, p.weight),
+          "Give every part a positive weight, or no weights: then each part is weighted by its number of rows.");
     weights.push_back(by_size ? static_cast<double>(p.data.size()) : p.weight);
   }
   const double largest = *std::ranges::max_element(weights);

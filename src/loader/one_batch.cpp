@@ -17,8 +17,9 @@ namespace {
 Result<std::shared_ptr<const StepPlan>> find_steps(const EnginePlan& plan, std::uint64_t epoch,
                                                    std::span<const std::uint64_t> rows) {
   if (plan.fed)
-    return refuse("this order is made up while the epoch goes on: a batch of it cannot be made again",
-                  "Deliver with provenance=True, and take the rows by number from the data set.");
+    return refuse(
+        "the sampler makes up the order while the epoch runs (lookahead=): a batch of it cannot be made again",
+        "Deliver with provenance=True, and take the rows by number from the data set.");
   if (rows.empty() && plan.listed && !plan.listed->is_settled(epoch))
     return refuse(fmt::format("the rows of epoch {} are not known: its sampler gives other ones each time", epoch),
                   "A sampler with a set_epoch(), from which its rows follow, can be asked again.");
@@ -40,7 +41,10 @@ Result<PlannedBatch> plan_batch(const EnginePlan& plan, std::uint64_t epoch, std
   const std::uint64_t num_steps = steps->num_steps(epoch);
   if (step >= num_steps)
     return refuse(
-        fmt::format("epoch {} has {} batches, numbered from 0: there is no batch {}", epoch, num_steps, step));
+        num_steps == 0 ? fmt::format("epoch {} has no batch; batch {} was asked for", epoch, step)
+                       : fmt::format("epoch {} has {} batch{}, numbered 0 to {}; batch {} was asked for", epoch,
+                                     num_steps, num_steps == 1 ? "" : "es", num_steps - 1, step),
+        "batch_size, drop_last and the number of ranks decide how many there are: give those of the training.");
   PlannedBatch made;
   std::vector<SampleRef> passed;
   bool counted = true;

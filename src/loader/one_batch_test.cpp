@@ -122,7 +122,10 @@ TEST(OneBatch, WhatIsNotThereIsRefused) {
     ADD_FAILURE() << "there is no such batch";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
-    EXPECT_NE(std::string(e.what()).find("epoch 3 has 4 batches"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("epoch 3 has 4 batches, numbered 0 to 3; batch 4 was asked for"),
+              std::string::npos)
+        << e.what();
+    EXPECT_NE(e.hint().find("batch_size"), std::string::npos) << e.hint();
   }
   EXPECT_THROW((void)loader.batch(0, ~std::uint64_t{0}), Error);
   const std::vector<std::uint64_t> rows{1};

@@ -16,7 +16,9 @@ Status check_rows(const SourceFile& file, const FieldPlan& plan, std::size_t own
     for (std::size_t b = 0; b < file.arrays.size(); ++b)
       if (plan.arrays[b].list == 0)
         list += fmt::format("\n  {}: {} rows", file.arrays[b]->info().path, file.arrays[b]->info().rows());
-    return Error(ErrorCode::kInvalidArgument, "the fields have different numbers of rows:" + list).with_file(file.path);
+    return std::move(Error(ErrorCode::kInvalidArgument, "the fields have different numbers of rows:" + list)
+                         .with_file(file.path)
+                         .with_hint("\nOpen arrays of another length as a data set of their own."));
   }
   for (const BesideFile& beside : file.beside)
     for (const std::uint32_t a : beside.arrays) {

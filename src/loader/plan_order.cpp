@@ -130,7 +130,10 @@ Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, 
 }  // namespace
 
 Status check_listed(std::span<const std::uint64_t> listed, std::uint64_t rows) {
-  if (listed.empty()) return refuse("the sampler lists no rows");
+  if (listed.empty())
+    return refuse(fmt::format("the sampler gave no rows; at least one number from 0 to {} is expected", rows - 1),
+                  "It must give row numbers of the data set every time it is iterated: a list, an array, a torch "
+                  "sampler. An iterator gives them only once.");
   for (const std::uint64_t row : listed)
     if (row >= rows)
       return refuse(fmt::format("the sampler asks for row {}; there are rows 0 to {}", row, rows - 1),

@@ -190,9 +190,10 @@ std::string Report::text() const {
                            first_batch_seconds));
   if (batches > 0)
     line("CHECKED",
-         fmt::format("{} batches: every row is in the place that the plan says, by the addresses of the copies{}",
-                     group_digits(batches),
-                     exactly_once ? fmt::format("; epoch {}: every row exactly once", row_sums.epoch) : ""));
+         fmt::format(
+             "{} batches: every row was copied to its place in the planned order, by the addresses of the copies{}",
+             group_digits(batches),
+             exactly_once ? fmt::format("; epoch {}: every row exactly once", row_sums.epoch) : ""));
   if (world_size > 1) line("RANK", fmt::format("{} of {}", rank, world_size));
   line("CONSUMER", fmt::format("waited {:.2f} s for batches, worked {:.2f} s on them", consumer_wait_seconds,
                                consumer_work_seconds));
@@ -205,25 +206,25 @@ std::string Report::text() const {
         "  {:<8} {:>8.3f} {:>6.1f}% {:>10} {:>12}\n", s.name, s.seconds, total > 0 ? 100 * s.seconds / total : 0,
         s.count,
         s.bytes && s.seconds > 0 ? fmt::format("{:.2f}", static_cast<double>(s.bytes) / s.seconds * 1e-9) : "-");
-  line(
-      "READS",
-      fmt::format(
-          "{} chunks decoded, read amplification {:.3f}{}{}", group_digits(chunks_decoded), read_amplification,
-          waste > 0.005 ? fmt::format(", {:.0f} % of the decoded bytes are columns nobody asked for", 100 * waste) : "",
-          slow_path_chunks ? fmt::format(", {} one at a time", slow_path_chunks) : ""));
+  line("READS",
+       fmt::format("{} chunks decoded, read amplification {:.3f}{}{}", group_digits(chunks_decoded), read_amplification,
+                   waste > 0.005
+                       ? fmt::format(", {:.0f} % of the decoded bytes are columns that no field uses", 100 * waste)
+                       : "",
+                   slow_path_chunks ? fmt::format(", {} of them one at a time", slow_path_chunks) : ""));
   for (const std::string& s : slow_fields) line("", "one at a time: " + s);
   if (cache.kind != "nothing") {
     line("CACHE",
-         fmt::format("{}{}: {} of {} blocks, {} of {}; {} served from it, {} not", cache.kind,
+         fmt::format("{}{}: {} of {} blocks, {} of {}; {} hits, {} misses", cache.kind,
                      cache.coding.empty() ? "" : ", " + cache.coding, group_digits(cache.blocks),
                      group_digits(cache.all_blocks), format_bytes(cache.bytes), format_bytes(cache.capacity_bytes),
                      group_digits(cache.hits), group_digits(cache.misses)));
-    if (cache.complete) line("", "everything is there: batches come from it, nothing is read");
+    if (cache.complete) line("", "complete: batches come from it, and nothing is read from the files");
     if (cache.epochs_left > 0)
-      line("",
-           fmt::format("it grows while batches are ready before you ask, and a little while you wait: about {}{} more "
-                       "epoch{} until it is full",
-                       cache.epochs_left, cache.epochs_left < 100 ? "" : " or", plural(cache.epochs_left)));
+      line("", fmt::format(
+                   "it grows while your loop works on a batch, and a little while it waits for one: about {}{} more "
+                   "epoch{} until it is full",
+                   cache.epochs_left, cache.epochs_left < 100 ? "" : " or", plural(cache.epochs_left)));
   }
   for (const std::string& notice : notices) line("NOTICE", notice);
   line("MEMORY", fmt::format("peak {} of {} planned, budget {}", format_bytes(memory.peak_bytes),

@@ -149,8 +149,8 @@ std::optional<SmallBudget> judge_small_budget(const Source& source, const Loader
 
 std::string mixing_text(const SmallBudget& small) {
   return fmt::format(
-      "It mixes fewer blocks: Deff {} instead of {} for a label that is the same all through a block, the worst case "
-      "(order_report(by=...) has that of yours)",
+      "It mixes fewer blocks: Deff {} instead of {} in the worst case, a label that is constant in each block "
+      "(order_report(by=...) gives that of your label)",
       effect_text(small.fitting->block_effect), effect_text(small.block_effect));
 }
 
@@ -159,8 +159,8 @@ std::string no_shuffle_text(const SmallBudget& small) {
                                 ? fmt::format("memory=\"{}\"", size_setting(small.least_memory_bytes))
                                 : std::string("more memory than there is");
   return fmt::format(
-      "no shuffle_buffer= fits this budget: to decode each block once with the smallest takes {}. A smaller "
-      "batch_size, or files with smaller chunks, need less",
+      "no shuffle_buffer= decodes each block once in this budget: the smallest needs {}. A smaller batch_size, or "
+      "files with smaller chunks, need less",
       least);
 }
 

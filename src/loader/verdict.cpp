@@ -95,18 +95,20 @@ void diagnose(Report& r, const Loader::Impl& loader) {
       advise_once(r, *small);
     else
       r.advice.push_back(
-          fmt::format("chunks are decoded {:.1f} times each because fields are chunked differently: give them "
-                      "chunks of like rows when you write the files",
+          fmt::format("chunks are decoded {:.1f} times each because fields are chunked differently: write the files "
+                      "with the same number of rows per chunk in all fields",
                       r.read_amplification));
   }
   if (!r.slow_fields.empty())
     r.advice.push_back(
         "rewrite the fields that are read one chunk at a time, with gzip, LZ4, zstd or Blosc: READS names them");
   if (limit == "decode" && r.threads < cpus)
-    r.advice.push_back(fmt::format("threads={}: {} processors are there, {} decode", cpus, cpus, r.threads));
+    r.advice.push_back(
+        fmt::format("threads={}: this process may use {} processors, and {} threads decode", cpus, cpus, r.threads));
   else if (limit == "decode" && r.slow_fields.empty())
     r.advice.push_back(
-        "decoding is the limit on all processors: a faster codec (zstd or Blosc instead of gzip) costs less a byte");
+        "decoding is the limit on all processors: a faster codec (zstd or Blosc instead of gzip) takes less time for "
+        "each byte");
   if (limit == "cache")
     r.advice.push_back(r.cache.kind == "directory"
                            ? "writing the cache directory takes most of the time now; later epochs and runs gain by it"

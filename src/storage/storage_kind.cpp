@@ -173,7 +173,7 @@ std::string_view Storage::meaning() const {
     case StorageKind::kSpinning:
       return "Each jump costs 5 to 10 ms: large chunks, and a copy on an SSD or in memory, help most.";
     case StorageKind::kVirtualDisk:
-      return "What is behind it is the host's matter: the rate measured here is all that can be known.";
+      return "The host decides what is behind it; only the rate measured here is known.";
     case StorageKind::kLocal:
       return "Its kind is not known here; the rate measured is what counts.";
     case StorageKind::kNfs:

@@ -145,19 +145,20 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
 
   loader.threads = choose_threads(a, loader, window_decodes(plan), a.threads_reason);
   HEADRACE_ASSIGN(plan, window_plan_for(dataset, loader, memory));
-  if (plan.threads < loader.threads) a.threads_reason = "fewer than there could be: each needs scratch memory";
+  if (plan.threads < loader.threads)
+    a.threads_reason = "fewer than there are processors: each thread needs scratch memory";
   // All rows beside a short window; or, where no cache is wanted, the order's span.
   const bool keeps = loader.cache.mode == CacheChoice::kAuto || loader.cache.mode == CacheChoice::kRam;
   const std::uint64_t beside = plan.planned_bytes() - plan.slots * plan.slot_bytes;
   const std::uint64_t useful = beside + (keeps ? direct_window_slots(plan) : plan.wanted_slots) * plan.slot_bytes +
                                (keeps ? a.data.decoded_bytes + a.data.decoded_bytes / 64 : 0) + 16 * kMiB;
   const auto tight = static_cast<std::uint64_t>(kTightShare * static_cast<double>(a.available_bytes()));
-  a.memory_reason = loader.memory <= most ? "as you said" : "all that a loader gets here, less than you said";
+  a.memory_reason = loader.memory <= most ? "as you said" : "the most that a loader gets here, less than you said";
   if (keeps && useful > memory && useful <= tight)
     a.memory_reason += fmt::format("; {} would keep all decoded data as well", size_setting(useful));
   if (!run.loader.memory) {  // no more than is of use
-    a.memory_reason = useful < memory ? keeps ? "a short window and all decoded data: more would lie idle"
-                                              : "the order's span: more would lie idle"
+    a.memory_reason = useful < memory ? keeps ? "enough for the batches and all decoded data: more would be unused"
+                                              : "enough to decode each block once an epoch: more would be unused"
                                       : fmt::format("{:.0f} % of what is available", 100 * kDefaultShare);
     memory = std::min(memory, (useful + kMiB - 1) >> 20 << 20);
     HEADRACE_ASSIGN(plan, window_plan_for(dataset, loader, memory));

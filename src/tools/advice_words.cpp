@@ -26,7 +26,7 @@ std::string why(Bottleneck b, const Advice& a) {
     case Bottleneck::kReading:
       return "reading the files";
     case Bottleneck::kMoving:
-      return "moving rows into batches: memory itself";
+      return "copying rows into batches (memory bandwidth)";
     case Bottleneck::kDecodingAgain:
       return fmt::format("too little memory: each block is decoded {:.1f} times an epoch", a.advised.forecast.decodes);
     case Bottleneck::kOneAtATime:
@@ -68,9 +68,10 @@ std::string quoted_files(const RunConfig& run) {
 std::string limit_text(const Advice& a) {
   const Forecast& f = a.advised.forecast;
   std::string text = why(f.warm_bottleneck, a);
-  text += fmt::format(": {} samples/s by one thread", rate(a.probe.one.rows_per_s));
-  if (a.probe.many.threads > 1) text += fmt::format(", {} by {}", rate(a.probe.many.rows_per_s), a.probe.many.threads);
-  if (f.decodes > 1.05) text += fmt::format(" if each block were decoded once, {} so", rate(f.warm));
+  text += fmt::format(": {} samples/s with one thread", rate(a.probe.one.rows_per_s));
+  if (a.probe.many.threads > 1)
+    text += fmt::format(", {} with {}", rate(a.probe.many.rows_per_s), a.probe.many.threads);
+  if (f.decodes > 1.05) text += fmt::format(" if each block were decoded once, {} with these settings", rate(f.warm));
   std::vector<std::string> others;
   if (f.warm_bottleneck != Bottleneck::kDecoding && f.decode_limit > 0 && f.decode_limit < 50 * f.warm)
     others.push_back("decoding " + rate(f.decode_limit));
@@ -78,8 +79,9 @@ std::string limit_text(const Advice& a) {
     others.push_back(
         fmt::format("reading {} from memory and {} from the disk", rate(f.warm_read_limit), rate(f.cold_read_limit)));
   if (f.warm_bottleneck != Bottleneck::kMoving && f.move_limit > 0)
-    others.push_back("moving rows into batches " + rate(f.move_limit));
-  if (!others.empty()) text += fmt::format(". Alone, {} would allow more", fmt::join(others, ", "));
+    others.push_back("copying rows into batches " + rate(f.move_limit));
+  if (!others.empty())
+    text += fmt::format(". Each of the other steps alone would be faster: {}", fmt::join(others, ", "));
   if (f.cold_bottleneck != f.warm_bottleneck)
     text += fmt::format(". While files come from the disk the limit is {}", why(f.cold_bottleneck, a));
   return text;
@@ -104,8 +106,8 @@ std::string recoding_text(const Advice& a) {
       "the disk instead of {}",
       a.recode.codecs[best].codec, rate(then.warm), rate(now.warm), rate(then.cold), rate(now.cold));
   const double size = a.recode.codecs[0].ratio / a.recode.codecs[best].ratio;
-  if (size > 1.25) text += fmt::format("; they would take {:.1f} times the room", size);
-  if (size < 0.8) text += fmt::format("; they would take {:.0f} % of the room", 100 * size);
+  if (size > 1.25) text += fmt::format("; they would take {:.1f} times the space", size);
+  if (size < 0.8) text += fmt::format("; they would take {:.0f} % of the space", 100 * size);
   return text;
 }
 
@@ -137,7 +139,7 @@ std::string target_text(const Advice& a) {
   }
   if (const std::size_t best = a.best_recoding(); best > 0 && a.recoded(best).warm >= target)
     ways.push_back(fmt::format("files written with {} ({})", a.recode.codecs[best].codec, rate(a.recoded(best).warm)));
-  if (!ways.empty()) return text + fmt::format(". It would be by {}", fmt::join(ways, "; or by "));
+  if (!ways.empty()) return text + fmt::format(". It would be with {}", fmt::join(ways, "; or with "));
   const double each = f.warm / std::max(a.advised.threads, 1u);
   return text + fmt::format(", and cannot be on this machine by any setting; about {} such processors would reach it",
                             static_cast<std::uint64_t>(std::ceil(target / std::max(each, 1e-9))));
@@ -148,7 +150,7 @@ std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
   const std::string memory = size_setting(a.advised.memory_bytes);
   const std::string cache = cache_setting(a.advised.cache.kind);
   steps.push_back(fmt::format(
-      "See that it is so: headrace bench{} --batch-size {} --threads {} --memory {}{} --epochs 2 "
+      "Check it: headrace bench{} --batch-size {} --threads {} --memory {}{} --epochs 2 "
       "(or --write run.yaml here, then headrace bench run.yaml)",
       quoted_files(run), run.loader.batch_size, a.advised.threads, memory, cache == "auto" ? "" : " --cache " + cache));
   steps.push_back(

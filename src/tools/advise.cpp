@@ -68,10 +68,9 @@ std::string settings_text(const Advice& a) {
               s.cache.kind == CacheAdvice::Kind::kDirectory
           ? "each block is decoded once, and its rows come from the cache from then on"
       : s.forecast.decodes < 1.05
-          ? "holds the order's span: each block is decoded once an epoch"
-          : fmt::format("shorter than the order's span: each block is decoded {:.1f} times an epoch{}",
-                        s.forecast.decodes,
-                        a.small && a.small->fitting ? "; " + a.small->fitting->setting + " once" : ""));
+          ? "enough for each block to be decoded once an epoch"
+          : fmt::format("too few batches at a time: each block is decoded {:.1f} times an epoch{}", s.forecast.decodes,
+                        a.small && a.small->fitting ? "; with " + a.small->fitting->setting + " once" : ""));
   add("cache", cache_words(s.cache), s.cache.reason);
   return out;
 }
@@ -95,7 +94,7 @@ std::string expected_text(const Advice& a) {
   std::string out = indented(table);
   const double keeping = warm.front() - s.start_seconds - epoch_seconds(a, s.forecast.warm);
   if (s.start_seconds + std::max(keeping, 0.0) >= 0.05)
-    out += fmt::format("  of a first epoch, about {} go into touching fresh memory and keeping samples for later\n",
+    out += fmt::format("  about {} of a first epoch go into allocating memory and filling the cache\n",
                        duration(s.start_seconds + std::max(keeping, 0.0)));
   return out;
 }
@@ -105,7 +104,7 @@ std::string presets_text(const Advice& a) {
                    {"threads", Align::kRight},
                    {"memory", Align::kRight},
                    {"peak", Align::kRight},
-                   {"decodes a block", Align::kRight},
+                   {"decodes per block", Align::kRight},
                    {"samples/s", Align::kRight},
                    {"later epochs", Align::kRight},
                    {"cache"}});
@@ -130,7 +129,7 @@ std::string screen(const Advice& a, const RunConfig& run) {
                            group_digits(a.data.rows), format_bytes(a.data.sample_bytes),
                            format_bytes(a.data.decoded_bytes), format_bytes(a.data.stored_bytes), a.data.codecs));
   line("MACHINE",
-       fmt::format("{} processor{} ({}); {} of memory free to take ({} of {}){}", a.cpus.usable, plural(a.cpus.usable),
+       fmt::format("{} processor{} ({}); {} of memory free ({} of {}){}", a.cpus.usable, plural(a.cpus.usable),
                    a.cpus.rules().rule, format_bytes(rules.free_bytes), rules.rule, rules.where, shared_text(a.local)));
   for (const Storage& s : a.storages) line("STORAGE", fmt::format("{}. {}", s.name, s.meaning()));
   line("LIMIT", limit_text(a));

@@ -131,7 +131,8 @@ ArrayDescription describe_array(const ArrayInfo& array) {
   return described;
 }
 
-FileDescription describe_arrays(const std::vector<ArrayInfo>& arrays) {
+FileDescription describe_arrays(const std::vector<ArrayInfo>& arrays,
+                                const std::map<std::string, std::string>& remedies) {
   FileDescription file;
   std::vector<const ArrayInfo*> decoded, copied, addressable, costly;
   std::map<std::string, std::vector<const ArrayInfo*>> refused;  // by the reason, which several may share
@@ -146,7 +147,11 @@ FileDescription describe_arrays(const std::vector<ArrayInfo>& arrays) {
       }
     }
   }
-  for (const auto& [reason, some] : refused) file.refused.push_back(fmt::format("{}: {}", names(some), reason));
+  for (const auto& [reason, some] : refused) {
+    const auto remedy = remedies.find(some.front()->path);  // one reason, one remedy
+    file.refused.push_back(
+        fmt::format("{}: {}{}", names(some), reason, remedy == remedies.end() ? "" : ". " + remedy->second));
+  }
   if (!decoded.empty())
     file.fast.push_back("epochs in order or shuffled: every thread decodes, each chunk once an epoch: " +
                         names(decoded));

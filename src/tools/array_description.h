@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,9 @@ ArrayDescription describe_array(const ArrayInfo& array);
 struct FileDescription {
   std::vector<std::string> fast, care, refused;
 };
-FileDescription describe_arrays(const std::vector<ArrayInfo>& arrays);
+/// \param remedies  What to do about arrays that cannot be read, by their paths.
+FileDescription describe_arrays(const std::vector<ArrayInfo>& arrays,
+                                const std::map<std::string, std::string>& remedies = {});
 
 /// "(16384, 128, 16)", as NumPy writes it.
 std::string shape_text(const std::vector<std::uint64_t>& shape);

@@ -21,7 +21,8 @@ constexpr std::size_t kLabel = 10;
 using Align = TextTable::Align;
 
 struct Check {
-  std::uint64_t available_bytes = 0, budget_bytes = 0, smallest_bytes = 0, total_bytes = 0, data_bytes = 0;
+  std::uint64_t available_bytes = 0, budget_bytes = 0, smallest_bytes = 0, total_bytes = 0, first_bytes = 0,
+                data_bytes = 0;
   std::optional<EnginePlan> plan;
   std::string refusal;         // why there is no plan
   bool asks_too_much = false;  // memory= is more than what is available
@@ -39,9 +40,9 @@ std::string indented(const TextTable& table) {
 }
 
 std::string what_happens(MemoryLimit::Past past) {
-  return past == MemoryLimit::Past::kKilled      ? "kills"
-         : past == MemoryLimit::Past::kThrottled ? "slows down"
-                                                 : "refuses";
+  return past == MemoryLimit::Past::kKilled      ? "killed"
+         : past == MemoryLimit::Past::kThrottled ? "slowed down"
+                                                 : "no memory given";
 }
 
 std::string limits_text(const MemoryLimits& limits) {
@@ -50,12 +51,12 @@ std::string limits_text(const MemoryLimits& limits) {
                    {"in use", Align::kRight},
                    {"reclaimable", Align::kRight},
                    {"free", Align::kRight},
-                   {""}});
+                   {"beyond it"}});
   for (std::size_t i = 0; i < limits.all.size(); ++i) {
     const MemoryLimit& l = limits.all[i];
     table.add({shorten(l.where + ", " + l.rule, 44), format_bytes(l.limit_bytes), format_bytes(l.used_bytes),
                format_bytes(l.reclaimable_bytes), format_bytes(l.free_bytes),
-               (i == limits.ruling ? "rules, " : "") + what_happens(l.past)});
+               what_happens(l.past) + (i == limits.ruling ? "; this limit decides" : "")});
   }
   return indented(table);
 }
@@ -63,10 +64,13 @@ std::string limits_text(const MemoryLimits& limits) {
 std::string components_text(const Check& check) {
   TextTable table({{"peak"}, {"", Align::kRight}, {""}});
   for (const MemoryComponent& c : check.components)
-    table.add({c.name, format_bytes(c.bytes), c.what + (c.inside_budget ? "" : " (beside the budget)")});
+    table.add({c.name, format_bytes(c.bytes), c.what + (c.inside_budget ? "" : " (not counted in memory=)")});
   table.add({"total", format_bytes(check.total_bytes),
-             fmt::format("± {}; the budget is {}", format_bytes(uncertainty_bytes(check.total_bytes)),
+             fmt::format("at most, ± {}; the budget is {}", format_bytes(uncertainty_bytes(check.total_bytes)),
                          format_bytes(check.budget_bytes))});
+  if (check.first_bytes < check.total_bytes)
+    table.add(
+        {"at first", format_bytes(check.first_bytes), "before rows are kept; the peak of a short run lies between"});
   return indented(table);
 }
 
@@ -74,7 +78,7 @@ std::string presets_text(const std::vector<MemoryPreset>& presets) {
   TextTable table({{"preset"},
                    {"memory", Align::kRight},
                    {"peak", Align::kRight},
-                   {"decodes a block", Align::kRight},
+                   {"decodes per block", Align::kRight},
                    {"data kept decoded", Align::kRight}});
   for (const MemoryPreset& p : presets) {
     const std::string name = fmt::format("{} ({:.0f} %)", p.name, 100 * p.share);
@@ -105,7 +109,7 @@ std::string knob(const Check& c, const Source& source, const LoaderOptions& opti
   if (c.fit != Fit::kFits && c.smallest_bytes < most)
     return fmt::format("{}: the same batches from less memory, at most {:.0f} % of what is available",
                        memory_option(most >> 20 << 20), 100 * kTightShare);
-  if (c.fit != Fit::kFits) return "batch_size: two batches alone are most of it";
+  if (c.fit != Fit::kFits) return "a smaller batch_size=: two batches alone take most of it";
   if (const std::optional<SmallBudget> small = judge_small_budget(source, options, *c.plan)) {
     const bool fits = small->memory_bytes > 0 && small->memory_bytes < most;
     std::string ways = fits ? memory_option(small->memory_bytes) : "";
@@ -113,16 +117,18 @@ std::string knob(const Check& c, const Source& source, const LoaderOptions& opti
     if (!ways.empty())
       return fmt::format("{}: every block would be decoded once instead of {:.1f} times{}", ways, c.decodes,
                          small->fitting ? ". That buffer costs mixing. " + mixing_text(*small) : "");
-    return small->is_shuffle ? no_shuffle_text(*small) : "batch_size: a smaller one needs fewer decodes";
+    return small->is_shuffle ? no_shuffle_text(*small) : "a smaller batch_size=: it needs fewer decodes";
   }
-  if (c.plan->tier == CacheTier::kDirectory) return "none: from the second epoch on rows come from the cache directory";
+  if (c.plan->tier == CacheTier::kDirectory)
+    return "nothing: from the second epoch on rows come from the cache directory";
   if (const std::uint64_t all = c.plan->window_bytes() + c.data_bytes + c.data_bytes / 32;
       kept_share(*c.plan, c.data_bytes) < 1 && all < most)
     return fmt::format("{}: all decoded data would stay in memory, and later epochs decode nothing",
                        memory_option(all));
   if (kept_share(*c.plan, c.data_bytes) < 1)
-    return "memory: more of it keeps more decoded rows for later epochs; every block is decoded once an epoch already";
-  return "none: the window and all decoded data fit";
+    return "nothing needed: every block is decoded once an epoch; more memory= would keep more decoded rows for later "
+           "epochs";
+  return "nothing: the batches and all decoded data fit";
 }
 
 std::string torch_text(const TorchRecipe& t) {
@@ -152,6 +158,7 @@ ToolResult check_memory(const RunConfig& run) {
     c.decodes = window_decodes(*c.plan);
     c.components = memory_components(*c.plan, chunks);
     c.total_bytes = sum_bytes(c.components);
+    c.first_bytes = first_bytes(*c.plan, c.total_bytes);
     c.fit = judge_fit(c.total_bytes, c.available_bytes);
     c.asks_too_much = run.loader.memory > c.available_bytes;
     if (c.asks_too_much) c.fit = std::max(c.fit, Fit::kTight);
@@ -173,22 +180,22 @@ ToolResult check_memory(const RunConfig& run) {
       c.available_bytes ? static_cast<double>(c.total_bytes) / static_cast<double>(c.available_bytes) : 1;
   if (c.plan)
     line("VERDICT",
-         fmt::format("{}: {} predicted at the peak is {:.0f} % of the {} that are really available", to_string(c.fit),
+         fmt::format("{}: the predicted peak of {} is {:.0f} % of the {} that are available here", to_string(c.fit),
                      format_bytes(c.total_bytes), 100 * share, format_bytes(c.available_bytes)) +
              (c.asks_too_much ? fmt::format(", but memory= allows {}: more than there is", format_bytes(c.budget_bytes))
                               : ""));
   else
     line("VERDICT", fmt::format("cannot be made: {}; the smallest budget is {} ({})", c.refusal,
                                 memory_option(c.smallest_bytes), format_bytes(c.smallest_bytes)));
-  line("RULE", fmt::format("{} of {}: {} of {} are free to take (tight above {:.0f} %, killed above {:.0f} %){}",
-                           rules.rule, rules.where, format_bytes(rules.free_bytes), format_bytes(rules.limit_bytes),
-                           100 * kTightShare, 100 * kKilledShare, shared_text(local)));
+  line("LIMIT", fmt::format("{} of {}: {} of {} are free (tight above {:.0f} %, killed above {:.0f} %){}", rules.rule,
+                            rules.where, format_bytes(rules.free_bytes), format_bytes(rules.limit_bytes),
+                            100 * kTightShare, 100 * kKilledShare, shared_text(local)));
   text += "\n" + limits_text(c.limits) + "\n";
   if (c.plan) text += components_text(c) + "\n";
   text += presets_text(c.presets) + "\n";
   line("PROCESS",
-       fmt::format("this process holds {} now, which is counted as in use above; your model, and batches that "
-                   "you keep, come on top",
+       fmt::format("this process uses {} now, which is counted as in use above; your model and the batches that "
+                   "you keep come on top",
                    format_bytes(resident)));
   line("/dev/shm", shm ? fmt::format("{} ({} free). Headrace needs none of it: its workers are threads, not processes",
                                      format_bytes(shm->size_bytes), format_bytes(shm->free_bytes))
@@ -200,7 +207,7 @@ ToolResult check_memory(const RunConfig& run) {
     line("COMPARE", torch_text(*torch));
   }
   const std::string turn = knob(c, source_of(dataset), run.loader);
-  line("TURN", turn);
+  line("DO", turn);
 
   Json json = {{"verdict", c.plan ? to_string(c.fit) : "cannot be made"},
                {"exit_status", exit_status_of(c.fit)},
@@ -212,6 +219,7 @@ ToolResult check_memory(const RunConfig& run) {
                {"smallest_budget_bytes", c.smallest_bytes},
                {"components", components_json(c.components)},
                {"total_bytes", c.total_bytes},
+               {"first_bytes", c.first_bytes},
                {"uncertainty_bytes", uncertainty_bytes(c.total_bytes)},
                {"share", c.plan ? Json(share) : Json(nullptr)},
                {"decoded_bytes", c.data_bytes},

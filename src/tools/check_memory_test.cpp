@@ -40,8 +40,25 @@ TEST_F(CheckMemory, ASmallSetFitsAndTheTotalIsTheSum) {
   std::uint64_t ruling = 0;
   for (const Json& l : json["limits"]) ruling += l["rules"].get<bool>();
   EXPECT_EQ(ruling, 1u);
-  for (const char* words : {"VERDICT", "RULE", "/dev/shm", "Headrace needs none", "balanced", "TURN", "torch"})
+  for (const char* words :
+       {"VERDICT", "LIMIT", "/dev/shm", "Headrace needs none", "balanced", "this limit decides", "\nDO ", "torch"})
     EXPECT_NE(result.text.find(words), std::string::npos) << words << "\n" << result.text;
+}
+
+TEST_F(CheckMemory, TellsWhatIsTakenAtFirstFromWhatTheCacheAddsLater) {
+  const Json json = Json::parse(check_memory(run_).json);
+  std::uint64_t cache = 0;
+  for (const Json& c : json["components"]) cache += c["name"] == "cache" ? c["bytes"].get<std::uint64_t>() : 0;
+  ASSERT_GT(cache, std::uint64_t{4096} * 65 * 4) << "all rows fit";
+  EXPECT_EQ(json["first_bytes"].get<std::uint64_t>(), json["total_bytes"].get<std::uint64_t>() - cache);
+  const ToolResult result = check_memory(run_);
+  EXPECT_NE(result.text.find("at first"), std::string::npos) << result.text;
+  EXPECT_NE(result.text.find("fills up over some epochs"), std::string::npos) << result.text;
+
+  run_.loader.cache = {CacheChoice::kRam, {}};  // there before the first batch
+  const ToolResult ram = check_memory(run_);
+  EXPECT_EQ(Json::parse(ram.json)["first_bytes"], Json::parse(ram.json)["total_bytes"]);
+  EXPECT_EQ(ram.text.find("at first"), std::string::npos) << ram.text;
 }
 
 TEST_F(CheckMemory, ABudgetThatHoldsNothingNamesTheSmallestThatWould) {
@@ -68,6 +85,12 @@ TEST_F(CheckMemory, ABudgetBeyondTheMachineDoesNotFit) {
 TEST_F(CheckMemory, WrongSettingsAreErrorsNotVerdicts) {
   run_.loader.batch_size = 0;
   EXPECT_THROW(check_memory(run_), Error);
+}
+
+TEST_F(CheckMemory, ATrainingUserKnowsTheWords) {
+  const ToolResult result = check_memory(run_);
+  for (const char* words : {"who wants", "with you", "nobody", "beside the budget", "rules, "})
+    EXPECT_EQ(result.text.find(words), std::string::npos) << words << "\n" << result.text;
 }
 
 TEST(Fit, TightAndKilledBeginWhereTheySay) {

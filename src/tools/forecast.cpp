@@ -170,7 +170,8 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
     choice.keep_seconds_a_row = row_seconds(trial.encode_ns);
     choice.hit_seconds_a_row = 1 / rate;
     choice.reason = fmt::format(
-        "decoded data ({}) do not fit, but do as {} ({:.1f}x smaller), which decodes {:.1f} times as fast as the files",
+        "decoded data ({}) do not fit, but do if re-encoded as {} ({:.1f}x smaller), which decodes {:.1f} times as "
+        "fast as the files",
         format_bytes(facts.decoded_bytes), to_string(trial.coding), 1 / trial.coded_share,
         coding->miss_ns / std::max(trial.decode_ns, 1.0));
   }

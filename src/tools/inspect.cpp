@@ -109,7 +109,9 @@ Samples samples(const std::vector<std::string>& paths) {
   } catch (const Error& error) {
     std::string why = error.message().substr(0, error.message().find('\n'));  // a list may follow: the table has it
     if (why.ends_with(':')) why.pop_back();
-    return {fmt::format("hr.open needs fields= to choose arrays: {}", why), {{"error", error_json(error)}}};
+    const bool choice = error.code() == ErrorCode::kInvalidArgument;
+    return {fmt::format("hr.open {}: {}", choice ? "needs fields= to choose arrays" : "takes none of them", why),
+            {{"error", error_json(error)}}};
   }
 }
 
@@ -117,7 +119,7 @@ std::string first_text(const InspectedFile& file, const std::string& sample_text
   std::string out = fmt::format("{}\n  {}, {}, {} array{}\n\n", file.path, file.format, format_bytes(file.size_bytes),
                                 file.arrays.size(), plural(file.arrays.size()));
   if (file.arrays.empty()) return out + "  No array with at least one dimension lies in this file.\n";
-  const FileDescription described = describe_arrays(file.arrays);
+  const FileDescription described = describe_arrays(file.arrays, file.remedies);
   return out + array_table(file.arrays) + "\n" + paragraph("Samples", kLabelColumns, sample_text) +
          section("Fast", described.fast) + section("Mind", described.care) + section("Refused", described.refused);
 }

@@ -81,6 +81,10 @@ InspectedFile inspect_file(const std::string& path) {
   file.format = (*reader)->format_name();
   file.size_bytes = (*reader)->file().size();
   file.arrays = (*reader)->arrays();
+  for (const ArrayInfo& array : file.arrays)
+    if (array.read_path == ReadPath::kUnsupported)
+      if (const auto refused = (*reader)->open_array(array.path); !refused.ok() && !refused.error().hint().empty())
+        file.remedies[array.path] = refused.error().hint();
   return file;
 }
 
@@ -112,8 +116,12 @@ Json to_json(const InspectedFile& file) {
   json["format"] = file.format;
   json["size_bytes"] = file.size_bytes;
   Json& arrays = json["arrays"] = Json::array();
-  for (const ArrayInfo& array : file.arrays) arrays.push_back(to_json(array));
-  const FileDescription described = describe_arrays(file.arrays);
+  for (const ArrayInfo& array : file.arrays) {
+    arrays.push_back(to_json(array));
+    if (const auto remedy = file.remedies.find(array.path); remedy != file.remedies.end())
+      arrays.back()["hint"] = remedy->second;
+  }
+  const FileDescription described = describe_arrays(file.arrays, file.remedies);
   json["fast"] = described.fast;
   json["care"] = described.care;
   json["refused"] = described.refused;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,8 +18,9 @@ struct InspectedFile {
   std::string format;
   std::uint64_t size_bytes = 0;
   std::vector<ArrayInfo> arrays;
-  std::optional<Error> error;            ///< It could not be opened.
-  std::vector<std::string> differences;  ///< From the first file that could be opened.
+  std::map<std::string, std::string> remedies;  ///< What to do about an array that cannot be read, by its path.
+  std::optional<Error> error;                   ///< It could not be opened.
+  std::vector<std::string> differences;         ///< From the first file that could be opened.
 };
 
 /// True if the bytes of a file that could not be opened are to blame: damaged, unreadable, or not of a known format.

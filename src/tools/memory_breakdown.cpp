@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kChunkIndexBytes = 24;   // format/hdf5/chunk_index.h
 constexpr std::uint64_t kThreadBytes = 1 << 20;  // stack and the allocator's arena, as far as they are touched
-constexpr std::uint64_t kEngineBytes = 8 << 20;  // libraries, tables, what is nobody's in particular
+constexpr std::uint64_t kEngineBytes = 8 << 20;  // libraries, tables, what belongs to no part above
 constexpr std::uint64_t kLeastUncertainty = 32 << 20;
 
 }  // namespace
@@ -23,15 +23,19 @@ constexpr std::uint64_t kLeastUncertainty = 32 << 20;
 std::vector<MemoryComponent> memory_components(const EnginePlan& plan, std::uint64_t num_chunks) {
   std::vector<MemoryComponent> parts = {
       {"batches", plan.slots * plan.slot_bytes,
-       fmt::format("{} slots of {}: the window, and two with you", plan.slots, format_bytes(plan.slot_bytes))},
-      {"cache", plan.cache_bytes, "rows that are kept between epochs, at most"},
+       fmt::format("{} batches of {}: those being filled, and two in your loop", plan.slots,
+                   format_bytes(plan.slot_bytes))},
+      {"cache", plan.cache_bytes,
+       plan.preloads                         ? "all rows, decoded before the first batch"
+       : plan.tier == CacheTier::kSomeBlocks ? "blocks for later epochs: fills up over some epochs, less if re-encoded"
+                                             : "rows kept for later epochs: fills up over some epochs"},
       {"decode scratch", plan.scratch_bytes + plan.keeping_bytes,
        fmt::format("{} thread{}", plan.threads, plural(plan.threads))},
       {"read buffers", plan.read_buffer_bytes, fmt::format("{} thread{}", plan.threads, plural(plan.threads))},
-      {"side fields", plan.side_bytes(), "fields whose chunks reach past the blocks"},
-      {"bookkeeping", plan.index_bytes, "who wants which row"},
+      {"side fields", plan.side_bytes(), "fields whose chunks are longer than the blocks"},
+      {"bookkeeping", plan.index_bytes, "lists of the rows that go into each batch"},
       {"chunk indexes", num_chunks * kChunkIndexBytes, fmt::format("{} chunks", num_chunks), false},
-      {"engine", kEngineBytes + plan.threads * kThreadBytes, "libraries, stacks, the allocator's slack", false},
+      {"engine", kEngineBytes + plan.threads * kThreadBytes, "libraries, thread stacks, allocator", false},
   };
   std::erase_if(parts, [](const MemoryComponent& c) { return c.bytes == 0; });
   return parts;
@@ -41,6 +45,10 @@ std::uint64_t sum_bytes(const std::vector<MemoryComponent>& components) {
   std::uint64_t sum = 0;
   for (const MemoryComponent& c : components) sum += c.bytes;
   return sum;
+}
+
+std::uint64_t first_bytes(const EnginePlan& plan, std::uint64_t total_bytes) {
+  return plan.preloads ? total_bytes : total_bytes - std::min(total_bytes, plan.cache_bytes);
 }
 
 std::uint64_t uncertainty_bytes(std::uint64_t total_bytes) {

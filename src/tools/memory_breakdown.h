@@ -21,6 +21,8 @@ struct MemoryComponent {
 /// Every part of a plan's peak. A new part of the engine is one line here.
 std::vector<MemoryComponent> memory_components(const EnginePlan& plan, std::uint64_t num_chunks);
 std::uint64_t sum_bytes(const std::vector<MemoryComponent>& components);
+/// Return what a loader takes before anything is kept for later epochs: the total without the cache that fills up.
+std::uint64_t first_bytes(const EnginePlan& plan, std::uint64_t total_bytes);
 /// How far a measured peak may lie from the sum.
 std::uint64_t uncertainty_bytes(std::uint64_t total_bytes);
 /// Chunks of all files, each of which costs an entry of an index.

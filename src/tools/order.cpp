@@ -166,25 +166,25 @@ Json quality_json(const OrderQuality& q) {
           {"lag_correlation", q.lag_correlation}};
 }
 
-/// What else could be done; nothing where rows are drawn by weight or by somebody else.
+/// Return what else could be done; nothing where weights or the user's own sampler decide.
 std::string advice(const std::vector<Choice>& choices, const Loader& loader) {
   const Choice& own = choices.front();
   if (loader.options().sampler || source_of(loader.dataset()).mixture)
-    return "Deff is that against the shares in the files: rows that are drawn more often, as wanted, count as well";
+    return "Deff compares batches with the files as they are: rows that you let be drawn more often raise it too";
   if (loader.options().shuffle.mode() == Shuffle::kExact)
-    return "nothing mixes better; shuffle=True decodes blocks once";
+    return "no order mixes better; shuffle=True decodes each block once";
   if (loader.options().shuffle.mode() == Shuffle::kNone)
     return "the order is not a block shuffle: shuffle=True mixes blocks and decodes each once an epoch";
   if (own.effect() <= kGoodEffect)
-    return fmt::format(
-        "batches are as good as independent draws{}; more mixing would change nothing that a training sees",
-        own.label ? " for this label" : "");
+    return fmt::format("batches are as good as independent draws{}; more mixing would make no difference to a training",
+                       own.label ? " for this label" : "");
   for (const Choice& c : choices)
     if (&c != &own && c.effect() < 0.75 * own.effect())
-      return fmt::format("{} lowers Deff from {} to {}, and decodes each block once with memory={}{}", c.name,
-                         effect_text(own.effect()), effect_text(c.effect()), format_bytes(c.memory_bytes),
-                         own.label ? "" : "; name a label (by) to see what the rows of a block really have in common");
-  return "the blocks are few: write the files with smaller chunks to mix better";
+      return fmt::format(
+          "{} lowers Deff from {} to {}, and decodes each block once with memory={}{}", c.name,
+          effect_text(own.effect()), effect_text(c.effect()), format_bytes(c.memory_bytes),
+          own.label ? "" : "; name a label with by= to see what the rows of a block really have in common");
+  return "there are few blocks: write the files with smaller chunks to mix better";
 }
 
 }  // namespace
@@ -194,13 +194,13 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const EnginePlan& plan = engine->plan();
   if (plan.fed)
     throw Error(ErrorCode::kInvalidArgument,
-                "the order is made up while the epoch goes on: nothing is known beforehand")
-        .with_hint("Leave lookahead out, or look at the rows that were delivered (provenance).");
+                "the sampler makes up the order while the epoch runs (lookahead=): nothing is known beforehand")
+        .with_hint("Leave lookahead= out, or look at the rows that were delivered (provenance=True).");
   if (plan.sampler->num_samples() < plan.global_batch)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("an epoch of {} samples has no full batch of {}: there is nothing to measure",
                             plan.sampler->num_samples(), plan.global_batch))
-        .with_hint("Ask with a smaller batch_size.");
+        .with_hint("Give a smaller batch_size.");
   const BlockTable& blocks = *plan.layout.table;
   const Sampler& sampler = *plan.sampler;
   const std::uint64_t whole = plan.global_batch;
@@ -216,29 +216,32 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const auto line = [&](std::string_view key, const std::string& value) { text += paragraph(key, 12, value); };
   line("ORDER", fmt::format("{}; seed {}, epoch {}", sampler.describe(), loader.options().seed, options.epoch));
   line("BATCHES",
-       fmt::format("{} samples{}, {} an epoch; a batch draws from {:.0f} of {} blocks (by chance {:.0f}) and "
-                   "{:.1f} of {} files (by chance {:.1f})",
+       fmt::format("{} samples{}, {} an epoch; a batch draws from {:.0f} of {} blocks (independent draws: {:.0f}) and "
+                   "{:.1f} of {} files (independent draws: {:.1f})",
                    whole, world > 1 ? fmt::format(" over {} ranks", world) : "", plan.num_batches,
                    global.blocks_a_batch, blocks.num_blocks(), global.blocks_by_chance, global.files_a_batch,
                    blocks.num_files(), global.files_by_chance));
-  line("DEFF", fmt::format("{} for what is constant in a block, {} for what is constant in a file (1: as independent "
-                           "draws; {}: each batch is one block; below 1: more even than chance)",
-                           effect_text(global.block_effect), effect_text(global.file_effect), whole));
+  line("DEFF",
+       fmt::format("{} for a label that is constant in each block, {} for one that is constant in each file (1: "
+                   "batches vary as independent draws do; {}: each batch is one block; below 1: they vary "
+                   "less)",
+                   effect_text(global.block_effect), effect_text(global.file_effect), whole));
   if (world > 1)
     line("", fmt::format("{} and {} for a rank's {} samples", effect_text(rank.block_effect),
                          effect_text(rank.file_effect), rank.batch_rows));
   if (figures) {
-    line("LABEL", fmt::format("{}: Deff {} over this epoch's batches; correlation within blocks {:.3f}, with which it "
-                              "would be {} if other blocks had nothing in common",
+    line("LABEL", fmt::format("{}: Deff {} over this epoch's batches; correlation within blocks {:.3f}; Deff would "
+                              "be {} if different blocks had nothing in common",
                               facts->label.name, effect_text(figures->effect), facts->correlation,
                               effect_text(1 + facts->correlation * (global.block_effect - 1))));
     if (!facts->label.classes.empty())
       line("", fmt::format("{} classes; entropy of a batch {:.2f} bits, of all data {:.2f}", facts->label.num_classes,
                            figures->entropy_bits, figures->whole_entropy_bits));
   }
-  line("NEIGHBOURS", fmt::format("{:.1f} % of neighbours in a batch are of one block; correlation of a batch with the "
-                                 "next {:+.2f}",
-                                 100 * global.same_block_neighbours, global.lag_correlation));
+  line("NEIGHBOURS",
+       fmt::format("{:.1f} % of neighbouring rows in a batch come from the same block; correlation between "
+                   "successive batches {:+.2f}",
+                   100 * global.same_block_neighbours, global.lag_correlation));
   const double decodes = window_decodes(plan);
   std::string memory_text =
       fmt::format("each block is decoded once with memory={}; this loader has {} and decodes each {}",
@@ -246,7 +249,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                   decodes <= 1 ? "once" : fmt::format("about {:.1f} times", decodes));
   for (const Choice& c : choices)
     if (c.fits)
-      memory_text += fmt::format("; {} decodes each once in that: Deff {} instead of {}", c.name,
+      memory_text += fmt::format("; with {} it would decode each once, at Deff {} instead of {}", c.name,
                                  effect_text(c.effect()), effect_text(choices.front().effect()));
   line("MEMORY", memory_text);
   if (choices.size() > 1) {
@@ -254,8 +257,8 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                      {facts ? "Deff, label" : "", TextTable::Align::kRight},
                      {"Deff, blocks", TextTable::Align::kRight},
                      {"files", TextTable::Align::kRight},
-                     {"blocks a batch", TextTable::Align::kRight},
-                     {"memory, decoding once", TextTable::Align::kRight}});
+                     {"blocks per batch", TextTable::Align::kRight},
+                     {"memory to decode once", TextTable::Align::kRight}});
     for (const Choice& c : choices)
       table.add({c.name, facts ? effect_text(c.label->effect) : "", effect_text(c.quality.block_effect),
                  effect_text(c.quality.file_effect), fmt::format("{:.0f}", c.quality.blocks_a_batch),

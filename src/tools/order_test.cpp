@@ -37,6 +37,14 @@ TEST(Order, ScreenPictureAndDataAgree) {
   EXPECT_TRUE(result.plot.ends_with("</svg>\n"));
 }
 
+TEST(Order, ATrainingUserKnowsTheWords) {
+  const Dataset data = fake_dataset({4096, 4096}, {{1000, 32}, {1, 32}});
+  const ToolResult result = order(Loader(data, {.batch_size = 64, .shuffle = true}), {.by = "a1"});
+  EXPECT_NE(result.text.find("independent draws: "), std::string::npos) << result.text;
+  for (const char* words : {"by chance", "a training sees", "are of one block"})
+    EXPECT_EQ(result.text.find(words), std::string::npos) << words << "\n" << result.text;
+}
+
 TEST(Order, ALabelThatIsNoneIsRefused) {
   const Dataset data = fake_dataset({100}, {{4, 10}});
   const Loader loader(data, {.batch_size = 10, .shuffle = true});

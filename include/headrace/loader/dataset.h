@@ -28,7 +28,7 @@ struct FieldChoice {
 /// What to open, beside the files.
 struct OpenOptions {
   /// Fields in batch order. If empty: every array with the common number of rows in the root, or in the only group;
-  /// Dataset::left_out() names the others.
+  /// Dataset::left_out() names the others. Refused where an array is more than half as long as those.
   /// A compound array gives one field for each member, named "name.member"; "path.member" chooses one.
   std::vector<FieldChoice> fields;
   /// Paths and globs to open for FILES of a "FILES::PATH", if other than FILES itself: to open the same data set where

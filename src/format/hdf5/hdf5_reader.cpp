@@ -156,13 +156,16 @@ class Hdf5Reader final : public FormatReader {
     return std::move(
         Error(ErrorCode::kUnsupported, array.reason)
             .with_hint(is("variable-length strings")
-                           ? "Leave it out with fields=, or write it once more as fixed-size text (dtype 'S16') or as "
-                             "numbers of classes."
+                           ? "Leave it out of fields=, or rewrite it as fixed-size text (dtype 'S16') or as class "
+                             "numbers."
                        : is("variable-length sequences")
-                           ? "Leave it out with fields=, or write it once more as an array that is padded to one "
-                             "length, with the lengths beside it."
-                       : is("references") ? "Leave it out with fields=, and name the arrays that it points to."
-                                          : "Leave it out with fields=."));
+                           ? "Leave it out of fields=, or rewrite it as an array that is padded to one length, with "
+                             "the lengths in an array of their own."
+                       : is("references") ? "Leave it out of fields=, and name the arrays that it points to instead."
+                       : is("opaque bytes")
+                           ? "Leave it out of fields=, or rewrite it as numbers (NumPy's datetime64 with .view('i8'))."
+                       : is("HDF5 time values") ? "Leave it out of fields=, or rewrite it as whole numbers."
+                                                : "Leave it out of fields=."));
   }
 
   [[nodiscard]] const ArrayInfo* find(const std::string& path) const {
