@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <new>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 namespace headrace {
 namespace {
@@ -92,6 +94,23 @@ TEST(StartThread, HasItsNameAndGetsNoSignals) {
   EXPECT_EQ(sigismember(&mask, SIGINT), 1);
   pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   EXPECT_EQ(sigismember(&mask, SIGINT), 0) << "the caller's own mask is as it was";
+}
+
+TEST(StartThread, DoesNotGoBeforeTheThreadThatWakesIt) {
+  const auto policy_of_a_thread = [] {
+    int policy = -1;
+    start_thread("hr-test", [&](const std::stop_token&) { policy = ::sched_getscheduler(0); }).value().join();
+    return policy;
+  };
+  const sched_param none{};
+  int allowed = -1;
+  std::jthread([&] { allowed = ::sched_setscheduler(0, SCHED_BATCH, &none); }).join();
+  if (allowed != 0 || ::sched_getscheduler(0) != SCHED_OTHER) GTEST_SKIP() << "this process may not choose its policy";
+  EXPECT_EQ(policy_of_a_thread(), SCHED_BATCH);
+  std::jthread([&] {
+    ASSERT_EQ(::sched_setscheduler(0, SCHED_IDLE, &none), 0);
+    EXPECT_EQ(policy_of_a_thread(), SCHED_IDLE) << "what the program chose stays";
+  }).join();
 }
 
 TEST(StartThread, DestructionStopsAndJoins) {

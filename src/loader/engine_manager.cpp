@@ -283,7 +283,7 @@ std::string_view to_string(EngineManager::Reason reason) {
     case Reason::kPreload:
       return "preload() was called after the first epoch";
     case Reason::kCodingKnown:
-      return "it was measured what re-encoding makes of the blocks";
+      return "a test has shown how small re-encoded blocks are";
     case Reason::kCacheRefused:
       return "not all blocks fit re-encoded, as was expected from the first ones";
     case Reason::kCacheDamaged:
