@@ -5,7 +5,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/memory_budget.h"
 #include "base/testing/temporary_folder.h"
@@ -24,6 +27,13 @@ struct KeepShare {
   ~KeepShare() { ::unsetenv("HEADRACE_KEEP_SHARE"); }
   KeepShare(const KeepShare&) = delete;
   KeepShare& operator=(const KeepShare&) = delete;
+};
+
+/// The process's limit for the length of a test.
+struct Limit {
+  const std::uint64_t before = MemoryBudget::process()->limit_bytes();
+  explicit Limit(std::uint64_t bytes) { MemoryBudget::process()->set_limit(bytes); }
+  ~Limit() { MemoryBudget::process()->set_limit(before); }
 };
 
 using Bytes = std::vector<std::vector<std::byte>>;
@@ -202,6 +212,60 @@ TEST(Keeping, BlocksThatTheFirstBatchWantedInAHurryAreKeptInSpareTime) {
   }
 }
 
+std::vector<std::byte> bytes_of(const Batch& batch) {
+  std::vector<std::byte> all;
+  for (std::size_t f = 0; f < batch.fields().size(); ++f) {
+    const std::byte* const bytes = batch.array(f).data();
+    all.insert(all.end(), bytes, bytes + batch.array(f).size_bytes());
+  }
+  return all;
+}
+
+TEST(Keeping, WhateverTheConsumerDoesInTheFirstEpochBatchesAreTheSame) {
+  const auto faults = std::make_shared<FakeFaults>();
+  faults->delay = std::chrono::microseconds(50);
+  const Dataset data = fake_dataset({1500, 700}, {{1000, 16}, {3, 64}}, faults);
+  LoaderOptions options;
+  options.batch_size = 32;
+  options.shuffle = true;
+  options.shuffle_buffer = {4, 8};
+  options.threads = 2;
+  options.cache.mode = CacheChoice::kNone;
+  Loader plain(data, options);
+  Bytes want;
+  for (const Batch& batch : plain) want.push_back(bytes_of(batch));
+  options.cache.mode = CacheChoice::kAuto;
+  const std::uint64_t encoded_bytes = budget_for_encoded(data, options);
+  EXPECT_TRUE(rc::check([&] {
+    options.memory = *rc::gen::element(encoded_bytes, std::uint64_t{64} << 20);
+    options.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
+    const bool holds = *rc::gen::arbitrary<bool>(), shrinks = *rc::gen::arbitrary<bool>();
+    std::unique_ptr<Limit> limit;  // of the process, which ends where it began
+    Loader loader(data, options);
+    std::vector<std::pair<std::size_t, Batch>> held;
+    for (int visits = 2; visits > 0; --visits) {
+      const auto stop_at = *rc::gen::inRange<std::size_t>(1, want.size() + 1);
+      const auto pause_every = *rc::gen::inRange<std::size_t>(5, 20);
+      loader.set_epoch(0);
+      Loader::Epoch epoch = loader.epoch();
+      for (std::size_t i = 0; i < stop_at; ++i) {  // it may stop in the middle, and begin again
+        std::optional<Batch> batch = epoch.next();
+        RC_ASSERT(batch.has_value());
+        RC_ASSERT(bytes_of(*batch) == want[i]);
+        if (holds && i < 4) held.emplace_back(i, std::move(*batch));
+        if (i % pause_every == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (shrinks && !limit && i == stop_at / 2)
+          limit = std::make_unique<Limit>(
+              std::max<std::uint64_t>(MemoryBudget::process()->snapshot().used_bytes / 2, 1 << 20));
+      }
+    }
+    for (const auto& [i, batch] : held) RC_ASSERT(bytes_of(batch) == want[i]);
+    const Report report = loader.report();
+    RC_TAG(report.cache.kind + (shrinks ? ", less memory" : ""));
+    if (!shrinks) RC_ASSERT(report.memory.peak_bytes <= report.memory.budget_bytes + report.memory.held_over_bytes);
+  }));
+}
+
 TEST(Keeping, PreloadTellsOfItsProgress) {
   const Dataset data = fake_dataset({500, 300}, {{4096, 16}, {3, 16}});
   LoaderOptions options;
@@ -262,13 +326,6 @@ TEST(Keeping, DamageIsRaisedAtTheSameBatchWhateverIsKept) {
   }
   for (const std::size_t batches : at) EXPECT_EQ(batches, at[0]);
 }
-
-/// The process's limit for the length of a test.
-struct Limit {
-  const std::uint64_t before = MemoryBudget::process()->limit_bytes();
-  explicit Limit(std::uint64_t bytes) { MemoryBudget::process()->set_limit(bytes); }
-  ~Limit() { MemoryBudget::process()->set_limit(before); }
-};
 
 TEST(Keeping, ACacheGivesWayToAnotherLoadersWindow) {
   const Dataset data = fake_dataset({4000}, {{2000, 16}});  // 32 MB
