@@ -239,6 +239,7 @@ TEST(Keeping, WhateverTheConsumerDoesInTheFirstEpochBatchesAreTheSame) {
   EXPECT_TRUE(rc::check([&] {
     options.memory = *rc::gen::element(encoded_bytes, std::uint64_t{64} << 20);
     options.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
+    faults->delay = std::chrono::microseconds(*rc::gen::element(0, 0, 0, 0, 0, 50));  // then re-encoding pays
     const bool holds = *rc::gen::arbitrary<bool>(), shrinks = *rc::gen::arbitrary<bool>();
     std::unique_ptr<Limit> limit;  // of the process, which ends where it began
     Loader loader(data, options);
