@@ -132,8 +132,12 @@ std::string explain_plan(const Loader::Impl& loader) {
         fmt::format("; chunks of {} more often, as they cross the blocks (more memory keeps more of them)", straddling);
   const std::optional<SmallBudget> small = loader.small_budget(engine);
   if (!small) {
+    const bool short_window = p.keeps_all() && !p.gather_ready && p.slots < p.wanted_slots;
     line("decodes",
-         (source.mixture ? "every block once per pass over its part of the mixture" : "every block once an epoch") +
+         std::string(source.mixture ? "every block once per pass over its part of the mixture"
+                     : short_window ? "every block once an epoch, and none once all are kept; until then some of them "
+                                      "again, as their rows go into more batches than the slots hold"
+                                    : "every block once an epoch") +
              straddling);
     return text;
   }

@@ -20,9 +20,11 @@ constexpr std::uint64_t kLookedAt = 1 << 19;  // samples of an epoch, for Deff
 struct Border {
   std::uint64_t holds, fails;
 };
+/// \param parts  The border is found to within one of so many parts of itself, whatever numbers it was looked for
+/// among.
 template <class Holds>
-Border narrow(Border border, std::uint64_t precision, const Holds& holds) {
-  while (border.fails - border.holds > std::max<std::uint64_t>(precision, 1)) {
+Border narrow(Border border, std::uint64_t parts, const Holds& holds) {
+  while (border.fails - border.holds > std::max<std::uint64_t>(border.fails / parts, 1)) {
     const std::uint64_t middle = border.holds + (border.fails - border.holds) / 2;
     (holds(middle) ? border.holds : border.fails) = middle;
   }
@@ -61,7 +63,7 @@ class Trials {
     for (; !decodes_once(options, border.fails); border.fails *= 2)
       if ((border.holds = border.fails) > kMostMemory) return 0;
     const auto too_little = [&](std::uint64_t bytes) { return !decodes_once(options, bytes); };
-    return narrow(border, border.fails / 128, too_little).fails;
+    return narrow(border, 128, too_little).fails;
   }
   [[nodiscard]] std::uint64_t least_memory() const { return least_memory(options_); }
   [[nodiscard]] LoaderOptions reshaped(std::uint64_t bytes) const {
@@ -83,7 +85,7 @@ class Trials {
     };
     if (!fits(0)) return std::nullopt;
     const std::uint64_t end = blocks.num_rows() * source_.row_bytes() / unit + 2;
-    std::uint64_t bytes = std::max<std::uint64_t>(narrow({0, end}, 1, fits).holds * unit, 1);
+    std::uint64_t bytes = std::max<std::uint64_t>(narrow({0, end}, ~std::uint64_t{0}, fits).holds * unit, 1);
     Result<EnginePlan> plan = with(reshaped(bytes), plan_.budget_bytes);
     if (!plan.ok()) return std::nullopt;
     for (const std::uint64_t round : {kMiB, kKiB}) {

@@ -4,6 +4,8 @@
 #include <headrace/base/bytes.h>
 #include <rapidcheck.h>
 
+#include <vector>
+
 #include "loader/access.h"
 #include "loader/plan_for.h"
 #include "loader/testing/fake_source.h"
@@ -125,6 +127,23 @@ TEST(SmallBudget, ReportAndExplainNameIt) {
   for (const Batch& batch : again) (void)batch;
   EXPECT_FALSE(again.report().decode_once);
   EXPECT_NE(again.explain().find("every block once an epoch"), std::string::npos);
+}
+
+TEST(SmallBudget, TheMemoryThatItNamesDoesNotDependOnTheBudgetThatThereIs) {
+  const Dataset data = fake_dataset({3000, 3000}, {{1000, 16}, {3, 16}});
+  LoaderOptions options;
+  options.batch_size = 64;
+  options.shuffle = true;
+  options.shuffle_buffer = {2, 8};
+  std::vector<double> named;
+  for (const std::uint64_t budget : {std::uint64_t{16} << 20, std::uint64_t{64} << 20, std::uint64_t{16} << 30}) {
+    options.memory = budget;
+    const EnginePlan plan = plan_for(data, options, budget).value();
+    named.push_back(static_cast<double>(memory_to_decode_once(source_of(data), options, plan)));
+  }
+  EXPECT_LT(named[0], 16 << 20);
+  EXPECT_NEAR(named[1], named[0], named[0] / 64);
+  EXPECT_NEAR(named[2], named[0], named[0] / 64);
 }
 
 TEST(SmallBudget, WhereNoShuffleFitsItSaysWhatElseToDo) {
