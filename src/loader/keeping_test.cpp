@@ -231,6 +231,7 @@ TEST(Keeping, WhateverTheConsumerDoesInTheFirstEpochBatchesAreTheSame) {
   Loader plain(data, options);
   Bytes want;
   for (const Batch& batch : plain) want.push_back(bytes_of(batch));
+  plain.close();  // its threads read ahead, and look at the faults
   options.cache.mode = CacheChoice::kAuto;
   const std::uint64_t encoded_bytes = budget_for_encoded(data, options);
   EXPECT_TRUE(rc::check([&] {
@@ -328,6 +329,7 @@ TEST(Keeping, DamageIsRaisedAtTheSameBatchWhateverIsKept) {
 TEST(Keeping, ACacheGivesWayToAnotherLoadersWindow) {
   const Dataset data = fake_dataset({4000}, {{2000, 16}});  // 32 MB
   const Limit limit(20 << 20);
+  const KeepShare everything("inf");
   LoaderOptions options;
   options.batch_size = 32;
   options.threads = 1;

@@ -54,7 +54,7 @@ void advise_once(Report& r, const SmallBudget& small) {
 }
 
 void describe_small_budget(Report& r, const SmallBudget& small) {
-  Report::DecodeOnce& once = r.decode_once.emplace();
+  Report::DecodeOnce& once = r.decode_once.emplace(Report::DecodeOnce{});
   once.memory_bytes = small.memory_bytes;
   once.deff_now = small.block_effect;
   if (!small.fitting) return;
