@@ -6,7 +6,7 @@
 //   - when this epoch will need the block again, unless keeping it costs more than decoding it twice;
 //   - else, once the first batch was delivered, while all of that keeping took at most a share of the other work, and
 //   what kept blocks have saved since.
-// With the share of 8 % the first epoch takes at most that much longer, and later epochs spend what they save on the
+// With the share of 12 % the first epoch takes at most that much longer, and later epochs spend what they save on the
 // blocks that are still missing: all are kept after a few epochs. docs/decisions/0018 has the figures.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace headrace {
 /// Threads: any.
 class KeepPolicy {
  public:
-  static constexpr double kShare = 0.08;
+  static constexpr double kShare = 0.12;
   /// \param share  Of the other work, that keeping may add while a consumer may wait; infinite: everything is kept.
   explicit KeepPolicy(double share = kShare) : share_(share), everything_(std::isinf(share)) {}
 

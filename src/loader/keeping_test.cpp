@@ -71,7 +71,7 @@ TEST(Keeping, CachedIsUncached) {
     const Bytes want = deliver(plain, 3);
 
     const TemporaryFolder directory;
-    const KeepShare share(*rc::gen::element("0", "0.08", "inf"));
+    const KeepShare share(*rc::gen::element("0", "0.12", "inf"));
     options.threads = *rc::gen::inRange<std::uint32_t>(1, 5);
     options.cache.mode = *rc::gen::element(CacheChoice::kAuto, CacheChoice::kRam, CacheChoice::kDirectory);
     options.cache.directory = directory.path();
@@ -169,7 +169,7 @@ TEST(Keeping, EverythingIsKeptAfterSomeEpochsWhateverTheFirstKept) {
   options.cache.mode = CacheChoice::kAuto;
   const std::uint64_t encoded_bytes = budget_for_encoded(data, options);
   for (const std::uint64_t memory : {encoded_bytes, std::uint64_t{64} << 20})
-    for (const char* const share : {"0", "0.08", "inf"}) {
+    for (const char* const share : {"0", "0.12", "inf"}) {
       const KeepShare limited(share);
       options.memory = memory;
       Loader loader(data, options);

@@ -50,7 +50,7 @@ struct Report {
     double coded_share = 1;            ///< Encoded bytes / decoded bytes; 1 if not encoded.
     bool complete = false;             ///< True if it holds all rows, so that nothing is read any more.
     /// Epochs until everything that fits is kept, if they go on as they did: while you wait for batches, keeping blocks
-    /// takes at most 8 % of the decode threads' time, and what kept blocks have saved. 0: nothing more will be kept;
+    /// takes at most 12 % of the decode threads' time, and what kept blocks have saved. 0: nothing more will be kept;
     /// 100: 100 or more.
     std::uint64_t epochs_left = 0;
   };
