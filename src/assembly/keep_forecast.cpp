@@ -1,6 +1,7 @@
 #include "assembly/keep_forecast.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace headrace {
@@ -13,7 +14,7 @@ std::vector<KeepEpoch> forecast_keeping(const KeepCosts& costs, double kept_shar
   const double most = std::max({costs.decode, costs.keep, costs.hit, 1e-30});
   const auto ticks = [&](double cost) { return static_cast<std::uint64_t>(cost / most * kTicks); };
   const auto blocks = [](double part) {
-    return static_cast<std::uint64_t>(std::clamp(part, 0.0, 1.0) * kBlocks + 0.5);
+    return static_cast<std::uint64_t>(std::lround(std::clamp(part, 0.0, 1.0) * kBlocks));
   };
   const std::uint64_t room = blocks(room_share);
   std::uint64_t kept = std::min(blocks(kept_share), room);

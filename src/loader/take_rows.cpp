@@ -35,8 +35,8 @@ class Reading {
       read_blocks(task);
     } catch (const std::exception& e) {  // bad_alloc, or a library's own: an error of the rows, on any thread
       const std::uint32_t file = data_.layout.table->place(plan_.blocks[task].block).file;
-      fail(task, std::move(Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what()))
-                               .with_file(data_.source->files[file].path)));
+      fail(task, Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what()))
+                     .with_file(data_.source->files[file].path));
     }
     const std::lock_guard lock(mutex_);
     ++ended_;
