@@ -46,8 +46,7 @@ def test_the_experiment_tells_good_from_bad(results: dict[str, Any]) -> None:
 def test_as_good_as_a_global_shuffle(results: dict[str, Any], key: str) -> None:
     assert abs(lost(results, key)) < 0.7
     assert results[key]["deff_sorted"]["64"] < 1.5
-    # What is read ahead of the next epoch may come from memory; what the start did not keep may be decoded once more.
-    assert 0.95 < results[key]["read_amplification"] < 1.1
+    assert 0.95 < results[key]["read_amplification"] <= 1  # what is read ahead of the next epoch may come from memory
 
 
 def test_files_in_no_order(results: dict[str, Any]) -> None:

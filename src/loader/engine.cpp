@@ -70,7 +70,7 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStar
     : source_(std::move(source)),
       plan_(std::move(plan)),
       start_thread_(std::move(starter)),
-      claims_(plan_.layout.table->num_blocks()),
+      claims_(plan_.layout.table->num_blocks(), plan_.sampler->num_samples()),
       owner_pid_(::getpid()),
       fields_(headrace::batch_fields(*source_, plan_)),
       memory_(make_batch_memory(*source_, plan_, fields_)),
@@ -184,6 +184,7 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position) {
   if (decoded_cache_->rows && are_at_hand(*decoded_cache_->rows)) gather_ready_.store(true, std::memory_order_release);
   if (plan_.fed) plan_.fed->end();  // rows that were given for an epoch are for that one only
   const std::uint64_t listed = plan_.listed ? plan_.listed->version() : 0;
+  claims_.start(epoch, position);
   window_.start_epoch(epoch, position, plan_.fed == nullptr && listed == listed_version_);
   listed_version_ = listed;
   if (plan_.fed) plan_.fed->begin(epoch, position);

@@ -117,10 +117,11 @@ class Engine {
   void serve_block(DecodeThread& decoder);
   void keep_missing(DecodeThread& decoder);
   void add_missing(std::uint32_t block);
+  std::optional<std::uint32_t> take_missing();
   void serve_parts(DecodeThread& decoder);
   void gather_batch(DecodeThread& decoder);
   void finish(DecodeThread& decoder);
-  void count_gathered(DecodeThread& decoder, std::uint64_t epoch, std::uint64_t samples);
+  void count_gathered(DecodeThread& decoder, std::uint64_t position, std::uint64_t samples);
   void serve_damaged(DecodeThread& decoder, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
   void persist_store();
   void make_room();
@@ -145,6 +146,7 @@ class Engine {
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
   std::mutex missing_mutex_;
   std::vector<std::uint32_t> missing_;  // blocks that were decoded and not kept, though all may be
+  std::vector<bool> is_missing_;        // of each block, once there is one
   std::atomic<bool> has_missing_{false};
   const int owner_pid_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch

@@ -1,6 +1,7 @@
 // The part of Engine that its decode threads run: claims of the window, served from files, caches and memory.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <exception>
 
 #include "assembly/finisher.h"
@@ -120,25 +121,33 @@ void Engine::serve_block(DecodeThread& w) {
 /// Remember a block that this epoch needs no more and that was not kept, for when there is time.
 void Engine::add_missing(std::uint32_t block) {
   const std::lock_guard lock(missing_mutex_);
+  if (is_missing_.empty()) is_missing_.resize(plan_.layout.table->num_blocks());
+  if (is_missing_[block]) return;  // of an epoch before
+  is_missing_[block] = true;
   missing_.push_back(block);
   has_missing_.store(true, std::memory_order_relaxed);
 }
 
-/// Nobody waits for anything: decode a block once more, and keep it.
+/// Return a block that add_missing() remembered, once.
+std::optional<std::uint32_t> Engine::take_missing() {
+  const std::lock_guard lock(missing_mutex_);
+  if (!may_keep_all_) missing_.clear();  // nor will they ever be kept
+  has_missing_.store(missing_.size() > 1, std::memory_order_relaxed);
+  if (missing_.empty()) return std::nullopt;
+  const std::uint32_t block = missing_.back();
+  missing_.pop_back();
+  is_missing_[block] = false;
+  return block;
+}
+
+/// Nobody waits for anything: decode a block once more, and keep it. It counts as needed, as preload() does: keeping
+/// asks for it, and says nothing about how the data is chunked.
 void Engine::keep_missing(DecodeThread& w) {
-  std::uint32_t block = 0;
-  {
-    const std::lock_guard lock(missing_mutex_);
-    if (!may_keep_all_) missing_.clear();
-    has_missing_.store(missing_.size() > 1, std::memory_order_relaxed);
-    if (missing_.empty()) return;
-    block = missing_.back();
-    missing_.pop_back();
-  }
-  if (decoded_cache_->has(block)) return;
-  const BlockTable::Place place = plan_.layout.table->place(block);
-  const std::uint64_t next_use = schedule_ ? schedule_->next_use(block, w.claim.epoch, true) : 0;
-  keep_ahead(*w.server, {block, place.file, place.rows, false, next_use, {.ahead = true}}, window_.cancel_flag());
+  const std::optional<std::uint32_t> block = take_missing();
+  if (!block || decoded_cache_->has(*block)) return;
+  const BlockTable::Place place = plan_.layout.table->place(*block);
+  const std::uint64_t next_use = schedule_ ? schedule_->next_use(*block, w.claim.epoch, true) : 0;
+  keep_ahead(*w.server, {*block, place.file, place.rows, true, next_use, {.ahead = true}}, window_.cancel_flag());
 }
 
 /// As the cache grows, the window gives way: a block that is kept is not decoded again, however short the window is.
@@ -175,8 +184,9 @@ void Engine::limit_slots(std::uint64_t step) {
 
 /// A whole batch from the store that holds all rows.
 void Engine::gather_batch(DecodeThread& w) {
-  const std::span<const SampleRef> samples = w.claim.runs[0].slot->content.samples;
-  count_gathered(w, w.claim.epoch, samples.size());
+  const StepContent& content = w.claim.runs[0].slot->content;
+  const std::span<const SampleRef> samples = content.samples;
+  count_gathered(w, content.step.begin, samples.size());
   StageSpan span(w.counters.clock, Stage::kScatter);
   span.add_bytes(samples.size() * source_->row_bytes());
   RowStore& store = *decoded_cache_->rows;
@@ -195,15 +205,17 @@ void Engine::gather_batch(DecodeThread& w) {
   serve_damaged(w, samples, w.failures);
 }
 
-/// Samples came from memory: their share of what one decode of every block would have been counts as needed, but for
-/// blocks that this epoch has asked for one by one.
-void Engine::count_gathered(DecodeThread& w, std::uint64_t epoch, std::uint64_t samples) {
+/// Samples from `position` on came from memory: their share of what one decode of every block would have been counts as
+/// needed, but for blocks that this epoch has asked for one by one. Rounded up, so that an epoch is never less than
+/// one.
+void Engine::count_gathered(DecodeThread& w, std::uint64_t position, std::uint64_t samples) {
   std::uint64_t record_bytes = 0;
   for (const auto& array : source_->files[0].arrays) record_bytes += array->info().row_record_bytes();
   const double stored_per_row = static_cast<double>(plan_.data_bytes) / static_cast<double>(source_->row_bytes()) /
                                 static_cast<double>(plan_.layout.table->num_rows());
-  w.counters.add_decodes(0, static_cast<std::uint64_t>(static_cast<double>(samples * record_bytes) * stored_per_row *
-                                                       claims_.rest(epoch)));
+  const double bytes =
+      static_cast<double>(samples * record_bytes) * stored_per_row * claims_.rest(w.claim.epoch, position);
+  w.counters.add_decodes(0, static_cast<std::uint64_t>(std::ceil(bytes)));
 }
 
 /// As gather_batch(), from a store of which some blocks turned out to be damaged: block by block, those from their own

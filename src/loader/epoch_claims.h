@@ -2,6 +2,7 @@
 // as needed what is left of it. An estimate: blocks that are claimed after such batches count beside them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 
@@ -10,34 +11,47 @@ namespace headrace {
 /// Of two epochs at a time, the one that is delivered and the next. Threads: any.
 class EpochClaims {
  public:
-  /// \param blocks  Of the data set.
-  explicit EpochClaims(std::uint64_t blocks) : blocks_(blocks) {}
+  /// \param blocks   Of the data set.
+  /// \param samples  Of an epoch, over all ranks.
+  EpochClaims(std::uint64_t blocks, std::uint64_t samples) : blocks_(blocks), samples_(samples) {}
 
+  /// An epoch begins at `position`. What ran ahead into it stays counted.
+  void start(std::uint64_t epoch, std::uint64_t position) {
+    const std::lock_guard lock(mutex_);
+    if (at(epoch).claims == 0) at(epoch).start = position;
+  }
   /// A block was claimed for the first time in `epoch`.
   void add(std::uint64_t epoch) { add(epoch, 1); }
   /// All blocks were decoded for `epoch` before it began.
   void add_all(std::uint64_t epoch) { add(epoch, blocks_); }
-  /// Return the share of the blocks that was not claimed in `epoch`.
-  [[nodiscard]] double rest(std::uint64_t epoch) const {
+  /// Return how many decodes of a sample's part of a block each sample stands for that comes from memory from
+  /// `position` on: the blocks that were not claimed in `epoch`, over the samples that did not come from claimed ones.
+  [[nodiscard]] double rest(std::uint64_t epoch, std::uint64_t position) {
     const std::lock_guard lock(mutex_);
-    const Epoch& e = epochs_[epoch & 1];
-    if (e.number != epoch || blocks_ == 0) return 1;
-    return e.claims >= blocks_ ? 0 : 1 - static_cast<double>(e.claims) / static_cast<double>(blocks_);
+    Epoch& e = at(epoch);
+    e.gathered_from = std::min(e.gathered_from, std::max(position, e.start));
+    if (blocks_ == 0 || e.claims >= blocks_ || e.gathered_from >= samples_) return 0;
+    const double blocks_left = 1 - static_cast<double>(e.claims) / static_cast<double>(blocks_);
+    return blocks_left * static_cast<double>(samples_ - e.start) / static_cast<double>(samples_ - e.gathered_from);
   }
 
  private:
   struct Epoch {
-    std::uint64_t number = 0, claims = 0;
+    std::uint64_t number = ~std::uint64_t{0}, claims = 0, start = 0;
+    std::uint64_t gathered_from = ~std::uint64_t{0};
   };
+  Epoch& at(std::uint64_t epoch) {
+    Epoch& e = epochs_[epoch & 1];
+    if (e.number != epoch) e = {.number = epoch};
+    return e;
+  }
   void add(std::uint64_t epoch, std::uint64_t claims) {
     const std::lock_guard lock(mutex_);
-    Epoch& e = epochs_[epoch & 1];
-    if (e.number != epoch) e = {epoch, 0};
-    e.claims += claims;
+    at(epoch).claims += claims;
   }
 
-  const std::uint64_t blocks_;
-  mutable std::mutex mutex_;
+  const std::uint64_t blocks_, samples_;
+  std::mutex mutex_;
   Epoch epochs_[2];  // by parity
 };
 

@@ -15,18 +15,19 @@ std::atomic<bool> close_failed = false;
 /// so that it would be closed once more, and the process crash (1.10.8 in H5F__close_cb, after a damaged file). It is
 /// told to leave the exit to us, who spare it that; others in the process that left files open have them closed as
 /// ever.
-bool take_over_exit() {
-  if (H5dont_atexit() < 0) return false;  // somebody else has used the library before
-  return std::atexit([] {
-           if (!close_failed) H5close();
-         }) == 0;
+void take_over_exit() {
+  if (H5dont_atexit() < 0) return;  // somebody else has used the library before
+  std::atexit([] {
+    if (!close_failed) H5close();
+  });
 }
 
 ForkSafeMutex& library_mutex() {
-  static const bool exits_with_us = take_over_exit();  // before the first call, which registers libhdf5's own
-  (void)exits_with_us;
   // Never destroyed: threads may still be closing files while the process exits.
-  static ForkSafeMutex& mutex = *new ForkSafeMutex;
+  static ForkSafeMutex& mutex = *[] {
+    take_over_exit();  // before the first call, which registers libhdf5's own
+    return new ForkSafeMutex;
+  }();
   return mutex;
 }
 
