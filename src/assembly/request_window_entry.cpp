@@ -216,7 +216,8 @@ void RequestWindow::count_home(std::uint32_t home, std::uint64_t epoch) {
     const std::uint64_t coming = cursor_->rows_of(home);
     left = coming == 0 ? MapProgress::kDone : static_cast<std::uint32_t>(coming);
   }
-  if (left == MapProgress::kDone || --left != 0) return;
+  if (left == MapProgress::kDone) return;
+  if (--left != 0) return;
   left = MapProgress::kDone;
   units_.clear();
   options_.map->units_of(home, units_);

@@ -71,11 +71,12 @@ Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStar
       plan_(std::move(plan)),
       start_thread_(std::move(starter)),
       claims_(plan_.layout.table->num_blocks(), plan_.sampler->num_samples()),
+      missing_(plan_.layout.table->num_blocks()),
       owner_pid_(::getpid()),
       fields_(headrace::batch_fields(*source_, plan_)),
       memory_(make_batch_memory(*source_, plan_, fields_)),
       window_(plan_.steps, plan_.layout.table,
-              window_options(*source_, plan_, {gather_ready_, keeps_blocks_, has_missing_}), *memory_),
+              window_options(*source_, plan_, {gather_ready_, keeps_blocks_, missing_.any()}), *memory_),
       side_chunks_(plan_.side_chunks_bytes) {
   memory_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)

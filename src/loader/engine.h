@@ -22,6 +22,7 @@
 #include "delivery/batch_memory.h"
 #include "loader/engine_plan.h"
 #include "loader/epoch_claims.h"
+#include "loader/missing_blocks.h"
 #include "loader/use_schedule.h"
 
 namespace headrace {
@@ -116,8 +117,6 @@ class Engine {
   void preload_blocks(DecodeThread& decoder);
   void serve_block(DecodeThread& decoder);
   void keep_missing(DecodeThread& decoder);
-  void add_missing(std::uint32_t block);
-  std::optional<std::uint32_t> take_missing();
   void serve_parts(DecodeThread& decoder);
   void gather_batch(DecodeThread& decoder);
   void finish(DecodeThread& decoder);
@@ -144,10 +143,7 @@ class Engine {
   // Rows can be gathered from the store; every block that is decoded stays where it need not be decoded again.
   std::atomic<bool> gather_ready_{false}, may_keep_all_{false}, keeps_blocks_{false};
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
-  std::mutex missing_mutex_;
-  std::vector<std::uint32_t> missing_;  // blocks that were decoded and not kept, though all may be
-  std::vector<bool> is_missing_;        // of each block, once there is one
-  std::atomic<bool> has_missing_{false};
+  MissingBlocks missing_;
   const int owner_pid_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
   const std::shared_ptr<BatchMemory> memory_;

@@ -111,40 +111,18 @@ void Engine::serve_block(DecodeThread& w) {
   const BlockCache* const blocks = decoded_cache_->blocks.get();
   const bool stays = blocks ? plan_.fits_encoded && blocks->refused() == 0 : decoded_cache_->fills();
   if (!stays) may_keep_all_ = false;
-  if (may_keep_all_ && w.claim.last && !decoded_cache_->has(w.claim.unit)) add_missing(w.claim.unit);
+  if (may_keep_all_ && w.claim.last && !decoded_cache_->has(w.claim.unit)) missing_.add(w.claim.unit);
   // A block that is decoded ahead of need is wanted again.
   const bool keeps = (may_keep_all_ && decoded_cache_->policy.allows({.wanted_again = true})) ||
                      (blocks && blocks->num_blocks() == plan_.layout.table->num_blocks());
   keeps_blocks_.store(keeps, std::memory_order_relaxed);
 }
 
-/// Remember a block that this epoch needs no more and that was not kept, for when there is time.
-void Engine::add_missing(std::uint32_t block) {
-  const std::lock_guard lock(missing_mutex_);
-  if (is_missing_.empty()) is_missing_.resize(plan_.layout.table->num_blocks());
-  if (is_missing_[block]) return;  // of an epoch before
-  is_missing_[block] = true;
-  missing_.push_back(block);
-  has_missing_.store(true, std::memory_order_relaxed);
-}
-
-/// Return a block that add_missing() remembered, once.
-std::optional<std::uint32_t> Engine::take_missing() {
-  const std::lock_guard lock(missing_mutex_);
-  if (!may_keep_all_) missing_.clear();  // nor will they ever be kept
-  has_missing_.store(missing_.size() > 1, std::memory_order_relaxed);
-  if (missing_.empty()) return std::nullopt;
-  const std::uint32_t block = missing_.back();
-  missing_.pop_back();
-  is_missing_[block] = false;
-  return block;
-}
-
 /// Nobody waits for anything: decode a block once more, and keep it. It counts as needed, as preload() does: keeping
 /// asks for it, and says nothing about how the data is chunked.
 void Engine::keep_missing(DecodeThread& w) {
-  const std::optional<std::uint32_t> block = take_missing();
-  if (!block || decoded_cache_->has(*block)) return;
+  const std::optional<std::uint32_t> block = missing_.take();
+  if (!block || !may_keep_all_ || decoded_cache_->has(*block)) return;
   const BlockTable::Place place = plan_.layout.table->place(*block);
   const std::uint64_t next_use = schedule_ ? schedule_->next_use(*block, w.claim.epoch, true) : 0;
   keep_ahead(*w.server, {*block, place.file, place.rows, true, next_use, {.ahead = true}}, window_.cancel_flag());
