@@ -1,5 +1,6 @@
 // Whatever is kept between epochs, batches are the same; and memory goes to whoever needs it.
 #include <gtest/gtest.h>
+#include <headrace/base/bytes.h>
 #include <headrace/loader/loader.h>
 #include <rapidcheck.h>
 
@@ -192,12 +193,34 @@ TEST(Keeping, EverythingIsKeptAfterSomeEpochsWhateverTheFirstKept) {
     }
 }
 
+TEST(Keeping, WhatIsKeptEncodedMakesAShortWindowAMatterOfTheFirstEpochs) {
+  const auto faults = std::make_shared<FakeFaults>();
+  faults->delay = std::chrono::microseconds(300);                                 // then re-encoding pays
+  const Dataset data = fake_dataset({1500, 700}, {{1000, 16}, {3, 16}}, faults);  // 8.8 MB, 138 chunks of each array
+  LoaderOptions options{.batch_size = 32, .shuffle = Shuffle::kExact, .threads = 2};
+  options.memory = budget_for_encoded(data, options);
+  const auto is_said = [](const Loader& loader) {
+    return loader.explain().find("every block once an epoch, and none once all are kept") != std::string::npos;
+  };
+  faults->decodes = 0;
+  Loader loader(data, options);
+  deliver(loader, 1);
+  EXPECT_GT(faults->decodes, 2u * 138);  // some of them again
+  for (int epoch = 0; epoch < 40 && !loader.report().cache.complete; ++epoch) deliver(loader, 1);
+  EXPECT_TRUE(is_said(loader)) << loader.explain();
+  faults->decodes = 0;
+  deliver(loader, 1);
+  EXPECT_EQ(faults->decodes, 0u);
+  options.memory = mebibytes(64);
+  EXPECT_FALSE(is_said(Loader(data, options)));
+}
+
 TEST(Keeping, BlocksThatTheFirstBatchWantedInAHurryAreKeptInSpareTime) {
   const auto faults = std::make_shared<FakeFaults>();
   faults->delay = std::chrono::microseconds(300);
   const Dataset data = fake_dataset({6000, 2800}, {{1000, 16}, {3, 64}}, faults);  // 35 MB in 550 blocks
-  LoaderOptions options =
-      shuffled_and_uncached();  // 32 blocks for the first batch; the window is a quarter of the epoch
+  LoaderOptions options = shuffled_and_uncached();
+  // 32 blocks for the first batch; the window is a quarter of the epoch.
   options.cache.mode = CacheChoice::kAuto;
   options.memory = std::uint64_t{64} << 20;
   const KeepShare nothing("0");  // but what nobody waits for

@@ -150,35 +150,6 @@ TEST(SmallBudget, TheMemoryThatItNamesDoesNotDependOnTheBudgetThatThereIs) {
   EXPECT_NEAR(named[2], named[0], named[0] / 64);
 }
 
-TEST(SmallBudget, WhatIsKeptEncodedMakesAShortWindowAMatterOfTheFirstEpochs) {
-  const auto faults = std::make_shared<FakeFaults>();
-  faults->delay = std::chrono::microseconds(300);                                 // then re-encoding pays
-  const Dataset data = fake_dataset({1500, 700}, {{1000, 16}, {3, 16}}, faults);  // 8.8 MB, 138 chunks of each array
-  LoaderOptions options{.batch_size = 32, .shuffle = Shuffle::kExact, .threads = 2};
-  const auto is_said = [](const Loader& loader) {
-    return loader.explain().find("every block once an epoch, and none once all are kept") != std::string::npos;
-  };
-  const auto run_epoch = [](Loader& loader) {
-    for (const Batch& batch : loader) (void)batch;
-  };
-  for (options.memory = mebibytes(5); options.memory < mebibytes(16); options.memory += mebibytes(1) / 4) {
-    Loader loader(data, options);
-    run_epoch(loader);
-    if (is_said(loader)) break;
-  }
-  faults->decodes = 0;
-  Loader loader(data, options);
-  run_epoch(loader);
-  EXPECT_GT(faults->decodes, 2u * 138);  // some of them again
-  for (int epoch = 0; epoch < 40 && !loader.report().cache.complete; ++epoch) run_epoch(loader);
-  EXPECT_TRUE(is_said(loader)) << loader.explain();
-  faults->decodes = 0;
-  run_epoch(loader);
-  EXPECT_EQ(faults->decodes, 0u);
-  options.memory = mebibytes(64);
-  EXPECT_FALSE(is_said(Loader(data, options)));
-}
-
 TEST(SmallBudget, WhereNoShuffleFitsItSaysWhatElseToDo) {
   const Dataset data = fake_dataset({8192}, {{1000, 1024}});  // blocks of 4 MiB
   LoaderOptions options{.batch_size = 64, .shuffle = true, .memory = mebibytes(11), .threads = 1};
