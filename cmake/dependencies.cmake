@@ -21,6 +21,7 @@ headrace_pkg(hwy::hwy libhwy libhwy-dev)
 option(HEADRACE_WITH_HDF5 "Read HDF5 files (libhdf5-dev)" ON)
 option(HEADRACE_WITH_BLOSC "Decode the filter blosc (libblosc-dev)" ON)
 option(HEADRACE_WITH_BZIP2 "Decode the filter bzip2 (libbz2-dev)" ON)
+option(HEADRACE_WITH_SZIP "Decode the filter szip (libaec-dev)" ON)
 set(without)
 
 # c-blosc ships a .pc file on some systems only.
@@ -51,6 +52,17 @@ if(HEADRACE_WITH_BZIP2)
   find_package(BZip2 REQUIRED) # BZip2::BZip2; Debian's has no .pc file
 else()
   list(APPEND without bzip2)
+endif()
+
+# libaec has no .pc file on Debian, and CMake files in newer versions only.
+if(HEADRACE_WITH_SZIP)
+  find_path(AEC_INCLUDE_DIR libaec.h REQUIRED)
+  find_library(AEC_LIBRARY aec REQUIRED)
+  add_library(aec::aec INTERFACE IMPORTED)
+  target_include_directories(aec::aec SYSTEM INTERFACE ${AEC_INCLUDE_DIR})
+  target_link_libraries(aec::aec INTERFACE ${AEC_LIBRARY})
+else()
+  list(APPEND without szip)
 endif()
 
 find_package(ZLIB REQUIRED) # says why a deflate stream is bad; the demo's writer

@@ -12,8 +12,8 @@
 
 namespace {
 
-constexpr std::array<const char*, 9> kCodecs{"deflate", "shuffle", "fletcher32", "bzip2", "lzf",
-                                             "blosc",   "lz4",     "bitshuffle", "zstd"};
+constexpr std::array<const char*, 12> kCodecs{"deflate", "shuffle",    "fletcher32", "bzip2", "lzf",  "blosc",
+                                              "lz4",     "bitshuffle", "zstd",       "szip",  "nbit", "scaleoffset"};
 const std::string kOnly = HEADRACE_FUZZ_FILTER;
 
 class Recipe {
@@ -35,6 +35,16 @@ class Recipe {
   std::size_t size_;
 };
 
+/// Some filters know the elements' size too, and it must be the same.
+std::uint64_t element_bytes(const std::vector<headrace::FilterSpec>& filters) {
+  for (const headrace::FilterSpec& filter : filters) {
+    const bool sized = filter.name == "nbit" || filter.name == "scaleoffset";
+    if (sized && filter.parameters.size() > 4) return filter.parameters[4];
+    if (filter.name == "szip" && filter.parameters.size() > 2 && filter.parameters[2] == 64) return 8;
+  }
+  return 4;
+}
+
 struct Buffer {
   explicit Buffer(std::size_t size_bytes) : size(size_bytes), data(new std::byte[size_bytes]) {}
   [[nodiscard]] std::span<std::byte> span() const { return {data.get(), size}; }
@@ -51,13 +61,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::uint32_t i = 0; i < count; ++i) {
     headrace::FilterSpec spec;
     spec.name = kCodecs[recipe.u8() % kCodecs.size()];
-    spec.parameters.resize(recipe.u8() % 8);
+    spec.parameters.resize(recipe.u8() % 64);
     for (std::uint32_t& value : spec.parameters) value = recipe.u16();
     if (kOnly.empty() || spec.name == kOnly) filters.push_back(std::move(spec));
   }
   if (filters.empty()) filters.push_back({kOnly, {0, 0, 4}});
   if (filters[0].name.empty()) return 0;
-  const auto chain = headrace::CodecChain::make(filters, {out_bytes, 4});
+  const auto chain = headrace::CodecChain::make(filters, {out_bytes, element_bytes(filters)});
   if (!chain.ok()) return 0;
   if (chain->scratch_bytes() > 1 << 24) return 0;
   const Buffer out(out_bytes), ping(chain->scratch_bytes()), pong(chain->scratch_bytes()), in(recipe.rest().size());

@@ -15,8 +15,21 @@ from collections.abc import Callable
 import h5py
 import numpy as np
 
-IDS = [1, 2, 3, 307, 32000, 32001, 32004, 32008, 32015]
-TARGETS = ["deflate", "shuffle", "fletcher32", "bzip2", "lzf", "blosc", "lz4", "bitshuffle", "zstd"]
+IDS = [1, 2, 3, 307, 32000, 32001, 32004, 32008, 32015, 4, 5, 6]
+TARGETS = [
+    "deflate",
+    "shuffle",
+    "fletcher32",
+    "bzip2",
+    "lzf",
+    "blosc",
+    "lz4",
+    "bitshuffle",
+    "zstd",
+    "szip",
+    "nbit",
+    "scaleoffset",
+]
 
 
 def write_codec_seeds(out_dir: pathlib.Path) -> None:
@@ -27,7 +40,7 @@ def write_codec_seeds(out_dir: pathlib.Path) -> None:
         recipe = struct.pack("<BBH", len(specs.split()), int(mask), int(size))
         for spec in specs.split():
             code, values = spec.split(":")
-            values = [int(v) for v in values.split(",") if v][:7]
+            values = [int(v) & 0xFFFF for v in values.split(",") if v][:63]  # fill values lose their upper half
             recipe += struct.pack(f"<BB{len(values)}H", IDS.index(int(code)), len(values), *values)
         targets = ["codec_chain"]
         if len(specs.split()) == 1 and mask == "0":

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "bind/without_gil.h"
 
@@ -11,21 +12,24 @@ namespace headrace::python {
 
 nb::object EpochIterator::next() {
   handle_->check_process();
-  Turn turn(*handle_);
   if (finished_) throw nb::stop_iteration();
-  handle_->count_batch();
+  if (!handle_->is_mine()) handle_->count_batch();
+  return handle_->exporter()(next_batch());  // other libraries' Python: without the turn
+}
+
+Batch EpochIterator::next_batch() {
+  Turn turn(*handle_, "next()");
+  if (finished_) throw nb::stop_iteration();
   if (!epoch_.wait(std::chrono::nanoseconds{0})) wait_for_batch(turn);
-  const std::optional<Batch> batch = epoch_.next();
-  if (!batch) {
-    finished_ = true;
-    throw nb::stop_iteration();
-  }
-  return handle_->exporter()(*batch);
+  std::optional<Batch> batch = epoch_.next();
+  if (batch) return std::move(*batch);
+  finished_ = true;
+  throw nb::stop_iteration();
 }
 
 void EpochIterator::check_current() {
   handle_->check_process();
-  const Turn turn(*handle_);
+  const Turn turn(*handle_, "iter()");
   if (!finished_) epoch_.check_current();
 }
 

@@ -23,6 +23,7 @@ class EpochIterator {
   [[nodiscard]] std::uint64_t number() const { return epoch_.number(); }
 
  private:
+  Batch next_batch();
   void wait_for_batch(Turn& turn);
 
   std::shared_ptr<LoaderHandle> handle_;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,8 @@
 namespace headrace::python {
 namespace {
 
-void check_signals() {
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
+/// Batches held beyond the budget are worth a warning from this part of it on.
+constexpr std::uint64_t kSmallShare = 16;
 
 /// Every loader that may be alive. Guarded by the GIL; never destroyed, as loaders may go after static objects.
 std::vector<std::weak_ptr<LoaderHandle>>& living() {
@@ -24,28 +24,18 @@ std::vector<std::weak_ptr<LoaderHandle>>& living() {
   return *handles;
 }
 
+/// May read a label, and takes 100 ms a million rows. Ctrl-C stops it.
+Loader make_loader(const Dataset& dataset, const LoaderOptions& options) {
+  Progress reporter{nb::none()};
+  const auto go_on = reporter.uncounted();
+  return reporter.run([&] { return Loader(dataset, options, go_on); });
+}
+
 }  // namespace
-
-void Turn::take() {
-  while (true) {
-    {
-      const WithoutGil nogil;
-      if (lock_.try_lock_for(kSlice)) return;
-    }
-    check_signals();
-  }
-}
-
-void Turn::yield() {
-  lock_.unlock();
-  check_signals();
-  take();
-}
 
 LoaderHandle::LoaderHandle(const Dataset& dataset, const LoaderOptions& options, Framework framework,
                            BatchFormat format)
-    : loader_(
-          without_gil([&] { return Loader(dataset, options); })),  // may read a label, and takes 100 ms a million rows
+    : loader_(make_loader(dataset, options)),
       exporter_(loader_.fields(), framework, format, loader_.batch_rows()),
       rank_(options.rank.value_or(0)),
       made_by_(getpid()) {}
@@ -66,17 +56,24 @@ LoaderHandle::~LoaderHandle() {
 
 Loader::Epoch LoaderHandle::start_epoch() {
   check_process();
-  const Turn turn(*this);
-  const WithoutGil nogil;
-  return loader_.epoch();
+  Turn turn(*this, "iter()");
+  Progress reporter{nb::none()};
+  return turn.run(reporter, [&](const auto& function) { return loader_.epoch([&] { return function(0, 1); }); });
 }
 
 void LoaderHandle::close() {
   if (forked()) return;
   closing_ = true;
-  const Turn turn(*this);
-  const WithoutGil nogil;
-  loader_.close();
+  Turn::close_now(*this);
+}
+
+/// With the turn, or where nobody will ever have it again.
+void LoaderHandle::close_engine() noexcept {
+  try {
+    const WithoutGil nogil;
+    loader_.close();
+  } catch (const std::exception&) {  // out of memory: its destructor tries again
+  }
 }
 
 bool LoaderHandle::forked() const {
@@ -109,8 +106,9 @@ void LoaderHandle::warn_of_notices() {
 
 void LoaderHandle::warn_if_held() {
   if (loader_.held_over_bytes() == 0) return;
-  next_look_ = 0;
   const Report::Memory memory = loader_.report().memory;
+  if (memory.held_over_bytes < memory.budget_bytes / kSmallShare) return;  // the labels of an epoch, for example
+  next_look_ = 0;
   warn(fmt::format(
       "batches that the program holds take {} beyond the loader's budget of {}. They stay valid, and loading goes on, "
       "but this memory comes on top. Drop batches after use, or give the loader less memory.",
@@ -122,7 +120,9 @@ void LoaderHandle::close_all() {
   for (const std::weak_ptr<LoaderHandle>& handle : living()) {
     if (auto alive = handle.lock()) handles.push_back(std::move(alive));
   }
-  for (const auto& handle : handles) handle->close();
+  for (const auto& handle : handles) handle->closing_ = true;  // all of them, before the first is waited for
+  for (const auto& handle : handles)
+    if (!handle->forked() && !Turn::close_now(*handle)) handle->close_engine();
 }
 
 }  // namespace headrace::python

@@ -3,7 +3,7 @@
 // The C++ Loader wants one thread at a time. Python code may call from any thread, so each call takes a Turn. A thread
 // that has to wait, for its turn or for a batch, does so without the GIL, and wakes at least every 100 ms to let Ctrl-C
 // through. No thread waits for the GIL while another waits for it to give up its turn: turns are only ever waited for
-// without the GIL.
+// without the GIL. Warnings are given without the turn: what shows them is the program's.
 #pragma once
 
 #include <headrace/loader/loader.h>
@@ -11,18 +11,14 @@
 #include <sys/types.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "bind/batch_exporter.h"
+#include "bind/turn.h"
 
 namespace headrace::python {
-
-/// Longest time without a look at Python's signals.
-constexpr std::chrono::milliseconds kSlice{100};
 
 /// Life time: shared by the Python object and its iterators. Threads: made and destroyed with the GIL.
 class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
@@ -38,50 +34,43 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
 
   /// Start the next epoch.
   Loader::Epoch start_epoch();
-  /// Stop and give memory back; a thread that waits for a batch ends with kClosed. Does nothing in a forked child.
+  /// Stop and give memory back; a call that another thread is in ends with kClosed. Where the program's own function
+  /// runs inside such a call, on this thread or another, that call closes the loader, as soon as the function returns.
+  /// Does nothing in a forked child.
   void close();
+  /// True once close() was called.
   [[nodiscard]] bool closing() const { return closing_; }
+  /// True if the calling thread is in the middle of a call of this loader, and calls from there.
+  [[nodiscard]] bool is_mine() const { return turn_.is_mine(); }
   /// Was it made in the process that forked this one? Its threads and locks are then out of order.
   [[nodiscard]] bool forked() const;
   /// Throws kForked if forked().
   void check_process() const;
-  /// Count a batch; now and then look whether the caller holds more than the budget, and warn once.
+  /// Count a batch; now and then look whether the caller holds more than the budget, and warn once. Without the turn.
   void count_batch();
 
   /// Turn what the user should know into HeadraceWarnings, each once, at the line of the program that called.
   void warn_of_notices();
 
   /// Close every loader that is alive. For the interpreter's exit: threads of ours must be gone before static objects.
+  /// Waits for no function of the program that a thread is in.
   static void close_all();
 
  private:
   friend class Turn;
   void warn_if_held();
+  void close_engine() noexcept;
   void warn(const std::string& text) const;
 
   Loader loader_;
   BatchExporter exporter_;
-  std::timed_mutex turn_;
+  TurnState turn_;
   std::atomic<bool> closing_ = false;
   const std::uint32_t rank_;  ///< As the options give it, else 0. Ranks above 0 log what rank 0 warns of.
   const pid_t made_by_;
   std::uint64_t batches_ = 0;  ///< Handed out.
   std::uint64_t notices_told_ = 0;
   std::uint64_t next_look_ = 1;  ///< Value of `batches_` at which to look at held memory; 0: warned.
-};
-
-/// The right to use a loader, for one call. Needs the GIL; gives it up only if another thread has the turn.
-class Turn {
- public:
-  explicit Turn(LoaderHandle& handle) : lock_(handle.turn_, std::try_to_lock) {
-    if (!lock_.owns_lock()) take();
-  }
-  /// Let others have the turn for a moment, and Python handle its signals. Throws what a signal handler raised.
-  void yield();
-
- private:
-  void take();
-  std::unique_lock<std::timed_mutex> lock_;
 };
 
 }  // namespace headrace::python

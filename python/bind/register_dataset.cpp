@@ -76,7 +76,9 @@ DatasetHandle select(const DatasetHandle& self, const RowNumbers& numbers) {
 
 std::vector<DatasetHandle> split_dataset(const DatasetHandle& self, const std::vector<double>& shares,
                                          std::uint64_t seed, const std::string& stratify, bool by_file) {
-  const std::vector<Dataset> made = without_gil([&] { return split(self.dataset, shares, {seed, stratify, by_file}); });
+  Progress reporter{nb::none()};
+  const SplitOptions options{seed, stratify, by_file, reporter.uncounted()};
+  const std::vector<Dataset> made = reporter.run([&] { return split(self.dataset, shares, options); });
   std::vector<DatasetHandle> parts;
   for (const Dataset& part : made) parts.emplace_back(part);
   return parts;

@@ -57,21 +57,24 @@ std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset,
 /// \param rows  Of the epoch, where the sampler was asked for them; else None.
 nb::object batch_again(LoaderHandle& self, std::uint64_t epoch, std::uint64_t step, const nb::object& rows) {
   self.check_process();
-  const Turn turn(self);
   const std::vector<std::uint64_t> list = from_row_numbers(rows);
-  const Batch batch = without_gil([&] { return self.loader().batch(epoch, step, list); });
-  return self.exporter()(batch);
+  const auto make = [&] {
+    const Turn turn(self, "batch()");
+    return without_gil([&] { return self.loader().batch(epoch, step, list); });
+  };
+  return self.exporter()(make());
 }
 
 void preload(LoaderHandle& self, const nb::object& progress) {
   self.check_process();
-  const Turn turn(self);
-  Progress reporter(progress);
-  const auto function = reporter.function();
-  reporter.run([&] {
-    self.loader().preload(function);
-    return true;
-  });
+  {
+    Turn turn(self, "preload()");
+    Progress reporter(progress);
+    turn.run(reporter, [&](const auto& function) {
+      self.loader().preload(function);
+      return true;
+    });
+  }
   self.warn_of_notices();
 }
 
@@ -92,23 +95,37 @@ void register_loader(nb::module_& m) {
           "set_epoch",
           [](LoaderHandle& self, std::uint64_t number) {
             self.check_process();
-            const Turn turn(self);
+            const Turn turn(self, "set_epoch()");
             self.loader().set_epoch(number);
           },
           nb::arg("number"))
       .def("state",
            [](LoaderHandle& self) {
              self.check_process();
-             const Turn turn(self);
+             // Inside a call of this thread the loader stands still: nothing to wait for.
+             if (self.is_mine()) return self.loader().state();
+             const Turn turn(self, "state_dict()");
              return self.loader().state();
            })
       .def(
           "load_state",
+          [](LoaderHandle& self, const std::string& json, bool accept_changed_data, const nb::object& rows) {
+            self.check_process();
+            const Turn turn(self, "load_state_dict()");
+            ResumeOptions options{accept_changed_data, {}};
+            if (!rows.is_none()) options.rows = from_row_numbers(rows);
+            const WithoutGil nogil;
+            self.loader().load_state(json, options);
+          },
+          nb::arg("json"), nb::arg("accept_changed_data"), nb::arg("rows").none(),
+          nb::sig("def load_state(self, json: str, accept_changed_data: bool, rows: typing.Any) -> None"))
+      .def(
+          "check_state",
           [](LoaderHandle& self, const std::string& json, bool accept_changed_data) {
             self.check_process();
-            const Turn turn(self);
+            const Turn turn(self, "load_state_dict()");
             const WithoutGil nogil;
-            self.loader().load_state(json, {.accept_changed_data = accept_changed_data});
+            self.loader().check_state(json, {accept_changed_data, {}});
           },
           nb::arg("json"), nb::arg("accept_changed_data"))
       .def("batch", &batch_again, nb::arg("epoch"), nb::arg("step"), nb::arg("rows").none(),
@@ -118,7 +135,7 @@ void register_loader(nb::module_& m) {
           "set_rank",
           [](LoaderHandle& self, std::uint32_t rank, std::uint32_t world_size) {
             self.check_process();
-            const Turn turn(self);
+            const Turn turn(self, "set_rank()");
             self.loader().set_rank(rank, world_size);
           },
           nb::arg("rank"), nb::arg("world_size"))
@@ -126,7 +143,7 @@ void register_loader(nb::module_& m) {
           "set_rows",
           [](LoaderHandle& self, std::uint64_t epoch, const RowNumbers& rows) {
             self.check_process();
-            const Turn turn(self);
+            const Turn turn(self, "set_rows()");
             std::vector<std::uint64_t> list(rows.data(), rows.data() + rows.size());
             const WithoutGil nogil;
             self.loader().set_rows(epoch, std::move(list));
@@ -136,7 +153,7 @@ void register_loader(nb::module_& m) {
           "feed",
           [](LoaderHandle& self, const RowNumbers& rows) {
             self.check_process();
-            const Turn turn(self);
+            const Turn turn(self, "feed()");
             self.loader().feed({rows.data(), rows.size()});
           },
           nb::arg("rows"), nb::sig("def feed(self, rows: typing.Any) -> None"))
@@ -155,7 +172,7 @@ void register_loader(nb::module_& m) {
              self.close();
              if (!self.forked()) self.warn_of_notices();  // a cache may have failed in its last moment
            })
-      .def("closed", [](LoaderHandle& self) { return self.loader().closed(); });
+      .def("closed", [](LoaderHandle& self) { return self.closing() || self.loader().closed(); });
 
   m.def("loader_options", &describe_options, "The options of Loader: name, kind, expected, default, doc and where.",
         nb::sig("def loader_options() -> list[dict[str, typing.Any]]"));

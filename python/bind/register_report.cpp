@@ -158,7 +158,9 @@ void register_report(nb::module_& m) {
       .def_ro("waste", &Report::waste, "Share of decoded bytes that no field needed.")
       .def_ro("chunks_decoded", &Report::chunks_decoded, "Chunks decoded, each time counted.")
       .def_ro("slow_path_chunks", &Report::slow_path_chunks, "Chunks read by a format's own library, one at a time.")
-      .def_ro("slow_fields", &Report::slow_fields, "Fields read by a format's own library, and why.")
+      .def_prop_ro(
+          "slow_fields", [](const Report& self) { return to_python(self.slow_fields); },
+          nb::sig("def slow_fields(self) -> list[str]"), "Fields read or converted by a format's own library, and why.")
       .def_ro("threads", &Report::threads, "Decode threads.")
       .def_ro("rank", &Report::rank, "This loader's rank among the data-parallel processes.")
       .def_ro("world_size", &Report::world_size, "Number of data-parallel processes; 1 without ranks.")
@@ -171,10 +173,19 @@ void register_report(nb::module_& m) {
       .def_ro("cache", &Report::cache, "What is kept of decoded blocks.")
       .def_ro("decode_once", &Report::decode_once,
               "What would decode every block once, where the memory is too small for the order; None where it is not.")
-      .def_ro("verdict", &Report::verdict, "One sentence: is loading the limit, and which part.")
-      .def_ro("notices", &Report::notices, "Warnings that were given: settings that hurt, a cache that is not used.")
-      .def_ro("advice", &Report::advice, "What to change, best first.")
-      .def_ro("data_summary", &Report::data_summary, "Files, samples, bytes a sample and codecs, in one line.")
+      .def_prop_ro(
+          "verdict", [](const Report& self) { return to_python(self.verdict); }, nb::sig("def verdict(self) -> str"),
+          "One sentence: is loading the limit, and which part.")
+      .def_prop_ro(
+          "notices", [](const Report& self) { return to_python(self.notices); },
+          nb::sig("def notices(self) -> list[str]"),
+          "Warnings that were given: settings that hurt, a cache that is not used.")
+      .def_prop_ro(
+          "advice", [](const Report& self) { return to_python(self.advice); }, nb::sig("def advice(self) -> list[str]"),
+          "What to change, best first.")
+      .def_prop_ro(
+          "data_summary", [](const Report& self) { return to_python(self.data_summary); },
+          nb::sig("def data_summary(self) -> str"), "Files, samples, bytes a sample and codecs, in one line.")
       .def(
           "__str__", [](const Report& self) { return to_python(self.text()); }, nb::sig("def __str__(self) -> str"))
       .def(

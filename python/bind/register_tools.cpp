@@ -49,9 +49,8 @@ ToolResult verify_caches(const nb::bytes& directory, const std::string& name, nb
 ToolResult build_cache(LoaderHandle& handle, nb::object progress) {
   handle.check_process();
   Progress reporter(std::move(progress));
-  const auto function = reporter.function();
-  const Turn turn(handle);
-  return reporter.run([&] { return cache_build(handle.loader(), function); });
+  Turn turn(handle, "cache_build()");
+  return turn.run(reporter, [&](const auto& function) { return cache_build(handle.loader(), function); });
 }
 
 ToolResult remove_cache_of(const nb::bytes& directory, const std::string& name) {
@@ -63,9 +62,10 @@ ToolResult remove_cache_of(const nb::bytes& directory, const std::string& name) 
 ToolResult bench_loader(LoaderHandle& handle, std::uint64_t epochs, double max_seconds, nb::object progress) {
   handle.check_process();
   Progress reporter(std::move(progress));
-  const auto function = reporter.function();
-  const Turn turn(handle);
-  return reporter.run([&] { return bench(handle.loader(), {.epochs = epochs, .max_seconds = max_seconds}, function); });
+  Turn turn(handle, "bench()");
+  return turn.run(reporter, [&](const auto& function) {
+    return bench(handle.loader(), {.epochs = epochs, .max_seconds = max_seconds}, function);
+  });
 }
 
 /// Files, fields and the arguments of Loader as headrace._options resolves them.
@@ -138,7 +138,7 @@ void register_tools(nb::module_& m) {
       "order",
       [](LoaderHandle& handle, const std::string& by, std::uint64_t epoch) {
         handle.check_process();
-        const Turn turn(handle);
+        const Turn turn(handle, "order()");
         const WithoutGil nogil;
         return order(handle.loader(), {by, epoch});
       },
@@ -147,7 +147,7 @@ void register_tools(nb::module_& m) {
       "replay",
       [](LoaderHandle& handle, std::uint64_t epoch, std::uint64_t step, const nb::object& rows) {
         handle.check_process();
-        const Turn turn(handle);
+        const Turn turn(handle, "replay()");
         const std::vector<std::uint64_t> list = from_row_numbers(rows);
         const WithoutGil nogil;
         return replay(handle.loader(), {epoch, step, list});

@@ -29,6 +29,12 @@ inline std::vector<std::string> from_python(const std::vector<nanobind::bytes>& 
   return result;
 }
 
+inline nanobind::list to_python(const std::vector<std::string>& texts) {
+  nanobind::list result;
+  for (const std::string& text : texts) result.append(to_python(text));
+  return result;
+}
+
 /// As OpenOptions::beside: (FILES, paths).
 inline nanobind::list to_python(const std::map<std::string, std::vector<std::string>>& beside) {
   nanobind::list result;

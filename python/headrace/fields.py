@@ -19,7 +19,8 @@ class FieldInfo:
         shape: Shape of one sample; a batch of n has shape ``(n, *shape)``.
         chunks: Chunk shape in the file, rows first, or None if contiguous.
         codec: Filters, for example ``"gzip-4 + shuffle"`` or ``"none"``.
-        read_path: ``"native"`` (fast, parallel) or ``"libhdf5"`` (one chunk at a time).
+        read_path: ``"native"`` (fast, parallel), ``"converted"`` (as native, but libhdf5 converts the numbers, one
+            thread at a time) or ``"libhdf5"`` (one chunk at a time).
         reason: Why the read path is not native; empty otherwise.
         uniform: True if all files store it the same way.
     """

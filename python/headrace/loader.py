@@ -77,7 +77,8 @@ class Loader:
             an epoch starts.
         world_size: Number of data-parallel ranks.
         memory: Bytes this loader may hold, as int or text (``"2GiB"``). Default: what :func:`set_memory` allows.
-        threads: Decode and assembly threads. Default: as many as this process may use.
+        threads: Decode and assembly threads. Default: as many as this process may use. The ranks of a host divide its
+            processors.
         cache: What stays of decoded data between epochs. ``"auto"``: everything, if it fits the memory; else as many
             blocks as fit beside the window, re-encoded where that pays. ``"none"``. ``"ram"``: everything, decoded
             before the first batch (see :meth:`preload`); an error if it does not fit. A directory: everything, as
@@ -357,10 +358,15 @@ class Loader:
         """
         if not isinstance(accept_changed_data, bool):
             raise invalid(f"accept_changed_data must be True or False, not {accept_changed_data!r}")
+        text = json.dumps(dict(state))
+        self._native.check_state(text, accept_changed_data)  # before a sampler hears of it
         self._ask_framework()
-        if isinstance(state.get("epoch"), int):
-            self._list_rows(state["epoch"])
-        self._native.load_state(json.dumps(dict(state)), accept_changed_data)
+        rows = None
+        if self._listing is not None and self._listing.epoch != state["epoch"]:
+            rows, _ = self._listing.rows(state["epoch"])
+        self._native.load_state(text, accept_changed_data, rows)
+        if self._listing is not None:
+            self._listing.epoch = int(state["epoch"])
         self._resumed = (int(state["epoch"]), int(state["samples"]))
         logger.debug("the next batch is the one after %s samples of epoch %s", state["samples"], state["epoch"])
 

@@ -139,6 +139,19 @@ def test_a_loader_goes_on_when_its_dataset_is_closed(jets) -> None:
     assert len(rows_of(loader)) == TOTAL
 
 
+@pytest.mark.parametrize("memory", ["600KiB", "1MiB", "1GiB"])
+def test_a_loader_plans_anew_although_its_dataset_is_closed(jets, memory: str) -> None:
+    """For the first epoch, where re-encoding is tried; after it has given its memory away; and for preload()."""
+    with jets.open() as dataset:
+        loader = hr.Loader(dataset, 50, shuffle=True, memory=memory)
+    assert len(rows_of(loader)) == TOTAL
+    loader._native.set_rank(0, 2)
+    assert len(rows_of(loader)) < TOTAL
+    assert jets.equals(loader.batch(3, 0), loader.batch(3, 0)["y"])
+    with pytest.raises(hr.ClosedError):
+        hr.Loader(dataset, 50)
+
+
 def test_tuples(jets) -> None:
     for batch in hr.Loader(jets.open(), 100, batch_format="tuple"):
         assert isinstance(batch, tuple)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from jet_files import write_h5
@@ -226,6 +227,42 @@ def test_fork_in_the_middle_of_heavy_use(run_python) -> None:
                     children.append(child)
         assert all(os.waitstatus_to_exitcode(os.waitpid(c, 0)[1]) == 0 for c in children)
     """)
+
+
+def test_fork_beside_threads_that_open_virtual_data(run_python, tmp_path: Path) -> None:
+    """Locks of libhdf5 and of open files, each of which a thread may take inside the other: fork() waits for both."""
+    write_h5(tmp_path / "source.h5", x=np.arange(64.0))
+    layout = h5py.VirtualLayout((64,), "f8")
+    layout[:] = h5py.VirtualSource(str(tmp_path / "source.h5"), "x", (64,))
+    with h5py.File(tmp_path / "virtual.h5", "w", libver="v110") as file:
+        file.create_virtual_dataset("x", layout)
+    run_python(
+        f"""
+        import os, threading
+        hr.show_versions()  # libhdf5 is asked before the first file is opened
+        stop, opened = threading.Event(), [0, 0]
+        def work(number):
+            while not stop.is_set():
+                assert hr.open({str(tmp_path / "virtual.h5")!r})["x"][63] == 63
+                opened[number] += 1
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        forks = 0
+        while forks < 200 or min(opened) < 5:
+            child = os.fork()
+            if child == 0:
+                if forks % 20 == 0:  # its locks are free
+                    assert hr.open({str(tmp_path / "virtual.h5")!r})["x"][1] == 1
+                os._exit(0)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            forks += 1
+        stop.set()
+        for thread in threads:
+            thread.join()
+        """,
+        timeout=600,
+    )
 
 
 @pytest.fixture(scope="module")

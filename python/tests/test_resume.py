@@ -77,6 +77,76 @@ def test_states_of_something_else(jets) -> None:
         assert loader.state_dict() == state
 
 
+class Asked:
+    """A sampler whose rows follow from the epoch, and which remembers the epochs it was asked for."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows, self.epochs = rows, []
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epochs.append(epoch)
+
+    def __iter__(self) -> Any:
+        order = np.random.default_rng(self.epochs[-1]).permutation(self.rows)
+        return iter((order if self.epochs[-1] < 5 else order[: self.rows - 100]).tolist())
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+def test_a_refused_state_changes_nothing(jets) -> None:
+    sampler = Asked(len(jets))
+    loader = hr.Loader(jets.open(), 50, sampler=sampler)
+    want = rows_of(hr.Loader(jets.open(), 50, sampler=Asked(len(jets))))
+    batches = iter(loader)
+    got = rows_of([next(batches)])
+    state = loader.state_dict()
+    asked = list(sampler.epochs)
+    for wrong in (
+        {**state, "epoch": 3, "seed": 5},
+        {**state, "epoch": 7, "order": "files"},
+        {**state, "epoch": 2**63},
+        {**state, "epoch": 2**64 - 1},
+        {**state, "epoch": -1},
+        {**state, "epoch": True},
+        {"epoch": 7},
+    ):
+        with pytest.raises(hr.InvalidArgumentError):
+            loader.load_state_dict(wrong)
+        assert sampler.epochs == asked
+        assert loader.state_dict() == state
+    # The sampler has to be asked before the number of rows is known; the loader is as it was all the same.
+    with pytest.raises(hr.InvalidArgumentError, match="number of samples"):
+        loader.load_state_dict({**state, "epoch": 6})
+    assert loader.state_dict() == state
+    assert got + rows_of(batches) == want
+
+
+def test_a_state_with_an_order_of_another_length(jets) -> None:
+    """It comes with the state, for an epoch whose rows are fewer than those of the one at hand."""
+    first = hr.Loader(jets.open(), 50, sampler=Asked(len(jets)))
+    first.set_epoch(6)
+    batches = iter(first)
+    next(batches)
+    state = first.state_dict()
+    assert state["rows"] == len(jets) - 100
+    second = hr.Loader(jets.open(), 50, sampler=Asked(len(jets)))
+    live = iter(second)
+    next(live)
+    second.load_state_dict(state)
+    assert second.state_dict() == state
+    assert rows_of(second) == rows_of(batches)
+    with pytest.raises(hr.ClosedError):
+        next(live)
+
+
+@pytest.mark.parametrize("epoch", [2**63 - 1, 2**63 - 2])
+def test_the_last_epochs(jets, epoch: int) -> None:
+    loader = hr.Loader(jets.open(), 50, shuffle=True)
+    loader.load_state_dict({**loader.state_dict(), "epoch": epoch})
+    assert sorted(row for rows in rows_of(loader) for row in rows) == list(range(len(jets)))
+
+
 def write_rows(path: Path, first: int, *, compression: str | None = None, rows: int = 1000) -> Path:
     path.parent.mkdir(exist_ok=True)
     with h5py.File(path, "w") as file:
@@ -182,6 +252,21 @@ def test_provenance(jets) -> None:
     for batch in hr.Loader(data, 50, shuffle=True, provenance=True):
         file, row = batch["_rows"].T
         assert np.array_equal(first[file] + row, batch["y"])
+
+
+def test_the_ranks_of_a_host_divide_its_processors(run_python, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4096")
+    done = run_python("""
+        import os
+        loader = hr.Loader(PATHS, 50)
+        for batch in loader:
+            pass
+        print(loader.report().threads)
+        if len(os.sched_getaffinity(0)) > 1:
+            assert "4096 processes on this host, says LOCAL_WORLD_SIZE" in loader.explain(), loader.explain()
+        print("threads        3 (threads=)" in hr.Loader(PATHS, 50, threads=3).explain())
+    """)
+    assert done.stdout.split() == ["1", "True"]
 
 
 def test_the_rank_comes_from_the_launcher(run_python) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pickle
 import textwrap
 import warnings
@@ -143,3 +144,19 @@ def test_debug_says_more_than_info(run_python, monkeypatch: pytest.MonkeyPatch) 
     for words in ("opened in", "epoch 0 begins", "epoch 1 begins", "after 50 samples of epoch 7", "VERDICT"):
         assert words in texts["debug"]
         assert words not in texts["info"]
+
+
+def test_a_file_name_that_is_no_text(jets, tmp_path) -> None:
+    """File names are bytes: a note of one is a warning like others, and no error of the epoch or the report."""
+    file = tmp_path / os.fsdecode(b"\xff")
+    file.touch()  # no directory, so no cache can be in it
+    loader = hr.Loader(jets.open(), 50, cache=file / "cache")
+    with pytest.warns(hr.HeadraceWarning) as caught:
+        assert sum(len(batch["y"]) for batch in loader) == len(jets)
+    assert any("\udcff" in str(warning.message) for warning in caught)
+    report = loader.report()
+    assert any("\udcff" in note for note in report.notices)
+    assert report.to_dict()["notices"]
+    report.to_json().encode()
+    for text in (str(report), repr(report), report._repr_html_(), loader.explain()):
+        assert text

@@ -1,10 +1,10 @@
 #include "assembly/block_layout.h"
 
-#include "assembly/mapping.h"
-
 #include <algorithm>
 #include <numeric>
 
+#include "assembly/mapping.h"
+#include "assembly/resident_arrays.h"
 #include "base/page_buffer.h"
 
 namespace headrace {
@@ -17,17 +17,6 @@ constexpr std::uint64_t kLargeBlockBytes = 8 << 20;    // aligning never makes a
 std::uint64_t lcm_or_zero(std::uint64_t a, std::uint64_t b) {  // 0 on overflow
   std::uint64_t out = 0;
   return __builtin_mul_overflow(a / std::gcd(a, b), b, &out) ? 0 : out;
-}
-
-/// Return the memory of all pieces of an array, decoded and kept: each has pages of its own.
-std::uint64_t kept_bytes(const ArrayReader& array, std::uint64_t file_rows) {
-  const ArrayInfo& info = array.info();
-  if (info.chunk_shape.empty()) return PageBuffer::charge_for(file_rows * info.row_record_bytes());
-  std::uint64_t piece_bytes = info.record_bytes;
-  for (const std::uint64_t n : info.chunk_shape) piece_bytes *= n;
-  const std::uint64_t chunk_rows = std::max<std::uint64_t>(info.chunk_rows(), 1);
-  const std::uint64_t along = file_rows / chunk_rows + (file_rows % chunk_rows != 0);
-  return along * array.pieces_across() * PageBuffer::charge_for(piece_bytes);
 }
 
 /// Return the array with the most bytes a row among those whose chunks differ in length; null: there is none.
@@ -96,7 +85,8 @@ BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes
       FileLayout f;
       blocks.push_back(blocks_of(file, *leading, f));
       for (std::size_t i = 0; i < f.roles.size(); ++i)
-        if (f.roles[i] == ArrayRole::kStraddling) side_bytes[i] += kept_bytes(*file.arrays[i], file.rows);
+        if (f.roles[i] == ArrayRole::kStraddling)
+          side_bytes[i] += ResidentArrays::bytes_of(source, layout.files.size(), i);
       layout.files.push_back(std::move(f));
       continue;
     }
@@ -107,11 +97,12 @@ BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes
     FileLayout f{choice.block_rows, {}};
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       f.roles.push_back(choice.aligned[i] ? ArrayRole::kAligned : ArrayRole::kStraddling);
-      if (!choice.aligned[i]) side_bytes[i] += kept_bytes(*file.arrays[i], file.rows);
+      if (!choice.aligned[i]) side_bytes[i] += ResidentArrays::bytes_of(source, layout.files.size(), i);
     }
     layout.files.push_back(std::move(f));
     blocks.push_back({file.rows, choice.block_rows});
   }
+  for (std::uint64_t& bytes : side_bytes) bytes = PageBuffer::charge_for(bytes);
   std::vector<std::size_t> smallest(side_bytes.size());
   std::iota(smallest.begin(), smallest.end(), 0);
   std::stable_sort(smallest.begin(), smallest.end(),

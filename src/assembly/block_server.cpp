@@ -150,6 +150,13 @@ const std::vector<RowGeometry>& BlockServer::geometry(const ArrayReader& reader,
   return g;
 }
 
+void BlockServer::put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted,
+                      StageSpan& span) {
+  const SinkWork work = sink_.put(field, from, first_row, wanted);
+  span.add_bytes(work.written_bytes);
+  counters_.add_looked_at(work.looked_at);
+}
+
 /// Rows of a piece, to all fields that are columns of its array.
 void BlockServer::put_piece(std::uint32_t file, std::uint32_t array, std::uint32_t across, const RowsAt& rows,
                             StageSpan& span) {
@@ -160,7 +167,7 @@ void BlockServer::put_piece(std::uint32_t file, std::uint32_t array, std::uint32
   for (std::size_t k = 0; k < fields.size(); ++k) {
     const bool counts_rows = array == 0 && across == 0 && k == 0 && wanted_.counts_rows;
     const std::uint64_t weight = part_weight(fields[k], across, reader.pieces_across());
-    span.add_bytes(sink_.put(fields[k], {rows, &geometries[k], weight, counts_rows}, first_row, wanted_));
+    put(fields[k], {rows, &geometries[k], weight, counts_rows}, first_row, wanted_, span);
   }
   if (filler_.active()) filler_.fill(fields, geometries, rows, first_row);
 }
@@ -173,31 +180,6 @@ void BlockServer::serve_side_task(std::uint32_t file, const PieceTask& task) {
   const DecodedPart& p = **part;
   put_piece(file, task.array, task.piece.across,
             {p.data.data(), p.row_stride_bytes, decoder_.first_row_of(file) + p.rows.first, p.rows.count}, span);
-}
-
-Result<DecodedPart> BlockServer::load(std::uint32_t file, std::size_t array, const Piece& piece) {
-  Result<DecodedPart> part = decoder_.load(file, array, piece, false);
-  (void)decoder_.take_decoded_bytes();
-  return part;
-}
-
-void BlockServer::serve_resident(std::uint32_t file, std::uint32_t array) {
-  const auto& pieces = resident_.arrays.at({file, array});
-  const RowRange rows = task_->rows;
-  StageSpan span(counters_.clock, Stage::kScatter);
-  for (std::uint32_t across = 0; across < pieces.across.size(); ++across) {
-    const auto& parts = pieces.across[across];
-    auto it = std::upper_bound(parts.begin(), parts.end(), rows.first,
-                               [](std::uint64_t row, const ResidentArrays::Part& p) { return row < p.rows.first; });
-    for (--it; it != parts.end() && it->rows.first < rows.end(); ++it) {
-      if (it->error)
-        fail(it->rows, *it->error);
-      else
-        put_piece(file, array, across,
-                  {it->data.data(), it->row_stride_bytes, decoder_.first_row_of(file) + it->rows.first, it->rows.count},
-                  span);
-    }
-  }
 }
 
 }  // namespace headrace

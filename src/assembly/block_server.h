@@ -3,7 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -16,23 +16,13 @@
 #include "assembly/piece_decoder.h"
 #include "assembly/piece_planner.h"
 #include "assembly/request_window.h"
+#include "assembly/resident_arrays.h"
 #include "assembly/side_chunks.h"
 #include "assembly/sink.h"
 #include "assembly/source.h"
 #include "base/page_buffer.h"
 
 namespace headrace {
-
-/// Arrays kept decoded in memory, for all threads. Filled once, before the first block.
-class ResidentArrays {
- public:
-  using Part = DecodedPart;
-  /// Parts of an array in a file, by ascending rows, pieces across the row together: `across` is the index inside.
-  struct Pieces {
-    std::vector<std::vector<Part>> across;
-  };
-  std::map<std::pair<std::size_t, std::size_t>, Pieces> arrays;  ///< (file, array)
-};
 
 /// Limits of what a server allocates, for the budget.
 struct ServerNeed {
@@ -62,8 +52,9 @@ class BlockServer {
   /// \return Rows that could not be served, with located errors; rows of good pieces are in place all the same. Valid
   ///         until the next call.
   std::span<const RowFailure> serve(const BlockTask& task, const Wanted& wanted, const std::atomic<bool>& cancelled);
-  /// Decode one piece of an array into memory of its own. Counted by the caller.
-  Result<DecodedPart> load(std::uint32_t file, std::size_t array, const Piece& piece);
+  /// Decode a part of a resident array to its place. Pieces that fail are noted there: the error belongs to the batch
+  /// that needs their rows. \param go_on  Asked before each piece: false ends it.
+  void load(const ResidentArrays::Part& part, ResidentArrays& to, const std::function<bool()>& go_on);
 
   static ServerNeed need(const Source& source, const BlockLayout& layout);
 
@@ -78,13 +69,17 @@ class BlockServer {
   void count_kept(const BlockTask& task);
   void note_memory();
 
+  // block_server_resident.cpp
+  void serve_resident(std::uint32_t file, std::uint32_t array);
+  void place(const ResidentArrays::Part& part, std::uint32_t across, const RowsAt& decoded, ResidentArrays& to);
+
   const Wanted& by_row(const Wanted& wanted);
   const Wanted& by_row(Wanted&& wanted) = delete;
   void serve_task(std::uint32_t file, const PieceTask& task, std::size_t i);
   void serve_side_task(std::uint32_t file, const PieceTask& task);
-  void serve_resident(std::uint32_t file, std::uint32_t array);
   void put_piece(std::uint32_t file, std::uint32_t array, std::uint32_t across, const RowsAt& rows, StageSpan& span);
   void fail(RowRange piece_rows, Error error);
+  void put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted, StageSpan& span);
   const std::vector<RowGeometry>& geometry(const ArrayReader& reader, std::uint32_t array, std::uint32_t across);
 
   const Source& source_;

@@ -14,6 +14,10 @@ DecodedCache::Last DecodedCache::last() const {
   return last;
 }
 
+void DecodedCache::settle_charge() {
+  if (rows && rows->take_charge() && !reservation.resize(rows->charged_bytes()).ok()) rows->drop_charge();
+}
+
 void DecodedCache::release_memory() {
   const Last now = last();
   std::shared_ptr<RowStore> old_rows;  // these end without the lock

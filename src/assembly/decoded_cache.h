@@ -40,6 +40,9 @@ class DecodedCache {
   /// Stop filling, and say why, once. Nothing is lost but time.
   void disable(const std::string& why);
 
+  /// Charge `reservation` for memory of `rows` that processes share, if the process that paid for it is gone. Where the
+  /// budget has no room for it, another process may.
+  void settle_charge();
   /// Give the memory back; the figures stay. No thread may be serving any more.
   void release_memory();
   /// How things stand, or stood when the memory was released.

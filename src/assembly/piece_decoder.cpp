@@ -43,8 +43,10 @@ PieceDecoder::Need PieceDecoder::need(const Source& source, const BlockLayout& l
                   piece = 0;  // stored bytes are at most the decoded ones, but for data that does not compress
     for (const auto& array : source.files[f].arrays) {
       const std::uint64_t rows = std::max(layout.files[f].block_rows, array->info().chunk_rows());
-      block += rows * array->info().row_record_bytes();
-      piece = std::max(piece, array->info().chunk_rows() * array->info().row_record_bytes());
+      const bool converted = array->info().read_path == ReadPath::kConverted;  // from twice the size at most
+      const std::uint64_t row_bytes = array->info().row_record_bytes() * (converted ? 2 : 1);
+      block += rows * row_bytes;
+      piece = std::max(piece, array->info().chunk_rows() * row_bytes);
     }
     stored = std::max(stored, std::min(block, kReadTogetherBytes + piece));
   }
@@ -92,6 +94,12 @@ Status PieceDecoder::read(std::uint32_t file_number, std::span<const PieceTask> 
     HEADRACE_ASSIGN(bytes, batch_.plan(ranges_));
   }
   HEADRACE_TRY(reserve_read_buffer(bytes));
+  std::uint32_t asked = ~std::uint32_t{0};
+  for (const PieceTask& task : tasks) {  // fill values, and what decode() reads by itself: no file is asked below
+    if (task.piece.stored.range.size > 0 || task.array == asked) continue;
+    asked = task.array;
+    HEADRACE_TRY(file.arrays[asked]->check_unchanged());
+  }
   if (bytes == 0) return {};
   Status read = batch_.read(read_buffer_.bytes());
   if (!read.ok()) {  // the batch is of several arrays, perhaps of several files: name the first whose bytes failed

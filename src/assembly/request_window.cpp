@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 
 #include "base/clock.h"
+#include "base/thrown.h"
 
 namespace headrace {
 namespace {
@@ -25,6 +27,7 @@ RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_
       allocator_(allocator) {
   ring_.resize(std::max<std::uint64_t>(options_.max_slots, 1));
   for (auto& s : ring_) s = std::make_unique<WindowSlot>();
+  finishing_.reserve(ring_.size());
   for (auto& index : state_of_unit_) index.resize(options_.map ? options_.map->num_units() : blocks_->num_blocks());
   if (options_.row_weight == 0 || options_.map) return;
   for (std::uint64_t b = 0; b < blocks_->num_blocks(); ++b) first_rows_.push_back(blocks_->stored_rows(b).first);
@@ -127,26 +130,44 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
   b.complete = false;
 }
 
-bool RequestWindow::claim(Claim& out) {
+/// Let the epoch end here: there was no memory for what its batches need, and some of it may be half done. With or
+/// without the lock, which the caller then holds.
+void RequestWindow::end_without_memory(Lock& lock) {
+  if (!lock.owns_lock()) lock.lock();
+  if (!fatal_) fatal_ = out_of_memory();
+  ready_.notify_one();
+}
+
+/// \return False if there is nothing to claim now.
+bool RequestWindow::try_claim(Lock& lock, Claim& out) {
+  while (!planning_ && may_enter()) {
+    if (enter_next(lock, out)) return true;
+    if (stopped_) return false;
+  }
+  if (pick(out)) {
+    if (idle_threads_ > 0 && (!needed_.empty() || !complete_.empty() || !finishing_.empty())) work_.notify_one();
+    return true;
+  }
+  return pick_spare(out);
+}
+
+bool RequestWindow::claim(Claim& out) noexcept {
   Lock lock(mutex_);
   out.waited_ns = 0;
-  for (;;) {
-    if (stopped_) return false;
-    if (!planning_ && may_enter()) {
-      if (enter_next(lock, out)) return true;
-      continue;
+  while (!stopped_) {
+    try {
+      if (try_claim(lock, out)) return true;
+      if (stopped_) break;
+    } catch (const std::exception&) {
+      end_without_memory(lock);
     }
-    if (pick(out)) {
-      if (idle_threads_ > 0 && (!needed_.empty() || !complete_.empty() || !finishing_.empty())) work_.notify_one();
-      return true;
-    }
-    if (pick_spare(out)) return true;
     const std::uint64_t start = now_ns();
     ++idle_threads_;
     work_.wait(lock);
     --idle_threads_;
     out.waited_ns += now_ns() - start;
   }
+  return false;
 }
 
 /// Leave the first failure of each slot there. \param failures  May overlap: the first that holds a row counts.
@@ -180,14 +201,20 @@ void RequestWindow::note_failures(const Claim& claim, std::span<const RowFailure
     }
 }
 
-void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures, std::span<const RowDigest> digests) {
+void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures,
+                             std::span<const RowDigest> digests) noexcept {
   if (!failures.empty() || !digests.empty()) {
     const Lock lock(mutex_);
     for (std::size_t i = 0; i < digests.size(); ++i) claim.runs[i].slot->digest += digests[i];
     if (!failures.empty() && claim.kind == Claim::Kind::kFinish)
       note_finishing_failure(*claim.runs[0].slot, failures[0]);
     else if (!failures.empty())
-      note_failures(claim, failures);
+      try {
+        note_failures(claim, failures);
+      } catch (const std::exception&) {  // no memory to tell the rows that failed from those that did not
+        for (const SlotRun& run : claim.runs)
+          if (!run.slot->error) run.slot->error = failures[0].error;
+      }
   }
   const bool finishes = options_.finishing.tasks(1) > 0;
   WindowSlot* filled = nullptr;  // of the slots that this claim filled, one that is to be finished
@@ -261,6 +288,7 @@ void RequestWindow::drop_everything(Lock& lock) {
   cancelled_.store(true, std::memory_order_relaxed);
   quiet_.wait(lock, [&] { return active_claims_ == 0 && !planning_; });
   for (; head_ < end_; ++head_) slot(head_).memory.reset();
+  slot(end_).memory.reset();  // of a batch that was half in
   for (auto& index : state_of_unit_) std::fill(index.begin(), index.end(), 0);
   for (const std::uint64_t parity : {0, 1}) forget_progress(parity);
   finishing_.clear();

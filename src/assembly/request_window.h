@@ -17,6 +17,9 @@
 // Slots enter in order. Their sizes follow from the plan; one that finds no room waits, and so does what comes after
 // it.
 //
+// Where there is no memory for the bookkeeping of a batch, the epoch ends with kOutOfBudget; claim() and complete()
+// never throw.
+//
 // Threads: claim/complete from any number of decode threads; start_epoch, wait_head, next from one consumer; the rest
 // from anywhere. Waiting is on state change only.
 #pragma once
@@ -69,10 +72,10 @@ class RequestWindow {
 
   // Decode threads.
   /// Wait for a block that may be decoded. \return False once stop() was called.
-  bool claim(Claim& out);
+  bool claim(Claim& out) noexcept;
   /// All rows of the claim are in place but those of `failures`. \param digests  One for each run of the claim; empty
   /// where rows in place are not checked.
-  void complete(Claim& claim, std::span<const RowFailure> failures, std::span<const RowDigest> digests = {});
+  void complete(Claim& claim, std::span<const RowFailure> failures, std::span<const RowDigest> digests = {}) noexcept;
   /// True while the claims handed out are no longer wanted: a decode may be given up between two pieces.
   [[nodiscard]] const std::atomic<bool>& cancel_flag() const { return cancelled_; }
 
@@ -151,6 +154,7 @@ class RequestWindow {
   void plan_ahead(Lock& lock);
   Status plan(const Run& run);
   bool enter_next(Lock& lock, Claim& out);
+  bool enter(Lock& lock, Claim& out);
   bool admit(Claim& out, bool whole_batch);
   void plan_content(const Run& run);
   Run run_of(std::uint64_t epoch, std::uint64_t position) const;
@@ -165,6 +169,8 @@ class RequestWindow {
   void finish_entering(std::uint64_t epoch);
   void forget_progress(std::uint64_t epoch);
 
+  void end_without_memory(Lock& lock);
+  bool try_claim(Lock& lock, Claim& out);
   void note_failures(const Claim& claim, std::span<const RowFailure> failures);
   void finished_task(WindowSlot& slot);
   static void note_finishing_failure(WindowSlot& slot, const RowFailure& failure);

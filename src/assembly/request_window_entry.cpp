@@ -1,12 +1,11 @@
 // The part of RequestWindow that plans batches and files their requests: how a slot enters the window.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <exception>
 
 #include "assembly/request_window.h"
 #include "assembly/step_parts.h"
 #include "base/clock.h"
+#include "base/thrown.h"
 
 namespace headrace {
 
@@ -26,14 +25,14 @@ bool RequestWindow::may_enter() {
   return room;
 }
 
-/// Work out what the next batch holds. The caller owns the cursor and `planned_`, without the lock. Errors: kInternal,
-/// of what is thrown.
+/// Work out what the next batch holds. The caller owns the cursor and `planned_`, without the lock. Errors: of what is
+/// thrown.
 Status RequestWindow::plan(const Run& run) {
   const std::uint64_t start = now_ns();
   try {
     plan_content(run);
   } catch (const std::exception& e) {
-    return Error(ErrorCode::kInternal, fmt::format("unexpected, in planning a batch: {}", e.what()));
+    return error_of(e);
   }
   slots_planned_.fetch_add(1, std::memory_order_relaxed);
   plan_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
@@ -80,10 +79,24 @@ void RequestWindow::plan_ahead(Lock& lock) {
   if (idle_threads_ > 0) work_.notify_one();
 }
 
-/// Plan one batch, and let it enter if there is room for it. The cursor and the memory are worked on without the lock:
-/// `planning_` makes this thread their owner. \return True if the batch is the claim `out`.
+/// Plan one batch, and let it enter if there is room for it. \return True if the batch is the claim `out`.
 bool RequestWindow::enter_next(Lock& lock, Claim& out) {
   planning_ = true;
+  bool taken = false;
+  try {
+    taken = enter(lock, out);
+    active_claims_ += taken;
+  } catch (const std::exception&) {
+    end_without_memory(lock);
+  }
+  planning_ = false;
+  if (dropping_) quiet_.notify_all();
+  if (idle_threads_ > 0) work_.notify_one();
+  return taken;
+}
+
+/// The cursor and the memory are worked on without the lock: `planning_` makes this thread their owner.
+bool RequestWindow::enter(Lock& lock, Claim& out) {
   const Run run = enter_run_;
   if (!whole_batches_ && options_.gather_ready && options_.gather_ready->load(std::memory_order_acquire)) {
     whole_batches_ = true;
@@ -94,24 +107,21 @@ bool RequestWindow::enter_next(Lock& lock, Claim& out) {
   const Status made = planned ? Status() : plan(run);
   Result<std::unique_ptr<SlotMemory>> memory = made.ok() ? allocator_.acquire(planned_.sizes, starving) : made.error();
   lock.lock();
-  bool taken = false;
   has_planned_ = made.ok();
   if (!memory.ok()) {
     fatal_ = memory.error();
     ready_.notify_one();
-  } else if (*memory == nullptr) {
-    short_of_memory_.store(true, std::memory_order_relaxed);
-  } else {
-    slot(end_).memory = std::move(*memory);
-    taken = admit(out, whole);
+    return false;
   }
-  planning_ = false;
-  if (dropping_) quiet_.notify_all();
-  if (idle_threads_ > 0) work_.notify_one();
-  return taken;
+  if (*memory == nullptr) {
+    short_of_memory_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  slot(end_).memory = std::move(*memory);
+  return admit(out, whole);
 }
 
-/// The planned batch enters the window; its slot has memory.
+/// The planned batch enters the window; its slot has memory. \return True if it is the claim `out`.
 bool RequestWindow::admit(Claim& out, bool whole_batch) {
   WindowSlot& s = slot(end_);
   std::swap(s.content, planned_);
@@ -136,7 +146,6 @@ bool RequestWindow::admit(Claim& out, bool whole_batch) {
     out.first = out.last = false;
     out.requests.clear();
     out.runs.assign(1, {&s, 0, s.rows});
-    ++active_claims_;
     taken = true;
   }
   if (requests == 0) slot_filled(s);
@@ -256,8 +265,10 @@ void RequestWindow::free_state(std::uint32_t state) {
 
 RequestWindow::UnitState& RequestWindow::state_of(std::uint32_t unit, std::uint64_t epoch, std::uint64_t sequence) {
   if (free_states_.empty()) {
-    free_states_.push_back(static_cast<std::uint32_t>(states_.size()));
+    // Room for all of them: giving one back takes no memory.
+    if (free_states_.capacity() <= states_.size()) free_states_.reserve(2 * states_.size() + 1);
     states_.emplace_back();
+    free_states_.push_back(static_cast<std::uint32_t>(states_.size() - 1));
   }
   const std::uint32_t i = free_states_.back();
   free_states_.pop_back();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "order/fixed_steps.h"
@@ -333,6 +334,48 @@ TEST(RequestWindow, EmptyDataEndsAtOnceAndStopWakesTheConsumer) {
   const auto stopped = stuck.next();
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code(), ErrorCode::kClosed);
+}
+
+/// What enters the window takes memory without the lock, by the thread that plans: where that throws, nobody may wait
+/// for it to come back.
+TEST(RequestWindow, AnAllocatorThatThrowsEndsTheEpochAndTheNextOneIsWhole) {
+  struct Throwing final : FakeAllocator {
+    using FakeAllocator::FakeAllocator;
+    std::atomic<int> left{1 << 30};
+    Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes& sizes, bool starving) override {
+      if (left.fetch_sub(1) <= 0) throw std::bad_alloc();
+      return FakeAllocator::acquire(sizes, starving);
+    }
+  };
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{640, 16}});
+  const auto steps = cut(make_block_shuffle(blocks, BlockShuffleShape{4, 4}, 8), 50);
+  for (const unsigned threads : {1u, 3u})
+    for (const int good : {0, 1, 5}) {
+      Throwing allocator(steps->most_rows());
+      RequestWindow window(steps, blocks, {.max_slots = 4}, allocator);
+      std::vector<std::jthread> workers;
+      for (unsigned t = 0; t < threads; ++t)
+        workers.emplace_back([&] {
+          Claim claim;
+          while (window.claim(claim)) window.complete(claim, {});
+        });
+      const auto rows_of = [&](std::uint64_t epoch) -> Result<std::uint64_t> {
+        window.start_epoch(epoch);
+        std::uint64_t rows = 0;
+        for (;;) {
+          HEADRACE_ASSIGN(const auto batch, window.next());
+          if (!batch) return rows;
+          rows += batch->rows;
+        }
+      };
+      allocator.left = good;
+      const auto failed = rows_of(0);
+      ASSERT_FALSE(failed.ok());
+      EXPECT_EQ(failed.error().code(), ErrorCode::kOutOfBudget);
+      allocator.left = 1 << 30;
+      EXPECT_EQ(rows_of(1).value(), 640u);
+      window.stop();
+    }
 }
 
 }  // namespace

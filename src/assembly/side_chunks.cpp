@@ -1,6 +1,10 @@
 #include "assembly/side_chunks.h"
 
 #include <algorithm>
+#include <exception>
+#include <optional>
+
+#include "base/thrown.h"
 
 namespace headrace {
 
@@ -14,22 +18,32 @@ Result<std::shared_ptr<const DecodedPart>> SideChunks::get(const Key& key,
     }
     decoded_.wait(lock);
   }
+  std::list<Key> place{key};
   entries_[key];
   lock.unlock();
-  Result<DecodedPart> fresh = decode();
+  std::shared_ptr<const DecodedPart> part;
+  std::optional<Error> error;
+  try {
+    Result<DecodedPart> fresh = decode();
+    if (fresh.ok())
+      part = std::make_shared<const DecodedPart>(std::move(*fresh));
+    else
+      error = fresh.error();
+  } catch (const std::exception& e) {  // others wait for this thread
+    error = error_of(e);
+  }
   lock.lock();
   decoded_.notify_all();
-  if (!fresh.ok()) {
+  if (error) {
     entries_.erase(key);
-    return std::move(fresh.error());
+    return *error;
   }
-  auto part = std::make_shared<const DecodedPart>(std::move(*fresh));
-  recent_.push_front(key);
+  recent_.splice(recent_.begin(), place);
   entries_[key] = {part, recent_.begin()};
   kept_bytes_ += part->data.charged_bytes();
   peak_bytes_ = std::max(peak_bytes_, kept_bytes_);
   evict();
-  return std::shared_ptr<const DecodedPart>(part);
+  return part;
 }
 
 void SideChunks::evict() {

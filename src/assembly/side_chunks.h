@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "base/page_buffer.h"
 #include "base/result.h"
@@ -24,7 +23,6 @@ struct DecodedPart {
   RowRange rows;
   PageBuffer data;
   std::size_t row_stride_bytes = 0;
-  std::optional<Error> error;  ///< Raised for the rows of this part only.
 };
 
 /// Threads: any. Blocks: while another thread decodes the same chunk.
@@ -39,7 +37,8 @@ class SideChunks {
   explicit SideChunks(std::uint64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
   [[nodiscard]] bool enabled() const { return capacity_bytes_ > 0; }
 
-  /// The chunk, decoded by `decode` unless it is here. Errors: of `decode`; the next caller tries again.
+  /// Return the chunk, decoded by `decode` unless it is here. Errors: of `decode`, also of what it throws; the next
+  /// caller tries again.
   Result<std::shared_ptr<const DecodedPart>> get(const Key& key, const std::function<Result<DecodedPart>()>& decode);
   /// Forget everything that nobody uses.
   void clear();

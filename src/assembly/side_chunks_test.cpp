@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -62,6 +63,15 @@ TEST(SideChunks, AFailureIsNotKept) {
   auto bad = chunks.get({0, 0, 0}, []() -> Result<DecodedPart> { return Error(ErrorCode::kCorruptData, "bad"); });
   EXPECT_EQ(bad.error().code(), ErrorCode::kCorruptData);
   EXPECT_TRUE(chunks.get({0, 0, 0}, [] { return part(std::byte{1}); }).ok());
+}
+
+/// A decode that throws must leave nothing that others would wait for.
+TEST(SideChunks, WhatIsThrownIsAnErrorAndTheNextCallerTriesAgain) {
+  SideChunks chunks(2 * PageBuffer::charge_for(kBytes));
+  const auto thrown = chunks.get({0, 0, 1}, []() -> Result<DecodedPart> { throw std::bad_alloc(); });
+  ASSERT_FALSE(thrown.ok());
+  EXPECT_EQ(thrown.error().code(), ErrorCode::kOutOfBudget);
+  EXPECT_TRUE(chunks.get({0, 0, 1}, [] { return part(std::byte{1}); }).ok());
 }
 
 }  // namespace

@@ -127,11 +127,12 @@ Sink::Sink(const std::vector<StoredColumn>& fields) {
   }
 }
 
-std::uint64_t Sink::put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted) const {
+SinkWork Sink::put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted) const {
   const Divisor row_bytes = row_bytes_[field];
   const Job job{from, first_row, row_bytes.value(), field};
   const std::size_t filled = from.geometry ? from.geometry->filled_bytes() : row_bytes.value();
-  if (empty_[field]) return put_nothing(job, wanted), 0;
+  std::uint64_t looked_at = wanted.requests.size() + wanted.moves.size();
+  if (empty_[field]) return put_nothing(job, wanted), SinkWork{0, looked_at};
   std::uint64_t rows = 0;
   with_kernel(from.rows, from.geometry, row_bytes, [&](auto copy, const auto& by) {
     if (wanted.moves.empty()) {
@@ -140,9 +141,11 @@ std::uint64_t Sink::put(std::size_t field, const FieldRows& from, std::uint64_t 
     }
     const bool whole_runs = from.rows.stride_bytes == row_bytes.value() &&
                             (!from.geometry || lies_dense(*from.geometry, row_bytes.value()));
-    rows = put_moves(job, moves_near(wanted, from.rows, first_row), wanted.runs, whole_runs, copy, by);
+    const std::span<const Move> near = moves_near(wanted, from.rows, first_row);
+    looked_at = near.size();
+    rows = put_moves(job, near, wanted.runs, whole_runs, copy, by);
   });
-  return rows * filled;
+  return {rows * filled, looked_at};
 }
 
 }  // namespace headrace

@@ -27,14 +27,20 @@ struct FieldRows {
   bool counts_rows = false;               ///< Add the rows' numbers to the digest's sums: once a row, not once a field.
 };
 
+/// What Sink::put() did.
+struct SinkWork {
+  std::uint64_t written_bytes = 0;
+  std::uint64_t looked_at = 0;  ///< Requests or moves that were compared with the source's rows.
+};
+
 /// Immutable. Threads: any. Rows of no bytes (a shape with a 0 in it) have no address; they count as asked for.
 class Sink {
  public:
   explicit Sink(const std::vector<StoredColumn>& fields);
 
   /// Copy the rows of `wanted` that lie in `from` to their places. \param first_row  Number of row 0 of the requests.
-  /// \return Bytes written. Call finish_streaming() before another thread is told.
-  std::uint64_t put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted) const;
+  /// Call finish_streaming() before another thread is told.
+  SinkWork put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted) const;
 
   /// Copy rows[i] of every field, counted from the store's first, to place first_place + i of `to`. The rows may lie
   /// anywhere: they are asked for well ahead. \param from  One for each field, all of the same rows, dense. \param

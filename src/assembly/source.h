@@ -30,6 +30,10 @@ struct SourceFile {
   std::vector<BesideFile> beside = {};               ///< What `arrays` come from besides the file itself.
 };
 
+/// Return the files that rows of `file` come from besides itself and those beside it, each once: external raw files,
+/// sources of virtual data sets.
+std::vector<OutsideFile> other_files(const SourceFile& file);
+
 /// Data sets whose files are one source's, and how often each is to be drawn.
 struct SourceMixture {
   struct Part {

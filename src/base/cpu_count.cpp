@@ -49,14 +49,23 @@ std::optional<double> quota_of(const CgroupDirectory& group) {
 
 CpuLimits list_cpu_limits(const CpuProbe& probe) {
   CpuLimits limits;
-  const int online = static_cast<int>(std::thread::hardware_concurrency());
   const int mask = probe.affinity_cpus > 0 ? probe.affinity_cpus : affinity_cpus();
-  if (probe.affinity_cpus <= 0 && online > 0) limits.all.push_back({"processors online", static_cast<double>(online)});
-  if (mask > 0) limits.all.push_back({"affinity mask", static_cast<double>(mask)});
+  const int online = probe.online_cpus > 0 || probe.affinity_cpus > 0
+                         ? probe.online_cpus
+                         : static_cast<int>(std::thread::hardware_concurrency());
+  const double sharing = std::max(probe.local_processes, 1u);
+  const auto add = [&](const std::string& rule, double cpus, bool shared) {
+    if (shared && sharing > 1)
+      limits.all.push_back({rule + " / " + std::to_string(probe.local_processes) + " processes", cpus / sharing});
+    else
+      limits.all.push_back({rule, cpus});
+  };
+  if (online > 0) add("processors online", online, true);
+  if (mask > 0) add("affinity mask", mask, mask * sharing > online);
   for (const CgroupDirectory& group : cgroup_directories("cpu", probe.root))
     if (const auto quota = quota_of(group))
-      limits.all.push_back(
-          {(group.version == 2 ? "cpu.max of the cgroup " : "cpu.cfs_quota_us of the cgroup ") + group.path, *quota});
+      add((group.version == 2 ? "cpu.max of the cgroup " : "cpu.cfs_quota_us of the cgroup ") + group.path, *quota,
+          true);
   if (limits.all.empty()) limits.all.push_back({"nothing is known of the processors", 1});
   for (std::size_t i = 1; i < limits.all.size(); ++i)
     if (limits.all[i].cpus < limits.rules().cpus) limits.ruling = i;

@@ -200,6 +200,24 @@ TEST_F(FakeSystem, WhichRuleBindsTheProcessors) {
   EXPECT_EQ(found.rules().rule, "affinity mask");
 }
 
+TEST_F(FakeSystem, ProcessesOfAHostDivideItsProcessors) {
+  const auto usable = [&](int mask, int online, std::uint32_t processes) {
+    return usable_cpu_count({root_, mask, online, processes});
+  };
+  EXPECT_EQ(usable(64, 64, 1), 64);
+  EXPECT_EQ(usable(64, 64, 8), 8);
+  EXPECT_EQ(usable(8, 64, 8), 8);    // the launcher has divided them: each process has a mask of its own
+  EXPECT_EQ(usable(32, 64, 8), 4);   // one mask for all of them
+  EXPECT_EQ(usable(64, 64, 24), 3);  // rounded up
+  EXPECT_EQ(usable(2, 2, 8), 1);
+  EXPECT_EQ(list_cpu_limits({root_, 64, 64, 8}).rules().rule, "processors online / 8 processes");
+  write("/proc/self/cgroup", "0::/a\n");
+  write("/proc/self/mountinfo", "25 20 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  write("/sys/fs/cgroup/a/cpu.max", "1600000 100000\n");
+  EXPECT_EQ(usable(64, 64, 8), 2);
+  EXPECT_EQ(usable(8, 64, 8), 2);  // the quota is that of all of them
+}
+
 TEST(CpuCount, ThisMachineHasSome) {
   EXPECT_GE(usable_cpu_count(), 1);
   EXPECT_LE(usable_cpu_count(), 1 << 20);

@@ -10,6 +10,8 @@
 #include <bit>
 #include <cerrno>
 
+#include "base/page_slabs.h"
+
 namespace headrace {
 namespace {
 
@@ -66,7 +68,11 @@ Result<PageBuffer> PageBuffer::allocate(MemoryBudget& budget, MemoryTag tag, std
 }
 
 void PageBuffer::reset() {
-  if (data_ != nullptr) ::munmap(data_, charged_bytes());
+  if (data_ != nullptr && slabs_)
+    slabs_->give_back(data_, charged_bytes());
+  else if (data_ != nullptr)
+    ::munmap(data_, charged_bytes());
+  slabs_.reset();
   data_ = nullptr;
   size_bytes_ = 0;
   reservation_.release();

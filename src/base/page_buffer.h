@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -10,6 +11,8 @@
 #include "base/result.h"
 
 namespace headrace {
+
+class PageSlabs;
 
 /// Zeroed private memory, page aligned; from 2 MiB on 2 MiB aligned and asked to be in huge pages. Pages become
 /// resident when they are first touched. Move-only. Threads: one at a time for the buffer itself; its bytes are the
@@ -44,10 +47,13 @@ class PageBuffer {
     std::swap(data_, other.data_);
     std::swap(size_bytes_, other.size_bytes_);
     std::swap(reservation_, other.reservation_);
+    std::swap(slabs_, other.slabs_);
   }
+  friend class PageSlabs;
   std::byte* data_ = nullptr;
   std::uint64_t size_bytes_ = 0;
   MemoryReservation reservation_;
+  std::shared_ptr<PageSlabs> slabs_;  // whose memory it is; null: a mapping of its own
 };
 
 /// Make the pages that `bytes` lie in resident, which changes no byte: so that what fresh memory costs can be measured.

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/thrown.h"
+
 namespace headrace {
 namespace {
 
@@ -43,12 +45,8 @@ void yield_to_the_program() {
 Status run_guarded(const ParallelBody& body, int index, std::stop_token stop) {
   try {
     return body(index, std::move(stop));
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return Error(ErrorCode::kOutOfBudget, "the system gives no more memory");
-  } catch (const std::exception& error) {
-    return Error(ErrorCode::kInternal, fmt::format("unexpected exception: {}", error.what()));
+  } catch (const std::exception& thrown) {
+    return error_of(thrown);
   }
 }
 
@@ -85,6 +83,8 @@ Result<std::jthread> start_thread(std::string name, std::function<void(std::stop
       yield_to_the_program();
       body(std::move(stop));
     });
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
   } catch (const std::system_error& error) {
     return Error(ErrorCode::kOutOfBudget, fmt::format("the system does not start thread '{}': {}", name, error.what()))
         .with_hint("Look at ulimit -u and at the cgroup's pids.max, or ask for fewer threads.");
@@ -96,6 +96,7 @@ Status run_parallel(int num_threads, const std::string& name, const ParallelBody
   const std::stop_callback forward(stop, [&first] { first.source().request_stop(); });
   {
     std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(std::max(num_threads, 1)));
     for (int index = 1; index < std::max(num_threads, 1); ++index) {
       auto thread = start_thread(fmt::format("{}-{}", name, index), [&, index](const std::stop_token&) {
         first.take(run_guarded(body, index, first.token()));

@@ -90,7 +90,7 @@ void BlockCache::put(std::uint32_t block, std::uint64_t rows, std::uint64_t next
     }
     bytes_ += charge;  // promised; the memory comes below, without the lock
   }
-  Result<PageBuffer> memory = PageBuffer::allocate(*budget_, MemoryTag::kBlockCache, size);
+  Result<PageBuffer> memory = slabs_->allocate(*budget_, MemoryTag::kBlockCache, size);
   if (memory.ok()) {
     std::memcpy(memory->data(), from, size);
     kept->data = std::move(*memory);

@@ -20,6 +20,7 @@
 
 #include "base/memory_budget.h"
 #include "base/page_buffer.h"
+#include "base/page_slabs.h"
 #include "cache/block_coder.h"
 #include "cache/block_form.h"
 
@@ -104,6 +105,7 @@ class BlockCache final : public Reclaimable {
   void evict_last();
 
   const std::shared_ptr<MemoryBudget> budget_;
+  const std::shared_ptr<PageSlabs> slabs_ = PageSlabs::create();
   const Options options_;
   mutable std::mutex mutex_;
   std::condition_variable filled_;

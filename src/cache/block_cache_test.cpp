@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <set>
 #include <thread>
@@ -250,6 +251,29 @@ TEST(BlockCoder, EveryBlockComesBack) {
                              back.begin() + form.offset(f, rows)));
     }
   }));
+}
+
+TEST(BlockCache, KeptBlocksShareMappings) {
+  const auto mappings = [] {
+    std::ifstream maps("/proc/self/maps");
+    std::uint64_t lines = 0;
+    for (std::string line; std::getline(maps, line);) ++lines;
+    return lines;
+  };
+  const std::vector<StoredColumn> fields{{"x", "x", {DType::Kind::kFloat, 4}, {600, 1024}}};
+  const BlockForm form(fields);
+  const std::vector<std::byte> block(form.bytes(1));  // 2.3 MiB
+  constexpr std::uint32_t kBlocks = 60;
+  BlockCache cache(MemoryBudget::create("test", std::uint64_t{1} << 30),
+                   {form, kBlocks * PageBuffer::charge_for(block.size()), BlockCoding::kRaw, 1, 1});
+  const std::uint64_t before = mappings();
+  std::shared_ptr<const KeptBlock> kept;
+  for (std::uint32_t b = 0; b < kBlocks; ++b) {
+    ASSERT_EQ(cache.look_up(b, 1, 0, true, kept), BlockCache::Lookup::kFill);
+    cache.put(b, 1, 0, block.data(), {});
+  }
+  EXPECT_EQ(cache.num_blocks(), kBlocks);
+  EXPECT_LE(mappings(), before + kBlocks / 4);
 }
 
 }  // namespace

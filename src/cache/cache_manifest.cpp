@@ -1,6 +1,7 @@
 #include "cache/cache_manifest.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ctime>
@@ -23,8 +24,9 @@ Error damaged(std::string what) {
   return Error(ErrorCode::kCorruptData, std::move(what)).with_file(CacheManifest::kFileName).with_stage("cache");
 }
 
-Json to_json_of(const CachedFile& file) {
-  return {{"file", file.name}, {"bytes", file.size_bytes}, {"crc32c", hex(file.crc32c)}};
+std::string text_of(const CachedFile& file) {
+  return fmt::format(R"("file": {}, "bytes": {}, "crc32c": {})", ManifestText::quoted(file.name), file.size_bytes,
+                     ManifestText::quoted(hex(file.crc32c)));
 }
 
 /// Values of an object, where they have the type that is asked for; whatever has not makes `ok` false.
@@ -111,34 +113,40 @@ std::string now_text() {
 
 }  // namespace
 
+// Written line by line: the objects of the JSON library take memory when they go, which ends the process where there is
+// none left.
 std::string CacheManifest::to_json() const {
-  Json json;
-  json["format"] = ManifestText::kFormat;
-  json["format_version"] = ManifestText::kFormatVersion;
-  json["headrace"] = HEADRACE_VERSION;
-  json["created"] = created.empty() ? now_text() : created;
-  json["rows"] = rows;
-  json["fields"] = Json::array();
+  using Text = ManifestText;
+  std::string out;
+  const auto add = [&](std::string_view key, const std::string& value) {
+    out += fmt::format("{} \"{}\": {}", out.empty() ? "{\n" : ",\n", key, value);
+  };
+  const auto list = [](const std::vector<std::string>& objects) {
+    return objects.empty() ? "[]" : fmt::format("[\n  {{{}}}\n ]", fmt::join(objects, "},\n  {"));
+  };
+  add("format", Text::quoted(Text::kFormat));
+  add("format_version", fmt::format("{}", Text::kFormatVersion));
+  add("headrace", Text::quoted(HEADRACE_VERSION));
+  add("created", Text::quoted(created.empty() ? now_text() : created));
+  add("rows", fmt::format("{}", rows));
+  std::vector<std::string> objects;
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
     const StoredColumn& field = layout.fields[i];
-    Json entry = {
-        {"name", field.name}, {"path", field.path}, {"dtype", field.dtype.numpy_typestr()}, {"shape", field.shape}};
-    entry.update(to_json_of(data[i]));
-    json["fields"].push_back(std::move(entry));
+    objects.push_back(fmt::format(R"("name": {}, "path": {}, "dtype": {}, "shape": [{}], {})", Text::quoted(field.name),
+                                  Text::quoted(field.path), Text::quoted(field.dtype.numpy_typestr()),
+                                  fmt::join(field.shape, ", "), text_of(data[i])));
   }
-  json["blocks"] = {{"count", num_blocks}};
-  if (blocks)
-    json["blocks"].update(to_json_of(*blocks));
-  else
-    json["blocks"]["rows"] = uniform_block_rows(layout, sources).value_or(0);
-  json["checksums"] = to_json_of(checksums);
-  json["sources"] = Json::array();
+  add("fields", list(objects));
+  const std::string starts =
+      blocks ? text_of(*blocks) : fmt::format("\"rows\": {}", uniform_block_rows(layout, sources).value_or(0));
+  add("blocks", fmt::format("{{\"count\": {}, {}}}", num_blocks, starts));
+  add("checksums", fmt::format("{{{}}}", text_of(checksums)));
+  objects.clear();
   for (const CacheSource& source : sources)
-    json["sources"].push_back({{"path", source.path},
-                               {"bytes", source.fingerprint.size_bytes},
-                               {"mtime_ns", source.fingerprint.mtime_ns},
-                               {"rows", source.rows}});
-  return ManifestText::write(json);
+    objects.push_back(fmt::format(R"("path": {}, "bytes": {}, "mtime_ns": {}, "rows": {})", Text::quoted(source.path),
+                                  source.fingerprint.size_bytes, source.fingerprint.mtime_ns, source.rows));
+  add("sources", list(objects));
+  return Text::sealed(std::move(out));
 }
 
 Result<CacheManifest> CacheManifest::parse(std::string_view text) {

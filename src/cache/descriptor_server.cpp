@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -14,6 +13,7 @@
 #include <cstring>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "base/fork_safe_mutex.h"
 #include "storage/file_calls.h"
@@ -81,7 +81,8 @@ struct Servers {
 }  // namespace
 
 Result<std::unique_ptr<DescriptorServer>> DescriptorServer::start(const std::string& name, const Handshake& handshake,
-                                                                  int fd) {
+                                                                  int fd, const ThreadStarter& starter) {
+  std::unique_ptr<DescriptorServer> server;  // goes, where it must, after the lock, which it takes itself
   Servers& servers = Servers::process();
   const std::lock_guard guard(servers.mutex);  // no fork between bind() and the list
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -91,25 +92,39 @@ Result<std::unique_ptr<DescriptorServer>> DescriptorServer::start(const std::str
     if (errno == EADDRINUSE) return std::unique_ptr<DescriptorServer>();
     return failed("bind", errno, name);
   }
+  if (::listen(socket.get(), kBacklog) != 0) return failed("listen", errno, name);
+  HEADRACE_TRY(launch(server, name, std::move(socket), handshake, fd, starter));
+  return server;
+}
+
+Result<std::unique_ptr<DescriptorServer>> DescriptorServer::join(const std::string& name, Descriptor socket,
+                                                                 const Handshake& handshake, int fd) {
+  std::unique_ptr<DescriptorServer> server;
+  const std::lock_guard guard(Servers::process().mutex);
+  HEADRACE_TRY(launch(server, name, std::move(socket), handshake, fd, start_thread));
+  return server;
+}
+
+/// Start the thread. With the lock of the servers, so that no fork comes between.
+/// \param server  Outlives the lock, which it takes when it goes.
+Status DescriptorServer::launch(std::unique_ptr<DescriptorServer>& server, const std::string& name, Descriptor socket,
+                                const Handshake& handshake, int fd, const ThreadStarter& starter) {
   Descriptor stop(::eventfd(0, EFD_CLOEXEC));
   if (!stop) return failed("eventfd", errno, name);
-  if (::listen(socket.get(), kBacklog) != 0) return failed("listen", errno, name);
-  std::unique_ptr<DescriptorServer> server(new DescriptorServer(std::move(socket), std::move(stop), handshake, fd));
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the threads of the program
-  server->thread_ = std::make_unique<std::thread>([raw = server.get()] { raw->serve(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  servers.all.insert(server.get());
-  return server;
+  server.reset(new DescriptorServer(std::move(socket), std::move(stop), handshake, fd));
+  Servers::process().all.insert(server.get());
+  auto thread = std::make_unique<std::jthread>();
+  HEADRACE_ASSIGN(*thread, starter("hr-share", [raw = server.get()](const std::stop_token&) { raw->serve(); }));
+  server->thread_ = std::move(thread);
+  return {};
 }
 
 DescriptorServer::DescriptorServer(Descriptor socket, Descriptor stop, const Handshake& handshake, int fd)
     : socket_(std::move(socket)), stop_(std::move(stop)), handshake_(handshake), fd_(fd), pid_(::getpid()) {}
 
 DescriptorServer::~DescriptorServer() {
-  if (pid_ != ::getpid()) {                 // a forked child has no such thread
-    static_cast<void>(*thread_.release());  // and can neither join nor detach it
+  if (pid_ != ::getpid()) {                                               // a forked child has no such thread
+    [[maybe_unused]] const std::jthread* const lost = thread_.release();  // and can neither join nor detach it
     return;
   }
   {
@@ -117,6 +132,7 @@ DescriptorServer::~DescriptorServer() {
     const std::lock_guard guard(servers.mutex);
     servers.all.erase(this);
   }
+  if (!thread_) return;
   const std::uint64_t one = 1;
   while (::write(stop_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }
@@ -147,15 +163,16 @@ void DescriptorServer::answer(int peer) const {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  const std::array<int, 2> handed{fd_, socket_.get()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof handed)> control{};
   if (reply.agrees != 0) {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     cmsghdr* const header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &fd_, sizeof(int));
+    header->cmsg_len = CMSG_LEN(sizeof handed);
+    std::memcpy(CMSG_DATA(header), handed.data(), sizeof handed);
   }
   ::sendmsg(peer, &message, MSG_NOSIGNAL);
 }
@@ -178,7 +195,7 @@ Result<std::optional<Received>> ask_for_descriptor(const std::string& name, cons
 
   Reply reply{};
   iovec part{&reply, sizeof reply};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -191,9 +208,13 @@ Result<std::optional<Received>> ask_for_descriptor(const std::string& name, cons
   for (cmsghdr* header = got < 0 ? nullptr : CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    received.descriptor = Descriptor(fd);
+    for (Descriptor* const to : {&received.descriptor, &received.socket}) {
+      const std::size_t at = to == &received.socket ? sizeof(int) : 0;
+      if (header->cmsg_len < CMSG_LEN(at + sizeof(int))) break;
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + at, sizeof fd);
+      *to = Descriptor(fd);
+    }
   }
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return failed("recvmsg", errno, name, ErrorCode::kTimeout);
   if (got != sizeof reply || reply.magic != kMagic)
@@ -204,7 +225,7 @@ Result<std::optional<Received>> ask_for_descriptor(const std::string& name, cons
         .with_stage("cache")
         .with_hint(
             "Processes that share memory open the same files, fields and blocks; end the others, or do not share.");
-  if (!received.descriptor) return std::optional<Received>();
+  if (!received.descriptor || !received.socket) return std::optional<Received>();
   received.note = reply.note;
   return std::optional<Received>(std::move(received));
 }

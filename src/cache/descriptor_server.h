@@ -1,5 +1,8 @@
 // DescriptorServer: hands one descriptor to the processes of this user that ask for it at an abstract Unix socket
 // (man 7 unix), and to nobody else.
+//
+// With the descriptor goes the listening socket itself, so that every process that received it can serve as well: the
+// name stays with those that hold the descriptor, whichever of them ends first, and however it ends.
 #pragma once
 
 #include <array>
@@ -9,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "base/parallel.h"
 #include "base/result.h"
 #include "cache/descriptor.h"
 
@@ -24,8 +28,13 @@ struct Handshake {
 /// of the socket is closed in the child, so that the name is free when this process ends.
 class DescriptorServer {
  public:
-  /// `fd` must stay open as long. Null if the name is taken. Errors: kUnsupported.
-  static Result<std::unique_ptr<DescriptorServer>> start(const std::string& name, const Handshake& handshake, int fd);
+  /// `fd` must stay open as long. Null if the name is taken. Errors: kUnsupported; kOutOfBudget: the system starts no
+  /// thread; the name is then free again.
+  static Result<std::unique_ptr<DescriptorServer>> start(const std::string& name, const Handshake& handshake, int fd,
+                                                         const ThreadStarter& starter = start_thread);
+  /// Serve on the socket that came with the descriptor, beside those that do already. Errors: kUnsupported.
+  static Result<std::unique_ptr<DescriptorServer>> join(const std::string& name, Descriptor socket,
+                                                        const Handshake& handshake, int fd);
   ~DescriptorServer();
   DescriptorServer(const DescriptorServer&) = delete;
   DescriptorServer& operator=(const DescriptorServer&) = delete;
@@ -34,6 +43,8 @@ class DescriptorServer {
 
  private:
   DescriptorServer(Descriptor socket, Descriptor stop, const Handshake& handshake, int fd);
+  static Status launch(std::unique_ptr<DescriptorServer>& server, const std::string& name, Descriptor socket,
+                       const Handshake& handshake, int fd, const ThreadStarter& starter);
   void serve() const;
   void answer(int peer) const;
 
@@ -41,11 +52,11 @@ class DescriptorServer {
   const Handshake handshake_;
   const int fd_;
   const pid_t pid_;
-  std::unique_ptr<std::thread> thread_;
+  std::unique_ptr<std::jthread> thread_;  // null until it runs
 };
 
 struct Received {
-  Descriptor descriptor;
+  Descriptor descriptor, socket;
   std::uint64_t note = 0;
 };
 /// Ask for it; nullopt if nobody serves (or just ended). Blocks for two seconds at most. Errors: kInvalidArgument:

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <thread>
 
@@ -146,9 +147,31 @@ TEST_F(HostArenaTest, WhenTheFirstProcessDiesTheOthersKeepWhatTheyHave) {
   EXPECT_TRUE(put_rows(*store, 6).ok());
   store->publish(6);
   EXPECT_TRUE(fill_all(*store));
-  const auto fresh = open().value();  // a new one, for those that come now
-  EXPECT_EQ(fresh->ready_blocks(), 0u);
-  EXPECT_GT(fresh->charged_bytes(), 0u);
+  // Those that come now join the others, and somebody is charged again.
+  const auto late = open().value();
+  EXPECT_EQ(late->ready_blocks(), 100u);
+  EXPECT_EQ(store->charged_bytes(), 0u);
+  EXPECT_GT(late->charged_bytes(), 0u);
+}
+
+TEST_F(HostArenaTest, WhoComesAgainJoinsThoseWhoStayed) {
+  auto first = open().value();
+  const auto second = open().value();
+  ASSERT_EQ(first->look_up(7), Lookup::kFill);
+  ASSERT_TRUE(put_rows(*first, 7).ok());
+  first->publish(7);
+  EXPECT_FALSE(second->take_charge());  // the first one pays
+  first.reset();
+  EXPECT_EQ(second->charged_bytes(), 0u);
+  const auto again = open().value();
+  EXPECT_TRUE(has_rows(*again, 7));
+  EXPECT_EQ(again->ready_blocks(), 1u);
+  EXPECT_GT(again->charged_bytes(), 0u);
+  EXPECT_FALSE(second->take_charge());
+  again->drop_charge();
+  EXPECT_TRUE(second->take_charge());
+  EXPECT_GT(second->charged_bytes(), 0u);
+  EXPECT_FALSE(again->take_charge());
 }
 
 TEST_F(HostArenaTest, AForkedChildReadsOnAndHoldsNothingBack) {
@@ -198,6 +221,23 @@ TEST_F(HostArenaTest, SilentAndRudeAskersDoNotStopTheServer) {
   EXPECT_EQ(received->note, 77u);
   EXPECT_NE(received->descriptor.get(), memory.get());
   EXPECT_FALSE(ask_for_descriptor(name + "2", handshake).value().has_value());
+}
+
+TEST_F(HostArenaTest, AServerWhoseThreadDoesNotStartIsAnErrorAndLeavesTheNameFree) {
+  const std::string name = "headrace-test-" + key_;
+  const Descriptor memory(::memfd_create("test", MFD_CLOEXEC));
+  const auto refuse = [](const std::string&, const std::function<void(std::stop_token)>&) -> Result<std::jthread> {
+    return Error(ErrorCode::kOutOfBudget, "no more threads");
+  };
+  sigset_t before, after;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  const auto refused = DescriptorServer::start(name, {}, memory.get(), refuse);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::kOutOfBudget);
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (int number = 1; number < NSIG; ++number)
+    EXPECT_EQ(::sigismember(&before, number), ::sigismember(&after, number)) << number;
+  EXPECT_NE(DescriptorServer::start(name, {}, memory.get()).value(), nullptr);
 }
 
 }  // namespace

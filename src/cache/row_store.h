@@ -86,6 +86,10 @@ class RowStore {
   /// Memory that this process must pay for: everything for in_memory(), nothing for files (the page cache is the
   /// kernel's).
   [[nodiscard]] virtual std::uint64_t charged_bytes() const = 0;
+  /// Be the one that is charged from now on, if the one that was is gone. \return True if that changed charged_bytes().
+  virtual bool take_charge() { return false; }
+  /// Be charged no longer: another store of the same memory may be.
+  virtual void drop_charge() {}
 
  protected:
   RowStore() = default;

@@ -12,6 +12,8 @@ std::string ArrayInfo::read_path_name() const {
   switch (read_path) {
     case ReadPath::kNative:
       return "native";
+    case ReadPath::kConverted:
+      return "converted";
     case ReadPath::kFallback:
       return library;
     case ReadPath::kUnsupported:

@@ -21,6 +21,7 @@ struct Column {
 /// How the bytes of an array come off the disk.
 enum class ReadPath : std::uint8_t {
   kNative,       ///< Read by offset and decoded by us, on every thread.
+  kConverted,    ///< As kNative, and then the format's own library converts the numbers, one thread at a time.
   kFallback,     ///< Read by the format's own library, one call at a time in the process.
   kUnsupported,  ///< Refused.
 };
@@ -54,7 +55,7 @@ struct ArrayInfo {
   std::vector<FilterInfo> filters;  ///< In the order they were applied when writing.
   std::uint64_t stored_bytes = 0;   ///< Bytes on disk, as far as the file's metadata says.
   ReadPath read_path = ReadPath::kNative;
-  std::string library;                            ///< kFallback: which library reads it, for example "libhdf5".
+  std::string library;                            ///< Unless kNative: which library converts or reads it: "libhdf5".
   std::string reason;                             ///< Why not kNative; empty for kNative.
   std::map<std::string, std::string> attributes;  ///< Small scalar and string attributes as text.
 
@@ -63,10 +64,15 @@ struct ArrayInfo {
   [[nodiscard]] std::uint64_t row_record_bytes() const;
   /// Rows that must be decoded together: the chunk's rows, 1 where rows are addressable one by one.
   [[nodiscard]] std::uint64_t chunk_rows() const { return chunk_shape.empty() ? 1 : chunk_shape[0]; }
-  /// "native", the library's name, or "refused".
+  /// "native", "converted", the library's name, or "refused".
   [[nodiscard]] std::string read_path_name() const;
   /// "gzip-4 + shuffle", "none", in words a user knows.
   [[nodiscard]] std::string codec_text() const;
 };
+
+/// True if more threads do not read the array faster, because a library does part of the work, one call at a time.
+[[nodiscard]] inline bool is_slow(const ArrayInfo& array) {
+  return array.read_path == ReadPath::kConverted || array.read_path == ReadPath::kFallback;
+}
 
 }  // namespace headrace

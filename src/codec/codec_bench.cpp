@@ -2,6 +2,7 @@
 // floats like jets. cmake -DHEADRACE_BUILD_MICROBENCH=ON; then build/…/codec_bench.
 #include <benchmark/benchmark.h>
 #include <blosc.h>
+#include <libaec.h>
 #include <libdeflate.h>
 #include <lz4.h>
 #include <zlib.h>
@@ -159,6 +160,33 @@ Bytes blosc_buffer(const Bytes& plain, const char* compressor, int shuffle) {
   return stored;
 }
 
+/// A stream of scale-offset: any bits are distances.
+Bytes scaled(std::uint8_t bits) {
+  Bytes stored = jets();
+  stored.resize(21 + kChunkBytes / 32 * bits);
+  std::fill_n(stored.begin(), 21, std::byte{0});
+  stored[0] = std::byte{bits};
+  stored[4] = std::byte{8};
+  return stored;
+}
+Bytes szip_stream(const Bytes& plain) {
+  Bytes planes = shuffled(plain, 4), stored(2 * plain.size());
+  aec_stream stream{};
+  stream.next_in = u8(planes);
+  stream.avail_in = planes.size();
+  stream.next_out = u8(stored) + 4;
+  stream.avail_out = stored.size() - 4;
+  stream.bits_per_sample = 8;
+  stream.block_size = 8;
+  stream.rsi = 128;
+  stream.flags = AEC_NOT_ENFORCE | AEC_DATA_PREPROCESS;
+  aec_buffer_encode(&stream);
+  stored.resize(4 + stream.total_out);
+  const auto size = static_cast<std::uint32_t>(plain.size());
+  std::memcpy(stored.data(), &size, sizeof size);
+  return stored;
+}
+
 void run(benchmark::State& state, const std::vector<FilterSpec>& filters, const Bytes& stored) {
   const auto chain = CodecChain::make(filters, {kChunkBytes, 4});
   Bytes out(kChunkBytes), ping(chain->scratch_bytes()), pong(chain->scratch_bytes());
@@ -183,6 +211,13 @@ BENCHMARK_CAPTURE(run, blosc_lz4, {{"blosc", {}}}, blosc_buffer(jets(), "lz4", 0
 BENCHMARK_CAPTURE(run, blosc_lz4_shuffle, {{"blosc", {}}}, blosc_buffer(jets(), "lz4", 1));
 BENCHMARK_CAPTURE(run, blosc_lz4_bitshuffle, {{"blosc", {}}}, blosc_buffer(jets(), "lz4", 2));
 BENCHMARK_CAPTURE(run, blosc_zstd_shuffle, {{"blosc", {}}}, blosc_buffer(jets(), "zstd", 1));
+constexpr std::uint32_t kElements = kChunkBytes / 4;
+BENCHMARK_CAPTURE(run, scaleoffset_13,
+                  {{"scaleoffset", {2, 0, kElements, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}}, scaled(13));
+BENCHMARK_CAPTURE(run, scaleoffset_float,
+                  {{"scaleoffset", {0, 3, kElements, 1, 4, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}}, scaled(13));
+BENCHMARK_CAPTURE(run, nbit_17, {{"nbit", {8, 0, kElements, 1, 4, 0, 17, 3}}}, scaled(17));
+BENCHMARK_CAPTURE(run, szip, {{"szip", {169, 8, 32, 1024}}}, szip_stream(jets()));
 
 }  // namespace
 }  // namespace headrace

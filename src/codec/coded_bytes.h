@@ -30,6 +30,9 @@ inline std::uint64_t load_be64(const std::byte* p) {
 inline std::uint32_t load_le32(const std::byte* p) {
   return __builtin_bswap32(load_be32(p));
 }
+inline std::uint64_t load_le64(const std::byte* p) {
+  return __builtin_bswap64(load_be64(p));
+}
 
 /// memcpy that may be asked for nothing (a null pointer with size 0 is undefined in memcpy itself).
 inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) {

@@ -28,8 +28,16 @@ inline bool built_without(std::string_view library) {
   return std::string_view("," HEADRACE_WITHOUT ",").find("," + std::string(library) + ",") != std::string_view::npos;
 }
 
-/// The formulas of make_codec_golden.py.
+inline Bytes bytes_of_hex(std::string_view hex) {
+  Bytes bytes;
+  for (; hex.size() >= 2; hex.remove_prefix(2))
+    bytes.push_back(static_cast<std::byte>(std::stoi(std::string(hex.substr(0, 2)), nullptr, 16)));
+  return bytes;
+}
+
+/// The formulas of make_codec_golden.py, or the bytes themselves after "hex:".
 inline Bytes golden_pattern(const std::string& pattern, std::uint32_t size) {
+  if (pattern.starts_with("hex:")) return bytes_of_hex(std::string_view(pattern).substr(4));
   Bytes bytes(size);
   for (std::uint32_t i = 0; i < size; ++i) {
     const std::uint32_t smooth = (i * i >> 13) ^ (i >> 4);
@@ -48,9 +56,9 @@ inline Bytes golden_pattern(const std::string& pattern, std::uint32_t size) {
 
 /// The codec that HDF5 knows by a number.
 inline std::string codec_of_number(std::uint32_t number) {
-  static const std::map<std::uint32_t, std::string> names{{1, "deflate"}, {2, "shuffle"},        {3, "fletcher32"},
-                                                          {307, "bzip2"}, {32000, "lzf"},        {32001, "blosc"},
-                                                          {32004, "lz4"}, {32008, "bitshuffle"}, {32015, "zstd"}};
+  static const std::map<std::uint32_t, std::string> names{
+      {1, "deflate"}, {2, "shuffle"}, {3, "fletcher32"}, {4, "szip"},    {5, "nbit"},           {6, "scaleoffset"},
+      {307, "bzip2"}, {32000, "lzf"}, {32001, "blosc"},  {32004, "lz4"}, {32008, "bitshuffle"}, {32015, "zstd"}};
   return names.at(number);
 }
 
@@ -76,8 +84,7 @@ inline std::vector<GoldenChunk> golden_chunks() {
       chunk.filters.push_back(spec);
     }
     words >> hex;
-    for (std::size_t i = 0; i + 2 <= hex.size(); i += 2)
-      chunk.stored.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    chunk.stored = bytes_of_hex(hex);
     chunk.plain = golden_pattern(pattern, size);
     const auto missing = [](const FilterSpec& spec) { return built_without(spec.name); };
     if (std::none_of(chunk.filters.begin(), chunk.filters.end(), missing)) chunks.push_back(std::move(chunk));

@@ -12,6 +12,9 @@
   FILTER("deflate", make_deflate)              \
   FILTER("shuffle", make_shuffle)              \
   FILTER("fletcher32", make_fletcher32)        \
+  FILTER("szip", make_szip)                    \
+  FILTER("nbit", make_nbit)                    \
+  FILTER("scaleoffset", make_scaleoffset)      \
   FILTER("bzip2", make_bzip2)                \
   FILTER("lzf", make_lzf)                  \
   FILTER("blosc", make_blosc)              \

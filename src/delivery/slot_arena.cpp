@@ -19,7 +19,11 @@ struct SlotArena::ArenaSlot final : SlotMemory {
   std::shared_ptr<SlotArena> arena;
   std::uint64_t offset = 0, bytes = 0;
   std::optional<PageBuffer> outside;
-  ~ArenaSlot() override { arena->give_back(offset, bytes, outside.has_value()); }
+  Holes::node_type hole;  // that it leaves: giving back takes no memory
+  bool counted = false;
+  ~ArenaSlot() override {
+    if (counted) arena->give_back(offset, bytes, outside.has_value(), std::move(hole));
+  }
 };
 
 std::vector<SlotField> slot_fields(const Mapping& mapping) {
@@ -62,12 +66,18 @@ Result<std::unique_ptr<SlotMemory>> SlotArena::acquire(const StepSizes& sizes, b
     const auto hole = std::find_if(holes_.begin(), holes_.end(), [&](const auto& h) { return h.second >= bytes; });
     if (hole == holes_.end() && !starving) return std::unique_ptr<SlotMemory>();
     slot = std::make_unique<ArenaSlot>();
+    slot->arena = shared_from_this();
     slot->bytes = bytes;
+    Holes left{{0, 0}};
+    slot->hole = left.extract(left.begin());
+    slot->fields.reserve(fields_.size());
+    slot->counted = true;
     if (hole != holes_.end()) {
-      const auto [offset, size] = *hole;
-      slot->offset = offset;
-      holes_.erase(hole);
-      if (size > bytes) holes_[offset + bytes] = size - bytes;
+      slot->offset = hole->first;
+      Holes::node_type rest = holes_.extract(hole);
+      rest.key() += bytes;
+      rest.mapped() -= bytes;
+      if (rest.mapped() > 0) holes_.insert(std::move(rest));
       usage_.used_bytes += bytes;
       usage_.peak_bytes = std::max(usage_.peak_bytes, usage_.used_bytes);
     } else {
@@ -75,7 +85,6 @@ Result<std::unique_ptr<SlotMemory>> SlotArena::acquire(const StepSizes& sizes, b
       usage_.outside_bytes += bytes;
       usage_.peak_outside_bytes = std::max(usage_.peak_outside_bytes, usage_.outside_bytes);
     }
-    slot->arena = shared_from_this();
   }
   std::byte* at = arena_.data() + slot->offset;
   if (slot->outside) {  // the caller holds the arena: the oldest batch must complete all the same
@@ -113,7 +122,7 @@ Batch SlotArena::deliver(std::unique_ptr<SlotMemory> memory, const StepContent& 
   return Batch(std::move(parts));
 }
 
-void SlotArena::give_back(std::uint64_t offset, std::uint64_t bytes, bool outside) {
+void SlotArena::give_back(std::uint64_t offset, std::uint64_t bytes, bool outside, Holes::node_type hole) {
   if (::getpid() != owner_pid_) return;  // a forked child owns a copy of the pages, not of the threads and locks
   {
     const std::lock_guard lock(mutex_);
@@ -134,7 +143,11 @@ void SlotArena::give_back(std::uint64_t offset, std::uint64_t bytes, bool outsid
         bytes = 0;
       }
     }
-    if (bytes > 0) holes_[offset] = bytes;
+    if (bytes > 0) {
+      hole.key() = offset;
+      hole.mapped() = bytes;
+      holes_.insert(std::move(hole));
+    }
   }
   const std::lock_guard lock(callback_mutex_);
   if (callback_) callback_();

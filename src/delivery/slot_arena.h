@@ -63,7 +63,9 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
 
  private:
   struct ArenaSlot;
-  void give_back(std::uint64_t offset, std::uint64_t bytes, bool outside);
+  using Holes = std::map<std::uint64_t, std::uint64_t>;
+  /// \param hole  A node for the hole that it leaves; not used for what lay outside.
+  void give_back(std::uint64_t offset, std::uint64_t bytes, bool outside, Holes::node_type hole);
 
   const std::vector<SlotField> fields_;
   const std::shared_ptr<const std::vector<Field>> batch_fields_;
@@ -71,7 +73,7 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
   const std::uint64_t arena_bytes_;
   PageBuffer arena_;
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::uint64_t> holes_;  // offset -> bytes, never touching each other
+  Holes holes_;  // offset -> bytes, never touching each other
   ArenaUsage usage_;
   std::mutex callback_mutex_;
   std::function<void()> callback_;

@@ -31,11 +31,11 @@ std::shared_ptr<void> SlotPool::column(std::size_t bytes) {
 struct SlotPool::PoolSlot final : SlotMemory {
   std::shared_ptr<SlotPool> pool;
   std::vector<PageBuffer> buffers;  // one for each of pool->pools_
-  bool delivered = false;
+  bool counted = false;             // as acquired, and not delivered yet
   ~PoolSlot() override {
     for (std::size_t f = 0; f < buffers.size(); ++f)
       if (buffers[f].data()) pool->give_back(f, std::move(buffers[f]), false);
-    if (!delivered) pool->drop_slot();
+    if (counted) pool->drop_slot();
   }
 };
 
@@ -43,12 +43,29 @@ struct SlotPool::PoolSlot final : SlotMemory {
 struct SlotPool::FieldLease {
   std::shared_ptr<SlotPool> pool;
   std::size_t field;
-  PageBuffer buffer;
-  FieldLease(std::shared_ptr<SlotPool> p, std::size_t f, PageBuffer b)
-      : pool(std::move(p)), field(f), buffer(std::move(b)) {}
-  ~FieldLease() { pool->give_back(field, std::move(buffer), true); }
+  PageBuffer buffer;  // none yet, while the batch is being made
+  FieldLease(std::shared_ptr<SlotPool> p, std::size_t f) : pool(std::move(p)), field(f) {}
+  ~FieldLease() {
+    if (buffer.data()) pool->give_back(field, std::move(buffer), true);
+  }
   FieldLease(const FieldLease&) = delete;
   FieldLease& operator=(const FieldLease&) = delete;
+};
+
+/// The same for a field that was copied out, or derived.
+struct SlotPool::CopyLease {
+  std::shared_ptr<SlotPool> pool;
+  std::size_t field;
+  std::shared_ptr<void> copy;
+  bool held = false;  // not while the batch is being made
+  CopyLease(std::shared_ptr<SlotPool> p, std::size_t f, std::shared_ptr<void> c)
+      : pool(std::move(p)), field(f), copy(std::move(c)) {}
+  ~CopyLease() {
+    copy.reset();
+    if (held) pool->drop_copy(field);
+  }
+  CopyLease(const CopyLease&) = delete;
+  CopyLease& operator=(const CopyLease&) = delete;
 };
 
 SlotPool::SlotPool(std::shared_ptr<const std::vector<Field>> fields,
@@ -62,14 +79,22 @@ SlotPool::SlotPool(std::shared_ptr<const std::vector<Field>> fields,
   for (const Field& field : *fields_) {
     const std::uint64_t bytes = batch_rows * field.row_bytes();
     FieldPool& pool = pools_.emplace_back();
+    pool.held_bytes =
+        bytes >= kSmallFieldBytes ? PageBuffer::charge_for(bytes) : align_up(std::max<std::uint64_t>(bytes, 1));
     if (bytes >= kSmallFieldBytes)
       pool.buffer_bytes = bytes;
     else {
       pool.small_offset = small_bytes;
-      small_bytes += align_up(std::max<std::uint64_t>(bytes, 1));
+      small_bytes += pool.held_bytes;
     }
   }
+  for (std::size_t f = fields_->size(); f < batch_fields_->size(); ++f) {
+    FieldPool& pool = pools_.emplace_back();
+    pool.derived = true;
+    pool.held_bytes = align_up(std::max<std::uint64_t>(batch_rows * (*batch_fields_)[f].row_bytes(), 1));
+  }
   pools_.emplace_back().buffer_bytes = small_bytes;
+  for (FieldPool& pool : pools_) pool.free.reserve(slots_);  // giving back takes no memory
 }
 
 std::uint64_t SlotPool::slot_bytes(const std::vector<Field>& fields, std::uint64_t batch_rows) {
@@ -90,11 +115,26 @@ std::uint64_t SlotPool::most_held() const {
   return most;
 }
 
-std::uint64_t SlotPool::held_over() const {
-  std::uint64_t bytes = 0;
-  for (const FieldPool& p : pools_)
-    if (p.held > kHeldSlots) bytes += (p.held - kHeldSlots) * PageBuffer::charge_for(p.buffer_bytes);
-  return bytes;
+/// Return how many buffers of the pool the slots of the budget stand for by now.
+std::uint64_t SlotPool::covered(const FieldPool& pool) const {
+  std::uint64_t held = pool.held;
+  if (&pool == &pools_.back())  // copies of its fields take the place of its buffers
+    for (const FieldPool& p : pools_)
+      if (p.buffer_bytes == 0 && !p.derived) held = std::max(held, p.held);
+  return pool.free.size() + pool.in_slots + std::min(held, kHeldSlots);
+}
+
+/// A field is the consumer's from now on; its bytes are counted already, where a slot pays for them.
+void SlotPool::hold(FieldPool& pool) {
+  if (++pool.held <= kHeldSlots) return;
+  usage_.held_over_bytes += pool.held_bytes;
+  usage_.peak_held_over_bytes = std::max(usage_.peak_held_over_bytes, usage_.held_over_bytes);
+}
+/// \return True if the window may have a slot more.
+bool SlotPool::let_go(FieldPool& pool) {
+  if (--pool.held < kHeldSlots) return true;
+  usage_.held_over_bytes -= pool.held_bytes;
+  return false;
 }
 
 bool SlotPool::room(bool starving) const {
@@ -104,16 +144,19 @@ bool SlotPool::room(bool starving) const {
 
 void SlotPool::add_bytes(std::uint64_t bytes) {
   usage_.allocated_bytes += bytes;
-  usage_.peak_bytes = std::max(usage_.peak_bytes, usage_.allocated_bytes - held_over());
+  usage_.peak_bytes =
+      std::max(usage_.peak_bytes, usage_.allocated_bytes - std::min(usage_.held_over_bytes, usage_.allocated_bytes));
 }
 
 Result<std::unique_ptr<SlotMemory>> SlotPool::acquire(const StepSizes&, bool) {
   auto slot = std::make_unique<PoolSlot>();
   slot->pool = shared_from_this();
   slot->buffers.resize(pools_.size());
+  slot->fields.reserve(fields_->size());
   {
     const std::lock_guard lock(mutex_);
     ++acquired_;
+    slot->counted = true;
   }
   for (std::size_t f = 0; f < pools_.size(); ++f) {
     FieldPool& pool = pools_[f];
@@ -128,14 +171,18 @@ Result<std::unique_ptr<SlotMemory>> SlotPool::acquire(const StepSizes&, bool) {
       }
       add_bytes(PageBuffer::charge_for(pool.buffer_bytes));
     }
-    Result<PageBuffer> fresh = PageBuffer::allocate(pool.buffer_bytes);
-    if (!fresh.ok()) {
-      const std::lock_guard lock(mutex_);
-      --pool.in_slots;
-      usage_.allocated_bytes -= PageBuffer::charge_for(pool.buffer_bytes);
-      return std::move(fresh.error());
-    }
-    slot->buffers[f] = std::move(*fresh);
+    const struct Counted {  // as in use, before it is there
+      SlotPool& self;
+      FieldPool& pool;
+      const PageBuffer& buffer;
+      ~Counted() {
+        if (buffer.data()) return;
+        const std::lock_guard lock(self.mutex_);
+        --pool.in_slots;
+        self.usage_.allocated_bytes -= PageBuffer::charge_for(pool.buffer_bytes);
+      }
+    } counted{*this, pool, slot->buffers[f]};
+    HEADRACE_ASSIGN(slot->buffers[f], PageBuffer::allocate(pool.buffer_bytes));
   }
   for (std::size_t f = 0; f < fields_->size(); ++f)
     slot->fields.push_back(pools_[f].buffer_bytes != 0 ? slot->buffers[f].data()
@@ -151,31 +198,51 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, const StepContent&, 
   parts.rows = rows;
   parts.epoch = epoch;
   parts.index = index;
-  parts.data.reserve(fields_->size());
-  parts.holders.reserve(fields_->size());
+  parts.data.reserve(pools_.size());
+  parts.holders.reserve(pools_.size());
+  std::vector<FieldLease*> leases(fields_->size(), nullptr);
+  std::vector<CopyLease*> copies;
+  copies.reserve(pools_.size());
+  const auto lend = [&](std::size_t f, std::shared_ptr<void> copy) {
+    void* const data = copy.get();
+    auto lease = std::make_shared<CopyLease>(shared_from_this(), f, std::move(copy));
+    copies.push_back(lease.get());
+    parts.data.push_back(static_cast<std::byte*>(data));
+    parts.holders.emplace_back(std::move(lease), data);
+  };
   for (std::size_t f = 0; f < fields_->size(); ++f) {
     if (pools_[f].buffer_bytes == 0) {
-      parts.holders.push_back(aligned_copy(slot.fields[f], rows * (*fields_)[f].row_bytes()));
-      parts.data.push_back(static_cast<std::byte*>(parts.holders.back().get()));
+      lend(f, aligned_copy(slot.fields[f], rows * (*fields_)[f].row_bytes()));
       continue;
     }
     parts.data.push_back(slot.fields[f]);
-    parts.holders.push_back(std::make_shared<FieldLease>(shared_from_this(), f, std::move(slot.buffers[f])));
+    auto lease = std::make_shared<FieldLease>(shared_from_this(), f);
+    leases[f] = lease.get();
+    parts.holders.push_back(std::move(lease));
   }
-  for (std::shared_ptr<void>& column : derived) {
-    parts.data.push_back(static_cast<std::byte*>(column.get()));
-    parts.holders.push_back(std::move(column));
-  }
-  if (PageBuffer& small = slot.buffers.back(); small.data()) give_back(pools_.size() - 1, std::move(small), false);
+  for (std::size_t d = 0; d < derived.size(); ++d) lend(fields_->size() + d, std::move(derived[d]));
+  // What follows takes no memory: the buffers and their counts change hands together.
   {
     // At once from the window's to the consumer's: at no moment does the slot look free.
     const std::lock_guard lock(mutex_);
     --acquired_;
-    slot.delivered = true;
-    for (std::size_t f = 0; f < fields_->size(); ++f)
-      if (pools_[f].buffer_bytes != 0) --pools_[f].in_slots, ++pools_[f].held;
-    usage_.held_over_bytes = held_over();
-    usage_.peak_held_over_bytes = std::max(usage_.peak_held_over_bytes, usage_.held_over_bytes);
+    slot.counted = false;
+    for (CopyLease* copy : copies) copy->held = true;
+    for (std::size_t f = 0; f + 1 < pools_.size(); ++f) {
+      FieldPool& pool = pools_[f];
+      hold(pool);
+      if (pool.buffer_bytes != 0) {
+        leases[f]->buffer = std::move(slot.buffers[f]);
+        --pool.in_slots;
+      } else if (!pool.derived || pool.held > kHeldSlots) {
+        usage_.allocated_bytes += pool.held_bytes;
+      }
+    }
+  }
+  if (PageBuffer& small = slot.buffers.back(); small.data()) give_back(pools_.size() - 1, std::move(small), false);
+  {
+    const std::lock_guard lock(mutex_);
+    add_bytes(0);
   }
   tell_released();
   return Batch(std::move(parts));
@@ -186,14 +253,28 @@ void SlotPool::give_back(std::size_t field, PageBuffer buffer, bool held) {
   {
     const std::lock_guard lock(mutex_);
     FieldPool& pool = pools_[field];
-    --(held ? pool.held : pool.in_slots);
-    usage_.held_over_bytes = held_over();
-    if (pool.free.size() + pool.in_slots + std::min(pool.held, kHeldSlots) < slots_)
+    if (held)
+      let_go(pool);
+    else
+      --pool.in_slots;
+    if (covered(pool) < slots_)
       pool.free.push_back(std::move(buffer));
     else
       usage_.allocated_bytes -= buffer.charged_bytes();
   }
   if (held) tell_released();
+}
+
+void SlotPool::drop_copy(std::size_t field) {
+  if (::getpid() != owner_pid_) return;
+  bool room = false;
+  {
+    const std::lock_guard lock(mutex_);
+    FieldPool& pool = pools_[field];
+    room = let_go(pool);
+    if (!pool.derived || !room) usage_.allocated_bytes -= pool.held_bytes;
+  }
+  if (room) tell_released();
 }
 
 void SlotPool::drop_slot() {
@@ -209,7 +290,7 @@ void SlotPool::tell_released() {
 /// With the lock.
 void SlotPool::free_surplus() {
   for (FieldPool& pool : pools_)
-    while (!pool.free.empty() && pool.free.size() + pool.in_slots + std::min(pool.held, kHeldSlots) > slots_) {
+    while (!pool.free.empty() && covered(pool) > slots_) {
       usage_.allocated_bytes -= pool.free.back().charged_bytes();
       pool.free.pop_back();
     }

@@ -1,8 +1,8 @@
 // SlotPool: memory of batches, from the window to the consumer and back.
 //
 // Every large field of a slot is a buffer of its own, so that a consumer who keeps batch["y"] does not keep 20 MB of
-// batch["x"]; small fields are copied out on delivery. The budget covers the window and two batches with the consumer;
-// buffers held beyond those are the consumer's: replaced, counted, never waited for.
+// batch["x"]; small fields are copied out on delivery, so that no slot waits for them. The budget covers the window and
+// two batches with the consumer; what is held beyond those, copies too, is the consumer's: counted, never waited for.
 #pragma once
 
 #include <headrace/delivery/batch.h>
@@ -47,17 +47,23 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
  private:
   struct PoolSlot;
   struct FieldLease;
+  struct CopyLease;
   struct FieldPool {
-    std::uint64_t buffer_bytes = 0;  // 0: a small field
+    std::uint64_t buffer_bytes = 0;  // 0: a small field, or a derived one
     std::uint64_t small_offset = 0;  // of small fields in the slot's small buffer
+    bool derived = false;            // no slot has it
+    std::uint64_t held_bytes = 0;    // of one with the consumer
     std::vector<PageBuffer> free;
     std::uint64_t held = 0, in_slots = 0;
   };
   std::uint64_t most_held() const;
-  std::uint64_t held_over() const;
+  std::uint64_t covered(const FieldPool& pool) const;
+  void hold(FieldPool& pool);
+  bool let_go(FieldPool& pool);
   void add_bytes(std::uint64_t bytes);
   void free_surplus();
   void give_back(std::size_t field, PageBuffer buffer, bool held);
+  void drop_copy(std::size_t field);
   void drop_slot();
   void tell_released();
 
@@ -66,7 +72,7 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
   const int owner_pid_;
   mutable std::mutex mutex_;
   std::uint64_t acquired_ = 0;    // slots that are neither delivered nor dropped
-  std::vector<FieldPool> pools_;  // one a field, and one more for all small fields together
+  std::vector<FieldPool> pools_;  // one a field of a batch, and one more for all small fields of a slot together
   Usage usage_;
   std::mutex callback_mutex_;
   std::function<void()> callback_;

@@ -51,6 +51,12 @@ struct ScratchNeed {
   std::uint64_t filter_bytes = 0;  ///< Each of ping and pong.
 };
 
+/// A file that an array reads beside the one it is described in, as it was when the array was opened.
+struct OutsideFile {
+  std::string path;  ///< Canonical.
+  FileFingerprint fingerprint;
+};
+
 /// One array of an open file.
 /// Threads: all const members from any thread at once. Life time: keeps its file open.
 class ArrayReader {
@@ -86,6 +92,13 @@ class ArrayReader {
   [[nodiscard]] virtual std::string piece_name(const Piece& piece) const = 0;
   /// Pieces that decode() has read the slow way so far (see ReadPath::kFallback).
   [[nodiscard]] virtual std::uint64_t slow_pieces() const { return 0; }
+  /// Check that the file which describes the array is the one that was opened. Who reads stored bytes asks the files
+  /// that they lie in; this is for pieces that have none. Errors: kFileChanged.
+  [[nodiscard]] virtual Status check_unchanged() const { return {}; }
+  /// Return the other files that rows of this array come from (external raw files, sources of virtual datasets and
+  /// theirs), each once, in the order of their first use: what is kept of the array is valid for these versions only.
+  /// Empty where all of it lies in the file that was opened. Blocks: never.
+  [[nodiscard]] virtual std::vector<OutsideFile> other_files() const { return {}; }
 };
 
 /// An open file. Opening reads metadata only.

@@ -10,6 +10,7 @@
 #include "assembly/finisher.h"
 #include "assembly/mapping.h"
 #include "base/philox.h"
+#include "storage/file_system.h"
 
 namespace headrace {
 namespace {
@@ -27,6 +28,11 @@ std::uint32_t shortened(const RandomKey& key) {
   return static_cast<std::uint32_t>(key.low ^ (key.low >> 32));
 }
 
+std::uint64_t with_bytes(std::uint64_t hash, std::span<const std::byte> bytes) {
+  for (const std::byte b : bytes) hash = (hash ^ static_cast<std::uint64_t>(b)) * 0x100000001b3u + (hash >> 29);
+  return hash;
+}
+
 /// Hash of the first bytes of `count` stored pieces, taken from the file's arrays in turn, evenly over its rows.
 std::uint64_t sample_bytes(const SourceFile& file, std::uint64_t count) {
   std::uint64_t hash = count;
@@ -42,7 +48,23 @@ std::uint64_t sample_bytes(const SourceFile& file, std::uint64_t count) {
     const std::span<std::byte> stretch = std::span(bytes).first(std::min(kStretchBytes, stored.range.size));
     if (!stored.file->read_at(stored.range.offset, stretch).ok())
       std::fill(stretch.begin(), stretch.end(), std::byte{0});
-    for (const std::byte b : stretch) hash = (hash ^ static_cast<std::uint64_t>(b)) * 0x100000001b3u + (hash >> 29);
+    hash = with_bytes(hash, stretch);
+  }
+  return hash;
+}
+
+/// Hash of some bytes of a file that arrays read beside their own; of its size if it cannot be read.
+std::uint64_t sample_other(const OutsideFile& other, std::uint64_t count) {
+  const std::uint64_t size = other.fingerprint.size_bytes;
+  std::uint64_t hash = size;
+  const auto file = FileSystem::of(other.path).open(other.path);
+  if (!file.ok()) return hash;
+  std::array<std::byte, kStretchBytes> bytes;
+  for (std::uint64_t i = 1; i <= count; ++i) {
+    const std::uint64_t offset = size / (count + 1) * i;
+    const std::span<std::byte> stretch = std::span(bytes).first(std::min(kStretchBytes, size - offset));
+    if (!(*file)->read_at(offset, stretch).ok()) return hash;
+    hash = with_bytes(hash, stretch);
   }
   return hash;
 }
@@ -106,11 +128,22 @@ DataIdentity identify(const Source& source, const BlockLayout& layout) {
     names = with_text(names, name);
     contents = contents.with(size).with(sample);
     RandomKey one = with_text(RandomKey::of({3, size, sample}), name);
-    for (const BesideFile& beside : file.beside) {  // their bytes are in the sample
-      const std::string its_name = std::filesystem::path(beside.path).filename().string();
+    const auto add = [&](const std::string& path, std::uint64_t its_size) {
+      const std::string its_name = std::filesystem::path(path).filename().string();
       names = with_text(names, its_name);
-      contents = contents.with(beside.fingerprint.size_bytes);
-      one = with_text(one.with(beside.fingerprint.size_bytes), its_name);
+      contents = contents.with(its_size);
+      one = with_text(one.with(its_size), its_name);
+    };
+    for (const BesideFile& beside : file.beside) add(beside.path, beside.fingerprint.size_bytes);  // sampled above
+    const std::vector<OutsideFile> others = other_files(file);
+    const std::uint64_t other_stretches =
+        std::clamp<std::uint64_t>(stretches / std::max<std::size_t>(others.size(), 1), 1, kMostStretchesOfFile);
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      const bool is_read = sampled && i % (others.size() / kMostStretches + 1) == 0;
+      const std::uint64_t its_sample = is_read ? sample_other(others[i], other_stretches) : 0;
+      add(others[i].path, others[i].fingerprint.size_bytes);
+      contents = contents.with(its_sample);
+      one = one.with(its_sample);
     }
     made.files += shortened(one);
   }

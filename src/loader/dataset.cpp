@@ -2,41 +2,25 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <headrace/base/bytes.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
 
 #include "assembly/mapping.h"
-#include "base/memory_budget.h"
 #include "loader/beside_files.h"
 #include "loader/dataset_impl.h"
 #include "loader/field_selection.h"
 #include "loader/file_lists.h"
 #include "loader/open_source_file.h"
 #include "loader/paths.h"
+#include "loader/reading_room.h"
 #include "loader/refuse.h"
 #include "loader/take_mapped.h"
 #include "loader/take_rows.h"
 
 namespace headrace {
 namespace {
-
-/// Rows that a caller wants at once must fit what the process may hold, beside the bookkeeping of 32 bytes a row.
-void check_room(const Dataset::Impl& data, std::uint64_t rows) {
-  const std::uint64_t limit = MemoryBudget::process()->limit_bytes(), row_bytes = data.source->row_bytes();
-  if (rows <= limit / (row_bytes + 32)) return;
-  Error error(ErrorCode::kOutOfBudget,
-              fmt::format("{} row{} of {} do{} not fit the {} that this process may hold", rows, rows == 1 ? "" : "s",
-                          format_bytes(row_bytes), rows == 1 ? "es" : "", format_bytes(limit)));
-  error.with_file(data.files[0].path);
-  if (rows > 1) throw error.with_hint("Take fewer rows at once, or deliver them by a Loader.");
-  const std::vector<Field>& fields = *data.source->fields;
-  const auto largest = std::ranges::max_element(fields, {}, &Field::row_bytes);
-  if (largest != fields.end()) error.with_field(largest->path);
-  throw error.with_hint("Leave the largest fields out with fields=.");
-}
 
 void check_row(std::uint64_t row, std::uint64_t rows) {
   if (row >= rows)
@@ -95,6 +79,7 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source>
     impl->attributes.push_back(first.attributes);
   }
   impl->layout = plan_layout(s, 0);
+  impl->reading_bytes = headrace::reading_bytes(s, impl->layout);
   return impl;
 }
 
@@ -191,24 +176,25 @@ Batch Dataset::slice(std::uint64_t first, std::uint64_t count, const std::functi
   if (first > size() || count > size() - first)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("rows {} to {} were asked for; there are {}", first, first + count, size()));
-  check_room(*impl_, count);
+  reading_threads(*impl_, count);  // before as many numbers are listed
   std::vector<std::uint64_t> rows(count);
   std::iota(rows.begin(), rows.end(), first);
   return take(rows, go_on);
 }
 
 Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<bool()>& go_on) const {
+  if (closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
   return impl_->take(rows, 0, go_on);
 }
 
 Batch Dataset::Impl::take(std::span<const std::uint64_t> samples, std::uint64_t epoch,
                           const std::function<bool()>& go_on) {
-  if (closed) throw Error(ErrorCode::kClosed, "the data set was closed");
   if (samples.size() > ~std::uint32_t{0})
     throw Error(ErrorCode::kInvalidArgument, "more than 2^32 rows at once").with_hint("Use a Loader.");
-  check_room(*this, samples.size());
+  const std::uint64_t threads = reading_threads(*this, samples.size());
   for (const std::uint64_t sample : samples) check_row(sample, rows);
-  return (source->mapping ? take_mapped(*source, samples, epoch, go_on) : take_rows(*this, samples, epoch, go_on))
+  return (source->mapping ? take_mapped(*source, samples, epoch, go_on)
+                          : take_rows(*this, samples, epoch, threads, go_on))
       .value();
 }
 

@@ -28,6 +28,7 @@ struct Dataset::Impl {
   std::vector<std::map<std::string, std::string>> attributes;  ///< One for each field.
   BlockLayout layout;                                          ///< Without resident arrays.
   std::uint64_t rows = 0;
+  std::uint64_t reading_bytes = 0;  ///< What one thread takes to read a block, beside the rows that it delivers.
   std::atomic<bool> closed{false};
 
   /// Scratch of finished reads, for the next ones.

@@ -24,9 +24,11 @@ std::string Dataset::describe() const {
     table.push_back({field.name, field.dtype.name(), field.dims.text(), format_bytes(field.row_bytes()),
                      chunk + (s.uniform ? "" : " *"), s.codec, s.read_path});
     if (field.name != field.path) notes.push_back(fmt::format("{} is {} in the files", field.name, field.path));
-    if (!s.reason.empty()) notes.push_back(fmt::format("{} is read one call at a time: {}", field.name, s.reason));
+    if (!s.reason.empty())
+      notes.push_back(fmt::format("{} is {} one call at a time: {}", field.name,
+                                  s.read_path == "converted" ? "converted" : "read", s.reason));
     if (!s.uniform) notes.push_back(fmt::format("* {} is stored differently in some files", field.name));
-    if (!s.chunk_shape.empty() && s.read_path == "native")
+    if (!s.chunk_shape.empty() && (s.read_path == "native" || s.read_path == "converted"))
       notes.push_back(fmt::format("one random row of {} decodes a chunk of {}: take slices, or a Loader", field.name,
                                   format_bytes(info.chunk_rows() * info.row_record_bytes())));
   }

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <exception>
 
 #include "assembly/finisher.h"
+#include "base/thrown.h"
 #include "delivery/slot_arena.h"
 #include "delivery/slot_pool.h"
 #include "loader/derived_columns.h"
@@ -16,6 +18,8 @@
 namespace headrace {
 
 namespace {
+
+constexpr std::chrono::milliseconds kTick{50};  // between two questions whether to go on
 
 /// Of every row of the data set once: what an epoch must add up to.
 RowSums sums_of(const BlockTable& blocks) {
@@ -148,8 +152,11 @@ void Engine::persist_store() {
   gather_ready_.store(are_at_hand(*decoded_cache_->rows), std::memory_order_release);
   if (stopped_ || persister_.joinable()) return;
   const auto finish = [decoded_cache = decoded_cache_, rows = decoded_cache_->rows] {
-    if (const Status made = rows->finish(); !made.ok())
-      decoded_cache->notice(fmt::format("{} The cache is good for this run only.", made.error().what()));
+    try {
+      if (const Status made = rows->finish(); !made.ok())
+        decoded_cache->notice(fmt::format("{} The cache is good for this run only.", made.error().what()));
+    } catch (const std::exception&) {  // no memory: as if the process had ended here, the next run goes on
+    }
   };
   auto thread = start_thread_("hr-finish", [finish](const std::stop_token&) { finish(); });
   if (thread.ok())
@@ -175,13 +182,14 @@ Status Engine::check_usable() const {
   return {};
 }
 
-Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position) {
+Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position, const std::function<bool()>& go_on) {
   HEADRACE_TRY(check_usable());
-  HEADRACE_TRY(start_threads());
+  HEADRACE_TRY(start_threads(go_on));
   if (!first_epoch_) {
     if (preloads_ && decoded_cache_->rows) claims_.add_all(epoch);
     first_epoch_ = epoch;
   }
+  decoded_cache_->settle_charge();
   if (decoded_cache_->rows && are_at_hand(*decoded_cache_->rows)) gather_ready_.store(true, std::memory_order_release);
   if (plan_.fed) plan_.fed->end();  // rows that were given for an epoch are for that one only
   const std::uint64_t listed = plan_.listed ? plan_.listed->version() : 0;
@@ -199,80 +207,101 @@ void Engine::feed(std::span<const std::uint64_t> rows) {
   window_.order_grew();
 }
 
-Status Engine::start_threads() {
+Status Engine::start_threads(const std::function<bool()>& go_on) {
   HEADRACE_TRY(check_usable());
   if (started_) return {};
+  threads_.reserve(decoders_.size());  // what is thrown after the first has started would leave it alone
   for (auto& w : decoders_) HEADRACE_TRY(w->prepare());
-  resident_.arrays.clear();  // of an attempt that failed
-  HEADRACE_TRY(load_resident_arrays());
+  HEADRACE_TRY(load_resident_arrays(go_on));
   std::optional<Error> refused;
   while (!refused && threads_.size() < decoders_.size()) {
     const std::size_t t = threads_.size();
-    auto thread =
-        start_thread_(fmt::format("hr-decode-{}", t), [this, t](const std::stop_token&) { work(*decoders_[t]); });
-    if (thread.ok())
-      threads_.push_back(std::move(*thread));
-    else
-      refused = thread.error();
+    try {
+      auto thread =
+          start_thread_(fmt::format("hr-decode-{}", t), [this, t](const std::stop_token&) { work(*decoders_[t]); });
+      if (thread.ok())
+        threads_.push_back(std::move(*thread));
+      else
+        refused = thread.error();
+    } catch (const std::exception& e) {
+      refused = error_of(e);
+    }
   }
   for (std::size_t t = threads_.size(); t < decoders_.size(); ++t) decoders_[t]->release();
   if (threads_.empty()) {
-    resident_.arrays.clear();
+    resident_.clear();
     return std::move(refused->with_stage("start"));
   }
+  num_threads_ = static_cast<std::uint32_t>(threads_.size());
+  started_ = true;
   if (refused)
     decoded_cache_->notice(
         fmt::format("Only {} of {} decode threads were started: {}. Loading goes on with those, slower. {}",
                     threads_.size(), decoders_.size(), refused->message(), refused->hint()));
-  num_threads_ = static_cast<std::uint32_t>(threads_.size());
-  started_ = true;
   return {};
 }
 
 /// Side arrays that are kept decoded. A part that fails is remembered: the error belongs to the batch that needs it.
-Status Engine::load_resident_arrays() {
-  struct Load {
-    std::uint32_t file;
-    std::size_t array;
-    Piece piece;
-    ResidentArrays::Part* part;
-  };
-  std::vector<Load> loads;
+Status Engine::load_resident_arrays(const std::function<bool()>& go_on) {
+  if (source_->mapping) return {};
+  HEADRACE_TRY(resident_.allocate(*source_, plan_.layout));
+  resident_bytes_ = resident_.charged_bytes();
+  std::vector<ResidentArrays::Part> parts;
   for (std::uint32_t f = 0; f < source_->files.size(); ++f)
-    for (std::size_t a = 0; a < source_->num_arrays(); ++a) {
-      if (plan_.layout.files[f].roles[a] != ArrayRole::kResident) continue;
-      const ArrayReader& reader = *source_->files[f].arrays[a];
-      std::vector<Piece> pieces;
-      HEADRACE_TRY(reader.locate({0, source_->files[f].rows}, pieces));
-      auto& target = resident_.arrays[{f, a}];
-      target.across.resize(reader.pieces_across());
-      for (const Piece& p : pieces) target.across[p.across].emplace_back().rows = p.rows;
-      std::vector<std::size_t> next(target.across.size(), 0);
-      for (const Piece& p : pieces) loads.push_back({f, a, p, &target.across[p.across][next[p.across]++]});
-    }
+    for (std::uint32_t a = 0; a < source_->num_arrays(); ++a)
+      for (const ResidentArrays::Part& part : ResidentArrays::parts_of(*source_, plan_.layout, f, a))
+        parts.push_back(part);
   std::atomic<std::size_t> next{0};
-  const auto run = [&](DecodeThread& decoder) {
-    for (std::size_t i; (i = next.fetch_add(1)) < loads.size();) {
-      const Load& load = loads[i];
-      Result<ResidentArrays::Part> part = decoder.server->load(load.file, load.array, load.piece);
-      decoder.counters.add_decodes(load.piece.decoded_bytes, load.piece.decoded_bytes);
-      if (part.ok())
-        *load.part = std::move(*part);
-      else
-        load.part->error = part.error();
+  std::atomic<bool> given_up{false}, out_of_memory{false};
+  bool cancelled = false;
+  const auto load_one = [&](DecodeThread& decoder, const ResidentArrays::Part& part,
+                            const std::function<bool()>& asked) noexcept {
+    try {
+      try {
+        decoder.server->load(part, resident_, asked);
+      } catch (const std::exception& e) {
+        resident_.fail(part, part.rows, error_of(e));
+      }
+    } catch (...) {  // not even the error could be kept
+      out_of_memory = given_up = true;
     }
   };
-  std::vector<std::jthread> helpers;
-  for (std::size_t t = 1; t < std::min(decoders_.size(), loads.size()); ++t) {
-    auto helper = start_thread_(fmt::format("hr-load-{}", t), [&, t](const std::stop_token&) { run(*decoders_[t]); });
-    if (!helper.ok()) break;  // fewer will do
-    helpers.push_back(std::move(*helper));
+  const auto run = [&](DecodeThread& decoder, const std::function<bool()>& asked) {
+    for (std::size_t i; !given_up && (i = next.fetch_add(1)) < parts.size();) load_one(decoder, parts[i], asked);
+  };
+  {
+    std::vector<std::jthread> helpers;
+    helpers.reserve(decoders_.size());
+    const struct GiveUp {  // where something is thrown here: the helpers need not go on
+      std::atomic<bool>& flag;
+      ~GiveUp() { flag = true; }
+    } guard{given_up};
+    for (std::size_t t = 1; t < std::min(decoders_.size(), parts.size()); ++t) {
+      auto helper = start_thread_(fmt::format("hr-load-{}", t),
+                                  [&, t](const std::stop_token&) { run(*decoders_[t], [&] { return !given_up; }); });
+      if (!helper.ok()) break;  // fewer will do
+      helpers.push_back(std::move(*helper));
+    }
+    auto asked = std::chrono::steady_clock::now();
+    std::exception_ptr thrown;  // by go_on(): it may not pass through what is noexcept
+    run(*decoders_[0], [&] {
+      const auto now = std::chrono::steady_clock::now();
+      if (given_up || !go_on || now - asked < kTick) return !given_up;
+      asked = now;
+      try {
+        cancelled = !go_on();
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      if (cancelled || thrown) given_up = true;
+      return !given_up;
+    });
+    if (thrown) std::rethrow_exception(thrown);
+    for (std::jthread& helper : helpers) helper.join();
   }
-  if (!loads.empty()) run(*decoders_[0]);
-  helpers.clear();
-  std::uint64_t bytes = 0;
-  for (const Load& load : loads) bytes += load.part->data.charged_bytes();
-  resident_bytes_ = bytes;
+  if (cancelled) return Error(ErrorCode::kCancelled, "stopped before all side fields were read");
+  if (out_of_memory) return error_of(std::bad_alloc());
+  resident_.seal();
   return {};
 }
 
@@ -330,6 +359,7 @@ void Engine::stop() {
   memory_->close();
   for (auto& w : decoders_) w->release();
   side_chunks_.clear();
+  resident_.clear();
   reservations_.clear();
   const std::lock_guard lock(cache_mutex_);
   gather_.reset();

@@ -34,9 +34,6 @@ struct EpochSums {
   bool complete = false;  ///< The epoch ended, and its sums are those of every row once (one rank, from the start).
 };
 
-/// Starts a named thread: start_thread(), or what a test puts in its place.
-using ThreadStarter = std::function<Result<std::jthread>(std::string, std::function<void(std::stop_token)>)>;
-
 /// Owned by one loader. Threads start with the first epoch. Use from one consumer thread; figures from anywhere.
 class Engine {
  public:
@@ -61,15 +58,17 @@ class Engine {
   bool wants_preload();
   [[nodiscard]] bool started() const { return started_; }
   [[nodiscard]] bool stopped() const { return stopped_; }
-  /// Start the threads. Where the system starts only some of them, work goes on with those and a note says so. Errors:
-  /// kForked, kClosed; kOutOfBudget: there is no memory, or not one thread; a later call tries again.
-  Status start_threads();
+  /// Start the threads, after reading the side fields that are kept decoded. Where the system starts only some of them,
+  /// work goes on with those and a note says so. Errors: kForked, kClosed; kOutOfBudget: there is no memory, or not one
+  /// thread; kCancelled: `go_on` said so. A later call tries again.
+  /// \param go_on  Called by this thread while it reads, at most about twenty times a second; may be empty.
+  Status start_threads(const std::function<bool()>& go_on = {});
   /// Number of decode threads that run.
   [[nodiscard]] std::uint32_t num_threads() const { return num_threads_; }
 
-  /// Begin an epoch after `position` of its samples; starts the threads the first time. Errors: kForked, kClosed,
-  /// kOutOfBudget.
-  Status start_epoch(std::uint64_t epoch, std::uint64_t position);
+  /// Begin an epoch after `position` of its samples; starts the threads the first time. Errors, `go_on`: as
+  /// start_threads().
+  Status start_epoch(std::uint64_t epoch, std::uint64_t position, const std::function<bool()>& go_on = {});
   /// True once next() will not block.
   bool wait(std::chrono::nanoseconds limit);
   struct Delivery {
@@ -112,8 +111,9 @@ class Engine {
   struct DecodeThread;
   Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter);
   Status check_epoch();
-  Status load_resident_arrays();
-  void work(DecodeThread& decoder);
+  Status load_resident_arrays(const std::function<bool()>& go_on);
+  void work(DecodeThread& decoder) noexcept;
+  void serve_claim(DecodeThread& decoder);
   void preload_blocks(DecodeThread& decoder);
   void serve_block(DecodeThread& decoder);
   void keep_missing(DecodeThread& decoder);

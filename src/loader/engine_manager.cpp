@@ -7,6 +7,7 @@
 
 #include "base/available_memory.h"
 #include "base/cpu_count.h"
+#include "base/local_processes.h"
 #include "loader/data_identity.h"
 #include "loader/dataset_impl.h"
 #include "loader/keeping.h"
@@ -24,6 +25,16 @@ std::string what_limits_memory() {
     return fmt::format("the process may hold {}, see set_memory(); {} leaves {}", format_bytes(limit),
                        available.limited_by, format_bytes(available.bytes));
   return fmt::format("{} leaves {}", available.limited_by, format_bytes(available.bytes));
+}
+
+/// The processes of a host divide its processors, as they do its memory.
+void choose_cpus(PlanContext& context) {
+  const LocalProcesses local = count_local_processes();
+  const int share = usable_cpu_count({.local_processes = local.count}), all = usable_cpu_count();
+  context.cpus = static_cast<std::uint32_t>(share);
+  if (share < all)
+    context.cpus_reason = fmt::format("this process's share of {} processors: {} processes on this host, says {}", all,
+                                      local.count, local.reason);
 }
 
 template <class Choice>
@@ -58,13 +69,17 @@ void EngineTotals::add(const Engine& engine) {
 EngineManager::EngineManager(Dataset dataset, LoaderOptions options)
     : dataset_(std::move(dataset)),
       options_(std::move(options)),
-      data_hash_(dataset_.closed() ? "" : hash_of(*dataset_.impl()->source, dataset_.impl()->layout)) {
+      data_hash_(hash_of(*dataset_.impl()->source, dataset_.impl()->layout)) {
   if (const auto* listed = chosen<Listed>(options_))
     listed_ = std::make_shared<ListedRows>(ListedRows::Rows(options_.sampler, &listed->rows), listed->every_epoch);
 }
 
-Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, LoaderOptions options) {
+Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, LoaderOptions options,
+                                                           const std::function<bool()>& go_on) {
+  if (dataset.closed()) return Error(ErrorCode::kClosed, "the data set was closed");
   auto manager = std::make_shared<EngineManager>(std::move(dataset), std::move(options));
+  if (const auto* balanced = chosen<Balanced>(manager->options_))
+    manager->label_ = read_label(manager->dataset_, balanced->by, go_on);
   HEADRACE_ASSIGN(EnginePlan plan, manager->make_plan());
   manager->engine_ = Engine::make(manager->dataset_.impl()->source, std::move(plan));
   MemoryBudget::process()->add_reclaimable(manager, 1);
@@ -124,12 +139,9 @@ void EngineManager::look_for_cache(PlanContext& context) {
 }
 
 Result<EnginePlan> EngineManager::make_plan() {
-  if (dataset_.closed()) return Error(ErrorCode::kClosed, "the data set was closed");
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
   LoaderOptions resolved = options_;
   if (shape_ != ShuffleShape{}) resolved.shuffle_buffer = shape_;
-  if (const auto* balanced = chosen<Balanced>(options_); balanced && !label_)
-    label_ = read_label(dataset_, balanced->by);
   // What this loader holds is its own to plan with. Others' caches and windows are left alone where a short window fits
   // beside them.
   const MemoryBudget::Snapshot all = process->snapshot();
@@ -138,7 +150,7 @@ Result<EnginePlan> EngineManager::make_plan() {
   const std::uint64_t free = all.limit_bytes - std::min(others, all.limit_bytes);
   PlanContext context;
   HEADRACE_ASSIGN(context.rank, choose_own_rank());
-  context.cpus = static_cast<std::uint32_t>(usable_cpu_count());
+  choose_cpus(context);
   context.label = label();
   context.listed = listed_;
   context.probe = probe_ ? &*probe_ : nullptr;

@@ -62,8 +62,9 @@ class EngineManager final : public Reclaimable {
     kMemoryGiven,   ///< This loader gave its memory to others.
   };
 
-  /// Resolve every automatic setting; reserve nothing and start nothing. Errors: as Loader's constructor.
-  static Result<std::shared_ptr<EngineManager>> make(Dataset dataset, LoaderOptions options);
+  /// Resolve every automatic setting; reserve nothing and start nothing. Errors, `go_on`: as Loader's constructor.
+  static Result<std::shared_ptr<EngineManager>> make(Dataset dataset, LoaderOptions options,
+                                                     const std::function<bool()>& go_on = {});
   EngineManager(Dataset dataset, LoaderOptions options);
 
   [[nodiscard]] std::shared_ptr<Engine> engine() const;
@@ -102,7 +103,12 @@ class EngineManager final : public Reclaimable {
   void set_framework_rank(RankShare share) { framework_rank_ = share; }
   /// Go on with the shape of a state's block shuffle. Errors: of the plan; the engine is then as it was.
   Status set_shape(const ShuffleShape& shape);
+  /// End the engine, and give up what is kept. With Busy.
   void close();
+  /// True if the calling thread holds Busy: it is in a function of the program that a call of the loader called.
+  [[nodiscard]] bool is_mine() const { return owner_ == std::this_thread::get_id(); }
+  /// Have the call that is under way close the loader when it ends. \see is_mine()
+  void close_after_call() { closed_ = true; }
 
   [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
   std::uint64_t reclaim(std::uint64_t bytes) override;
@@ -169,9 +175,15 @@ class EngineManager::Owner {
 /// Held while a loader starts an epoch or changes its engine: it is not idle then.
 class EngineManager::Busy {
  public:
-  explicit Busy(EngineManager& manager) : lock_(manager.busy_mutex_), owner_(manager.owner_) {}
+  explicit Busy(EngineManager& manager) : manager_(manager), lock_(manager.busy_mutex_), owner_(manager.owner_) {}
+  ~Busy() {
+    if (manager_.closed_ && !manager_.engine()->stopped()) manager_.close();
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
 
  private:
+  EngineManager& manager_;
   const std::lock_guard<std::mutex> lock_;
   const Owner owner_;
 };

@@ -107,7 +107,8 @@ struct EnginePlan {
 struct PlanContext {
   RankChoice rank;
   MemoryRoom room;
-  std::uint32_t cpus = 1;
+  std::uint32_t cpus = 1;  ///< That this process may use.
+  std::string cpus_reason = "the processors this process may use";
   const Label* label = nullptr;                   ///< Of a sampler that needs one.
   std::shared_ptr<const ListedRows> listed = {};  ///< Of a sampler that is a list; null: those of the options.
   const CodingProbe* probe = nullptr;             ///< What re-encoding would make of the blocks; null: not known.

@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-/// Used by its thread alone, but for counters.
+/// Used by its thread alone, but for counters. There is always room for one failure.
 struct Engine::DecodeThread {
   DecodeCounters counters;
   std::optional<BlockServer> server;  // of blocks of rows
@@ -24,6 +24,7 @@ struct Engine::DecodeThread {
       parts.emplace(*source.mapping->map, source.mapping->groups, source.mapping->boxes.get(), counters);
     else
       server.emplace(source, layout, resident, side_chunks, counters);
+    failures.reserve(1);
   }
   Status prepare() { return parts ? parts->prepare() : server->prepare(); }
   void release() { parts ? parts->release() : server->release(); }

@@ -7,12 +7,23 @@
 #include "assembly/finisher.h"
 #include "assembly/requests_by_block.h"
 #include "base/process_watch.h"
+#include "base/thrown.h"
 #include "loader/engine_thread.h"
 
 namespace headrace {
 namespace {
 
 constexpr std::uint64_t kBlocksAhead = 4;  // a thread: room for them is made before they are there
+
+/// What was thrown, at a file, if there is memory to say which.
+Error error_at_file(const std::exception& thrown, const std::string& file) noexcept {
+  Error error = error_of(thrown);
+  try {
+    error.with_file(file);
+  } catch (const std::exception&) {  // no memory to say where
+  }
+  return error;
+}
 
 /// Keep a block before anybody needs it. \return False where memory was short: that is met again, and told of, when a
 /// batch needs the block.
@@ -26,31 +37,40 @@ bool keep_ahead(BlockServer& server, const BlockTask& task, const std::atomic<bo
 
 }  // namespace
 
-void Engine::work(DecodeThread& w) {
+/// Nothing is thrown on a decode thread: what happens in a claim is an error of its rows, what happens between claims
+/// is tried again.
+void Engine::work(DecodeThread& w) noexcept {
   if (preloads_ && decoded_cache_->rows) preload_blocks(w);
   while (window_.claim(w.claim)) {
-    w.counters.clock.add(Stage::kWaitWork, w.claim.waited_ns, 0);
-    w.failures.clear();
-    w.digests.assign(w.claim.runs.size(), {});
-    try {
-      if (w.claim.kind == Claim::Kind::kFinish)
-        finish(w);
-      else if (w.claim.kind == Claim::Kind::kSpare)
-        keep_missing(w);
-      else if (w.parts)
-        serve_parts(w);
-      else
-        w.claim.kind == Claim::Kind::kBatch ? gather_batch(w) : serve_block(w);
-    } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
-      const bool is_block = w.server && w.claim.kind == Claim::Kind::kUnit;
-      const std::uint32_t file = is_block ? plan_.layout.table->place(w.claim.unit).file : 0;
-      w.failures.push_back(
-          {{0, ~std::uint64_t{0}},
-           Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what())).with_file(source_->files[file].path)});
-    }
+    serve_claim(w);
     window_.complete(w.claim, w.failures, w.digests);
-    make_room();
-    watch_process_memory(now_ns());
+    try {
+      make_room();
+      watch_process_memory(now_ns());
+    } catch (const std::exception&) {  // no memory: after the next claim, then
+    }
+  }
+}
+
+void Engine::serve_claim(DecodeThread& w) {
+  w.counters.clock.add(Stage::kWaitWork, w.claim.waited_ns, 0);
+  w.failures.clear();
+  w.digests.clear();
+  try {
+    w.digests.assign(w.claim.runs.size(), {});
+    if (w.claim.kind == Claim::Kind::kFinish)
+      finish(w);
+    else if (w.claim.kind == Claim::Kind::kSpare)
+      keep_missing(w);
+    else if (w.parts)
+      serve_parts(w);
+    else
+      w.claim.kind == Claim::Kind::kBatch ? gather_batch(w) : serve_block(w);
+  } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
+    const bool is_block = w.server && w.claim.kind == Claim::Kind::kUnit;
+    const std::uint32_t file = is_block ? plan_.layout.table->place(w.claim.unit).file : 0;
+    w.failures.clear();
+    w.failures.push_back({{0, ~std::uint64_t{0}}, error_at_file(e, source_->files[file].path)});
   }
 }
 
@@ -192,7 +212,7 @@ void Engine::count_gathered(DecodeThread& w, std::uint64_t position, std::uint64
   const double stored_per_row = static_cast<double>(plan_.data_bytes) / static_cast<double>(source_->row_bytes()) /
                                 static_cast<double>(plan_.layout.table->num_rows());
   const double bytes =
-      static_cast<double>(samples * record_bytes) * stored_per_row * claims_.rest(w.claim.epoch, position);
+      static_cast<double>(samples * record_bytes) * stored_per_row * claims_.add_gathered(w.claim.epoch, position);
   w.counters.add_decodes(0, static_cast<std::uint64_t>(std::ceil(bytes)));
 }
 

@@ -15,18 +15,22 @@ class EpochClaims {
   /// \param samples  Of an epoch, over all ranks.
   EpochClaims(std::uint64_t blocks, std::uint64_t samples) : blocks_(blocks), samples_(samples) {}
 
-  /// An epoch begins at `position`. What ran ahead into it stays counted.
+  /// Note that an epoch begins after `position` samples, once more perhaps. Claims that ran ahead into it stay counted.
   void start(std::uint64_t epoch, std::uint64_t position) {
     const std::lock_guard lock(mutex_);
-    if (at(epoch).claims == 0) at(epoch).start = position;
+    Epoch& e = at(epoch);
+    if (e.claims > 0 || e.start == position) return;
+    e.start = position;
+    e.gathered_from = kNowhere;  // what an earlier run through this epoch left
   }
-  /// A block was claimed for the first time in `epoch`.
+  /// Count a block that was claimed for the first time in `epoch`.
   void add(std::uint64_t epoch) { add(epoch, 1); }
-  /// All blocks were decoded for `epoch` before it began.
+  /// Count all blocks: they were decoded for `epoch` before it began.
   void add_all(std::uint64_t epoch) { add(epoch, blocks_); }
-  /// Return how many decodes of a sample's part of a block each sample stands for that comes from memory from
-  /// `position` on: the blocks that were not claimed in `epoch`, over the samples that did not come from claimed ones.
-  [[nodiscard]] double rest(std::uint64_t epoch, std::uint64_t position) {
+  /// Note that a batch of `epoch` that begins after `position` samples came from memory. \return What each of its
+  /// samples counts as needed, in decodes of a sample's share of a block: the blocks that were not claimed in the
+  /// epoch, divided over its samples from the first such batch on. 0 where every block was claimed.
+  [[nodiscard]] double add_gathered(std::uint64_t epoch, std::uint64_t position) {
     const std::lock_guard lock(mutex_);
     Epoch& e = at(epoch);
     e.gathered_from = std::min(e.gathered_from, std::max(position, e.start));
@@ -36,9 +40,10 @@ class EpochClaims {
   }
 
  private:
+  static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
   struct Epoch {
     std::uint64_t number = ~std::uint64_t{0}, claims = 0, start = 0;
-    std::uint64_t gathered_from = ~std::uint64_t{0};
+    std::uint64_t gathered_from = kNowhere;  // begin of the first batch from memory
   };
   Epoch& at(std::uint64_t epoch) {
     Epoch& e = epochs_[epoch & 1];

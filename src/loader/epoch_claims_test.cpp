@@ -11,7 +11,7 @@ double needed(EpochClaims& epochs, std::uint64_t epoch, int claims, std::uint64_
   epochs.start(epoch, start);
   for (int c = 0; c < claims; ++c) epochs.add(epoch);
   double sum = claims / 64.0;
-  for (std::uint64_t p = gathered_from; p < 1024; p += 8) sum += 8 / 1024.0 * epochs.rest(epoch, p);
+  for (std::uint64_t p = gathered_from; p < 1024; p += 8) sum += 8 / 1024.0 * epochs.add_gathered(epoch, p);
   return sum;
 }
 
@@ -29,11 +29,19 @@ TEST(EpochClaims, WhatRanAheadIntoAnEpochIsCountedWithIt) {
   EpochClaims epochs(64, 1024);
   epochs.start(0, 512);
   for (int c = 0; c < 32; ++c) epochs.add(1);
-  EXPECT_NEAR(epochs.rest(1, 256), 0.5 * 1024 / 768, 1e-12);
+  EXPECT_NEAR(epochs.add_gathered(1, 256), 0.5 * 1024 / 768, 1e-12);
   epochs.start(1, 0);
-  EXPECT_NEAR(epochs.rest(1, 264), 0.5 * 1024 / 768, 1e-12);
+  EXPECT_NEAR(epochs.add_gathered(1, 264), 0.5 * 1024 / 768, 1e-12);
   epochs.add_all(2);
-  EXPECT_EQ(epochs.rest(2, 0), 0);
+  EXPECT_EQ(epochs.add_gathered(2, 0), 0);
+}
+
+TEST(EpochClaims, AnEpochThatIsBegunAgainElsewhereIsCountedFromThere) {
+  EpochClaims epochs(64, 1024);
+  EXPECT_NEAR(needed(epochs, 3, 0, 0, 0), 1, 1e-12);
+  EXPECT_NEAR(needed(epochs, 3, 0, 512, 512), 0.5, 1e-12);
+  EXPECT_NEAR(needed(epochs, 3, 0, 256, 256), 0.75, 1e-12);
+  EXPECT_NEAR(needed(epochs, 3, 0, 256, 256), 0.75, 1e-12);
 }
 
 }  // namespace

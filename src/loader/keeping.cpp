@@ -28,6 +28,7 @@ CacheOrigin origin_of(const Source& source, const std::string& identity) {
   for (const SourceFile& file : source.files) {
     add(file.path, file.fingerprint, file.rows);
     for (const BesideFile& beside : file.beside) add(beside.path, beside.fingerprint, 0);
+    for (const OutsideFile& other : other_files(file)) add(other.path, other.fingerprint, 0);
   }
   origin.detail += identity;  // selections, and which arrays the fields are
   for (const StoredColumn& field : *source.columns) origin.detail += fmt::format(" {}={}", field.name, field.path);

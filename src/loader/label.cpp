@@ -50,11 +50,12 @@ std::vector<double> column_values(const Tensor& column) {
 
 /// Call `visit` with the whole column, a run of blocks after the other: what reading them takes is a run's.
 template <class Visit>
-void read_runs(const Dataset& column, Visit&& visit) {
+void read_runs(const Dataset& column, const std::function<bool()>& go_on, Visit&& visit) {
   constexpr std::uint64_t kRunRows = 1 << 20;
   for (std::uint64_t first = 0; first < column.size();) {
     const std::uint64_t end = column.block_end(std::min(first + kRunRows, column.size()) - 1);
-    const Batch batch = column.slice(first, end - first);
+    const Batch batch = column.slice(first, end - first, go_on);
+    if (go_on && !go_on()) throw Error(ErrorCode::kCancelled, "stopped before the whole label was read");
     visit(batch.array(0));
     first = end;
   }
@@ -88,7 +89,7 @@ Dataset as_stored(const Dataset& data) {
 
 }  // namespace
 
-Label read_label(const Dataset& data, const std::string& name) {
+Label read_label(const Dataset& data, const std::string& name, const std::function<bool()>& go_on) {
   const std::vector<std::string> names{name};
   const Dataset column = as_stored(data).choose(names);
   const Field& field = column.fields()[0];
@@ -101,7 +102,7 @@ Label read_label(const Dataset& data, const std::string& name) {
     const Field flat{field.name, field.path, field.dtype, {}, {}};
     const std::uint64_t width = shape[0];
     label.classes.reserve(column.size());
-    read_runs(column, [&](const Tensor& run) {
+    read_runs(column, go_on, [&](const Tensor& run) {
       const std::vector<double> cells = column_values(Tensor(run.data(), &flat, run.rows() * width));
       for (auto row = cells.begin(); row != cells.end(); row += static_cast<std::ptrdiff_t>(width))
         label.classes.push_back(
@@ -111,7 +112,7 @@ Label read_label(const Dataset& data, const std::string& name) {
     return label;
   }
   label.values.reserve(column.size());
-  read_runs(column, [&](const Tensor& run) {
+  read_runs(column, go_on, [&](const Tensor& run) {
     const std::vector<double> values = column_values(run);
     label.values.insert(label.values.end(), values.begin(), values.end());
   });

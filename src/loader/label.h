@@ -19,7 +19,7 @@ struct Label {
 
 /// Whole numbers of at most 1000 kinds are classes, numbered in ascending order; of a one-hot row the largest entry is
 /// the class; other numbers are a quantity. Throws: kFieldMissing; kInvalidArgument: not a number a sample.
-Label read_label(const Dataset& data, const std::string& field);
+Label read_label(const Dataset& data, const std::string& field, const std::function<bool()>& go_on = {});
 
 /// The error of one that needs classes `to` something, and `field` has none.
 Error without_classes(const std::string& field, std::string_view to);

@@ -9,11 +9,14 @@
 #include "base/memory_budget.h"
 #include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
+#include "loader/refuse.h"
 
 namespace headrace {
 
-Loader::Loader(Dataset dataset, LoaderOptions options) : impl_(std::make_unique<Impl>()) {
-  impl_->manager = EngineManager::make(std::move(dataset), std::move(options)).value();
+Loader::Loader(Dataset dataset, LoaderOptions options, const std::function<bool()>& go_on)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->manager = EngineManager::make(std::move(dataset), std::move(options), go_on).value();
+  impl_->fields = impl_->engine()->batch_fields();
 }
 
 Loader::~Loader() {
@@ -46,7 +49,7 @@ struct Loader::Epoch::Impl {
   }
 };
 
-Loader::Epoch Loader::epoch() {
+Loader::Epoch Loader::epoch(const std::function<bool()>& go_on) {
   Impl& m = *impl_;
   m.check_process();
   const EngineManager::Busy busy(*m.manager);
@@ -56,7 +59,8 @@ Loader::Epoch Loader::epoch() {
   const std::uint64_t start = now_ns();
   if (c.first_start_ns == 0) c.first_start_ns = start;
   c.stop_work(start, false);
-  engine->start_epoch(c.next.epoch, c.next.samples).value();
+  const auto goes_on = [&] { return go_on() && !closed(); };
+  engine->start_epoch(c.next.epoch, c.next.samples, go_on ? goes_on : std::function<bool()>()).value();
   c.begin(c.next);
   ++c.epochs_started;
   Epoch epoch;
@@ -116,6 +120,7 @@ std::uint64_t Loader::Epoch::number() const {
 }
 
 void Loader::set_epoch(std::uint64_t number) {
+  if (number > kLastEpoch) throw refuse(fmt::format("epoch {} is past the last one, {}", number, kLastEpoch));
   Position& next = impl_->consumer->next;
   if (next.epoch != number) next = {number, 0};
 }
@@ -161,7 +166,7 @@ std::uint64_t Loader::num_batches() const {
   return impl_->engine()->plan().num_batches;
 }
 const std::vector<Field>& Loader::fields() const {
-  return impl_->engine()->fields();
+  return *impl_->fields;
 }
 const LoaderOptions& Loader::options() const {
   return impl_->options();
@@ -200,7 +205,11 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
     throw Error(ErrorCode::kInvalidArgument, "this loader keeps nothing that could be decoded beforehand")
         .with_hint("Make it with cache='ram', or a directory.");
   }
-  engine->start_threads().value();
+  {
+    const EngineManager::Busy busy(*m.manager);
+    const auto goes_on = [&] { return progress(0, engine->preload().all) && !closed(); };
+    engine->start_threads(progress ? goes_on : std::function<bool()>()).value();
+  }
   constexpr std::chrono::milliseconds kTick{2};
   constexpr int kTicksAProgress = 25;
   int ticks = 0;
@@ -222,6 +231,7 @@ std::uint64_t Loader::num_notices() const {
 
 void Loader::close() {
   if (impl_->engine()->forked()) return;
+  if (impl_->manager->is_mine()) return impl_->manager->close_after_call();
   const EngineManager::Busy busy(*impl_->manager);
   impl_->manager->close();
 }

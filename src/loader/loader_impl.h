@@ -66,6 +66,7 @@ struct ConsumerState {
 
 struct Loader::Impl {
   std::shared_ptr<EngineManager> manager;
+  std::shared_ptr<const std::vector<Field>> fields;  // of every engine's batches
   std::shared_ptr<ConsumerState> consumer = std::make_shared<ConsumerState>();
   std::shared_ptr<SmallBudgetMemo> small_budgets = std::make_shared<SmallBudgetMemo>();
 
@@ -75,6 +76,14 @@ struct Loader::Impl {
   /// Throws kForked in a child process: before any lock is taken, as that may be the parent's.
   void check_process() const;
   [[nodiscard]] LoaderState state_at(Position position) const;
+  /// A state that fits, and the shape of the block shuffle that it goes on with.
+  struct Fitting {
+    LoaderState state;
+    std::optional<ShuffleShape> other_shape;
+  };
+  /// Throws what a state that does not fit is refused with. \param rows_follow  The rows of its epoch are given later:
+  /// they are not looked at.
+  [[nodiscard]] Fitting fit(const std::string& json, const ResumeOptions& options, bool rows_follow) const;
   /// Return what would decode every block once; nullopt: the plan of `engine` does.
   [[nodiscard]] std::optional<SmallBudget> small_budget(const std::shared_ptr<const Engine>& engine) const;
 };

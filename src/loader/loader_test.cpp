@@ -422,5 +422,29 @@ TEST(Dataset, SlicesTakesAndChoosesRows) {
   EXPECT_EQ(data.slice(157, 0).rows(), 0u);
 }
 
+TEST(Loader, KeptSideArraysTakeTheirRowsHoweverTheyAreCut) {
+  // Labels in chunks of three rows beside wide rows, whose blocks would not grow by a factor of three.
+  constexpr std::uint64_t kRows = 24576;
+  const auto faults = std::make_shared<FakeFaults>();
+  faults->bad_rows = {3001};
+  faults->bad_array = 1;
+  const Dataset data = fake_dataset({kRows}, {{256, 8192}, {1, 3}}, faults);
+  LoaderOptions options{.batch_size = 1024, .threads = 2};
+  options.memory = std::uint64_t{128} << 20;
+  options.cache.mode = CacheChoice::kNone;
+  {
+    Loader loader(fake_dataset({kRows}, {{256, 8192}, {1, 3}}), options);
+    EXPECT_EQ(loader.report().memory.resident_bytes, kRows * 4);
+    EXPECT_EQ(deliver(loader, 1).size(), kRows / 1024);
+    EXPECT_EQ(loader.report().memory.peak_resident_bytes, kRows * 4);
+    EXPECT_LE(loader.report().read_amplification, 1.1);  // no chunk of labels is decoded again for another block
+  }
+  // A chunk of labels that cannot be decoded fails the batch that its rows are in.
+  Loader loader(data, options);
+  auto epoch = loader.epoch();
+  for (std::uint64_t i = 0; i < 3001 / 1024; ++i) ASSERT_TRUE(epoch.next().has_value());
+  EXPECT_THROW((void)epoch.next(), Error);
+}
+
 }  // namespace
 }  // namespace headrace

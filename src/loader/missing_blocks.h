@@ -15,6 +15,8 @@ class MissingBlocks {
   /// \param blocks  Of the data set.
   explicit MissingBlocks(std::uint64_t blocks) : blocks_(blocks) {}
 
+  /// List a block that was decoded and not kept; one that is listed already stays so. Memory for the list is taken with
+  /// the first call. \param block  Below the number given to the constructor.
   void add(std::uint32_t block) {
     const std::lock_guard lock(mutex_);
     if (is_listed_.empty()) is_listed_.resize(blocks_);
@@ -24,7 +26,7 @@ class MissingBlocks {
     any_.store(true, std::memory_order_relaxed);
   }
 
-  /// Return a listed block, which then no longer is; the last one first.
+  /// Take a block off the list, the last one first. \return Nullopt if none is listed.
   std::optional<std::uint32_t> take() {
     const std::lock_guard lock(mutex_);
     if (listed_.empty()) return std::nullopt;

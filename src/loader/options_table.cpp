@@ -264,7 +264,7 @@ constexpr std::array kOptions = {
                  .kind = Kind::kCount,
                  .expected = "1 to 4096",
                  .fallback = "None",
-                 .doc = "Decode threads; default: as many as this process may use",
+                 .doc = "Decode threads; default: this process's share of the processors",
                  .set = [](Settings& s, const std::string& t) -> Status {
                    std::uint64_t threads = 0;
                    HEADRACE_TRY(read_number(t, 1, kMostThreads, threads));

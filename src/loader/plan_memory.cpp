@@ -111,7 +111,7 @@ class MemoryPlanner {
     if (plan_.layout.resident_bytes > 0 && least(1) > plan_.budget_bytes) drop_resident_arrays();  // a luxury
     if (fills_directory() && least(1) > own_limit()) do_without_directory();
     plan_.threads = options_.threads ? options_.threads : context_.cpus;
-    plan_.threads_reason = options_.threads ? "threads=" : "the processors this process may use";
+    plan_.threads_reason = options_.threads ? "threads=" : context_.cpus_reason;
     while (plan_.threads > 1 && least(plan_.threads) > plan_.budget_bytes) {
       --plan_.threads;
       plan_.threads_reason = "fewer than asked for: each needs scratch memory";

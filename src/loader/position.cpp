@@ -80,6 +80,8 @@ Result<LoaderState> parse_state(const std::string& json) {
   HEADRACE_TRY(number("seed", state.seed));
   HEADRACE_TRY(number("batch", state.global_batch));
   HEADRACE_TRY(number("epoch", state.position.epoch));
+  if (state.position.epoch > kLastEpoch)
+    return refuse(fmt::format("the state's epoch {} is past the last one, {}", state.position.epoch, kLastEpoch), hint);
   HEADRACE_TRY(number("samples", state.position.samples));
   return state;
 }

@@ -133,7 +133,7 @@ Report make_report(const Loader::Impl& loader) {
   const Source& source = *loader.dataset().impl()->source;
   for (const auto& a : source.files[0].arrays) {
     record_bytes += a->info().row_record_bytes();
-    if (a->info().read_path == ReadPath::kFallback) r.slow_fields.push_back(a->info().path + ": " + a->info().reason);
+    if (is_slow(a->info())) r.slow_fields.push_back(a->info().path + ": " + a->info().reason);
   }
   r.waste = record_bytes > field_bytes
                 ? static_cast<double>(record_bytes - field_bytes) / static_cast<double>(record_bytes)
@@ -314,7 +314,8 @@ std::string Report::json() const {
                         {"memory_bytes", decode_once->memory_bytes}};
   j["notices"] = notices;
   j["advice"] = advice;
-  return j.dump(2);
+  // File names in notes and reasons are bytes that need not be UTF-8.
+  return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace headrace

@@ -24,28 +24,63 @@ std::string Loader::state() const {
   return impl_->state_at(impl_->consumer->position()).json();
 }
 
-void Loader::load_state(const std::string& json, const ResumeOptions& options) {
-  Impl& m = *impl_;
-  const LoaderState state = parse_state(json).value();
-  m.check_process();
-  const EngineManager::Busy busy(*m.manager);
-  LoaderState here = m.state_at({});
-  here.order = m.engine()->plan().sampler->identity_at(state.position.epoch, state.position.samples);
+namespace {
+
+/// The order of a list, as states name it, where an epoch has these rows.
+std::string order_of(const EnginePlan& plan, const std::vector<std::uint64_t>& rows, Position position) {
+  const auto list = std::make_shared<const std::vector<std::uint64_t>>(rows);
+  const auto listed = std::make_shared<ListedRows>(list, plan.listed->every_epoch());
+  listed->set(position.epoch, list);
+  return make_listed(plan.layout.table, listed)->identity_at(position.epoch, position.samples);
+}
+
+}  // namespace
+
+Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOptions& options, bool rows_follow) const {
+  Fitting made{parse_state(json).value(), {}};
+  const LoaderState& state = made.state;
+  const std::shared_ptr<const Engine> held = engine();
+  const EnginePlan& plan = held->plan();
+  LoaderState here = state_at({});
+  here.order = plan.sampler->identity_at(state.position.epoch, state.position.samples);
+  if (options.rows && !plan.listed) throw refuse("this loader's order is not a list of rows");
+  if (options.rows) {
+    here.rows = options.rows->size();
+    here.order = order_of(plan, *options.rows, state.position);
+  } else if (plan.listed && rows_follow) {
+    here.rows = state.rows;
+    if (state.order.starts_with("listed")) here.order = state.order;
+  }
   // The block shuffle's shape follows from the global batch: another world size goes on with the shape of the state.
-  const ShuffleShape asked = m.options().shuffle_buffer, taken = shape_of(state.order);
-  const bool other_shape = asked == ShuffleShape{} && taken != ShuffleShape{} &&
-                           shape_of(here.order) != ShuffleShape{} && state.order != here.order &&
-                           state.global_batch != here.global_batch;
-  if (other_shape) here.order = state.order;
-  if (Status fits = check_state(state, here, options.accept_changed_data); !fits.ok()) {
-    const std::vector<FileEntry>& files = m.dataset().files();
+  const ShuffleShape asked = this->options().shuffle_buffer, taken = shape_of(state.order);
+  if (asked == ShuffleShape{} && taken != ShuffleShape{} && shape_of(here.order) != ShuffleShape{} &&
+      state.order != here.order && state.global_batch != here.global_batch) {
+    here.order = state.order;
+    made.other_shape = taken;
+  }
+  if (Status fits = headrace::check_state(state, here, options.accept_changed_data); !fits.ok()) {
+    const std::vector<FileEntry>& files = dataset().files();
     throw files.size() == 1 ? fits.error().with_file(files[0].path) : fits.error();
   }
-  const bool fed = m.engine()->plan().fed != nullptr;
-  if (fed && state.position.samples > 0)
+  if (plan.fed && state.position.samples > 0)
     throw Error(ErrorCode::kInvalidArgument, "an order that is made up as it goes cannot be gone back to")
         .with_hint("Save states at the end of an epoch, and the sampler's own beside them.");
-  if (other_shape) m.manager->set_shape(taken).value();
+  return made;
+}
+
+void Loader::check_state(const std::string& json, const ResumeOptions& options) const {
+  impl_->check_process();
+  (void)impl_->fit(json, options, true);
+}
+
+void Loader::load_state(const std::string& json, const ResumeOptions& options) {
+  Impl& m = *impl_;
+  m.check_process();
+  const EngineManager::Busy busy(*m.manager);
+  const auto [state, other_shape] = m.fit(json, options, false);
+  if (options.rows) m.manager->set_rows(state.position.epoch, *options.rows).value();
+  if (other_shape) m.manager->set_shape(*other_shape).value();
+  const bool fed = m.engine()->plan().fed != nullptr;
   ConsumerState& c = *m.consumer;
   // A live epoch cannot go on where the rows are given from outside, or where its engine and its memory are gone.
   if (other_shape || (c.in_epoch && (fed || m.manager->state() == EngineManager::State::kPlanned))) c.end_epoch();

@@ -128,7 +128,7 @@ std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, 
     throw refuse("files are kept whole, so classes cannot be shared out", "Leave out stratify, or split by row.");
   Label label;
   if (!options.stratify.empty()) {
-    label = read_label(data, options.stratify);
+    label = read_label(data, options.stratify, options.go_on);
     if (label.classes.empty()) throw without_classes(options.stratify, "stratify");
   }
   const Parts parts = options.by_file

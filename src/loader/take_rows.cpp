@@ -1,6 +1,5 @@
 #include "loader/take_rows.h"
 
-#include <fmt/format.h>
 #include <headrace/base/bytes.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "assembly/requests_by_block.h"
 #include "base/cpu_count.h"
 #include "base/parallel.h"
+#include "base/thrown.h"
 #include "delivery/slot_pool.h"
 
 namespace headrace {
@@ -29,14 +29,17 @@ class Reading {
       : data_(data), plan_(plan), fields_(fields) {}
 
   /// Read blocks until none is left, or one has failed, or it is given up. Any number of threads.
-  void work() {
+  void work() noexcept {
     std::size_t task = 0;
     try {
       read_blocks(task);
-    } catch (const std::exception& e) {  // bad_alloc, or a library's own: an error of the rows, on any thread
-      const std::uint32_t file = data_.layout.table->place(plan_.blocks[task].block).file;
-      fail(task, Error(ErrorCode::kInternal, fmt::format("unexpected: {}", e.what()))
-                     .with_file(data_.source->files[file].path));
+    } catch (const std::exception& thrown) {  // bad_alloc, or a library's own: an error of the rows, on any thread
+      Error error = error_of(thrown);
+      try {
+        error.with_file(data_.source->files[data_.layout.table->place(plan_.blocks[task].block).file].path);
+      } catch (const std::exception&) {  // no memory to say where
+      }
+      fail(task, error);
     }
     const std::lock_guard lock(mutex_);
     ++ended_;
@@ -91,7 +94,7 @@ class Reading {
 }  // namespace
 
 Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows, std::uint64_t epoch,
-                        const std::function<bool()>& go_on) {
+                        std::uint64_t most_threads, const std::function<bool()>& go_on) {
   const Source& source = *data.source;
   const BlockTable& blocks = *data.layout.table;
   Batch::Parts parts;
@@ -110,8 +113,9 @@ Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows
   const RequestsByBlock plan(samples);
   Reading reading(data, plan, parts.data.data());
   const std::size_t threads =
-      std::min<std::size_t>(plan.blocks.size() / 4, static_cast<std::uint32_t>(usable_cpu_count()));
+      std::min<std::size_t>({plan.blocks.size() / 4, static_cast<std::uint32_t>(usable_cpu_count()), most_threads});
   std::vector<std::jthread> helpers;
+  helpers.reserve(threads + 1);
   const auto help = [&] {  // where the system starts no more threads, fewer will do
     Result<std::jthread> thread = start_thread("hr-take", [&](const std::stop_token&) { reading.work(); });
     if (thread.ok()) helpers.push_back(std::move(*thread));

@@ -101,7 +101,8 @@ void diagnose(Report& r, const Loader::Impl& loader) {
   }
   if (!r.slow_fields.empty())
     r.advice.push_back(
-        "rewrite the fields that are read one chunk at a time, with gzip, LZ4, zstd or Blosc: READS names them");
+        "rewrite the fields that READS says are read or converted one at a time: with gzip, LZ4, zstd or Blosc, and as "
+        "numbers that NumPy has");
   if (limit == "decode" && r.threads < cpus)
     r.advice.push_back(
         fmt::format("threads={}: this process may use {} processors, and {} threads decode", cpus, cpus, r.threads));

@@ -189,7 +189,7 @@ class BlockShuffle final : public Sampler {
     return fmt::format("block {}x{}", shape_.streams, shape_.pool_blocks);
   }
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
-    const std::uint64_t pool_rows = (shape_.pool_blocks + 1) * blocks_->max_block_rows();
+    const std::uint64_t pool_rows = (std::uint64_t{shape_.pool_blocks} + 1) * blocks_->max_block_rows();
     const std::uint64_t longest = std::min(pool_rows, shares_.length(0) + 1);
     return std::min(longest * shape_.streams / global_batch + 2, (num_samples() + global_batch - 1) / global_batch + 1);
   }

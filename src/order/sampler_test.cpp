@@ -238,5 +238,13 @@ TEST(ShuffleShape, BatchesOfTheDefaultShuffleDrawFromEveryFileAlike) {
   }
 }
 
+TEST(BlockShuffle, PoolsOfEveryBlockSpanTheEpoch) {
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{1000, 10}});
+  const std::uint32_t most = 0xFFFFFFFF;
+  const auto largest = make_block_shuffle(blocks, {1, most}, 1), large = make_block_shuffle(blocks, {1, most - 1}, 1);
+  EXPECT_EQ(largest->span_steps(10, {}), large->span_steps(10, {}));
+  EXPECT_GE(largest->span_steps(10, {}), 100u);
+}
+
 }  // namespace
 }  // namespace headrace

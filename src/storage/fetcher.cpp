@@ -2,12 +2,14 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/thrown.h"
 
 namespace headrace {
 
@@ -90,11 +92,16 @@ class ThreadedFetcher::Impl {
       const bool passed_over = request.error && request.first_failed < job.range;
       const bool stopping = stopping_;
       lock.unlock();
-      Status status = stopping ? Error(ErrorCode::kCancelled, "the fetcher was closed")
-                      : passed_over
-                          ? Status()
-                          : read_range(request.ranges[job.range],
-                                       request.buffer.subspan(job.buffer_offset, request.ranges[job.range].range.size));
+      Status status;
+      try {
+        if (stopping)
+          status = Error(ErrorCode::kCancelled, "the fetcher was closed");
+        else if (!passed_over)
+          status = read_range(request.ranges[job.range],
+                              request.buffer.subspan(job.buffer_offset, request.ranges[job.range].range.size));
+      } catch (const std::exception& e) {
+        status = error_of(e);
+      }
       lock.lock();
       if (!status.ok() && (!request.error || job.range < request.first_failed)) {
         request.error = std::move(status.error());
@@ -109,7 +116,11 @@ class ThreadedFetcher::Impl {
 
   void report(Request& request) {
     Status status = request.error ? Status(std::move(*request.error)) : Status();
-    if (status.ok()) status = check_files_unchanged(request.ranges);
+    try {
+      if (status.ok()) status = check_files_unchanged(request.ranges);
+    } catch (const std::exception& e) {
+      status = error_of(e);
+    }
     {
       const std::lock_guard lock(mutex_);
       bytes_in_flight_ -= request.bytes;  // before `done`, which may ask for the next

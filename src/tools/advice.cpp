@@ -96,7 +96,7 @@ std::uint32_t choose_threads(const Advice& a, const LoaderOptions& options, doub
       if (forecast(a.probe, a.data, decodes, t).warm >= kHeadway * a.target_per_second)
         return reason = "the fewest that reach the target; the other processors are the training's", t;
   if (all > 1 && (!a.probe.busy() || a.data.slow_path) && a.probe.many.rows_per_s < 1.1 * a.probe.one.rows_per_s)
-    return reason = a.data.slow_path ? "more gain nothing: some fields are decoded one chunk at a time"
+    return reason = a.data.slow_path ? "more gain nothing: some fields are decoded or converted one at a time"
                                      : "more gain nothing here: one thread is as fast",
            1;
   return reason = fmt::format("one for each processor this process may use ({})", a.cpus.rules().rule), all;
@@ -128,7 +128,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   a.storages = storages_of(dataset);
   a.limits = list_memory_limits();
   a.local = count_local_processes();
-  a.cpus = list_cpu_limits();
+  a.cpus = list_cpu_limits({.local_processes = a.local.count});
   const std::uint64_t chunks = count_chunks(source);
   LoaderOptions loader = run.loader;
   const std::uint64_t most =  // that a loader gets without set_memory()

@@ -30,7 +30,7 @@ std::string why(Bottleneck b, const Advice& a) {
     case Bottleneck::kDecodingAgain:
       return fmt::format("too little memory: each block is decoded {:.1f} times an epoch", a.advised.forecast.decodes);
     case Bottleneck::kOneAtATime:
-      return "fields that are decoded one chunk at a time whatever the threads (headrace inspect names them)";
+      return "fields that are decoded or converted one at a time whatever the threads (headrace inspect names them)";
   }
   return "";
 }
@@ -166,9 +166,8 @@ std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
   const std::size_t best = a.best_recoding();
   if (a.data.slow_path)
     steps.push_back(
-        "Rewrite the fields that are decoded one chunk at a time (headrace inspect names them) with gzip, LZ4, zstd or "
-        "Blosc: "
-        "then all threads decode");
+        "Rewrite the fields that are decoded or converted one at a time (headrace inspect names them) with gzip, LZ4, "
+        "zstd or Blosc, and as numbers that NumPy has: then all threads decode");
   else if (best > 0 && worth_rewriting(a) && a.advised.forecast.decodes < 1.5 &&
            a.advised.cache.later < 1.2 * a.recoded(best).warm)
     steps.push_back(

@@ -64,7 +64,7 @@ TEST_F(Advise, FilesOfEveryKindAreMeasured) {
   for (const testing::Hdf5Writer::Array& x : {testing::Hdf5Writer::Array{.shape = {1000, 8}},
                                               {.shape = {1000, 8}, .chunk = {1000, 8}, .gzip = 1},
                                               {.shape = {1000, 8}, .chunk = {64, 3}},
-                                              {.shape = {1000, 8}, .chunk = {64, 8}, .scale_offset = true},
+                                              {.shape = {1000, 8}, .chunk = {64, 8}, .converted = true},
                                               {.shape = {1000, 8}, .chunk = {64, 8}, .gzip = 1, .unwritten = true},
                                               {.shape = {1, 1}, .chunk = {1, 1}}}) {
     write(x);

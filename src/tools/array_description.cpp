@@ -53,13 +53,16 @@ std::string chunk_words(const ArrayInfo& array, std::uint64_t chunk_bytes) {
 std::vector<std::string> what_to_know(const ArrayInfo& array, const ArrayDescription& described) {
   std::vector<std::string> out;
   const bool chunked = array.layout == Layout::kChunked;
+  const bool is_ours = array.read_path == ReadPath::kNative || array.read_path == ReadPath::kConverted;
+  if (array.read_path == ReadPath::kConverted)
+    out.push_back(fmt::format("its numbers are converted one thread at a time: {}", array.reason));
   if (array.read_path == ReadPath::kFallback)
     out.push_back(fmt::format("read by {}, one chunk at a time: {}", array.library, array.reason));
   if (chunked && described.chunk_bytes > kLargeChunkBytes)
     out.push_back(fmt::format("chunks of {} rows decode to {} at once, for every thread that decodes; smaller ones: {}",
                               group_digits(array.chunk_rows()), format_bytes(described.chunk_bytes),
                               better_chunk(array, described.row_bytes)));
-  if (chunked && array.read_path == ReadPath::kNative && described.random_row_bytes >= kCostlyRowBytes &&
+  if (chunked && is_ours && described.random_row_bytes >= kCostlyRowBytes &&
       described.random_row_bytes / 4 >= described.row_bytes)
     out.push_back(fmt::format("one random row decodes {} ({} rows) to use {}", format_bytes(described.random_row_bytes),
                               group_digits(array.chunk_rows()), format_bytes(described.row_bytes)));
@@ -126,7 +129,9 @@ ArrayDescription describe_array(const ArrayInfo& array) {
         array.is_record ? fmt::format("record of {}", array.columns.size()) : array.columns.front().dtype.name();
   }
   described.chunk = chunk_words(array, described.chunk_bytes);
-  described.read_by = array.read_path_name() + (array.read_path == ReadPath::kFallback ? ", 1 thread" : "");
+  described.read_by = array.read_path == ReadPath::kConverted  ? "native, converted by " + array.library
+                      : array.read_path == ReadPath::kFallback ? array.library + ", 1 thread"
+                                                               : array.read_path_name();
   described.care = what_to_know(array, described);
   return described;
 }

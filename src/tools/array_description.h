@@ -22,7 +22,7 @@ struct ArrayDescription {
 
   std::string type;     ///< "float32", "record of 4".
   std::string chunk;    ///< "128 rows, 1.00 MiB", "contiguous".
-  std::string read_by;  ///< "native", "libhdf5, 1 thread", "refused".
+  std::string read_by;  ///< "native", "native, converted by libhdf5", "libhdf5, 1 thread", "refused".
 
   std::vector<std::string> care;  ///< What to know before reading it, one sentence each; the largest cost first.
 };

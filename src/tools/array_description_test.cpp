@@ -83,6 +83,18 @@ TEST(ArrayDescription, NothingWritten) {
   expect_has(all(describe_array(chunked({128, 4}, {16, 4}, 0)).care), "every value is the fill value");
 }
 
+TEST(ArrayDescription, ConvertedNumbersAreDecodedLikeOthers) {
+  ArrayInfo odd = chunked({128, 4}, {16, 4}, 9);
+  odd.read_path = ReadPath::kConverted;
+  odd.library = "libhdf5";
+  odd.reason = "3-byte integers: converted by libhdf5";
+  EXPECT_EQ(odd.read_path_name(), "converted");
+  EXPECT_EQ(describe_array(odd).read_by, "native, converted by libhdf5");
+  const std::string care = all(describe_array(odd).care);
+  expect_has(care, "converted one thread at a time: 3-byte integers");
+  EXPECT_EQ(care.find("one chunk at a time"), std::string::npos) << care;
+}
+
 TEST(ArrayDescription, OtherReadPathsSayWhy) {
   ArrayInfo slow = chunked({128, 4}, {16, 4}, 9);
   slow.read_path = ReadPath::kFallback;

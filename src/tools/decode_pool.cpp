@@ -4,7 +4,11 @@
 #include <headrace/base/bytes.h>
 
 #include <algorithm>
+#include <exception>
 #include <new>
+
+#include "base/parallel.h"
+#include "base/thrown.h"
 
 namespace headrace {
 namespace {
@@ -19,7 +23,12 @@ bool add(std::uint64_t& sum, std::uint64_t bytes) {
 DecodePool::DecodePool(std::uint32_t threads)
     : share_bytes_(budget_->free_bytes() / 2 / std::max(threads, 1u)),
       queue_limit_(4 * std::size_t{std::max(threads, 1u)}) {
-  for (std::uint32_t i = 0; i < std::max(threads, 1u); ++i) threads_.emplace_back([this] { work(); });
+  threads_.reserve(std::max(threads, 1u));
+  while (threads_.size() < std::max(threads, 1u)) {
+    auto thread = start_thread("hr-verify", [this](const std::stop_token&) { work(); });
+    if (!thread.ok() && !threads_.empty()) break;  // fewer will do
+    threads_.push_back(std::move(thread).value());
+  }
 }
 
 DecodePool::~DecodePool() {
@@ -29,7 +38,7 @@ DecodePool::~DecodePool() {
     queue_.clear();
   }
   work_ready_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  for (std::jthread& thread : threads_) thread.join();
 }
 
 bool DecodePool::offer(const DecodeTask& task, std::chrono::milliseconds tick) {
@@ -53,13 +62,26 @@ DecodePool::Counts DecodePool::counts() const {
 
 std::vector<BadPiece> DecodePool::bad() const {
   std::unique_lock lock(mutex_);
+  if (lost_finding_) throw out_of_memory();
   std::vector<BadPiece> sorted = bad_;
   lock.unlock();
   std::sort(sorted.begin(), sorted.end(), [](const BadPiece& a, const BadPiece& b) { return a.number < b.number; });
   return sorted;
 }
 
-void DecodePool::work() {
+/// With the lock.
+void DecodePool::note(const DecodeTask& task, Error error) {
+  try {
+    if (task.piece.stored.file != nullptr) error.with_file(task.piece.stored.file->name());
+    error.with_field(task.array->info().path);
+    error.with_chunk(task.array->piece_name(task.piece)).with_bytes(task.piece.stored.range);
+    bad_.push_back({task.number, task.piece.rows, std::move(error)});
+  } catch (const std::exception&) {
+    lost_finding_ = true;
+  }
+}
+
+void DecodePool::work() noexcept {
   Buffers own;
   for (;;) {
     DecodeTask task;
@@ -71,19 +93,19 @@ void DecodePool::work() {
       queue_.pop_front();
       room_.notify_one();
     }
-    Status status = decode(task, own);
+    Status status;
+    try {
+      status = decode(task, own);
+    } catch (const std::exception& e) {
+      status = error_of(e);
+    }
     const std::lock_guard lock(mutex_);
     ++counts_.pieces;
     counts_.stored_bytes += task.piece.stored.range.size;
-    if (status.ok()) {
+    if (status.ok())
       counts_.decoded_bytes += task.piece.decoded_bytes;
-    } else {
-      Error& error = status.error();
-      if (task.piece.stored.file != nullptr) error.with_file(task.piece.stored.file->name());
-      error.with_field(task.array->info().path);
-      error.with_chunk(task.array->piece_name(task.piece)).with_bytes(task.piece.stored.range);
-      bad_.push_back({task.number, task.piece.rows, std::move(error)});
-    }
+    else
+      note(task, std::move(status.error()));
     task.array.reset();  // before anyone learns that all is done: readers close with their last task
     if (--unfinished_ == 0) done_.notify_all();
   }

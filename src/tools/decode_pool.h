@@ -38,6 +38,7 @@ class DecodePool {
 
   /// Buffers are charged to the process's budget: half of what is free is shared by the threads; a piece larger than a
   /// thread's share is decoded alone, in the other half, and one that does not fit there is refused with kOutOfBudget.
+  /// Where the system starts fewer threads, it works with those; throws kOutOfBudget where it starts none.
   explicit DecodePool(std::uint32_t threads);
   ~DecodePool();  ///< Drops what is queued and joins.
 
@@ -46,7 +47,7 @@ class DecodePool {
   /// Wait until everything queued is done. \return False after `tick`.
   bool idle(std::chrono::milliseconds tick);
   [[nodiscard]] Counts counts() const;
-  /// Findings so far, by task number.
+  /// Return the findings so far, by task number. Throws kOutOfBudget where there was no memory to keep one.
   [[nodiscard]] std::vector<BadPiece> bad() const;
 
  private:
@@ -55,7 +56,8 @@ class DecodePool {
     std::uint64_t size = 0;
     MemoryReservation charge;
   };
-  void work();
+  void work() noexcept;
+  void note(const DecodeTask& task, Error error);
   Status decode(const DecodeTask& task, Buffers& own);
   Status decode_into(const DecodeTask& task, const ScratchNeed& need, Buffers& buffers);
 
@@ -69,8 +71,9 @@ class DecodePool {
   bool stop_ = false;
   Counts counts_;
   std::vector<BadPiece> bad_;
+  bool lost_finding_ = false;
   std::mutex large_;  // held while a piece larger than a thread's share is decoded
-  std::vector<std::thread> threads_;
+  std::vector<std::jthread> threads_;
 };
 
 }  // namespace headrace

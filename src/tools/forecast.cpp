@@ -67,7 +67,7 @@ DataFacts facts_of(const Dataset& dataset, std::uint64_t epoch_samples) {
     if (!info.chunk_shape.empty()) chunked += bytes;
     leading = std::max(leading, bytes);
     codecs.insert(info.codec_text());
-    facts.slow_path = facts.slow_path || info.read_path == ReadPath::kFallback;
+    facts.slow_path = facts.slow_path || is_slow(info);
   }
   if (all > 0) {
     facts.chunked_share = static_cast<double>(chunked) / static_cast<double>(all);

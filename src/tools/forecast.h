@@ -18,7 +18,7 @@ struct DataFacts {
   std::uint64_t decoded_bytes = 0, stored_bytes = 0;
   double chunked_share = 1;  ///< Of the decoded bytes: those that can only be had by decoding a chunk.
   double leading_share = 1;  ///< Of the decoded bytes: those of the array that the recoding was measured on.
-  bool slow_path = false;    ///< Some array is read by its format's library, one call at a time.
+  bool slow_path = false;    ///< Some array is read or converted by its format's library, one call at a time.
   std::string codecs;        ///< "gzip-4 / none".
 };
 DataFacts facts_of(const Dataset& dataset, std::uint64_t epoch_samples);

@@ -91,8 +91,8 @@ class Server {
     }
     return rows - std::min(rows, failed);
   }
-  Result<DecodedPart> load(std::uint32_t file, std::uint32_t array, const Piece& piece) {
-    return server_.load(file, array, piece);
+  void load(const ResidentArrays::Part& part, ResidentArrays& to) {
+    server_.load(part, to, [] { return true; });
   }
   [[nodiscard]] StageTable stages() const { return clock_.totals(); }
   [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
@@ -115,24 +115,12 @@ class Server {
 /// its rate.
 Status load_residents(const Source& source, const BlockLayout& layout, std::span<const SampledBlock> blocks,
                       Server& server, ResidentArrays& resident) {
+  HEADRACE_TRY(resident.allocate(source, layout));
   for (const SampledBlock& b : blocks)
-    for (std::uint32_t a = 0; a < source.num_arrays(); ++a) {
-      if (layout.files[b.place.file].roles[a] != ArrayRole::kResident) continue;
-      const ArrayReader& reader = *source.files[b.place.file].arrays[a];
-      std::vector<Piece> pieces;
-      HEADRACE_TRY(reader.locate(b.place.rows, pieces));
-      auto& across = resident.arrays[{b.place.file, a}].across;
-      across.resize(reader.pieces_across());
-      for (const Piece& piece : pieces) {
-        auto& parts = across[piece.across];
-        const auto at =
-            std::lower_bound(parts.begin(), parts.end(), piece.rows.first,
-                             [](const ResidentArrays::Part& p, std::uint64_t row) { return p.rows.first < row; });
-        if (at != parts.end() && at->rows == piece.rows) continue;
-        HEADRACE_ASSIGN(ResidentArrays::Part part, server.load(b.place.file, a, piece));
-        parts.insert(at, std::move(part));
-      }
-    }
+    for (std::uint32_t a = 0; a < source.num_arrays(); ++a)
+      if (layout.files[b.place.file].roles[a] == ArrayRole::kResident)
+        server.load({b.place.file, a, b.place.rows}, resident);
+  resident.seal();
   return {};
 }
 

@@ -85,7 +85,7 @@ TEST_P(Verify, WhatWasNeverWrittenIsCounted) {
     const Hdf5Writer file(directory.path("a.h5"));
     file.write("x", kGzip);
     file.write("wide", {.shape = {4, 1ULL << 38}, .chunk = {1, 1ULL << 20}, .gzip = 1, .unwritten = true});
-    file.write("slow", {.shape = {1ULL << 38}, .chunk = {1ULL << 20}, .scale_offset = true, .unwritten = true});
+    file.write("slow", {.shape = {1ULL << 38}, .chunk = {1ULL << 20}, .converted = true, .unwritten = true});
     file.write("flat", {.shape = {1ULL << 38}, .unwritten = true});
   }
   ToolResult result;
@@ -123,7 +123,20 @@ TEST_P(Verify, ADamagedArrayBesideGoodOnesIsBadData) {
 
 TEST_P(Verify, TheSlowWayIsAFindingAndNotDamage) {
   const TemporaryFolder directory;
-  { Hdf5Writer(directory.path("a.h5")).write("x", {{1000, 8}, {100, 8}, 0, false, true}); }
+  directory.write("x.bin", std::vector<std::byte>(1000 * 8 * 4));
+  {  // rows in a raw file
+    const hid_t file = H5Fcreate(directory.path("a.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    ASSERT_GE(H5Pset_external(list, "x.bin", 0, H5F_UNLIMITED), 0);
+    const hsize_t shape[] = {1000, 8};
+    const hid_t space = H5Screate_simple(2, shape, nullptr);
+    const hid_t x = H5Dcreate2(file, "x", H5T_STD_I32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    ASSERT_GE(x, 0);
+    H5Dclose(x);
+    H5Sclose(space);
+    H5Pclose(list);
+    H5Fclose(file);
+  }
   ToolResult result;
   const Json json = verified({directory.path("a.h5")}, GetParam(), &result);
   EXPECT_TRUE(result.findings);

@@ -60,7 +60,7 @@ class Filter:
     """Keyword arguments of create_dataset, and where the filter applies."""
 
     options: dict[str, Any]
-    path: str = "native"  # "native", "libhdf5" or "refused"
+    path: str = "native"  # "native", "converted", "libhdf5" or "refused"
     dtypes: tuple[str, ...] | None = None  # groups that it can hold; None: all
 
 
@@ -92,10 +92,10 @@ def _filters() -> dict[str, Filter]:
         "bitshuffle-lz4": Filter(_plugin(p.Bitshuffle(cname="lz4"))),
         "bitshuffle-lz4, small blocks": Filter(_plugin(p.Bitshuffle(nelems=64, cname="lz4"))),
         "bitshuffle-zstd": Filter(_plugin(p.Bitshuffle(cname="zstd", clevel=3))),
-        "szip": Filter({"compression": "szip", "compression_opts": ("nn", 2)}, "libhdf5", _SIMPLE),
-        "scale-offset": Filter({"scaleoffset": 0}, "libhdf5", _INTEGERS),
-        "scale-offset, 3 digits": Filter({"scaleoffset": 3}, "libhdf5", ("f4", "f8")),
-        "n-bit": Filter({"nbit": True}, "libhdf5", ("2 bytes", "4 bytes")),
+        "szip": Filter({"compression": "szip", "compression_opts": ("nn", 2)}, dtypes=_SIMPLE),
+        "scale-offset": Filter({"scaleoffset": 0}, dtypes=_INTEGERS),
+        "scale-offset, 3 digits": Filter({"scaleoffset": 3}, dtypes=("f4", "f8")),
+        "n-bit": Filter({"nbit": True}, "converted", ("2 bytes", "4 bytes")),
         "zfp": Filter(_plugin(p.Zfp(reversible=True)), "refused", ("f4", "f8")),
         "blosc2": Filter(_plugin(p.Blosc2()), "refused", _SIMPLE),
         "sz3": Filter(_plugin(p.SZ3(absolute=0.01)), "refused", ("f4", "f8")),

@@ -17,6 +17,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from manual.reference import IncompleteError, reference  # noqa: E402
 
+EPOCH = "  Epoch epoch(const std::function<bool()>& go_on = {});"
+
 
 class Sources:
     """A copy of what the reference is made of, which can be changed and put back."""
@@ -128,8 +130,8 @@ NOT_DOCUMENTED = {
     ),
     "a member in C++": (
         "include/headrace/loader/loader.h",
-        "  Epoch epoch();",
-        "  Epoch epoch();\n  int fresh() const;",
+        EPOCH,
+        EPOCH + "\n  int fresh() const;",
         "Loader::fresh has",
     ),
     "a field in C++": (
@@ -187,8 +189,8 @@ ADDED = {
     ),
     "a member in C++": (
         "include/headrace/loader/loader.h",
-        "  Epoch epoch();",
-        "  Epoch epoch();\n  /// Return 1.\n  [[nodiscard]] const std::map<int, Batch>& fresh(int number = 3) const;",
+        EPOCH,
+        EPOCH + "\n  /// Return 1.\n  [[nodiscard]] const std::map<int, Batch>& fresh(int number = 3) const;",
         "| `fresh(number = 3)` | `map<int, Batch>` | Return 1. |",
     ),
     "an error": (

@@ -43,7 +43,7 @@ struct OpenOptions {
 struct FieldStorage {
   std::vector<std::uint64_t> chunk_shape;  ///< Empty if the array is contiguous.
   std::string codec;                       ///< For example "gzip-4 + shuffle" or "none".
-  std::string read_path;                   ///< "native", or the library that reads it ("libhdf5").
+  std::string read_path;                   ///< "native"; "converted" (native, then by libhdf5); "libhdf5".
   std::string reason;                      ///< Why it is not native; empty otherwise.
   bool uniform = true;                     ///< True if all files store the field like this.
 };

@@ -92,7 +92,7 @@ struct LoaderOptions {
   /// kHost: the processes of this host that load the same data keep one copy together, in memory or in the cache
   /// directory.
   Share share = Share::kNothing;
-  /// Decode and assembly threads; 0: as many as this process may use.
+  /// Decode and assembly threads; 0: as many as this process may use. The ranks of a host divide its processors.
   std::uint32_t threads = 0;
   /// Longest wait for one batch before Error(kTimeout); zero: no limit.
   std::chrono::nanoseconds timeout{0};
@@ -103,6 +103,8 @@ struct ResumeOptions {
   /// True: resume although names, bytes or order of the files differ from those of the state, because they were
   /// renamed, repaired or reordered. Lengths, chunks and fields must agree even then.
   bool accept_changed_data = false;
+  /// Rows of the state's epoch, if the sampler is Listed: as by set_rows(), but only if the state fits.
+  std::optional<std::vector<std::uint64_t>> rows = {};
 };
 
 /// Delivers epochs of batches.
@@ -111,9 +113,11 @@ struct ResumeOptions {
 class Loader {
  public:
   struct Impl;
-  /// Resolves every automatic setting. Starts no thread and reads no data.
-  /// Errors: kInvalidArgument; kOutOfBudget, with the smallest budget that would be enough.
-  Loader(Dataset dataset, LoaderOptions options);
+  /// Resolves every automatic setting. Starts no thread and reads no data, but the label of a Balanced sampler.
+  /// `go_on` may be empty. If reading takes long, it is called by this thread about twenty times a second; when it
+  /// returns false, reading ends and kCancelled is thrown.
+  /// Errors: kInvalidArgument; kOutOfBudget, with the smallest budget that would be enough; kCancelled.
+  Loader(Dataset dataset, LoaderOptions options, const std::function<bool()>& go_on = {});
   ~Loader();
   Loader(Loader&&) noexcept;
   Loader& operator=(Loader&&) noexcept;
@@ -139,9 +143,11 @@ class Loader {
   };
 
   /// Start the next epoch (also after a break), or continue at the position of load_state(). An unfinished Epoch of
-  /// this loader ends with kClosed.
-  Epoch epoch();
-  /// Set the number of the epoch that the next call of epoch() delivers. Idempotent.
+  /// this loader ends with kClosed. Blocks: the first call, while fields that stay in memory are read.
+  /// `go_on` may be empty. It is called by this thread while it reads, at most about twenty times a second; when it
+  /// returns false, reading ends and kCancelled is thrown. The next call tries again.
+  Epoch epoch(const std::function<bool()>& go_on = {});
+  /// Set the number of the epoch that the next call of epoch() delivers, 2^63 - 1 at most. Idempotent.
   void set_epoch(std::uint64_t number);
   /// Return the number of the epoch that the next call of epoch() delivers.
   [[nodiscard]] std::uint64_t next_epoch() const;
@@ -156,6 +162,9 @@ class Loader {
   /// Errors: kInvalidArgument, which names what differs, if the state is of other data, another seed or another order;
   /// the loader is then unchanged.
   void load_state(const std::string& json, const ResumeOptions& options = {});
+  /// Throw what load_state() would throw at a state that does not fit, and change nothing. If the sampler is Listed and
+  /// `options` has no rows, those of the state's epoch are not looked at.
+  void check_state(const std::string& json, const ResumeOptions& options = {}) const;
 
   /// Make a batch of any epoch again, bit for bit as iterating delivers it on this rank. An unfinished epoch is not
   /// disturbed, nothing is counted, and the memory is the caller's.
@@ -166,7 +175,8 @@ class Loader {
   [[nodiscard]] Batch batch(std::uint64_t epoch, std::uint64_t step,
                             std::span<const std::uint64_t> rows_of_epoch = {}) const;
 
-  /// Return the fields of a batch: those of the data, then derived ones ("_rows", "_weight").
+  /// Return the fields of a batch: those of the data, then derived ones ("_rows", "_weight"). Valid as long as the
+  /// loader is.
   [[nodiscard]] const std::vector<Field>& fields() const;
   /// Set the rows of an epoch (the next one, if no number is given), if the sampler is Listed. They also hold for later
   /// epochs for which no others are set (see Listed). A different number of rows ends an unfinished epoch.
@@ -212,7 +222,8 @@ class Loader {
   /// Return the number of notices. Costs an atomic load, so it can be called after every batch.
   [[nodiscard]] std::uint64_t num_notices() const;
 
-  /// Stop the threads and free the memory. Idempotent. Batches that you hold stay valid.
+  /// Stop the threads and free the memory. Idempotent. Batches that you hold stay valid. Threads: any; a call that
+  /// another thread is in ends with kClosed.
   void close();
   /// True if it was closed.
   [[nodiscard]] bool closed() const;

@@ -72,7 +72,7 @@ struct Report {
   double waste = 0;                      ///< Share of decoded bytes that belong to columns which no field needs.
   std::uint64_t chunks_decoded = 0;      ///< Chunks decoded, counted each time.
   std::uint64_t slow_path_chunks = 0;    ///< Chunks read by a format's own library, one at a time.
-  std::vector<std::string> slow_fields;  ///< Fields read by a format's own library, and why.
+  std::vector<std::string> slow_fields;  ///< Fields read or converted by a format's own library, and why.
   std::uint32_t threads = 0;             ///< Decode threads.
   std::uint32_t rank = 0;                ///< Data-parallel rank of this loader.
   std::uint32_t world_size = 1;          ///< Number of data-parallel ranks; 1 without ranks.

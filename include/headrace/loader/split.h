@@ -4,6 +4,7 @@
 #include <headrace/loader/dataset.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct SplitOptions {
   /// True: split by whole files, so that rows of one file (a run, an event, a patient) are never in two parts. Cannot
   /// be combined with `stratify`.
   bool by_file = false;
+  /// May be empty. If reading that field takes long, it is called by the calling thread about twenty times a second;
+  /// when it returns false, split() ends with kCancelled.
+  std::function<bool()> go_on = {};
 };
 
 /// Split `data` into parts at random; the same seed gives the same parts.

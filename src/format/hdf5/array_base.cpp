@@ -11,6 +11,13 @@ ArrayBase::~ArrayBase() {
   if (!info_.element.memory_type.ok()) return;
   const LibraryLock library;
   info_.element.memory_type.reset();
+  info_.element.stored_type.reset();
+}
+
+Status ArrayBase::check_unchanged() const {
+  Status status = state_->driver->file->check_unchanged();
+  if (status.ok()) return status;
+  return placed(std::move(status.error().with_stage("read")));
 }
 
 Status ArrayBase::check_rows(RowRange rows) const {

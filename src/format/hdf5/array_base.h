@@ -18,8 +18,17 @@ class ArrayBase : public ArrayReader {
   ~ArrayBase() override;
   [[nodiscard]] const ArrayInfo& info() const override { return info_.array; }
   [[nodiscard]] RowGeometry geometry(std::uint32_t across, std::size_t column) const override;
+  [[nodiscard]] Status check_unchanged() const override;
   /// Append what remembered_array() makes this array of again. \return False if it cannot be read without libhdf5.
   virtual bool remember(PackedWriter&) const { return false; }
+  [[nodiscard]] const DatasetInfo& described() const { return info_; }
+  [[nodiscard]] const RandomAccessFile& file() const { return *state_->driver->file; }
+  /// Box of the dense row that a piece fills, and the shape of a row in it (padding included).
+  struct RowBox {
+    std::vector<std::uint64_t> src_shape, dst_start, count;
+  };
+  /// \param across  Piece.across.
+  [[nodiscard]] RowBox piece_box(std::uint32_t across) const { return row_box_of(across); }
 
  protected:
   /// Errors: kInvalidArgument for rows past the end.
@@ -28,10 +37,6 @@ class ArrayBase : public ArrayReader {
   Error placed(Error error) const;
   /// The same with the piece's chunk and bytes.
   Error placed(Error error, const Piece& piece) const;
-  /// Box of the dense row that a piece fills, and the shape of a row in it (padding included).
-  struct RowBox {
-    std::vector<std::uint64_t> src_shape, dst_start, count;
-  };
   [[nodiscard]] virtual RowBox row_box_of(std::uint32_t across) const;
 
   std::shared_ptr<FileState> state_;
@@ -51,6 +56,9 @@ class RowsArray : public ArrayBase {
   [[nodiscard]] virtual ByteRange stored_range(RowRange) const { return {}; }
   [[nodiscard]] std::size_t bytes_of(RowRange rows) const {
     return static_cast<std::size_t>(rows.count * info_.row_bytes);
+  }
+  [[nodiscard]] std::uint64_t elements_of(std::uint64_t rows) const {
+    return info_.row_bytes == 0 ? 0 : rows * (info_.row_bytes / info_.element.record_bytes);
   }
 };
 

@@ -9,13 +9,12 @@
 #include <optional>
 
 #include "format/hdf5/attribute_message.h"
-#include "format/hdf5/heap_text.h"
 
 namespace headrace::hdf5 {
 namespace {
 
 constexpr std::uint64_t kEntriesLimit = 16, kTextLimitBytes = 4096;
-constexpr std::size_t kAttributesLimit = 64;
+constexpr std::size_t kAttributesLimit = 64, kLookedAtLimit = 1000;
 
 /// Head of a datatype message: class, class bits, bytes.
 struct TypeHead {
@@ -60,7 +59,7 @@ std::string fixed_text(std::span<const std::byte> bytes) {
 
 class Entries {
  public:
-  Entries(const RandomAccessFile& file, const Superblock& superblock) : file_(file), superblock_(superblock) {}
+  Entries(const Superblock& superblock, HeapTexts& heaps) : superblock_(superblock), heaps_(heaps) {}
 
   std::optional<std::string> text(const AttributeParts& parts) {
     ByteCursor space(parts.dataspace), type_fields(parts.datatype);
@@ -114,13 +113,13 @@ class Entries {
     const std::uint64_t index = fields.number(4);
     if (!fields.ok() || length > kTextLimitBytes) return {};
     if (length == 0) return "";
-    auto text = heap_text(file_, superblock_, address, index, length);
+    auto text = heaps_.text(address, index, length);
     if (text) text->resize(std::min(text->find('\0'), text->size()));
     return text;
   }
 
-  const RandomAccessFile& file_;
   const Superblock& superblock_;
+  HeapTexts& heaps_;
 };
 
 bool is_dimension_scale(const std::string& name) {
@@ -131,16 +130,18 @@ bool is_dimension_scale(const std::string& name) {
 
 }  // namespace
 
-std::map<std::string, std::string> attribute_texts(const RandomAccessFile& file, const Superblock& superblock,
-                                                   const std::vector<HeaderMessage>& messages) {
+std::map<std::string, std::string> attribute_texts(const Superblock& superblock,
+                                                   const std::vector<HeaderMessage>& messages, HeapTexts& heaps) {
   std::map<std::string, std::string> texts;
+  std::size_t looked_at = 0;  // counts those that fail as well: 65,000 fit one object
   for (const HeaderMessage& m : messages) {
-    if (!m.is(MessageType::kAttribute) || m.shared() || texts.size() >= kAttributesLimit) continue;
+    if (!m.is(MessageType::kAttribute) || m.shared()) continue;
+    if (texts.size() >= kAttributesLimit || ++looked_at > kLookedAtLimit) break;
     const std::optional<AttributeParts> parts = attribute_parts(m.bytes);
     if (!parts) continue;
     std::string name = fixed_text(parts->name);
     if (is_dimension_scale(name)) continue;
-    if (auto text = Entries(file, superblock).text(*parts)) texts.emplace(std::move(name), std::move(*text));
+    if (auto text = Entries(superblock, heaps).text(*parts)) texts.emplace(std::move(name), std::move(*text));
   }
   return texts;
 }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "format/hdf5/chunk_tree.h"
+#include "format/hdf5/fixed_array_check.h"
 #include "format/hdf5/object_header.h"
 
 namespace headrace::hdf5 {
@@ -25,6 +26,21 @@ herr_t read_recorded(hid_t dataset, const hsize_t* offset, std::uint32_t* mask) 
 
 Error damaged(std::string why) {
   return std::move(Error(ErrorCode::kCorruptData, "the chunk index is damaged: " + std::move(why)).with_stage("index"));
+}
+
+/// Return how many chunks an array whose shape is bounded may ever have.
+Result<std::uint64_t> most_chunks_of(hid_t dataset, const DatasetInfo& info) {
+  const Id space(H5Dget_space(dataset));
+  std::array<hsize_t, H5S_MAX_RANK> dims{}, most{};
+  const int rank = H5Sget_simple_extent_dims(space.get(), dims.data(), most.data());
+  if (rank != static_cast<int>(info.grid.size())) return damaged("the shape has changed");
+  std::uint64_t chunks = 1;
+  for (std::size_t d = 0; d < info.grid.size(); ++d) {
+    const std::uint64_t length = info.array.chunk_shape[d];
+    if (most[d] == H5S_UNLIMITED || __builtin_mul_overflow(chunks, most[d] / length + (most[d] % length != 0), &chunks))
+      return damaged("a fixed array for a shape without bounds");
+  }
+  return chunks;
 }
 
 /// Asks libhdf5 for the places of chunks.
@@ -193,6 +209,11 @@ Result<ChunkIndex> ChunkIndex::read(const LibraryLock& library, FileState& state
     HEADRACE_ASSIGN(found, find_in_tree(state, layout, info));
     if (info.array.read_path == ReadPath::kFallback) HEADRACE_TRY(prober.confirm(found));
   } else {
+    if (layout.fixed_array_address) {
+      HEADRACE_ASSIGN(const std::uint64_t most_chunks, most_chunks_of(dataset, info));
+      HEADRACE_TRY(check_fixed_array(*state.driver->file, state.superblock, *layout.fixed_array_address, most_chunks,
+                                     info.stored_form.chunk_bytes));
+    }
     HEADRACE_ASSIGN(found, prober.find_all(layout.index));
   }
   return ChunkIndex(cells_of(info), std::move(found));

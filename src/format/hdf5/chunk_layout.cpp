@@ -46,6 +46,11 @@ Result<std::optional<ChunkLayout>> chunk_layout(std::span<const std::byte> messa
     const std::uint64_t index = fields.number(1);
     if (index < 1 || index > 5) return damaged(fmt::format("chunk index type {}", index));
     layout.index = static_cast<ChunkIndexKind>(index);
+    if (layout.index == ChunkIndexKind::kFixedArray) {
+      fields.skip(1);  // bits of a page
+      const std::uint64_t array = fields.number(superblock.address_bytes);
+      if (array != superblock.undefined_address()) layout.fixed_array_address = array;
+    }
   } else if (address != superblock.undefined_address()) {
     layout.tree_address = address;
   }

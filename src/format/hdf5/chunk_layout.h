@@ -25,6 +25,7 @@ struct ChunkLayout {
   std::vector<std::uint64_t> lengths;  ///< Of a chunk along each axis; none is 0.
   std::uint64_t element_bytes = 0;     ///< The file says it here a second time, beside the datatype.
   ChunkIndexKind index = ChunkIndexKind::kBTree1;
+  std::optional<std::uint64_t> fixed_array_address;  ///< Of a fixed array, as in the file; none: nothing was written.
   std::optional<std::uint64_t> tree_address;  ///< Of a version 1 B-tree, as in the file; none: nothing was written.
 };
 

@@ -7,11 +7,11 @@
 #include <cstring>
 #include <mutex>
 
+#include "format/hdf5/element_conversion.h"
 #include "format/hdf5/native_bytes.h"
 #include "format/hdf5/walk.h"
 
 namespace headrace::hdf5 {
-
 ChunkedArray::ChunkedArray(std::shared_ptr<FileState> state, DatasetInfo info, CodecChain chain,
                            std::vector<std::byte> fill_element)
     : ArrayBase(std::move(state), std::move(info)), chain_(std::move(chain)), fill_element_(std::move(fill_element)) {
@@ -105,12 +105,12 @@ Result<Piece> ChunkedArray::piece_at(const ChunkIndex& index, std::uint64_t row_
   };
   if (place.address > end_bytes || place.size_bytes > end_bytes - place.address)
     return damaged(fmt::format("the chunk reaches past the end of the file of {} bytes", end_bytes));
-  if (unfiltered && place.size_bytes != info_.chunk_bytes)
-    return damaged(
-        fmt::format("the unfiltered chunk has {} stored bytes, {} expected", place.size_bytes, info_.chunk_bytes));
+  if (unfiltered && place.size_bytes != info_.stored_form.chunk_bytes)
+    return damaged(fmt::format("the unfiltered chunk has {} stored bytes, {} expected", place.size_bytes,
+                               info_.stored_form.chunk_bytes));
   if (place.size_bytes == 0 || place.size_bytes > chain_.max_stored_bytes())
     return damaged(fmt::format("{} stored bytes for a chunk of {}, at most {} can be", place.size_bytes,
-                               info_.chunk_bytes, chain_.max_stored_bytes()));
+                               info_.stored_form.chunk_bytes, chain_.max_stored_bytes()));
   return piece;
 }
 
@@ -166,33 +166,43 @@ Result<DecodedPiece> ChunkedArray::decode(const Piece& piece, std::span<const st
         piece);
   const std::uint32_t all = chain_.codecs().size() >= 32 ? ~0U : (1U << chain_.codecs().size()) - 1;
   const bool as_stored = (piece.filter_mask & all) == all;  // no filter to undo
-  if (!absent && as_stored && stored.size() != info_.chunk_bytes)
+  const bool converts = info_.element.memory_type.ok();
+  if (!absent && as_stored && stored.size() != info_.stored_form.chunk_bytes)
     return placed(Error(ErrorCode::kCorruptData, fmt::format("the unfiltered chunk has {} stored bytes, {} expected",
-                                                             stored.size(), info_.chunk_bytes)),
+                                                             stored.size(), info_.stored_form.chunk_bytes)),
                   piece);
-  if (!absent && as_stored && info_.element.swaps.empty()) return DecodedPiece{stored.data(), row_stride};
+  if (!absent && as_stored && !converts && info_.element.swaps.empty()) return DecodedPiece{stored.data(), row_stride};
 
-  if (scratch.out.size() < info_.chunk_bytes)
-    return placed(Error(ErrorCode::kInternal,
-                        fmt::format("scratch of {} bytes, {} needed", scratch.out.size(), info_.chunk_bytes)),
-                  piece);
+  const ScratchNeed need = scratch_need(0);
+  const std::uint64_t aside_bytes = std::min(scratch.ping.size(), scratch.pong.size());
+  if (scratch.out.size() < need.out_bytes || (converts && aside_bytes < need.filter_bytes))
+    return placed(
+        Error(ErrorCode::kInternal, fmt::format("scratch of {} bytes and {} aside, {} and {} needed",
+                                                scratch.out.size(), aside_bytes, need.out_bytes, need.filter_bytes)),
+        piece);
   const std::span<std::byte> out = scratch.out.first(static_cast<std::size_t>(info_.chunk_bytes));
   if (absent) {
     fill_with(fill_element_, out);
     return DecodedPiece{out.data(), row_stride};
   }
-  if (as_stored) {
+  const std::uint64_t room_bytes = stored_room_bytes(info_.element, elements());
+  const CodecScratch aside{scratch.ping,
+                           scratch.pong.first(static_cast<std::size_t>(scratch.pong.size() - room_bytes))};
+  const std::span<std::byte> decoded = converts ? stored_room(info_.element, out, scratch.pong) : out;
+  Status status;
+  if (!as_stored)
+    status = chain_.decode(stored, piece.filter_mask, decoded, aside);
+  else if (!converts)
     std::memcpy(out.data(), stored.data(), out.size());
-  } else {
-    Status status = chain_.decode(stored, piece.filter_mask, out, {scratch.ping, scratch.pong});
-    if (!status.ok()) return placed(std::move(status.error()), piece);
-  }
-  to_native(info_.element, out);
+  if (status.ok() && converts) status = convert(info_.element, as_stored ? stored : decoded, out, aside);
+  if (status.ok() && !converts) to_native(info_.element, out);
+  if (!status.ok()) return placed(std::move(status.error()), piece);
   return DecodedPiece{out.data(), row_stride};
 }
 
 ScratchNeed ChunkedArray::scratch_need(std::uint64_t) const {
-  return {info_.chunk_bytes, chain_.scratch_bytes()};
+  return {info_.chunk_bytes, std::max(chain_.scratch_bytes(), conversion_bytes(info_.element, elements())) +
+                                 stored_room_bytes(info_.element, elements())};
 }
 
 ArrayBase::RowBox ChunkedArray::row_box_of(std::uint32_t across) const {

@@ -1,4 +1,5 @@
-// Chunked arrays: located through the chunk index, decoded by our own codecs, without a lock.
+// Chunked arrays: located through the chunk index, decoded by our own codecs, without a lock unless numbers are
+// converted.
 #pragma once
 
 #include <atomic>
@@ -41,6 +42,8 @@ class ChunkedArray final : public ArrayBase {
   /// Coordinates along the axes after the first of a chunk across the row.
   [[nodiscard]] std::vector<std::uint64_t> coordinates(std::uint64_t across) const;
   [[nodiscard]] bool is_partial(std::uint64_t row_chunk, std::uint32_t across) const;
+  /// Elements of a chunk, padding included.
+  [[nodiscard]] std::uint64_t elements() const { return info_.chunk_bytes / info_.element.record_bytes; }
 
   CodecChain chain_;
   std::vector<std::byte> fill_element_;

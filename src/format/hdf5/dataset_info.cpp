@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 #include <headrace/base/bytes.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 
 #include "format/hdf5/chunk_tree.h"
-#include "format/hdf5/library_filters.h"
 #include "format/hdf5/object_header.h"
+#include "format/hdf5/virtual_layout.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -89,6 +90,30 @@ bool library_decodes(std::uint32_t id) {
          (config & H5Z_FILTER_CONFIG_DECODE_ENABLED) != 0;
 }
 
+/// Refuse what libhdf5 would have to decode without bounds. It hands on whatever a filter makes of a stream, however
+/// short or long that is, so the one filter that only it has must see the stored bytes (a checksum behind it takes four
+/// off), and nothing but shuffle, which keeps the length, may come after it.
+void judge_library_pipeline(DatasetInfo& out) {
+  bool bounded = true;
+  std::size_t compressors = 0;
+  std::string names;
+  for (const StoredFilter& spec : out.filters) {
+    if (!library_decodes(spec.id))
+      return limit(out.array, ReadPath::kUnsupported,
+                   fmt::format("{}, but libhdf5 has no {}", out.array.reason, filter_text(spec)));
+    names += (names.empty() ? "" : ", ") + filter_text(spec);
+    if (spec.id == H5Z_FILTER_SHUFFLE)
+      bounded = bounded && compressors == 0;
+    else if (spec.id == H5Z_FILTER_FLETCHER32)
+      bounded = bounded && compressors == 1;
+    else
+      ++compressors;
+  }
+  if (!bounded || compressors != 1)
+    limit(out.array, ReadPath::kUnsupported,
+          fmt::format("{}, which would decode this pipeline without limits: {}", out.array.reason, names));
+}
+
 void judge_filters(DatasetInfo& out) {
   const ChunkForm& form = out.stored_form;
   for (const StoredFilter& spec : out.filters) {
@@ -102,8 +127,6 @@ void judge_filters(DatasetInfo& out) {
       info.setting = (*codec)->setting();
     } else if (codec_known(codec_spec.name)) {
       limit(out.array, ReadPath::kUnsupported, fmt::format("{}: {}", filter_text(spec), codec.error().message()));
-    } else if (std::string why = library_filter_flaw(spec, form); !why.empty()) {
-      limit(out.array, ReadPath::kUnsupported, fmt::format("{}: {}", filter_text(spec), why));
     } else if (library_decodes(spec.id)) {
       limit(out.array, ReadPath::kFallback, filter_text(spec) + " is decoded by libhdf5");
     } else {
@@ -111,11 +134,7 @@ void judge_filters(DatasetInfo& out) {
     }
     out.array.filters.push_back(std::move(info));
   }
-  if (out.array.read_path != ReadPath::kFallback) return;
-  for (const StoredFilter& spec : out.filters)  // then libhdf5 must do all of them
-    if (!library_decodes(spec.id))
-      limit(out.array, ReadPath::kUnsupported,
-            fmt::format("{}, but libhdf5 has no {}", out.array.reason, filter_text(spec)));
+  if (out.array.read_path == ReadPath::kFallback) judge_library_pipeline(out);
 }
 
 Status read_chunks(const LibraryLock& library, hid_t list, DatasetInfo& out) {
@@ -134,11 +153,13 @@ Status read_chunks(const LibraryLock& library, hid_t list, DatasetInfo& out) {
     grid_fits = grid_fits && multiply(cells, out.grid[d]);
   }
   if (out.element.record_bytes == 0) return Error(ErrorCode::kCorruptData, "elements of 0 bytes");
-  if (!chunk_fits || out.chunk_bytes > kChunkLimitBytes)
+  out.stored_form.element_bytes = out.element.stored_bytes;
+  if (chunk_fits) out.stored_form.chunk_bytes = out.chunk_bytes / out.element.record_bytes;  // elements
+  chunk_fits = chunk_fits && multiply(out.stored_form.chunk_bytes, out.element.stored_bytes);
+  if (!chunk_fits || std::max(out.chunk_bytes, out.stored_form.chunk_bytes) > kChunkLimitBytes)
     limit(a, ReadPath::kUnsupported, "chunks of 4 GiB and more; rewrite it with smaller ones");
   if (!grid_fits || cells > kGridLimit)
     limit(a, ReadPath::kUnsupported, fmt::format("more than {} chunks; rewrite it with larger ones", kGridLimit));
-  out.stored_form = {out.chunk_bytes / out.element.record_bytes * out.element.stored_bytes, out.element.stored_bytes};
   HEADRACE_ASSIGN(out.filters, read_filters(library, list));
   unsigned options = 0;
   if (H5Pget_chunk_opts(list, &options) >= 0)
@@ -147,20 +168,21 @@ Status read_chunks(const LibraryLock& library, hid_t list, DatasetInfo& out) {
   return {};
 }
 
-void judge_outside(const LibraryLock& library, hid_t list, std::uint64_t bytes, DatasetInfo& out, FileState& state) {
+void judge_outside(const LibraryLock& library, hid_t dataset, hid_t list, DatasetInfo& out, FileState& state) {
   ArrayInfo& a = out.array;
+  const std::uint64_t stored_bytes = out.row_bytes == 0 ? 0 : out.stored_row_bytes() * a.rows();
   if (a.layout == Layout::kExternal) {
-    if (a.read_path == ReadPath::kFallback)
-      return limit(a, ReadPath::kUnsupported, a.reason + ", in external raw files");
     limit(a, ReadPath::kFallback, "stored in external raw files");
-    auto segments = external_segments(library, list, state.driver->directory, bytes);
+    auto segments = external_segments(library, list, state.driver->directory, stored_bytes);
     if (!segments.ok()) return limit(a, ReadPath::kUnsupported, segments.error().message());
     out.external = std::move(*segments);
   } else {
-    limit(a, ReadPath::kFallback, "virtual: its rows lie in other datasets");
-    auto sources = virtual_sources(library, state.file.get(), list, *state.driver);
-    if (!sources.ok()) return limit(a, ReadPath::kUnsupported, sources.error().message());
-    out.sources = std::move(*sources);
+    auto layout = open_virtual_sources(library, state, dataset, list, out);
+    if (!layout.ok()) return limit(a, ReadPath::kUnsupported, layout.error().message());
+    for (const VirtualSource& source : (*layout)->sources)
+      if (const ArrayInfo& array = source.array->info(); is_slow(array))
+        limit(a, array.read_path, fmt::format("its virtual source '{}': {}", array.path, array.reason));
+    out.virtual_layout = std::move(*layout);
   }
 }
 
@@ -203,10 +225,12 @@ Result<DatasetInfo> describe_dataset(const LibraryLock& library, FileState& stat
 
   // Sizes. A shape can claim anything: nothing is ever allocated for one.
   out.row_bytes = out.element.record_bytes;
+  std::uint64_t stored_bytes = out.element.stored_bytes;
   bool fits = true;
-  for (std::size_t d = 1; d < a.shape.size(); ++d) fits = fits && multiply(out.row_bytes, a.shape[d]);
+  for (std::size_t d = 1; d < a.shape.size(); ++d)
+    fits = fits && multiply(out.row_bytes, a.shape[d]) && multiply(stored_bytes, a.shape[d]);
   std::uint64_t bytes = out.row_bytes;
-  fits = fits && multiply(bytes, a.shape[0]);
+  fits = fits && multiply(bytes, a.shape[0]) && multiply(stored_bytes, a.shape[0]);
   if (!fits) {
     limit(a, ReadPath::kUnsupported, "a declared shape larger than any file");
     out.row_bytes = 0;
@@ -230,8 +254,8 @@ Result<DatasetInfo> describe_dataset(const LibraryLock& library, FileState& stat
       return damaged(library, "the storage layout");
   }
   if (a.read_path != ReadPath::kUnsupported && (a.layout == Layout::kExternal || a.layout == Layout::kVirtual))
-    judge_outside(library, list.get(), bytes, out, state);
-  if (a.read_path == ReadPath::kFallback) a.library = "libhdf5";
+    judge_outside(library, dataset, list.get(), out, state);
+  if (a.read_path == ReadPath::kConverted || a.read_path == ReadPath::kFallback) a.library = "libhdf5";
   if (a.layout == Layout::kChunked) {
     HEADRACE_ASSIGN(const std::optional<std::uint64_t> in_tree, tree_bytes(state, out));
     out.has_tree_index = in_tree.has_value();

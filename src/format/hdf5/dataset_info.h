@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "format/hdf5/outside_files.h"
 
 namespace headrace::hdf5 {
+
+struct VirtualLayout;
 
 /// Chunks a dataset may have: beyond, 24 bytes for each of them are no longer small.
 inline constexpr std::uint64_t kGridLimit = 20'000'000;
@@ -31,7 +34,12 @@ struct DatasetInfo {
   ChunkForm stored_form;            ///< Of a chunk as the filters see it (before conversion by libhdf5).
   std::vector<std::uint64_t> grid;  ///< Chunks along each axis.
   std::vector<RawSegment> external;
-  std::vector<OutsideFile> sources;
+  std::shared_ptr<const VirtualLayout> virtual_layout;  ///< Null unless virtual, and all of it can be read.
+
+  /// Return the bytes of a row as stored, before any conversion. Only where a row has bytes.
+  [[nodiscard]] std::uint64_t stored_row_bytes() const {
+    return row_bytes / element.record_bytes * element.stored_bytes;
+  }
 };
 
 /// Describe an open dataset. What is there but cannot be read is described with kUnsupported and the reason.

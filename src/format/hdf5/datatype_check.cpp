@@ -85,6 +85,8 @@ class Checker {
     if (!fields_.ok() || exponent == 0 || mantissa == 0 || exponent > 32 || sign >= last ||
         exponent_at + exponent > last || mantissa_at + mantissa > last || bias >> exponent != 0)
       return damaged("the fields of a float lie outside it");
+    if ((bits & 0x41) == 0x41 && size % 2 != 0)  // 1.10 swaps pairs of bytes, one of them outside
+      return damaged(fmt::format("VAX byte order in {} bytes", size));
     const bool apart = exponent_at + exponent <= mantissa_at || mantissa_at + mantissa <= exponent_at;
     if (!apart || sign - exponent_at < exponent || sign - mantissa_at < mantissa)  // wraps where sign is below
       return damaged("the fields of a float overlap");

@@ -128,7 +128,8 @@ void walk(Builder& out, hid_t type, const Place& at) {
     case H5T_ENUM: {
       if (const std::string why = why_convert(type); !why.empty()) out.needs_library(why + of_member(at));
       if (!convertible(type))
-        return out.refused(fmt::format("a number of {} bytes{}", H5Tget_size(type), of_member(at)));
+        return out.refused(
+            fmt::format("numbers of {} bytes which libhdf5 cannot convert{}", H5Tget_size(type), of_member(at)));
       return add_number(out, at, number_kind(type), type);
     }
     case H5T_STRING:
@@ -182,7 +183,7 @@ ElementType finish(Builder found, hid_t type) {
     out.path = ReadPath::kUnsupported;
     out.reason = std::move(found.refuse);
   } else if (!found.convert.empty()) {
-    out.path = ReadPath::kFallback;
+    out.path = ReadPath::kConverted;
     out.reason = std::move(found.convert);
   }
   out.leaves = std::move(found.leaves);
@@ -196,12 +197,15 @@ ElementType describe_type(const LibraryLock&, hid_t type) {
   Builder stored;
   walk(stored, type, {});
   ElementType out = finish(std::move(stored), type);
-  if (out.path != ReadPath::kFallback) return out;
+  if (out.path != ReadPath::kConverted) return out;
   // libhdf5 converts to a type we can describe in turn: that is what decode() leaves.
   Id memory = memory_type(type);
+  Id stored_copy(H5Tcopy(type));  // the dataset's own may be a named type, which keeps the file open
   Builder converted;
   if (memory.ok()) walk(converted, memory.get(), {});
-  if (!memory.ok() || !converted.refuse.empty() || !converted.convert.empty()) {
+  H5T_cdata_t* unused = nullptr;
+  if (!memory.ok() || !converted.refuse.empty() || !converted.convert.empty() || !stored_copy.ok() ||
+      H5Tfind(stored_copy.get(), memory.get(), &unused) == nullptr) {
     out.path = ReadPath::kUnsupported;
     out.reason += ", which cannot be converted";
     return out;
@@ -209,9 +213,10 @@ ElementType describe_type(const LibraryLock&, hid_t type) {
   std::string reason = std::move(out.reason);
   out = finish(std::move(converted), memory.get());
   out.stored_bytes = H5Tget_size(type);
-  out.path = ReadPath::kFallback;
+  out.path = ReadPath::kConverted;
   out.reason = std::move(reason) + ": converted by libhdf5";
   out.memory_type = std::move(memory);
+  out.stored_type = std::move(stored_copy);
   return out;
 }
 

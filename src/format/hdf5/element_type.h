@@ -30,7 +30,8 @@ struct ElementType {
   bool is_record = false;
   ReadPath path = ReadPath::kNative;
   std::string reason;
-  Id memory_type;  ///< Set where libhdf5 must convert (path kFallback).
+  /// Set where libhdf5 must convert (path kConverted): what it converts to and from. Use under a LibraryLock only.
+  Id memory_type, stored_type;
 
   /// The only swap is of every number of the element: plain big-endian arrays.
   [[nodiscard]] bool swaps_whole() const {

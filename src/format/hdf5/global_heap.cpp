@@ -53,6 +53,11 @@ Status check_global_heap(const RandomAccessFile& file, const Superblock& superbl
   if (wanted.size() < 4) return damaged("an object is missing");
   ByteCursor sum(wanted.last(4));
   if (sum.number(4) != metadata_checksum(wanted.first(wanted.size() - 4))) return damaged("an object's checksum");
+  ByteCursor mappings(wanted);
+  mappings.skip(1);  // the version is for libhdf5 to refuse
+  if (const std::uint64_t count = mappings.number(superblock.length_bytes); count > kMappingsLimit)
+    return Error(ErrorCode::kUnsupported,
+                 fmt::format("a virtual dataset of {} mappings; {} can be read", count, kMappingsLimit));
   return {};
 }
 

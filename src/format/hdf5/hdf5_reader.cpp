@@ -10,28 +10,28 @@
 #include "format/hdf5/file_state.h"
 #include "format/hdf5/library_array.h"
 #include "format/hdf5/native_bytes.h"
+#include "format/hdf5/open_described.h"
 #include "format/hdf5/plain_arrays.h"
 #include "format/hdf5/remembered.h"
+#include "format/hdf5/virtual_array.h"
 #include "format/hdf5/walk.h"
 
 namespace headrace::hdf5 {
 namespace {
 
 /// Contiguous rows, or the fill value if they were never written.
-Result<std::shared_ptr<ArrayReader>> open_contiguous(const LibraryLock& library, std::shared_ptr<FileState> state,
-                                                     DatasetInfo info, Id dataset,
-                                                     std::vector<std::byte> fill_element) {
+Result<std::shared_ptr<ArrayBase>> open_contiguous(const LibraryLock& library, std::shared_ptr<FileState> state,
+                                                   DatasetInfo info, const Id& dataset,
+                                                   std::vector<std::byte> fill_element) {
   H5D_space_status_t allocated = H5D_SPACE_STATUS_ERROR;
   if (H5Dget_space_status(dataset.get(), &allocated) < 0)
     return library_failure(library, *state, "find the array's bytes");
-  const std::uint64_t bytes = info.row_bytes * info.array.rows();
-  if (bytes == 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED)
-    return std::shared_ptr<ArrayReader>(
+  if (info.row_bytes * info.array.rows() == 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED)
+    return std::shared_ptr<ArrayBase>(
         std::make_shared<FillArray>(std::move(state), std::move(info), std::move(fill_element)));
   const haddr_t address = H5Dget_offset(dataset.get());  // absolute, user block included
   const std::uint64_t end_bytes = state->driver->file->size();
-  const std::uint64_t stored_bytes =  // odd numbers have another size before libhdf5 has converted them
-      bytes / info.element.record_bytes * info.element.stored_bytes;
+  const std::uint64_t stored_bytes = info.stored_row_bytes() * info.array.rows();
   if (address == HADDR_UNDEF || address > end_bytes || stored_bytes > end_bytes - address)
     return Error(ErrorCode::kCorruptData,
                  fmt::format("its {} bytes from {} on reach past the end of the file of {} bytes", stored_bytes,
@@ -39,17 +39,13 @@ Result<std::shared_ptr<ArrayReader>> open_contiguous(const LibraryLock& library,
   if (H5Dget_storage_size(dataset.get()) < stored_bytes)
     return Error(ErrorCode::kCorruptData, fmt::format("{} bytes are stored, its shape needs {}",
                                                       H5Dget_storage_size(dataset.get()), stored_bytes));
-  if (info.array.read_path == ReadPath::kFallback)
-    return std::shared_ptr<ArrayReader>(
-        std::make_shared<LibraryArray>(library, std::move(state), std::move(info), std::move(dataset)));
-  return std::shared_ptr<ArrayReader>(std::make_shared<ContiguousArray>(std::move(state), std::move(info), address));
+  return std::shared_ptr<ArrayBase>(std::make_shared<ContiguousArray>(std::move(state), std::move(info), address));
 }
 
-Result<std::shared_ptr<ArrayReader>> open_compact(const LibraryLock& library, std::shared_ptr<FileState> state,
-                                                  DatasetInfo info, Id dataset) {
+Result<std::shared_ptr<ArrayBase>> open_compact(const LibraryLock& library, std::shared_ptr<FileState> state,
+                                                DatasetInfo info, Id dataset) {
   const std::uint64_t bytes = info.row_bytes * info.array.rows();
-  const std::uint64_t stored =
-      info.row_bytes * info.array.rows() / info.element.record_bytes * info.element.stored_bytes;
+  const std::uint64_t stored = info.stored_row_bytes() * info.array.rows();
   if (H5Dget_storage_size(dataset.get()) < stored)
     return Error(ErrorCode::kCorruptData,
                  fmt::format("{} bytes are stored, its shape needs {}", H5Dget_storage_size(dataset.get()), stored));
@@ -60,40 +56,43 @@ Result<std::shared_ptr<ArrayReader>> open_compact(const LibraryLock& library, st
   if (bytes > 0 && H5Dread(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
     return library_failure(library, *state, "read the compact array");
   to_native(info.element, values);
-  return std::shared_ptr<ArrayReader>(
+  return std::shared_ptr<ArrayBase>(
       std::make_shared<MemoryArray>(std::move(state), std::move(info), std::move(values)));
 }
 
-Result<std::shared_ptr<ArrayReader>> open_described(const LibraryLock& library, std::shared_ptr<FileState> state,
-                                                    DatasetInfo info, Id dataset) {
+}  // namespace
+
+Result<std::shared_ptr<ArrayBase>> open_described(const LibraryLock& library, std::shared_ptr<FileState> state,
+                                                  DatasetInfo info, Id dataset, bool keep_open) {
   const Id list(H5Dget_create_plist(dataset.get()));
   const Id type(H5Dget_type(dataset.get()));
   HEADRACE_ASSIGN(std::vector<std::byte> fill, fill_element(library, list.get(), type.get(), info.element));
   if (info.row_bytes == 0 || info.array.rows() == 0)
-    return std::shared_ptr<ArrayReader>(
-        std::make_shared<FillArray>(std::move(state), std::move(info), std::move(fill)));
+    return std::shared_ptr<ArrayBase>(std::make_shared<FillArray>(std::move(state), std::move(info), std::move(fill)));
   switch (info.array.layout) {
     case Layout::kContiguous:
-      return open_contiguous(library, std::move(state), std::move(info), std::move(dataset), std::move(fill));
+      return open_contiguous(library, std::move(state), std::move(info), dataset, std::move(fill));
     case Layout::kCompact:
       return open_compact(library, std::move(state), std::move(info), std::move(dataset));
     case Layout::kExternal:
       return ExternalArray::open(std::move(state), std::move(info));
     case Layout::kVirtual:
-      break;
+      return std::shared_ptr<ArrayBase>(
+          std::make_shared<VirtualArray>(std::move(state), std::move(info), std::move(fill)));
     case Layout::kChunked: {
       if (info.array.read_path == ReadPath::kFallback) break;
-      HEADRACE_ASSIGN(CodecChain chain,
-                      CodecChain::make(codecs_of(info.filters), {info.chunk_bytes, info.element.record_bytes}));
+      HEADRACE_ASSIGN(CodecChain chain, CodecChain::make(codecs_of(info.filters), info.stored_form));
       const bool needs_library = !info.has_tree_index;
       auto array = std::make_shared<ChunkedArray>(std::move(state), std::move(info), std::move(chain), std::move(fill));
-      if (needs_library) array->keep_open(library, std::move(dataset));
-      return std::shared_ptr<ArrayReader>(std::move(array));
+      if (needs_library && keep_open) array->keep_open(library, std::move(dataset));
+      return std::shared_ptr<ArrayBase>(std::move(array));
     }
   }
-  return std::shared_ptr<ArrayReader>(
+  return std::shared_ptr<ArrayBase>(
       std::make_shared<LibraryArray>(library, std::move(state), std::move(info), std::move(dataset)));
 }
+
+namespace {
 
 class Hdf5Reader final : public FormatReader {
  public:
@@ -148,7 +147,8 @@ class Hdf5Reader final : public FormatReader {
     HEADRACE_ASSIGN(DatasetInfo info, describe_dataset(library, *state_, dataset.get(), array->path));
     info.array.attributes = array->attributes;  // the walk has read the texts of variable length as well
     if (info.array.read_path == ReadPath::kUnsupported) return unreadable(info.array);
-    return open_described(library, state_, std::move(info), std::move(dataset));
+    HEADRACE_ASSIGN(auto opened, open_described(library, state_, std::move(info), std::move(dataset), true));
+    return std::shared_ptr<ArrayReader>(std::move(opened));
   }
 
   static Error unreadable(const ArrayInfo& array) {
@@ -193,7 +193,7 @@ Result<bool> is_hdf5(const RandomAccessFile& file) {
   return superblock.has_value();
 }
 
-Result<std::shared_ptr<FormatReader>> open_hdf5(std::shared_ptr<RandomAccessFile> file, const std::string& path) {
+Result<std::shared_ptr<FileState>> open_state(std::shared_ptr<RandomAccessFile> file, const std::string& path) {
   HEADRACE_ASSIGN(const std::optional<Superblock> superblock, read_superblock(*file));
   if (!superblock) return Error(ErrorCode::kUnsupported, "the file is not HDF5");
   const std::uint64_t size = file->size();
@@ -217,6 +217,11 @@ Result<std::shared_ptr<FormatReader>> open_hdf5(std::shared_ptr<RandomAccessFile
   state->driver->file = std::move(file);
   state->superblock = *superblock;
   state->path = path;
+  return state;
+}
+
+Result<std::shared_ptr<FormatReader>> open_hdf5(std::shared_ptr<RandomAccessFile> file, const std::string& path) {
+  HEADRACE_ASSIGN(auto state, open_state(std::move(file), path));
   Walked walked;
   {
     const LibraryLock library;

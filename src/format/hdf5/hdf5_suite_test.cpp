@@ -103,10 +103,99 @@ FormatCase compact() {
   return plain({.addressable = true}, {12, 3}, H5T_STD_I32BE, list);
 }
 
-FormatCase fallback() {  // scale-offset: libhdf5 decodes
+/// Numbers that libhdf5 converts. \param bytes  Of a stored one.
+Id odd_integer(hid_t like, std::size_t bits, std::size_t bytes, std::size_t offset = 0) {
+  Id type(H5Tcopy(like));
+  EXPECT_GE(H5Tset_precision(type.get(), bits), 0);
+  EXPECT_GE(H5Tset_offset(type.get(), offset), 0);
+  EXPECT_GE(H5Tset_size(type.get(), bytes), 0);
+  return type;
+}
+
+FormatCase converted(bool addressable, const Id& list) {
+  const Id type = odd_integer(H5T_STD_I32BE, 24, 3);
+  return plain({.addressable = addressable}, {11, 5, 7}, type.get(), list);
+}
+
+FormatCase converted_across() {
+  const Id list = chunks_of({4, 2, 3});
+  H5Pset_shuffle(list.get());
+  H5Pset_deflate(list.get(), 1);
+  H5Pset_fletcher32(list.get());
+  return converted(false, list);
+}
+
+FormatCase converted_compact() {
+  const Id list(H5Pcreate(H5P_DATASET_CREATE));
+  H5Pset_layout(list.get(), H5D_COMPACT);
+  return converted(true, list);
+}
+
+FormatCase converted_larger(bool chunked) {  // stored numbers are larger than those they become
+  const Id list = chunks_of(chunked ? Shape{7, 2} : Shape{});
+  if (chunked) {
+    H5Pset_shuffle(list.get());
+    H5Pset_deflate(list.get(), 1);
+  }
+  const auto data = counted<double>(std::size_t{23} * 3, [](std::size_t i) { return 0.25 * static_cast<double>(i); });
+  return case_of({.addressable = !chunked}, {bytes_of(data)}, [&](NewFile& file) {
+    file.add("x", H5T_NATIVE_LDOUBLE, {23, 3}, data.data(), list.get(), {}, H5T_NATIVE_DOUBLE);
+  });
+}
+
+FormatCase converted_fill() {  // the chunk of row 20 was written, and no other
+  std::vector<std::int32_t> values(40 * 3, -7);
+  for (std::size_t i = 20 * 3; i < 21 * 3; ++i) values[i] = 42;
+  return case_of({}, {bytes_of(values)}, [](NewFile& file) {
+    const Id list = chunks_of({1, 3}), type = odd_integer(H5T_STD_I32LE, 24, 3);
+    const std::int32_t fill = -7, written[] = {42, 42, 42};
+    H5Pset_fill_value(list.get(), H5T_NATIVE_INT32, &fill);
+    H5Pset_deflate(list.get(), 1);
+    const Id dataset = file.add("x", type.get(), {40, 3}, nullptr, list.get());
+    const Shape at{20, 0}, row{1, 3};
+    const Id space(H5Dget_space(dataset.get())), memory(H5Screate_simple(2, row.data(), nullptr));
+    H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, at.data(), nullptr, row.data(), nullptr);
+    H5Dwrite(dataset.get(), H5T_NATIVE_INT32, memory.get(), space.get(), H5P_DEFAULT, written);
+  });
+}
+
+FormatCase converted_n_bit() {
+  const Id of_24_bits(H5Tcopy(H5T_STD_I32LE));
+  H5Tset_precision(of_24_bits.get(), 24);
+  const Id list = chunks_of({5});
+  H5Pset_nbit(list.get());
+  return plain({}, {23}, of_24_bits.get(), list);
+}
+
+FormatCase n_bit() {  // of a record, whose padding it leaves out
+  struct Padded {
+    std::int16_t number;
+    double value;
+  };
+  std::vector<Padded> data(29);
+  std::vector<std::int16_t> numbers;
+  std::vector<double> values;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    data[i] = {static_cast<std::int16_t>(i), 0.5 * static_cast<double>(i)};
+    numbers.push_back(data[i].number);
+    values.push_back(data[i].value);
+  }
+  return case_of({}, {bytes_of(numbers), bytes_of(values)}, [&](NewFile& file) {
+    const Id type(H5Tcreate(H5T_COMPOUND, sizeof(Padded)));
+    H5Tinsert(type.get(), "number", offsetof(Padded, number), H5T_NATIVE_INT16);
+    H5Tinsert(type.get(), "value", offsetof(Padded, value), H5T_NATIVE_DOUBLE);
+    const Id list = chunks_of({6});
+    H5Pset_nbit(list.get());
+    H5Pset_deflate(list.get(), 1);
+    file.add("x", type.get(), {data.size()}, data.data(), list.get());
+  });
+}
+
+FormatCase scale_offset() {
   const Id list = chunks_of({5});
   H5Pset_scaleoffset(list.get(), H5Z_SO_INT, 0);
-  return plain({}, {23}, H5T_STD_I32LE, list);
+  H5Pset_deflate(list.get(), 1);
+  return plain({}, {23}, H5T_STD_I32BE, list);
 }
 
 struct Record {
@@ -115,7 +204,8 @@ struct Record {
   float pair[2];
 };
 
-FormatCase records(bool chunked) {
+/// \param odd  With a member that libhdf5 converts, and bytes that belong to none.
+FormatCase records(bool chunked, bool odd = false) {
   constexpr std::size_t kRows = 29;
   std::vector<Record> data(kRows);
   std::vector<std::int16_t> numbers;
@@ -129,12 +219,13 @@ FormatCase records(bool chunked) {
   }
   return case_of({.addressable = !chunked}, {bytes_of(numbers), bytes_of(values), bytes_of(pairs)}, [&](NewFile& file) {
     const hsize_t two = 2;
-    const Id memory(H5Tcreate(H5T_COMPOUND, sizeof(Record))), stored(H5Tcreate(H5T_COMPOUND, 18));
+    const Id memory(H5Tcreate(H5T_COMPOUND, sizeof(Record))), stored(H5Tcreate(H5T_COMPOUND, odd ? 27 : 18));
+    const Id twelve = odd_integer(H5T_STD_I16LE, 12, 2, 4);
     const Id floats(H5Tarray_create2(H5T_IEEE_F32LE, 1, &two));
     H5Tinsert(memory.get(), "number", offsetof(Record, number), H5T_NATIVE_INT16);
     H5Tinsert(memory.get(), "value", offsetof(Record, value), H5T_NATIVE_DOUBLE);
     H5Tinsert(memory.get(), "pair", offsetof(Record, pair), floats.get());
-    H5Tinsert(stored.get(), "number", 0, H5T_STD_I16LE);
+    H5Tinsert(stored.get(), "number", 0, odd ? twelve.get() : H5T_STD_I16LE);
     H5Tinsert(stored.get(), "value", 2, H5T_IEEE_F64BE);
     H5Tinsert(stored.get(), "pair", 10, floats.get());
     const Id list = chunks_of(chunked ? Shape{6} : Shape{});
@@ -162,7 +253,18 @@ FormatCase records(bool chunked) {
   add("Sparse", sparse);
   add("Records", [] { return records(false); });
   add("RecordsInChunks", [] { return records(true); });
-  add("Fallback", fallback);
+  add("NBit", n_bit);
+  add("ScaleOffset", scale_offset);
+  add("RecordsConverted", [] { return records(false, true); });
+  add("RecordsInChunksConverted", [] { return records(true, true); });
+  add("Converted", [] { return converted(true, chunks_of({})); });
+  add("ConvertedAcrossTheRow", converted_across);
+  add("ConvertedWithoutFilters", [] { return converted(false, chunks_of({4, 2, 3})); });
+  add("ConvertedCompact", converted_compact);
+  add("ConvertedLarger", [] { return converted_larger(false); });
+  add("ConvertedLargerInChunks", [] { return converted_larger(true); });
+  add("ConvertedSparse", converted_fill);
+  add("ConvertedNBit", converted_n_bit);
   return true;
 }();
 

@@ -10,7 +10,7 @@
 
 namespace headrace::hdf5 {
 
-/// Whatever libhdf5 can read and we cannot: unusual numbers, its filters (szip, n-bit, scale-offset), virtual datasets.
+/// What libhdf5 can read and we cannot: filters that only a plugin has.
 /// Pieces are whole rows, grouped by the chunk's rows so that a chunk is decoded once.
 class LibraryArray final : public RowsArray {
  public:
@@ -31,6 +31,7 @@ class LibraryArray final : public RowsArray {
   Status check_index() const;
   [[nodiscard]] Piece piece_at(std::uint64_t row_chunk) const;
   [[nodiscard]] std::uint64_t across() const;  // chunks across a row
+  [[nodiscard]] bool is_partial(std::uint64_t cell) const;
   Status check_streams(RowRange rows) const;
   Status read(const LibraryLock&, RowRange rows, std::span<std::byte> out) const;
 

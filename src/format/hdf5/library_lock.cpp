@@ -10,6 +10,7 @@ namespace headrace::hdf5 {
 namespace {
 
 std::atomic<bool> close_failed = false;
+thread_local unsigned depth = 0;  // locks that this thread has taken one inside the other
 
 /// libhdf5 closes at exit what is still open. An object whose closing failed stays in its tables although it was freed,
 /// so that it would be closed once more, and the process crash (1.10.8 in H5F__close_cb, after a damaged file). It is
@@ -48,7 +49,9 @@ bool plugins_allowed() {
   return set != nullptr && std::strcmp(set, "1") == 0;
 }
 
-LibraryLock::LibraryLock() : lock_(library_mutex()) {
+LibraryLock::LibraryLock() {
+  if (depth++ > 0) return;
+  lock_ = std::unique_lock(library_mutex());
   H5Eget_auto2(H5E_DEFAULT, &printer_, &printer_data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   H5PLget_loading_state(&plugins_);
@@ -56,6 +59,7 @@ LibraryLock::LibraryLock() : lock_(library_mutex()) {
 }
 
 LibraryLock::~LibraryLock() {
+  if (--depth > 0) return;
   if (plugins_ != 0) H5PLset_loading_state(plugins_);
   H5Eclear2(H5E_DEFAULT);
   H5Eset_auto2(H5E_DEFAULT, printer_, printer_data_);

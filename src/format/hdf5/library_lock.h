@@ -21,7 +21,8 @@ namespace headrace::hdf5 {
 /// the library may be shared with other users in the process (Debian's h5py).
 /// Plug-ins: a filter plug-in is a shared object that a file can ask for by number, so none is loaded unless the
 /// environment says HEADRACE_HDF5_PLUGINS=1.
-/// Threads: any. Blocks: until no other thread is in libhdf5. Not re-entrant.
+/// Threads: any. Blocks: until no other thread is in libhdf5. A thread that holds it may take it again, which costs
+/// nothing: what owns ids is also destroyed while errors unwind below the lock.
 /// Fork: fork() waits for it, so a child finds the library in a consistent state.
 class LibraryLock {
  public:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace headrace::hdf5 {
@@ -68,7 +69,8 @@ Id memory_compound(hid_t type) {
     H5free_memory(name);
   }
   if (size == 0) return {};
-  Id out(H5Tcreate(H5T_COMPOUND, size));
+  // No smaller than it is stored: memory and bytes to read are planned by the size of a row once decoded.
+  Id out(H5Tcreate(H5T_COMPOUND, std::max(size, H5Tget_size(type))));
   std::size_t offset = 0;
   for (const auto& [name, part] : parts) {
     if (H5Tinsert(out.get(), name.c_str(), offset, part.get()) < 0) return {};
@@ -97,7 +99,8 @@ std::string why_convert(hid_t number) {
 
 bool convertible(hid_t number) {
   const H5T_class_t kind = H5Tget_class(number);
-  return kind == H5T_FLOAT ? H5Tget_size(number) <= 16 : H5Tget_size(number) <= 8;
+  if (kind == H5T_FLOAT) return H5Tget_size(number) <= 16 && H5Tget_norm(number) != H5T_NORM_MSBSET;
+  return H5Tget_size(number) <= 8;
 }
 
 DType::Kind number_kind(hid_t number) {
@@ -133,16 +136,24 @@ Id complex_part(hid_t compound) {
   return paired && (size == 4 || size == 8) ? std::move(real) : Id();
 }
 
+/// A native type in the byte order of a stored one. Where the order differs and the size does not, libhdf5 swaps bytes
+/// and does nothing else: -40 of 9 bits in 2 bytes became 472. Headrace swaps by itself.
+static Id in_order_of(hid_t stored, hid_t native) {
+  Id type(H5Tcopy(native));
+  if (H5Tget_order(stored) == H5T_ORDER_BE) H5Tset_order(type.get(), H5T_ORDER_BE);
+  return type;
+}
+
 Id memory_type(hid_t type) {
   const std::size_t size = H5Tget_size(type);
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
-      return Id(H5Tcopy(native_integer(size * 8, H5Tget_sign(type) == H5T_SGN_2)));
+      return in_order_of(type, native_integer(size * 8, H5Tget_sign(type) == H5T_SGN_2));
     case H5T_BITFIELD:
-      return Id(H5Tcopy(size == 1   ? H5T_NATIVE_B8
-                        : size == 2 ? H5T_NATIVE_B16
-                        : size <= 4 ? H5T_NATIVE_B32
-                                    : H5T_NATIVE_B64));
+      return in_order_of(type, size == 1   ? H5T_NATIVE_B8
+                               : size == 2 ? H5T_NATIVE_B16
+                               : size <= 4 ? H5T_NATIVE_B32
+                                           : H5T_NATIVE_B64);
     case H5T_FLOAT: {
       if (!why_convert(type).empty())  // bfloat16 fits binary32; the unusual above need binary64
         return Id(H5Tcopy(size <= 3 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE));

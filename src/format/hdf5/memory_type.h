@@ -12,7 +12,8 @@ namespace headrace::hdf5 {
 /// Empty for what we read ourselves in either byte order.
 std::string why_convert(hid_t number);
 
-/// True if there is a native number for it: integers up to 8 bytes, any float.
+/// True if there is a native number for it that libhdf5 can convert to: integers up to 8 bytes, floats up to 16 whose
+/// leading bit of the mantissa is implied or not there.
 bool convertible(hid_t number);
 
 /// kInt, kUInt or kFloat; kBool for h5py's enum FALSE, TRUE of one byte.
@@ -22,7 +23,8 @@ DType::Kind number_kind(hid_t number);
 /// bytes, and nothing else. Not ok() otherwise.
 Id complex_part(hid_t compound);
 
-/// A packed native type with the same members. Not ok() if there is none.
+/// A type with the same members, one after the other, and no smaller, native but for the byte order of integers, which
+/// is the stored one's. Not ok() if there is none.
 Id memory_type(hid_t type);
 
 }  // namespace headrace::hdf5

@@ -18,11 +18,12 @@ void to_native(const ElementType& element, std::span<std::byte> elements) {
 
 Result<std::vector<std::byte>> fill_element(const LibraryLock& library, hid_t creation_list, hid_t stored_type,
                                             const ElementType& element) {
-  std::vector<std::byte> value(element.record_bytes);
   H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
   if (H5Pfill_value_defined(creation_list, &defined) < 0)
     return Error(ErrorCode::kCorruptData, "cannot read the fill value: " + last_library_error(library).text());
-  if (defined == H5D_FILL_VALUE_UNDEFINED) return value;
+  if (defined != H5D_FILL_VALUE_USER_DEFINED)
+    return std::vector<std::byte>(1);  // however large an element claims to be
+  std::vector<std::byte> value(element.record_bytes);
   const hid_t type = element.memory_type.ok() ? element.memory_type.get() : stored_type;
   if (H5Pget_fill_value(creation_list, type, value.data()) < 0)
     return Error(ErrorCode::kCorruptData, "cannot read the fill value: " + last_library_error(library).text());

@@ -13,12 +13,12 @@ namespace headrace::hdf5 {
 /// Put whole elements into native byte order, in place.
 void to_native(const ElementType& element, std::span<std::byte> elements);
 
-/// The dataset's fill value as one native element. Where the writer left it undefined the bytes are zero.
+/// Return the dataset's fill value as one native element; a single zero byte where the writer gave none.
 /// Errors: kCorruptData.
 Result<std::vector<std::byte>> fill_element(const LibraryLock&, hid_t creation_list, hid_t stored_type,
                                             const ElementType& element);
 
-/// Repeat `element` over `out`; out.size() is a multiple of it.
+/// Repeat `element` over `out`; out.size() is a multiple of its size.
 void fill_with(std::span<const std::byte> element, std::span<std::byte> out);
 
 }  // namespace headrace::hdf5

@@ -9,6 +9,7 @@
 
 #include "format/hdf5/chunk_layout.h"
 #include "format/hdf5/datatype_check.h"
+#include "format/hdf5/fill_check.h"
 #include "format/hdf5/global_heap.h"
 #include "format/hdf5/link_check.h"
 
@@ -132,23 +133,41 @@ Result<std::optional<std::uint64_t>> checked_size(std::span<const std::byte> dat
   return fields.ok() ? std::optional(size) : std::nullopt;
 }
 
-// A datatype that other objects share has a header of its own (specification IV.A.2, "Shared Message", versions 1 to
-// 3).
-Result<std::optional<std::uint64_t>> checked_named_size(const RandomAccessFile& file, const Superblock& superblock,
-                                                        std::span<const std::byte> message) {
+// A message that objects share has a header of its own (specification IV.A.2, "Shared Message", versions 1 to 3).
+// \return The header's address; nullopt if it lies in a heap.
+std::optional<std::uint64_t> shared_header(std::span<const std::byte> message, const Superblock& superblock) {
   ByteCursor fields(message);
   const std::uint64_t version = fields.number(1), kind = fields.number(1);
   if (version == 1) fields.skip(6);
-  if (version < 1 || version > 3 || (version == 3 && kind == 1))
-    return std::optional<std::uint64_t>();  // 1: in a heap, whose blocks have checksums
-  HEADRACE_ASSIGN(const std::vector<HeaderMessage> messages,
-                  read_object_header(file, superblock, fields.number(superblock.address_bytes)));
+  if (version < 1 || version > 3 || (version == 3 && kind == 1)) return {};
+  return fields.number(superblock.address_bytes);
+}
+
+Result<std::optional<std::uint64_t>> checked_named_size(const RandomAccessFile& file, const Superblock& superblock,
+                                                        std::span<const std::byte> message) {
+  const std::optional<std::uint64_t> address = shared_header(message, superblock);
+  if (!address) return std::optional<std::uint64_t>();  // the heap's blocks have checksums
+  HEADRACE_ASSIGN(const std::vector<HeaderMessage> messages, read_object_header(file, superblock, *address));
   std::optional<std::uint64_t> size;
   for (const HeaderMessage& m : messages) {
     if (!m.is(MessageType::kDatatype) || m.shared()) continue;
     HEADRACE_ASSIGN(size, checked_size(m.bytes));
   }
   return size;
+}
+
+Status check_fill(const RandomAccessFile& file, const Superblock& superblock, const HeaderMessage& message,
+                  std::optional<std::uint64_t> element_bytes) {
+  const bool is_old = message.is(MessageType::kOldFillValue);
+  if (!message.shared()) return check_fill_value(message.bytes, is_old, element_bytes);
+  const std::optional<std::uint64_t> address = shared_header(message.bytes, superblock);
+  if (!address)
+    return Error(ErrorCode::kUnsupported, "its fill value lies in a heap of messages that objects share")
+        .with_hint("Copy the file with h5repack, which writes it into the object's own header.");
+  HEADRACE_ASSIGN(const std::vector<HeaderMessage> messages, read_object_header(file, superblock, *address));
+  for (const HeaderMessage& m : messages)
+    if (m.type == message.type && !m.shared()) HEADRACE_TRY(check_fill_value(m.bytes, is_old, element_bytes));
+  return {};
 }
 
 // The names of an old group lie in a local heap, whose free blocks form a list (specification III.D): one that runs in
@@ -286,6 +305,9 @@ Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
       HEADRACE_ASSIGN(chunks, chunk_layout(m.bytes, superblock));
     }
   }
+  for (const HeaderMessage& m : messages)
+    if (m.is(MessageType::kFillValue) || m.is(MessageType::kOldFillValue))
+      HEADRACE_TRY(check_fill(file, superblock, m, size));
   // 1.10 takes the datatype's word, and would convert what the chunks hold (HDF5 2.0 compares them as well).
   if (size && chunks && *size != chunks->element_bytes)
     return damaged(fmt::format("elements of {} bytes in chunks made for {}", *size, chunks->element_bytes));

@@ -23,6 +23,7 @@ enum class MessageType : std::uint16_t {
   kDataspace = 0x01,
   kLinkInfo = 0x02,
   kDatatype = 0x03,
+  kOldFillValue = 0x04,
   kFillValue = 0x05,
   kLink = 0x06,
   kExternalFiles = 0x07,

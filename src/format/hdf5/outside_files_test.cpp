@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "format/hdf5/hdf5_testing.h"
+#include "storage/file_system.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -119,6 +120,27 @@ TEST_F(Outside, AVirtualSourceThatVanishesIsNoticed) {
   auto rows = read_rows(*array, {0, 8});
   ASSERT_FALSE(rows.ok());
   EXPECT_EQ(rows.error().code(), ErrorCode::kFileChanged);
+}
+
+TEST_F(Outside, OtherFilesAreNamedWithTheirVersions) {
+  const auto fingerprint = [](const std::string& path) { return (*FileSystem::of(path).open(path))->fingerprint(); };
+  const auto expect_others = [&](const std::vector<std::string>& paths) {
+    const std::vector<OutsideFile> others = must_open_array(*must_open(path_), "x")->other_files();
+    ASSERT_EQ(others.size(), paths.size());
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      EXPECT_EQ(others[i].path, std::filesystem::canonical(paths[i]));
+      EXPECT_EQ(others[i].fingerprint, fingerprint(paths[i]));
+    }
+  };
+  const std::string first = folder_.write("a.bin", raw()), second = folder_.write("b.bin", raw().first(40));
+  external({{"a.bin", 20}, {"b.bin", 20}, {"a.bin", H5F_UNLIMITED}});
+  expect_others({first, second});
+  source(folder_.path("a.h5"), 0);
+  source(folder_.path("b.h5"), 100);
+  virtual_of("a.h5", "b.h5");
+  expect_others({folder_.path("a.h5"), folder_.path("b.h5")});
+  source(path_, 0);
+  EXPECT_TRUE(must_open_array(*must_open(path_), "y")->other_files().empty());
 }
 
 TEST_F(Outside, LinksIntoOtherFilesAreNotFollowed) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "format/hdf5/element_conversion.h"
 #include "format/hdf5/native_bytes.h"
 #include "storage/file_system.h"
 
@@ -26,16 +27,24 @@ Result<DecodedPiece> ContiguousArray::decode(const Piece& piece, std::span<const
     return placed(
         Error(ErrorCode::kInternal, fmt::format("{} bytes given, {} needed", stored.size(), piece.stored.range.size)),
         piece);
-  if (info_.element.swaps.empty()) return DecodedPiece{stored.data(), info_.row_bytes};
-  auto out = room(scratch, stored.size());
+  const bool converts = info_.element.memory_type.ok();
+  if (!converts && info_.element.swaps.empty()) return DecodedPiece{stored.data(), info_.row_bytes};
+  auto out = room(scratch, bytes_of(piece.rows));
   if (!out.ok()) return placed(std::move(out.error()), piece);
-  std::memcpy(out->data(), stored.data(), stored.size());
-  to_native(info_.element, *out);
+  if (converts) {
+    Status status = convert(info_.element, stored, *out, {scratch.ping, scratch.pong});
+    if (!status.ok()) return placed(std::move(status.error()), piece);
+  } else {
+    std::memcpy(out->data(), stored.data(), stored.size());
+    to_native(info_.element, *out);
+  }
   return DecodedPiece{out->data(), info_.row_bytes};
 }
 
 ScratchNeed ContiguousArray::scratch_need(std::uint64_t max_rows) const {
-  return {info_.element.swaps.empty() ? 0 : std::min(max_rows, info().rows()) * info_.row_bytes, 0};
+  const std::uint64_t rows = std::min(max_rows, info().rows());
+  const bool as_stored = !info_.element.memory_type.ok() && info_.element.swaps.empty();
+  return {as_stored ? 0 : rows * info_.row_bytes, conversion_bytes(info_.element, elements_of(rows))};
 }
 
 // The space that was never taken counts once, where it begins.
@@ -61,21 +70,25 @@ Result<DecodedPiece> MemoryArray::decode(const Piece& piece, std::span<const std
   return DecodedPiece{bytes_.data() + piece.rows.first * info_.row_bytes, info_.row_bytes};
 }
 
-Result<std::shared_ptr<ArrayReader>> ExternalArray::open(std::shared_ptr<FileState> state, DatasetInfo info) {
+Result<std::shared_ptr<ArrayBase>> ExternalArray::open(std::shared_ptr<FileState> state, DatasetInfo info) {
   std::shared_ptr<ExternalArray> array(new ExternalArray(std::move(state), std::move(info)));
   for (const RawSegment& segment : array->info_.external) {
     HEADRACE_ASSIGN(auto file, FileSystem::of(segment.path).open(segment.path));
     array->files_.push_back(std::move(file));
   }
-  return std::shared_ptr<ArrayReader>(std::move(array));
+  return std::shared_ptr<ArrayBase>(std::move(array));
 }
 
 Result<DecodedPiece> ExternalArray::decode(const Piece& piece, std::span<const std::byte>,
                                            const DecodeScratch& scratch) const {
   auto out = room(scratch, bytes_of(piece.rows));
   if (!out.ok()) return placed(std::move(out.error()), piece);
-  std::uint64_t skip = piece.rows.first * info_.row_bytes;
-  std::span<std::byte> left = *out;
+  const bool converts = info_.element.memory_type.ok();
+  const std::span<std::byte> raw = converts ? stored_room(info_.element, *out, scratch.pong) : *out;
+  if (raw.size() != piece.rows.count * info_.stored_row_bytes())
+    return placed(Error(ErrorCode::kInternal, fmt::format("scratch of {} bytes aside", scratch.pong.size())), piece);
+  std::uint64_t skip = piece.rows.first * info_.stored_row_bytes();
+  std::span<std::byte> left = raw;
   for (std::size_t i = 0; i < files_.size() && !left.empty(); ++i) {
     const RawSegment& segment = info_.external[i];
     if (skip >= segment.size_bytes) {
@@ -84,16 +97,34 @@ Result<DecodedPiece> ExternalArray::decode(const Piece& piece, std::span<const s
     }
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(segment.size_bytes - skip, left.size()));
     Status status = files_[i]->read_at(segment.offset_bytes + skip, left.first(n));
+    if (status.ok()) status = files_[i]->check_unchanged();  // the caller asks of the file that it knows only
     if (!status.ok()) return placed(std::move(status.error().with_stage("read")), piece);
     left = left.subspan(n);
     skip = 0;
   }
-  to_native(info_.element, *out);
+  if (converts) {
+    Status status = convert(info_.element, raw, *out, {scratch.ping, scratch.pong});
+    if (!status.ok()) return placed(std::move(status.error()), piece);
+  } else {
+    to_native(info_.element, *out);
+  }
   return DecodedPiece{out->data(), info_.row_bytes};
 }
 
 ScratchNeed ExternalArray::scratch_need(std::uint64_t max_rows) const {
-  return {std::min(max_rows, info().rows()) * info_.row_bytes, 0};
+  const std::uint64_t rows = std::min(max_rows, info().rows()), elements = elements_of(rows);
+  return {rows * info_.row_bytes,
+          conversion_bytes(info_.element, elements) + stored_room_bytes(info_.element, elements)};
+}
+
+std::vector<OutsideFile> ExternalArray::other_files() const {
+  std::vector<OutsideFile> others;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const std::string& path = info_.external[i].path;
+    if (std::ranges::find(others, path, &OutsideFile::path) == others.end())
+      others.push_back({path, files_[i]->fingerprint()});
+  }
+  return others;
 }
 
 }  // namespace headrace::hdf5

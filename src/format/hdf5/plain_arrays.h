@@ -8,7 +8,7 @@
 
 namespace headrace::hdf5 {
 
-/// Contiguous rows in the file. Native order: decode() returns a view of `stored`.
+/// Contiguous rows in the file. Native numbers: decode() returns a view of `stored`.
 class ContiguousArray final : public RowsArray {
  public:
   /// \param address  Of row 0. The caller has checked that all rows lie in the file.
@@ -20,7 +20,7 @@ class ContiguousArray final : public RowsArray {
 
  protected:
   [[nodiscard]] ByteRange stored_range(RowRange rows) const override {
-    return {address_ + rows.first * info_.row_bytes, rows.count * info_.row_bytes};
+    return {address_ + rows.first * info_.stored_row_bytes(), rows.count * info_.stored_row_bytes()};
   }
 
  private:
@@ -58,9 +58,10 @@ class MemoryArray final : public RowsArray {
 class ExternalArray final : public RowsArray {
  public:
   /// Errors: of opening the files.
-  static Result<std::shared_ptr<ArrayReader>> open(std::shared_ptr<FileState> state, DatasetInfo info);
+  static Result<std::shared_ptr<ArrayBase>> open(std::shared_ptr<FileState> state, DatasetInfo info);
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
+  [[nodiscard]] std::vector<OutsideFile> other_files() const override;
 
  private:
   using RowsArray::RowsArray;

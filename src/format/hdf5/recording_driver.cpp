@@ -6,8 +6,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "storage/file_system.h"
-
 #if __has_include(<H5FDdevelop.h>)  // HDF5 >= 1.13: what driver authors need lives in a header of its own
 #include <H5FDdevelop.h>
 #endif
@@ -37,21 +35,6 @@ const OpenFile* self(const H5FD_t* f) {
   return reinterpret_cast<const OpenFile*>(f);
 }
 
-std::shared_ptr<RandomAccessFile> bytes_of(DriverState& state, const char* name) {
-  if (state.opening) return state.file;
-  if (!state.sources_allowed || state.directory.empty()) return nullptr;
-  // The library tries several folders for one source: what counts is whether any of them had it.
-  const std::string file_name = std::filesystem::path(name).filename().string();
-  auto path = path_inside(state.directory, name);
-  if (path.ok())
-    if (auto file = FileSystem::of(*path).open(*path); file.ok()) {
-      state.unopened.erase(file_name);
-      return *file;
-    }
-  state.unopened.insert(file_name);
-  return nullptr;
-}
-
 // Property lists carry the info; without these the library makes lists without it for virtual sources.
 void* copy_info(const void* info) {
   void* copy = std::malloc(sizeof(DriverInfo));
@@ -67,15 +50,14 @@ herr_t on_free_info(void* info) {
   return 0;
 }
 
-H5FD_t* on_open(const char* name, unsigned flags, hid_t access_list, haddr_t) {
+H5FD_t* on_open(const char*, unsigned flags, hid_t access_list, haddr_t) {
   if ((flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0) return nullptr;
   const auto* info = static_cast<const DriverInfo*>(H5Pget_driver_info(access_list));
   if (info == nullptr) return nullptr;
-  try {  // nothing may unwind through C
-    auto bytes = bytes_of(*info->state, name);
-    if (bytes == nullptr) return nullptr;
+  try {                                         // nothing may unwind through C
+    if (!info->state->opening) return nullptr;  // another file, which a virtual dataset or a link names
     auto open = std::make_unique<OpenFile>();
-    open->held = new OpenHandle{info->state->shared_from_this(), std::move(bytes)};
+    open->held = new OpenHandle{info->state->shared_from_this(), info->state->file};
     return &open.release()->base;
   } catch (...) {
     return nullptr;
@@ -89,8 +71,10 @@ herr_t on_close(H5FD_t* f) {
 }
 
 herr_t on_query(const H5FD_t*, unsigned long* flags) {
-  // No H5FD_FEAT_DATA_SIEVE: raw reads must arrive one chunk at a time.
-  if (flags != nullptr) *flags = H5FD_FEAT_ACCUMULATE_METADATA;
+  // No H5FD_FEAT_DATA_SIEVE: raw reads must arrive one chunk at a time. No H5FD_FEAT_ACCUMULATE_METADATA: it saves no
+  // read here, and the library's accumulator adds sizes to addresses unchecked: one just below 2^64 makes it copy from
+  // outside its buffer.
+  if (flags != nullptr) *flags = 0;
   return 0;
 }
 

@@ -5,8 +5,7 @@
 // descent, where H5Dget_chunk_info of HDF5 1.10 walks the whole index on every call. The library adds the user block
 // before it calls a driver, so addresses are absolute (its own queries leave it out before 1.14.4).
 //
-// The driver locks nothing (no `lock` callback), never shares a handle (no `cmp`), and opens no second file unless a
-// virtual dataset's sources were allowed, and then only inside the directory of the first.
+// The driver locks nothing (no `lock` callback), never shares a handle (no `cmp`), and opens no second file.
 #pragma once
 
 #include <hdf5.h>
@@ -14,7 +13,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -28,9 +26,7 @@ namespace headrace::hdf5 {
 struct DriverState : std::enable_shared_from_this<DriverState> {
   std::shared_ptr<RandomAccessFile> file;
   bool opening = false;             ///< H5Fopen of `file` itself is running.
-  bool sources_allowed = false;     ///< Other files may be opened, inside `directory`.
-  std::string directory;            ///< Canonical; empty: no other file is ever opened.
-  std::set<std::string> unopened;   ///< Names of sources that could not be opened: libhdf5 then answers fill values.
+  std::string directory;            ///< Canonical, where outside files may lie; empty: nowhere.
   std::optional<Error> read_error;  ///< The first read that failed: the true cause of what libhdf5 then reports.
 
   struct Recording {

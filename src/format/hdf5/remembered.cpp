@@ -19,7 +19,7 @@ constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 
 /// What decides how arrays are read besides the file: facts of another build or library are of no use.
 std::string reading_ability() {
-  std::string text = "hdf5, facts 2, ";
+  std::string text = "hdf5, facts 3, ";
   {
     const LibraryLock library;
     text += library_version(library);
@@ -145,7 +145,7 @@ std::shared_ptr<ArrayReader> remembered_array(std::shared_ptr<FileState> state, 
     case RememberedKind::kChunked:
       break;
   }
-  auto chain = CodecChain::make(codecs_of(info.filters), {info.chunk_bytes, info.element.record_bytes});
+  auto chain = CodecChain::make(codecs_of(info.filters), info.stored_form);
   if (!chain.ok()) return nullptr;
   return std::make_shared<ChunkedArray>(std::move(state), std::move(info), std::move(*chain), std::move(values));
 }
@@ -223,12 +223,14 @@ void remember_array(RememberedKind kind, const DatasetInfo& info, PackedWriter& 
 }
 
 bool ChunkedArray::remember(PackedWriter& out) const {
+  if (info_.element.memory_type.ok()) return false;
   remember_array(RememberedKind::kChunked, info_, out);
   pack_bytes(fill_element_, out);
   return true;
 }
 
 bool ContiguousArray::remember(PackedWriter& out) const {
+  if (info_.element.memory_type.ok()) return false;
   remember_array(RememberedKind::kContiguous, info_, out);
   out.number(address_);
   return true;

@@ -1,6 +1,7 @@
 #include "format/hdf5/walk.h"
 
 #include <fmt/format.h>
+#include <headrace/base/bytes.h>
 
 #include <algorithm>
 #include <cstring>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::size_t kObjectLimit = 1'000'000;
 constexpr std::size_t kPathLimit = 64 * 1024;
+constexpr std::size_t kPathsLimitBytes = 128 << 20;  // of all paths: a group's long name stands in those of all within
 
 herr_t veto(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) {
   return -1;
@@ -75,7 +77,8 @@ herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* into)
 
 class Walk {
  public:
-  Walk(const LibraryLock& library, FileState& state) : session_(library), state_(state) {}
+  Walk(const LibraryLock& library, FileState& state)
+      : session_(library), state_(state), heaps_(*state.driver->file, state.superblock) {}
 
   Result<Walked> run() {
     const auto root = object_at(state_.file.get(), "/");
@@ -111,6 +114,11 @@ class Walk {
         return Error(ErrorCode::kUnsupported, fmt::format("the file has more than {} objects", kObjectLimit));
       const std::string child = path.empty() ? link.name : path + "/" + link.name;
       if (child.size() > kPathLimit) return Error(ErrorCode::kUnsupported, "groups nested too deeply");
+      paths_bytes_ += child.size();
+      if (paths_bytes_ > kPathsLimitBytes)
+        return Error(ErrorCode::kUnsupported,
+                     fmt::format("the paths of its objects take more than {}", format_bytes(kPathsLimitBytes)))
+            .with_hint("Give groups shorter names.");
       HEADRACE_TRY(visit_link(group.get(), link, child));
     }
     return {};
@@ -148,7 +156,7 @@ class Walk {
     } else if (info->array.shape.empty()) {
       out_.refused.emplace(path, Error(ErrorCode::kUnsupported, "a scalar, which has no rows"));
     } else {
-      info->array.attributes = attribute_texts(*state_.driver->file, state_.superblock, *messages);
+      info->array.attributes = attribute_texts(state_.superblock, *messages, heaps_);
       found_.emplace_back(key, std::move(info->array));
     }
     return {};
@@ -189,12 +197,13 @@ class Walk {
 
   const LibraryLock& session_;
   FileState& state_;
+  HeapTexts heaps_;
   Walked out_;
   std::vector<std::pair<std::optional<ObjectKey>, ArrayInfo>> found_;
   std::vector<std::pair<std::string, Error>> damaged_;
   std::set<ObjectKey> groups_, datasets_;
   std::deque<std::pair<std::string, std::uint64_t>> pending_;  // groups to visit: path, address
-  std::size_t objects_ = 0;
+  std::size_t objects_ = 0, paths_bytes_ = 0;
 };
 
 }  // namespace
@@ -207,6 +216,61 @@ std::optional<ObjectKey> find_object(const LibraryLock&, FileState& state, const
   const auto object = object_at(state.file.get(), path.c_str());
   if (!object || object->type != H5O_TYPE_DATASET) return {};
   return object->key;
+}
+
+Result<CheckedDataset> find_checked(const LibraryLock& library, FileState& state, const std::string& path) {
+  constexpr int kSoftLinksLimit = 16;
+  const RandomAccessFile& file = *state.driver->file;
+  const hid_t root = state.file.get();
+  const auto check = [&](const Object& object, const std::string& name) -> Status {
+    HEADRACE_ASSIGN(const auto messages, read_object_header(file, state.superblock, address_of(object.key)));
+    if (object.type == H5O_TYPE_GROUP) return check_group(file, state.superblock, messages);
+    if (object.type == H5O_TYPE_DATASET) return check_dataset(file, state.superblock, messages);
+    return Error(ErrorCode::kNotFound, fmt::format("'{}' is no dataset", name));
+  };
+  std::optional<Object> object = object_at(root, "/");
+  if (!object) return library_failure(library, state, "read the root group");
+  HEADRACE_TRY(check(*object, "/"));
+  CheckedDataset found;
+  int soft_links = 0;
+  std::string left = path;
+  while (true) {
+    const std::size_t first = left.find_first_not_of('/');
+    if (first == std::string::npos) break;
+    const std::size_t end = std::min(left.find('/', first), left.size());
+    const std::string name = left.substr(first, end - first);
+    left.erase(0, end);
+    if (name == ".") continue;
+    const std::string child = found.path.empty() ? name : found.path + "/" + name;
+    H5L_info_t link;
+    if (object->type != H5O_TYPE_GROUP || H5Lexists(root, child.c_str(), H5P_DEFAULT) <= 0 ||
+        H5Lget_info(root, child.c_str(), &link, H5P_DEFAULT) < 0)
+      return Error(ErrorCode::kNotFound, fmt::format("there is no '{}'", child));
+    if (link.type == H5L_TYPE_SOFT) {
+      std::string target(link.u.val_size + 1, '\0');
+      if (++soft_links > kSoftLinksLimit || link.u.val_size > kPathLimit ||
+          H5Lget_val(root, child.c_str(), target.data(), target.size(), H5P_DEFAULT) < 0)
+        return Error(ErrorCode::kCorruptData, fmt::format("the link '{}' leads nowhere", child));
+      target.resize(target.find('\0'));
+      left = target + left;
+      if (target.starts_with('/')) {
+        found.path.clear();
+        object = object_at(root, "/");
+      }
+      continue;
+    }
+    if (link.type != H5L_TYPE_HARD)
+      return Error(ErrorCode::kUnsupported,
+                   fmt::format("'{}' is a link into another file, which is not followed", child));
+    object = object_at(root, child.c_str());
+    if (!object) return library_failure(library, state, "read the object's header");
+    HEADRACE_TRY(check(*object, child));
+    found.path = child;
+    if (found.path.size() > kPathLimit) return Error(ErrorCode::kUnsupported, "groups nested too deeply");
+  }
+  if (object->type != H5O_TYPE_DATASET) return Error(ErrorCode::kNotFound, fmt::format("'{}' is no dataset", path));
+  found.header_address = address_of(object->key);
+  return found;
 }
 
 Id open_dataset(const LibraryLock&, FileState& state, const std::string& path) {

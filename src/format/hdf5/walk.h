@@ -33,6 +33,16 @@ Result<Walked> walk_file(const LibraryLock&, FileState& state);
 /// Object that a path leads to, also through soft links; nullopt if there is none.
 std::optional<ObjectKey> find_object(const LibraryLock&, FileState& state, const std::string& path);
 
+/// A dataset whose header, and those of the groups on the way to it, libhdf5 reads without harm.
+struct CheckedDataset {
+  std::string path;  ///< Without a leading slash; soft links are resolved.
+  std::uint64_t header_address = 0;
+};
+
+/// Find a dataset by path and check what has to be read for it. For files that are not walked over.
+/// Errors: kNotFound; kUnsupported for links out of the file; kCorruptData; those of reading.
+Result<CheckedDataset> find_checked(const LibraryLock&, FileState& state, const std::string& path);
+
 /// Open a dataset by path without ever leaving the file.
 Id open_dataset(const LibraryLock&, FileState& state, const std::string& path);
 

@@ -43,11 +43,13 @@ bool too_deep(std::string_view text) {
 
 }  // namespace
 
-std::string ManifestText::write(const Json& object) {
+std::string ManifestText::quoted(std::string_view text) {
   // Names that are no UTF-8 are written with replacement characters: such a source is not found again, never a wrong
   // one.
-  std::string text = object.dump(1, ' ', false, Json::error_handler_t::replace);
-  text.resize(text.size() - 2);  // "\n}"
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string ManifestText::sealed(std::string text) {
   text += fmt::format(",\n {}", kLastKey);
   return text + fmt::format("\"{}\"\n}}\n", checksum_of(text));
 }

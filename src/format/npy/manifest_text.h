@@ -16,8 +16,10 @@ struct ManifestText {
   static constexpr int kFormatVersion = 1;
   static constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
 
-  /// Return the text of a JSON object, with its checksum.
-  static std::string write(const nlohmann::ordered_json& object);
+  /// Return a text as a JSON string, with its quotes.
+  static std::string quoted(std::string_view text);
+  /// Return the text of a JSON object, with its checksum. \param text  Of the object, up to its last value.
+  static std::string sealed(std::string text);
   /// Return the object, whose checksum, nesting, "format" and "format_version" have been checked, and nothing else.
   /// Errors: kCorruptData; kUnsupported: another version.
   static Result<nlohmann::ordered_json> read(std::string_view text);

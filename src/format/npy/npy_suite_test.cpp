@@ -15,6 +15,11 @@
 namespace headrace::npy {
 namespace {
 
+std::string sealed(const nlohmann::ordered_json& object) {
+  const std::string text = object.dump(1);
+  return ManifestText::sealed(text.substr(0, text.size() - 2));  // without "\n}"
+}
+
 using testing_format::FormatCase;
 using testing_format::OpenedArray;
 using Bytes = std::vector<std::byte>;
@@ -129,7 +134,7 @@ std::shared_ptr<TemporaryFolder> write_cache() {
   manifest["fields"] = {
       {{"name", "x?"}, {"dtype", "<i4"}, {"shape", {3}}, {"file", "x_.npy"}},
       {{"name", "y"}, {"dtype", "<f8"}, {"shape", nlohmann::ordered_json::array()}, {"file", "y.npy"}}};
-  folder->write_text("manifest.json", ManifestText::write(manifest));
+  folder->write_text("manifest.json", sealed(manifest));
   return folder;
 }
 
@@ -278,7 +283,7 @@ TEST(CacheFolder, FilesFitTheManifest) {
     manifest["fields"] = {{{"name", "y"}, {"dtype", "<f8"}, {"shape", nlohmann::ordered_json::array()}}};
     manifest["fields"][0]["file"] = "y.npy";
     (manifest.contains(key) ? manifest[key] : manifest["fields"][0][key]) = value;
-    folder->write_text("manifest.json", ManifestText::write(manifest));
+    folder->write_text("manifest.json", sealed(manifest));
     const auto opened = headrace::open_file(folder->path());
     return opened.ok() ? ErrorCode::kInternal : opened.error().code();
   };

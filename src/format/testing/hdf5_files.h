@@ -26,24 +26,26 @@ class Hdf5Writer {
     std::vector<hsize_t> chunk = {};  ///< Empty: contiguous.
     unsigned gzip = 0;                ///< Level; 0: none.
     bool fletcher32 = false;
-    bool scale_offset = false;  ///< A filter that Headrace leaves to libhdf5.
-    bool unwritten = false;     ///< No value is written: fill values.
+    bool converted = false;  ///< 24 bits in each number: libhdf5 has to convert them.
+    bool unwritten = false;  ///< No value is written: fill values.
   };
   /// int32 values 0, 1, 2, …
   void write(const char* name, const Array& array) const {
     const hid_t space = H5Screate_simple(static_cast<int>(array.shape.size()), array.shape.data(), nullptr);
     const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
     if (!array.chunk.empty()) H5Pset_chunk(properties, static_cast<int>(array.chunk.size()), array.chunk.data());
-    if (array.scale_offset) H5Pset_scaleoffset(properties, H5Z_SO_INT, H5Z_SO_INT_MINBITS_DEFAULT);
     if (array.gzip > 0) H5Pset_deflate(properties, array.gzip);
     if (array.fletcher32) H5Pset_fletcher32(properties);
-    const hid_t dataset = H5Dcreate2(file_, name, H5T_STD_I32LE, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    const hid_t type = H5Tcopy(H5T_STD_I32LE);
+    if (array.converted) H5Tset_precision(type, 24);
+    const hid_t dataset = H5Dcreate2(file_, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
     if (!array.unwritten) {
       std::vector<std::int32_t> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)));
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i);
       H5Dwrite(dataset, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
     }
     H5Dclose(dataset);
+    H5Tclose(type);
     H5Pclose(properties);
     H5Sclose(space);
   }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -21,8 +22,9 @@ inline std::uint32_t fake_value(std::uint32_t array, std::uint64_t row, std::uin
 struct FakeFaults {
   std::set<std::uint64_t>
       bad_rows;  ///< Of the data set: decoding a piece that holds one fails. Fixed once threads run.
-  std::atomic<bool> no_memory{false};  ///< From then on decoding throws std::bad_alloc.
-  std::atomic<bool> mended{false};     ///< From then on there are no bad rows.
+  std::optional<std::uint32_t> bad_array;  ///< Only pieces of this array fail.
+  std::atomic<bool> no_memory{false};      ///< From then on decoding throws std::bad_alloc.
+  std::atomic<bool> mended{false};         ///< From then on there are no bad rows.
   std::chrono::microseconds delay{0};
   std::atomic<std::uint64_t> decodes{0};
 };
@@ -63,7 +65,7 @@ class FakeArray final : public ArrayReader {
     auto* out = reinterpret_cast<std::uint32_t*>(s.out.data());
     for (std::uint64_t r = 0; r < piece.rows.count; ++r) {
       const std::uint64_t row = first_row_ + piece.rows.first + r;
-      if (faults_->bad_rows.count(row) && !faults_->mended)
+      if (faults_->bad_rows.count(row) && faults_->bad_array.value_or(number_) == number_ && !faults_->mended)
         return std::move(Error(ErrorCode::kCorruptData, "a bad row").with_file("fake").with_field(info_.path));
       for (std::uint64_t j = 0; j < width_; ++j) out[r * width_ + j] = fake_value(number_, row, j);
     }

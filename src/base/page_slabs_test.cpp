@@ -1,0 +1,83 @@
+#include "base/page_slabs.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+std::uint64_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  std::uint64_t lines = 0;
+  for (std::string line; std::getline(maps, line);) ++lines;
+  return lines;
+}
+
+TEST(PageSlabs, ManyBuffersAreFewMappings) {
+  const auto budget = MemoryBudget::create("test", std::uint64_t{1} << 40);
+  const auto slabs = PageSlabs::create();
+  const std::uint64_t before = mappings();
+  std::vector<PageBuffer> buffers;
+  for (int i = 0; i < 1000; ++i)
+    buffers.push_back(*slabs->allocate(*budget, MemoryTag::kBlockCache, 5 * kMiB / 2 + 100));
+  EXPECT_LE(mappings(), before + 2 * slabs->usage().slabs);
+  EXPECT_LE(slabs->usage().slabs, 10u);  // 2.5 GiB
+  EXPECT_EQ(slabs->usage().used_bytes, 1000 * buffers[0].charged_bytes());
+  EXPECT_EQ(budget->snapshot().used_bytes, slabs->usage().used_bytes);
+  buffers.clear();
+  EXPECT_EQ(slabs->usage().slabs, 0u);
+  EXPECT_EQ(budget->snapshot().used_bytes, 0u);
+  EXPECT_LE(mappings(), before + 1);
+}
+
+TEST(PageSlabs, BuffersOfAnySizeDoNotOverlapAndBeginWithZeros) {
+  const auto budget = MemoryBudget::create("test", std::uint64_t{1} << 40);
+  const auto slabs = PageSlabs::create();
+  std::mt19937 random(1);
+  struct Held {
+    PageBuffer buffer;
+    int value;
+  };
+  std::vector<Held> held;
+  const auto check_and_drop = [&](std::size_t i) {
+    for (const std::byte b : held[i].buffer.bytes()) ASSERT_EQ(b, static_cast<std::byte>(held[i].value));
+    std::swap(held[i], held.back());
+    held.pop_back();
+  };
+  for (int i = 0; i < 2000; ++i) {
+    if (held.size() > 40) check_and_drop(random() % held.size());
+    PageBuffer buffer = *slabs->allocate(*budget, MemoryTag::kBlockCache, random() % 60000);
+    for (const std::byte b : buffer.bytes()) ASSERT_EQ(b, std::byte{0});
+    const int value = 1 + i % 255;
+    if (buffer.size_bytes()) std::memset(buffer.data(), value, buffer.size_bytes());
+    held.push_back({std::move(buffer), value});
+  }
+  EXPECT_EQ(slabs->usage().slabs, 1u);  // places are used again
+  std::uint64_t charged = 0;
+  for (const Held& h : held) charged += h.buffer.charged_bytes();
+  EXPECT_EQ(slabs->usage().used_bytes, charged);
+  while (!held.empty()) check_and_drop(held.size() - 1);
+  EXPECT_EQ(slabs->usage().mapped_bytes, 0u);
+}
+
+TEST(PageSlabs, ABufferLargerThanASlabHasOneOfItsOwn) {
+  const auto budget = MemoryBudget::create("test", std::uint64_t{100} * kMiB);
+  auto slabs = PageSlabs::create();
+  PageBuffer large = *slabs->allocate(*budget, MemoryTag::kBlockCache, 50 * kMiB);
+  EXPECT_EQ(slabs->usage().mapped_bytes, 50 * kMiB);
+  EXPECT_FALSE(slabs->allocate(*budget, MemoryTag::kBlockCache, 51 * kMiB).ok());
+  slabs.reset();
+  large.data()[50 * kMiB - 1] = std::byte{1};  // it lives as long as its buffers
+  large.reset();
+  EXPECT_EQ(budget->snapshot().used_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,66 @@
+#include "base/testing/failing_new.h"
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace headrace::testing {
+namespace {
+
+std::atomic<std::int64_t> left_before{0};  // allocations until one fails, that one counted; 0: none does
+std::atomic<std::int64_t> left_after{0};
+std::atomic<std::uint64_t> num_failed{0};
+std::array<char, 16> threads_begin{};
+std::atomic<pthread_t> only{};
+
+bool is_chosen() {
+  if (threads_begin[0] == 0) return ::pthread_equal(::pthread_self(), only) != 0;
+  std::array<char, 16> name{};
+  ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+  return std::strncmp(name.data(), threads_begin.data(), std::strlen(threads_begin.data())) == 0;
+}
+
+bool fails_now() {
+  if (left_before.load(std::memory_order_acquire) <= 0 || !is_chosen()) return false;
+  if (left_before.fetch_sub(1) != 1) return false;
+  if (left_after.fetch_sub(1) > 0) left_before = 1;
+  ++num_failed;
+  return true;
+}
+
+}  // namespace
+
+FailingNew::FailingNew(const std::string& threads, std::int64_t first, std::int64_t others) {
+  threads_begin = {};
+  threads.copy(threads_begin.data(), threads_begin.size() - 1);
+  only = ::pthread_self();
+  left_after = others;
+  num_failed = 0;
+  left_before.store(first, std::memory_order_release);
+}
+
+FailingNew::~FailingNew() {
+  left_before = 0;
+}
+
+std::uint64_t FailingNew::failed() const {
+  return num_failed;
+}
+
+}  // namespace headrace::testing
+
+void* operator new(std::size_t bytes) {
+  if (headrace::testing::fails_now()) throw std::bad_alloc();
+  if (void* const made = std::malloc(bytes > 0 ? bytes : 1)) return made;
+  throw std::bad_alloc();
+}
+void operator delete(void* made) noexcept {
+  std::free(made);
+}
+void operator delete(void* made, std::size_t) noexcept {
+  std::free(made);
+}

@@ -1,0 +1,115 @@
+// What ends a call that reads before its end, and what the loader is afterwards.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include <headrace/loader/split.h>
+
+#include "loader/testing/fake_source.h"
+
+namespace headrace {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::fake_dataset;
+using testing::FakeFaults;
+
+constexpr auto kNo = [] { return false; };
+constexpr auto kYes = [] { return true; };
+
+ErrorCode code_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::kInternal;
+}
+
+std::uint64_t rows_of(Loader& loader) {
+  std::uint64_t rows = 0;
+  for (const Batch& batch : loader) rows += batch.rows();
+  return rows;
+}
+
+/// Array 1 has chunks that reach over many blocks of array 0: it is kept decoded, and read before the first batch.
+TEST(Interrupt, TheFirstEpochWhileSideFieldsAreRead) {
+  const auto faults = std::make_shared<FakeFaults>();
+  const Dataset data = fake_dataset({5120}, {{3000, 100}, {2, 512}}, faults);
+  LoaderOptions options{.batch_size = 16, .threads = 1};
+  options.cache.mode = CacheChoice::kNone;
+  Loader loader(data, options);
+  ASSERT_NE(loader.explain().find("kept in memory"), std::string::npos);
+  faults->delay = 20ms;  // ten chunks: the question comes every 50 ms
+  EXPECT_EQ(code_of([&] { (void)loader.epoch(kNo); }), ErrorCode::kCancelled);
+  EXPECT_GT(faults->decodes, 0u);
+  EXPECT_LT(faults->decodes, 10u);
+  faults->delay = 0ms;
+  Loader::Epoch epoch = loader.epoch(kYes);
+  std::uint64_t rows = 0;
+  while (const auto batch = epoch.next()) rows += batch->rows();
+  EXPECT_EQ(rows, 5120u);
+  EXPECT_EQ(rows_of(loader), 5120u);
+}
+
+/// The function that is asked runs inside the call, which then closes the loader.
+TEST(Interrupt, CloseFromInsideTheFirstEpoch) {
+  const auto faults = std::make_shared<FakeFaults>();
+  faults->delay = 20ms;
+  const Dataset data = fake_dataset({5120}, {{3000, 100}, {2, 512}}, faults);
+  LoaderOptions options{.batch_size = 16, .threads = 1};
+  options.cache.mode = CacheChoice::kNone;
+  Loader loader(data, options);
+  const auto close_it = [&] {
+    loader.close();
+    EXPECT_TRUE(loader.closed());
+    return true;
+  };
+  EXPECT_EQ(code_of([&] { (void)loader.epoch(close_it); }), ErrorCode::kCancelled);
+  EXPECT_LT(faults->decodes, 10u);
+  EXPECT_EQ(code_of([&] { (void)loader.epoch(); }), ErrorCode::kClosed);
+  loader.close();
+}
+
+/// A label is read in runs of a million rows.
+TEST(Interrupt, ReadingALabel) {
+  const auto faults = std::make_shared<FakeFaults>();
+  const Dataset data = fake_dataset({2'500'000}, {{1, 1 << 16}}, faults);
+  EXPECT_EQ(code_of([&] { (void)split(data, std::vector{0.5}, {.stratify = "a0", .go_on = kNo}); }),
+            ErrorCode::kCancelled);
+  EXPECT_LT(faults->decodes, 20u);
+  faults->decodes = 0;
+  LoaderOptions options{.batch_size = 16};
+  options.sampler = std::make_shared<const SamplerChoice>(Balanced{"a0", 100});
+  EXPECT_EQ(code_of([&] { const Loader loader(data, options, kNo); }), ErrorCode::kCancelled);
+  EXPECT_LT(faults->decodes, 20u);
+}
+
+/// Also while the program's own function waits for that thread.
+TEST(Interrupt, CloseFromAnotherThreadEndsAPreload) {
+  const Dataset data = fake_dataset({4000}, {{4, 20}});
+  LoaderOptions options{.batch_size = 16, .memory = 64 << 20, .threads = 1};
+  options.cache.mode = CacheChoice::kRam;
+  Loader loader(data, options);
+  const auto close_there = [&](std::uint64_t, std::uint64_t) {
+    std::jthread([&] { loader.close(); }).join();
+    return true;
+  };
+  EXPECT_EQ(code_of([&] { loader.preload(close_there); }), ErrorCode::kClosed);
+  EXPECT_TRUE(loader.closed());
+}
+
+/// Though the engine that they came from is replaced.
+TEST(Interrupt, FieldsAreThereAsLongAsTheLoader) {
+  const Dataset data = fake_dataset({4000}, {{4, 20}, {2, 1}});
+  Loader loader(data, {.batch_size = 16});
+  const std::vector<Field>& fields = loader.fields();
+  const Field* const first = &fields[0];
+  loader.set_rank(0, 2);
+  EXPECT_EQ(rows_of(loader), 2000u);
+  EXPECT_EQ(&loader.fields()[0], first);
+  EXPECT_EQ(fields[1].name, "a1");
+}
+
+}  // namespace
+}  // namespace headrace
