@@ -34,18 +34,14 @@ Status check_files(const DataIdentity& state, const DataIdentity& here) {
 
 }  // namespace
 
+// By hand: a tree of nlohmann's that meets a failing allocation while it is taken down ends the process.
 std::string LoaderState::json() const {
-  nlohmann::ordered_json j;
-  j["v"] = kVersion;
-  j["data"] = data.text();
-  j["rows"] = rows;
-  j["order"] = order;
-  if (!steps.empty()) j["steps"] = steps;
-  j["seed"] = seed;
-  j["batch"] = global_batch;
-  j["epoch"] = position.epoch;
-  j["samples"] = position.samples;
-  return j.dump();
+  const auto quoted = [](const std::string& text) { return nlohmann::json(text).dump(); };
+  std::string text = fmt::format(R"({{"v":{},"data":{},"rows":{},"order":{})", kVersion, quoted(data.text()), rows,
+                                 quoted(order));
+  if (!steps.empty()) text += fmt::format(R"(,"steps":{})", quoted(steps));
+  return text + fmt::format(R"(,"seed":{},"batch":{},"epoch":{},"samples":{}}})", seed, global_batch, position.epoch,
+                            position.samples);
 }
 
 Result<LoaderState> parse_state(const std::string& json) {

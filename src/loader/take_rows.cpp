@@ -126,8 +126,9 @@ Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows
   if (go_on && rows.size() * source.row_bytes() >= kLargeReadBytes && help()) {
     // A block may take long: others read, so that this thread can ask all the while.
     try {
-      while (!reading.wait(helpers.size(), kTick))
+      do {
         if (!go_on()) reading.cancel();
+      } while (!reading.wait(helpers.size(), kTick));
     } catch (...) {
       reading.cancel();
       throw;
