@@ -192,9 +192,7 @@ def activation() -> str | None:
         return f"source {script}"
 
 
-def screen(
-    args: argparse.Namespace, report: str, grown: int, touched: str, rows: list[list[str]], checked: str
-) -> str:
+def screen(args: argparse.Namespace, report: str, grown: int, touched: str, rows: list[list[str]], checked: str) -> str:
     out = ["", "─" * WIDTH, fit(report)]
     out.append(
         line(
