@@ -14,8 +14,12 @@ _SECTION = re.compile(r"^(Args|Attributes):\n((?:[ ]+.*\n?|\n)*)", re.MULTILINE)
 _ITEM = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 
 
+#: Modules of the package that are imported by themselves; their names are `torch.DataLoader`.
+FACES = ("torch",)
+
+
 def python_entries(root: Path) -> dict[str, Entry]:
-    """Name → entry, for every name of `__all__`; classes have their members."""
+    """Name → entry, for every name of `__all__`, also of the faces; classes have their members."""
     package = root / "python" / "headrace"
     exported, bound = _exports(package / "__init__.py")
     entries = {"__version__": Entry("__version__", "__version__", "str", "Version of Headrace.", "constant")}
@@ -30,7 +34,33 @@ def python_entries(root: Path) -> dict[str, Entry]:
     missing = exported - set(entries)
     if missing:
         raise ValueError(f"{package / '__init__.py'}: __all__ names what no source defines: {sorted(missing)}")
-    return {name: entries[name] for name in sorted(exported)}
+    named = {name: entries[name] for name in sorted(exported)}
+    for face in FACES:
+        named |= {entry.name: entry for entry in _face(package / f"{face}.py")}
+    return named
+
+
+def arguments_of(root: Path, name: str) -> list[tuple[str, str, str]]:
+    """Name, default and meaning of the arguments that make an object of a face's class."""
+    module, _, wanted = name.rpartition(".")
+    tree = ast.parse((root / "python" / "headrace" / f"{module}.py").read_text(encoding="utf-8"))
+    found = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == wanted)
+    made = next(item for item in found.body if isinstance(item, ast.FunctionDef) and item.name == "__init__")
+    texts = described(_docstring(found))
+    return [(argument, default, texts.get(argument, "")) for argument, (_, default) in arguments(made).items()]
+
+
+def _face(path: Path) -> list[Entry]:
+    """The names of `__all__` of one module, with the module before them."""
+    text = path.read_text(encoding="utf-8")
+    exported, _ = _exports(path)
+    found = []
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in exported:
+            entry = _class(node, text) if isinstance(node, ast.ClassDef) else _function(node)
+            entry.name, entry.usage = f"{path.stem}.{entry.name}", f"{path.stem}.{entry.usage}"
+            found.append(entry)
+    return found
 
 
 def arguments(function: ast.FunctionDef) -> dict[str, tuple[str, str]]:

@@ -22,9 +22,9 @@ from pathlib import Path
 from manual.command_line import Verb, flags_table, shared_flags, verbs, verbs_table
 from manual.cpp_headers import cpp_entries
 from manual.cpp_tables import header_section
-from manual.entries import Entry, code, faults, first_sentence, table
+from manual.entries import Entry, code, faults, first_sentence, markdown, table
 from manual.loader_options import options_table
-from manual.python_api import python_entries
+from manual.python_api import arguments_of, python_entries
 from manual.statuses import errors_table, exit_statuses, is_error, statuses_table
 
 TEMPLATES = sorted(Path(__file__).parent.glob("reference*.md.in"))
@@ -73,6 +73,12 @@ class _Sources:
             return table(("name", "returns", "what it does"), rows)
         if name == "class":
             return "\n\n".join(_members(self._python(word)) for word in words)
+        if name == "arguments":
+            rows = [
+                (code(argument), code(default) if default else "", markdown(text))
+                for argument, default, text in arguments_of(self.root, words[0])
+            ]
+            return table(("argument", "default", "meaning"), rows)
         if name == "errors":
             self.placed |= {n for n, entry in self.python.items() if is_error(entry, self.python)}
             return errors_table(self.root, self.python)

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from manual.command_line import shared_flags, verbs  # noqa: E402
 from manual.entries import Entry  # noqa: E402
-from manual.python_api import python_entries  # noqa: E402
+from manual.python_api import FACES, python_entries  # noqa: E402
 
 hr: Any = pytest.importorskip("headrace", reason="headrace is not installed")
 VERBS = verbs(ROOT)
@@ -41,9 +41,13 @@ def compare(kind: type, entry: Entry, inherited: set[str]) -> None:
 def test_every_name_of_the_package_is_read() -> None:
     """Names, and members of classes. An error's own members are those of Error."""
     entries = python_entries(ROOT)
-    assert set(entries) == set(hr.__all__)
+    faces: dict[str, Any] = {}
+    for face in FACES:
+        module = pytest.importorskip(f"headrace.{face}", reason=f"{face} is not installed")
+        faces |= {f"{face}.{name}": getattr(module, name) for name in module.__all__}
+    assert set(entries) == {*hr.__all__, *faces}
     for name, entry in entries.items():
-        thing = getattr(hr, name)
+        thing = faces[name] if name in faces else getattr(hr, name)
         if isinstance(thing, type):
             own = members(hr.Error) if issubclass(thing, hr.Error) and thing is not hr.Error else set()
             compare(thing, entry, own | ({"count", "index"} if issubclass(thing, tuple) else set()))

@@ -1,0 +1,95 @@
+"""The arguments of torch's DataLoader: checked with torch's words, and what each becomes for a Loader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from headrace._checks import invalid
+
+
+@dataclass(frozen=True)
+class TorchArguments:
+    """The arguments of a ``DataLoader`` that say how samples are delivered.
+
+    Raises:
+        InvalidArgumentError: What torch refuses, in torch's words.
+    """
+
+    batch_size: Any
+    shuffle: Any
+    sampler: Any
+    batch_sampler: Any
+    num_workers: Any
+    drop_last: Any
+    timeout: Any
+    prefetch_factor: Any
+    generator: Any
+    seed: Any
+    collate_fn: Any
+    column_fn: Any
+
+    def __post_init__(self) -> None:
+        """Check what torch checks, in its order."""
+        if self.num_workers is not None and self.num_workers < 0:
+            raise invalid(
+                "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.",
+                "Leave it out: as many threads as this process may use.",
+            )
+        if self.timeout < 0:
+            raise invalid("timeout option should be non-negative", "0: no limit.")
+        if self.prefetch_factor is not None and self.prefetch_factor < 0:
+            raise invalid("prefetch_factor option should be non-negative", "Leave it out: memory= decides.")
+        if self.sampler is not None and self.shuffle:
+            raise invalid("sampler option is mutually exclusive with shuffle", "Give one of them.")
+        if self.batch_sampler is not None:
+            if self.batch_size != 1 or self.shuffle or self.sampler is not None or self.drop_last:
+                raise invalid(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last",
+                    "Give batch_sampler= alone.",
+                )
+        elif self.batch_size is None and self.drop_last:
+            raise invalid(
+                "batch_size=None option disables auto-batching and is mutually exclusive with drop_last",
+                "Give a batch_size, or leave drop_last out.",
+            )
+        if not isinstance(self.drop_last, bool):
+            raise invalid(f"drop_last should be a boolean value, but got drop_last={self.drop_last!r}")
+        for name in ("collate_fn", "column_fn"):
+            if getattr(self, name) is not None and not callable(getattr(self, name)):
+                raise invalid(f"{name} must be a function, not {getattr(self, name)!r}")
+
+    def loader_words(self, samples_together: int) -> dict[str, Any]:
+        """Return the arguments of ``headrace.Loader``. Without batches ``samples_together`` are decoded at once."""
+        words: dict[str, Any] = {"seed": self._seed(), "timeout": self.timeout or None}
+        if self.num_workers:
+            words["threads"] = self.num_workers
+        if self.batch_sampler is not None:
+            return {**words, "batch_sampler": self.batch_sampler}
+        if self.sampler is not None:
+            words["sampler"] = self.sampler
+        return {
+            **words,
+            "batch_size": samples_together if self.batch_size is None else self.batch_size,
+            "shuffle": self.shuffle or False,
+            "drop_last": self.drop_last,
+        }
+
+    def _seed(self) -> int:
+        if self.seed is not None:
+            return int(self.seed)
+        return 0 if self.generator is None else int(self.generator.initial_seed()) % 2**64
+
+    def without_effect(self, **given: Any) -> Iterator[str]:
+        """Say of each argument that was given and has no effect why that is so."""
+        because = {
+            "worker_init_fn": "worker_init_fn is never called: there are no worker processes",
+            "multiprocessing_context": "multiprocessing_context has no effect: there are no worker processes",
+            "pin_memory": "pin_memory has no effect: torch has no accelerator here",
+        }
+        for name, text in because.items():
+            if given.get(name):
+                yield text
+        if self.prefetch_factor is not None:
+            yield "prefetch_factor has no effect: as many batches are ready ahead as memory= holds"

@@ -1,0 +1,329 @@
+"""``headrace.torch.DataLoader``: torch's DataLoader, its arguments and their meaning, over Headrace's C++ threads.
+
+from headrace.torch import DataLoader
+
+loader = DataLoader(hr.open("train_*.h5"), batch_size=512, shuffle=True, num_workers=8, pin_memory=True)
+for batch in loader:  # a dict of tensors
+    ...
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+import torch
+import torch.utils.data
+
+from headrace._checks import invalid
+from headrace._knobs import LOADER_KNOBS, names_knobs
+from headrace._logging import logger, warn
+from headrace._torch_arguments import TorchArguments
+from headrace.dataset import Dataset, Paths, open
+from headrace.loader import Loader
+
+__all__ = ["DataLoader"]
+
+#: Samples that are decoded together where none are batched: ``batch_size=None``.
+_SAMPLES_TOGETHER = 256
+
+
+class MapStyleDataLoader(torch.utils.data.DataLoader[Any]):
+    """What ``headrace.torch.DataLoader`` makes for data sets that are not Headrace's: torch's own DataLoader.
+
+    Its worker processes, its collation, its speed. A HeadraceWarning says once what would make it fast.
+    """
+
+
+class DataLoader:
+    """Load a data set as ``torch.utils.data.DataLoader`` does, at the speed of :class:`headrace.Loader`.
+
+    Batches are dicts of tensors in field order (or tuples), over the loader's memory. They are private to the caller
+    and stay valid as long as held. Arguments that torch refuses are refused with torch's words, as a ValueError. An
+    object of another map-style or iterable data set is made into torch's own DataLoader, with a warning.
+
+    One iterator is live at a time: ``iter()`` ends the one before with ClosedError. Ranks are divided here, and by
+    nobody else: under torch.distributed each rank gets its part without a DistributedSampler.
+
+    Args:
+        dataset: A :class:`headrace.Dataset`, or paths to open with all their fields; or any data set of torch's.
+        batch_size: Samples a batch, on each rank. None: samples come one by one, without the axis of the batch.
+        shuffle: True shuffles so that each block of rows is decoded once (see :class:`headrace.Loader`); ``"exact"`` is
+            a global permutation, as torch's RandomSampler draws one.
+        sampler: An iterable of row numbers, torch's or another; or :class:`headrace.Weighted` or
+            :class:`headrace.Balanced`.
+        batch_sampler: An iterable of lists of row numbers, all of one length but the last.
+        num_workers: Above 0: so many C++ decode threads at most. None or 0: as many as this process may use. There are
+            no worker processes.
+        collate_fn: Called with a list of samples, as torch calls it. Slow: each sample is a dict made in Python.
+            ``column_fn`` gets the batch as a whole.
+        pin_memory: Batches lie in page-locked memory, if torch has an accelerator; the thread that takes a batch copies
+            it there.
+        drop_last: Drop the samples that do not fill the last batch.
+        timeout: Seconds to wait for a batch before LoaderTimeoutError; 0: no limit.
+        worker_init_fn: Accepted, never called: there are no worker processes.
+        multiprocessing_context: Accepted, without effect, for the same reason.
+        generator: Its ``initial_seed()`` is the seed of the order, unless ``seed`` is given.
+        prefetch_factor: Accepted, without effect: as many batches are ready ahead as ``memory`` holds.
+        persistent_workers: Accepted, without effect: the threads stay until ``close()``.
+        pin_memory_device: Accepted, without effect, as in torch.
+        in_order: Accepted, without effect: batches always come in order.
+        snapshot_every_n_steps: Accepted, as torchdata has it, without effect: ``state_dict()`` is exact after every
+            batch.
+        column_fn: Called with each batch, and returns what is delivered in its place; on the thread that takes it.
+        batch_format: ``"dict"`` or ``"tuple"``, in field order: ``x, adj, y = batch``.
+        device: Where the tensors are delivered: ``"cpu"``, or a device that torch has (copied by ``Tensor.to``).
+        seed: Seed of the order. Default: the generator's, else 0.
+        memory: Bytes this loader may hold, as :class:`headrace.Loader` has it.
+        cache: What stays of decoded data between epochs, as :class:`headrace.Loader` has it.
+        rank: Data-parallel rank. Default: what torch.distributed or the launcher says.
+        world_size: Number of data-parallel ranks; give it with ``rank``.
+        provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): file, and row in it.
+
+    Attributes:
+        loader: The :class:`headrace.Loader` that does the work.
+
+    Raises:
+        InvalidArgumentError: An argument is wrong, or arguments contradict each other (a ValueError).
+        UnknownArgumentError: An argument is another loader's; the text says what replaces it (a TypeError too).
+    """
+
+    def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        """Make torch's own DataLoader where the data set is not Headrace's."""
+        if isinstance(dataset, Dataset) or _is_paths(dataset):
+            return super().__new__(cls)
+        return _map_style(dataset, *args, **kwargs)
+
+    @names_knobs("DataLoader", {name: group for name, group in LOADER_KNOBS.items() if name != "torch"})
+    def __init__(
+        self,
+        dataset: Dataset | Paths,
+        batch_size: int | None = 1,
+        shuffle: bool | str | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int | None = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        snapshot_every_n_steps: int | None = 1,
+        column_fn: Callable[[Any], Any] | None = None,
+        batch_format: str = "dict",
+        device: str | torch.device = "cpu",
+        seed: int | None = None,
+        memory: int | str | None = None,
+        cache: Any = "auto",
+        rank: int | None = None,
+        world_size: int | None = None,
+        provenance: bool = False,
+    ) -> None:
+        given = TorchArguments(
+            batch_size=batch_size,
+            shuffle=shuffle,
+            sampler=sampler,
+            batch_sampler=batch_sampler,
+            num_workers=num_workers,
+            drop_last=drop_last,
+            timeout=timeout,
+            prefetch_factor=prefetch_factor,
+            generator=generator,
+            seed=seed,
+            collate_fn=collate_fn,
+            column_fn=column_fn,
+        )
+        self.num_workers = num_workers or 0
+        self.prefetch_factor = prefetch_factor
+        self.persistent_workers = persistent_workers
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.in_order = in_order
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.generator = generator
+        self.column_fn = column_fn
+        self._collate_fn = collate_fn
+        self._batched = batch_size is not None or batch_sampler is not None
+        self._device = torch.device(device)
+        self._owned = None if isinstance(dataset, Dataset) else open(dataset)
+        self.loader = Loader(
+            dataset if self._owned is None else self._owned,
+            **given.loader_words(_SAMPLES_TOGETHER),
+            memory=memory,
+            cache=cache,
+            rank=rank,
+            world_size=world_size,
+            provenance=provenance,
+            framework="torch",
+            batch_format=batch_format,
+        )
+        self._pins = pin_memory and torch.accelerator.is_available()
+        for text in given.without_effect(
+            worker_init_fn=worker_init_fn,
+            multiprocessing_context=multiprocessing_context,
+            pin_memory=pin_memory and not self._pins,
+        ):
+            logger.info("%s", text)
+        if collate_fn is not None:
+            warn(
+                "collate_fn is called with a list of samples, made one by one in Python; "
+                "column_fn= gets each batch as a dict of whole columns, and costs next to nothing"
+            )
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data set it delivers."""
+        return self.loader.dataset
+
+    @property
+    def batch_size(self) -> int | None:
+        """Samples of a full batch on this rank; None where samples come one by one."""
+        return self.loader.batch_size if self._batched else None
+
+    @property
+    def drop_last(self) -> bool:
+        """True if samples that do not fill the last batch are dropped."""
+        return self.loader.drop_last
+
+    @property
+    def sampler(self) -> Any:
+        """Return what ``sampler=`` was, else the row numbers to come (see :attr:`headrace.Loader.sampler`)."""
+        return self.loader.sampler
+
+    @property
+    def batch_sampler(self) -> Any:
+        """Return the batches to come as lists of row numbers; None where samples come one by one."""
+        return self.loader.batch_sampler if self._batched else None
+
+    @property
+    def collate_fn(self) -> Callable[[Any], Any]:
+        """Return what makes a batch of a list of samples."""
+        return self._collate_fn or self.loader.collate_fn
+
+    def __len__(self) -> int:
+        """Return the exact number of batches of an epoch; of samples where none are batched.
+
+        Raises:
+            TypeError: Samples come one by one and are divided over ranks: their number on this rank is not known.
+        """
+        if self._batched:
+            return len(self.loader)
+        _, _, samples, batch = self.loader._next_samples()
+        if batch > self.loader.batch_size:
+            raise TypeError("the number of single samples on one of several ranks is not known: give batch_size=")
+        return samples
+
+    def __iter__(self) -> Iterator[Any]:
+        """Start the next epoch, also after a ``break``. Raises what :meth:`headrace.Loader.__iter__` names."""
+        return self._samples_of(iter(self.loader)) if not self._batched else self._batches(iter(self.loader))
+
+    def _batches(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield self._finish(batch)
+
+    def _samples_of(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for sample in _rows(batch):
+                yield self._move(sample if self._collate_fn is None else self._collate_fn(sample))
+
+    def _finish(self, batch: Any) -> Any:
+        if self._collate_fn is not None:
+            batch = self._collate_fn(_rows(batch))
+        batch = self._move(batch)
+        return batch if self.column_fn is None else self.column_fn(batch)
+
+    def _move(self, batch: Any) -> Any:
+        if self._pins:
+            batch = _each(batch, torch.Tensor.pin_memory)
+        if self._device.type == "cpu":
+            return batch
+        return _each(batch, lambda tensor: tensor.to(self._device, non_blocking=True))
+
+    def set_epoch(self, epoch: int) -> None:
+        """Name the epoch that the next ``iter()`` delivers (from 0)."""
+        self.loader.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the loader is (see :meth:`headrace.Loader.state_dict`), exact after each batch."""
+        if not self._batched:
+            raise invalid(
+                "a loader of single samples has no state: it is exact between batches only", "Give batch_size=."
+            )
+        return self.loader.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to where :meth:`state_dict` was taken; the next ``iter()`` goes on there."""
+        self.loader.load_state_dict(state)
+
+    def close(self) -> None:
+        """Stop the threads and give memory back. Batches that are held stay valid."""
+        self.loader.close()
+        if self._owned is not None:
+            self._owned.close()
+
+    def __enter__(self) -> DataLoader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<headrace.torch.DataLoader: {self.loader!r}>"
+
+
+def _is_paths(dataset: Any) -> bool:
+    """Return True for a path or a glob, or a list of them: what :func:`headrace.open` takes."""
+    if isinstance(dataset, (str, bytes, os.PathLike)):
+        return True
+    return isinstance(dataset, (list, tuple)) and len(dataset) > 0 and all(map(_is_paths, dataset))
+
+
+def _map_style(dataset: Any, *args: Any, **kwargs: Any) -> MapStyleDataLoader:
+    for name in ("column_fn", "memory", "cache", "seed", "rank", "world_size", "provenance", "batch_format", "device"):
+        if name in kwargs:
+            raise invalid(
+                f"{name}= needs a data set of headrace's, not a {type(dataset).__name__}",
+                "Open the files with hr.open().",
+            )
+    kwargs.pop("snapshot_every_n_steps", None)
+    if kwargs.get("num_workers", 0) is None:
+        del kwargs["num_workers"]
+    warn(
+        f"a {type(dataset).__name__} is loaded by torch's own DataLoader: a call of Python for each sample. "
+        "headrace.open(paths) reads HDF5 files and .npy files in C++ threads, a batch at a time"
+    )
+    return MapStyleDataLoader(dataset, *args, **kwargs)
+
+
+def _rows(batch: Any) -> list[Any]:
+    """Return the samples of a batch, each in the batch's own form."""
+    if isinstance(batch, dict):
+        columns = [list(column) for column in batch.values()]
+        return [dict(zip(batch, values, strict=True)) for values in zip(*columns, strict=True)]
+    return list(zip(*batch, strict=True))
+
+
+def _each(batch: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """Change the tensors of a batch; what a collate_fn put beside them stays."""
+    if isinstance(batch, torch.Tensor):
+        return change(batch)
+    if isinstance(batch, Mapping):
+        return {name: _each(value, change) for name, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(_each(value, change) for value in batch))
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(_each(value, change) for value in batch)
+    return batch
