@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.context
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +29,7 @@ class TorchArguments:
     prefetch_factor: Any
     generator: Any
     seed: Any
+    multiprocessing_context: Any
     collate_fn: Any
     column_fn: Any
 
@@ -56,9 +59,30 @@ class TorchArguments:
             )
         if not isinstance(self.drop_last, bool):
             raise invalid(f"drop_last should be a boolean value, but got drop_last={self.drop_last!r}")
+        self._check_context()
         for name in ("collate_fn", "column_fn"):
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise invalid(f"{name} must be a function, not {getattr(self, name)!r}")
+
+    def _check_context(self) -> None:
+        context = self.multiprocessing_context
+        if context is None:
+            return
+        if self.num_workers == 0:
+            raise invalid(
+                "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
+                "but got num_workers=0"
+            )
+        if isinstance(context, str) and context not in (methods := multiprocessing.get_all_start_methods()):
+            raise invalid(
+                f"multiprocessing_context option should specify a valid start method in {methods!r}, "
+                f"but got multiprocessing_context={context!r}"
+            )
+        if not isinstance(context, (str, multiprocessing.context.BaseContext)):
+            raise TypeError(
+                "multiprocessing_context option should be a valid context object or a string specifying the start "
+                f"method, but got multiprocessing_context={context}"
+            )
 
     def loader_words(self, samples_together: int) -> dict[str, Any]:
         """Return the arguments of ``headrace.Loader``. Without batches ``samples_together`` are decoded at once."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from types import TracebackType
-from typing import Any
+from types import GenericAlias, TracebackType
+from typing import Any, ClassVar
 
 import torch
 import torch.utils.data
@@ -90,6 +90,8 @@ class DataLoader:
         UnknownArgumentError: An argument is another loader's; the text says what replaces it (a TypeError too).
     """
 
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)  # DataLoader[int] is written in annotations
+
     def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Any:
         """Make torch's own DataLoader where the data set is not Headrace's."""
         if isinstance(dataset, Dataset) or _is_paths(dataset):
@@ -139,6 +141,7 @@ class DataLoader:
             prefetch_factor=prefetch_factor,
             generator=generator,
             seed=seed,
+            multiprocessing_context=multiprocessing_context,
             collate_fn=collate_fn,
             column_fn=column_fn,
         )
@@ -180,6 +183,11 @@ class DataLoader:
                 "collate_fn is called with a list of samples, made one by one in Python; "
                 "column_fn= gets each batch as a dict of whole columns, and costs next to nothing"
             )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset"):
+            raise invalid(f"{name} attribute should not be set after DataLoader is initialized", "Make another one.")
+        super().__setattr__(name, value)
 
     @property
     def dataset(self) -> Dataset:
