@@ -51,7 +51,7 @@ _CUDA = "needs CUDA"
 _COLLATE = "tests torch's default_collate or default_convert, not a loader"
 _ITERABLE = "an IterableDataset: torch's own loader loads it"
 
-#: Why the others of TestDataLoader are left out. The other classes of the file test torch's data sets, worker processes,
+#: Why the others of TestDataLoader are left out. The file's other classes test data sets of torch, worker processes,
 #: pinning by CUDA, and data sets written in Python.
 LEFT_OUT = {
     "test_batch_sampler": "batches of different sizes in one batch_sampler are not supported yet",
