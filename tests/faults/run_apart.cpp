@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -59,6 +60,13 @@ bool read_all(int in, void* data, std::size_t size) {
   ::_exit(0);
 }
 
+/// Where a process that hangs is, on all of its threads, if gdb is there to say it. They block signals.
+void tell_stacks(pid_t process) {
+  const std::string command =
+      "gdb -q -batch -p " + std::to_string(process) + " -ex 'thread apply all backtrace 30' >&2 2>/dev/null";
+  if (std::system(command.c_str()) != 0) std::fputs("no stacks: gdb cannot be run\n", stderr);  // NOLINT(cert-env33-c)
+}
+
 /// One process; returns how many of the events it, or its end, has told of.
 std::size_t run_process(const Data& data, Keeping keeping, const Fault& fault, std::span<const std::uint64_t> events,
                         const std::function<void(std::uint64_t, const Ending&)>& ended) {
@@ -80,7 +88,10 @@ std::size_t run_process(const Data& data, Keeping keeping, const Fault& fault, s
     right = ending.right;
     ended(events[came++], ending);
   }
-  if (hangs) ::kill(child, SIGKILL);
+  if (hangs) {
+    tell_stacks(child);
+    ::kill(child, SIGKILL);
+  }
   ::close(ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
