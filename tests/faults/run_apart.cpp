@@ -63,7 +63,7 @@ bool read_all(int in, void* data, std::size_t size) {
 /// Where a process that hangs is, on all of its threads, if gdb is there to say it. They block signals.
 void tell_stacks(pid_t process) {
   const std::string command =
-      "gdb -q -batch -p " + std::to_string(process) + " -ex 'thread apply all backtrace 30' >&2 2>/dev/null";
+      "gdb -q -batch -p " + std::to_string(process) + " -ex 'thread apply all backtrace 30' >&2 </dev/null";
   if (std::system(command.c_str()) != 0) std::fputs("no stacks: gdb cannot be run\n", stderr);  // NOLINT(cert-env33-c)
 }
 
