@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import io
 import os
 import signal
@@ -11,6 +12,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ import headrace as hr
 from headrace import _progress
 
 FILES = 120
+LINKS = 3000  # to one file: long enough for a person to press Ctrl-C
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +87,14 @@ def test_within_a_second_there_is_no_line(many: str, monkeypatch: pytest.MonkeyP
     assert sys.stderr.getvalue() == ""
 
 
+def files_open() -> set[str]:
+    names = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            names.add(str(descriptor.readlink()))
+    return names
+
+
 def test_ctrl_c_ends_it(many: str) -> None:
     def interrupt_and_wait(_done: int, _total: int) -> None:
         _thread.interrupt_main()
@@ -98,6 +109,44 @@ def test_ctrl_c_ends_it(many: str) -> None:
         signal.signal(signal.SIGINT, before)
     with hr.open(many) as data:  # nothing is left of it
         assert len(data) == FILES * 8
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_ctrl_c_is_answered_while_files_are_opened(tmp_path: Path, counted: bool) -> None:
+    """The signal comes while the interpreter waits, and is not kept for the end, where no file would be open.
+
+    The last one cannot be opened, so that the whole call fails.
+    """
+    file = write_h5(tmp_path / "a.h5", x=(np.zeros((8, 4), "f4"), {"chunks": (4, 4)}))
+    links = [tmp_path / f"b{i}.h5" for i in range(LINKS)]
+    for link in links:
+        link.hardlink_to(file)
+    (tmp_path / "damaged.h5").write_bytes(b"no HDF5")
+    names = {str(link) for link in links}
+    answered: list[bool] = []  # while some were open?
+    give_up = threading.Event()
+
+    def press_ctrl_c() -> None:
+        while not files_open() & names:
+            if give_up.is_set():
+                return
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def answer(_number: int, _frame: object) -> None:
+        answered.append(bool(files_open() & names))
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, answer)
+    thread = threading.Thread(target=press_ctrl_c)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            thread.start()
+            hr.open([*links, tmp_path / "damaged.h5"], progress=(lambda _done, _total: True) if counted else None)
+    finally:
+        give_up.set()
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+    assert answered == [True]
 
 
 def run_limited(many: str, limit: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -390,9 +390,12 @@ void RequestWindow::stop() {
 }
 
 void RequestWindow::drop_slots() {
-  std::vector<std::unique_ptr<SlotMemory>> dropped;  // freed without the lock
-  const Lock lock(mutex_);
-  for (auto& s : ring_) dropped.push_back(std::move(s->memory));
+  // One by one: an engine ends here also where no memory is left for a list of them.
+  for (auto& s : ring_) {
+    std::unique_ptr<SlotMemory> dropped;  // freed without the lock
+    const Lock lock(mutex_);
+    dropped = std::move(s->memory);
+  }
 }
 
 void RequestWindow::limit_slots(std::uint64_t slots) {

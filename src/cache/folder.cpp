@@ -19,6 +19,10 @@ namespace {
 constexpr std::size_t kMaxCallBytes = std::size_t{1} << 30;  // Linux moves at most 0x7ffff000 bytes in one call
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;  // stays in the second-level cache
 
+struct CloseStream {
+  void operator()(DIR* stream) const { ::closedir(stream); }
+};
+
 std::string temporary_name(const std::string& name) {
   return fmt::format("{}.{}.tmp", name, ::getpid());
 }
@@ -128,18 +132,18 @@ struct stat Folder::status() const {
 
 Result<std::vector<std::string>> Folder::names() const {
   const int copy = ::openat(fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);  // a place of its own in the folder
-  DIR* const stream = copy < 0 ? nullptr : ::fdopendir(copy);
-  if (stream == nullptr) {
+  // Held by an object: there may be no memory for a name.
+  const std::unique_ptr<DIR, CloseStream> stream(copy < 0 ? nullptr : ::fdopendir(copy));
+  if (!stream) {
     const int error_number = errno;
     if (copy >= 0) ::close(copy);
     return system_error("opendir", error_number, path_, ErrorCode::kReadFailed);
   }
   std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(stream)) {  // NOLINT(concurrency-mt-unsafe): the stream is ours
+  while (const dirent* entry = ::readdir(stream.get())) {  // NOLINT(concurrency-mt-unsafe): the stream is ours
     const std::string name = static_cast<const char*>(entry->d_name);
     if (name != "." && name != "..") names.push_back(name);
   }
-  ::closedir(stream);
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "base/testing/failing_new.h"
 #include "loader/testing/fake_source.h"
 
@@ -87,6 +89,28 @@ TEST(NoMemory, OnADecodeThreadIsAnErrorOfTheEpochAndTheNextOneIsWhole) {
       const std::uint64_t errors = try_every_allocation(data, one.options, others);
       // What is decoded beforehand and fails is decoded once more, for its batch.
       EXPECT_TRUE(errors > 0 || one.options.cache.mode == CacheChoice::kRam);
+    }
+}
+
+TEST(NoMemory, ALoaderEndsWithoutAnyAndGivesAllOfItsOwnBack) {
+  constexpr std::int64_t kAll = 1'000'000;
+  const Dataset data = fake_dataset({330, 190}, {{4, 20}, {3, 400}, {2, 1}});
+  for (const Case& one : cases())
+    for (const int batches : {-1, 0, 3, 1000}) {  // -1: not even begun; 1000: the whole epoch
+      SCOPED_TRACE(std::string(one.name) + ", batches: " + std::to_string(batches));
+      const std::uint64_t used_bytes = MemoryBudget::process()->snapshot().used_bytes;
+      std::optional<Loader> loader(std::in_place, data, one.options);
+      std::optional<Loader::Epoch> epoch;
+      if (batches >= 0) epoch = loader->epoch();
+      std::optional<Batch> batch;
+      for (int i = 0; i < batches && (i == 0 || batch); ++i) batch = epoch->next();
+      {
+        const FailingNew fails("", 1, kAll);
+        batch.reset();
+        epoch.reset();
+        loader.reset();  // a destructor that throws would end the program
+      }
+      EXPECT_EQ(MemoryBudget::process()->snapshot().used_bytes, used_bytes);
     }
 }
 

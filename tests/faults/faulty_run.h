@@ -1,9 +1,10 @@
-// One use of a loader, from open() to close(), while something fails; and whether it ended as it should.
+// Uses of a loader, from open() to close(), while something fails; and whether each ended as it should.
 #pragma once
 
 #include <headrace/loader/loader.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fault_points.h"
@@ -28,8 +29,23 @@ struct Ending {
   Counted counted;     ///< Of the run with the fault.
 };
 
-/// Open, deliver two epochs and close while a fault is armed; then once more without. In between and after it, memory,
-/// budget, descriptors and threads must be those of before. `scratch` is an empty folder.
-Ending run(const Data& data, Keeping keeping, const Fault& fault, const std::string& scratch);
+/// One fault after another in this process, and each time whether the loader's use ended as it should.
+class FaultyRuns {
+ public:
+  /// \param scratch  An empty folder.
+  FaultyRuns(const Data& data, Keeping keeping, std::string scratch)
+      : data_(data), keeping_(keeping), scratch_(std::move(scratch)) {}
+
+  /// Open, deliver two epochs and close while a fault is armed; then once more without. In between, the budget, the
+  /// descriptors and the threads must be those of before, and after it all must come. Call it again only if it was
+  /// right.
+  Ending run(const Fault& fault);
+
+ private:
+  const Data& data_;
+  const Keeping keeping_;
+  const std::string scratch_;
+  int runs_ = 0;
+};
 
 }  // namespace headrace::faults

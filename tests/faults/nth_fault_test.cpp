@@ -1,28 +1,24 @@
 // The n-th allocation, thread start, read, open or mapping fails, over whole uses of a loader: each ends with the right
 // data or with errors of ours, and leaves nothing behind.
 //
-// Every run is a process of its own, which may crash or hang without ending the test. HEADRACE_EVERY_FAULT=1 tries
-// every n (an hour); otherwise some of them, among them the first and the last.
-#include <fcntl.h>
+// HEADRACE_EVERY_FAULT=1 tries every n; HEADRACE_EVERY_FAULT=2718-2720 these; otherwise some of them,
+// among them the first and the last. How often something is asked for depends on the threads, so that not every run has
+// every n.
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
+#include <array>
 #include <cstdlib>
-#include <exception>
+#include <cstring>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/testing/temporary_folder.h"
-#include "faulty_run.h"
+#include "run_apart.h"
 
 namespace headrace::faults {
 namespace {
-
-constexpr int kWatchdogMs = 40'000;
 
 const Data& data() {
   static const TemporaryFolder folder;
@@ -30,78 +26,42 @@ const Data& data() {
   return written;
 }
 
-[[noreturn]] void run_in_child(Keeping keeping, const Fault& fault, const std::string& scratch, int out) {
-  std::set_terminate([] {
-    const std::string text = "terminated; the fault was at\n" + (disarm(), stack_of_fault());
-    (void)!::write(STDERR_FILENO, text.data(), text.size());
-    std::abort();
-  });
-  const Ending ending = run(data(), keeping, fault, scratch);
-  std::string text = std::to_string(ending.counted.events) + " " + std::to_string(ending.counted.failed) + " ";
-  text += std::to_string(ending.right) + " " + ending.text;
-  if (!ending.right) text += "\n  the fault was at\n" + stack_of_fault();
-  (void)!::write(out, text.data(), std::min<std::size_t>(text.size(), 60'000));
-  ::_exit(0);
-}
-
-/// A run in a process of its own.
-Ending run_apart(Keeping keeping, const Fault& fault) {
-  const TemporaryFolder scratch;
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return {};
-  const pid_t child = ::fork();
-  if (child == 0) run_in_child(keeping, fault, scratch.path(), ends[1]);
-  ::close(ends[1]);
-  std::string text(1 << 16, '\0');
-  std::size_t size = 0;
-  pollfd said{ends[0], POLLIN, 0};
-  const bool hangs = ::poll(&said, 1, kWatchdogMs) == 0;
-  if (hangs) ::kill(child, SIGKILL);
-  for (ssize_t got = 0; (got = ::read(ends[0], text.data() + size, text.size() - size)) > 0;)
-    size += static_cast<std::size_t>(got);
-  text.resize(size);
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  Ending ending;
-  if (WIFSIGNALED(status) || size == 0) {
-    ending.counted.failed = 1;
-    const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    ending.text = hangs ? "it hangs" : "it died of signal " + std::to_string(signal);
-    return ending;
-  }
-  char* at = text.data();
-  ending.counted.events = std::strtoull(at, &at, 10);
-  ending.counted.failed = std::strtoull(at, &at, 10);
-  ending.right = std::strtoull(at, &at, 10) != 0;
-  ending.text = *at != '\0' ? at + 1 : "";
-  return ending;
-}
-
 class NthFault : public ::testing::TestWithParam<std::tuple<Keeping, Kind, bool>> {};
 
-/// Which events to let fail, of `events`: all, or about as many as there is time for.
-std::uint64_t step_of(std::uint64_t events, Kind kind) {
-  if (std::getenv("HEADRACE_EVERY_FAULT") != nullptr) return 1;
-  const std::uint64_t most = kind == Kind::kAllocation ? 40 : 12;
-  return std::max<std::uint64_t>(1, events / most);
+/// Which events to let fail, of `count`: all, a range, or about as many as there is time for. The last is one that does
+/// not come.
+std::vector<std::uint64_t> chosen_events(std::uint64_t count, Kind kind) {
+  std::uint64_t first = 0, last = count, step = 1;
+  if (const char* const wish = std::getenv("HEADRACE_EVERY_FAULT")) {
+    if (const char* const dash = std::strchr(wish, '-')) {
+      first = std::strtoull(wish, nullptr, 10);
+      last = std::strtoull(dash + 1, nullptr, 10);
+    }
+  } else {
+    step = std::max<std::uint64_t>(1, count / (kind == Kind::kAllocation ? 40 : 12));
+  }
+  std::vector<std::uint64_t> events;
+  for (std::uint64_t n = first; n < last; n += step) events.push_back(n);
+  events.push_back(last);
+  return events;
 }
 
 TEST_P(NthFault, EndsWithTheDataOrWithAnErrorOfOurs) {
   const auto [keeping, kind, lasting] = GetParam();
-  (void)data();
-  const Ending plain = run_apart(keeping, {kind, kNever, lasting});
-  ASSERT_TRUE(plain.right) << plain.text;
-  const std::uint64_t events = plain.counted.events, step = step_of(events, kind);
-  std::uint64_t runs = 0, wrong = 0, with_errors = 0;
-  for (std::uint64_t n = 0; n <= events; n += n + step > events && n < events ? events - n : step) {
-    const Ending ending = run_apart(keeping, {kind, n, lasting});
-    ++runs;
-    with_errors += ending.right && !ending.text.empty() ? 1 : 0;
-    if (ending.right) continue;
-    if (++wrong <= 20) ADD_FAILURE() << "event " << n << " of " << events << ": " << ending.text;
-  }
-  std::printf("%llu events: %llu runs, %llu with errors of ours, %llu wrong\n", static_cast<unsigned long long>(events),
+  std::uint64_t count = 0, runs = 0, wrong = 0, with_errors = 0;
+  run_apart(data(), keeping, {kind, kNever, lasting}, std::array{kNever}, [&](std::uint64_t, const Ending& plain) {
+    EXPECT_TRUE(plain.right) << plain.text;
+    count = plain.counted.events;
+  });
+  if (HasFailure()) return;
+  run_apart(data(), keeping, {kind, kNever, lasting}, chosen_events(count, kind),
+            [&](std::uint64_t n, const Ending& ending) {
+              ++runs;
+              with_errors += ending.right && !ending.text.empty() ? 1 : 0;
+              if (!ending.right && ++wrong <= 20)
+                ADD_FAILURE() << "event " << n << " of " << count << ": " << ending.text;
+            });
+  std::printf("%llu events: %llu runs, %llu with errors of ours, %llu wrong\n", static_cast<unsigned long long>(count),
               static_cast<unsigned long long>(runs), static_cast<unsigned long long>(with_errors),
               static_cast<unsigned long long>(wrong));
 }
