@@ -142,8 +142,7 @@ def budget_sweep_detail(runs: Runs) -> str:
 BUDGET_FIGURES = [
     Figure(
         "budget_overshoot",
-        "peak memory less the budget, worst of 500 random configurations: rows of 8 bytes to 1 MB, 1 to 5,000 files, "
-        "tiny side chunks, gaps, arrays that interleave, virtual data sets, budgets of 16 to 512 MiB",
+        "peak memory less the budget, worst of 500 random configurations over files of random shape, 16 to 512 MiB",
         64,
         False,
         BUDGET_SWEEP,
