@@ -371,10 +371,14 @@ TEST_F(CacheDirectoryTest, RemovesWhatIsNotInUse) {
 TEST_F(CacheDirectoryTest, RemovesNothingOfAFolderThatOnlyHasTheNameOfACache) {
   const std::string name = "results-0123456789abcdef", folder = c_.directory + "/" + name;
   c_.folder.write_text("parent/cache/" + name + "/weights.npy", "years of work");
-  EXPECT_EQ(remove_cache(c_.directory, name).error().code(), ErrorCode::kWriteFailed);
+  const Status nothing_says_so = remove_cache(c_.directory, name);
+  ASSERT_FALSE(nothing_says_so.ok());
+  EXPECT_EQ(nothing_says_so.error().code(), ErrorCode::kWriteFailed);
   c_.folder.write_text("parent/cache/" + name + "/manifest.json", "{}");
   c_.folder.write_text("parent/cache/" + name + "/thesis.txt", "more of it");
-  EXPECT_EQ(remove_cache(c_.directory, name).error().code(), ErrorCode::kWriteFailed);
+  const Status holds_others = remove_cache(c_.directory, name);
+  ASSERT_FALSE(holds_others.ok());
+  EXPECT_EQ(holds_others.error().code(), ErrorCode::kWriteFailed);
   for (const char* file : {"/weights.npy", "/manifest.json", "/thesis.txt"}) EXPECT_TRUE(fs::exists(folder + file));
 }
 
