@@ -66,7 +66,7 @@ def draw(seed: int, number: int) -> tuple[Configuration, random.Random]:
 def run(seed: int, number: int, seconds: float) -> tuple[Configuration, dict[str, Any]]:
     """Make the files, measure, and delete the files."""
     one, chance = draw(seed, number)
-    with tempfile.TemporaryDirectory(prefix="headrace_sweep_") as folder:
+    with tempfile.TemporaryDirectory(prefix="budget_sweep_") as folder:
         files = sweep_files.write(Path(folder), one.shape, chance)
         cache = str(Path(folder) / "cache") + "/" if one.cache == "directory" else one.cache
         command = [sys.executable, str(common.BENCH / "headrace_memory.py"), "peak", files, "--epochs", "2"]

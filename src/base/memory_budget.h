@@ -108,10 +108,7 @@ class [[nodiscard]] MemoryReservation {
  public:
   MemoryReservation() = default;
   MemoryReservation(MemoryReservation&& other) noexcept
-      : budget_(std::move(other.budget_)),
-        tag_(other.tag_),
-        pid_(other.pid_),
-        bytes_(std::exchange(other.bytes_, 0)) {}
+      : budget_(std::move(other.budget_)), tag_(other.tag_), pid_(other.pid_), bytes_(std::exchange(other.bytes_, 0)) {}
   MemoryReservation& operator=(MemoryReservation&& other) noexcept {
     if (this != &other) {
       release();
