@@ -37,8 +37,8 @@ Status check_files(const DataIdentity& state, const DataIdentity& here) {
 // By hand: a tree of nlohmann's that meets a failing allocation while it is taken down ends the process.
 std::string LoaderState::json() const {
   const auto quoted = [](const std::string& text) { return nlohmann::json(text).dump(); };
-  std::string text = fmt::format(R"({{"v":{},"data":{},"rows":{},"order":{})", kVersion, quoted(data.text()), rows,
-                                 quoted(order));
+  std::string text =
+      fmt::format(R"({{"v":{},"data":{},"rows":{},"order":{})", kVersion, quoted(data.text()), rows, quoted(order));
   if (!steps.empty()) text += fmt::format(R"(,"steps":{})", quoted(steps));
   return text + fmt::format(R"(,"seed":{},"batch":{},"epoch":{},"samples":{}}})", seed, global_batch, position.epoch,
                             position.samples);
