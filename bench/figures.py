@@ -159,6 +159,25 @@ QUALITY_FIGURES = [
     ),
 ]
 
+SMALL_CHUNKS_FIGURES = [
+    Figure(
+        f"one_row_chunks_{dtype}_{key}",
+        f"{rows:,} rows of {text} in chunks of one row: {what}",
+        reach,
+        False,
+        {
+            "headrace": Contestant(
+                "small_chunks", "", ("--rows", str(rows), "--dtype", dtype), trial=("--rows", str(rows // 100))
+            )
+        },
+        partial(only, f"{key}_seconds"),
+        "s",
+        rows="rows",
+    )
+    for rows, dtype, text, reach in ((100_000, "f4", "4 bytes", 0.5), (1_000_000, "u1", "1 byte", 5))
+    for key, what in (("read", "`dataset[:]`"), ("epoch", "a shuffled epoch from the files"))
+]
+
 SHUFFLED_AND_IN_ORDER = {
     "headrace": Contestant("headrace epochs"),
     "in order": Contestant("headrace epochs", options=("--sequential",)),
@@ -262,6 +281,7 @@ FIGURES: list[Figure] = [
         )
         for mib in (256, 512, 1024, 2048)
     ),
+    *SMALL_CHUNKS_FIGURES,
     *ORDER_FIGURES,
     *MAP_FIGURES,
     *QUALITY_FIGURES,

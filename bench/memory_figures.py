@@ -128,6 +128,34 @@ SWEEP_FIGURES = [
     )
 ]
 
+BUDGET_SWEEP = {"headrace": Contestant("budget_sweep", "", trial=("--count", "6"))}
+
+
+def budget_sweep_detail(runs: Runs) -> str:
+    run = runs["headrace"][-1]
+    return (
+        f"{run['ran']} ran, {run['refused']} refused, {len(run['over_reach'])} above the reach (seed {run['seed']}); "
+        f"worst: {run['worst_overshoot_of']}"
+    )
+
+
+BUDGET_FIGURES = [
+    Figure(
+        "budget_overshoot",
+        "peak memory less the budget, worst of 500 random configurations over files of random shape, 16 to 512 MiB",
+        64,
+        False,
+        BUDGET_SWEEP,
+        partial(only, "worst_overshoot_mib"),
+        "MiB",
+        rows="rows",
+        repetitions=1,
+        timeout=5400,
+        detail=budget_sweep_detail,
+        beside={"most that no budget counted": (partial(only, "worst_uncharged_mib"), "MiB")},
+    )
+]
+
 RAM_RIVALS = {
     "NumPy x[perm]": ("index",),
     "NumPy take": ("take",),
@@ -214,6 +242,7 @@ PRELOAD = {
 
 MEMORY_FIGURES: list[Figure] = [
     *SWEEP_FIGURES,
+    *BUDGET_FIGURES,
     *EXACT_FIGURES,
     Figure(
         "block_two_slots",

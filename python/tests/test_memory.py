@@ -443,27 +443,3 @@ def test_reports_while_loaders_come_and_go(shards: Shards) -> None:
 def test_h5py_is_the_oracle(shards: Shards) -> None:
     with h5py.File(shards.paths[1]) as file:
         assert np.array_equal(file["x"][()], shards.truth["x"][SHARDS[0] : SHARDS[0] + SHARDS[1]])
-
-
-SMALL_ROWS = """
-from pathlib import Path
-def resident(key):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith(key)).split()[1]) << 10
-data = hr.open(path)
-loader = hr.Loader(data, 4096, shuffle=True, memory=budget, cache="none", threads=2)
-Path("/proc/self/clear_refs").write_text("5")
-before = resident("VmRSS")
-rows = sum(len(batch["y"]) for batch in loader)
-above = resident("VmHWM") - before
-assert rows == len(data), rows
-assert above <= budget + (64 << 20), f"{above >> 20} MiB above, of a budget of {budget >> 20} MiB"
-"""
-
-
-def test_rows_of_eight_bytes_stay_within_the_budget(tmp_path: Path) -> None:
-    """The order's pools are part of it: eight bytes a mixed row would be 128 MiB here, beside the budget."""
-    path = tmp_path / "small.h5"
-    with h5py.File(path, "w") as file:
-        file.create_dataset("y", data=np.arange(16 * MIB, dtype=np.int64), chunks=(65_536,))
-    run_child(SMALL_ROWS, path=str(path), budget=24 * MIB)

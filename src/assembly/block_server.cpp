@@ -8,8 +8,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint32_t kGeometriesKept = 4096;  // of an array: rows spread over more chunks are not worth memory
-constexpr std::size_t kManyPieces = 4;           // from here on pieces find their requests by order
+constexpr std::size_t kManyPieces = 4;  // from here on pieces find their requests by order
 
 }  // namespace
 
@@ -140,14 +139,11 @@ void BlockServer::serve_task(std::uint32_t file, const PieceTask& task, std::siz
 
 const std::vector<RowGeometry>& BlockServer::geometry(const ArrayReader& reader, std::uint32_t array,
                                                       std::uint32_t across) {
-  auto& known = geometries_[&reader];
-  const bool kept = across < kGeometriesKept;
-  if (kept && known.size() <= across) known.resize(across + 1);
-  if (!kept) passing_geometry_.clear();
-  std::vector<RowGeometry>& g = kept ? known[across] : passing_geometry_;
-  if (g.empty())
-    for (std::size_t f : fields_of_array_[array]) g.push_back(reader.geometry(across, source_.places[f].column));
-  return g;
+  return geometries_.get(&reader, across, [&] {
+    std::vector<RowGeometry> made;
+    for (std::size_t f : fields_of_array_[array]) made.push_back(reader.geometry(across, source_.places[f].column));
+    return made;
+  });
 }
 
 void BlockServer::put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted,

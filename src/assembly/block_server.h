@@ -14,6 +14,7 @@
 #include "assembly/decode_counters.h"
 #include "assembly/decoded_cache.h"
 #include "assembly/piece_decoder.h"
+#include "assembly/piece_geometries.h"
 #include "assembly/piece_planner.h"
 #include "assembly/request_window.h"
 #include "assembly/resident_arrays.h"
@@ -100,8 +101,7 @@ class BlockServer {
   std::vector<RowFailure> failures_;
   std::vector<Move> moves_;  // the requests by row, where many pieces look for theirs
   PageBuffer piece_;         // some rows of an encoded block
-  std::unordered_map<const ArrayReader*, std::vector<std::vector<RowGeometry>>> geometries_;
-  std::vector<RowGeometry> passing_geometry_;  // the last one that is not kept
+  PieceGeometries geometries_;
 };
 
 }  // namespace headrace

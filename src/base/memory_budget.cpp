@@ -3,6 +3,7 @@
 #include <headrace/base/bytes.h>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -64,11 +65,20 @@ std::string_view to_string(MemoryTag tag) {
 }
 
 MemoryBudget::MemoryBudget(std::string name, std::uint64_t limit_bytes, std::shared_ptr<MemoryBudget> parent)
-    : name_(std::move(name)), parent_(std::move(parent)) {
+    : name_(std::move(name)), parent_(std::move(parent)), pid_(::getpid()) {
   state_.limit_bytes = limit_bytes;
 }
 
 MemoryBudget::~MemoryBudget() = default;
+
+/// Under the lock. In a child of fork() what the parent held is forgotten at the first look.
+MemoryBudget::Snapshot& MemoryBudget::state() const {
+  if (const int pid = ::getpid(); pid != pid_) {
+    pid_ = pid;
+    state_ = {.limit_bytes = state_.limit_bytes};
+  }
+  return state_;
+}
 
 std::shared_ptr<MemoryBudget> MemoryBudget::create(std::string name, std::uint64_t limit_bytes) {
   return std::shared_ptr<MemoryBudget>(new MemoryBudget(std::move(name), limit_bytes, nullptr));
@@ -95,15 +105,15 @@ Result<MemoryReservation> MemoryBudget::try_reserve(MemoryTag tag, std::uint64_t
 Status MemoryBudget::grow(MemoryTag tag, std::uint64_t bytes) {
   const std::lock_guard guard(lock());
   for (const MemoryBudget* b = this; b != nullptr; b = b->parent_.get()) {
-    if (bytes <= free_of(b->state_)) continue;
+    if (bytes <= free_of(b->state())) continue;
     return Error(ErrorCode::kOutOfBudget,
                  fmt::format("{} for {} do not fit the memory budget of the {}: {} of {} are free; {}",
-                             format_bytes(bytes), to_string(tag), b->name_, format_bytes(free_of(b->state_)),
-                             format_bytes(b->state_.limit_bytes), who_holds(b->state_)));
+                             format_bytes(bytes), to_string(tag), b->name_, format_bytes(free_of(b->state())),
+                             format_bytes(b->state().limit_bytes), who_holds(b->state())));
   }
   const auto t = static_cast<std::size_t>(tag);
   for (MemoryBudget* b = this; b != nullptr; b = b->parent_.get()) {
-    Snapshot& s = b->state_;
+    Snapshot& s = b->state();
     s.peak_bytes = std::max(s.peak_bytes, s.used_bytes += bytes);
     s.peak_by_tag[t] = std::max(s.peak_by_tag[t], s.used_by_tag[t] += bytes);
   }
@@ -113,26 +123,26 @@ Status MemoryBudget::grow(MemoryTag tag, std::uint64_t bytes) {
 void MemoryBudget::shrink(MemoryTag tag, std::uint64_t bytes) {
   const std::lock_guard guard(lock());
   for (MemoryBudget* b = this; b != nullptr; b = b->parent_.get()) {
-    b->state_.used_bytes -= bytes;
-    b->state_.used_by_tag[static_cast<std::size_t>(tag)] -= bytes;
+    b->state().used_bytes -= bytes;
+    b->state().used_by_tag[static_cast<std::size_t>(tag)] -= bytes;
   }
 }
 
 void MemoryBudget::set_limit(std::uint64_t limit_bytes) {
   const std::lock_guard guard(lock());
-  state_.limit_bytes = limit_bytes;
+  state().limit_bytes = limit_bytes;
 }
 
 std::uint64_t MemoryBudget::limit_bytes() const {
   const std::lock_guard guard(lock());
-  return state_.limit_bytes;
+  return state().limit_bytes;
 }
 
 std::uint64_t MemoryBudget::free_bytes() const {
   const std::lock_guard guard(lock());
-  std::uint64_t free = free_of(state_);
+  std::uint64_t free = free_of(state());
   for (const MemoryBudget* b = parent_.get(); b != nullptr; b = b->parent_.get())
-    free = std::min(free, free_of(b->state_));
+    free = std::min(free, free_of(b->state()));
   return free;
 }
 
@@ -168,12 +178,21 @@ std::uint64_t MemoryBudget::reclaimable_bytes() const {
 
 MemoryBudget::Snapshot MemoryBudget::snapshot() const {
   const std::lock_guard guard(lock());
-  return state_;
+  return state();
+}
+
+MemoryReservation::MemoryReservation(std::shared_ptr<MemoryBudget> budget, MemoryTag tag, std::uint64_t bytes)
+    : budget_(std::move(budget)), tag_(tag), pid_(::getpid()), bytes_(bytes) {}
+
+/// What was reserved before a fork() is the parent's: in the child nobody counts it.
+void MemoryReservation::forget_parents() {
+  if (const int pid = ::getpid(); bytes_ != 0 && pid != pid_) bytes_ = 0, pid_ = pid;
 }
 
 Status MemoryReservation::resize(std::uint64_t bytes) {
   if (!budget_)
     return bytes == 0 ? Status() : Error(ErrorCode::kInternal, "a reservation without a budget cannot grow");
+  forget_parents();
   if (bytes > bytes_) HEADRACE_TRY(budget_->grow(tag_, bytes - bytes_));
   if (bytes < bytes_) budget_->shrink(tag_, bytes_ - bytes);
   bytes_ = bytes;
@@ -181,6 +200,7 @@ Status MemoryReservation::resize(std::uint64_t bytes) {
 }
 
 void MemoryReservation::release() {
+  forget_parents();
   if (bytes_ != 0) budget_->shrink(tag_, std::exchange(bytes_, 0));
   budget_.reset();
 }

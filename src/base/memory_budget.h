@@ -42,7 +42,8 @@ class Reclaimable {
   virtual std::uint64_t reclaim(std::uint64_t bytes) = 0;
 };
 
-/// Threads: every member may be called from any thread. Blocks: never. Safe over fork().
+/// Threads: every member may be called from any thread. Blocks: never. Safe over fork(): a child begins with nothing
+/// held, since it can use nothing of what its parent's loaders hold, and giving that back changes nothing there.
 class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
  public:
   /// A root: what it grants, nobody else need grant.
@@ -87,6 +88,7 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   MemoryBudget(std::string name, std::uint64_t limit_bytes, std::shared_ptr<MemoryBudget> parent);
   Status grow(MemoryTag tag, std::uint64_t bytes);
   void shrink(MemoryTag tag, std::uint64_t bytes);
+  Snapshot& state() const;
 
   const std::string name_;
   const std::shared_ptr<MemoryBudget> parent_;
@@ -96,7 +98,9 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   };
   [[nodiscard]] std::vector<std::shared_ptr<Reclaimable>> holders(int most_rank) const;
   std::vector<Holder> holders_;  // by rank, under the same lock
-  Snapshot state_;               // under one lock for all budgets: reservations are per buffer, not per row
+  // Under one lock for all budgets: reservations are per buffer, not per row.
+  mutable Snapshot state_;
+  mutable int pid_;  // of the process whose state it is
 };
 
 /// Bytes held of a budget until it is destroyed or released. Move-only. Threads: one at a time.
@@ -104,12 +108,13 @@ class [[nodiscard]] MemoryReservation {
  public:
   MemoryReservation() = default;
   MemoryReservation(MemoryReservation&& other) noexcept
-      : budget_(std::move(other.budget_)), tag_(other.tag_), bytes_(std::exchange(other.bytes_, 0)) {}
+      : budget_(std::move(other.budget_)), tag_(other.tag_), pid_(other.pid_), bytes_(std::exchange(other.bytes_, 0)) {}
   MemoryReservation& operator=(MemoryReservation&& other) noexcept {
     if (this != &other) {
       release();
       budget_ = std::move(other.budget_);
       tag_ = other.tag_;
+      pid_ = other.pid_;
       bytes_ = std::exchange(other.bytes_, 0);
     }
     return *this;
@@ -124,10 +129,11 @@ class [[nodiscard]] MemoryReservation {
 
  private:
   friend class MemoryBudget;
-  MemoryReservation(std::shared_ptr<MemoryBudget> budget, MemoryTag tag, std::uint64_t bytes)
-      : budget_(std::move(budget)), tag_(tag), bytes_(bytes) {}
+  MemoryReservation(std::shared_ptr<MemoryBudget> budget, MemoryTag tag, std::uint64_t bytes);
+  void forget_parents();
   std::shared_ptr<MemoryBudget> budget_;
   MemoryTag tag_ = MemoryTag::kOther;
+  int pid_ = 0;  // of the process that reserved
   std::uint64_t bytes_ = 0;
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -137,6 +139,28 @@ TEST(MemoryBudget, ThreadsNeverHoldMoreThanTheLimit) {
   for (auto& thread : threads) thread.join();
   EXPECT_LE(most, 1000u);
   EXPECT_EQ(budget->snapshot().used_bytes, 0u);
+}
+
+TEST(MemoryBudget, AChildOfForkBeginsWithNothingHeld) {
+  const auto root = MemoryBudget::create("root", 100);
+  const auto below = root->child("loader", 90);
+  MemoryReservation held = below->try_reserve(MemoryTag::kWindowSlots, 80).value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (root->free_bytes() != 100 || below->free_bytes() != 90) ::_exit(1);
+    auto own = root->try_reserve(MemoryTag::kScratch, 100);
+    if (!own.ok() || root->snapshot().used_by_tag[static_cast<std::size_t>(MemoryTag::kWindowSlots)] != 0) ::_exit(2);
+    held.release();  // the parent's: nothing comes back
+    if (root->free_bytes() != 0 || below->snapshot().used_bytes != 0) ::_exit(3);
+    own->release();
+    ::_exit(root->free_bytes() == 100 && root->snapshot().peak_bytes == 100 ? 0 : 4);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(root->free_bytes(), 20u);  // untouched by what the child did
+  held.release();
+  EXPECT_EQ(root->free_bytes(), 100u);
 }
 
 TEST(MemoryBudget, ProcessBudgetHasADefaultAndCanBeSet) {

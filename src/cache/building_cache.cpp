@@ -214,20 +214,22 @@ Status remove_cache_folder(const Folder& directory, const std::string& name) {
     if (::unlinkat(folder.fd(), file.c_str(), 0) == 0 || errno == ENOENT) return {};
     return system_error("unlink", errno, folder.path_of(file), ErrorCode::kWriteFailed);
   };
-  HEADRACE_TRY(remove(CacheManifest::kFileName));  // without it nobody takes the rest for a cache
+  // Nothing is removed before it is plain that all of it is a cache: the name alone may be anybody's.
   std::string others;
+  bool is_cache = names.empty();
   for (const std::string& file : names) {
-    if (is_ours(file)) {
-      if (file != kLockName) HEADRACE_TRY(remove(file));
-    } else {
-      others += (others.empty() ? "" : ", ") + file;
-    }
+    if (!is_ours(file)) others += (others.empty() ? "" : ", ") + file;
+    is_cache = is_cache || !file.ends_with(".npy");
   }
-  if (!others.empty())
-    return Error(ErrorCode::kWriteFailed, "it holds files that are no part of a cache: " + others)
+  if (!others.empty() || !is_cache)
+    return Error(ErrorCode::kWriteFailed, others.empty() ? "it holds arrays, and nothing that says they are a cache's"
+                                                         : "it holds files that are no part of a cache: " + others)
         .with_file(folder.path())
         .with_stage("cache")
         .with_hint("Move them away, then remove the folder.");
+  HEADRACE_TRY(remove(CacheManifest::kFileName));  // without it nobody takes the rest for a cache
+  for (const std::string& file : names)
+    if (file != kLockName) HEADRACE_TRY(remove(file));
   HEADRACE_TRY(remove(kLockName));
   if (::unlinkat(directory.fd(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
   return system_error("rmdir", errno, folder.path(), ErrorCode::kWriteFailed);

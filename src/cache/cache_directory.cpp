@@ -44,15 +44,37 @@ Status check_manifest_size(const CacheOrigin& origin, const RowLayout& layout) {
       .with_stage("cache");
 }
 
-/// In a folder of another user into which everybody may write, everything may be exchanged at any time.
-Status check_directory(const Folder& directory) {
+/// True if a user could give this one other rows without any cache: they are this user, root, or own all of the data.
+bool decides_on_data(uid_t user, const CacheOrigin& origin) {
+  if (user == ::geteuid() || user == 0) return true;
+  return !origin.sources.empty() && std::ranges::all_of(origin.sources, [&](const CacheSource& source) {
+    struct stat status {};
+    return ::stat(source.path.c_str(), &status) == 0 && status.st_uid == user;
+  });
+}
+
+/// In a folder of another user into which everybody may write, everything may be exchanged at any time. Where everybody
+/// may make folders (/tmp), anybody can have made this one first, under the name that others will look for.
+Status check_directory(const Folder& directory, const CacheOrigin& origin) {
   const struct stat status = directory.status();
-  const bool trusted = status.st_uid == ::geteuid() || status.st_uid == 0;
-  if (trusted || (status.st_mode & S_IWOTH) == 0 || (status.st_mode & S_ISVTX) != 0) return {};
+  if (decides_on_data(status.st_uid, origin)) return {};
+  struct stat above {};
+  std::string why;
+  if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0)
+    why = fmt::format("everybody may write to it (mode {:o})", status.st_mode & 07777);
+  else if (::fstatat(directory.fd(), "..", &above, 0) == 0 && (above.st_mode & S_IWOTH) != 0)
+    why = "everybody may make folders where it lies";
+  if (why.empty()) return {};
   return refuse(ErrorCode::kPermission, directory.path(),
-                fmt::format("it belongs to user {}, and everybody may write to it (mode {:o})", status.st_uid,
-                            status.st_mode & 07777))
+                fmt::format("it belongs to user {}, and {}", status.st_uid, why))
       .with_hint("Name a folder of your own.");
+}
+
+/// Whose rows they are that a cache gives, where that is not plain.
+void note_owner(const WholeCache& cache, const CachePlan& plan, std::vector<std::string>& notes) {
+  const uid_t owner = cache.folder.status().st_uid;
+  if (!decides_on_data(owner, plan.origin))
+    notes.push_back(fmt::format("{}: user {} made this cache, and its rows are used as they are", plan.name, owner));
 }
 
 /// The other caches of files of that name, and why they are of no use here.
@@ -97,7 +119,7 @@ Result<CacheOpened> open_cache_directory(const std::string& directory, const Cac
   HEADRACE_TRY(check_manifest_size(origin, layout));
   const CachePlan plan = plan_of(origin, std::move(layout));
   HEADRACE_ASSIGN(const Folder folder, Folder::make(absolute_path(directory)));
-  HEADRACE_TRY(check_directory(folder));
+  HEADRACE_TRY(check_directory(folder, plan.origin));
 
   CacheOpened opened;
   for (int tries = 0; tries < 2; ++tries) {
@@ -106,6 +128,7 @@ Result<CacheOpened> open_cache_directory(const std::string& directory, const Cac
     if (whole.ok()) {
       const auto difference = describe_difference(whole->manifest, plan.origin, plan.layout);
       if (!difference) {
+        note_owner(*whole, plan, opened.notes);
         HEADRACE_ASSIGN(opened.store, map_whole_cache(std::move(*whole)));
         return opened;
       }
@@ -127,7 +150,7 @@ Result<CacheOpened> open_cache_directory(const std::string& directory, const Cac
 std::shared_ptr<RowStore> find_whole_cache(const std::string& directory, const CacheOrigin& origin, RowLayout layout) {
   if (!check_row_layout(layout).ok() || !check_npy_can_hold(layout).ok()) return nullptr;
   const Result<Folder> folder = Folder::open(absolute_path(directory));
-  if (!folder.ok() || !check_directory(*folder).ok()) return nullptr;
+  if (!folder.ok() || !check_directory(*folder, origin).ok()) return nullptr;
   const CachePlan plan = plan_of(origin, std::move(layout));
   Result<WholeCache> whole = WholeCache::open(*folder, plan.name);
   if (!whole.ok() || describe_difference(whole->manifest, plan.origin, plan.layout)) return nullptr;

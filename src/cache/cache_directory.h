@@ -33,7 +33,8 @@ struct CacheOrigin {
 
 struct CacheOpened {
   std::shared_ptr<RowStore> store;
-  std::vector<std::string> notes;  ///< What was found and not used, and why: "…-3f2a: made from other files (…)".
+  /// What was found and not used, and why: "…-3f2a: made from other files (…)"; or used, although another user made it.
+  std::vector<std::string> notes;
 };
 
 /// The cache of these rows in `directory`: a whole one, or one that is being built, by this process and others. The

@@ -109,6 +109,12 @@ std::uint64_t SlotPool::slot_bytes(const std::vector<Field>& fields, std::uint64
   return total + PageBuffer::charge_for(small_bytes);
 }
 
+std::uint64_t SlotPool::bookkeeping_bytes(std::size_t fields) {
+  constexpr std::uint64_t kHeap = 16;  // of an allocation, for the allocator
+  const std::uint64_t pools = fields + 1;
+  return sizeof(PoolSlot) + kHeap + fields * sizeof(std::byte*) + kHeap + 2 * pools * sizeof(PageBuffer) + kHeap;
+}
+
 std::uint64_t SlotPool::most_held() const {
   std::uint64_t most = 0;
   for (const FieldPool& p : pools_) most = std::max(most, p.held);

@@ -32,6 +32,9 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
   /// Bytes of one slot, as a budget must count them.
   static std::uint64_t slot_bytes(const std::vector<Field>& fields, std::uint64_t batch_rows);
 
+  /// What a slot takes beside its bytes: objects and lists, which weigh more than a batch of a few small rows.
+  static std::uint64_t bookkeeping_bytes(std::size_t fields);
+
   bool room(bool starving) const override;
   Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes& sizes, bool starving) override;
   Batch deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows, std::uint64_t epoch,

@@ -16,6 +16,8 @@ namespace {
 // The window's bookkeeping, vectors' slack included: for a row, for rows of one block in one batch, for a block in the
 // window.
 constexpr std::uint64_t kRequestBytes = 16, kRunBytes = 32, kStateBytes = 192;
+// Of a slot, whatever it holds: itself, its place in the ring, and what the allocator adds to its lists.
+constexpr std::uint64_t kSlotBytes = sizeof(WindowSlot) + 64;
 constexpr std::uint64_t kBlockIndexBytes = 24;  // two tables of an index a block, places, and when it is used next
 constexpr std::uint64_t kFirstCacheShare = 8;   // of all blocks encoded, that the cache begins with room for
 constexpr std::uint64_t kLeastKeptBlocks = 4;   // a smaller cache is not worth its scratch
@@ -38,7 +40,8 @@ class MemoryPlanner {
         plan_(plan),
         blocks_(plan.layout.table),
         runs_(std::min(plan.slot_rows(), blocks_->num_blocks())),
-        bookkeeping_(plan.slot_rows() * kRequestBytes + runs_ * kRunBytes),
+        bookkeeping_(plan.slot_rows() * kRequestBytes + runs_ * kRunBytes + kSlotBytes +
+                     SlotPool::bookkeeping_bytes(source.fields->size())),
         order_bytes_(plan.sampler->memory_bytes(plan.share) + blocks_->memory_bytes() +
                      blocks_->num_blocks() * kBlockIndexBytes),
         block_bytes_(std::max<std::uint64_t>(blocks_->max_block_rows() * source.row_bytes(), 1)) {

@@ -1,4 +1,5 @@
-// Blocks of thousands of pieces: what a request costs must not grow with the number of pieces.
+// Blocks of many small pieces: what a request costs must not grow with the number of pieces, nor memory with what lies
+// between them.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -6,9 +7,80 @@
 
 #include "assembly/block_server.h"
 #include "loader/testing/fake_source.h"
+#include "storage/testing/memory_file.h"
 
 namespace headrace {
 namespace {
+
+/// Chunks of eight rows, stored one by one with 32 KiB of something else behind each: of an array that is not read.
+class SpreadArray final : public ArrayReader {
+ public:
+  static constexpr std::uint64_t kRowBytes = 64, kChunkRows = 8, kChunkBytes = kRowBytes * kChunkRows;
+  static constexpr std::uint64_t kStride = kChunkBytes + (32 << 10);
+
+  explicit SpreadArray(std::uint64_t rows) : file_(MemoryFile::pattern(rows / kChunkRows * kStride)) {
+    info_.path = "y";
+    info_.shape = {rows, kRowBytes};
+    info_.chunk_shape = {kChunkRows, kRowBytes};
+    info_.record_bytes = 1;
+    info_.columns = {{"", {DType::Kind::kUInt, 1}, {}, 0}};
+  }
+  const ArrayInfo& info() const override { return info_; }
+  Status locate(RowRange rows, std::vector<Piece>& out) const override {
+    for (std::uint64_t c = rows.first / kChunkRows; c * kChunkRows < rows.end(); ++c)
+      out.push_back({c, {c * kChunkRows, kChunkRows}, {file_.get(), {c * kStride, kChunkBytes}}, kChunkBytes, 0, 0});
+    return {};
+  }
+  Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override {
+    return DecodedPiece{stored.data(), kRowBytes};
+  }
+  RowGeometry geometry(std::uint32_t, std::size_t) const override {
+    return row_box({kRowBytes}, {kRowBytes}, {0}, {0}, {kRowBytes}, 1, 0, 1);
+  }
+  std::uint32_t pieces_across() const override { return 1; }
+  ScratchNeed scratch_need(std::uint64_t) const override { return {0, 0}; }
+  std::string piece_name(const Piece&) const override { return ""; }
+
+ private:
+  const std::shared_ptr<MemoryFile> file_;
+  ArrayInfo info_;
+};
+
+TEST(SmallPieces, WhatLiesBetweenThemTakesNoMoreMemoryThanIsPlanned) {
+  constexpr std::uint64_t kRows = 8192;
+  auto source = std::make_shared<Source>();
+  source->set_columns({{"y", "y", {DType::Kind::kUInt, 1}, {SpreadArray::kRowBytes}}});
+  source->places = {{0, 0}};
+  SourceFile& file = source->files.emplace_back();
+  file.path = "spread";
+  file.rows = kRows;
+  file.arrays.push_back(std::make_shared<SpreadArray>(kRows));
+  const Dataset data(Dataset::Impl::make(source));
+  const auto& dataset = *data.impl();
+  const std::uint64_t planned = BlockServer::need(*dataset.source, dataset.layout).read_buffer_bytes;
+
+  StageClock clock;
+  DecodeCounters counters(clock);
+  SideChunks side_chunks(0);
+  BlockServer server(*dataset.source, dataset.layout, dataset.no_residents, side_chunks, counters);
+  ASSERT_TRUE(server.prepare().ok());
+  const std::atomic<bool> cancelled{false};
+  for (std::uint32_t block = 0; block < dataset.layout.table->num_blocks(); ++block) {
+    const BlockTable::Place place = dataset.layout.table->place(block);
+    std::vector<Request> requests(place.rows.count);
+    for (std::uint32_t i = 0; i < requests.size(); ++i) requests[i] = {i, i};
+    std::vector<std::byte> batch(requests.size() * SpreadArray::kRowBytes);
+    std::byte* const fields[] = {batch.data()};
+    const RowRun runs[] = {{fields, 0, static_cast<std::uint32_t>(requests.size())}};
+    EXPECT_TRUE(server.serve({block, place.file, place.rows}, {requests, {}, runs}, cancelled).empty());
+    for (std::uint64_t i = 0; i < batch.size(); ++i) {
+      const std::uint64_t at = place.rows.first * SpreadArray::kRowBytes + i;
+      const std::uint64_t offset = at / SpreadArray::kChunkBytes * SpreadArray::kStride + at % SpreadArray::kChunkBytes;
+      ASSERT_EQ(batch[i], MemoryFile::pattern_byte(offset)) << at;
+    }
+    EXPECT_LE(counters.peak_read_buffer_bytes(), planned);
+  }
+}
 
 TEST(SmallPieces, EachLooksAtTheRequestsForItsRowsOnly) {
   constexpr std::uint64_t kRows = 20000;

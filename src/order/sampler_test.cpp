@@ -246,5 +246,16 @@ TEST(BlockShuffle, PoolsOfEveryBlockSpanTheEpoch) {
   EXPECT_GE(largest->span_steps(10, {}), 100u);
 }
 
+TEST(BlockShuffle, TellsWhatItsPoolsTake) {
+  const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{60'000, 600}});
+  const std::uint64_t listed = 4 * 10 * 600 * sizeof(std::uint16_t);  // four streams, pools of ten blocks
+  const std::uint64_t told = make_block_shuffle(blocks, {4, 10}, 1)->memory_bytes({});
+  EXPECT_GE(told, listed);
+  EXPECT_LE(told, listed + 16'384);
+  // Pools of millions of small rows list none of them.
+  const auto small = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{100'000'000, 131'072}});
+  EXPECT_LE(make_block_shuffle(small, {8, 90}, 1)->memory_bytes({}), 2u << 20);
+}
+
 }  // namespace
 }  // namespace headrace
