@@ -170,3 +170,14 @@ def test_name_that_does_not_end(tmp_path: Path) -> None:
     table = data.index(b"SNOD") + 8
     change(path, table, struct.pack("<Q", 1 << 20))
     assert "outside the heap of names" in read(path)
+
+
+def test_chunks_of_a_scalar(tmp_path: Path) -> None:
+    """The source of a virtual dataset that has chunks, and no axis any more: libhdf5 fills the memory with them."""
+    source, path = tmp_path / "source.h5", tmp_path / "f.h5"
+    write(source, lambda file: file.create_dataset("x", data=VALUES, chunks=(7, 4)) and None, "earliest")
+    layout = h5py.VirtualLayout(VALUES.shape, "f4")
+    layout[:] = h5py.VirtualSource("source.h5", "x", VALUES.shape)
+    write(path, lambda file: file.create_virtual_dataset("x", layout) and None)
+    change(source, place(source, b"\x01\x02\x01\0\0\0\0\0" + struct.pack("<QQ", *VALUES.shape)) + 1, b"\0")
+    assert "chunks of 2 axes for a shape of 0" in read(path, 20)

@@ -245,8 +245,11 @@ Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
       return damaged("a dataset without shape, type or layout");
   std::optional<std::uint64_t> size;
   std::optional<ChunkLayout> chunks;
+  std::optional<std::size_t> rank;
   for (const HeaderMessage& m : messages) {
-    if (m.is(MessageType::kDatatype)) {
+    if (m.is(MessageType::kDataspace) && !m.shared()) {
+      rank = largest_shape(m.bytes, superblock).size();
+    } else if (m.is(MessageType::kDatatype)) {
       HEADRACE_ASSIGN(size, m.shared() ? checked_named_size(file, superblock, m.bytes) : checked_size(m.bytes));
     } else if (m.is(MessageType::kLayout) && !m.shared()) {
       HEADRACE_TRY(check_compact(m.bytes));
@@ -256,6 +259,9 @@ Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
   for (const HeaderMessage& m : messages)
     if (m.is(MessageType::kFillValue) || m.is(MessageType::kOldFillValue))
       HEADRACE_TRY(check_fill(file, superblock, m, size));
+  // 1.10 looks for the chunks of a scalar until its memory ends.
+  if (rank && chunks && *rank != chunks->lengths.size())
+    return damaged(fmt::format("chunks of {} axes for a shape of {}", chunks->lengths.size(), *rank));
   // 1.10 takes the datatype's word, and would convert what the chunks hold (HDF5 2.0 compares them as well).
   if (size && chunks && *size != chunks->element_bytes)
     return damaged(fmt::format("elements of {} bytes in chunks made for {}", *size, chunks->element_bytes));
