@@ -181,3 +181,18 @@ def test_chunks_of_a_scalar(tmp_path: Path) -> None:
     write(path, lambda file: file.create_virtual_dataset("x", layout) and None)
     change(source, place(source, b"\x01\x02\x01\0\0\0\0\0" + struct.pack("<QQ", *VALUES.shape)) + 1, b"\0")
     assert "chunks of 2 axes for a shape of 0" in read(path, 20)
+
+
+@pytest.mark.parametrize("track_order", [False, True])
+def test_many_links_of_any_length(tmp_path: Path, track_order: bool) -> None:
+    """Sound ones: in a heap of several levels, and one too long for its blocks."""
+    path = tmp_path / "f.h5"
+
+    def fill(file: h5py.File) -> None:
+        group = file.create_group("g", track_order=track_order)
+        for i in range(1000):
+            group[f"n{i}{'x' * (i % 300)}"] = np.arange(3)
+        group["y" * 9000] = np.arange(3)
+
+    write(path, fill)
+    assert read(path).count("g/") == 1001

@@ -15,6 +15,8 @@
 namespace headrace::hdf5 {
 namespace {
 
+constexpr std::uint64_t kObjectLimitBytes = 128 << 10;  // of a link, whose name is at most 64 KiB
+
 Error damaged(std::string why) {
   return Error(ErrorCode::kCorruptData, "a fractal heap is damaged: " + std::move(why));
 }
@@ -89,8 +91,15 @@ Status FractalHeap::check_prefix(std::span<const std::byte> block, const char* s
   return {};
 }
 
-Status FractalHeap::visit_direct(std::uint64_t block, std::uint64_t offset, std::uint64_t size) {
+// Blocks of a sound heap do not overlap, so all of them take no more than the file has.
+Status FractalHeap::count(std::uint64_t block, std::uint64_t size) {
   if (!seen_.insert(block).second) return damaged("a block is met twice");
+  if (size > file_.size() || (all_bytes_ += size) > file_.size()) return damaged("its blocks overlap");
+  return {};
+}
+
+Status FractalHeap::visit_direct(std::uint64_t block, std::uint64_t offset, std::uint64_t size) {
+  HEADRACE_TRY(count(block, size));
   HEADRACE_ASSIGN(std::vector<std::byte> bytes, read_metadata(file_, superblock_, block, size));
   HEADRACE_TRY(check_prefix(bytes, "FHDB", offset));
   if (has_checksums_) {  // counted with zeros in its own place
@@ -107,10 +116,10 @@ Status FractalHeap::visit_direct(std::uint64_t block, std::uint64_t offset, std:
 Status FractalHeap::visit_indirect(std::uint64_t block, std::uint64_t offset, std::uint64_t rows) {
   const std::uint64_t direct_rows = log2_of(most_direct_) - log2_of(start_) + 2;
   const std::uint64_t first_bits = log2_of(start_) + log2_of(width_);
-  if (!seen_.insert(block).second) return damaged("a block is met twice");
   if (rows == 0 || rows > most_bits_ + 1 || rows - 1 + first_bits > most_bits_) return damaged("too many rows");
   const std::uint64_t prefix = 5 + superblock_.address_bytes + offset_bytes_;
   const std::uint64_t size = prefix + rows * width_ * superblock_.address_bytes + 4;
+  HEADRACE_TRY(count(block, size));
   HEADRACE_ASSIGN(const std::vector<std::byte> bytes, read_signed(file_, superblock_, block, size, "FHIB"));
   HEADRACE_TRY(check_prefix(bytes, "FHIB", offset));
   ByteCursor children(std::span<const std::byte>(bytes).subspan(static_cast<std::size_t>(prefix)));
@@ -135,6 +144,7 @@ Result<std::vector<std::byte>> FractalHeap::object(std::span<const std::byte> id
   if (kind == 0x10) {
     const auto found = huge_.find(fields.number(std::min<std::size_t>(id.size() - 1, superblock_.length_bytes)));
     if (found == huge_.end()) return damaged("a large object is missing");
+    if (found->second.second > kObjectLimitBytes) return damaged("an object of absurd size");
     return read_metadata(file_, superblock_, found->second.first, found->second.second);
   }
   const std::uint64_t offset = fields.number(static_cast<std::size_t>(offset_bytes_));
@@ -144,7 +154,7 @@ Result<std::vector<std::byte>> FractalHeap::object(std::span<const std::byte> id
   const auto& [begin, block] = *--next;
   const std::uint64_t prefix = 5 + superblock_.address_bytes + offset_bytes_ + (has_checksums_ ? 4 : 0);
   const std::uint64_t at = offset - begin;
-  if (at < prefix || at > block.second || length == 0 || length > block.second - at)
+  if (at < prefix || at > block.second || length == 0 || length > kObjectLimitBytes || length > block.second - at)
     return damaged("an object outside its block");
   return read_metadata(file_, superblock_, block.first + at, length);
 }

@@ -30,6 +30,7 @@ class FractalHeap {
       : file_(file), superblock_(superblock), address_(address) {}
   Status read_header();
   Status read_huge(std::uint64_t tree);
+  Status count(std::uint64_t block, std::uint64_t size);
   Status visit_direct(std::uint64_t block, std::uint64_t offset, std::uint64_t size);
   Status visit_indirect(std::uint64_t block, std::uint64_t offset, std::uint64_t rows);
   Status check_prefix(std::span<const std::byte> block, const char* signature, std::uint64_t offset) const;
@@ -40,7 +41,7 @@ class FractalHeap {
   const Superblock& superblock_;
   const std::uint64_t address_;
   std::uint64_t id_bytes_ = 0, width_ = 0, start_ = 0, most_direct_ = 0, offset_bytes_ = 0, length_bytes_ = 0;
-  std::uint64_t most_bits_ = 0;
+  std::uint64_t most_bits_ = 0, all_bytes_ = 0;
   bool has_checksums_ = false;
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> blocks_;  // by offset: address and size
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> huge_;    // by number: address and size

@@ -91,10 +91,12 @@ Status check_dense(const RandomAccessFile& file, const Superblock& superblock, s
   const std::uint64_t order = (flags & 0x02) != 0 ? fields.number(superblock.address_bytes) : none;
   if (heap_at == none || !fields.ok()) return {};
   HEADRACE_ASSIGN(const FractalHeap heap, FractalHeap::read(file, superblock, heap_at));
+  std::uint64_t link_bytes = 0;  // each link has a place of its own, and is named once in either tree
   const auto check = [&](std::size_t before_id) {
     return [&, before_id](std::span<const std::byte> record) -> Status {
       HEADRACE_ASSIGN(const std::vector<std::byte> link,
                       heap.object(record.subspan(before_id, static_cast<std::size_t>(heap.id_bytes()))));
+      if ((link_bytes += link.size()) > 2 * file.size()) return damaged("more links than the file has bytes for");
       return check_link(link, superblock);
     };
   };
