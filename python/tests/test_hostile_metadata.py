@@ -195,4 +195,4 @@ def test_many_links_of_any_length(tmp_path: Path, track_order: bool) -> None:
         group["y" * 9000] = np.arange(3)
 
     write(path, fill)
-    assert read(path).count("g/") == 1001
+    assert read(path).split("]")[0].count(",") == 1000
