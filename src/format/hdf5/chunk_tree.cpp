@@ -29,8 +29,8 @@ class TreeWalk {
         key_bytes_(8 + 8 * (grid.size() + 1)) {}
 
   Result<std::vector<TreeChunk>> run() {
-    if (!layout_.tree_address) return std::move(chunks_);
-    HEADRACE_TRY(visit(*layout_.tree_address, std::nullopt));
+    if (!layout_.address) return std::move(chunks_);
+    HEADRACE_TRY(visit(*layout_.address, std::nullopt));
     return std::move(chunks_);
   }
 

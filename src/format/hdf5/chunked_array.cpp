@@ -9,7 +9,6 @@
 
 #include "format/hdf5/element_conversion.h"
 #include "format/hdf5/native_bytes.h"
-#include "format/hdf5/walk.h"
 
 namespace headrace::hdf5 {
 ChunkedArray::ChunkedArray(std::shared_ptr<FileState> state, DatasetInfo info, CodecChain chain,
@@ -24,18 +23,6 @@ ChunkedArray::ChunkedArray(std::shared_ptr<FileState> state, DatasetInfo info, C
       partial = partial || (at[d - 1] + 1) * info_.array.chunk_shape[d] > info_.array.shape[d];
     partial_across_.push_back(partial);
   }
-}
-
-ChunkedArray::~ChunkedArray() {
-  if (!dataset_.ok()) return;
-  const LibraryLock library;
-  dataset_.reset();
-  state_->leave_library(library);
-}
-
-void ChunkedArray::keep_open(const LibraryLock& library, Id dataset) {
-  state_->share_library(library);
-  dataset_ = std::move(dataset);
 }
 
 std::vector<std::uint64_t> ChunkedArray::coordinates(std::uint64_t across) const {
@@ -59,7 +46,7 @@ Result<const ChunkIndex*> ChunkedArray::index() const {
   const std::lock_guard lock(index_mutex_);
   if (const ChunkIndex* made = ready_.load(std::memory_order_relaxed)) return made;
   if (index_error_) return *index_error_;
-  auto read = read_index();
+  auto read = ChunkIndex::read(*state_, info_);
   if (!read.ok()) {
     index_error_ = placed(std::move(read.error()));
     return *index_error_;
@@ -67,23 +54,6 @@ Result<const ChunkIndex*> ChunkedArray::index() const {
   index_ = std::move(*read);
   ready_.store(&index_, std::memory_order_release);
   return &index_;
-}
-
-Result<ChunkIndex> ChunkedArray::read_index() const {
-  if (info_.has_tree_index) return ChunkIndex::read_tree(*state_, info_);
-  const LibraryLock library;
-  if (!dataset_.ok()) {
-    HEADRACE_TRY(state_->use_library(library));
-    dataset_ = open_dataset(library, *state_, info_.array.path);
-    if (!dataset_.ok()) {
-      state_->leave_library(library);
-      return library_failure(library, *state_, "open the dataset");
-    }
-  }
-  auto read = ChunkIndex::read(library, *state_, dataset_.get(), info_);
-  dataset_.reset();
-  state_->leave_library(library);
-  return read;
 }
 
 Result<Piece> ChunkedArray::piece_at(const ChunkIndex& index, std::uint64_t row_chunk, std::uint32_t across) const {

@@ -16,12 +16,9 @@ namespace headrace::hdf5 {
 
 class ChunkedArray final : public ArrayBase {
  public:
-  /// libhdf5 is asked for the index, when it is first needed, unless the index is a version 1 B-tree.
+  /// The index is read when it is first needed, without libhdf5.
   ChunkedArray(std::shared_ptr<FileState> state, DatasetInfo info, CodecChain chain,
                std::vector<std::byte> fill_element);
-  /// Keep the file and the dataset open in libhdf5 until the index has been read, so that they need not be opened then.
-  void keep_open(const LibraryLock& library, Id dataset);
-  ~ChunkedArray() override;
 
   bool remember(PackedWriter& out) const override;
   Status locate(RowRange rows, std::vector<Piece>& out) const override;
@@ -37,7 +34,6 @@ class ChunkedArray final : public ArrayBase {
 
  private:
   Result<const ChunkIndex*> index() const;
-  Result<ChunkIndex> read_index() const;
   Result<Piece> piece_at(const ChunkIndex& index, std::uint64_t row_chunk, std::uint32_t across) const;
   /// Coordinates along the axes after the first of a chunk across the row.
   [[nodiscard]] std::vector<std::uint64_t> coordinates(std::uint64_t across) const;
@@ -55,7 +51,6 @@ class ChunkedArray final : public ArrayBase {
   mutable ForkSafeMutex index_mutex_;
   mutable ChunkIndex index_;
   mutable std::optional<Error> index_error_;
-  mutable Id dataset_;
 };
 
 }  // namespace headrace::hdf5

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "format/hdf5/chunk_tree.h"
+#include "format/hdf5/chunk_index.h"
 #include "format/hdf5/object_header.h"
 #include "format/hdf5/virtual_layout.h"
 
@@ -186,19 +186,12 @@ void judge_outside(const LibraryLock& library, hid_t dataset, hid_t list, Datase
   }
 }
 
-/// Bytes of all chunks of a version 1 B-tree, summed up by ourselves: libhdf5 1.10 follows a tree that contains itself
-/// until the stack ends. 0 if it is damaged, which reading it will say. nullopt for other indexes.
-Result<std::optional<std::uint64_t>> tree_bytes(const FileState& state, const DatasetInfo& info) {
-  const RandomAccessFile& file = *state.driver->file;
-  HEADRACE_ASSIGN(const std::optional<ChunkLayout> layout,
-                  chunk_layout_at(file, state.superblock, info.header_address));
-  if (!layout || layout->index != ChunkIndexKind::kBTree1) return std::optional<std::uint64_t>();
-  const auto chunks = read_chunk_tree(file, state.superblock, *layout, info.grid);
-  if (!chunks.ok() && chunks.error().code() != ErrorCode::kCorruptData) return chunks.error();
-  std::uint64_t bytes = 0;
-  if (chunks.ok())
-    for (const TreeChunk& chunk : *chunks) bytes += chunk.size_bytes;
-  return std::optional(bytes);
+/// Return the bytes of all chunks; 0 if their index is damaged, which reading it will say, or their number absurd.
+Result<std::uint64_t> chunked_bytes(const FileState& state, const DatasetInfo& info) {
+  if (info.array.read_path == ReadPath::kUnsupported) return 0;
+  auto bytes = stored_bytes_of_chunks(state, info);
+  if (!bytes.ok() && bytes.error().code() == ErrorCode::kCorruptData) return 0;
+  return bytes;
 }
 
 }  // namespace
@@ -257,9 +250,7 @@ Result<DatasetInfo> describe_dataset(const LibraryLock& library, FileState& stat
     judge_outside(library, dataset, list.get(), out, state);
   if (a.read_path == ReadPath::kConverted || a.read_path == ReadPath::kFallback) a.library = "libhdf5";
   if (a.layout == Layout::kChunked) {
-    HEADRACE_ASSIGN(const std::optional<std::uint64_t> in_tree, tree_bytes(state, out));
-    out.has_tree_index = in_tree.has_value();
-    a.stored_bytes = in_tree ? *in_tree : H5Dget_storage_size(dataset);
+    HEADRACE_ASSIGN(a.stored_bytes, chunked_bytes(state, out));
   } else {
     a.stored_bytes = H5Dget_storage_size(dataset);
   }

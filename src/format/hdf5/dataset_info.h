@@ -27,7 +27,6 @@ struct DatasetInfo {
   ArrayInfo array;                   ///< shape is empty for a scalar, which is no array of rows.
   ElementType element;
   std::vector<StoredFilter> filters;
-  bool has_tree_index = false;      ///< The chunk index is a version 1 B-tree, which is read without libhdf5.
   bool edges_unfiltered = false;    ///< H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
   std::uint64_t row_bytes = 0;      ///< Decoded, all columns.
   std::uint64_t chunk_bytes = 0;    ///< Decoded; 0 where there are no chunks.

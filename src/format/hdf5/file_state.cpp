@@ -5,6 +5,8 @@
 #include <array>
 #include <filesystem>
 
+#include "format/hdf5/group_check.h"
+
 namespace headrace::hdf5 {
 namespace {
 
@@ -69,6 +71,7 @@ Error library_failure(const LibraryLock& library, FileState& state, const std::s
 }
 
 Status open_with_library(const LibraryLock& library, FileState& state) {
+  HEADRACE_TRY(check_root(*state.driver->file, state.superblock));
   if (state.driver->directory.empty()) state.driver->directory = directory_of(state.path);
   Id access = driver_access_list(library, *state.driver);
   if (!access.ok())

@@ -63,7 +63,7 @@ Result<std::shared_ptr<ArrayBase>> open_compact(const LibraryLock& library, std:
 }  // namespace
 
 Result<std::shared_ptr<ArrayBase>> open_described(const LibraryLock& library, std::shared_ptr<FileState> state,
-                                                  DatasetInfo info, Id dataset, bool keep_open) {
+                                                  DatasetInfo info, Id dataset) {
   const Id list(H5Dget_create_plist(dataset.get()));
   const Id type(H5Dget_type(dataset.get()));
   HEADRACE_ASSIGN(std::vector<std::byte> fill, fill_element(library, list.get(), type.get(), info.element));
@@ -82,10 +82,8 @@ Result<std::shared_ptr<ArrayBase>> open_described(const LibraryLock& library, st
     case Layout::kChunked: {
       if (info.array.read_path == ReadPath::kFallback) break;
       HEADRACE_ASSIGN(CodecChain chain, CodecChain::make(codecs_of(info.filters), info.stored_form));
-      const bool needs_library = !info.has_tree_index;
-      auto array = std::make_shared<ChunkedArray>(std::move(state), std::move(info), std::move(chain), std::move(fill));
-      if (needs_library && keep_open) array->keep_open(library, std::move(dataset));
-      return std::shared_ptr<ArrayBase>(std::move(array));
+      return std::shared_ptr<ArrayBase>(
+          std::make_shared<ChunkedArray>(std::move(state), std::move(info), std::move(chain), std::move(fill)));
     }
   }
   return std::shared_ptr<ArrayBase>(
@@ -147,7 +145,7 @@ class Hdf5Reader final : public FormatReader {
     HEADRACE_ASSIGN(DatasetInfo info, describe_dataset(library, *state_, dataset.get(), array->path));
     info.array.attributes = array->attributes;  // the walk has read the texts of variable length as well
     if (info.array.read_path == ReadPath::kUnsupported) return unreadable(info.array);
-    HEADRACE_ASSIGN(auto opened, open_described(library, state_, std::move(info), std::move(dataset), true));
+    HEADRACE_ASSIGN(auto opened, open_described(library, state_, std::move(info), std::move(dataset)));
     return std::shared_ptr<ArrayReader>(std::move(opened));
   }
 

@@ -29,7 +29,7 @@ Status LibraryArray::check_index() const {
   const LibraryLock library;
   if (index_error_) return *index_error_;
   if (index_checked_.load(std::memory_order_relaxed)) return {};
-  auto index = ChunkIndex::read(library, *state_, dataset_.get(), info_);
+  auto index = ChunkIndex::read_confirmed(library, *state_, dataset_.get(), info_);
   if (!index.ok()) {
     index_error_ = placed(std::move(index.error()));
     return *index_error_;

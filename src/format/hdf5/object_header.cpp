@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <unordered_set>
 
 #include "format/hdf5/chunk_layout.h"
 #include "format/hdf5/datatype_check.h"
 #include "format/hdf5/fill_check.h"
 #include "format/hdf5/global_heap.h"
-#include "format/hdf5/link_check.h"
+#include "format/hdf5/local_heap.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -26,6 +25,14 @@ Error damaged(std::string why) {
 
 bool begins_with(std::span<const std::byte> bytes, const char* signature) {
   return bytes.size() >= 4 && std::memcmp(bytes.data(), signature, 4) == 0;
+}
+
+/// libhdf5 frees what it has not read of a message that says that it lies elsewhere, and cannot.
+bool may_be_shared(const HeaderMessage& m) {
+  for (const MessageType never : {MessageType::kLinkInfo, MessageType::kLink, MessageType::kExternalFiles,
+                                  MessageType::kLayout, MessageType::kContinuation, MessageType::kSymbolTable})
+    if (m.is(never)) return false;
+  return true;
 }
 
 class HeaderParser {
@@ -96,6 +103,7 @@ class HeaderParser {
       if (!fields.ok()) return damaged(fmt::format("a message of {} bytes reaches past its block", size));
       if (messages_.size() >= kMessageLimit) return damaged("more messages than there can be");
       m.bytes.assign(bytes.begin(), bytes.end());
+      if (m.shared() && !may_be_shared(m)) return damaged(fmt::format("a shared message of type {}", m.type));
       if (m.is(MessageType::kContinuation)) {
         ByteCursor place(bytes);
         const std::uint64_t at = place.number(superblock_.address_bytes);
@@ -170,81 +178,22 @@ Status check_fill(const RandomAccessFile& file, const Superblock& superblock, co
   return {};
 }
 
-// The names of an old group lie in a local heap, whose free blocks form a list (specification III.D): one that runs in
-// circles would have libhdf5 allocate for ever.
-Status check_local_heap(const RandomAccessFile& file, const Superblock& superblock, std::uint64_t address) {
-  const auto read = [&](std::uint64_t from, std::uint64_t size) -> Result<std::vector<std::byte>> {
-    std::uint64_t at = 0;
-    if (__builtin_add_overflow(from, superblock.at, &at) || at > file.size() || size > file.size() - at)
-      return damaged(fmt::format("a local heap at {} in a file of {} bytes", from, file.size()));
-    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-    HEADRACE_TRY(file.read_at(at, bytes));
-    return bytes;
-  };
-  const unsigned length = superblock.length_bytes;
-  HEADRACE_ASSIGN(const std::vector<std::byte> head, read(address, 8 + 2 * length + superblock.address_bytes));
-  if (!begins_with(head, "HEAP")) return damaged("a local heap without signature");
-  ByteCursor fields(head);
-  fields.skip(8);
-  const std::uint64_t size = fields.number(length);
-  std::uint64_t block = fields.number(length);
-  const std::uint64_t data = fields.number(superblock.address_bytes);
-  if (data > file.size() || size > file.size() - data)
-    return damaged(fmt::format("a local heap of {} bytes at {} in a file of {}", size, data, file.size()));
-  const std::uint64_t none = 1;  // H5HL_FREE_NULL
-  std::unordered_set<std::uint64_t> seen;
-  while (block != none) {
-    if (block > size || size - block < 2 * length || !seen.insert(block).second)
-      return damaged("the free list of a local heap leads nowhere");
-    HEADRACE_ASSIGN(const std::vector<std::byte> free_block, read(data + block, 2 * length));
-    ByteCursor entry(free_block);
-    const std::uint64_t next = entry.number(length), bytes = entry.number(length);
-    if (bytes > size - block) return damaged("a free block of a local heap reaches past it");
-    block = next;
+/// The list of external raw files (specification IV.A.2.h). libhdf5 believes how many there are, and follows their
+/// names without a limit.
+Status check_external_files(const RandomAccessFile& file, const Superblock& superblock,
+                            std::span<const std::byte> message) {
+  ByteCursor fields(message);
+  fields.skip(4);  // the version is for libhdf5 to refuse
+  const std::uint64_t room = fields.number(2), count = fields.number(2);
+  HEADRACE_ASSIGN(const LocalHeap names, LocalHeap::read(file, superblock, fields.number(superblock.address_bytes)));
+  if (count > room) return damaged(fmt::format("{} external files in a list of {}", count, room));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t name = fields.number(superblock.length_bytes);
+    fields.skip(2 * superblock.length_bytes);
+    if (!fields.ok() || !names.has_text(name)) return damaged("the name of an external file leads nowhere");
   }
   return {};
 }
-
-// The B-tree of an old group (specification III.A.1, node type 0). libhdf5 1.10 follows children without looking at
-// their level: one that is its own ancestor would end the stack.
-class GroupTree {
- public:
-  GroupTree(const RandomAccessFile& file, const Superblock& superblock) : file_(file), superblock_(superblock) {}
-
-  Status check(std::uint64_t address, std::optional<std::uint64_t> parent_level) {
-    if (!seen_.insert(address).second) return damaged("a node of a group's tree is met twice");
-    const std::size_t head_bytes = 8 + 2 * superblock_.address_bytes;
-    const std::size_t entry_bytes = superblock_.length_bytes + superblock_.address_bytes;
-    HEADRACE_ASSIGN(const std::vector<std::byte> head, read(address, head_bytes));
-    ByteCursor fields(head);
-    const bool signed_tree = begins_with(fields.take(4), "TREE") && fields.number(1) == 0;
-    const std::uint64_t level = fields.number(1), entries = fields.number(2);
-    if (!signed_tree || (parent_level && level + 1 != *parent_level))
-      return damaged(fmt::format("no node of a group's tree at {}", address));
-    if (level == 0) return {};
-    HEADRACE_ASSIGN(const std::vector<std::byte> bytes, read(address + head_bytes, entries * entry_bytes));
-    ByteCursor children(bytes);
-    for (std::uint64_t i = 0; i < entries; ++i) {
-      children.skip(superblock_.length_bytes);
-      HEADRACE_TRY(check(children.number(superblock_.address_bytes), level));
-    }
-    return {};
-  }
-
- private:
-  Result<std::vector<std::byte>> read(std::uint64_t address, std::uint64_t size) const {
-    std::uint64_t at = 0;
-    if (__builtin_add_overflow(address, superblock_.at, &at) || at > file_.size() || size > file_.size() - at)
-      return damaged(fmt::format("a node of a group's tree at {} in a file of {} bytes", address, file_.size()));
-    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-    HEADRACE_TRY(file_.read_at(at, bytes));
-    return bytes;
-  }
-
-  const RandomAccessFile& file_;
-  const Superblock& superblock_;
-  std::unordered_set<std::uint64_t> seen_;
-};
 
 }  // namespace
 
@@ -283,9 +232,8 @@ Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
                      const std::vector<HeaderMessage>& messages) {
   for (const HeaderMessage& m : messages) {  // the heaps that opening it reads
     ByteCursor fields(m.bytes);
-    if (m.is(MessageType::kExternalFiles) && !m.shared()) {
-      fields.skip(8);  // version, 0, slots
-      HEADRACE_TRY(check_local_heap(file, superblock, fields.number(superblock.address_bytes)));
+    if (m.is(MessageType::kExternalFiles)) {
+      HEADRACE_TRY(check_external_files(file, superblock, m.bytes));
     } else if (m.is(MessageType::kLayout) && !m.shared() && fields.number(1) == 4 && fields.number(1) == 3) {
       const std::uint64_t none = ~std::uint64_t{0} >> (64 - 8 * superblock.address_bytes);
       const std::uint64_t mappings = fields.number(superblock.address_bytes);
@@ -297,8 +245,11 @@ Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
       return damaged("a dataset without shape, type or layout");
   std::optional<std::uint64_t> size;
   std::optional<ChunkLayout> chunks;
+  std::optional<std::size_t> rank;
   for (const HeaderMessage& m : messages) {
-    if (m.is(MessageType::kDatatype)) {
+    if (m.is(MessageType::kDataspace) && !m.shared()) {
+      rank = largest_shape(m.bytes, superblock).size();
+    } else if (m.is(MessageType::kDatatype)) {
       HEADRACE_ASSIGN(size, m.shared() ? checked_named_size(file, superblock, m.bytes) : checked_size(m.bytes));
     } else if (m.is(MessageType::kLayout) && !m.shared()) {
       HEADRACE_TRY(check_compact(m.bytes));
@@ -308,24 +259,12 @@ Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
   for (const HeaderMessage& m : messages)
     if (m.is(MessageType::kFillValue) || m.is(MessageType::kOldFillValue))
       HEADRACE_TRY(check_fill(file, superblock, m, size));
+  // 1.10 looks for the chunks of a scalar until its memory ends.
+  if (rank && chunks && *rank != chunks->lengths.size())
+    return damaged(fmt::format("chunks of {} axes for a shape of {}", chunks->lengths.size(), *rank));
   // 1.10 takes the datatype's word, and would convert what the chunks hold (HDF5 2.0 compares them as well).
   if (size && chunks && *size != chunks->element_bytes)
     return damaged(fmt::format("elements of {} bytes in chunks made for {}", *size, chunks->element_bytes));
-  return {};
-}
-
-Status check_group(const RandomAccessFile& file, const Superblock& superblock,
-                   const std::vector<HeaderMessage>& messages) {
-  for (const HeaderMessage& m : messages) {
-    if (m.is(MessageType::kLink) && !m.shared()) HEADRACE_TRY(check_link(m.bytes, superblock));
-    if (m.is(MessageType::kLinkInfo) && !m.shared()) HEADRACE_TRY(check_link_info(m.bytes, superblock));
-    if (!m.is(MessageType::kSymbolTable)) continue;
-    ByteCursor fields(m.bytes);
-    const std::uint64_t tree = fields.number(superblock.address_bytes);
-    if (m.shared() || !fields.ok()) continue;
-    HEADRACE_TRY(GroupTree(file, superblock).check(tree, std::nullopt));
-    HEADRACE_TRY(check_local_heap(file, superblock, fields.number(superblock.address_bytes)));
-  }
   return {};
 }
 

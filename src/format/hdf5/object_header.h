@@ -72,8 +72,4 @@ Result<std::optional<ChunkLayout>> chunk_layout_at(const RandomAccessFile& file,
 Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
                      const std::vector<HeaderMessage>& messages);
 
-/// Refuse groups on which libhdf5 is known to run in circles. Errors: kCorruptData; those of reading.
-Status check_group(const RandomAccessFile& file, const Superblock& superblock,
-                   const std::vector<HeaderMessage>& messages);
-
 }  // namespace headrace::hdf5

@@ -12,10 +12,8 @@ namespace headrace::hdf5 {
 Result<std::shared_ptr<FileState>> open_state(std::shared_ptr<RandomAccessFile> file, const std::string& path);
 
 /// Open a dataset that has been described and can be read.
-/// \param keep_open  The dataset stays open in libhdf5 until its chunk index is read, if libhdf5 must read it: faster
-/// where that follows soon, but an open file costs libhdf5 0.5 MB.
 /// Errors: kCorruptData; of opening external files.
 Result<std::shared_ptr<ArrayBase>> open_described(const LibraryLock&, std::shared_ptr<FileState> state,
-                                                  DatasetInfo info, Id dataset, bool keep_open);
+                                                  DatasetInfo info, Id dataset);
 
 }  // namespace headrace::hdf5

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 
 /// What decides how arrays are read besides the file: facts of another build or library are of no use.
 std::string reading_ability() {
-  std::string text = "hdf5, facts 3, ";
+  std::string text = "hdf5, facts 4, ";
   {
     const LibraryLock library;
     text += library_version(library);
@@ -110,7 +110,6 @@ DatasetInfo unpack_info(ArrayInfo array, PackedReader& in) {
     for (std::size_t k = in.count(); in.ok() && k > 0; --k)
       filter.client_values.push_back(static_cast<std::uint32_t>(in.number_up_to(kMost32)));
   }
-  info.has_tree_index = in.flag();
   info.edges_unfiltered = in.flag();
   info.row_bytes = in.number();
   info.chunk_bytes = in.number();
@@ -213,7 +212,6 @@ void remember_array(RememberedKind kind, const DatasetInfo& info, PackedWriter& 
     out.number(filter.client_values.size());
     for (const std::uint32_t value : filter.client_values) out.number(value);
   }
-  out.flag(info.has_tree_index);
   out.flag(info.edges_unfiltered);
   out.number(info.row_bytes);
   out.number(info.chunk_bytes);

@@ -228,7 +228,7 @@ class Sources {
     const bool scalar = described->array.shape.empty();
     const auto type = std::make_shared<const Id>(scalar ? H5Tcopy(type_.get()) : H5Dget_type(dataset.get()));
     auto array = scalar ? open_scalar(library_, state, dataset.get(), type_.get(), std::move(*described))
-                        : open_described(library_, state, std::move(*described), std::move(dataset), false);
+                        : open_described(library_, state, std::move(*described), std::move(dataset));
     if (!array.ok()) return array.error();
     return trail_.arrays[key] = {std::move(*array), type};
   }

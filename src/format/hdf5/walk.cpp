@@ -10,6 +10,7 @@
 
 #include "format/hdf5/attributes.h"
 #include "format/hdf5/dataset_info.h"
+#include "format/hdf5/group_check.h"
 #include "format/hdf5/object_header.h"
 
 namespace headrace::hdf5 {
@@ -62,13 +63,26 @@ std::optional<Object> object_at(hid_t group, const char* name) {
 struct Link {
   std::string name;
   H5L_type_t type;
+  std::uint64_t address;  ///< Of the object's header, if it is a hard link.
 };
+
+/// Where a hard link leads. What lies there has not been looked at.
+std::uint64_t address_of_link(const H5L_info_t& info) {
+  if (info.type != H5L_TYPE_HARD) return 0;
+#if H5_VERSION_GE(1, 12, 0)
+  std::uint64_t address = 0;
+  std::memcpy(&address, &info.u.token, sizeof address);
+  return address;
+#else
+  return info.u.address;
+#endif
+}
 
 herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* into) {
   try {  // nothing may unwind through C
     auto& links = *static_cast<std::vector<Link>*>(into);
     if (links.size() > kObjectLimit) return -1;
-    links.push_back({name, info->type});
+    links.push_back({name, info->type, address_of_link(*info)});
   } catch (...) {
     return -1;
   }
@@ -132,23 +146,28 @@ class Walk {
                                                                     : "a user-defined link, which is not followed"));
       return {};
     }
+    // libhdf5 reads the header to tell what it is, so it is looked at first.
+    auto messages = read_object_header(*state_.driver->file, state_.superblock, link.address);
+    if (!messages.ok()) {
+      out_.groups_sound = false;  // no path may lead there
+      return note_damaged(path, std::move(messages.error()));
+    }
     const auto object = object_at(group, link.name.c_str());
     if (!object) return note_damaged(path, library_failure(session_, state_, "read the object's header"));
     if (object->type == H5O_TYPE_GROUP) {
       if (groups_.insert(object->key).second) pending_.push_back({path, address_of(object->key)});
     } else if (object->type == H5O_TYPE_DATASET && datasets_.insert(object->key).second) {
-      return visit_dataset(group, link.name, path, object->key);
+      return visit_dataset(group, link.name, path, object->key, *messages);
     }
     return {};
   }
 
-  Status visit_dataset(hid_t group, const std::string& name, const std::string& path, const ObjectKey& key) {
-    auto messages = read_object_header(*state_.driver->file, state_.superblock, address_of(key));
-    Status sound =
-        messages.ok() ? check_dataset(*state_.driver->file, state_.superblock, *messages) : Status(messages.error());
+  Status visit_dataset(hid_t group, const std::string& name, const std::string& path, const ObjectKey& key,
+                       const std::vector<HeaderMessage>& messages) {
+    Status sound = check_dataset(*state_.driver->file, state_.superblock, messages);
     if (!sound.ok()) return note_damaged(path, std::move(sound.error()));
     const Id dataset(H5Dopen2(group, name.c_str(), H5P_DEFAULT));
-    if (!dataset.ok()) return note_damaged(path, library_failure(session_, state_, "open the dataset", *messages));
+    if (!dataset.ok()) return note_damaged(path, library_failure(session_, state_, "open the dataset", messages));
     auto info = describe_dataset(session_, state_, dataset.get(), path);
     if (!info.ok()) {
       if (state_.driver->read_error) return *state_.driver->read_error;
@@ -156,7 +175,7 @@ class Walk {
     } else if (info->array.shape.empty()) {
       out_.refused.emplace(path, Error(ErrorCode::kUnsupported, "a scalar, which has no rows"));
     } else {
-      info->array.attributes = attribute_texts(state_.superblock, *messages, heaps_);
+      info->array.attributes = attribute_texts(state_.superblock, messages, heaps_);
       found_.emplace_back(key, std::move(info->array));
     }
     return {};
@@ -262,6 +281,7 @@ Result<CheckedDataset> find_checked(const LibraryLock& library, FileState& state
     if (link.type != H5L_TYPE_HARD)
       return Error(ErrorCode::kUnsupported,
                    fmt::format("'{}' is a link into another file, which is not followed", child));
+    HEADRACE_TRY(read_object_header(file, state.superblock, address_of_link(link)));  // before libhdf5 does
     object = object_at(root, child.c_str());
     if (!object) return library_failure(library, state, "read the object's header");
     HEADRACE_TRY(check(*object, child));

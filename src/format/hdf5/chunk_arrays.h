@@ -1,0 +1,37 @@
+// The chunk indexes that newer files have beside B-trees: one chunk, chunks side by side, fixed and extensible arrays
+// (specification III.C to III.H and IV.A.2.i, layout message 4), and version 2 B-trees.
+//
+// They are read here, without libhdf5: 1.10 takes counts and sizes from them that it does not compare with anything,
+// and walks along every entry that they claim to have.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "format/hdf5/chunk_layout.h"
+#include "format/hdf5/chunk_place.h"
+#include "format/hdf5/superblock.h"
+#include "storage/random_access_file.h"
+
+namespace headrace::hdf5 {
+
+/// What an index belongs to.
+struct ChunkGrid {
+  std::vector<std::uint64_t> cells;       ///< Chunks along each axis of the shape.
+  std::vector<std::uint64_t> most_cells;  ///< Those of the largest shape; kUnlimited where it has no bound.
+  std::uint64_t chunk_bytes = 0;          ///< Of a chunk before filters.
+  bool filtered = false;
+  static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
+};
+
+/// Return the cells (row-major in `grid.cells`) that were written, ascending, with the places of their chunks.
+/// \param layout  Of any kind but a version 1 B-tree.
+/// Errors: kCorruptData; those of reading.
+Result<std::vector<std::pair<std::uint64_t, ChunkPlace>>> read_chunk_array(const RandomAccessFile& file,
+                                                                           const Superblock& superblock,
+                                                                           const ChunkLayout& layout,
+                                                                           const ChunkGrid& grid);
+
+}  // namespace headrace::hdf5

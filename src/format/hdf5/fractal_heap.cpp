@@ -1,0 +1,162 @@
+#include "format/hdf5/fractal_heap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+
+#include "format/hdf5/checksum.h"
+#include "format/hdf5/metadata_block.h"
+#include "format/hdf5/object_header.h"
+#include "format/hdf5/tree2.h"
+
+namespace headrace::hdf5 {
+namespace {
+
+constexpr std::uint64_t kObjectLimitBytes = 128 << 10;  // of a link, whose name is at most 64 KiB
+
+Error damaged(std::string why) {
+  return Error(ErrorCode::kCorruptData, "a fractal heap is damaged: " + std::move(why));
+}
+
+std::uint64_t log2_of(std::uint64_t n) {
+  return static_cast<std::uint64_t>(std::bit_width(n) - 1);
+}
+
+}  // namespace
+
+Result<FractalHeap> FractalHeap::read(const RandomAccessFile& file, const Superblock& superblock,
+                                      std::uint64_t address) {
+  FractalHeap heap(file, superblock, address);
+  HEADRACE_TRY(heap.read_header());
+  return heap;
+}
+
+// The heap's space is a line of direct blocks, in rows of as many as the table is wide. Those of the first two rows are
+// as small as blocks get, and from there each row has blocks of twice the size. Past the size of the largest direct
+// block, rows hold indirect blocks: the addresses of the same rows once more.
+Status FractalHeap::read_header() {
+  const std::uint64_t length = superblock_.length_bytes, address = superblock_.address_bytes;
+  const std::uint64_t size = 22 + 12 * length + 3 * address + 4;
+  HEADRACE_ASSIGN(const std::vector<std::byte> plain, read_metadata(file_, superblock_, address_, size));
+  ByteCursor fields(plain);
+  fields.skip(5);
+  id_bytes_ = fields.number(2);
+  const std::uint64_t filter_bytes = fields.number(2), flags = fields.number(1);
+  if (std::memcmp(plain.data(), "FRHP", 4) == 0 && filter_bytes != 0)
+    return Error(ErrorCode::kUnsupported, "its links are kept in a heap with filters")
+        .with_hint("Copy the file with h5repack.");
+  HEADRACE_TRY(read_signed(file_, superblock_, address_, size, "FRHP"));
+  const std::uint64_t most_managed = fields.number(4);
+  fields.skip(length);
+  const std::uint64_t huge_tree = fields.number(address);
+  fields.skip(length + address + 8 * length);
+  width_ = fields.number(2), start_ = fields.number(length), most_direct_ = fields.number(length);
+  most_bits_ = fields.number(2);
+  fields.skip(2);
+  const std::uint64_t root = fields.number(address), rows = fields.number(2);
+  const bool powers = std::has_single_bit(width_) && std::has_single_bit(start_) && std::has_single_bit(most_direct_);
+  if (!powers || start_ < 64 || most_direct_ < start_ || most_direct_ > (1U << 30) || most_bits_ > 60 ||
+      most_bits_ < log2_of(most_direct_) || most_managed == 0 || id_bytes_ < 4 || id_bytes_ > 64)
+    return damaged("its header");
+  has_checksums_ = (flags & 2) != 0;
+  offset_bytes_ = (most_bits_ + 7) / 8;
+  length_bytes_ = std::min<std::uint64_t>((log2_of(most_direct_) + 7) / 8, bytes_for(most_managed));
+  if (1 + offset_bytes_ + length_bytes_ > id_bytes_) return damaged("its header");
+  if (huge_tree != superblock_.undefined_address()) HEADRACE_TRY(read_huge(huge_tree));
+  if (root == superblock_.undefined_address()) return {};
+  return rows == 0 ? visit_direct(root, 0, start_) : visit_indirect(root, 0, rows);
+}
+
+// Objects too large for a block lie in the file by themselves, and a B-tree has their places.
+Status FractalHeap::read_huge(std::uint64_t tree) {
+  const std::uint64_t record = superblock_.address_bytes + 2 * superblock_.length_bytes;
+  return read_tree2(file_, superblock_, tree, {1, record}, file_.size(), [&](std::span<const std::byte> bytes) {
+    ByteCursor fields(bytes);
+    const std::uint64_t address = fields.number(superblock_.address_bytes);
+    const std::uint64_t size = fields.number(superblock_.length_bytes);
+    huge_[fields.number(superblock_.length_bytes)] = {address, size};
+    return Status();
+  });
+}
+
+Status FractalHeap::check_prefix(std::span<const std::byte> block, const char* signature, std::uint64_t offset) const {
+  ByteCursor fields(block);
+  const bool is_signed = std::memcmp(fields.take(4).data(), signature, 4) == 0;
+  if (!is_signed || fields.number(1) != 0 || fields.number(superblock_.address_bytes) != address_ ||
+      fields.number(static_cast<std::size_t>(offset_bytes_)) != offset)
+    return damaged(fmt::format("no block of its own where {} is to be", offset));
+  return {};
+}
+
+// Blocks of a sound heap do not overlap, so all of them take no more than the file has.
+Status FractalHeap::count(std::uint64_t block, std::uint64_t size) {
+  if (!seen_.insert(block).second) return damaged("a block is met twice");
+  if (size > file_.size() || (all_bytes_ += size) > file_.size()) return damaged("its blocks overlap");
+  return {};
+}
+
+Status FractalHeap::visit_direct(std::uint64_t block, std::uint64_t offset, std::uint64_t size) {
+  HEADRACE_TRY(count(block, size));
+  HEADRACE_ASSIGN(std::vector<std::byte> bytes, read_metadata(file_, superblock_, block, size));
+  HEADRACE_TRY(check_prefix(bytes, "FHDB", offset));
+  if (has_checksums_) {  // counted with zeros in its own place
+    const std::size_t at = 5 + superblock_.address_bytes + static_cast<std::size_t>(offset_bytes_);
+    const std::span<std::byte> stored = std::span(bytes).subspan(at, 4);
+    const std::uint64_t sum = ByteCursor(stored).number(4);
+    std::ranges::fill(stored, std::byte{0});
+    if (sum != metadata_checksum(bytes)) return damaged("the checksum of a block");
+  }
+  blocks_[offset] = {block, size};
+  return {};
+}
+
+Status FractalHeap::visit_indirect(std::uint64_t block, std::uint64_t offset, std::uint64_t rows) {
+  const std::uint64_t direct_rows = log2_of(most_direct_) - log2_of(start_) + 2;
+  const std::uint64_t first_bits = log2_of(start_) + log2_of(width_);
+  if (rows == 0 || rows > most_bits_ + 1 || rows - 1 + first_bits > most_bits_) return damaged("too many rows");
+  const std::uint64_t prefix = 5 + superblock_.address_bytes + offset_bytes_;
+  const std::uint64_t size = prefix + rows * width_ * superblock_.address_bytes + 4;
+  HEADRACE_TRY(count(block, size));
+  HEADRACE_ASSIGN(const std::vector<std::byte> bytes, read_signed(file_, superblock_, block, size, "FHIB"));
+  HEADRACE_TRY(check_prefix(bytes, "FHIB", offset));
+  ByteCursor children(std::span<const std::byte>(bytes).subspan(static_cast<std::size_t>(prefix)));
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    for (std::uint64_t i = 0; i < width_; ++i, offset += row_bytes(row)) {
+      const std::uint64_t child = children.number(superblock_.address_bytes);
+      if (child == superblock_.undefined_address()) continue;
+      if (row < direct_rows) {
+        HEADRACE_TRY(visit_direct(child, offset, row_bytes(row)));
+      } else {
+        if (log2_of(row_bytes(row)) < first_bits) return damaged("an indirect block without rows");
+        HEADRACE_TRY(visit_indirect(child, offset, log2_of(row_bytes(row)) - first_bits + 1));
+      }
+    }
+  }
+  return {};
+}
+
+Result<std::vector<std::byte>> FractalHeap::object(std::span<const std::byte> id) const {
+  ByteCursor fields(id);
+  const std::uint64_t kind = fields.number(1);
+  if (kind == 0x10) {
+    const auto found = huge_.find(fields.number(std::min<std::size_t>(id.size() - 1, superblock_.length_bytes)));
+    if (found == huge_.end()) return damaged("a large object is missing");
+    if (found->second.second > kObjectLimitBytes) return damaged("an object of absurd size");
+    return read_metadata(file_, superblock_, found->second.first, found->second.second);
+  }
+  const std::uint64_t offset = fields.number(static_cast<std::size_t>(offset_bytes_));
+  const std::uint64_t length = fields.number(static_cast<std::size_t>(length_bytes_));
+  auto next = blocks_.upper_bound(offset);
+  if (kind != 0 || !fields.ok() || next == blocks_.begin()) return damaged("an object of no kind, or nowhere");
+  const auto& [begin, block] = *--next;
+  const std::uint64_t prefix = 5 + superblock_.address_bytes + offset_bytes_ + (has_checksums_ ? 4 : 0);
+  const std::uint64_t at = offset - begin;
+  if (at < prefix || at > block.second || length == 0 || length > kObjectLimitBytes || length > block.second - at)
+    return damaged("an object outside its block");
+  return read_metadata(file_, superblock_, block.first + at, length);
+}
+
+}  // namespace headrace::hdf5

@@ -1,0 +1,52 @@
+#include "format/hdf5/local_heap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <unordered_set>
+
+#include "format/hdf5/metadata_block.h"
+#include "format/hdf5/object_header.h"
+
+namespace headrace::hdf5 {
+namespace {
+
+Error damaged(std::string why) {
+  return Error(ErrorCode::kCorruptData, "a local heap is damaged: " + std::move(why));
+}
+
+}  // namespace
+
+Result<LocalHeap> LocalHeap::read(const RandomAccessFile& file, const Superblock& superblock, std::uint64_t address) {
+  const unsigned length = superblock.length_bytes;
+  HEADRACE_ASSIGN(const std::vector<std::byte> head,
+                  read_metadata(file, superblock, address, 8 + 2 * length + superblock.address_bytes));
+  if (std::memcmp(head.data(), "HEAP", 4) != 0) return damaged("no signature");
+  ByteCursor fields(head);
+  fields.skip(8);
+  const std::uint64_t size = fields.number(length);
+  std::uint64_t block = fields.number(length);
+  LocalHeap heap;
+  HEADRACE_ASSIGN(heap.data_, read_metadata(file, superblock, fields.number(superblock.address_bytes), size));
+  // Its free blocks form a list: one that runs in circles would have libhdf5 allocate for ever.
+  const std::uint64_t none = 1;  // H5HL_FREE_NULL
+  std::unordered_set<std::uint64_t> seen;
+  while (block != none) {
+    if (block > size || size - block < 2 * length || !seen.insert(block).second)
+      return damaged("its free list leads nowhere");
+    ByteCursor entry(std::span<const std::byte>(heap.data_).subspan(static_cast<std::size_t>(block)));
+    const std::uint64_t next = entry.number(length), bytes = entry.number(length);
+    if (bytes > size - block) return damaged("a free block reaches past it");
+    block = next;
+  }
+  return heap;
+}
+
+bool LocalHeap::has_text(std::uint64_t offset) const {
+  if (offset >= data_.size()) return false;
+  return std::find(data_.begin() + static_cast<std::ptrdiff_t>(offset), data_.end(), std::byte{0}) != data_.end();
+}
+
+}  // namespace headrace::hdf5

@@ -1,0 +1,49 @@
+#include "format/hdf5/metadata_block.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "format/hdf5/checksum.h"
+#include "format/hdf5/object_header.h"
+
+namespace headrace::hdf5 {
+namespace {
+
+Error damaged(std::string why, std::uint64_t address, std::uint64_t size) {
+  return std::move(
+      Error(ErrorCode::kCorruptData, "the file's metadata is damaged: " + std::move(why)).with_bytes({address, size}));
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> read_metadata(const RandomAccessFile& file, const Superblock& superblock,
+                                             std::uint64_t address, std::uint64_t size) {
+  std::uint64_t at = 0;
+  if (__builtin_add_overflow(address, superblock.at, &at) || at > file.size() || size > file.size() - at ||
+      size > kMetadataLimitBytes)
+    return damaged(fmt::format("{} bytes at {} in a file of {}", size, address, file.size()), address, 0);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  HEADRACE_TRY(file.read_at(at, bytes));
+  return bytes;
+}
+
+Result<std::vector<std::byte>> read_signed(const RandomAccessFile& file, const Superblock& superblock,
+                                           std::uint64_t address, std::uint64_t size, std::string_view signature) {
+  HEADRACE_ASSIGN(std::vector<std::byte> bytes, read_metadata(file, superblock, address, size));
+  if (size < signature.size() + 4 || std::memcmp(bytes.data(), signature.data(), signature.size()) != 0)
+    return damaged(fmt::format("no {} at {}", signature, address), address, size);
+  const std::span<const std::byte> all(bytes);
+  if (ByteCursor(all.last(4)).number(4) != metadata_checksum(all.first(all.size() - 4)))
+    return damaged(fmt::format("the checksum of {} bytes at {}", size, address), address, size);
+  bytes.resize(bytes.size() - 4);
+  return bytes;
+}
+
+std::size_t bytes_for(std::uint64_t most) {
+  return static_cast<std::size_t>(most == 0 ? 1 : (std::bit_width(most) - 1) / 8 + 1);
+}
+
+}  // namespace headrace::hdf5
