@@ -18,8 +18,11 @@
 #include "storage/fd_pool.h"
 #include "storage/local_file.h"
 
-namespace headrace::hdf5 {
+namespace headrace::faults {
 namespace {
+
+using hdf5::library_version;
+using hdf5::LibraryLock;
 
 std::atomic<pid_t> forking_thread{0};
 
@@ -93,4 +96,4 @@ TEST_F(Fork, WaitsForAThreadThatEntersLibhdf5WhileItOpensAFile) {
 }
 
 }  // namespace
-}  // namespace headrace::hdf5
+}  // namespace headrace::faults
