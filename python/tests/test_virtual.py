@@ -164,6 +164,27 @@ def test_what_is_not_mapped_is_the_fill_value(tmp_path: Path, fill: int | None) 
     )
 
 
+def test_verify_passes_over_rows_that_nothing_is_mapped_to(tmp_path: Path) -> None:
+    rows = 10**14
+    name = write_source(tmp_path / "s.h5", numbers(30, 4, first=5), chunks=(5, 4), compression="gzip")
+    mappings = [
+        Mapping(Slab((4, 0), (10, 4)), name, "y", (30, 4), Slab((0, 0), (10, 4))),
+        Mapping(Slab((rows // 2, 0), (10, 4), (10**12, 1)), name, "y", (30, 4), Slab((10, 0), (10, 4))),
+        Mapping(Slab((rows - 10, 0), (10, 4)), name, "y", (30, 4), Slab((20, 0), (10, 4))),
+    ]
+    path = write_virtual(tmp_path / "v.h5", (rows, 4), "i4", mappings)
+    data = hr.open(path)
+    assert len(data) == rows and data[rows - 1]["x"].tolist() == numbers(30, 4, first=5)[29].tolist()
+    result = hr.verify(path).to_dict()
+    assert (result["pieces"], result["absent_chunks"], result["findings"]) == (12, 12, [])
+    with h5py.File(tmp_path / "s.h5", "r+") as file:
+        chunk = file["y"].id.get_chunk_info(3)  # of the rows that lie 10^12 apart
+    with (tmp_path / "s.h5").open("r+b") as file:
+        file.seek(chunk.byte_offset + 2)
+        file.write(b"\xff" * 8)
+    assert hr.verify(path).to_dict()["bad_pieces"] == 5
+
+
 def test_sources_in_the_same_file(tmp_path: Path) -> None:
     path = tmp_path / "v.h5"
     write_source(path, numbers(6, 2), "deep/y", chunks=(4, 2), compression="gzip")

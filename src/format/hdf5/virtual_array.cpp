@@ -174,6 +174,44 @@ bool VirtualArray::all_rows_mapped() const {
   return end == info().rows();
 }
 
+/// Return the first rows from `row` on that something is mapped to, as far as one mapping has them without a gap; none
+/// at the end.
+RowRange VirtualArray::next_mapped(std::uint64_t row) const {
+  RowRange next{info().rows(), 0};
+  for (const Mapping& m : mappings_) {
+    if (m.end_row <= row || m.first_row >= next.first) continue;
+    for (const SelectionPart& part : m.into.parts) {
+      const AxisSelection& axis = part.axes[0];
+      const std::uint64_t at = axis.position_of(row);
+      if (at >= axis.size() || axis.index(at) >= next.first) continue;
+      next = {axis.index(at), axis.run_from(at)};
+    }
+  }
+  return next;
+}
+
+// Rows to which nothing is mapped may be any number: they are passed over, unless they are few.
+Result<std::uint64_t> VirtualArray::locate_written(RowRange rows, std::vector<Piece>& out) const {
+  HEADRACE_TRY(check_rows(rows));
+  const std::uint64_t few = kGapBytes / std::max<std::uint64_t>(info_.row_bytes, 1);
+  std::uint64_t gaps = 0;
+  for (std::uint64_t row = rows.first; row < rows.end();) {
+    RowRange mapped = next_mapped(row);
+    const bool goes_on = row == rows.first && row > 0 && next_mapped(row - 1).first != row - 1;  // counted where it began
+    if (mapped.first > row && !goes_on) ++gaps;
+    if (mapped.first >= rows.end()) break;
+    for (RowRange more = next_mapped(mapped.end()); more.count > 0 && more.first - mapped.end() <= few;
+         more = next_mapped(mapped.end())) {
+      mapped.count = more.end() - mapped.first;
+      if (mapped.end() >= rows.end()) break;
+    }
+    const std::uint64_t end = std::min(mapped.end(), rows.end());
+    HEADRACE_TRY(locate({mapped.first, end - mapped.first}, out));
+    row = end;
+  }
+  return gaps;
+}
+
 ScratchNeed VirtualArray::scratch_need(std::uint64_t max_rows) const {
   return {std::min(max_rows, info().rows()) * info_.row_bytes, filter_bytes_ + source_bytes_};
 }

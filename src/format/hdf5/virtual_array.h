@@ -24,6 +24,7 @@ class VirtualArray final : public RowsArray {
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
   [[nodiscard]] std::vector<OutsideFile> other_files() const override;
+  Result<std::uint64_t> locate_written(RowRange rows, std::vector<Piece>& out) const override;
 
  private:
   class Assembly;
@@ -33,6 +34,7 @@ class VirtualArray final : public RowsArray {
   [[nodiscard]] Source prepared(const VirtualSource& source) const;
   [[nodiscard]] Mapping prepared(const VirtualMapping& mapping) const;
   [[nodiscard]] bool all_rows_mapped() const;
+  [[nodiscard]] RowRange next_mapped(std::uint64_t row) const;
 
   std::vector<std::byte> fill_element_;
   std::vector<Source> sources_;
