@@ -197,7 +197,8 @@ Result<std::uint64_t> VirtualArray::locate_written(RowRange rows, std::vector<Pi
   std::uint64_t gaps = 0;
   for (std::uint64_t row = rows.first; row < rows.end();) {
     RowRange mapped = next_mapped(row);
-    const bool goes_on = row == rows.first && row > 0 && next_mapped(row - 1).first != row - 1;  // counted where it began
+    const bool goes_on =
+        row == rows.first && row > 0 && next_mapped(row - 1).first != row - 1;  // counted where it began
     if (mapped.first > row && !goes_on) ++gaps;
     if (mapped.first >= rows.end()) break;
     for (RowRange more = next_mapped(mapped.end()); more.count > 0 && more.first - mapped.end() <= few;
