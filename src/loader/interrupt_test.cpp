@@ -87,7 +87,9 @@ TEST(Interrupt, ReadingALabel) {
 
 /// Also while the program's own function waits for that thread.
 TEST(Interrupt, CloseFromAnotherThreadEndsAPreload) {
-  const Dataset data = fake_dataset({4000}, {{4, 20}});
+  const auto faults = std::make_shared<FakeFaults>();
+  faults->delay = 20ms;  // 4 s in all
+  const Dataset data = fake_dataset({4000}, {{4, 20}}, faults);
   LoaderOptions options{.batch_size = 16, .memory = 64 << 20, .threads = 1};
   options.cache.mode = CacheChoice::kRam;
   Loader loader(data, options);
@@ -97,6 +99,7 @@ TEST(Interrupt, CloseFromAnotherThreadEndsAPreload) {
   };
   EXPECT_EQ(code_of([&] { loader.preload(close_there); }), ErrorCode::kClosed);
   EXPECT_TRUE(loader.closed());
+  EXPECT_LT(faults->decodes, 200u);
 }
 
 /// Though the engine that they came from is replaced.
