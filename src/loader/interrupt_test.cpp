@@ -35,28 +35,28 @@ std::uint64_t rows_of(Loader& loader) {
 /// Array 1 has chunks that reach over many blocks of array 0: it is kept decoded, and read before the first batch.
 TEST(Interrupt, TheFirstEpochWhileSideFieldsAreRead) {
   const auto faults = std::make_shared<FakeFaults>();
-  const Dataset data = fake_dataset({5120}, {{3000, 100}, {2, 512}}, faults);
+  const Dataset data = fake_dataset({51'200}, {{3000, 100}, {2, 512}}, faults);
   LoaderOptions options{.batch_size = 16, .threads = 1};
   options.cache.mode = CacheChoice::kNone;
   Loader loader(data, options);
   ASSERT_NE(loader.explain().find("kept in memory"), std::string::npos);
-  faults->delay = 20ms;  // ten chunks: the question comes every 50 ms
+  faults->delay = 20ms;  // a hundred chunks: the question comes every 50 ms
   EXPECT_EQ(code_of([&] { (void)loader.epoch(kNo); }), ErrorCode::kCancelled);
   EXPECT_GT(faults->decodes, 0u);
-  EXPECT_LT(faults->decodes, 10u);
+  EXPECT_LT(faults->decodes, 100u);
   faults->delay = 0ms;
   Loader::Epoch epoch = loader.epoch(kYes);
   std::uint64_t rows = 0;
   while (const auto batch = epoch.next()) rows += batch->rows();
-  EXPECT_EQ(rows, 5120u);
-  EXPECT_EQ(rows_of(loader), 5120u);
+  EXPECT_EQ(rows, 51'200u);
+  EXPECT_EQ(rows_of(loader), 51'200u);
 }
 
 /// The function that is asked runs inside the call, which then closes the loader.
 TEST(Interrupt, CloseFromInsideTheFirstEpoch) {
   const auto faults = std::make_shared<FakeFaults>();
   faults->delay = 20ms;
-  const Dataset data = fake_dataset({5120}, {{3000, 100}, {2, 512}}, faults);
+  const Dataset data = fake_dataset({51'200}, {{3000, 100}, {2, 512}}, faults);
   LoaderOptions options{.batch_size = 16, .threads = 1};
   options.cache.mode = CacheChoice::kNone;
   Loader loader(data, options);
@@ -66,7 +66,7 @@ TEST(Interrupt, CloseFromInsideTheFirstEpoch) {
     return true;
   };
   EXPECT_EQ(code_of([&] { (void)loader.epoch(close_it); }), ErrorCode::kCancelled);
-  EXPECT_LT(faults->decodes, 10u);
+  EXPECT_LT(faults->decodes, 100u);
   EXPECT_EQ(code_of([&] { (void)loader.epoch(); }), ErrorCode::kClosed);
   loader.close();
 }
@@ -88,9 +88,9 @@ TEST(Interrupt, ReadingALabel) {
 /// Also while the program's own function waits for that thread.
 TEST(Interrupt, CloseFromAnotherThreadEndsAPreload) {
   const auto faults = std::make_shared<FakeFaults>();
-  faults->delay = 20ms;  // 4 s in all
-  const Dataset data = fake_dataset({4000}, {{4, 20}}, faults);
-  LoaderOptions options{.batch_size = 16, .memory = 64 << 20, .threads = 1};
+  faults->delay = 5ms;  // 4 s in all; the block that is being decoded comes to its end
+  const Dataset data = fake_dataset({16'000}, {{400, 20}}, faults);
+  LoaderOptions options{.batch_size = 16, .memory = 256 << 20, .threads = 1};
   options.cache.mode = CacheChoice::kRam;
   Loader loader(data, options);
   const auto close_there = [&](std::uint64_t, std::uint64_t) {
@@ -99,7 +99,7 @@ TEST(Interrupt, CloseFromAnotherThreadEndsAPreload) {
   };
   EXPECT_EQ(code_of([&] { loader.preload(close_there); }), ErrorCode::kClosed);
   EXPECT_TRUE(loader.closed());
-  EXPECT_LT(faults->decodes, 200u);
+  EXPECT_LT(faults->decodes, 400u);
 }
 
 /// Though the engine that they came from is replaced.
