@@ -25,6 +25,12 @@ ROOT = Path(__file__).resolve().parent.parent
 LINE_BYTES = 2048  # larger inputs are no line of a text
 
 
+def say(text: str) -> None:
+    """Print lines that those of other targets do not fall into: with their end, at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 def settings(target: str) -> tuple[list[str], dict[str, str]]:
     """The options and the environment of one target. 512 MiB: no decoder may allocate by what a header says."""
     options = ["-rss_limit_mb=1024", "-malloc_limit_mb=512", "-timeout=20"]
@@ -87,10 +93,10 @@ def run(program: Path, build: Path, seconds: int, seed: int) -> bool:
     runs = next((line.split()[-1] for line in done.stdout.splitlines() if "number_of_executed_units" in line), "?")
     kept = len(list(corpus.iterdir()))
     if done.returncode == 0:
-        print(f"{target}: good, {runs} inputs, {kept - before} kept beside {before}", flush=True)
+        say(f"{target}: good, {runs} inputs, {kept - before} kept beside {before}")
         return True
     tail = "\n".join(done.stdout.splitlines()[-40:])
-    print(f"{tail}\n{target}: FAILED, status {done.returncode}\n{reproduce(program, crashes, start - 1)}", flush=True)
+    say(f"{tail}\n{target}: FAILED, status {done.returncode}\n{reproduce(program, crashes, start - 1)}")
     return False
 
 
@@ -103,9 +109,9 @@ def merge(program: Path, build: Path) -> bool:
     smaller.mkdir()
     done = call(program, environment, *options, "-merge=1", smaller, seeds, corpus)
     if done.returncode != 0:
-        print(f"{done.stdout}\n{target}: the merge failed; {smaller} has what it wrote")
+        say(f"{done.stdout}\n{target}: the merge failed; {smaller} has what it wrote")
         return False
-    print(f"{target}: {len(list(corpus.iterdir()))} inputs kept before, {len(list(smaller.iterdir()))} now")
+    say(f"{target}: {len(list(corpus.iterdir()))} inputs kept before, {len(list(smaller.iterdir()))} now")
     for path in corpus.iterdir():
         path.unlink()
     corpus.rmdir()
