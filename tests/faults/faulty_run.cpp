@@ -213,16 +213,18 @@ Ending FaultyRuns::run(const Fault& fault) {
   const Holdings after = Holdings::now();
   const Use last = use_once(data_, keeping_, folder(runs_));
   ending.text = joined(faulty.errors);
+  ending.right = true;
   const auto check = [&](bool holds, const std::string& text) {
-    if (!holds) ending.text = fmt::format("{}\n  {}", text, ending.text);
-    return holds;
+    if (holds) return;
+    ending.right = false;
+    ending.text = fmt::format("{}\n  {}", text, ending.text);
   };
-  ending.right = check(faulty.wrong.empty(), faulty.wrong) &
-                 check(ending.counted.failed > 0 || faulty.errors.empty(), "an error without a fault") &
-                 check(after.budget_bytes == before.budget_bytes && after.descriptors == before.descriptors &&
-                           after.threads == before.threads,
-                       fmt::format("held: {}, before {}", after.text(), before.text())) &
-                 check(last.wrong.empty() && last.errors.empty(), "afterwards: " + last.wrong + joined(last.errors));
+  check(faulty.wrong.empty(), faulty.wrong);
+  check(ending.counted.failed > 0 || faulty.errors.empty(), "an error without a fault");
+  check(after.budget_bytes == before.budget_bytes && after.descriptors == before.descriptors &&
+            after.threads == before.threads,
+        fmt::format("held: {}, before {}", after.text(), before.text()));
+  check(last.wrong.empty() && last.errors.empty(), "afterwards: " + last.wrong + joined(last.errors));
   return ending;
 }
 
