@@ -2,8 +2,9 @@
 """Write the seeds of all fuzz targets to OUT_DIR/<target>/<case>: python fuzz/make_seeds.py OUT_DIR.
 
 For codec_fuzz.cpp the golden chunks; the recipe in front of the stored bytes is described there. For hdf5_open_fuzz.cpp
-small files, of one idea each. To those come the inputs of regressions.txt. They are the same every
-time, so that a failure can be made again; only the named type of types_v1* carries the time of writing.
+small files, of one idea each; for hdf5_metadata_fuzz.cpp the structures in some of them. To those come the inputs of
+regressions.txt. They are the same every time, so that a failure can be made again; only the named type of types_v1*
+carries the time of writing.
 """
 
 import pathlib

@@ -1,5 +1,6 @@
 #include "format/hdf5/group_check.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "format/hdf5/hdf5_testing.h"
@@ -144,7 +145,9 @@ TEST(GroupCheck, NodesOfTheTree) {
   expect_damaged(with([](OldGroup& g) { g.put(g.tree, 0, 1); }), "no node of its tree");
   expect_damaged(with([](OldGroup& g) { g.put(g.tree + 4, 1, 1); }), "no node of its tree");  // of chunks
   expect_damaged(with([](OldGroup& g) { g.put(g.tree + 5, 1, 1); }), "no node of its tree");  // a table is no node
-  expect_damaged(with([](OldGroup& g) { g.put(g.tree + 5, 41, 1); }), "no node of its tree at");
+  const OldGroup sound;  // of so many levels the root itself is refused, of one less what should be the next one
+  expect_damaged(with([](OldGroup& g) { g.put(g.tree + 5, 41, 1); }), fmt::format("at {}", sound.tree));
+  expect_damaged(with([](OldGroup& g) { g.put(g.tree + 5, 40, 1); }), fmt::format("at {}", sound.table));
   expect_damaged(with([](OldGroup& g) { g.put(g.tree + 5, 1, 1), g.put(g.tree + 32, g.tree); }), "met twice");
   expect_damaged(with([](OldGroup& g) { g.put(g.tree + 6, 2, 2), g.put(g.tree + 48, g.table); }), "met twice");
   expect_damaged(with([](OldGroup& g) { g.put(g.tree + 32, g.tree); }), "met twice");
