@@ -2,8 +2,9 @@
 """Write the seeds of all fuzz targets to OUT_DIR/<target>/<case>: python fuzz/make_seeds.py OUT_DIR.
 
 For codec_fuzz.cpp the golden chunks; the recipe in front of the stored bytes is described there. For hdf5_open_fuzz.cpp
-small files, of one idea each. To those come the inputs of regressions.txt. They are the same every
-time, so that a failure can be made again; only the named type of types_v1* carries the time of writing.
+small files, of one idea each; for hdf5_metadata_fuzz.cpp the structures in some of them. To those come the inputs of
+regressions.txt. They are the same every time, so that a failure can be made again; only the named type of types_v1*
+carries the time of writing.
 """
 
 import pathlib
@@ -159,6 +160,42 @@ def write_hdf5_regressions(out_dir: pathlib.Path) -> None:
     path.write_bytes(content)
 
 
+def write_metadata_seeds(out_dir: pathlib.Path) -> None:
+    """Write the seeds of hdf5_metadata, whose recipe stands in front of its source: structures of hdf5_open's seeds."""
+    folder = out_dir / "hdf5_metadata"
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def places(content: bytes, signature: bytes) -> list[int]:
+        return [at for at in range(len(content)) if content.startswith(signature, at)]
+
+    for name in (
+        "chunked_v110_0",
+        "groups_v110_0",
+        "groups_v108_0",
+        "groups_earliest_0",
+        "heap_of_links_without_index",
+    ):
+        content = (out_dir / "hdf5_open" / f"{name}.h5").read_bytes()
+        trees = {content[at + 5]: at for at in places(content, b"BTHD")}
+        names = places(content, b"HEAP")
+        for signature, kind in {b"BTHD": 0, b"FAHD": 1, b"EAHD": 2, b"FRHP": 3, b"HEAP": 4, b"TREE": 5}.items():
+            for at in places(content, signature):
+                record, count, second = content[at + 5], 100, 0
+                more = content[at + 6] - 8 if kind in (1, 2) else content[at + 10] - 1
+                if kind == 1:
+                    count = content[at + 8]
+                if kind == 5:
+                    second = max((heap for heap in names if heap < at), default=0)
+                recipes = [(kind, 10, record, more % 256, at, second, count)]
+                if kind in (0, 1, 2):  # as an index of 5 times 3 chunks
+                    index = {0: 4, 1: 2, 2: 3}[kind]
+                    recipes.append((7, 10, index, (record & 1) | (0, 6, 2, 2)[index - 1], at, 60, 5 | 3 << 8))
+                if kind == 3:
+                    recipes.append((6, 10, 0, 2 if 6 in trees else 0, at, trees.get(5, 0), trees.get(6, 0)))
+                for i, recipe in enumerate(recipes):
+                    (folder / f"{name}_{at}_{i}").write_bytes(struct.pack("<BBBBHHH", *recipe) + content)
+
+
 def write_npy_seeds(out_dir: pathlib.Path) -> None:
     """Write the seeds of npy_open below ``out_dir``."""
     folder = out_dir / "npy_open"
@@ -190,7 +227,14 @@ def write_regressions(out_dir: pathlib.Path) -> None:
 def write_all_seeds(out_dir: pathlib.Path) -> None:
     """Write the seeds of every target below ``out_dir``, in place of what is there."""
     shutil.rmtree(out_dir, ignore_errors=True)
-    for write in (write_codec_seeds, write_hdf5_seeds, write_hdf5_regressions, write_npy_seeds, write_regressions):
+    for write in (
+        write_codec_seeds,
+        write_hdf5_seeds,
+        write_hdf5_regressions,
+        write_metadata_seeds,
+        write_npy_seeds,
+        write_regressions,
+    ):
         write(out_dir)
 
 

@@ -40,7 +40,7 @@ def settings(target: str) -> tuple[list[str], dict[str, str]]:
         return [*options, "-max_len=32768", "-detect_leaks=0"], {
             "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=0"
         }
-    return [*options, "-max_len=16384"], {"ASAN_OPTIONS": ""}
+    return [*options, f"-max_len={32768 if target == 'hdf5_metadata' else 16384}"], {"ASAN_OPTIONS": ""}
 
 
 def folders(build: Path, target: str) -> tuple[Path, Path, Path]:

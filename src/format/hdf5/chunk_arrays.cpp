@@ -65,6 +65,8 @@ class Reading {
   /// All chunks side by side, in the order of the largest shape.
   Status read_implicit(std::uint64_t address) {
     if (grid_.filtered) return damaged("filtered chunks without sizes");
+    if (std::ranges::find(grid_.most_cells, ChunkGrid::kUnlimited) != grid_.most_cells.end())
+      return damaged("chunks side by side along an axis without an end");
     HEADRACE_TRY(make_strides(0));
     std::vector<std::uint64_t> at(grid_.cells.size());
     if (grid_.chunk_bytes == 0 || last_number() >= file_.size() / grid_.chunk_bytes)

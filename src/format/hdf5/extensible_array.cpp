@@ -61,6 +61,9 @@ class Walk {
     const std::uint64_t supers = 1 + number_bits_ - log2(smallest_), supers_in_index = 2 * log2(super_pointers);
     const std::uint64_t blocks = 2 * (super_pointers - 1);
     if (supers_in_index > supers) return damaged("its header");
+    // libhdf5 looks for pages in data blocks of super blocks only, and for the entries of these through a null pointer.
+    if (supers_in_index > 0 && entries_of(supers_in_index - 1) > page_entries_)
+      return damaged("pages in the data blocks of its index block");
     const std::uint64_t size = 6 + superblock_.address_bytes + in_index_ * entries_.entry_bytes +
                                (blocks + supers - supers_in_index) * superblock_.address_bytes + 4;
     HEADRACE_ASSIGN(const std::vector<std::byte> block, read_signed(file_, superblock_, address, size, "EAIB"));
@@ -122,6 +125,7 @@ class Walk {
     const std::uint64_t prefix_bytes = 6 + superblock_.address_bytes + offset_bytes;
     if (entries > kMetadataLimitBytes / entries_.entry_bytes) return damaged("a data block");
     const std::uint64_t inside = written == nullptr ? entries * entries_.entry_bytes : 0;
+    HEADRACE_TRY(count(prefix_bytes + inside + 4));
     HEADRACE_ASSIGN(const std::vector<std::byte> block,
                     read_signed(file_, superblock_, address, prefix_bytes + inside + 4, "EADB"));
     ByteCursor fields(block);
@@ -132,11 +136,20 @@ class Walk {
     const std::uint64_t page_bytes = page_entries_ * entries_.entry_bytes + 4;
     for (std::uint64_t p = 0; p < entries / page_entries_; ++p) {
       if (!(*written)()) continue;
+      HEADRACE_TRY(count(page_bytes));
       HEADRACE_ASSIGN(const std::vector<std::byte> page,
                       read_signed(file_, superblock_, address + prefix_bytes + 4 + p * page_bytes, page_bytes, ""));
       ByteCursor values(page);
       HEADRACE_TRY(take_entries(values, first + p * page_entries_, page_entries_));
     }
+    return {};
+  }
+
+  // Blocks of a sound array do not overlap, so all of them take no more than the file has. Pages do not say whose they
+  // are: many blocks could have the same ones.
+  Status count(std::uint64_t bytes) {
+    if (bytes > file_.size() - all_bytes_) return damaged("its blocks overlap");
+    all_bytes_ += bytes;
     return {};
   }
 
@@ -165,6 +178,7 @@ class Walk {
   const ArrayEntries& entries_;
   const TakeEntry& take_;
   std::uint64_t number_bits_ = 0, in_index_ = 0, smallest_ = 1, page_entries_ = 1, end_ = 0;
+  std::uint64_t all_bytes_ = 0;  // of data blocks and pages that were read
 };
 
 }  // namespace

@@ -15,6 +15,9 @@
 namespace headrace::hdf5 {
 namespace {
 
+// What the first byte of an identifier says of its object.
+constexpr std::uint64_t kManaged = 0x00, kHuge = 0x10, kTiny = 0x20;
+constexpr std::uint64_t kTinyIdBytes = 17;              // up to these, tiny objects say their size in 4 bits
 constexpr std::uint64_t kObjectLimitBytes = 128 << 10;  // of a link, whose name is at most 64 KiB
 
 Error damaged(std::string why) {
@@ -42,13 +45,16 @@ Status FractalHeap::read_header() {
   const std::uint64_t size = 22 + 12 * length + 3 * address + 4;
   HEADRACE_ASSIGN(const std::vector<std::byte> plain, read_metadata(file_, superblock_, address_, size));
   ByteCursor fields(plain);
-  fields.skip(5);
+  fields.skip(4);
+  const std::uint64_t version = fields.number(1);
   id_bytes_ = fields.number(2);
   const std::uint64_t filter_bytes = fields.number(2), flags = fields.number(1);
-  if (std::memcmp(plain.data(), "FRHP", 4) == 0 && filter_bytes != 0)
+  // Of filters the header has the size of the root block, the filters that were skipped, and what they are.
+  const std::uint64_t filtered = filter_bytes == 0 ? 0 : length + 4 + filter_bytes;
+  HEADRACE_TRY(read_signed(file_, superblock_, address_, size + filtered, "FRHP"));
+  if (filter_bytes != 0)
     return Error(ErrorCode::kUnsupported, "its links are kept in a heap with filters")
         .with_hint("Copy the file with h5repack.");
-  HEADRACE_TRY(read_signed(file_, superblock_, address_, size, "FRHP"));
   const std::uint64_t most_managed = fields.number(4);
   fields.skip(length);
   const std::uint64_t huge_tree = fields.number(address);
@@ -58,14 +64,15 @@ Status FractalHeap::read_header() {
   fields.skip(2);
   const std::uint64_t root = fields.number(address), rows = fields.number(2);
   const bool powers = std::has_single_bit(width_) && std::has_single_bit(start_) && std::has_single_bit(most_direct_);
-  if (!powers || start_ < 64 || most_direct_ < start_ || most_direct_ > (1U << 30) || most_bits_ > 60 ||
+  if (version != 0 || !powers || start_ < 64 || most_direct_ < start_ || most_direct_ > (1U << 30) || most_bits_ > 60 ||
       most_bits_ < log2_of(most_direct_) || most_managed == 0 || id_bytes_ < 4 || id_bytes_ > 64)
     return damaged("its header");
   has_checksums_ = (flags & 2) != 0;
   offset_bytes_ = (most_bits_ + 7) / 8;
   length_bytes_ = std::min<std::uint64_t>((log2_of(most_direct_) + 7) / 8, bytes_for(most_managed));
   if (1 + offset_bytes_ + length_bytes_ > id_bytes_) return damaged("its header");
-  if (huge_tree != superblock_.undefined_address()) HEADRACE_TRY(read_huge(huge_tree));
+  direct_huge_ = address + length < id_bytes_;  // short enough: identifiers have the place itself
+  if (!direct_huge_ && huge_tree != superblock_.undefined_address()) HEADRACE_TRY(read_huge(huge_tree));
   if (root == superblock_.undefined_address()) return {};
   return rows == 0 ? visit_direct(root, 0, start_) : visit_indirect(root, 0, rows);
 }
@@ -141,16 +148,27 @@ Status FractalHeap::visit_indirect(std::uint64_t block, std::uint64_t offset, st
 Result<std::vector<std::byte>> FractalHeap::object(std::span<const std::byte> id) const {
   ByteCursor fields(id);
   const std::uint64_t kind = fields.number(1);
-  if (kind == 0x10) {
-    const auto found = huge_.find(fields.number(std::min<std::size_t>(id.size() - 1, superblock_.length_bytes)));
-    if (found == huge_.end()) return damaged("a large object is missing");
-    if (found->second.second > kObjectLimitBytes) return damaged("an object of absurd size");
-    return read_metadata(file_, superblock_, found->second.first, found->second.second);
+  if (kind == kHuge) {
+    std::pair<std::uint64_t, std::uint64_t> place;  // address and size
+    if (direct_huge_) {
+      place.first = fields.number(superblock_.address_bytes), place.second = fields.number(superblock_.length_bytes);
+    } else {
+      const auto found = huge_.find(fields.number(static_cast<std::size_t>(std::min<std::uint64_t>(id_bytes_ - 1, 8))));
+      if (found == huge_.end()) return damaged("a large object is missing");
+      place = found->second;
+    }
+    if (!fields.ok() || place.second > kObjectLimitBytes) return damaged("an object of absurd size");
+    return read_metadata(file_, superblock_, place.first, place.second);
+  }
+  if ((kind & 0xF0) == kTiny) {  // the object itself; of longer identifiers a second byte would be of its size
+    const std::span<const std::byte> all = fields.take((kind & 0x0F) + 1);
+    if (!fields.ok() || id_bytes_ > kTinyIdBytes) return damaged("an object outside its identifier");
+    return std::vector<std::byte>(all.begin(), all.end());
   }
   const std::uint64_t offset = fields.number(static_cast<std::size_t>(offset_bytes_));
   const std::uint64_t length = fields.number(static_cast<std::size_t>(length_bytes_));
   auto next = blocks_.upper_bound(offset);
-  if (kind != 0 || !fields.ok() || next == blocks_.begin()) return damaged("an object of no kind, or nowhere");
+  if (kind != kManaged || !fields.ok() || next == blocks_.begin()) return damaged("an object of no kind, or nowhere");
   const auto& [begin, block] = *--next;
   const std::uint64_t prefix = 5 + superblock_.address_bytes + offset_bytes_ + (has_checksums_ ? 4 : 0);
   const std::uint64_t at = offset - begin;

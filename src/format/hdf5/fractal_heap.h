@@ -42,7 +42,7 @@ class FractalHeap {
   const std::uint64_t address_;
   std::uint64_t id_bytes_ = 0, width_ = 0, start_ = 0, most_direct_ = 0, offset_bytes_ = 0, length_bytes_ = 0;
   std::uint64_t most_bits_ = 0, all_bytes_ = 0;
-  bool has_checksums_ = false;
+  bool has_checksums_ = false, direct_huge_ = false;
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> blocks_;  // by offset: address and size
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> huge_;    // by number: address and size
   std::unordered_set<std::uint64_t> seen_;                                   // addresses of blocks

@@ -15,6 +15,8 @@
 namespace headrace::hdf5 {
 namespace {
 
+constexpr std::uint64_t kLevelLimit = 40;  // of the tree of an old group
+
 Error damaged(std::string why) {
   return Error(ErrorCode::kCorruptData, "a group is damaged: " + std::move(why));
 }
@@ -34,13 +36,17 @@ class GroupTree {
     ByteCursor fields(head);
     const bool signed_tree = std::memcmp(fields.take(4).data(), "TREE", 4) == 0 && fields.number(1) == 0;
     const std::uint64_t level = fields.number(1), entries = fields.number(2);
-    if (!signed_tree || (parent_level && level + 1 != *parent_level))
+    if (!signed_tree || level > kLevelLimit || (parent_level && level + 1 != *parent_level))
       return damaged(fmt::format("no node of its tree at {}", address));
     HEADRACE_ASSIGN(const std::vector<std::byte> bytes,
-                    read_metadata(file_, superblock_, address + head_bytes, entries * entry_bytes));
+                    read_metadata(file_, superblock_, address + head_bytes,
+                                  entries == 0 ? 0 : entries * entry_bytes + superblock_.length_bytes));
     ByteCursor children(bytes);
-    for (std::uint64_t i = 0; i < entries; ++i) {
-      children.skip(superblock_.length_bytes);
+    for (std::uint64_t i = 0; i <= entries && entries > 0; ++i) {
+      // A key, behind the last child too: libhdf5 compares the name that it looks for with the one there.
+      if (!heap_.has_text(children.number(superblock_.length_bytes)))
+        return damaged("a key of its tree lies outside the heap of names");
+      if (i == entries) break;
       const std::uint64_t child = children.number(superblock_.address_bytes);
       HEADRACE_TRY(level == 0 ? check_names(child) : check(child, level));
     }
@@ -66,10 +72,18 @@ class GroupTree {
       entry.skip(superblock_.address_bytes);
       const std::uint64_t kind = entry.number(4);
       entry.skip(4);
-      const bool is_soft = kind == 2;
-      if (!heap_.has_text(name) || (is_soft && !heap_.has_text(entry.number(4))))
-        return damaged("a name lies outside the heap of names");
+      HEADRACE_TRY(check_text(name));
+      if (kind == 2) HEADRACE_TRY(check_text(entry.number(4)));  // where a soft link leads
     }
+    return {};
+  }
+
+  // Each name has a place of its own. libhdf5 copies them all, and so many that share one could be more than any
+  // memory.
+  Status check_text(std::uint64_t offset) {
+    if (!heap_.has_text(offset)) return damaged("a name lies outside the heap of names");
+    if ((text_bytes_ += heap_.text_bytes(offset) + 1) > 2 * file_.size())
+      return damaged("more names than the file has bytes for");
     return {};
   }
 
@@ -77,6 +91,7 @@ class GroupTree {
   const Superblock& superblock_;
   const LocalHeap& heap_;
   std::unordered_set<std::uint64_t> seen_;
+  std::uint64_t text_bytes_ = 0;
 };
 
 /// Many links of a newer group: a heap has them, B-trees their names and their order (specification III.A.2, records

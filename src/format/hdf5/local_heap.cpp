@@ -1,11 +1,8 @@
 #include "format/hdf5/local_heap.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <unordered_set>
 
 #include "format/hdf5/metadata_block.h"
 #include "format/hdf5/object_header.h"
@@ -30,23 +27,25 @@ Result<LocalHeap> LocalHeap::read(const RandomAccessFile& file, const Superblock
   std::uint64_t block = fields.number(length);
   LocalHeap heap;
   HEADRACE_ASSIGN(heap.data_, read_metadata(file, superblock, fields.number(superblock.address_bytes), size));
-  // Its free blocks form a list: one that runs in circles would have libhdf5 allocate for ever.
+  // Its free blocks form a list: one that runs in circles would have libhdf5 allocate for ever. They do not overlap,
+  // and none is smaller than what it says of itself.
   const std::uint64_t none = 1;  // H5HL_FREE_NULL
-  std::unordered_set<std::uint64_t> seen;
-  while (block != none) {
-    if (block > size || size - block < 2 * length || !seen.insert(block).second)
-      return damaged("its free list leads nowhere");
+  std::uint64_t most = size / (2 * length);
+  for (; block != none; --most) {
+    if (block > size || size - block < 2 * length || most == 0) return damaged("its free list leads nowhere");
     ByteCursor entry(std::span<const std::byte>(heap.data_).subspan(static_cast<std::size_t>(block)));
     const std::uint64_t next = entry.number(length), bytes = entry.number(length);
     if (bytes > size - block) return damaged("a free block reaches past it");
     block = next;
   }
+  const auto last = std::find(heap.data_.rbegin(), heap.data_.rend(), std::byte{0});
+  heap.text_end_ = static_cast<std::uint64_t>(heap.data_.rend() - last);
   return heap;
 }
 
-bool LocalHeap::has_text(std::uint64_t offset) const {
-  if (offset >= data_.size()) return false;
-  return std::find(data_.begin() + static_cast<std::ptrdiff_t>(offset), data_.end(), std::byte{0}) != data_.end();
+std::uint64_t LocalHeap::text_bytes(std::uint64_t offset) const {
+  const auto begin = data_.begin() + static_cast<std::ptrdiff_t>(offset);
+  return static_cast<std::uint64_t>(std::find(begin, data_.end(), std::byte{0}) - begin);
 }
 
 }  // namespace headrace::hdf5

@@ -16,10 +16,13 @@ class LocalHeap {
   /// Read and check the heap at `address` (as in the file). Errors: kCorruptData; those of reading.
   static Result<LocalHeap> read(const RandomAccessFile& file, const Superblock& superblock, std::uint64_t address);
   /// True if a text begins at `offset` that ends within the heap. libhdf5 looks for its end without a limit.
-  [[nodiscard]] bool has_text(std::uint64_t offset) const;
+  [[nodiscard]] bool has_text(std::uint64_t offset) const { return offset < text_end_; }
+  /// Return the bytes of a text that has_text(), without the zero at its end. The time follows them.
+  [[nodiscard]] std::uint64_t text_bytes(std::uint64_t offset) const;
 
  private:
   std::vector<std::byte> data_;
+  std::uint64_t text_end_ = 0;  // behind the last zero
 };
 
 }  // namespace headrace::hdf5

@@ -16,7 +16,8 @@ namespace headrace::hdf5 {
 inline constexpr std::uint64_t kMetadataLimitBytes = 64 << 20;
 
 /// Read `size` bytes at `address`, as in the file.
-/// Errors: kCorruptData, if they are not there or are more than kMetadataLimitBytes; those of reading.
+/// Errors: kCorruptData, if they are not there; kUnsupported, if they are more than kMetadataLimitBytes; those of
+/// reading.
 Result<std::vector<std::byte>> read_metadata(const RandomAccessFile& file, const Superblock& superblock,
                                              std::uint64_t address, std::uint64_t size);
 

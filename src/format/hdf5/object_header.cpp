@@ -187,10 +187,12 @@ Status check_external_files(const RandomAccessFile& file, const Superblock& supe
   const std::uint64_t room = fields.number(2), count = fields.number(2);
   HEADRACE_ASSIGN(const LocalHeap names, LocalHeap::read(file, superblock, fields.number(superblock.address_bytes)));
   if (count > room) return damaged(fmt::format("{} external files in a list of {}", count, room));
+  std::uint64_t name_bytes = 0;  // each has its own: libhdf5 copies them all
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t name = fields.number(superblock.length_bytes);
     fields.skip(2 * superblock.length_bytes);
     if (!fields.ok() || !names.has_text(name)) return damaged("the name of an external file leads nowhere");
+    if ((name_bytes += names.text_bytes(name)) > 2 * file.size()) return damaged("names longer than the file");
   }
   return {};
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kNodeLimitBytes = 1 << 20;  // libhdf5 makes them of 512 to 2048 bytes
 constexpr std::uint64_t kDepthLimit = 32;           // every level at least triples the records
+constexpr std::uint64_t kNodeRecords = 0xFFFF;      // libhdf5 counts those of a node in 2 bytes
 constexpr std::uint64_t kPrefixBytes = 6, kChecksumBytes = 4;
 
 Error damaged(std::string why) {
@@ -26,7 +27,10 @@ class Walk {
  public:
   Walk(const RandomAccessFile& file, const Superblock& superblock, const Tree2Kind& kind, std::uint64_t most_records,
        const std::function<Status(std::span<const std::byte>)>& take)
-      : file_(file), superblock_(superblock), kind_(kind), most_records_(most_records), take_(take) {}
+      : file_(file), superblock_(superblock), kind_(kind), take_(take) {
+    // Records do not share bytes. Nodes that lie in each other could have as many for each byte as they like.
+    most_records_ = std::min(most_records, file.size() / kind.record_bytes);
+  }
 
   Status run(std::uint64_t address) {
     const std::uint64_t head_bytes = 16 + superblock_.address_bytes + 2 + superblock_.length_bytes + kChecksumBytes;
@@ -66,6 +70,7 @@ class Walk {
     if (node_bytes < fixed + 2 * kind_.record_bytes) return damaged(fmt::format("nodes of {} bytes", node_bytes));
     Level leaf;
     leaf.most = leaf.most_below = (node_bytes - fixed) / kind_.record_bytes;
+    if (leaf.most > kNodeRecords) return damaged(fmt::format("nodes of {} records", leaf.most));
     levels_.push_back(leaf);
     count_bytes_ = bytes_for(leaf.most);
     for (std::uint64_t d = 1; d <= depth; ++d) {
@@ -118,7 +123,7 @@ class Walk {
   const RandomAccessFile& file_;
   const Superblock& superblock_;
   const Tree2Kind kind_;
-  const std::uint64_t most_records_;
+  std::uint64_t most_records_ = 0;
   const std::function<Status(std::span<const std::byte>)>& take_;
   std::vector<Level> levels_;
   std::size_t count_bytes_ = 1;  // of the number of records in a child

@@ -19,7 +19,7 @@ struct Tree2Kind {
 
 /// Read the tree whose header is at `address` (as in the file) and give `take` every record, in order. All of it is
 /// checked that libhdf5 1.10 relies on: sizes, levels, counts, and that no node is met twice.
-/// \param most_records  More than these are an error.
+/// \param most_records  More than these are an error, and so are more than the file has bytes for.
 /// Errors: kCorruptData; those of reading and of `take`.
 Status read_tree2(const RandomAccessFile& file, const Superblock& superblock, std::uint64_t address,
                   const Tree2Kind& kind, std::uint64_t most_records,
