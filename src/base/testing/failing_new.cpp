@@ -6,14 +6,17 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
 
 namespace headrace::testing {
 namespace {
 
-std::atomic<std::int64_t> left_before{0};  // allocations until one fails, that one counted; 0: none does
-std::atomic<std::int64_t> left_after{0};
-std::atomic<std::uint64_t> num_failed{0};
+std::atomic<bool> armed{false};
+std::mutex mutex;              // of all but `armed`: what an allocation finds and what it leaves belong together
+std::int64_t left_before = 0;  // allocations until one fails, that one counted; 0: none does
+std::int64_t left_after = 0;
+std::uint64_t num_failed = 0;
 std::array<char, 16> threads_begin{};
 std::atomic<pthread_t> only{};
 
@@ -25,9 +28,10 @@ bool is_chosen() {
 }
 
 bool fails_now() {
-  if (left_before.load(std::memory_order_acquire) <= 0 || !is_chosen()) return false;
-  if (left_before.fetch_sub(1) != 1) return false;
-  if (left_after.fetch_sub(1) > 0) left_before = 1;
+  if (!armed.load(std::memory_order_acquire) || !is_chosen()) return false;
+  const std::lock_guard lock(mutex);
+  if (left_before == 0 || --left_before > 0) return false;
+  if (left_after-- > 0) left_before = 1;
   ++num_failed;
   return true;
 }
@@ -35,19 +39,24 @@ bool fails_now() {
 }  // namespace
 
 FailingNew::FailingNew(const std::string& threads, std::int64_t first, std::int64_t others) {
+  const std::lock_guard lock(mutex);
   threads_begin = {};
   threads.copy(threads_begin.data(), threads_begin.size() - 1);
   only = ::pthread_self();
+  left_before = first;
   left_after = others;
   num_failed = 0;
-  left_before.store(first, std::memory_order_release);
+  armed.store(true, std::memory_order_release);
 }
 
 FailingNew::~FailingNew() {
+  const std::lock_guard lock(mutex);
+  armed = false;
   left_before = 0;
 }
 
 std::uint64_t FailingNew::failed() const {
+  const std::lock_guard lock(mutex);
   return num_failed;
 }
 
