@@ -23,16 +23,16 @@
 namespace headrace::python {
 namespace {
 
-using Choices = std::vector<std::pair<std::string, std::string>>;
+using Choices = std::vector<std::pair<nb::str, nb::str>>;
 
-using Beside = std::vector<std::pair<std::string, std::vector<nb::bytes>>>;
+using Beside = std::vector<std::pair<nb::str, std::vector<nb::bytes>>>;
 
 DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices, const Beside& beside,
                          const nb::object& progress) {
   const std::vector<std::string> names = from_python(paths);
   OpenOptions options;
-  for (const auto& [name, path] : choices) options.fields.push_back({name, path});
-  for (const auto& [files, meant] : beside) options.beside.emplace(files, from_python(meant));
+  for (const auto& [name, path] : choices) options.fields.push_back({from_python(name), from_python(path)});
+  for (const auto& [files, meant] : beside) options.beside.emplace(from_python(files), from_python(meant));
   Progress reporter(progress, std::chrono::milliseconds(50));  // a file is described in less than a millisecond
   options.progress = reporter.function();
   return DatasetHandle(reporter.run([&] { return open(names, std::move(options)); }));
@@ -66,8 +66,10 @@ nb::object take(const DatasetHandle& self, const RowNumbers& numbers) {
   return self.exporter(interruptible([&](const auto& go_on) { return self.dataset.take(wanted, go_on); }));
 }
 
-DatasetHandle choose(const DatasetHandle& self, const std::vector<std::string>& names) {
-  return DatasetHandle(self.dataset.choose(names));
+DatasetHandle choose(const DatasetHandle& self, const std::vector<nb::str>& names) {
+  std::vector<std::string> fields;
+  for (const nb::str& name : names) fields.push_back(from_python(name));
+  return DatasetHandle(self.dataset.choose(fields));
 }
 
 DatasetHandle select(const DatasetHandle& self, const RowNumbers& numbers) {
@@ -75,9 +77,9 @@ DatasetHandle select(const DatasetHandle& self, const RowNumbers& numbers) {
 }
 
 std::vector<DatasetHandle> split_dataset(const DatasetHandle& self, const std::vector<double>& shares,
-                                         std::uint64_t seed, const std::string& stratify, bool by_file) {
+                                         std::uint64_t seed, const nb::str& stratify, bool by_file) {
   Progress reporter{nb::none()};
-  const SplitOptions options{seed, stratify, by_file, reporter.uncounted()};
+  const SplitOptions options{seed, from_python(stratify), by_file, reporter.uncounted()};
   const std::vector<Dataset> made = reporter.run([&] { return split(self.dataset, shares, options); });
   std::vector<DatasetHandle> parts;
   for (const Dataset& part : made) parts.emplace_back(part);

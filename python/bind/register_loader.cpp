@@ -34,7 +34,7 @@ std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
                       nb::cast<bool>(words["replacement"]),
                       nb::cast<std::uint64_t>(words["num_samples"])};
   } else if (words.contains("by")) {
-    choice = Balanced{nb::cast<std::string>(words["by"]), nb::cast<std::uint64_t>(words["num_samples"])};
+    choice = Balanced{from_python(nb::cast<nb::str>(words["by"])), nb::cast<std::uint64_t>(words["num_samples"])};
   } else if (words.contains("fed_samples")) {
     choice = Fed{nb::cast<std::uint64_t>(words["fed_samples"])};
   } else {

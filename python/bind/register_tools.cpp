@@ -69,11 +69,11 @@ ToolResult bench_loader(LoaderHandle& handle, std::uint64_t epochs, double max_s
 }
 
 /// Files, fields and the arguments of Loader as headrace._options resolves them.
-RunConfig to_run(const std::vector<nb::bytes>& paths, const std::vector<std::pair<std::string, std::string>>& fields,
+RunConfig to_run(const std::vector<nb::bytes>& paths, const std::vector<std::pair<nb::str, nb::str>>& fields,
                  const nb::dict& words) {
   RunConfig run;
   run.files = from_python(paths);
-  for (const auto& [name, path] : fields) run.open.fields.push_back({name, path});
+  for (const auto& [name, path] : fields) run.open.fields.push_back({from_python(name), from_python(path)});
   LoaderSettings settings = to_settings(words);
   run.loader = std::move(settings.options);
   run.framework = std::move(settings.framework);
@@ -136,11 +136,12 @@ void register_tools(nb::module_& m) {
         nb::arg("progress").none());
   m.def(
       "order",
-      [](LoaderHandle& handle, const std::string& by, std::uint64_t epoch) {
+      [](LoaderHandle& handle, const nb::str& by, std::uint64_t epoch) {
         handle.check_process();
+        const std::string field = from_python(by);
         const Turn turn(handle, "order()");
         const WithoutGil nogil;
-        return order(handle.loader(), {by, epoch});
+        return order(handle.loader(), {field, epoch});
       },
       nb::arg("loader"), nb::arg("by"), nb::arg("epoch"));
   m.def(
@@ -156,7 +157,7 @@ void register_tools(nb::module_& m) {
       nb::sig("def replay(loader: Loader, epoch: int, step: int, rows: typing.Any) -> ToolResult"));
   m.def(
       "advise",
-      [](const std::vector<nb::bytes>& paths, const std::vector<std::pair<std::string, std::string>>& fields,
+      [](const std::vector<nb::bytes>& paths, const std::vector<std::pair<nb::str, nb::str>>& fields,
          const nb::dict& loader, const std::string& target) {
         const RunConfig run = to_run(paths, fields, loader);
         AdviseOptions options;
@@ -169,7 +170,7 @@ void register_tools(nb::module_& m) {
               "loader: dict[str, typing.Any], target: str) -> ToolResult"));
   m.def(
       "check_memory",
-      [](const std::vector<nb::bytes>& paths, const std::vector<std::pair<std::string, std::string>>& fields,
+      [](const std::vector<nb::bytes>& paths, const std::vector<std::pair<nb::str, nb::str>>& fields,
          const nb::dict& loader) {
         const RunConfig run = to_run(paths, fields, loader);
         const WithoutGil nogil;

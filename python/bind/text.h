@@ -17,6 +17,14 @@ inline nanobind::str to_python(std::string_view text) {
   return nanobind::steal<nanobind::str>(object);
 }
 
+/// Text as to_python() gives it. Raises UnicodeEncodeError for surrogates that are no escapes.
+inline std::string from_python(const nanobind::str& text) {
+  PyObject* object = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape");
+  if (object == nullptr) throw nanobind::python_error();
+  const auto bytes = nanobind::steal<nanobind::bytes>(object);
+  return {bytes.c_str(), bytes.size()};
+}
+
 /// File names as os.fsencode gives them.
 inline std::string from_python(const nanobind::bytes& name) {
   return {name.c_str(), name.size()};

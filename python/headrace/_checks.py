@@ -62,6 +62,8 @@ def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
 def memory_bytes(name: str, value: Any) -> int:
     """A size given as bytes (int) or as text: ``"2GiB"``, ``"512MiB"``, ``"8GB"``."""
     if isinstance(value, str):
+        if not _is_engine_text(value):
+            raise invalid(f"{name} must be a size such as '2GiB', not {value!r}")
         size = _headrace.parse_bytes(value)
         if size == 0:
             raise invalid(f"{name} must be above 0, not {value!r}")
@@ -72,9 +74,19 @@ def memory_bytes(name: str, value: Any) -> int:
 def path_bytes(path: Any) -> bytes:
     """A path or glob (str, bytes or os.PathLike) as the operating system's bytes."""
     try:
-        return os.fsencode(path)
+        name = os.fsencode(path)
     except TypeError:
         raise invalid(f"a path must be a str or a Path, not {path!r}") from None
+    except UnicodeEncodeError:
+        raise invalid(f"a path must be text that the file system can hold, not {path!r}") from None
+    if b"\0" in name:
+        raise invalid(f"a path ends at its first zero byte, and there is one in {path!r}", "Leave it out.")
+    return name
+
+
+def _is_engine_text(text: str) -> bool:
+    """Can the engine read it: UTF-8 without a zero byte, which would end it?"""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def path_list(paths: Any) -> list[bytes]:
@@ -102,6 +114,8 @@ def field_choices(fields: Any) -> list[tuple[str, str]]:
     for name, path in pairs:
         if not isinstance(name, str) or not isinstance(path, str):
             raise invalid(f"fields must hold names and paths as str, not {name!r}: {path!r}")
+        if "\0" in name + path:
+            raise invalid(f"fields must hold names and paths without a zero byte, not {name!r}: {path!r}")
     return pairs
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace._checks import invalid, memory_bytes, one_of, unsupported, whole_number
+from headrace._checks import invalid, memory_bytes, one_of, path_bytes, unsupported, whole_number
 from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
 
@@ -188,7 +188,7 @@ def _cache(cache: Any) -> str | bytes:
             f"cache={cache!r} is none of 'auto', 'none' and 'ram', and no directory",
             f"To make a directory of that name, write {os.curdir + os.sep + cache!r}.",
         )
-    text = os.fsencode(path)
+    text = path_bytes(path)
     return text if b"/" in text else b"./" + text
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from headrace._checks import invalid
+from headrace._checks import invalid, real_number, whole_number
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,17 @@ class TorchArguments:
 
     def __post_init__(self) -> None:
         """Check what torch checks, in its order."""
-        if self.num_workers is not None and self.num_workers < 0:
+        if self.num_workers is not None and whole_number("num_workers", self.num_workers, least=-(2**63)) < 0:
             raise invalid(
                 "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.",
                 "Leave it out: as many threads as this process may use.",
             )
-        if self.timeout < 0:
+        if not real_number("timeout", self.timeout) >= 0:
             raise invalid("timeout option should be non-negative", "0: no limit.")
-        if self.prefetch_factor is not None and self.prefetch_factor < 0:
+        if (
+            self.prefetch_factor is not None
+            and whole_number("prefetch_factor", self.prefetch_factor, least=-(2**63)) < 0
+        ):
             raise invalid("prefetch_factor option should be non-negative", "Leave it out: memory= decides.")
         if self.sampler is not None and self.shuffle:
             raise invalid("sampler option is mutually exclusive with shuffle", "Give one of them.")
@@ -60,6 +63,10 @@ class TorchArguments:
         if not isinstance(self.drop_last, bool):
             raise invalid(f"drop_last should be a boolean value, but got drop_last={self.drop_last!r}")
         self._check_context()
+        if self.generator is not None and not hasattr(self.generator, "initial_seed"):
+            raise invalid(
+                f"generator must be a torch.Generator, not {self.generator!r}", "For a number there is seed=."
+            )
         for name in ("collate_fn", "column_fn"):
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise invalid(f"{name} must be a function, not {getattr(self, name)!r}")
@@ -102,7 +109,7 @@ class TorchArguments:
 
     def _seed(self) -> int:
         if self.seed is not None:
-            return int(self.seed)
+            return whole_number("seed", self.seed, least=0, most=2**64 - 1)
         return 0 if self.generator is None else int(self.generator.initial_seed()) % 2**64
 
     def without_effect(self, **given: Any) -> Iterator[str]:

@@ -174,7 +174,7 @@ class Listing:
         Raises:
             InvalidArgumentError: It can be gone through only once.
         """
-        if not hasattr(self.sampler, "__iter__"):
+        if not hasattr(self.sampler, "__iter__") or getattr(self.sampler, "ndim", 1) == 0:
             raise invalid(
                 f"a sampler is Weighted, Balanced or an iterable of row numbers, not {self.sampler!r}",
                 "Give a list, an array, or an object whose __iter__ starts anew.",
@@ -201,13 +201,18 @@ class Listing:
             return None
         return Listing(copy(self.sampler), self.batches).rows(epoch)[0]
 
+    def _batch(self, batch: Any) -> Iterable[Any]:
+        if hasattr(batch, "__iter__") and getattr(batch, "ndim", 1) > 0:
+            return batch  # type: ignore[no-any-return]
+        raise invalid(f"a batch_sampler gives lists of row numbers, not {batch!r}", "For single numbers: sampler=.")
+
     def rows(self, epoch: int) -> tuple[NDArray[np.uint64], int]:
         """Rows of an epoch, and the batch size that a batch sampler has (0 for others)."""
         if hasattr(self.sampler, "set_epoch"):
             self.sampler.set_epoch(epoch)
         if not self.batches:
             return listed_rows(self.sampler), 0
-        parts = [listed_rows(batch) for batch in self.sampler]
+        parts = [listed_rows(batch) for batch in map(self._batch, self.sampler)]
         if not parts:
             return np.empty(0, np.uint64), 1
         sizes = [len(part) for part in parts]

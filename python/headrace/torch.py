@@ -158,7 +158,7 @@ class DataLoader:
         self.column_fn = column_fn
         self._collate_fn = collate_fn
         self._batched = batch_size is not None or batch_sampler is not None
-        self._device = torch.device(device)
+        self._device = _device(device)
         self._owned = None if isinstance(dataset, Dataset) else open(dataset)
         self.loader = Loader(
             dataset if self._owned is None else self._owned,
@@ -280,6 +280,9 @@ class DataLoader:
         if self._owned is not None:
             self._owned.close()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _blank, (), self.__dict__
+
     def __enter__(self) -> DataLoader:
         return self
 
@@ -290,6 +293,21 @@ class DataLoader:
 
     def __repr__(self) -> str:
         return f"<headrace.torch.DataLoader: {self.loader!r}>"
+
+
+def _blank() -> DataLoader:
+    """Make what unpickling fills."""
+    return object.__new__(DataLoader)
+
+
+def _device(device: Any) -> torch.device:
+    try:
+        return torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise invalid(
+            f"device must be one that torch has, not {device!r} ({reason})", "Leave it out for 'cpu'."
+        ) from None
 
 
 def _is_paths(dataset: Any) -> bool:

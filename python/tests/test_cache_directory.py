@@ -428,3 +428,11 @@ def test_a_loader_with_a_cache_is_pickled_and_resumed(shards: Shards, tmp_path: 
     got += [batch["y"].tolist() for batch in copy]
     assert got == want
     assert copy.report().chunks_decoded == 0
+
+
+def test_a_directory_that_is_none_is_told_in_whole_sentences(jets, tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    loader = hr.Loader(jets.open(), 64, cache=tmp_path / "file")
+    with pytest.warns(hr.HeadraceWarning, match=r"directory\)\. Loading goes on without the cache\.$"):
+        for _ in loader:
+            pass

@@ -274,3 +274,33 @@ def test_damaged_files_do_not_crash_the_process_at_its_exit(run_python, tmp_path
     """
     # libhdf5 1.10 closes once more at exit what it failed to close: the status was that of a crash.
     assert int(run_python(script).stdout) > 100
+
+
+def test_names_of_fields_need_not_be_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "latin.h5"
+    with h5py.File(path, "w") as file:
+        file[b"caf\xe9"] = np.arange(6) % 2
+        file["y"] = np.arange(6)
+    name = os.fsdecode(b"caf\xe9")
+    dataset = hr.open(path)
+    assert set(dataset.fields) == {name, "y"}
+    assert dataset[name][:].tolist() == [0, 1] * 3
+    assert list(hr.open(path, {"x": name}).fields) == ["x"] and list(hr.open(path, [name]).fields) == [name]
+    assert len(dataset.split({"a": 0.5, "b": 0.5}, stratify=name)["a"]) == 3
+    loader = hr.Loader(dataset, 2, sampler=hr.Balanced(name))
+    assert all(sorted(batch[name].tolist()) == [0, 1] for batch in loader)
+    assert str(hr.Loader(dataset, 2).order_report(name))
+
+
+def test_a_zero_byte_ends_no_name(jets, tmp_path: Path) -> None:
+    path = os.fspath(jets.paths[0])
+    for made in (
+        lambda: hr.open(path + "\0.h5"),
+        lambda: hr.open(path, {"x": "x\0y"}),
+        lambda: hr.open(path, {"x\0y": "x"}),
+        lambda: hr.Loader(path, 8, cache=f"{tmp_path}/a\0b"),
+        lambda: hr.Loader(path, 8, memory="1GiB\0x"),
+        lambda: hr.set_memory("\udcff"),
+    ):
+        with pytest.raises(hr.InvalidArgumentError, match=r"x00|udcff"):
+            made()

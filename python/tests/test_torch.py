@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -208,3 +210,41 @@ def test_other_data_sets_are_loaded_by_torch_with_a_warning() -> None:
     assert [batch[0].tolist() for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
     with pytest.raises(hr.InvalidArgumentError, match="needs a data set of headrace's"):
         DataLoader(data, memory="1GiB")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"num_workers": "8"},
+        {"num_workers": 1.5},
+        {"prefetch_factor": "2"},
+        {"timeout": None},
+        {"timeout": "5"},
+        {"timeout": float("nan")},
+        {"generator": 7},
+        {"seed": "x"},
+        {"seed": 1.7},
+        {"seed": [1]},
+        {"device": "cupboard"},
+        {"device": 1.5},
+        {"batch_sampler": [1, 2]},
+        {"batch_sampler": np.arange(4)},
+        {"sampler": torch.tensor(3)},
+    ],
+    ids=str,
+)
+def test_values_of_a_wrong_kind_name_their_argument(jets, given) -> None:
+    [name] = given
+    with pytest.raises(hr.InvalidArgumentError, match=name):
+        DataLoader(jets.open(), **given)
+
+
+def test_pickles_with_its_place(jets) -> None:
+    loader = DataLoader(jets.open(), 8, shuffle=True, seed=5, timeout=60)
+    batches = iter(loader)
+    next(batches)
+    again = pickle.loads(pickle.dumps(loader))
+    assert again.batch_size == 8 and again.timeout == 60
+    torch.testing.assert_close(next(iter(again)), next(batches))
+    loader.close()
+    next(iter(again))

@@ -1,7 +1,5 @@
 #include "assembly/block_filler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -133,7 +131,7 @@ void BlockFiller::put_block() {
     const std::vector<const std::byte*> rows(fields_.begin(), fields_.end());
     if (const Status written = store.put(task_.block, rows); !written.ok()) {
       abandon();
-      return decoded_cache_->disable(fmt::format("{} Loading goes on without the cache.", written.error().what()));
+      return decoded_cache_->disable(DecodedCache::text_of(written.error(), "Loading goes on without the cache."));
     }
   }
   where_ = kNowhere;

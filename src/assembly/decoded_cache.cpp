@@ -1,9 +1,16 @@
 #include "assembly/decoded_cache.h"
 
+#include <fmt/format.h>
+
 namespace headrace {
 
 void DecodedCache::disable(const std::string& why) {
   if (!disabled_.exchange(true)) notice(why);
+}
+
+std::string DecodedCache::text_of(const Error& error, std::string_view consequence) {
+  const std::string text = error.what();
+  return fmt::format("{}{} {}", text, text.ends_with('.') ? "" : ".", consequence);
 }
 
 DecodedCache::Last DecodedCache::last() const {

@@ -8,12 +8,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "assembly/keep_policy.h"
 #include "base/memory_budget.h"
 #include "base/notices.h"
 #include "cache/block_cache.h"
 #include "cache/row_store.h"
+#include "headrace/base/error.h"
 
 namespace headrace {
 
@@ -39,6 +41,8 @@ class DecodedCache {
   void notice(const std::string& text) const { notices->add(Notices::Of::kRun, text); }
   /// Stop filling, and say why, once. Nothing is lost but time.
   void disable(const std::string& why);
+  /// An error, and what it means for the cache, in whole sentences.
+  static std::string text_of(const Error& error, std::string_view consequence);
 
   /// Charge `reservation` for memory of `rows` that processes share, if the process that paid for it is gone. Where the
   /// budget has no room for it, another process may.

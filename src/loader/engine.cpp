@@ -154,7 +154,7 @@ void Engine::persist_store() {
   const auto finish = [decoded_cache = decoded_cache_, rows = decoded_cache_->rows] {
     try {
       if (const Status made = rows->finish(); !made.ok())
-        decoded_cache->notice(fmt::format("{} The cache is good for this run only.", made.error().what()));
+        decoded_cache->notice(DecodedCache::text_of(made.error(), "The cache is good for this run only."));
     } catch (const std::exception&) {  // no memory: as if the process had ended here, the next run goes on
     }
   };

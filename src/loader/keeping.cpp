@@ -104,7 +104,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
     case CacheTier::kHostRows: {
       auto store = open_host_arena(host_key(origin_of(source, identity)), row_layout(source, blocks), plan.cache_bytes);
       if (!store.ok()) {
-        decoded_cache->notice(fmt::format("{} This process keeps nothing.", store.error().what()));
+        decoded_cache->notice(DecodedCache::text_of(store.error(), "This process keeps nothing."));
         break;
       }
       decoded_cache->rows = std::move(*store);
@@ -119,7 +119,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
         HEADRACE_ASSIGN(decoded_cache->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
         auto opened = open_cache_directory(choice.directory, origin_of(source, identity), row_layout(source, blocks));
         if (!opened.ok()) {
-          decoded_cache->notice(fmt::format("{} Loading goes on without the cache.", opened.error().what()));
+          decoded_cache->notice(DecodedCache::text_of(opened.error(), "Loading goes on without the cache."));
           decoded_cache->reservation.release();
           break;
         }
