@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 
+#include <headrace/base/error.h>
 #include "assembly/keep_policy.h"
 #include "base/memory_budget.h"
 #include "base/notices.h"
 #include "cache/block_cache.h"
 #include "cache/row_store.h"
-#include "headrace/base/error.h"
 
 namespace headrace {
 
