@@ -2,6 +2,8 @@
 // fit in a BlockCache.
 #pragma once
 
+#include <headrace/base/error.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -10,7 +12,6 @@
 #include <string>
 #include <string_view>
 
-#include <headrace/base/error.h>
 #include "assembly/keep_policy.h"
 #include "base/memory_budget.h"
 #include "base/notices.h"
