@@ -30,7 +30,9 @@ bool is_chosen() {
 bool fails_now() {
   if (!armed.load(std::memory_order_acquire) || !is_chosen()) return false;
   const std::lock_guard lock(mutex);
-  if (left_before == 0 || --left_before > 0) return false;
+  if (left_before == 0) return false;
+  --left_before;
+  if (left_before > 0) return false;
   if (left_after-- > 0) left_before = 1;
   ++num_failed;
   return true;
