@@ -3,17 +3,13 @@
 #include <algorithm>
 
 #include "assembly/block_layout.h"
+#include "base/align.h"
 
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kAlign = 64;
 constexpr std::uint64_t kPartPieces = 4096;                   // of a part, so that lists of them stay short
 constexpr std::uint64_t kPartBytes = std::uint64_t{4} << 20;  // or at least one row of pieces
-
-std::uint64_t align_up(std::uint64_t bytes) {
-  return (bytes + kAlign - 1) / kAlign * kAlign;
-}
 
 bool is_resident(const BlockLayout& layout, std::size_t file, std::size_t array) {
   return layout.files[file].roles[array] == ArrayRole::kResident;

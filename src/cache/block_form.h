@@ -1,6 +1,7 @@
 // How the rows of a decoded block lie in one buffer: field after field, each dense and from a 64-byte boundary.
 #pragma once
 
+#include "base/align.h"
 #include "catalog/stored_column.h"
 
 #include <cstddef>
@@ -26,7 +27,7 @@ class BlockForm {
   /// Where a field starts in the buffer of a block of `rows`.
   [[nodiscard]] std::uint64_t offset(std::size_t field, std::uint64_t rows) const {
     std::uint64_t at = 0;
-    for (std::size_t f = 0; f < field; ++f) at += (rows * row_bytes_[f] + 63) / 64 * 64;
+    for (std::size_t f = 0; f < field; ++f) at += align_up(rows * row_bytes_[f]);
     return at;
   }
   /// Of a block of `rows`.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/align.h"
 #include "cache/block_form.h"
 
 namespace headrace {
@@ -30,7 +31,7 @@ struct Pieces {
     const std::uint64_t element = form.element_bytes(field), elements = p.row_bytes / element;
     const std::uint64_t most = std::max<std::uint64_t>((p.row_bytes + kBytes - 1) / kBytes, 1);
     const std::uint64_t part = (elements + most - 1) / most;
-    p.bytes = std::min((part + kLineElements - 1) / kLineElements * kLineElements * element, p.row_bytes);
+    p.bytes = std::min(align_up(part, kLineElements) * element, p.row_bytes);
     p.per_row = (p.row_bytes + p.bytes - 1) / p.bytes;
     return p;
   }

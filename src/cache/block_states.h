@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/align.h"
+
 namespace headrace {
 
 /// Over memory of bytes_for(num_blocks) bytes, aligned to 64 and zero at first, that outlives it. Threads and
@@ -17,7 +19,7 @@ class BlockStates {
  public:
   static constexpr std::size_t kHeaderBytes = 64;
   static std::uint64_t bytes_for(std::uint64_t num_blocks) {
-    return (kHeaderBytes + num_blocks * sizeof(std::uint32_t) + 63) / 64 * 64;
+    return align_up(kHeaderBytes + num_blocks * sizeof(std::uint32_t));
   }
   BlockStates(std::byte* memory, std::uint64_t num_blocks);
 

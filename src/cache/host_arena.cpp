@@ -15,6 +15,7 @@
 #include <new>
 #include <thread>
 
+#include "base/align.h"
 #include "cache/descriptor_server.h"
 #include "cache/file_mapping.h"
 #include "cache/filler.h"
@@ -33,23 +34,19 @@ using Payer = std::atomic<std::uint32_t>;
 constexpr std::uint64_t kPayerBytes = 64;
 static_assert(Payer::is_always_lock_free && sizeof(Payer) == 4);
 
-std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) {
-  return (bytes + step - 1) / step * step;
-}
-
 /// Where the states and the fields lie in the shared memory, of which the first blocks are kept.
 struct Plan {
   Plan(const RowLayout& layout, std::uint64_t kept) : kept_blocks(kept) {
     size_bytes = head_bytes(layout);
     for (const StoredColumn& field : layout.fields) {
       const std::uint64_t bytes = layout.block_starts[kept] * field.row_bytes();
-      size_bytes = round_up(size_bytes, bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes);
+      size_bytes = align_up(size_bytes, bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes);
       field_starts.push_back(size_bytes);
       size_bytes += bytes;
-      used_bytes += round_up(bytes, kPageBytes);
+      used_bytes += align_up(bytes, kPageBytes);
     }
-    size_bytes = round_up(size_bytes, kPageBytes);
-    used_bytes += round_up(head_bytes(layout), kPageBytes);
+    size_bytes = align_up(size_bytes, kPageBytes);
+    used_bytes += align_up(head_bytes(layout), kPageBytes);
   }
   /// Return the bytes before the first field: the states and the payer.
   static std::uint64_t head_bytes(const RowLayout& layout) {

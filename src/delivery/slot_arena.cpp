@@ -5,16 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/align.h"
+
 namespace headrace {
-namespace {
-
-constexpr std::uint64_t kAlign = 64;
-constexpr std::uint64_t align_up(std::uint64_t n) {
-  return (n + kAlign - 1) / kAlign * kAlign;
-}
-
-}  // namespace
-
 struct SlotArena::ArenaSlot final : SlotMemory {
   std::shared_ptr<SlotArena> arena;
   std::uint64_t offset = 0, bytes = 0;
@@ -47,7 +40,7 @@ SlotArena::SlotArena(std::vector<SlotField> fields, std::uint64_t arena_bytes,
 std::uint64_t SlotArena::slot_bytes(const std::vector<SlotField>& fields, const StepSizes& sizes) {
   std::uint64_t bytes = 0;
   for (const SlotField& f : fields) bytes += align_up(sizes.group_rows[f.group] * f.row_bytes);
-  return std::max(bytes, kAlign);
+  return std::max(bytes, kCacheLineBytes);
 }
 
 bool SlotArena::room(bool starving) const {

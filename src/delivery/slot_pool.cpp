@@ -6,13 +6,10 @@
 #include <cstring>
 #include <new>
 
+#include "base/align.h"
+
 namespace headrace {
 namespace {
-
-constexpr std::uint64_t kAlign = 64;
-constexpr std::uint64_t align_up(std::uint64_t n) {
-  return (n + kAlign - 1) / kAlign * kAlign;
-}
 
 std::shared_ptr<void> aligned_copy(const std::byte* from, std::size_t bytes) {
   std::shared_ptr<void> copy = SlotPool::column(bytes);
@@ -23,8 +20,8 @@ std::shared_ptr<void> aligned_copy(const std::byte* from, std::size_t bytes) {
 }  // namespace
 
 std::shared_ptr<void> SlotPool::column(std::size_t bytes) {
-  return {::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{kAlign}),
-          [](void* p) { ::operator delete (p, std::align_val_t{kAlign}); }};
+  return {::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{kCacheLineBytes}),
+          [](void* p) { ::operator delete (p, std::align_val_t{kCacheLineBytes}); }};
 }
 
 /// Buffers of one batch in the window. Dropped unfilled, they go back to the pool.

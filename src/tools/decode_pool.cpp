@@ -7,16 +7,16 @@
 #include <exception>
 #include <new>
 
+#include "base/align.h"
 #include "base/parallel.h"
 #include "base/thrown.h"
 
 namespace headrace {
 namespace {
-constexpr std::size_t kAlign = 64;
 
 /// \return False where a file's numbers do not fit 64 bits.
 bool add(std::uint64_t& sum, std::uint64_t bytes) {
-  return !__builtin_add_overflow(bytes, kAlign, &bytes) && !__builtin_add_overflow(sum, bytes, &sum);
+  return !__builtin_add_overflow(bytes, kCacheLineBytes, &bytes) && !__builtin_add_overflow(sum, bytes, &sum);
 }
 }  // namespace
 
@@ -124,10 +124,9 @@ Status DecodePool::decode(const DecodeTask& task, Buffers& own) {
 }
 
 Status DecodePool::decode_into(const DecodeTask& task, const ScratchNeed& need, Buffers& buffers) {
-  const auto round = [](std::uint64_t n) { return (n + kAlign - 1) / kAlign * kAlign; };
-  const std::uint64_t out = round(need.out_bytes), filter = round(need.filter_bytes),
+  const std::uint64_t out = align_up(need.out_bytes), filter = align_up(need.filter_bytes),
                       stored = task.piece.stored.range.size;
-  const std::uint64_t wanted = out + 2 * filter + stored + kAlign;
+  const std::uint64_t wanted = out + 2 * filter + stored + kCacheLineBytes;
   if (buffers.size < wanted) {
     buffers = {};
     HEADRACE_ASSIGN(buffers.charge, budget_->try_reserve(MemoryTag::kScratch, wanted));
@@ -137,7 +136,7 @@ Status DecodePool::decode_into(const DecodeTask& task, const ScratchNeed& need, 
     buffers.size = wanted;
   }
   const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(buffers.bytes.get());
-  std::byte* base = buffers.bytes.get() + (kAlign - at % kAlign) % kAlign;
+  std::byte* base = buffers.bytes.get() + (kCacheLineBytes - at % kCacheLineBytes) % kCacheLineBytes;
   const DecodeScratch scratch{
       {base, need.out_bytes}, {base + out, need.filter_bytes}, {base + out + filter, need.filter_bytes}};
   const std::span<std::byte> bytes(base + out + 2 * filter, stored);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "format/hdf5/array_base.h"
-#include "format/hdf5/virtual_layout.h"
+#include "format/hdf5/virtual_mapping.h"
 
 namespace headrace::hdf5 {
 
@@ -17,7 +17,6 @@ class VirtualArray final : public RowsArray {
  public:
   /// \param info  With its virtual_layout.
   VirtualArray(std::shared_ptr<FileState> state, DatasetInfo info, std::vector<std::byte> fill_element);
-  ~VirtualArray() override;
 
   /// Errors: those of the sources, which name the source's file, dataset and chunk; kFileChanged.
   /// Blocks: until the sources' bytes are there.
@@ -27,18 +26,12 @@ class VirtualArray final : public RowsArray {
   Result<std::uint64_t> locate_written(RowRange rows, std::vector<Piece>& out) const override;
 
  private:
-  class Assembly;
-  struct Source;
-  struct Mapping;
-
-  [[nodiscard]] Source prepared(const VirtualSource& source) const;
-  [[nodiscard]] Mapping prepared(const VirtualMapping& mapping) const;
   [[nodiscard]] bool all_rows_mapped() const;
   [[nodiscard]] RowRange next_mapped(std::uint64_t row) const;
 
   std::vector<std::byte> fill_element_;
-  std::vector<Source> sources_;
-  std::vector<Mapping> mappings_;            // in the order in which they hide each other
+  std::vector<PreparedSource> sources_;
+  std::vector<PreparedMapping> mappings_;    // in the order in which they hide each other
   std::vector<std::uint32_t> by_first_row_;  // numbers of mappings
   std::vector<std::uint64_t> ends_;          // for each of by_first_row_: the last row's end of it and all before it
   std::uint64_t source_bytes_ = 0;           // scratch for decoding any source, beside the rows themselves
