@@ -26,6 +26,8 @@ __all__ = [
     "Affine",
     "Cast",
     "Clip",
+    "Drop",
+    "Keep",
     "Log",
     "Mask",
     "Standardize",
@@ -237,6 +239,28 @@ class Cast(Transform):
 
     def __init__(self, field: str, dtype: Any, *, to: str | None = None) -> None:
         super().__init__("Cast", field, dtype=_type_name(dtype), to=to)
+
+
+class Keep(Transform):
+    """Keep these fields alone, in this order. Columns that nothing needs any more are not read.
+
+    Args:
+        *fields: Names of fields.
+    """
+
+    def __init__(self, *fields: str) -> None:
+        super().__init__("Keep", fields)
+
+
+class Drop(Transform):
+    """Leave these fields out. Columns that nothing needs any more are not read.
+
+    Args:
+        *fields: Names of fields.
+    """
+
+    def __init__(self, *fields: str) -> None:
+        super().__init__("Drop", fields)
 
 
 def _type_name(dtype: Any) -> str:

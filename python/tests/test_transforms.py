@@ -247,6 +247,9 @@ def test_fields_can_be_chosen_and_unneeded_columns_are_not_read(data) -> None:
     assert mapped["adj"][3].shape == (P, P)
     selected = mapped.select([5, 50, 250])
     assert np.array_equal(selected[:]["y"], data[1]["y"][[5, 50, 250]])
+    only = mapped.map(T.Keep("mask", "y"), T.Affine("y", 3.0)).map(T.Drop("mask"))
+    assert np.array_equal(only[:]["y"], 3 * data[1]["y"].astype(np.float32))
+    assert list(only[:]) == ["y"]
     assert selected.map(T.Affine("y", 2.0))[0]["y"] == np.float32(2 * data[1]["y"][5])
 
 
@@ -325,6 +328,12 @@ def test_other_wrong_arguments(data) -> None:
     with pytest.raises(hr.InvalidArgumentError, match="map takes transforms, not str"):
         mapped.map("Mask")  # type: ignore[arg-type]
     with pytest.raises(hr.InvalidArgumentError, match="mean must be a number"):
-        T.Standardize("x", "a lot", 1.0)
+        mapped.map(T.Standardize("x", "a lot", 1.0))
+    with pytest.raises(hr.InvalidArgumentError, match="not of 2 dimensions"):
+        T.Standardize("x", np.ones((2, 2)), 1.0)
+    with pytest.raises(hr.InvalidArgumentError, match="'x' is named twice"):
+        mapped.map(T.Keep("x", "x"))
+    with pytest.raises(hr.InvalidArgumentError, match="no field is left"):
+        mapped.map(T.Drop("x", "adj"))
     with pytest.raises(hr.InvalidArgumentError, match="are transformed"):
         hr.mix({"a": mapped.map(T.Mask("x")), "b": mapped.map(T.Mask("x"))})

@@ -8,13 +8,15 @@
 namespace headrace {
 namespace {
 
-/// For each column, whether some file stores its rows in several pieces.
-std::vector<char> cut_columns(const Source& source) {
-  std::vector<char> cut;
-  for (const Source::Place& place : source.places)
-    cut.push_back(std::ranges::any_of(
-        source.files, [&](const SourceFile& file) { return file.arrays[place.array]->pieces_across() > 1; }));
-  return cut;
+/// What transforms may work on: of a data set that has some, what it was made of.
+std::vector<Program::Column> base_columns(const Source& source) {
+  if (source.program) return source.program->columns();
+  std::vector<Program::Column> columns;
+  for (std::size_t c = 0; c < source.columns->size(); ++c)
+    columns.push_back({(*source.columns)[c], std::ranges::any_of(source.files, [&](const SourceFile& file) {
+                         return file.arrays[source.places[c].array]->pieces_across() > 1;
+                       })});
+  return columns;
 }
 
 }  // namespace
@@ -37,22 +39,19 @@ std::shared_ptr<Source> with_columns(const Source& source, const std::vector<std
   return made;
 }
 
-Result<std::shared_ptr<const Source>> map_fields(const Source& source, const std::vector<Transform>& transforms,
-                                                 const std::optional<std::vector<std::string>>& wanted) {
+Result<std::shared_ptr<const Source>> map_fields(const Source& source, const std::vector<Transform>& transforms) {
   if (source.mapping || (source.finisher && !source.program))
     return Error(ErrorCode::kUnsupported, "transforms of samples that are not simply rows are not there yet");
   std::vector<Transform> all;
   if (source.program) all = source.program->transforms();
   all.insert(all.end(), transforms.begin(), transforms.end());
-  const std::vector<char> cut = cut_columns(source);
-  HEADRACE_ASSIGN(std::shared_ptr<const Program> program, Program::make(*source.columns, cut, all, wanted));
-  std::shared_ptr<Source> made = with_columns(source, program->needed());
-  if (made->columns->size() < source.columns->size()) {  // its numbers are those of the columns that are left
-    const std::vector<char> left = cut_columns(*made);
-    std::vector<std::string> names;
-    for (const Field& field : program->fields()) names.push_back(field.name);
-    HEADRACE_ASSIGN(program, Program::make(*made->columns, left, all, names));
-  }
+  HEADRACE_ASSIGN(std::shared_ptr<const Program> program, Program::make(base_columns(source), std::move(all)));
+  std::vector<std::size_t> columns = program->needed();
+  if (source.program)  // which has only those that it needs itself
+    for (std::size_t& column : columns)
+      column = static_cast<std::size_t>(std::ranges::find(source.program->needed(), column) -
+                                        source.program->needed().begin());
+  std::shared_ptr<Source> made = with_columns(source, columns);
   made->left_out = source.left_out;
   made->fields = std::make_shared<const std::vector<Field>>(program->fields());
   made->finisher = make_transform_finisher(program);

@@ -4,8 +4,6 @@
 #include <headrace/transform/transform.h>
 
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "assembly/source.h"
@@ -13,11 +11,9 @@
 
 namespace headrace {
 
-/// Return the source with these transforms after those that it has, and only the columns that they need. \param wanted
-/// Fields to deliver, in this order; none: all. Errors: kInvalidArgument, kFieldMissing; kUnsupported for samples that
-/// are not simply rows.
-Result<std::shared_ptr<const Source>> map_fields(const Source& source, const std::vector<Transform>& transforms,
-                                                 const std::optional<std::vector<std::string>>& wanted = {});
+/// Return the source with these transforms after those that it has, and only the columns that they need. Errors:
+/// kInvalidArgument, kFieldMissing; kUnsupported for samples that are not simply rows.
+Result<std::shared_ptr<const Source>> map_fields(const Source& source, const std::vector<Transform>& transforms);
 
 /// Return the source with only these of its columns, by number. Its fields are those columns.
 std::shared_ptr<Source> with_columns(const Source& source, const std::vector<std::size_t>& columns);

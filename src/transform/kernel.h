@@ -60,6 +60,7 @@ struct CompiledTransform {
   /// What it makes. One of the name of a field takes that field's place; others follow the fields there are.
   std::vector<Field> outputs = {};
   std::vector<std::string> dropped = {};          ///< Fields that a batch has no more.
+  bool keeps_inputs = false;                      ///< Of all fields the inputs are left, in their order.
   std::shared_ptr<const Kernel> kernel = {};      ///< Null: the outputs are the inputs' bytes.
   std::shared_ptr<const BatchKernel> batch = {};  ///< Then there is no kernel, and no new type.
 };

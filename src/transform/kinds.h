@@ -12,5 +12,7 @@ Result<CompiledTransform> compile_affine(const Transform&, std::span<const Field
 Result<CompiledTransform> compile_log(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_clip(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_cast(const Transform&, std::span<const Field>, Settings&);
+Result<CompiledTransform> compile_keep(const Transform&, std::span<const Field>, Settings&);
+Result<CompiledTransform> compile_drop(const Transform&, std::span<const Field>, Settings&);
 
 }  // namespace headrace

@@ -17,10 +17,10 @@ namespace headrace {
 /// Works on a graph of values: each is a column, or made by one step of others.
 class ProgramCompiler {
  public:
-  ProgramCompiler(std::span<const StoredColumn> columns, std::span<const char> cut) : columns_(columns), cut_(cut) {
-    for (std::size_t c = 0; c < columns.size(); ++c) {
+  explicit ProgramCompiler(std::vector<Program::Column> columns) : columns_(std::move(columns)) {
+    for (const Program::Column& column : columns_) {
       current_.push_back(nodes_.size());
-      nodes_.push_back({columns[c].field(), {}, c});
+      nodes_.push_back({column.stored.field(), {}});
     }
   }
 
@@ -45,6 +45,7 @@ class ProgramCompiler {
       mixes_.push_back({transform, made.batch});
       return {};
     }
+    if (made.keeps_inputs) return keep(std::move(in));
     for (const std::string& name : made.dropped) {
       HEADRACE_ASSIGN(const std::size_t slot, find(transform, name));
       current_.erase(current_.begin() + static_cast<std::ptrdiff_t>(slot));
@@ -56,32 +57,13 @@ class ProgramCompiler {
       const std::size_t node = nodes_.size();
       steps_.back().out.push_back(node);
       const std::string name = output.name;
-      nodes_.push_back({std::move(output), step, {}});
+      nodes_.push_back({std::move(output), step});
       const auto slot = std::ranges::find_if(current_, [&](std::size_t n) { return nodes_[n].field.name == name; });
       if (slot == current_.end())
         current_.push_back(node);
       else
         *slot = node;
     }
-    return {};
-  }
-
-  Status choose(const std::vector<std::string>& wanted) {
-    std::vector<std::size_t> chosen;
-    for (const std::string& name : wanted) {
-      HEADRACE_ASSIGN(const std::size_t slot, find({}, name));
-      chosen.push_back(current_[slot]);
-    }
-    current_ = std::move(chosen);
-    for (Mix& mix : mixes_) {  // of the fields that are left
-      std::vector<Field> inputs;
-      std::erase_if(mix.transform.fields, [&](const std::string& name) { return !slot_of(name); });
-      for (const std::string& name : mix.transform.fields) inputs.push_back(nodes_[current_[*slot_of(name)]].field);
-      if (inputs.empty()) continue;
-      HEADRACE_ASSIGN(CompiledTransform made, compile_transform(mix.transform, inputs));
-      mix.kernel = made.batch;
-    }
-    std::erase_if(mixes_, [](const Mix& mix) { return mix.transform.fields.empty(); });
     return {};
   }
 
@@ -106,14 +88,14 @@ class ProgramCompiler {
       for (const std::string& name : mix.transform.fields) mixed.arrays.push_back(*slot_of(name));
       p.mixed_.push_back(std::move(mixed));
     }
+    p.columns_ = std::move(columns_);
     return std::shared_ptr<const Program>(std::move(program));
   }
 
  private:
   struct Node {
     Field field;
-    std::optional<std::size_t> step;    // that makes it
-    std::optional<std::size_t> column;  // that it is
+    std::optional<std::size_t> step;  // that makes it; none: a column
   };
   struct Step {
     std::string text;
@@ -125,6 +107,25 @@ class ProgramCompiler {
     Transform transform;
     std::shared_ptr<const BatchKernel> kernel;
   };
+
+  /// Of all fields these are left, by node.
+  Status keep(std::vector<std::size_t> nodes) {
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (std::ranges::count(nodes, nodes[i]) > 1)
+        return Error(ErrorCode::kInvalidArgument,
+                     fmt::format("the field '{}' is named twice", nodes_[nodes[i]].field.name));
+    current_ = std::move(nodes);
+    for (Mix& mix : mixes_) {  // of the fields that are left
+      std::vector<Field> inputs;
+      std::erase_if(mix.transform.fields, [&](const std::string& name) { return !slot_of(name); });
+      for (const std::string& name : mix.transform.fields) inputs.push_back(nodes_[current_[*slot_of(name)]].field);
+      if (inputs.empty()) continue;
+      HEADRACE_ASSIGN(CompiledTransform made, compile_transform(mix.transform, inputs));
+      mix.kernel = made.batch;
+    }
+    std::erase_if(mixes_, [](const Mix& mix) { return mix.transform.fields.empty(); });
+    return {};
+  }
 
   [[nodiscard]] std::optional<std::size_t> slot_of(const std::string& name) const {
     for (std::size_t slot = 0; slot < current_.size(); ++slot)
@@ -179,8 +180,8 @@ class ProgramCompiler {
     for (std::size_t i = 0; i < p.needed_.size(); ++i)
       if (root(p.needed_[i]) == column) {
         group.push_back(i);
-        cut = cut || cut_[p.needed_[i]];
-        empty = empty || columns_[p.needed_[i]].row_bytes() == 0;
+        cut = cut || columns_[p.needed_[i]].is_cut;
+        empty = empty || columns_[p.needed_[i]].stored.row_bytes() == 0;
       }
     for (const Step& step : steps_) {
       steps = steps || (step.used && root(step.in[0]) == column);
@@ -286,12 +287,11 @@ class ProgramCompiler {
   /// A field comes from the column of its name.
   [[nodiscard]] std::optional<std::size_t> origin_of(const Program& p, std::size_t node) const {
     for (std::size_t i = 0; i < p.needed_.size(); ++i)
-      if (columns_[p.needed_[i]].name == nodes_[node].field.name) return i;
+      if (columns_[p.needed_[i]].stored.name == nodes_[node].field.name) return i;
     return std::nullopt;
   }
 
-  const std::span<const StoredColumn> columns_;
-  const std::span<const char> cut_;
+  std::vector<Program::Column> columns_;
   std::vector<Node> nodes_;  // columns first
   std::vector<Step> steps_;
   std::vector<Mix> mixes_;
@@ -301,12 +301,9 @@ class ProgramCompiler {
   std::vector<std::size_t> parent_;
 };
 
-Result<std::shared_ptr<const Program>> Program::make(std::span<const StoredColumn> columns, std::span<const char> cut,
-                                                     std::vector<Transform> transforms,
-                                                     const std::optional<std::vector<std::string>>& wanted) {
-  ProgramCompiler compiler(columns, cut);
+Result<std::shared_ptr<const Program>> Program::make(std::vector<Column> columns, std::vector<Transform> transforms) {
+  ProgramCompiler compiler(std::move(columns));
   for (const Transform& transform : transforms) HEADRACE_TRY(compiler.add(transform));
-  if (wanted) HEADRACE_TRY(compiler.choose(*wanted));
   return compiler.compile(std::move(transforms));
 }
 

@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -38,19 +37,24 @@ class Program {
     std::vector<std::size_t> arrays;
   };
 
-  /// Compile transforms of `columns`. \param cut  For each column, whether its rows may come in several pieces: then it
-  /// is staged. \param wanted  Fields to deliver, in this order; none: all. Columns that no field needs are left out.
-  /// Errors: kInvalidArgument, with the transform's name.
-  static Result<std::shared_ptr<const Program>> make(std::span<const StoredColumn> columns, std::span<const char> cut,
-                                                     std::vector<Transform> transforms,
-                                                     const std::optional<std::vector<std::string>>& wanted = {});
+  /// A stored column, and whether its rows may come in several pieces: then it is staged.
+  struct Column {
+    StoredColumn stored;
+    bool is_cut = false;
+  };
 
+  /// Compile transforms of `columns`. Columns that no field needs are left out.
+  /// Errors: kInvalidArgument, with the transform's name.
+  static Result<std::shared_ptr<const Program>> make(std::vector<Column> columns, std::vector<Transform> transforms);
+
+  /// Return what it was compiled of.
+  [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
   [[nodiscard]] const std::vector<Transform>& transforms() const { return transforms_; }
   /// Return the fields of a batch.
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
   /// Return what a slot has beside them.
   [[nodiscard]] const std::vector<Field>& staged_fields() const { return staged_fields_; }
-  /// Return which of the columns are needed.
+  /// Return which of columns() are needed: those that a data set has.
   [[nodiscard]] const std::vector<std::size_t>& needed() const { return needed_; }
   /// Return where the needed column `i` goes.
   [[nodiscard]] const Target& target(std::size_t i) const { return targets_[i]; }
@@ -65,6 +69,7 @@ class Program {
 
  private:
   friend class ProgramCompiler;
+  std::vector<Column> columns_;
   std::vector<Transform> transforms_;
   std::vector<Field> fields_, staged_fields_;
   std::vector<std::size_t> needed_;

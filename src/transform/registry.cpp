@@ -22,6 +22,8 @@ constexpr Entry kKinds[] = {
     {"Log", compile_log},
     {"Clip", compile_clip},
     {"Cast", compile_cast},
+    {"Keep", compile_keep},
+    {"Drop", compile_drop},
 };
 
 }  // namespace
@@ -42,7 +44,7 @@ Result<CompiledTransform> compile_transform(const Transform& transform, std::spa
   }
   Settings settings(transform);
   Result<CompiledTransform> made = kind->compile(transform, inputs, settings);
-  HEADRACE_TRY(settings.finish());
+  if (made.ok()) HEADRACE_TRY(settings.finish());
   return made;
 }
 
