@@ -35,7 +35,7 @@ class ProgramCompiler {
     if (in.empty()) return Error(ErrorCode::kInvalidArgument, fmt::format("{}: names no field", transform.name));
     HEADRACE_ASSIGN(CompiledTransform made, compile_transform(transform, inputs));
     for (const std::string& name : transform.fields)
-      if (!made.batch && std::ranges::find(mixed_names_, name) != mixed_names_.end())
+      if (made.kernel && std::ranges::find(mixed_names_, name) != mixed_names_.end())
         return Error(ErrorCode::kInvalidArgument,
                      fmt::format("{}: the field is mixed with other samples before that", transform.name))
             .with_field(name)
