@@ -86,6 +86,13 @@ void LoaderHandle::check_process() const {
       .with_hint("Make the loader in the child, or start the child with the 'spawn' method.");
 }
 
+Report LoaderHandle::report() {
+  Report report = loader_.report();
+  if (python_batches_ > 0)
+    report.stages.push_back({"python", static_cast<double>(python_ns_) * 1e-9, python_batches_, 0});
+  return report;
+}
+
 void LoaderHandle::count_batch() {
   if (batches_ == next_look_) {
     next_look_ = batches_ + std::min<std::uint64_t>(batches_, 64);  // not each time

@@ -49,6 +49,14 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
   /// Count a batch; now and then look whether the caller holds more than the budget, and warn once. Without the turn.
   void count_batch();
 
+  /// Count time that Python functions took of a batch.
+  void add_python_ns(std::uint64_t ns) {
+    python_ns_ += ns;
+    ++python_batches_;
+  }
+  /// Return the loader's report, with the stage "python" where there are such functions.
+  [[nodiscard]] Report report();
+
   /// Turn what the user should know into HeadraceWarnings, each once, at the line of the program that called.
   void warn_of_notices();
 
@@ -58,6 +66,7 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
 
  private:
   friend class Turn;
+  std::atomic<std::uint64_t> python_ns_{0}, python_batches_{0};
   void warn_if_held();
   void close_engine() noexcept;
   void warn(const std::string& text) const;

@@ -166,7 +166,9 @@ void register_loader(nb::module_& m) {
           "explain", [](LoaderHandle& self) { return to_python(self.loader().explain()); },
           nb::sig("def explain(self) -> str"))
       .def("warn_of_notices", &LoaderHandle::warn_of_notices)
-      .def("report", [](LoaderHandle& self) { return self.loader().report(); })
+      .def("report", &LoaderHandle::report)
+      .def("add_python_ns", &LoaderHandle::add_python_ns, nb::arg("ns"),
+           "Count time that Python functions took of a batch.")
       .def("close",
            [](LoaderHandle& self) {
              self.close();

@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace import _display, _headrace
 from headrace._checks import field_choices, invalid, one_of, path_list, split_shares, whole_number
+from headrace._functions import ColumnFunction, apply, name_of, rows_of
 from headrace._index import is_row_number, row_number, row_numbers
 from headrace._knobs import OPEN_KNOBS, names_knobs
 from headrace._logging import logger, warn
@@ -84,9 +85,15 @@ class Dataset:
     thread. Reading blocks; the GIL is released meanwhile.
     """
 
-    def __init__(self, opened: _headrace.Dataset | None, recipe: bytes = b"") -> None:
+    def __init__(
+        self,
+        opened: _headrace.Dataset | None,
+        recipe: bytes = b"",
+        functions: tuple[ColumnFunction, ...] = (),
+    ) -> None:
         """Use :func:`headrace.open`."""
         self._opened = opened
+        self._functions = functions  # of map(), after the engine's transforms
         self._recipe = recipe  # of a pickled data set, for the first use
         self._columns: dict[str, Dataset] = {}
         self._closed = False
@@ -143,13 +150,16 @@ class Dataset:
         native = self._native
         total = len(native)
         if is_row_number(key):
-            return {name: values[0] for name, values in native.rows(row_number(key, total), 1).items()}
+            return {name: values[0] for name, values in self._mapped(native.rows(row_number(key, total), 1)).items()}
         if isinstance(key, slice):
             first, stop, step = key.indices(total)
             if step == 1:
-                return native.rows(first, max(0, stop - first))
-            return native.take(np.arange(first, stop, step).astype(np.uint64))
-        return native.take(row_numbers(key, total))
+                return self._mapped(native.rows(first, max(0, stop - first)))
+            return self._mapped(native.take(np.arange(first, stop, step).astype(np.uint64)))
+        return self._mapped(native.take(row_numbers(key, total)))
+
+    def _mapped(self, columns: Sample) -> Sample:
+        return apply(self._functions, columns, rows_of(columns), "rows by number") if self._functions else columns
 
     def __getitems__(self, rows: Sequence[int]) -> Sequence[Sample]:
         """Return several samples, each block decoded once: what torch's DataLoader asks for instead of one by one."""
@@ -163,7 +173,7 @@ class Dataset:
         total, first = len(native), 0
         while first < total:
             end = native.block_end(first)
-            block = native.rows(first, end - first)
+            block = self._mapped(native.rows(first, end - first))
             for i in range(end - first):
                 yield {name: values[i] for name, values in block.items()}
             first = end
@@ -185,9 +195,10 @@ class Dataset:
         """
         total = len(self)
         wanted = np.arange(total)[rows].astype(np.uint64) if isinstance(rows, slice) else row_numbers(rows, total)
-        return Dataset(self._native.select(wanted.copy()))  # nobody else may write to it meanwhile
+        chosen = self._native.select(wanted.copy())  # nobody else may write to it meanwhile
+        return Dataset(chosen, functions=self._functions)
 
-    def map(self, *transforms: Transform) -> Dataset:
+    def map(self, *transforms: Transform | ColumnFunction) -> Dataset:
         """Return a data set whose samples go through these transforms, one after the other.
 
         They run in C++ on the loader's threads, where possible while rows are copied into the batch; also for
@@ -195,18 +206,32 @@ class Dataset:
         no field needs any more are not read.
 
         Args:
-            *transforms: Transforms of :mod:`headrace.transforms`.
+            *transforms: Transforms of :mod:`headrace.transforms`; after them, functions. A function gets a dict, name →
+                column of a whole batch (what the loader delivers: arrays, or tensors with ``framework="torch"``), and
+                returns one; it runs in the thread that takes the batch, and the report says what that costs. It may
+                keep and change what it gets.
 
         Raises:
             InvalidArgumentError: A transform cannot take its fields' types or shapes, or one of its settings.
             FieldMissingError: A transform names a field that there is not.
         """
+        native, functions = [], self._functions
         for transform in transforms:
-            if not isinstance(transform, Transform):
+            if isinstance(transform, Transform):
+                if functions:
+                    raise invalid(
+                        f"{transform.name} comes after the Python function {name_of(functions[-1])}",
+                        "Transforms run before functions: name them first.",
+                    )
+                native.append((transform.name, list(transform.fields), dict(transform.settings)))
+            elif callable(transform) and not isinstance(transform, type):
+                functions = (*functions, transform)
+            else:
                 raise invalid(
-                    f"map takes transforms, not {type(transform).__name__}", "See headrace.transforms for those there are."
+                    f"map takes transforms and functions, not {transform!r}",
+                    "See headrace.transforms for those there are.",
                 )
-        return Dataset(self._native.map([(t.name, list(t.fields), dict(t.settings)) for t in transforms]))
+        return Dataset(self._native.map(native), functions=functions)
 
     def split(
         self,
@@ -241,7 +266,7 @@ class Dataset:
         made = self._native.split(
             list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by == "file"
         )
-        split = {name: Dataset(native) for name, native in zip(shares, made, strict=True)}
+        split = {name: Dataset(native, functions=self._functions) for name, native in zip(shares, made, strict=True)}
         far = [name for name, part in split.items() if abs(len(part) / len(self) - shares[name]) > _FAR_SHARE]
         if by == "file" and far:
             got = ", ".join(f"{name} {len(split[name]) / len(self):.0%} instead of {shares[name]:.0%}" for name in far)
@@ -255,6 +280,11 @@ class Dataset:
         return rows
 
     def _column(self, name: str) -> Column:
+        if self._functions:
+            raise invalid(
+                f"a column of samples that go through a Python function ({name_of(self._functions[0])})",
+                f"Take rows: ds[0:100][{name!r}].",
+            )
         if name not in self._columns:
             self._columns[name] = Dataset(self._native.choose([name]))  # the engine's error lists the names there are
         one = self._columns[name]
@@ -284,7 +314,7 @@ class Dataset:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.closed:
             raise ClosedError("a closed data set cannot be pickled")
-        return Dataset, (None, self._recipe if self._opened is None else self._opened.recipe())
+        return Dataset, (None, self._recipe if self._opened is None else self._opened.recipe(), self._functions)
 
     def __repr__(self) -> str:
         return "<headrace.Dataset, closed>" if self.closed else self._native.describe()

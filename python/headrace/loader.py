@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from headrace import _display, _headrace, _options
 from headrace._checks import invalid, memory_bytes, whole_number
+from headrace._functions import MappedEpoch, apply, rows_of
 from headrace._knobs import LOADER_KNOBS, names_knobs
 from headrace._logging import logger, quiet_other_ranks, warn
 from headrace._options import ShuffleShape
@@ -194,7 +195,8 @@ class Loader:
             if self._listing.own_rank:
                 options = {**options, "rank": 0, "world_size": 1}
         self._options = options
-        self._native = _headrace.Loader(dataset._native, {**options}, words)
+        native = {**options, "batch_format": "dict"} if dataset._functions else {**options}
+        self._native = _headrace.Loader(dataset._native, native, words)
         if logger.isEnabledFor(logging.INFO):
             logger.info("%s", self._native.explain())
         self._native.warn_of_notices()
@@ -268,10 +270,19 @@ class Loader:
         self._resumed = (0, 0)
         logger.debug("epoch %d begins, of %d batches", self._native.next_epoch(), len(self))
         if isinstance(self._order, LookAhead):
+            number = self._native.next_epoch()
             self._fed = FedEpoch(self._native, self._order)
-            return self._fed
-        self._list_rows(self._native.next_epoch())
-        return self._native.epoch()
+            return self._through_functions(self._fed, number)
+        number = self._native.next_epoch()
+        self._list_rows(number)
+        return self._through_functions(self._native.epoch(), number)
+
+    def _through_functions(self, batches: Iterator[Any], epoch: int) -> Iterator[Any]:
+        functions = self._dataset._functions
+        if not functions:
+            return batches
+        as_tuple = self._options["batch_format"] == "tuple"
+        return MappedEpoch(batches, functions, as_tuple, epoch, self._native.add_python_ns)
 
     def _repeat_if_overfitting(self) -> None:
         if not overfits():
@@ -388,7 +399,12 @@ class Loader:
                 other rows each time it is asked.
             CorruptDataError, ReadFailedError, FileChangedError: The data is damaged, unreadable or has changed.
         """
-        return self._native.batch(*self._place(epoch, step))
+        batch = self._native.batch(*self._place(epoch, step))
+        functions = self._dataset._functions
+        if not functions:
+            return batch
+        columns = apply(functions, batch, rows_of(batch), f"batch {step} of epoch {epoch}")
+        return tuple(columns.values()) if self._options["batch_format"] == "tuple" else columns
 
     def _replay(self, epoch: int, step: int) -> _headrace.ToolResult:
         return _headrace.replay(self._native, *self._place(epoch, step))

@@ -46,6 +46,8 @@ def _part(name: Any, part: Any) -> tuple[Dataset, float]:
     data, weight = part if isinstance(part, tuple) and len(part) == 2 else (part, 0.0)
     if not isinstance(data, Dataset):
         raise invalid(f"part {name!r} must be a data set or (data set, weight), not {type(part).__name__}")
+    if data._functions:
+        raise invalid(f"the samples of {name} go through a Python function", "Mix first, then map.")
     if not isinstance(part, tuple):
         return data, 0.0
     value = real_number(f"the weight of part {name!r}", weight)

@@ -325,7 +325,7 @@ def test_other_wrong_arguments(data) -> None:
     mapped = hr.open(data[0], fields=["x", "adj"])
     with pytest.raises(hr.FieldMissingError, match="Mask: no field 'z'; there are"):
         mapped.map(T.Mask("z"))
-    with pytest.raises(hr.InvalidArgumentError, match="map takes transforms, not str"):
+    with pytest.raises(hr.InvalidArgumentError, match="map takes transforms and functions, not 'Mask'"):
         mapped.map("Mask")  # type: ignore[arg-type]
     with pytest.raises(hr.InvalidArgumentError, match="mean must be a number"):
         mapped.map(T.Standardize("x", "a lot", 1.0))
