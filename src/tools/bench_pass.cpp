@@ -10,6 +10,7 @@ namespace headrace {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};  // between two calls of progress
+constexpr std::uint64_t kLeastBatches = 2;       // the first is start-up
 
 double seconds_between(std::uint64_t start_ns, std::uint64_t end_ns) {
   return static_cast<double>(end_ns - start_ns) * 1e-9;
@@ -77,7 +78,8 @@ std::vector<BenchPass> time_epochs(Loader& loader, const BenchOptions& options,
       for (std::size_t i = 0; i < batch->fields().size(); ++i) pass.bytes += batch->array(i).size_bytes();
       if (now - last_tick > static_cast<std::uint64_t>(std::chrono::nanoseconds(kTick).count()))
         tick(), last_tick = now;
-      stopped = options.max_seconds > 0 && seconds_between(start, now) >= options.max_seconds;
+      stopped = options.max_seconds > 0 && pass.batches >= kLeastBatches &&
+                seconds_between(start, now) >= options.max_seconds;
     }
     pass.seconds = seconds_between(epoch_start, now_ns());
     passes.push_back(std::move(pass));

@@ -64,6 +64,35 @@ std::vector<std::vector<std::string>> rows(const Json& bench) {
   return lines;
 }
 
+/// The titles and rows, without the column about rivals where there are none.
+std::pair<std::vector<std::string>, std::vector<std::vector<std::string>>> cells(const Json& bench) {
+  constexpr std::ptrdiff_t kRatio = 3;
+  std::vector<std::string> titles = kTitles;
+  std::vector<std::vector<std::string>> lines = rows(bench);
+  const bool rivals = std::any_of(lines.begin(), lines.end(), [](const auto& line) { return !line[kRatio].empty(); });
+  if (!rivals) {
+    titles.erase(titles.begin() + kRatio);
+    for (auto& line : lines) line.erase(line.begin() + kRatio);
+  }
+  return {std::move(titles), std::move(lines)};
+}
+
+/// The rates of every number of workers that was tried in the first round.
+std::vector<std::string> tried_texts(const Json& bench) {
+  std::vector<std::string> found;
+  for (const Json& c : bench["contestants"]) {
+    const auto tried = c.find("workers_tried");
+    if (tried == c.end() || !tried->is_object()) continue;
+    std::string rates;
+    for (const auto& [workers, rate] : tried->items())
+      if (rate.is_number())
+        rates += fmt::format("{}{} with {}", rates.empty() ? "" : ", ", rate_text(rate.get<double>()), workers);
+    found.push_back(
+        fmt::format("{}: the fastest of {} workers", c.value("title", c["name"].get<std::string>()), rates));
+  }
+  return found;
+}
+
 std::string skipped_text(const Json& bench) {
   std::string out;
   const auto skipped = bench.find("skipped");
@@ -118,28 +147,32 @@ std::string bench_method_text(const Json& bench) {
 
 std::string bench_text(const Json& bench) {
   std::vector<TextTable::Column> columns;
-  for (const std::string& title : kTitles)
+  auto [titles, lines] = cells(bench);
+  for (const std::string& title : titles)
     columns.push_back({title, title.empty() ? TextTable::Align::kLeft : TextTable::Align::kRight});
   TextTable table(std::move(columns));
-  for (std::vector<std::string>& row : rows(bench)) table.add(std::move(row));
+  for (std::vector<std::string>& row : lines) table.add(std::move(row));
   std::string out = bench_data_text(bench) + "\n\n";
   for (const std::string& line : table.lines()) out += line + "\n";
   out += "\n" + paragraph("RATES", 10, "samples/s. Batch ms and p99: how long a batch lets the training wait.");
   out += paragraph("MEASURED", 10, bench_method_text(bench));
+  for (const std::string& tried : tried_texts(bench)) out += paragraph("TRIED", 10, tried + ".");
   if (bench.contains("machine")) out += paragraph("MACHINE", 10, machine_text(bench["machine"]));
   return out + skipped_text(bench);
 }
 
 std::string bench_markdown(const Json& bench) {
   std::string out = fmt::format("# Loading speed\n\n{}.\n\n", bench_data_text(bench));
-  std::vector<std::string> titles = kTitles;
+  auto [titles, lines] = cells(bench);
   titles[0] = "loader";
-  out +=
-      fmt::format("| {} |\n| --- |{}\n", fmt::join(titles, " | "), " ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-  for (const std::vector<std::string>& row : rows(bench)) out += fmt::format("| {} |\n", fmt::join(row, " | "));
+  std::string rule = "| --- |";
+  for (std::size_t i = 1; i < titles.size(); ++i) rule += " ---: |";
+  out += fmt::format("| {} |\n{}\n", fmt::join(titles, " | "), rule);
+  for (const std::vector<std::string>& row : lines) out += fmt::format("| {} |\n", fmt::join(row, " | "));
   out += fmt::format("\nRates are samples/s. {}", bench_method_text(bench));
   if (bench.contains("machine")) out += fmt::format(" Machine: {}.", machine_text(bench["machine"]));
   out += "\n";
+  for (const std::string& tried : tried_texts(bench)) out += fmt::format("\n{}.\n", tried);
   if (const auto skipped = bench.find("skipped"); skipped != bench.end())
     for (const Json& s : *skipped)
       out += fmt::format("\nNot measured: {}: {}\n", s.value("name", "?"), s.value("reason", "?"));

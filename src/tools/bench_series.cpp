@@ -12,7 +12,7 @@ namespace headrace {
 namespace {
 
 constexpr double kSeconds = 60;  // for all rounds, where nobody says
-constexpr double kLeastSeconds = 0.05;
+constexpr double kLeastSeconds = 0.2;
 
 /// What is measured in each round.
 struct Entry {
@@ -55,6 +55,7 @@ ToolResult bench(const RunConfig& run, const BenchOptions& options, const BenchS
   bool stopped = false;
   std::uint64_t turn = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
+    if (round > 0 && static_cast<double>(now_ns() - start) * 1e-9 > seconds) break;
     for (std::size_t i = 0; i < entries.size(); ++i, ++turn) {
       const Entry& entry = entries[i];
       const double left = seconds - static_cast<double>(now_ns() - start) * 1e-9;
