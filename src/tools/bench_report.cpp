@@ -140,6 +140,11 @@ std::string bench_method_text(const Json& bench) {
     else
       out += "Whether the files were in the page cache is not known. ";
   }
+  const auto keeps = [](const Json& c) { return c["name"] != "headrace" && c["later"].is_object(); };
+  if (std::any_of(bench["contestants"].begin(), bench["contestants"].end(), keeps))
+    out +=
+        "In later epochs Headrace may deliver from memory (--memory, --cache), which the others do as their code "
+        "says. ";
   if (bench.value("stopped_by_time", false)) out += "Epochs were cut short by the time limit (--seconds). ";
   out.pop_back();
   return out;
