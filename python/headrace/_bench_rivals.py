@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import h5py
 
 _UNIT_ROWS = 1024  # what the recipe reads at once, as whole chunks
 _UNIT_BYTES = 64 << 20  # but no more than this
@@ -18,6 +16,10 @@ _UNITS = 10  # in a worker's cache
 _CHECKED_FILES = 64
 _LEAST_CACHE_BYTES = 1 << 20
 Columns = dict[str, Any]
+
+
+def _h5py() -> Any:
+    return importlib.import_module("h5py")  # when it is needed: Headrace does without
 
 
 class CannotError(Exception):
@@ -76,14 +78,12 @@ class Handles:
 
     def __init__(self, rows: Rows, cache_bytes: int) -> None:
         self.rows, self.cache_bytes = rows, cache_bytes
-        self._open: dict[int, dict[str, h5py.Dataset]] = {}
+        self._open: dict[int, dict[str, Any]] = {}
 
-    def of(self, index: int) -> dict[str, h5py.Dataset]:
+    def of(self, index: int) -> dict[str, Any]:
         """The datasets of a file by field."""
-        import h5py
-
         if index not in self._open:
-            file = h5py.File(self.rows.files[index][0], "r", rdcc_nbytes=self.cache_bytes)
+            file = _h5py().File(self.rows.files[index][0], "r", rdcc_nbytes=self.cache_bytes)
             self._open[index] = {column.name: file[column.path] for column in self.rows.columns}
         return self._open[index]
 
@@ -99,8 +99,7 @@ class Handles:
 
 def check(rows: Rows) -> None:
     """Raise CannotError unless h5py reads what Headrace delivers: the same arrays, all rows of them."""
-    import h5py
-
+    h5py = _h5py()
     step = max(len(rows.files) // _CHECKED_FILES, 1)
     for path, count in rows.files[::step]:
         try:
