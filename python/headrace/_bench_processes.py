@@ -46,7 +46,14 @@ class Server:
             start_new_session=True,
             env={**os.environ, "PYTHONWARNINGS": "ignore"},
         )
-        self.missing = self._answer(_START_SECONDS)["missing"]
+        try:
+            self.missing = self._answer(_START_SECONDS)["missing"]
+        except TooSlowError:
+            self.close()
+            raise InternalError(f"the measuring process did not start within {_START_SECONDS:.0f} s") from None
+        except BaseException:  # Ctrl-C while it imports
+            self.close()
+            raise
 
     def measure(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Return the answer to a request.
