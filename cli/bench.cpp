@@ -3,49 +3,55 @@
 
 #include <memory>
 
+#include "bench_options.h"
 #include "exit_status.h"
-#include "loader_options.h"
 #include "terminal.h"
 #include "verbs.h"
 
 namespace headrace::cli {
 namespace {
 
-struct Options {
-  LoaderArguments loader;
-  std::uint64_t epochs = 1;
-  double seconds = 0;
-  bool explain = false, json = false, quiet = false;
-};
-
-int run_bench(const Options& options) {
-  const RunConfig run = options.loader.config();
+ToolResult measure(const BenchArguments& arguments) {
+  const RunConfig run = arguments.loader.config();
+  const BenchOptions options{arguments.epochs, arguments.seconds, arguments.num_batches};
+  const BenchJudgement judgement{arguments.baseline, arguments.max_slowdown};
+  if (arguments.is_series()) {
+    ProgressLine line("measuring", ProgressLine::Unit::kRounds, !arguments.quiet);
+    const BenchSeries series{arguments.batch_sizes, arguments.val_files, arguments.rounds};
+    return bench(run, options, series, line.callback(), judgement);
+  }
   Loader loader(open(run.files, run.open), run.loader);
-  if (options.explain) fmt::print(stderr, "{}\n", loader.explain());
-  ProgressLine line("delivering", ProgressLine::Unit::kSamples, !options.quiet);
-  BenchOptions bench_options;
-  bench_options.epochs = options.epochs;
-  bench_options.max_seconds = options.seconds;
-  return show_result(bench(loader, bench_options, line.callback()), options.json);
+  if (arguments.explain) fmt::print(stderr, "{}\n", loader.explain());
+  ProgressLine line("delivering", ProgressLine::Unit::kSamples, !arguments.quiet);
+  return bench(loader, options, line.callback(), judgement);
+}
+
+int run_bench(BenchArguments arguments) {
+  arguments.settle();
+  if (arguments.describe) {
+    fmt::print("{}\n", arguments.description());
+    return kGood;
+  }
+  if (arguments.needs_python())
+    throw Error(ErrorCode::kInvalidArgument, "--compare and --against run h5py and torch, which this program cannot")
+        .with_hint("They come with the Python package: python -m headrace bench … with the same options.");
+  const ToolResult result = measure(arguments);
+  if (!arguments.save.empty()) save_bench(result, arguments.save);
+  return show_result(result, arguments.json);
 }
 
 }  // namespace
 
 Verb add_bench(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto arguments = std::make_shared<BenchArguments>();
   CLI::App* app = program.add_subcommand("bench", "Iterate without a consumer and report the throughput");
-  options->loader.add_to(*app);
-  app->add_option("--epochs", options->epochs, "Number of epochs")->check(CLI::PositiveNumber)->capture_default_str();
-  app->add_option("--seconds", options->seconds, "Stop after so many seconds; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app->add_flag("--explain", options->explain, "First print every automatic setting and its reason, on stderr");
-  app->add_flag("--json", options->json, "Print JSON");
-  app->add_flag("--quiet", options->quiet, "Show no progress line");
+  arguments->add_to(*app);
   app->footer(
       "Examples:\n  headrace bench 'train_*.h5' --fields x=feature_matrix,y=labels --batch-size 512\n"
-      "  headrace bench run.yaml --threads 4 --seconds 30");
-  return {app, &options->json, [options] { return run_bench(*options); }};
+      "  headrace bench 'train_*.h5' --quick --batch-sizes 256,512,1024\n"
+      "  headrace bench --train-files 'train_*.h5' --val-files 'val_*.h5' --compare --num-batches 200\n"
+      "  headrace bench run.yaml --threads 4 --seconds 30 --baseline old.json --max-slowdown 10");
+  return {app, &arguments->json, [arguments] { return run_bench(*arguments); }};
 }
 
 }  // namespace headrace::cli

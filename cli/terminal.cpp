@@ -67,7 +67,10 @@ bool ProgressLine::update(std::uint64_t done, std::uint64_t total) {
     const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
     const std::string left =
         rate > 0 ? fmt::format("{:.0f} s left", static_cast<double>(total - std::min(done, total)) / rate) : "";
-    const char* unit = unit_ == Unit::kSamples ? " samples" : unit_ == Unit::kBlocks ? " blocks" : "";
+    const char* unit = unit_ == Unit::kSamples  ? " samples"
+                       : unit_ == Unit::kBlocks ? " blocks"
+                       : unit_ == Unit::kRounds ? " rounds"
+                                                : "";
     fmt::print(stderr, "\r\x1b[K{}: {:3.0f} %  {} of {}{}  {}/s  {}", what_,
                100.0 * static_cast<double>(done) / static_cast<double>(total), amount(static_cast<double>(done), unit_),
                amount(static_cast<double>(total), unit_), unit, amount(rate, unit_), left);

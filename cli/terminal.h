@@ -20,7 +20,7 @@ bool interrupted();
 /// One line that is renewed: share, rate, time left. Erased when it goes.
 class ProgressLine {
  public:
-  enum class Unit : std::uint8_t { kBytes, kSamples, kBlocks };
+  enum class Unit : std::uint8_t { kBytes, kSamples, kBlocks, kRounds };
   /// \param shown  False: never draws (it still tells of interrupts).
   ProgressLine(std::string what, Unit unit, bool shown);
   ~ProgressLine();

@@ -59,12 +59,13 @@ ToolResult remove_cache_of(const nb::bytes& directory, const std::string& name) 
   return cache_remove(path, name);
 }
 
-ToolResult bench_loader(LoaderHandle& handle, std::uint64_t epochs, double max_seconds, nb::object progress) {
+ToolResult bench_loader(LoaderHandle& handle, std::uint64_t epochs, double max_seconds, std::uint64_t max_batches,
+                        const BenchJudgement& judgement, nb::object progress) {
   handle.check_process();
   Progress reporter(std::move(progress));
   Turn turn(handle, "bench()");
   return turn.run(reporter, [&](const auto& function) {
-    return bench(handle.loader(), {.epochs = epochs, .max_seconds = max_seconds}, function);
+    return bench(handle.loader(), {epochs, max_seconds, max_batches}, function, judgement);
   });
 }
 
@@ -119,6 +120,9 @@ void register_tools(nb::module_& m) {
       .def_prop_ro(
           "plot", [](const ToolResult& self) { return to_python(self.plot); }, nb::sig("def plot(self) -> str"),
           "A picture as SVG text, where the tool draws one.")
+      .def_prop_ro(
+          "markdown", [](const ToolResult& self) { return to_python(self.markdown); },
+          nb::sig("def markdown(self) -> str"), "The table as Markdown, where the tool compares.")
       .def(
           "to_json", [](const ToolResult& self) { return to_python(self.json); }, nb::sig("def to_json(self) -> str"),
           "Return the data as JSON text, as --json prints it.")
@@ -132,8 +136,30 @@ void register_tools(nb::module_& m) {
   m.def("cache_list", &list_caches_of, nb::arg("directory"));
   m.def("cache_verify", &verify_caches, nb::arg("directory"), nb::arg("name"), nb::arg("progress").none());
   m.def("cache_remove", &remove_cache_of, nb::arg("directory"), nb::arg("name"));
-  m.def("bench", &bench_loader, nb::arg("loader"), nb::arg("epochs"), nb::arg("max_seconds"),
-        nb::arg("progress").none());
+  m.def(
+      "bench",
+      [](LoaderHandle& handle, std::uint64_t epochs, double max_seconds, std::uint64_t max_batches,
+         const nb::bytes& baseline, double max_slowdown, nb::object progress) {
+        return bench_loader(handle, epochs, max_seconds, max_batches, {from_python(baseline), max_slowdown},
+                            std::move(progress));
+      },
+      nb::arg("loader"), nb::arg("epochs"), nb::arg("max_seconds"), nb::arg("max_batches"), nb::arg("baseline"),
+      nb::arg("max_slowdown"), nb::arg("progress").none());
+  m.def(
+      "bench_frame",
+      [](LoaderHandle& handle) {
+        handle.check_process();
+        const std::string frame = bench_frame(handle.loader().dataset());
+        return to_python(frame);
+      },
+      nb::arg("loader"), nb::sig("def bench_frame(loader: Loader) -> str"));
+  m.def(
+      "bench_report",
+      [](const nb::str& measured, const nb::bytes& baseline, double max_slowdown) {
+        return bench_report(from_python(measured), {from_python(baseline), max_slowdown});
+      },
+      nb::arg("measured"), nb::arg("baseline"), nb::arg("max_slowdown"),
+      nb::sig("def bench_report(measured: str, baseline: bytes, max_slowdown: float) -> ToolResult"));
   m.def(
       "order",
       [](LoaderHandle& handle, const nb::str& by, std::uint64_t epoch) {

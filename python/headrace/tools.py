@@ -6,7 +6,8 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from headrace import _headrace, _options
-from headrace._checks import field_choices, invalid, one_of, path_bytes, path_list, whole_number
+from headrace._bench_compare import Settings, compare
+from headrace._checks import field_choices, invalid, one_of, path_bytes, path_list, real_number, whole_number
 from headrace._knobs import LOADER_KNOBS, refuse_unknown
 from headrace.dataset import Dataset, Fields, Paths, open
 from headrace.errors import InternalError, WriteFailedError
@@ -51,30 +53,79 @@ def bench(
     source: Loader | Paths,
     *,
     fields: Fields = None,
-    epochs: int = 1,
+    epochs: int | None = None,
     max_seconds: float | None = None,
+    max_batches: int | None = None,
+    against: str | Sequence[str] | None = None,
+    batch_sizes: Sequence[int] | None = None,
+    validation: Paths | None = None,
+    workers: Sequence[int] = (0, 1, 2),
+    rounds: int = 3,
+    baseline: str | os.PathLike[str] | None = None,
+    max_slowdown: float | None = None,
     progress: Progress | None = None,
     **loader: Any,
 ) -> ToolResult:
-    """Iterate without a consumer and report the throughput.
+    """Iterate without a consumer and report the throughput; with ``against=`` beside other ways to load the same rows.
 
-    Blocks until done; the GIL is released. Ctrl-C stops it.
+    Blocks until done; the GIL is released. Ctrl-C stops it. With ``against``, ``batch_sizes`` or ``validation`` each
+    contestant is measured in turns, in a fresh process; ``result.markdown`` is then the table, ``result.plot`` a
+    picture (SVG).
 
     Args:
         source: A loader, or files to open.
         fields: Fields to open (not with a loader).
-        epochs: How many epochs.
-        max_seconds: Stop after this long.
-        progress: Called now and then with (samples done, samples in all); returning False stops with a ClosedError.
+        epochs: How many epochs. Default: 1; 3 where several are measured.
+        max_seconds: Stop after this long. Default: no limit; 120 s in all where several are measured.
+        max_batches: Cut an epoch short after so many batches.
+        against: Rivals: ``"h5py"``, ``"torch"`` (``"torch-slices"`` and ``"torch-lru"``), ``"torch-rows"``. One whose
+            package is absent, or that cannot load these data, is skipped, and the result says why.
+        batch_sizes: Measure each of these (not with a loader).
+        validation: Files to measure in file order besides (not with a loader).
+        workers: Numbers of worker processes that rivals of torch are tried with; the fastest counts.
+        rounds: How often each is measured.
+        baseline: JSON of an earlier result, as ``to_json()`` gives it: the result names what is slower.
+        max_slowdown: Percent that may be lost against the baseline before ``result.findings`` is set.
+        progress: Called now and then with (samples done, samples in all), or with turns where several are measured;
+            returning False stops with a ClosedError.
         **loader: Arguments of Loader (not with a loader). Default: batches of 512, shuffled.
+
+    Raises:
+        InvalidArgumentError: There is no such rival, or the baseline is no result of bench.
+        FileMissingError: There is no such baseline.
     """
-    epochs = whole_number("epochs", epochs, least=1)
-    if isinstance(source, Loader):
-        if fields is not None or loader:
-            raise TypeError("fields and loader arguments are those of the given loader already")
-        return _headrace.bench(source._native, epochs, max_seconds or 0.0, progress)
-    with open(source, fields) as dataset, Loader(dataset, **{"batch_size": 512, "shuffle": True, **loader}) as made:
-        return _headrace.bench(made._native, epochs, max_seconds or 0.0, progress)
+    several = bool(against or batch_sizes or validation)
+    epochs = whole_number("epochs", (3 if several else 1) if epochs is None else epochs, least=1)
+    batches = 0 if max_batches is None else whole_number("max_batches", max_batches, least=1)
+    slowdown = 0.0 if max_slowdown is None else real_number("max_slowdown", max_slowdown)
+    base = b"" if baseline is None else path_bytes(baseline)
+    if isinstance(source, Loader) and (fields is not None or loader or batch_sizes or validation):
+        raise TypeError("fields, files and loader arguments are those of the given loader already")
+    with ExitStack() as stack:
+        loaders = [("train", source)] if isinstance(source, Loader) else []
+        if not isinstance(source, Loader):
+            train = stack.enter_context(open(source, fields))
+            others = None if validation is None else stack.enter_context(open(validation, fields))
+            words = {"batch_size": 512, "shuffle": True, **loader}
+            for size in batch_sizes or [words["batch_size"]]:
+                words["batch_size"] = size
+                loaders.append(("train", stack.enter_context(Loader(train, **words))))
+                if others is not None:
+                    in_order = {**words, "shuffle": False, "shuffle_buffer": None}
+                    loaders.append(("validation", stack.enter_context(Loader(others, **in_order))))
+        if not several:
+            return _headrace.bench(loaders[0][1]._native, epochs, max_seconds or 0.0, batches, base, slowdown, progress)
+        settings = Settings(
+            against=(against,) if isinstance(against, str) else tuple(against or ()),
+            workers=tuple(whole_number("workers", count, least=0, most=1024) for count in workers),
+            epochs=epochs,
+            rounds=whole_number("rounds", rounds, least=1),
+            seconds=max_seconds or 120.0,
+            num_batches=batches,
+            baseline=os.fspath(baseline) if baseline is not None else "",
+            max_slowdown=slowdown,
+        )
+        return compare(loaders, settings, progress)
 
 
 def order(

@@ -40,7 +40,8 @@ def verbs(root: Path) -> list[Verb]:
     for path in sorted((root / "cli").glob("*.cpp")):
         text = path.read_text(encoding="utf-8")
         if "Verb add_" in text:
-            found += _verbs_of(text, demo)
+            beside = path.with_name(f"{path.stem}_options.cpp")  # where a verb has many
+            found += _verbs_of(text, demo, beside.read_text(encoding="utf-8") if beside.exists() else "")
     return found
 
 
@@ -84,7 +85,7 @@ def _sentence(text: str) -> str:
     return markdown(text if text.endswith((".", "?")) else f"{text}.")
 
 
-def _verbs_of(text: str, demo: str) -> list[Verb]:
+def _verbs_of(text: str, demo: str, options: str) -> list[Verb]:
     """The verbs that one file declares; a verb with verbs of its own is listed by these alone."""
     by_variable: dict[str, Verb] = {}
     outer = ""
@@ -104,6 +105,7 @@ def _verbs_of(text: str, demo: str) -> list[Verb]:
     for variable, verb in by_variable.items():
         verb.flags += _declared(text, {variable})
         verb.takes_loader = f"add_to(*{variable})" in text
+        verb.flags += _declared(options, {"app"})
         if f"add_demo_options(*{variable}" in text:
             verb.flags += _declared(demo, {"app"})
         required = re.findall(rf'{variable}->get_option\("(\w+)"\)->required\(\)', text)
@@ -121,6 +123,8 @@ def _declared(text: str, variables: set[str]) -> list[Flag]:
         if match[1] not in variables or name is None:
             continue
         chain = text[closing(text, match.end() - 1) :].split(";")[0]
+        if '->group("")' in chain:  # between the two programs, not for users
+            continue
         doc = literal(given[-1]) or ""
         flags.append(Flag(name.replace(",!", ", "), doc, "->required()" in chain))
     return flags

@@ -5,75 +5,16 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
 #include "base/number_text.h"
-#include "tools/json.h"
+#include "tools/bench_baseline.h"
+#include "tools/bench_measured.h"
+#include "tools/bench_pass.h"
+#include "tools/bench_picture.h"
+#include "tools/bench_report.h"
 #include "tools/text_table.h"
 
 namespace headrace {
 namespace {
-
-constexpr std::chrono::milliseconds kTick{100};  // between two calls of progress
-
-double seconds_since(std::uint64_t start_ns) {
-  return static_cast<double>(now_ns() - start_ns) * 1e-9;
-}
-
-struct EpochTiming {
-  std::uint64_t number = 0, samples = 0;
-  double seconds = 0;
-};
-
-struct Run {
-  std::vector<EpochTiming> epochs;
-  std::uint64_t batches = 0, samples = 0, first_batch_samples = 0, bytes = 0;
-  double seconds = 0, first_batch_seconds = 0;
-  bool stopped = false;  // by the time limit
-
-  /// Samples a second after the first batch: start-up apart.
-  [[nodiscard]] double steady_rate() const {
-    const double rest = seconds - first_batch_seconds;
-    return rest > 0 ? static_cast<double>(samples - first_batch_samples) / rest : 0;
-  }
-};
-
-Run deliver(Loader& loader, const BenchOptions& options,
-            const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {
-  Run run;
-  const std::uint64_t total = loader.dataset().size() * options.epochs;
-  const std::uint64_t start = now_ns();
-  const auto tick = [&] {
-    if (progress && !progress(run.samples, total)) throw Error(ErrorCode::kCancelled, "stopped before the end");
-  };
-  std::uint64_t last_tick = start;
-  for (std::uint64_t e = 0; e < options.epochs && !run.stopped; ++e) {
-    Loader::Epoch epoch = loader.epoch();
-    EpochTiming timing;
-    timing.number = epoch.number();
-    const std::uint64_t epoch_start = now_ns();
-    for (;;) {
-      while (!epoch.wait(kTick)) tick();
-      const std::optional<Batch> batch = epoch.next();
-      if (!batch) break;
-      if (run.batches++ == 0) run.first_batch_seconds = seconds_since(start), run.first_batch_samples = batch->rows();
-      run.samples += batch->rows(), timing.samples += batch->rows();
-      for (std::size_t i = 0; i < batch->fields().size(); ++i) run.bytes += batch->array(i).size_bytes();
-      const std::uint64_t now = now_ns();
-      if (now - last_tick > static_cast<std::uint64_t>(std::chrono::nanoseconds(kTick).count()))
-        tick(), last_tick = now;
-      run.stopped = options.max_seconds > 0 && static_cast<double>(now - start) * 1e-9 >= options.max_seconds;
-      if (run.stopped) break;
-    }
-    timing.seconds = seconds_since(epoch_start);
-    run.epochs.push_back(timing);
-  }
-  run.seconds = seconds_since(start);
-  return run;
-}
-
-std::string rate(double samples_per_second) {
-  return group_digits(static_cast<std::uint64_t>(std::max(samples_per_second, 0.0)));
-}
 
 std::string shuffle_name(Shuffle shuffle) {
   switch (shuffle.mode()) {
@@ -87,65 +28,109 @@ std::string shuffle_name(Shuffle shuffle) {
   return "none";
 }
 
-std::string text(const Run& run, const Loader& loader) {
-  const double samples = static_cast<double>(run.samples);
+double per_second(double amount, double seconds) {
+  return seconds > 0 ? amount / seconds : 0;
+}
+
+std::string waits_text(const Json& contestant) {
+  const bool later = contestant["later"].is_object();
+  const Json& settled = later ? contestant["later"] : contestant["first"];
+  if (!settled.is_object()) return "";
+  std::string out = "\n";
+  const std::optional<double> mean = number_at(settled, "batch_ms_mean"), p99 = number_at(settled, "batch_ms_p99");
+  if (mean && p99)
+    out += paragraph("BATCHES", 10, fmt::format("{:.2f} ms each on average, 99 % within {:.2f} ms", *mean, *p99));
+  std::string epochs;
+  for (const char* pass : {"first", "later"})
+    if (const std::optional<double> seconds = number_at(contestant["epoch_seconds"], pass))
+      epochs += fmt::format("{}{} {}", epochs.empty() ? "" : ", ",
+                            pass == std::string_view("first") ? "the first" : "later ones", duration_text(*seconds));
+  return out + paragraph("EPOCH", 10,
+                         fmt::format("{}, estimated from these rates, of {} samples", epochs,
+                                     group_digits(contestant["samples"].get<std::uint64_t>())));
+}
+
+std::string text(const std::vector<BenchPass>& passes, const BenchPass& all, const Loader& loader) {
+  const bool stopped = !all.complete;
   std::string out =
-      fmt::format("{} samples in {} batch{} of {}, {}, {} epoch{}{}\n\n", group_digits(run.samples),
-                  group_digits(run.batches), run.batches == 1 ? "" : "es", loader.options().batch_size,
-                  loader.options().shuffle.mode() == Shuffle::kNone ? "in order" : "shuffled", run.epochs.size(),
-                  plural(run.epochs.size()), run.stopped ? fmt::format(", stopped after {:.1f} s", run.seconds) : "");
+      fmt::format("{} samples in {} batch{} of {}, {}, {} epoch{}{}\n\n", group_digits(all.samples),
+                  group_digits(all.batches), all.batches == 1 ? "" : "es", loader.options().batch_size,
+                  loader.options().shuffle.mode() == Shuffle::kNone ? "in order" : "shuffled", passes.size(),
+                  plural(passes.size()), stopped ? fmt::format(", stopped after {:.1f} s", all.seconds) : "");
   TextTable table({{""},
                    {"samples", TextTable::Align::kRight},
                    {"seconds", TextTable::Align::kRight},
                    {"samples/s", TextTable::Align::kRight},
                    {"GB/s", TextTable::Align::kRight}});
-  const double sample_bytes = run.samples == 0 ? 0 : static_cast<double>(run.bytes) / samples;
+  const double sample_bytes = all.samples == 0 ? 0 : static_cast<double>(all.bytes) / static_cast<double>(all.samples);
   const auto add = [&](std::string name, std::uint64_t n, double seconds) {
-    const double r = seconds > 0 ? static_cast<double>(n) / seconds : 0;
-    table.add({std::move(name), group_digits(n), fmt::format("{:.3f}", seconds), rate(r),
-               fmt::format("{:.2f}", r * sample_bytes * 1e-9)});
+    const double rate = per_second(static_cast<double>(n), seconds);
+    table.add({std::move(name), group_digits(n), fmt::format("{:.3f}", seconds),
+               group_digits(static_cast<std::uint64_t>(rate)), fmt::format("{:.2f}", rate * sample_bytes * 1e-9)});
   };
-  add("first batch", run.first_batch_samples, run.first_batch_seconds);
-  for (const EpochTiming& e : run.epochs) add(fmt::format("epoch {}", e.number), e.samples, e.seconds);
-  if (run.samples > run.first_batch_samples)
-    add("after the first batch", run.samples - run.first_batch_samples, run.seconds - run.first_batch_seconds);
-  add("all", run.samples, run.seconds);
+  const BenchPass& first = passes.front();
+  add("first batch", first.first_batch_samples, first.first_batch_seconds);
+  for (const BenchPass& pass : passes) add(fmt::format("epoch {}", pass.epoch), pass.samples, pass.seconds);
+  if (all.samples > first.first_batch_samples)
+    add("after the first batch", all.samples - first.first_batch_samples, all.seconds - first.first_batch_seconds);
+  add("all", all.samples, all.seconds);
   for (const std::string& line : table.lines()) out += line + "\n";
-  return out + "\n" + loader.report().text();
+  return out;
 }
 
 }  // namespace
 
 ToolResult bench(Loader& loader, const BenchOptions& options,
-                 const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {
-  const Run run = deliver(loader, options, progress);
+                 const std::function<bool(std::uint64_t, std::uint64_t)>& progress, const BenchJudgement& judgement) {
+  Json measured = bench_frame_json(loader.dataset());
+  const std::vector<BenchPass> passes = time_epochs(loader, options, progress);
+  const BenchPass all = joined(passes);
+  const BenchPass& first = passes.front();
   const Report report = loader.report();
+  measured["stopped_by_time"] = !all.complete;
+  measured["contestants"] = Json::array({bench_contestant(loader, "train")});
+  measured["contestants"][0]["rounds"] = Json::array({bench_round(0, passes)});
+  summarise_bench(measured).value();
+
   ToolResult result;
   result.findings = report.slow_path_chunks > 0;
-  result.text = text(run, loader);
-  if (!result.text.empty() && result.text.back() != '\n') result.text += '\n';
+  result.text = text(passes, all, loader) + waits_text(measured["contestants"][0]) + "\n" + report.text();
+  if (result.text.back() != '\n') result.text += '\n';
+  result.markdown = bench_markdown(measured);
+  result.plot = bench_picture(measured);
+  judge_bench(measured, judgement, result);
 
   Json epochs = Json::array();
-  for (const EpochTiming& e : run.epochs)
-    epochs.push_back({{"epoch", e.number}, {"samples", e.samples}, {"seconds", e.seconds}});
+  for (const BenchPass& pass : passes) {
+    Json epoch = pass_json(pass);
+    epoch["epoch"] = pass.epoch;
+    epochs.push_back(std::move(epoch));
+  }
   const Json parsed = Json::parse(report.json(), nullptr, false);
-  result.json = dump({{"samples", run.samples},
-                      {"batches", run.batches},
-                      {"batch_size", loader.options().batch_size},
-                      {"shuffle", shuffle_name(loader.options().shuffle)},
-                      {"seed", loader.options().seed},
-                      {"delivered_bytes", run.bytes},
-                      {"seconds", run.seconds},
-                      {"samples_per_second", run.seconds > 0 ? static_cast<double>(run.samples) / run.seconds : 0.0},
-                      {"bytes_per_second", run.seconds > 0 ? static_cast<double>(run.bytes) / run.seconds : 0.0},
-                      {"first_batch_seconds", run.first_batch_seconds},
-                      {"steady_samples_per_second", run.steady_rate()},
-                      {"read_amplification", report.read_amplification},
-                      {"memory_peak_bytes", report.memory.peak_bytes},
-                      {"memory_budget_bytes", report.memory.budget_bytes},
-                      {"stopped_by_time", run.stopped},
-                      {"epochs", std::move(epochs)},
-                      {"report", parsed.is_discarded() ? Json(nullptr) : parsed}});
+  const double steady_seconds = all.seconds - first.first_batch_seconds;
+  Json json = {{"schema", kBenchSchema},
+               {"samples", all.samples},
+               {"batches", all.batches},
+               {"batch_size", loader.options().batch_size},
+               {"shuffle", shuffle_name(loader.options().shuffle)},
+               {"seed", loader.options().seed},
+               {"delivered_bytes", all.bytes},
+               {"seconds", all.seconds},
+               {"samples_per_second", per_second(static_cast<double>(all.samples), all.seconds)},
+               {"bytes_per_second", per_second(static_cast<double>(all.bytes), all.seconds)},
+               {"first_batch_seconds", first.first_batch_seconds},
+               {"steady_samples_per_second",
+                per_second(static_cast<double>(all.samples - first.first_batch_samples), steady_seconds)},
+               {"read_amplification", report.read_amplification},
+               {"memory_peak_bytes", report.memory.peak_bytes},
+               {"memory_budget_bytes", report.memory.budget_bytes},
+               {"stopped_by_time", !all.complete},
+               {"epochs", std::move(epochs)},
+               {"report", parsed.is_discarded() ? Json(nullptr) : parsed}};
+  measured.erase("samples");  // here it is what was delivered; the contestant has what the data set holds
+  for (auto& [key, value] : measured.items())
+    if (!json.contains(key)) json[key] = std::move(value);
+  result.json = dump(json);
   return result;
 }
 

@@ -11,11 +11,14 @@
 
 namespace headrace {
 
+struct RunConfig;
+
 /// What a tool found.
 struct ToolResult {
   std::string text;       ///< One screen, no colour.
   std::string json;       ///< The same as data.
   std::string plot;       ///< A picture as SVG, from tools that draw one.
+  std::string markdown;   ///< The table as Markdown, from tools that compare.
   bool findings = false;  ///< True gives exit status 1: something deserves attention.
   bool bad_data = false;  ///< True gives exit status 3: damaged, truncated or unreadable bytes.
   std::string run_file;   ///< Settings as a run file, from tools that make one.
@@ -32,12 +35,39 @@ ToolResult verify(const std::vector<std::string>& paths, std::uint32_t threads,
 
 /// Options of bench().
 struct BenchOptions {
-  std::uint64_t epochs = 1;  ///< Number of epochs.
-  double max_seconds = 0;    ///< Stop after this long; 0: no limit.
+  std::uint64_t epochs = 1;       ///< Number of epochs.
+  double max_seconds = 0;         ///< Stop after this long; 0: no limit.
+  std::uint64_t max_batches = 0;  ///< Batches after which an epoch is cut short; 0: no limit.
 };
-/// Iterate without a consumer and report the throughput.
+/// What to compare a measurement with.
+struct BenchJudgement {
+  std::string baseline;             ///< JSON file of an earlier bench; empty: none.
+  double max_slowdown_percent = 0;  ///< Findings if a rate is lower by more than this; 0: it is only told.
+};
+/// Iterate without a consumer and report the throughput. Findings: arrays that only libhdf5 reads; rates below those of
+/// the baseline. Errors: errors of the data; kCancelled; kNotFound and kInvalidArgument: a baseline that is none.
 ToolResult bench(Loader& loader, const BenchOptions& options,
-                 const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
+                 const std::function<bool(std::uint64_t, std::uint64_t)>& progress,
+                 const BenchJudgement& judgement = {});
+/// Several measurements in one run.
+struct BenchSeries {
+  std::vector<std::uint64_t> batch_sizes;     ///< Empty: that of the run.
+  std::vector<std::string> validation_files;  ///< Paths and globs that are read in file order besides; may be empty.
+  std::uint64_t rounds = 3;                   ///< How often each is measured, in turns.
+};
+/// Measure a loader with several batch sizes, or with validation files besides, in alternating rounds, each with a
+/// loader of its own. `options.max_seconds` is for all of them together; 0: 60 s. `progress` is given (rounds done,
+/// rounds in all). Errors: as bench().
+ToolResult bench(const RunConfig& run, const BenchOptions& options, const BenchSeries& series,
+                 const std::function<bool(std::uint64_t, std::uint64_t)>& progress,
+                 const BenchJudgement& judgement = {});
+/// Return what stands around the contestants in that schema as JSON: schema, version, machine, data, page cache, and no
+/// contestants. Reads nothing, and says how much of the files was in the page cache now.
+std::string bench_frame(const Dataset& dataset);
+/// Make table, Markdown, picture and JSON of measurements in the schema "headrace-bench/1"
+/// (docs/is-my-loading-slow.md), which `measured` has up to the rounds of each contestant. Errors: kInvalidArgument: it
+/// is not in that schema; errors of the baseline as bench().
+ToolResult bench_report(const std::string& measured, const BenchJudgement& judgement);
 
 /// Options of order().
 struct OrderOptions {

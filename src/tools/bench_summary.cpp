@@ -1,0 +1,117 @@
+// Medians over rounds, and what they are worth against each other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tools/bench_report.h"
+
+namespace headrace {
+namespace {
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+const Json* object_at(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_object() ? &*found : nullptr;
+}
+
+/// The values of one pass ("first" or "later") over the rounds; `inner` names an object in between, or is null.
+std::vector<double> over_rounds(const Json& contestant, const char* pass, const char* inner, const char* key) {
+  std::vector<double> values;
+  for (const Json& round : contestant["rounds"]) {
+    const Json* at = object_at(round, pass);
+    if (at != nullptr && inner != nullptr) at = object_at(*at, inner);
+    if (at == nullptr) continue;
+    if (const std::optional<double> value = number_at(*at, key)) values.push_back(*value);
+  }
+  return values;
+}
+
+Json pass_summary(const Json& contestant, const char* pass) {
+  const std::vector<double> rates = over_rounds(contestant, pass, nullptr, "samples_per_second");
+  if (rates.empty()) return nullptr;
+  const auto middle = [&](const char* inner, const char* key) -> Json {
+    std::vector<double> values = over_rounds(contestant, pass, inner, key);
+    return values.empty() ? Json(nullptr) : Json(median(std::move(values)));
+  };
+  return {{"samples_per_second", median(rates)},
+          {"lowest", *std::min_element(rates.begin(), rates.end())},
+          {"highest", *std::max_element(rates.begin(), rates.end())},
+          {"rounds", rates.size()},
+          {"batch_ms_mean", middle("batch_ms", "mean")},
+          {"batch_ms_p99", middle("batch_ms", "p99")},
+          {"first_batch_seconds", middle(nullptr, "first_batch_seconds")}};
+}
+
+/// How many times as fast the first is, over the rounds that both were in; null if there is none.
+Json speed_up(const Json& ours, const Json& theirs, const char* pass) {
+  std::vector<double> ratios;
+  for (const Json& a : ours["rounds"])
+    for (const Json& b : theirs["rounds"]) {
+      if (a.value("round", -1) != b.value("round", -2)) continue;
+      const Json *mine = object_at(a, pass), *other = object_at(b, pass);
+      if (mine == nullptr || other == nullptr) continue;
+      const double rate = number_at(*other, "samples_per_second").value_or(0);
+      if (rate > 0) ratios.push_back(number_at(*mine, "samples_per_second").value_or(0) / rate);
+    }
+  return ratios.empty() ? Json(nullptr) : Json(median(std::move(ratios)));
+}
+
+bool same_work(const Json& a, const Json& b) {
+  return a.value("split", "train") == b.value("split", "train") && a["batch_size"] == b["batch_size"];
+}
+
+Error not_the_schema(const std::string& what) {
+  return Error(ErrorCode::kInvalidArgument, fmt::format("these are no measurements of headrace bench: {}", what))
+      .with_hint(fmt::format("Files that `headrace bench --json` or --save wrote begin with \"schema\": \"{}\".",
+                             kBenchSchema));
+}
+
+}  // namespace
+
+std::optional<double> number_at(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+Status summarise_bench(Json& measured) {
+  if (!measured.is_object()) return not_the_schema("a JSON object is expected");
+  const auto schema = measured.find("schema");
+  if (schema == measured.end() || *schema != kBenchSchema)
+    return not_the_schema(fmt::format("\"schema\" is {}", schema == measured.end() ? "missing" : dump(*schema)));
+  const auto listed = measured.find("contestants");
+  if (listed == measured.end() || !listed->is_array()) return not_the_schema("\"contestants\" is missing");
+  for (Json& contestant : *listed) {
+    const bool whole = contestant.is_object() && contestant.contains("name") && contestant["name"].is_string() &&
+                       number_at(contestant, "batch_size") && contestant.contains("rounds") &&
+                       contestant["rounds"].is_array();
+    if (!whole) return not_the_schema("a contestant lacks its name, batch_size or rounds");
+    for (const Json& round : contestant["rounds"])
+      if (!round.is_object()) return not_the_schema("a round is no object");
+  }
+  for (Json& contestant : *listed) {
+    const double samples = number_at(contestant, "samples").value_or(0);
+    Json epoch_seconds;
+    for (const char* pass : {"first", "later"}) {
+      contestant[pass] = pass_summary(contestant, pass);
+      const double rate = contestant[pass].is_null() ? 0 : contestant[pass]["samples_per_second"].get<double>();
+      epoch_seconds[pass] = rate > 0 && samples > 0 ? Json(samples / rate) : Json(nullptr);
+    }
+    contestant["epoch_seconds"] = std::move(epoch_seconds);
+  }
+  for (Json& theirs : *listed) {
+    const auto ours = std::find_if(listed->begin(), listed->end(),
+                                   [&](const Json& c) { return c["name"] == "headrace" && same_work(c, theirs); });
+    if (theirs["name"] == "headrace" || ours == listed->end()) continue;
+    theirs["headrace_is"] = {{"first", speed_up(*ours, theirs, "first")}, {"later", speed_up(*ours, theirs, "later")}};
+  }
+  return {};
+}
+
+}  // namespace headrace
