@@ -6,8 +6,7 @@
 #include <algorithm>
 
 #include "base/available_memory.h"
-#include "base/cpu_count.h"
-#include "base/local_processes.h"
+#include "base/own_cpus.h"
 #include "loader/data_identity.h"
 #include "loader/dataset_impl.h"
 #include "loader/keeping.h"
@@ -25,16 +24,6 @@ std::string what_limits_memory() {
     return fmt::format("the process may hold {}, see set_memory(); {} leaves {}", format_bytes(limit),
                        available.limited_by, format_bytes(available.bytes));
   return fmt::format("{} leaves {}", available.limited_by, format_bytes(available.bytes));
-}
-
-/// The processes of a host divide its processors, as they do its memory.
-void choose_cpus(PlanContext& context) {
-  const LocalProcesses local = count_local_processes();
-  const int share = usable_cpu_count({.local_processes = local.count}), all = usable_cpu_count();
-  context.cpus = static_cast<std::uint32_t>(share);
-  if (share < all)
-    context.cpus_reason = fmt::format("this process's share of {} processors: {} processes on this host, says {}", all,
-                                      local.count, local.reason);
 }
 
 template <class Choice>
@@ -150,7 +139,7 @@ Result<EnginePlan> EngineManager::make_plan() {
   const std::uint64_t free = all.limit_bytes - std::min(others, all.limit_bytes);
   PlanContext context;
   HEADRACE_ASSIGN(context.rank, choose_own_rank());
-  choose_cpus(context);
+  context.cpus = own_cpus();
   context.label = label();
   context.listed = listed_;
   context.probe = probe_ ? &*probe_ : nullptr;
