@@ -357,7 +357,7 @@ TEST_F(CacheDirectoryTest, RemovingCanBeCutShort) {
     EXPECT_EQ(remove_cache(c_.directory, name).error().code(), ErrorCode::kWriteFailed);
     fs::remove(obstacle);
     EXPECT_EQ(list_caches(c_.directory)->at(0).state, State::kDamaged);
-    EXPECT_EQ(find_whole_cache(c_.directory, c_.origin, c_.layout), nullptr);
+    EXPECT_EQ(find_whole_cache(c_.directory, c_.origin, c_.layout).store, nullptr);
     if (removed_again) {
       EXPECT_TRUE(remove_cache(c_.directory, name).ok());
       EXPECT_TRUE(list_caches(c_.directory)->empty());

@@ -57,7 +57,7 @@ TEST_F(CacheTrustTest, RowsOfAnotherUserAreUsedOnlyWithANote) {
   const auto refused = c_.open();
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::kPermission);
-  EXPECT_EQ(find_whole_cache(c_.directory, c_.origin, c_.layout), nullptr);
+  EXPECT_EQ(find_whole_cache(c_.directory, c_.origin, c_.layout).store, nullptr);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 
 #include "base/memory_budget.h"
 #include "base/notices.h"
+#include "cache/cache_directory.h"
 #include "loader/coding_probe.h"
 #include "loader/data_identity.h"
 #include "loader/engine.h"
@@ -143,7 +144,7 @@ class EngineManager final : public Reclaimable {
   std::shared_ptr<DecodedCache> cache_;  ///< What engines of this loader keep; outlives them where the plan allows.
   CacheTier cache_tier_ = CacheTier::kNothing;
   std::string cache_identity_;
-  std::shared_ptr<RowStore> whole_cache_;  ///< The one that was found in the directory, for all engines.
+  CacheOpened whole_cache_;                ///< The one that was found in the directory, for all engines.
   std::optional<CodingProbe> probe_;       ///< What re-encoding would make of the blocks, once it was tried.
   std::atomic<bool> probed_{false}, closed_{false};
   std::atomic<Reason> reason_{Reason::kFirst};
