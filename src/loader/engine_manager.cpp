@@ -26,6 +26,10 @@ std::string what_limits_memory() {
   return fmt::format("{} leaves {}", available.limited_by, format_bytes(available.bytes));
 }
 
+Error closed_error() {
+  return {ErrorCode::kClosed, "the loader was closed"};
+}
+
 template <class Choice>
 const Choice* chosen(const LoaderOptions& options) {
   return options.sampler ? std::get_if<Choice>(options.sampler.get()) : nullptr;
@@ -208,8 +212,31 @@ Result<std::optional<EngineManager::Reason>> EngineManager::find_reason() {
 // ------------------------------------------------------------------------------------------------ what a loader asks
 // for
 
+EngineManager::Busy::Busy(EngineManager& manager) : manager_(manager), lock_(manager.busy_, std::defer_lock) {
+  if (manager.busy_.is_mine())
+    throw Error(ErrorCode::kInvalidArgument, "this loader is in the middle of another call of this thread")
+        .with_hint(
+            "A function that a call is given may ask for state(), report() and explain(), and may call close().");
+  lock_.lock();
+}
+
+Status EngineManager::read(const std::function<bool()>& asked,
+                           const std::function<Status(const std::function<bool()>&)>& work) {
+  bool refused = false;
+  const auto goes_on = [&] {
+    if (asked && !closed()) {
+      const BusyLock::Outside outside(busy_);
+      refused = !asked();
+    }
+    return !refused && !closed();
+  };
+  Status done = work(goes_on);
+  const bool ended = done.ok() || (done.error().code() == ErrorCode::kCancelled && !refused);
+  return ended && closed() ? closed_error() : done;
+}
+
 Status EngineManager::prepare() {
-  if (closed_) return {};
+  if (closed()) return closed_error();
   HEADRACE_ASSIGN(const std::optional<Reason> reason, find_reason());
   if (reason) HEADRACE_TRY(replan(*reason));
   return provide_memory();
@@ -222,7 +249,7 @@ Status EngineManager::follow_rank() {
 }
 
 Result<bool> EngineManager::prepare_preload() {
-  if (closed_) return false;
+  if (closed()) return closed_error();
   bool ended = false;
   HEADRACE_ASSIGN(const std::optional<Reason> reason, find_reason());
   if (reason) HEADRACE_TRY(replan(*reason));
@@ -234,18 +261,17 @@ Result<bool> EngineManager::prepare_preload() {
   return ended;
 }
 
-Status EngineManager::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows) {
+Status EngineManager::set_rows(std::uint64_t epoch, const ListedRows::Rows& rows) {
   if (!listed_) return refuse("this loader's order is not a list of rows");
-  HEADRACE_TRY(check_listed(rows, engine()->plan().layout.table->num_rows()));
-  const auto given = std::make_shared<const std::vector<std::uint64_t>>(std::move(rows));
-  if (given->size() == listed_->size()) {
-    listed_->set(epoch, given);
+  HEADRACE_TRY(check_listed(*rows, engine()->plan().layout.table->num_rows()));
+  if (rows->size() == listed_->size()) {
+    listed_->set(epoch, rows);
     return {};
   }
   // Steps and slots follow from the length.
   std::shared_ptr<ListedRows> before = listed_;
-  listed_ = std::make_shared<ListedRows>(given, before->every_epoch());
-  listed_->set(epoch, given);
+  listed_ = std::make_shared<ListedRows>(rows, before->every_epoch());
+  listed_->set(epoch, rows);
   Status made = closed_ ? Status() : replan(Reason::kRows);
   if (!made.ok()) listed_ = std::move(before);
   return made;
@@ -260,6 +286,14 @@ Status EngineManager::set_shape(const ShuffleShape& shape) {
 }
 
 void EngineManager::close() {
+  close_asked_ = true;
+  if (!busy_.lock_unless_outside()) return;
+  const std::lock_guard lock(busy_, std::adopt_lock);
+  end();
+}
+
+/// With Busy.
+void EngineManager::end() {
   closed_ = true;
   engine()->stop();
   drop_cache();
