@@ -86,25 +86,41 @@ TEST(Interrupt, ReadingALabel) {
   EXPECT_LT(faults->decodes, 20u);
 }
 
-/// The program's own function waits for that thread; in the second case it is asked while side fields are read.
+/// Closes the loader on another thread, and waits for it.
+auto close_there(Loader& loader) {
+  return [&loader](std::uint64_t, std::uint64_t) {
+    std::jthread([&loader] { loader.close(); }).join();
+    return true;
+  };
+}
+
+/// Also while the program's own function waits for that thread.
 TEST(Interrupt, CloseFromAnotherThreadEndsAPreload) {
-  for (const auto& arrays : {std::vector<testing::FakeShape>{{400, 20}}, {{400, 20}, {2, 512}}}) {
-    const auto faults = std::make_shared<FakeFaults>();
-    faults->delay = 5ms;  // 4 s in all; the block that is being decoded comes to its end
-    const Dataset data = fake_dataset({16'000}, arrays, faults);
-    LoaderOptions options{.batch_size = 16, .memory = 256 << 20, .threads = 1};
-    options.cache.mode = CacheChoice::kRam;
-    const std::uint64_t before = MemoryBudget::process()->snapshot().used_bytes;
-    Loader loader(data, options);
-    const auto close_there = [&](std::uint64_t, std::uint64_t) {
-      std::jthread([&] { loader.close(); }).join();
-      return true;
-    };
-    EXPECT_EQ(code_of([&] { loader.preload(close_there); }), ErrorCode::kClosed);
-    EXPECT_TRUE(loader.closed());
-    EXPECT_LT(faults->decodes, 400u);
-    EXPECT_EQ(MemoryBudget::process()->snapshot().used_bytes, before);
-  }
+  const auto faults = std::make_shared<FakeFaults>();
+  faults->delay = 5ms;  // 4 s in all; the block that is being decoded comes to its end
+  const Dataset data = fake_dataset({16'000}, {{400, 20}}, faults);
+  LoaderOptions options{.batch_size = 16, .memory = 256 << 20, .threads = 1};
+  options.cache.mode = CacheChoice::kRam;
+  Loader loader(data, options);
+  EXPECT_EQ(code_of([&] { loader.preload(close_there(loader)); }), ErrorCode::kClosed);
+  EXPECT_TRUE(loader.closed());
+  EXPECT_LT(faults->decodes, 400u);
+}
+
+/// That function is called in the middle of reading then.
+TEST(Interrupt, CloseFromAnotherThreadEndsAPreloadWhileSideFieldsAreRead) {
+  const auto faults = std::make_shared<FakeFaults>();
+  faults->delay = 20ms;  // 16 chunks of array 1 are read first
+  const Dataset data = fake_dataset({8000}, {{3000, 100}, {2, 512}}, faults);
+  LoaderOptions options{.batch_size = 16, .memory = 256 << 20, .threads = 1};
+  options.cache.mode = CacheChoice::kRam;
+  const std::uint64_t before = MemoryBudget::process()->snapshot().used_bytes;
+  Loader loader(data, options);
+  ASSERT_NE(loader.explain().find("kept in memory"), std::string::npos) << loader.explain();
+  EXPECT_EQ(code_of([&] { loader.preload(close_there(loader)); }), ErrorCode::kClosed);
+  EXPECT_TRUE(loader.closed());
+  EXPECT_LT(faults->decodes, 16u);
+  EXPECT_EQ(MemoryBudget::process()->snapshot().used_bytes, before);
 }
 
 /// Nobody is asked there whether to go on.
