@@ -85,7 +85,7 @@ BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes
       FileLayout f;
       blocks.push_back(blocks_of(file, *leading, f));
       for (std::size_t i = 0; i < f.roles.size(); ++i)
-        if (f.roles[i] == ArrayRole::kStraddling)
+        if (f.roles[i] == ArrayRole::kStraddling && resident_limit_bytes > 0)
           side_bytes[i] += ResidentArrays::bytes_of(source, layout.files.size(), i);
       layout.files.push_back(std::move(f));
       continue;
@@ -97,7 +97,8 @@ BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes
     FileLayout f{choice.block_rows, {}};
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       f.roles.push_back(choice.aligned[i] ? ArrayRole::kAligned : ArrayRole::kStraddling);
-      if (!choice.aligned[i]) side_bytes[i] += ResidentArrays::bytes_of(source, layout.files.size(), i);
+      if (!choice.aligned[i] && resident_limit_bytes > 0)
+        side_bytes[i] += ResidentArrays::bytes_of(source, layout.files.size(), i);
     }
     layout.files.push_back(std::move(f));
     blocks.push_back({file.rows, choice.block_rows});

@@ -175,8 +175,8 @@ void BlockServer::put_piece(std::uint32_t file, std::uint32_t array, std::uint32
 }
 
 void BlockServer::serve_side_task(std::uint32_t file, const PieceTask& task) {
-  const auto part = side_chunks_.get({file, task.array, task.piece.id},
-                                     [&] { return decoder_.load(file, task.array, task.piece, true); });
+  const auto part =
+      side_chunks_.get({file, task.array, task.piece.id}, [&] { return decoder_.load(file, task.array, task.piece); });
   if (!part.ok()) return fail(task.piece.rows, part.error());
   StageSpan span(counters_.clock, Stage::kScatter);
   const DecodedPart& p = **part;

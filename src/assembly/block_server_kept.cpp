@@ -1,6 +1,4 @@
 // The part of BlockServer that has to do with its cache: blocks that are there already, and blocks to be put there.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "assembly/block_server.h"
@@ -49,7 +47,7 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
   }
   if (found == RowStore::Lookup::kReady) {
     if (const Status sound = store.check(task.block); !sound.ok()) {
-      decoded_cache_->notice(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
+      decoded_cache_->notice(DecodedCache::text_of(sound.error(), "The rows are read from their own file instead."));
       return false;
     }
     if (!store.random_access()) will_need(store, task.block, wanted);

@@ -126,10 +126,10 @@ Result<RowsAt> PieceDecoder::decode(std::uint32_t file, const PieceTask& task, s
                 task.piece.rows.count};
 }
 
-Result<DecodedPart> PieceDecoder::load(std::uint32_t file, std::size_t array, const Piece& piece, bool counted) {
+Result<DecodedPart> PieceDecoder::load(std::uint32_t file, std::size_t array, const Piece& piece) {
   const PieceTask task{static_cast<std::uint32_t>(array), piece};
   HEADRACE_TRY(read(file, {&task, 1}));
-  StageSpan span(counted ? &counters_.clock : nullptr, Stage::kDecode);
+  StageSpan span(counters_.clock, Stage::kDecode);
   span.add_bytes(piece.decoded_bytes);
   HEADRACE_ASSIGN(const RowsAt rows, decode(file, task, 0, {}));
   DecodedPart part;

@@ -33,9 +33,8 @@ class PieceDecoder {
   /// Decode the i-th of the tasks that were read last. \param out  Where to; empty: scratch, until the next decode().
   /// \return Its rows, and which they are.
   Result<RowsAt> decode(std::uint32_t file, const PieceTask& task, std::size_t i, std::span<std::byte> out);
-  /// Read and decode one piece into memory of its own. \param counted  As a decode of this run: not where it is part of
-  /// getting ready.
-  Result<DecodedPart> load(std::uint32_t file, std::size_t array, const Piece& piece, bool counted);
+  /// Read and decode one piece into memory of its own.
+  Result<DecodedPart> load(std::uint32_t file, std::size_t array, const Piece& piece);
 
   /// Return the number among all rows of the data set of the first row of a file.
   [[nodiscard]] std::uint64_t first_row_of(std::uint32_t file) const { return first_row_of_file_[file]; }

@@ -131,6 +131,7 @@ bool RequestWindow::admit(Claim& out, bool whole_batch) {
   s.batch = s.content.step.index;
   s.rows = static_cast<std::uint32_t>(s.content.samples.size());
   s.error.reset();
+  s.error_position = 0;
   s.digest = {};
   s.finish_entered = false;
   s.finish_next = s.finish_left = 0;

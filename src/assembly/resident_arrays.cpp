@@ -1,6 +1,7 @@
 #include "assembly/resident_arrays.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "assembly/block_layout.h"
 #include "base/align.h"
@@ -83,13 +84,18 @@ void ResidentArrays::fail(const Part& part, RowRange rows, const Error& error) {
 }
 
 void ResidentArrays::seal() {
-  for (auto& [key, array] : arrays_)
+  for (auto& [key, array] : arrays_) {
     std::ranges::stable_sort(array.failures, {}, [](const RowFailure& f) { return f.rows.first; });
+    // A part may fail as a whole after one of its pieces did. What lies within another failure says nothing more, and
+    // without it the ends ascend as the beginnings do.
+    std::uint64_t end = 0;
+    std::erase_if(array.failures,
+                  [&](const RowFailure& f) { return f.rows.end() <= std::exchange(end, std::max(end, f.rows.end())); });
+  }
 }
 
 std::span<const RowFailure> ResidentArrays::failures(std::uint32_t file, std::uint32_t array, RowRange rows) const {
   const std::vector<RowFailure>& all = arrays_.at({file, array}).failures;
-  // Pieces side by side hold the same rows, others hold none in common: the ends ascend as well.
   const auto first = std::ranges::partition_point(all, [&](const RowFailure& f) { return f.rows.end() <= rows.first; });
   const auto last =
       std::partition_point(first, all.end(), [&](const RowFailure& f) { return f.rows.first < rows.end(); });

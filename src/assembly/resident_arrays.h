@@ -56,7 +56,7 @@ class ResidentArrays {
  private:
   struct Array {
     std::vector<std::byte*> columns;
-    std::vector<RowFailure> failures;  // by rows, once sealed
+    std::vector<RowFailure> failures;  // once sealed: by rows, and none within another
   };
   std::vector<PageBuffer> memory_;                                   // one for each array, of all files
   std::map<std::pair<std::uint32_t, std::uint32_t>, Array> arrays_;  // (file, array)

@@ -1,15 +1,14 @@
 #include "assembly/source.h"
 
-#include <algorithm>
+#include "format/outside_files.h"
 
 namespace headrace {
 
 std::vector<OutsideFile> other_files(const SourceFile& file) {
-  std::vector<OutsideFile> others;
+  OutsideFiles others;
   for (const auto& array : file.arrays)
-    for (OutsideFile& other : array->other_files())
-      if (std::ranges::find(others, other.path, &OutsideFile::path) == others.end()) others.push_back(std::move(other));
-  return others;
+    for (OutsideFile& other : array->other_files()) others.add(std::move(other));
+  return std::move(others).take();
 }
 
 std::vector<Field> Source::slot_fields() const {

@@ -21,6 +21,7 @@
 namespace headrace {
 namespace {
 
+constexpr const char* kRemovedName = "manifest.json.removed";  // of a folder that is being removed
 constexpr int kMostTries = 500, kMostDoubts = 20;
 constexpr std::chrono::milliseconds kPause{10};
 constexpr std::time_t kOldSeconds = 60;  // a folder that is being prepared holds its lock long before
@@ -206,20 +207,17 @@ Result<std::shared_ptr<RowStore>> open_building_cache(const Folder& directory, c
 Status remove_cache_folder(const Folder& directory, const std::string& name) {
   HEADRACE_ASSIGN(const Folder folder, directory.open_child(name));
   HEADRACE_ASSIGN(const std::vector<std::string> names, folder.names());
-  const auto is_ours = [](const std::string& file) {
-    return file.starts_with(CacheManifest::kFileName) || file == kLockName || file == kStateName ||
-           file.ends_with(".npy") || (file.ends_with(".tmp") && file.find(".npy.") != std::string::npos);
-  };
-  const auto remove = [&](const std::string& file) -> Status {
-    if (::unlinkat(folder.fd(), file.c_str(), 0) == 0 || errno == ENOENT) return {};
-    return system_error("unlink", errno, folder.path_of(file), ErrorCode::kWriteFailed);
-  };
   // Nothing is removed before it is plain that all of it is a cache: the name alone may be anybody's.
+  const auto says_so = [](const std::string& file) {
+    return file.starts_with(CacheManifest::kFileName) || file == kLockName || file == kStateName;
+  };
   std::string others;
   bool is_cache = names.empty();
   for (const std::string& file : names) {
-    if (!is_ours(file)) others += (others.empty() ? "" : ", ") + file;
-    is_cache = is_cache || !file.ends_with(".npy");
+    is_cache = is_cache || says_so(file);
+    if (!says_so(file) && !file.ends_with(".npy") &&
+        !(file.ends_with(".tmp") && file.find(".npy.") != std::string::npos))
+      others += (others.empty() ? "" : ", ") + file;
   }
   if (!others.empty() || !is_cache)
     return Error(ErrorCode::kWriteFailed, others.empty() ? "it holds arrays, and nothing that says they are a cache's"
@@ -227,9 +225,16 @@ Status remove_cache_folder(const Folder& directory, const std::string& name) {
         .with_file(folder.path())
         .with_stage("cache")
         .with_hint("Move them away, then remove the folder.");
-  HEADRACE_TRY(remove(CacheManifest::kFileName));  // without it nobody takes the rest for a cache
+  const auto remove = [&](const char* file) -> Status {
+    if (::unlinkat(folder.fd(), file, 0) == 0 || errno == ENOENT) return {};
+    return system_error("unlink", errno, folder.path_of(file), ErrorCode::kWriteFailed);
+  };
+  // Under another name nobody takes the rest for a cache, and it still says so where removing is cut short.
+  if (::renameat(folder.fd(), CacheManifest::kFileName, folder.fd(), kRemovedName) != 0 && errno != ENOENT)
+    return system_error("rename", errno, folder.path_of(CacheManifest::kFileName), ErrorCode::kWriteFailed);
   for (const std::string& file : names)
-    if (file != kLockName) HEADRACE_TRY(remove(file));
+    if (file != kLockName && file != kRemovedName) HEADRACE_TRY(remove(file.c_str()));
+  HEADRACE_TRY(remove(kRemovedName));
   HEADRACE_TRY(remove(kLockName));
   if (::unlinkat(directory.fd(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
   return system_error("rmdir", errno, folder.path(), ErrorCode::kWriteFailed);

@@ -25,8 +25,9 @@ struct CachePlan {
 Result<std::shared_ptr<RowStore>> open_building_cache(const Folder& directory, const CachePlan& plan,
                                                       std::vector<std::string>& notes);
 
-/// Remove a folder with the files that a cache consists of, its manifest first. Errors: kWriteFailed: it holds other
-/// files, which are left alone.
+/// Remove a folder with the files that a cache consists of. From the first moment it is no whole cache; a process that
+/// is killed on the way leaves what a later call removes. Errors: kWriteFailed: it holds other files, or none that says
+/// that it is a cache; nothing is removed then.
 Status remove_cache_folder(const Folder& directory, const std::string& name);
 
 /// Take the lock of a folder alone. \return False while others hold it. Errors: kNotFound: no lock in it.

@@ -147,15 +147,19 @@ Result<CacheOpened> open_cache_directory(const std::string& directory, const Cac
       .with_hint("Does another process remove it?");
 }
 
-std::shared_ptr<RowStore> find_whole_cache(const std::string& directory, const CacheOrigin& origin, RowLayout layout) {
-  if (!check_row_layout(layout).ok() || !check_npy_can_hold(layout).ok()) return nullptr;
+CacheOpened find_whole_cache(const std::string& directory, const CacheOrigin& origin, RowLayout layout) {
+  if (!check_row_layout(layout).ok() || !check_npy_can_hold(layout).ok()) return {};
   const Result<Folder> folder = Folder::open(absolute_path(directory));
-  if (!folder.ok() || !check_directory(*folder, origin).ok()) return nullptr;
+  if (!folder.ok() || !check_directory(*folder, origin).ok()) return {};
   const CachePlan plan = plan_of(origin, std::move(layout));
   Result<WholeCache> whole = WholeCache::open(*folder, plan.name);
-  if (!whole.ok() || describe_difference(whole->manifest, plan.origin, plan.layout)) return nullptr;
+  if (!whole.ok() || describe_difference(whole->manifest, plan.origin, plan.layout)) return {};
+  CacheOpened found;
+  note_owner(*whole, plan, found.notes);
   auto store = map_whole_cache(std::move(*whole));
-  return store.ok() ? *store : nullptr;
+  if (!store.ok()) return {};
+  found.store = std::move(*store);
+  return found;
 }
 
 }  // namespace headrace

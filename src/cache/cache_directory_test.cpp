@@ -348,6 +348,27 @@ TEST_F(CacheDirectoryTest, ListingMakesNothingAndNamesTheStale) {
     EXPECT_FALSE(to_string(state).empty());
 }
 
+/// As where the process is killed on the way: what is left is no cache, can be removed, and is in nobody's way.
+TEST_F(CacheDirectoryTest, RemovingCanBeCutShort) {
+  for (const bool removed_again : {true, false}) {
+    ASSERT_TRUE(fill_all(*c_.store()));
+    const std::string name = c_.name(), obstacle = c_.path("a.npy");
+    ASSERT_TRUE(fs::create_directory(obstacle));  // no file: it cannot be unlinked
+    EXPECT_EQ(remove_cache(c_.directory, name).error().code(), ErrorCode::kWriteFailed);
+    fs::remove(obstacle);
+    EXPECT_EQ(list_caches(c_.directory)->at(0).state, State::kDamaged);
+    EXPECT_EQ(find_whole_cache(c_.directory, c_.origin, c_.layout).store, nullptr);
+    if (removed_again) {
+      EXPECT_TRUE(remove_cache(c_.directory, name).ok());
+      EXPECT_TRUE(list_caches(c_.directory)->empty());
+      continue;
+    }
+    ASSERT_TRUE(fill_all(*c_.store()));
+    EXPECT_TRUE(all_rows_are_right(*c_.store()));
+    EXPECT_EQ(list_caches(c_.directory)->at(0).state, State::kValid);
+  }
+}
+
 TEST_F(CacheDirectoryTest, RemovesWhatIsNotInUse) {
   {
     const auto store = c_.store();

@@ -31,6 +31,14 @@ TEST_F(CacheTrustTest, RemovesNothingOfAFolderThatOnlyHasTheNameOfACache) {
   for (const char* file : {"/weights.npy", "/manifest.json", "/thesis.txt"}) EXPECT_TRUE(fs::exists(folder + file));
 }
 
+TEST_F(CacheTrustTest, ATemporaryArraySaysNothingEither) {
+  const std::string name = "results-0123456789abcdef";
+  for (const char* file : {"weights.npy", "weights.npy.1.tmp"})
+    c_.folder.write_text("parent/cache/" + name + "/" + file, "years of work");
+  EXPECT_EQ(remove_cache(c_.directory, name).error().code(), ErrorCode::kWriteFailed);
+  EXPECT_TRUE(fs::exists(c_.directory + "/" + name + "/weights.npy"));
+}
+
 TEST_F(CacheTrustTest, RowsOfAnotherUserAreUsedOnlyWithANote) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
   ASSERT_TRUE(fill_all(*c_.store()));
@@ -49,7 +57,7 @@ TEST_F(CacheTrustTest, RowsOfAnotherUserAreUsedOnlyWithANote) {
   const auto refused = c_.open();
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::kPermission);
-  EXPECT_EQ(find_whole_cache(c_.directory, c_.origin, c_.layout), nullptr);
+  EXPECT_EQ(find_whole_cache(c_.directory, c_.origin, c_.layout).store, nullptr);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x3152455652455348;  // "HSERVER1"
-constexpr int kBacklog = 128;
+constexpr int kBacklog = 128, kPatienceSeconds = 2;
 
 struct Hello {
   std::uint64_t magic;
@@ -60,17 +60,20 @@ std::optional<uid_t> user_behind(int socket) {
   return peer.uid;
 }
 
-/// All servers of the process, for the child after fork().
+/// All servers of the process, and the sockets of those to come, for the child after fork().
 struct Servers {
   ForkSafeMutex mutex;
   std::set<DescriptorServer*> all;
+  std::set<Descriptor*> received;
 
   static Servers& process() {
     static Servers& servers = *[] {
       auto* made = new Servers;  // never destroyed: a fork may come at any time
       ::pthread_atfork(nullptr, nullptr, [] {
         for (DescriptorServer* server : process().all) server->close_in_child();
+        for (Descriptor* socket : process().received) socket->reset();
         process().all.clear();
+        process().received.clear();
       });
       return made;
     }();
@@ -79,6 +82,13 @@ struct Servers {
 };
 
 }  // namespace
+
+void ForgetReceived::operator()(Descriptor* socket) const {
+  const std::unique_ptr<Descriptor> closed(socket);
+  Servers& servers = Servers::process();
+  const std::lock_guard guard(servers.mutex);
+  servers.received.erase(socket);
+}
 
 Result<std::unique_ptr<DescriptorServer>> DescriptorServer::start(const std::string& name, const Handshake& handshake,
                                                                   int fd, const ThreadStarter& starter) {
@@ -97,11 +107,11 @@ Result<std::unique_ptr<DescriptorServer>> DescriptorServer::start(const std::str
   return server;
 }
 
-Result<std::unique_ptr<DescriptorServer>> DescriptorServer::join(const std::string& name, Descriptor socket,
+Result<std::unique_ptr<DescriptorServer>> DescriptorServer::join(const std::string& name, ReceivedSocket socket,
                                                                  const Handshake& handshake, int fd) {
   std::unique_ptr<DescriptorServer> server;
   const std::lock_guard guard(Servers::process().mutex);
-  HEADRACE_TRY(launch(server, name, std::move(socket), handshake, fd, start_thread));
+  HEADRACE_TRY(launch(server, name, std::move(*socket), handshake, fd, start_thread));
   return server;
 }
 
@@ -180,7 +190,7 @@ void DescriptorServer::answer(int peer) const {
 Result<std::optional<Received>> ask_for_descriptor(const std::string& name, const Handshake& handshake) {
   const Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) return failed("socket", errno, name);
-  limit_waiting(socket.get(), 2);
+  limit_waiting(socket.get(), kPatienceSeconds);
   const auto [address, size] = address_of(name);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
     if (errno == ECONNREFUSED || errno == ENOENT || errno == EINTR) return std::optional<Received>();
@@ -201,22 +211,36 @@ Result<std::optional<Received>> ask_for_descriptor(const std::string& name, cons
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  ssize_t got = 0;
-  do got = ::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR);
+  const auto await_reply = [&] {
+    pollfd wanted{socket.get(), POLLIN, 0};
+    int ready = 0;
+    do ready = ::poll(&wanted, 1, kPatienceSeconds * 1000);
+    while (ready < 0 && errno == EINTR);
+  };
+  await_reply();  // or see below that it did not come
   Received received;
+  received.socket.reset(new Descriptor());
+  Servers& servers = Servers::process();
+  std::unique_lock guard(servers.mutex);  // no fork between the socket's coming and the list
+  ssize_t got = 0;
+  do got = ::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  while (got < 0 && errno == EINTR);
+  const int recv_error = errno;
   for (cmsghdr* header = got < 0 ? nullptr : CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    for (Descriptor* const to : {&received.descriptor, &received.socket}) {
-      const std::size_t at = to == &received.socket ? sizeof(int) : 0;
+    for (Descriptor* const to : {&received.descriptor, received.socket.get()}) {
+      const std::size_t at = to == &received.descriptor ? 0 : sizeof(int);
       if (header->cmsg_len < CMSG_LEN(at + sizeof(int))) break;
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(header) + at, sizeof fd);
       *to = Descriptor(fd);
     }
   }
-  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return failed("recvmsg", errno, name, ErrorCode::kTimeout);
+  servers.received.insert(received.socket.get());
+  guard.unlock();  // before anything of it goes
+  if (got < 0 && (recv_error == EAGAIN || recv_error == EWOULDBLOCK))
+    return failed("recvmsg", recv_error, name, ErrorCode::kTimeout);
   if (got != sizeof reply || reply.magic != kMagic)
     return std::optional<Received>();  // it ended, or is another program
   if (reply.agrees == 0)
@@ -225,7 +249,7 @@ Result<std::optional<Received>> ask_for_descriptor(const std::string& name, cons
         .with_stage("cache")
         .with_hint(
             "Processes that share memory open the same files, fields and blocks; end the others, or do not share.");
-  if (!received.descriptor || !received.socket) return std::optional<Received>();
+  if (!received.descriptor || !*received.socket) return std::optional<Received>();
   received.note = reply.note;
   return std::optional<Received>(std::move(received));
 }

@@ -24,6 +24,12 @@ struct Handshake {
   std::uint64_t note = 0;
 };
 
+/// A socket that came with a descriptor, and serves nobody yet. A forked child's copy of it is closed in the child.
+struct ForgetReceived {
+  void operator()(Descriptor* socket) const;
+};
+using ReceivedSocket = std::unique_ptr<Descriptor, ForgetReceived>;
+
 /// Serves on a thread of its own, which takes no signals, until it is destroyed. A forked child serves nobody: its copy
 /// of the socket is closed in the child, so that the name is free when this process ends.
 class DescriptorServer {
@@ -33,7 +39,7 @@ class DescriptorServer {
   static Result<std::unique_ptr<DescriptorServer>> start(const std::string& name, const Handshake& handshake, int fd,
                                                          const ThreadStarter& starter = start_thread);
   /// Serve on the socket that came with the descriptor, beside those that do already. Errors: kUnsupported.
-  static Result<std::unique_ptr<DescriptorServer>> join(const std::string& name, Descriptor socket,
+  static Result<std::unique_ptr<DescriptorServer>> join(const std::string& name, ReceivedSocket socket,
                                                         const Handshake& handshake, int fd);
   ~DescriptorServer();
   DescriptorServer(const DescriptorServer&) = delete;
@@ -56,7 +62,8 @@ class DescriptorServer {
 };
 
 struct Received {
-  Descriptor descriptor, socket;
+  Descriptor descriptor;
+  ReceivedSocket socket;
   std::uint64_t note = 0;
 };
 /// Ask for it; nullopt if nobody serves (or just ended). Blocks for two seconds at most. Errors: kInvalidArgument:

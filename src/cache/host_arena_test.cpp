@@ -199,6 +199,30 @@ TEST_F(HostArenaTest, AForkedChildReadsOnAndHoldsNothingBack) {
   shared_->b = 1;
 }
 
+/// Forked between two calls of this process: the socket has come, and no server knows it yet.
+TEST_F(HostArenaTest, AForkedChildDoesNotKeepASocketThatServesNobodyYet) {
+  const std::string name = "headrace-test-" + key_;
+  const Descriptor memory(::memfd_create("test", MFD_CLOEXEC));
+  const Handshake handshake{{1, 2, 3, 4}, 77};
+  auto server = DescriptorServer::start(name, handshake, memory.get()).value();
+  auto received = ask_for_descriptor(name, handshake).value();
+  ASSERT_TRUE(received.has_value());
+  const pid_t child = start([&] {
+    shared_->a = 1;
+    wait_for(shared_->b, 1);
+    return 0;
+  });
+  wait_for(shared_->a, 1);
+  server.reset();
+  auto joined = DescriptorServer::join(name, std::move(received->socket), handshake, memory.get()).value();
+  EXPECT_TRUE(ask_for_descriptor(name, handshake).value().has_value());  // the parent's is as it was
+  joined.reset();
+  received.reset();
+  EXPECT_NE(DescriptorServer::start(name, handshake, memory.get()).value(), nullptr);  // the name is free
+  shared_->b = 1;
+  EXPECT_EQ(join(child), 0);
+}
+
 TEST_F(HostArenaTest, SilentAndRudeAskersDoNotStopTheServer) {
   const std::string name = "headrace-test-" + key_;
   Descriptor memory(::memfd_create("test", MFD_CLOEXEC));

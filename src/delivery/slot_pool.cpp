@@ -131,20 +131,25 @@ std::uint64_t SlotPool::covered(const FieldPool& pool) const {
 
 /// A field is the consumer's from now on; its bytes are counted already, where a slot pays for them.
 void SlotPool::hold(FieldPool& pool) {
-  if (++pool.held <= kHeldSlots) return;
+  if (++pool.held <= kHeldSlots) {
+    ++pools_holding_[pool.held - 1];
+    return;
+  }
   usage_.held_over_bytes += pool.held_bytes;
   usage_.peak_held_over_bytes = std::max(usage_.peak_held_over_bytes, usage_.held_over_bytes);
 }
-/// \return True if the window may have a slot more.
+/// \return True if the window may have a slot more: no other field of the slot is held either.
 bool SlotPool::let_go(FieldPool& pool) {
-  if (--pool.held < kHeldSlots) return true;
+  const std::uint64_t held = pool.held--;
+  if (held <= kHeldSlots) return --pools_holding_[held - 1] == 0;
   usage_.held_over_bytes -= pool.held_bytes;
   return false;
 }
 
 bool SlotPool::room(bool starving) const {
   const std::lock_guard lock(mutex_);
-  return starving || acquired_ + std::min(most_held(), kHeldSlots) < slots_;
+  const auto held = std::ranges::count_if(pools_holding_, [](std::uint64_t pools) { return pools > 0; });
+  return starving || acquired_ + static_cast<std::uint64_t>(held) < slots_;
 }
 
 void SlotPool::add_bytes(std::uint64_t bytes) {
@@ -227,6 +232,7 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, const StepContent&, 
   }
   for (std::size_t d = 0; d < derived.size(); ++d) lend(fields_->size() + d, std::move(derived[d]));
   // What follows takes no memory: the buffers and their counts change hands together.
+  PageBuffer surplus;  // freed without the lock
   {
     // At once from the window's to the consumer's: at no moment does the slot look free.
     const std::lock_guard lock(mutex_);
@@ -244,33 +250,39 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, const StepContent&, 
         usage_.allocated_bytes += pool.held_bytes;
       }
     }
-  }
-  if (PageBuffer& small = slot.buffers.back(); small.data()) give_back(pools_.size() - 1, std::move(small), false);
-  for (std::size_t f = num_delivered_; f < fields_->size(); ++f)
-    if (slot.buffers[f].data()) give_back(f, std::move(slot.buffers[f]), false);
-  {
-    const std::lock_guard lock(mutex_);
+    if (PageBuffer& small = slot.buffers.back(); small.data()) {
+      --pools_.back().in_slots;
+      surplus = put_back(pools_.back(), std::move(small));
+    }
     add_bytes(0);
   }
+  memory.reset();  // what was staged goes back
   tell_released();
   return Batch(std::move(parts));
 }
 
+/// A buffer came back that is counted nowhere else any more. \return It, where the pool has no use for it.
+PageBuffer SlotPool::put_back(FieldPool& pool, PageBuffer buffer) {
+  if (covered(pool) < slots_)
+    pool.free.push_back(std::move(buffer));
+  else
+    usage_.allocated_bytes -= buffer.charged_bytes();
+  return buffer;
+}
+
 void SlotPool::give_back(std::size_t field, PageBuffer buffer, bool held) {
   if (::getpid() != owner_pid_) return;  // a forked child owns a copy of the pages, not of the pool's threads and locks
+  bool room = false;
   {
     const std::lock_guard lock(mutex_);
     FieldPool& pool = pools_[field];
     if (held)
-      let_go(pool);
+      room = let_go(pool);
     else
       --pool.in_slots;
-    if (covered(pool) < slots_)
-      pool.free.push_back(std::move(buffer));
-    else
-      usage_.allocated_bytes -= buffer.charged_bytes();
+    buffer = put_back(pool, std::move(buffer));
   }
-  if (held) tell_released();
+  if (room) tell_released();
 }
 
 void SlotPool::drop_copy(std::size_t field) {
@@ -279,8 +291,8 @@ void SlotPool::drop_copy(std::size_t field) {
   {
     const std::lock_guard lock(mutex_);
     FieldPool& pool = pools_[field];
+    if (!pool.derived || pool.held > kHeldSlots) usage_.allocated_bytes -= pool.held_bytes;
     room = let_go(pool);
-    if (!pool.derived || !room) usage_.allocated_bytes -= pool.held_bytes;
   }
   if (room) tell_released();
 }

@@ -7,6 +7,7 @@
 
 #include <headrace/delivery/batch.h>
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -65,6 +66,7 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
   std::uint64_t covered(const FieldPool& pool) const;
   void hold(FieldPool& pool);
   bool let_go(FieldPool& pool);
+  PageBuffer put_back(FieldPool& pool, PageBuffer buffer);
   void add_bytes(std::uint64_t bytes);
   void free_surplus();
   void give_back(std::size_t field, PageBuffer buffer, bool held);
@@ -77,9 +79,9 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
   std::uint64_t slots_;              // at most; 0 once closed
   const int owner_pid_;
   mutable std::mutex mutex_;
-  std::uint64_t acquired_ = 0;  // slots that are neither delivered nor dropped
-  std::vector<FieldPool>
-      pools_;  // one a field of a slot or batch, and one more for all small fields of a slot together
+  std::uint64_t acquired_ = 0;    // slots that are neither delivered nor dropped
+  std::vector<FieldPool> pools_;  // of a slot's or a batch's field; then of all small fields together
+  std::array<std::uint64_t, kHeldSlots> pools_holding_{};  // how many hold 1, 2 … or more
   Usage usage_;
   std::mutex callback_mutex_;
   std::function<void()> callback_;

@@ -70,7 +70,7 @@ TEST(SlotPool, WhatIsHeldBeyondTwoIsTheConsumers) {
   EXPECT_EQ(usage.held_over_bytes, 8 * (PageBuffer::charge_for(100 * 4000) + 832));
   calls = 0;
   kept.clear();
-  EXPECT_GE(calls, 10);
+  EXPECT_EQ(calls, 2);  // once no field is held so often any more: for each of the two slots, not for each field
   EXPECT_EQ(pool->usage().held_over_bytes, 0u);
   EXPECT_EQ(pool->usage().peak_held_over_bytes, usage.held_over_bytes);
   EXPECT_LE(pool->usage().allocated_bytes, 4 * SlotPool::slot_bytes(*fields(), 100));
@@ -100,7 +100,7 @@ TEST(SlotPool, SmallFieldsHeldBeyondTwoAreCountedToo) {
   pool->set_release_callback([&] { ++calls; });
   const std::shared_ptr<void> one = kept[0].holder(7);
   kept.clear();
-  EXPECT_GT(calls, 0);
+  EXPECT_EQ(calls, 1);  // one field still stands for a slot
   EXPECT_EQ(pool->usage().held_over_bytes, 0u);
   EXPECT_EQ(pool->usage().held_batches, 1u);
   EXPECT_LE(pool->usage().allocated_bytes, kSlots * SlotPool::slot_bytes(*schema, 100));

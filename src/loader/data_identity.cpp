@@ -119,6 +119,7 @@ DataIdentity identify(const Source& source, const BlockLayout& layout) {
   const std::uint64_t stretches =
       std::clamp<std::uint64_t>(kMostStretches / std::max<std::uint64_t>(num_files, 1), 1, kMostStretchesOfFile);
   const std::uint64_t stride = num_files / kMostStretches + 1;  // of very many files, about one in so many
+  const std::uint64_t most_others = std::max<std::uint64_t>(kMostStretches / std::max<std::uint64_t>(num_files, 1), 1);
   RandomKey names = RandomKey::of({1}), contents = RandomKey::of({2});
   for (std::uint64_t f = 0; f < num_files; ++f) {
     const SourceFile& file = *files[f];
@@ -140,7 +141,7 @@ DataIdentity identify(const Source& source, const BlockLayout& layout) {
     const std::uint64_t other_stretches =
         std::clamp<std::uint64_t>(stretches / std::max<std::size_t>(others.size(), 1), 1, kMostStretchesOfFile);
     for (std::size_t i = 0; i < others.size(); ++i) {
-      const bool is_read = sampled && i % (others.size() / kMostStretches + 1) == 0;
+      const bool is_read = sampled && i % (others.size() / most_others + 1) == 0;
       const std::uint64_t its_sample = is_read ? sample_other(others[i], other_stretches) : 0;
       add(others[i].path, others[i].fingerprint.size_bytes);
       contents = contents.with(its_sample);

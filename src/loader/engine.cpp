@@ -212,6 +212,12 @@ void Engine::feed(std::span<const std::uint64_t> rows) {
 Status Engine::start_threads(const std::function<bool()>& go_on) {
   HEADRACE_TRY(check_usable());
   if (started_) return {};
+  const struct DropUnlessStarted {
+    Engine& engine;
+    ~DropUnlessStarted() {
+      if (!engine.started_) engine.resident_.clear();
+    }
+  } drop_unless_started{*this};
   threads_.reserve(decoders_.size());  // what is thrown after the first has started would leave it alone
   for (auto& w : decoders_) HEADRACE_TRY(w->prepare());
   HEADRACE_TRY(load_resident_arrays(go_on));
@@ -230,10 +236,7 @@ Status Engine::start_threads(const std::function<bool()>& go_on) {
     }
   }
   for (std::size_t t = threads_.size(); t < decoders_.size(); ++t) decoders_[t]->release();
-  if (threads_.empty()) {
-    resident_.clear();
-    return std::move(refused->with_stage("start"));
-  }
+  if (threads_.empty()) return std::move(refused->with_stage("start"));
   num_threads_ = static_cast<std::uint32_t>(threads_.size());
   started_ = true;
   if (refused)
@@ -254,7 +257,7 @@ Status Engine::load_resident_arrays(const std::function<bool()>& go_on) {
       for (const ResidentArrays::Part& part : ResidentArrays::parts_of(*source_, plan_.layout, f, a))
         parts.push_back(part);
   std::atomic<std::size_t> next{0};
-  std::atomic<bool> given_up{false}, out_of_memory{false};
+  std::atomic<bool> given_up{false}, no_memory{false};
   bool cancelled = false;
   const auto load_one = [&](DecodeThread& decoder, const ResidentArrays::Part& part,
                             const std::function<bool()>& asked) noexcept {
@@ -265,7 +268,7 @@ Status Engine::load_resident_arrays(const std::function<bool()>& go_on) {
         resident_.fail(part, part.rows, error_of(e));
       }
     } catch (...) {  // not even the error could be kept
-      out_of_memory = given_up = true;
+      no_memory = given_up = true;
     }
   };
   const auto run = [&](DecodeThread& decoder, const std::function<bool()>& asked) {
@@ -302,7 +305,7 @@ Status Engine::load_resident_arrays(const std::function<bool()>& go_on) {
     for (std::jthread& helper : helpers) helper.join();
   }
   if (cancelled) return Error(ErrorCode::kCancelled, "stopped before all side fields were read");
-  if (out_of_memory) return error_of(std::bad_alloc());
+  if (no_memory) return out_of_memory();
   resident_.seal();
   return {};
 }

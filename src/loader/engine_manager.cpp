@@ -6,8 +6,7 @@
 #include <algorithm>
 
 #include "base/available_memory.h"
-#include "base/cpu_count.h"
-#include "base/local_processes.h"
+#include "base/own_cpus.h"
 #include "loader/data_identity.h"
 #include "loader/dataset_impl.h"
 #include "loader/keeping.h"
@@ -27,14 +26,8 @@ std::string what_limits_memory() {
   return fmt::format("{} leaves {}", available.limited_by, format_bytes(available.bytes));
 }
 
-/// The processes of a host divide its processors, as they do its memory.
-void choose_cpus(PlanContext& context) {
-  const LocalProcesses local = count_local_processes();
-  const int share = usable_cpu_count({.local_processes = local.count}), all = usable_cpu_count();
-  context.cpus = static_cast<std::uint32_t>(share);
-  if (share < all)
-    context.cpus_reason = fmt::format("this process's share of {} processors: {} processes on this host, says {}", all,
-                                      local.count, local.reason);
+Error closed_error() {
+  return {ErrorCode::kClosed, "the loader was closed"};
 }
 
 template <class Choice>
@@ -130,10 +123,10 @@ void EngineManager::look_for_cache(PlanContext& context) {
   if (options_.cache.mode != CacheChoice::kDirectory) return;
   std::shared_ptr<RowStore> rows = cache_tier_ == CacheTier::kDirectory && cache_ ? cache_->rows : nullptr;
   if (!rows) {
-    if (!whole_cache_) whole_cache_ = find_cache(*dataset_.impl(), options_.cache, data_hash_);
-    rows = whole_cache_;
+    if (!whole_cache_.store) whole_cache_ = find_cache(*dataset_.impl(), options_.cache, data_hash_);
+    rows = whole_cache_.store;
   }
-  context.cache_is_whole = rows && (rows == whole_cache_ || rows->complete());
+  context.cache_is_whole = rows && (rows == whole_cache_.store || rows->complete());
   context.gather_ready = rows && rows->complete() && rows->random_access();
   context.directory_in_memory = lies_in_memory(options_.cache.directory);
 }
@@ -150,7 +143,7 @@ Result<EnginePlan> EngineManager::make_plan() {
   const std::uint64_t free = all.limit_bytes - std::min(others, all.limit_bytes);
   PlanContext context;
   HEADRACE_ASSIGN(context.rank, choose_own_rank());
-  choose_cpus(context);
+  context.cpus = own_cpus();
   context.label = label();
   context.listed = listed_;
   context.probe = probe_ ? &*probe_ : nullptr;
@@ -219,8 +212,31 @@ Result<std::optional<EngineManager::Reason>> EngineManager::find_reason() {
 // ------------------------------------------------------------------------------------------------ what a loader asks
 // for
 
+EngineManager::Busy::Busy(EngineManager& manager) : manager_(manager), lock_(manager.busy_, std::defer_lock) {
+  if (manager.busy_.is_mine())
+    throw Error(ErrorCode::kInvalidArgument, "this loader is in the middle of another call of this thread")
+        .with_hint(
+            "A function that a call is given may ask for state(), report() and explain(), and may call close().");
+  lock_.lock();
+}
+
+Status EngineManager::read(const std::function<bool()>& asked,
+                           const std::function<Status(const std::function<bool()>&)>& work) {
+  bool refused = false;
+  const auto goes_on = [&] {
+    if (asked && !closed()) {
+      const BusyLock::Outside outside(busy_);
+      refused = !asked();
+    }
+    return !refused && !closed();
+  };
+  Status done = work(goes_on);
+  const bool ended = done.ok() || (done.error().code() == ErrorCode::kCancelled && !refused);
+  return ended && closed() ? closed_error() : done;
+}
+
 Status EngineManager::prepare() {
-  if (closed_) return {};
+  if (closed()) return closed_error();
   HEADRACE_ASSIGN(const std::optional<Reason> reason, find_reason());
   if (reason) HEADRACE_TRY(replan(*reason));
   return provide_memory();
@@ -233,7 +249,7 @@ Status EngineManager::follow_rank() {
 }
 
 Result<bool> EngineManager::prepare_preload() {
-  if (closed_) return false;
+  if (closed()) return closed_error();
   bool ended = false;
   HEADRACE_ASSIGN(const std::optional<Reason> reason, find_reason());
   if (reason) HEADRACE_TRY(replan(*reason));
@@ -245,18 +261,17 @@ Result<bool> EngineManager::prepare_preload() {
   return ended;
 }
 
-Status EngineManager::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows) {
+Status EngineManager::set_rows(std::uint64_t epoch, const ListedRows::Rows& rows) {
   if (!listed_) return refuse("this loader's order is not a list of rows");
-  HEADRACE_TRY(check_listed(rows, engine()->plan().layout.table->num_rows()));
-  const auto given = std::make_shared<const std::vector<std::uint64_t>>(std::move(rows));
-  if (given->size() == listed_->size()) {
-    listed_->set(epoch, given);
+  HEADRACE_TRY(check_listed(*rows, engine()->plan().layout.table->num_rows()));
+  if (rows->size() == listed_->size()) {
+    listed_->set(epoch, rows);
     return {};
   }
   // Steps and slots follow from the length.
   std::shared_ptr<ListedRows> before = listed_;
-  listed_ = std::make_shared<ListedRows>(given, before->every_epoch());
-  listed_->set(epoch, given);
+  listed_ = std::make_shared<ListedRows>(rows, before->every_epoch());
+  listed_->set(epoch, rows);
   Status made = closed_ ? Status() : replan(Reason::kRows);
   if (!made.ok()) listed_ = std::move(before);
   return made;
@@ -271,6 +286,14 @@ Status EngineManager::set_shape(const ShuffleShape& shape) {
 }
 
 void EngineManager::close() {
+  close_asked_ = true;
+  if (!busy_.lock_unless_outside()) return;
+  const std::lock_guard lock(busy_, std::adopt_lock);
+  end();
+}
+
+/// With Busy.
+void EngineManager::end() {
   closed_ = true;
   engine()->stop();
   drop_cache();

@@ -15,10 +15,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "base/memory_budget.h"
 #include "base/notices.h"
+#include "cache/cache_directory.h"
+#include "loader/busy_lock.h"
 #include "loader/coding_probe.h"
 #include "loader/data_identity.h"
 #include "loader/engine.h"
@@ -87,8 +88,8 @@ class EngineManager final : public Reclaimable {
   [[nodiscard]] std::uint64_t peak_reserved_bytes() const { return budget_ ? budget_->snapshot().peak_bytes : 0; }
 
   class Busy;
-  /// Make the engine what the next epoch needs: planned for what holds now, and with its memory. Does nothing once
-  /// closed. Errors: of the plan; kOutOfBudget.
+  /// Make the engine what the next epoch needs: planned for what holds now, and with its memory. Errors: kClosed; of
+  /// the plan; kOutOfBudget.
   Status prepare();
   /// Plan for the rank of now, unless somebody may ask for batches of the rank of before. Errors: of the plan.
   Status follow_rank();
@@ -98,23 +99,25 @@ class EngineManager final : public Reclaimable {
   /// The consumer holds `consumer` while it may ask for batches.
   void set_consumer(std::weak_ptr<void> consumer);
   /// Other rows for an epoch, where the sampler is a list. Errors: kInvalidArgument; the engine is then as it was.
-  Status set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows);
+  Status set_rows(std::uint64_t epoch, const ListedRows::Rows& rows);
   /// The rank that a framework knows. Takes effect with prepare().
   void set_framework_rank(RankShare share) { framework_rank_ = share; }
   /// Go on with the shape of a state's block shuffle. Errors: of the plan; the engine is then as it was.
   Status set_shape(const ShuffleShape& shape);
-  /// End the engine, and give up what is kept. With Busy.
+  /// End the engine, and give up what is kept. Threads: any. Blocks: until the call ends that another thread is in.
+  /// Where that thread, or this one, is in a function of the program that the call called, the call closes it when it
+  /// ends.
   void close();
-  /// True if the calling thread holds Busy: it is in a function of the program that a call of the loader called.
-  [[nodiscard]] bool is_mine() const { return owner_ == std::this_thread::get_id(); }
-  /// Have the call that is under way close the loader when it ends. \see is_mine()
-  void close_after_call() { closed_ = true; }
+  /// True once close() was called.
+  [[nodiscard]] bool closed() const { return close_asked_; }
+  /// Call `work(go_on)`, which reads until it is done or go_on() says no, with Busy. That is so once the loader is to
+  /// be closed, or `asked`, a function of the program, says no; it may be empty. Errors: those of `work`; kClosed.
+  Status read(const std::function<bool()>& asked, const std::function<Status(const std::function<bool()>&)>& work);
 
   [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
   std::uint64_t reclaim(std::uint64_t bytes) override;
 
  private:
-  class Owner;
   Result<EnginePlan> make_plan();
   Result<RankChoice> choose_own_rank() const;
   void look_for_cache(PlanContext& context);
@@ -126,7 +129,7 @@ class EngineManager final : public Reclaimable {
   Status reserve();
   bool measure_codings();
   void drop_cache();
-  [[nodiscard]] std::unique_lock<std::mutex> try_lock() const;
+  void end();
   [[nodiscard]] bool may_give() const;
 
   const Dataset dataset_;
@@ -143,13 +146,12 @@ class EngineManager final : public Reclaimable {
   std::shared_ptr<DecodedCache> cache_;  ///< What engines of this loader keep; outlives them where the plan allows.
   CacheTier cache_tier_ = CacheTier::kNothing;
   std::string cache_identity_;
-  std::shared_ptr<RowStore> whole_cache_;  ///< The one that was found in the directory, for all engines.
-  std::optional<CodingProbe> probe_;       ///< What re-encoding would make of the blocks, once it was tried.
-  std::atomic<bool> probed_{false}, closed_{false};
+  CacheOpened whole_cache_;           ///< The one that was found in the directory, for all engines.
+  std::optional<CodingProbe> probe_;  ///< What re-encoding would make of the blocks, once it was tried.
+  std::atomic<bool> probed_{false}, close_asked_{false}, closed_{false};
   std::atomic<Reason> reason_{Reason::kFirst};
 
-  mutable std::mutex busy_mutex_;
-  std::atomic<std::thread::id> owner_{};
+  mutable BusyLock busy_;
   mutable std::mutex engine_mutex_;
   std::shared_ptr<Engine> engine_;
   std::weak_ptr<void> consumer_;
@@ -159,33 +161,20 @@ class EngineManager final : public Reclaimable {
 /// "the rank changed", … for explain(); empty for the first plan.
 std::string_view to_string(EngineManager::Reason reason);
 
-/// Says that the calling thread, which holds the mutex, is at work on the loader: what is planned meanwhile asks
-/// everybody for memory, this loader too.
-class EngineManager::Owner {
- public:
-  explicit Owner(std::atomic<std::thread::id>& mark) : mark_(mark) { mark_ = std::this_thread::get_id(); }
-  ~Owner() { mark_ = std::thread::id(); }
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
-
- private:
-  std::atomic<std::thread::id>& mark_;
-};
-
-/// Held while a loader starts an epoch or changes its engine: it is not idle then.
+/// Held while a loader starts an epoch or changes its engine: it is not idle then. Throws kInvalidArgument in a
+/// function of the program that is called by the thread that holds it.
 class EngineManager::Busy {
  public:
-  explicit Busy(EngineManager& manager) : manager_(manager), lock_(manager.busy_mutex_), owner_(manager.owner_) {}
+  explicit Busy(EngineManager& manager);
   ~Busy() {
-    if (manager_.closed_ && !manager_.engine()->stopped()) manager_.close();
+    if (manager_.close_asked_) manager_.end();
   }
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
 
  private:
   EngineManager& manager_;
-  const std::lock_guard<std::mutex> lock_;
-  const Owner owner_;
+  std::unique_lock<BusyLock> lock_;
 };
 
 }  // namespace headrace

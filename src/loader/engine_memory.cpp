@@ -70,26 +70,19 @@ Status EngineManager::provide_memory() {
 // --------------------------------------------------------------------------------------------------- giving memory
 // away
 
-/// Not its own thread: that one is starting an epoch.
-std::unique_lock<std::mutex> EngineManager::try_lock() const {
-  if (owner_ == std::this_thread::get_id()) return {};
-  return std::unique_lock(busy_mutex_, std::try_to_lock);
-}
-
 bool EngineManager::may_give() const {
   const State now = state();
   return now == State::kReserved || now == State::kIdle;
 }
 
 std::uint64_t EngineManager::reclaimable_bytes() const {
-  const auto lock = try_lock();
+  const std::unique_lock lock(busy_, std::try_to_lock);  // not of its own thread: that one is starting an epoch
   return lock && may_give() ? budget_->snapshot().used_bytes : 0;
 }
 
 std::uint64_t EngineManager::reclaim(std::uint64_t bytes) {
-  const auto lock = try_lock();
+  const std::unique_lock lock(busy_, std::try_to_lock);
   if (!lock || !may_give()) return 0;
-  const Owner owner(owner_);  // planning anew asks everybody what could be had, this loader too
   const std::uint64_t before = budget_->snapshot().used_bytes;
   engine()->stop();
   const std::uint64_t window = before - std::min(before, budget_->snapshot().used_bytes);

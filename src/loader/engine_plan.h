@@ -10,6 +10,7 @@
 
 #include "assembly/block_layout.h"
 #include "assembly/source.h"
+#include "base/own_cpus.h"
 #include "base/result.h"
 #include "cache/block_coder.h"
 #include "loader/coding_probe.h"
@@ -108,8 +109,7 @@ struct EnginePlan {
 struct PlanContext {
   RankChoice rank;
   MemoryRoom room;
-  std::uint32_t cpus = 1;  ///< That this process may use.
-  std::string cpus_reason = "the processors this process may use";
+  OwnCpus cpus;
   const Label* label = nullptr;                   ///< Of a sampler that needs one.
   std::shared_ptr<const ListedRows> listed = {};  ///< Of a sampler that is a list; null: those of the options.
   const CodingProbe* probe = nullptr;             ///< What re-encoding would make of the blocks; null: not known.

@@ -1,6 +1,4 @@
 // The part of Engine that its decode threads run: claims of the window, served from files, caches and memory.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <exception>
 
@@ -192,7 +190,7 @@ void Engine::gather_batch(DecodeThread& w) {
   if (!store.all_checked())
     for (const SampleRef s : samples)
       if (const Status sound = store.check(s.block); !sound.ok())
-        decoded_cache_->notice(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
+        decoded_cache_->notice(DecodedCache::text_of(sound.error(), "The rows are read from their own file instead."));
   if (store.complete()) {
     const SlotRun& slot = w.claim.runs[0];
     w.failures =

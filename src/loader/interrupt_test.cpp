@@ -5,6 +5,7 @@
 
 #include <headrace/loader/split.h>
 
+#include "base/memory_budget.h"
 #include "loader/testing/fake_source.h"
 
 namespace headrace {
@@ -65,7 +66,7 @@ TEST(Interrupt, CloseFromInsideTheFirstEpoch) {
     EXPECT_TRUE(loader.closed());
     return true;
   };
-  EXPECT_EQ(code_of([&] { (void)loader.epoch(close_it); }), ErrorCode::kCancelled);
+  EXPECT_EQ(code_of([&] { (void)loader.epoch(close_it); }), ErrorCode::kClosed);
   EXPECT_LT(faults->decodes, 100u);
   EXPECT_EQ(code_of([&] { (void)loader.epoch(); }), ErrorCode::kClosed);
   loader.close();
@@ -85,6 +86,14 @@ TEST(Interrupt, ReadingALabel) {
   EXPECT_LT(faults->decodes, 20u);
 }
 
+/// Closes the loader on another thread, and waits for it.
+auto close_there(Loader& loader) {
+  return [&loader](std::uint64_t, std::uint64_t) {
+    std::jthread([&loader] { loader.close(); }).join();
+    return true;
+  };
+}
+
 /// Also while the program's own function waits for that thread.
 TEST(Interrupt, CloseFromAnotherThreadEndsAPreload) {
   const auto faults = std::make_shared<FakeFaults>();
@@ -93,13 +102,82 @@ TEST(Interrupt, CloseFromAnotherThreadEndsAPreload) {
   LoaderOptions options{.batch_size = 16, .memory = 256 << 20, .threads = 1};
   options.cache.mode = CacheChoice::kRam;
   Loader loader(data, options);
-  const auto close_there = [&](std::uint64_t, std::uint64_t) {
-    std::jthread([&] { loader.close(); }).join();
-    return true;
-  };
-  EXPECT_EQ(code_of([&] { loader.preload(close_there); }), ErrorCode::kClosed);
+  EXPECT_EQ(code_of([&] { loader.preload(close_there(loader)); }), ErrorCode::kClosed);
   EXPECT_TRUE(loader.closed());
   EXPECT_LT(faults->decodes, 400u);
+}
+
+/// That function is called in the middle of reading then.
+TEST(Interrupt, CloseFromAnotherThreadEndsAPreloadWhileSideFieldsAreRead) {
+  const auto faults = std::make_shared<FakeFaults>();
+  faults->delay = 20ms;  // 16 chunks of array 1 are read first
+  const Dataset data = fake_dataset({8000}, {{3000, 100}, {2, 512}}, faults);
+  LoaderOptions options{.batch_size = 16, .memory = 256 << 20, .threads = 1};
+  options.cache.mode = CacheChoice::kRam;
+  const std::uint64_t before = MemoryBudget::process()->snapshot().used_bytes;
+  Loader loader(data, options);
+  ASSERT_NE(loader.explain().find("kept in memory"), std::string::npos) << loader.explain();
+  EXPECT_EQ(code_of([&] { loader.preload(close_there(loader)); }), ErrorCode::kClosed);
+  EXPECT_TRUE(loader.closed());
+  EXPECT_LT(faults->decodes, 16u);
+  EXPECT_EQ(MemoryBudget::process()->snapshot().used_bytes, before);
+}
+
+/// Nobody is asked there whether to go on.
+TEST(Interrupt, CloseFromAnotherThreadEndsTheFirstEpoch) {
+  const auto faults = std::make_shared<FakeFaults>();
+  faults->delay = 20ms;
+  const Dataset data = fake_dataset({51'200}, {{3000, 100}, {2, 512}}, faults);
+  LoaderOptions options{.batch_size = 16, .threads = 1};
+  options.cache.mode = CacheChoice::kNone;
+  Loader loader(data, options);
+  std::jthread closing([&] {
+    while (faults->decodes == 0) std::this_thread::sleep_for(1ms);
+    loader.close();
+  });
+  EXPECT_EQ(code_of([&] { (void)loader.epoch(); }), ErrorCode::kClosed);
+  closing.join();
+  EXPECT_TRUE(loader.closed());
+  EXPECT_LT(faults->decodes, 100u);
+  EXPECT_EQ(code_of([&] { loader.preload(); }), ErrorCode::kClosed);
+}
+
+TEST(Interrupt, ACallFromInsideAnotherIsAnErrorAndDoesNotHang) {
+  const auto faults = std::make_shared<FakeFaults>();
+  faults->delay = 20ms;
+  const Dataset data = fake_dataset({51'200}, {{3000, 100}, {2, 512}}, faults);
+  LoaderOptions options{.batch_size = 16, .threads = 1};
+  options.cache.mode = CacheChoice::kNone;
+  Loader loader(data, options);
+  const std::string state = loader.state();
+  int asked = 0;
+  const auto call_it = [&] {
+    ++asked;
+    const std::vector<std::function<void()>> calls{[&] { (void)loader.epoch(); }, [&] { loader.preload(); },
+                                                   [&] {
+                                                     loader.set_rows({1, 2});
+                                                   },
+                                                   [&] { loader.load_state(state); },
+                                                   [&] { (void)loader.batch(0, 0); }};
+    for (const auto& call : calls) EXPECT_EQ(code_of(call), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(loader.state(), state);
+    EXPECT_FALSE(loader.explain().empty());
+    faults->delay = 0ms;
+    return true;
+  };
+  Loader::Epoch epoch = loader.epoch(call_it);
+  EXPECT_GT(asked, 0);
+  EXPECT_TRUE(epoch.next());
+}
+
+TEST(Interrupt, AClosedLoaderSaysSo) {
+  const Dataset data = fake_dataset({4000}, {{4, 20}});
+  LoaderOptions options{.batch_size = 16};
+  options.cache.mode = CacheChoice::kRam;
+  Loader loader(data, options);
+  loader.close();
+  EXPECT_EQ(code_of([&] { (void)loader.epoch(); }), ErrorCode::kClosed);
+  EXPECT_EQ(code_of([&] { loader.preload(); }), ErrorCode::kClosed);
 }
 
 /// Though the engine that they came from is replaced.

@@ -9,7 +9,6 @@
 
 #include "base/memory_limits.h"
 #include "base/philox.h"
-#include "cache/cache_directory.h"
 #include "cache/host_arena.h"
 #include "storage/file_system.h"
 #include "storage/storage_kind.h"
@@ -76,7 +75,7 @@ RowLayout row_layout(const Source& source, const BlockTable& blocks) {
 
 Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, const EnginePlan& plan,
                                                          const CacheChoice& choice, const std::string& identity,
-                                                         const std::shared_ptr<RowStore>& whole,
+                                                         const CacheOpened& whole,
                                                          const std::shared_ptr<MemoryBudget>& budget,
                                                          const std::shared_ptr<Notices>& notices) {
   auto decoded_cache = std::make_shared<DecodedCache>(keep_share());
@@ -114,8 +113,8 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
       break;
     }
     case CacheTier::kDirectory: {
-      std::shared_ptr<RowStore> rows = whole;
-      if (!rows) {
+      CacheOpened cache = whole;
+      if (!cache.store) {
         HEADRACE_ASSIGN(decoded_cache->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
         auto opened = open_cache_directory(choice.directory, origin_of(source, identity), row_layout(source, blocks));
         if (!opened.ok()) {
@@ -123,9 +122,9 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
           decoded_cache->reservation.release();
           break;
         }
-        rows = std::move(opened->store);
-        for (const std::string& text : opened->notes) decoded_cache->notice(text);
+        cache = std::move(*opened);
       }
+      for (const std::string& text : cache.notes) decoded_cache->notice(text);
       // Mapped files count against ulimit -v, like the batches that are still to be allocated.
       if (const std::uint64_t left = free_address_space_bytes(); left < plan.window_bytes()) {
         decoded_cache->notice(
@@ -135,15 +134,14 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
         decoded_cache->reservation.release();
         break;
       }
-      decoded_cache->rows = std::move(rows);
+      decoded_cache->rows = std::move(cache.store);
       break;
     }
   }
   return decoded_cache;
 }
 
-std::shared_ptr<RowStore> find_cache(const Dataset::Impl& dataset, const CacheChoice& choice,
-                                     const std::string& identity) {
+CacheOpened find_cache(const Dataset::Impl& dataset, const CacheChoice& choice, const std::string& identity) {
   return find_whole_cache(choice.directory, origin_of(*dataset.source, identity),
                           row_layout(*dataset.source, *dataset.layout.table));
 }

@@ -7,23 +7,24 @@
 #include "assembly/decoded_cache.h"
 #include "assembly/source.h"
 #include "base/memory_budget.h"
+#include "cache/cache_directory.h"
 #include "loader/dataset_impl.h"
 #include "loader/engine_plan.h"
 
 namespace headrace {
 
-/// Memory is charged to `budget`. \param whole  The cache of these rows, where it is whole already; null: none is.
+/// Memory is charged to `budget`. \param whole  The cache of these rows, where it is whole already; else its store is
+/// null.
 /// \param identity  Of the data: equal for loaders that may share what they keep. What cannot be had (a directory that
 /// cannot be written, a disk that is full) is a notice, not an error: loading goes on without. Errors: kOutOfBudget.
 Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, const EnginePlan& plan,
                                                          const CacheChoice& choice, const std::string& identity,
-                                                         const std::shared_ptr<RowStore>& whole,
+                                                         const CacheOpened& whole,
                                                          const std::shared_ptr<MemoryBudget>& budget,
                                                          const std::shared_ptr<Notices>& notices);
 
-/// The whole cache of these rows in the directory; null if there is none. Makes and writes nothing.
-std::shared_ptr<RowStore> find_cache(const Dataset::Impl& dataset, const CacheChoice& choice,
-                                     const std::string& identity);
+/// The whole cache of these rows in the directory; its store is null if there is none. Makes and writes nothing.
+CacheOpened find_cache(const Dataset::Impl& dataset, const CacheChoice& choice, const std::string& identity);
 /// Is what would be written there memory (a tmpfs)? The folder need not be there yet.
 bool lies_in_memory(const std::string& directory);
 

@@ -3,9 +3,11 @@
 #include <headrace/base/bytes.h>
 #include <headrace/loader/loader.h>
 #include <rapidcheck.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -346,6 +348,27 @@ TEST(Keeping, DamageIsRaisedAtTheSameBatchWhateverIsKept) {
     EXPECT_EQ(deliver(loader, 1).size(), 2 * loader.num_batches());
   }
   for (const std::size_t batches : at) EXPECT_EQ(batches, at[0]);
+}
+
+TEST(Keeping, ACacheThatAnotherUserMadeIsUsedWithANotice) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  const Dataset data = fake_dataset({500, 300}, {{16, 16}});
+  const TemporaryFolder folder;
+  const std::string directory = folder.path("cache");  // not where everybody may make folders
+  LoaderOptions options{.batch_size = 32};
+  options.cache = {CacheChoice::kDirectory, directory};
+  Loader first(data, options);
+  const Bytes want = deliver(first, 1);
+  EXPECT_TRUE(first.notices().empty());
+  first.close();
+  ASSERT_EQ(::chown(directory.c_str(), 12345, 12345), 0);
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    ASSERT_EQ(::chown(entry.path().c_str(), 12345, 12345), 0);
+  Loader again(data, options);
+  EXPECT_EQ(deliver(again, 1), want);
+  EXPECT_TRUE(again.report().cache.complete);
+  ASSERT_EQ(again.notices().size(), 1u);
+  EXPECT_NE(again.notices()[0].find("user 12345 made this cache"), std::string::npos) << again.notices()[0];
 }
 
 TEST(Keeping, ACacheGivesWayToAnotherLoadersWindow) {

@@ -59,8 +59,9 @@ Loader::Epoch Loader::epoch(const std::function<bool()>& go_on) {
   const std::uint64_t start = now_ns();
   if (c.first_start_ns == 0) c.first_start_ns = start;
   c.stop_work(start, false);
-  const auto goes_on = [&] { return go_on() && !closed(); };
-  engine->start_epoch(c.next.epoch, c.next.samples, go_on ? goes_on : std::function<bool()>()).value();
+  m.manager
+      ->read(go_on, [&](const auto& goes_on) { return engine->start_epoch(c.next.epoch, c.next.samples, goes_on); })
+      .value();
   c.begin(c.next);
   ++c.epochs_started;
   Epoch epoch;
@@ -135,7 +136,7 @@ void Loader::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows) {
   Impl& m = *impl_;
   m.check_process();
   const EngineManager::Busy busy(*m.manager);
-  m.manager->set_rows(epoch, std::move(rows)).value();
+  m.manager->set_rows(epoch, std::make_shared<const std::vector<std::uint64_t>>(std::move(rows))).value();
 }
 void Loader::feed(std::span<const std::uint64_t> rows) {
   const std::shared_ptr<Engine> engine = impl_->engine();
@@ -191,24 +192,25 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
   Impl& m = *impl_;
   m.check_process();
   const auto alive = std::make_shared<int>();
+  std::shared_ptr<Engine> engine;
   {
     const EngineManager::Busy busy(*m.manager);
     if (m.manager->prepare_preload().value()) m.consumer->end_epoch();
     m.manager->set_consumer(alive);  // not idle
-  }
-  const std::shared_ptr<Engine> engine = m.engine();
-  if (!engine->wants_preload()) {
-    const std::vector<std::string> why = m.manager->notices()->all(Notices::Of::kRun);
-    const std::vector<std::string>& warned = engine->plan().warnings;
-    if (m.options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
-      throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : why.front());
-    throw Error(ErrorCode::kInvalidArgument, "this loader keeps nothing that could be decoded beforehand")
-        .with_hint("Make it with cache='ram', or a directory.");
-  }
-  {
-    const EngineManager::Busy busy(*m.manager);
-    const auto goes_on = [&] { return progress(0, engine->preload().all) && !closed(); };
-    engine->start_threads(progress ? goes_on : std::function<bool()>()).value();
+    engine = m.engine();
+    if (!engine->wants_preload()) {
+      const std::vector<std::string> why = m.manager->notices()->all(Notices::Of::kRun);
+      const std::vector<std::string>& warned = engine->plan().warnings;
+      if (m.options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
+        throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : why.front());
+      throw Error(ErrorCode::kInvalidArgument, "this loader keeps nothing that could be decoded beforehand")
+          .with_hint("Make it with cache='ram', or a directory.");
+    }
+    const auto asked = [&] { return progress(0, engine->preload().all); };
+    m.manager
+        ->read(progress ? asked : std::function<bool()>(),
+               [&](const auto& goes_on) { return engine->start_threads(goes_on); })
+        .value();
   }
   constexpr std::chrono::milliseconds kTick{2};
   constexpr int kTicksAProgress = 25;
@@ -231,12 +233,10 @@ std::uint64_t Loader::num_notices() const {
 
 void Loader::close() {
   if (impl_->engine()->forked()) return;
-  if (impl_->manager->is_mine()) return impl_->manager->close_after_call();
-  const EngineManager::Busy busy(*impl_->manager);
   impl_->manager->close();
 }
 bool Loader::closed() const {
-  return impl_->manager->state() == EngineManager::State::kClosed;
+  return impl_->manager->closed();
 }
 
 Loader::Iterator Loader::begin() {

@@ -76,10 +76,11 @@ struct Loader::Impl {
   /// Throws kForked in a child process: before any lock is taken, as that may be the parent's.
   void check_process() const;
   [[nodiscard]] LoaderState state_at(Position position) const;
-  /// A state that fits, and the shape of the block shuffle that it goes on with.
+  /// A state that fits, the shape of the block shuffle that it goes on with, and the rows that were given with it.
   struct Fitting {
     LoaderState state;
     std::optional<ShuffleShape> other_shape;
+    ListedRows::Rows rows;  // null: none
   };
   /// Throws what a state that does not fit is refused with. \param rows_follow  The rows of its epoch are given later:
   /// they are not looked at.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/cpu_count.h"
+#include "base/own_cpus.h"
 #include "loader/dataset_impl.h"
 
 namespace headrace {
@@ -10,7 +10,7 @@ namespace headrace {
 Result<EnginePlan> plan_for(const Dataset& dataset, const LoaderOptions& options, std::uint64_t budget_bytes) {
   PlanContext context;
   context.room.free_bytes = budget_bytes;
-  context.cpus = static_cast<std::uint32_t>(usable_cpu_count());
+  context.cpus = own_cpus();
   HEADRACE_ASSIGN(context.rank, choose_rank(options.rank, options.world_size, launcher_variable));
   LoaderOptions own = options;
   own.memory = budget_bytes;

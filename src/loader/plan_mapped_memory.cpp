@@ -38,8 +38,8 @@ Status plan_mapped_memory(const Source& source, const LoaderOptions& options, co
   const std::uint64_t least = order + thread + kLeastSlots * (largest + bookkeeping);
   if (least > plan.budget_bytes)
     return too_small_a_budget(source, plan.budget_bytes, {largest + bookkeeping, thread, order}, least);
-  plan.threads = options.threads ? options.threads : context.cpus;
-  plan.threads_reason = options.threads ? "threads=" : context.cpus_reason;
+  plan.threads = options.threads ? options.threads : context.cpus.count;
+  plan.threads_reason = options.threads ? "threads=" : context.cpus.reason;
   while (plan.threads > 1 && least + (plan.threads - 1) * thread > plan.budget_bytes) {
     --plan.threads;
     plan.threads_reason = "fewer than asked for: each needs scratch memory";

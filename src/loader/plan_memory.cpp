@@ -113,8 +113,8 @@ class MemoryPlanner {
   Status plan_threads() {
     if (plan_.layout.resident_bytes > 0 && least(1) > plan_.budget_bytes) drop_resident_arrays();  // a luxury
     if (fills_directory() && least(1) > own_limit()) do_without_directory();
-    plan_.threads = options_.threads ? options_.threads : context_.cpus;
-    plan_.threads_reason = options_.threads ? "threads=" : context_.cpus_reason;
+    plan_.threads = options_.threads ? options_.threads : context_.cpus.count;
+    plan_.threads_reason = options_.threads ? "threads=" : context_.cpus.reason;
     while (plan_.threads > 1 && least(plan_.threads) > plan_.budget_bytes) {
       --plan_.threads;
       plan_.threads_reason = "fewer than asked for: each needs scratch memory";

@@ -11,10 +11,10 @@
 
 namespace headrace {
 
-/// Samples handed out over all ranks; (e, all samples) is written as (e + 1, 0).
 /// Last number that an epoch may have: the one after it has a number too.
 constexpr std::uint64_t kLastEpoch = ~std::uint64_t{0} >> 1;
 
+/// Samples handed out over all ranks; (e, all samples) is written as (e + 1, 0).
 struct Position {
   std::uint64_t epoch = 0, samples = 0;
   friend bool operator==(const Position&, const Position&) = default;

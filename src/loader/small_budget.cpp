@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/cpu_count.h"
+#include "base/own_cpus.h"
 #include "loader/engine.h"
 #include "loader/window_decodes.h"
 #include "order/quality.h"
@@ -41,7 +41,7 @@ class Trials {
   Trials(const Source& source, const LoaderOptions& options, const EnginePlan& plan, const Label* label)
       : source_(source), options_(options), plan_(plan) {
     context_.rank = {plan.share, plan.rank_reason};
-    context_.cpus = static_cast<std::uint32_t>(usable_cpu_count());
+    context_.cpus = own_cpus();
     context_.label = label;
     context_.listed = plan.listed;
   }

@@ -11,7 +11,7 @@
 
 #include "assembly/finisher.h"
 #include "assembly/requests_by_block.h"
-#include "base/cpu_count.h"
+#include "base/own_cpus.h"
 #include "base/parallel.h"
 #include "base/thrown.h"
 #include "delivery/slot_pool.h"
@@ -114,8 +114,7 @@ Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows
   }
   const RequestsByBlock plan(samples);
   Reading reading(data, plan, arrays.data(), draws);
-  const std::size_t threads =
-      std::min<std::size_t>({plan.blocks.size() / 4, static_cast<std::uint32_t>(usable_cpu_count()), most_threads});
+  const std::size_t threads = std::min<std::size_t>({plan.blocks.size() / 4, own_cpus().count, most_threads});
   std::vector<std::jthread> helpers;
   helpers.reserve(threads + 1);
   const auto help = [&] {  // where the system starts no more threads, fewer will do

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/cpu_count.h"
 #include "base/memory_budget.h"
+#include "base/own_cpus.h"
 
 namespace headrace {
 namespace {
@@ -89,7 +89,7 @@ void diagnose(Report& r, const Loader::Impl& loader) {
         share < kModerate ? "partly " : "", 100 * share, total > 0 ? 100 * busy / total : 0, limit);
   if (share < kFine) return;
 
-  const std::uint32_t cpus = static_cast<std::uint32_t>(usable_cpu_count());
+  const std::uint32_t cpus = own_cpus().count;
   if (r.read_amplification > 1.2) {
     if (small)
       advise_once(r, *small);

@@ -145,7 +145,8 @@ class Loader {
   /// Start the next epoch (also after a break), or continue at the position of load_state(). An unfinished Epoch of
   /// this loader ends with kClosed. Blocks: the first call, while fields that stay in memory are read.
   /// `go_on` may be empty. It is called by this thread while it reads, at most about twenty times a second; when it
-  /// returns false, reading ends and kCancelled is thrown. The next call tries again.
+  /// returns false, reading ends and kCancelled is thrown. The next call tries again. It may ask this loader for
+  /// state(), report() and explain(), and may call close(); calls that change the loader throw kInvalidArgument there.
   Epoch epoch(const std::function<bool()>& go_on = {});
   /// Set the number of the epoch that the next call of epoch() delivers, 2^63 - 1 at most. Idempotent.
   void set_epoch(std::uint64_t number);
@@ -155,7 +156,7 @@ class Loader {
   /// Return the position of the loader as less than 200 bytes of JSON: the epoch, and how many of its samples were
   /// handed out over all ranks. Prefetched samples do not count. The same on every rank, and for any threads, memory
   /// and world size. Files are identified by their names and by samples of their bytes, not by where they are. Blocks:
-  /// the first call reads at most 128 KiB.
+  /// the first call reads at most 128 KiB, and as much of the files that virtual data sets and external storage name.
   [[nodiscard]] std::string state() const;
   /// Go to the position of a state: an unfinished Epoch and the next epoch() continue from there. With another world
   /// size or batch size they continue at the same sample. Takes milliseconds, and the time to fill the first batches.
@@ -214,7 +215,8 @@ class Loader {
 
   /// Decode now all that the cache will hold (see CacheChoice), with all threads. After that, batches come from memory.
   /// Ends an unfinished epoch. Blocks: until done. `progress(done_blocks, all_blocks)` is called from time to time;
-  /// return false to stop. Errors: kInvalidArgument if the cache does not hold all rows; errors of the data.
+  /// return false to stop; it may do what epoch()'s `go_on` may. Errors: kInvalidArgument if the cache does not hold
+  /// all rows; kCancelled; kClosed; errors of the data.
   void preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress = {});
   /// Return what the user should know, a sentence each, in the order in which it came up: settings that make loading
   /// slower than necessary, why a cache is not used or no longer used. Usually empty.
@@ -223,7 +225,8 @@ class Loader {
   [[nodiscard]] std::uint64_t num_notices() const;
 
   /// Stop the threads and free the memory. Idempotent. Batches that you hold stay valid. Threads: any; a call that
-  /// another thread is in ends with kClosed.
+  /// another thread is in ends with kClosed. If it is in your own function then (`go_on`, `progress`), close() does not
+  /// wait for that: the memory is freed when the call ends.
   void close();
   /// True if it was closed.
   [[nodiscard]] bool closed() const;

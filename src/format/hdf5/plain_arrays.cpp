@@ -7,6 +7,7 @@
 
 #include "format/hdf5/element_conversion.h"
 #include "format/hdf5/native_bytes.h"
+#include "format/outside_files.h"
 #include "storage/file_system.h"
 
 namespace headrace::hdf5 {
@@ -118,13 +119,9 @@ ScratchNeed ExternalArray::scratch_need(std::uint64_t max_rows) const {
 }
 
 std::vector<OutsideFile> ExternalArray::other_files() const {
-  std::vector<OutsideFile> others;
-  for (std::size_t i = 0; i < files_.size(); ++i) {
-    const std::string& path = info_.external[i].path;
-    if (std::ranges::find(others, path, &OutsideFile::path) == others.end())
-      others.push_back({path, files_[i]->fingerprint()});
-  }
-  return others;
+  OutsideFiles others;
+  for (std::size_t i = 0; i < files_.size(); ++i) others.add({info_.external[i].path, files_[i]->fingerprint()});
+  return std::move(others).take();
 }
 
 }  // namespace headrace::hdf5

@@ -7,6 +7,7 @@
 
 #include "format/hdf5/native_bytes.h"
 #include "format/hdf5/virtual_assembly.h"
+#include "format/outside_files.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -98,16 +99,13 @@ ScratchNeed VirtualArray::scratch_need(std::uint64_t max_rows) const {
 }
 
 std::vector<OutsideFile> VirtualArray::other_files() const {
-  std::vector<OutsideFile> others;
-  const auto add = [&](OutsideFile file) {
-    if (std::ranges::find(others, file.path, &OutsideFile::path) == others.end()) others.push_back(std::move(file));
-  };
+  OutsideFiles others;
   for (const PreparedSource& s : sources_) {
     const RandomAccessFile& file = s.array->file();
-    if (&file != &this->file()) add({file.name(), file.fingerprint()});
-    for (OutsideFile& other : s.array->other_files()) add(std::move(other));
+    if (&file != &this->file()) others.add({file.name(), file.fingerprint()});
+    for (OutsideFile& other : s.array->other_files()) others.add(std::move(other));
   }
-  return others;
+  return std::move(others).take();
 }
 
 Result<DecodedPiece> VirtualArray::decode(const Piece& piece, std::span<const std::byte>,

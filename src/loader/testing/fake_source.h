@@ -29,7 +29,7 @@ struct FakeFaults {
   std::atomic<std::uint64_t> decodes{0};
 };
 
-class FakeArray final : public ArrayReader {
+class FakeArray : public ArrayReader {
  public:
   FakeArray(std::uint32_t number, std::uint64_t first_row, std::uint64_t rows, std::uint64_t width,
             std::uint64_t chunk_rows, std::shared_ptr<FakeFaults> faults, std::vector<std::uint64_t> chunk_ends = {})
