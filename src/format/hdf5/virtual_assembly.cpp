@@ -124,12 +124,15 @@ Result<DecodedPiece> VirtualAssembly::decode(const PreparedSource& source, const
 Result<DecodedPiece> VirtualAssembly::convert(const PreparedSource& source, const Piece& piece,
                                               const DecodedPiece& decoded) {
   const std::uint64_t from = source.array->described().element.record_bytes, to = array_.record_bytes;
-  const std::uint64_t bytes = piece.rows.count * decoded.row_stride_bytes, elements = bytes / from;
-  const auto buffer = pong_.subspan(array_.filter_bytes + source.out_bytes, source.converted_bytes);
-  if (elements * std::max(from, to) > buffer.size())
-    return Error(ErrorCode::kInternal, fmt::format("{} elements to convert in {} bytes", elements, buffer.size()));
-  std::memcpy(buffer.data(), decoded.data, bytes);
-  if (Status status = source.conversion->convert(buffer.data(), elements); !status.ok())
+  const std::uint64_t bytes = piece.rows.count * decoded.row_stride_bytes, converted_bytes = bytes / from * to;
+  if (converted_bytes > source.converted_bytes)
+    return Error(ErrorCode::kInternal,
+                 fmt::format("{} converted bytes for a buffer of {}", converted_bytes, source.converted_bytes));
+  const auto buffer = pong_.subspan(array_.filter_bytes + source.out_bytes, converted_bytes);
+  // The filters are done with their scratch.
+  Status status = source.conversion->convert({decoded.data, bytes}, buffer,
+                                             {ping_.first(array_.filter_bytes), pong_.first(array_.filter_bytes)});
+  if (!status.ok())
     return std::move(status.error().with_file(source.array->file().name()).with_field(source.array->info().path));
   return DecodedPiece{buffer.data(), decoded.row_stride_bytes / from * to};
 }
