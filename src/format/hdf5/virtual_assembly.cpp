@@ -21,9 +21,11 @@ std::vector<std::uint64_t> steps_of(std::span<const std::uint64_t> shape) {
 
 Status VirtualAssembly::read(const PreparedMapping& m) {
   const PreparedSource& source = array_.sources[m.source];
-  for (const SelectionPart& into : m.into.parts) {
+  for (auto part = first_part_after(m.into.parts, rows_.first); part != m.into.parts.end(); ++part) {
+    const SelectionPart& into = *part;
     const std::uint64_t first = into.axes[0].position_of(rows_.first), end = into.axes[0].position_of(rows_.end());
-    if (first >= end) continue;
+    if (into.axes[0].index(0) >= rows_.end()) break;
+    if (first >= end) continue;  // it passes over these rows
     const std::uint64_t row = into.size / into.axes[0].size();
     const Ranks ranks{into.first_rank + first * row, into.first_rank + end * row};
     auto from = std::ranges::upper_bound(m.from.parts, ranks.begin, {}, &SelectionPart::first_rank);
@@ -85,7 +87,7 @@ Status VirtualAssembly::read_piece(const Part& p, const Piece& piece, Ranks at, 
     box.dst_start.assign(box.src_shape.size(), 0);
     box.count = box.src_shape;
   } else {
-    box = p.source.array->piece_box(piece.across);
+    box = p.source.array->row_box_of(piece.across);
   }
   for (std::size_t d = 1; d < p.from.axes.size(); ++d) {
     const std::uint64_t start = box.dst_start[d - 1];

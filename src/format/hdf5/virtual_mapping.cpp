@@ -74,7 +74,7 @@ PreparedSource prepare_source(const VirtualSource& source, const DatasetInfo& in
     out.filter_bytes = std::max(out.filter_bytes, align_up(out.conversion->scratch_bytes(elements)));
   }
   out.whole_rows = out.array->pieces_across() == 1 &&
-                   out.array->piece_box(0).src_shape == std::vector(a.shape.begin() + 1, a.shape.end());
+                   out.array->row_box_of(0).src_shape == std::vector(a.shape.begin() + 1, a.shape.end());
   return out;
 }
 
