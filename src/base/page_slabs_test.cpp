@@ -94,7 +94,8 @@ TEST(PageSlabs, MemoryThatEndsLosesNoPlace) {
       const testing::FailingNew no_memory("", n, 1000);
       for (PageBuffer& buffer : held) {
         try {
-          if (auto made = slabs->allocate(*budget, MemoryTag::kBlockCache, 10'000); made.ok()) buffer = std::move(*made);
+          if (auto made = slabs->allocate(*budget, MemoryTag::kBlockCache, 10'000); made.ok())
+            buffer = std::move(*made);
         } catch (const std::bad_alloc&) {
           break;
         }
