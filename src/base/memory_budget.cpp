@@ -186,7 +186,7 @@ MemoryReservation::MemoryReservation(std::shared_ptr<MemoryBudget> budget, Memor
 
 /// What was reserved before a fork() is the parent's: in the child nobody counts it.
 void MemoryReservation::forget_parents() {
-  if (const int pid = ::getpid(); bytes_ != 0 && pid != pid_) bytes_ = 0, pid_ = pid;
+  if (const int pid = ::getpid(); pid != pid_) bytes_ = 0, pid_ = pid;
 }
 
 Status MemoryReservation::resize(std::uint64_t bytes) {

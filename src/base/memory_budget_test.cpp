@@ -145,6 +145,7 @@ TEST(MemoryBudget, AChildOfForkBeginsWithNothingHeld) {
   const auto root = MemoryBudget::create("root", 100);
   const auto below = root->child("loader", 90);
   MemoryReservation held = below->try_reserve(MemoryTag::kWindowSlots, 80).value();
+  MemoryReservation empty = below->try_reserve(MemoryTag::kOther, 0).value();
   const pid_t child = ::fork();
   if (child == 0) {
     if (root->free_bytes() != 100 || below->free_bytes() != 90) ::_exit(1);
@@ -153,6 +154,8 @@ TEST(MemoryBudget, AChildOfForkBeginsWithNothingHeld) {
     held.release();  // the parent's: nothing comes back
     if (root->free_bytes() != 0 || below->snapshot().used_bytes != 0) ::_exit(3);
     own->release();
+    if (!empty.resize(10).ok()) ::_exit(5);
+    empty.release();  // the child's own: all of it comes back
     ::_exit(root->free_bytes() == 100 && root->snapshot().peak_bytes == 100 ? 0 : 4);
   }
   int status = -1;

@@ -14,7 +14,8 @@ namespace headrace {
 
 class PageSlabs;
 
-/// Zeroed private memory, page aligned; from 2 MiB on 2 MiB aligned and asked to be in huge pages. Pages become
+/// Zeroed private memory, page aligned; with a mapping of its own from 2 MiB on 2 MiB aligned and asked to be in huge
+/// pages. Pages become
 /// resident when they are first touched. Move-only. Threads: one at a time for the buffer itself; its bytes are the
 /// user's matter.
 class PageBuffer {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace headrace {
 namespace {
@@ -17,8 +18,14 @@ std::byte* PageSlabs::take(Slab& slab, std::uint64_t length) {
   const auto hole = std::ranges::find_if(slab.holes, [&](const auto& h) { return h.second >= length; });
   if (hole == slab.holes.end()) return nullptr;
   const auto [offset, size] = *hole;
-  slab.holes.erase(hole);
-  if (size > length) slab.holes[offset + length] = size - length;
+  if (size > length) slab.used.emplace(offset, length);  // all that can fail
+  auto node = slab.holes.extract(hole);
+  if (size > length) {
+    node.key() = offset + length, node.mapped() = size - length;
+    slab.holes.insert(std::move(node));
+  } else {
+    slab.used.insert(std::move(node));
+  }
   slab.used_bytes += length;
   return slab.memory.data() + offset;
 }
@@ -30,11 +37,11 @@ Result<PageSlabs::Slab*> PageSlabs::add_slab(std::uint64_t length) {
   if (!memory.ok() && wanted > length) memory = PageBuffer::allocate(length);  // addresses are limited: ulimit -v
   if (!memory.ok()) return std::move(memory.error());
   std::byte* const start = memory->data();
-  Slab& slab = slabs_[start];
-  slab.memory = std::move(*memory);
-  slab.holes[0] = slab.memory.size_bytes();
-  mapped_bytes_ += slab.memory.size_bytes();
-  return &slab;
+  Slab slab{.memory = std::move(*memory), .used_bytes = 0, .used = {}, .holes = {}};
+  slab.holes.emplace(0, slab.memory.size_bytes());
+  Slab& kept = slabs_.emplace(start, std::move(slab)).first->second;
+  mapped_bytes_ += kept.memory.size_bytes();
+  return &kept;
 }
 
 Result<PageBuffer> PageSlabs::allocate(MemoryBudget& budget, MemoryTag tag, std::uint64_t size_bytes) {
@@ -57,7 +64,8 @@ Result<PageBuffer> PageSlabs::allocate(MemoryBudget& budget, MemoryTag tag, std:
 }
 
 void PageSlabs::give_back(std::byte* data, std::uint64_t length) {
-  ::madvise(data, length, MADV_DONTNEED);  // while nobody else can have them; the next user finds zeros
+  // While nobody else can have them. The next user finds zeros, also in memory that is locked (mlockall).
+  if (::madvise(data, length, MADV_DONTNEED) != 0) std::memset(data, 0, length);
   const std::lock_guard lock(mutex_);
   const auto at = std::prev(slabs_.upper_bound(data));
   Slab& slab = at->second;
@@ -67,15 +75,15 @@ void PageSlabs::give_back(std::byte* data, std::uint64_t length) {
     slabs_.erase(at);
     return;
   }
-  auto offset = static_cast<std::uint64_t>(data - at->first);
-  const auto next = slab.holes.lower_bound(offset);
-  if (next != slab.holes.end() && offset + length == next->first) length += next->second;
-  if (next != slab.holes.begin()) {
-    const auto before = std::prev(next);
-    if (before->first + before->second == offset) offset = before->first, length += before->second;
-  }
-  if (next != slab.holes.end() && next->first < offset + length) slab.holes.erase(next);
-  slab.holes[offset] = length;
+  const auto hole = slab.holes.insert(slab.used.extract(static_cast<std::uint64_t>(data - at->first))).position;
+  const auto join_next = [&](auto first) {
+    const auto next = std::next(first);
+    if (next == slab.holes.end() || first->first + first->second != next->first) return;
+    first->second += next->second;
+    slab.holes.erase(next);
+  };
+  join_next(hole);
+  if (hole != slab.holes.begin()) join_next(std::prev(hole));
 }
 
 PageSlabs::Usage PageSlabs::usage() const {

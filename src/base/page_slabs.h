@@ -22,8 +22,8 @@ class PageSlabs : public std::enable_shared_from_this<PageSlabs> {
   PageSlabs(const PageSlabs&) = delete;
   PageSlabs& operator=(const PageSlabs&) = delete;
 
-  /// Reserve charged_bytes() of `budget`, then allocate: as PageBuffer::allocate(), without a mapping of its own.
-  /// Errors: kOutOfBudget.
+  /// Reserve charged_bytes() of `budget`, then allocate: as PageBuffer::allocate(), without a mapping of its own, and
+  /// aligned to pages only, however large. Errors: kOutOfBudget. Giving a buffer back allocates nothing.
   Result<PageBuffer> allocate(MemoryBudget& budget, MemoryTag tag, std::uint64_t size_bytes);
 
   struct Usage {
@@ -39,7 +39,8 @@ class PageSlabs : public std::enable_shared_from_this<PageSlabs> {
   struct Slab {
     PageBuffer memory;
     std::uint64_t used_bytes = 0;
-    std::map<std::uint64_t, std::uint64_t> holes;  // offset -> bytes, never touching each other
+    // offset -> bytes. Nodes move from one to the other: a destructor can make none. Holes never touch each other.
+    std::map<std::uint64_t, std::uint64_t> used, holes;
   };
   Result<Slab*> add_slab(std::uint64_t length);
   static std::byte* take(Slab& slab, std::uint64_t length);

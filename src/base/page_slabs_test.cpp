@@ -1,12 +1,16 @@
 #include "base/page_slabs.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <random>
 #include <string>
 #include <vector>
+
+#include "base/testing/failing_new.h"
 
 namespace headrace {
 namespace {
@@ -77,6 +81,55 @@ TEST(PageSlabs, ABufferLargerThanASlabHasOneOfItsOwn) {
   large.data()[50 * kMiB - 1] = std::byte{1};  // it lives as long as its buffers
   large.reset();
   EXPECT_EQ(budget->snapshot().used_bytes, 0u);
+}
+
+// The n-th allocation fails, for every n: nothing is lost, and giving back never needs one.
+TEST(PageSlabs, MemoryThatEndsLosesNoPlace) {
+  const auto budget = MemoryBudget::create("test", std::uint64_t{100} * kMiB);
+  for (int n = 1, failed = 1; failed != 0; ++n) {
+    ASSERT_LT(n, 100);
+    const auto slabs = PageSlabs::create();
+    std::vector<PageBuffer> held(8);
+    {
+      const testing::FailingNew no_memory("", n, 1000);
+      for (PageBuffer& buffer : held) {
+        try {
+          if (auto made = slabs->allocate(*budget, MemoryTag::kBlockCache, 10'000); made.ok())
+            buffer = std::move(*made);
+        } catch (const std::bad_alloc&) {
+          break;
+        }
+      }
+      for (std::size_t i = 0; i < held.size(); i += 2) held[i].reset();  // holes that touch nothing
+      failed = static_cast<int>(no_memory.failed());
+    }
+    std::uint64_t charged = 0;
+    for (const PageBuffer& buffer : held) charged += buffer.charged_bytes();
+    EXPECT_EQ(slabs->usage().used_bytes, charged);
+    EXPECT_EQ(budget->snapshot().used_bytes, charged);
+    EXPECT_LE(slabs->usage().slabs, 1u);
+    PageBuffer all = *slabs->allocate(*budget, MemoryTag::kBlockCache, 16 * kMiB - charged - 4 * 12'288);
+    EXPECT_EQ(slabs->usage().slabs, 1u) << "the rest of the slab is there";
+    held.clear();
+    all.reset();
+    EXPECT_EQ(slabs->usage().mapped_bytes, 0u);
+    EXPECT_EQ(budget->snapshot().used_bytes, 0u);
+  }
+}
+
+TEST(PageSlabs, LockedMemoryBeginsWithZerosToo) {
+  const auto budget = MemoryBudget::create("test", std::uint64_t{100} * kMiB);
+  const auto slabs = PageSlabs::create();
+  PageBuffer locked = *slabs->allocate(*budget, MemoryTag::kBlockCache, 4096);
+  const PageBuffer other = *slabs->allocate(*budget, MemoryTag::kBlockCache, 4096);  // so that the slab stays
+  std::byte* const data = locked.data();
+  if (::mlock(data, 4096) != 0) GTEST_SKIP() << "this process may lock no memory (ulimit -l)";
+  std::memset(data, 7, 4096);
+  locked.reset();
+  const PageBuffer again = *slabs->allocate(*budget, MemoryTag::kBlockCache, 4096);
+  ::munlock(data, 4096);
+  ASSERT_EQ(again.data(), data);
+  for (const std::byte b : again.bytes()) ASSERT_EQ(b, std::byte{0});
 }
 
 }  // namespace

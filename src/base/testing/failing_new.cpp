@@ -18,8 +18,9 @@ std::int64_t left_before = 0;  // allocations until one fails, that one counted;
 std::int64_t left_after = 0;
 std::uint64_t num_failed = 0;
 std::array<char, 16> threads_begin{};
-std::atomic<pthread_t> only{};
+pthread_t only{};
 
+/// Under the lock.
 bool is_chosen() {
   if (threads_begin[0] == 0) return ::pthread_equal(::pthread_self(), only) != 0;
   std::array<char, 16> name{};
@@ -28,9 +29,9 @@ bool is_chosen() {
 }
 
 bool fails_now() {
-  if (!armed.load(std::memory_order_acquire) || !is_chosen()) return false;
+  if (!armed.load(std::memory_order_acquire)) return false;
   const std::lock_guard lock(mutex);
-  if (left_before == 0) return false;
+  if (left_before == 0 || !is_chosen()) return false;
   --left_before;
   if (left_before > 0) return false;
   if (left_after-- > 0) left_before = 1;
@@ -69,9 +70,21 @@ void* operator new(std::size_t bytes) {
   if (void* const made = std::malloc(bytes > 0 ? bytes : 1)) return made;
   throw std::bad_alloc();
 }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  if (headrace::testing::fails_now()) throw std::bad_alloc();
+  const auto step = static_cast<std::size_t>(alignment);
+  if (void* const made = std::aligned_alloc(step, (bytes + step - 1) / step * step)) return made;
+  throw std::bad_alloc();
+}
 void operator delete(void* made) noexcept {
   std::free(made);
 }
 void operator delete(void* made, std::size_t) noexcept {
+  std::free(made);
+}
+void operator delete(void* made, std::align_val_t) noexcept {
+  std::free(made);
+}
+void operator delete(void* made, std::size_t, std::align_val_t) noexcept {
   std::free(made);
 }

@@ -28,7 +28,7 @@ class ArrayBase : public ArrayReader {
     std::vector<std::uint64_t> src_shape, dst_start, count;
   };
   /// \param across  Piece.across.
-  [[nodiscard]] RowBox piece_box(std::uint32_t across) const { return row_box_of(across); }
+  [[nodiscard]] virtual RowBox row_box_of(std::uint32_t across) const;
 
  protected:
   /// Errors: kInvalidArgument for rows past the end.
@@ -37,7 +37,6 @@ class ArrayBase : public ArrayReader {
   Error placed(Error error) const;
   /// The same with the piece's chunk and bytes.
   Error placed(Error error, const Piece& piece) const;
-  [[nodiscard]] virtual RowBox row_box_of(std::uint32_t across) const;
 
   std::shared_ptr<FileState> state_;
   DatasetInfo info_;

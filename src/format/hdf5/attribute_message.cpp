@@ -1,5 +1,6 @@
 #include "format/hdf5/attribute_message.h"
 
+#include "base/align.h"
 #include "format/hdf5/object_header.h"
 
 namespace headrace::hdf5 {
@@ -10,7 +11,7 @@ std::optional<AttributeParts> attribute_parts(std::span<const std::byte> message
   if (version < 1 || version > 3 || (version > 1 && flags != 0)) return {};
   const std::uint64_t name_bytes = fields.number(2), type_bytes = fields.number(2), space_bytes = fields.number(2);
   if (version == 3) fields.skip(1);  // the name's encoding
-  const auto part = [&](std::uint64_t n) { return fields.take(version == 1 ? (n + 7) / 8 * 8 : n); };
+  const auto part = [&](std::uint64_t n) { return fields.take(version == 1 ? align_up(n, 8) : n); };
   AttributeParts parts;
   parts.name = part(name_bytes);
   parts.datatype = part(type_bytes);

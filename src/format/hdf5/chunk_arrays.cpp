@@ -17,17 +17,12 @@
 namespace headrace::hdf5 {
 namespace {
 
-using Found = std::vector<std::pair<std::uint64_t, ChunkPlace>>;
-
-Error damaged(std::string why) {
-  return Error(ErrorCode::kCorruptData, "the chunk index is damaged: " + std::move(why));
-}
-
 /// Turns what the index holds into cells of the grid.
 class Reading {
  public:
-  Reading(const RandomAccessFile& file, const Superblock& superblock, const ChunkLayout& layout, const ChunkGrid& grid)
-      : file_(file), superblock_(superblock), layout_(layout), grid_(grid) {
+  Reading(const RandomAccessFile& file, const Superblock& superblock, const ChunkLayout& layout, const ChunkGrid& grid,
+          const TakeChunk& take)
+      : file_(file), superblock_(superblock), layout_(layout), grid_(grid), take_(take) {
     for (const std::uint64_t n : grid.cells) cells_ *= n;  // bounded by kGridLimit when described
     // Of a filtered chunk: its stored size, in one byte more than the chunk's own size needs.
     const auto log2 = static_cast<std::uint64_t>(std::bit_width(std::max<std::uint64_t>(grid.chunk_bytes, 1)) - 1);
@@ -35,23 +30,14 @@ class Reading {
     entry_bytes_ = superblock.address_bytes + (grid.filtered ? size_bytes_ + 4 : 0);
   }
 
-  Result<Found> run() {
-    if (!layout_.address || cells_ == 0) return std::move(found_);
-    HEADRACE_TRY(read(*layout_.address));
-    if (!std::ranges::is_sorted(found_, {}, &Found::value_type::first))
-      std::ranges::sort(found_, {}, &Found::value_type::first);
-    for (std::size_t i = 1; i < found_.size(); ++i)
-      if (found_[i - 1].first == found_[i].first)
-        return damaged(fmt::format("chunk number {} has two places", found_[i].first));
-    return std::move(found_);
-  }
+  Status run() { return layout_.address && cells_ != 0 ? read(*layout_.address) : Status(); }
 
  private:
   Status read(std::uint64_t address) {
     switch (layout_.index) {
       case ChunkIndexKind::kSingle:
-        if (cells_ != 1) return damaged(fmt::format("one chunk for an array of {}", cells_));
-        if (grid_.filtered != layout_.single_bytes.has_value()) return damaged("one chunk without its size");
+        if (cells_ != 1) return index_damaged(fmt::format("one chunk for an array of {}", cells_));
+        if (grid_.filtered != layout_.single_bytes.has_value()) return index_damaged("one chunk without its size");
         return add(0, address, layout_.single_bytes.value_or(grid_.chunk_bytes), layout_.single_mask);
       case ChunkIndexKind::kImplicit:
         return read_implicit(address);
@@ -64,18 +50,19 @@ class Reading {
 
   /// All chunks side by side, in the order of the largest shape.
   Status read_implicit(std::uint64_t address) {
-    if (grid_.filtered) return damaged("filtered chunks without sizes");
+    if (grid_.filtered) return index_damaged("filtered chunks without sizes");
     if (std::ranges::find(grid_.most_cells, ChunkGrid::kUnlimited) != grid_.most_cells.end())
-      return damaged("chunks side by side along an axis without an end");
+      return index_damaged("chunks side by side along an axis without an end");
     HEADRACE_TRY(make_strides(0));
     std::vector<std::uint64_t> at(grid_.cells.size());
     if (grid_.chunk_bytes == 0 || last_number() >= file_.size() / grid_.chunk_bytes)
-      return damaged(fmt::format("{} chunks of {} bytes in a file of {}", cells_, grid_.chunk_bytes, file_.size()));
+      return index_damaged(
+          fmt::format("{} chunks of {} bytes in a file of {}", cells_, grid_.chunk_bytes, file_.size()));
     for (std::uint64_t cell = 0; cell < cells_; ++cell) {
       std::uint64_t place = 0;
       for (std::size_t d = 0; d < at.size(); ++d) place += at[d] * strides_[d];
       if (__builtin_add_overflow(place * grid_.chunk_bytes, address, &place))
-        return damaged("a chunk beyond the end of all files");
+        return index_damaged("a chunk beyond the end of all files");
       HEADRACE_TRY(add(cell, place, grid_.chunk_bytes, 0));
       for (std::size_t d = at.size(); d-- > 0;) {
         if (++at[d] < grid_.cells[d]) break;
@@ -106,11 +93,11 @@ class Reading {
     std::optional<std::size_t> open_axis;
     for (std::size_t d = 0; d < grid_.cells.size(); ++d)
       if (grid_.most_cells[d] == ChunkGrid::kUnlimited) {
-        if (open_axis) return damaged("an array of chunks for two unlimited axes");
+        if (open_axis) return index_damaged("an array of chunks for two unlimited axes");
         open_axis = d;
       }
     const bool fixed = layout_.index == ChunkIndexKind::kFixedArray;
-    if (fixed == open_axis.has_value()) return damaged("it is not of the kind that its shape asks for");
+    if (fixed == open_axis.has_value()) return index_damaged("it is not of the kind that its shape asks for");
     HEADRACE_TRY(make_strides(open_axis.value_or(0)));
     const auto take = [&](std::uint64_t number, std::span<const std::byte> entry) {
       ByteCursor fields(entry);
@@ -132,8 +119,8 @@ class Reading {
       const std::size_t d = order_[i];
       strides_[d] = stride;
       const std::uint64_t most = grid_.most_cells[d] == ChunkGrid::kUnlimited ? grid_.cells[d] : grid_.most_cells[d];
-      if (most < grid_.cells[d]) return damaged("a shape larger than its largest");
-      if (__builtin_mul_overflow(stride, most, &stride)) return damaged("an absurd number of chunks");
+      if (most < grid_.cells[d]) return index_damaged("a shape larger than its largest");
+      if (__builtin_mul_overflow(stride, most, &stride)) return index_damaged("an absurd number of chunks");
     }
     most_numbers_ = stride;
     return {};
@@ -169,26 +156,25 @@ class Reading {
   Status add(std::uint64_t cell, std::uint64_t address, std::uint64_t size, std::uint32_t mask) {
     ChunkPlace place{0, size, mask};
     if (__builtin_add_overflow(address, superblock_.at, &place.address) || place.absent())
-      return damaged(fmt::format("chunk number {} has no bytes", cell));
-    found_.emplace_back(cell, place);
-    return {};
+      return index_damaged(fmt::format("chunk number {} has no bytes", cell));
+    return take_(cell, place);
   }
 
   const RandomAccessFile& file_;
   const Superblock& superblock_;
   const ChunkLayout& layout_;
   const ChunkGrid& grid_;
+  const TakeChunk& take_;
   std::uint64_t cells_ = 1, size_bytes_ = 0, entry_bytes_ = 0, most_numbers_ = 0;
   std::vector<std::size_t> order_;  // of the axes, the slowest one first
   std::vector<std::uint64_t> strides_;
-  Found found_;
 };
 
 }  // namespace
 
-Result<Found> read_chunk_array(const RandomAccessFile& file, const Superblock& superblock, const ChunkLayout& layout,
-                               const ChunkGrid& grid) {
-  return Reading(file, superblock, layout, grid).run();
+Status read_chunk_array(const RandomAccessFile& file, const Superblock& superblock, const ChunkLayout& layout,
+                        const ChunkGrid& grid, const TakeChunk& take) {
+  return Reading(file, superblock, layout, grid, take).run();
 }
 
 }  // namespace headrace::hdf5

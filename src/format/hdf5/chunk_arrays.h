@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -26,12 +25,10 @@ struct ChunkGrid {
   static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 };
 
-/// Return the cells (row-major in `grid.cells`) that were written, ascending, with the places of their chunks.
-/// \param layout  Of any kind but a version 1 B-tree.
-/// Errors: kCorruptData; those of reading.
-Result<std::vector<std::pair<std::uint64_t, ChunkPlace>>> read_chunk_array(const RandomAccessFile& file,
-                                                                           const Superblock& superblock,
-                                                                           const ChunkLayout& layout,
-                                                                           const ChunkGrid& grid);
+/// Give `take` the chunks that were written inside `grid.cells`, in the order of the index, which need not be that of
+/// the cells. Only a damaged tree has a cell twice. \param layout  Of any kind but a version 1 B-tree.
+/// Errors: kCorruptData; those of reading and of `take`.
+Status read_chunk_array(const RandomAccessFile& file, const Superblock& superblock, const ChunkLayout& layout,
+                        const ChunkGrid& grid, const TakeChunk& take);
 
 }  // namespace headrace::hdf5

@@ -107,14 +107,25 @@ void write(const Case& c, bool filtered, const SizesOfNumbers& sizes, hsize_t us
   auto superblock = read_superblock(*out.file);
   ASSERT_TRUE(superblock.ok() && superblock->has_value());
   out.superblock = **superblock;
-  auto layout = chunk_layout_at(*out.file, out.superblock, header);
-  ASSERT_TRUE(layout.ok() && layout->has_value());
-  out.layout = **layout;
+  const auto messages = read_object_header(*out.file, out.superblock, header);
+  ASSERT_TRUE(messages.ok());
+  for (const HeaderMessage& m : *messages) {
+    if (!m.is(MessageType::kLayout)) continue;
+    const auto layout = chunk_layout(m.bytes, out.superblock);
+    ASSERT_TRUE(layout.ok() && layout->has_value());
+    out.layout = **layout;
+  }
   ASSERT_EQ(out.layout.index, c.kind);
 }
 
 Result<Places> read(const Written& w) {
-  HEADRACE_ASSIGN(const auto found, read_chunk_array(*w.file, w.superblock, w.layout, w.grid));
+  FoundChunks found;
+  HEADRACE_TRY(
+      read_chunk_array(*w.file, w.superblock, w.layout, w.grid, [&](std::uint64_t cell, const ChunkPlace& place) {
+        found.emplace_back(cell, place);
+        return Status();
+      }));
+  HEADRACE_TRY(put_in_order(found));
   Places places;
   std::uint64_t next = 0;
   for (const auto& [cell, place] : found) {

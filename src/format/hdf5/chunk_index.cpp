@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "format/hdf5/chunk_arrays.h"
 #include "format/hdf5/chunk_tree.h"
@@ -12,8 +13,6 @@
 
 namespace headrace::hdf5 {
 namespace {
-
-using Found = std::vector<std::pair<std::uint64_t, ChunkPlace>>;  // by ascending cell
 
 herr_t read_recorded(hid_t dataset, const hsize_t* offset, std::uint32_t* mask) {
   std::array<char, 16> untouched{};  // the driver records and leaves the buffer alone
@@ -25,10 +24,6 @@ herr_t read_recorded(hid_t dataset, const hsize_t* offset, std::uint32_t* mask) 
 #endif
 }
 
-Error damaged(std::string why) {
-  return std::move(Error(ErrorCode::kCorruptData, "the chunk index is damaged: " + std::move(why)).with_stage("index"));
-}
-
 /// Asks libhdf5 for the places of chunks.
 class Prober {
  public:
@@ -36,32 +31,31 @@ class Prober {
   ~Prober() { state_.recording.on = false; }
 
   /// Errors: kCorruptData if libhdf5, which is going to read these chunks, would read others.
-  Status confirm(const Found& found) {
+  Status confirm(const FoundChunks& found) {
     for (const auto& [cell, place] : found) {
       std::uint64_t rest = cell;
       for (std::size_t d = info_.grid.size(); d-- > 0; rest /= info_.grid[d])
         offset_[d] = rest % info_.grid[d] * info_.array.chunk_shape[d];
       ChunkPlace seen;
-      if (ask(seen) != Answer::kHere || seen.address != place.address || seen.size_bytes != place.size_bytes ||
-          seen.filter_mask != place.filter_mask) {
-        if (state_.read_error) return std::move(state_.read_error->with_stage("index"));
-        return damaged(fmt::format("libhdf5 does not find chunk number {} through it", cell));
-      }
+      state_.read_error.reset();
+      if (find(seen) && seen.address == place.address && seen.size_bytes == place.size_bytes &&
+          seen.filter_mask == place.filter_mask)
+        continue;
+      if (state_.read_error) return std::move(std::exchange(state_.read_error, std::nullopt)->with_stage("index"));
+      return index_damaged(fmt::format("libhdf5 does not find chunk number {} through it", cell));
     }
     return {};
   }
 
  private:
-  enum class Answer { kHere, kAbsent, kNonsense };
-  Answer ask(ChunkPlace& place) {  // about offset_
+  /// Where libhdf5 would read the chunk at offset_. \return False if it would not, or in several pieces.
+  bool find(ChunkPlace& place) {
     state_.recording = {.on = true};
     std::uint32_t mask = 0;
     const herr_t status = read_recorded(dataset_, offset_.data(), &mask);
     state_.recording.on = false;
-    if (status < 0) return Answer::kAbsent;  // or damaged: the count tells
-    if (state_.recording.reads != 1) return Answer::kNonsense;
     place = {state_.recording.address, state_.recording.size, mask};
-    return Answer::kHere;
+    return status >= 0 && state_.recording.reads == 1;
   }
 
   DriverState& state_;
@@ -84,9 +78,10 @@ std::vector<std::uint64_t> most_cells_of(const std::vector<std::uint64_t>& most,
   return cells;
 }
 
-Result<Found> find_all(const FileState& state, const DatasetInfo& info) {
+/// Give `take` all chunks, in the order of the index.
+Status visit(const FileState& state, const DatasetInfo& info, const TakeChunk& take) {
   const RandomAccessFile& file = *state.driver->file;
-  if (cells_of(info) == 0) return Found();
+  if (cells_of(info) == 0) return {};
   HEADRACE_ASSIGN(const std::vector<HeaderMessage> header,
                   read_object_header(file, state.superblock, info.header_address));
   std::optional<ChunkLayout> layout;
@@ -99,23 +94,30 @@ Result<Found> find_all(const FileState& state, const DatasetInfo& info) {
     if (m.is(MessageType::kDataspace)) most = largest_shape(m.bytes, state.superblock);
   }
   if (!layout || layout->lengths != info.array.chunk_shape || most.size() != info.grid.size())
-    return damaged("the object header and the description of the chunks disagree");
+    return index_damaged("the object header and the description of the chunks disagree");
   if (layout->index != ChunkIndexKind::kBTree1) {
     const ChunkGrid grid{info.grid, most_cells_of(most, *layout), info.stored_form.chunk_bytes, !info.filters.empty()};
-    auto found = read_chunk_array(file, state.superblock, *layout, grid);
-    if (!found.ok()) found.error().with_stage("index");
-    return found;
+    Status status = read_chunk_array(file, state.superblock, *layout, grid, take);
+    if (!status.ok()) status.error().with_stage("index");
+    return status;
   }
-  HEADRACE_ASSIGN(const std::vector<TreeChunk> chunks, read_chunk_tree(file, state.superblock, *layout, info.grid));
-  Found found;
-  found.reserve(chunks.size());
-  for (const TreeChunk& c : chunks) found.emplace_back(c.cell, ChunkPlace{c.address, c.size_bytes, c.filter_mask});
+  return read_chunk_tree(file, state.superblock, *layout, info.grid, take);
+}
+
+/// Return all chunks by ascending cell.
+Result<FoundChunks> find_all(const FileState& state, const DatasetInfo& info) {
+  FoundChunks found;
+  HEADRACE_TRY(visit(state, info, [&](std::uint64_t cell, const ChunkPlace& place) {
+    found.emplace_back(cell, place);
+    return Status();
+  }));
+  HEADRACE_TRY(put_in_order(found));
   return found;
 }
 
 }  // namespace
 
-ChunkIndex::ChunkIndex(std::uint64_t cells, const Found& found) {
+ChunkIndex::ChunkIndex(std::uint64_t cells, const FoundChunks& found) {
   if (found.size() >= cells / 4) {
     dense_.resize(cells);
     for (const auto& [cell, place] : found) dense_[cell] = place;
@@ -130,21 +132,23 @@ ChunkIndex::ChunkIndex(std::uint64_t cells, const Found& found) {
 }
 
 Result<ChunkIndex> ChunkIndex::read(const FileState& state, const DatasetInfo& info) {
-  HEADRACE_ASSIGN(const Found found, find_all(state, info));
+  HEADRACE_ASSIGN(FoundChunks found, find_all(state, info));
   return ChunkIndex(cells_of(info), found);
 }
 
 Result<ChunkIndex> ChunkIndex::read_confirmed(const LibraryLock&, FileState& state, hid_t dataset,
                                               const DatasetInfo& info) {
-  HEADRACE_ASSIGN(const Found found, find_all(state, info));
+  HEADRACE_ASSIGN(FoundChunks found, find_all(state, info));
   HEADRACE_TRY(Prober(*state.driver, dataset, info).confirm(found));
   return ChunkIndex(cells_of(info), found);
 }
 
 Result<std::uint64_t> stored_bytes_of_chunks(const FileState& state, const DatasetInfo& info) {
-  HEADRACE_ASSIGN(const Found found, find_all(state, info));
   std::uint64_t bytes = 0;
-  for (const auto& [cell, place] : found) bytes += place.size_bytes;
+  HEADRACE_TRY(visit(state, info, [&](std::uint64_t, const ChunkPlace& place) {
+    bytes += place.size_bytes;
+    return Status();
+  }));
   return bytes;
 }
 

@@ -30,14 +30,15 @@ class ChunkIndex {
   [[nodiscard]] std::uint64_t next_written(std::uint64_t cell) const;
 
  private:
-  ChunkIndex(std::uint64_t cells, const std::vector<std::pair<std::uint64_t, ChunkPlace>>& found);
+  ChunkIndex(std::uint64_t cells, const FoundChunks& found);
 
   std::vector<ChunkPlace> dense_;     // empty if sparse
   std::vector<std::uint64_t> cells_;  // sparse: ascending
   std::vector<ChunkPlace> places_;
 };
 
-/// Return the bytes that all chunks take in the file. Errors: as ChunkIndex::read().
+/// Return the bytes that all chunks take in the file. Nothing is kept of the index, however large.
+/// Errors: as ChunkIndex::read(); a chunk with two places is none here, and counts twice.
 Result<std::uint64_t> stored_bytes_of_chunks(const FileState& state, const DatasetInfo& info);
 
 }  // namespace headrace::hdf5

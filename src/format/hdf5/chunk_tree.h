@@ -8,21 +8,16 @@
 
 #include "base/result.h"
 #include "format/hdf5/chunk_layout.h"
+#include "format/hdf5/chunk_place.h"
 #include "storage/random_access_file.h"
 
 namespace headrace::hdf5 {
 
-/// A chunk as the tree describes it.
-struct TreeChunk {
-  std::uint64_t cell = 0;     ///< Row-major in the grid.
-  std::uint64_t address = 0;  ///< In the file, user block included.
-  std::uint32_t size_bytes = 0, filter_mask = 0;
-};
-
-/// All chunks by ascending cell (specification III.A.1, node type 1). Time and memory follow the stored chunks: about
+/// Give `take` all chunks by ascending cell (specification III.A.1, node type 1). Time follows the stored chunks: about
 /// 0.1 µs each. \param grid  Chunks along each axis.
-/// Errors: kCorruptData for anything that is not a tree of ascending cells inside the grid; those of reading.
-Result<std::vector<TreeChunk>> read_chunk_tree(const RandomAccessFile& file, const Superblock& superblock,
-                                               const ChunkLayout& layout, const std::vector<std::uint64_t>& grid);
+/// Errors: kCorruptData for anything that is not a tree of ascending cells inside the grid; those of reading and of
+/// `take`.
+Status read_chunk_tree(const RandomAccessFile& file, const Superblock& superblock, const ChunkLayout& layout,
+                       const std::vector<std::uint64_t>& grid, const TakeChunk& take);
 
 }  // namespace headrace::hdf5

@@ -28,8 +28,6 @@ class ChunkedArray final : public ArrayBase {
   [[nodiscard]] std::uint32_t pieces_across() const override { return across_; }
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
   [[nodiscard]] std::string piece_name(const Piece& piece) const override;
-
- protected:
   [[nodiscard]] RowBox row_box_of(std::uint32_t across) const override;
 
  private:

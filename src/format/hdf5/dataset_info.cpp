@@ -168,16 +168,16 @@ Status read_chunks(const LibraryLock& library, hid_t list, DatasetInfo& out) {
   return {};
 }
 
-void judge_outside(const LibraryLock& library, hid_t dataset, hid_t list, DatasetInfo& out, FileState& state) {
+void judge_outside(const LibraryLock& library, hid_t dataset, hid_t list, DatasetInfo& out, FileState& state,
+                   SourceTrail* trail) {
   ArrayInfo& a = out.array;
   const std::uint64_t stored_bytes = out.row_bytes == 0 ? 0 : out.stored_row_bytes() * a.rows();
   if (a.layout == Layout::kExternal) {
-    limit(a, ReadPath::kFallback, "stored in external raw files");
-    auto segments = external_segments(library, list, state.driver->directory, stored_bytes);
+    auto segments = external_segments(library, list, state.directory, stored_bytes);
     if (!segments.ok()) return limit(a, ReadPath::kUnsupported, segments.error().message());
     out.external = std::move(*segments);
   } else {
-    auto layout = open_virtual_sources(library, state, dataset, list, out);
+    auto layout = open_virtual_sources(library, state, dataset, list, out, trail);
     if (!layout.ok()) return limit(a, ReadPath::kUnsupported, layout.error().message());
     for (const VirtualSource& source : (*layout)->sources)
       if (const ArrayInfo& array = source.array->info(); is_slow(array))
@@ -197,7 +197,7 @@ Result<std::uint64_t> chunked_bytes(const FileState& state, const DatasetInfo& i
 }  // namespace
 
 Result<DatasetInfo> describe_dataset(const LibraryLock& library, FileState& state, hid_t dataset,
-                                     const std::string& path) {
+                                     const std::string& path, const KnownOfDataset& known) {
   DatasetInfo out;
   ArrayInfo& a = out.array;
   a.path = path;
@@ -247,9 +247,11 @@ Result<DatasetInfo> describe_dataset(const LibraryLock& library, FileState& stat
       return damaged(library, "the storage layout");
   }
   if (a.read_path != ReadPath::kUnsupported && (a.layout == Layout::kExternal || a.layout == Layout::kVirtual))
-    judge_outside(library, dataset, list.get(), out, state);
+    judge_outside(library, dataset, list.get(), out, state, known.trail);
   if (a.read_path == ReadPath::kConverted || a.read_path == ReadPath::kFallback) a.library = "libhdf5";
-  if (a.layout == Layout::kChunked) {
+  if (known.stored_bytes) {
+    a.stored_bytes = *known.stored_bytes;
+  } else if (a.layout == Layout::kChunked) {
     HEADRACE_ASSIGN(a.stored_bytes, chunked_bytes(state, out));
   } else {
     a.stored_bytes = H5Dget_storage_size(dataset);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 
 namespace headrace::hdf5 {
 
+struct SourceTrail;
 struct VirtualLayout;
 
 /// Chunks a dataset may have: beyond, 24 bytes for each of them are no longer small.
@@ -41,8 +43,15 @@ struct DatasetInfo {
   }
 };
 
+/// What is known before a dataset is described.
+struct KnownOfDataset {
+  SourceTrail* trail = nullptr;               ///< The sources that are open already, if it is one itself.
+  std::optional<std::uint64_t> stored_bytes;  ///< Then the index of its chunks is not read.
+};
+
 /// Describe an open dataset. What is there but cannot be read is described with kUnsupported and the reason.
 /// Errors: kCorruptData and the like if libhdf5 cannot even describe it.
-Result<DatasetInfo> describe_dataset(const LibraryLock&, FileState& state, hid_t dataset, const std::string& path);
+Result<DatasetInfo> describe_dataset(const LibraryLock&, FileState& state, hid_t dataset, const std::string& path,
+                                     const KnownOfDataset& known = {});
 
 }  // namespace headrace::hdf5

@@ -12,19 +12,26 @@ namespace {
 
 constexpr std::uint64_t kSliceBytes = 64 << 10;  // some milliseconds at most under the lock that all threads share
 
-std::uint64_t larger_form(const ElementType& element) {
-  return std::max(element.stored_bytes, element.record_bytes);
+std::uint64_t larger_form(const Conversion& c) {
+  return std::max(c.from_bytes, c.to_bytes);
 }
 
-std::uint64_t elements_a_slice(const ElementType& element) {
-  return std::max<std::uint64_t>(kSliceBytes / larger_form(element), 1);
+std::uint64_t elements_a_slice(const Conversion& c) {
+  return std::max<std::uint64_t>(kSliceBytes / larger_form(c), 1);
+}
+
+Conversion conversion_of(const ElementType& element) {
+  return {element.stored_type.get(), element.memory_type.get(), element.stored_bytes, element.record_bytes};
 }
 
 }  // namespace
 
+std::uint64_t conversion_bytes(const Conversion& conversion, std::uint64_t elements) {
+  return std::min(elements, elements_a_slice(conversion)) * larger_form(conversion);
+}
+
 std::uint64_t conversion_bytes(const ElementType& element, std::uint64_t elements) {
-  if (!element.memory_type.ok()) return 0;
-  return std::min(elements, elements_a_slice(element)) * larger_form(element);
+  return element.memory_type.ok() ? conversion_bytes(conversion_of(element), elements) : 0;
 }
 
 std::uint64_t stored_room_bytes(const ElementType& element, std::uint64_t elements) {
@@ -38,32 +45,37 @@ std::span<std::byte> stored_room(const ElementType& element, std::span<std::byte
   return bytes <= out.size() ? out.last(bytes) : pong.last(std::min(bytes, pong.size()));
 }
 
-Status convert(const ElementType& element, std::span<const std::byte> stored, std::span<std::byte> out,
+Status convert(const Conversion& conversion, std::span<const std::byte> in, std::span<std::byte> out,
                const CodecScratch& scratch) {
-  const std::uint64_t elements = out.size() / element.record_bytes;
-  const std::uint64_t slice_bytes = conversion_bytes(element, elements);
-  if (out.size() != elements * element.record_bytes || stored.size() != elements * element.stored_bytes ||
-      scratch.ping.size() < slice_bytes || scratch.pong.size() < slice_bytes)
-    return Error(ErrorCode::kInternal, fmt::format("{} bytes given to convert {} elements of {} into {}, with {} aside",
-                                                   stored.size(), elements, element.stored_bytes, out.size(),
-                                                   std::min(scratch.ping.size(), scratch.pong.size())));
-  const std::uint64_t step = elements_a_slice(element);
+  const auto [from, to, from_bytes, to_bytes] = conversion;
+  const std::uint64_t elements = out.size() / to_bytes, slice_bytes = conversion_bytes(conversion, elements);
+  if (out.size() != elements * to_bytes || in.size() != elements * from_bytes || scratch.ping.size() < slice_bytes ||
+      scratch.pong.size() < slice_bytes)
+    return Error(ErrorCode::kInternal,
+                 fmt::format("{} bytes given to convert {} elements of {} into {}, with {} aside", in.size(), elements,
+                             from_bytes, out.size(), std::min(scratch.ping.size(), scratch.pong.size())));
+  const std::uint64_t step = elements_a_slice(conversion);
   for (std::uint64_t at = 0; at < elements; at += step) {
     const std::uint64_t n = std::min(step, elements - at);
-    std::memcpy(scratch.ping.data(), stored.data() + at * element.stored_bytes, n * element.stored_bytes);
+    std::memcpy(scratch.ping.data(), in.data() + at * from_bytes, n * from_bytes);
     // Where libhdf5 puts records together; what lies between their members is not converted, and must not be left over
     // from other chunks.
-    std::memset(scratch.pong.data(), 0, n * element.record_bytes);
+    std::memset(scratch.pong.data(), 0, n * to_bytes);
     {
       const LibraryLock library;
-      if (H5Tconvert(element.stored_type.get(), element.memory_type.get(), n, scratch.ping.data(), scratch.pong.data(),
-                     H5P_DEFAULT) < 0)
+      if (H5Tconvert(from, to, n, scratch.ping.data(), scratch.pong.data(), H5P_DEFAULT) < 0)
         return std::move(
-            Error(ErrorCode::kCorruptData, "its numbers cannot be converted: " + last_library_error(library).text())
+            Error(ErrorCode::kCorruptData, "its elements cannot be converted: " + last_library_error(library).text())
                 .with_stage("H5Tconvert"));
     }
-    std::memcpy(out.data() + at * element.record_bytes, scratch.ping.data(), n * element.record_bytes);
+    std::memcpy(out.data() + at * to_bytes, scratch.ping.data(), n * to_bytes);
   }
+  return {};
+}
+
+Status convert(const ElementType& element, std::span<const std::byte> stored, std::span<std::byte> out,
+               const CodecScratch& scratch) {
+  HEADRACE_TRY(convert(conversion_of(element), stored, out, scratch));
   to_native(element, out);
   return {};
 }

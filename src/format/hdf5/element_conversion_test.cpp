@@ -6,14 +6,6 @@
 namespace headrace::hdf5 {
 namespace {
 
-Id odd_integer(hid_t like, std::size_t bits, std::size_t bytes, std::size_t offset = 0) {
-  Id type(H5Tcopy(like));
-  H5Tset_precision(type.get(), bits);
-  H5Tset_offset(type.get(), offset);
-  H5Tset_size(type.get(), bytes);
-  return type;
-}
-
 ElementType described(hid_t type) {
   const LibraryLock library;
   return describe_type(library, type);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "format/hdf5/chunk_place.h"
 #include "format/hdf5/metadata_block.h"
 #include "format/hdf5/object_header.h"
 
@@ -15,10 +16,6 @@ namespace headrace::hdf5 {
 namespace {
 
 constexpr std::uint64_t kBitsLimit = 48;  // of entry numbers; libhdf5 makes them of 32
-
-Error damaged(std::string why) {
-  return Error(ErrorCode::kCorruptData, "the chunk index is damaged: " + std::move(why));
-}
 
 // The index block holds the first entries itself, then the addresses of some data blocks, then those of super blocks,
 // which hold the addresses of the others. Data blocks grow: those of super block u have 2^((u+1)/2) times the smallest
@@ -45,10 +42,10 @@ class Walk {
     fields.skip(length);
     const std::uint64_t index_block = fields.number(superblock_.address_bytes);
     if (version != 0 || client != entries_.client || entry_bytes != entries_.entry_bytes)
-      return damaged(fmt::format("entries of {} bytes, {} expected", entry_bytes, entries_.entry_bytes));
+      return index_damaged(fmt::format("entries of {} bytes, {} expected", entry_bytes, entries_.entry_bytes));
     if (number_bits_ > kBitsLimit || !std::has_single_bit(smallest_) || !std::has_single_bit(super_pointers) ||
         page_bits > 20 || number_bits_ < static_cast<unsigned>(std::bit_width(smallest_)))
-      return damaged("its header");
+      return index_damaged("its header");
     page_entries_ = std::uint64_t{1} << page_bits;
     end_ = std::min(end, written);
     if (index_block == superblock_.undefined_address()) return {};
@@ -60,10 +57,10 @@ class Walk {
     const auto log2 = [](std::uint64_t n) { return static_cast<std::uint64_t>(std::bit_width(n) - 1); };
     const std::uint64_t supers = 1 + number_bits_ - log2(smallest_), supers_in_index = 2 * log2(super_pointers);
     const std::uint64_t blocks = 2 * (super_pointers - 1);
-    if (supers_in_index > supers) return damaged("its header");
+    if (supers_in_index > supers) return index_damaged("its header");
     // libhdf5 looks for pages in data blocks of super blocks only, and for the entries of these through a null pointer.
     if (supers_in_index > 0 && entries_of(supers_in_index - 1) > page_entries_)
-      return damaged("pages in the data blocks of its index block");
+      return index_damaged("pages in the data blocks of its index block");
     const std::uint64_t size = 6 + superblock_.address_bytes + in_index_ * entries_.entry_bytes +
                                (blocks + supers - supers_in_index) * superblock_.address_bytes + 4;
     HEADRACE_ASSIGN(const std::vector<std::byte> block, read_signed(file_, superblock_, address, size, "EAIB"));
@@ -84,7 +81,7 @@ class Walk {
           HEADRACE_TRY(visit_data(at, first + b * entries_of(u), entries_of(u), says, nullptr));
         }
       }
-      if (!fields.ok()) return damaged("its index block");
+      if (!fields.ok()) return index_damaged("its index block");
       first += blocks_of(u) * entries_of(u);
     }
     return {};
@@ -93,14 +90,14 @@ class Walk {
   Status visit_super(std::uint64_t address, std::uint64_t u, std::uint64_t first) {
     const std::uint64_t entries = entries_of(u), blocks = blocks_of(u), offset_bytes = (number_bits_ + 7) / 8;
     const std::uint64_t pages = entries > page_entries_ ? entries / page_entries_ : 0, map_bytes = (pages + 7) / 8;
-    if (blocks > kMetadataLimitBytes / (map_bytes + superblock_.address_bytes)) return damaged("a super block");
+    if (blocks > kMetadataLimitBytes / (map_bytes + superblock_.address_bytes)) return index_damaged("a super block");
     const std::uint64_t size =
         6 + superblock_.address_bytes + offset_bytes + blocks * (map_bytes + superblock_.address_bytes) + 4;
     HEADRACE_ASSIGN(const std::vector<std::byte> block, read_signed(file_, superblock_, address, size, "EASB"));
     ByteCursor fields(block);
     HEADRACE_TRY(check_prefix(fields));
     if (fields.number(static_cast<std::size_t>(offset_bytes)) != first - in_index_)
-      return damaged("a super block of other entries");
+      return index_damaged("a super block of other entries");
     const std::span<const std::byte> map = fields.take(blocks * map_bytes);  // a bit for each page of each block
     std::uint64_t number = 0;
     const std::function<bool()> next_page = [&] {
@@ -123,7 +120,7 @@ class Walk {
                     const std::function<bool()>* written) {
     const std::uint64_t offset_bytes = (number_bits_ + 7) / 8;
     const std::uint64_t prefix_bytes = 6 + superblock_.address_bytes + offset_bytes;
-    if (entries > kMetadataLimitBytes / entries_.entry_bytes) return damaged("a data block");
+    if (entries > kMetadataLimitBytes / entries_.entry_bytes) return index_damaged("a data block");
     const std::uint64_t inside = written == nullptr ? entries * entries_.entry_bytes : 0;
     HEADRACE_TRY(count(prefix_bytes + inside + 4));
     HEADRACE_ASSIGN(const std::vector<std::byte> block,
@@ -131,7 +128,7 @@ class Walk {
     ByteCursor fields(block);
     HEADRACE_TRY(check_prefix(fields));
     const std::uint64_t offset = fields.number(static_cast<std::size_t>(offset_bytes));
-    if (offset != first - in_index_ && offset != says) return damaged("a data block of other entries");
+    if (offset != first - in_index_ && offset != says) return index_damaged("a data block of other entries");
     if (written == nullptr) return take_entries(fields, first, entries);
     const std::uint64_t page_bytes = page_entries_ * entries_.entry_bytes + 4;
     for (std::uint64_t p = 0; p < entries / page_entries_; ++p) {
@@ -148,7 +145,7 @@ class Walk {
   // Blocks of a sound array do not overlap, so all of them take no more than the file has. Pages do not say whose they
   // are: many blocks could have the same ones.
   Status count(std::uint64_t bytes) {
-    if (bytes > file_.size() - all_bytes_) return damaged("its blocks overlap");
+    if (bytes > file_.size() - all_bytes_) return index_damaged("its blocks overlap");
     all_bytes_ += bytes;
     return {};
   }
@@ -157,7 +154,7 @@ class Walk {
     fields.skip(4);
     if (fields.number(1) != 0 || fields.number(1) != entries_.client ||
         fields.number(superblock_.address_bytes) != address_)
-      return damaged("a block of another array");
+      return index_damaged("a block of another array");
     return {};
   }
 

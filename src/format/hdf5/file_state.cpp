@@ -72,7 +72,7 @@ Error library_failure(const LibraryLock& library, FileState& state, const std::s
 
 Status open_with_library(const LibraryLock& library, FileState& state) {
   HEADRACE_TRY(check_root(*state.driver->file, state.superblock));
-  if (state.driver->directory.empty()) state.driver->directory = directory_of(state.path);
+  if (state.directory.empty()) state.directory = directory_of(state.path);
   Id access = driver_access_list(library, *state.driver);
   if (!access.ok())
     return Error(ErrorCode::kInternal, "libhdf5 refuses the driver: " + last_library_error(library).text());

@@ -11,15 +11,13 @@
 
 namespace headrace::hdf5 {
 
-struct SourceTrail;
-
 /// A file and, while somebody needs libhdf5 for it, its handle there: an open file costs libhdf5 0.5 MB.
 struct FileState : std::enable_shared_from_this<FileState> {
   std::shared_ptr<DriverState> driver = std::make_shared<DriverState>();
   Id file;  ///< Open while more users came than went. Touched under a LibraryLock only.
   Superblock superblock;
   std::string path;
-  SourceTrail* trail = nullptr;  ///< Of the virtual dataset whose sources are being opened, under a LibraryLock.
+  std::string directory;  ///< Canonical, where outside files may lie; empty: nowhere.
 
   FileState() = default;
   FileState(const FileState&) = delete;

@@ -6,17 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "format/hdf5/chunk_place.h"
 #include "format/hdf5/metadata_block.h"
 #include "format/hdf5/object_header.h"
 
 namespace headrace::hdf5 {
-namespace {
-
-Error damaged(std::string why) {
-  return Error(ErrorCode::kCorruptData, "the chunk index is damaged: " + std::move(why));
-}
-
-}  // namespace
 
 Status read_fixed_array(const RandomAccessFile& file, const Superblock& superblock, std::uint64_t address,
                         const ArrayEntries& expected, std::uint64_t most, std::uint64_t end, const TakeEntry& take) {
@@ -29,9 +23,9 @@ Status read_fixed_array(const RandomAccessFile& file, const Superblock& superblo
   const std::uint64_t page_bits = fields.number(1), entries = fields.number(superblock.length_bytes);
   const std::uint64_t block = fields.number(superblock.address_bytes);
   if (version != 0 || client != expected.client || entry_bytes != expected.entry_bytes)
-    return damaged(fmt::format("entries of {} bytes, {} expected", entry_bytes, expected.entry_bytes));
-  if (entries != most) return damaged(fmt::format("{} entries for {} chunks", entries, most));
-  if (page_bits > 40) return damaged(fmt::format("pages of 2^{} entries", page_bits));
+    return index_damaged(fmt::format("entries of {} bytes, {} expected", entry_bytes, expected.entry_bytes));
+  if (entries != most) return index_damaged(fmt::format("{} entries for {} chunks", entries, most));
+  if (page_bits > 40) return index_damaged(fmt::format("pages of 2^{} entries", page_bits));
   if (block == superblock.undefined_address()) return {};
 
   const std::uint64_t page_entries = std::uint64_t{1} << page_bits;
@@ -45,7 +39,7 @@ Status read_fixed_array(const RandomAccessFile& file, const Superblock& superblo
   ByteCursor inside(prefix);
   inside.skip(4);
   if (inside.number(1) != 0 || inside.number(1) != client || inside.number(superblock.address_bytes) != address)
-    return damaged("a block of another array");
+    return index_damaged("a block of another array");
   const std::span<const std::byte> map = inside.take(map_bytes);
   if (!paged) {
     for (std::uint64_t i = 0; i < std::min(end, entries); ++i) HEADRACE_TRY(take(i, inside.take(entry_bytes)));
@@ -53,14 +47,14 @@ Status read_fixed_array(const RandomAccessFile& file, const Superblock& superblo
   }
   prefix_bytes += 4;
   if (page_entries > kMetadataLimitBytes / entry_bytes)
-    return damaged(fmt::format("pages of {} entries", page_entries));
+    return index_damaged(fmt::format("pages of {} entries", page_entries));
   const std::uint64_t page_bytes = page_entries * entry_bytes + 4;
   for (std::uint64_t p = 0, first = 0; p < pages && first < end; ++p, first += page_entries) {
     if ((std::to_integer<unsigned>(map[static_cast<std::size_t>(p / 8)]) & (0x80U >> p % 8)) == 0) continue;
     const std::uint64_t count = std::min(page_entries, entries - first);
     std::uint64_t at = 0;
     if (__builtin_mul_overflow(p, page_bytes, &at) || __builtin_add_overflow(at, block + prefix_bytes, &at))
-      return damaged("a page beyond the end of all files");
+      return index_damaged("a page beyond the end of all files");
     HEADRACE_ASSIGN(const std::vector<std::byte> page, read_signed(file, superblock, at, count * entry_bytes + 4, ""));
     ByteCursor values(page);
     for (std::uint64_t i = first; i < std::min(end, first + count); ++i)

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/align.h"
 #include "format/hdf5/checksum.h"
 #include "format/hdf5/object_header.h"
 
@@ -12,10 +13,7 @@ namespace headrace::hdf5 {
 namespace {
 
 constexpr std::uint64_t kHeapLimitBytes = 64 << 20;
-
-std::uint64_t padded(std::uint64_t n) {
-  return (n + 7) / 8 * 8;
-}
+constexpr std::uint64_t kStep = 8;  // objects are padded to it
 
 }  // namespace
 
@@ -25,7 +23,8 @@ Status check_global_heap(const RandomAccessFile& file, const Superblock& superbl
     return Error(ErrorCode::kCorruptData, fmt::format("the global heap at {} is damaged: {}", address, why));
   };
   std::uint64_t at = 0;
-  const std::uint64_t head_bytes = padded(8 + superblock.length_bytes);  // of the heap, and of each object in it
+  // Of the heap, and of each object in it.
+  const std::uint64_t head_bytes = align_up(8 + superblock.length_bytes, kStep);
   if (__builtin_add_overflow(address, superblock.at, &at) || at > file.size() || head_bytes > file.size() - at)
     return damaged("it reaches past the end of the file");
   std::vector<std::byte> head(static_cast<std::size_t>(head_bytes));
@@ -46,7 +45,7 @@ Status check_global_heap(const RandomAccessFile& file, const Superblock& superbl
     fields.skip(head_bytes - 8 - superblock.length_bytes);
     if (bytes > size || (number == 0 && bytes < head_bytes)) return damaged("the size of an object");
     // Number 0 is free space, whose size counts its head as well.
-    const std::span<const std::byte> object = fields.take(number == 0 ? bytes - head_bytes : padded(bytes));
+    const std::span<const std::byte> object = fields.take(number == 0 ? bytes - head_bytes : align_up(bytes, kStep));
     if (!fields.ok()) return damaged("an object reaches past its end");
     if (number != 0 && number == index) wanted = object.first(static_cast<std::size_t>(bytes));
   }

@@ -79,15 +79,15 @@ Result<std::shared_ptr<ArrayBase>> open_described(const LibraryLock& library, st
     case Layout::kVirtual:
       return std::shared_ptr<ArrayBase>(
           std::make_shared<VirtualArray>(std::move(state), std::move(info), std::move(fill)));
-    case Layout::kChunked: {
-      if (info.array.read_path == ReadPath::kFallback) break;
-      HEADRACE_ASSIGN(CodecChain chain, CodecChain::make(codecs_of(info.filters), info.stored_form));
-      return std::shared_ptr<ArrayBase>(
-          std::make_shared<ChunkedArray>(std::move(state), std::move(info), std::move(chain), std::move(fill)));
-    }
+    case Layout::kChunked:
+      break;
   }
+  if (info.array.read_path == ReadPath::kFallback)
+    return std::shared_ptr<ArrayBase>(
+        std::make_shared<LibraryArray>(library, std::move(state), std::move(info), std::move(dataset)));
+  HEADRACE_ASSIGN(CodecChain chain, CodecChain::make(codecs_of(info.filters), info.stored_form));
   return std::shared_ptr<ArrayBase>(
-      std::make_shared<LibraryArray>(library, std::move(state), std::move(info), std::move(dataset)));
+      std::make_shared<ChunkedArray>(std::move(state), std::move(info), std::move(chain), std::move(fill)));
 }
 
 namespace {
@@ -142,7 +142,8 @@ class Hdf5Reader final : public FormatReader {
     if (array->read_path == ReadPath::kUnsupported) return unreadable(*array);
     Id dataset = open_dataset(library, *state_, array->path);
     if (!dataset.ok()) return library_failure(library, *state_, "open the dataset");
-    HEADRACE_ASSIGN(DatasetInfo info, describe_dataset(library, *state_, dataset.get(), array->path));
+    HEADRACE_ASSIGN(DatasetInfo info, describe_dataset(library, *state_, dataset.get(), array->path,
+                                                       {.trail = nullptr, .stored_bytes = array->stored_bytes}));
     info.array.attributes = array->attributes;  // the walk has read the texts of variable length as well
     if (info.array.read_path == ReadPath::kUnsupported) return unreadable(info.array);
     HEADRACE_ASSIGN(auto opened, open_described(library, state_, std::move(info), std::move(dataset)));

@@ -2,6 +2,8 @@
 #include "format/hdf5/hdf5_reader.h"
 
 #include "format/hdf5/hdf5_testing.h"
+#include "storage/file_system.h"
+#include "storage/testing/file_doubles.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -129,6 +131,27 @@ TEST_F(Reader, CompactAndNeverWritten) {
   auto rows = read_rows(*must_open_array(*file, "absurd"), {(std::uint64_t{1} << 58) - 2, 2});
   ASSERT_TRUE(rows.ok());
   EXPECT_EQ(*rows, std::vector<std::byte>(8));
+}
+
+// The walk over the file has summed the sizes of the chunks, and the first rows need the index.
+TEST_F(Reader, OpeningAnArrayReadsNoIndexOfChunks) {
+  constexpr std::size_t kRows = 20'000;
+  {
+    NewFile file(path_);
+    const auto data = counted<std::uint8_t>(kRows);
+    file.add("x", H5T_STD_U8LE, {kRows}, data.data(), chunks_of({1}).get());
+  }
+  const auto file = std::make_shared<CountingFile>(*FileSystem::of(path_).open(path_));
+  const auto reader = open_hdf5(file, path_);
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ((*reader)->arrays().at(0).stored_bytes, kRows);
+  file->reset();
+  const auto array = (*reader)->open_array("x");
+  ASSERT_TRUE(array.ok());
+  EXPECT_EQ((*array)->info().stored_bytes, kRows);
+  EXPECT_LT(file->num_bytes(), kRows);  // the index has more than 32 bytes for each chunk
+  EXPECT_EQ(values_of<std::uint8_t>(**array), counted<std::uint8_t>(kRows));
+  EXPECT_GT(file->num_bytes(), 32 * kRows);
 }
 
 TEST_F(Reader, UnknownFiltersAreNamed) {

@@ -103,15 +103,6 @@ FormatCase compact() {
   return plain({.addressable = true}, {12, 3}, H5T_STD_I32BE, list);
 }
 
-/// Numbers that libhdf5 converts. \param bytes  Of a stored one.
-Id odd_integer(hid_t like, std::size_t bits, std::size_t bytes, std::size_t offset = 0) {
-  Id type(H5Tcopy(like));
-  EXPECT_GE(H5Tset_precision(type.get(), bits), 0);
-  EXPECT_GE(H5Tset_offset(type.get(), offset), 0);
-  EXPECT_GE(H5Tset_size(type.get(), bytes), 0);
-  return type;
-}
-
 FormatCase converted(bool addressable, const Id& list) {
   const Id type = odd_integer(H5T_STD_I32BE, 24, 3);
   return plain({.addressable = addressable}, {11, 5, 7}, type.get(), list);

@@ -30,6 +30,15 @@ inline Id chunks_of(const Shape& chunk) {
   return list;
 }
 
+/// Return a type of numbers that libhdf5 converts. \param bytes  Of a stored one.
+inline Id odd_integer(hid_t like, std::size_t bits, std::size_t bytes, std::size_t offset = 0) {
+  Id type(H5Tcopy(like));
+  EXPECT_GE(H5Tset_precision(type.get(), bits), 0);
+  EXPECT_GE(H5Tset_offset(type.get(), offset), 0);
+  EXPECT_GE(H5Tset_size(type.get(), bytes), 0);
+  return type;
+}
+
 /// A new file; closed by the destructor.
 class NewFile {
  public:

@@ -3,16 +3,14 @@
 #include <cstring>
 #include <span>
 
+#include "base/align.h"
 #include "format/hdf5/object_header.h"
 
 namespace headrace::hdf5 {
 namespace {
 
 constexpr std::uint64_t kHeapLimitBytes = 4 << 20;  // read whole; usually 4 KiB
-
-std::uint64_t padded(std::uint64_t n) {
-  return (n + 7) / 8 * 8;
-}
+constexpr std::uint64_t kStep = 8;                  // objects are padded to it
 
 }  // namespace
 
@@ -38,8 +36,8 @@ void HeapTexts::load(std::uint64_t address) {
   heap_.resize(static_cast<std::size_t>(heap_bytes));
   if (!read(at, heap_)) return;
   ByteCursor fields(heap_);
-  fields.skip(padded(prefix));
-  const std::uint64_t object_head = padded(8 + superblock_.length_bytes);
+  fields.skip(align_up(prefix, kStep));
+  const std::uint64_t object_head = align_up(8 + superblock_.length_bytes, kStep);
   while (fields.left() >= object_head) {
     const std::uint64_t number = fields.number(2);
     fields.skip(6);
@@ -47,7 +45,7 @@ void HeapTexts::load(std::uint64_t address) {
     fields.skip(object_head - 8 - superblock_.length_bytes);
     if (number == 0 || bytes > heap_bytes) return;  // free space comes last
     const std::uint64_t offset = heap_bytes - fields.left();
-    fields.take(padded(bytes));
+    fields.take(align_up(bytes, kStep));
     if (!fields.ok()) return;
     objects_.try_emplace(number, Object{offset, bytes});
   }

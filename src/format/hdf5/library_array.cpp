@@ -43,7 +43,6 @@ Status LibraryArray::check_index() const {
 // be. What a plugin makes of a stream is its own business; its pipelines have one compressor, and at most checksums
 // behind it (see judge_library_pipeline()).
 Status LibraryArray::check_streams(RowRange rows) const {
-  if (info_.array.layout != Layout::kChunked) return {};
   const std::uint64_t first = rows.first / info_.array.chunk_shape[0] * across(), end = first + across();
   const RandomAccessFile& file = *state_->driver->file;
   for (std::uint64_t cell = index_.next_written(first); cell < end; cell = index_.next_written(cell + 1)) {
@@ -78,7 +77,6 @@ Status LibraryArray::check_streams(RowRange rows) const {
 }
 
 Status LibraryArray::locate(RowRange rows, std::vector<Piece>& out) const {
-  if (info_.array.layout != Layout::kChunked) return RowsArray::locate(rows, out);
   HEADRACE_TRY(check_rows(rows));
   if (rows.count == 0) return {};
   HEADRACE_TRY(check_index());
@@ -89,7 +87,6 @@ Status LibraryArray::locate(RowRange rows, std::vector<Piece>& out) const {
 }
 
 Result<std::uint64_t> LibraryArray::locate_written(RowRange rows, std::vector<Piece>& out) const {
-  if (info_.array.layout != Layout::kChunked) return RowsArray::locate_written(rows, out);
   HEADRACE_TRY(check_rows(rows));
   if (rows.count == 0) return std::uint64_t{0};
   HEADRACE_TRY(check_index());
@@ -126,15 +123,13 @@ std::uint64_t LibraryArray::across() const {
 }
 
 std::string LibraryArray::piece_name(const Piece& piece) const {
-  if (info_.array.layout != Layout::kChunked) return {};
   std::string name = fmt::format("({}", piece.rows.first / info_.array.chunk_shape[0]);
   for (std::size_t d = 1; d < info_.array.shape.size(); ++d) name += ",*";
   return name + ")";
 }
 
 ScratchNeed LibraryArray::scratch_need(std::uint64_t max_rows) const {
-  const std::uint64_t rows =
-      info_.array.layout == Layout::kChunked ? std::max(max_rows, info_.array.chunk_shape[0]) : max_rows;
+  const std::uint64_t rows = std::max(max_rows, info_.array.chunk_shape[0]);
   return {std::min(rows, info().rows()) * info_.row_bytes, 0};
 }
 

@@ -10,7 +10,7 @@
 
 namespace headrace::hdf5 {
 
-/// What libhdf5 can read and we cannot: filters that only a plugin has.
+/// What libhdf5 can read and we cannot: chunks with filters that only a plugin has.
 /// Pieces are whole rows, grouped by the chunk's rows so that a chunk is decoded once.
 class LibraryArray final : public RowsArray {
  public:
@@ -18,7 +18,7 @@ class LibraryArray final : public RowsArray {
   LibraryArray(const LibraryLock& library, std::shared_ptr<FileState> state, DatasetInfo info, Id dataset);
   ~LibraryArray() override;
 
-  /// Chunked: the first call checks the chunk index, for a damaged one would read as fill values.
+  /// The first call checks the chunk index, for a damaged one would read as fill values.
   Status locate(RowRange rows, std::vector<Piece>& out) const override;
   Result<std::uint64_t> locate_written(RowRange rows, std::vector<Piece>& out) const override;
   /// Blocks: until no other thread is in libhdf5.

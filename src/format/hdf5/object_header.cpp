@@ -222,14 +222,6 @@ Result<std::vector<HeaderMessage>> read_object_header(const RandomAccessFile& fi
   return HeaderParser(file, superblock).parse(address);
 }
 
-Result<std::optional<ChunkLayout>> chunk_layout_at(const RandomAccessFile& file, const Superblock& superblock,
-                                                   std::uint64_t address) {
-  HEADRACE_ASSIGN(const std::vector<HeaderMessage> header, read_object_header(file, superblock, address));
-  for (const HeaderMessage& m : header)
-    if (m.is(MessageType::kLayout) && !m.shared()) return chunk_layout(m.bytes, superblock);
-  return std::optional<ChunkLayout>();
-}
-
 Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
                      const std::vector<HeaderMessage>& messages) {
   for (const HeaderMessage& m : messages) {  // the heaps that opening it reads

@@ -7,13 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "format/hdf5/chunk_layout.h"
 #include "format/hdf5/superblock.h"
 #include "storage/random_access_file.h"
 
@@ -63,10 +61,6 @@ class ByteCursor {
 /// Errors: kCorruptData; those of reading.
 Result<std::vector<HeaderMessage>> read_object_header(const RandomAccessFile& file, const Superblock& superblock,
                                                       std::uint64_t address);
-
-/// Layout message of the dataset whose header is at `address`; nullopt as chunk_layout().
-Result<std::optional<ChunkLayout>> chunk_layout_at(const RandomAccessFile& file, const Superblock& superblock,
-                                                   std::uint64_t address);
 
 /// Refuse datasets on which libhdf5 is known to crash. Errors: kCorruptData.
 Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,

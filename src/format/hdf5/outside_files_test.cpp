@@ -1,8 +1,10 @@
 // External raw files, virtual datasets, links out of the file: read where they are safe, refused where they are not.
 #include <fstream>
 
+#include "format/hdf5/hdf5_reader.h"
 #include "format/hdf5/hdf5_testing.h"
 #include "storage/file_system.h"
+#include "storage/testing/file_doubles.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -58,7 +60,7 @@ TEST_F(Outside, ExternalFilesBesideTheFileAreRead) {
   external({{"a.bin", 40}, {"b.bin", H5F_UNLIMITED}});
   const auto file = must_open(path_);
   EXPECT_EQ(file->arrays()[0].layout, Layout::kExternal);
-  EXPECT_EQ(file->arrays()[0].read_path, ReadPath::kFallback);
+  EXPECT_EQ(file->arrays()[0].read_path, ReadPath::kNative);
   EXPECT_EQ(values_of<std::int32_t>(path_, "x"), data_);
   auto rows = read_rows(*must_open_array(*file, "x"), {2, 2});  // across the two files
   ASSERT_TRUE(rows.ok());
@@ -141,6 +143,87 @@ TEST_F(Outside, OtherFilesAreNamedWithTheirVersions) {
   expect_others({folder_.path("a.h5"), folder_.path("b.h5")});
   source(path_, 0);
   EXPECT_TRUE(must_open_array(*must_open(path_), "y")->other_files().empty());
+}
+
+// libhdf5 would answer it with the fill value, for it opens no other file.
+TEST_F(Outside, ASourceOfOneValueThatIsVirtualItselfIsRefused) {
+  const std::int32_t value = 43, fill = 7;
+  {
+    NewFile file(folder_.path("deep.h5"));
+    const Id scalar(H5Screate(H5S_SCALAR));
+    const Id dataset(H5Dcreate2(file.id(), "one", H5T_STD_I32LE, scalar.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    ASSERT_GE(H5Dwrite(dataset.get(), H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value), 0);
+  }
+  const Shape rows{3};
+  const auto map_one = [&](NewFile& file, const char* name, bool is_scalar, const char* from, const char* what) {
+    const Id list(H5Pcreate(H5P_DATASET_CREATE)), scalar(H5Screate(H5S_SCALAR));
+    H5Pset_fill_value(list.get(), H5T_NATIVE_INT32, &fill);
+    const Id space(is_scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, rows.data(), nullptr));
+    const hsize_t first = 1, one = 1;
+    const Id into(H5Scopy(space.get()));
+    if (!is_scalar) H5Sselect_hyperslab(into.get(), H5S_SELECT_SET, &first, nullptr, &one, nullptr);
+    ASSERT_GE(H5Pset_virtual(list.get(), into.get(), from, what, scalar.get()), 0);
+    const Id made(H5Dcreate2(file.id(), name, H5T_STD_I32LE, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT));
+    ASSERT_TRUE(made.ok());
+  };
+  {
+    NewFile file(folder_.path("middle.h5"), 0, H5F_LIBVER_V110);
+    map_one(file, "v", true, "deep.h5", "one");
+  }
+  {
+    NewFile file(path_, 0, H5F_LIBVER_V110);
+    map_one(file, "x", false, "middle.h5", "v");
+  }
+  EXPECT_NE(reason().find("'v' of 'middle.h5' is a single value that lies in another dataset"), std::string::npos);
+  {
+    NewFile file(path_, 0, H5F_LIBVER_V110);
+    map_one(file, "x", false, "deep.h5", "one");
+  }
+  EXPECT_EQ(values_of<std::int32_t>(path_, "x"), (std::vector<std::int32_t>{7, 43, 7}));
+}
+
+/// x = all rows of so many datasets, which lie in the same group.
+void write_many_sources(NewFile& file, const std::string& source_file, hsize_t datasets) {
+  const Id list(H5Pcreate(H5P_DATASET_CREATE));
+  const Shape all{datasets * 2}, part{2};
+  const Id space(H5Screate_simple(1, all.data(), nullptr)), source(H5Screate_simple(1, part.data(), nullptr));
+  for (hsize_t i = 0; i < datasets; ++i) {
+    const auto value = static_cast<std::int32_t>(i);
+    const std::int32_t values[] = {value, -value};
+    const std::string name = "group/y" + std::to_string(i);
+    file.add(name, H5T_STD_I32LE, part, values);
+    const hsize_t start = i * 2;
+    H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, part.data(), nullptr);
+    EXPECT_GE(H5Pset_virtual(list.get(), space.get(), source_file.c_str(), name.c_str(), source.get()), 0);
+  }
+  file.add("x", H5T_STD_I32LE, all, nullptr, list.get());
+}
+
+TEST_F(Outside, AFileThatNamesItselfIsNoOtherFile) {
+  {
+    NewFile file(path_, 0, H5F_LIBVER_V110);
+    write_many_sources(file, "f.h5", 3);
+  }
+  const auto array = must_open_array(*must_open(path_), "x");
+  EXPECT_TRUE(array->other_files().empty());
+  EXPECT_EQ(values_of<std::int32_t>(path_, "x"), (std::vector<std::int32_t>{0, 0, 1, -1, 2, -2}));
+}
+
+// Groups are checked once, not once for each dataset in them, which would be quadratic.
+TEST_F(Outside, ReadsOfOpeningSourcesGrowNoFasterThanTheirNumber) {
+  const auto reads = [&](hsize_t datasets) {
+    {
+      NewFile file(path_, 0, H5F_LIBVER_V110);
+      write_many_sources(file, ".", datasets);
+    }
+    const auto file = std::make_shared<CountingFile>(*FileSystem::of(path_).open(path_));
+    const auto reader = open_hdf5(file, path_);
+    EXPECT_TRUE(reader.ok());
+    const std::uint64_t before = file->num_reads();
+    EXPECT_TRUE((*reader)->open_array("x").ok());
+    return file->num_reads() - before;
+  };
+  EXPECT_LT(reads(400), 5 * reads(100));
 }
 
 TEST_F(Outside, LinksIntoOtherFilesAreNotFollowed) {

@@ -26,7 +26,6 @@ namespace headrace::hdf5 {
 struct DriverState : std::enable_shared_from_this<DriverState> {
   std::shared_ptr<RandomAccessFile> file;
   bool opening = false;             ///< H5Fopen of `file` itself is running.
-  std::string directory;            ///< Canonical, where outside files may lie; empty: nowhere.
   std::optional<Error> read_error;  ///< The first read that failed: the true cause of what libhdf5 then reports.
 
   struct Recording {

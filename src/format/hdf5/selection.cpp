@@ -216,6 +216,13 @@ std::pair<std::uint64_t, std::uint64_t> Selection::rows() const {
   return {first, end};
 }
 
+// Parts follow each other in row-major order, so none ends after a later one does.
+std::vector<SelectionPart>::const_iterator first_part_after(const std::vector<SelectionPart>& parts,
+                                                            std::uint64_t row) {
+  return std::ranges::partition_point(parts,
+                                      [&](const SelectionPart& part) { return part.axes[0].end_index() <= row; });
+}
+
 Selection select_all(const std::vector<std::uint64_t>& extent) {
   Selection out{extent, {}, 0};
   SelectionPart part{0, 1, {}};

@@ -66,6 +66,10 @@ struct Selection {
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> rows() const;
 };
 
+/// Return the first part that selects something in row `row` (the index along axis 0) or after it; the end if none
+/// does.
+std::vector<SelectionPart>::const_iterator first_part_after(const std::vector<SelectionPart>& parts, std::uint64_t row);
+
 /// Return the selection of all elements.
 Selection select_all(const std::vector<std::uint64_t>& extent);
 

@@ -84,6 +84,15 @@ TEST(Selection, UnionsOfBoxesAreReadInRowMajorOrder) {
     for (std::size_t i = 0; i < chosen.size(); ++i)
       if (chosen[i]) expected.push_back(i);
     EXPECT_EQ(elements(*selection), expected);
+    for (std::uint64_t row = 0; row <= extent[0]; ++row) {
+      const auto found = first_part_after(selection->parts, row);
+      const auto slow = std::ranges::find_if(selection->parts, [&](const SelectionPart& part) {
+        return part.axes[0].position_of(row) < part.axes[0].size();
+      });
+      ASSERT_EQ(found, slow);
+      for (auto part = found; part != selection->parts.end() && part + 1 != selection->parts.end(); ++part)
+        ASSERT_LE(part->axes[0].index(0), (part + 1)->axes[0].index(0)) << "reading ends at the first part beyond";
+    }
   }
 }
 

@@ -103,25 +103,14 @@ Result<std::shared_ptr<const SourceConversion>> SourceConversion::between(const 
   H5T_cdata_t* way = nullptr;
   if (!decoded_from.ok() || !decoded_to.ok() || H5Tfind(decoded_from.get(), decoded_to.get(), &way) == nullptr)
     return Error(ErrorCode::kUnsupported, "has a type that cannot be converted to the virtual dataset's");
-  const bool is_record = H5Tdetect_class(to, H5T_COMPOUND) > 0;
-  return std::shared_ptr<const SourceConversion>(
-      std::make_shared<SourceConversion>(std::move(decoded_from), std::move(decoded_to), is_record));
+  return std::shared_ptr<const SourceConversion>(std::make_shared<SourceConversion>(
+      std::move(decoded_from), from_element.record_bytes, std::move(decoded_to), to_element.record_bytes));
 }
 
 SourceConversion::~SourceConversion() {
   const LibraryLock library;
   from_.reset();
   to_.reset();
-}
-
-Status SourceConversion::convert(std::byte* buffer, std::uint64_t count) const {
-  const LibraryLock library;
-  const auto elements = static_cast<std::size_t>(count);
-  std::vector<std::byte> background(is_record_ ? elements * H5Tget_size(to_.get()) : 0);
-  if (H5Tconvert(from_.get(), to_.get(), elements, buffer, background.empty() ? nullptr : background.data(),
-                 H5P_DEFAULT) >= 0)
-    return {};
-  return Error(ErrorCode::kCorruptData, "cannot convert its elements: " + last_library_error(library).text());
 }
 
 }  // namespace headrace::hdf5

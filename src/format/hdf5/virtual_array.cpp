@@ -59,14 +59,14 @@ bool VirtualArray::all_rows_mapped() const {
 /// at the end.
 RowRange VirtualArray::next_mapped(std::uint64_t row) const {
   RowRange next{info().rows(), 0};
-  for (const PreparedMapping& m : mappings_) {
-    if (m.end_row <= row || m.first_row >= next.first) continue;
-    for (const SelectionPart& part : m.into.parts) {
-      const AxisSelection& axis = part.axes[0];
-      const std::uint64_t at = axis.position_of(row);
-      if (at >= axis.size() || axis.index(at) >= next.first) continue;
-      next = {axis.index(at), axis.run_from(at)};
-    }
+  const auto begin = by_first_row_.begin() + (std::ranges::upper_bound(ends_, row) - ends_.begin());
+  for (auto i = begin; i != by_first_row_.end() && mappings_[*i].first_row < next.first; ++i) {
+    const std::vector<SelectionPart>& parts = mappings_[*i].into.parts;
+    const auto part = first_part_after(parts, row);
+    if (part == parts.end()) continue;
+    const AxisSelection& axis = part->axes[0];
+    const std::uint64_t at = axis.position_of(row);
+    if (axis.index(at) < next.first) next = {axis.index(at), axis.run_from(at)};
   }
   return next;
 }
@@ -74,6 +74,10 @@ RowRange VirtualArray::next_mapped(std::uint64_t row) const {
 // Rows to which nothing is mapped may be any number: they are passed over, unless they are few.
 Result<std::uint64_t> VirtualArray::locate_written(RowRange rows, std::vector<Piece>& out) const {
   HEADRACE_TRY(check_rows(rows));
+  if (!needs_fill_) {
+    HEADRACE_TRY(locate(rows, out));
+    return std::uint64_t{0};
+  }
   const std::uint64_t few = kVirtualGapBytes / std::max<std::uint64_t>(info_.row_bytes, 1);
   std::uint64_t gaps = 0;
   for (std::uint64_t row = rows.first; row < rows.end();) {

@@ -21,9 +21,11 @@ std::vector<std::uint64_t> steps_of(std::span<const std::uint64_t> shape) {
 
 Status VirtualAssembly::read(const PreparedMapping& m) {
   const PreparedSource& source = array_.sources[m.source];
-  for (const SelectionPart& into : m.into.parts) {
+  for (auto part = first_part_after(m.into.parts, rows_.first); part != m.into.parts.end(); ++part) {
+    const SelectionPart& into = *part;
     const std::uint64_t first = into.axes[0].position_of(rows_.first), end = into.axes[0].position_of(rows_.end());
-    if (first >= end) continue;
+    if (into.axes[0].index(0) >= rows_.end()) break;
+    if (first >= end) continue;  // it passes over these rows
     const std::uint64_t row = into.size / into.axes[0].size();
     const Ranks ranks{into.first_rank + first * row, into.first_rank + end * row};
     auto from = std::ranges::upper_bound(m.from.parts, ranks.begin, {}, &SelectionPart::first_rank);
@@ -85,7 +87,7 @@ Status VirtualAssembly::read_piece(const Part& p, const Piece& piece, Ranks at, 
     box.dst_start.assign(box.src_shape.size(), 0);
     box.count = box.src_shape;
   } else {
-    box = p.source.array->piece_box(piece.across);
+    box = p.source.array->row_box_of(piece.across);
   }
   for (std::size_t d = 1; d < p.from.axes.size(); ++d) {
     const std::uint64_t start = box.dst_start[d - 1];
@@ -124,12 +126,15 @@ Result<DecodedPiece> VirtualAssembly::decode(const PreparedSource& source, const
 Result<DecodedPiece> VirtualAssembly::convert(const PreparedSource& source, const Piece& piece,
                                               const DecodedPiece& decoded) {
   const std::uint64_t from = source.array->described().element.record_bytes, to = array_.record_bytes;
-  const std::uint64_t bytes = piece.rows.count * decoded.row_stride_bytes, elements = bytes / from;
-  const auto buffer = pong_.subspan(array_.filter_bytes + source.out_bytes, source.converted_bytes);
-  if (elements * std::max(from, to) > buffer.size())
-    return Error(ErrorCode::kInternal, fmt::format("{} elements to convert in {} bytes", elements, buffer.size()));
-  std::memcpy(buffer.data(), decoded.data, bytes);
-  if (Status status = source.conversion->convert(buffer.data(), elements); !status.ok())
+  const std::uint64_t bytes = piece.rows.count * decoded.row_stride_bytes, converted_bytes = bytes / from * to;
+  if (converted_bytes > source.converted_bytes)
+    return Error(ErrorCode::kInternal,
+                 fmt::format("{} converted bytes for a buffer of {}", converted_bytes, source.converted_bytes));
+  const auto buffer = pong_.subspan(array_.filter_bytes + source.out_bytes, converted_bytes);
+  // The filters are done with their scratch.
+  Status status = source.conversion->convert({decoded.data, bytes}, buffer,
+                                             {ping_.first(array_.filter_bytes), pong_.first(array_.filter_bytes)});
+  if (!status.ok())
     return std::move(status.error().with_file(source.array->file().name()).with_field(source.array->info().path));
   return DecodedPiece{buffer.data(), decoded.row_stride_bytes / from * to};
 }

@@ -33,10 +33,14 @@ struct VirtualLayout {
   double work = 1;                       ///< Elements that are read for one of the virtual dataset, sources included.
 };
 
-/// Read the mappings of a virtual dataset and open its sources. \param info  Its shape and type.
+struct SourceTrail;
+
+/// Read the mappings of a virtual dataset and open its sources.
+/// \param info  Its shape and type. \param trail  Where it is a source itself: what is open already.
 /// Errors, all of them said of the source: kNotFound; kUnsupported (outside the file's directory, growing or patterned
 /// mappings, a dataset that contains itself, unreadable or different types); kCorruptData (too small, damaged).
 Result<std::shared_ptr<const VirtualLayout>> open_virtual_sources(const LibraryLock&, FileState& state, hid_t dataset,
-                                                                  hid_t creation_list, const DatasetInfo& info);
+                                                                  hid_t creation_list, const DatasetInfo& info,
+                                                                  SourceTrail* trail);
 
 }  // namespace headrace::hdf5

@@ -68,11 +68,13 @@ PreparedSource prepare_source(const VirtualSource& source, const DatasetInfo& in
   const ScratchNeed need = out.array->scratch_need(out.batch_rows);
   out.out_bytes = align_up(need.out_bytes);
   out.filter_bytes = align_up(need.filter_bytes);
-  if (out.conversion != nullptr && a.record_bytes > 0)
-    out.converted_bytes =
-        align_up(piece_bytes / d.element.record_bytes * std::max(d.element.record_bytes, info.element.record_bytes));
+  if (out.conversion != nullptr && a.record_bytes > 0) {
+    const std::uint64_t elements = piece_bytes / d.element.record_bytes;
+    out.converted_bytes = align_up(elements * info.element.record_bytes);
+    out.filter_bytes = std::max(out.filter_bytes, align_up(out.conversion->scratch_bytes(elements)));
+  }
   out.whole_rows = out.array->pieces_across() == 1 &&
-                   out.array->piece_box(0).src_shape == std::vector(a.shape.begin() + 1, a.shape.end());
+                   out.array->row_box_of(0).src_shape == std::vector(a.shape.begin() + 1, a.shape.end());
   return out;
 }
 

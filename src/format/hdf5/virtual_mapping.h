@@ -17,9 +17,9 @@ struct PreparedSource {
   const SourceConversion* conversion = nullptr;
   std::uint64_t chunk_rows = 0;  ///< 0: rows can be had one by one.
   std::uint64_t batch_rows = 1;  ///< Then so many at a time.
-  std::uint64_t stored_bytes = 0, out_bytes = 0, converted_bytes = 0,
-                filter_bytes = 0;  ///< Scratch, each a multiple of 64.
-  bool whole_rows = false;         ///< A decoded piece holds whole rows, their elements one after the other.
+  // Scratch for its stored and decoded bytes, for the latter converted, and for its filters; multiples of a cache line.
+  std::uint64_t stored_bytes = 0, out_bytes = 0, converted_bytes = 0, filter_bytes = 0;
+  bool whole_rows = false;  ///< A decoded piece holds whole rows, their elements one after the other.
 };
 
 /// What goes where, with as few axes as it takes.

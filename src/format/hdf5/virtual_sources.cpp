@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "format/hdf5/global_heap.h"
 #include "format/hdf5/native_bytes.h"
@@ -15,44 +16,7 @@
 
 namespace headrace::hdf5 {
 
-/// What is open while the sources of a virtual dataset are, and those of sources that are virtual themselves. Each
-/// dataset is opened once, however often it is mapped and from wherever, so that opening ends soon.
-struct SourceTrail {
-  struct Dataset {
-    std::string file;  // canonical
-    std::uint64_t header_address = 0;
-    auto operator<=>(const Dataset&) const = default;
-  };
-  struct Opened {
-    std::shared_ptr<const ArrayBase> array;
-    std::shared_ptr<const Id> type;  // as stored
-  };
-  std::vector<Dataset> entered;  // the virtual datasets, outermost first
-  std::map<std::string, std::shared_ptr<FileState>> files;
-  std::map<Dataset, Opened> arrays;
-};
-
 namespace {
-
-constexpr std::size_t kFilesLimit = 10'000;
-constexpr std::size_t kDepthLimit = 8;  // virtual datasets of virtual datasets
-constexpr double kWorkLimit = 64;       // elements that are read for one: mappings can hide each other
-
-std::string canonical(const std::string& path) {
-  std::error_code failed;
-  const auto real = std::filesystem::canonical(path, failed);
-  return failed ? path : real.string();
-}
-
-/// Return what H5Pget_virtual_filename or its sister says.
-std::string virtual_name(ssize_t (*get)(hid_t, size_t, char*, size_t), hid_t list, std::size_t index) {
-  const ssize_t n = get(list, index, nullptr, 0);
-  if (n <= 0) return {};
-  std::string name(static_cast<std::size_t>(n) + 1, '\0');
-  get(list, index, name.data(), name.size());
-  name.resize(static_cast<std::size_t>(n));
-  return name;
-}
 
 /// A file that is open in libhdf5 for as long as this lives.
 class LibraryUse {
@@ -74,24 +38,67 @@ class LibraryUse {
   std::shared_ptr<FileState> state_;
 };
 
-/// A virtual dataset on the trail; the outermost one makes it.
+}  // namespace
+
+/// What is open while the sources of a virtual dataset are, and those of sources that are virtual themselves. Each
+/// dataset is opened once, however often it is mapped and from wherever, so that opening ends soon.
+struct SourceTrail {
+  struct Dataset {
+    std::string file;  // canonical
+    std::uint64_t header_address = 0;
+    auto operator<=>(const Dataset&) const = default;
+  };
+  struct Opened {
+    std::shared_ptr<const ArrayBase> array;
+    std::shared_ptr<const Id> type;  // as stored
+  };
+  struct File {
+    std::shared_ptr<FileState> state;
+    std::set<std::uint64_t> checked_groups;  // see find_checked()
+  };
+  std::vector<Dataset> entered;       // the virtual datasets, outermost first
+  std::map<std::string, File> files;  // by canonical path, those of the virtual datasets too
+  std::map<Dataset, Opened> arrays;
+  std::map<const FileState*, LibraryUse> in_use;  // so that files of many sources are not opened for each of them
+};
+
+namespace {
+
+constexpr std::size_t kFilesLimit = 10'000;
+constexpr std::size_t kDepthLimit = 8;   // virtual datasets of virtual datasets
+constexpr std::size_t kInUseLimit = 16;  // an open file costs libhdf5 0.5 MB
+constexpr double kWorkLimit = 64;        // elements that are read for one: mappings can hide each other
+
+std::string canonical(const std::string& path) {
+  std::error_code failed;
+  const auto real = std::filesystem::canonical(path, failed);
+  return failed ? path : real.string();
+}
+
+/// Return what H5Pget_virtual_filename or its sister says.
+std::string virtual_name(ssize_t (*get)(hid_t, size_t, char*, size_t), hid_t list, std::size_t index) {
+  const ssize_t n = get(list, index, nullptr, 0);
+  if (n <= 0) return {};
+  std::string name(static_cast<std::size_t>(n) + 1, '\0');
+  get(list, index, name.data(), name.size());
+  name.resize(static_cast<std::size_t>(n));
+  return name;
+}
+
+/// A virtual dataset on the trail.
 class Entered {
  public:
-  Entered(FileState& state, std::uint64_t header_address) : state_(state), outermost_(state.trail == nullptr) {
-    if (outermost_) state.trail = &own_;
-    state.trail->entered.push_back({canonical(state.path), header_address});
+  Entered(SourceTrail& trail, FileState& state, std::uint64_t header_address) : trail_(trail) {
+    const std::string path = canonical(state.path);
+    trail.files.try_emplace(path, state.shared_from_this(), std::set<std::uint64_t>());
+    trail.entered.push_back({path, header_address});
   }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
-  ~Entered() {
-    state_.trail->entered.pop_back();
-    if (outermost_) state_.trail = nullptr;
-  }
+  ~Entered() { trail_.entered.pop_back(); }
 
  private:
-  FileState& state_;
-  bool outermost_;
-  SourceTrail own_;
+  SourceTrail& trail_;
 };
 
 /// A source that is one value: read at once, in the virtual dataset's type.
@@ -103,8 +110,10 @@ Result<std::shared_ptr<ArrayBase>> open_scalar(const LibraryLock& library, std::
   for (const Leaf& leaf : info.element.leaves) info.array.columns.push_back(leaf.column);
   std::vector<std::byte> value(static_cast<std::size_t>(info.row_bytes));
   const Id list(H5Dget_create_plist(dataset));
-  if (H5Pget_layout(list.get()) == H5D_CONTIGUOUS && H5Pget_external_count(list.get()) > 0)
-    return Error(ErrorCode::kUnsupported, "is stored in external raw files");
+  // libhdf5 would take what lies elsewhere for fill values, or decode it without bounds.
+  const H5D_layout_t layout = H5Pget_layout(list.get());
+  if (layout != H5D_COMPACT && (layout != H5D_CONTIGUOUS || H5Pget_external_count(list.get()) != 0))
+    return Error(ErrorCode::kUnsupported, "is a single value that lies in another dataset or in external raw files");
   const hid_t memory = info.element.memory_type.ok() ? info.element.memory_type.get() : type;
   if (H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data()) < 0)
     return library_failure(library, *state, "read the value");
@@ -115,8 +124,9 @@ Result<std::shared_ptr<ArrayBase>> open_scalar(const LibraryLock& library, std::
 /// Opens the sources of one virtual dataset.
 class Sources {
  public:
-  Sources(const LibraryLock& library, FileState& state, hid_t dataset, hid_t list, const DatasetInfo& info)
-      : library_(library), state_(state), trail_(*state.trail), info_(info), type_(H5Dget_type(dataset)), list_(list) {}
+  Sources(const LibraryLock& library, SourceTrail& trail, FileState& state, hid_t dataset, hid_t list,
+          const DatasetInfo& info)
+      : library_(library), state_(state), trail_(trail), info_(info), type_(H5Dget_type(dataset)), list_(list) {}
 
   Result<std::shared_ptr<const VirtualLayout>> open() {
     std::size_t count = 0;
@@ -170,20 +180,16 @@ class Sources {
   }
 
   Result<VirtualSource> open_source(const std::string& file, const std::string& name) {
-    std::shared_ptr<FileState> state;
-    if (file == ".") {
-      state = state_.shared_from_this();
-    } else {
-      if (state_.driver->directory.empty())
+    std::string path = trail_.entered.back().file;
+    if (file != ".") {
+      if (state_.directory.empty())
         return Error(ErrorCode::kUnsupported, "virtual sources beside a file without a directory");
-      HEADRACE_ASSIGN(const std::string path, path_inside(state_.driver->directory, file));
-      auto opened = file_state(path);
-      if (!opened.ok())
+      HEADRACE_ASSIGN(path, path_inside(state_.directory, file));
+      if (Status opened = open_file(path); !opened.ok())
         return Error(opened.error().code(),
                      fmt::format("its virtual source file '{}' cannot be opened: {}", file, opened.error().message()));
-      state = std::move(*opened);
     }
-    auto array = open_array(state, name);
+    auto array = open_array(path, name);
     if (!array.ok()) {
       const bool missing = array.error().code() == ErrorCode::kNotFound;
       return Error(array.error().code(),
@@ -198,37 +204,48 @@ class Sources {
     return VirtualSource{array->array, std::move(*conversion)};
   }
 
-  Result<std::shared_ptr<FileState>> file_state(const std::string& path) {
-    std::shared_ptr<FileState>& known = trail_.files[path];
-    if (known != nullptr) return known;
-    if (trail_.files.size() > kFilesLimit)
+  Status open_file(const std::string& path) {
+    std::shared_ptr<FileState>& known = trail_.files[path].state;
+    if (known != nullptr) return {};
+    if (trail_.files.size() > kFilesLimit + 1)  // that of the virtual dataset is one of them
       return Error(ErrorCode::kUnsupported, fmt::format("virtual sources in more than {} files", kFilesLimit));
     HEADRACE_ASSIGN(auto file, FileSystem::of(path).open(path));
     HEADRACE_ASSIGN(known, open_state(std::move(file), path));
-    return known;
+    return {};
   }
 
-  Result<SourceTrail::Opened> open_array(const std::shared_ptr<FileState>& state, const std::string& name) {
-    HEADRACE_ASSIGN(const LibraryUse use, LibraryUse::begin(library_, state));
-    HEADRACE_ASSIGN(const CheckedDataset found, find_checked(library_, *state, name));
-    const SourceTrail::Dataset key{canonical(state->path), found.header_address};
+  /// Leave the file open in libhdf5 for the next source, as long as there are few of them.
+  Status keep_in_use(const std::shared_ptr<FileState>& state) {
+    if (trail_.in_use.contains(state.get())) return {};
+    if (trail_.in_use.size() >= kInUseLimit) trail_.in_use.clear();
+    HEADRACE_ASSIGN(LibraryUse use, LibraryUse::begin(library_, state));
+    trail_.in_use.emplace(state.get(), std::move(use));
+    return {};
+  }
+
+  /// \param path  Of a file on the trail.
+  Result<SourceTrail::Opened> open_array(const std::string& path, const std::string& name) {
+    const std::shared_ptr<FileState> state = trail_.files[path].state;
+    HEADRACE_TRY(keep_in_use(state));
+    HEADRACE_ASSIGN(const LibraryUse use, LibraryUse::begin(library_, state));  // sources of sources are opened below
+    HEADRACE_ASSIGN(const CheckedDataset found,
+                    find_checked(library_, *state, name, trail_.files[path].checked_groups));
+    const SourceTrail::Dataset key{path, found.header_address};
     if (std::ranges::find(trail_.entered, key) != trail_.entered.end())
       return Error(ErrorCode::kUnsupported, "is put together of itself");
     if (const auto known = trail_.arrays.find(key); known != trail_.arrays.end()) return known->second;
     Id dataset = open_dataset(library_, *state, found.path);
     if (!dataset.ok()) return library_failure(library_, *state, "open the dataset");
-    SourceTrail* const before = std::exchange(state->trail, &trail_);
-    auto described = describe_dataset(library_, *state, dataset.get(), found.path);
-    state->trail = before;
-    HEADRACE_TRY(described.ok() ? Status() : Status(described.error()));
-    if (described->array.layout == Layout::kExternal)
+    HEADRACE_ASSIGN(DatasetInfo described, describe_dataset(library_, *state, dataset.get(), found.path,
+                                                            {.trail = &trail_, .stored_bytes = 0}));  // nobody asks
+    if (described.array.layout == Layout::kExternal)
       return Error(ErrorCode::kUnsupported, "is stored in external raw files");
-    if (described->array.read_path == ReadPath::kUnsupported)
-      return Error(ErrorCode::kUnsupported, "cannot be read: " + described->array.reason);
-    const bool scalar = described->array.shape.empty();
+    if (described.array.read_path == ReadPath::kUnsupported)
+      return Error(ErrorCode::kUnsupported, "cannot be read: " + described.array.reason);
+    const bool scalar = described.array.shape.empty();
     const auto type = std::make_shared<const Id>(scalar ? H5Tcopy(type_.get()) : H5Dget_type(dataset.get()));
-    auto array = scalar ? open_scalar(library_, state, dataset.get(), type_.get(), std::move(*described))
-                        : open_described(library_, state, std::move(*described), std::move(dataset));
+    auto array = scalar ? open_scalar(library_, state, dataset.get(), type_.get(), std::move(described))
+                        : open_described(library_, state, std::move(described), std::move(dataset));
     if (!array.ok()) return array.error();
     return trail_.arrays[key] = {std::move(*array), type};
   }
@@ -261,9 +278,11 @@ class Sources {
 
 Result<std::shared_ptr<const VirtualLayout>> open_virtual_sources(const LibraryLock& library, FileState& state,
                                                                   hid_t dataset, hid_t creation_list,
-                                                                  const DatasetInfo& info) {
-  const Entered entered(state, info.header_address);
-  return Sources(library, state, dataset, creation_list, info).open();
+                                                                  const DatasetInfo& info, SourceTrail* trail) {
+  SourceTrail own;
+  SourceTrail& open = trail == nullptr ? own : *trail;
+  const Entered entered(open, state, info.header_address);
+  return Sources(library, open, state, dataset, creation_list, info).open();
 }
 
 }  // namespace headrace::hdf5

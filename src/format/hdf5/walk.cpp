@@ -237,13 +237,20 @@ std::optional<ObjectKey> find_object(const LibraryLock&, FileState& state, const
   return object->key;
 }
 
-Result<CheckedDataset> find_checked(const LibraryLock& library, FileState& state, const std::string& path) {
+Result<CheckedDataset> find_checked(const LibraryLock& library, FileState& state, const std::string& path,
+                                    std::set<std::uint64_t>& checked) {
   constexpr int kSoftLinksLimit = 16;
   const RandomAccessFile& file = *state.driver->file;
   const hid_t root = state.file.get();
   const auto check = [&](const Object& object, const std::string& name) -> Status {
-    HEADRACE_ASSIGN(const auto messages, read_object_header(file, state.superblock, address_of(object.key)));
-    if (object.type == H5O_TYPE_GROUP) return check_group(file, state.superblock, messages);
+    const std::uint64_t address = address_of(object.key);
+    if (object.type == H5O_TYPE_GROUP && checked.contains(address)) return {};
+    HEADRACE_ASSIGN(const auto messages, read_object_header(file, state.superblock, address));
+    if (object.type == H5O_TYPE_GROUP) {
+      HEADRACE_TRY(check_group(file, state.superblock, messages));
+      checked.insert(address);
+      return {};
+    }
     if (object.type == H5O_TYPE_DATASET) return check_dataset(file, state.superblock, messages);
     return Error(ErrorCode::kNotFound, fmt::format("'{}' is no dataset", name));
   };
@@ -281,7 +288,8 @@ Result<CheckedDataset> find_checked(const LibraryLock& library, FileState& state
     if (link.type != H5L_TYPE_HARD)
       return Error(ErrorCode::kUnsupported,
                    fmt::format("'{}' is a link into another file, which is not followed", child));
-    HEADRACE_TRY(read_object_header(file, state.superblock, address_of_link(link)));  // before libhdf5 does
+    if (const std::uint64_t address = address_of_link(link); !checked.contains(address))
+      HEADRACE_TRY(read_object_header(file, state.superblock, address));  // before libhdf5 does
     object = object_at(root, child.c_str());
     if (!object) return library_failure(library, state, "read the object's header");
     HEADRACE_TRY(check(*object, child));

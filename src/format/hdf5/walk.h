@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,11 @@ struct CheckedDataset {
 };
 
 /// Find a dataset by path and check what has to be read for it. For files that are not walked over.
+/// \param checked  Addresses of the groups' headers that were found sound in earlier calls, which need not be again:
+/// datasets of one group would cost as much as the group each. Those that this call checks join them.
 /// Errors: kNotFound; kUnsupported for links out of the file; kCorruptData; those of reading.
-Result<CheckedDataset> find_checked(const LibraryLock&, FileState& state, const std::string& path);
+Result<CheckedDataset> find_checked(const LibraryLock&, FileState& state, const std::string& path,
+                                    std::set<std::uint64_t>& checked);
 
 /// Open a dataset by path without ever leaving the file.
 Id open_dataset(const LibraryLock&, FileState& state, const std::string& path);
