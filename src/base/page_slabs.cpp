@@ -17,8 +17,10 @@ std::byte* PageSlabs::take(Slab& slab, std::uint64_t length) {
   const auto hole = std::ranges::find_if(slab.holes, [&](const auto& h) { return h.second >= length; });
   if (hole == slab.holes.end()) return nullptr;
   const auto [offset, size] = *hole;
-  slab.holes.erase(hole);
-  if (size > length) slab.holes[offset + length] = size - length;
+  slab.buffers.emplace(offset, length);
+  Places::node_type rest = slab.holes.extract(hole);
+  rest.key() = offset + length, rest.mapped() = size - length;
+  if (size > length) slab.holes.insert(std::move(rest));
   slab.used_bytes += length;
   return slab.memory.data() + offset;
 }
@@ -30,10 +32,9 @@ Result<PageSlabs::Slab*> PageSlabs::add_slab(std::uint64_t length) {
   if (!memory.ok() && wanted > length) memory = PageBuffer::allocate(length);  // addresses are limited: ulimit -v
   if (!memory.ok()) return std::move(memory.error());
   std::byte* const start = memory->data();
-  Slab& slab = slabs_[start];
-  slab.memory = std::move(*memory);
-  slab.holes[0] = slab.memory.size_bytes();
-  mapped_bytes_ += slab.memory.size_bytes();
+  const std::uint64_t bytes = memory->size_bytes();
+  Slab& slab = slabs_.emplace(start, Slab{std::move(*memory), 0, {{0, bytes}}, {}}).first->second;
+  mapped_bytes_ += bytes;
   return &slab;
 }
 
@@ -56,7 +57,7 @@ Result<PageBuffer> PageSlabs::allocate(MemoryBudget& budget, MemoryTag tag, std:
   return buffer;
 }
 
-void PageSlabs::give_back(std::byte* data, std::uint64_t length) {
+void PageSlabs::give_back(std::byte* data, std::uint64_t length) noexcept {
   ::madvise(data, length, MADV_DONTNEED);  // while nobody else can have them; the next user finds zeros
   const std::lock_guard lock(mutex_);
   const auto at = std::prev(slabs_.upper_bound(data));
@@ -67,15 +68,21 @@ void PageSlabs::give_back(std::byte* data, std::uint64_t length) {
     slabs_.erase(at);
     return;
   }
-  auto offset = static_cast<std::uint64_t>(data - at->first);
-  const auto next = slab.holes.lower_bound(offset);
-  if (next != slab.holes.end() && offset + length == next->first) length += next->second;
-  if (next != slab.holes.begin()) {
-    const auto before = std::prev(next);
-    if (before->first + before->second == offset) offset = before->first, length += before->second;
+  const auto offset = static_cast<std::uint64_t>(data - at->first);
+  Places::node_type hole = slab.buffers.extract(offset);
+  auto next = slab.holes.lower_bound(offset);
+  if (next != slab.holes.end() && offset + length == next->first) {
+    hole.mapped() += next->second;
+    next = slab.holes.erase(next);
   }
-  if (next != slab.holes.end() && next->first < offset + length) slab.holes.erase(next);
-  slab.holes[offset] = length;
+  if (next != slab.holes.begin()) {
+    Places::value_type& before = *std::prev(next);
+    if (before.first + before.second == offset) {
+      before.second += hole.mapped();
+      return;
+    }
+  }
+  slab.holes.insert(std::move(hole));
 }
 
 PageSlabs::Usage PageSlabs::usage() const {

@@ -36,14 +36,16 @@ class PageSlabs : public std::enable_shared_from_this<PageSlabs> {
  private:
   friend class PageBuffer;
   PageSlabs() = default;
+  using Places = std::map<std::uint64_t, std::uint64_t>;  // offset -> bytes
   struct Slab {
     PageBuffer memory;
     std::uint64_t used_bytes = 0;
-    std::map<std::uint64_t, std::uint64_t> holes;  // offset -> bytes, never touching each other
+    Places holes;    // never touching each other
+    Places buffers;  // each a node that becomes a hole: buffers are given back where no memory is left
   };
   Result<Slab*> add_slab(std::uint64_t length);
   static std::byte* take(Slab& slab, std::uint64_t length);
-  void give_back(std::byte* data, std::uint64_t length);
+  void give_back(std::byte* data, std::uint64_t length) noexcept;
 
   mutable ForkSafeMutex mutex_;
   std::map<std::byte*, Slab> slabs_;  // by their first byte
