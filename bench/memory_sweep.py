@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Peak memory of random configurations, a fresh process each: against the budget, and against what was predicted.
 
-memory_sweep.py [--count 100] [--seed 2026] [--seconds 4] [--max-memory 4] [--small-rows] [--show]
+memory_sweep.py [--count 100] [--seed 2026] [--seconds 4] [--max-memory 4] [--show]
 
-Prints one JSON object.
+Prints one JSON object. Files of jets; those of other shapes are budget_sweep.py's.
 
 Storage, number of files, threads, budget (log-uniform), batch size, shuffle and cache are drawn by chance. `compressed`
 is cache="auto" with a budget of 20-60 % of the decoded data, which is where the compressed tier is worth something. A
@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import common
-import sized_rows
 import workload
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -42,7 +41,6 @@ class Configuration:
     batch_size: int
     shuffle: str
     cache: str
-    row_bytes: int = 0  # of files of their own (sized_rows.py); 0: jets
 
     def __str__(self) -> str:
         return (
@@ -71,30 +69,11 @@ def draw(chance: random.Random, args: argparse.Namespace) -> Configuration:
     )
 
 
-def draw_sized(chance: random.Random, args: argparse.Namespace) -> Configuration:
-    """Rows of 8 bytes to 1 MB in 1 to 5,000 files, log-uniform both."""
-    row_bytes = 8 * round(math.exp(chance.uniform(0, math.log(131_072))))
-    files = round(math.exp(chance.uniform(0, math.log(5000))))
-    budget = int(math.exp(chance.uniform(math.log(64 * MIB), math.log(min(args.max_memory, 512 * MIB)))))
-    return Configuration(
-        f"rows of {row_bytes} bytes",
-        files,
-        chance.randint(1, 2),
-        budget,
-        chance.choice(BATCH_SIZES),
-        chance.choice(("none", "block", "exact")),
-        chance.choice(("none", "auto")),
-        row_bytes,
-    )
-
-
 def run(one: Configuration, args: argparse.Namespace) -> dict[str, Any]:
-    files = sized_rows.make(one.row_bytes, one.files) if one.row_bytes else workload.make(one.variant)[: one.files]
+    files = workload.make(one.variant)[: one.files]
     command = [sys.executable, str(common.BENCH / "headrace_memory.py"), "peak", *files, "--epochs", "2"]
     command += ["--memory", str(one.budget), "--threads", str(one.threads), "--batch-size", str(one.batch_size)]
     command += ["--shuffle", one.shuffle, "--seconds", str(args.seconds)]
-    if one.row_bytes:
-        command += ["--fields", "y"]
     with tempfile.TemporaryDirectory(dir=common.data_dir(), prefix="sweep_") as folder:
         cache = {"directory": folder, "compressed": "auto"}.get(one.cache, one.cache)
         return common.run_json([*command, "--cache", cache], timeout=120)
@@ -129,9 +108,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0, help="of a configuration, after its imports")
     parser.add_argument("--max-memory", type=lambda text: int(float(text) * GIB), default=4 * GIB, help="GiB")
     parser.add_argument("--caches", default=",".join(CACHES))
-    parser.add_argument(
-        "--small-rows", action="store_true", help="rows of 8 bytes to 1 MB in 1 to 5,000 files, not jets"
-    )
     parser.add_argument("--show", action="store_true", help="a line for each configuration, on stderr")
     args = parser.parse_args()
 
@@ -139,7 +115,7 @@ def main() -> None:
     runs: list[tuple[Configuration, dict[str, Any]]] = []
     refused = 0
     for number in range(args.count):
-        one = draw_sized(chance, args) if args.small_rows else draw(chance, args)
+        one = draw(chance, args)
         try:
             result = run(one, args)
         except RuntimeError as error:

@@ -1,4 +1,4 @@
-// One structure of an HDF5 file's metadata, with checksums that always fit: behind them hdf5_open hardly ever gets.
+// One structure of an HDF5 file's metadata, with checksums that fit: behind them hdf5_open hardly ever gets.
 // An input is ten bytes that say what to read, then the file:
 //   0  kind        0 B-tree of version 2, 1 fixed array, 2 extensible array, 3 fractal heap, 4 local heap, 5 old group,
 //                  6 newer group, 7 index of chunks
@@ -26,7 +26,7 @@
 namespace headrace::hdf5 {
 namespace {
 
-/// Whatever is read ends in its checksum.
+/// Whatever is read ends in its checksum. (A block of a fractal heap with checksums has it elsewhere: seeds have none.)
 class SigningFile final : public RandomAccessFile {
  public:
   SigningFile(std::span<const std::byte> bytes, bool is_signed)

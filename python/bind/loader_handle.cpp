@@ -112,7 +112,9 @@ void LoaderHandle::warn_of_notices() {
 }
 
 void LoaderHandle::warn_if_held() {
-  if (loader_.held_over_bytes() == 0) return;
+  const std::uint64_t held = loader_.held_over_bytes();
+  if (held == held_seen_) return;  // a report costs more than a look
+  held_seen_ = held;
   const Report::Memory memory = loader_.report().memory;
   if (memory.held_over_bytes < memory.budget_bytes / kSmallShare) return;  // the labels of an epoch, for example
   next_look_ = 0;

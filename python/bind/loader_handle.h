@@ -79,6 +79,7 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
   const pid_t made_by_;
   std::uint64_t batches_ = 0;  ///< Handed out.
   std::uint64_t notices_told_ = 0;
+  std::uint64_t held_seen_ = 0;  ///< Bytes beyond the budget at the last look.
   std::uint64_t next_look_ = 1;  ///< Value of `batches_` at which to look at held memory; 0: warned.
 };
 

@@ -15,6 +15,18 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
+/// Sets a flag as long as it lives.
+class Raised {
+ public:
+  explicit Raised(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+  ~Raised() { flag_ = false; }
+  Raised(const Raised&) = delete;
+  Raised& operator=(const Raised&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
 }  // namespace
 
 Turn::Turn(LoaderHandle& handle, const char* call) : handle_(handle), lock_(handle.turn_.mutex_, std::defer_lock) {
@@ -81,10 +93,8 @@ std::function<bool(std::uint64_t, std::uint64_t)> Turn::ended_by_close(
     std::function<bool(std::uint64_t, std::uint64_t)> function) {
   return [this, function = std::move(function)](std::uint64_t done, std::uint64_t total) {
     if (handle_.closing_) return false;
-    handle_.turn_.in_program_ = true;
-    const bool goes_on = function(done, total);
-    handle_.turn_.in_program_ = false;
-    return goes_on && !handle_.closing_;
+    const Raised in_program(handle_.turn_.in_program_);
+    return function(done, total) && !handle_.closing_;
   };
 }
 

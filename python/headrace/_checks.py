@@ -62,7 +62,7 @@ def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> None:
 def memory_bytes(name: str, value: Any) -> int:
     """A size given as bytes (int) or as text: ``"2GiB"``, ``"512MiB"``, ``"8GB"``."""
     if isinstance(value, str):
-        if not _is_engine_text(value):
+        if not _is_plain_text(value):
             raise invalid(f"{name} must be a size such as '2GiB', not {value!r}")
         size = _headrace.parse_bytes(value)
         if size == 0:
@@ -84,8 +84,24 @@ def path_bytes(path: Any) -> bytes:
     return name
 
 
-def _is_engine_text(text: str) -> bool:
-    """Can the engine read it: UTF-8 without a zero byte, which would end it?"""
+def engine_text(name: str, value: Any) -> str:
+    """Return text as it is, if the engine can have it: no zero byte, which would end it, and bytes that it stands for.
+
+    Names of fields need not be UTF-8: the bytes of others are surrogate escapes, as os.fsdecode makes them.
+    """
+    if not isinstance(value, str):
+        raise invalid(f"{name} must be a str, not {value!r}")
+    if "\0" in value:
+        raise invalid(f"{name} must be without a zero byte, not {value!r}")
+    try:
+        value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise invalid(f"{name} must be text that can be encoded, without lone surrogates, not {value!r}") from None
+    return value
+
+
+def _is_plain_text(text: str) -> bool:
+    """True for UTF-8 without a zero byte."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
@@ -104,7 +120,7 @@ def field_choices(fields: Any) -> list[tuple[str, str]]:
     if fields is None:
         return []
     if isinstance(fields, str):
-        return [(fields, fields)]
+        fields = [fields]
     try:
         pairs = list(fields.items()) if isinstance(fields, Mapping) else [(name, name) for name in fields]
     except TypeError:
@@ -114,8 +130,8 @@ def field_choices(fields: Any) -> list[tuple[str, str]]:
     for name, path in pairs:
         if not isinstance(name, str) or not isinstance(path, str):
             raise invalid(f"fields must hold names and paths as str, not {name!r}: {path!r}")
-        if "\0" in name + path:
-            raise invalid(f"fields must hold names and paths without a zero byte, not {name!r}: {path!r}")
+        engine_text("a name or path in fields", name)
+        engine_text("a name or path in fields", path)
     return pairs
 
 

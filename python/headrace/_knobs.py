@@ -17,6 +17,8 @@ R = TypeVar("R")
 _MEMORY = "Use memory=: the larger it is, the more batches are ready in advance."
 _THREADS = "Use threads=: C++ threads decode, and there are no worker processes."
 _BUFFER = "Use shuffle_buffer= (bytes of data that are mixed at any time), with shuffle=True."
+_SHAPE = "Use shuffle_buffer=hr.ShuffleShape(streams, pool_blocks)."
+_DAMAGE = 'Not supported yet: damaged data is an error (on_error="raise"); run headrace verify first.'
 _SEED = "Use seed=: the seed and the epoch number determine every batch."
 _RANKS = "Not needed: the loader finds its rank by itself; or give rank= and world_size=."
 _IN_LOOP = "Not needed: batches come collated, as a dict of columns; change the columns in the loop."
@@ -54,8 +56,8 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "drop_remainder": "Use drop_last=.",
             "reshuffle_each_iteration": "Not needed: every epoch has a new order; set_epoch(n) repeats one.",
             "deterministic": "Not needed: the order never depends on timing.",
-            "cycle_length": "Use shuffle_buffer=hr.ShuffleShape(streams, pool_blocks).",
-            "block_length": "Use shuffle_buffer=hr.ShuffleShape(streams, pool_blocks).",
+            "cycle_length": _SHAPE,
+            "block_length": _SHAPE,
             "num_epochs": _LOOP,
         },
         "WebDataset": {
@@ -67,7 +69,7 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "workersplitter": _WORKERS,
             "cache_dir": "Use cache=: a directory.",
             "cache_size": _CACHE,
-            "handler": 'Not supported yet: damaged data is an error (on_error="raise"); run headrace verify first.',
+            "handler": _DAMAGE,
         },
         "MosaicML Streaming": {
             "shuffle_block_size": _BUFFER,
@@ -124,6 +126,41 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "fields": _FIELDS,
             "columns": _FIELDS,
         },
+    }
+)
+
+#: Hints for Loader that name what a DataLoader has not, and what it has in its place.
+_OF_DATALOADER: Mapping[str, str] = MappingProxyType(
+    {
+        _THREADS: "Use num_workers=: so many C++ threads decode, and there are no worker processes.",
+        _BUFFER: "Use hr.Loader(shuffle_buffer=), in bytes of data that are mixed at any time.",
+        _SHAPE: "Use hr.Loader(shuffle_buffer=hr.ShuffleShape(streams, pool_blocks)).",
+        _IN_LOOP: "Use column_fn=: it gets each batch as a dict of whole columns.",
+        _TO_DEVICE: "Use device=.",
+        _TAIL: 'Use drop_last=; or hr.Loader(tail="pad").',
+        _DAMAGE: "Not supported yet: damaged data is an error; run headrace verify first.",
+    }
+)
+
+#: The same for ``headrace.torch.DataLoader``, which has torch's arguments.
+DATALOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "headrace.Loader": {
+            "threads": "Use num_workers=.",
+            "shuffle_buffer": "Use hr.Loader(shuffle_buffer=).",
+            "lookahead": "Use hr.Loader(lookahead=).",
+            "global_batch_size": "Use batch_size=, in samples on each rank.",
+            "tail": _OF_DATALOADER[_TAIL],
+            "share": "Use hr.Loader(share=).",
+            "framework": "Not needed: batches are of tensors.",
+            "on_error": _OF_DATALOADER[_DAMAGE],
+        },
+        **{
+            loader: {name: _OF_DATALOADER.get(text, text) for name, text in group.items()}
+            for loader, group in LOADER_KNOBS.items()
+            if loader != "torch"
+        },
+        "torch": {"num_replicas": LOADER_KNOBS["torch"]["num_replicas"]},
     }
 )
 

@@ -1,4 +1,4 @@
-"""The arguments of torch's DataLoader: checked with torch's words, and what each becomes for a Loader."""
+"""The arguments of torch's DataLoader: their values checked with torch's words, and what each becomes for a Loader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TorchArguments:
     """The arguments of a ``DataLoader`` that say how samples are delivered.
 
     Raises:
-        InvalidArgumentError: What torch refuses, in torch's words.
+        InvalidArgumentError: A value that torch refuses, in torch's words.
     """
 
     batch_size: Any
@@ -29,6 +29,7 @@ class TorchArguments:
     prefetch_factor: Any
     generator: Any
     seed: Any
+    worker_init_fn: Any
     multiprocessing_context: Any
     collate_fn: Any
     column_fn: Any
@@ -70,6 +71,16 @@ class TorchArguments:
         for name in ("collate_fn", "column_fn"):
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise invalid(f"{name} must be a function, not {getattr(self, name)!r}")
+        if self.column_fn is not None and not self.batched:
+            raise invalid(
+                "column_fn gets whole batches, and batch_size=None makes none",
+                "Give a batch_size; or collate_fn=, which gets each sample.",
+            )
+
+    @property
+    def batched(self) -> bool:
+        """False if samples come one by one."""
+        return self.batch_size is not None or self.batch_sampler is not None
 
     def _check_context(self) -> None:
         context = self.multiprocessing_context
@@ -112,15 +123,11 @@ class TorchArguments:
             return whole_number("seed", self.seed, least=0, most=2**64 - 1)
         return 0 if self.generator is None else int(self.generator.initial_seed()) % 2**64
 
-    def without_effect(self, **given: Any) -> Iterator[str]:
+    def without_effect(self) -> Iterator[str]:
         """Say of each argument that was given and has no effect why that is so."""
-        because = {
-            "worker_init_fn": "worker_init_fn is never called: there are no worker processes",
-            "multiprocessing_context": "multiprocessing_context has no effect: there are no worker processes",
-            "pin_memory": "pin_memory has no effect: torch has no accelerator here",
-        }
-        for name, text in because.items():
-            if given.get(name):
-                yield text
+        if self.worker_init_fn is not None:
+            yield "worker_init_fn is never called: there are no worker processes"
+        if self.multiprocessing_context is not None:
+            yield "multiprocessing_context has no effect: there are no worker processes"
         if self.prefetch_factor is not None:
             yield "prefetch_factor has no effect: as many batches are ready ahead as memory= holds"

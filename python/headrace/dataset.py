@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from headrace import _display, _headrace
-from headrace._checks import field_choices, invalid, one_of, path_list, split_shares, whole_number
+from headrace._checks import engine_text, field_choices, invalid, one_of, path_list, split_shares, whole_number
 from headrace._functions import ColumnFunction, apply, name_of, rows_of
 from headrace._index import is_row_number, row_number, row_numbers
 from headrace._knobs import OPEN_KNOBS, names_knobs
@@ -259,8 +259,8 @@ class Dataset:
         Raises:
             InvalidArgumentError: Shares that are no shares, a part that would be empty, a field without classes.
         """
-        if stratify is not None and not isinstance(stratify, str):
-            raise invalid(f"stratify must be the name of a field, not {type(stratify).__name__}")
+        if stratify is not None:
+            engine_text("stratify", stratify)
         shares = split_shares(parts)
         one_of("by", by, ("row", "file"))
         made = self._native.split(

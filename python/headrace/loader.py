@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from headrace import _display, _headrace, _options
-from headrace._checks import invalid, memory_bytes, whole_number
+from headrace._checks import engine_text, invalid, memory_bytes, whole_number
 from headrace._functions import MappedEpoch, apply, rows_of
 from headrace._knobs import LOADER_KNOBS, names_knobs
 from headrace._logging import logger, quiet_other_ranks, warn
@@ -445,7 +445,8 @@ class Loader:
 
     def order_report(self, by: str | None = None, *, epoch: int = 0) -> _headrace.ToolResult:
         """Say how well this order mixes; see :func:`headrace.order`. Reads the field ``by`` whole, and nothing else."""
-        return _headrace.order(self._native, by or "", whole_number("epoch", epoch, least=0))
+        label = "" if by is None else engine_text("by", by)
+        return _headrace.order(self._native, label, whole_number("epoch", epoch, least=0))
 
     def report(self) -> _headrace.Report:
         """Return what was delivered, where the time went, memory against budget, and a verdict; at any time."""

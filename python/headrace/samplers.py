@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headrace import _headrace
-from headrace._checks import invalid, whole_number
+from headrace._checks import engine_text, invalid, whole_number
 
 
 class Weighted:
@@ -47,9 +47,7 @@ class Balanced:
     """
 
     def __init__(self, by: str, *, num_samples: int | None = None) -> None:
-        if not isinstance(by, str):
-            raise invalid(f"by must be the name of a field, not {by!r}")
-        self.by = by
+        self.by = engine_text("by", by)
         self.num_samples = None if num_samples is None else whole_number("num_samples", num_samples, least=1)
 
 

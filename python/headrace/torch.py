@@ -9,6 +9,7 @@ for batch in loader:  # a dict of tensors
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
 from types import GenericAlias, TracebackType
@@ -18,7 +19,7 @@ import torch
 import torch.utils.data
 
 from headrace._checks import invalid
-from headrace._knobs import LOADER_KNOBS, names_knobs
+from headrace._knobs import DATALOADER_KNOBS, names_knobs
 from headrace._logging import logger, warn
 from headrace._torch_arguments import TorchArguments
 from headrace.dataset import Dataset, Paths, open
@@ -41,7 +42,8 @@ class DataLoader:
     """Load a data set as ``torch.utils.data.DataLoader`` does, at the speed of :class:`headrace.Loader`.
 
     Batches are dicts of tensors in field order (or tuples), over the loader's memory. They are private to the caller
-    and stay valid as long as held. Arguments that torch refuses are refused with torch's words, as a ValueError. An
+    and stay valid as long as held. Values that torch refuses are refused with torch's words, as a ValueError; what has
+    no effect here is accepted also where torch ties it to other arguments (``prefetch_factor`` without workers). An
     object of another map-style or iterable data set is made into torch's own DataLoader, with a warning.
 
     One iterator is live at a time: ``iter()`` ends the one before with ClosedError. Ranks are divided here, and by
@@ -57,8 +59,8 @@ class DataLoader:
         batch_sampler: An iterable of lists of row numbers, all of one length but the last.
         num_workers: Above 0: so many C++ decode threads at most. None or 0: as many as this process may use. There are
             no worker processes.
-        collate_fn: Called with a list of samples, as torch calls it. Slow: each sample is a dict made in Python.
-            ``column_fn`` gets the batch as a whole.
+        collate_fn: Called with a list of samples, as torch calls it; without batches, with each sample. Slow: each
+            sample is a dict made in Python. ``column_fn`` gets the batch as a whole.
         pin_memory: Batches lie in page-locked memory, if torch has an accelerator; the thread that takes a batch copies
             it there.
         drop_last: Drop the samples that do not fill the last batch.
@@ -72,7 +74,8 @@ class DataLoader:
         in_order: Accepted, without effect: batches always come in order.
         snapshot_every_n_steps: Accepted, as torchdata has it, without effect: ``state_dict()`` is exact after every
             batch.
-        column_fn: Called with each batch, and returns what is delivered in its place; on the thread that takes it.
+        column_fn: Called with each batch, and returns what is delivered in its place; on the thread that takes it. Not
+            with ``batch_size=None``.
         batch_format: ``"dict"`` or ``"tuple"``, in field order: ``x, adj, y = batch``.
         device: Where the tensors are delivered: ``"cpu"``, or a device that torch has (copied by ``Tensor.to``).
         seed: Seed of the order. Default: the generator's, else 0.
@@ -98,7 +101,7 @@ class DataLoader:
             return super().__new__(cls)
         return _map_style(dataset, *args, **kwargs)
 
-    @names_knobs("DataLoader", {name: group for name, group in LOADER_KNOBS.items() if name != "torch"})
+    @names_knobs("DataLoader", DATALOADER_KNOBS)
     def __init__(
         self,
         dataset: Dataset | Paths,
@@ -141,6 +144,7 @@ class DataLoader:
             prefetch_factor=prefetch_factor,
             generator=generator,
             seed=seed,
+            worker_init_fn=worker_init_fn,
             multiprocessing_context=multiprocessing_context,
             collate_fn=collate_fn,
             column_fn=column_fn,
@@ -157,7 +161,8 @@ class DataLoader:
         self.generator = generator
         self.column_fn = column_fn
         self._collate_fn = collate_fn
-        self._batched = batch_size is not None or batch_sampler is not None
+        self._batched = given.batched
+        self._in_samples = False  # some samples of an epoch were given out one by one, and others were not
         self._device = _device(device)
         self._owned = None if isinstance(dataset, Dataset) else open(dataset)
         self.loader = Loader(
@@ -172,13 +177,11 @@ class DataLoader:
             batch_format=batch_format,
         )
         self._pins = pin_memory and torch.accelerator.is_available()
-        for text in given.without_effect(
-            worker_init_fn=worker_init_fn,
-            multiprocessing_context=multiprocessing_context,
-            pin_memory=pin_memory and not self._pins,
-        ):
+        for text in given.without_effect():
             logger.info("%s", text)
-        if collate_fn is not None:
+        if pin_memory and not self._pins:
+            logger.info("pin_memory has no effect: torch has no accelerator here")
+        if collate_fn is not None and self._batched:
             warn(
                 "collate_fn is called with a list of samples, made one by one in Python; "
                 "column_fn= gets each batch as a dict of whole columns, and costs next to nothing"
@@ -234,6 +237,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         """Start the next epoch, also after a ``break``. Raises what :meth:`headrace.Loader.__iter__` names."""
+        self._in_samples = False
         return self._samples_of(iter(self.loader)) if not self._batched else self._batches(iter(self.loader))
 
     def _batches(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -243,7 +247,9 @@ class DataLoader:
     def _samples_of(self, batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
             for sample in _rows(batch):
+                self._in_samples = True
                 yield self._move(sample if self._collate_fn is None else self._collate_fn(sample))
+        self._in_samples = False
 
     def _finish(self, batch: Any) -> Any:
         if self._collate_fn is not None:
@@ -265,14 +271,13 @@ class DataLoader:
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is (see :meth:`headrace.Loader.state_dict`), exact after each batch."""
         if not self._batched:
-            raise invalid(
-                "a loader of single samples has no state: it is exact between batches only", "Give batch_size=."
-            )
+            raise _no_state()
         return self.loader.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to where :meth:`state_dict` was taken; the next ``iter()`` goes on there."""
         self.loader.load_state_dict(state)
+        self._in_samples = False
 
     def close(self) -> None:
         """Stop the threads and give memory back. Batches that are held stay valid."""
@@ -281,6 +286,8 @@ class DataLoader:
             self._owned.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._in_samples:
+            raise _no_state()
         return _blank, (), self.__dict__
 
     def __enter__(self) -> DataLoader:
@@ -298,6 +305,10 @@ class DataLoader:
 def _blank() -> DataLoader:
     """Make what unpickling fills."""
     return object.__new__(DataLoader)
+
+
+def _no_state() -> Exception:
+    return invalid("a loader of single samples has no state: it is exact between batches only", "Give batch_size=.")
 
 
 def _device(device: Any) -> torch.device:
@@ -318,20 +329,20 @@ def _is_paths(dataset: Any) -> bool:
 
 
 def _map_style(dataset: Any, *args: Any, **kwargs: Any) -> MapStyleDataLoader:
-    for name in ("column_fn", "memory", "cache", "seed", "rank", "world_size", "provenance", "batch_format", "device"):
-        if name in kwargs:
-            raise invalid(
-                f"{name}= needs a data set of headrace's, not a {type(dataset).__name__}",
-                "Open the files with hr.open().",
-            )
-    kwargs.pop("snapshot_every_n_steps", None)
-    if kwargs.get("num_workers", 0) is None:
-        del kwargs["num_workers"]
+    given = inspect.signature(DataLoader.__init__).bind(None, dataset, *args, **kwargs).arguments
+    del given["self"]
+    given.pop("snapshot_every_n_steps", None)
+    for name in given.keys() - inspect.signature(torch.utils.data.DataLoader).parameters.keys():
+        raise invalid(
+            f"{name}= needs a data set of headrace's, not a {type(dataset).__name__}", "Open the files with hr.open()."
+        )
+    if given.get("num_workers", 0) is None:
+        del given["num_workers"]
     warn(
         f"a {type(dataset).__name__} is loaded by torch's own DataLoader: a call of Python for each sample. "
         "headrace.open(paths) reads HDF5 files and .npy files in C++ threads, a batch at a time"
     )
-    return MapStyleDataLoader(dataset, *args, **kwargs)
+    return MapStyleDataLoader(**given)
 
 
 def _rows(batch: Any) -> list[Any]:

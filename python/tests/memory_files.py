@@ -25,6 +25,9 @@ MIB = 1 << 20
 SIZE = 96  # MiB decoded of each of the larger files
 SHARDS = (700, 513, 130)  # rows of each file: no multiple of any chunk
 
+#: For a process of a test: the most memory that it has held. (What getrusage() says counts its parent's as well.)
+PEAK_BYTES = "def peak_bytes(): return int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) << 10"
+
 
 @dataclass(frozen=True)
 class Shards:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import resource
 import struct
 import subprocess
-import sys
-import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
+from memory_files import PEAK_BYTES
 
 import headrace as hr
 
 ROWS = 4096
+RunPython = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def patch(path: Path, old: bytes, new: bytes, *, count: int = 1) -> None:
@@ -38,43 +38,21 @@ def later(path: Path) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 2_000_000_000))
 
 
-def in_new_process(script: str, *, memory_bytes: int | None = None, seconds: float = 120) -> str:
-    """Run a script in a process of its own and return what it prints; a crash is a failure with the signal's number."""
-
-    def limit() -> None:
-        if memory_bytes:
-            resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-
-    code = "import headrace as hr\n" + textwrap.dedent(script)
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-        preexec_fn=limit,
-    )
-    assert done.returncode == 0, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 # Prints how much memory the process took at most while `body` ran, in MiB, as the last line.
-PEAK = """
-def peak():
-    text = open("/proc/self/status").read()
-    return int(text.split("VmHWM:")[1].split()[0]) // 1024
-start = peak()
+GROWN = f"""
+{PEAK_BYTES}
+start = peak_bytes()
 try:
-    {body}
+    {{body}}
 except hr.Error as error:
     print(type(error).__name__, error)
-print(peak() - start)
+print(peak_bytes() - start >> 20)
 """
 
 
-def grown_mib(body: str, before: str = "") -> tuple[str, int]:
+def grown_mib(run_python: RunPython, body: str, before: str = "") -> tuple[str, int]:
     """Return what ``body`` printed, and by how many MiB it made the process larger."""
-    output = in_new_process(before + textwrap.dedent(PEAK).replace("{body}", body))
+    output = run_python(before + GROWN.replace("{body}", body)).stdout
     *printed, grown = output.strip().split("\n")
     return "\n".join(printed), int(grown)
 
@@ -82,7 +60,7 @@ def grown_mib(body: str, before: str = "") -> tuple[str, int]:
 # --- fill values -----------------------------------------------------------------------------------------------------
 
 
-def test_a_fill_value_smaller_than_an_element_is_refused(tmp_path: Path) -> None:
+def test_a_fill_value_smaller_than_an_element_is_refused(tmp_path: Path, run_python: RunPython) -> None:
     """libhdf5 1.10 copies as many bytes of it as an element claims to have, far past its end."""
     path = tmp_path / "f.h5"
     with h5py.File(path, "w", libver="earliest") as file:
@@ -91,12 +69,12 @@ def test_a_fill_value_smaller_than_an_element_is_refused(tmp_path: Path) -> None
     size, huge = struct.pack("<I", 8), struct.pack("<I", 1 << 28)
     patch(path, b"\x13\x01\x00\x00" + size, b"\x13\x01\x00\x00" + huge)  # the datatype: a string of 8 bytes
     patch(path, struct.pack("<II", 3, 8), struct.pack("<II", 3, 1 << 28))  # the chunk's shape and element
-    output = in_new_process(f"""
+    output = run_python(f"""
         try:
             print(hr.open({str(path)!r}, fields=["x"])[0])
         except hr.CorruptDataError as error:
             print(error)
-    """)
+    """).stdout
     assert "a fill value of 8 bytes for elements of 268435456" in output
     assert str(path) in output
 
@@ -180,7 +158,7 @@ def test_rows_never_written_of_a_file_that_changes_are_noticed(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("backed", [raw_backed, virtual_backed])
-def test_a_cache_is_not_used_once_another_file_has_changed(tmp_path: Path, backed) -> None:
+def test_a_cache_is_not_used_once_another_file_has_changed(tmp_path: Path, backed, run_python: RunPython) -> None:
     (tmp_path / "data").mkdir()
     path, other = backed(tmp_path / "data", 1)
     script = f"""
@@ -190,9 +168,9 @@ def test_a_cache_is_not_used_once_another_file_has_changed(tmp_path: Path, backe
                 seen = {{int(x) for batch in loader for x in batch["x"]}}
         print(seen)
     """
-    assert in_new_process(script).startswith("{1}")
+    assert run_python(script).stdout.startswith("{1}")
     change(other, 2)
-    assert in_new_process(script).startswith("{2}")
+    assert run_python(script).stdout.startswith("{2}")
 
 
 @pytest.mark.parametrize("backed", [raw_backed, virtual_backed])
@@ -224,47 +202,47 @@ def test_a_state_of_other_rows_is_refused(tmp_path: Path, backed) -> None:
 # --- memory and time -------------------------------------------------------------------------------------------------
 
 
-def test_a_chunk_larger_than_the_process_may_hold_is_refused(tmp_path: Path) -> None:
+def test_a_chunk_larger_than_the_process_may_hold_is_refused(tmp_path: Path, run_python: RunPython) -> None:
     path = tmp_path / "f.h5"
     with h5py.File(path, "w", libver="earliest") as file:
         file.create_dataset("x", (1 << 29,), np.float32, chunks=(1 << 29,))  # 2 GiB, never written
-    printed, grown = grown_mib(f"hr.open({str(path)!r})[0]", "hr.set_memory('64MiB')\n")
+    printed, grown = grown_mib(run_python, f"hr.open({str(path)!r})[0]", "hr.set_memory('64MiB')\n")
     assert "OutOfBudgetError" in printed and "2.50 GiB" not in printed.split("hold")[1]
     assert str(path) in printed
     assert grown < 100
 
 
-def test_a_row_in_millions_of_chunks_is_refused(tmp_path: Path) -> None:
+def test_a_row_in_millions_of_chunks_is_refused(tmp_path: Path, run_python: RunPython) -> None:
     path = tmp_path / "f.h5"
     with h5py.File(path, "w", libver="earliest") as file:
         file.create_dataset("x", (100, 4_000_000), np.uint8, chunks=(100, 1))
-    printed, grown = grown_mib(f"hr.open({str(path)!r})[0]", "hr.set_memory('64MiB')\n")
+    printed, grown = grown_mib(run_python, f"hr.open({str(path)!r})[0]", "hr.set_memory('64MiB')\n")
     assert "OutOfBudgetError" in printed
     assert grown < 100
 
 
-def test_an_element_of_a_gigabyte_costs_nothing_to_open(tmp_path: Path) -> None:
+def test_an_element_of_a_gigabyte_costs_nothing_to_open(tmp_path: Path, run_python: RunPython) -> None:
     path = tmp_path / "f.h5"
     with h5py.File(path, "w", libver="earliest") as file:
         file.create_dataset("x", (2,), "S1073741824", chunks=(1,))
-    printed, grown = grown_mib(f"print(hr.open({str(path)!r}).fields)")
+    printed, grown = grown_mib(run_python, f"print(hr.open({str(path)!r}).fields)")
     assert "x" in printed
     assert grown < 100
 
 
-def test_long_names_are_not_kept_a_thousand_times(tmp_path: Path) -> None:
+def test_long_names_are_not_kept_a_thousand_times(tmp_path: Path, run_python: RunPython) -> None:
     path = tmp_path / "f.h5"
     with h5py.File(path, "w", libver="earliest") as file:
         file["x"] = np.arange(10)
         group = file.create_group("n" * 60_000)
         for i in range(20_000):
             group[f"{i}"] = h5py.ExternalLink("elsewhere.h5", "x")
-    printed, grown = grown_mib(f"hr.open({str(path)!r})")
+    printed, grown = grown_mib(run_python, f"hr.open({str(path)!r})")
     assert "UnsupportedError" in printed and "the paths of its objects" in printed
     assert grown < 400
 
 
-def test_attributes_that_lead_nowhere_are_not_followed_for_minutes(tmp_path: Path) -> None:
+def test_attributes_that_lead_nowhere_are_not_followed_for_minutes(tmp_path: Path, run_python: RunPython) -> None:
     """Each points at a heap of 4 MiB, and at an object that is not in it."""
     path = tmp_path / "f.h5"
     text = h5py.string_dtype()
@@ -289,13 +267,11 @@ def test_attributes_that_lead_nowhere_are_not_followed_for_minutes(tmp_path: Pat
         at += 1
     assert changed != content
     path.write_bytes(changed)
-    output = in_new_process(
-        f"""
-        import time
-        started = time.process_time()
+    output = run_python(f"""
+        def read_bytes():
+            return int(open("/proc/self/io").read().split("rchar:")[1].split()[0])
+        before = read_bytes()
         hr.open({str(path)!r}, fields=["x"])
-        print(time.process_time() - started)
-        """
-    )
-    # A minute of work on a slow machine when each reads the heap anew; milliseconds when it is read once.
-    assert float(output) < 5
+        print(read_bytes() - before)
+    """).stdout
+    assert int(output) < 64 << 20  # 12 GB when each of them reads the heap

@@ -10,13 +10,12 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from memory_files import PEAK_BYTES
 from virtual_files import LIBVER, Mapping, Slab, write_source, write_virtual
 
 import headrace as hr
 
 ROWS = 256
-# In KiB. (What getrusage() says counts the parent's memory as well.)
-PEAK = "def peak(): return int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
 
 
 def virtual_of(path: Path, *sources: str, rows: int = ROWS) -> Path:
@@ -55,16 +54,16 @@ def test_a_source_chunk_that_inflates_without_end(tmp_path: Path, run_python: An
     bomb = b"".join(squeeze.compress(bytes(1 << 20)) for _ in range(400)) + squeeze.flush()
     path = virtual_of(tmp_path / "v.h5", source_with_chunk(tmp_path / "b.h5", bomb))
     run_python(f"""
-        {PEAK}
+        {PEAK_BYTES}
         with hr.open({str(path)!r}) as data:
-            before = peak()
+            before = peak_bytes()
             try:
                 data["x"][:]
             except hr.CorruptDataError as error:
                 assert error.chunk == "(2)", error
             else:
                 raise AssertionError("read a chunk of 400 MiB as 256 bytes")
-            assert peak() - before < 100 << 10, peak() - before
+            assert peak_bytes() - before < 100 << 20, peak_bytes() - before
     """)
 
 
@@ -167,15 +166,15 @@ def test_too_many_mappings_are_refused_before_libhdf5_reads_them(tmp_path: Path,
     one = [Mapping(Slab((i,), (1,)), "s.h5", "y", (rows,), Slab((i,), (1,))) for i in range(rows)]
     path = write_virtual(tmp_path / "v.h5", (rows,), "i4", one)
     run_python(f"""
-        {PEAK}
-        before = peak()
+        {PEAK_BYTES}
+        before = peak_bytes()
         try:
             hr.open({str(path)!r}, fields=["x"])
         except hr.UnsupportedError as error:
             assert "30000 mappings" in str(error), error
         else:
             raise AssertionError("opened")
-        assert peak() - before < 60 << 10, peak() - before
+        assert peak_bytes() - before < 60 << 20, peak_bytes() - before
     """)
 
 

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace._knobs import LOADER_KNOBS, OPEN_KNOBS
+from headrace._knobs import DATALOADER_KNOBS, LOADER_KNOBS, OPEN_KNOBS
 
 pytestmark = pytest.mark.fast
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/knobs.md"
 OF_LOADER = [(name, text) for group in LOADER_KNOBS.values() for name, text in group.items()]
+OF_DATALOADER = [(name, text) for group in DATALOADER_KNOBS.values() for name, text in group.items()]
 OF_OPEN = [(name, text) for group in OPEN_KNOBS.values() for name, text in group.items()]
 
 
@@ -43,6 +44,23 @@ def test_what_replaces_a_knob_exists() -> None:
             assert argument in {*loader, *words, "fields", "non_blocking"}, (name, argument)
         for public in re.findall(r"\bhr\.(\w+)", text):
             assert hasattr(hr, public), (name, public)
+
+
+def test_what_a_data_loader_is_told_to_use_it_has() -> None:
+    loader = pytest.importorskip("headrace.torch", reason="torch is not installed").DataLoader
+    arguments = inspect.signature(loader.__init__).parameters
+    names = [name for name, _ in OF_DATALOADER]
+    assert len(names) == len(set(names))
+    assert not set(names) & set(arguments)
+    assert set(inspect.signature(hr.Loader).parameters) - set(arguments) <= set(names)  # of Loader's, each has a hint
+    for name, text in OF_DATALOADER:
+        for function, words in re.findall(r"\bhr\.(Loader|mix|Weighted)\(([^()]*)", text):
+            known = inspect.signature(getattr(hr, function)).parameters
+            assert set(re.findall(r"\b([a-z_]+)=", words)) <= set(known), (name, words)
+        for argument in re.findall(r"\b([a-z_]+)=", re.sub(r"\bhr\.\w+\([^()]*", "", text)):
+            assert argument in arguments, (name, argument)
+    with pytest.raises(hr.UnknownArgumentError, match="Use num_workers="):
+        loader("no such file.h5", 32, workers=8)
 
 
 @pytest.mark.parametrize(("name", "text"), OF_LOADER)

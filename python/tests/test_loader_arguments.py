@@ -163,3 +163,19 @@ def test_numpy_does_not_import_torch(run_python) -> None:
             pass
         assert "torch" not in sys.modules
     """)
+
+
+@pytest.mark.parametrize("text", ["a\ud800b", "\udcff\ud83d", "a\0b"])
+def test_names_that_the_engine_cannot_have_are_wrong_arguments(jets, text: str) -> None:
+    data = jets.open()
+    loader = hr.Loader(data, 50)
+    for call in (
+        lambda: hr.open(jets.glob, fields=[text]),
+        lambda: hr.open(jets.glob, fields={"x": text}),
+        lambda: hr.open(jets.glob, fields=text),
+        lambda: hr.Balanced(text),
+        lambda: data.split({"train": 0.5}, stratify=text),
+        lambda: loader.order_report(by=text),
+    ):
+        with pytest.raises(hr.InvalidArgumentError, match="must be"):
+            call()

@@ -45,11 +45,28 @@ def test_without_batches_samples_come_without_an_axis(jets) -> None:
     assert samples[3]["x"].shape == (8, 4) and samples[3]["y"].shape == ()
     assert [int(sample["y"]) for sample in samples] == list(jets.y)
     assert loader.batch_size is None and loader.batch_sampler is None
-    with pytest.warns(hr.HeadraceWarning, match="column_fn"):
-        doubled = DataLoader(jets.open(), batch_size=None, collate_fn=lambda sample: 2 * int(sample["y"]))
+    doubled = DataLoader(jets.open(), batch_size=None, collate_fn=lambda sample: 2 * int(sample["y"]))
     assert [y for _, y in zip(range(5), doubled, strict=False)] == [0, 2, 4, 6, 8]
     with pytest.raises(hr.InvalidArgumentError, match="single samples"):
         loader.state_dict()
+    with pytest.raises(hr.InvalidArgumentError, match="column_fn"):
+        DataLoader(jets.open(), batch_size=None, column_fn=lambda batch: batch)
+
+
+def test_single_samples_are_pickled_between_epochs_only(jets) -> None:
+    """What unpickling goes on with is known in whole batches of the engine's: samples would be left out."""
+    loader = DataLoader(jets.open(), batch_size=None)
+    samples = iter(loader)
+    assert int(next(samples)["y"]) == 0
+    with pytest.raises(hr.InvalidArgumentError, match="single samples"):
+        pickle.dumps(loader)
+    for _ in samples:
+        pass
+    again = pickle.loads(pickle.dumps(loader))
+    assert int(next(iter(again))["y"]) == 0 and len(list(again)) == len(jets.y)
+    next(iter(loader))
+    loader.load_state_dict({**loader.loader.state_dict(), "samples": 0})
+    assert len(list(pickle.loads(pickle.dumps(loader)))) == len(jets.y)
 
 
 @pytest.mark.parametrize("size", [1, 3])
@@ -208,8 +225,11 @@ def test_other_data_sets_are_loaded_by_torch_with_a_warning() -> None:
         loader = DataLoader(data, batch_size=4, drop_last=True, snapshot_every_n_steps=3)
     assert isinstance(loader, MapStyleDataLoader) and isinstance(loader, torch.utils.data.DataLoader)
     assert [batch[0].tolist() for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    with pytest.raises(hr.InvalidArgumentError, match="needs a data set of headrace's"):
-        DataLoader(data, memory="1GiB")
+    with pytest.warns(hr.HeadraceWarning):
+        assert len(DataLoader(data, 5, None, None, None, None)) == 2  # num_workers=None
+    for given in ({"memory": "1GiB"}, {"column_fn": print}, {"seed": None}):
+        with pytest.raises(hr.InvalidArgumentError, match="needs a data set of headrace's"):
+            DataLoader(data, **given)
 
 
 @pytest.mark.parametrize(

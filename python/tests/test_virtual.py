@@ -18,7 +18,7 @@ def numbers(*shape: int, first: int = 0, dtype: Any = "i4") -> np.ndarray[Any, A
 
 
 def check(path: Path, name: str = "x", *, read_path: str = "native") -> np.ndarray[Any, Any]:
-    """Compare all rows, each row by itself, and a shuffled epoch with h5py."""
+    """Compare all rows, some of them one by one, and a shuffled epoch with h5py."""
     with h5py.File(path, "r") as file:
         expected = file[name][()]
     expected = expected.astype(expected.dtype.newbyteorder("="))

@@ -44,20 +44,31 @@ def arguments_of(root: Path, name: str) -> list[tuple[str, str, str]]:
     """Name, default and meaning of the arguments that make an object of a face's class."""
     module, _, wanted = name.rpartition(".")
     tree = ast.parse((root / "python" / "headrace" / f"{module}.py").read_text(encoding="utf-8"))
-    found = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == wanted)
-    made = next(item for item in found.body if isinstance(item, ast.FunctionDef) and item.name == "__init__")
-    texts = described(_docstring(found))
-    return [(argument, default, texts.get(argument, "")) for argument, (_, default) in arguments(made).items()]
+    return arguments_of_class(
+        next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == wanted)
+    )
+
+
+def arguments_of_class(node: ast.ClassDef) -> list[tuple[str, str, str]]:
+    """The same of a class; nothing where it has no `__init__`."""
+    made = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
+    texts = described(_docstring(node))
+    return [(name, default, texts.get(name, "")) for init in made for name, (_, default) in arguments(init).items()]
 
 
 def _face(path: Path) -> list[Entry]:
-    """The names of `__all__` of one module, with the module before them."""
+    """The names of `__all__` of one module, with the module before them; attributes that are arguments are not members.
+
+    What an argument means is said once, in the table of arguments.
+    """
     text = path.read_text(encoding="utf-8")
     exported, _ = _exports(path)
     found = []
     for node in ast.parse(text).body:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in exported:
             entry = _class(node, text) if isinstance(node, ast.ClassDef) else _function(node)
+            given = {name for name, *_ in arguments_of_class(node)} if isinstance(node, ast.ClassDef) else set()
+            entry.members = [member for member in entry.members if member.type or member.name not in given]
             entry.name, entry.usage = f"{path.stem}.{entry.name}", f"{path.stem}.{entry.usage}"
             found.append(entry)
     return found

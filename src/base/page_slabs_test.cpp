@@ -41,6 +41,21 @@ TEST(PageSlabs, ManyBuffersAreFewMappings) {
   EXPECT_LE(mappings(), before + 1);
 }
 
+TEST(PageSlabs, BuffersAreGivenBackWhereNoMemoryIsLeft) {
+  const auto budget = MemoryBudget::create("test", std::uint64_t{1} << 40);
+  const auto slabs = PageSlabs::create();
+  std::vector<PageBuffer> buffers;
+  for (int i = 0; i < 5; ++i) buffers.push_back(*slabs->allocate(*budget, MemoryTag::kBlockCache, kMiB));
+  std::byte* const second = buffers[1].data();
+  {
+    const testing::FailingNew none("", 1, 1000);
+    for (const std::size_t i : {1u, 3u, 2u}) buffers[i] = PageBuffer();  // a hole, another, and one that joins them
+    EXPECT_EQ(none.failed(), 0u);
+  }
+  EXPECT_EQ(slabs->usage().used_bytes, 2 * kMiB);
+  EXPECT_EQ(slabs->allocate(*budget, MemoryTag::kBlockCache, 3 * kMiB)->data(), second);
+}
+
 TEST(PageSlabs, BuffersOfAnySizeDoNotOverlapAndBeginWithZeros) {
   const auto budget = MemoryBudget::create("test", std::uint64_t{1} << 40);
   const auto slabs = PageSlabs::create();

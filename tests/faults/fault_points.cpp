@@ -60,6 +60,14 @@ void give_back(void* block) noexcept {
   std::free(block);
 }
 
+/// One frame a line, without the innermost `skipped`.
+std::string text_of(void* const* frames, int size, int skipped) {
+  std::string text;
+  const std::unique_ptr<char*, decltype(&std::free)> names(::backtrace_symbols(frames, size), &std::free);
+  for (int i = skipped; names && i < size; ++i) text += std::string("    ") + names.get()[i] + "\n";
+  return text;
+}
+
 }  // namespace
 
 void arm(const Fault& fault) {
@@ -90,10 +98,12 @@ std::int64_t live_blocks() {
 }
 
 std::string stack_of_fault() {
-  std::string text;
-  const std::unique_ptr<char*, decltype(&std::free)> names(::backtrace_symbols(stack.data(), stack_size), &std::free);
-  for (int i = 2; names && i < stack_size; ++i) text += std::string("    ") + names.get()[i] + "\n";
-  return text;
+  return text_of(stack.data(), stack_size, 2);
+}
+
+std::string stack_here() {
+  std::array<void*, 40> frames{};
+  return text_of(frames.data(), ::backtrace(frames.data(), static_cast<int>(frames.size())), 1);
 }
 
 }  // namespace headrace::faults

@@ -41,5 +41,7 @@ class Disturbed {
 std::int64_t live_blocks();
 /// The stack of the first event that failed, one frame a line; empty if there was none. Not while armed.
 std::string stack_of_fault();
+/// The stack of the caller, in the same form. Not while armed.
+std::string stack_here();
 
 }  // namespace headrace::faults

@@ -17,10 +17,13 @@ enum class Keeping : std::uint8_t { kNothing, kRam, kEncoded, kDirectory, kHost,
 /// Files whose values say where they lie. Written once, read by every run.
 struct Data {
   std::vector<std::string> paths;
-  static constexpr std::uint64_t kRowsOfFile = 150;
-  /// Write two files into a folder: arrays with chunks of different lengths, native and read by libhdf5.
-  static Data write(const std::string& folder);
-  [[nodiscard]] std::uint64_t rows() const { return kRowsOfFile * paths.size(); }
+  std::uint64_t rows_of_file = 0;
+  std::uint64_t packed_width = 0;  ///< Numbers of a row in the array that gives the blocks.
+  std::uint64_t memory_bytes = 0;  ///< Of a loader.
+  /// Write two files into a folder: arrays with chunks of different lengths, decoded natively, and native ones that
+  /// libhdf5 converts. For kEncoded they are larger than the memory, and have enough blocks for codings to be tried.
+  static Data write(const std::string& folder, Keeping keeping);
+  [[nodiscard]] std::uint64_t rows() const { return rows_of_file * paths.size(); }
 };
 
 struct Ending {

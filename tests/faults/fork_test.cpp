@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <fstream>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -17,6 +16,7 @@
 #include "format/hdf5/library_lock.h"
 #include "storage/fd_pool.h"
 #include "storage/local_file.h"
+#include "thread_stat.h"
 
 namespace headrace::faults {
 namespace {
@@ -28,11 +28,7 @@ std::atomic<pid_t> forking_thread{0};
 
 /// True if a thread of this process waits in the kernel.
 bool sleeps(pid_t thread) {
-  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
-  std::string stat;
-  std::getline(file, stat);
-  const std::size_t name_end = stat.rfind(')');
-  return name_end != std::string::npos && stat.compare(name_end, 3, ") S") == 0;
+  return stat_field("/proc/self/task/" + std::to_string(thread), 3) == "S";
 }
 
 /// In a process of its own, which has 20 seconds: hold a lock, let another thread fork, and take a second lock once the

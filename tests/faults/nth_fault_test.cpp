@@ -20,10 +20,11 @@
 namespace headrace::faults {
 namespace {
 
-const Data& data() {
-  static const TemporaryFolder folder;
-  static const Data written = Data::write(folder.path());
-  return written;
+const Data& data_of(Keeping keeping) {
+  static const TemporaryFolder folder, larger;
+  static const Data usual = Data::write(folder.path(), Keeping::kNothing);
+  static const Data encoded = Data::write(larger.path(), Keeping::kEncoded);
+  return keeping == Keeping::kEncoded ? encoded : usual;
 }
 
 class NthFault : public ::testing::TestWithParam<std::tuple<Keeping, Kind, bool>> {};
@@ -49,18 +50,22 @@ std::vector<std::uint64_t> chosen_events(std::uint64_t count, Kind kind) {
 TEST_P(NthFault, EndsWithTheDataOrWithAnErrorOfOurs) {
   const auto [keeping, kind, lasting] = GetParam();
   std::uint64_t count = 0, runs = 0, wrong = 0, with_errors = 0;
-  run_apart(data(), keeping, {kind, kNever, lasting}, std::array{kNever}, [&](std::uint64_t, const Ending& plain) {
+  const Data& data = data_of(keeping);
+  run_apart(data, keeping, {kind, kNever, lasting}, std::array{kNever}, [&](std::uint64_t, const Ending& plain) {
     EXPECT_TRUE(plain.right) << plain.text;
     count = plain.counted.events;
   });
+  EXPECT_GT(count, 0) << "nothing is counted that could fail";
   if (HasFailure()) return;
-  run_apart(data(), keeping, {kind, kNever, lasting}, chosen_events(count, kind),
+  run_apart(data, keeping, {kind, kNever, lasting}, chosen_events(count, kind),
             [&](std::uint64_t n, const Ending& ending) {
               ++runs;
+              EXPECT_TRUE(n > 0 || ending.counted.failed > 0) << "the first event did not fail";
               with_errors += ending.right && !ending.text.empty() ? 1 : 0;
               if (!ending.right && ++wrong <= 20)
                 ADD_FAILURE() << "event " << n << " of " << count << ": " << ending.text;
             });
+  EXPECT_TRUE(!lasting || with_errors > 0) << "what fails for good is not noticed";
   std::printf("%llu events: %llu runs, %llu with errors of ours, %llu wrong\n", static_cast<unsigned long long>(count),
               static_cast<unsigned long long>(runs), static_cast<unsigned long long>(with_errors),
               static_cast<unsigned long long>(wrong));

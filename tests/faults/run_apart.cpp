@@ -43,7 +43,8 @@ bool read_all(int in, void* data, std::size_t size) {
 [[noreturn]] void run_in_child(const Data& data, Keeping keeping, Fault fault, std::span<const std::uint64_t> events,
                                const std::string& scratch, int out) {
   std::set_terminate([] {
-    const std::string text = "terminated; the fault was at\n" + (disarm(), stack_of_fault());
+    disarm();
+    const std::string text = "terminated at\n" + stack_here() + "  the fault was at\n" + stack_of_fault();
     (void)!::write(STDERR_FILENO, text.data(), text.size());
     std::abort();
   });

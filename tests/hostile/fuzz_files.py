@@ -168,7 +168,7 @@ class Run:
         os.close(worker.fd)
         _, status = os.waitpid(worker.pid, 0)
         if worker.begun or status != 0:
-            number = worker.numbers[worker.done]
+            number = worker.numbers[min(worker.done, len(worker.numbers) - 1)]  # it may die after the last one
             kind = f"crash (status {status})"
             if os.WIFSIGNALED(status):
                 kind = f"crash ({signal.Signals(os.WTERMSIG(status)).name})"
@@ -213,6 +213,9 @@ def main() -> int:
         subprocess.run([sys.executable, Path(__file__).with_name("hostile_bases.py"), scratch / "bases"], check=True)
         bases = load_bases(scratch / "bases")
         bases = [base for base in bases if any(word in base.name for word in arguments.only.split(","))]
+        if not bases:
+            print(f"no file has one of these in its name: {arguments.only}", file=sys.stderr)
+            return 2
         if arguments.again:
             said = json.loads(Path(arguments.again).read_text())
             base = next(base for base in bases if base.name == said["base"])

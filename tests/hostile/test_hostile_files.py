@@ -1,31 +1,20 @@
-"""Mutated files, for a minute; and what the fuzzer has found once, by itself."""
+"""Mutated files, for half a minute; and what the fuzzer has found once, by itself."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import h5py
-import pytest
 from hostile_bases import describe, filters
 from hostile_mutations import Base, load_bases
+from hostile_read import read_apart
 
 Fill = Callable[[h5py.File], None]
 HERE = Path(__file__).parent
-READ = """
-import sys, headrace as hr
-for path in sys.argv[1:]:
-    print(path, flush=True)
-    try:
-        dataset = hr.open(path)
-        dict(dataset.attrs), dataset[:64]
-    except hr.InternalError:
-        raise
-    except hr.Error as error:
-        assert error.file, error
-"""
 
 
 def base_of(folder: Path, fill: Fill, libver: str) -> Base:
@@ -39,13 +28,6 @@ def base_of(folder: Path, fill: Fill, libver: str) -> Base:
     return base
 
 
-def read(*paths: Path) -> None:
-    """Open files and read from them, in a process that may crash."""
-    command = [sys.executable, "-c", READ, *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, f"{done.stdout.splitlines()[-1:]}: {done.stderr[-2000:]}"
-
-
 def test_undefined_address_in_a_tree_of_links(tmp_path: Path) -> None:
     """The library's accumulator of metadata copied from outside its buffer."""
     base = base_of(tmp_path, filters, "earliest")
@@ -54,12 +36,21 @@ def test_undefined_address_in_a_tree_of_links(tmp_path: Path) -> None:
     for path in paths:
         ones = int(path.stem)
         path.write_bytes(base.data[:at] + b"\xff" * ones + base.data[at + ones :])
-    read(*paths)
+    read_apart(*paths)
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_half_a_minute_of_mutants(tmp_path: Path, seed: int) -> None:
-    command = [sys.executable, HERE / "fuzz_files.py", "--seconds", "25", "--seed", str(seed), "--keep", tmp_path]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+def test_mutants_of_half_a_minute(tmp_path: Path) -> None:
+    """Each of the fuzzer's files is mutated at least once."""
+    command = [sys.executable, HERE / "fuzz_files.py", "--seconds", "30", "--seed", "1", "--keep", tmp_path]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     print(done.stdout)
+    said = re.search(r"(\d+) files, seed 1: (\d+) mutants", done.stdout)
+    assert said is not None and 0 < int(said[1]) <= int(said[2]), done.stdout
+
+
+def test_no_file_of_a_name(tmp_path: Path) -> None:
+    command = [sys.executable, str(HERE / "fuzz_files.py"), "--only", "no such file", "--keep", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 2, done.stdout + done.stderr[-2000:]
+    assert "no such file" in done.stderr

@@ -1,9 +1,9 @@
 // A read-only file driver for libhdf5 that reads through our own RandomAccessFile, and that can record instead of read.
 //
 // Recording: while it is on, a raw-data read only notes (address, size) and leaves the buffer alone; metadata is
-// read as always. One H5Dread_chunk per grid cell then yields the place of every chunk at the cost of one index
-// descent, where H5Dget_chunk_info of HDF5 1.10 walks the whole index on every call. The library adds the user block
-// before it calls a driver, so addresses are absolute (its own queries leave it out before 1.14.4).
+// read as always. One H5Dread_chunk then says where libhdf5 would read a chunk, to compare with our own index, at the
+// cost of one index descent, where H5Dget_chunk_info of HDF5 1.10 walks the whole index on every call. The library adds
+// the user block before it calls a driver, so addresses are absolute (its own queries leave it out before 1.14.4).
 //
 // The driver locks nothing (no `lock` callback), never shares a handle (no `cmp`), and opens no second file.
 #pragma once
