@@ -103,6 +103,7 @@ class DataModule(LightningDataModule):
         self.batch_size = batch_size  # Lightning's Tuner sets it
         self.eval_batch_size = eval_batch_size
         self._fields = fields
+        self._fields_given = True  # by the program
         self._transforms = _functions("transforms", transforms)
         self._column_fn = column_fn
         self._shuffle = shuffle
@@ -228,7 +229,7 @@ class DataModule(LightningDataModule):
             files = self._files_of(kind)
             if files is None:
                 raise invalid(f"this data module has no {kind}_files", f"Give it {kind}_files= when you make it.")
-            if isinstance(files, Dataset) and self._fields is not None:
+            if isinstance(files, Dataset) and self._fields is not None and self._fields_given:
                 raise invalid("fields= is for files; these are a data set already", "Give fields= to hr.open().")
             if isinstance(files, Dataset):
                 dataset = files

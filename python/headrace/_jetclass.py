@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from headrace._checks import one_of
+from headrace._checks import invalid, one_of
 from headrace._data_module import DataModule
 from headrace._data_module_knobs import DATA_MODULE_KNOBS, PRESETS
 from headrace._jet_columns import JetColumns, check_pairs, is_flat
@@ -94,11 +94,17 @@ class JetClassLightningDataModule(DataModule):
             pin_memory=pin_memory,
             **others,
         )
+        self._fields_given = fields is not None
         self._reconstruct = reconstruct_full_adjacency
         self._sentinel = sentinel
 
     def _prepare(self, dataset: Dataset) -> Dataset:
         shapes = {name: field.shape for name, field in dataset.fields.items()}
+        if "node_features" not in shapes:
+            raise invalid(
+                f"a batch of jets needs a field node_features; this data set has {', '.join(shapes)}",
+                'Open it with fields={"node_features": "feature_matrix", …}.',
+            )
         edges = shapes.get("edge_features")
         if self._reconstruct and edges is not None and is_flat(edges):
             check_pairs(edges[0], shapes["node_features"][0])

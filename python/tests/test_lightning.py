@@ -152,7 +152,7 @@ def test_overfitting_repeats_the_first_batches_in_order(jets) -> None:
     lightning = package()
     model = noting_model(lightning)
     trainer(lightning, max_epochs=3, overfit_batches=2).fit(model, module(jets))
-    assert model.seen["train"] == dict.fromkeys(range(3), list(range(2 * BATCH)))
+    assert model.seen["train"] == {number: list(range(2 * BATCH)) for number in range(3)}
     assert model.seen["val"] == dict.fromkeys(range(3), values(jets, 2))
 
 
@@ -182,7 +182,7 @@ def test_a_batch_size_that_a_tuner_sets(jets) -> None:
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
-class Spoilt(Exception):
+class SpoiltError(Exception):
     pass
 
 
@@ -194,14 +194,14 @@ def test_a_function_that_raises_ends_the_run(jets, where: str) -> None:
     def spoil(*_: Any) -> Any:
         calls.append(1)
         if len(calls) == 3:
-            raise Spoilt("no")
+            raise SpoiltError("no")
         return _[0]
 
     words = {"column_fn": spoil} if where == "column_fn" else {}
     data = module(jets, val_files=None, **words)
     model = noting_model(lightning, spoil if where == "model" else None)
     run = trainer(lightning)
-    with pytest.raises(Spoilt, match="no"):
+    with pytest.raises(SpoiltError, match="no"):
         run.fit(model, data)
     assert all(loader.closed for _, loader in data._loaders.values())
     model.seen.clear()
