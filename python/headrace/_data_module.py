@@ -248,8 +248,7 @@ class DataModule(LightningDataModule):
         return self._column_fn
 
     def _loader(self, kind: str) -> TrainerLoader:
-        trainer = self.trainer
-        overfits = bool(trainer is not None and trainer.overfit_batches and kind in ("train", "val"))
+        overfits = bool(getattr(self.trainer, "overfit_batches", 0)) and kind in ("train", "val")
         training = kind == "train"
         batch_size = self.batch_size if training or self.eval_batch_size is None else self.eval_batch_size
         made_for = (self._place(), overfits, batch_size)

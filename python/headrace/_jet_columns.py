@@ -88,7 +88,7 @@ def _particles_of(pairs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     Raises:
         InvalidArgumentError: None have.
     """
-    number = ((1 + np.sqrt(1 + 8 * pairs)) / 2).round().astype(np.int64)
+    number: np.ndarray[Any, Any] = ((1 + np.sqrt(1 + 8 * pairs)) / 2).round().astype(np.int64)
     wrong = pairs[number * (number - 1) // 2 != pairs]
     if len(wrong):
         raise invalid(

@@ -22,10 +22,11 @@ def _installed() -> list[ModuleType]:
     return found
 
 
+_modules = _installed()
+
 if TYPE_CHECKING:
     from lightning.pytorch import LightningDataModule as LightningDataModule
 else:
-    _modules = _installed()
 
     class LightningDataModule(*(module.LightningDataModule for module in _modules)):
         """Is a LightningDataModule to the Trainers of both packages."""

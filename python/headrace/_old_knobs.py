@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from headrace import _headrace
 from headrace._checks import invalid, whole_number
+from headrace._headrace import Report
 from headrace._logging import warn
 from headrace.dataset import Dataset
 from headrace.errors import OutOfBudgetError
@@ -80,7 +80,7 @@ class OldKnobs:
             )
         return Became(memory, threads, cache, lines)
 
-    def _threads(self, plan: Any, threads: int | None, lines: list[tuple[str, str, str]]) -> int | None:
+    def _threads(self, plan: Report, threads: int | None, lines: list[tuple[str, str, str]]) -> int | None:
         if self.num_workers is None:
             return threads
         if self.num_workers == 0:
@@ -93,7 +93,7 @@ class OldKnobs:
 
     def _memory(
         self,
-        plan: Any,
+        plan: Report,
         dataset: Dataset,
         memory: int | str | None,
         words: dict[str, Any],
@@ -141,7 +141,7 @@ class OldKnobs:
         return cache
 
 
-def table(name: str, lines: list[tuple[str, str, str]], plan: Any) -> str:
+def table(name: str, lines: list[tuple[str, str, str]], plan: Report) -> str:
     """Return the lines as a table, with the budget and the threads that they led to."""
     rows = [("argument", "given", "became"), *lines]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
@@ -154,25 +154,21 @@ def table(name: str, lines: list[tuple[str, str, str]], plan: Any) -> str:
     return "\n".join([f"{name}: what the arguments of other loaders became", *body, result])
 
 
-def _plan(dataset: Dataset, words: dict[str, Any]) -> Any:
-    return _ask(dataset, words, lambda loader: loader.report())
+def _plan(dataset: Dataset, words: dict[str, Any]) -> Report:
+    with Loader(dataset, **words) as loader:
+        return loader.report()
 
 
 def _least_memory(dataset: Dataset, words: dict[str, Any]) -> int | None:
     """Return the least memory that such a loader needs, if it needs more than it is given; None if it is enough."""
     try:
-        _ask(dataset, words, lambda loader: None)
+        Loader(dataset, **words).close()
     except OutOfBudgetError as error:
         least = _LEAST_MEMORY.search(error.hint or "")
         if least is None:
             raise
         return int(least.group(1))
     return None
-
-
-def _ask(dataset: Dataset, words: dict[str, Any], question: Callable[[Loader], Any]) -> Any:
-    with Loader(dataset, **words) as loader:
-        return question(loader)
 
 
 def _count(number: int, what: str) -> str:
