@@ -100,7 +100,7 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
         self._loader.load_state_dict(state)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the loader has: ``dataset``, ``batch_size``, ``report``, ``close`` and others."""
+        """Return what the loader itself has: ``dataset``, ``batch_sampler``, ``report``, ``close`` and others."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._loader, name)

@@ -30,12 +30,29 @@ def run(command: list[str]) -> str:
     return done.stdout
 
 
+def need_packages(name: str) -> None:
+    """Skip where an example imports what is not installed."""
+    text = (EXAMPLES / name).read_text()
+    for package in ("torch", "lightning"):
+        used = f"import {package}" in text or f"headrace.{package}" in text
+        if used and importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
 def test_python(name: str, files: str) -> None:
     """With the interpreter that runs the tests."""
-    if "import torch" in (EXAMPLES / name).read_text() and importlib.util.find_spec("torch") is None:
-        pytest.skip("torch is not installed")
+    need_packages(name)
     run([sys.executable, str(EXAMPLES / name), files])
+
+
+@pytest.mark.parametrize("name", ["jetclass_lightning.py", "jetclass_torch.py"])
+def test_switches_of_the_classifiers(name: str, files: str) -> None:
+    """Half precision, accumulated gradients and torch.compile, of which the test leaves the C++ compiler out."""
+    need_packages(name)
+    switches = ["--batches", "5", "--accumulate", "2", "--amp", "--compile", "eager"]
+    said = run([sys.executable, str(EXAMPLES / name), files, *switches])
+    assert "3 steps" in said or "over 5 batches" in said
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.cpp")))
