@@ -79,19 +79,13 @@ void number_classes(Label& label) {
   label.values = {};
 }
 
-/// The same samples before anything is done with them: a label is what is stored.
-Dataset as_stored(const Dataset& data) {
-  if (!data.impl()->source->finisher) return data;
-  auto source = std::make_shared<Source>(*data.impl()->source);
-  source->finisher.reset();
-  return Dataset(Dataset::Impl::make(std::move(source)));
-}
-
 }  // namespace
 
 Label read_label(const Dataset& data, const std::string& name, const std::function<bool()>& go_on) {
   const std::vector<std::string> names{name};
-  const Dataset column = as_stored(data).choose(names);
+  const std::shared_ptr<const Source>& source = data.impl()->source;
+  const std::shared_ptr<const Source> stored = as_stored(source);  // a label is what the files say
+  const Dataset column = (stored == source ? data : Dataset(Dataset::Impl::make(stored))).choose(names);
   const Field& field = column.fields()[0];
   const std::vector<std::uint64_t> shape = field.dims.row_shape();
   if (!shape.empty() && !(shape.size() == 1 && shape[0] > 0))
