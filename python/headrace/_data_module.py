@@ -40,7 +40,7 @@ class DataModule(LightningDataModule):
         predict_files: The same for ``predict()``. Default: ``test_files``.
         batch_size: Samples a batch, on each rank.
         fields: Which arrays make up a sample, as :func:`headrace.open` has it.
-        transforms: What each data set is mapped with, in order, as ``Dataset.map`` takes it.
+        transforms: What each data set is mapped with, in order, as :meth:`headrace.Dataset.map` takes it.
         column_fn: Called with each batch, on the thread that takes it; what it returns is delivered.
         batch_format: ``"dict"`` or ``"tuple"``, in field order: ``x, y = batch``.
         shuffle: Of the training files: True, False or ``"exact"``, as :class:`headrace.Loader` has it.
@@ -243,10 +243,6 @@ class DataModule(LightningDataModule):
         """Check a data set, and map it."""
         return dataset.map(*self._transforms) if self._transforms else dataset
 
-    def _finish(self) -> Callable[[Any], Any] | None:
-        """Return what is called with each batch."""
-        return self._column_fn
-
     def _loader(self, kind: str) -> TrainerLoader:
         overfits = bool(getattr(self.trainer, "overfit_batches", 0)) and kind in ("train", "val")
         training = kind == "train"
@@ -279,7 +275,7 @@ class DataModule(LightningDataModule):
             cache=became.cache,
             drop_last=self._drop_last and kind == "train",
             pin_memory=self._pin_memory,
-            column_fn=self._finish(),
+            column_fn=self._column_fn,
             **self._words,
         )
         if became.lines and not self._told:

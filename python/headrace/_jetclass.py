@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from headrace._checks import invalid, one_of
 from headrace._data_module import DataModule
 from headrace._data_module_knobs import DATA_MODULE_KNOBS, PRESETS
-from headrace._jet_columns import JetColumns, check_pairs, is_flat
 from headrace._knobs import refuse_unknown
 from headrace.dataset import Dataset, Paths
+from headrace.transforms import Cast, Drop, Mask, SymmetricPairs, Transform
 
 #: Key of a batch → array in the files, as the scripts of JetClass write them.
 JET_FIELDS = {"node_features": "feature_matrix", "edge_features": "adjacency_matrix", "labels": "labels"}
@@ -42,11 +44,13 @@ class JetClassLightningDataModule(DataModule):
             GB, up to 100 GB, and above. What you give beside it goes first.
         fields: Other names in the files, for example ``{"node_features": "part_features"}``; further fields are added.
         sentinel: Value of pairs that are absent.
+        layout: ``"packed"``: the pairs of the particles that are there come first, as JetClass scripts write them;
+            ``"max"``: each pair lies where it is of all particles. Default: as the first jets have it.
         predict_files: Files for ``predict()``. Default: ``test_files``.
         others: Further arguments of :class:`DataModule`: ``memory``, ``seed``, ``transforms``, …
 
     Raises:
-        InvalidArgumentError: An argument is wrong, or the pairs are no triangle (when the files are opened).
+        InvalidArgumentError: An argument is wrong, or (when files are opened) the pairs are no triangle.
         UnknownArgumentError: There is no such argument; the text names the nearest one, or what replaces it.
     """
 
@@ -68,12 +72,14 @@ class JetClassLightningDataModule(DataModule):
         preset: str | None = None,
         fields: Mapping[str, str] | None = None,
         sentinel: float = -999.0,
+        layout: str | None = None,
         predict_files: Paths | Dataset | None = None,
         **others: Any,
     ) -> None:
         names = {name for cls in (DataModule, type(self)) for name in inspect.signature(cls.__init__).parameters}
         refuse_unknown("JetClassLightningDataModule", others, sorted(names), DATA_MODULE_KNOBS)
         one_of("preset", preset, (None, *PRESETS))
+        one_of("layout", layout, (None, "packed", "max"))
         given = {
             "batch_size": batch_size,
             "read_chunk_size": read_chunk_size,
@@ -97,22 +103,48 @@ class JetClassLightningDataModule(DataModule):
         self._fields_given = fields is not None
         self._reconstruct = reconstruct_full_adjacency
         self._sentinel = sentinel
+        self._layout = layout
 
     def _prepare(self, dataset: Dataset) -> Dataset:
-        shapes = {name: field.shape for name, field in dataset.fields.items()}
-        if "node_features" not in shapes:
+        fields = dataset.fields
+        if "node_features" not in fields:
             raise invalid(
-                f"a batch of jets needs a field node_features; this data set has {', '.join(shapes)}",
+                f"a batch of jets needs a field node_features; this data set has {', '.join(fields)}",
                 'Open it with fields={"node_features": "feature_matrix", …}.',
             )
-        edges = shapes.get("edge_features")
-        if self._reconstruct and edges is not None and is_flat(edges):
-            check_pairs(edges[0], shapes["node_features"][0])
-        return super()._prepare(dataset)
-
-    def _finish(self) -> Callable[[Any], Any]:
-        return JetColumns(self._reconstruct, self._sentinel, self._column_fn)
+        steps: list[Transform] = [Mask("node_features", to="_present", count="n_particles"), Drop("_present")]
+        if self._reconstruct and "edge_features" in fields and is_flat(fields["edge_features"].shape):
+            particles = fields["node_features"].shape[0]
+            layout = self._layout or _find_layout(dataset, particles, self._sentinel)
+            pairs = SymmetricPairs("edge_features", sentinel=self._sentinel, layout=layout, particles=particles)
+            steps.append(pairs)
+        if "labels" in fields and fields["labels"].dtype != np.int64:
+            steps.append(Cast("labels", "int64"))
+        return super()._prepare(dataset.map(*steps))
 
     def _more_lines(self) -> list[tuple[str, str, str]]:
         text = "edge_features are symmetric matrices" if self._reconstruct else "edge_features are as stored"
         return [("reconstruct_full_adjacency", str(self._reconstruct), text), *super()._more_lines()]
+
+
+def is_flat(shape: tuple[int, ...]) -> bool:
+    """True if pairs of this shape a jet are a flat triangle, (pairs,) or (pairs, features); False for a matrix."""
+    return len(shape) == 1 or (len(shape) == 2 and shape[0] != shape[1])
+
+
+def _find_layout(dataset: Dataset, particles: int, sentinel: float) -> str:
+    """Look at a few jets whether their pairs are packed. Decodes the chunk that they are in."""
+    pairs = dataset.fields["edge_features"].shape[0]
+    if pairs != particles * (particles - 1) // 2:
+        return "max"  # SymmetricPairs says what is wrong
+    second = np.triu_indices(particles, k=1)[1]
+    for first in range(0, min(len(dataset), 1024), 64):
+        flat = dataset["edge_features"][first : first + 64]
+        there = (flat if flat.ndim == 2 else flat[..., 0]) != sentinel
+        count = there.sum(1)
+        present = ((1 + np.sqrt(1 + 8 * count)) / 2).round()  # particles that have so many pairs
+        packed = there == (np.arange(pairs) < count[:, None])
+        in_place = there == (second < present[:, None])
+        if np.any(packed.all(1) != in_place.all(1)):  # where neither all nor very few particles are there
+            return "packed" if np.any(packed.all(1) & ~in_place.all(1)) else "max"
+    return "packed"

@@ -19,7 +19,6 @@ package()
 import torch  # noqa: E402
 
 from headrace._data_module_knobs import PRESETS  # noqa: E402
-from headrace._jet_columns import expand_pairs  # noqa: E402
 from headrace.lightning import JetClassLightningDataModule  # noqa: E402
 
 PARTICLES, SENTINEL = 12, -999.0
@@ -66,31 +65,29 @@ def write(path: Path, jets: dict[str, np.ndarray]) -> Path:
 
 @pytest.mark.parametrize("packed", [True, False], ids=["packed", "in place"])
 @pytest.mark.parametrize("features", [(), (3,)], ids=["one", "three"])
-def test_pairs_become_symmetric_matrices(features: tuple[int, ...], packed: bool) -> None:
+def test_pairs_become_symmetric_matrices(tmp_path, features: tuple[int, ...], packed: bool) -> None:
     jets = made(300, features, packed=packed)
-    dense = expand_pairs(torch.from_numpy(jets["flat"]), PARTICLES, SENTINEL)
-    assert dense.dtype == torch.float32
-    assert np.array_equal(dense.numpy(), jets["dense"])
+    data = JetClassLightningDataModule(write(tmp_path / "a.h5", jets), batch_size=300, shuffle=False)
+    [batch] = data.train_dataloader()
+    assert batch["edge_features"].dtype == torch.float32
+    assert np.array_equal(batch["edge_features"].numpy(), jets["dense"])
+    wrong = {True: "max", False: "packed"}[packed]
+    with pytest.raises(hr.CorruptDataError, match="edge_features"):
+        next(iter(JetClassLightningDataModule(tmp_path / "a.h5", layout=wrong).train_dataloader()))
 
 
-def test_pairs_in_place_may_lack_any_particle() -> None:
-    flat = np.arange(1.0, 7.0, dtype=np.float32)[None]  # of 4 particles
-    flat[0, [1, 3, 5]] = SENTINEL  # all pairs with the third
-    matrix = expand_pairs(torch.from_numpy(flat), 4, SENTINEL)[0].tolist()
-    assert matrix == [[0, 1, 0, 3], [1, 0, 0, 5], [0, 0, 0, 0], [3, 5, 0, 0]]
+def test_matrices_are_delivered_as_they_are(tmp_path) -> None:
+    jets = made(40, (), packed=True)
+    write(tmp_path / "a.h5", {**jets, "flat": jets["dense"]})
+    batch = next(iter(JetClassLightningDataModule(tmp_path / "a.h5", shuffle=False).train_dataloader()))
+    assert np.array_equal(batch["edge_features"].numpy(), jets["dense"])
 
 
 def test_pairs_that_are_no_triangle_are_an_error(tmp_path) -> None:
-    with pytest.raises(hr.InvalidArgumentError, match="66"):
-        expand_pairs(torch.zeros(2, 65), PARTICLES, SENTINEL)
-    flat = torch.full((1, 66), SENTINEL)
-    flat[0, :5] = 1
-    with pytest.raises(hr.InvalidArgumentError, match="5 pairs before the first sentinel"):
-        expand_pairs(flat, PARTICLES, SENTINEL)
     jets = made(40, (), packed=True)
     jets["flat"] = jets["flat"][:, :60]
     data = JetClassLightningDataModule(write(tmp_path / "a.h5", jets))
-    with pytest.raises(hr.InvalidArgumentError, match="60 pairs a jet, but 12 particles have 66"):
+    with pytest.raises(hr.InvalidArgumentError, match="60"):
         data.setup()
 
 
