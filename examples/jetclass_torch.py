@@ -10,7 +10,9 @@ import itertools
 import torch
 from jet_transformer import JetTransformer
 
-from headrace.lightning import JetClassLightningDataModule  # its loaders work without a Trainer
+import headrace as hr
+from headrace import transforms as T  # noqa: N812
+from headrace.torch import DataLoader
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("files")
@@ -23,9 +25,10 @@ words = parser.parse_args()
 
 accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
 device = accelerator or torch.device("cpu")
-data = JetClassLightningDataModule(train_files=words.files, batch_size=128, memory="1GiB")
-loader = data.train_dataloader()
-model = JetTransformer(features=data.train_dataset.fields["node_features"].shape[1]).to(device)
+jets = hr.open(words.files, {"nodes": "feature_matrix", "pairs": "adjacency_matrix", "label": "labels"})
+jets = jets.map(T.Mask("nodes", to="there", count="count"), T.SymmetricPairs("pairs", sentinel=-999.0))
+loader = DataLoader(jets, batch_size=128, shuffle=True, memory="1GiB", pin_memory=accelerator is not None)
+model = JetTransformer(features=jets.fields["nodes"].shape[1]).to(device)
 network = torch.compile(model, backend=words.compile) if words.compile else model
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 precision = torch.autocast(device.type, torch.bfloat16) if words.amp else contextlib.nullcontext()
@@ -36,13 +39,13 @@ for epoch in range(words.epochs):
     for step, batch in enumerate(itertools.islice(loader, number), 1):
         moved = {name: values.to(device, non_blocking=True) for name, values in batch.items()}
         with precision:
-            scores = network(moved["node_features"], moved["edge_features"], moved["n_particles"])
-            loss = torch.nn.functional.cross_entropy(scores, moved["labels"])
+            scores = network(moved["nodes"], moved["pairs"], moved["count"])
+            loss = torch.nn.functional.cross_entropy(scores, moved["label"])
         (loss / words.accumulate).backward()
         if step % words.accumulate == 0 or step == number:
             optimizer.step()
             optimizer.zero_grad()
         total += loss.detach()
     print(f"epoch {epoch}: mean loss {total.item() / number:.3f} over {number} batches")
-print(loader.report().verdict)
-data.close()
+print(loader.loader.report().verdict)
+loader.close()
