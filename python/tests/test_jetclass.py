@@ -40,10 +40,11 @@ def made(rows: int, features: tuple[int, ...], *, packed: bool, seed: int = 0) -
     """Jets with 0 to all particles, and the matrices that their pairs are of."""
     random = np.random.default_rng(seed)
     count = random.integers(0, PARTICLES + 1, rows)
-    count[:4] = (0, 1, 2, PARTICLES)
+    count[:7] = (0, 1, 2, PARTICLES, 3, 3, 3)
     nodes = random.normal(size=(rows, PARTICLES, 4)).astype(np.float32)
     nodes[np.arange(PARTICLES) >= count[:, None]] = 0
-    nodes[5, 0, :3] = 0  # a particle with one feature that is not 0 is a particle
+    for row, feature in ((5, 0), (6, 3)):  # a particle with one feature that is not 0 is a particle
+        nodes[row, 0, np.arange(4) != feature] = 0
     dense = np.zeros((rows, PARTICLES, PARTICLES, *features), np.float32)
     flat = []
     for row, present in enumerate(count):
