@@ -15,7 +15,7 @@ _ITEM = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 
 
 #: Modules of the package that are imported by themselves; their names are `torch.DataLoader`.
-FACES = ("torch",)
+FACES = ("torch", "lightning", "accelerate")
 
 
 def python_entries(root: Path) -> dict[str, Entry]:
@@ -43,9 +43,9 @@ def python_entries(root: Path) -> dict[str, Entry]:
 def arguments_of(root: Path, name: str) -> list[tuple[str, str, str]]:
     """Name, default and meaning of the arguments that make an object of a face's class."""
     module, _, wanted = name.rpartition(".")
-    tree = ast.parse((root / "python" / "headrace" / f"{module}.py").read_text(encoding="utf-8"))
+    definitions = _definitions(root / "python" / "headrace" / f"{module}.py")
     return arguments_of_class(
-        next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == wanted)
+        next(node for node, _ in definitions if isinstance(node, ast.ClassDef) and node.name == wanted)
     )
 
 
@@ -61,16 +61,29 @@ def _face(path: Path) -> list[Entry]:
 
     What an argument means is said once, in the table of arguments.
     """
-    text = path.read_text(encoding="utf-8")
     exported, _ = _exports(path)
     found = []
-    for node in ast.parse(text).body:
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in exported:
+    for node, text in _definitions(path):
+        if node.name in exported:
             entry = _class(node, text) if isinstance(node, ast.ClassDef) else _function(node)
             given = {name for name, *_ in arguments_of_class(node)} if isinstance(node, ast.ClassDef) else set()
             entry.members = [member for member in entry.members if member.type or member.name not in given]
             entry.name, entry.usage = f"{path.stem}.{entry.name}", f"{path.stem}.{entry.usage}"
             found.append(entry)
+    return found
+
+
+def _definitions(path: Path) -> list[tuple[ast.ClassDef | ast.FunctionDef, str]]:
+    """Classes and functions of a module, and of the modules of the package that it takes names from; with the text."""
+    text = path.read_text(encoding="utf-8")
+    found: list[tuple[ast.ClassDef | ast.FunctionDef, str]] = []
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            found.append((node, text))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headrace._"):
+            source = path.parent / f"{(node.module or '').removeprefix('headrace.')}.py"
+            names = {alias.name for alias in node.names}
+            found += [pair for pair in _definitions(source) if pair[0].name in names] if source.exists() else []
     return found
 
 

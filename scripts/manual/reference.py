@@ -127,4 +127,4 @@ def _members(entry: Entry, prefix: str = "hr.") -> str:
         listed = table(("member", "meaning"), [(code(m.usage), first_sentence(m.doc)) for m in members])
     inner = [_members(member, f"{name}.") for member in entry.members if member.kind == "class"]
     made = [] if entry.usage == entry.name else [code(entry.usage)]
-    return "\n\n".join([f"#### {name}", *made, first_sentence(entry.doc), listed, *inner])
+    return "\n\n".join([f"#### {name}", *made, first_sentence(entry.doc), *([listed] if members else []), *inner])

@@ -1,6 +1,7 @@
 """Every program in examples/ runs, on freshly made jets, and says something."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import headrace as hr
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
+CLASSIFIERS = ("jetclass_lightning.py", "jetclass_torch.py")
 BUILT = ROOT / "build" / "release" / "examples"
 
 
@@ -24,18 +26,36 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def run(command: list[str]) -> str:
     """What the example printed; it must succeed."""
-    done = subprocess.run(command, capture_output=True, text=True)
+    few = {**os.environ, "OMP_NUM_THREADS": "1"}  # torch's threads spin while they wait
+    done = subprocess.run(command, capture_output=True, text=True, env=few)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.strip()
     return done.stdout
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
+def need_packages(name: str) -> None:
+    """Skip where an example imports what is not installed."""
+    text = (EXAMPLES / name).read_text()
+    for package in ("torch", "lightning"):
+        used = f"import {package}" in text or f"headrace.{package}" in text
+        if used and importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+
+
+@pytest.mark.parametrize("name", sorted({path.name for path in EXAMPLES.glob("*.py")} - {*CLASSIFIERS}))
 def test_python(name: str, files: str) -> None:
     """With the interpreter that runs the tests."""
-    if "import torch" in (EXAMPLES / name).read_text() and importlib.util.find_spec("torch") is None:
-        pytest.skip("torch is not installed")
+    need_packages(name)
     run([sys.executable, str(EXAMPLES / name), files])
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_switches_of_the_classifiers(name: str, files: str) -> None:
+    """Half precision, accumulated gradients and torch.compile, of which the test leaves the C++ compiler out."""
+    need_packages(name)
+    switches = ["--batches", "5", "--accumulate", "2", "--amp", "--compile", "eager"]
+    said = run([sys.executable, str(EXAMPLES / name), files, *switches])
+    assert "3 steps" in said or "over 5 batches" in said
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.cpp")))

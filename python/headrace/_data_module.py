@@ -1,0 +1,321 @@
+"""DataModule: the files of a training run, as Lightning's Trainer takes them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from headrace._checks import invalid, memory_bytes, one_of
+from headrace._data_module_knobs import DATA_MODULE_KNOBS
+from headrace._knobs import names_knobs
+from headrace._lightning_base import LightningDataModule, say
+from headrace._old_knobs import OldKnobs, table
+from headrace._trainer_loader import TrainerLoader
+from headrace.dataset import Dataset, Fields, Paths, open
+from headrace.torch import DataLoader
+
+_STAGES = {"fit": ("train", "val"), "validate": ("val",), "test": ("test",), "predict": ("predict",)}
+
+
+class DataModule(LightningDataModule):
+    """Deliver the files of a training run to a Lightning Trainer, or to a loop of your own.
+
+    ``trainer.fit(model, data)``, ``validate``, ``test`` and ``predict`` use the files of that name. Without a Trainer,
+    ``for batch in data.train_dataloader():`` is one epoch; no ``setup()`` is needed. Each rank gets its part of every
+    batch from the loader itself, as the Trainer counts ranks: no DistributedSampler is made, whatever
+    ``use_distributed_sampler`` says. The Trainer's checkpoints hold the loader's place, so that ``fit(ckpt_path=…)``
+    goes on with the next batch, also in the middle of an epoch. With ``overfit_batches`` the training files come in
+    order, as Lightning has it.
+
+    The knobs of loaders that cache chunks in worker processes are accepted. They may only lower what is automatic, and
+    what each became is said once, by Lightning's logger.
+
+    Args:
+        train_files: A path, glob, list of paths, or a :class:`headrace.Dataset`.
+        val_files: The same for validation; None: no validation.
+        test_files: The same for ``test()``.
+        predict_files: The same for ``predict()``. Default: ``test_files``.
+        batch_size: Samples a batch, on each rank.
+        fields: Which arrays make up a sample, as :func:`headrace.open` has it.
+        transforms: What each data set is mapped with, in order, as :meth:`headrace.Dataset.map` takes it.
+        column_fn: Called with each batch, on the thread that takes it; what it returns is delivered.
+        batch_format: ``"dict"`` or ``"tuple"``, in field order: ``x, y = batch``.
+        shuffle: Of the training files: True, False or ``"exact"``, as :class:`headrace.Loader` has it.
+        drop_last: Drop the training samples that do not fill the last batch.
+        eval_batch_size: Samples a batch in validation, test and prediction. Default: ``batch_size``.
+        seed: Seed of the order.
+        memory: Bytes that the loaders may hold, as int or text (``"8GiB"``). Training gets three quarters of them while
+            it shares them with validation. Default: what the process may use, for the loader that is being iterated.
+        threads: Decode threads. Default: as many as this process may use.
+        cache: What stays of decoded data between epochs, as :class:`headrace.Loader` has it.
+        provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): file, and row in it.
+        timeout: Seconds to wait for a batch before LoaderTimeoutError; 0: no limit.
+        pin_memory: Batches lie in page-locked memory, if torch has an accelerator.
+        read_chunk_size: Rows of a cached chunk: with ``max_cached_chunks``, a limit of ``memory``.
+        max_cached_chunks: Chunks that each worker would keep: so many bytes at most are held.
+        num_workers: Above 0: so many decode threads at most. There are no worker processes.
+        prefetch_factor: Accepted, without effect: as many batches are ready ahead as the memory holds.
+        preload_to_ram: True: all rows are decoded before the first batch, if they fit the memory.
+        persistent_workers: Accepted, without effect: threads stay as long as their loader.
+
+    Raises:
+        InvalidArgumentError: An argument is wrong, or arguments contradict each other (a ValueError).
+        UnknownArgumentError: There is no such argument; the text names the nearest one, or what replaces it.
+    """
+
+    @names_knobs("DataModule", DATA_MODULE_KNOBS)
+    def __init__(
+        self,
+        train_files: Paths | Dataset | None = None,
+        val_files: Paths | Dataset | None = None,
+        test_files: Paths | Dataset | None = None,
+        predict_files: Paths | Dataset | None = None,
+        *,
+        batch_size: int,
+        fields: Fields = None,
+        transforms: Sequence[Any] = (),
+        column_fn: Callable[[Any], Any] | None = None,
+        batch_format: str = "dict",
+        shuffle: bool | str = True,
+        drop_last: bool = False,
+        eval_batch_size: int | None = None,
+        seed: int = 0,
+        memory: int | str | None = None,
+        threads: int | None = None,
+        cache: Any = "auto",
+        provenance: bool = False,
+        timeout: float = 0,
+        pin_memory: bool = False,
+        read_chunk_size: int | None = None,
+        max_cached_chunks: int | None = None,
+        num_workers: int | None = None,
+        prefetch_factor: int | None = None,
+        preload_to_ram: bool | None = None,
+        persistent_workers: bool | None = None,
+    ) -> None:
+        super().__init__()
+        self._files = {"train": train_files, "val": val_files, "test": test_files, "predict": predict_files}
+        if all(files is None for files in self._files.values()):
+            raise invalid("a data module needs files", 'Give train_files=, for example "train_*.h5".')
+        self.batch_size = batch_size  # Lightning's Tuner sets it
+        self.eval_batch_size = eval_batch_size
+        self._fields = fields
+        self._fields_given = True  # by the program
+        self._transforms = _functions("transforms", transforms)
+        self._column_fn = column_fn
+        self._shuffle = shuffle
+        self._drop_last = drop_last
+        self._memory = None if memory is None else memory_bytes("memory", memory)
+        self._threads = threads
+        self._cache = cache
+        self._pin_memory = pin_memory
+        self._words: dict[str, Any] = {
+            "batch_format": batch_format,
+            "seed": seed,
+            "provenance": provenance,
+            "timeout": timeout,
+        }
+        self._knobs = OldKnobs(
+            read_chunk_size=read_chunk_size,
+            max_cached_chunks=max_cached_chunks,
+            num_workers=num_workers,
+            prefetch_factor=prefetch_factor,
+            preload_to_ram=preload_to_ram,
+            persistent_workers=persistent_workers,
+        )
+        self._told = False
+        self._datasets: dict[str, Dataset] = {}
+        self._opened: list[Dataset] = []
+        self._loaders: dict[str, tuple[Any, TrainerLoader]] = {}  # what it was made for, and the loader
+        self._resume: Mapping[str, Any] | None = None
+
+    # --- what a Trainer calls ---
+
+    def setup(self, stage: str | None = None) -> None:
+        """Open the files of a stage of the Trainer: fit, validate, test or predict; None: all. Reads metadata only.
+
+        Raises: what :func:`headrace.open` names.
+        """
+        one_of("stage", stage, (None, *_STAGES))
+        self._count_processes()
+        for kind in ("train", "val", "test", "predict") if stage is None else _STAGES[stage]:
+            if self._files_of(kind) is not None:
+                self._dataset(kind)
+
+    def train_dataloader(self) -> Any:
+        """Return the loader of the training files, shuffled: ``for batch in`` it is one epoch."""
+        return self._loader("train")
+
+    def val_dataloader(self) -> Any:
+        """Return the loader of the validation files, in order; an empty list if there are none."""
+        if self._files["val"] is None and self._trainer_function() != "validate":
+            return []
+        return self._loader("val")
+
+    def test_dataloader(self) -> Any:
+        """Return the loader of the test files, in order."""
+        return self._loader("test")
+
+    def predict_dataloader(self) -> Any:
+        """Return the loader of the files to predict, in order; without any, of the test files."""
+        return self._loader("predict")
+
+    def teardown(self, stage: str | None = None) -> None:
+        """Close the loaders of a stage: their threads stop, their memory is given back."""
+        for kind in ("train", "val", "test", "predict") if stage is None else _STAGES.get(stage, ()):
+            if kind in self._loaders:
+                self._loaders[kind][1].close()
+
+    def on_exception(self, exception: BaseException) -> None:
+        """Close all loaders: the Trainer stops."""
+        self.teardown()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the training loader is: epoch, and samples handed out over all ranks. The same on every rank."""
+        if "train" in self._loaders:
+            return {"train": self._loaders["train"][1].state_dict()}
+        return {} if self._resume is None else {"train": dict(self._resume)}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go to where :meth:`state_dict` was taken. Only training goes on: evaluating a checkpoint begins at its start.
+
+        Raises:
+            InvalidArgumentError: The state is of other data, another seed or another order. It may come when the loader
+                is made.
+        """
+        if "train" not in state_dict or self._trainer_function() not in (None, "fit"):
+            return
+        self._resume = state_dict["train"]
+        if "train" in self._loaders and not self._loaders["train"][1].closed:
+            self._loaders["train"][1].load_state_dict(self._resume)
+            self._resume = None
+
+    # --- what a program may ask ---
+
+    @property
+    def train_dataset(self) -> Dataset:
+        """The training files as a data set, with the transforms."""
+        return self._dataset("train")
+
+    @property
+    def val_dataset(self) -> Dataset:
+        """The validation files as a data set, with the transforms."""
+        return self._dataset("val")
+
+    @property
+    def test_dataset(self) -> Dataset:
+        """The test files as a data set, with the transforms."""
+        return self._dataset("test")
+
+    def close(self) -> None:
+        """Close all loaders, and the data sets that were opened here."""
+        self.teardown()
+        for dataset in self._opened:
+            dataset.close()
+        self._opened.clear()
+        self._datasets.clear()
+
+    # --- inside ---
+
+    def _files_of(self, kind: str) -> Paths | Dataset | None:
+        files = self._files[kind]
+        return self._files["test"] if kind == "predict" and files is None else files
+
+    def _dataset(self, kind: str) -> Dataset:
+        if kind not in self._datasets:
+            files = self._files_of(kind)
+            if files is None:
+                raise invalid(f"this data module has no {kind}_files", f"Give it {kind}_files= when you make it.")
+            if isinstance(files, Dataset) and self._fields is not None and self._fields_given:
+                raise invalid("fields= is for files; these are a data set already", "Give fields= to hr.open().")
+            if isinstance(files, Dataset):
+                dataset = files
+            else:
+                dataset = open(files, self._fields)
+                self._opened.append(dataset)
+            self._datasets[kind] = self._prepare(dataset)
+        return self._datasets[kind]
+
+    def _prepare(self, dataset: Dataset) -> Dataset:
+        """Check a data set, and map it."""
+        return dataset.map(*self._transforms) if self._transforms else dataset
+
+    def _loader(self, kind: str) -> TrainerLoader:
+        overfits = bool(getattr(self.trainer, "overfit_batches", 0)) and kind in ("train", "val")
+        training = kind == "train"
+        batch_size = self.batch_size if training or self.eval_batch_size is None else self.eval_batch_size
+        made_for = (self._place(), overfits, batch_size)
+        known, loader = self._loaders.get(kind, (None, None))
+        if loader is not None:
+            if known == made_for and not loader.closed:
+                return loader
+            loader.close()
+        self._count_processes()
+        loader = self._make(kind, overfits, batch_size)
+        self._loaders[kind] = (made_for, loader)
+        if training and self._resume is not None:
+            loader.load_state_dict(self._resume)
+            self._resume = None
+        return loader
+
+    def _make(self, kind: str, overfits: bool, batch_size: int) -> TrainerLoader:
+        dataset = self._dataset(kind)
+        shuffle = self._shuffle if kind == "train" and not overfits else False
+        rank, world_size = self._place() or (None, None)
+        order: dict[str, Any] = {"batch_size": batch_size, "shuffle": shuffle, "rank": rank, "world_size": world_size}
+        became = self._knobs.resolve(dataset, self._share(kind), self._threads, {**order, "cache": self._cache})
+        loader = DataLoader(
+            dataset,
+            **order,
+            num_workers=became.threads,
+            memory=became.memory,
+            cache=became.cache,
+            drop_last=self._drop_last and kind == "train",
+            pin_memory=self._pin_memory,
+            column_fn=self._column_fn,
+            **self._words,
+        )
+        if became.lines and not self._told:
+            self._told = True
+            say(table(type(self).__name__, [*became.lines, *self._more_lines()], loader.loader.report()))
+        return TrainerLoader(loader, training=kind == "train", overfits=overfits)
+
+    def _more_lines(self) -> list[tuple[str, str, str]]:
+        if not self._pin_memory:
+            return []
+        there = torch.accelerator.is_available()
+        return [("pin_memory", "True", "page-locked batches" if there else "nothing: torch has no accelerator here")]
+
+    def _share(self, kind: str) -> int | None:
+        if self._memory is None or kind not in ("train", "val") or None in (self._files["train"], self._files["val"]):
+            return self._memory
+        return self._memory - self._memory // 4 if kind == "train" else self._memory // 4
+
+    def _place(self) -> tuple[int, int] | None:
+        """Return rank and number of ranks as the Trainer has them; None without a Trainer."""
+        if self.trainer is None:
+            return None
+        kwargs = self.trainer.distributed_sampler_kwargs
+        return (kwargs["rank"], kwargs["num_replicas"]) if kwargs else (0, 1)
+
+    def _count_processes(self) -> None:
+        """Say how many processes of this host divide its memory and processors, where only the Trainer knows it."""
+        place = self._place()
+        if self.trainer is not None and place is not None and place[1] > 1:
+            os.environ.setdefault("LOCAL_WORLD_SIZE", str(self.trainer.num_devices))
+
+    def _trainer_function(self) -> str | None:
+        return None if self.trainer is None else self.trainer.state.fn
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Go to another process without threads: it makes its own loaders, which begin where this one's is."""
+        return {**self.__dict__, "_loaders": {}, "_resume": self.state_dict().get("train")}
+
+
+def _functions(name: str, given: Any) -> tuple[Any, ...]:
+    if isinstance(given, (list, tuple)):
+        return tuple(given)
+    raise invalid(f"{name} must be a list, not {given!r}", f"Write {name}=[…].")

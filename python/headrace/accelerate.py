@@ -1,0 +1,106 @@
+"""``headrace.accelerate``: loaders in a training loop of Hugging Face Accelerate.
+
+from headrace.accelerate import prepare
+
+model, optimizer = accelerator.prepare(model, optimizer)
+loader = prepare(hr.Loader(jets, batch_size=512, shuffle=True, framework="torch"), accelerator)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from accelerate.data_loader import DataLoaderStateMixin
+from accelerate.state import GradientState
+from accelerate.utils import send_to_device
+
+from headrace._checks import invalid
+from headrace.loader import Loader
+from headrace.torch import DataLoader
+
+__all__ = ["PreparedLoader", "prepare"]
+
+
+def prepare(loader: Loader | DataLoader, accelerator: Accelerator) -> PreparedLoader:
+    """Make of a loader what ``accelerator.prepare`` makes of a DataLoader.
+
+    ``accelerator.prepare(loader)`` returns a loader unchanged. What this returns delivers on the accelerator's device,
+    tells ``accelerator.accumulate`` where an epoch ends, and is saved and restored by ``accelerator.save_state`` and
+    ``load_state``. Ranks are divided by the loader.
+
+    Args:
+        loader: A :class:`headrace.Loader` with ``framework="torch"``, or a :class:`headrace.torch.DataLoader`.
+        accelerator: The accelerator of the run.
+
+    Raises:
+        InvalidArgumentError: It is another loader, or delivers NumPy arrays.
+    """
+    return PreparedLoader(loader, accelerator)
+
+
+class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
+    """A loader in an Accelerate loop. Made by :func:`prepare`; ``for batch in loader`` is one epoch.
+
+    With several processes, make the loader with ``tail="pad"`` where you call ``gather_for_metrics``, which leaves the
+    repeated samples of the last batch out.
+
+    Attributes:
+        gradient_state: Where Accelerate is told that an epoch ends.
+        end_of_dataloader: True while the last batch of an epoch is used.
+        remainder: Samples of the last batch over all ranks, without repeated ones; 0: it is full.
+    """
+
+    def __init__(self, loader: Loader | DataLoader, accelerator: Accelerator) -> None:
+        if not isinstance(loader, (Loader, DataLoader)):
+            raise invalid(
+                f"prepare takes a loader of headrace's, not a {type(loader).__name__}",
+                "Use accelerator.prepare for it.",
+            )
+        plan = loader if isinstance(loader, Loader) else loader.loader
+        if plan._options["framework"] != "torch":
+            raise invalid("this loader delivers NumPy arrays", 'Make it with framework="torch".')
+        self._loader = loader
+        self._plan = plan
+        self._device: torch.device | None = accelerator.device if accelerator.device_placement else None
+        self.gradient_state = GradientState()
+        accelerator.register_for_checkpointing(self)
+
+    def __len__(self) -> int:
+        """Return the exact number of batches of an epoch."""
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Start the next epoch, or go on where :meth:`load_state_dict` went. Raises what ``Loader.__iter__`` names."""
+        _, first, end, batch = self._plan._next_samples()
+        left, rest = divmod(end - first, batch)
+        if rest and not self._plan.drop_last:
+            left += 1
+        self.begin()
+        self.remainder = end % batch if rest and not self._plan.drop_last else 0
+        try:
+            for number, delivered in enumerate(self._loader, 1):
+                self.end_of_dataloader = number == left
+                yield delivered if self._device is None else send_to_device(delivered, self._device, non_blocking=True)
+        finally:
+            self.end()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Name the epoch that the next loop delivers (from 0)."""
+        self._loader.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the loader is; ``accelerator.save_state`` calls it."""
+        return self._loader.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to where :meth:`state_dict` was taken; ``accelerator.load_state`` calls it."""
+        self._loader.load_state_dict(state)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the loader itself has: ``dataset``, ``batch_sampler``, ``report``, ``close`` and others."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._loader, name)

@@ -1,0 +1,138 @@
+"""``headrace.accelerate.prepare``: epochs' ends, devices and checkpoints in an Accelerate loop."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jet_files import FIELDS
+
+import headrace as hr
+
+accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed")
+import torch  # noqa: E402
+
+from headrace.accelerate import prepare  # noqa: E402
+from headrace.torch import DataLoader  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore", "error::headrace.HeadraceWarning")
+ROWS, BATCH = 633, 50
+
+
+def make(jets: Any, **words: Any) -> hr.Loader:
+    return hr.Loader(jets.open(), **{"batch_size": BATCH, "shuffle": True, "seed": 3, "framework": "torch", **words})
+
+
+def accelerator(**words: Any) -> Any:
+    return accelerate.Accelerator(cpu=True, **words)
+
+
+@pytest.mark.parametrize("drop", [False, True], ids=["partial", "drop"])
+@pytest.mark.parametrize("face", [False, True], ids=["Loader", "DataLoader"])
+def test_gradients_are_applied_at_the_epochs_end(jets, face: bool, drop: bool) -> None:
+    """13 batches, or 12, by 5: the last step of an epoch has what is left, and nothing stays for the next epoch."""
+    run = accelerator(gradient_accumulation_steps=5)
+    model = torch.nn.Linear(4, 1)
+    model, optimizer = run.prepare(model, torch.optim.SGD(model.parameters(), 0.1))
+    if face:
+        loader = DataLoader(
+            jets.open(), BATCH, shuffle=True, generator=torch.Generator().manual_seed(3), drop_last=drop
+        )
+    else:
+        loader = make(jets, drop_last=drop)
+    batches = prepare(loader, run)
+    want = make(jets, drop_last=drop)
+    for epoch in range(2):
+        stepped = []
+        rows = []
+        for number, batch in enumerate(batches):
+            rows.append(batch["y"].tolist())
+            with run.accumulate(model):
+                run.backward(model(batch["x"]).mean())
+                optimizer.step()
+                optimizer.zero_grad()
+            if run.sync_gradients:
+                stepped.append(number)
+        assert stepped == [4, 9, len(batches) - 1]
+        assert rows == [want.batch(epoch, step)["y"].tolist() for step in range(len(want))]
+        assert not run.gradient_state.in_dataloader
+
+
+def test_an_epoch_that_is_given_up_is_forgotten(jets) -> None:
+    run = accelerator()
+    batches = prepare(make(jets), run)
+    for _ in batches:
+        assert run.gradient_state.in_dataloader and not run.gradient_state.end_of_dataloader
+        break
+    assert not run.gradient_state.in_dataloader
+    assert sum(len(batch["y"]) for batch in batches) == ROWS
+
+
+def test_save_state_holds_the_place(jets, tmp_path: Path) -> None:
+    run = accelerator()
+    batches = prepare(make(jets), run)
+    list(batches)
+    rest: list[list[int]] = []
+    for number, batch in enumerate(batches):
+        if number == 4:
+            run.save_state(tmp_path / "state")
+        if number > 4:
+            rest.append(batch["y"].tolist())
+    again = accelerator(gradient_accumulation_steps=100)
+    resumed = prepare(make(jets), again)
+    again.load_state(tmp_path / "state")
+    rows, ends = [], []
+    for batch in resumed:
+        rows.append(batch["y"].tolist())
+        ends.append(again.gradient_state.end_of_dataloader)
+    assert rows == rest
+    assert ends == [False] * 7 + [True]
+
+
+def test_has_what_the_loader_has_and_its_device(jets) -> None:
+    loader = make(jets)
+    batches = prepare(loader, accelerator())
+    assert batches.dataset is loader.dataset and batches.batch_size == BATCH and len(batches) == 13
+    batches.set_epoch(6)
+    batch = next(iter(batches))
+    assert batch["y"].tolist() == loader.batch(6, 0)["y"].tolist() and batch["x"].device.type == "cpu"
+    batches._device = torch.device("meta")
+    assert next(iter(batches))["x"].device.type == "meta"
+    rest = accelerate.skip_first_batches(batches, 9)
+    assert sum(len(batch["y"]) for batch in rest) == ROWS - 9 * BATCH
+    with pytest.raises(hr.InvalidArgumentError, match=r"accelerator\.prepare"):
+        prepare([1, 2], accelerator())  # type: ignore[arg-type]
+    with pytest.raises(hr.InvalidArgumentError, match='framework="torch"'):
+        prepare(make(jets, framework="numpy"), accelerator())
+
+
+SCRIPT = """
+import json, pathlib, sys
+import accelerate, torch
+import headrace as hr
+from headrace.accelerate import prepare
+
+run = accelerate.Accelerator(cpu=True)
+loader = hr.Loader(hr.open(sys.argv[1], {fields!r}), batch_size=25, shuffle=True, seed=3, framework="torch", tail="pad")
+rows = []
+for batch in prepare(loader, run):
+    rows += run.gather_for_metrics(batch["y"]).tolist()
+if run.is_main_process:
+    pathlib.Path(sys.argv[2]).write_text(json.dumps(rows))
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_metrics_of_two_processes_have_each_sample_once(jets, tmp_path: Path) -> None:
+    script, out = tmp_path / "gather.py", tmp_path / "rows.json"
+    script.write_text(SCRIPT.format(fields=FIELDS))
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone", str(script)]
+    done = subprocess.run([*command, jets.glob, str(out)], capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(out.read_text())
+    loader = make(jets)
+    assert rows == [row for step in range(len(loader)) for row in loader.batch(0, step)["y"].tolist()]

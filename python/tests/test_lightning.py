@@ -1,0 +1,246 @@
+"""``headrace.lightning.DataModule`` under the real Trainer, of both packages that have it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jet_files import FIELDS
+from lightning_runs import PACKAGES, noting_model, package, trainer
+
+import headrace as hr
+
+package()
+from headrace.lightning import DataModule  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore", "error::headrace.HeadraceWarning")
+
+BATCH = 50
+ROWS = 633
+
+
+def module(jets: Any, **words: Any) -> DataModule:
+    files = {"train_files": jets.glob, "val_files": jets.paths[2], "test_files": jets.paths[1]}
+    return DataModule(**{**files, "fields": FIELDS, "batch_size": BATCH, "seed": 3, **words})
+
+
+def epoch(jets: Any, number: int) -> list[int]:
+    """Rows of an epoch in the order of a plain loader."""
+    loader = hr.Loader(jets.open(), BATCH, shuffle=True, seed=3)
+    return [row for step in range(len(loader)) for row in loader.batch(number, step)["y"].tolist()]
+
+
+def values(jets: Any, path: int) -> list[int]:
+    """Labels of one file, which are row numbers of all."""
+    return list(hr.open(jets.paths[path], FIELDS)["y"][:])
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_fit_validate_test_and_predict(jets, name: str) -> None:
+    lightning = package(name)
+    model, data = noting_model(lightning), module(jets)
+    fit = trainer(lightning, max_epochs=3)
+    fit.fit(model, data)
+    assert model.seen["train"] == {number: epoch(jets, number) for number in range(3)}
+    assert model.seen["val"] == dict.fromkeys(range(3), values(jets, 2))
+    assert model.seen["sanity"] == {0: values(jets, 2)[: 2 * BATCH]}
+    fit.test(model, data)
+    assert sum(model.seen["test"].values(), []) == values(jets, 1)  # noqa: RUF017
+    predicted = fit.predict(model, data)
+    assert [row for rows in predicted for row in rows] == values(jets, 1)
+
+
+def test_without_a_trainer_and_without_setup(jets) -> None:
+    data = module(jets)
+    for number in range(2):
+        rows = [row for batch in data.train_dataloader() for row in batch["y"].tolist()]
+        assert rows == epoch(jets, number)
+    assert len(data.train_dataloader()) == -(-ROWS // BATCH)
+    assert [row for batch in data.val_dataloader() for row in batch["y"].tolist()] == values(jets, 2)
+    assert len(data.train_dataset) == ROWS and len(data.test_dataset) == 256 and len(data.val_dataset) == 77
+    data.close()
+    assert module(jets, val_files=None).val_dataloader() == []
+    with pytest.raises(hr.InvalidArgumentError, match="test_files"):
+        module(jets, test_files=None).test_dataloader()
+
+
+def test_looking_whether_it_can_be_iterated_starts_no_epoch(jets) -> None:
+    loader = module(jets).train_dataloader()
+    iter(loader)
+    kept = iter(loader)
+    loader.sampler.set_epoch(4)
+    assert loader.state_dict()["epoch"] == 4
+    assert next(kept)["y"].tolist() == epoch(jets, 4)[:BATCH]
+
+
+# --- checkpoints -----------------------------------------------------------------------------------------------------
+
+
+def saving(path: Path, at: tuple[int, int]) -> Callable[[Any, int], None]:
+    def save(model: Any, number: int) -> None:
+        if (model.current_epoch, number) == at:
+            model.trainer.save_checkpoint(path)
+
+    return save
+
+
+@pytest.mark.parametrize("at", [(0, 0), (1, 4), (1, 12)], ids=str)
+def test_a_checkpoint_goes_on_with_the_next_batch(jets, tmp_path, at: tuple[int, int]) -> None:
+    lightning = package()
+    whole = noting_model(lightning, saving(tmp_path / "c.ckpt", at))
+    trainer(lightning, max_epochs=3).fit(whole, module(jets))
+    rest = noting_model(lightning)
+    trainer(lightning, max_epochs=3).fit(rest, module(jets), ckpt_path=tmp_path / "c.ckpt")
+    number, step = at
+    expected = {number: epoch(jets, number)[(step + 1) * BATCH :]} if step < 12 else {}
+    expected |= {later: epoch(jets, later) for later in range(number + 1, 3)}
+    assert rest.seen["train"] == expected
+
+
+def test_a_checkpoint_of_the_epochs_end_begins_the_next_epoch(jets, tmp_path) -> None:
+    """Also where the epoch was cut short, so that the loader stands in the middle of it."""
+    lightning = package()
+    callback = lightning.callbacks.ModelCheckpoint(tmp_path, "end", save_on_train_epoch_end=True)
+    words = {"max_epochs": 1, "limit_train_batches": 3}
+    short = trainer(lightning, callbacks=[callback], **{**words, "enable_checkpointing": True})
+    short.fit(noting_model(lightning), module(jets))
+    rest = noting_model(lightning)
+    trainer(lightning, **{**words, "max_epochs": 2}).fit(rest, module(jets), ckpt_path=tmp_path / "end.ckpt")
+    assert rest.seen["train"] == {1: epoch(jets, 1)[: 3 * BATCH]}
+
+
+def test_the_data_module_holds_the_place(jets, tmp_path) -> None:
+    """Its state alone is enough, without what the Trainer keeps of loaders."""
+    data = module(jets)
+    batches = iter(data.train_dataloader())
+    head = [next(batches)["y"].tolist() for _ in range(3)]
+    state = json.loads(json.dumps(data.state_dict()))
+    again = module(jets)
+    again.load_state_dict(state)
+    assert again.state_dict() == state
+    rows = [row for batch in again.train_dataloader() for row in batch["y"].tolist()]
+    assert sum(head, []) + rows == epoch(jets, 0)  # noqa: RUF017
+    again.load_state_dict(state)  # its loader is there now
+    assert next(iter(again.train_dataloader()))["y"].tolist() == epoch(jets, 0)[3 * BATCH : 4 * BATCH]
+    other = module(jets, seed=4)
+    other.load_state_dict(state)
+    with pytest.raises(hr.InvalidArgumentError, match="seed"):
+        other.train_dataloader()
+    assert module(jets).state_dict() == {}
+    third = pickle.loads(pickle.dumps(data))
+    assert next(iter(third.train_dataloader()))["y"].tolist() == next(batches)["y"].tolist()
+
+
+def test_evaluating_a_checkpoint_does_not_move_training(jets, tmp_path) -> None:
+    lightning = package()
+    path = tmp_path / "c.ckpt"
+    trainer(lightning).fit(noting_model(lightning, saving(path, (0, 5))), module(jets))
+    model, data = noting_model(lightning), module(jets)
+    trainer(lightning).test(model, data, ckpt_path=path)
+    trainer(lightning).fit(model, data)
+    assert model.seen["train"] == {0: epoch(jets, 0)}
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+
+
+def test_overfitting_repeats_the_first_batches_in_order(jets) -> None:
+    lightning = package()
+    model = noting_model(lightning)
+    trainer(lightning, max_epochs=3, overfit_batches=2).fit(model, module(jets))
+    assert model.seen["train"] == {number: list(range(2 * BATCH)) for number in range(3)}
+    assert model.seen["val"] == dict.fromkeys(range(3), values(jets, 2))
+
+
+def test_limits_and_epochs_that_are_given_up(jets) -> None:
+    lightning = package()
+    model, data = noting_model(lightning), module(jets)
+    trainer(lightning, max_epochs=2, limit_train_batches=3, limit_val_batches=1, num_sanity_val_steps=0).fit(
+        model, data
+    )
+    assert model.seen["train"] == {number: epoch(jets, number)[: 3 * BATCH] for number in range(2)}
+    assert model.seen["val"] == dict.fromkeys(range(2), values(jets, 2)[:BATCH])
+    model = noting_model(lightning)
+    trainer(lightning, max_epochs=-1, max_steps=16, reload_dataloaders_every_n_epochs=1).fit(model, data)
+    assert model.seen["train"] == {0: epoch(jets, 0), 1: epoch(jets, 1)[: 3 * BATCH]}
+    assert data.train_dataloader().loader.report().epochs_started == 0  # teardown closed the loader that trained
+
+
+def test_a_batch_size_that_a_tuner_sets(jets) -> None:
+    data = module(jets, eval_batch_size=20)
+    small = data.train_dataloader()
+    assert data.train_dataloader() is small
+    data.batch_size = 100
+    assert len(data.train_dataloader()) == 7 and small.closed
+    assert data.val_dataloader().batch_size == 20
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+class SpoiltError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("where", ["column_fn", "model"])
+def test_a_function_that_raises_ends_the_run(jets, where: str) -> None:
+    lightning = package()
+    calls: list[int] = []
+
+    def spoil(*_: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise SpoiltError("no")
+        return _[0]
+
+    words = {"column_fn": spoil} if where == "column_fn" else {}
+    data = module(jets, val_files=None, **words)
+    model = noting_model(lightning, spoil if where == "model" else None)
+    run = trainer(lightning)
+    with pytest.raises(SpoiltError, match="no"):
+        run.fit(model, data)
+    assert all(loader.closed for _, loader in data._loaders.values())
+    model.seen.clear()
+    trainer(lightning).fit(model, data)
+    assert model.seen["train"] == {0: epoch(jets, 0)}
+
+
+def test_damage_is_the_error_that_the_trainer_raises(jets, tmp_path) -> None:
+    whole = jets.paths[0].read_bytes()
+    place = len(whole) // 2
+    (tmp_path / "bad.h5").write_bytes(whole[:place] + bytes(100) + whole[place + 100 :])
+    lightning = package()
+    with pytest.raises(hr.CorruptDataError, match=r"bad\.h5"):
+        trainer(lightning).fit(noting_model(lightning), module(jets, train_files=tmp_path / "bad.h5"))
+
+
+def test_wrong_arguments(jets) -> None:
+    with pytest.raises(hr.UnknownArgumentError, match="Did you mean 'max_cached_chunks'"):
+        module(jets, max_cache_chunks=3)
+    with pytest.raises(hr.UnknownArgumentError, match="column_fn"):
+        module(jets, collate_fn=list)
+    with pytest.raises(hr.UnknownArgumentError, match="transforms="):
+        module(jets, train_transform=print)
+    with pytest.raises(hr.InvalidArgumentError, match="needs files"):
+        DataModule(batch_size=3)
+    with pytest.raises(hr.InvalidArgumentError, match="transforms must be a list"):
+        module(jets, transforms=print)
+    with pytest.raises(hr.InvalidArgumentError, match="num_workers must be at least 0"):
+        module(jets, num_workers=-1)
+    with pytest.raises(hr.InvalidArgumentError, match="stage must be"):
+        module(jets).setup("training")
+    with pytest.raises(hr.FileMissingError):
+        module(jets, val_files="nothing_*.h5").setup("fit")
+    with pytest.raises(hr.InvalidArgumentError, match="fields="):
+        module(jets, train_files=jets.open()).setup()
+
+
+def test_importing_headrace_imports_no_trainer(run_python) -> None:
+    done = run_python(
+        "import sys; print([name for name in ('torch', 'lightning', 'pytorch_lightning') if name in sys.modules])"
+    )
+    assert done.stdout.strip() == "[]"
