@@ -118,7 +118,8 @@ struct RewrittenFile::State {
     hsize_t user_block = 0;
     if (!source.empty()) {
       HEADRACE_ASSIGN(from, open_source(library, source));
-      creation = group_list_like(library, from.get(), H5P_FILE_CREATE);
+      const Id root(H5Gopen2(from.get(), "/", H5P_DEFAULT));
+      creation = group_list_like(library, root.get(), H5P_FILE_CREATE);
       H5Pget_userblock(Id(H5Fget_create_plist(from.get())).get(), &user_block);
       H5Pset_userblock(creation.get(), user_block);
     }
