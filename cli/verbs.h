@@ -23,5 +23,6 @@ Verb add_advise(CLI::App& program);
 Verb add_check_memory(CLI::App& program);
 Verb add_demo(CLI::App& program);
 Verb add_cache(CLI::App& program);
+Verb add_rewrite(CLI::App& program);
 
 }  // namespace headrace::cli

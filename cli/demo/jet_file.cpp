@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "demo/hdf5_handle.h"
-#include "demo/writing_driver.h"
+#include "demo/write_error.h"
+#include "format/hdf5/output_file.h"
 
 namespace headrace::demo {
 namespace {
@@ -87,7 +88,7 @@ struct JetFile::State {
   std::uint64_t rows = 0;
   bool contiguous = false;
   bool finished = false;
-  OutputFile output;  // before the handles: they are closed first
+  hdf5::OutputFile output;  // before the handles: they are closed first
   FileHandle file;
   std::array<DatasetHandle, kFieldCount> datasets;
 
@@ -179,7 +180,8 @@ Result<JetFile> JetFile::create(const std::string& path, std::uint64_t rows, con
   state->rows = rows;
   state->contiguous = options.storage.contiguous;
   const std::string partial = path + ".partial";
-  HEADRACE_TRY(state->output.open(partial));
+  if (const int failure = state->output.create(partial); failure != 0)
+    return write_error(partial, "creating the file", failure);
   state->partial_path = partial;
   const PropertyHandle access(state->output.access_list());
   state->file = FileHandle(H5Fcreate(partial.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));

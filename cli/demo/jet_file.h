@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "demo/chunk_encoder.h"
+#include "codec/chunk_encoder.h"
 #include "demo/jet_options.h"
 
 namespace headrace::demo {

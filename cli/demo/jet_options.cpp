@@ -56,8 +56,9 @@ std::string to_string(const Storage& storage) {
       return storage.shuffle ? "lzf+shuffle" : "lzf";
     case Compression::kBloscZstd:
       return "blosc-zstd";
+    default:  // parse_storage() makes no other
+      return "unknown";
   }
-  return "unknown";
 }
 
 Result<PairLayout> parse_pair_layout(std::string_view text) {

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "codec/chunk_encoder.h"
 #include "demo/jet_generator.h"
 
 namespace headrace::demo {
-
-enum class Compression : std::uint8_t { kNone, kGzip, kLzf, kBloscZstd };
 
 /// How the arrays lie in the file.
 struct Storage {
@@ -20,6 +19,7 @@ struct Storage {
   int level = 4;            ///< of gzip (0..9) or Blosc (0..9); LZF has none
   bool shuffle = false;     ///< HDF5's byte shuffle before gzip or LZF; Blosc's own for Blosc
   bool contiguous = false;  ///< no chunks, no filters
+  [[nodiscard]] ChunkCoding coding() const { return {compression, level, shuffle}; }
   friend bool operator==(const Storage&, const Storage&) = default;
 };
 

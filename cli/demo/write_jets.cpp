@@ -70,9 +70,11 @@ Result<EncodedBlock> make_block(const JetOptions& options, const BlockPlace& pla
     scratch.labels[row] = label_of(options, index);
   }
   EncodedBlock block;
-  HEADRACE_ASSIGN(block[kFeatureMatrix], encode_chunk(std::as_bytes(std::span(scratch.features)), 4, options.storage));
-  HEADRACE_ASSIGN(block[kAdjacencyMatrix], encode_chunk(std::as_bytes(std::span(scratch.pairs)), 4, options.storage));
-  HEADRACE_ASSIGN(block[kLabels], encode_chunk(std::as_bytes(std::span(scratch.labels)), 8, options.storage));
+  HEADRACE_ASSIGN(block[kFeatureMatrix],
+                  encode_chunk(std::as_bytes(std::span(scratch.features)), 4, options.storage.coding()));
+  HEADRACE_ASSIGN(block[kAdjacencyMatrix],
+                  encode_chunk(std::as_bytes(std::span(scratch.pairs)), 4, options.storage.coding()));
+  HEADRACE_ASSIGN(block[kLabels], encode_chunk(std::as_bytes(std::span(scratch.labels)), 8, options.storage.coding()));
   return block;
 }
 

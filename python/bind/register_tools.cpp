@@ -59,6 +59,24 @@ ToolResult remove_cache_of(const nb::bytes& directory, const std::string& name) 
   return cache_remove(path, name);
 }
 
+ToolResult rewrite_files(const std::vector<nb::bytes>& paths, const nb::bytes& to, const std::string& codec,
+                         std::uint64_t chunk_rows, bool shuffle, std::uint64_t seed, std::uint32_t threads,
+                         std::uint64_t memory_bytes, bool dry_run, nb::object progress) {
+  const std::vector<std::string> names = from_python(paths);
+  RewriteOptions options;
+  options.to = from_python(to);
+  options.codec = codec;
+  options.chunk_rows = chunk_rows;
+  options.shuffle = shuffle;
+  options.seed = seed;
+  options.threads = threads;
+  options.memory_bytes = memory_bytes;
+  options.dry_run = dry_run;
+  Progress reporter(std::move(progress));
+  const auto function = reporter.function();
+  return reporter.run([&] { return rewrite(names, options, function); });
+}
+
 ToolResult bench_loader(LoaderHandle& handle, std::uint64_t epochs, double max_seconds, std::uint64_t max_batches,
                         const BenchJudgement& judgement, nb::object progress) {
   handle.check_process();
@@ -136,6 +154,9 @@ void register_tools(nb::module_& m) {
   m.def("cache_list", &list_caches_of, nb::arg("directory"));
   m.def("cache_verify", &verify_caches, nb::arg("directory"), nb::arg("name"), nb::arg("progress").none());
   m.def("cache_remove", &remove_cache_of, nb::arg("directory"), nb::arg("name"));
+  m.def("rewrite", &rewrite_files, nb::arg("paths"), nb::arg("to"), nb::arg("codec"), nb::arg("chunk_rows"),
+        nb::arg("shuffle"), nb::arg("seed"), nb::arg("threads"), nb::arg("memory_bytes"), nb::arg("dry_run"),
+        nb::arg("progress").none());
   m.def(
       "bench",
       [](LoaderHandle& handle, std::uint64_t epochs, double max_seconds, std::uint64_t max_batches,

@@ -54,6 +54,7 @@ from headrace.tools import (
     load_run,
     order,
     replay,
+    rewrite,
     show_versions,
     verify,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "open",
     "order",
     "replay",
+    "rewrite",
     "set_memory",
     "show_versions",
     "verify",

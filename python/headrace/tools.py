@@ -16,7 +16,16 @@ import numpy as np
 
 from headrace import _headrace, _options
 from headrace._bench_compare import Settings, compare
-from headrace._checks import field_choices, invalid, one_of, path_bytes, path_list, real_number, whole_number
+from headrace._checks import (
+    field_choices,
+    invalid,
+    memory_bytes,
+    one_of,
+    path_bytes,
+    path_list,
+    real_number,
+    whole_number,
+)
 from headrace._knobs import LOADER_KNOBS, refuse_unknown
 from headrace.dataset import Dataset, Fields, Paths, open
 from headrace.errors import InternalError, WriteFailedError
@@ -251,6 +260,57 @@ def cache_remove(directory: str | os.PathLike[str] | None, name: str) -> ToolRes
         InvalidArgumentError: A process is filling it.
     """
     return _headrace.cache_remove(b"" if directory is None else path_bytes(directory), name)
+
+
+def rewrite(
+    paths: Paths,
+    to: str | os.PathLike[str],
+    *,
+    codec: str = "auto",
+    chunk_rows: int | None = None,
+    shuffle: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> ToolResult:
+    """Write HDF5 and ``.npy`` files anew, in chunks and with a codec that load faster, into another directory.
+
+    Groups, attributes, types, shapes and values stay as they are; every row is compared with its source before a file
+    gets its name. A call that was killed leaves no half-written file under such a name, and the same call goes on
+    where it stopped. ``print(result)`` shows cost, gain and what was done. Blocks until done; Ctrl-C stops it.
+
+    Args:
+        paths: Files, as in :func:`headrace.open`.
+        to: Directory of the new files, which get the names of the old ones; made if need be.
+        codec: ``"lz4"``, ``"zstd"``, ``"blosc"``, ``"gzip"``, ``"none"``, or ``"auto"``: chosen from a measurement.
+        chunk_rows: Rows of a chunk. Default: as many as make about 2 MiB in the largest array.
+        shuffle: Write the rows of all files in a random order, the same for all arrays.
+        seed: Seed of that order.
+        threads: How many threads work. Default: as many as this process may use.
+        memory: Bytes to hold while it works. Default: what the process's budget has free.
+        dry_run: Say what it would cost and gain, and write nothing.
+        progress: Called now and then with (bytes done, bytes in all); returning False stops with a ClosedError.
+
+    Raises:
+        InvalidArgumentError: An output exists and is another file, or is one of the sources.
+        WriteFailedError: There is no room, or the disk fails.
+        CorruptDataError: A source is damaged, or what was written is not what was read.
+    """
+    one_of("codec", codec, ("auto", "lz4", "zstd", "blosc", "gzip", "none"))
+    return _headrace.rewrite(
+        path_list(paths),
+        path_bytes(to),
+        codec,
+        0 if chunk_rows is None else whole_number("chunk_rows", chunk_rows, least=1, most=2**32),
+        bool(shuffle),
+        whole_number("seed", seed, least=0),
+        0 if threads is None else whole_number("threads", threads, least=1, most=4096),
+        0 if memory is None else memory_bytes("memory", memory),
+        bool(dry_run),
+        progress,
+    )
 
 
 def advise(

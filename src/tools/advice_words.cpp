@@ -166,14 +166,16 @@ std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
   const std::size_t best = a.best_recoding();
   if (a.data.slow_path)
     steps.push_back(
-        "Rewrite the fields that are decoded or converted one at a time (headrace inspect names them) with gzip, LZ4, "
-        "zstd or Blosc, and as numbers that NumPy has: then all threads decode");
+        "Some fields are decoded or converted one at a time (headrace inspect names them). headrace rewrite" +
+        quoted_files(run) +
+        " --to fast/ stores those anew whose filter is the reason; the others need numbers that NumPy has: then all "
+        "threads decode");
   else if (best > 0 && worth_rewriting(a) && a.advised.forecast.decodes < 1.5 &&
            a.advised.cache.later < 1.2 * a.recoded(best).warm)
     steps.push_back(
-        fmt::format("If that is too slow, write the files once more with {} (hdf5plugin.Blosc in h5py): that is "
-                    "what limits you, and no setting changes it",
-                    a.recode.codecs[best].codec));
+        fmt::format("If that is too slow, write the files once more with {}: headrace rewrite{} --to fast/ --codec {}. "
+                    "That is what limits you, and no setting changes it",
+                    a.recode.codecs[best].codec, quoted_files(run), a.recode.codecs[best].name));
   steps.push_back(
       "If your training is slower than the figures above, loading is not your problem: leave these settings alone");
   return steps;

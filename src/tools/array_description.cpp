@@ -36,12 +36,11 @@ std::string names(const std::vector<const ArrayInfo*>& arrays) {
   return text;
 }
 
-/// Chunk to rewrite with: rows for about 2 MiB, everything else as it is.
+/// The command that writes chunks of about 2 MiB.
 std::string better_chunk(const ArrayInfo& array, std::uint64_t row_bytes) {
-  std::vector<std::uint64_t> chunk = array.shape;
-  chunk[0] = std::clamp<std::uint64_t>(kGoodChunkBytes / std::max<std::uint64_t>(row_bytes, 1), 1,
-                                       std::max<std::uint64_t>(array.rows(), 1));
-  return fmt::format("h5repack -l {}:CHUNK={} OLD.h5 NEW.h5", array.path, fmt::join(chunk, "x"));
+  const std::uint64_t rows = std::clamp<std::uint64_t>(kGoodChunkBytes / std::max<std::uint64_t>(row_bytes, 1), 1,
+                                                       std::max<std::uint64_t>(array.rows(), 1));
+  return fmt::format("headrace rewrite FILE --to fast/ --chunk-rows {}", rows);
 }
 
 std::string chunk_words(const ArrayInfo& array, std::uint64_t chunk_bytes) {

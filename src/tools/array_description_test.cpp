@@ -55,7 +55,7 @@ TEST(ArrayDescription, ChunksAcrossTheRow) {
 TEST(ArrayDescription, LargeChunksAreNamedWithASmallerOne) {
   const std::string text = all(describe_array(chunked({100000, 8128}, {8192, 8128}, 1)).care);
   expect_has(text, "chunks of 8,192 rows decode to 254 MiB");
-  expect_has(text, "h5repack -l a:CHUNK=64x8128");
+  expect_has(text, "headrace rewrite FILE --to fast/ --chunk-rows 64");
 }
 
 TEST(ArrayDescription, TinyChunksAreNamed) {

@@ -9,6 +9,7 @@
 
 #include "base/number_text.h"
 #include "loader/paths.h"
+#include "storage/storage_kind.h"
 #include "tools/array_description.h"
 #include "tools/inspected_file.h"
 #include "tools/text_table.h"
@@ -120,7 +121,9 @@ std::string first_text(const InspectedFile& file, const std::string& sample_text
                                 file.arrays.size(), plural(file.arrays.size()));
   if (file.arrays.empty()) return out + "  No array with at least one dimension lies in this file.\n";
   const FileDescription described = describe_arrays(file.arrays, file.remedies);
+  const Storage storage = storage_of(file.path);
   return out + array_table(file.arrays) + "\n" + paragraph("Samples", kLabelColumns, sample_text) +
+         paragraph("Storage", kLabelColumns, fmt::format("{}. {}", storage.name, storage.meaning())) +
          section("Fast", described.fast) + section("Mind", described.care) + section("Refused", described.refused);
 }
 
@@ -192,7 +195,15 @@ ToolResult inspect(const std::vector<std::string>& paths) {
   const Samples sample = samples(alike);
   result.text = first_text(*first, sample.text);
   if (!others.empty()) result.text += others_text(others);
-  result.json = dump({{"files", std::move(list)}, {"samples", sample.json}, {"findings", result.findings}});
+  const Storage storage = storage_of(first->path);
+  result.json = dump({{"files", std::move(list)},
+                      {"samples", sample.json},
+                      {"storage",
+                       {{"kind", to_string(storage.kind)},
+                        {"name", storage.name},
+                        {"shared", storage.shared()},
+                        {"means", storage.meaning()}}},
+                      {"findings", result.findings}});
   return result;
 }
 

@@ -1,10 +1,10 @@
 #include "tools/recode_probe.h"
 
-#include <blosc.h>
-
 #include <algorithm>
 
 #include "base/clock.h"
+#include "codec/chunk_encoder.h"
+#include "codec/codec_chain.h"
 #include "storage/read_batch.h"
 
 namespace headrace {
@@ -65,15 +65,18 @@ Result<RecodeProbe> probe_recoding(const Source& source, const SampledBlock& blo
                         })});
   const ArrayInfo& info = reader.info();
   const std::size_t element = info.columns.size() == 1 ? info.columns[0].dtype.itemsize : info.record_bytes;
-  std::vector<std::byte> encoded(bytes + BLOSC_MAX_OVERHEAD), again(bytes);
-  for (const auto& [name, compressor] : {std::pair{"LZ4 + byte shuffle", "lz4"}, {"zstd-1 + byte shuffle", "zstd"}}) {
-    const int size = blosc_compress_ctx(1, BLOSC_SHUFFLE, std::clamp<std::size_t>(element, 1, BLOSC_MAX_TYPESIZE),
-                                        bytes, rows.data(), encoded.data(), encoded.size(), compressor, 0, 1);
-    if (size <= 0) continue;  // a c-blosc without this compressor
-    out.codecs.push_back({name, static_cast<double>(bytes) / size, decode_rate(bytes, seconds / 3, [&] {
-                            return blosc_decompress_ctx(encoded.data(), again.data(), bytes, 1) ==
-                                   static_cast<int>(bytes);
-                          })});
+  std::vector<std::byte> again(bytes);
+  for (const auto& [name, compression] : {std::pair{"lz4", Compression::kLz4}, {"zstd", Compression::kZstd}}) {
+    const ChunkCoding coding{compression, 1, true};
+    HEADRACE_ASSIGN(const EncodedChunk encoded, encode_chunk(rows, element, coding));
+    HEADRACE_ASSIGN(const CodecChain chain, CodecChain::make(filters_of(coding, element, bytes), {bytes, element}));
+    std::vector<std::byte> first(chain.scratch_bytes()), second(chain.scratch_bytes());
+    out.codecs.push_back({to_string(coding), static_cast<double>(bytes) / static_cast<double>(encoded.bytes.size()),
+                          decode_rate(bytes, seconds / 3,
+                                      [&] {
+                                        return chain.decode(encoded.bytes, 0, again, {first, second}).ok();
+                                      }),
+                          name});
   }
   return out;
 }

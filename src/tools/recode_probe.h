@@ -13,6 +13,7 @@ struct RecodedChunk {
   std::string codec;              ///< "as stored", "LZ4 + shuffle", "zstd-1 + shuffle".
   double ratio = 0;               ///< Decoded bytes / stored bytes.
   double decode_bytes_per_s = 0;  ///< One thread, decoded bytes.
+  std::string name = {};          ///< What headrace rewrite --codec calls it; empty for "as stored".
 };
 
 struct RecodeProbe {

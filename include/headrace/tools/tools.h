@@ -103,6 +103,27 @@ ToolResult cache_verify(const std::string& directory, const std::string& name,
 /// is filling the cache.
 ToolResult cache_remove(const std::string& directory, const std::string& name);
 
+/// Options of rewrite().
+struct RewriteOptions {
+  std::string to;                ///< Directory of the new files, which get the names of the old ones; made if need be.
+  std::string codec = "auto";    ///< "lz4", "zstd", "blosc", "gzip", "none", or "auto": chosen from a measurement.
+  std::uint64_t chunk_rows = 0;  ///< Rows of a chunk, in every array; 0: for about 2 MiB in the largest array.
+  bool shuffle = false;          ///< Write the rows of all files in a random order, the same for all arrays.
+  std::uint64_t seed = 0;        ///< Seed of that order. Equal seeds and files give equal orders.
+  std::uint32_t threads = 0;     ///< Number of threads; 0: as many as this process may use.
+  std::uint64_t memory_bytes = 0;  ///< Most memory to hold; 0: what the process's budget has free.
+  bool dry_run = false;            ///< Say what it would cost and gain, and write nothing.
+  std::function<void(const std::string&)> announce = {};  ///< Called with cost and gain before anything is written.
+};
+/// Write HDF5 and .npy files anew, in chunks and with a codec that load faster: the same objects, attributes, types,
+/// shapes and values. Every row is compared with its source before a file gets its name. A call that was killed leaves
+/// no half-written file under such a name, and the same call goes on where it stopped.
+/// `progress(done_bytes, total_bytes)` may be empty; return false to stop.
+/// Errors: kInvalidArgument: an output exists and is another file, or is a source; kWriteFailed: no room, or the disk
+/// fails; kCorruptData: a source is damaged, or what was written is not what was read; kOutOfBudget; kCancelled.
+ToolResult rewrite(const std::vector<std::string>& paths, const RewriteOptions& options,
+                   const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
+
 /// Contents of a run file: the options in YAML (docs/run-files.md).
 struct RunConfig {
   std::vector<std::string> files;     ///< Paths and globs.

@@ -39,6 +39,11 @@ std::string_view filter_name(std::uint32_t id) {
   return found == kNames.end() ? std::string_view{} : found->name;
 }
 
+std::uint32_t filter_id(std::string_view name) {
+  const auto found = std::ranges::find(kNames, name, &Name::name);
+  return found == kNames.end() ? 0 : found->id;
+}
+
 FilterSpec codec_of(const StoredFilter& filter) {
   return {std::string(filter_name(filter.id)), filter.client_values};
 }

@@ -20,6 +20,9 @@ struct StoredFilter {
 /// Return the registered name of a filter, also of those we cannot decode ("szip", "ZFP"); "" if nobody registered it.
 std::string_view filter_name(std::uint32_t id);
 
+/// Return the number of a filter by its registered name; 0 if there is none.
+std::uint32_t filter_id(std::string_view name);
+
 /// Return the codec that undoes a filter; its name is unknown to make_codec() where there is none.
 FilterSpec codec_of(const StoredFilter& filter);
 std::vector<FilterSpec> codecs_of(const std::vector<StoredFilter>& filters);

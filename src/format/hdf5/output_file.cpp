@@ -1,7 +1,7 @@
-#include "demo/writing_driver.h"
+#include "format/hdf5/output_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include <H5FDdevelop.h>
 #endif
 
-namespace headrace::demo {
+namespace headrace::hdf5 {
 namespace {
 
 struct DriverInfo {  // copied by libhdf5 with the property list
@@ -80,8 +80,8 @@ herr_t on_read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t siz
   self(file)->output->read(address, static_cast<std::byte*>(buffer), size);
   return 0;
 }
-herr_t on_write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, const void* buffer) {
-  self(file)->output->write(address, static_cast<const std::byte*>(buffer), size);
+herr_t on_write(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* buffer) {
+  self(file)->output->write(address, static_cast<const std::byte*>(buffer), size, type == H5FD_MEM_DRAW);
   return 0;
 }
 herr_t on_truncate(H5FD_t* file, hid_t, hbool_t) {
@@ -96,7 +96,7 @@ hid_t driver() {
     c.version = H5FD_CLASS_VERSION;
     c.value = static_cast<H5FD_class_value_t>(0x4853);  // any free one in 512…65535
 #endif
-    c.name = "headrace_demo";
+    c.name = "headrace_output";
     c.maxaddr = haddr_t{1} << 62;
     c.fc_degree = H5F_CLOSE_STRONG;
     c.fapl_size = sizeof(DriverInfo);
@@ -125,10 +125,21 @@ OutputFile::~OutputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Status OutputFile::open(const std::string& path) {
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) return write_error(path, "creating the file", errno);
-  return {};
+int OutputFile::open(const std::string& path, int flags) {
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0666);
+  if (descriptor_ < 0) return errno;
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) return errno;
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  return 0;
+}
+
+int OutputFile::create(const std::string& path) {
+  return open(path, O_CREAT | O_TRUNC);
+}
+
+int OutputFile::reopen(const std::string& path) {
+  return open(path, 0);
 }
 
 hid_t OutputFile::access_list() {
@@ -141,8 +152,7 @@ hid_t OutputFile::access_list() {
   return list;
 }
 
-void OutputFile::write(std::uint64_t offset, const std::byte* data, std::size_t size) {
-  size_ = std::max(size_, offset + size);
+void OutputFile::write_file(std::uint64_t offset, const std::byte* data, std::size_t size) {
   while (failure_ == 0 && size > 0) {
     const ssize_t written = pwrite(descriptor_, data, size, static_cast<off_t>(offset));
     if (written < 0) {
@@ -153,10 +163,9 @@ void OutputFile::write(std::uint64_t offset, const std::byte* data, std::size_t 
     offset += static_cast<std::uint64_t>(written);
     size -= static_cast<std::size_t>(written);
   }
-  if (size > 0) unwritten_.emplace_back(offset, std::vector<std::byte>(data, data + size));
 }
 
-void OutputFile::read(std::uint64_t offset, std::byte* data, std::size_t size) const {
+void OutputFile::read_file(std::uint64_t offset, std::byte* data, std::size_t size) const {
   std::memset(data, 0, size);
   std::size_t done = 0;
   while (done < size) {
@@ -165,10 +174,42 @@ void OutputFile::read(std::uint64_t offset, std::byte* data, std::size_t size) c
     if (got <= 0) break;
     done += static_cast<std::size_t>(got);
   }
-  for (const auto& [from, bytes] : unwritten_) {
-    const std::uint64_t first = std::max(offset, from);
-    const std::uint64_t last = std::min(offset + size, from + bytes.size());
-    if (first < last) std::memcpy(data + (first - offset), bytes.data() + (first - from), last - first);
+}
+
+/// Put bytes into the pages that they touch: those that are held, or all of them where `make`.
+void OutputFile::hold(std::uint64_t offset, const std::byte* data, std::size_t size, bool make) {
+  while (size > 0) {
+    const std::uint64_t at = offset / kFilePageBytes * kFilePageBytes, within = offset - at;
+    const std::size_t count = std::min<std::size_t>(size, kFilePageBytes - within);
+    auto page = pages_.find(at);
+    if (page == pages_.end() && make) {
+      page = pages_.emplace(at, std::vector<std::byte>(kFilePageBytes)).first;
+      read_file(at, page->second.data(), kFilePageBytes);
+    }
+    if (page != pages_.end()) std::memcpy(page->second.data() + within, data, count);
+    data += count;
+    offset += count;
+    size -= count;
+  }
+}
+
+void OutputFile::write(std::uint64_t offset, const std::byte* data, std::size_t size, bool raw) {
+  size_ = std::max(size_, offset + size);
+  if (raw || !holding_) {
+    write_file(offset, data, size);
+    if (failure_ == 0 && !pages_.empty()) hold(offset, data, size, /*make=*/false);
+  }
+  if (failure_ != 0 || (holding_ && !raw)) hold(offset, data, size, /*make=*/true);
+}
+
+void OutputFile::read(std::uint64_t offset, std::byte* data, std::size_t size) const {
+  read_file(offset, data, size);
+  auto page = pages_.upper_bound(offset);
+  if (page != pages_.begin()) --page;
+  for (; page != pages_.end() && page->first < offset + size; ++page) {
+    const std::uint64_t first = std::max(offset, page->first);
+    const std::uint64_t last = std::min(offset + size, page->first + kFilePageBytes);
+    if (first < last) std::memcpy(data + (first - offset), page->second.data() + (first - page->first), last - first);
   }
 }
 
@@ -179,15 +220,20 @@ void OutputFile::truncate(std::uint64_t size) {
   size_ = size;
 }
 
-Error write_error(const std::string& file, const char* doing, int number) {
-  const ErrorCode code = number == EACCES || number == EPERM || number == EROFS ? ErrorCode::kPermission
-                         : number == ENOENT || number == ENOTDIR                ? ErrorCode::kNotFound
-                                                                                : ErrorCode::kWriteFailed;
-  Error error(code, fmt::format("{} failed: {}", doing, std::strerror(number)));
-  error.with_file(file).with_stage("write");
-  if (number == ENOSPC || number == EDQUOT) error.with_hint("Free some space, choose another --out, or fewer --jets.");
-  if (code == ErrorCode::kPermission) error.with_hint("Choose an --out directory that you may write to.");
-  return error;
+void OutputFile::apply_pages() {
+  for (const auto& [at, bytes] : pages_)
+    if (at < size_) write_file(at, bytes.data(), std::min(kFilePageBytes, size_ - at));
+  if (failure_ == 0) pages_.clear();
 }
 
-}  // namespace headrace::demo
+void OutputFile::restore(const FilePages& pages, std::uint64_t size) {
+  pages_ = pages;
+  truncate(size);
+  apply_pages();
+}
+
+void OutputFile::sync() {
+  if (failure_ == 0 && ::fdatasync(descriptor_) != 0) failure_ = errno;
+}
+
+}  // namespace headrace::hdf5
