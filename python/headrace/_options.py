@@ -76,7 +76,7 @@ def resolve(
         InvalidArgumentError: An argument is out of range, or two contradict each other.
         UnsupportedError: An argument asks for what does not exist yet; the hint names what to use instead.
     """
-    _check_order(shuffle, sampler, batch_sampler, batch_size, global_batch_size, drop_last)
+    _check_order(shuffle, sampler, batch_sampler, batch_size, global_batch_size, drop_last, tail)
     if lookahead is not None:
         whole_number("lookahead", lookahead, least=1)
         if sampler is None or isinstance(sampler, (Weighted, Balanced)):
@@ -94,8 +94,13 @@ def resolve(
     if batch_sampler is None:
         samples, global_samples = _batch_sizes(batch_size, global_batch_size)
     else:
-        samples, global_samples = 1, None  # its own, known when it is asked
+        samples, global_samples = None, None
     given_rank, given_size = _ranks(rank, world_size)
+    if batch_sampler is not None and given_size not in (None, 1):
+        raise invalid(
+            f"a batch_sampler gives one rank's own batches, as in torch: with world_size={given_size} nothing is divided",
+            "Leave rank= and world_size= out, and give each rank its own batches; or give sampler= and batch_size=.",
+        )
     kept = _cache(cache)
     return {
         "batch_size": samples,
@@ -138,16 +143,23 @@ def _shuffle_buffer(buffer: Any) -> str | None:
 
 
 def _check_order(
-    shuffle: Any, sampler: Any, batch_sampler: Any, batch_size: Any, global_batch_size: Any, drop_last: Any
+    shuffle: Any,
+    sampler: Any,
+    batch_sampler: Any,
+    batch_size: Any,
+    global_batch_size: Any,
+    drop_last: Any,
+    tail: Any,
 ) -> None:
     one_of("shuffle", shuffle, (False, True, "block", "exact"))
     if sampler is not None and batch_sampler is not None:
         raise invalid("sampler and batch_sampler exclude each other", "Give one of them.")
     if shuffle and (sampler is not None or batch_sampler is not None):
         raise invalid("shuffle and a sampler exclude each other: both decide the order", "Give one of them.")
-    if batch_sampler is not None and (batch_size is not None or global_batch_size is not None or drop_last):
+    sizes = (batch_size, global_batch_size, tail)
+    if batch_sampler is not None and (drop_last or any(size is not None for size in sizes)):
         raise invalid(
-            "batch_sampler decides the batches: it excludes batch_size, global_batch_size and drop_last",
+            "batch_sampler decides the batches: it excludes batch_size, global_batch_size, drop_last and tail",
             "Leave those out.",
         )
     if batch_sampler is not None:

@@ -70,8 +70,7 @@ EngineManager::EngineManager(Dataset dataset, LoaderOptions options)
     : dataset_(std::move(dataset)),
       options_(std::move(options)),
       data_hash_(hash_of(*dataset_.impl()->source, dataset_.impl()->layout)) {
-  if (const auto* listed = chosen<Listed>(options_))
-    listed_ = std::make_shared<ListedRows>(ListedRows::Rows(options_.sampler, &listed->rows), listed->every_epoch);
+  if (const auto* listed = chosen<Listed>(options_)) listed_ = listed_rows_of(options_, *listed);
 }
 
 Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, LoaderOptions options,
@@ -245,11 +244,13 @@ Result<bool> EngineManager::prepare_preload() {
   return ended;
 }
 
-Status EngineManager::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows) {
+Status EngineManager::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows,
+                               std::span<const std::uint64_t> batch_rows) {
   if (!listed_) return refuse("this loader's order is not a list of rows");
-  HEADRACE_TRY(check_listed(rows, engine()->plan().layout.table->num_rows()));
-  const auto given = std::make_shared<const std::vector<std::uint64_t>>(std::move(rows));
-  if (given->size() == listed_->size()) {
+  const ListedRows::List given{std::make_shared<const std::vector<std::uint64_t>>(std::move(rows)),
+                               batch_ends_of(batch_rows)};
+  HEADRACE_TRY(check_listed(given, engine()->plan().layout.table->num_rows()));
+  if (listed_->fits(given)) {
     listed_->set(epoch, given);
     return {};
   }
@@ -289,7 +290,7 @@ std::string_view to_string(EngineManager::Reason reason) {
     case Reason::kRank:
       return "the rank or the number of ranks changed";
     case Reason::kRows:
-      return "the sampler lists another number of rows";
+      return "the sampler lists another number of rows, or other batches";
     case Reason::kShape:
       return "a state was loaded whose shuffle has another shape";
     case Reason::kPreload:

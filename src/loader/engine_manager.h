@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -98,7 +99,7 @@ class EngineManager final : public Reclaimable {
   /// The consumer holds `consumer` while it may ask for batches.
   void set_consumer(std::weak_ptr<void> consumer);
   /// Other rows for an epoch, where the sampler is a list. Errors: kInvalidArgument; the engine is then as it was.
-  Status set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows);
+  Status set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows, std::span<const std::uint64_t> batch_rows);
   /// The rank that a framework knows. Takes effect with prepare().
   void set_framework_rank(RankShare share) { framework_rank_ = share; }
   /// Go on with the shape of a state's block shuffle. Errors: of the plan; the engine is then as it was.

@@ -196,7 +196,7 @@ constexpr std::array kOptions = {
     LoaderOption{.name = "batch_sampler",
                  .expected = "an iterable of lists of row numbers",
                  .fallback = "None",
-                 .doc = "Custom order, batch by batch; all batches of one size but the last",
+                 .doc = "Custom order, batch by batch, each of its own size; it is the rank's own, as in torch",
                  .where = LoaderOption::kCodeOnly},
     LoaderOption{.name = "lookahead",
                  .expected = "a whole number, at least 1",
@@ -366,11 +366,17 @@ bool is_given(const LoaderOption& option, const LoaderSettings& settings) {
   return option.get != nullptr && option.get(settings) != option.get({});
 }
 
+bool has_own_batches(const LoaderOptions& options) {
+  const auto* const listed = options.sampler ? std::get_if<Listed>(options.sampler.get()) : nullptr;
+  return listed && !listed->batch_rows.empty();
+}
+
 Status settle(LoaderSettings& settings) {
   const LoaderOptions& options = settings.options;
   if (options.batch_size != 0 && options.global_batch_size != 0)
     return refuse("batch_size and global_batch_size are both given: give one");
-  if (options.batch_size == 0 && options.global_batch_size == 0) return refuse("batch_size is missing");
+  if (options.batch_size == 0 && options.global_batch_size == 0 && !has_own_batches(options))
+    return refuse("batch_size is missing");
   if (options.rank.has_value() != options.world_size.has_value())
     return refuse("rank and world_size: give both or neither");
   if (settings.drop_last && settings.tail && *settings.drop_last != (*settings.tail == Tail::kDrop))

@@ -27,8 +27,9 @@ std::string Loader::state() const {
 namespace {
 
 /// The order of a list, as states name it, where an epoch has these rows.
-std::string order_of(const EnginePlan& plan, const std::vector<std::uint64_t>& rows, Position position) {
-  const auto list = std::make_shared<const std::vector<std::uint64_t>>(rows);
+std::string order_of(const EnginePlan& plan, const ResumeOptions& options, Position position) {
+  const ListedRows::List list{std::make_shared<const std::vector<std::uint64_t>>(*options.rows),
+                              batch_ends_of(options.batch_rows)};
   const auto listed = std::make_shared<ListedRows>(list, plan.listed->every_epoch());
   listed->set(position.epoch, list);
   return make_listed(plan.layout.table, listed)->identity_at(position.epoch, position.samples);
@@ -46,7 +47,7 @@ Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOpt
   if (options.rows && !plan.listed) throw refuse("this loader's order is not a list of rows");
   if (options.rows) {
     here.rows = options.rows->size();
-    here.order = order_of(plan, *options.rows, state.position);
+    here.order = order_of(plan, options, state.position);
   } else if (plan.listed && rows_follow) {
     here.rows = state.rows;
     if (state.order.starts_with("listed")) here.order = state.order;
@@ -78,7 +79,7 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   m.check_process();
   const EngineManager::Busy busy(*m.manager);
   const auto [state, other_shape] = m.fit(json, options, false);
-  if (options.rows) m.manager->set_rows(state.position.epoch, *options.rows).value();
+  if (options.rows) m.manager->set_rows(state.position.epoch, *options.rows, options.batch_rows).value();
   if (other_shape) m.manager->set_shape(*other_shape).value();
   const bool fed = m.engine()->plan().fed != nullptr;
   ConsumerState& c = *m.consumer;

@@ -105,6 +105,8 @@ struct ResumeOptions {
   bool accept_changed_data = false;
   /// Rows of the state's epoch, if the sampler is Listed: as by set_rows(), but only if the state fits.
   std::optional<std::vector<std::uint64_t>> rows = {};
+  /// Samples of each batch of those rows, if batches are listed too (see Listed).
+  std::vector<std::uint64_t> batch_rows = {};
 };
 
 /// Delivers epochs of batches.
@@ -170,18 +172,20 @@ class Loader {
   /// disturbed, nothing is counted, and the memory is the caller's.
   /// \param step  Number of the batch in the epoch, from 0.
   /// \param rows_of_epoch  Rows of that epoch, if the sampler is Listed and was not given the rows of this epoch.
+  /// \param batch_rows  Samples of each batch of those, if batches are listed too.
   /// Blocks: while its rows are read. Errors: kInvalidArgument if there is no such batch, or the sampler is Fed; errors
   /// of the data.
-  [[nodiscard]] Batch batch(std::uint64_t epoch, std::uint64_t step,
-                            std::span<const std::uint64_t> rows_of_epoch = {}) const;
+  [[nodiscard]] Batch batch(std::uint64_t epoch, std::uint64_t step, std::span<const std::uint64_t> rows_of_epoch = {},
+                            std::span<const std::uint64_t> batch_rows = {}) const;
 
   /// Return the fields of a batch: those of the data, then derived ones ("_rows", "_weight"). Valid as long as the
   /// loader is.
   [[nodiscard]] const std::vector<Field>& fields() const;
   /// Set the rows of an epoch (the next one, if no number is given), if the sampler is Listed. They also hold for later
-  /// epochs for which no others are set (see Listed). A different number of rows ends an unfinished epoch.
-  /// Errors: kInvalidArgument if a row does not exist; the loader is then unchanged.
-  void set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows);
+  /// epochs for which no others are set (see Listed). A different number of rows or batches, or a larger batch, ends an
+  /// unfinished epoch. \param batch_rows  Samples of each batch, if batches are listed too.
+  /// Errors: kInvalidArgument if a row does not exist, or batches do not hold the rows; the loader is then unchanged.
+  void set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows, std::span<const std::uint64_t> batch_rows = {});
   void set_rows(std::vector<std::uint64_t> rows);
   /// Add the next rows of the current epoch, if the sampler is Fed. A batch is delivered once all its rows were given;
   /// rows beyond that are read ahead. Errors: kInvalidArgument if a row does not exist, or with another sampler.
@@ -189,14 +193,21 @@ class Loader {
   /// Set the rank, if the options do not. Frameworks call this; it overrides the environment. Takes effect when the
   /// next epoch starts. Errors: kInvalidArgument.
   void set_rank(std::uint32_t rank, std::uint32_t world_size);
-  /// Return the samples of a full batch on this rank.
+  /// Return the samples of a full batch on this rank; where batches differ in size, of the largest.
   [[nodiscard]] std::uint64_t batch_rows() const;
   /// Return the samples of an epoch over all ranks.
   [[nodiscard]] std::uint64_t epoch_samples() const;
-  /// Return the samples of a full step over all ranks.
+  /// Return the samples of a full step over all ranks; where batches differ in size, an upper bound.
   [[nodiscard]] std::uint64_t global_batch_rows() const;
-  /// Return the exact number of batches in an epoch; the same on all ranks.
+  /// Return the exact number of batches in the epoch that is under way, or else the next; the same on all ranks.
   [[nodiscard]] std::uint64_t num_batches() const;
+  /// Return the samples that all ranks were handed out of an epoch once the batch that begins after `position` samples
+  /// is done: where the next batch begins.
+  [[nodiscard]] std::uint64_t step_end(std::uint64_t epoch, std::uint64_t position) const;
+  /// Return the samples that all ranks were handed out of an epoch before its batch number `step`.
+  [[nodiscard]] std::uint64_t step_begin(std::uint64_t epoch, std::uint64_t step) const;
+  /// Return the number of batches of an epoch that follow after `position` samples.
+  [[nodiscard]] std::uint64_t batches_after(std::uint64_t epoch, std::uint64_t position) const;
   /// Return the options that were given.
   [[nodiscard]] const LoaderOptions& options() const;
   /// Return the data set that is delivered.
