@@ -166,6 +166,7 @@ void register_loader(nb::module_& m) {
       .def("global_batch_rows", [](LoaderHandle& self) { return self.loader().global_batch_rows(); })
       .def("batch_rows", [](LoaderHandle& self) { return self.loader().batch_rows(); })
       .def("num_batches", [](LoaderHandle& self) { return self.loader().num_batches(); })
+      .def("num_groups", [](LoaderHandle& self) { return self.loader().num_groups(); })
       .def(
           "step_end",
           [](LoaderHandle& self, std::uint64_t epoch, std::uint64_t position) {

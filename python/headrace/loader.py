@@ -65,6 +65,14 @@ class Loader:
             over ranks, unless it divides by itself as DistributedSampler does. ``set_epoch`` is called if it has one.
         batch_sampler: An iterable of lists of row numbers, a batch each, of any lengths; excludes ``batch_size``. As in
             torch it is the rank's own: give each rank its batches, as many on every rank.
+        group_by: Batches of whole groups instead of ``batch_size``, for evaluating recordings, events or documents
+            (see :class:`GroupReducer`): ``"file"``, or a field with one whole number a row, whose groups are runs of
+            rows with an equal number, in one file. Batches have two more fields: ``_group``, int64 of shape (rows,),
+            the number of each row's group (of the file in ``dataset.files``; of the run, from 0), and
+            ``_group.offsets``, int64: where each group begins in the batch, and at the end the number of rows. With
+            ``shuffle=True`` groups are shuffled, and their rows stay in order. Ranks get whole batches.
+        max_items: With ``group_by``: most rows of a batch, which has as many whole groups as fit. A group of more rows
+            is cut every so many, and goes on in the next batch. Default: 65536.
         lookahead: For a sampler that learns from the batches (from the loss of each row, say): it is asked while the
             epoch goes on, so many batches before its rows are delivered; 1: when the batch is asked for. Default: the
             whole epoch at once. Such an epoch cannot be resumed in its middle.
@@ -114,6 +122,8 @@ class Loader:
         shuffle_buffer: int | str | ShuffleShape | None = None,
         sampler: Any = None,
         batch_sampler: Any = None,
+        group_by: str | None = None,
+        max_items: int | None = None,
         lookahead: int | None = None,
         global_batch_size: int | None = None,
         drop_last: bool = False,
@@ -138,6 +148,8 @@ class Loader:
             shuffle_buffer=shuffle_buffer,
             sampler=sampler,
             batch_sampler=batch_sampler,
+            group_by=group_by,
+            max_items=max_items,
             lookahead=lookahead,
             global_batch_size=global_batch_size,
             drop_last=drop_last,
@@ -248,6 +260,17 @@ class Loader:
     def seed(self) -> int:
         """Seed of the order."""
         return int(self._options["seed"] or 0)
+
+    @property
+    def group_by(self) -> str | None:
+        """What ``group_by=`` was."""
+        name = self._options["group_by"]
+        return None if name is None else str(name)
+
+    @property
+    def num_groups(self) -> int:
+        """Number of groups with ``group_by=``, files without rows among them; else 0."""
+        return self._native.num_groups()
 
     def __len__(self) -> int:
         """Return the exact number of batches of the epoch that is under way, or else the next."""

@@ -10,6 +10,7 @@
 #include "base/local_processes.h"
 #include "loader/data_identity.h"
 #include "loader/dataset_impl.h"
+#include "loader/group_choice.h"
 #include "loader/keeping.h"
 #include "loader/plan_order.h"
 #include "loader/refuse.h"
@@ -79,6 +80,11 @@ Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, Load
   auto manager = std::make_shared<EngineManager>(std::move(dataset), std::move(options));
   if (const auto* balanced = chosen<Balanced>(manager->options_))
     manager->label_ = read_label(manager->dataset_, balanced->by, go_on);
+  if (const auto& choice = manager->options_.group_by) {
+    HEADRACE_TRY(check_group_options(manager->options_));
+    const Dataset& data = manager->dataset_;
+    manager->groups_ = find_groups(data, *data.impl()->layout.table, *choice, go_on);
+  }
   HEADRACE_ASSIGN(EnginePlan plan, manager->make_plan());
   manager->engine_ = Engine::make(manager->dataset_.impl()->source, std::move(plan));
   MemoryBudget::process()->add_reclaimable(manager, 1);
@@ -152,6 +158,7 @@ Result<EnginePlan> EngineManager::make_plan() {
   choose_cpus(context);
   context.label = label();
   context.listed = listed_;
+  context.groups = groups_;
   context.probe = probe_ ? &*probe_ : nullptr;
   context.kept_bytes = cache_ && cache_->blocks ? cache_->blocks->usage().bytes : 0;
   look_for_cache(context);

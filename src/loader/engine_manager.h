@@ -140,7 +140,8 @@ class EngineManager final : public Reclaimable {
   std::shared_ptr<MemoryBudget> budget_;
   ShuffleShape shape_;  ///< Of a state that was loaded; as if it had been given.
   std::optional<RankShare> framework_rank_;
-  std::optional<Label> label_;           ///< Of a sampler that needs one.
+  std::optional<Label> label_;                ///< Of a sampler that needs one.
+  std::shared_ptr<const GroupTable> groups_;  ///< Of a loader of groups.
   std::shared_ptr<DecodedCache> cache_;  ///< What engines of this loader keep; outlives them where the plan allows.
   CacheTier cache_tier_ = CacheTier::kNothing;
   std::string cache_identity_;

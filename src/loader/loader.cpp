@@ -165,6 +165,10 @@ std::uint64_t Loader::batch_rows() const {
 std::uint64_t Loader::num_batches() const {
   return impl_->engine()->plan().steps->num_steps(impl_->consumer->position().epoch);
 }
+std::uint64_t Loader::num_groups() const {
+  const std::shared_ptr<const Engine> engine = impl_->engine();
+  return engine->plan().groups ? engine->plan().groups->groups().num_numbers : 0;
+}
 std::uint64_t Loader::step_end(std::uint64_t epoch, std::uint64_t position) const {
   return impl_->engine()->plan().steps->end_after(epoch, position);
 }

@@ -78,10 +78,13 @@ Batch Loader::batch(std::uint64_t epoch, std::uint64_t step, std::span<const std
     parts.holders.push_back(taken.holder(f));
     parts.offsets.push_back(taken.offsets_holder(f));
   }
-  for (std::shared_ptr<void>& column :
-       derived_columns(engine->plan(), planned.stored, planned.stored.size(), planned.step.real_rows)) {
-    parts.data.push_back(static_cast<std::byte*>(column.get()));
-    parts.holders.push_back(std::move(column));
+  std::vector<DerivedColumn> derived =
+      derived_columns(engine->plan(), planned.stored, planned.stored.size(), planned.step, epoch);
+  if (parts.array_rows = array_rows_of(taken.fields().size(), planned.rows.size(), derived); !parts.array_rows.empty())
+    for (std::size_t f = 0; f < taken.fields().size(); ++f) parts.array_rows[f] = taken.array(f).rows();
+  for (DerivedColumn& column : derived) {
+    parts.data.push_back(static_cast<std::byte*>(column.memory.get()));
+    parts.holders.push_back(std::move(column.memory));
     parts.offsets.emplace_back();
   }
   parts.rows = planned.rows.size();

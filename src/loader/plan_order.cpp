@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/philox.h"
+#include "loader/group_choice.h"
 #include "loader/refuse.h"
 #include "order/cut_steps.h"
 #include "order/fixed_steps.h"
@@ -179,6 +180,7 @@ Status check_listed(const ListedRows::List& list, std::uint64_t rows) {
 
 std::shared_ptr<const StepPlan> make_steps(const EnginePlan& plan, std::shared_ptr<const Sampler> sampler,
                                            const std::shared_ptr<const ListedRows>& listed) {
+  if (plan.groups) return std::make_shared<const CutSteps>(std::move(sampler), plan.groups, plan.share);
   if (listed && listed->num_batches() > 0)
     return std::make_shared<const CutSteps>(std::move(sampler), make_listed_cuts(plan.layout.table, listed),
                                             plan.share);
@@ -188,6 +190,16 @@ std::shared_ptr<const StepPlan> make_steps(const EnginePlan& plan, std::shared_p
 Status plan_order(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan) {
   const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
   const std::uint64_t rows = blocks->num_rows(), row_bytes = source.row_bytes();
+  if (options.group_by) {
+    HEADRACE_TRY(check_group_options(options));
+    if (source.mixture)
+      return refuse("the data set is a mixture, which decides what is drawn: it has no groups",
+                    "Make a loader of each part.");
+    const auto groups = context.groups ? context.groups : std::make_shared<const GroupTable>(groups_by_file(*blocks));
+    plan.groups = std::make_shared<const Grouped>(blocks, groups, options.group_by->max_items,
+                                                  options.group_by->shuffle, options.seed);
+    plan.sampler = plan.groups;
+  }
   if (options.sampler) {
     if (options.shuffle.mode() != Shuffle::kNone)
       return refuse("shuffle and a sampler exclude each other: both decide the order", "Give one of them.");
@@ -209,7 +221,14 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
   const std::uint64_t samples = source.mixture ? source.mixture->num_samples
                                 : plan.sampler ? plan.sampler->num_samples()
                                                : rows;
-  if (plan.listed && plan.listed->num_batches() > 0) {
+  if (plan.groups) {
+    const std::uint32_t world = context.rank.share.world_size;
+    const std::uint64_t batches = plan.groups->epoch(0)->batch_ends().size();
+    if (world > batches)
+      return refuse(fmt::format("{} batches of groups are too few for {} ranks: some would get none", batches, world),
+                    "Lower max_items, or use fewer ranks.");
+    plan.global_batch = std::min(plan.groups->most_batch_rows() * world, samples);
+  } else if (plan.listed && plan.listed->num_batches() > 0) {
     HEADRACE_ASSIGN(plan.global_batch, bound_global_batch(options, context.rank.share, *plan.listed));
   } else {
     HEADRACE_ASSIGN(plan.global_batch, resolve_global_batch(options, context.rank.share, samples));
@@ -220,7 +239,8 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
   plan.rank_reason = context.rank.reason;
   plan.delivers_row_ids = options.provenance;
   for (const Field& field : *source.fields)
-    if ((plan.delivers_row_ids && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight"))
+    if ((plan.delivers_row_ids && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight") ||
+        (plan.groups && (field.name == "_group" || field.name == "_group.offsets")))
       return std::move(
           refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
                  "Give that field another name.")

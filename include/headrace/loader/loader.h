@@ -69,7 +69,15 @@ struct CacheChoice {
   static CacheChoice parse(const std::string& text);
 };
 
-/// Options of a loader; batch_size or global_batch_size has to be given.
+/// Batches of whole groups: recordings, events, documents. A group is a run of consecutive rows.
+struct GroupBy {
+  std::string by;  ///< "file": the rows of a file; or a field with one whole number a row: rows with the same number.
+  /// Most samples of a batch, which gets as many whole groups as fit. A group of more samples is cut every so many.
+  std::uint64_t max_items = 65536;
+  bool shuffle = false;  ///< Shuffle the groups, each epoch anew. Their rows stay in order.
+};
+
+/// Options of a loader; batch_size, global_batch_size, group_by or listed batches have to be given.
 struct LoaderOptions {
   std::uint64_t batch_size = 0;         ///< Samples in a batch, on each rank. Give this or global_batch_size.
   std::uint64_t global_batch_size = 0;  ///< Samples in a step over all ranks; a multiple of the world size.
@@ -83,6 +91,11 @@ struct LoaderOptions {
   std::optional<std::uint32_t> rank = {}, world_size = {};
   /// True: each batch has a field "_rows", int64: (file, row) of every sample.
   bool provenance = false;
+  /// Batches of whole groups instead of batch_size. Each batch has two more fields: "_group", int64, the number of each
+  /// sample's group (of the file; of the run of equal numbers, counted from 0), and "_group.offsets", int64: where each
+  /// group begins in the batch, and at the end the number of samples. Over several ranks, rank r of W gets each W-th
+  /// batch from the r-th on. Cannot be combined with `shuffle`, `sampler` and `tail`.
+  std::optional<GroupBy> group_by = {};
   /// Custom sampler. Cannot be combined with `shuffle`.
   std::shared_ptr<const SamplerChoice> sampler = {};
   /// Most bytes that this loader may hold; 0: the budget of the process (60 % of what is really available).
@@ -199,6 +212,8 @@ class Loader {
   [[nodiscard]] std::uint64_t epoch_samples() const;
   /// Return the samples of a full step over all ranks; where batches differ in size, an upper bound.
   [[nodiscard]] std::uint64_t global_batch_rows() const;
+  /// Return the number of groups, those without samples too, if the options group samples; else 0.
+  [[nodiscard]] std::uint64_t num_groups() const;
   /// Return the exact number of batches in the epoch that is under way, or else the next; the same on all ranks.
   [[nodiscard]] std::uint64_t num_batches() const;
   /// Return the samples that all ranks were handed out of an epoch once the batch that begins after `position` samples
