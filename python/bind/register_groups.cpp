@@ -49,13 +49,14 @@ void add(const Array<const std::int64_t, 1>& groups, const Array<const T, 2>& va
 }  // namespace
 
 void register_groups(nb::module_& m) {
-  const nb::sig rows(
-      "def add_rows(groups: typing.Any, values: typing.Any, numbers: tuple[int, int, int], "
-      "arrays: dict[str, typing.Any]) -> None");
-  m.def("add_rows", &add<float>, nb::arg("groups"), nb::arg("values").noconvert(), nb::arg("numbers"),
-        nb::arg("arrays"), rows);
-  m.def("add_rows", &add<double>, nb::arg("groups"), nb::arg("values").noconvert(), nb::arg("numbers"),
-        nb::arg("arrays"), rows);
+  m.def("add_rows_float32", &add<float>, nb::arg("groups"), nb::arg("values").noconvert(), nb::arg("numbers"),
+        nb::arg("arrays"),
+        nb::sig("def add_rows_float32(groups: typing.Any, values: typing.Any, numbers: tuple[int, int, int], "
+                "arrays: dict[str, typing.Any]) -> None"));
+  m.def("add_rows_float64", &add<double>, nb::arg("groups"), nb::arg("values").noconvert(), nb::arg("numbers"),
+        nb::arg("arrays"),
+        nb::sig("def add_rows_float64(groups: typing.Any, values: typing.Any, numbers: tuple[int, int, int], "
+                "arrays: dict[str, typing.Any]) -> None"));
   m.def(
       "add_votes",
       [](const Array<const std::int64_t, 1>& groups, const Array<const std::int64_t, 1>& labels, const Numbers& numbers,

@@ -62,16 +62,17 @@ class Totals:
         if self.of_labels:
             _headrace.add_votes(groups, np.ascontiguousarray(values, np.int64), self._numbers(), totals)
             return
-        dtype = values.dtype if values.dtype in (np.float32, np.float64) else np.float64
+        dtype = np.float32 if values.dtype == np.float32 else np.float64
+        add_rows = _headrace.add_rows_float32 if dtype is np.float32 else _headrace.add_rows_float64
         rows = np.ascontiguousarray(values, dtype).reshape(len(values), self.words["classes"])
         if self.words["binary"]:
             rest = {name: array for name, array in totals.items() if name != "votes"}
-            _headrace.add_rows(groups, rows, self._numbers(), rest)
+            add_rows(groups, rows, self._numbers(), rest)
             if "votes" in totals:
                 labels = (rows[:, 0] > self.threshold).astype(np.int64)
                 _headrace.add_votes(groups, labels, (self.groups, 2, self.k), {"votes": totals["votes"]})
             return
-        _headrace.add_rows(groups, rows, self._numbers(), totals)
+        add_rows(groups, rows, self._numbers(), totals)
 
     def _numbers(self) -> tuple[int, int, int]:
         return self.groups, self.words["classes"], self.k
@@ -129,7 +130,7 @@ class Totals:
                 shape = made.arrays["votes"].shape
                 _headrace.add_votes(outer, values, (*shape, self.k), {"votes": made.arrays["votes"]})
             elif not (name == "any_above" and "max" in self.reduce):  # one array for both
-                _headrace.add_rows(outer, values, made._numbers(), {kind: made.arrays[kind]})
+                _headrace.add_rows_float64(outer, values, made._numbers(), {kind: made.arrays[kind]})
         return made
 
 
