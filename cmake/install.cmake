@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 # The floors' objects rather than their archives: what registers itself, and what only users call, must be there.
 set(objects)
-foreach(floor base catalog storage codec format cache order assembly delivery loader tools)
+foreach(floor base catalog storage codec format cache order transform assembly delivery loader tools)
   get_target_property(type headrace_${floor} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     list(APPEND objects $<TARGET_OBJECTS:headrace_${floor}>)

@@ -3,8 +3,10 @@
 usage: check_layers.py [ROOT]
 
 Prints FILE:LINE and the reason for each, and exits with 1 when there is one. Rules:
-- base <- catalog <- storage <- codec <- format <- cache <- order <- assembly <- delivery <- loader <- tools <- faces;
+- base <- catalog <- storage <- codec <- format <- cache <- order <- transform <- assembly <- delivery <- loader <- tools
+  <- faces;
 - `order` decides who comes when, without I/O, threads or a clock: it includes base and catalog only;
+- `transform` is arithmetic on memory: it includes base and catalog only, too;
 - public headers (include/headrace) include the standard library and other public headers only: users have no more;
 - headers directly in include/headrace (the umbrella) belong to the faces;
 - a header in src/<floor> is internal to its floor, but for those in src/doors.txt, which other floors may include. That
@@ -21,9 +23,9 @@ from pathlib import Path
 
 from own_includes import includes, source_files
 
-FLOORS = ["base", "catalog", "storage", "codec", "format", "cache", "order", "assembly", "delivery", "loader", "tools"]
+FLOORS = "base catalog storage codec format cache order transform assembly delivery loader tools".split()
 FACES = len(FLOORS)
-ONLY = {"order": {"base", "catalog", "order"}}
+ONLY = {"order": {"base", "catalog", "order"}, "transform": {"base", "catalog", "transform"}}
 DOORS = "src/doors.txt"
 NEVER_A_DOOR = re.compile(r"(_impl|_internal|-inl)\.h$")
 TESTS_ONLY = re.compile(r"(^|/)testing/|(^|/)testing_\w+\.h$|_testing\.(h|cpp)$")

@@ -28,10 +28,22 @@ dlpack::DataType to_dlpack(const DType& dtype) {
       return {5, bits, 1};
     case DType::Kind::kBool:
       return {6, bits, 1};
+    case DType::Kind::kBFloat:
+      return {4, bits, 1};
     case DType::Kind::kBytes:
       break;
   }
   return {0, 0, 0};
+}
+
+/// NumPy's type; of bfloat16 that of ml_dtypes, None where that is not installed.
+nb::object numpy_type(const nb::module_& numpy, const Field& field) {
+  if (field.dtype.kind != DType::Kind::kBFloat) return numpy.attr("dtype")(field.dtype.numpy_typestr().c_str());
+  try {
+    return numpy.attr("dtype")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
+  } catch (const nb::python_error&) {
+    return nb::none();
+  }
 }
 
 void check_torch_has(const nb::module_& torch, const Field& field) {
@@ -83,7 +95,7 @@ BatchExporter::BatchExporter(const std::vector<Field>& fields, Framework framewo
     PyObject* key = column.key.release().ptr();
     PyUnicode_InternInPlace(&key);  // batch["x"] then compares pointers
     column.key = nb::steal<nb::str>(key);
-    column.dtype = numpy.attr("dtype")(field.dtype.numpy_typestr().c_str());
+    column.dtype = numpy_type(numpy, field);
     column.shape = field.dims.row_shape();
     column.row_bytes = field.row_bytes();
     column.dlpack_dtype = to_dlpack(field.dtype);
@@ -105,6 +117,10 @@ nb::object BatchExporter::shape_tuple(const Column& column, std::uint64_t rows) 
 
 nb::object BatchExporter::numpy_array(const Batch& batch, std::size_t i) const {
   const Column& column = columns_[i];
+  if (column.dtype.is_none())
+    throw Error(ErrorCode::kUnsupported, "NumPy has no bfloat16 without the package ml_dtypes")
+        .with_field(batch.fields()[i].name)
+        .with_hint("pip install ml_dtypes, or use framework=\"torch\".");
   const Tensor array = batch.array(i);
   const nb::object shape = array.rows() == usual_rows_ ? column.usual_shape : shape_tuple(column, array.rows());
   const nb::object memory = nb::cast(FieldMemory{batch.holder(i), array.data(), array.rows() * column.row_bytes});

@@ -72,6 +72,32 @@ DatasetHandle choose(const DatasetHandle& self, const std::vector<nb::str>& name
   return DatasetHandle(self.dataset.choose(fields));
 }
 
+Setting to_setting(const nb::handle& value) {
+  if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
+  if (nb::isinstance<nb::int_>(value)) return nb::cast<std::int64_t>(value);
+  if (nb::isinstance<nb::float_>(value)) return nb::cast<double>(value);
+  if (nb::isinstance<nb::str>(value)) return from_python(nb::cast<nb::str>(value));
+  const auto list = nb::cast<nb::list>(value);
+  if (list.size() > 0 && nb::isinstance<nb::str>(list[0])) {
+    std::vector<std::string> texts;
+    for (const nb::handle text : list) texts.push_back(from_python(nb::cast<nb::str>(text)));
+    return texts;
+  }
+  return nb::cast<std::vector<double>>(value);
+}
+
+DatasetHandle map_fields(const DatasetHandle& self,
+                         const std::vector<std::tuple<std::string, std::vector<nb::str>, nb::dict>>& transforms) {
+  std::vector<Transform> list;
+  for (const auto& [name, fields, settings] : transforms) {
+    Transform& transform = list.emplace_back();
+    transform.name = name;
+    for (const nb::str& field : fields) transform.fields.push_back(from_python(field));
+    for (const auto& [key, value] : settings) transform.settings.emplace(nb::cast<std::string>(key), to_setting(value));
+  }
+  return DatasetHandle(without_gil([&] { return self.dataset.map(list); }));
+}
+
 DatasetHandle select(const DatasetHandle& self, const RowNumbers& numbers) {
   return DatasetHandle(without_gil([&] { return self.dataset.select({numbers.data(), numbers.size()}); }));
 }
@@ -162,6 +188,10 @@ void register_dataset(nb::module_& m) {
            "Rows by number (a uint64 array), in any order, as NumPy arrays.")
       .def("select", &select, nb::arg("rows"), nb::sig("def select(self, rows: typing.Any) -> Dataset"),
            "Only these rows (a uint64 array, ascending).")
+      .def("map", &map_fields, nb::arg("transforms"),
+           nb::sig("def map(self, transforms: collections.abc.Sequence[tuple[str, list[str], dict[str, typing.Any]]]) -> "
+                   "Dataset"),
+           "The same samples through these transforms: (name, fields, settings) each.")
       .def("split", &split_dataset, nb::arg("shares"), nb::arg("seed"), nb::arg("stratify"), nb::arg("by_file"),
            "Parts of these shares.")
       .def("selected_rows", &selected_rows, nb::sig("def selected_rows(self) -> typing.Any"),

@@ -19,7 +19,8 @@ from headrace._progress import Progress, ProgressLine, chosen_progress
 from headrace._steps import Step
 from headrace.column import Column
 from headrace.errors import ClosedError
-from headrace.fields import FieldInfo, FileInfo
+from headrace.fields import FieldInfo, FileInfo, numpy_dtype
+from headrace.transforms import Transform
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Fields = Mapping[str, str] | Sequence[str] | None
@@ -105,7 +106,7 @@ class Dataset:
     def fields(self) -> Mapping[str, FieldInfo]:
         """Type, shape and storage of each field by its name (a :class:`FieldInfo`), in the order of a batch."""
         entries = (dict(entry) for entry in self._native.fields())
-        infos = (FieldInfo(dtype=np.dtype(entry.pop("typestr")), **entry) for entry in entries)
+        infos = (FieldInfo(dtype=numpy_dtype(entry.pop("typestr")), **entry) for entry in entries)
         return MappingProxyType({info.name: info for info in infos})
 
     @property
@@ -185,6 +186,27 @@ class Dataset:
         total = len(self)
         wanted = np.arange(total)[rows].astype(np.uint64) if isinstance(rows, slice) else row_numbers(rows, total)
         return Dataset(self._native.select(wanted.copy()))  # nobody else may write to it meanwhile
+
+    def map(self, *transforms: Transform) -> Dataset:
+        """Return a data set whose samples go through these transforms, one after the other.
+
+        They run in C++ on the loader's threads, where possible while rows are copied into the batch; also for
+        ``ds[rows]``. Nothing is read now. Fields that are made replace those of their name; others follow. Columns that
+        no field needs any more are not read.
+
+        Args:
+            *transforms: Transforms of :mod:`headrace.transforms`.
+
+        Raises:
+            InvalidArgumentError: A transform cannot take its fields' types or shapes, or one of its settings.
+            FieldMissingError: A transform names a field that there is not.
+        """
+        for transform in transforms:
+            if not isinstance(transform, Transform):
+                raise invalid(
+                    f"map takes transforms, not {type(transform).__name__}", "See headrace.transforms for those there are."
+                )
+        return Dataset(self._native.map([(t.name, list(t.fields), dict(t.settings)) for t in transforms]))
 
     def split(
         self,

@@ -20,7 +20,7 @@ class FieldInfo:
         chunks: Chunk shape in the file, rows first, or None if contiguous.
         codec: Filters, for example ``"gzip-4 + shuffle"`` or ``"none"``.
         read_path: ``"native"`` (fast, parallel), ``"converted"`` (as native, but libhdf5 converts the numbers, one
-            thread at a time) or ``"libhdf5"`` (one chunk at a time).
+            thread at a time), ``"libhdf5"`` (one chunk at a time) or ``"made"`` (by transforms).
         reason: Why the read path is not native; empty otherwise.
         uniform: True if all files store it the same way.
     """
@@ -39,6 +39,17 @@ class FieldInfo:
     def row_bytes(self) -> int:
         """Number of bytes of a sample."""
         return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+
+
+def numpy_dtype(typestr: str) -> np.dtype[Any]:
+    """NumPy's type of a type string; bfloat16, "<V2", is that of ml_dtypes where that is installed."""
+    if typestr == "<V2":
+        try:
+            import ml_dtypes
+        except ImportError:
+            return np.dtype("V2")
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(typestr)
 
 
 class FileInfo(NamedTuple):

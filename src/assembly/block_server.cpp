@@ -20,7 +20,7 @@ BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const 
       side_chunks_(side_chunks),
       counters_(counters),
       form_(*source.columns),
-      sink_(*source.columns),
+      sink_(*source.columns, source.program),
       planner_(source, layout),
       decoder_(source, layout, counters),
       filler_(form_, layout, counters.clock),
@@ -32,8 +32,12 @@ ServerNeed BlockServer::need(const Source& source, const BlockLayout& layout) {
   const BlockForm form(*source.columns);
   const PieceDecoder::Need decoder = PieceDecoder::need(source, layout);
   const BlockFiller::Need filler = BlockFiller::need(form, layout);
-  return {decoder.scratch_bytes, decoder.read_buffer_bytes, filler.dense_bytes,
-          filler.coded_bytes + PageBuffer::charge_for(piece_scratch_bytes(form))};
+  std::uint64_t longest_row = 0;  // that must come whole, where encoded rows come in parts
+  for (const StoredColumn& c : *source.columns) longest_row = std::max(longest_row, c.row_bytes());
+  const std::uint64_t row_bytes = source.program ? PageBuffer::charge_for(longest_row) : 0;
+  const std::uint64_t transform_bytes = source.program ? source.program->scratch_bytes() + longest_row : 0;
+  return {decoder.scratch_bytes + transform_bytes, decoder.read_buffer_bytes, filler.dense_bytes,
+          filler.coded_bytes + PageBuffer::charge_for(piece_scratch_bytes(form)) + row_bytes};
 }
 
 Status BlockServer::prepare() {
@@ -44,6 +48,7 @@ void BlockServer::release() {
   decoder_.release();
   filler_.release();
   piece_.reset();
+  row_.reset();
 }
 
 void BlockServer::fail(RowRange piece_rows, Error error) {
@@ -120,7 +125,7 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
 }
 
 void BlockServer::note_memory() {
-  counters_.hold(decoder_.scratch_bytes() + filler_.scratch_bytes() + piece_.charged_bytes(),
+  counters_.hold(decoder_.scratch_bytes() + filler_.scratch_bytes() + piece_.charged_bytes() + row_.charged_bytes(),
                  decoder_.read_buffer_bytes());
 }
 
@@ -148,7 +153,8 @@ const std::vector<RowGeometry>& BlockServer::geometry(const ArrayReader& reader,
 
 void BlockServer::put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted,
                       StageSpan& span) {
-  const SinkWork work = sink_.put(field, from, first_row, wanted);
+  SinkWork work = sink_.put(field, from, first_row, wanted);
+  for (RowFailure& failure : work.failures) failures_.push_back(std::move(failure));
   span.add_bytes(work.written_bytes);
   counters_.add_looked_at(work.looked_at);
 }

@@ -101,6 +101,7 @@ class BlockServer {
   std::vector<RowFailure> failures_;
   std::vector<Move> moves_;  // the requests by row, where many pieces look for theirs
   PageBuffer piece_;         // some rows of an encoded block
+  PageBuffer row_;           // one of them that is put together from its parts, to be transformed
   PieceGeometries geometries_;
 };
 

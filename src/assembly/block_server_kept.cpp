@@ -119,6 +119,10 @@ Status BlockServer::put_coded(const KeptBlock& kept, const Wanted& wanted) {
   for (std::size_t f = 0; f < form_.num_fields(); ++f) {
     const Pieces pieces = Pieces::of(form_, f);
     RowGeometry part{0, 0, pieces.row_bytes, {}};
+    const bool whole = sink_.transforms(f) && pieces.per_row > 1;
+    if (whole && row_.size_bytes() < pieces.row_bytes) {
+      HEADRACE_ASSIGN(row_, PageBuffer::allocate(pieces.row_bytes));
+    }
     std::uint64_t group = 0;  // of rows that are encoded together
     for (std::size_t near = 0; near < sorted.moves.size();) {
       group = std::max<std::uint64_t>(group, sorted.moves[near].row / pieces.rows);
@@ -130,6 +134,13 @@ Status BlockServer::put_coded(const KeptBlock& kept, const Wanted& wanted) {
         HEADRACE_ASSIGN(const std::span<const std::byte> piece,
                         decode_piece(form_, kept.rows, kept.coded, kept.data.bytes(), f, group * pieces.per_row + p,
                                      piece_.bytes()));
+        if (whole) {
+          std::copy(piece.begin(), piece.end(), row_.data() + p * pieces.bytes);
+          if (p + 1 < pieces.per_row) continue;
+          const RowsAt row{row_.data(), pieces.row_bytes, block_row + begin, 1};
+          put(f, {row, nullptr, field_weight(f), f == 0}, first_row, here, span);
+          continue;
+        }
         const std::uint64_t weight = part_weight(f, p, pieces.per_row);
         if (pieces.per_row > 1) {
           part.dst_offset_bytes = p * pieces.bytes;

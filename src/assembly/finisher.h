@@ -13,15 +13,22 @@
 
 namespace headrace {
 
+/// Whose randomness transforms use.
+struct EpochSeed {
+  std::uint64_t epoch = 0;
+  std::uint64_t seed = 0;  ///< Of the loader; 0 where rows are read by number.
+};
+
 /// A batch whose bytes are in place.
 struct FilledBatch {
-  std::span<std::byte* const> fields;  ///< Where row 0 of each field lies; its other rows follow.
+  std::span<std::byte* const> fields;  ///< Where row 0 of each array of the slot lies; its other rows follow.
   std::span<const SampleRef> samples;
   /// Of each group of a SampleMap: rows before each sample, and all of them. Empty where samples are rows: then sample
   /// i is row i of each field.
   std::span<const std::vector<std::uint64_t>> starts;
   const BlockTable& blocks;  ///< Of `samples`.
   std::uint64_t epoch = 0;
+  std::uint64_t seed = 0;  ///< Of the loader; 0 where rows are read by number.
 
   /// Return the number of a sample among all that the files hold, whatever was selected of them and wherever it comes
   /// in an epoch: what randomness is keyed by, together with the seed and `epoch`.

@@ -108,6 +108,10 @@ Result<std::shared_ptr<const Source>> make_mapped_source(std::shared_ptr<const S
 }
 
 ColumnPlace column_of(const Source& source, std::size_t field) {
+  if (source.program) {
+    const std::optional<std::size_t> column = source.program->origin(field);
+    return column ? ColumnPlace{&source, source.places[*column]} : ColumnPlace{};
+  }
   if (!source.mapping) return {&source, source.places[field]};
   for (const SourceGroup& group : source.mapping->groups) {
     if (field < group.source->places.size()) return {group.source.get(), group.source->places[field]};

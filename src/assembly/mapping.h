@@ -39,7 +39,7 @@ struct Mapping {
 
 /// Where a field's bytes are stored.
 struct ColumnPlace {
-  const Source* source = nullptr;
+  const Source* source = nullptr;  ///< Null: nowhere, transforms make it of others.
   Source::Place place = {};
   /// Of the first file.
   [[nodiscard]] const ArrayInfo& info() const { return source->files[0].arrays[place.array]->info(); }

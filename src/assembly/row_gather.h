@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,10 +17,12 @@ namespace headrace {
 class RowGather {
  public:
   /// \param blocks  The data set's; block b is the store's block b.
-  RowGather(const RowStore& store, const BlockTable& blocks);
+  /// \param program  Transforms of the rows; null: none.
+  RowGather(const RowStore& store, const BlockTable& blocks, std::shared_ptr<const Program> program);
 
   /// Copy `samples` (stored rows of blocks) to places 0, 1, … of `to`. Every block asked for must be ready.
-  void gather(std::span<const SampleRef> samples, const RowRun& to) const;
+  /// \return Samples that a transform could not take, by place.
+  std::vector<RowFailure> gather(std::span<const SampleRef> samples, const RowRun& to) const;
 
  private:
   const RowStore& store_;

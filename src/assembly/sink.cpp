@@ -1,10 +1,10 @@
 #include "assembly/sink.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "assembly/row_copy.h"
 #include "assembly/row_kernels.h"
+#include "assembly/transformed_rows.h"
 
 namespace headrace {
 namespace {
@@ -14,11 +14,11 @@ struct Job {
   const FieldRows& from;
   const std::uint64_t first_row;  // number of row 0 of the requests
   const std::size_t row_bytes;
-  const std::size_t field;
+  const std::size_t array;  // of the slot
 
   template <class RowDivisor>
   CopyWitness<RowDivisor> witness(const RowRun& run, const Divisors<RowDivisor>& by) const {
-    return {from.rows, by.stride, run.fields[field], run.first_position, by.row_bytes};
+    return {from.rows, by.stride, run.fields[array], run.first_position, by.row_bytes};
   }
   RowSums* sums(const RowRun& run) const { return from.counts_rows && run.digest ? &run.digest->sums : nullptr; }
   void add(const RowRun& run, std::uint64_t hash) const {
@@ -36,7 +36,7 @@ std::uint64_t put_rows(const Job& job, std::span<const Request> requests, std::s
   for (const RowRun& run : runs) {
     auto seen = job.witness(run, by);
     RowSums* const sums = job.sums(run);
-    std::byte* const to = run.fields[job.field];
+    std::byte* const to = run.fields[job.array];
     for (std::uint32_t i = run.begin; i < run.end; ++i) {
       const std::uint64_t row = requests[i].row + shift;  // wraps for rows before the source, is too large then
       if (row >= source.count) continue;
@@ -67,7 +67,7 @@ std::uint64_t put_moves(const Job& job, std::span<const Move> moves, std::span<c
     auto seen = job.witness(run, by);
     RowSums* const sums = job.sums(run);
     const std::byte* at = source.data + (begin - source.first_row) * source.stride_bytes;
-    std::byte* place = run.fields[job.field] + (move.place + (begin - first)) * job.row_bytes;
+    std::byte* place = run.fields[job.array] + (move.place + (begin - first)) * job.row_bytes;
     const std::uint64_t together = whole_runs ? end - begin : 1;
     for (std::uint64_t row = begin; row < end; row += together) {
       if (whole_runs)
@@ -84,18 +84,6 @@ std::uint64_t put_moves(const Job& job, std::span<const Move> moves, std::span<c
     job.add(run, seen.hash());
   }
   return copied;
-}
-
-/// Return the moves that may touch the source's rows.
-std::span<const Move> moves_near(const Wanted& wanted, const RowsAt& source, std::uint64_t first_row) {
-  const auto row_of = [&](std::uint64_t number) { return number > first_row ? number - first_row : 0; };
-  const std::uint64_t begin = row_of(source.first_row), end = row_of(source.first_row + source.count);
-  const std::uint64_t longest = wanted.longest_move;
-  const auto first = std::lower_bound(wanted.moves.begin(), wanted.moves.end(), begin,
-                                      [&](const Move& m, std::uint64_t row) { return m.row + longest <= row; });
-  const auto last =
-      std::lower_bound(first, wanted.moves.end(), end, [](const Move& m, std::uint64_t row) { return m.row < row; });
-  return {first, last};
 }
 
 /// Rows of no bytes: there is nothing to copy and nothing to witness.
@@ -120,16 +108,21 @@ void put_nothing(const Job& job, const Wanted& wanted) {
 
 }  // namespace
 
-Sink::Sink(const std::vector<StoredColumn>& fields) {
-  for (const StoredColumn& f : fields) {
-    row_bytes_.emplace_back(std::max<std::uint64_t>(f.row_bytes(), 1));
-    empty_.push_back(f.row_bytes() == 0);
+Sink::Sink(const std::vector<StoredColumn>& columns, std::shared_ptr<const Program> program)
+    : program_(std::move(program)) {
+  for (const StoredColumn& c : columns) {
+    row_bytes_.emplace_back(std::max<std::uint64_t>(c.row_bytes(), 1));
+    empty_.push_back(c.row_bytes() == 0);
   }
+  for (std::size_t c = 0; program_ && c < columns.size(); ++c)
+    made_bytes_.push_back(row_program(c) ? Divisor(program_->fields()[array_of(c)].row_bytes()) : row_bytes_[c]);
 }
 
 SinkWork Sink::put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted) const {
   const Divisor row_bytes = row_bytes_[field];
-  const Job job{from, first_row, row_bytes.value(), field};
+  if (const RowProgram* const program = row_program(field))
+    return put_transformed({*program, from, row_bytes.value(), array_of(field), made_bytes_[field]}, first_row, wanted);
+  const Job job{from, first_row, row_bytes.value(), array_of(field)};
   const std::size_t filled = from.geometry ? from.geometry->filled_bytes() : row_bytes.value();
   std::uint64_t looked_at = wanted.requests.size() + wanted.moves.size();
   if (empty_[field]) return put_nothing(job, wanted), SinkWork{0, looked_at};

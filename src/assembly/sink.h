@@ -15,7 +15,9 @@
 
 #include "assembly/copy_witness.h"
 #include "assembly/wanted.h"
+#include "assembly/window_slot.h"
 #include "catalog/row_geometry.h"
+#include "transform/program.h"
 
 namespace headrace {
 
@@ -30,13 +32,19 @@ struct FieldRows {
 /// What Sink::put() did.
 struct SinkWork {
   std::uint64_t written_bytes = 0;
-  std::uint64_t looked_at = 0;  ///< Requests or moves that were compared with the source's rows.
+  std::uint64_t looked_at = 0;            ///< Requests or moves that were compared with the source's rows.
+  std::vector<RowFailure> failures = {};  ///< Rows that a transform could not take, by Request::row.
 };
 
 /// Immutable. Threads: any. Rows of no bytes (a shape with a 0 in it) have no address; they count as asked for.
 class Sink {
  public:
-  explicit Sink(const std::vector<StoredColumn>& fields);
+  /// \param program  Transforms that go with the copies of some columns, and where the others go; null: each to the
+  /// array of its number.
+  explicit Sink(const std::vector<StoredColumn>& columns, std::shared_ptr<const Program> program = {});
+
+  /// True if the rows of this column are transformed while they are copied: they must come whole.
+  [[nodiscard]] bool transforms(std::size_t field) const { return row_program(field) != nullptr; }
 
   /// Copy the rows of `wanted` that lie in `from` to their places. \param first_row  Number of row 0 of the requests.
   /// Call finish_streaming() before another thread is told.
@@ -45,12 +53,23 @@ class Sink {
   /// Copy rows[i] of every field, counted from the store's first, to place first_place + i of `to`. The rows may lie
   /// anywhere: they are asked for well ahead. \param from  One for each field, all of the same rows, dense. \param
   /// distances  What the number of each row is above the one that `from` says; empty: nothing.
-  void gather(std::span<const RowsAt> from, std::span<const std::uint64_t> rows,
-              std::span<const std::uint64_t> distances, std::uint64_t first_place, const RowRun& to) const;
+  /// \return Rows that a transform could not take, by place.
+  std::vector<RowFailure> gather(std::span<const RowsAt> from, std::span<const std::uint64_t> rows,
+                                 std::span<const std::uint64_t> distances, std::uint64_t first_place,
+                                 const RowRun& to) const;
 
  private:
-  std::vector<Divisor> row_bytes_;  // of at least 1 byte
-  std::vector<bool> empty_;         // rows of no bytes
+  [[nodiscard]] const RowProgram* row_program(std::size_t field) const {
+    return program_ ? program_->target(field).row : nullptr;
+  }
+  [[nodiscard]] std::size_t array_of(std::size_t field) const {
+    return program_ ? program_->target(field).array : field;
+  }
+
+  const std::shared_ptr<const Program> program_;
+  std::vector<Divisor> row_bytes_;   // of at least 1 byte
+  std::vector<bool> empty_;          // rows of no bytes
+  std::vector<Divisor> made_bytes_;  // of the array that a column goes to
 };
 
 }  // namespace headrace

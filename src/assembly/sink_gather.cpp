@@ -4,6 +4,7 @@
 
 #include "assembly/row_kernels.h"
 #include "assembly/sink.h"
+#include "assembly/transformed_rows.h"
 
 namespace headrace {
 namespace {
@@ -78,37 +79,47 @@ void copy_rows(const RowsAt& from, std::byte* to, Copy copy, const RowDivisor& d
 
 }  // namespace
 
-void Sink::gather(std::span<const RowsAt> from, std::span<const std::uint64_t> rows,
-                  std::span<const std::uint64_t> distances, std::uint64_t first_place, const RowRun& to) const {
+std::vector<RowFailure> Sink::gather(std::span<const RowsAt> from, std::span<const std::uint64_t> rows,
+                                     std::span<const std::uint64_t> distances, std::uint64_t first_place,
+                                     const RowRun& to) const {
   const Asked asked{rows, distances, first_place};
   RowSums* const sums = to.digest ? &to.digest->sums : nullptr;
-  const auto lead = static_cast<std::size_t>(std::find(empty_.begin(), empty_.end(), false) - empty_.begin());
+  std::vector<RowFailure> failures;
+  // The first field whose copies say which rows they were. A field that is transformed says so itself.
+  std::size_t lead = 0;
+  while (lead < empty_.size() && (empty_[lead] || row_program(lead))) ++lead;
   std::uint64_t hash = 0, placed = 0;
-  if (lead == empty_.size())  // nothing to copy and nothing to witness
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const std::uint64_t number = from[0].first_row + rows[i] + asked.distance(i);
-      hash += run_hash(number, to.first_position + first_place + i);
-      if (sums) sums->add(number);
-    }
-  else
+  if (lead < empty_.size())
     with_kernel(from[lead], nullptr, row_bytes_[lead], [&](auto copy, const auto& by) {
-      std::byte* const target = to.fields[lead];
+      std::byte* const target = to.fields[array_of(lead)];
       LeadField<std::remove_cvref_t<decltype(by.stride)>> field{
           {from[lead], by.stride, target, to.first_position, by.row_bytes}, asked, sums};
       copy_rows(from[lead], target, copy, by.row_bytes, field);
       hash = field.witness.hash();
     });
+  else
+    for (std::size_t i = 0; i < rows.size(); ++i) {  // nothing to copy here and nothing to witness
+      const std::uint64_t number = from[0].first_row + rows[i] + asked.distance(i);
+      hash += run_hash(number, to.first_position + first_place + i);
+      if (sums) sums->add(number);
+    }
   for (std::size_t f = 0; f < from.size(); ++f) {
+    if (const RowProgram* const program = row_program(f)) {
+      const TransformedRows job{*program, {from[f], nullptr}, row_bytes_[f].value(), array_of(f), made_bytes_[f]};
+      placed += gather_transformed(job, rows, distances, first_place, to, failures) * field_weight(f);
+      continue;
+    }
     placed += hash * field_weight(f);
     if (f == lead || empty_[f]) continue;
     with_kernel(from[f], nullptr, row_bytes_[f], [&](auto copy, const auto& by) {
-      std::byte* const target = to.fields[f];
+      std::byte* const target = to.fields[array_of(f)];
       OtherField<std::remove_cvref_t<decltype(by.stride)>> field{from[f].data, target, by.stride, by.row_bytes, asked};
       copy_rows(from[f], target, copy, by.row_bytes, field);
       placed += (field.astray | (field.copies ^ rows.size())) * kAstray;
     });
   }
   if (to.digest) to.digest->placed += placed;
+  return failures;
 }
 
 }  // namespace headrace

@@ -12,4 +12,27 @@ std::vector<OutsideFile> other_files(const SourceFile& file) {
   return others;
 }
 
+std::vector<Field> Source::slot_fields() const {
+  std::vector<Field> all = *fields;
+  if (program) all.insert(all.end(), program->staged_fields().begin(), program->staged_fields().end());
+  return all;
+}
+
+std::uint64_t Source::slot_row_bytes() const {
+  if (mapping) return row_bytes();
+  std::uint64_t n = 0;
+  for (const Field& field : slot_fields()) n += field.row_bytes();
+  return n;
+}
+
+std::shared_ptr<const Source> as_stored(std::shared_ptr<const Source> source) {
+  if (!source->program && !source->finisher) return source;
+  auto stored = std::make_shared<Source>(*source);
+  stored->finisher.reset();
+  if (!stored->program) return stored;
+  stored->program.reset();
+  stored->set_columns(*source->columns);
+  return stored;
+}
+
 }  // namespace headrace

@@ -12,6 +12,7 @@
 
 #include "catalog/row_set.h"
 #include "format/format_reader.h"
+#include "transform/program.h"
 
 namespace headrace {
 
@@ -65,7 +66,9 @@ struct Source {
   /// groups.
   std::shared_ptr<const Mapping> mapping;
   std::uint64_t mapped_bytes = 0;  ///< Of a mapped sample, on average.
-  /// What is done with batches once everything is in place (finisher.h); null: nothing. Caches hold what is stored.
+  /// Transforms of the columns on their way into a batch; null: none. Caches hold what is stored.
+  std::shared_ptr<const Program> program;
+  /// What is done with batches once everything is in place (finisher.h); null: nothing.
   std::shared_ptr<const Finisher> finisher;
 
   /// Set the columns, and the fields that deliver them as they are stored.
@@ -73,6 +76,11 @@ struct Source {
     fields = std::make_shared<const std::vector<Field>>(fields_of(stored));
     columns = std::make_shared<const std::vector<StoredColumn>>(std::move(stored));
   }
+  /// Return the arrays that a slot has: the fields, and behind them what transforms keep there until it is full.
+  [[nodiscard]] std::vector<Field> slot_fields() const;
+  [[nodiscard]] std::size_t num_staged() const { return program ? program->staged_fields().size() : 0; }
+  /// Return the bytes that a sample takes in a slot.
+  [[nodiscard]] std::uint64_t slot_row_bytes() const;
   [[nodiscard]] std::size_t num_arrays() const { return files.empty() ? 0 : files[0].arrays.size(); }
   /// Bytes of a row; of a mapped sample, on average.
   [[nodiscard]] std::uint64_t row_bytes() const {
@@ -81,5 +89,8 @@ struct Source {
     return n;
   }
 };
+
+/// Return the source before anything is done with its rows: fields are what is stored.
+std::shared_ptr<const Source> as_stored(std::shared_ptr<const Source> source);
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "assembly/copy_witness.h"
 #include "catalog/row_digest.h"
 
 namespace headrace {
@@ -24,10 +25,11 @@ struct Move {
 
 /// The requests that go to one batch.
 struct RowRun {
-  std::byte* const* fields;          ///< Start of each field in the batch.
-  std::uint32_t begin, end;          ///< In the requests.
-  std::uint64_t first_position = 0;  ///< Number of place 0, for the digest: of the batch's first sample in the epoch.
-  RowDigest* digest = nullptr;       ///< What was put in place is added to it; null: nobody asks.
+  std::byte* const* fields;           ///< Row 0 of each array of the slot.
+  std::uint32_t begin, end;           ///< In the requests.
+  std::uint64_t first_position = 0;   ///< Number of place 0, for the digest: of the batch's first sample in the epoch.
+  RowDigest* digest = nullptr;        ///< What was put in place is added to it; null: nobody asks.
+  std::uint64_t seed = 0, epoch = 0;  ///< Of random transforms.
 };
 
 /// Either single rows, run by run, or moves by ascending row.
@@ -47,5 +49,8 @@ struct Wanted {
   /// samples, whose rows may come any number of times.
   bool counts_rows = true;
 };
+
+/// Return the moves that may touch rows of `source`. \param first_row  Number of row 0 of the moves.
+std::span<const Move> moves_near(const Wanted& wanted, const RowsAt& source, std::uint64_t first_row);
 
 }  // namespace headrace

@@ -67,15 +67,17 @@ struct SlotPool::CopyLease {
 
 SlotPool::SlotPool(std::shared_ptr<const std::vector<Field>> fields,
                    std::shared_ptr<const std::vector<Field>> batch_fields, std::uint64_t batch_rows,
-                   std::uint64_t slots)
+                   std::uint64_t slots, std::size_t staged)
     : fields_(std::move(fields)),
       batch_fields_(std::move(batch_fields)),
+      num_delivered_(fields_->size() - staged),
       slots_(std::max<std::uint64_t>(slots, 1)),
       owner_pid_(::getpid()) {
   std::uint64_t small_bytes = 0;
   for (const Field& field : *fields_) {
     const std::uint64_t bytes = batch_rows * field.row_bytes();
     FieldPool& pool = pools_.emplace_back();
+    pool.staged = pools_.size() > num_delivered_;
     pool.held_bytes =
         bytes >= kSmallFieldBytes ? PageBuffer::charge_for(bytes) : align_up(std::max<std::uint64_t>(bytes, 1));
     if (bytes >= kSmallFieldBytes)
@@ -85,7 +87,7 @@ SlotPool::SlotPool(std::shared_ptr<const std::vector<Field>> fields,
       small_bytes += pool.held_bytes;
     }
   }
-  for (std::size_t f = fields_->size(); f < batch_fields_->size(); ++f) {
+  for (std::size_t f = num_delivered_; f < batch_fields_->size(); ++f) {
     FieldPool& pool = pools_.emplace_back();
     pool.derived = true;
     pool.held_bytes = align_up(std::max<std::uint64_t>(batch_rows * (*batch_fields_)[f].row_bytes(), 1));
@@ -213,7 +215,7 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, const StepContent&, 
     parts.data.push_back(static_cast<std::byte*>(data));
     parts.holders.emplace_back(std::move(lease), data);
   };
-  for (std::size_t f = 0; f < fields_->size(); ++f) {
+  for (std::size_t f = 0; f < num_delivered_; ++f) {
     if (pools_[f].buffer_bytes == 0) {
       lend(f, aligned_copy(slot.fields[f], rows * (*fields_)[f].row_bytes()));
       continue;
@@ -224,7 +226,7 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, const StepContent&, 
     parts.holders.push_back(std::move(lease));
   }
   for (std::size_t d = 0; d < derived.size(); ++d) lend(fields_->size() + d, std::move(derived[d].memory));
-  parts.array_rows = array_rows_of(fields_->size(), rows, derived);
+  parts.array_rows = array_rows_of(num_delivered_, rows, derived);
   // What follows takes no memory: the buffers and their counts change hands together.
   {
     // At once from the window's to the consumer's: at no moment does the slot look free.
@@ -234,6 +236,7 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, const StepContent&, 
     for (CopyLease* copy : copies) copy->held = true;
     for (std::size_t f = 0; f + 1 < pools_.size(); ++f) {
       FieldPool& pool = pools_[f];
+      if (pool.staged) continue;
       hold(pool);
       if (pool.buffer_bytes != 0) {
         leases[f]->buffer = std::move(slot.buffers[f]);
@@ -244,6 +247,8 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, const StepContent&, 
     }
   }
   if (PageBuffer& small = slot.buffers.back(); small.data()) give_back(pools_.size() - 1, std::move(small), false);
+  for (std::size_t f = num_delivered_; f < fields_->size(); ++f)
+    if (slot.buffers[f].data()) give_back(f, std::move(slot.buffers[f]), false);
   {
     const std::lock_guard lock(mutex_);
     add_bytes(0);

@@ -25,9 +25,10 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
   static constexpr std::uint64_t kSmallFieldBytes = 64 << 10;
 
   /// \param slots  All slots of the budget: in the window and with the consumer; at least 1.
-  /// \param fields  Of a slot. \param batch_fields  Of a batch: those of a slot, then derived columns.
+  /// \param fields  Of a slot. \param batch_fields  Of a batch: those of a slot, then derived columns. \param staged
+  /// How many of the slot's last fields no batch has: what is made of them is delivered.
   SlotPool(std::shared_ptr<const std::vector<Field>> fields, std::shared_ptr<const std::vector<Field>> batch_fields,
-           std::uint64_t batch_rows, std::uint64_t slots);
+           std::uint64_t batch_rows, std::uint64_t slots, std::size_t staged = 0);
 
   /// Bytes of one slot, as a budget must count them.
   static std::uint64_t slot_bytes(const std::vector<Field>& fields, std::uint64_t batch_rows);
@@ -55,6 +56,7 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
     std::uint64_t buffer_bytes = 0;  // 0: a small field, or a derived one
     std::uint64_t small_offset = 0;  // of small fields in the slot's small buffer
     bool derived = false;            // no slot has it
+    bool staged = false;             // no batch has it
     std::uint64_t held_bytes = 0;    // of one with the consumer
     std::vector<PageBuffer> free;
     std::uint64_t held = 0, in_slots = 0;
@@ -71,11 +73,13 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
   void tell_released();
 
   const std::shared_ptr<const std::vector<Field>> fields_, batch_fields_;
-  std::uint64_t slots_;  // at most; 0 once closed
+  const std::size_t num_delivered_;  // of fields_
+  std::uint64_t slots_;              // at most; 0 once closed
   const int owner_pid_;
   mutable std::mutex mutex_;
-  std::uint64_t acquired_ = 0;    // slots that are neither delivered nor dropped
-  std::vector<FieldPool> pools_;  // one a field of a batch, and one more for all small fields of a slot together
+  std::uint64_t acquired_ = 0;  // slots that are neither delivered nor dropped
+  std::vector<FieldPool>
+      pools_;  // one a field of a slot or batch, and one more for all small fields of a slot together
   Usage usage_;
   std::mutex callback_mutex_;
   std::function<void()> callback_;

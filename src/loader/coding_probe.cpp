@@ -91,7 +91,8 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& b
                      piece = PageBuffer::allocate(piece_scratch_bytes(w.form));
   StageClock clock;
   DecodeCounters counters(clock);
-  BlockServer server(*dataset.source, dataset.layout, dataset.no_residents, dataset.no_side_chunks, counters);
+  const std::shared_ptr<const Source> stored = as_stored(dataset.source);
+  BlockServer server(*stored, dataset.layout, dataset.no_residents, dataset.no_side_chunks, counters);
   if (!block.ok() || !spare.ok() || !piece.ok() || !server.prepare().ok()) return {};
   w.block = std::move(*block), w.spare = std::move(*spare), w.piece = std::move(*piece);
   CodingProbe probe;

@@ -10,10 +10,9 @@ namespace headrace {
 
 Dataset stored_column(const Dataset& data, const std::string& field) {
   const std::vector<std::string> names{field};
-  if (!data.impl()->source->finisher) return data.choose(names);
-  auto source = std::make_shared<Source>(*data.impl()->source);
-  source->finisher.reset();
-  return Dataset(Dataset::Impl::make(std::move(source))).choose(names);
+  const std::shared_ptr<const Source>& source = data.impl()->source;
+  const std::shared_ptr<const Source> stored = as_stored(source);
+  return (stored == source ? data : Dataset(Dataset::Impl::make(stored))).choose(names);
 }
 
 void read_runs(const Dataset& column, const std::function<bool()>& go_on,

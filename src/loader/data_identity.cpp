@@ -109,6 +109,7 @@ std::optional<DataIdentity> DataIdentity::parse(std::string_view text) {
 DataIdentity identify(const Source& source, const BlockLayout& layout) {
   DataIdentity made;
   RandomKey rows = with_text(RandomKey::of({0}), hash_of(source, layout));
+  if (source.program) rows = with_text(rows, source.program->identity());
   if (source.finisher) rows = with_text(rows, source.finisher->identity());
   made.rows = shortened(rows);
   std::vector<const SourceFile*> files;

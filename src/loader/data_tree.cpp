@@ -49,6 +49,34 @@ void write_rows(PackedWriter& out, const RowSet& rows) {
   out.text(bytes);
 }
 
+/// What kinds of settings are written as. The order is part of the recipe.
+struct SettingWriter {
+  PackedWriter& out;
+  void operator()(bool value) const { out.flag(value); }
+  void operator()(std::int64_t value) const { out.signed_number(value); }
+  void operator()(double value) const { out.number(std::bit_cast<std::uint64_t>(value)); }
+  void operator()(const std::string& value) const { out.text(value); }
+  void operator()(const std::vector<double>& values) const {
+    out.number(values.size());
+    for (const double value : values) out.number(std::bit_cast<std::uint64_t>(value));
+  }
+  void operator()(const std::vector<std::string>& values) const { write_texts(out, values); }
+};
+
+void write_transforms(PackedWriter& out, const std::vector<Transform>& transforms) {
+  out.number(transforms.size());
+  for (const Transform& transform : transforms) {
+    out.text(transform.name);
+    write_texts(out, transform.fields);
+    out.number(transform.settings.size());
+    for (const auto& [name, value] : transform.settings) {
+      out.text(name);
+      out.number(value.index());
+      std::visit(SettingWriter{out}, value);
+    }
+  }
+}
+
 void write_node(PackedWriter& out, const DataNode& node) {
   out.number(node.what.index());
   std::visit(Overloaded{[&](const FilesNode& files) {
@@ -62,6 +90,7 @@ void write_node(PackedWriter& out, const DataNode& node) {
                         },
                         [&](const RowsNode& rows) { write_rows(out, *rows.rows); },
                         [&](const FieldsNode& fields) { write_texts(out, fields.names); },
+                        [&](const MapNode& map) { write_transforms(out, map.transforms); },
                         [&](const MixNode& mix) {
                           write_texts(out, mix.names);
                           for (const double weight : mix.weights) out.number(std::bit_cast<std::uint64_t>(weight));
@@ -94,6 +123,41 @@ RowsNode read_rows(PackedReader& in) {
   return {in.ok() ? std::make_shared<const RowSet>(whole, rows) : nullptr};
 }
 
+Setting read_setting(PackedReader& in) {
+  switch (in.number_up_to(std::variant_size_v<Setting> - 1)) {
+    case 0:
+      return in.flag();
+    case 1:
+      return in.signed_number();
+    case 2:
+      return std::bit_cast<double>(in.number());
+    case 3:
+      return std::string(in.text());
+    case 4: {
+      std::vector<double> values(in.count());
+      for (double& value : values) value = std::bit_cast<double>(in.number());
+      return values;
+    }
+    default:
+      return read_texts(in);
+  }
+}
+
+MapNode read_transforms(PackedReader& in) {
+  MapNode map;
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    Transform& transform = map.transforms.emplace_back();
+    transform.name = in.text();
+    transform.fields = read_texts(in);
+    for (std::size_t settings = in.count(); in.ok() && settings > 0; --settings) {
+      const std::string name(in.text());
+      transform.settings[name] = read_setting(in);
+    }
+  }
+  if (map.transforms.empty()) in.fail();
+  return map;
+}
+
 std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
   auto node = std::make_shared<DataNode>();
   if (depth > kMostDepth) in.fail();
@@ -114,6 +178,8 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
     node->what = read_rows(in);
   } else if (kind == 2) {
     node->what = FieldsNode{read_texts(in)};
+  } else if (kind == 4) {
+    node->what = read_transforms(in);
   } else {
     MixNode mix{read_texts(in), {}, {}};
     for (std::size_t i = 0; i < mix.names.size(); ++i) mix.weights.push_back(std::bit_cast<double>(in.number()));
@@ -154,6 +220,11 @@ std::string text_of(const DataNode& node) {
                                  return fmt::format("{} → field{} {}", below(), fields.names.size() == 1 ? "" : "s",
                                                     fmt::join(fields.names, ", "));
                                },
+                               [&](const MapNode& map) {
+                                 std::string text = below();
+                                 for (const Transform& transform : map.transforms) text += " → " + transform.text();
+                                 return text;
+                               },
                                [&](const MixNode& mix) {
                                  std::string text;
                                  for (std::size_t i = 0; i < node.of.size(); ++i)
@@ -186,6 +257,7 @@ Dataset resolve(const DataNode& node) {
       Overloaded{[&](const FilesNode& files) { return open(files.paths, files.options); },
                  [&](const RowsNode& rows) { return resolve_rows(rows, resolve(*node.of[0])); },
                  [&](const FieldsNode& fields) { return resolve(*node.of[0]).choose(fields.names); },
+                 [&](const MapNode& map) { return resolve(*node.of[0]).map(map.transforms); },
                  [&](const MixNode& node_of_mix) {
                    std::vector<MixPart> parts;
                    for (std::size_t i = 0; i < node.of.size(); ++i)

@@ -32,6 +32,10 @@ struct RowsNode {
 struct FieldsNode {
   std::vector<std::string> names;
 };
+/// map() of one data set.
+struct MapNode {
+  std::vector<Transform> transforms;
+};
 /// mix() of several.
 struct MixNode {
   std::vector<std::string> names;
@@ -41,7 +45,7 @@ struct MixNode {
 
 /// Immutable. A new verb is a new alternative here, and a case in each function of data_tree.cpp.
 struct DataNode {
-  std::variant<FilesNode, RowsNode, FieldsNode, MixNode> what;
+  std::variant<FilesNode, RowsNode, FieldsNode, MixNode, MapNode> what;
   std::vector<std::shared_ptr<const DataNode>> of;  ///< What the verb was applied to.
 };
 

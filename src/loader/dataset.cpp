@@ -8,10 +8,10 @@
 #include <numeric>
 
 #include "assembly/mapping.h"
-#include "loader/beside_files.h"
 #include "loader/dataset_impl.h"
 #include "loader/field_selection.h"
 #include "loader/file_lists.h"
+#include "loader/map_fields.h"
 #include "loader/open_source_file.h"
 #include "loader/paths.h"
 #include "loader/reading_room.h"
@@ -68,6 +68,11 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source>
   }
   for (std::size_t field = 0; field < s.fields->size(); ++field) {
     const ColumnPlace column = column_of(s, field);
+    if (!column.source) {
+      impl->storage.push_back({{}, "none", "made", "", true});
+      impl->attributes.emplace_back();
+      continue;
+    }
     const ArrayInfo& first = column.info();
     FieldStorage storage{first.chunk_shape, first.codec_text(), first.read_path_name(), first.reason, true};
     for (const SourceFile& f : column.source->files) {
@@ -160,7 +165,10 @@ const std::map<std::string, std::string>& Dataset::attributes(std::size_t field)
   return impl_->attributes[field];
 }
 std::uint64_t Dataset::sample_bytes() const {
-  return impl_->source->row_bytes();
+  std::uint64_t bytes = impl_->source->mapping ? impl_->source->row_bytes() : 0;
+  if (bytes == 0)
+    for (const Field& field : fields()) bytes += field.row_bytes();
+  return bytes;
 }
 std::uint64_t Dataset::block_rows() const {
   return impl_->layout.files.empty() ? 0 : impl_->layout.files[0].block_rows;
@@ -184,27 +192,26 @@ Batch Dataset::slice(std::uint64_t first, std::uint64_t count, const std::functi
 
 Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<bool()>& go_on) const {
   if (closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
-  return impl_->take(rows, 0, go_on);
+  return impl_->take(rows, {}, go_on);
 }
 
-Batch Dataset::Impl::take(std::span<const std::uint64_t> samples, std::uint64_t epoch,
-                          const std::function<bool()>& go_on) {
+Batch Dataset::Impl::take(std::span<const std::uint64_t> samples, EpochSeed draws, const std::function<bool()>& go_on) {
   if (samples.size() > ~std::uint32_t{0})
     throw Error(ErrorCode::kInvalidArgument, "more than 2^32 rows at once").with_hint("Use a Loader.");
   const std::uint64_t threads = reading_threads(*this, samples.size());
   for (const std::uint64_t sample : samples) check_row(sample, rows);
-  return (source->mapping ? take_mapped(*source, samples, epoch, go_on)
-                          : take_rows(*this, samples, epoch, threads, go_on))
+  return (source->mapping ? take_mapped(*source, samples, draws, go_on)
+                          : take_rows(*this, samples, draws, threads, go_on))
       .value();
 }
 
 Dataset Dataset::choose(std::span<const std::string> names) const {
   need_rows(*impl_->source, "a choice of fields");
   const Source& old = *impl_->source;
+  const std::vector<std::string> list(names.begin(), names.end());
+  if (old.program) return Dataset(Impl::make(map_fields(old, {{"Keep", list, {}}}).value(), impl_->node_with(FieldsNode{list})));
   if (old.finisher) throw refuse("fields of transformed samples cannot be chosen", "Choose first, then transform.");
-  auto source = std::make_shared<Source>();
-  std::vector<StoredColumn> columns;
-  std::vector<std::size_t> arrays;
+  std::vector<std::size_t> columns;
   for (const std::string& name : names) {
     const auto it = std::ranges::find(*old.columns, name, &StoredColumn::name);
     if (it == old.columns->end()) {
@@ -217,17 +224,14 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
                   fmt::format("{}. The array '{}' was left out: {}", text, name, left_out->reason))
           .with_hint(fmt::format("open() with fields=[\"{}\"] loads it, or says what to do.", name));
     }
-    const Source::Place place = old.places[static_cast<std::size_t>(it - old.columns->begin())];
-    auto known = std::ranges::find(arrays, place.array);
-    if (known == arrays.end()) known = arrays.insert(known, place.array);
-    columns.push_back(*it);
-    source->places.push_back({static_cast<std::uint32_t>(known - arrays.begin()), place.column});
+    columns.push_back(static_cast<std::size_t>(it - old.columns->begin()));
   }
-  source->set_columns(std::move(columns));
-  source->chosen = old.chosen;
-  source->mixture = old.mixture;
-  for (const SourceFile& f : old.files) source->files.push_back(with_arrays(f, arrays));
-  return Dataset(Impl::make(std::move(source), impl_->node_with(FieldsNode{{names.begin(), names.end()}})));
+  return Dataset(Impl::make(with_columns(old, columns), impl_->node_with(FieldsNode{list})));
+}
+
+Dataset Dataset::map(const std::vector<Transform>& transforms) const {
+  if (transforms.empty()) return *this;
+  return Dataset(Impl::make(map_fields(*impl_->source, transforms).value(), impl_->node_with(MapNode{transforms})));
 }
 
 Dataset Dataset::select(std::span<const std::uint64_t> rows) const {

@@ -13,6 +13,7 @@
 
 #include "assembly/block_layout.h"
 #include "assembly/block_server.h"
+#include "assembly/finisher.h"
 #include "assembly/source.h"
 #include "base/fork_safe_mutex.h"
 #include "base/result.h"
@@ -46,8 +47,8 @@ struct Dataset::Impl {
   static std::shared_ptr<Impl> make(std::shared_ptr<const Source> source, std::shared_ptr<const DataNode> node = {});
   /// Return the node of a verb that was applied to this data set; null where that has none.
   [[nodiscard]] std::shared_ptr<const DataNode> node_with(decltype(DataNode::what) verb) const;
-  /// As Dataset::take(). \param epoch  Whose randomness finishing kernels use.
-  Batch take(std::span<const std::uint64_t> samples, std::uint64_t epoch, const std::function<bool()>& go_on = {});
+  /// As Dataset::take(). \param draws  Whose randomness transforms use.
+  Batch take(std::span<const std::uint64_t> samples, EpochSeed draws, const std::function<bool()>& go_on = {});
   Result<IdleServer> take_server();
   void put_server(IdleServer server);
 };

@@ -19,7 +19,13 @@ std::string Dataset::describe() const {
   for (std::size_t f = 0; f < fields().size(); ++f) {
     const Field& field = fields()[f];
     const FieldStorage& s = storage()[f];
-    const ArrayInfo& info = column_of(source, f).info();
+    const ColumnPlace column = column_of(source, f);
+    if (!column.source) {
+      table.push_back({field.name, field.dtype.name(), field.dims.text(), format_bytes(field.row_bytes()), "any row",
+                       "none", s.read_path});
+      continue;
+    }
+    const ArrayInfo& info = column.info();
     const std::string chunk = s.chunk_shape.empty() ? "any row" : fmt::format("{}", s.chunk_shape[0]);
     table.push_back({field.name, field.dtype.name(), field.dims.text(), format_bytes(field.row_bytes()),
                      chunk + (s.uniform ? "" : " *"), s.codec, s.read_path});
@@ -43,6 +49,8 @@ std::string Dataset::describe() const {
   if (source.mixture)
     for (const SourceMixture::Part& part : source.mixture->parts)
       text += fmt::format("  {:.3g} % of the samples are drawn from {}\n", 100 * part.weight, part.name);
+  if (source.program)
+    for (const Transform& transform : source.program->transforms()) notes.push_back("through " + transform.text());
   if (impl_->node && !impl_->node->of.empty()) text += fmt::format("  made of {}\n", text_of(*impl_->node));
   for (const Row& row : table) {
     std::string line = " ";

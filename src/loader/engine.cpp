@@ -64,7 +64,9 @@ RequestWindow::Options window_options(const Source& source, const EnginePlan& pl
 /// Memory for the batches of a plan: slots of one size, or of the sizes that the map says.
 std::shared_ptr<BatchMemory> make_batch_memory(const Source& source, const EnginePlan& plan,
                                                const std::shared_ptr<const std::vector<Field>>& batch_fields) {
-  if (!source.mapping) return std::make_shared<SlotPool>(source.fields, batch_fields, plan.slot_rows(), plan.slots);
+  if (!source.mapping)
+    return std::make_shared<SlotPool>(std::make_shared<const std::vector<Field>>(source.slot_fields()), batch_fields,
+                                      plan.slot_rows(), plan.slots, source.num_staged());
   return std::make_shared<SlotArena>(slot_fields(*source.mapping), plan.slots * plan.slot_bytes, batch_fields);
 }
 
@@ -105,7 +107,7 @@ void Engine::provide_memory(std::vector<MemoryReservation> reservations, std::sh
     decoded_cache->blocks->set_growing(plan_.fits_encoded && plan_.slots > plan_.direct_window_slots());
   }
   if (decoded_cache->rows) {
-    gather_.emplace(*decoded_cache->rows, *plan_.layout.table);
+    gather_.emplace(*decoded_cache->rows, *plan_.layout.table, source_->program);
     decoded_cache->set_complete_callback([this] { persist_store(); });
     gather_ready_.store(are_at_hand(*decoded_cache->rows), std::memory_order_release);
     // A whole cache with damaged blocks is not mended.

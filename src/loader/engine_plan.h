@@ -51,6 +51,7 @@ struct EnginePlan {
   std::uint32_t threads = 1;
   std::string threads_reason;
   bool delivers_row_ids = false;  ///< Deliver "_rows".
+  std::uint64_t seed = 0;         ///< Of random transforms, with the epoch.
   std::vector<std::string> warnings;
   std::shared_ptr<FedRows> fed;              ///< Of an order that is made up as it goes.
   std::shared_ptr<const ListedRows> listed;  ///< Of an order that is a list for each epoch.

@@ -99,7 +99,8 @@ void Engine::finish(DecodeThread& w) {
   const StageSpan span(w.counters.clock, Stage::kScatter);
   const StepContent& c = slot.content;
   auto failure = finish_task(*source_->finisher,
-                             {slot.memory->fields, c.samples, c.starts, *plan_.layout.table, slot.epoch}, w.claim.unit);
+                             {slot.memory->fields, c.samples, c.starts, *plan_.layout.table, slot.epoch, plan_.seed},
+                             w.claim.unit);
   if (failure) w.failures.push_back(std::move(*failure));
 }
 
@@ -108,7 +109,7 @@ void Engine::serve_block(DecodeThread& w) {
   w.runs.clear();
   for (const SlotRun& r : w.claim.runs)
     w.runs.push_back({r.slot->memory->fields.data(), r.begin, r.end, r.slot->content.step.first_position,
-                      &w.digests[w.runs.size()]});
+                      &w.digests[w.runs.size()], plan_.seed, w.claim.epoch});
   const BlockTable::Place place = plan_.layout.table->place(w.claim.unit);
   const std::uint64_t next_use =
       schedule_ ? schedule_->next_use(w.claim.unit, w.claim.epoch, w.claim.last) : std::uint64_t{0};
@@ -194,8 +195,9 @@ void Engine::gather_batch(DecodeThread& w) {
         decoded_cache_->notice(fmt::format("{} The rows are read from their own file instead.", sound.error().what()));
   if (store.complete()) {
     const SlotRun& slot = w.claim.runs[0];
-    gather_->gather(samples, {slot.slot->memory->fields.data(), slot.begin, slot.end,
-                              slot.slot->content.step.first_position, w.digests.data()});
+    w.failures =
+        gather_->gather(samples, {slot.slot->memory->fields.data(), slot.begin, slot.end,
+                                  slot.slot->content.step.first_position, w.digests.data(), plan_.seed, w.claim.epoch});
     return;
   }
   span.stop();
@@ -225,8 +227,13 @@ void Engine::serve_damaged(DecodeThread& w, std::span<const SampleRef> samples, 
     const std::span<const Request> requests = wanted.of(block);
     const BlockTable::Place place = plan_.layout.table->place(block.block);
     RowDigest digest;
-    const RowRun run{slot.slot->memory->fields.data(), 0, static_cast<std::uint32_t>(requests.size()),
-                     slot.slot->content.step.first_position, &digest};
+    const RowRun run{slot.slot->memory->fields.data(),
+                     0,
+                     static_cast<std::uint32_t>(requests.size()),
+                     slot.slot->content.step.first_position,
+                     &digest,
+                     plan_.seed,
+                     w.claim.epoch};
     for (const RowFailure& f : w.server->serve({block.block, place.file, place.rows, false, 0},
                                                {requests, {}, {&run, 1}}, window_.cancel_flag()))
       for (const Request& r : requests)

@@ -69,7 +69,7 @@ void number_classes(Label& label) {
 }  // namespace
 
 Label read_label(const Dataset& data, const std::string& name, const std::function<bool()>& go_on) {
-  const Dataset column = stored_column(data, name);
+  const Dataset column = stored_column(data, name);  // a label is what the files say
   const Field& field = column.fields()[0];
   const std::vector<std::uint64_t> shape = field.dims.row_shape();
   if (!shape.empty() && !(shape.size() == 1 && shape[0] > 0))

@@ -117,7 +117,7 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
     const Source& part = *parts[i].data.impl()->source;
     if (part.mapping)
       throw refuse(fmt::format("the samples of {} are not simply rows, which cannot be mixed yet", parts[i].name));
-    if (part.finisher)
+    if (part.finisher || part.program)
       throw refuse(fmt::format("the samples of {} are transformed", parts[i].name), "Mix first, then transform.");
     if (part.mixture) throw refuse(fmt::format("{} is a mixture itself", parts[i].name), "Mix all data sets at once.");
     if (parts[i].data.closed()) throw Error(ErrorCode::kClosed, fmt::format("{} was closed", parts[i].name));

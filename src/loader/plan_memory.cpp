@@ -41,11 +41,11 @@ class MemoryPlanner {
         blocks_(plan.layout.table),
         runs_(std::min(plan.slot_rows(), blocks_->num_blocks())),
         bookkeeping_(plan.slot_rows() * kRequestBytes + runs_ * kRunBytes + kSlotBytes +
-                     SlotPool::bookkeeping_bytes(source.fields->size())),
+                     SlotPool::bookkeeping_bytes(source.fields->size() + source.num_staged())),
         order_bytes_(plan.sampler->memory_bytes(plan.share) + blocks_->memory_bytes() +
                      blocks_->num_blocks() * kBlockIndexBytes),
         block_bytes_(std::max<std::uint64_t>(blocks_->max_block_rows() * source.row_bytes(), 1)) {
-    plan_.slot_bytes = SlotPool::slot_bytes(*source.fields, plan.slot_rows());
+    plan_.slot_bytes = SlotPool::slot_bytes(source.slot_fields(), plan.slot_rows());
     plan_.data_bytes = stored_rows(*blocks_) * source.row_bytes();
     need_ = BlockServer::need(source, plan.layout);
   }

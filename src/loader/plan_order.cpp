@@ -238,6 +238,7 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
   const std::uint64_t global_batch = plan.global_batch;
   plan.rank_reason = context.rank.reason;
   plan.delivers_row_ids = options.provenance;
+  plan.seed = options.seed;
   for (const Field& field : *source.fields)
     if ((plan.delivers_row_ids && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight") ||
         (plan.groups && (field.name == "_group" || field.name == "_group.offsets")))

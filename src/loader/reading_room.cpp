@@ -32,7 +32,7 @@ const Field* largest_field(const Source& source) {
   std::uint64_t most = 0;
   for (std::size_t f = 0; f < source.fields->size(); ++f) {
     std::uint64_t bytes = (*source.fields)[f].row_bytes();
-    if (!source.mapping && f < source.places.size() && !source.files.empty()) {
+    if (!source.mapping && !source.program && f < source.places.size() && !source.files.empty()) {
       const ArrayReader& array = *source.files[0].arrays[source.places[f].array];
       bytes = std::max({bytes, array.scratch_need(1).out_bytes, array.pieces_across() * kListedBytes});
     }
@@ -58,7 +58,7 @@ std::uint64_t reading_bytes(const Source& source, const BlockLayout& layout) {
 }
 
 std::uint64_t reading_threads(const Dataset::Impl& data, std::uint64_t rows) {
-  const std::uint64_t limit = MemoryBudget::process()->limit_bytes(), row_bytes = data.source->row_bytes();
+  const std::uint64_t limit = MemoryBudget::process()->limit_bytes(), row_bytes = data.source->slot_row_bytes();
   const bool rows_fit = rows <= limit / (row_bytes + kRequestBytes);
   const std::uint64_t left = rows_fit ? limit - rows * (row_bytes + kRequestBytes) : 0;
   if (rows == 0 || (rows_fit && data.reading_bytes <= left))

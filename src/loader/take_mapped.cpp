@@ -29,7 +29,7 @@ std::vector<WantedPart> parts_by_unit(const StepContent& content) {
 
 }  // namespace
 
-Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> samples, std::uint64_t epoch,
+Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> samples, EpochSeed draws,
                           const std::function<bool()>& go_on) {
   const Mapping& mapping = *source.mapping;
   WindowSlot slot;
@@ -75,8 +75,8 @@ Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> s
     return Error(ErrorCode::kInternal,
                  "the samples are not what the plan says: a fault of headrace or of this machine's memory");
   if (source.finisher)
-    HEADRACE_TRY(finish_all(*source.finisher,
-                            {slot.memory->fields, content.samples, content.starts, *mapping.map->homes(), epoch}));
+    HEADRACE_TRY(finish_all(*source.finisher, {slot.memory->fields, content.samples, content.starts,
+                                               *mapping.map->homes(), draws.epoch, draws.seed}));
   const std::uint64_t count = samples.size();
   return arena->deliver(std::move(slot.memory), content, count, 0, 0, {});
 }

@@ -7,15 +7,16 @@
 #include <span>
 
 #include "assembly/source.h"
+#include "assembly/finisher.h"
 #include "base/result.h"
 
 namespace headrace {
 
 /// Read mapped samples in the order they are listed, each unit decoded once; what was put in place is compared with the
-/// plan. \param samples  Below the data set's size. \param epoch  Whose randomness finishing kernels use. \param go_on
+/// plan. \param samples  Below the data set's size. \param draws  Whose randomness transforms use. \param go_on
 /// May be empty; asked between units: false ends it. Errors: of the data, that of the first sample that fails;
 /// kCancelled; kOutOfBudget; kInternal.
-Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> samples, std::uint64_t epoch,
+Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> samples, EpochSeed draws,
                           const std::function<bool()>& go_on);
 
 }  // namespace headrace

@@ -25,8 +25,8 @@ constexpr std::chrono::milliseconds kTick{50};            // between two questio
 /// One read, shared by its threads.
 class Reading {
  public:
-  Reading(Dataset::Impl& data, const RequestsByBlock& plan, std::byte* const* fields)
-      : data_(data), plan_(plan), fields_(fields) {}
+  Reading(Dataset::Impl& data, const RequestsByBlock& plan, std::byte* const* fields, EpochSeed draws)
+      : data_(data), plan_(plan), fields_(fields), draws_(draws) {}
 
   /// Read blocks until none is left, or one has failed, or it is given up. Any number of threads.
   void work() noexcept {
@@ -72,7 +72,7 @@ class Reading {
   Status read(BlockServer& server, const RequestsByBlock::Block& task) {
     const BlockTable::Place place = data_.layout.table->place(task.block);
     const std::span<const Request> mine = plan_.of(task);
-    const RowRun run{fields_, 0, static_cast<std::uint32_t>(mine.size())};
+    const RowRun run{fields_, 0, static_cast<std::uint32_t>(mine.size()), 0, nullptr, draws_.seed, draws_.epoch};
     for (const RowFailure& f :
          server.serve({task.block, place.file, place.rows, true, 0}, {mine, {}, {&run, 1}}, cancelled_))
       if (std::ranges::any_of(mine, [&](const Request& r) { return r.row >= f.rows.first && r.row < f.rows.end(); }))
@@ -83,6 +83,7 @@ class Reading {
   Dataset::Impl& data_;
   const RequestsByBlock& plan_;
   std::byte* const* const fields_;
+  const EpochSeed draws_;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
@@ -93,16 +94,17 @@ class Reading {
 
 }  // namespace
 
-Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows, std::uint64_t epoch,
+Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows, EpochSeed draws,
                         std::uint64_t most_threads, const std::function<bool()>& go_on) {
   const Source& source = *data.source;
   const BlockTable& blocks = *data.layout.table;
   Batch::Parts parts;
   parts.fields = source.fields;
   parts.rows = rows.size();
-  for (const Field& field : *source.fields) {
+  std::vector<std::byte*> arrays;
+  for (const Field& field : source.slot_fields()) {
     parts.holders.push_back(SlotPool::column(rows.size() * field.row_bytes()));
-    parts.data.push_back(static_cast<std::byte*>(parts.holders.back().get()));
+    arrays.push_back(static_cast<std::byte*>(parts.holders.back().get()));
   }
   std::vector<SampleRef> samples;
   samples.reserve(rows.size());
@@ -111,7 +113,7 @@ Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows
     samples.push_back({static_cast<std::uint32_t>(place.block), blocks.stored_row(place.block, place.row_in_block)});
   }
   const RequestsByBlock plan(samples);
-  Reading reading(data, plan, parts.data.data());
+  Reading reading(data, plan, arrays.data(), draws);
   const std::size_t threads =
       std::min<std::size_t>({plan.blocks.size() / 4, static_cast<std::uint32_t>(usable_cpu_count()), most_threads});
   std::vector<std::jthread> helpers;
@@ -123,7 +125,7 @@ Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows
   };
   for (std::size_t i = 1; i < threads; ++i)
     if (!help()) break;
-  if (go_on && rows.size() * source.row_bytes() >= kLargeReadBytes && help()) {
+  if (go_on && rows.size() * source.slot_row_bytes() >= kLargeReadBytes && help()) {
     // A block may take long: others read, so that this thread can ask all the while.
     try {
       do {
@@ -139,7 +141,11 @@ Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows
   helpers.clear();
   if (reading.cancelled()) return Error(ErrorCode::kCancelled, "stopped before all rows were read");
   HEADRACE_TRY(reading.status());
-  if (source.finisher) HEADRACE_TRY(finish_all(*source.finisher, {parts.data, samples, {}, blocks, epoch}));
+  if (source.finisher)
+    HEADRACE_TRY(finish_all(*source.finisher, {arrays, samples, {}, blocks, draws.epoch, draws.seed}));
+  parts.holders.resize(source.fields->size());
+  arrays.resize(source.fields->size());
+  parts.data = std::move(arrays);
   return Batch(std::move(parts));
 }
 

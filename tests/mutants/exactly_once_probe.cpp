@@ -57,7 +57,7 @@ const char* run_rows(From from) {
     server.set_decoded_cache(&decoded_cache);
     server.prepare().value();
     std::optional<RowGather> gather;
-    if (decoded_cache.rows) gather.emplace(*decoded_cache.rows, *layout.table);
+    if (decoded_cache.rows) gather.emplace(*decoded_cache.rows, *layout.table, nullptr);
     Claim claim;
     std::vector<RowRun> runs;
     std::vector<RowDigest> digests;

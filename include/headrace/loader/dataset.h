@@ -4,6 +4,7 @@
 #include <headrace/catalog/field.h>
 #include <headrace/catalog/left_out.h>
 #include <headrace/delivery/batch.h>
+#include <headrace/transform/transform.h>
 
 #include <cstdint>
 #include <functional>
@@ -99,6 +100,11 @@ class Dataset {
   [[nodiscard]] std::uint64_t block_end(std::uint64_t row) const;
   /// Return a data set of these fields only, over the same files. No I/O.
   [[nodiscard]] Dataset choose(std::span<const std::string> names) const;
+
+  /// Return a data set whose samples go through these transforms, one after the other, on their way into a batch. They
+  /// run on the decode threads, where possible while rows are copied; files, order and caches stay as they are, and
+  /// columns that no field needs any more are not read. No I/O. Throws kInvalidArgument, kFieldMissing.
+  [[nodiscard]] Dataset map(const std::vector<Transform>& transforms) const;
 
   /// Return how the data set was made, for open_recipe(): absolute paths, fields, selections, proportions. No I/O.
   /// Throws kUnsupported for data that lies in memory.

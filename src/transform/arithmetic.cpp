@@ -1,0 +1,155 @@
+// Standardize, Affine, Log, Clip, Cast.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "transform/element_kernel.h"
+#include "transform/kinds.h"
+#include "transform/numbers.h"
+
+namespace headrace {
+namespace {
+
+template <class Work>
+std::shared_ptr<const ElementOp> op(Work work) {
+  return std::make_shared<ElementOpOf<Work>>(std::move(work));
+}
+
+std::string target(Settings& settings, const Field& in) {
+  return settings.text("to", in.name);
+}
+
+/// Which runs along the last axis are padding: left as they are.
+struct Padding {
+  bool skips = false;
+  std::size_t width = 1, feature = 0;
+  double value = 0;
+  template <class C>
+  [[nodiscard]] bool at(const C* run) const {
+    return skips && run[feature] == static_cast<C>(value);
+  }
+};
+
+Padding read_padding(Settings& settings, const Field& in) {
+  Padding padding;
+  const std::vector<std::uint64_t> shape = in.dims.row_shape();
+  if (!shape.empty()) padding.width = shape.back();
+  padding.skips = settings.has("pad_feature");
+  padding.feature = static_cast<std::size_t>(settings.whole("pad_feature", 0, 0));
+  padding.value = settings.number("pad", 0.0);
+  if (!padding.skips && settings.has("pad")) settings.refuse("pad= says nothing without pad_feature=");
+  if (padding.skips && padding.feature >= padding.width)
+    settings.refuse(fmt::format("pad_feature is {}, and the field's last axis has {}", padding.feature, padding.width));
+  return padding;
+}
+
+}  // namespace
+
+Result<CompiledTransform> compile_standardize(const Transform& transform, std::span<const Field> inputs,
+                                              Settings& settings) {
+  HEADRACE_TRY(need_one_number_field(transform, inputs));
+  const Field& in = inputs[0];
+  const std::vector<double> mean = settings.numbers("mean"), deviation = settings.numbers("std");
+  const double clip = settings.number("clip", std::numeric_limits<double>::infinity());
+  const Padding padding = read_padding(settings, in);
+  const std::string to = target(settings, in);
+  HEADRACE_TRY(settings.finish());
+  check_per_feature(settings, "mean", mean, in);
+  check_per_feature(settings, "std", deviation, in);
+  for (std::size_t i = 0; i < deviation.size(); ++i)
+    if (!(deviation[i] > 0) || std::isinf(deviation[i]))
+      settings.refuse(fmt::format("std[{}] is {}", i, deviation[i]),
+                      "A feature that is always the same has no spread: leave it out, or give it std 1.");
+  if (!(clip > 0)) settings.refuse(fmt::format("clip is {}", clip), "It is the largest size of a value: above 0.");
+  HEADRACE_TRY(settings.finish());
+  const std::size_t tile = tile_of(in);
+  return element_transform(in, to, result_type(in.dtype),
+                           op([m = TiledSetting(mean, tile), s = TiledSetting(deviation, tile), clip,
+                               padding]<class C>(std::span<C> values) -> Status {
+                             const C *means = m.of<C>(), *deviations = s.of<C>();
+                             const auto most = static_cast<C>(clip);
+                             const auto standardize = [&](std::size_t begin, std::size_t end) {
+                               for (std::size_t i = begin; i < end; ++i)
+                                 values[i] = (values[i] - means[i]) / deviations[i];
+                               if (std::isinf(most)) return;
+                               for (std::size_t i = begin; i < end; ++i) {  // NaN stays NaN
+                                 values[i] = values[i] > most ? most : values[i];
+                                 values[i] = values[i] < -most ? -most : values[i];
+                               }
+                             };
+                             if (!padding.skips) return standardize(0, values.size()), Status();
+                             for (std::size_t run = 0; run < values.size(); run += padding.width)
+                               if (!padding.at(&values[run])) standardize(run, run + padding.width);
+                             return {};
+                           }));
+}
+
+Result<CompiledTransform> compile_affine(const Transform& transform, std::span<const Field> inputs,
+                                         Settings& settings) {
+  HEADRACE_TRY(need_one_number_field(transform, inputs));
+  const Field& in = inputs[0];
+  const std::vector<double> scale = settings.numbers("scale", std::vector<double>{1});
+  const std::vector<double> shift = settings.numbers("shift", std::vector<double>{0});
+  const std::string to = target(settings, in);
+  HEADRACE_TRY(settings.finish());
+  check_per_feature(settings, "scale", scale, in);
+  check_per_feature(settings, "shift", shift, in);
+  HEADRACE_TRY(settings.finish());
+  const std::size_t tile = tile_of(in);
+  return element_transform(
+      in, to, result_type(in.dtype),
+      op([a = TiledSetting(scale, tile), b = TiledSetting(shift, tile)]<class C>(std::span<C> values) -> Status {
+        const C *scales = a.of<C>(), *shifts = b.of<C>();
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = values[i] * scales[i] + shifts[i];
+        return {};
+      }));
+}
+
+Result<CompiledTransform> compile_log(const Transform& transform, std::span<const Field> inputs, Settings& settings) {
+  HEADRACE_TRY(need_one_number_field(transform, inputs));
+  const double base = settings.number("base", 0.0), offset = settings.number("offset", 0.0);
+  const std::string to = target(settings, inputs[0]);
+  if (settings.has("base") && !(base > 0 && base != 1)) settings.refuse(fmt::format("base is {}", base));
+  HEADRACE_TRY(settings.finish());
+  return element_transform(inputs[0], to, result_type(inputs[0].dtype),
+                           op([base, offset]<class C>(std::span<C> values) -> Status {
+                             const auto by = static_cast<C>(offset), divisor = static_cast<C>(std::log(base));
+                             for (C& v : values)
+                               v = base == 0    ? std::log(v + by)
+                                   : base == 10 ? std::log10(v + by)
+                                   : base == 2  ? std::log2(v + by)
+                                                : std::log(v + by) / divisor;
+                             return {};
+                           }));
+}
+
+Result<CompiledTransform> compile_clip(const Transform& transform, std::span<const Field> inputs, Settings& settings) {
+  HEADRACE_TRY(need_one_number_field(transform, inputs));
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const double least = settings.number("least", -kNone), most = settings.number("most", kNone);
+  const std::string to = target(settings, inputs[0]);
+  if (!(least <= most)) settings.refuse(fmt::format("the least is {}, and the most {}", least, most));
+  HEADRACE_TRY(settings.finish());
+  return element_transform(inputs[0], to, inputs[0].dtype, op([least, most]<class C>(std::span<C> values) -> Status {
+                             const auto low = static_cast<C>(least), high = static_cast<C>(most);
+                             for (C& v : values) {  // NaN stays NaN
+                               v = v < low ? low : v;
+                               v = v > high ? high : v;
+                             }
+                             return {};
+                           }));
+}
+
+Result<CompiledTransform> compile_cast(const Transform& transform, std::span<const Field> inputs, Settings& settings) {
+  HEADRACE_TRY(need_one_number_field(transform, inputs));
+  const std::string name = settings.text("dtype");
+  const std::string to = target(settings, inputs[0]);
+  HEADRACE_TRY(settings.finish());
+  const Result<DType> type = type_of_name(name);
+  if (!type.ok()) return transform_error(transform, type.error().message(), type.error().hint());
+  return element_transform(inputs[0], to, *type, nullptr);
+}
+
+}  // namespace headrace

@@ -1,0 +1,36 @@
+// Numbers of any type as float or double, and back.
+#pragma once
+
+#include <headrace/catalog/dtype.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace headrace {
+
+/// True for integers, booleans and floating point numbers.
+bool is_number(const DType& type);
+/// True if every value of the type is a float's: what is worked on as float, not as double.
+bool fits_float(const DType& type);
+/// Return the type that a transform's arithmetic makes of one: float64 stays, all others become float32.
+DType result_type(const DType& type);
+/// Return the type of a name: "float32", "bfloat16", "uint8", "bool", … Errors: kInvalidArgument.
+Result<DType> type_of_name(std::string_view name);
+
+/// Read `n` numbers. \param from  Aligned for the type.
+template <class C>
+void load_numbers(const DType& type, const std::byte* from, std::size_t n, C* to);
+/// Write `n` numbers. Floating point types round to the nearest, ties to even. Integers: towards zero, and the nearest
+/// limit for what lies outside; NaN is 0. Bool: true unless 0.
+template <class C>
+void store_numbers(const DType& type, const C* from, std::size_t n, std::byte* to);
+
+extern template void load_numbers(const DType&, const std::byte*, std::size_t, float*);
+extern template void load_numbers(const DType&, const std::byte*, std::size_t, double*);
+extern template void store_numbers(const DType&, const float*, std::size_t, std::byte*);
+extern template void store_numbers(const DType&, const double*, std::size_t, std::byte*);
+
+}  // namespace headrace

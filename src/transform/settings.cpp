@@ -1,0 +1,120 @@
+#include "transform/settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "base/nearest_name.h"
+
+namespace headrace {
+namespace {
+
+struct SettingText {
+  std::string operator()(bool value) const { return value ? "True" : "False"; }
+  std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
+  std::string operator()(double value) const { return fmt::format("{}", value); }
+  std::string operator()(const std::string& value) const { return fmt::format("'{}'", value); }
+  std::string operator()(const std::vector<double>& value) const { return fmt::format("[{}]", fmt::join(value, ", ")); }
+  std::string operator()(const std::vector<std::string>& value) const {
+    return fmt::format("['{}']", fmt::join(value, "', '"));
+  }
+};
+
+}  // namespace
+
+std::string Transform::text() const {
+  std::string inside = fmt::format("{}", fmt::join(fields, ", "));
+  for (const auto& [key, value] : settings)
+    inside += fmt::format("{}{}={}", inside.empty() ? "" : ", ", key, std::visit(SettingText{}, value));
+  return fmt::format("{}({})", name, inside);
+}
+
+Error transform_error(const Transform& transform, const std::string& text, std::string_view hint) {
+  Error error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", transform.name, text));
+  if (!transform.fields.empty()) error.with_field(transform.fields[0]);
+  return std::move(error.with_hint(hint));
+}
+
+void Settings::refuse(const std::string& text, std::string_view hint) {
+  if (!error_) error_ = transform_error(transform_, text, hint);
+}
+
+const Setting* Settings::find(const std::string& name, bool must) {
+  known_.insert(name);
+  const auto it = transform_.settings.find(name);
+  if (it != transform_.settings.end()) return &it->second;
+  if (must) refuse(fmt::format("{}= is missing", name));
+  return nullptr;
+}
+
+void Settings::wrong(const std::string& name, std::string_view expected) {
+  refuse(fmt::format("{} must be {}, not {}", name, expected,
+                     std::visit(SettingText{}, transform_.settings.find(name)->second)));
+}
+
+double Settings::number(const std::string& name, std::optional<double> otherwise) {
+  const Setting* const found = find(name, !otherwise);
+  if (!found) return otherwise.value_or(0);
+  if (const auto* whole = std::get_if<std::int64_t>(found)) return static_cast<double>(*whole);
+  if (const auto* number = std::get_if<double>(found)) return *number;
+  return wrong(name, "a number"), 0;
+}
+
+std::int64_t Settings::whole(const std::string& name, std::optional<std::int64_t> otherwise, std::int64_t least,
+                             std::int64_t most) {
+  const Setting* const found = find(name, !otherwise);
+  if (!found) return otherwise.value_or(least);
+  const auto* value = std::get_if<std::int64_t>(found);
+  if (!value || *value < least || *value > most)
+    return wrong(name, fmt::format("a whole number of at least {}", least)), least;
+  return *value;
+}
+
+bool Settings::flag(const std::string& name, bool otherwise) {
+  const Setting* const found = find(name, false);
+  if (!found) return otherwise;
+  if (const auto* value = std::get_if<bool>(found)) return *value;
+  return wrong(name, "True or False"), otherwise;
+}
+
+std::string Settings::text(const std::string& name, const std::optional<std::string>& otherwise) {
+  const Setting* const found = find(name, !otherwise);
+  if (!found) return otherwise.value_or("");
+  if (const auto* value = std::get_if<std::string>(found)) return *value;
+  return wrong(name, "text"), "";
+}
+
+std::vector<double> Settings::numbers(const std::string& name, std::optional<std::vector<double>> otherwise) {
+  const Setting* const found = find(name, !otherwise);
+  if (!found) return otherwise.value_or(std::vector<double>{});
+  if (const auto* list = std::get_if<std::vector<double>>(found)) {
+    if (list->empty()) wrong(name, "a number, or a list of them");
+    return *list;
+  }
+  if (std::holds_alternative<std::int64_t>(*found) || std::holds_alternative<double>(*found)) return {number(name)};
+  return wrong(name, "a number, or a list of them"), std::vector<double>{};
+}
+
+std::vector<std::string> Settings::texts(const std::string& name, std::optional<std::vector<std::string>> otherwise) {
+  const Setting* const found = find(name, !otherwise);
+  if (!found) return otherwise.value_or(std::vector<std::string>{});
+  if (const auto* list = std::get_if<std::vector<std::string>>(found)) return *list;
+  if (const auto* one = std::get_if<std::string>(found)) return {*one};
+  return wrong(name, "a list of texts"), std::vector<std::string>{};
+}
+
+Status Settings::finish() const {
+  if (error_) return *error_;
+  const std::vector<std::string> known(known_.begin(), known_.end());
+  for (const auto& [name, value] : transform_.settings) {
+    if (known_.contains(name)) continue;
+    const std::optional<std::string> meant = did_you_mean(name, known);
+    return transform_error(
+        transform_, fmt::format("no setting is called '{}'", name),
+        meant ? fmt::format("Did you mean {}=?", *meant) : fmt::format("There are: {}.", list_names(known)));
+  }
+  return {};
+}
+
+}  // namespace headrace

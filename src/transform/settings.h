@@ -1,0 +1,47 @@
+// Settings: reads what a transform was told, and refuses what it does not know.
+#pragma once
+
+#include <headrace/transform/transform.h>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace headrace {
+
+/// Reads the settings of one transform by name. The first thing that is wrong is kept; look at it with finish().
+class Settings {
+ public:
+  explicit Settings(const Transform& transform) : transform_(transform) {}
+
+  [[nodiscard]] bool has(const std::string& name) const { return transform_.settings.contains(name); }
+  double number(const std::string& name, std::optional<double> otherwise = {});
+  std::int64_t whole(const std::string& name, std::optional<std::int64_t> otherwise, std::int64_t least,
+                     std::int64_t most = std::int64_t{1} << 40);
+  bool flag(const std::string& name, bool otherwise);
+  std::string text(const std::string& name, const std::optional<std::string>& otherwise = {});
+  /// A number, or a list of them.
+  std::vector<double> numbers(const std::string& name, std::optional<std::vector<double>> otherwise = {});
+  std::vector<std::string> texts(const std::string& name, std::optional<std::vector<std::string>> otherwise = {});
+  /// Note that something is wrong.
+  void refuse(const std::string& text, std::string_view hint = {});
+  /// Return what was wrong first: a setting of a wrong kind, one that is missing, or one that nobody asked for.
+  [[nodiscard]] Status finish() const;
+
+ private:
+  const Setting* find(const std::string& name, bool must);
+  void wrong(const std::string& name, std::string_view expected);
+  const Transform& transform_;
+  std::set<std::string> known_;
+  std::optional<Error> error_;
+};
+
+/// An error that names the transform.
+Error transform_error(const Transform& transform, const std::string& text, std::string_view hint = {});
+
+}  // namespace headrace

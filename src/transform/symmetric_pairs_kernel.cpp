@@ -1,0 +1,205 @@
+// SymmetricPairs: what is stored of pairs of particles once, as a matrix that a model takes.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "transform/element_kernel.h"
+#include "transform/kinds.h"
+#include "transform/numbers.h"
+#include "transform/symmetric_pairs.h"
+
+namespace headrace {
+namespace {
+
+struct PairsSettings {
+  std::size_t particles = 0, features = 1, k = 1;
+  std::optional<double> sentinel;
+  double fill = 0, diagonal = 0;
+  bool packed = false, strict = true, masks = false;
+};
+
+/// The particles whose triangle has so many pairs; none: no triangle has.
+std::optional<std::uint64_t> particles_of(std::uint64_t pairs, std::uint64_t k) {
+  auto n = static_cast<std::uint64_t>(std::sqrt(2.0 * static_cast<double>(pairs)));
+  for (n -= std::min<std::uint64_t>(n, 2); pairs_of(n, k) < pairs;) ++n;
+  if (pairs_of(n, k) != pairs) return std::nullopt;
+  return n;
+}
+
+template <class T>
+class PairsKernel final : public Kernel {
+ public:
+  PairsKernel(const PairsSettings& settings, const DType& type) : set_(settings) {
+    fill_ = as(type, set_.fill);
+    diagonal_ = as(type, set_.diagonal);
+    if (set_.sentinel) sentinel_ = as(type, *set_.sentinel);
+  }
+
+  Status run(const KernelCall& call) const override {
+    const T* pairs = reinterpret_cast<const T*>(call.in[0]);
+    PairsJob<T> job{pairs,         set_.particles, set_.k, set_.particles, set_.particles,
+                    set_.features, sentinel_,      fill_,  diagonal_};
+    job.streams = call.is_last;
+    if (set_.sentinel) HEADRACE_TRY(find_real(job));
+    expand_pairs(job, reinterpret_cast<T*>(call.out[0]));
+    if (set_.masks) {
+      std::byte* mask = call.out[1];
+      for (std::size_t i = 0; i < set_.particles; ++i, mask += set_.particles) {
+        const std::size_t real = i < job.real ? job.real : 0;
+        std::memset(mask, 1, real);
+        std::memset(mask + real, 0, set_.particles - real);
+      }
+    }
+    return {};
+  }
+
+ private:
+  static T as(const DType& type, double value) {
+    T out{};
+    store_numbers(type, &value, 1, reinterpret_cast<std::byte*>(&out));
+    return out;
+  }
+  /// Find out how many particles are there: the pairs of the others hold the sentinel, and no other pair does.
+  Status find_real(PairsJob<T>& job) const {
+    const std::size_t all = pairs_of(set_.particles, set_.k) * set_.features;
+    std::size_t real_values = 0;
+    for (std::size_t i = 0; i < all; ++i) real_values += job.pairs[i] != sentinel_;
+    if (set_.packed) return find_packed(job, real_values);
+    std::size_t in_first_row = 0;  // its pairs are those of particle 0 with every other
+    const std::size_t row = (set_.particles - std::min(set_.k, set_.particles)) * set_.features;
+    while (in_first_row < row && job.pairs[in_first_row] != sentinel_) ++in_first_row;
+    std::size_t n = in_first_row / set_.features + (real_values > 0 ? set_.k : 0);
+    if (n >= set_.particles && real_values == all) return {};  // nothing is missing
+    bool whole = in_first_row % set_.features == 0 && real_values == pairs_of(n, set_.k) * set_.features;
+    for (std::size_t i = 1, at = row; whole && i + set_.k < n; ++i) {
+      const std::size_t values = (n - i - set_.k) * set_.features;
+      for (std::size_t v = 0; v < values; ++v) whole = whole && job.pairs[at + v] != sentinel_;
+      at += (set_.particles - i - set_.k) * set_.features;
+    }
+    if (whole) {
+      job.real = n;
+      return {};
+    }
+    if (set_.strict)
+      return Error(ErrorCode::kCorruptData,
+                   fmt::format("the sentinel {} stands between real pairs: particle 0 has pairs with {} others, and {} "
+                               "values are real, where {} would be",
+                               *set_.sentinel, in_first_row / set_.features, real_values,
+                               pairs_of(n, set_.k) * set_.features))
+          .with_hint("Where single pairs may be missing, give strict=False.");
+    job.replaces = true;
+    job.real = last_real(job);
+    return {};
+  }
+  /// One more than the last particle that has a real pair.
+  std::size_t last_real(const PairsJob<T>& job) const {
+    std::size_t last = 0;
+    const T* at = job.pairs;
+    for (std::size_t i = 0; i + set_.k < set_.particles; ++i)
+      for (std::size_t j = i + set_.k; j < set_.particles; ++j)
+        for (std::size_t f = 0; f < set_.features; ++f)
+          if (*at++ != sentinel_) last = std::max(last, j + 1);
+    return last;
+  }
+  /// The pairs of those that are there come first, one behind the other.
+  Status find_packed(PairsJob<T>& job, std::size_t real_values) const {
+    std::size_t prefix = 0;
+    while (prefix < real_values && job.pairs[prefix] != sentinel_) ++prefix;
+    const std::optional<std::uint64_t> n =
+        real_values % set_.features == 0 ? particles_of(real_values / set_.features, set_.k) : std::nullopt;
+    if (prefix != real_values || !n)
+      return Error(ErrorCode::kCorruptData,
+                   fmt::format("{} values are real, {} of them before the first sentinel {}: that is no triangle",
+                               real_values, prefix, *set_.sentinel))
+          .with_hint("Is it stored as layout='max', each pair where it is of all particles?");
+    job.real = job.stored = real_values == 0 ? 0 : *n;
+    return {};
+  }
+
+  const PairsSettings set_;
+  T fill_{}, diagonal_{}, sentinel_{};
+};
+
+template <class T>
+std::shared_ptr<const Kernel> make_kernel(const PairsSettings& settings, const DType& type) {
+  return std::make_shared<PairsKernel<T>>(settings, type);
+}
+
+std::shared_ptr<const Kernel> kernel_for(const PairsSettings& settings, const DType& type) {
+  const bool is_float = type.kind == DType::Kind::kFloat;
+  switch (type.itemsize) {
+    case 1:
+      return make_kernel<std::uint8_t>(settings, type);
+    case 2:
+      return make_kernel<std::uint16_t>(settings, type);
+    case 4:
+      return is_float ? make_kernel<float>(settings, type) : make_kernel<std::uint32_t>(settings, type);
+    default:
+      return is_float ? make_kernel<double>(settings, type) : make_kernel<std::uint64_t>(settings, type);
+  }
+}
+
+}  // namespace
+
+Result<CompiledTransform> compile_symmetric_pairs(const Transform& transform, std::span<const Field> inputs,
+                                                  Settings& settings) {
+  HEADRACE_TRY(need_one_number_field(transform, inputs));
+  const Field& in = inputs[0];
+  PairsSettings set;
+  set.k = static_cast<std::size_t>(settings.whole("k", 1, 0, 1));
+  const auto particles = static_cast<std::uint64_t>(settings.whole("particles", 0, 0, 1 << 20));
+  if (settings.has("sentinel")) set.sentinel = settings.number("sentinel");
+  set.fill = settings.number("fill", 0.0);
+  set.diagonal = settings.number("diagonal", 0.0);
+  set.strict = settings.flag("strict", true);
+  const std::string layout = settings.text("layout", "max"), to = settings.text("to", in.name);
+  const std::string mask = settings.text("mask", "");
+  HEADRACE_TRY(settings.finish());
+  set.packed = layout == "packed";
+  set.masks = !mask.empty();
+  if (!set.packed && layout != "max")
+    settings.refuse(fmt::format("layout is '{}'", layout), "It is 'max' or 'packed'.");
+  if ((set.packed || set.masks) && !set.sentinel)
+    settings.refuse(set.packed ? "layout='packed' needs sentinel=" : "mask= needs sentinel=",
+                    "Without it, nothing tells which particles are there.");
+  if (set.sentinel && std::isnan(*set.sentinel))
+    settings.refuse("sentinel is NaN, which equals nothing", "Store another value, or leave NaN in place.");
+  HEADRACE_TRY(settings.finish());
+  const std::vector<std::uint64_t> shape = in.dims.row_shape();
+  if (shape.empty() || shape.size() > 2 || in.row_elements() == 0)
+    return transform_error(transform, fmt::format("the field's sample shape is {}", in.dims.text()),
+                           "It takes (pairs) or (pairs, features).");
+  const std::optional<std::uint64_t> of_length = particles_of(shape[0], set.k);
+  if (!of_length || (particles != 0 && pairs_of(particles, set.k) != shape[0])) {
+    const std::uint64_t near =
+        particles != 0 ? particles : static_cast<std::uint64_t>(std::sqrt(2.0 * static_cast<double>(shape[0])));
+    const bool square = near > 0 && std::llround(std::sqrt(static_cast<double>(shape[0]))) *
+                                            std::llround(std::sqrt(static_cast<double>(shape[0]))) ==
+                                        static_cast<long long>(shape[0]);
+    return transform_error(
+        transform,
+        fmt::format("{} pairs are no upper triangle{}: {} particles have {}, {} have {} (k={})", shape[0],
+                    particles != 0 ? fmt::format(" of {} particles", particles) : "", near, pairs_of(near, set.k),
+                    near + 1, pairs_of(near + 1, set.k), set.k),
+        square ? "A full matrix is only reshaped: T.Reshape." : "Try k=0 where the diagonal is stored too.");
+  }
+  set.particles = *of_length;
+  set.features = shape.size() == 2 ? shape[1] : 1;
+  Field out = in;
+  out.name = to;
+  if (to != in.name) out.path.clear();
+  std::vector<std::uint64_t> extents{set.particles, set.particles};
+  if (shape.size() == 2) extents.push_back(shape[1]);
+  out.dims = Dims(extents);
+  CompiledTransform made;
+  made.outputs.push_back(out);
+  if (set.masks) made.outputs.push_back({mask, "", {DType::Kind::kBool, 1}, {set.particles, set.particles}, {}});
+  made.kernel = kernel_for(set, in.dtype);
+  return made;
+}
+
+}  // namespace headrace
