@@ -69,7 +69,7 @@ class Totals:
             rest = {name: array for name, array in totals.items() if name != "votes"}
             add_rows(groups, rows, self._numbers(), rest)
             if "votes" in totals:
-                labels = (rows[:, 0] > self.threshold).astype(np.int64)
+                labels = np.greater(rows[:, 0], self.threshold).astype(np.int64)
                 _headrace.add_votes(groups, labels, (self.groups, 2, self.k), {"votes": totals["votes"]})
             return
         add_rows(groups, rows, self._numbers(), totals)
