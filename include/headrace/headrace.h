@@ -7,6 +7,7 @@
 #include <headrace/catalog/field.h>
 #include <headrace/delivery/batch.h>
 #include <headrace/loader/dataset.h>
+#include <headrace/loader/group_totals.h>
 #include <headrace/loader/loader.h>
 #include <headrace/loader/mix.h>
 #include <headrace/loader/report.h>

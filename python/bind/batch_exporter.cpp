@@ -121,9 +121,9 @@ nb::object BatchExporter::numpy_array(const Batch& batch, std::size_t i) const {
     throw Error(ErrorCode::kUnsupported, "NumPy has no bfloat16 without the package ml_dtypes")
         .with_field(batch.fields()[i].name)
         .with_hint("pip install ml_dtypes, or use framework=\"torch\".");
-  const nb::object shape = batch.rows() == usual_rows_ ? column.usual_shape : shape_tuple(column, batch.rows());
-  const nb::object memory =
-      nb::cast(FieldMemory{batch.holder(i), batch.array(i).data(), batch.rows() * column.row_bytes});
+  const Tensor array = batch.array(i);
+  const nb::object shape = array.rows() == usual_rows_ ? column.usual_shape : shape_tuple(column, array.rows());
+  const nb::object memory = nb::cast(FieldMemory{batch.holder(i), array.data(), array.rows() * column.row_bytes});
   PyObject* arguments[] = {nullptr, shape.ptr(), column.dtype.ptr(), memory.ptr()};
   return checked(PyObject_Vectorcall(make_.ptr(), arguments + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
 }
@@ -133,7 +133,7 @@ nb::object BatchExporter::torch_tensor(const Batch& batch, std::size_t i) const 
   auto tensor = std::make_unique<SharedTensor>();
   tensor->holder = batch.holder(i);
   tensor->shape.reserve(column.shape.size() + 1);
-  tensor->shape.push_back(static_cast<std::int64_t>(batch.rows()));
+  tensor->shape.push_back(static_cast<std::int64_t>(batch.array(i).rows()));
   for (const std::uint64_t extent : column.shape) tensor->shape.push_back(static_cast<std::int64_t>(extent));
   tensor->managed = {.tensor = {.data = batch.array(i).data(),
                                 .device = {dlpack::kCpu, 0},

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <string>
+#include <utility>
 
 #include "bind/text.h"
 
@@ -18,8 +19,9 @@ std::string option_text(const nb::handle& value) {
 
 }  // namespace
 
-LoaderSettings to_settings(const nb::dict& words) {
+LoaderSettings to_settings(const nb::dict& words, std::shared_ptr<const SamplerChoice> sampler) {
   LoaderSettings settings;
+  settings.options.sampler = std::move(sampler);
   for (const auto& [key, value] : words) {
     if (value.is_none()) continue;
     const auto name = nb::cast<std::string>(key);

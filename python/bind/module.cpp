@@ -14,4 +14,5 @@ NB_MODULE(_headrace, m) {
   headrace::python::register_report(m);
   headrace::python::register_loader(m);
   headrace::python::register_tools(m);
+  headrace::python::register_groups(m);
 }

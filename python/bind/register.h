@@ -17,5 +17,7 @@ void register_dataset(nb::module_& m);
 void register_report(nb::module_& m);
 void register_loader(nb::module_& m);
 void register_tools(nb::module_& m);
+/// Totals of groups of rows.
+void register_groups(nb::module_& m);
 
 }  // namespace headrace::python

@@ -24,8 +24,8 @@ namespace {
 
 using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// {"weights": …, "replacement": …, "num_samples": …}, {"by": …, "num_samples": …}, {"fed_samples": …} or {"rows": …,
-/// "every_epoch": …}.
+/// {"weights": …, "replacement": …, "num_samples": …}, {"by": …, "num_samples": …}, {"fed_samples": …} or {"listed":
+/// (rows, sizes of batches or None), "every_epoch": …}.
 std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
   SamplerChoice choice;
   if (words.contains("weights")) {
@@ -38,8 +38,8 @@ std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
   } else if (words.contains("fed_samples")) {
     choice = Fed{nb::cast<std::uint64_t>(words["fed_samples"])};
   } else {
-    const auto rows = nb::cast<RowNumbers>(words["rows"]);
-    choice = Listed{{rows.data(), rows.data() + rows.size()}, nb::cast<bool>(words["every_epoch"])};
+    ListedNumbers listed = from_listed(words["listed"]);
+    choice = Listed{std::move(listed.rows), nb::cast<bool>(words["every_epoch"]), std::move(listed.batch_rows)};
   }
   return std::make_shared<const SamplerChoice>(std::move(choice));
 }
@@ -47,8 +47,8 @@ std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
 std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset,
                                           const nb::typed<nb::dict, nb::str, nb::object>& words,
                                           const nb::object& sampler) {
-  LoaderSettings settings = to_settings(words);
-  if (!sampler.is_none()) settings.options.sampler = to_sampler(nb::cast<nb::dict>(sampler));
+  const LoaderSettings settings =
+      to_settings(words, sampler.is_none() ? nullptr : to_sampler(nb::cast<nb::dict>(sampler)));
   return LoaderHandle::make(dataset.dataset, settings.options,
                             settings.framework == "torch" ? Framework::kTorch : Framework::kNumpy,
                             settings.batch_format == "tuple" ? BatchFormat::kTuple : BatchFormat::kDict);
@@ -57,10 +57,10 @@ std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset,
 /// \param rows  Of the epoch, where the sampler was asked for them; else None.
 nb::object batch_again(LoaderHandle& self, std::uint64_t epoch, std::uint64_t step, const nb::object& rows) {
   self.check_process();
-  const std::vector<std::uint64_t> list = from_row_numbers(rows);
+  const ListedNumbers list = from_listed(rows);
   const auto make = [&] {
     const Turn turn(self, "batch()");
-    return without_gil([&] { return self.loader().batch(epoch, step, list); });
+    return without_gil([&] { return self.loader().batch(epoch, step, list.rows, list.batch_rows); });
   };
   return self.exporter()(make());
 }
@@ -112,8 +112,12 @@ void register_loader(nb::module_& m) {
           [](LoaderHandle& self, const std::string& json, bool accept_changed_data, const nb::object& rows) {
             self.check_process();
             const Turn turn(self, "load_state_dict()");
-            ResumeOptions options{accept_changed_data, {}};
-            if (!rows.is_none()) options.rows = from_row_numbers(rows);
+            ResumeOptions options{accept_changed_data, {}, {}};
+            if (!rows.is_none()) {
+              ListedNumbers list = from_listed(rows);
+              options.rows = std::move(list.rows);
+              options.batch_rows = std::move(list.batch_rows);
+            }
             const WithoutGil nogil;
             self.loader().load_state(json, options);
           },
@@ -125,7 +129,7 @@ void register_loader(nb::module_& m) {
             self.check_process();
             const Turn turn(self, "load_state_dict()");
             const WithoutGil nogil;
-            self.loader().check_state(json, {accept_changed_data, {}});
+            self.loader().check_state(json, {accept_changed_data, {}, {}});
           },
           nb::arg("json"), nb::arg("accept_changed_data"))
       .def("batch", &batch_again, nb::arg("epoch"), nb::arg("step"), nb::arg("rows").none(),
@@ -141,12 +145,12 @@ void register_loader(nb::module_& m) {
           nb::arg("rank"), nb::arg("world_size"))
       .def(
           "set_rows",
-          [](LoaderHandle& self, std::uint64_t epoch, const RowNumbers& rows) {
+          [](LoaderHandle& self, std::uint64_t epoch, const nb::object& rows) {
             self.check_process();
             const Turn turn(self, "set_rows()");
-            std::vector<std::uint64_t> list(rows.data(), rows.data() + rows.size());
+            ListedNumbers list = from_listed(rows);
             const WithoutGil nogil;
-            self.loader().set_rows(epoch, std::move(list));
+            self.loader().set_rows(epoch, std::move(list.rows), list.batch_rows);
           },
           nb::arg("epoch"), nb::arg("rows"), nb::sig("def set_rows(self, epoch: int, rows: typing.Any) -> None"))
       .def(
@@ -162,6 +166,25 @@ void register_loader(nb::module_& m) {
       .def("global_batch_rows", [](LoaderHandle& self) { return self.loader().global_batch_rows(); })
       .def("batch_rows", [](LoaderHandle& self) { return self.loader().batch_rows(); })
       .def("num_batches", [](LoaderHandle& self) { return self.loader().num_batches(); })
+      .def("num_groups", [](LoaderHandle& self) { return self.loader().num_groups(); })
+      .def(
+          "step_end",
+          [](LoaderHandle& self, std::uint64_t epoch, std::uint64_t position) {
+            return self.loader().step_end(epoch, position);
+          },
+          nb::arg("epoch"), nb::arg("position"))
+      .def(
+          "step_begin",
+          [](LoaderHandle& self, std::uint64_t epoch, std::uint64_t step) {
+            return self.loader().step_begin(epoch, step);
+          },
+          nb::arg("epoch"), nb::arg("step"))
+      .def(
+          "batches_after",
+          [](LoaderHandle& self, std::uint64_t epoch, std::uint64_t position) {
+            return self.loader().batches_after(epoch, position);
+          },
+          nb::arg("epoch"), nb::arg("position"))
       .def(
           "explain", [](LoaderHandle& self) { return to_python(self.loader().explain()); },
           nb::sig("def explain(self) -> str"))

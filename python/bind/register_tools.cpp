@@ -196,9 +196,9 @@ void register_tools(nb::module_& m) {
       [](LoaderHandle& handle, std::uint64_t epoch, std::uint64_t step, const nb::object& rows) {
         handle.check_process();
         const Turn turn(handle, "replay()");
-        const std::vector<std::uint64_t> list = from_row_numbers(rows);
+        const ListedNumbers list = from_listed(rows);
         const WithoutGil nogil;
-        return replay(handle.loader(), {epoch, step, list});
+        return replay(handle.loader(), {epoch, step, list.rows, list.batch_rows});
       },
       nb::arg("loader"), nb::arg("epoch"), nb::arg("step"), nb::arg("rows").none(),
       nb::sig("def replay(loader: Loader, epoch: int, step: int, rows: typing.Any) -> ToolResult"));

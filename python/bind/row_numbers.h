@@ -1,4 +1,4 @@
-// Row numbers from Python: a contiguous array of uint64, or None.
+// Row numbers from Python: a contiguous array of uint64, or None; and such rows with the sizes of their batches.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,6 +18,18 @@ inline std::vector<std::uint64_t> from_row_numbers(const nb::object& rows) {
   if (rows.is_none()) return {};
   const auto given = nb::cast<RowNumbers>(rows);
   return {given.data(), given.data() + given.size()};
+}
+
+/// The rows of an epoch, and the samples of each of its batches; the latter empty where batches are not listed.
+struct ListedNumbers {
+  std::vector<std::uint64_t> rows, batch_rows;
+};
+
+/// Return copies of a pair (row numbers, sizes or None); empty for None.
+inline ListedNumbers from_listed(const nb::object& listed) {
+  if (listed.is_none()) return {};
+  const auto pair = nb::cast<nb::tuple>(listed);
+  return {from_row_numbers(pair[0]), from_row_numbers(pair[1])};
 }
 
 }  // namespace headrace::python

@@ -38,6 +38,7 @@ from headrace.errors import (
     WriteFailedError,
 )
 from headrace.fields import FieldInfo, FileInfo
+from headrace.groups import GroupReducer
 from headrace.loader import Loader, set_memory
 from headrace.mixture import mix
 from headrace.samplers import Balanced, Weighted
@@ -72,6 +73,7 @@ __all__ = [
     "FileInfo",
     "FileMissingError",
     "ForkedError",
+    "GroupReducer",
     "HeadraceWarning",
     "IndexOutOfRangeError",
     "InternalError",

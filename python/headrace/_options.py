@@ -52,6 +52,8 @@ def resolve(
     shuffle_buffer: Any,
     sampler: Any,
     batch_sampler: Any,
+    group_by: Any,
+    max_items: Any,
     lookahead: Any,
     global_batch_size: Any,
     drop_last: Any,
@@ -76,7 +78,7 @@ def resolve(
         InvalidArgumentError: An argument is out of range, or two contradict each other.
         UnsupportedError: An argument asks for what does not exist yet; the hint names what to use instead.
     """
-    _check_order(shuffle, sampler, batch_sampler, batch_size, global_batch_size, drop_last)
+    _check_order(shuffle, sampler, batch_sampler, batch_size, global_batch_size, drop_last, tail)
     if lookahead is not None:
         whole_number("lookahead", lookahead, least=1)
         if sampler is None or isinstance(sampler, (Weighted, Balanced)):
@@ -91,17 +93,29 @@ def resolve(
     one_of("share", share, (None, "host"))
     if share is not None and cache == "none":
         raise invalid("share='host' shares a cache, and cache='none' wants none", "Leave one of them out.")
-    if batch_sampler is None:
+    _check_groups(group_by, max_items, batch_size, global_batch_size, sampler, batch_sampler, shuffle, shuffle_buffer)
+    if group_by is not None and (drop_last or tail is not None):
+        raise invalid(
+            "batches of whole groups have no tail: none is dropped or filled up", "Leave drop_last= and tail= out."
+        )
+    if batch_sampler is None and group_by is None:
         samples, global_samples = _batch_sizes(batch_size, global_batch_size)
     else:
-        samples, global_samples = 1, None  # its own, known when it is asked
+        samples, global_samples = None, None
     given_rank, given_size = _ranks(rank, world_size)
+    if batch_sampler is not None and given_size not in (None, 1):
+        raise invalid(
+            f"a batch_sampler gives one rank's own batches, as in torch: world_size={given_size} divides nothing",
+            "Leave rank= and world_size= out, and give each rank its own batches; or give sampler= and batch_size=.",
+        )
     kept = _cache(cache)
     return {
         "batch_size": samples,
         "global_batch_size": global_samples,
         "shuffle": {False: "false", True: "block"}.get(shuffle, shuffle),
         "shuffle_buffer": _shuffle_buffer(shuffle_buffer),
+        "group_by": group_by,
+        "max_items": None if max_items is None else whole_number("max_items", max_items, least=1, most=2**32 - 1),
         "seed": whole_number("seed", seed, least=0, most=2**64 - 1),
         "tail": _tail(drop_last, tail),
         "rank": given_rank,
@@ -115,6 +129,37 @@ def resolve(
         "framework": _framework(framework),
         "batch_format": batch_format,
     }
+
+
+def _check_groups(
+    group_by: Any,
+    max_items: Any,
+    batch_size: Any,
+    global_batch_size: Any,
+    sampler: Any,
+    batch_sampler: Any,
+    shuffle: Any,
+    shuffle_buffer: Any,
+) -> None:
+    if group_by is None:
+        if max_items is not None:
+            raise invalid("max_items bounds batches of whole groups: group_by is missing", 'Give group_by="file".')
+        return
+    if not isinstance(group_by, str) or not group_by:
+        raise invalid(f'group_by must be "file" or the name of a field, not {group_by!r}')
+    if batch_size is not None or global_batch_size is not None:
+        raise invalid(
+            "group_by makes batches of whole groups: batch_size says another number",
+            "Leave batch_size out; max_items= bounds the samples of a batch.",
+        )
+    if sampler is not None or batch_sampler is not None:
+        raise invalid("group_by and a sampler exclude each other: both decide the order", "Give one of them.")
+    if shuffle not in (False, True, "block"):
+        raise invalid(
+            f"group_by shuffles whole groups: shuffle is True or False, not {shuffle!r}", "Give shuffle=True."
+        )
+    if shuffle_buffer is not None:
+        raise invalid("shuffle_buffer= shapes the block shuffle; groups are shuffled whole", "Leave it out.")
 
 
 def _batch_sizes(batch_size: Any, global_batch_size: Any) -> tuple[int | None, int | None]:
@@ -138,16 +183,23 @@ def _shuffle_buffer(buffer: Any) -> str | None:
 
 
 def _check_order(
-    shuffle: Any, sampler: Any, batch_sampler: Any, batch_size: Any, global_batch_size: Any, drop_last: Any
+    shuffle: Any,
+    sampler: Any,
+    batch_sampler: Any,
+    batch_size: Any,
+    global_batch_size: Any,
+    drop_last: Any,
+    tail: Any,
 ) -> None:
     one_of("shuffle", shuffle, (False, True, "block", "exact"))
     if sampler is not None and batch_sampler is not None:
         raise invalid("sampler and batch_sampler exclude each other", "Give one of them.")
     if shuffle and (sampler is not None or batch_sampler is not None):
         raise invalid("shuffle and a sampler exclude each other: both decide the order", "Give one of them.")
-    if batch_sampler is not None and (batch_size is not None or global_batch_size is not None or drop_last):
+    sizes = (batch_size, global_batch_size, tail)
+    if batch_sampler is not None and (drop_last or any(size is not None for size in sizes)):
         raise invalid(
-            "batch_sampler decides the batches: it excludes batch_size, global_batch_size and drop_last",
+            "batch_sampler decides the batches: it excludes batch_size, global_batch_size, drop_last and tail",
             "Leave those out.",
         )
     if batch_sampler is not None:

@@ -89,7 +89,7 @@ class Steps:
 
     @property
     def batch_size(self) -> int:
-        """Samples a batch, on each rank."""
+        """Samples of a full batch on each rank; of the largest, where batches differ in size."""
         return self._loader.batch_size
 
     @property
@@ -106,10 +106,7 @@ class Steps:
 
     def __iter__(self) -> Iterator[Step]:
         walk = object()
-        epoch, first, end, batch = self._loader._next_samples()
-        if self.drop_last:
-            end -= (end - first) % batch
-        for sample in range(first, end, batch):
+        for epoch, sample in self._loader._next_steps():
             yield Step(self._loader, walk, epoch, sample)
 
 

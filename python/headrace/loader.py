@@ -64,7 +64,16 @@ class Loader:
         sampler: Another order than ``shuffle``'s: :class:`Weighted`, :class:`Balanced`, or an iterable of row numbers
             and slices (a list, an array, a torch sampler), which is gone through at the start of each epoch and divided
             over ranks, unless it divides by itself as DistributedSampler does. ``set_epoch`` is called if it has one.
-        batch_sampler: An iterable of lists of row numbers, all of one length but the last; excludes ``batch_size``.
+        batch_sampler: An iterable of lists of row numbers, a batch each, of any lengths; excludes ``batch_size``. As in
+            torch it is the rank's own: give each rank its batches, as many on every rank.
+        group_by: Batches of whole groups instead of ``batch_size``, for evaluating recordings, events or documents
+            (see :class:`GroupReducer`): ``"file"``, or a field with one whole number a row, whose groups are runs of
+            rows with an equal number, in one file. Batches have two more fields: ``_group``, int64 of shape (rows,),
+            the number of each row's group (of the file in ``dataset.files``; of the run, from 0), and
+            ``_group.offsets``, int64: where each group begins in the batch, and at the end the number of rows. With
+            ``shuffle=True`` groups are shuffled, and their rows stay in order. Ranks get whole batches.
+        max_items: With ``group_by``: most rows of a batch, which has as many whole groups as fit. A group of more rows
+            is cut every so many, and goes on in the next batch. Default: 65536.
         lookahead: For a sampler that learns from the batches (from the loss of each row, say): it is asked while the
             epoch goes on, so many batches before its rows are delivered; 1: when the batch is asked for. Default: the
             whole epoch at once. Such an epoch cannot be resumed in its middle.
@@ -114,6 +123,8 @@ class Loader:
         shuffle_buffer: int | str | ShuffleShape | None = None,
         sampler: Any = None,
         batch_sampler: Any = None,
+        group_by: str | None = None,
+        max_items: int | None = None,
         lookahead: int | None = None,
         global_batch_size: int | None = None,
         drop_last: bool = False,
@@ -138,6 +149,8 @@ class Loader:
             shuffle_buffer=shuffle_buffer,
             sampler=sampler,
             batch_sampler=batch_sampler,
+            group_by=group_by,
+            max_items=max_items,
             lookahead=lookahead,
             global_batch_size=global_batch_size,
             drop_last=drop_last,
@@ -187,11 +200,11 @@ class Loader:
                 options = {**options, "rank": 0, "world_size": 1}
         elif order is not None:
             self._listing = order if isinstance(order, Listing) else Listing(order, batches=False)
-            rows, batch_size = self._listing.rows(0)
+            listed = self._listing.rows(0)
+            words = {"listed": listed, "every_epoch": self._listing.every_epoch}
             self._listing.epoch = 0
-            words = {"rows": rows, "every_epoch": self._listing.every_epoch}
-            if self._listing.batches:
-                options = {**options, "batch_size": batch_size}
+            if self._listing.batches and listed[1] is None:
+                options = {**options, "batch_size": 1}  # no batches at all: the rows are what is refused
             if self._listing.own_rank:
                 options = {**options, "rank": 0, "world_size": 1}
         self._options = options
@@ -208,7 +221,7 @@ class Loader:
 
     @property
     def batch_size(self) -> int:
-        """Samples of a full batch on this rank."""
+        """Samples of a full batch on this rank; where batches differ in size, of the largest."""
         return self._native.batch_rows()
 
     @property
@@ -250,8 +263,19 @@ class Loader:
         """Seed of the order."""
         return int(self._options["seed"] or 0)
 
+    @property
+    def group_by(self) -> str | None:
+        """What ``group_by=`` was."""
+        name = self._options["group_by"]
+        return None if name is None else str(name)
+
+    @property
+    def num_groups(self) -> int:
+        """Number of groups with ``group_by=``, files without rows among them; else 0."""
+        return self._native.num_groups()
+
     def __len__(self) -> int:
-        """Return the exact number of batches of an epoch."""
+        """Return the exact number of batches of the epoch that is under way, or else the next."""
         return self._native.num_batches()
 
     def __iter__(self) -> Iterator[Any]:
@@ -300,6 +324,13 @@ class Loader:
         first = self._resumed[1] if self._resumed[0] == epoch else 0
         return epoch, first, self._native.epoch_samples(), self._native.global_batch_rows()
 
+    def _next_steps(self) -> Iterator[tuple[int, int]]:
+        """Give epoch and first sample of each step that the next ``iter()`` delivers."""
+        epoch, sample, _, _ = self._next_samples()
+        for _ in range(self._native.batches_after(epoch, sample)):
+            yield epoch, sample
+            sample = self._native.step_end(epoch, sample)
+
     def _deliver(self, step: Step) -> Delivered:
         """Return the batch of a step: the next of the walk through its epoch, or of a new walk that begins there."""
         walk, batches, position = self._walk or (None, iter(()), 0)
@@ -313,26 +344,33 @@ class Loader:
             self.load_state_dict({**self.state_dict(), "epoch": step.epoch, "samples": step.first_sample})
             batches = iter(self)
         batch = next(batches)
-        self._walk = step.walk, batches, step.first_sample + self._native.global_batch_rows()
+        self._walk = step.walk, batches, self._native.step_end(step.epoch, step.first_sample)
         return Delivered(batch)
 
     def _rows_of(self, step: Step) -> list[int]:
-        number, rest = divmod(step.first_sample, self._native.global_batch_rows())
-        if rest:
+        number = self._number_of(step)
+        if number is None:
             raise invalid(
                 f"the rows of a batch after {step.first_sample} samples are not known before it is delivered",
                 "Iterate the loader; provenance=True delivers row numbers.",
             )
         return [sample["dataset_row"] for sample in self._replay(step.epoch, number).to_dict()["samples"]]
 
+    def _number_of(self, step: Step) -> int | None:
+        """Return the number of a step among those of its whole epoch; None for one that begins inside of such a one."""
+        native, position = self._native, step.first_sample
+        number = int(native.batches_after(step.epoch, 0) - native.batches_after(step.epoch, position))
+        return number if native.step_begin(step.epoch, number) == position else None
+
     def _list_rows(self, epoch: int) -> None:
         """Ask a sampler that is an iterable for the rows of an epoch, once."""
         if self._listing is None or self._listing.epoch == epoch:
             return
         began = time.perf_counter()
-        rows, _ = self._listing.rows(epoch)
-        logger.debug("the sampler gave %d rows for epoch %d in %.3f s", len(rows), epoch, time.perf_counter() - began)
-        self._native.set_rows(epoch, rows)
+        listed = self._listing.rows(epoch)
+        took = time.perf_counter() - began
+        logger.debug("the sampler gave %d rows for epoch %d in %.3f s", len(listed[0]), epoch, took)
+        self._native.set_rows(epoch, listed)
         self._listing.epoch = epoch
 
     def _ask_framework(self) -> None:
@@ -374,7 +412,7 @@ class Loader:
         self._ask_framework()
         rows = None
         if self._listing is not None and self._listing.epoch != state["epoch"]:
-            rows, _ = self._listing.rows(state["epoch"])
+            rows = self._listing.rows(state["epoch"])
         self._native.load_state(text, accept_changed_data, rows)
         if self._listing is not None:
             self._listing.epoch = int(state["epoch"])

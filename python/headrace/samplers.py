@@ -158,6 +158,10 @@ def divides_by_itself(sampler: Any) -> bool:
     return hasattr(sampler, "num_replicas") and hasattr(sampler, "rank")
 
 
+#: Row numbers of an epoch, and the samples of each batch where batches are listed.
+ListedEpoch = tuple[NDArray[np.uint64], "NDArray[np.uint64] | None"]
+
+
 @dataclass
 class Listing:
     """An iterable that is asked for its rows at the start of each epoch."""
@@ -185,38 +189,32 @@ class Listing:
 
     @property
     def own_rank(self) -> bool:
-        """Does it divide over ranks by itself, as torch's DistributedSampler does?"""
-        return divides_by_itself(self.sampler)
+        """Does it give one rank's rows, as torch's DistributedSampler and every batch sampler do?"""
+        return self.batches or divides_by_itself(self.sampler)
 
     @property
     def every_epoch(self) -> bool:
         """Is it plain data, whose rows are those of every epoch? Then the next epoch can be read ahead."""
         return isinstance(self.sampler, (list, tuple, range, np.ndarray))
 
-    def rows_again(self, epoch: int) -> NDArray[np.uint64] | None:
-        """Rows of any epoch without a trace in the sampler; None where the engine has to know them."""
+    def rows_again(self, epoch: int) -> ListedEpoch | None:
+        """Give the rows of any epoch without a trace in the sampler; None where the engine has to know them."""
         if not hasattr(self.sampler, "set_epoch"):
             return None
-        return Listing(copy(self.sampler), self.batches).rows(epoch)[0]
+        return Listing(copy(self.sampler), self.batches).rows(epoch)
 
     def _batch(self, batch: Any) -> Iterable[Any]:
         if hasattr(batch, "__iter__") and getattr(batch, "ndim", 1) > 0:
             return batch  # type: ignore[no-any-return]
         raise invalid(f"a batch_sampler gives lists of row numbers, not {batch!r}", "For single numbers: sampler=.")
 
-    def rows(self, epoch: int) -> tuple[NDArray[np.uint64], int]:
-        """Rows of an epoch, and the batch size that a batch sampler has (0 for others)."""
+    def rows(self, epoch: int) -> ListedEpoch:
+        """Return the rows of an epoch, and how many of them each batch of a batch sampler has (None for others)."""
         if hasattr(self.sampler, "set_epoch"):
             self.sampler.set_epoch(epoch)
         if not self.batches:
-            return listed_rows(self.sampler), 0
+            return listed_rows(self.sampler), None
         parts = [listed_rows(batch) for batch in map(self._batch, self.sampler)]
         if not parts:
-            return np.empty(0, np.uint64), 1
-        sizes = [len(part) for part in parts]
-        if len(set(sizes[:-1])) > 1 or (len(sizes) > 1 and sizes[-1] > sizes[0]):
-            raise invalid(
-                "batches of a batch_sampler must have one size, except for a shorter last one",
-                "Use batch_size= with sampler=.",
-            )
-        return np.concatenate(parts), sizes[0]
+            return np.empty(0, np.uint64), None
+        return np.concatenate(parts), np.array([len(part) for part in parts], np.uint64)

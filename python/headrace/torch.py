@@ -56,7 +56,7 @@ class DataLoader:
             a global permutation, as torch's RandomSampler draws one.
         sampler: An iterable of row numbers, torch's or another; or :class:`headrace.Weighted` or
             :class:`headrace.Balanced`.
-        batch_sampler: An iterable of lists of row numbers, all of one length but the last.
+        batch_sampler: An iterable of lists of row numbers, a batch each, of any lengths; the rank's own, as in torch.
         num_workers: Above 0: so many C++ decode threads at most. None or 0: as many as this process may use. There are
             no worker processes.
         collate_fn: Called with a list of samples, as torch calls it; without batches, with each sample. Slow: each

@@ -28,6 +28,107 @@ def test_batch_samplers(jets) -> None:
     loader = hr.Loader(jets.open(), batch_sampler=[[5, 4], [3, 2], [1]])
     assert [batch["y"].tolist() for batch in loader] == [[5, 4], [3, 2], [1]]
     assert len(loader) == 3
+    assert [batch["y"].tolist() for batch in hr.Loader(jets.open(), batch_sampler=UNEVEN)] == UNEVEN
+
+
+UNEVEN = [[5, 4], [3, 2, 1], [9], [600, 4, 4, 77], [0, 1], list(range(100, 40, -1)), [7]]
+
+
+def batches_of(loader) -> list[list[int]]:
+    return [batch["y"].tolist() for batch in loader]
+
+
+@pytest.mark.parametrize("batches", [UNEVEN, [[5], [3, 2, 1]], [[k] * (k % 7 + 1) for k in range(300)]], ids=len)
+def test_batches_of_different_sizes_resume_anywhere(jets, batches) -> None:
+    data = jets.open()
+    loader = hr.Loader(data, batch_sampler=batches, threads=3)
+    assert len(loader) == len(batches)
+    assert loader.batch_size == max(map(len, batches))
+    assert batches_of(loader) == batches_of(loader) == batches  # a second epoch too
+    assert [list(step) for step in loader.batch_sampler] == batches
+    for step in range(0, len(batches), max(1, len(batches) // 9)):
+        assert loader.batch(1, step)["y"].tolist() == batches[step]
+        taken = hr.Loader(data, batch_sampler=batches)
+        live = iter(taken)
+        for _ in range(step):
+            next(live)
+        state = taken.state_dict()
+        assert len(json.dumps(state)) < 200
+        assert state["samples"] == sum(map(len, batches[:step]))
+        other = hr.Loader(data, batch_sampler=batches, threads=1)
+        other.load_state_dict(state)
+        assert [list(rows) for rows in other.batch_sampler] == batches[step:]
+        assert batches_of(other) == batches[step:]
+        assert batches_of(pickle.loads(pickle.dumps(taken))) == batches[step:]
+
+
+class OtherBatches:
+    """Other batches in each epoch: of other sizes, and more of them."""
+
+    def __init__(self) -> None:
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __iter__(self):
+        sizes = [[2, 3, 1], [1, 1, 4], [3, 3], [6], [1, 9, 2], [1, 2, 3]][self.epoch % 6]
+        return iter([list(range(10 * k, 10 * k + size)) for k, size in enumerate(sizes)])
+
+
+def test_epochs_of_a_batch_sampler_may_have_other_batches(jets) -> None:
+    data, sampler = jets.open(), OtherBatches()
+    want = []
+    for epoch in range(6):
+        sampler.set_epoch(epoch)
+        want.append(list(iter(sampler)))
+    loader = hr.Loader(data, batch_sampler=OtherBatches())
+    for epoch in range(6):
+        loader.set_epoch(epoch)
+        live = iter(loader)
+        assert len(loader) == len(want[epoch])
+        assert batches_of(live) == want[epoch]
+        assert loader.batch(3, 0)["y"].tolist() == want[3][0]
+    for epoch in (1, 4):
+        loader.set_epoch(epoch)
+        next(iter(loader))
+        state = loader.state_dict()
+        other = hr.Loader(data, batch_sampler=OtherBatches())
+        other.load_state_dict(state)
+        assert batches_of(other) == want[epoch][1:]
+        assert batches_of(other) == want[epoch + 1]
+
+
+def test_states_are_of_the_same_batches(jets) -> None:
+    data = jets.open()
+    loader = hr.Loader(data, batch_sampler=[[1, 2], [3]])
+    next(iter(loader))
+    state = loader.state_dict()
+    for other in (
+        hr.Loader(data, batch_sampler=[[1], [2, 3]]),
+        hr.Loader(data, batch_sampler=[[1, 2], [4]]),
+        hr.Loader(data, 2, sampler=[1, 2, 3]),
+    ):
+        with pytest.raises(hr.InvalidArgumentError, match="does not fit"):
+            other.load_state_dict(state)
+
+
+def test_a_batch_sampler_is_the_ranks_own(jets, monkeypatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    assert batches_of(hr.Loader(jets.open(), batch_sampler=UNEVEN)) == UNEVEN
+    for words in ({"rank": 0, "world_size": 1}, {}):
+        assert batches_of(hr.Loader(jets.open(), batch_sampler=UNEVEN, **words)) == UNEVEN
+
+
+def test_wrong_batches_are_refused_by_name(jets) -> None:
+    data = jets.open()
+    for batches, words in (([[1], [], [2]], "batch 1 .* empty"), ([[1], [10**6]], "row 1000000"), ([[1], 2], "lists")):
+        with pytest.raises(hr.InvalidArgumentError, match=words):
+            hr.Loader(data, batch_sampler=batches)
 
 
 def test_samplers_of_torch(jets) -> None:

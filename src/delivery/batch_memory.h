@@ -3,22 +3,41 @@
 
 #include <headrace/delivery/batch.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "assembly/window_slot.h"
 
 namespace headrace {
 
+/// A column that is made from the plan, not read.
+struct DerivedColumn {
+  std::shared_ptr<void> memory;
+  std::uint64_t rows = 0;  ///< Usually as many as the batch has samples.
+};
+
+/// Return the rows of each array of a batch, Batch::Parts::array_rows; empty where all have as many as there are
+/// samples. \param fields  Arrays before the derived ones; those of dense fields.
+inline std::vector<std::uint64_t> array_rows_of(std::size_t fields, std::uint64_t rows,
+                                                std::span<const DerivedColumn> derived) {
+  std::vector<std::uint64_t> out;
+  if (std::all_of(derived.begin(), derived.end(), [&](const DerivedColumn& c) { return c.rows == rows; })) return out;
+  out.assign(fields, rows);
+  for (const DerivedColumn& column : derived) out.push_back(column.rows);
+  return out;
+}
+
 /// Threads: any.
 class BatchMemory : public SlotAllocator {
  public:
   /// Turn a filled slot into a batch. `memory` must come from acquire(). \param content  What was planned for it.
-  /// \param derived  Memory of the derived columns.
+  /// \param derived  The derived columns.
   virtual Batch deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows,
-                        std::uint64_t epoch, std::uint64_t index, std::vector<std::shared_ptr<void>> derived) = 0;
+                        std::uint64_t epoch, std::uint64_t index, std::vector<DerivedColumn> derived) = 0;
   /// Called, on any thread, after room() may have turned true. Empty to stop.
   virtual void set_release_callback(std::function<void()> callback) = 0;
   /// Hold at most `slots` from now on, in the window and with the consumer: what is free beyond that is freed now, the

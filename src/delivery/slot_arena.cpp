@@ -92,7 +92,7 @@ Result<std::unique_ptr<SlotMemory>> SlotArena::acquire(const StepSizes& sizes, b
 }
 
 Batch SlotArena::deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows,
-                         std::uint64_t epoch, std::uint64_t index, std::vector<std::shared_ptr<void>> derived) {
+                         std::uint64_t epoch, std::uint64_t index, std::vector<DerivedColumn> derived) {
   Batch::Parts parts;
   parts.fields = batch_fields_;
   parts.rows = rows;
@@ -107,11 +107,14 @@ Batch SlotArena::deliver(std::unique_ptr<SlotMemory> memory, const StepContent& 
     parts.offsets.push_back(f.ragged ? offsets[f.group] : nullptr);
   }
   parts.holders.assign(fields_.size(), std::shared_ptr<SlotMemory>(std::move(memory)));
-  for (std::shared_ptr<void>& column : derived) {
-    parts.data.push_back(static_cast<std::byte*>(column.get()));
-    parts.holders.push_back(std::move(column));
+  for (DerivedColumn& column : derived) {
+    parts.data.push_back(static_cast<std::byte*>(column.memory.get()));
+    parts.holders.push_back(std::move(column.memory));
     parts.offsets.emplace_back();
   }
+  if (parts.array_rows = array_rows_of(fields_.size(), rows, derived); !parts.array_rows.empty())
+    for (std::size_t f = 0; f < fields_.size(); ++f)
+      if (parts.offsets[f]) parts.array_rows[f] = static_cast<std::uint64_t>(parts.offsets[f]->back());
   return Batch(std::move(parts));
 }
 

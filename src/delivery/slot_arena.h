@@ -50,7 +50,7 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
 
   /// All fields of a batch lie in one stretch, which comes back with the last of them.
   Batch deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows, std::uint64_t epoch,
-                std::uint64_t index, std::vector<std::shared_ptr<void>> derived) override;
+                std::uint64_t index, std::vector<DerivedColumn> derived) override;
   void set_release_callback(std::function<void()> callback) override;
   void close() override {}
   [[nodiscard]] Usage usage() const override;

@@ -201,7 +201,7 @@ Result<std::unique_ptr<SlotMemory>> SlotPool::acquire(const StepSizes&, bool) {
 }
 
 Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, const StepContent&, std::uint64_t rows, std::uint64_t epoch,
-                        std::uint64_t index, std::vector<std::shared_ptr<void>> derived) {
+                        std::uint64_t index, std::vector<DerivedColumn> derived) {
   auto& slot = static_cast<PoolSlot&>(*memory);
   Batch::Parts parts;
   parts.fields = batch_fields_;
@@ -230,7 +230,8 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, const StepContent&, 
     leases[f] = lease.get();
     parts.holders.push_back(std::move(lease));
   }
-  for (std::size_t d = 0; d < derived.size(); ++d) lend(fields_->size() + d, std::move(derived[d]));
+  for (std::size_t d = 0; d < derived.size(); ++d) lend(fields_->size() + d, std::move(derived[d].memory));
+  parts.array_rows = array_rows_of(num_delivered_, rows, derived);
   // What follows takes no memory: the buffers and their counts change hands together.
   PageBuffer surplus;  // freed without the lock
   {

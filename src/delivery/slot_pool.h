@@ -40,7 +40,7 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
   bool room(bool starving) const override;
   Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes& sizes, bool starving) override;
   Batch deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows, std::uint64_t epoch,
-                std::uint64_t index, std::vector<std::shared_ptr<void>> derived) override;
+                std::uint64_t index, std::vector<DerivedColumn> derived) override;
   /// 64-byte aligned memory for a derived column.
   static std::shared_ptr<void> column(std::size_t bytes);
 

@@ -1,5 +1,7 @@
 #include "loader/derived_columns.h"
 
+#include <algorithm>
+
 #include "delivery/slot_pool.h"
 
 namespace headrace {
@@ -8,15 +10,21 @@ std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, con
   auto fields = std::make_shared<std::vector<Field>>(*source.fields);
   if (plan.delivers_row_ids) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}, {}});
   if (plan.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}, {}});
+  if (plan.groups)
+    for (const char* const name : {"_group", "_group.offsets"})
+      fields->push_back({name, "", {DType::Kind::kInt, 8}, {}, {}});
   return fields;
 }
 
-std::vector<std::shared_ptr<void>> derived_columns(const EnginePlan& plan, std::span<const SampleRef> samples,
-                                                   std::uint64_t rows, std::uint64_t real_rows) {
-  std::vector<std::shared_ptr<void>> columns;
+std::vector<DerivedColumn> derived_columns(const EnginePlan& plan, std::span<const SampleRef> samples,
+                                           std::uint64_t rows, const Step& step, std::uint64_t epoch) {
+  std::vector<DerivedColumn> columns;
+  const auto add = [&](std::uint64_t length, std::uint64_t row_bytes) {
+    columns.push_back({SlotPool::column(length * row_bytes), length});
+    return columns.back().memory.get();
+  };
   if (plan.delivers_row_ids) {
-    columns.push_back(SlotPool::column(samples.size() * 2 * sizeof(std::int64_t)));
-    auto* out = static_cast<std::int64_t*>(columns.back().get());
+    auto* out = static_cast<std::int64_t*>(add(samples.size(), 2 * sizeof(std::int64_t)));
     for (const SampleRef sample : samples) {
       const BlockTable::Place place = plan.layout.table->place(sample.block);
       *out++ = place.file;
@@ -24,9 +32,16 @@ std::vector<std::shared_ptr<void>> derived_columns(const EnginePlan& plan, std::
     }
   }
   if (plan.tail == Tail::kPad) {
-    columns.push_back(SlotPool::column(rows * sizeof(float)));
-    auto* out = static_cast<float*>(columns.back().get());
-    for (std::uint64_t i = 0; i < rows; ++i) out[i] = i < real_rows ? 1.0F : 0.0F;
+    auto* out = static_cast<float*>(add(rows, sizeof(float)));
+    for (std::uint64_t i = 0; i < rows; ++i) out[i] = i < step.real_rows ? 1.0F : 0.0F;
+  }
+  if (plan.groups) {
+    const PositionRange mine{step.first_position, step.first_position + rows};
+    auto* const numbers = static_cast<std::int64_t*>(add(rows, sizeof(std::int64_t)));
+    std::vector<std::int64_t> offsets;
+    plan.groups->group_epoch(epoch)->number(mine, numbers, offsets);
+    auto* const out = static_cast<std::int64_t*>(add(offsets.size(), sizeof(std::int64_t)));
+    std::copy(offsets.begin(), offsets.end(), out);
   }
   return columns;
 }

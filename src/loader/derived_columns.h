@@ -8,17 +8,19 @@
 #include <vector>
 
 #include "assembly/source.h"
+#include "delivery/batch_memory.h"
 #include "loader/engine_plan.h"
 
 namespace headrace {
 
-/// Return the fields of a batch: the data's, then "_rows" and "_weight" where the plan has them.
+/// Return the fields of a batch: the data's, then "_rows", "_weight", "_group" and "_group.offsets" where the plan has
+/// them.
 std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, const EnginePlan& plan);
 
 /// Return the memory of the derived columns, in the order of batch_fields().
 /// \param samples  Stored rows of blocks; needed where the plan delivers "_rows". \param rows  Of the batch.
-/// \param real_rows  Of them, those that are no padding; they come first.
-std::vector<std::shared_ptr<void>> derived_columns(const EnginePlan& plan, std::span<const SampleRef> samples,
-                                                   std::uint64_t rows, std::uint64_t real_rows);
+/// \param step  What the batch is of the epoch.
+std::vector<DerivedColumn> derived_columns(const EnginePlan& plan, std::span<const SampleRef> samples,
+                                           std::uint64_t rows, const Step& step, std::uint64_t epoch);
 
 }  // namespace headrace

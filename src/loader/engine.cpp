@@ -325,8 +325,7 @@ Result<std::optional<Engine::Delivery>> Engine::next() {
     const std::lock_guard lock(sums_mutex_);
     sums_.sums += d->sums;
   }
-  std::vector<std::shared_ptr<void>> derived =
-      derived_columns(plan_, d->content.samples, d->rows, d->content.step.real_rows);
+  std::vector<DerivedColumn> derived = derived_columns(plan_, d->content.samples, d->rows, d->content.step, d->epoch);
   return std::optional<Delivery>(
       {memory_->deliver(std::move(d->memory), d->content, d->rows, d->epoch, d->batch, std::move(derived)),
        d->content.step.end});

@@ -9,6 +9,7 @@
 #include "base/own_cpus.h"
 #include "loader/data_identity.h"
 #include "loader/dataset_impl.h"
+#include "loader/group_choice.h"
 #include "loader/keeping.h"
 #include "loader/plan_order.h"
 #include "loader/refuse.h"
@@ -63,8 +64,7 @@ EngineManager::EngineManager(Dataset dataset, LoaderOptions options)
     : dataset_(std::move(dataset)),
       options_(std::move(options)),
       data_hash_(hash_of(*dataset_.impl()->source, dataset_.impl()->layout)) {
-  if (const auto* listed = chosen<Listed>(options_))
-    listed_ = std::make_shared<ListedRows>(ListedRows::Rows(options_.sampler, &listed->rows), listed->every_epoch);
+  if (const auto* listed = chosen<Listed>(options_)) listed_ = listed_rows_of(options_, *listed);
 }
 
 Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, LoaderOptions options,
@@ -73,6 +73,11 @@ Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, Load
   auto manager = std::make_shared<EngineManager>(std::move(dataset), std::move(options));
   if (const auto* balanced = chosen<Balanced>(manager->options_))
     manager->label_ = read_label(manager->dataset_, balanced->by, go_on);
+  if (const auto& choice = manager->options_.group_by) {
+    HEADRACE_TRY(check_group_options(manager->options_));
+    const Dataset& data = manager->dataset_;
+    manager->groups_ = find_groups(data, *data.impl()->layout.table, *choice, go_on);
+  }
   HEADRACE_ASSIGN(EnginePlan plan, manager->make_plan());
   manager->engine_ = Engine::make(manager->dataset_.impl()->source, std::move(plan));
   MemoryBudget::process()->add_reclaimable(manager, 1);
@@ -146,6 +151,7 @@ Result<EnginePlan> EngineManager::make_plan() {
   context.cpus = own_cpus();
   context.label = label();
   context.listed = listed_;
+  context.groups = groups_;
   context.probe = probe_ ? &*probe_ : nullptr;
   context.kept_bytes = cache_ && cache_->blocks ? cache_->blocks->usage().bytes : 0;
   look_for_cache(context);
@@ -261,11 +267,11 @@ Result<bool> EngineManager::prepare_preload() {
   return ended;
 }
 
-Status EngineManager::set_rows(std::uint64_t epoch, const ListedRows::Rows& rows) {
+Status EngineManager::set_rows(std::uint64_t epoch, const ListedRows::List& list) {
   if (!listed_) return refuse("this loader's order is not a list of rows");
-  HEADRACE_TRY(check_listed(*rows, engine()->plan().layout.table->num_rows()));
-  if (rows->size() == listed_->size()) {
-    listed_->set(epoch, rows);
+  HEADRACE_TRY(check_listed(list, engine()->plan().layout.table->num_rows()));
+  if (listed_->fits(list)) {
+    listed_->set(epoch, list);
     return {};
   }
   // Steps and slots follow from the length.
@@ -312,7 +318,7 @@ std::string_view to_string(EngineManager::Reason reason) {
     case Reason::kRank:
       return "the rank or the number of ranks changed";
     case Reason::kRows:
-      return "the sampler lists another number of rows";
+      return "the sampler lists another number of rows, or other batches";
     case Reason::kShape:
       return "a state was loaded whose shuffle has another shape";
     case Reason::kPreload:

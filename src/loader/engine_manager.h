@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -99,7 +100,7 @@ class EngineManager final : public Reclaimable {
   /// The consumer holds `consumer` while it may ask for batches.
   void set_consumer(std::weak_ptr<void> consumer);
   /// Other rows for an epoch, where the sampler is a list. Errors: kInvalidArgument; the engine is then as it was.
-  Status set_rows(std::uint64_t epoch, const ListedRows::Rows& rows);
+  Status set_rows(std::uint64_t epoch, const ListedRows::List& list);
   /// The rank that a framework knows. Takes effect with prepare().
   void set_framework_rank(RankShare share) { framework_rank_ = share; }
   /// Go on with the shape of a state's block shuffle. Errors: of the plan; the engine is then as it was.
@@ -142,7 +143,8 @@ class EngineManager final : public Reclaimable {
   std::shared_ptr<MemoryBudget> budget_;
   ShuffleShape shape_;  ///< Of a state that was loaded; as if it had been given.
   std::optional<RankShare> framework_rank_;
-  std::optional<Label> label_;           ///< Of a sampler that needs one.
+  std::optional<Label> label_;                ///< Of a sampler that needs one.
+  std::shared_ptr<const GroupTable> groups_;  ///< Of a loader of groups.
   std::shared_ptr<DecodedCache> cache_;  ///< What engines of this loader keep; outlives them where the plan allows.
   CacheTier cache_tier_ = CacheTier::kNothing;
   std::string cache_identity_;

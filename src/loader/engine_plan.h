@@ -17,6 +17,7 @@
 #include "loader/label.h"
 #include "loader/rank.h"
 #include "order/fed.h"
+#include "order/grouped.h"
 #include "order/listed_rows.h"
 #include "order/sampler.h"
 #include "order/step_plan.h"
@@ -55,6 +56,7 @@ struct EnginePlan {
   std::vector<std::string> warnings;
   std::shared_ptr<FedRows> fed;              ///< Of an order that is made up as it goes.
   std::shared_ptr<const ListedRows> listed;  ///< Of an order that is a list for each epoch.
+  std::shared_ptr<const Grouped> groups;     ///< Of an order of whole groups.
   std::uint64_t budget_bytes = 0;
   std::string budget_reason;
   std::uint64_t slots = 0;         ///< In the window and with the consumer.
@@ -112,6 +114,7 @@ struct PlanContext {
   OwnCpus cpus;
   const Label* label = nullptr;                   ///< Of a sampler that needs one.
   std::shared_ptr<const ListedRows> listed = {};  ///< Of a sampler that is a list; null: those of the options.
+  std::shared_ptr<const GroupTable> groups = {};  ///< Of a loader of groups; null: found where they are files.
   const CodingProbe* probe = nullptr;             ///< What re-encoding would make of the blocks; null: not known.
   std::uint64_t kept_bytes = 0;                   ///< Of blocks that this loader keeps already.
   bool cache_is_whole = false;                    ///< The cache directory is: nothing will be written.

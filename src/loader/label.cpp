@@ -7,7 +7,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "loader/dataset_impl.h"
+#include "loader/column_runs.h"
 #include "loader/refuse.h"
 
 namespace headrace {
@@ -48,19 +48,6 @@ std::vector<double> column_values(const Tensor& column) {
   throw Error(ErrorCode::kInvalidArgument, fmt::format("a label must be a number, this is {}", t.name()));
 }
 
-/// Call `visit` with the whole column, a run of blocks after the other: what reading them takes is a run's.
-template <class Visit>
-void read_runs(const Dataset& column, const std::function<bool()>& go_on, Visit&& visit) {
-  constexpr std::uint64_t kRunRows = 1 << 20;
-  for (std::uint64_t first = 0; first < column.size();) {
-    const std::uint64_t end = column.block_end(std::min(first + kRunRows, column.size()) - 1);
-    const Batch batch = column.slice(first, end - first, go_on);
-    if (go_on && !go_on()) throw Error(ErrorCode::kCancelled, "stopped before the whole label was read");
-    visit(batch.array(0));
-    first = end;
-  }
-}
-
 /// Put numbers of classes in the place of the values, if they are whole and few.
 void number_classes(Label& label) {
   std::unordered_map<double, std::uint32_t> numbers;
@@ -82,10 +69,7 @@ void number_classes(Label& label) {
 }  // namespace
 
 Label read_label(const Dataset& data, const std::string& name, const std::function<bool()>& go_on) {
-  const std::vector<std::string> names{name};
-  const std::shared_ptr<const Source>& source = data.impl()->source;
-  const std::shared_ptr<const Source> stored = as_stored(source);  // a label is what the files say
-  const Dataset column = (stored == source ? data : Dataset(Dataset::Impl::make(stored))).choose(names);
+  const Dataset column = stored_column(data, name);  // a label is what the files say
   const Field& field = column.fields()[0];
   const std::vector<std::uint64_t> shape = field.dims.row_shape();
   if (!shape.empty() && !(shape.size() == 1 && shape[0] > 0))

@@ -132,11 +132,13 @@ std::uint64_t Loader::next_epoch() const {
 void Loader::set_rows(std::vector<std::uint64_t> rows) {
   set_rows(impl_->consumer->next.epoch, std::move(rows));
 }
-void Loader::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows) {
+void Loader::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows, std::span<const std::uint64_t> batch_rows) {
   Impl& m = *impl_;
   m.check_process();
   const EngineManager::Busy busy(*m.manager);
-  m.manager->set_rows(epoch, std::make_shared<const std::vector<std::uint64_t>>(std::move(rows))).value();
+  m.manager
+      ->set_rows(epoch, {std::make_shared<const std::vector<std::uint64_t>>(std::move(rows)), batch_ends_of(batch_rows)})
+      .value();
 }
 void Loader::feed(std::span<const std::uint64_t> rows) {
   const std::shared_ptr<Engine> engine = impl_->engine();
@@ -164,7 +166,20 @@ std::uint64_t Loader::batch_rows() const {
   return impl_->engine()->plan().batch_rows;
 }
 std::uint64_t Loader::num_batches() const {
-  return impl_->engine()->plan().num_batches;
+  return impl_->engine()->plan().steps->num_steps(impl_->consumer->position().epoch);
+}
+std::uint64_t Loader::num_groups() const {
+  const std::shared_ptr<const Engine> engine = impl_->engine();
+  return engine->plan().groups ? engine->plan().groups->groups().num_numbers : 0;
+}
+std::uint64_t Loader::step_end(std::uint64_t epoch, std::uint64_t position) const {
+  return impl_->engine()->plan().steps->end_after(epoch, position);
+}
+std::uint64_t Loader::step_begin(std::uint64_t epoch, std::uint64_t step) const {
+  return impl_->engine()->plan().steps->position_of(epoch, step);
+}
+std::uint64_t Loader::batches_after(std::uint64_t epoch, std::uint64_t position) const {
+  return impl_->engine()->plan().steps->steps_after(epoch, position);
 }
 const std::vector<Field>& Loader::fields() const {
   return *impl_->fields;

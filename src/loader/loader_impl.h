@@ -80,7 +80,7 @@ struct Loader::Impl {
   struct Fitting {
     LoaderState state;
     std::optional<ShuffleShape> other_shape;
-    ListedRows::Rows rows;  // null: none
+    ListedRows::List list;  // without rows: none
   };
   /// Throws what a state that does not fit is refused with. \param rows_follow  The rows of its epoch are given later:
   /// they are not looked at.

@@ -8,14 +8,14 @@
 #include "loader/one_batch.h"
 #include "loader/plan_order.h"
 #include "loader/refuse.h"
-#include "order/fixed_steps.h"
 
 namespace headrace {
 namespace {
 
 /// The steps of an epoch: the plan's, or of rows that are given here, cut likewise.
 Result<std::shared_ptr<const StepPlan>> find_steps(const EnginePlan& plan, std::uint64_t epoch,
-                                                   std::span<const std::uint64_t> rows) {
+                                                   std::span<const std::uint64_t> rows,
+                                                   std::span<const std::uint64_t> batch_rows) {
   if (plan.fed)
     return refuse(
         "the sampler makes up the order while the epoch runs (lookahead=): a batch of it cannot be made again",
@@ -26,18 +26,19 @@ Result<std::shared_ptr<const StepPlan>> find_steps(const EnginePlan& plan, std::
   if (rows.empty()) return plan.steps;
   if (!plan.listed) return refuse("this loader's order is not a list of rows");
   const std::shared_ptr<const BlockTable>& blocks = plan.layout.table;
-  HEADRACE_TRY(check_listed(rows, blocks->num_rows()));
-  const auto list = std::make_shared<const std::vector<std::uint64_t>>(rows.begin(), rows.end());
-  const std::shared_ptr<const Sampler> order = make_listed(blocks, std::make_shared<ListedRows>(list, true));
-  return std::shared_ptr<const StepPlan>(
-      std::make_shared<const FixedSteps>(order, plan.global_batch, plan.share, plan.tail));
+  const ListedRows::List list{std::make_shared<const std::vector<std::uint64_t>>(rows.begin(), rows.end()),
+                              batch_ends_of(batch_rows)};
+  HEADRACE_TRY(check_listed(list, blocks->num_rows()));
+  const auto listed = std::make_shared<const ListedRows>(list, true);
+  return make_steps(plan, make_listed(blocks, listed), listed);
 }
 
 }  // namespace
 
 Result<PlannedBatch> plan_batch(const EnginePlan& plan, std::uint64_t epoch, std::uint64_t step,
-                                std::span<const std::uint64_t> rows_of_epoch) {
-  HEADRACE_ASSIGN(const std::shared_ptr<const StepPlan> steps, find_steps(plan, epoch, rows_of_epoch));
+                                std::span<const std::uint64_t> rows_of_epoch,
+                                std::span<const std::uint64_t> batch_rows) {
+  HEADRACE_ASSIGN(const std::shared_ptr<const StepPlan> steps, find_steps(plan, epoch, rows_of_epoch, batch_rows));
   const std::uint64_t num_steps = steps->num_steps(epoch);
   if (step >= num_steps)
     return refuse(
@@ -58,7 +59,8 @@ Result<PlannedBatch> plan_batch(const EnginePlan& plan, std::uint64_t epoch, std
   return made;
 }
 
-Batch Loader::batch(std::uint64_t epoch, std::uint64_t step, std::span<const std::uint64_t> rows_of_epoch) const {
+Batch Loader::batch(std::uint64_t epoch, std::uint64_t step, std::span<const std::uint64_t> rows_of_epoch,
+                    std::span<const std::uint64_t> batch_rows) const {
   const Impl& m = *impl_;
   m.check_process();
   if (closed()) throw Error(ErrorCode::kClosed, "the loader was closed");
@@ -67,7 +69,7 @@ Batch Loader::batch(std::uint64_t epoch, std::uint64_t step, std::span<const std
     m.manager->follow_rank().value();
   }
   const std::shared_ptr<const Engine> engine = m.engine();
-  const PlannedBatch planned = plan_batch(engine->plan(), epoch, step, rows_of_epoch).value();
+  const PlannedBatch planned = plan_batch(engine->plan(), epoch, step, rows_of_epoch, batch_rows).value();
   const Batch taken = dataset().impl()->take(planned.rows, {epoch, engine->plan().seed});
   Batch::Parts parts;
   parts.fields = engine->batch_fields();
@@ -76,10 +78,13 @@ Batch Loader::batch(std::uint64_t epoch, std::uint64_t step, std::span<const std
     parts.holders.push_back(taken.holder(f));
     parts.offsets.push_back(taken.offsets_holder(f));
   }
-  for (std::shared_ptr<void>& column :
-       derived_columns(engine->plan(), planned.stored, planned.stored.size(), planned.step.real_rows)) {
-    parts.data.push_back(static_cast<std::byte*>(column.get()));
-    parts.holders.push_back(std::move(column));
+  std::vector<DerivedColumn> derived =
+      derived_columns(engine->plan(), planned.stored, planned.stored.size(), planned.step, epoch);
+  if (parts.array_rows = array_rows_of(taken.fields().size(), planned.rows.size(), derived); !parts.array_rows.empty())
+    for (std::size_t f = 0; f < taken.fields().size(); ++f) parts.array_rows[f] = taken.array(f).rows();
+  for (DerivedColumn& column : derived) {
+    parts.data.push_back(static_cast<std::byte*>(column.memory.get()));
+    parts.holders.push_back(std::move(column.memory));
     parts.offsets.emplace_back();
   }
   parts.rows = planned.rows.size();

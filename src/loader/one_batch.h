@@ -18,9 +18,10 @@ struct PlannedBatch {
 };
 
 /// Work out a batch of an epoch that begins at its first sample. \param rows_of_epoch  Of a list of rows that the plan
-/// does not know for this epoch; else empty. Errors: kInvalidArgument: no such step, or an order that cannot be worked
-/// out.
+/// does not know for this epoch; else empty. \param batch_rows  Samples of each batch of those, if listed. Errors:
+/// kInvalidArgument: no such step, or an order that cannot be worked out.
 Result<PlannedBatch> plan_batch(const EnginePlan& plan, std::uint64_t epoch, std::uint64_t step,
-                                std::span<const std::uint64_t> rows_of_epoch = {});
+                                std::span<const std::uint64_t> rows_of_epoch = {},
+                                std::span<const std::uint64_t> batch_rows = {});
 
 }  // namespace headrace

@@ -142,6 +142,11 @@ Status read_word(const std::string& text, std::initializer_list<std::string_view
   return {};
 }
 
+GroupBy& group_of(Settings& settings) {
+  if (!settings.options.group_by) settings.options.group_by.emplace();
+  return *settings.options.group_by;
+}
+
 std::string number_text(std::uint64_t number) {
   return number == 0 ? "" : fmt::format("{}", number);
 }
@@ -179,7 +184,8 @@ constexpr std::array kOptions = {
         .set = [](Settings& s, const std::string& t) { return read_shuffle(t, s.options.shuffle); },
         .get =
             [](const Settings& s) {
-              const Shuffle::Mode mode = s.options.shuffle.mode();
+              Shuffle::Mode mode = s.options.shuffle.mode();
+              if (s.options.group_by && s.options.group_by->shuffle) mode = Shuffle::kBlock;
               return std::string(mode == Shuffle::kNone ? "false" : mode == Shuffle::kBlock ? "block" : "exact");
             }},
     LoaderOption{.name = "shuffle_buffer",
@@ -196,8 +202,32 @@ constexpr std::array kOptions = {
     LoaderOption{.name = "batch_sampler",
                  .expected = "an iterable of lists of row numbers",
                  .fallback = "None",
-                 .doc = "Custom order, batch by batch; all batches of one size but the last",
+                 .doc = "Custom order, batch by batch, each of its own size; it is the rank's own, as in torch",
                  .where = LoaderOption::kCodeOnly},
+    LoaderOption{.name = "group_by",
+                 .kind = Kind::kText,
+                 .expected = "file, or a field with one whole number a row",
+                 .fallback = "None",
+                 .doc = "Batches of whole groups (files, events) instead of batch_size; shuffle shuffles the groups",
+                 .set =
+                     [](Settings& s, const std::string& t) {
+                       group_of(s).by = t;
+                       return Status();
+                     },
+                 .get = [](const Settings& s) { return s.options.group_by ? s.options.group_by->by : std::string(); }},
+    LoaderOption{
+        .name = "max_items",
+        .kind = Kind::kCount,
+        .expected = "a whole number, at least 1",
+        .fallback = "None",
+        .doc = "With group_by: most samples of a batch, which holds whole groups; default 65536",
+        .set = [](Settings& s, const std::string& t) { return read_number(t, 1, kMost, group_of(s).max_items); },
+        .get =
+            [](const Settings& s) {
+              return s.options.group_by && s.options.group_by->max_items != GroupBy{}.max_items
+                         ? std::to_string(s.options.group_by->max_items)
+                         : std::string();
+            }},
     LoaderOption{.name = "lookahead",
                  .expected = "a whole number, at least 1",
                  .fallback = "None",
@@ -366,11 +396,28 @@ bool is_given(const LoaderOption& option, const LoaderSettings& settings) {
   return option.get != nullptr && option.get(settings) != option.get({});
 }
 
+bool has_own_batches(const LoaderOptions& options) {
+  if (options.group_by) return true;
+  const auto* const listed = options.sampler ? std::get_if<Listed>(options.sampler.get()) : nullptr;
+  return listed && !listed->batch_rows.empty();
+}
+
 Status settle(LoaderSettings& settings) {
   const LoaderOptions& options = settings.options;
+  if (options.group_by) {
+    if (options.group_by->by.empty())
+      return refuse(
+          "max_items says how many samples of whole groups a batch holds: "
+          "group_by is missing");
+    if (options.shuffle.mode() == Shuffle::kExact)
+      return refuse("group_by shuffles whole groups: shuffle is true or false", "Say shuffle: true.");
+    settings.options.group_by->shuffle |= options.shuffle.mode() == Shuffle::kBlock;
+    settings.options.shuffle = false;
+  }
   if (options.batch_size != 0 && options.global_batch_size != 0)
     return refuse("batch_size and global_batch_size are both given: give one");
-  if (options.batch_size == 0 && options.global_batch_size == 0) return refuse("batch_size is missing");
+  if (options.batch_size == 0 && options.global_batch_size == 0 && !has_own_batches(options))
+    return refuse("batch_size is missing");
   if (options.rank.has_value() != options.world_size.has_value())
     return refuse("rank and world_size: give both or neither");
   if (settings.drop_last && settings.tail && *settings.drop_last != (*settings.tail == Tail::kDrop))

@@ -49,4 +49,7 @@ bool is_given(const LoaderOption& option, const LoaderSettings& settings);
 /// Check what was set for contradictions, and fill in options.tail. Errors: kInvalidArgument.
 Status settle(LoaderSettings& settings);
 
+/// True if the options list batches, whose sizes batch_size does not say.
+bool has_own_batches(const LoaderOptions& options);
+
 }  // namespace headrace

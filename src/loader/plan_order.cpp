@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "base/philox.h"
+#include "loader/group_choice.h"
 #include "loader/refuse.h"
+#include "order/cut_steps.h"
 #include "order/fixed_steps.h"
 
 namespace headrace {
@@ -37,6 +39,20 @@ Result<std::uint64_t> resolve_global_batch(const LoaderOptions& options, RankSha
                   "Use fewer ranks.");
   if (options.timeout.count() < 0) return refuse("timeout must not be negative");
   return global_batch;
+}
+
+/// The most samples of a step over all ranks, where batches are listed.
+Result<std::uint64_t> bound_global_batch(const LoaderOptions& options, RankShare share, const ListedRows& listed) {
+  if (options.batch_size != 0 || options.global_batch_size != 0)
+    return refuse("batches that are listed have sizes of their own: batch_size says another", "Leave it out.");
+  if (options.tail != Tail::kPartial)
+    return refuse("batches that are listed have no tail: none of them is cut short", "Leave tail= out.");
+  if (options.timeout.count() < 0) return refuse("timeout must not be negative");
+  if (share.world_size > listed.num_batches())
+    return refuse(
+        fmt::format("{} batches are too few for {} ranks: some would get none", listed.num_batches(), share.world_size),
+        "Use fewer ranks.");
+  return std::min(listed.most_batch_rows() * share.world_size, listed.size());
 }
 
 Status check_weights(const Weighted& choice, std::uint64_t rows, std::uint64_t& positive) {
@@ -129,21 +145,61 @@ Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, 
 
 }  // namespace
 
-Status check_listed(std::span<const std::uint64_t> listed, std::uint64_t rows) {
-  if (listed.empty())
+std::shared_ptr<ListedRows> listed_rows_of(const LoaderOptions& options, const Listed& listed) {
+  return std::make_shared<ListedRows>(
+      ListedRows::List{ListedRows::Rows(options.sampler, &listed.rows), batch_ends_of(listed.batch_rows)},
+      listed.every_epoch);
+}
+
+Status check_listed(const ListedRows::List& list, std::uint64_t rows) {
+  if (list.rows->empty())
     return refuse(fmt::format("the sampler gave no rows; at least one number from 0 to {} is expected", rows - 1),
                   "It must give row numbers of the data set every time it is iterated: a list, an array, a torch "
                   "sampler. An iterator gives them only once.");
-  for (const std::uint64_t row : listed)
+  for (const std::uint64_t row : *list.rows)
     if (row >= rows)
       return refuse(fmt::format("the sampler asks for row {}; there are rows 0 to {}", row, rows - 1),
                     "Row numbers are those of the data set, from 0.");
+  if (!list.batch_ends) return {};
+  std::uint64_t before = 0;
+  for (std::size_t b = 0; b < list.batch_ends->size(); ++b) {
+    const std::uint64_t end = (*list.batch_ends)[b];
+    if (end == before) return refuse(fmt::format("batch {} of the sampler is empty", b), "Leave empty batches out.");
+    if (end < before || end > list.rows->size() || end - before > ~std::uint32_t{0})
+      return refuse(fmt::format("batch {} of the sampler has {} rows; {} rows are left", b, end - before,
+                                list.rows->size() - before),
+                    "The sizes of the batches add up to the number of rows.");
+    before = end;
+  }
+  if (before != list.rows->size())
+    return refuse(
+        fmt::format("the batches of the sampler have {} rows together; {} are listed", before, list.rows->size()),
+        "The sizes of the batches add up to the number of rows.");
   return {};
+}
+
+std::shared_ptr<const StepPlan> make_steps(const EnginePlan& plan, std::shared_ptr<const Sampler> sampler,
+                                           const std::shared_ptr<const ListedRows>& listed) {
+  if (plan.groups) return std::make_shared<const CutSteps>(std::move(sampler), plan.groups, plan.share);
+  if (listed && listed->num_batches() > 0)
+    return std::make_shared<const CutSteps>(std::move(sampler), make_listed_cuts(plan.layout.table, listed),
+                                            plan.share);
+  return std::make_shared<const FixedSteps>(std::move(sampler), plan.global_batch, plan.share, plan.tail);
 }
 
 Status plan_order(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan) {
   const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
   const std::uint64_t rows = blocks->num_rows(), row_bytes = source.row_bytes();
+  if (options.group_by) {
+    HEADRACE_TRY(check_group_options(options));
+    if (source.mixture)
+      return refuse("the data set is a mixture, which decides what is drawn: it has no groups",
+                    "Make a loader of each part.");
+    const auto groups = context.groups ? context.groups : std::make_shared<const GroupTable>(groups_by_file(*blocks));
+    plan.groups = std::make_shared<const Grouped>(blocks, groups, options.group_by->max_items,
+                                                  options.group_by->shuffle, options.seed);
+    plan.sampler = plan.groups;
+  }
   if (options.sampler) {
     if (options.shuffle.mode() != Shuffle::kNone)
       return refuse("shuffle and a sampler exclude each other: both decide the order", "Give one of them.");
@@ -155,10 +211,8 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
       plan.fed = std::make_shared<FedRows>();
       plan.sampler = make_fed(blocks, plan.fed, choice->num_samples);
     } else if (const auto* list = std::get_if<Listed>(options.sampler.get())) {
-      plan.listed = context.listed;
-      if (!plan.listed)
-        plan.listed = std::make_shared<ListedRows>(ListedRows::Rows(options.sampler, &list->rows), list->every_epoch);
-      HEADRACE_TRY(check_listed(*plan.listed->newest(), rows));
+      plan.listed = context.listed ? context.listed : listed_rows_of(options, *list);
+      HEADRACE_TRY(check_listed(plan.listed->newest(), rows));
       plan.sampler = make_listed(blocks, plan.listed);
     } else {
       HEADRACE_ASSIGN(plan.sampler, make_chosen(*options.sampler, blocks, context.label, options.seed));
@@ -167,7 +221,18 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
   const std::uint64_t samples = source.mixture ? source.mixture->num_samples
                                 : plan.sampler ? plan.sampler->num_samples()
                                                : rows;
-  HEADRACE_ASSIGN(plan.global_batch, resolve_global_batch(options, context.rank.share, samples));
+  if (plan.groups) {
+    const std::uint32_t world = context.rank.share.world_size;
+    const std::uint64_t batches = plan.groups->epoch(0)->batch_ends().size();
+    if (world > batches)
+      return refuse(fmt::format("{} batches of groups are too few for {} ranks: some would get none", batches, world),
+                    "Lower max_items, or use fewer ranks.");
+    plan.global_batch = std::min(plan.groups->most_batch_rows() * world, samples);
+  } else if (plan.listed && plan.listed->num_batches() > 0) {
+    HEADRACE_ASSIGN(plan.global_batch, bound_global_batch(options, context.rank.share, *plan.listed));
+  } else {
+    HEADRACE_ASSIGN(plan.global_batch, resolve_global_batch(options, context.rank.share, samples));
+  }
   plan.share = context.rank.share;
   plan.tail = options.tail;
   const std::uint64_t global_batch = plan.global_batch;
@@ -175,7 +240,8 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
   plan.delivers_row_ids = options.provenance;
   plan.seed = options.seed;
   for (const Field& field : *source.fields)
-    if ((plan.delivers_row_ids && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight"))
+    if ((plan.delivers_row_ids && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight") ||
+        (plan.groups && (field.name == "_group" || field.name == "_group.offsets")))
       return std::move(
           refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
                  "Give that field another name.")
@@ -189,7 +255,7 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
                    : mode == Shuffle::kExact ? make_global_shuffle(blocks, options.seed)
                                              : make_sequential(blocks);
   }
-  plan.steps = std::make_shared<const FixedSteps>(plan.sampler, global_batch, plan.share, plan.tail);
+  plan.steps = make_steps(plan, plan.sampler, plan.listed);
   plan.batch_rows = plan.steps->most_rows();
   plan.num_batches = plan.steps->num_steps(0);
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <memory>
 
 #include "loader/engine_plan.h"
 
@@ -12,8 +12,15 @@ namespace headrace {
 /// batch_rows, num_batches, and warnings. Errors: kInvalidArgument.
 Status plan_order(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan);
 
-/// Check a list of row numbers for a data set of `rows` rows. Errors: kInvalidArgument: an empty list, or a row that is
-/// not there.
-Status check_listed(std::span<const std::uint64_t> listed, std::uint64_t rows);
+/// Return the steps of an order, cut as `plan` says; a list may have batches of its own.
+std::shared_ptr<const StepPlan> make_steps(const EnginePlan& plan, std::shared_ptr<const Sampler> sampler,
+                                           const std::shared_ptr<const ListedRows>& listed);
+
+/// Return the list that a sampler's options give; it shares their memory.
+std::shared_ptr<ListedRows> listed_rows_of(const LoaderOptions& options, const Listed& listed);
+
+/// Check a list of row numbers for a data set of `rows` rows. Errors: kInvalidArgument: an empty list, a row that is
+/// not there, an empty batch, or batches that together have another number of rows.
+Status check_listed(const ListedRows::List& list, std::uint64_t rows);
 
 }  // namespace headrace

@@ -27,7 +27,7 @@ std::string Loader::state() const {
 namespace {
 
 /// The order of a list, as states name it, where an epoch has these rows.
-std::string order_of(const EnginePlan& plan, const ListedRows::Rows& list, Position position) {
+std::string order_of(const EnginePlan& plan, const ListedRows::List& list, Position position) {
   const auto listed = std::make_shared<ListedRows>(list, plan.listed->every_epoch());
   listed->set(position.epoch, list);
   return make_listed(plan.layout.table, listed)->identity_at(position.epoch, position.samples);
@@ -44,9 +44,9 @@ Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOpt
   here.order = plan.sampler->identity_at(state.position.epoch, state.position.samples);
   if (options.rows && !plan.listed) throw refuse("this loader's order is not a list of rows");
   if (options.rows) {
-    made.rows = std::make_shared<const std::vector<std::uint64_t>>(*options.rows);
-    here.rows = made.rows->size();
-    here.order = order_of(plan, made.rows, state.position);
+    made.list = {std::make_shared<const std::vector<std::uint64_t>>(*options.rows), batch_ends_of(options.batch_rows)};
+    here.rows = made.list.rows->size();
+    here.order = order_of(plan, made.list, state.position);
   } else if (plan.listed && rows_follow) {
     here.rows = state.rows;
     if (state.order.starts_with("listed")) here.order = state.order;
@@ -77,8 +77,8 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   Impl& m = *impl_;
   m.check_process();
   const EngineManager::Busy busy(*m.manager);
-  const auto [state, other_shape, rows] = m.fit(json, options, false);
-  if (rows) m.manager->set_rows(state.position.epoch, rows).value();
+  const auto [state, other_shape, list] = m.fit(json, options, false);
+  if (list.rows) m.manager->set_rows(state.position.epoch, list).value();
   if (other_shape) m.manager->set_shape(*other_shape).value();
   const bool fed = m.engine()->plan().fed != nullptr;
   ConsumerState& c = *m.consumer;

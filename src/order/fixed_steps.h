@@ -3,6 +3,7 @@
 
 #include <headrace/order/tail.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "order/step_plan.h"
@@ -24,6 +25,10 @@ class FixedSteps final : public StepPlan {
     return steps_after(epoch, position) == 0;
   }
   [[nodiscard]] std::uint64_t position_of(std::uint64_t epoch, std::uint64_t step) const override;
+  [[nodiscard]] std::uint64_t end_after(std::uint64_t, std::uint64_t position) const override {
+    const std::uint64_t left = sampler_->num_samples() - std::min(position, sampler_->num_samples());
+    return position + std::min(global_batch_, left);
+  }
   [[nodiscard]] bool is_settled(std::uint64_t epoch, std::uint64_t position) const override;
   [[nodiscard]] std::uint64_t most_rows() const override;
   [[nodiscard]] std::uint64_t span_steps() const override { return sampler_->span_steps(global_batch_, share_); }

@@ -48,6 +48,12 @@ class StepPlan {
   [[nodiscard]] virtual bool ends_at(std::uint64_t epoch, std::uint64_t position) const = 0;
   /// Return the samples that are handed out over all ranks before a step of the epoch.
   [[nodiscard]] virtual std::uint64_t position_of(std::uint64_t epoch, std::uint64_t step) const = 0;
+  /// Return the samples that are handed out over all ranks once the step that begins after `position` samples is done.
+  [[nodiscard]] virtual std::uint64_t end_after(std::uint64_t epoch, std::uint64_t position) const {
+    std::vector<SampleRef> samples, passed;
+    bool counted = true;
+    return ends_at(epoch, position) ? position : cursor(epoch, position)->next(samples, passed, counted).end;
+  }
   /// True if the step that begins after `position` samples is settled. False only for orders that are made up as they
   /// go: see Sampler::is_settled().
   [[nodiscard]] virtual bool is_settled(std::uint64_t epoch, std::uint64_t position) const = 0;

@@ -111,10 +111,11 @@ std::string shape_text(const Field& field, std::uint64_t rows) {
 }  // namespace
 
 ToolResult replay(const Loader& loader, const ReplayOptions& options) {
-  const Batch batch = loader.batch(options.epoch, options.step, options.rows_of_epoch);
+  const Batch batch = loader.batch(options.epoch, options.step, options.rows_of_epoch, options.batch_rows);
   const std::shared_ptr<const Engine> engine = engine_of(loader);
   const EnginePlan& plan = engine->plan();
-  const PlannedBatch planned = plan_batch(plan, options.epoch, options.step, options.rows_of_epoch).value();
+  const PlannedBatch planned =
+      plan_batch(plan, options.epoch, options.step, options.rows_of_epoch, options.batch_rows).value();
   const std::vector<FileEntry>& files = loader.dataset().files();
   struct Origin {
     std::uint32_t file;

@@ -36,6 +36,8 @@ RUN = [
     "test_shuffle_workers",
     "test_shuffle_batch_workers",
     "test_shuffle_batch_workers_prefetch",
+    "test_sampler",
+    "test_batch_sampler",
     "test_random_sampler",
     "test_random_sampler_len_with_replacement",
     "test_random_sampler_len_without_replacement",
@@ -54,8 +56,6 @@ _ITERABLE = "an IterableDataset: torch's own loader loads it"
 #: Why the others of TestDataLoader are left out. The file's other classes test data sets of torch, worker processes,
 #: pinning by CUDA, and data sets written in Python.
 LEFT_OUT = {
-    "test_batch_sampler": "batches of different sizes in one batch_sampler are not supported yet",
-    "test_sampler": "the same: its second half is test_batch_sampler",
     "test_error_in_init": _PROCESSES,
     "test_fd_limit_exceeded": _PROCESSES,
     "test_bulk_loading_nobatch": _PYTHON_DATA,

@@ -73,6 +73,8 @@ class Batch {
     /// Offsets of each ragged field: number of rows before each sample, then of all rows. Null for dense fields; empty
     /// if all fields are dense.
     std::vector<std::shared_ptr<const std::vector<std::int64_t>>> offsets;
+    /// Rows of each array, where some have another number than there are samples; empty: all are dense or ragged.
+    std::vector<std::uint64_t> array_rows;
     std::uint64_t rows = 0;  ///< Number of samples.
     std::uint64_t epoch = 0;
     std::uint64_t index = 0;
@@ -107,6 +109,7 @@ class Batch {
 
  private:
   [[nodiscard]] std::uint64_t rows_of(std::size_t i) const {
+    if (!parts_.array_rows.empty()) return parts_.array_rows[i];
     const std::span<const std::int64_t> starts = offsets(i);
     return starts.empty() ? parts_.rows : static_cast<std::uint64_t>(starts.back());
   }

@@ -69,7 +69,15 @@ struct CacheChoice {
   static CacheChoice parse(const std::string& text);
 };
 
-/// Options of a loader; batch_size or global_batch_size has to be given.
+/// Batches of whole groups: recordings, events, documents. A group is a run of consecutive rows.
+struct GroupBy {
+  std::string by;  ///< "file": the rows of a file; or a field with one whole number a row: rows with the same number.
+  /// Most samples of a batch, which gets as many whole groups as fit. A group of more samples is cut every so many.
+  std::uint64_t max_items = 65536;
+  bool shuffle = false;  ///< Shuffle the groups, each epoch anew. Their rows stay in order.
+};
+
+/// Options of a loader; batch_size, global_batch_size, group_by or listed batches have to be given.
 struct LoaderOptions {
   std::uint64_t batch_size = 0;         ///< Samples in a batch, on each rank. Give this or global_batch_size.
   std::uint64_t global_batch_size = 0;  ///< Samples in a step over all ranks; a multiple of the world size.
@@ -83,6 +91,11 @@ struct LoaderOptions {
   std::optional<std::uint32_t> rank = {}, world_size = {};
   /// True: each batch has a field "_rows", int64: (file, row) of every sample.
   bool provenance = false;
+  /// Batches of whole groups instead of batch_size. Each batch has two more fields: "_group", int64, the number of each
+  /// sample's group (of the file; of the run of equal numbers, counted from 0), and "_group.offsets", int64: where each
+  /// group begins in the batch, and at the end the number of samples. Over several ranks, rank r of W gets each W-th
+  /// batch from the r-th on. Cannot be combined with `shuffle`, `sampler` and `tail`.
+  std::optional<GroupBy> group_by = {};
   /// Custom sampler. Cannot be combined with `shuffle`.
   std::shared_ptr<const SamplerChoice> sampler = {};
   /// Most bytes that this loader may hold; 0: the budget of the process (60 % of what is really available).
@@ -105,6 +118,8 @@ struct ResumeOptions {
   bool accept_changed_data = false;
   /// Rows of the state's epoch, if the sampler is Listed: as by set_rows(), but only if the state fits.
   std::optional<std::vector<std::uint64_t>> rows = {};
+  /// Samples of each batch of those rows, if batches are listed too (see Listed).
+  std::vector<std::uint64_t> batch_rows = {};
 };
 
 /// Delivers epochs of batches.
@@ -171,18 +186,20 @@ class Loader {
   /// disturbed, nothing is counted, and the memory is the caller's.
   /// \param step  Number of the batch in the epoch, from 0.
   /// \param rows_of_epoch  Rows of that epoch, if the sampler is Listed and was not given the rows of this epoch.
+  /// \param batch_rows  Samples of each batch of those, if batches are listed too.
   /// Blocks: while its rows are read. Errors: kInvalidArgument if there is no such batch, or the sampler is Fed; errors
   /// of the data.
-  [[nodiscard]] Batch batch(std::uint64_t epoch, std::uint64_t step,
-                            std::span<const std::uint64_t> rows_of_epoch = {}) const;
+  [[nodiscard]] Batch batch(std::uint64_t epoch, std::uint64_t step, std::span<const std::uint64_t> rows_of_epoch = {},
+                            std::span<const std::uint64_t> batch_rows = {}) const;
 
   /// Return the fields of a batch: those of the data, then derived ones ("_rows", "_weight"). Valid as long as the
   /// loader is.
   [[nodiscard]] const std::vector<Field>& fields() const;
   /// Set the rows of an epoch (the next one, if no number is given), if the sampler is Listed. They also hold for later
-  /// epochs for which no others are set (see Listed). A different number of rows ends an unfinished epoch.
-  /// Errors: kInvalidArgument if a row does not exist; the loader is then unchanged.
-  void set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows);
+  /// epochs for which no others are set (see Listed). A different number of rows or batches, or a larger batch, ends an
+  /// unfinished epoch. \param batch_rows  Samples of each batch, if batches are listed too.
+  /// Errors: kInvalidArgument if a row does not exist, or batches do not hold the rows; the loader is then unchanged.
+  void set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows, std::span<const std::uint64_t> batch_rows = {});
   void set_rows(std::vector<std::uint64_t> rows);
   /// Add the next rows of the current epoch, if the sampler is Fed. A batch is delivered once all its rows were given;
   /// rows beyond that are read ahead. Errors: kInvalidArgument if a row does not exist, or with another sampler.
@@ -190,14 +207,23 @@ class Loader {
   /// Set the rank, if the options do not. Frameworks call this; it overrides the environment. Takes effect when the
   /// next epoch starts. Errors: kInvalidArgument.
   void set_rank(std::uint32_t rank, std::uint32_t world_size);
-  /// Return the samples of a full batch on this rank.
+  /// Return the samples of a full batch on this rank; where batches differ in size, of the largest.
   [[nodiscard]] std::uint64_t batch_rows() const;
   /// Return the samples of an epoch over all ranks.
   [[nodiscard]] std::uint64_t epoch_samples() const;
-  /// Return the samples of a full step over all ranks.
+  /// Return the samples of a full step over all ranks; where batches differ in size, an upper bound.
   [[nodiscard]] std::uint64_t global_batch_rows() const;
-  /// Return the exact number of batches in an epoch; the same on all ranks.
+  /// Return the number of groups, those without samples too, if the options group samples; else 0.
+  [[nodiscard]] std::uint64_t num_groups() const;
+  /// Return the exact number of batches in the epoch that is under way, or else the next; the same on all ranks.
   [[nodiscard]] std::uint64_t num_batches() const;
+  /// Return the samples that all ranks were handed out of an epoch once the batch that begins after `position` samples
+  /// is done: where the next batch begins.
+  [[nodiscard]] std::uint64_t step_end(std::uint64_t epoch, std::uint64_t position) const;
+  /// Return the samples that all ranks were handed out of an epoch before its batch number `step`.
+  [[nodiscard]] std::uint64_t step_begin(std::uint64_t epoch, std::uint64_t step) const;
+  /// Return the number of batches of an epoch that follow after `position` samples.
+  [[nodiscard]] std::uint64_t batches_after(std::uint64_t epoch, std::uint64_t position) const;
   /// Return the options that were given.
   [[nodiscard]] const LoaderOptions& options() const;
   /// Return the data set that is delivered.

@@ -27,6 +27,9 @@ struct Listed {
   /// True: they also hold for later epochs, unless Loader::set_rows() gives others. False: each epoch needs a call of
   /// Loader::set_rows().
   bool every_epoch = true;
+  /// Samples of each batch, in order: at least one in each, together as many as there are rows. Leave batch_size out
+  /// then. Over several ranks, rank r of W gets each W-th batch from the r-th on. Empty: batches of batch_size.
+  std::vector<std::uint64_t> batch_rows = {};
 };
 
 /// Takes row numbers from Loader::feed() while the epoch goes on: for samplers that learn from the batches. A loader

@@ -83,6 +83,7 @@ struct ReplayOptions {
   std::uint64_t epoch = 0;                        ///< Number of the epoch.
   std::uint64_t step = 0;                         ///< Number of the batch, from the start of the epoch.
   std::vector<std::uint64_t> rows_of_epoch = {};  ///< See Loader::batch(); usually empty.
+  std::vector<std::uint64_t> batch_rows = {};     ///< See Loader::batch(); usually empty.
 };
 /// Make a batch of any epoch again (Loader::batch), and list its rows by file and describe its values. Findings: values
 /// that are not finite. Errors: as Loader::batch().

@@ -1,0 +1,74 @@
+"""Totals of groups, added up over the ranks of torch.distributed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace._checks import invalid
+from headrace._group_totals import Totals
+
+
+def is_shared(asked: bool | None) -> bool:
+    """Return True if ranks add up what they have: as asked for, else where torch.distributed is set up.
+
+    Raises:
+        InvalidArgumentError: It is asked for, and torch.distributed is not set up.
+    """
+    if asked is not None and not isinstance(asked, bool):
+        raise invalid(f"all_ranks must be True, False or None, not {asked!r}")
+    torch = sys.modules.get("torch")
+    ready = torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized()
+    if asked and not ready:
+        raise invalid("all_ranks=True needs torch.distributed, which is not set up", "Call init_process_group() first.")
+    return ready and asked is not False and bool(torch and torch.distributed.get_world_size() > 1)
+
+
+def add_up(totals: Totals | None, blank: Callable[[dict[str, Any]], Totals]) -> Totals | None:
+    """Return the totals of all ranks on each of them; None where no rank has any. Every rank has to call it.
+
+    Sums are added in the order of the ranks: equal on all of them, and the same each time.
+
+    Raises:
+        InvalidArgumentError: Ranks were given other things; on all ranks.
+    """
+    import torch
+    from torch import distributed
+
+    mine = (
+        None
+        if totals is None
+        else {**totals.words, "device": "cpu", "size": (totals.groups, totals.k), "reduce": totals.reduce}
+    )
+    all_words: list[Any] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(all_words, mine)
+    given = [words for words in all_words if words is not None]
+    if not given:
+        return None
+    for rank, words in enumerate(all_words):
+        if words is not None and words != given[0]:
+            raise invalid(f"rank {rank} reduces {words}, others {given[0]}", "Make the same reducer on every rank.")
+    words = {name: value for name, value in given[0].items() if name not in ("size", "reduce")}
+    made = (blank(words) if totals is None else totals).copied()
+    device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
+    for name, array in made.arrays.items():
+        own = torch.from_numpy(np.ascontiguousarray(array)).to(device)
+        parts = [torch.empty_like(own) for _ in all_words]
+        distributed.all_gather(parts, own)
+        made.arrays[name] = _together(name, [part.cpu().numpy() for part in parts])
+    return made
+
+
+def _together(name: str, parts: list[Any]) -> Any:
+    if name == "max":
+        return np.maximum.reduce(parts)  # of NaN and a number, NaN
+    if name == "tops":  # ascending, NaN last: so the largest are at the end
+        whole = np.sort(np.concatenate(parts, axis=2), axis=2)
+        return np.ascontiguousarray(whole[..., ::-1][..., : parts[0].shape[2]])
+    out = parts[0].copy()
+    for part in parts[1:]:
+        out += part
+    return out

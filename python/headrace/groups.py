@@ -1,0 +1,270 @@
+"""GroupReducer: what a model says of the rows of a recording, an event or a document, brought together for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import _group_ranks
+from headrace._checks import invalid, real_number, whole_number
+from headrace._group_totals import REDUCTIONS, DeviceTotals, Totals
+from headrace.loader import Loader
+
+__all__ = ["GroupReducer"]
+
+#: A level's results by the name of the reduction, with ``"count"``: arrays whose first axis is the level's groups.
+Results = dict[str, Any]
+
+
+class GroupReducer:
+    """Reduce predictions of rows to predictions of groups, batch by batch: votes, means, maxima.
+
+    Made for ``Loader(dataset, group_by=...)``, whose batches say of each row which group it is of. A group may come in
+    several batches and on several ranks, in any order: only totals are kept, of a size that depends on the groups and
+    classes alone. The same batches in the same order give the same results bit for bit. NumPy arrays and tensors of the
+    CPU are added up in C++; tensors of a device by torch's operations there, and nothing is copied from it before
+    :meth:`result`.
+
+    Reductions:
+
+    - ``"vote"``: the class that most rows vote for; the first of several. A row votes for its largest value, the first
+      of several; rows of one value vote 1 if it is above ``threshold``, else 0; rows that are whole numbers are votes.
+    - ``"mean"``, ``"max"``: of each class, over the rows.
+    - ``"any_above"``: True for a class if any row's value is above ``threshold``.
+    - ``"topk_mean"``: of each class the mean of its ``k`` largest values, or of all if there are fewer.
+
+    With several levels each one reduces the results of the level below: ``nested=["long", "file"]`` takes the votes of
+    the rows for each long segment, and then the votes of the long segments for the file. To let all rows of a file vote
+    directly, leave the other levels out.
+
+    Args:
+        groups: The loader whose batches are added, or the number of groups; None: ``sizes`` says it.
+        reduce: What to compute, of every level: one name or several.
+        nested: Names of the levels, from the finest to the coarsest. Default: the one level of the loader's groups.
+        sizes: How many groups of a level there are in one of the next coarser level; for the coarsest, which
+            ``groups`` says else, how many there are in all.
+        ids: With several levels: the field of a batch, or a function of it, that gives whole numbers of shape (rows,
+            levels), the coarsest level first, as sample ids come: (file, long, short).
+        num_classes: Number of classes. Default: from the first values; needed where votes are given as whole numbers.
+        threshold: For ``"any_above"``, and for votes of rows of one value.
+        k: For ``"topk_mean"``.
+
+    Raises:
+        InvalidArgumentError: An argument is wrong, or arguments contradict each other (a ValueError).
+    """
+
+    def __init__(
+        self,
+        groups: Loader | int | None = None,
+        *,
+        reduce: str | Sequence[str] = ("vote", "mean"),
+        nested: Sequence[str] | None = None,
+        sizes: Mapping[str, int] | None = None,
+        ids: str | Callable[[Any], Any] | None = None,
+        num_classes: int | None = None,
+        threshold: float = 0.5,
+        k: int = 5,
+    ) -> None:
+        self.reduce = _names("reduce", [reduce] if isinstance(reduce, str) else reduce, REDUCTIONS)
+        loader = groups if isinstance(groups, Loader) else None
+        if loader is not None and loader.group_by is None:
+            raise invalid("the loader's batches are not of whole groups", 'Make it with group_by="file", or a field.')
+        self.nested = _names("nested", [loader.group_by if loader else "file"] if nested is None else nested)
+        self.sizes = _sizes(self.nested, sizes, loader.num_groups if loader is not None else groups)
+        if ids is not None and not isinstance(ids, str) and not callable(ids):
+            raise invalid(f"ids must be the name of a field or a function of a batch, not {ids!r}")
+        self._ids = ids
+        self.num_classes = None if num_classes is None else whole_number("num_classes", num_classes, least=1)
+        self.threshold = real_number("threshold", threshold)
+        self.k = whole_number("k", k, least=1, most=2**20)
+        self._totals: Totals | None = None
+        self._shape: tuple[int, ...] | None = None  # of a row's values
+
+    @property
+    def num_groups(self) -> int:
+        """Number of groups of the finest level, over all coarser ones."""
+        return int(np.prod([self.sizes[name] for name in self.nested], dtype=np.int64))
+
+    def add(self, groups: Any, values: Any) -> None:
+        """Add the rows of a batch. On a device nothing waits for it.
+
+        Args:
+            groups: The batch, as the loader gave it; or whole numbers of shape (rows,), or of shape (rows, levels) with
+                the coarsest level first.
+            values: What the model says of each row: numbers of shape (rows, classes), or (rows,) for one value a row;
+                whole numbers of shape (rows,) are classes that rows vote for. A NumPy array or a tensor.
+
+        Raises:
+            InvalidArgumentError: Shapes do not agree with each other or with earlier batches, or a group or class is
+                not there; nothing is added then.
+        """
+        values, as_torch, device = _unwrapped(values)
+        labels = _is_whole(values)
+        if labels and (values.ndim != 1 or self.reduce != ("vote",)):
+            raise invalid(
+                f"whole numbers of {values.ndim} dimensions are given, for {', '.join(self.reduce)}",
+                "Whole numbers of shape (rows,) are votes, for reduce='vote' alone; give logits as floating point.",
+            )
+        if values.ndim not in (1, 2):
+            raise invalid(f"values have {values.ndim} dimensions; (rows, classes) or (rows,) is expected")
+        shape = () if labels else tuple(values.shape[1:])
+        if self._shape not in (None, shape) or (self._totals is not None and labels != self._totals.of_labels):
+            raise invalid(f"rows of shape {shape} follow rows of shape {self._shape}", "reset() begins anew.")
+        rows = self._flat_ids(groups, values)
+        if len(rows) != len(values):
+            raise invalid(f"there are {len(values)} values for {len(rows)} rows", "Give one for each row of the batch.")
+        if self._totals is None:
+            self._totals = self._new_totals(shape, labels, {"as_torch": as_torch, "device": device})
+        elif self._totals.words["device"] != device:
+            raise invalid(f"values on {device} follow values on {self._totals.words['device']}", "Keep to one device.")
+        self._totals.add(rows, values)
+        self._shape = shape
+
+    def _new_totals(self, shape: tuple[int, ...], labels: bool, where: dict[str, Any]) -> Totals:
+        classes = shape[0] if shape else 1
+        if labels:
+            if self.num_classes is None:
+                raise invalid(
+                    "votes are given as whole numbers, and the number of classes is not", "Give num_classes=."
+                )
+            classes = self.num_classes
+        elif shape and self.num_classes not in (None, classes):
+            raise invalid(f"values are of {classes} classes; num_classes is {self.num_classes}")
+        words = {"classes": classes, "of_labels": labels, "binary": not shape and not labels, **where}
+        return Totals.of_words(self.num_groups, self.reduce, self.k, self.threshold, words)
+
+    def _flat_ids(self, groups: Any, values: Any) -> Any:
+        """Return the number of each row's finest group, over all coarser ones."""
+        if isinstance(groups, Mapping):
+            groups = self._ids_of(groups)
+        ids, _, _ = _unwrapped(groups)
+        if not _is_whole(ids):
+            raise invalid(f"groups are given by whole numbers, not {ids.dtype}")
+        levels = len(self.nested)
+        if ids.ndim == 1 and levels == 1:
+            return ids
+        if ids.ndim != 2 or ids.shape[1] != levels:
+            raise invalid(
+                f"ids have shape {tuple(ids.shape)}; (rows, {levels}) is expected, for {', '.join(self.nested[::-1])}",
+                "Give one number for each level, the coarsest first.",
+            )
+        flat = ids[:, 0]
+        for axis, name in enumerate(self.nested[::-1]):
+            column, size = ids[:, axis], self.sizes[name]
+            if not isinstance(column, np.ndarray):  # result() says what is not there: nothing waits for a device
+                flat = column if axis == 0 else flat * size + column
+                flat = flat.where((column >= 0) & (column < size) & (flat >= 0), -1)
+                continue
+            if len(column) and not 0 <= int(column.min()) <= int(column.max()) < size:
+                raise invalid(
+                    f"{name} {int(column.max() if column.max() >= size else column.min())} is not there; "
+                    f"there are 0 to {size - 1}",
+                    "Give sizes= as the data has them.",
+                )
+            flat = column if axis == 0 else flat * size + column
+        return flat
+
+    def _ids_of(self, batch: Mapping[str, Any]) -> Any:
+        if callable(self._ids):
+            return self._ids(batch)
+        name = self._ids or "_group"
+        if name not in batch:
+            raise invalid(
+                f"the batch has no field {name}; it has {', '.join(batch)}",
+                "Make the loader with group_by=, or name the field with ids=.",
+            )
+        return batch[name]
+
+    def result(self, *, all_ranks: bool | None = None) -> dict[str, Results]:
+        """Return what was reduced, of all groups: those of no rows have a count of 0, vote -1 and NaN.
+
+        Nothing changes: more rows can be added afterwards.
+
+        Args:
+            all_ranks: True adds up what the ranks of torch.distributed have, each of which must call this; False does
+                not. Default: where torch.distributed is set up.
+
+        Returns:
+            By level, then by reduction, and with ``"count"``, the number of things that were reduced: arrays with the
+            level's groups on their first axis, and the classes on their last where rows had any. Tensors of the CPU
+            where values were tensors. Groups are counted through the coarser levels: the second of the ``long`` of file
+            5 has the number ``5 * sizes["long"] + 1``.
+
+        Raises:
+            InvalidArgumentError: No rows were added, on any rank.
+        """
+        totals = self._totals.on_cpu() if isinstance(self._totals, DeviceTotals) else self._totals
+        if _group_ranks.is_shared(all_ranks):
+            totals = _group_ranks.add_up(totals, self._blank)
+        if totals is None:
+            raise invalid("nothing was added yet", "Call add() with each batch first.")
+        out: dict[str, Results] = {}
+        for level, name in enumerate(self.nested):
+            out[name] = totals.results()
+            if level + 1 < len(self.nested):
+                totals = totals.folded(self.sizes[name])
+        return out
+
+    def _blank(self, like: dict[str, Any]) -> Totals:
+        """Return totals of no rows, as other ranks have them: this one was given none."""
+        return Totals.of_words(self.num_groups, self.reduce, self.k, self.threshold, like)
+
+    def reset(self) -> None:
+        """Forget all rows, for another pass."""
+        self._totals, self._shape = None, None
+
+    def __repr__(self) -> str:
+        levels = ", ".join(f"{self.sizes[name]} {name}" for name in self.nested[::-1])
+        return f"<headrace.GroupReducer: {', '.join(self.reduce)} of {levels}>"
+
+
+def _names(what: str, given: Any, known: Sequence[str] | None = None) -> tuple[str, ...]:
+    names = tuple(given) if isinstance(given, (list, tuple)) else ()
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise invalid(f"{what} must be a list of names, not {given!r}")
+    if len(set(names)) < len(names):
+        raise invalid(f"{what} has a name twice: {', '.join(names)}")
+    for name in names if known is not None else ():
+        if name not in known:  # type: ignore[operator]
+            raise invalid(f"{what} has no {name!r}; there are {', '.join(known or ())}")
+    return names
+
+
+def _sizes(nested: tuple[str, ...], sizes: Mapping[str, int] | None, groups: Any) -> dict[str, int]:
+    given = dict(sizes or {})
+    for name in given:
+        if name not in nested:
+            raise invalid(f"sizes has {name!r}, which is no level; there are {', '.join(nested)}")
+    coarsest = nested[-1]
+    if groups is not None:
+        number = whole_number("groups", groups, least=1)
+        if given.setdefault(coarsest, number) != number:
+            raise invalid(f"there are {number} groups, and sizes says {given[coarsest]} of {coarsest!r}", "Give one.")
+    for name in nested:
+        if name not in given:
+            what = "how many there are" if name == coarsest else "how many of it the next coarser level has"
+            raise invalid(f"the size of level {name!r} is missing: {what}", "Give it in sizes=.")
+        whole_number(f"sizes[{name!r}]", given[name], least=1)
+    if np.prod([float(given[name]) for name in nested]) >= 2**40:
+        raise invalid("there are more than 2^40 groups", "Leave the finest level out.")
+    return {name: int(given[name]) for name in nested}
+
+
+def _unwrapped(values: Any) -> tuple[Any, bool, str]:
+    """Return a NumPy array, or a tensor of a device without its graph; whether it was a tensor; and where it is."""
+    if hasattr(values, "detach"):
+        values = values.detach()
+        if values.device.type != "cpu":
+            return values, True, str(values.device)
+        if str(values.dtype) in ("torch.bfloat16", "torch.float16"):
+            values = values.float()
+        return values.numpy(), True, "cpu"
+    return np.asarray(values), False, "cpu"
+
+
+def _is_whole(values: Any) -> bool:
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in "iub"
+    return not values.dtype.is_floating_point and not values.dtype.is_complex

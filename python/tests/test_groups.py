@@ -1,0 +1,211 @@
+"""Loaders of whole groups: files, and runs of rows with an equal number."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+import headrace as hr
+
+#: Rows of the files; the fourth has none.
+ROWS = (40, 7, 1, 0, 130, 33, 64, 2)
+EVENTS = np.random.default_rng(5).integers(1, 14, 90)  # rows of each event
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Files whose rows have numbers, an event each, and the file's number."""
+    folder, first, paths = tmp_path_factory.mktemp("recordings"), 0, []
+    events = np.repeat(np.arange(len(EVENTS)) * 3 % 50, EVENTS)[: sum(ROWS)].astype(np.int32)
+    assert len(events) == sum(ROWS)
+    for number, rows in enumerate(ROWS):
+        path = folder / f"r{number:02}.h5"
+        with h5py.File(path, "w") as file:
+            part = slice(first, first + rows)
+            x = np.arange(first, first + rows, dtype=np.float32)[:, None].repeat(3, 1)
+            file.create_dataset("x", data=x, chunks=(16, 3), maxshape=(None, 3), compression="gzip")
+            file.create_dataset("event", data=events[part], chunks=(10,), maxshape=(None,))
+            file["y"] = np.full(rows, number)
+        paths.append(path)
+        first += rows
+    return paths
+
+
+def runs_of(values: np.ndarray) -> list[int]:
+    """Number of the run of equal values that each is in."""
+    return np.concatenate([[0], np.cumsum(values[1:] != values[:-1])]).tolist()
+
+
+def packed(sizes: list[int], most: int) -> list[int]:
+    """Rows of each batch, one group after the other: the rule as a loop over rows of groups."""
+    batches, now = [], 0
+    for size in sizes:
+        if now + size > most and now:
+            batches.append(now)
+            now = 0
+        now += size
+        while now > most:
+            batches.append(most)
+            now -= most
+    return [*batches, now] if now else batches
+
+
+def rows_of(batches: Any) -> list[int]:
+    return [int(row) for batch in batches for row in batch["x"][:, 0]]
+
+
+@pytest.mark.parametrize("most", [1, 5, 64, 65, 100, 65536])
+@pytest.mark.parametrize("by", ["file", "event"])
+def test_batches_are_whole_groups_in_order(recordings, by: str, most: int) -> None:
+    data = hr.open(recordings)
+    loader = hr.Loader(data, group_by=by, max_items=most)
+    numbers = data[:]["y"] if by == "file" else None
+    event = data[:]["event"].astype(np.int64) + 1000 * data[:]["y"]  # a group ends with its file
+    want = numbers if by == "file" else np.array(runs_of(event))
+    sizes = [int((want == n).sum()) for n in sorted(set(want.tolist()))]
+    batches = list(loader)
+    assert [len(batch["x"]) for batch in batches] == packed(sizes, most)
+    assert len(loader) == len(batches)
+    assert rows_of(batches) == list(range(sum(ROWS)))
+    assert np.concatenate([batch["_group"] for batch in batches]).tolist() == want.tolist()
+    assert loader.num_groups == (len(ROWS) if by == "file" else want.max() + 1)
+    for batch in batches:
+        offsets, group = batch["_group.offsets"], batch["_group"]
+        assert offsets.dtype == group.dtype == np.int64
+        assert offsets[0] == 0
+        assert offsets[-1] == len(group)
+        assert offsets[1:-1].tolist() == (np.flatnonzero(group[1:] != group[:-1]) + 1).tolist()
+
+
+@pytest.mark.parametrize(("by", "most"), [("file", 50), ("file", 65536), ("event", 30)])
+def test_groups_are_shuffled_whole(recordings, by: str, most: int) -> None:
+    data = hr.open(recordings)
+    loader = hr.Loader(data, group_by=by, max_items=most, shuffle=True, seed=4)
+    epochs = [list(loader) for _ in range(3)]
+    orders = []
+    for epoch in epochs:
+        rows = rows_of(epoch)
+        assert sorted(rows) == list(range(sum(ROWS)))
+        group = np.concatenate([batch["_group"] for batch in epoch])
+        order = group[np.concatenate([[True], group[1:] != group[:-1]])]
+        assert len(order) == len(set(order.tolist()))  # each in one piece
+        assert all(np.diff(np.array(rows)[group == g]).tolist() == [1] * (sum(group == g) - 1) for g in order)
+        sizes = [int((group == g).sum()) for g in order]
+        assert [len(batch["x"]) for batch in epoch] == packed(sizes, most)
+        orders.append(order.tolist())
+    assert orders[0] != orders[1] != orders[2]
+    again = hr.Loader(data, group_by=by, max_items=most, shuffle=True, seed=4, threads=1, memory="64MiB", cache="none")
+    assert [rows_of(again) for _ in range(3)] == [rows_of(epoch) for epoch in epochs]
+    assert rows_of(hr.Loader(data, group_by=by, max_items=most, shuffle=True, seed=5)) != rows_of(epochs[0])
+
+
+@pytest.mark.parametrize("world", [2, 3])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_ranks_part_the_groups(recordings, world: int, shuffle: bool) -> None:
+    data = hr.open(recordings)
+    words = {"group_by": "file", "max_items": 70, "shuffle": shuffle, "seed": 1}
+    whole = [rows_of([batch]) for batch in hr.Loader(data, **words)]
+    ranks = [[rows_of([b]) for b in hr.Loader(data, rank=r, world_size=world, **words)] for r in range(world)]
+    assert len({len(rank) for rank in ranks}) == 1
+    dealt = [batch for step in zip(*ranks, strict=True) for batch in step]
+    assert dealt[: len(whole)] == whole
+    assert not any(dealt[len(whole) :])
+    last = list(hr.Loader(data, rank=world - 1, world_size=world, **words))[-1]
+    assert len(last["_group.offsets"]) == len(set(last["_group"].tolist())) + 1
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_resuming_anywhere_is_going_on(recordings, shuffle: bool) -> None:
+    data = hr.open(recordings)
+    words: dict[str, Any] = {"group_by": "event", "max_items": 40, "shuffle": shuffle}
+    whole = hr.Loader(data, **words)
+    epochs = [list(whole), list(whole)]
+    for stop in range(len(epochs[1])):
+        loader = hr.Loader(data, **words)
+        loader.set_epoch(1)
+        live = iter(loader)
+        for _ in range(stop):
+            next(live)
+        state = loader.state_dict()
+        assert len(json.dumps(state)) < 200
+        rest = rows_of(epochs[1][stop:])
+        other = hr.Loader(data, threads=1, **words)
+        other.load_state_dict(state)
+        assert rows_of(other) == rest
+        assert rows_of(pickle.loads(pickle.dumps(loader))) == rest
+        ranks = [hr.Loader(data, rank=rank, world_size=2, **words) for rank in range(2)]
+        for rank in ranks:
+            rank.load_state_dict(state)
+        assert sorted(row for rank in ranks for row in rows_of(rank)) == sorted(rest)
+        other = hr.Loader(data, **{**words, "max_items": 57})
+        other.load_state_dict(state)
+        assert rows_of(other) == rest
+        again = whole.batch(1, stop)
+        assert again.keys() == epochs[1][stop].keys()
+        assert all(np.array_equal(again[name], epochs[1][stop][name]) for name in again)
+
+
+def test_selections_tensors_and_tuples(recordings) -> None:
+    data = hr.open(recordings)
+    some = data.select(np.arange(sum(ROWS)) % 3 == 0)
+    batches = list(hr.Loader(some, group_by="file", max_items=50))
+    assert np.concatenate([b["_group"] for b in batches]).tolist() == some[:]["y"].tolist()
+    assert rows_of(batches) == list(range(0, sum(ROWS), 3))
+    torch = pytest.importorskip("torch")
+    x, event, y, group, offsets = next(
+        iter(hr.Loader(data, group_by="file", max_items=50, framework="torch", batch_format="tuple", provenance=False))
+    )
+    assert group.dtype == offsets.dtype == torch.int64
+    assert offsets.tolist() == [0, 40, 47, 48]
+    assert len(x) == len(event) == len(y) == len(group) == 48
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"group_by": "file", "batch_size": 5}, "batch_size"),
+        ({"group_by": "file", "global_batch_size": 5}, "batch_size"),
+        ({"group_by": "file", "sampler": [1]}, "sampler"),
+        ({"group_by": "file", "batch_sampler": [[1]]}, "sampler"),
+        ({"group_by": "file", "shuffle": "exact"}, "whole groups"),
+        ({"group_by": "file", "shuffle": True, "shuffle_buffer": "1MiB"}, "shuffle_buffer"),
+        ({"group_by": "file", "drop_last": True}, "tail"),
+        ({"group_by": "file", "tail": "pad"}, "tail"),
+        ({"group_by": "file", "lookahead": 2}, "lookahead"),
+        ({"group_by": "file", "max_items": 0}, "max_items"),
+        ({"group_by": "file", "max_items": 2**32}, "max_items"),
+        ({"group_by": "", "max_items": 5}, "group_by"),
+        ({"group_by": 3}, "group_by"),
+        ({"max_items": 5}, "group_by is missing"),
+        ({"max_items": 5, "batch_size": 5}, "group_by is missing"),
+        ({"group_by": "x"}, "whole number"),
+        ({"group_by": "file", "rank": 0, "world_size": 9}, "too few for 9 ranks"),
+    ],
+)
+def test_contradictions_are_refused(recordings, words: dict[str, Any], text: str) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match=text):
+        hr.Loader(hr.open(recordings), **words)
+
+
+def test_a_field_that_is_not_there_is_named(recordings) -> None:
+    with pytest.raises(KeyError, match="evnt"):
+        hr.Loader(hr.open(recordings), group_by="evnt")
+    with pytest.raises(hr.InvalidArgumentError, match="mixture"):
+        hr.Loader(hr.mix({"a": (hr.open(recordings[:2]), 1), "b": (hr.open(recordings[4:]), 1)}), group_by="file")
+
+
+def test_a_run_file_says_it_too(recordings, tmp_path: Path) -> None:
+    run = tmp_path / "run.yaml"
+    run.write_text(
+        f"data: {{files: '{recordings[0].parent}/r*.h5'}}\n"
+        "loader: {group_by: event, max_items: 40, shuffle: true, seed: 2}\n"
+    )
+    want = hr.Loader(hr.open(recordings), group_by="event", max_items=40, shuffle=True, seed=2)
+    assert rows_of(hr.load_run(run)) == rows_of(want)
+    assert "by event, shuffled" in want.explain()

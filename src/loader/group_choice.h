@@ -1,0 +1,23 @@
+// The groups of a data set: its files, or runs of rows in which a field is equal.
+#pragma once
+
+#include <headrace/loader/loader.h>
+
+#include <functional>
+#include <memory>
+
+#include "base/result.h"
+#include "order/grouped.h"
+
+namespace headrace {
+
+/// Check what a loader of groups is told beside `group_by`. Errors: kInvalidArgument.
+Status check_group_options(const LoaderOptions& options);
+
+/// Return the groups that `choice` names. A field is read whole; a group never reaches over the end of a file.
+/// \param blocks  Of the data set. \param go_on  May be empty; false ends reading with kCancelled.
+/// Throws: kFieldMissing; kInvalidArgument: the field is no whole number a sample.
+std::shared_ptr<const GroupTable> find_groups(const Dataset& data, const BlockTable& blocks, const GroupBy& choice,
+                                              const std::function<bool()>& go_on);
+
+}  // namespace headrace
