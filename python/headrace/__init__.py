@@ -41,6 +41,7 @@ from headrace.fields import FieldInfo, FileInfo
 from headrace.loader import Loader, set_memory
 from headrace.mixture import mix
 from headrace.samplers import Balanced, Weighted
+from headrace.stats import Stats
 from headrace.tools import (
     advise,
     bench,
@@ -82,6 +83,7 @@ __all__ = [
     "ReadFailedError",
     "Report",
     "ShuffleShape",
+    "Stats",
     "ToolResult",
     "UnknownArgumentError",
     "UnsupportedError",
