@@ -136,13 +136,15 @@ nb::dict stats_of(const DatasetHandle& self, const nb::str& name, const nb::str&
 
 nb::list sample_shapes(const DatasetHandle& self) {
   nb::list result;
-  for (const std::vector<std::uint64_t>& shape : self.dataset.sample_shapes()) result.append(nb::tuple(nb::cast(shape)));
+  for (const std::vector<std::uint64_t>& shape : self.dataset.sample_shapes())
+    result.append(nb::tuple(nb::cast(shape)));
   return result;
 }
 
 nb::object sample_index(const DatasetHandle& self, const RowNumbers& numbers) {
-  auto* index = new std::vector<std::int64_t>(
-      without_gil([&] { return self.dataset.sample_index({numbers.data(), numbers.size()}); }));
+  auto* index = new std::vector<std::int64_t>(without_gil([&] {
+    return self.dataset.sample_index({numbers.data(), numbers.size()});
+  }));
   const nb::capsule owner(index, [](void* p) noexcept { delete static_cast<std::vector<std::int64_t>*>(p); });
   const std::size_t axes = self.dataset.sample_shapes().at(0).size();
   return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>(index->data(), {numbers.size(), axes}, owner));
@@ -218,7 +220,8 @@ void register_dataset(nb::module_& m) {
            "Mean, spread and range of a field, as arrays.")
       .def("sample_shapes", &sample_shapes, nb::sig("def sample_shapes(self) -> list[tuple[int, ...]]"),
            "Extents of the samples' axes, a tuple for each file.")
-      .def("sample_index", &sample_index, nb::arg("rows"), nb::sig("def sample_index(self, rows: typing.Any) -> typing.Any"),
+      .def("sample_index", &sample_index, nb::arg("rows"),
+           nb::sig("def sample_index(self, rows: typing.Any) -> typing.Any"),
            "Places of rows (a uint64 array) along those axes, as an int64 array (n, axes).")
       .def(
           "block_end", [](const DatasetHandle& self, std::uint64_t row) { return self.dataset.block_end(row); },
@@ -244,8 +247,7 @@ void register_dataset(nb::module_& m) {
   m.def("mix", &mix_datasets, nb::arg("parts"), nb::arg("temperature"), nb::arg("stop"), nb::arg("num_samples"),
         "A mixture of (name, data set, weight).");
   m.def("open", &open_paths, nb::arg("paths"), nb::arg("fields"), nb::arg("beside") = Beside(),
-        nb::arg("sample_axes") = 1, nb::arg("broadcast") = Broadcasts(),
-        nb::arg("progress") = nb::none(),
+        nb::arg("sample_axes") = 1, nb::arg("broadcast") = Broadcasts(), nb::arg("progress") = nb::none(),
         nb::sig("def open(paths: collections.abc.Sequence[bytes], fields: collections.abc.Sequence[tuple[str, str]], "
                 "beside: collections.abc.Sequence[tuple[str, collections.abc.Sequence[bytes]]] = [], "
                 "sample_axes: int = 1, "

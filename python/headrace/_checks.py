@@ -12,7 +12,6 @@ from typing import Any
 from headrace import _headrace
 from headrace.errors import InvalidArgumentError, UnsupportedError
 
-
 #: HDF5 and NumPy arrays have no more.
 MOST_AXES = 64
 

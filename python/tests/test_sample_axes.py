@@ -163,17 +163,18 @@ def test_a_label_of_every_sample_may_be_broadcast_too(tmp_path):
         file["each"] = _values((3, 4), "i4", 1)
         file["one_hot"] = _values((3, 4), "i4", 2)
         file["records"] = np.array([(1, 2.5), (3, 4.5), (5, 6.5)], [("a", "i4"), ("b", "f8")])
-        data = hr.open(
-            tmp_path / "a.h5",
-            fields=["x"],
-            sample_axes=2,
-            broadcast={"each": "each", "wide": ("one_hot", 1), "r": "records"},
-        )
-        got = data[:]
-        np.testing.assert_array_equal(got["each"], file["each"][:].reshape(12))
-        np.testing.assert_array_equal(got["wide"], np.repeat(file["one_hot"][:], 4, axis=0))
-        np.testing.assert_array_equal(got["r.a"], np.repeat([1, 3, 5], 4))
-        np.testing.assert_array_equal(got["r.b"], np.repeat([2.5, 4.5, 6.5], 4))
+        each, one_hot = file["each"][:], file["one_hot"][:]
+    data = hr.open(
+        tmp_path / "a.h5",
+        fields=["x"],
+        sample_axes=2,
+        broadcast={"each": "each", "wide": ("one_hot", 1), "r": "records"},
+    )
+    got = data[:]
+    np.testing.assert_array_equal(got["each"], each.reshape(12))
+    np.testing.assert_array_equal(got["wide"], np.repeat(one_hot, 4, axis=0))
+    np.testing.assert_array_equal(got["r.a"], np.repeat([1, 3, 5], 4))
+    np.testing.assert_array_equal(got["r.b"], np.repeat([2.5, 4.5, 6.5], 4))
 
 
 def test_labels_beside_the_files_and_npy(tmp_path):

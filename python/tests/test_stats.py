@@ -19,6 +19,8 @@ def _jets(path: Path, dtype: str = "f8", rows: int = 3000, chunks: tuple[int, ..
     x = (random.normal(50, 20, (rows, 16, 5)) * [1, 10, 0.1, 1, 3]).astype(dtype)
     x[np.arange(16) >= random.integers(1, 17, rows)[:, None]] = 0
     with h5py.File(path, "w") as file:
+        if chunks:
+            chunks = (min(chunks[0], rows), *chunks[1:])
         file.create_dataset("x", data=x, chunks=chunks, compression="gzip" if chunks else None)
         file["y"] = np.arange(rows) % 7
     return x

@@ -195,8 +195,8 @@ void BlockServer::serve_side_task(std::uint32_t file, const PieceTask& task) {
   if (!part.ok()) return fail_piece(file, task, part.error());
   StageSpan span(counters_.clock, Stage::kScatter);
   const DecodedPart& p = **part;
-  put_piece(file, task,
-            {p.data.data(), p.row_stride_bytes, decoder_.first_row_of(file) + p.rows.first, p.rows.count}, span);
+  put_piece(file, task, {p.data.data(), p.row_stride_bytes, decoder_.first_row_of(file) + p.rows.first, p.rows.count},
+            span);
 }
 
 }  // namespace headrace

@@ -101,8 +101,8 @@ class BlockServer {
   Wanted wanted_;
   std::vector<RowFailure> failures_;
   std::vector<PieceRun> runs_;  // of the piece at hand
-  std::vector<Move> moves_;  // the requests by row, where many pieces look for theirs
-  PageBuffer piece_;         // some rows of an encoded block
+  std::vector<Move> moves_;     // the requests by row, where many pieces look for theirs
+  PageBuffer piece_;            // some rows of an encoded block
   PieceGeometries geometries_;
 };
 

@@ -1,7 +1,7 @@
 // ResidentArrays: side arrays that are kept decoded, so that no block decodes their chunks again.
 //
-// They lie as a batch has them, column after column and row after row; of rows that repeat (ArrayInfo::repeats), one. What they take follows from their rows alone,
-// however small the chunks are that a file cuts them into.
+// They lie as a batch has them, column after column and row after row; of rows that repeat (ArrayInfo::repeats), one.
+// What they take follows from their rows alone, however small the chunks are that a file cuts them into.
 #pragma once
 
 #include <cstdint>

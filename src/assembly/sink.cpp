@@ -125,8 +125,7 @@ std::uint64_t put_runs(const FieldRows& from, std::uint64_t first_row, std::size
     const auto last = skip_to(left, [&](const Move& m) { return m.row >= end; });
     const FieldRows part{rows, from.geometry, from.weight, from.counts_rows};
     const Job job{part, first_row, row_bytes, field};
-    const bool whole_runs =
-        rows.stride_bytes == row_bytes && (!from.geometry || lies_dense(*from.geometry, row_bytes));
+    const bool whole_runs = rows.stride_bytes == row_bytes && (!from.geometry || lies_dense(*from.geometry, row_bytes));
     copied += put_moves(job, {left.begin(), last}, wanted.runs, whole_runs, copy, by);
   }
   return copied;

@@ -39,8 +39,8 @@ class FlattenedArray : public ArrayReader {
   [[nodiscard]] virtual Piece inner_piece(const Piece& piece) const = 0;
   [[nodiscard]] Status check(RowRange rows) const {
     if (rows.first <= info_.rows() && rows.count <= info_.rows() - rows.first) return {};
-    return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("{} rows from {} on of an array of {}", rows.count,
-                                                                    rows.first, info_.rows()))
+    return std::move(Error(ErrorCode::kInvalidArgument,
+                           fmt::format("{} rows from {} on of an array of {}", rows.count, rows.first, info_.rows()))
                          .with_field(info_.path));
   }
 
@@ -154,8 +154,8 @@ Result<std::shared_ptr<ArrayReader>> flatten(std::shared_ptr<ArrayReader> array,
   if (axes == 1) return array;
   const ArrayInfo& whole = array->info();
   if (axes == 0 || axes > whole.shape.size())
-    return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("{} axes of an array of shape ({})", axes,
-                                                                    fmt::join(whole.shape, ", ")))
+    return std::move(Error(ErrorCode::kInvalidArgument,
+                           fmt::format("{} axes of an array of shape ({})", axes, fmt::join(whole.shape, ", ")))
                          .with_field(whole.path));
   if (std::shared_ptr<ArrayReader> merged = array->merged(axes)) return merged;
   ArrayInfo info = whole;
@@ -170,8 +170,7 @@ Result<std::shared_ptr<ArrayReader>> flatten(std::shared_ptr<ArrayReader> array,
   const bool cells = !whole.chunk_shape.empty() && whole.read_path != ReadPath::kFallback;
   if (cells) {
     MergedChunks chunks(whole.shape, whole.chunk_shape, axes);
-    return std::shared_ptr<ArrayReader>(
-        std::make_shared<Cells>(std::move(array), std::move(info), std::move(chunks)));
+    return std::shared_ptr<ArrayReader>(std::make_shared<Cells>(std::move(array), std::move(info), std::move(chunks)));
   }
   const std::uint64_t cells_a_row = whole.rows() == 0 ? 1 : info.rows() / whole.rows();
   return std::shared_ptr<ArrayReader>(std::make_shared<WholeRows>(std::move(array), std::move(info), cells_a_row));

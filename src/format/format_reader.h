@@ -92,8 +92,8 @@ class ArrayReader {
   [[nodiscard]] virtual RowGeometry geometry(std::uint32_t across, std::size_t column) const = 0;
   /// Pieces across one row (1 where a chunk holds whole rows).
   [[nodiscard]] virtual std::uint32_t pieces_across() const = 0;
-  /// Append which rows a piece has and where they lie, by ascending row. Nothing appended: all of piece.rows, one behind
-  /// the other from DecodedPiece::data on. Where samples are cells of several axes, a chunk has some of the rows
+  /// Append which rows a piece has and where they lie, by ascending row. Nothing appended: all of piece.rows, one
+  /// behind the other from DecodedPiece::data on. Where samples are cells of several axes, a chunk has some of the rows
   /// between the first and the last of piece.rows only. Where info().repeats is above 1, all rows of a run are the one
   /// at its index.
   virtual void runs(const Piece& piece, std::vector<PieceRun>& out) const { (void)piece, (void)out; }
@@ -101,8 +101,8 @@ class ArrayReader {
   [[nodiscard]] std::uint64_t decoded_rows(const Piece& piece) const;
   /// Return how `column` lies in one element, from its first byte in a decoded piece, dense.
   [[nodiscard]] virtual RowGeometry element_geometry(std::size_t column) const;
-  /// Return the array with its first `axes` axes as one, [i][j] at i * size + j, if it can be read row by row like that;
-  /// null: it cannot, see flatten(). \param axes  At least 2, at most as many as it has.
+  /// Return the array with its first `axes` axes as one, [i][j] at i * size + j, if it can be read row by row like
+  /// that; null: it cannot, see flatten(). \param axes  At least 2, at most as many as it has.
   [[nodiscard]] virtual std::shared_ptr<ArrayReader> merged(std::size_t /*axes*/) const { return nullptr; }
   /// Scratch for pieces of up to `max_rows` rows (only addressable arrays depend on it).
   [[nodiscard]] virtual ScratchNeed scratch_need(std::uint64_t max_rows) const = 0;

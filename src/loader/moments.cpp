@@ -20,14 +20,18 @@ void FeatureMoments::add(const FeatureMoments& other) {
   if (count == 0) {
     count = other.count;
     mean = other.mean;
+    mean_rest = other.mean_rest;
     squares = other.squares;
     least = other.least;
     largest = other.largest;
     return;
   }
   const auto here = static_cast<double>(count), there = static_cast<double>(other.count), all = here + there;
-  const double distance = other.mean - mean;
-  mean += distance * (there / all);
+  const double distance = (other.mean - mean) + (other.mean_rest - mean_rest);
+  mean_rest += distance * (there / all);
+  const double whole = mean + mean_rest;
+  mean_rest -= whole - mean;  // what the sum was rounded by
+  mean = whole;
   squares += other.squares + distance * distance * (here * there / all);
   least = std::min(least, other.least);
   largest = std::max(largest, other.largest);
@@ -123,7 +127,8 @@ void Moments::add_tile(std::span<const double> values) {
     }
     tile.count = static_cast<std::uint64_t>(count_[f]);
     if (tile.count == 0) continue;
-    tile.mean = mean_[f] + rest / count_[f];
+    tile.mean = mean_[f];
+    tile.mean_rest = rest / count_[f];
     tile.squares = std::max(tile.squares - rest * rest / count_[f], 0.0);
     features_[f].add(tile);
   }

@@ -17,7 +17,9 @@ namespace headrace {
 /// Of one feature. Values that are not finite are counted, and belong to nothing else.
 struct FeatureMoments {
   std::uint64_t count = 0, nans = 0, infinities = 0;
-  double mean = 0, squares = 0;  ///< squares: sum of the squared distances from the mean.
+  /// The mean is mean + mean_rest: one number would be too coarse where values lie close together and far from 0.
+  double mean = 0, mean_rest = 0;
+  double squares = 0;  ///< Sum of the squared distances from the mean.
   double least = 0, largest = 0;
 
   /// Join those of other values.

@@ -55,12 +55,23 @@ TEST(Moments, AreThoseOfTheDefinition) {
   }
 }
 
+TEST(Moments, LoseNoDigitFarFromZero) {
+  std::mt19937 random(6);
+  std::normal_distribution<double> normal(1e9, 1);
+  std::vector<double> values(100'000);
+  for (double& v : values) v = normal(random);
+  Moments moments(1, nullptr);
+  moments.add(values);
+  const FeatureMoments expected = plain(values, 1, -1e9)[0];
+  EXPECT_NEAR(moments.features()[0].squares, expected.squares, 1e-13 * expected.squares);
+}
+
 TEST(Moments, LeaveOutWhatIsNotFinite) {
   const double inf = std::numeric_limits<double>::infinity();
   Moments moments(2, nullptr);
   moments.add(std::vector<double>{1, std::nan(""), 3, inf, -inf, 5});
-  EXPECT_EQ(moments.features()[0], (FeatureMoments{2, 0, 1, 2, 2, 1, 3}));
-  EXPECT_EQ(moments.features()[1], (FeatureMoments{1, 1, 1, 5, 0, 5, 5}));
+  EXPECT_EQ(moments.features()[0], (FeatureMoments{2, 0, 1, 2, 0, 2, 1, 3}));
+  EXPECT_EQ(moments.features()[1], (FeatureMoments{1, 1, 1, 5, 0, 0, 5, 5}));
 }
 
 }  // namespace

@@ -19,10 +19,8 @@ std::string text(std::span<const std::uint64_t> shape) {
 }
 
 Error refusal(const std::string& file, const std::string& field, std::string why, std::string hint) {
-  return std::move(Error(ErrorCode::kInvalidArgument, std::move(why))
-                       .with_file(file)
-                       .with_field(field)
-                       .with_hint(std::move(hint)));
+  return std::move(
+      Error(ErrorCode::kInvalidArgument, std::move(why)).with_file(file).with_field(field).with_hint(std::move(hint)));
 }
 
 /// Return how many of the first extents two shapes share, at most `most`.
@@ -70,9 +68,10 @@ Status plan_axes(FileLists& lists, const OpenOptions& options, FieldPlan& plan) 
   if (options.sample_axes == 1 && options.broadcast.empty()) return {};
   const std::size_t leading = leading_array(plan);
   if (leading == plan.arrays.size())
-    return std::move(Error(ErrorCode::kInvalidArgument, "every field is given by broadcast=, so nothing has the samples")
-                         .with_file(file)
-                         .with_hint("Choose at least one array of the data set's own files with fields=."));
+    return std::move(
+        Error(ErrorCode::kInvalidArgument, "every field is given by broadcast=, so nothing has the samples")
+            .with_file(file)
+            .with_hint("Choose at least one array of the data set's own files with fields=."));
   HEADRACE_ASSIGN(const Shape first, first_shape(lists, plan.arrays[leading]));
   const std::size_t most = std::min<std::size_t>(options.sample_axes, first.size());
   const Shape samples(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(most));
@@ -117,11 +116,11 @@ Status merge_axes(SourceFile& file, const FieldPlan& plan) {
         file.beside, [&](const BesideFile& b) { return std::ranges::count(b.arrays, static_cast<std::uint32_t>(a)); });
     const Shape shape = file.arrays[a]->info().shape;
     if (shared_axes(shape, axes, array.axes) < array.axes)
-      return refusal(beside == file.beside.end() ? file.path : beside->path, array.path,
-                     fmt::format("its shape {} does not begin with the samples' axes {}, which {} of {} has",
-                                 text(shape), text(std::span(axes).first(array.axes)), plan.arrays[leading].path,
-                                 file.path),
-                     "The fields of a file must agree in the axes of the samples.");
+      return refusal(
+          beside == file.beside.end() ? file.path : beside->path, array.path,
+          fmt::format("its shape {} does not begin with the samples' axes {}, which {} of {} has", text(shape),
+                      text(std::span(axes).first(array.axes)), plan.arrays[leading].path, file.path),
+          "The fields of a file must agree in the axes of the samples.");
     std::uint64_t repeats = 1;
     for (std::size_t d = array.axes; d < axes.size(); ++d) repeats *= axes[d];
     HEADRACE_ASSIGN(file.arrays[a], flatten(std::move(file.arrays[a]), array.axes));

@@ -14,8 +14,8 @@ namespace headrace {
 
 /// Work out how many axes of each array of `plan` are axes of the samples, from the first file of each list, and take
 /// them off the shapes of its columns.
-/// Errors: kInvalidArgument  sample_axes of 0; an array that has fewer axes; a value that is not one for each sample, or
-/// for each of some first axes.
+/// Errors: kInvalidArgument  sample_axes of 0; an array that has fewer axes; a value that is not one for each sample,
+/// or for each of some first axes.
 Status plan_axes(FileLists& lists, const OpenOptions& options, FieldPlan& plan);
 
 /// Make the axes of the arrays of a file one, and repeat what many samples share. \param file  With its arrays as they

@@ -22,9 +22,9 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kMostGroups = 1024;                                // of blocks that are summed up together
-constexpr std::uint64_t kGroupsBytes = std::uint64_t{64} << 20;            // of their sums
-constexpr std::string_view kFormat = "moments 1";                          // of what is kept
+constexpr std::uint64_t kMostGroups = 1024;                      // of blocks that are summed up together
+constexpr std::uint64_t kGroupsBytes = std::uint64_t{64} << 20;  // of their sums
+constexpr std::string_view kFormat = "moments 1";                // of what is kept
 
 /// One pass over the blocks of a data set of one field. The blocks are divided into groups by their number alone, and
 /// the groups' sums are joined in their order, so that the result does not depend on the threads.
@@ -41,9 +41,8 @@ class Pass {
   }
 
   Result<std::vector<FeatureMoments>> run(int threads) {
-    HEADRACE_TRY(run_parallel(threads, "hr-stats", [&](int index, const std::stop_token& stop) {
-      return work(index == 0, stop);
-    }));
+    HEADRACE_TRY(run_parallel(threads, "hr-stats",
+                              [&](int index, const std::stop_token& stop) { return work(index == 0, stop); }));
     if (error_) return error_->second;
     std::vector<FeatureMoments> all(features_);
     for (const std::vector<FeatureMoments>& group : groups_)
@@ -62,8 +61,7 @@ class Pass {
       const std::uint64_t end = blocks * (g + 1) / groups_.size();
       for (std::uint64_t block = blocks * g / groups_.size(); block < end; ++block) {
         if (stop.stop_requested() || failed_) return {};
-        if (asks && go_on_ && !go_on_())
-          return Error(ErrorCode::kCancelled, "stopped before the whole field was read");
+        if (asks && go_on_ && !go_on_()) return Error(ErrorCode::kCancelled, "stopped before the whole field was read");
         const Status read = add_block(*server.server, block, of_group);
         if (!read.ok()) fail(block, read.error());
       }
@@ -89,8 +87,8 @@ class Pass {
     HEADRACE_ASSIGN(PageBuffer buffer, PageBuffer::allocate(std::max<std::uint64_t>(rows * row_bytes, 1)));
     std::byte* const fields = buffer.data();
     const RowRun run{&fields, 0, 0};
-    const auto failures = server.serve({block, place.file, place.rows, true, 0}, {{}, moves, {&run, 1}, longest},
-                                       cancelled_);
+    const auto failures =
+        server.serve({block, place.file, place.rows, true, 0}, {{}, moves, {&run, 1}, longest}, cancelled_);
     for (const RowFailure& failure : failures)  // of rows that were left out as well: they are not asked for
       if (std::ranges::any_of(moves, [&](const Move& m) {
             return m.row < failure.rows.end() && failure.rows.first < std::uint64_t{m.row} + m.count;
@@ -197,8 +195,9 @@ Stats stats(const Dataset& data, const std::string& field, const StatsOptions& o
   std::optional<std::vector<FeatureMoments>> found = store.find(key);
   if (found && found->size() != features) found.reset();
   const bool remembered = found.has_value();
-  if (!found) found = Pass(impl, where ? &*where : nullptr, features, options.go_on)
-                          .run(threads_for(impl, options.threads)).value();
+  if (!found)
+    found =
+        Pass(impl, where ? &*where : nullptr, features, options.go_on).run(threads_for(impl, options.threads)).value();
   check_counts(*found, field, text);
   if (!remembered) store.keep(key, *found);
   Stats out = in_words(*found);

@@ -23,7 +23,8 @@ std::string to_bytes(const Results& results) {
     out.number(moments.size());
     for (const FeatureMoments& m : moments) {
       for (const std::uint64_t n : {m.count, m.nans, m.infinities}) out.number(n);
-      for (const double v : {m.mean, m.squares, m.least, m.largest}) out.number(std::bit_cast<std::uint64_t>(v));
+      for (const double v : {m.mean, m.mean_rest, m.squares, m.least, m.largest})
+        out.number(std::bit_cast<std::uint64_t>(v));
     }
   }
   return out.take();
@@ -38,7 +39,8 @@ Results from_bytes(std::string_view bytes) {
     std::vector<FeatureMoments> moments(in.count());
     for (FeatureMoments& m : moments) {
       for (std::uint64_t* number : {&m.count, &m.nans, &m.infinities}) *number = in.number();
-      for (double* value : {&m.mean, &m.squares, &m.least, &m.largest}) *value = std::bit_cast<double>(in.number());
+      for (double* value : {&m.mean, &m.mean_rest, &m.squares, &m.least, &m.largest})
+        *value = std::bit_cast<double>(in.number());
     }
     results.emplace(key, std::move(moments));
   }

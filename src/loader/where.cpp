@@ -91,7 +91,9 @@ class WhereParser {
     at_ += where_.field_.size();
     if (!take('[')) return Where::kEach;
     if (scalar_) return wrong(fmt::format("'{}' is one number a sample and has no axis", where_.field_));
-    const auto wanted = [&] { return wrong(fmt::format("'[..., k]' with a whole number k is wanted at '{}'", rest())); };
+    const auto wanted = [&] {
+      return wrong(fmt::format("'[..., k]' with a whole number k is wanted at '{}'", rest()));
+    };
     skip_space();
     if (!text_.substr(at_).starts_with("...")) return wanted();
     at_ += 3;

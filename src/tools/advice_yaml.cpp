@@ -60,8 +60,8 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
   if (!run.open.broadcast.empty()) {
     out += "  broadcast:\n";
     for (const BroadcastChoice& b : run.open.broadcast)
-      out += fmt::format("    {}: {}\n", quoted(b.name),
-                         quoted(path_from_anywhere({b.name, b.path}, a.beside, run.open)));
+      out +=
+          fmt::format("    {}: {}\n", quoted(b.name), quoted(path_from_anywhere({b.name, b.path}, a.beside, run.open)));
   }
   out += "loader:\n";
   const LoaderSettings settings{run.loader, run.framework, run.batch_format, {}, {}};

@@ -110,8 +110,8 @@ class Dataset {
   /// Return the number of each row of this data set among all rows of all files. Differs from 0, 1, 2, … after
   /// select().
   [[nodiscard]] std::vector<std::uint64_t> selected_rows() const;
-  /// Return, for each file, the extents of the axes that samples are cells of, selected or not: OpenOptions::sample_axes
-  /// numbers whose product is the number of its rows.
+  /// Return, for each file, the extents of the axes that samples are cells of, selected or not:
+  /// OpenOptions::sample_axes numbers whose product is the number of its rows.
   [[nodiscard]] std::vector<std::vector<std::uint64_t>> sample_shapes() const;
   /// Return where samples lie along these axes: sample_axes numbers for each of `rows`, one after the other. The first
   /// counts through all files (recordings of the first file, then of the second, …), so it tells recordings apart; the

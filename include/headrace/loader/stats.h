@@ -28,11 +28,11 @@ struct StatsOptions {
 /// What stats() found, one number for each feature: each entry of the field's last axis, over all samples and all other
 /// axes. A field without axes is one feature.
 struct Stats {
-  std::vector<double> mean;              ///< Arithmetic mean.
-  std::vector<double> std;               ///< Standard deviation of all values (divided by their number, not by one less).
-  std::vector<double> min;               ///< Least value.
-  std::vector<double> max;               ///< Largest value.
-  std::vector<std::uint64_t> count;      ///< Values that were taken.
+  std::vector<double> mean;          ///< Arithmetic mean.
+  std::vector<double> std;           ///< Standard deviation of all values (divided by their number, not by one less).
+  std::vector<double> min;           ///< Least value.
+  std::vector<double> max;           ///< Largest value.
+  std::vector<std::uint64_t> count;  ///< Values that were taken.
   std::vector<std::uint64_t> nan_count;  ///< NaNs where a value would have been taken; they count for nothing else.
   std::vector<std::uint64_t> inf_count;  ///< Infinities; likewise.
   bool remembered = false;               ///< True if an earlier call had found it, and nothing was read.
