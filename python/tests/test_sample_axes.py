@@ -345,3 +345,21 @@ def test_any_chunks_of_any_shape(tmp_path):
                 np.testing.assert_array_equal(batch["y"], y[at], err_msg=note)
                 count += len(at)
             assert count == len(x), note
+
+
+def test_run_files_have_the_same_words(tmp_path):
+    arrays = _write(tmp_path / "a.h5", chunks=(2, 5, 3, 4, 2))
+    (tmp_path / "run.yaml").write_text(
+        "data: {files: a.h5, fields: {mel: mel}, sample_axes: 3, broadcast: {y: labels, p: parts}}\n"
+        "loader: {batch_size: 50}\n"
+    )
+    with hr.load_run(tmp_path / "run.yaml") as loader:
+        got = list(loader)
+    expected = _expected(*arrays)
+    _same({name: np.concatenate([batch[name] for batch in got]) for name in expected}, expected)
+    for bad in ("sample_axes: 0", "sample_axes: 65", "sample_axes: three", "broadcast: labels", "sample_axis: 3"):
+        (tmp_path / "bad.yaml").write_text(
+            f"data: {{files: a.h5, fields: {{mel: mel}}, {bad}}}\nloader: {{batch_size: 5}}\n"
+        )
+        with pytest.raises(hr.InvalidArgumentError, match=bad.split(":")[0]):
+            hr.load_run(tmp_path / "bad.yaml")
