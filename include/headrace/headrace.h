@@ -12,4 +12,5 @@
 #include <headrace/loader/mix.h>
 #include <headrace/loader/report.h>
 #include <headrace/loader/split.h>
+#include <headrace/loader/stats.h>
 #include <headrace/tools/tools.h>

@@ -1,6 +1,7 @@
 // Dataset: opening, description, rows by number. Everything that may read a file runs without the GIL.
 #include <headrace/loader/mix.h>
 #include <headrace/loader/split.h>
+#include <headrace/loader/stats.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -27,12 +28,17 @@ using Choices = std::vector<std::pair<nb::str, nb::str>>;
 
 using Beside = std::vector<std::pair<nb::str, std::vector<nb::bytes>>>;
 
+using Broadcasts = std::vector<std::tuple<nb::str, nb::str, std::uint32_t>>;
+
 DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices, const Beside& beside,
-                         const nb::object& progress) {
+                         std::uint32_t sample_axes, const Broadcasts& broadcast, const nb::object& progress) {
   const std::vector<std::string> names = from_python(paths);
   OpenOptions options;
   for (const auto& [name, path] : choices) options.fields.push_back({from_python(name), from_python(path)});
   for (const auto& [files, meant] : beside) options.beside.emplace(from_python(files), from_python(meant));
+  options.sample_axes = sample_axes;
+  for (const auto& [name, path, axes] : broadcast)
+    options.broadcast.push_back({from_python(name), from_python(path), axes});
   Progress reporter(progress, std::chrono::milliseconds(50));  // a file is described in less than a millisecond
   options.progress = reporter.function();
   return DatasetHandle(reporter.run([&] { return open(names, std::move(options)); }));
@@ -127,6 +133,49 @@ nb::object selected_rows(const DatasetHandle& self) {
   return nb::cast(nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(rows->data(), {rows->size()}, owner));
 }
 
+template <class Value, class Number>
+nb::object number_array(const std::vector<Number>& values, const std::vector<std::size_t>& shape) {
+  auto* copy = new std::vector<Value>(values.begin(), values.end());
+  const nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<Value>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, Value>(copy->data(), shape.size(), shape.data(), owner));
+}
+
+nb::dict stats_of(const DatasetHandle& self, const nb::str& name, const nb::str& where, int threads) {
+  Progress reporter{nb::none()};
+  const std::string field = from_python(name);
+  const StatsOptions options{from_python(where), reporter.uncounted(), threads};
+  const Stats found = reporter.run([&] { return stats(self.dataset, field, options); });
+  std::vector<std::size_t> shape{found.mean.size()};
+  for (const Field& f : self.dataset.fields())
+    if (f.name == field && f.dims.extents().empty()) shape.clear();
+  nb::dict result;
+  result["mean"] = number_array<double>(found.mean, shape);
+  result["std"] = number_array<double>(found.std, shape);
+  result["min"] = number_array<double>(found.min, shape);
+  result["max"] = number_array<double>(found.max, shape);
+  result["count"] = number_array<std::int64_t>(found.count, shape);
+  result["nan_count"] = number_array<std::int64_t>(found.nan_count, shape);
+  result["inf_count"] = number_array<std::int64_t>(found.inf_count, shape);
+  result["remembered"] = found.remembered;
+  return result;
+}
+
+nb::list sample_shapes(const DatasetHandle& self) {
+  nb::list result;
+  for (const std::vector<std::uint64_t>& shape : self.dataset.sample_shapes())
+    result.append(nb::tuple(nb::cast(shape)));
+  return result;
+}
+
+nb::object sample_index(const DatasetHandle& self, const RowNumbers& numbers) {
+  auto* index = new std::vector<std::int64_t>(without_gil([&] {
+    return self.dataset.sample_index({numbers.data(), numbers.size()});
+  }));
+  const nb::capsule owner(index, [](void* p) noexcept { delete static_cast<std::vector<std::int64_t>*>(p); });
+  const std::size_t axes = self.dataset.sample_shapes().at(0).size();
+  return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>(index->data(), {numbers.size(), axes}, owner));
+}
+
 nb::list fields(const DatasetHandle& self) {
   nb::list result;
   for (std::size_t i = 0; i < self.dataset.fields().size(); ++i) {
@@ -196,6 +245,14 @@ void register_dataset(nb::module_& m) {
            "Parts of these shares.")
       .def("selected_rows", &selected_rows, nb::sig("def selected_rows(self) -> typing.Any"),
            "Number of each row among all rows of all files, as a uint64 array.")
+      .def("stats", &stats_of, nb::arg("field"), nb::arg("where"), nb::arg("threads"),
+           nb::sig("def stats(self, field: str, where: str, threads: int) -> dict[str, typing.Any]"),
+           "Mean, spread and range of a field, as arrays.")
+      .def("sample_shapes", &sample_shapes, nb::sig("def sample_shapes(self) -> list[tuple[int, ...]]"),
+           "Extents of the samples' axes, a tuple for each file.")
+      .def("sample_index", &sample_index, nb::arg("rows"),
+           nb::sig("def sample_index(self, rows: typing.Any) -> typing.Any"),
+           "Places of rows (a uint64 array) along those axes, as an int64 array (n, axes).")
       .def(
           "block_end", [](const DatasetHandle& self, std::uint64_t row) { return self.dataset.block_end(row); },
           nb::arg("row"), "Rows [row, block_end) decode together.")
@@ -220,9 +277,11 @@ void register_dataset(nb::module_& m) {
   m.def("mix", &mix_datasets, nb::arg("parts"), nb::arg("temperature"), nb::arg("stop"), nb::arg("num_samples"),
         "A mixture of (name, data set, weight).");
   m.def("open", &open_paths, nb::arg("paths"), nb::arg("fields"), nb::arg("beside") = Beside(),
-        nb::arg("progress") = nb::none(),
+        nb::arg("sample_axes") = 1, nb::arg("broadcast") = Broadcasts(), nb::arg("progress") = nb::none(),
         nb::sig("def open(paths: collections.abc.Sequence[bytes], fields: collections.abc.Sequence[tuple[str, str]], "
                 "beside: collections.abc.Sequence[tuple[str, collections.abc.Sequence[bytes]]] = [], "
+                "sample_axes: int = 1, "
+                "broadcast: collections.abc.Sequence[tuple[str, str, int]] = [], "
                 "progress: collections.abc.Callable[[int, int], typing.Any] | None = None) -> Dataset"),
         "Open a list of paths and globs, in its order. beside: what FILES of a field's FILES::PATH stands for.");
 }

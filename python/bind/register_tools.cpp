@@ -108,7 +108,10 @@ nb::tuple read_run_file(const nb::bytes& path) {
   for (const FieldChoice& field : config.open.fields) {
     fields.append(nb::make_tuple(to_python(field.name), to_python(field.path)));
   }
-  return nb::make_tuple(files, fields, to_python(config.open.beside),
+  nb::list broadcast;
+  for (const BroadcastChoice& field : config.open.broadcast)
+    broadcast.append(nb::make_tuple(to_python(field.name), to_python(field.path), field.axes));
+  return nb::make_tuple(files, fields, to_python(config.open.beside), config.open.sample_axes, broadcast,
                         to_words({config.loader, config.framework, config.batch_format, {}, {}}));
 }
 
@@ -228,7 +231,7 @@ void register_tools(nb::module_& m) {
               "collections.abc.Sequence[tuple[str, str]], loader: dict[str, typing.Any]) -> ToolResult"));
   m.def("load_run", &read_run_file, nb::arg("path"),
         nb::sig("def load_run(path: bytes) -> tuple[list[bytes], list[tuple[str, str]], "
-                "list[tuple[str, list[bytes]]], dict[str, typing.Any]]"));
+                "list[tuple[str, list[bytes]]], int, list[tuple[str, str, int]], dict[str, typing.Any]]"));
   m.def("versions", &library_versions, nb::sig("def versions() -> dict[str, str]"));
 }
 

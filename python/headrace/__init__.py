@@ -42,6 +42,7 @@ from headrace.groups import GroupReducer
 from headrace.loader import Loader, set_memory
 from headrace.mixture import mix
 from headrace.samplers import Balanced, Weighted
+from headrace.stats import Stats
 from headrace.tools import (
     advise,
     bench,
@@ -85,6 +86,7 @@ __all__ = [
     "ReadFailedError",
     "Report",
     "ShuffleShape",
+    "Stats",
     "ToolResult",
     "UnknownArgumentError",
     "UnsupportedError",

@@ -12,6 +12,9 @@ from typing import Any
 from headrace import _headrace
 from headrace.errors import InvalidArgumentError, UnsupportedError
 
+#: HDF5 and NumPy arrays have no more.
+MOST_AXES = 64
+
 
 def invalid(message: str, hint: str | None = None) -> InvalidArgumentError:
     """An argument is wrong."""
@@ -133,6 +136,24 @@ def field_choices(fields: Any) -> list[tuple[str, str]]:
         engine_text("a name or path in fields", name)
         engine_text("a name or path in fields", path)
     return pairs
+
+
+def broadcast_choices(broadcast: Any) -> list[tuple[str, str, int]]:
+    """The ``broadcast`` argument as (name, path in the file, axes) triples; axes 0: to be told from the extents."""
+    if broadcast is None:
+        return []
+    if not isinstance(broadcast, Mapping):
+        raise invalid(f"broadcast must be a dict such as {{'y': 'labels'}}, not {broadcast!r}")
+    choices = []
+    for name, path in broadcast.items():
+        pair = path if isinstance(path, tuple) else (path, 0)
+        if len(pair) != 2 or not isinstance(name, str) or not isinstance(pair[0], str):
+            raise invalid(f"broadcast must hold names and paths, or (path, axes), not {name!r}: {path!r}")
+        if "\0" in name + pair[0]:
+            raise invalid(f"broadcast must hold names and paths without a zero byte, not {name!r}: {path!r}")
+        least = 1 if isinstance(path, tuple) else 0
+        choices.append((name, pair[0], whole_number(f"the axes of {name!r}", pair[1], least=least, most=MOST_AXES)))
+    return choices
 
 
 def split_shares(parts: Any) -> dict[str, float]:

@@ -11,7 +11,17 @@ from typing import Any, overload
 import numpy as np
 
 from headrace import _display, _headrace
-from headrace._checks import engine_text, field_choices, invalid, one_of, path_list, split_shares, whole_number
+from headrace._checks import (
+    MOST_AXES,
+    broadcast_choices,
+    engine_text,
+    field_choices,
+    invalid,
+    one_of,
+    path_list,
+    split_shares,
+    whole_number,
+)
 from headrace._functions import ColumnFunction, apply, name_of, rows_of
 from headrace._index import is_row_number, row_number, row_numbers
 from headrace._knobs import OPEN_KNOBS, names_knobs
@@ -21,6 +31,7 @@ from headrace._steps import Step
 from headrace.column import Column
 from headrace.errors import ClosedError
 from headrace.fields import FieldInfo, FileInfo, numpy_dtype
+from headrace.stats import Stats
 from headrace.transforms import Transform
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -30,7 +41,14 @@ _FAR_SHARE = 0.03  # of a part from what was asked for: worth a word
 
 
 @names_knobs("hr.open", OPEN_KNOBS)
-def open(paths: Paths, fields: Fields = None, *, progress: Progress = None) -> Dataset:
+def open(
+    paths: Paths,
+    fields: Fields = None,
+    *,
+    sample_axes: int = 1,
+    broadcast: Mapping[str, str | tuple[str, int]] | None = None,
+    progress: Progress = None,
+) -> Dataset:
     """Open files as one data set: the rows of all files, one after the other.
 
     Takes HDF5, ``.npy`` and ``.npz`` files, and cache directories. Reads metadata only (blocks on storage; the GIL is
@@ -47,6 +65,15 @@ def open(paths: Paths, fields: Fields = None, *, progress: Progress = None) -> D
             and goes by any name. ``"FILES::PATH"`` is an array of other files, ``fields={"x": "feature_matrix", "y":
             "labels_*.npy::labels"}``: FILES is a path or glob for one file beside each of ``paths``, in order and with
             as many rows; PATH may be empty where they have one array.
+        sample_axes: How many leading axes count samples. With 3, an array of shape ``(recordings, long, short, mels,
+            frames)`` has recordings x long x short samples of shape ``(mels, frames)``, in the order of
+            ``reshape(-1, mels, frames)``; nothing is copied or converted for it. The fields of a file must agree in
+            these extents; files may differ. Above 1, ``fields`` is needed. :meth:`Dataset.sample_index` tells where a
+            sample lies along these axes.
+        broadcast: Fields with one value for many samples, as name → path: the shape of ``labels`` begins as the axes of
+            the samples do, with the first of them or more, and every sample below gets that value. What follows in its
+            shape is the shape of the value. ``(path, axes)`` says how many of its axes are samples' axes where the
+            extents alone would say more. These fields follow ``fields`` in a batch.
         progress: Called about twenty times a second with (files open, files in all); returning False stops with a
             ClosedError. Without it, what takes longer than a second shows a line on stderr if that is a terminal;
             False: never.
@@ -64,7 +91,9 @@ def open(paths: Paths, fields: Fields = None, *, progress: Progress = None) -> D
     began = time.perf_counter()
     with ProgressLine("opening", "files") as line:
         call = chosen_progress(line, progress)
-        dataset = Dataset(_headrace.open(path_list(paths), field_choices(fields), progress=call))
+        axes = whole_number("sample_axes", sample_axes, least=1, most=MOST_AXES)
+        choices, shared = field_choices(fields), broadcast_choices(broadcast)
+        dataset = Dataset(_headrace.open(path_list(paths), choices, sample_axes=axes, broadcast=shared, progress=call))
     logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)
     for path, reason in dataset.left_out.items():
         logger.info("left out: %s: %s", path, reason)
@@ -278,6 +307,74 @@ class Dataset:
         """Number of each row among all rows of all files: the rows that :meth:`select` or :meth:`split` left."""
         rows: np.ndarray[Any, np.dtype[np.uint64]] = self._native.selected_rows()
         return rows
+
+    def stats(self, field: str, where: str | None = None, *, threads: int | None = None) -> Stats:
+        """Return the mean, standard deviation and range: ``mean, std = jets.stats("x", where="x[..., 0] != 0")``.
+
+        One number for each entry of the field's last axis, over all samples and all other axes; a field without axes
+        is one number. Reads the field once, in double precision, on all threads; the result does not depend on their
+        number. It is kept in the user's cache directory (``HEADRACE_CACHE``) and found again at once, as long as no
+        file has changed. NaNs and infinities are left out, counted and warned about. Blocks; the GIL is released;
+        Ctrl-C stops it.
+
+        Args:
+            field: Name of a field of integers, booleans or floating-point numbers.
+            where: Which values are taken: comparisons (``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``) of the field with
+                numbers, joined with ``and``, ``or`` and parentheses. ``x[..., 0]`` is entry 0 of the last axis, and
+                decides for all entries beside it (here: particles whose first feature is not the padding's 0); ``x`` is
+                every value for itself. Numbers are rounded to the field's type first, as NumPy does. None: every value.
+                The text is only read as such comparisons and never run.
+            threads: None: one for each CPU.
+
+        Raises:
+            FieldMissingError: There is no such field.
+            UnsupportedError: Its values are no real numbers, or the data set is a mixture.
+            InvalidArgumentError: ``where`` makes no sense, or takes no finite value of some feature.
+        """
+        if not isinstance(field, str):
+            raise invalid(f"field must be the name of a field, not {field!r}")
+        if where is not None and (not isinstance(where, str) or not where.strip() or "\0" in where):
+            raise invalid(f"where must be text such as '{field}[..., 0] != 0', or None, not {where!r}")
+        found = Stats(
+            **self._native.stats(
+                field, where or "", 0 if threads is None else whole_number("threads", threads, least=1, most=1024)
+            )
+        )
+        left_out = int(found.nan_count.sum() + found.inf_count.sum())
+        if left_out:
+            warn(f"stats of {field!r} leave out {left_out} values that are NaN or infinite: see .nan_count, .inf_count")
+        return found
+
+    @property
+    def sample_shape(self) -> tuple[tuple[int, ...], ...]:
+        """Extents of the axes that count samples, a tuple for each file: ``((7913, 79, 3),)``.
+
+        As many numbers as ``open(sample_axes=)`` says; their product is the number of samples in the file, selected or
+        not.
+        """
+        return tuple(self._native.sample_shapes())
+
+    def sample_index(self, rows: Any = None) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return where samples lie along the axes of :attr:`sample_shape`: int64 of shape ``(n, sample_axes)``.
+
+        With ``sample_axes=3``, row i is (recording, long, short) of sample ``rows[i]``. The first column counts through
+        all files, recordings of the first file, then of the second, so it is a group number that tells recordings
+        apart; the other columns count within the recording. Reads nothing.
+
+        Args:
+            rows: Sample numbers, a mask or a slice; None: all samples, in order.
+
+        Raises:
+            IndexOutOfRangeError: A sample does not exist.
+            InvalidArgumentError: The parts of a mixture have different numbers of axes.
+        """
+        total = len(self)
+        if rows is None or isinstance(rows, slice):
+            wanted = np.arange(total, dtype=np.uint64)[rows if rows is not None else slice(None)]
+        else:
+            wanted = row_numbers(rows, total)
+        index: np.ndarray[Any, np.dtype[np.int64]] = self._native.sample_index(wanted.copy())
+        return index
 
     def _column(self, name: str) -> Column:
         if self._functions:

@@ -386,8 +386,8 @@ def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:
         FileMissingError: There is no such file.
         InvalidArgumentError: A key or value is wrong; an unknown key names the nearest one.
     """
-    files, fields, beside, options = _headrace.load_run(path_bytes(path))
-    dataset = Dataset(_headrace.open(files, fields, beside))
+    files, fields, beside, axes, broadcast, options = _headrace.load_run(path_bytes(path))
+    dataset = Dataset(_headrace.open(files, fields, beside, axes, broadcast))
     if loader.get("batch_size") is not None or loader.get("global_batch_size") is not None:
         options = {name: value for name, value in options.items() if "batch_size" not in name}
     return Loader(dataset, **{**options, **loader})

@@ -85,6 +85,7 @@ void BlockFiller::fill(std::span<const std::size_t> fields, std::span<const RowG
                        const RowsAt& decoded, std::uint64_t first_row) {
   const std::uint64_t begin = std::max(decoded.first_row, first_row);
   const std::uint64_t end = std::min(decoded.first_row + decoded.count, first_row + task_.rows.count);
+  if (begin >= end) return;
   const std::uint64_t start = now_ns();
   for (std::size_t k = 0; k < fields.size(); ++k) {
     const RowGeometry& g = geometries[k];

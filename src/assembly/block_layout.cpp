@@ -24,7 +24,7 @@ const ArrayReader* with_unequal_chunks(const SourceFile& file) {
   const ArrayReader* leading = nullptr;
   for (const auto& array : file.arrays)
     if (!array->info().chunk_ends.empty() &&
-        (leading == nullptr || array->info().row_record_bytes() > leading->info().row_record_bytes()))
+        (leading == nullptr || array->info().distinct_row_bytes() > leading->info().distinct_row_bytes()))
       leading = array.get();
   return leading;
 }
@@ -92,7 +92,7 @@ BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes
     }
     std::vector<ArrayShape> shapes;
     for (const auto& array : file.arrays)
-      shapes.push_back({array->info().chunk_rows(), array->info().row_record_bytes()});
+      shapes.push_back({array->info().chunk_rows(), array->info().distinct_row_bytes()});
     const BlockChoice choice = choose_block(shapes, file.rows);
     FileLayout f{choice.block_rows, {}};
     for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -125,7 +125,7 @@ StraddlingNeed straddling_need(const Source& source, const BlockLayout& layout) 
       if (layout.files[f].roles[a] != ArrayRole::kStraddling) continue;
       const ArrayReader& array = *source.files[f].arrays[a];
       const std::uint64_t rows = std::max<std::uint64_t>(array.info().chunk_rows(), 1);
-      const std::uint64_t chunk = PageBuffer::charge_for(rows * array.info().row_record_bytes());
+      const std::uint64_t chunk = PageBuffer::charge_for(rows * array.info().distinct_row_bytes());
       need.bytes += chunk * (source.files[f].rows / rows + (source.files[f].rows % rows != 0));
       need.largest_chunk_bytes = std::max(need.largest_chunk_bytes, chunk);
     }

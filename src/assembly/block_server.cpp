@@ -57,6 +57,15 @@ void BlockServer::fail(RowRange piece_rows, Error error) {
   failures_.push_back({{first - rows.first, end - first}, std::move(error)});
 }
 
+/// Rows of a piece that the block has, and no others.
+void BlockServer::fail_piece(std::uint32_t file, const PieceTask& task, const Error& error) {
+  runs_.clear();
+  source_.files[file].arrays[task.array]->runs(task.piece, runs_);
+  if (runs_.empty()) return fail(task.piece.rows, error);
+  for (const PieceRun& run : runs_)
+    if (run.first < task_->rows.end() && task_->rows.first < run.first + run.count) fail({run.first, run.count}, error);
+}
+
 /// Return what is wanted as moves by ascending row.
 const Wanted& BlockServer::by_row(const Wanted& wanted) {
   if (!wanted.moves.empty()) return wanted;
@@ -110,7 +119,7 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
       if (read.ok())
         serve_task(file, together[i], i);
       else
-        fail(together[i].piece.rows, read.error());
+        fail_piece(file, together[i], read.error());
     }
     begin += together.size();
   }
@@ -132,14 +141,14 @@ void BlockServer::note_memory() {
 void BlockServer::serve_task(std::uint32_t file, const PieceTask& task, std::size_t i) {
   const ArrayReader& reader = *source_.files[file].arrays[task.array];
   std::span<std::byte> out;
-  if (filler_.active())
+  if (filler_.active() && reader.info().repeats == 1)
     out = filler_.place(fields_of_array_[task.array], geometry(reader, task.array, task.piece.across)[0], task.piece);
   StageSpan span(counters_.clock, Stage::kDecode);
   const Result<RowsAt> rows = decoder_.decode(file, task, i, out);
-  if (!rows.ok()) return fail(task.piece.rows, rows.error());
+  if (!rows.ok()) return fail_piece(file, task, rows.error());
   span.add_bytes(task.piece.decoded_bytes);
   span.switch_to(Stage::kScatter);
-  put_piece(file, task.array, task.piece.across, *rows, span);
+  put_piece(file, task, *rows, span);
 }
 
 const std::vector<RowGeometry>& BlockServer::geometry(const ArrayReader& reader, std::uint32_t array,
@@ -160,28 +169,40 @@ void BlockServer::put(std::size_t field, const FieldRows& from, std::uint64_t fi
 }
 
 /// Rows of a piece, to all fields that are columns of its array.
-void BlockServer::put_piece(std::uint32_t file, std::uint32_t array, std::uint32_t across, const RowsAt& rows,
-                            StageSpan& span) {
+void BlockServer::put_piece(std::uint32_t file, const PieceTask& task, const RowsAt& rows, StageSpan& span) {
+  const std::uint32_t array = task.array, across = task.piece.across;
   const ArrayReader& reader = *source_.files[file].arrays[array];
+  runs_.clear();
+  reader.runs(task.piece, runs_);
+  RowsAt at = rows;
+  if (!runs_.empty()) {
+    by_row(wanted_);
+    at.first_row = decoder_.first_row_of(file);
+  }
   const std::vector<RowGeometry>& geometries = geometry(reader, array, across);
   const std::vector<std::size_t>& fields = fields_of_array_[array];
   const std::uint64_t first_row = decoder_.first_row_of(file) + task_->rows.first;
   for (std::size_t k = 0; k < fields.size(); ++k) {
     const bool counts_rows = array == 0 && across == 0 && k == 0 && wanted_.counts_rows;
     const std::uint64_t weight = part_weight(fields[k], across, reader.pieces_across());
-    put(fields[k], {rows, &geometries[k], weight, counts_rows}, first_row, wanted_, span);
+    const FieldRows from{at, &geometries[k], weight, counts_rows, runs_, reader.info().repeats > 1};
+    put(fields[k], from, first_row, wanted_, span);
+    if (!filler_.active()) continue;
+    const std::span<const std::size_t> field(&fields[k], 1);
+    const std::span<const RowGeometry> geometry_of_field(&geometries[k], 1);
+    if (runs_.empty()) filler_.fill(field, geometry_of_field, rows, first_row);
+    for (const PieceRun& run : runs_) filler_.fill(field, geometry_of_field, from.run_at(run), first_row);
   }
-  if (filler_.active()) filler_.fill(fields, geometries, rows, first_row);
 }
 
 void BlockServer::serve_side_task(std::uint32_t file, const PieceTask& task) {
   const auto part =
       side_chunks_.get({file, task.array, task.piece.id}, [&] { return decoder_.load(file, task.array, task.piece); });
-  if (!part.ok()) return fail(task.piece.rows, part.error());
+  if (!part.ok()) return fail_piece(file, task, part.error());
   StageSpan span(counters_.clock, Stage::kScatter);
   const DecodedPart& p = **part;
-  put_piece(file, task.array, task.piece.across,
-            {p.data.data(), p.row_stride_bytes, decoder_.first_row_of(file) + p.rows.first, p.rows.count}, span);
+  put_piece(file, task, {p.data.data(), p.row_stride_bytes, decoder_.first_row_of(file) + p.rows.first, p.rows.count},
+            span);
 }
 
 }  // namespace headrace

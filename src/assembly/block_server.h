@@ -72,14 +72,15 @@ class BlockServer {
 
   // block_server_resident.cpp
   void serve_resident(std::uint32_t file, std::uint32_t array);
-  void place(const ResidentArrays::Part& part, std::uint32_t across, const RowsAt& decoded, ResidentArrays& to);
+  void place(const ResidentArrays::Part& part, const Piece& piece, const RowsAt& decoded, ResidentArrays& to);
 
   const Wanted& by_row(const Wanted& wanted);
   const Wanted& by_row(Wanted&& wanted) = delete;
   void serve_task(std::uint32_t file, const PieceTask& task, std::size_t i);
   void serve_side_task(std::uint32_t file, const PieceTask& task);
-  void put_piece(std::uint32_t file, std::uint32_t array, std::uint32_t across, const RowsAt& rows, StageSpan& span);
+  void put_piece(std::uint32_t file, const PieceTask& task, const RowsAt& rows, StageSpan& span);
   void fail(RowRange piece_rows, Error error);
+  void fail_piece(std::uint32_t file, const PieceTask& task, const Error& error);
   void put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted, StageSpan& span);
   const std::vector<RowGeometry>& geometry(const ArrayReader& reader, std::uint32_t array, std::uint32_t across);
 
@@ -99,9 +100,10 @@ class BlockServer {
   const BlockTask* task_ = nullptr;
   Wanted wanted_;
   std::vector<RowFailure> failures_;
-  std::vector<Move> moves_;  // the requests by row, where many pieces look for theirs
-  PageBuffer piece_;         // some rows of an encoded block
-  PageBuffer row_;           // one of them that is put together from its parts, to be transformed
+  std::vector<PieceRun> runs_;  // of the piece at hand
+  std::vector<Move> moves_;     // the requests by row, where many pieces look for theirs
+  PageBuffer piece_;            // some rows of an encoded block
+  PageBuffer row_;              // one of them that is put together from its parts, to be transformed
   PieceGeometries geometries_;
 };
 

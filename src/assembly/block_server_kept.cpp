@@ -162,7 +162,7 @@ void BlockServer::count_kept(const BlockTask& task) {
   std::uint64_t needed = 0;
   for (std::uint32_t a = 0; a < source_.num_arrays(); ++a)
     if (layout_.files[task.file].roles[a] != ArrayRole::kResident)
-      needed += source_.files[task.file].arrays[a]->info().row_record_bytes();
+      needed += source_.files[task.file].arrays[a]->info().distinct_row_bytes();
   counters_.add_decodes(0, needed * task.rows.count);
 }
 

@@ -44,7 +44,7 @@ PieceDecoder::Need PieceDecoder::need(const Source& source, const BlockLayout& l
     for (const auto& array : source.files[f].arrays) {
       const std::uint64_t rows = std::max(layout.files[f].block_rows, array->info().chunk_rows());
       const bool converted = array->info().read_path == ReadPath::kConverted;  // from twice the size at most
-      const std::uint64_t row_bytes = array->info().row_record_bytes() * (converted ? 2 : 1);
+      const std::uint64_t row_bytes = array->info().distinct_row_bytes() * (converted ? 2 : 1);
       block += rows * row_bytes;
       piece = std::max(piece, array->info().chunk_rows() * row_bytes);
     }
@@ -135,8 +135,9 @@ Result<DecodedPart> PieceDecoder::load(std::uint32_t file, std::size_t array, co
   DecodedPart part;
   part.rows = piece.rows;
   part.row_stride_bytes = rows.stride_bytes;
-  HEADRACE_ASSIGN(part.data, PageBuffer::allocate(rows.count * rows.stride_bytes));
-  std::copy_n(rows.data, rows.count * rows.stride_bytes, part.data.data());
+  const std::uint64_t bytes = source_.files[file].arrays[array]->decoded_rows(piece) * rows.stride_bytes;
+  HEADRACE_ASSIGN(part.data, PageBuffer::allocate(bytes));
+  std::copy_n(rows.data, bytes, part.data.data());
   return part;
 }
 

@@ -32,6 +32,19 @@ bool PiecePlanner::is_wanted(std::uint64_t begin, std::uint64_t end) const {
   return next != wanted_rows_.end() && next->first < end;
 }
 
+/// True if a row of the piece is wanted, of those that lie in the block.
+bool PiecePlanner::is_wanted(const ArrayReader& reader, const Piece& piece, RowRange block) {
+  const auto any_of = [&](std::uint64_t first, std::uint64_t end) {
+    const std::uint64_t from = std::max(first, block.first), to = std::min(end, block.end());
+    return from < to && is_wanted(from - block.first, to - block.first);
+  };
+  if (!any_of(piece.rows.first, piece.rows.end())) return false;
+  runs_.clear();
+  reader.runs(piece, runs_);
+  return runs_.empty() ||
+         std::ranges::any_of(runs_, [&](const PieceRun& run) { return any_of(run.first, run.first + run.count); });
+}
+
 /// Rows of an addressable array, when few of the block's rows are wanted: only those, as runs with small gaps.
 Status PiecePlanner::locate_wanted(const ArrayReader& reader, RowRange rows) {
   const std::uint64_t gap_rows = kSparseGapBytes / std::max<std::uint64_t>(reader.info().row_record_bytes(), 1);
@@ -71,7 +84,7 @@ void PiecePlanner::plan(std::uint32_t file_number, RowRange rows, const Wanted& 
       if (p.rows.count == 0) continue;
       const std::uint64_t begin = std::max(p.rows.first, rows.first), end = std::min(p.rows.end(), rows.end());
       needed_bytes_ += end - begin == p.rows.count ? p.decoded_bytes : p.decoded_bytes / p.rows.count * (end - begin);
-      if (some && !is_wanted(begin - rows.first, end - rows.first)) continue;
+      if (some && !is_wanted(reader, p, rows)) continue;
       tasks.push_back({a, p});
     }
   }

@@ -36,11 +36,13 @@ class PiecePlanner {
   Status locate_wanted(const ArrayReader& reader, RowRange rows);
   void list_wanted_rows(const Wanted& wanted);
   [[nodiscard]] bool is_wanted(std::uint64_t begin, std::uint64_t end) const;
+  [[nodiscard]] bool is_wanted(const ArrayReader& reader, const Piece& piece, RowRange block);
 
   const Source& source_;
   const BlockLayout& layout_;
   std::vector<PieceTask> tasks_, side_tasks_;
   std::vector<Piece> pieces_;
+  std::vector<PieceRun> runs_;
   struct Rows {
     std::uint64_t first, end;
   };

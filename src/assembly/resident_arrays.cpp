@@ -20,8 +20,9 @@ bool is_resident(const BlockLayout& layout, std::size_t file, std::size_t array)
 
 std::uint64_t ResidentArrays::bytes_of(const Source& source, std::size_t file, std::size_t array) {
   std::uint64_t bytes = 0;
+  const std::uint64_t rows = source.files[file].rows / source.files[file].arrays[array]->info().repeats;
   for (std::size_t f = 0; f < source.places.size(); ++f)
-    if (source.places[f].array == array) bytes += align_up(source.files[file].rows * (*source.columns)[f].row_bytes());
+    if (source.places[f].array == array) bytes += align_up(rows * (*source.columns)[f].row_bytes());
   return bytes;
 }
 
@@ -36,10 +37,11 @@ Status ResidentArrays::allocate(const Source& source, const BlockLayout& layout)
     for (std::uint32_t f = 0; f < source.files.size(); ++f) {
       if (!is_resident(layout, f, a)) continue;
       Array& array = arrays_[{f, a}];
+      const std::uint64_t rows = source.files[f].rows / source.files[f].arrays[a]->info().repeats;
       for (std::size_t c = 0; c < source.places.size(); ++c) {
         if (source.places[c].array != a) continue;
         array.columns.push_back(at);
-        at += align_up(source.files[f].rows * (*source.columns)[c].row_bytes());
+        at += align_up(rows * (*source.columns)[c].row_bytes());
       }
     }
     memory_.push_back(std::move(memory));

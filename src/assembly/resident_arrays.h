@@ -1,7 +1,7 @@
 // ResidentArrays: side arrays that are kept decoded, so that no block decodes their chunks again.
 //
-// They lie as a batch has them, column after column and row after row. What they take follows from their rows alone,
-// however small the chunks are that a file cuts them into.
+// They lie as a batch has them, column after column and row after row; of rows that repeat (ArrayInfo::repeats), one.
+// What they take follows from their rows alone, however small the chunks are that a file cuts them into.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class ResidentArrays {
   static std::vector<Part> parts_of(const Source& source, const BlockLayout& layout, std::uint32_t file,
                                     std::uint32_t array);
 
-  /// Return the first row of each column of the array in a file, in the order of the source's columns.
+  /// Return the first distinct row of each column of the array in a file, in the order of the source's columns.
   [[nodiscard]] const std::vector<std::byte*>& columns(std::uint32_t file, std::uint32_t array) const {
     return arrays_.at({file, array}).columns;
   }

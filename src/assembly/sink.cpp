@@ -1,6 +1,7 @@
 #include "assembly/sink.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "assembly/row_copy.h"
 #include "assembly/row_kernels.h"
@@ -69,12 +70,13 @@ std::uint64_t put_moves(const Job& job, std::span<const Move> moves, std::span<c
     const std::byte* at = source.data + (begin - source.first_row) * source.stride_bytes;
     std::byte* place = run.fields[job.array] + (move.place + (begin - first)) * job.row_bytes;
     const std::uint64_t together = whole_runs ? end - begin : 1;
+    const bool repeated = source.stride_bytes == 0;  // one row in the place of many: its address says nothing of which
     for (std::uint64_t row = begin; row < end; row += together) {
       if (whole_runs)
         copy_run(place, at, together * job.row_bytes);
       else
         copy(place, at);
-      const std::uint64_t number = seen.saw(at, place, together);
+      const std::uint64_t number = seen.saw(at, place, together, repeated ? row - source.first_row : 0);
       if (sums)
         for (std::uint64_t i = 0; i < together; ++i) sums->add(number + i);
       at += together * source.stride_bytes;
@@ -82,6 +84,38 @@ std::uint64_t put_moves(const Job& job, std::span<const Move> moves, std::span<c
     }
     copied += end - begin;
     job.add(run, seen.hash());
+  }
+  return copied;
+}
+
+/// Return the first of `moves` that is_behind() holds for, of which the last ones are; near the front as a rule.
+template <class Behind>
+std::span<const Move>::iterator skip_to(std::span<const Move> moves, Behind is_behind) {
+  std::size_t step = 1, from = 0;
+  while (from + step < moves.size() && !is_behind(moves[from + step])) from += step, step *= 2;
+  const auto end = moves.begin() + static_cast<std::ptrdiff_t>(std::min(from + step + 1, moves.size()));
+  return std::partition_point(moves.begin() + static_cast<std::ptrdiff_t>(from), end,
+                              [&](const Move& m) { return !is_behind(m); });
+}
+
+/// Rows in several runs. Both runs and moves ascend. \return Rows copied.
+template <class Copy, class By>
+std::uint64_t put_runs(const FieldRows& from, std::uint64_t first_row, std::size_t row_bytes, std::size_t array,
+                       const Wanted& wanted, Copy copy, const By& by) {
+  std::uint64_t copied = 0;
+  std::span<const Move> left = wanted.moves;
+  for (const PieceRun& run : from.runs) {
+    const RowsAt rows = from.run_at(run);
+    const std::uint64_t begin = rows.first_row - std::min(first_row, rows.first_row);
+    const std::uint64_t end = rows.first_row + rows.count - std::min(first_row, rows.first_row + rows.count);
+    const auto first = skip_to(left, [&](const Move& m) { return m.row + std::uint64_t{wanted.longest_move} > begin; });
+    left = {first, left.end()};
+    if (left.empty()) break;
+    const auto last = skip_to(left, [&](const Move& m) { return m.row >= end; });
+    const FieldRows part{rows, from.geometry, from.weight, from.counts_rows};
+    const Job job{part, first_row, row_bytes, array};
+    const bool whole_runs = rows.stride_bytes == row_bytes && (!from.geometry || lies_dense(*from.geometry, row_bytes));
+    copied += put_moves(job, {left.begin(), last}, wanted.runs, whole_runs, copy, by);
   }
   return copied;
 }
@@ -120,13 +154,39 @@ Sink::Sink(const std::vector<StoredColumn>& columns, std::shared_ptr<const Progr
 
 SinkWork Sink::put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted) const {
   const Divisor row_bytes = row_bytes_[field];
-  if (const RowProgram* const program = row_program(field))
-    return put_transformed({*program, from, row_bytes.value(), array_of(field), made_bytes_[field]}, first_row, wanted);
+  if (const RowProgram* const program = row_program(field)) {
+    const auto put = [&](const FieldRows& rows) {
+      return put_transformed({*program, rows, row_bytes.value(), array_of(field), made_bytes_[field]}, first_row, wanted);
+    };
+    if (from.runs.empty()) return put(from);
+    SinkWork work;
+    for (const PieceRun& run : from.runs) {
+      SinkWork part = put({from.run_at(run), from.geometry, from.weight, from.counts_rows});
+      work.written_bytes += part.written_bytes;
+      work.looked_at += part.looked_at;
+      std::ranges::move(part.failures, std::back_inserter(work.failures));
+    }
+    return work;
+  }
   const Job job{from, first_row, row_bytes.value(), array_of(field)};
   const std::size_t filled = from.geometry ? from.geometry->filled_bytes() : row_bytes.value();
   std::uint64_t looked_at = wanted.requests.size() + wanted.moves.size();
-  if (empty_[field]) return put_nothing(job, wanted), SinkWork{0, looked_at};
+  if (empty_[field]) {
+    if (from.runs.empty()) put_nothing(job, wanted);
+    for (const PieceRun& run : from.runs) {
+      const FieldRows part{from.run_at(run), from.geometry, from.weight, from.counts_rows};
+      put_nothing({part, first_row, row_bytes.value(), array_of(field)}, wanted);
+    }
+    return {0, looked_at};
+  }
   std::uint64_t rows = 0;
+  if (!from.runs.empty()) {
+    const RowsAt first = from.run_at(from.runs.front());
+    with_kernel(first, from.geometry, row_bytes, [&](auto copy, const auto& by) {
+      rows = put_runs(from, first_row, row_bytes.value(), array_of(field), wanted, copy, by);
+    });
+    return {rows * filled, looked_at};
+  }
   with_kernel(from.rows, from.geometry, row_bytes, [&](auto copy, const auto& by) {
     if (wanted.moves.empty()) {
       rows = put_rows(job, wanted.requests, wanted.runs, copy, by);

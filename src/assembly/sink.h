@@ -17,6 +17,7 @@
 #include "assembly/wanted.h"
 #include "assembly/window_slot.h"
 #include "catalog/row_geometry.h"
+#include "format/format_reader.h"
 #include "transform/program.h"
 
 namespace headrace {
@@ -27,6 +28,16 @@ struct FieldRows {
   const RowGeometry* geometry = nullptr;  ///< How a row lies in the source; null: dense, as in a batch.
   std::uint64_t weight = 1;               ///< What a row's hash counts for: see piece_weight().
   bool counts_rows = false;               ///< Add the rows' numbers to the digest's sums: once a row, not once a field.
+  /// Which rows there are, if not `rows.count` one behind the other: see run_at(). `rows.first_row` is the number of
+  /// row 0 of the array then. What is wanted must be moves.
+  std::span<const PieceRun> runs = {};
+  bool repeated = false;  ///< All rows of a run are the one at its index.
+
+  /// Return the rows of a run.
+  [[nodiscard]] RowsAt run_at(const PieceRun& run) const {
+    return {rows.data + run.index * rows.stride_bytes, repeated ? 0 : rows.stride_bytes, rows.first_row + run.first,
+            run.count};
+  }
 };
 
 /// What Sink::put() did.

@@ -29,6 +29,8 @@ struct SourceFile {
   FileFingerprint fingerprint;                       ///< Version of the file that was opened; zeros for data in memory.
   std::vector<std::shared_ptr<ArrayReader>> arrays;  ///< One for each array of the source.
   std::vector<BesideFile> beside = {};               ///< What `arrays` come from besides the file itself.
+  /// Extents of the axes that samples are cells of, whose product is `rows`; empty: one axis.
+  std::vector<std::uint64_t> axes = {};
 };
 
 /// Return the files that rows of `file` come from besides itself and those beside it, each once: external raw files,

@@ -79,7 +79,9 @@ SinkWork put_transformed(const TransformedRows& job, std::uint64_t first_row, co
     return source.data + (number - source.first_row) * source.stride_bytes;
   };
   const auto put = [&](Run& run, std::uint64_t number, std::uint64_t place) {
-    if (Status done = run.transform(row_at(number), place); !done.ok())
+    // One row in the place of many: its address says nothing of which.
+    const std::uint64_t distance = source.stride_bytes == 0 ? number - source.first_row : 0;
+    if (Status done = run.transform(row_at(number), place, distance); !done.ok())
       work.failures.push_back({{number - first_row, 1}, std::move(done.error())});
     work.written_bytes += job.made_bytes.value();
   };

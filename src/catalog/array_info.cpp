@@ -8,6 +8,15 @@ std::uint64_t ArrayInfo::row_record_bytes() const {
   return n;
 }
 
+bool ArrayInfo::merge_axes(std::size_t axes) {
+  std::uint64_t rows = 1;
+  for (std::size_t d = 0; d < axes; ++d)
+    if (__builtin_mul_overflow(rows, shape[d], &rows)) return false;
+  shape.erase(shape.begin() + 1, shape.begin() + static_cast<std::ptrdiff_t>(axes));
+  shape[0] = rows;
+  return true;
+}
+
 std::string ArrayInfo::read_path_name() const {
   switch (read_path) {
     case ReadPath::kNative:

@@ -54,6 +54,8 @@ struct ArrayInfo {
   std::vector<std::uint64_t> chunk_ends;
   std::vector<FilterInfo> filters;  ///< In the order they were applied when writing.
   std::uint64_t stored_bytes = 0;   ///< Bytes on disk, as far as the file's metadata says.
+  /// Rows that have the same stored bytes, one after the other: a value a recording, which each of its segments has.
+  std::uint64_t repeats = 1;
   ReadPath read_path = ReadPath::kNative;
   std::string library;                            ///< Unless kNative: which library converts or reads it: "libhdf5".
   std::string reason;                             ///< Why not kNative; empty for kNative.
@@ -62,8 +64,14 @@ struct ArrayInfo {
   [[nodiscard]] std::uint64_t rows() const { return shape.empty() ? 0 : shape[0]; }
   /// Stored-form bytes a row after decoding (all columns).
   [[nodiscard]] std::uint64_t row_record_bytes() const;
+  /// The same of what is stored and decoded, at least 1 where a row has bytes: see `repeats`.
+  [[nodiscard]] std::uint64_t distinct_row_bytes() const {
+    return repeats == 1 ? row_record_bytes() : (row_record_bytes() + repeats - 1) / repeats;
+  }
   /// Rows that must be decoded together: the chunk's rows, 1 where rows are addressable one by one.
   [[nodiscard]] std::uint64_t chunk_rows() const { return chunk_shape.empty() ? 1 : chunk_shape[0]; }
+  /// Let the first `axes` axes be one. Errors (false): it would have more than 2^64 rows.
+  bool merge_axes(std::size_t axes);
   /// "native", "converted", the library's name, or "refused".
   [[nodiscard]] std::string read_path_name() const;
   /// "gzip-4 + shuffle", "none", in words a user knows.

@@ -44,4 +44,18 @@ RowGeometry row_box(const std::vector<std::uint64_t>& src_shape, const std::vect
   return g;
 }
 
+RowGeometry row_box(const std::vector<std::uint64_t>& src_shape, const std::vector<std::uint64_t>& dst_shape,
+                    const std::vector<std::uint64_t>& src_start, const std::vector<std::uint64_t>& dst_start,
+                    const std::vector<std::uint64_t>& box_count, std::uint64_t record_bytes,
+                    const RowGeometry& element) {
+  // An element of several runs leaves gaps in its record, so records were not merged into longer runs.
+  RowGeometry g = row_box(src_shape, dst_shape, src_start, dst_start, box_count, record_bytes, element.src_offset_bytes,
+                          element.filled_bytes());
+  if (element.loops.empty()) return g;
+  g.run_bytes = element.run_bytes;
+  g.loops.insert(g.loops.end(), element.loops.begin(), element.loops.end());
+  g.simplify();
+  return g;
+}
+
 }  // namespace headrace

@@ -40,4 +40,11 @@ RowGeometry row_box(const std::vector<std::uint64_t>& src_shape, const std::vect
                     const std::vector<std::uint64_t>& box_count, std::uint64_t record_bytes,
                     std::uint64_t element_offset, std::uint64_t element_bytes);
 
+/// The same where an element is itself a nest of loops: `element` says how it lies in its record, and that it is dense
+/// in a batch.
+RowGeometry row_box(const std::vector<std::uint64_t>& src_shape, const std::vector<std::uint64_t>& dst_shape,
+                    const std::vector<std::uint64_t>& src_start, const std::vector<std::uint64_t>& dst_start,
+                    const std::vector<std::uint64_t>& box_count, std::uint64_t record_bytes,
+                    const RowGeometry& element);
+
 }  // namespace headrace

@@ -87,7 +87,7 @@ TEST(SlotPool, SmallFieldsHeldBeyondTwoAreCountedToo) {
   auto pool = std::make_shared<SlotPool>(schema, std::make_shared<const std::vector<Field>>(with_rows), 100, kSlots);
   std::vector<Batch> kept;
   for (int i = 0; i < 25; ++i)
-    kept.push_back(pool->deliver(*pool->acquire({}, true), {}, 100, 0, 0, {SlotPool::column(100 * 16)}));
+    kept.push_back(pool->deliver(*pool->acquire({}, true), {}, 100, 0, 0, {{SlotPool::column(100 * 16), 100}}));
   EXPECT_EQ(pool->usage().held_over_bytes, 23 * (300 * kField + 1600));
   EXPECT_LE(pool->usage().peak_bytes, kSlots * SlotPool::slot_bytes(*schema, 100));
   // Those that are held within the budget take the place of two slots.
@@ -157,7 +157,7 @@ TEST(SlotPool, CountsAreRightWhereverMemoryEnds) {
   auto pool = std::make_shared<SlotPool>(fields(), fields(), 100, 4);
   const auto cycle = [&] {
     auto slot = pool->acquire({}, false);
-    std::vector<std::shared_ptr<void>> derived;
+    std::vector<DerivedColumn> derived;
     (void)pool->deliver(std::move(*slot), {}, 100, 0, 0, std::move(derived));
   };
   const auto check = [&](std::int64_t n) {

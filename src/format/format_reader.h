@@ -36,6 +36,12 @@ struct Piece {
   std::uint32_t across = 0;  ///< Which chunk across the row, 0 for the first; geometry() depends on it.
 };
 
+/// Rows of an array that a piece has, and where they lie in it: see ArrayReader::runs().
+struct PieceRun {
+  std::uint64_t first = 0, count = 0;  ///< Rows of the array.
+  std::uint64_t index = 0;             ///< Of the first of them among the rows that decode() leaves, one stride apart.
+};
+
 /// Rows as decode() leaves them.
 struct DecodedPiece {
   const std::byte* data = nullptr;  ///< First row. Lives in the scratch, in `stored`, or in the reader.
@@ -86,6 +92,18 @@ class ArrayReader {
   [[nodiscard]] virtual RowGeometry geometry(std::uint32_t across, std::size_t column) const = 0;
   /// Pieces across one row (1 where a chunk holds whole rows).
   [[nodiscard]] virtual std::uint32_t pieces_across() const = 0;
+  /// Append which rows a piece has and where they lie, by ascending row. Nothing appended: all of piece.rows, one
+  /// behind the other from DecodedPiece::data on. Where samples are cells of several axes, a chunk has some of the rows
+  /// between the first and the last of piece.rows only. Where info().repeats is above 1, all rows of a run are the one
+  /// at its index.
+  virtual void runs(const Piece& piece, std::vector<PieceRun>& out) const { (void)piece, (void)out; }
+  /// Return how many rows decode() leaves one stride apart.
+  [[nodiscard]] std::uint64_t decoded_rows(const Piece& piece) const;
+  /// Return how `column` lies in one element, from its first byte in a decoded piece, dense.
+  [[nodiscard]] virtual RowGeometry element_geometry(std::size_t column) const;
+  /// Return the array with its first `axes` axes as one, [i][j] at i * size + j, if it can be read row by row like
+  /// that; null: it cannot, see flatten(). \param axes  At least 2, at most as many as it has.
+  [[nodiscard]] virtual std::shared_ptr<ArrayReader> merged(std::size_t /*axes*/) const { return nullptr; }
   /// Scratch for pieces of up to `max_rows` rows (only addressable arrays depend on it).
   [[nodiscard]] virtual ScratchNeed scratch_need(std::uint64_t max_rows) const = 0;
   /// Chunk coordinates of a piece for messages, for example "(12,0,0)"; "" where there are no chunks.

@@ -10,7 +10,7 @@
 namespace headrace {
 
 SourceFile with_arrays(const SourceFile& file, std::span<const std::size_t> arrays) {
-  SourceFile out{file.path, file.rows, file.fingerprint, {}};
+  SourceFile out{file.path, file.rows, file.fingerprint, {}, {}, file.axes};
   for (const std::size_t a : arrays) out.arrays.push_back(file.arrays[a]);
   for (const BesideFile& one : file.beside) {
     BesideFile kept{one.path, one.fingerprint, {}};

@@ -80,6 +80,8 @@ std::string hash_of(const Source& source, const BlockLayout& layout) {
   RandomKey key = RandomKey::of({source.files.size(), source.columns->size()});
   for (std::size_t f = 0; f < source.files.size(); ++f)
     key = key.with(source.files[f].rows).with(layout.files[f].block_rows);
+  for (const SourceFile& file : source.files)
+    for (const std::uint64_t extent : file.axes) key = key.with(extent);
   for (const StoredColumn& field : *source.columns) {
     for (const char c : field.name + '/' + field.dtype.name()) key = key.with(static_cast<unsigned char>(c));
     for (const std::uint64_t n : field.shape) key = key.with(n);

@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::string_view kRecipe = "headrace data set 1";
+constexpr std::string_view kRecipe = "headrace data set 2";
 constexpr int kMostDepth = 1000;         // verbs on top of each other in a recipe that is read
 constexpr std::uint64_t kWordRows = 64;  // rows that a word of a selection's bitmap stands for
 
@@ -87,6 +87,10 @@ void write_node(PackedWriter& out, const DataNode& node) {
                           out.number(files.options.beside.size());
                           for (const auto& [text, paths] : files.options.beside)
                             out.text(text), write_texts(out, paths);
+                          out.number(files.options.sample_axes);
+                          out.number(files.options.broadcast.size());
+                          for (const BroadcastChoice& field : files.options.broadcast)
+                            out.text(field.name), out.text(field.path), out.number(field.axes);
                         },
                         [&](const RowsNode& rows) { write_rows(out, *rows.rows); },
                         [&](const FieldsNode& fields) { write_texts(out, fields.names); },
@@ -172,6 +176,12 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
     for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
       const std::string text(in.text());
       files.options.beside[text] = read_texts(in);
+    }
+    constexpr std::uint64_t kMostAxes = 1 << 10;
+    files.options.sample_axes = static_cast<std::uint32_t>(in.number_up_to(kMostAxes));
+    for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+      const std::string name(in.text()), path(in.text());
+      files.options.broadcast.push_back({name, path, static_cast<std::uint32_t>(in.number_up_to(kMostAxes))});
     }
     node->what = std::move(files);
   } else if (kind == 1) {

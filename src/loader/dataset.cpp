@@ -16,6 +16,7 @@
 #include "loader/paths.h"
 #include "loader/reading_room.h"
 #include "loader/refuse.h"
+#include "loader/sample_axes.h"
 #include "loader/take_mapped.h"
 #include "loader/take_rows.h"
 
@@ -33,12 +34,19 @@ void need_rows(const Source& source, std::string_view what) {
     throw Error(ErrorCode::kUnsupported, fmt::format("{} of samples that are not simply rows is not there yet", what));
 }
 
-/// What opens the same files again from another folder.
-FilesNode files_node(const Dataset& data) {
+/// What opens the same files again from another folder. \param axes  Of each broadcast field; 0 for the others.
+FilesNode files_node(const Dataset& data, const std::vector<std::uint32_t>& axes, const OpenOptions& options) {
   const auto absolute = [](const std::string& path) { return std::filesystem::absolute(path).string(); };
   FilesNode node;
   for (const FileEntry& file : data.files()) node.paths.push_back(absolute(file.path));
-  for (const Field& field : data.fields()) node.options.fields.push_back({field.name, field.path});
+  node.options.sample_axes = options.sample_axes;
+  for (std::size_t f = 0; f < data.fields().size(); ++f) {
+    const Field& field = data.fields()[f];
+    if (axes[f] == 0)
+      node.options.fields.push_back({field.name, field.path});
+    else
+      node.options.broadcast.push_back({field.name, field.path, axes[f]});
+  }
   node.options.beside = data.beside();
   for (auto& [text, paths] : node.options.beside) std::ranges::transform(paths, paths.begin(), absolute);
   return node;
@@ -122,7 +130,7 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
   HEADRACE_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
   auto source = std::make_shared<Source>();
   FileLists lists(files, options.beside, IndexStore::of_user());
-  HEADRACE_ASSIGN(FieldPlan plan, plan_fields(lists, options.fields));
+  HEADRACE_ASSIGN(FieldPlan plan, plan_fields(lists, options));
   for (std::size_t i = 0; i < files.size(); ++i) {
     HEADRACE_ASSIGN(SourceFile file, open_source_file(lists, i, plan));
     source->files.push_back(std::move(file));
@@ -130,11 +138,12 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
       return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files.size()));
   }
   lists.save();
+  const std::vector<std::uint32_t> axes = broadcast_axes(plan);
   source->left_out = std::move(plan.left_out);
   source->set_columns(std::move(plan.columns));
   source->places = std::move(plan.places);
   auto impl = Dataset::Impl::make(std::move(source));
-  impl->node = std::make_shared<const DataNode>(DataNode{files_node(Dataset(impl)), {}});
+  impl->node = std::make_shared<const DataNode>(DataNode{files_node(Dataset(impl), axes, options), {}});
   if (impl->rows == 0)
     return Error(ErrorCode::kInvalidArgument, files.size() == 1 ? "the fields have 0 rows" : "no file has any rows")
         .with_file(files[0])

@@ -12,12 +12,12 @@ namespace {
 /// times in ticks, of 2 s in the worst case. It is indexed the next time.
 constexpr std::int64_t kSettledNs = 2'000'000'000;
 
+}  // namespace
+
 bool has_settled(const FileFingerprint& fingerprint) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() - fingerprint.mtime_ns >= kSettledNs;
 }
-
-}  // namespace
 
 DatasetIndex::DatasetIndex(const std::vector<std::string>& files, std::optional<IndexStore> store)
     : files_(files), store_(std::move(store)) {

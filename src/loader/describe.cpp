@@ -36,7 +36,10 @@ std::string Dataset::describe() const {
     if (!s.uniform) notes.push_back(fmt::format("* {} is stored differently in some files", field.name));
     if (!s.chunk_shape.empty() && (s.read_path == "native" || s.read_path == "converted"))
       notes.push_back(fmt::format("one random row of {} decodes a chunk of {}: take slices, or a Loader", field.name,
-                                  format_bytes(info.chunk_rows() * info.row_record_bytes())));
+                                  format_bytes(info.chunk_rows() * info.distinct_row_bytes())));
+    if (info.repeats > 1)
+      notes.push_back(fmt::format("{} has one value for {} samples{}", field.name, info.repeats,
+                                  files().size() > 1 ? " of the first file" : ""));
   }
   Row::size_type columns = table[0].size();
   std::vector<std::size_t> width(columns, 0);
@@ -45,6 +48,9 @@ std::string Dataset::describe() const {
   std::string text =
       fmt::format("{} samples of {} in {} file{}, blocks of {} rows\n", size(), format_bytes(sample_bytes()),
                   files().size(), files().size() == 1 ? "" : "s", block_rows());
+  if (!source.mapping && !source.files.empty() && !source.files[0].axes.empty())
+    text += fmt::format("  samples are cells of the axes ({}){}\n", fmt::join(source.files[0].axes, ", "),
+                        files().size() > 1 ? " in the first file" : "");
   if (source.chosen) text += fmt::format("  selected from {} rows\n", impl_->layout.table->num_stored_rows());
   if (source.mixture)
     for (const SourceMixture::Part& part : source.mixture->parts)

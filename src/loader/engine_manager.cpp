@@ -276,8 +276,8 @@ Status EngineManager::set_rows(std::uint64_t epoch, const ListedRows::List& list
   }
   // Steps and slots follow from the length.
   std::shared_ptr<ListedRows> before = listed_;
-  listed_ = std::make_shared<ListedRows>(rows, before->every_epoch());
-  listed_->set(epoch, rows);
+  listed_ = std::make_shared<ListedRows>(list, before->every_epoch());
+  listed_->set(epoch, list);
   Status made = closed_ ? Status() : replan(Reason::kRows);
   if (!made.ok()) listed_ = std::move(before);
   return made;

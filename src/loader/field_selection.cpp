@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "loader/sample_axes.h"
+
 namespace headrace {
 namespace {
 
@@ -52,6 +54,9 @@ Error choose_one(const FormatReader& file) {
 class FieldPlanner {
  public:
   FieldPlanner(FileLists& lists, const FormatReader& own) : lists_(lists), own_{own} {}
+
+  /// From now on fields are such that many samples share a row of.
+  void broadcast() { broadcast_ = true; }
 
   Status add(const std::string& name, const std::string& given_path) {
     HEADRACE_ASSIGN(const bool found, add_listed(own_, name, without_slash(given_path)));
@@ -165,7 +170,7 @@ class FieldPlanner {
     field.shape.assign(array.shape.begin() + 1, array.shape.end());
     field.shape.insert(field.shape.end(), c.inner_shape.begin(), c.inner_shape.end());
     plan_.columns.push_back(std::move(field));
-    const FieldPlan::Array wanted{home.list, array.path};
+    const FieldPlan::Array wanted{home.list, array.path, broadcast_};
     auto known = std::ranges::find(plan_.arrays, wanted);
     if (known == plan_.arrays.end()) known = plan_.arrays.insert(known, wanted);
     plan_.places.push_back(
@@ -177,6 +182,7 @@ class FieldPlanner {
   const Home own_;
   FieldPlan plan_;
   std::set<std::string> names_;
+  bool broadcast_ = false;
 };
 
 Error choose_yourself(const FormatReader& file, std::string_view what, const std::vector<const ArrayInfo*>& arrays) {
@@ -257,24 +263,38 @@ Result<DefaultArrays> default_arrays(const FormatReader& file) {
   return out;
 }
 
+/// Samples that are cells of several axes, and values that they share, say nothing of which arrays are fields.
+Status check_named(const FormatReader& file, const OpenOptions& options) {
+  if (options.sample_axes <= 1 && options.broadcast.empty()) return {};
+  std::vector<const ArrayInfo*> arrays;
+  for (const ArrayInfo& a : file.arrays()) arrays.push_back(&a);
+  return choose_yourself(file, "sample_axes and broadcast need fields that are chosen; the file has", arrays);
+}
+
 }  // namespace
 
-Result<FieldPlan> plan_fields(FileLists& lists, const std::vector<FieldChoice>& choices) {
+Result<FieldPlan> plan_fields(FileLists& lists, const OpenOptions& options) {
   HEADRACE_ASSIGN(const FormatReader* const own, lists.open(0, 0));
   const FormatReader& file = *own;
   FieldPlanner planner(lists, file);
-  if (choices.empty()) {
+  const auto add = [&](const std::string& name, const std::string& path) -> Status {
+    if (name.empty()) return Error(ErrorCode::kInvalidArgument, "a field has an empty name").with_file(file.path());
+    return planner.add(name, path.empty() ? name : path);
+  };
+  std::vector<LeftOut> left_out;
+  if (options.fields.empty()) {
+    HEADRACE_TRY(check_named(file, options));
     HEADRACE_ASSIGN(DefaultArrays arrays, default_arrays(file));
     for (const ArrayInfo* a : arrays.chosen) HEADRACE_TRY(planner.add(last_name(a->path), a->path));
-    HEADRACE_ASSIGN(FieldPlan plan, planner.take());
-    plan.left_out = std::move(arrays.left_out);
-    return plan;
+    left_out = std::move(arrays.left_out);
   }
-  for (const FieldChoice& c : choices) {
-    if (c.name.empty()) return Error(ErrorCode::kInvalidArgument, "a field has an empty name").with_file(file.path());
-    HEADRACE_TRY(planner.add(c.name, c.path.empty() ? c.name : c.path));
-  }
-  return planner.take();
+  for (const FieldChoice& c : options.fields) HEADRACE_TRY(add(c.name, c.path));
+  planner.broadcast();
+  for (const BroadcastChoice& c : options.broadcast) HEADRACE_TRY(add(c.name, c.path));
+  HEADRACE_ASSIGN(FieldPlan plan, planner.take());
+  plan.left_out = std::move(left_out);
+  HEADRACE_TRY(plan_axes(lists, options, plan));
+  return plan;
 }
 
 }  // namespace headrace

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "loader/sample_axes.h"
+
 namespace headrace {
 namespace {
 
@@ -87,6 +89,7 @@ Result<SourceFile> open_source_file(FileLists& lists, std::size_t file, const Fi
   const auto own = std::ranges::find(plan.arrays, 0u, &FieldPlan::Array::list);
   if (own == plan.arrays.end()) return out;
   const auto first = static_cast<std::size_t>(own - plan.arrays.begin());
+  HEADRACE_TRY(merge_axes(out, plan));
   out.rows = out.arrays[first]->info().rows();
   HEADRACE_TRY(check_rows(out, plan, first));
   HEADRACE_TRY(check_fields(out, plan, lists, file));

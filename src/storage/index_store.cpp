@@ -190,16 +190,16 @@ void prune(const std::string& directory, std::uint64_t limit_bytes, const std::s
 
 }  // namespace
 
-std::optional<IndexStore> IndexStore::of_user() {
+std::optional<IndexStore> IndexStore::of_user(const std::string& kind) {
   const auto value = [](const char* name) {
     const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it here
     return std::string(text == nullptr ? "" : text);
   };
   const std::string chosen = value("HEADRACE_CACHE"), xdg = value("XDG_CACHE_HOME"), home = value("HOME");
   if (chosen == "off") return std::nullopt;
-  if (!chosen.empty()) return IndexStore(FileSystem::of(chosen).absolute(chosen) + "/index");
-  if (xdg.starts_with('/')) return IndexStore(xdg + "/headrace/index");  // relative ones are invalid by its standard
-  if (home.starts_with('/')) return IndexStore(home + "/.cache/headrace/index");
+  if (!chosen.empty()) return IndexStore(FileSystem::of(chosen).absolute(chosen) + "/" + kind);
+  if (xdg.starts_with('/')) return IndexStore(xdg + "/headrace/" + kind);  // relative ones are invalid by its standard
+  if (home.starts_with('/')) return IndexStore(home + "/.cache/headrace/" + kind);
   return std::nullopt;
 }
 

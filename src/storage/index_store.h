@@ -34,7 +34,8 @@ class IndexStore {
 
   /// Return the store of this user: in HEADRACE_CACHE if that is set, else in $XDG_CACHE_HOME/headrace, else in
   /// ~/.cache/headrace. nullopt if HEADRACE_CACHE is "off", or if there is no home.
-  static std::optional<IndexStore> of_user();
+  /// \param kind  What it keeps: a folder of its own there.
+  static std::optional<IndexStore> of_user(const std::string& kind = "index");
 
   /// Return what was saved for exactly these files in this order; empty if there is nothing that can be trusted. The
   /// caller compares the fingerprints. \param paths  Absolute.

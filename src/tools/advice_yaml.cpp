@@ -56,6 +56,13 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
     for (const FieldChoice& f : run.open.fields)
       out += fmt::format("    {}: {}\n", quoted(f.name), quoted(path_from_anywhere(f, a.beside, run.open)));
   }
+  if (run.open.sample_axes > 1) out += fmt::format("  sample_axes: {}\n", run.open.sample_axes);
+  if (!run.open.broadcast.empty()) {
+    out += "  broadcast:\n";
+    for (const BroadcastChoice& b : run.open.broadcast)
+      out +=
+          fmt::format("    {}: {}\n", quoted(b.name), quoted(path_from_anywhere({b.name, b.path}, a.beside, run.open)));
+  }
   out += "loader:\n";
   const LoaderSettings settings{run.loader, run.framework, run.batch_format, {}, {}};
   for (const LoaderOption& option : loader_options()) {

@@ -53,7 +53,7 @@ Result<RecodeProbe> probe_recoding(const Source& source, const SampledBlock& blo
       stored(piece.stored.range.size);
   HEADRACE_TRY(piece.stored.file->read_at(piece.stored.range.offset, stored));
   HEADRACE_ASSIGN(const DecodedPiece decoded, reader.decode(piece, stored, {raw, ping, pong}));
-  const std::size_t bytes = std::min(piece.rows.count * decoded.row_stride_bytes, kMostBytes);
+  const std::size_t bytes = std::min(reader.decoded_rows(piece) * decoded.row_stride_bytes, kMostBytes);
   if (bytes == 0) return out;
   const std::vector<std::byte> rows(decoded.data, decoded.data + bytes);
   out.field = reader.info().path;

@@ -4,6 +4,7 @@
 #include <headrace/base/bytes.h>
 #include <headrace/tools/tools.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +20,8 @@
 
 namespace headrace {
 namespace {
+
+constexpr std::uint64_t kMostAxes = 64;  // no array has more
 
 constexpr std::streamoff kMaxFileBytes = 1 << 20;
 
@@ -215,11 +218,26 @@ Result<RunConfig> parse_run(const std::string& path) {
   bool has_loader = false;
   Keys data_keys;
   data_keys["files"] = [&](const YamlNode& n, const std::string& k) { return read_files(n, k, path, run.files); };
+  const auto note_beside = [&](const FieldChoice& field) {  // what is no FILES::PATH after all does no harm
+    if (const std::size_t end = field.path.find("::"); end != 0 && end != std::string::npos)
+      run.open.beside[field.path.substr(0, end)] = {beside(path, field.path.substr(0, end))};
+  };
   data_keys["fields"] = [&](const YamlNode& n, const std::string& k) -> Status {
     HEADRACE_TRY(read_fields(n, k, run.open.fields));
-    for (const FieldChoice& field : run.open.fields)  // what is no FILES::PATH after all does no harm
-      if (const std::size_t end = field.path.find("::"); end != 0 && end != std::string::npos)
-        run.open.beside[field.path.substr(0, end)] = {beside(path, field.path.substr(0, end))};
+    std::ranges::for_each(run.open.fields, note_beside);
+    return {};
+  };
+  data_keys["sample_axes"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(const std::uint64_t axes, as_number(n, k));
+    if (axes < 1 || axes > kMostAxes) return bad(n, k, fmt::format("a number from 1 to {} is expected", kMostAxes));
+    run.open.sample_axes = static_cast<std::uint32_t>(axes);
+    return {};
+  };
+  data_keys["broadcast"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    std::vector<FieldChoice> choices;
+    HEADRACE_TRY(read_fields(n, k, choices));
+    std::ranges::for_each(choices, note_beside);
+    for (FieldChoice& choice : choices) run.open.broadcast.push_back({std::move(choice.name), std::move(choice.path)});
     return {};
   };
   Keys keys;

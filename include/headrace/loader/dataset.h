@@ -26,6 +26,15 @@ struct FieldChoice {
   std::string path;  ///< Path of the array in the files.
 };
 
+/// A field with one value for many samples: a label of each recording, which all its segments have.
+struct BroadcastChoice {
+  std::string name;  ///< Key in a batch.
+  std::string path;  ///< Path of the array in the files, as FieldChoice::path.
+  /// How many of the array's axes are the first axes of the samples; the others are the shape of a value. 0: as many as
+  /// have the same extents.
+  std::uint32_t axes = 0;
+};
+
 /// What to open, beside the files.
 struct OpenOptions {
   /// Fields in batch order. If empty: every array with the common number of rows in the root, or in the only group;
@@ -38,6 +47,12 @@ struct OpenOptions {
   /// Called after a file was opened, in the thread that opens them, with how many are open and how many there are;
   /// false stops with kCancelled. May be empty.
   std::function<bool(std::uint64_t files_open, std::uint64_t files)> progress = {};
+  /// How many leading axes of the arrays count samples: with 3, an array of shape (recordings, long, short, mels,
+  /// frames) has recordings * long * short samples of shape (mels, frames), in the order of a reshape. All fields of a
+  /// file must agree in these extents; files may differ. Above 1, fields must be chosen.
+  std::uint32_t sample_axes = 1;
+  /// Fields whose values many samples share. They follow `fields` in a batch.
+  std::vector<BroadcastChoice> broadcast = {};
 };
 
 /// How a field is stored, for people and for `inspect`. It describes the first file; see `uniform`.
@@ -96,6 +111,14 @@ class Dataset {
   /// Return the number of each row of this data set among all rows of all files. Differs from 0, 1, 2, … after
   /// select().
   [[nodiscard]] std::vector<std::uint64_t> selected_rows() const;
+  /// Return, for each file, the extents of the axes that samples are cells of, selected or not:
+  /// OpenOptions::sample_axes numbers whose product is the number of its rows.
+  [[nodiscard]] std::vector<std::vector<std::uint64_t>> sample_shapes() const;
+  /// Return where samples lie along these axes: sample_axes numbers for each of `rows`, one after the other. The first
+  /// counts through all files (recordings of the first file, then of the second, …), so it tells recordings apart; the
+  /// others count within it. Rows that a selection left out count as well. Throws kInvalidArgument for rows that do not
+  /// exist, or if the parts of a mixture have different numbers of axes.
+  [[nodiscard]] std::vector<std::int64_t> sample_index(std::span<const std::uint64_t> rows) const;
   /// Return the end of the block of `row`: rows [row, block_end(row)) are decoded together.
   [[nodiscard]] std::uint64_t block_end(std::uint64_t row) const;
   /// Return a data set of these fields only, over the same files. No I/O.

@@ -47,18 +47,10 @@ ArrayBase::RowBox ArrayBase::row_box_of(std::uint32_t) const {
   return box;
 }
 
-RowGeometry ArrayBase::geometry(std::uint32_t across, std::size_t column) const {
-  const RowBox box = row_box_of(across);
+RowGeometry ArrayBase::element_geometry(std::size_t column) const {
   const Leaf& leaf = info_.element.leaves[column];
-  const std::vector<std::uint64_t> row_shape(info().shape.begin() + 1, info().shape.end());
-  const std::vector<std::uint64_t> zeros(box.src_shape.size(), 0);
   const std::vector<std::uint64_t>& inner = leaf.column.inner_shape;
-  std::uint64_t entry_bytes = leaf.column.dtype.itemsize;
-  for (const std::uint64_t n : inner) entry_bytes *= n;
-  RowGeometry g = row_box(box.src_shape, row_shape, zeros, box.dst_start, box.count, info_.element.record_bytes,
-                          leaf.column.offset, entry_bytes);
-  // The entries of an array member may themselves be members of records: not one run, but a loop for every dimension.
-  // (They then leave gaps in the record, so row_box has not merged records into longer runs.)
+  RowGeometry g = ArrayReader::element_geometry(column);
   std::uint64_t dense = leaf.column.dtype.itemsize;
   bool touching = true;
   for (std::size_t d = inner.size(); d-- > 0;) {
@@ -66,15 +58,22 @@ RowGeometry ArrayBase::geometry(std::uint32_t across, std::size_t column) const 
     dense *= inner[d];
   }
   if (touching) return g;
+  // The entries of an array member may themselves be members of records: not one run, but a loop for every dimension.
   g.run_bytes = leaf.column.dtype.itemsize;
-  dense = entry_bytes;
   for (std::size_t d = 0; d < inner.size(); ++d) {
     dense /= inner[d] == 0 ? 1 : inner[d];
     g.loops.push_back({static_cast<std::size_t>(inner[d]), static_cast<std::size_t>(leaf.inner_strides_bytes[d]),
                        static_cast<std::size_t>(dense)});
   }
-  g.simplify();
   return g;
+}
+
+RowGeometry ArrayBase::geometry(std::uint32_t across, std::size_t column) const {
+  const RowBox box = row_box_of(across);
+  const std::vector<std::uint64_t> row_shape(info().shape.begin() + 1, info().shape.end());
+  const std::vector<std::uint64_t> zeros(box.src_shape.size(), 0);
+  return row_box(box.src_shape, row_shape, zeros, box.dst_start, box.count, info_.element.record_bytes,
+                 element_geometry(column));
 }
 
 Status RowsArray::locate(RowRange rows, std::vector<Piece>& out) const {

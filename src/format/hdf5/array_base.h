@@ -18,6 +18,7 @@ class ArrayBase : public ArrayReader {
   ~ArrayBase() override;
   [[nodiscard]] const ArrayInfo& info() const override { return info_.array; }
   [[nodiscard]] RowGeometry geometry(std::uint32_t across, std::size_t column) const override;
+  [[nodiscard]] RowGeometry element_geometry(std::size_t column) const override;
   [[nodiscard]] Status check_unchanged() const override;
   /// Append what remembered_array() makes this array of again. \return False if it cannot be read without libhdf5.
   virtual bool remember(PackedWriter&) const { return false; }

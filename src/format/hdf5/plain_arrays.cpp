@@ -48,6 +48,23 @@ ScratchNeed ContiguousArray::scratch_need(std::uint64_t max_rows) const {
   return {as_stored ? 0 : rows * info_.row_bytes, conversion_bytes(info_.element, elements_of(rows))};
 }
 
+std::shared_ptr<ArrayReader> ContiguousArray::merged(std::size_t axes) const {
+  const ElementType& element = info_.element;
+  DatasetInfo info;
+  info.array = info_.array;
+  if (element.memory_type.ok() || !info.array.merge_axes(axes)) return nullptr;
+  info.header_address = info_.header_address;
+  info.element.record_bytes = element.record_bytes;
+  info.element.stored_bytes = element.stored_bytes;
+  info.element.leaves = element.leaves;
+  info.element.swaps = element.swaps;
+  info.element.is_record = element.is_record;
+  info.element.path = element.path;
+  info.element.reason = element.reason;
+  info.row_bytes = info.array.row_record_bytes();
+  return std::make_shared<ContiguousArray>(state_, std::move(info), address_);
+}
+
 // The space that was never taken counts once, where it begins.
 Result<std::uint64_t> FillArray::locate_written(RowRange rows, std::vector<Piece>&) const {
   HEADRACE_TRY(check_rows(rows));

@@ -17,6 +17,8 @@ class ContiguousArray final : public RowsArray {
   bool remember(PackedWriter& out) const override;
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
+  /// Null where numbers are converted by libhdf5.
+  [[nodiscard]] std::shared_ptr<ArrayReader> merged(std::size_t axes) const override;
 
  protected:
   [[nodiscard]] ByteRange stored_range(RowRange rows) const override {

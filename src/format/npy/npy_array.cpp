@@ -73,6 +73,13 @@ class NpyArray final : public ArrayReader {
     return {header_.type.swaps.empty() ? 0 : std::min(max_rows, info_.rows()) * row_bytes_, 0};
   }
 
+  /// A deflated member is one chunk, which cannot be had row by row.
+  [[nodiscard]] std::shared_ptr<ArrayReader> merged(std::size_t axes) const override {
+    ArrayInfo info = info_;
+    if (values_.deflated || !info.merge_axes(axes)) return nullptr;
+    return std::make_shared<NpyArray>(std::move(info), header_, values_);
+  }
+
  private:
   Result<DecodedPiece> plain(const Piece& piece, std::span<const std::byte> stored,
                              const DecodeScratch& scratch) const {
