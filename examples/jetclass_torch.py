@@ -11,7 +11,7 @@ import torch
 from jet_transformer import JetTransformer
 
 import headrace as hr
-from headrace import transforms as T  # noqa: N812
+from headrace import transforms as T
 from headrace.torch import DataLoader
 
 parser = argparse.ArgumentParser(description=__doc__)

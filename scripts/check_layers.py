@@ -3,8 +3,8 @@
 usage: check_layers.py [ROOT]
 
 Prints FILE:LINE and the reason for each, and exits with 1 when there is one. Rules:
-- base <- catalog <- storage <- codec <- format <- cache <- order <- transform <- assembly <- delivery <- loader <- tools
-  <- faces;
+- base <- catalog <- storage <- codec <- format <- cache <- order <- transform <- assembly <- delivery <- loader
+  <- tools <- faces;
 - `order` decides who comes when, without I/O, threads or a clock: it includes base and catalog only;
 - `transform` is arithmetic on memory: it includes base and catalog only, too;
 - public headers (include/headrace) include the standard library and other public headers only: users have no more;
@@ -23,7 +23,10 @@ from pathlib import Path
 
 from own_includes import includes, source_files
 
-FLOORS = "base catalog storage codec format cache order transform assembly delivery loader tools".split()
+FLOORS = [
+    *["base", "catalog", "storage", "codec", "format", "cache", "order", "transform"],
+    *["assembly", "delivery", "loader", "tools"],
+]
 FACES = len(FLOORS)
 ONLY = {"order": {"base", "catalog", "order"}, "transform": {"base", "catalog", "transform"}}
 DOORS = "src/doors.txt"

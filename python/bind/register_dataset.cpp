@@ -238,8 +238,9 @@ void register_dataset(nb::module_& m) {
       .def("select", &select, nb::arg("rows"), nb::sig("def select(self, rows: typing.Any) -> Dataset"),
            "Only these rows (a uint64 array, ascending).")
       .def("map", &map_fields, nb::arg("transforms"),
-           nb::sig("def map(self, transforms: collections.abc.Sequence[tuple[str, list[str], dict[str, typing.Any]]]) -> "
-                   "Dataset"),
+           nb::sig(
+               "def map(self, transforms: collections.abc.Sequence[tuple[str, list[str], dict[str, typing.Any]]]) -> "
+               "Dataset"),
            "The same samples through these transforms: (name, fields, settings) each.")
       .def("split", &split_dataset, nb::arg("shares"), nb::arg("seed"), nb::arg("stratify"), nb::arg("by_file"),
            "Parts of these shares.")

@@ -94,9 +94,10 @@ def _loaders(asked: dict[str, Any]) -> list[tuple[str, Loader]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.yaml"
         path.write_text(asked["run_file"], encoding="utf-8")
-        files, fields, beside, options = _headrace.load_run(path_bytes(path))
-    train = Dataset(_headrace.open(files, fields, beside))
-    validation = Dataset(_headrace.open(path_list(asked["val_files"]), fields)) if asked["val_files"] else None
+        files, fields, beside, axes, broadcast, options = _headrace.load_run(path_bytes(path))
+    train = Dataset(_headrace.open(files, fields, beside, axes, broadcast))
+    others = path_list(asked["val_files"] or [])
+    validation = Dataset(_headrace.open(others, fields, [], axes, broadcast)) if asked["val_files"] else None
     loaders = []
     for size in asked["batch_sizes"] or [None]:
         words = options

@@ -48,7 +48,8 @@ def numpy_dtype(typestr: str) -> np.dtype[Any]:
             import ml_dtypes
         except ImportError:
             return np.dtype("V2")
-        return np.dtype(ml_dtypes.bfloat16)
+        found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return found
     return np.dtype(typestr)
 
 

@@ -208,7 +208,7 @@ class Loader:
             if self._listing.own_rank:
                 options = {**options, "rank": 0, "world_size": 1}
         self._options = options
-        native = {**options, "batch_format": "dict"} if dataset._functions else {**options}
+        native: dict[str, object] = {**options, **({"batch_format": "dict"} if dataset._functions else {})}
         self._native = _headrace.Loader(dataset._native, native, words)
         if logger.isEnabledFor(logging.INFO):
             logger.info("%s", self._native.explain())

@@ -62,14 +62,14 @@ def test_relabel(path: Path, arrays: dict[str, np.ndarray]) -> None:
     assert np.array_equal(made(path, ["y"], by_list)["y"], np.array([0, 2, 2, 1])[y])
     with pytest.raises(hr.CorruptDataError, match=r"sample \d+.*the stored label . has no new one"):
         made(path, ["y"], T.Relabel("y", {0: 1}))
-    for labels, names, text in (
+    for labels, given, text in (
         ({"leek": 1}, names, "no label is called 'leek'; there are leak, none, hiss"),
         ({"leak": 1}, None, "names= does not say"),
         ({"leak": 1}, "{", "no JSON"),
         ({}, None, "no label is named"),
     ):
         with pytest.raises(hr.InvalidArgumentError, match=text):
-            T.Relabel("y", labels, names=names)
+            T.Relabel("y", labels, names=given)
 
 
 def test_threshold_and_one_hot(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -136,7 +136,9 @@ def test_pair_features(path: Path, arrays: dict[str, np.ndarray]) -> None:
     np.testing.assert_allclose(got["pairs"][..., :3], want[..., :3], atol=2e-3, rtol=1e-4)
     close = np.abs(got["pairs"][..., 3] - want[..., 3]) < 1e-3
     assert close[want[..., 3] > -3].all()
-    first = made(path, ["p4"], T.Transpose("p4"), T.PairFeatures("p4", "f", stored_features_first=True, features_first=True))
+    first = made(
+        path, ["p4"], T.Transpose("p4"), T.PairFeatures("p4", "f", stored_features_first=True, features_first=True)
+    )
     assert np.array_equal(first["f"], got["pairs"].transpose(0, 3, 1, 2))
     with pytest.raises(hr.InvalidArgumentError, match="vectors names feature 6, of 6"):
         made(path, ["p4"], T.PairFeatures("p4", vectors=(0, 1, 2, 6)))
@@ -214,7 +216,12 @@ def test_noise_is_normal(path: Path, arrays: dict[str, np.ndarray]) -> None:
 def test_crops_and_flips_are_of_all_fields_alike(path: Path, arrays: dict[str, np.ndarray]) -> None:
     label, image = arrays["label"], arrays["image"]
     got = made(
-        path, ["label", "image"], T.Transpose("image", (2, 0, 1)), T.Reshape("label", (1, 9, 7)), T.Crop(["label", "image"], (4, 5)), T.Flip(["label", "image"], p=0.5)
+        path,
+        ["label", "image"],
+        T.Transpose("image", (2, 0, 1)),
+        T.Reshape("label", (1, 9, 7)),
+        T.Crop(["label", "image"], (4, 5)),
+        T.Flip(["label", "image"], p=0.5),
     )
     starts = set()
     for i in range(ROWS):
@@ -248,7 +255,11 @@ def test_mix_up(path: Path, arrays: dict[str, np.ndarray]) -> None:
             best = None
             for partner in rows:
                 difference = a[row] - a[partner]
-                w = 1.0 if row == partner else float(((batch["a"][i] - a[partner]) * difference).sum() / (difference**2).sum())
+                w = (
+                    1.0
+                    if row == partner
+                    else float(((batch["a"][i] - a[partner]) * difference).sum() / (difference**2).sum())
+                )
                 error = np.abs(batch["a"][i] - (w * a[row] + (1 - w) * a[partner])).max()
                 if best is None or error < best[0]:
                     best = (error, w, partner)

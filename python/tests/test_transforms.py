@@ -269,9 +269,9 @@ def test_resuming_and_single_batches(data) -> None:
         other.load_state_dict(state)
         rest = list(other)
     assert len(first) + len(rest) == len(whole)
-    with hr.Loader(mapped.map(T.Affine("x", 2.0)), batch_size=32, shuffle=True, seed=2) as other:
-        with pytest.raises(hr.InvalidArgumentError):
-            other.load_state_dict(state)
+    other = hr.Loader(mapped.map(T.Affine("x", 2.0)), batch_size=32, shuffle=True, seed=2)
+    with other, pytest.raises(hr.InvalidArgumentError):
+        other.load_state_dict(state)
 
 
 def test_what_is_damaged_is_an_error_of_its_batch(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_what_is_damaged_is_an_error_of_its_batch(tmp_path: Path) -> None:
         file.create_dataset("adj", data=pairs, chunks=(8, 6), compression="gzip")
     for options in ({}, {"cache": "none"}, {"cache": "ram"}):
         data = hr.open(tmp_path / "a.h5").map(T.SymmetricPairs("adj", sentinel=SENTINEL))
-        with pytest.raises(hr.CorruptDataError, match="sample 30.*between real pairs"):
+        with pytest.raises(hr.CorruptDataError, match=r"sample 30.*between real pairs"):
             data[25:35]
         with hr.Loader(data, batch_size=10, **options) as loader:
             iterator = iter(loader)

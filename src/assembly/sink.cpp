@@ -156,7 +156,8 @@ SinkWork Sink::put(std::size_t field, const FieldRows& from, std::uint64_t first
   const Divisor row_bytes = row_bytes_[field];
   if (const RowProgram* const program = row_program(field)) {
     const auto put = [&](const FieldRows& rows) {
-      return put_transformed({*program, rows, row_bytes.value(), array_of(field), made_bytes_[field]}, first_row, wanted);
+      return put_transformed({*program, rows, row_bytes.value(), array_of(field), made_bytes_[field]}, first_row,
+                             wanted);
     };
     if (from.runs.empty()) return put(from);
     SinkWork work;

@@ -218,7 +218,8 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
   need_rows(*impl_->source, "a choice of fields");
   const Source& old = *impl_->source;
   const std::vector<std::string> list(names.begin(), names.end());
-  if (old.program) return Dataset(Impl::make(map_fields(old, {{"Keep", list, {}}}).value(), impl_->node_with(FieldsNode{list})));
+  if (old.program)
+    return Dataset(Impl::make(map_fields(old, {{"Keep", list, {}}}).value(), impl_->node_with(FieldsNode{list})));
   if (old.finisher) throw refuse("fields of transformed samples cannot be chosen", "Choose first, then transform.");
   std::vector<std::size_t> columns;
   for (const std::string& name : names) {

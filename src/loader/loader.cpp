@@ -137,7 +137,8 @@ void Loader::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows, std:
   m.check_process();
   const EngineManager::Busy busy(*m.manager);
   m.manager
-      ->set_rows(epoch, {std::make_shared<const std::vector<std::uint64_t>>(std::move(rows)), batch_ends_of(batch_rows)})
+      ->set_rows(epoch,
+                 {std::make_shared<const std::vector<std::uint64_t>>(std::move(rows)), batch_ends_of(batch_rows)})
       .value();
 }
 void Loader::feed(std::span<const std::uint64_t> rows) {

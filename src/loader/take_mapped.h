@@ -6,8 +6,8 @@
 #include <functional>
 #include <span>
 
-#include "assembly/source.h"
 #include "assembly/finisher.h"
+#include "assembly/source.h"
 #include "base/result.h"
 
 namespace headrace {

@@ -12,7 +12,8 @@ namespace headrace {
 struct Report {
   /// One stage of the work.
   struct Stage {
-    std::string name;         ///< Name: "plan", "read", "decode", "scatter", "cache", "idle"; "python" of a Python loader's functions.
+    std::string
+        name;  ///< Name: "plan", "read", "decode", "scatter", "cache", "idle"; "python" of a Python loader's functions.
     double seconds = 0;       ///< Time, summed over threads.
     std::uint64_t count = 0;  ///< Number of times it ran.
     std::uint64_t bytes = 0;  ///< Bytes handled; read: stored bytes; decode: decoded bytes; scatter: delivered bytes.
