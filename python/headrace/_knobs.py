@@ -20,6 +20,7 @@ _BUFFER = "Use shuffle_buffer= (bytes of data that are mixed at any time), with 
 _SEED = "Use seed=: the seed and the epoch number determine every batch."
 _RANKS = "Not needed: the loader finds its rank by itself; or give rank= and world_size=."
 _IN_LOOP = "Not needed: batches come collated, as a dict of columns; change the columns in the loop."
+_MAP = "Use dataset.map(): transforms run in C++, functions get the columns of a whole batch."
 _TO_DEVICE = 'Move batches in the loop: batch["x"].pin_memory().to(device, non_blocking=True).'
 _TAIL = 'Use tail="partial", "drop" or "pad".'
 _WORKERS = "Not needed: there are no worker processes."
@@ -100,13 +101,13 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "batches_ahead": _MEMORY,
             "distributed": _RANKS,
             "indices": "Use dataset.select(rows).",
-            "pipelines": _IN_LOOP,
+            "pipelines": _MAP,
         },
         "Grain": {
             "worker_count": _THREADS,
             "worker_buffer_size": _MEMORY,
             "shard_options": _RANKS,
-            "operations": _IN_LOOP,
+            "operations": _MAP,
         },
         "h5py": {
             "rdcc_nbytes": "Use memory=: it holds decoded chunks too.",
@@ -118,7 +119,7 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "workers": _THREADS,
             "n_jobs": _THREADS,
             "epochs": _LOOP,
-            "transform": _IN_LOOP,
+            "transform": _MAP,
             "random_state": _SEED,
             "max_cached_chunks": _CACHE,
             "fields": _FIELDS,
