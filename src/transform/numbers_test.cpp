@@ -90,6 +90,12 @@ void expect_nearest(const Format& format) {
   EXPECT_EQ(stored(format.type, -std::numeric_limits<C>::denorm_min()), 0x8000u);
 }
 
+TEST(Numbers, NanStaysNan) {  // also one whose fraction is in the bits that are dropped
+  for (const std::uint32_t bits : {0x7F800001u, 0xFF800001u, 0x7FFFFFFFu, 0xFFFFFFFFu})
+    for (const Format& format : kFormats)
+      EXPECT_TRUE(std::isnan(format.value(stored(format.type, std::bit_cast<float>(bits))))) << bits;
+}
+
 TEST(Numbers, RoundsFloatsToTheNearest) {
   for (const Format& format : kFormats) expect_nearest<float>(format);
 }

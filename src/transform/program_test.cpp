@@ -174,6 +174,14 @@ TEST(Program, SaysWhereColumnsGo) {
   EXPECT_EQ((*cut)->staged_fields()[0].dtype, (DType{DType::Kind::kInt, 2}));
 }
 
+TEST(Program, RowsWithoutBytesAreNotTransformedWhileTheyAreCopied) {  // their addresses do not tell them apart
+  const std::vector<Field> fields = {{"e", "e", {DType::Kind::kFloat, 4}, Dims{0, 3}, {}}};
+  const Result<std::shared_ptr<const Program>> made = Program::make(columns(fields, false), {{"Affine", {"e"}, {}}});
+  ASSERT_TRUE(made.ok()) << made.error().what();
+  EXPECT_EQ((*made)->target(0).row, nullptr);
+  EXPECT_EQ((*made)->staged().size(), 1u);
+}
+
 TEST(Program, RefusesWhatCannotBe) {
   const auto error = [](std::vector<Transform> transforms) -> std::string {
     const Result<std::shared_ptr<const Program>> made = Program::make(columns(kFields, false), std::move(transforms));
