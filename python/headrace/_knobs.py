@@ -22,6 +22,7 @@ _DAMAGE = 'Not supported yet: damaged data is an error (on_error="raise"); run h
 _SEED = "Use seed=: the seed and the epoch number determine every batch."
 _RANKS = "Not needed: the loader finds its rank by itself; or give rank= and world_size=."
 _IN_LOOP = "Not needed: batches come collated, as a dict of columns; change the columns in the loop."
+_MAP = "Use dataset.map(): transforms run in C++, functions get the columns of a whole batch."
 _TO_DEVICE = 'Move batches in the loop: batch["x"].pin_memory().to(device, non_blocking=True).'
 _TAIL = 'Use tail="partial", "drop" or "pad".'
 _WORKERS = "Not needed: there are no worker processes."
@@ -102,13 +103,13 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "batches_ahead": _MEMORY,
             "distributed": _RANKS,
             "indices": "Use dataset.select(rows).",
-            "pipelines": _IN_LOOP,
+            "pipelines": _MAP,
         },
         "Grain": {
             "worker_count": _THREADS,
             "worker_buffer_size": _MEMORY,
             "shard_options": _RANKS,
-            "operations": _IN_LOOP,
+            "operations": _MAP,
         },
         "h5py": {
             "rdcc_nbytes": "Use memory=: it holds decoded chunks too.",
@@ -120,7 +121,7 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "workers": _THREADS,
             "n_jobs": _THREADS,
             "epochs": _LOOP,
-            "transform": _IN_LOOP,
+            "transform": _MAP,
             "random_state": _SEED,
             "max_cached_chunks": _CACHE,
             "fields": _FIELDS,
@@ -152,6 +153,8 @@ DATALOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "global_batch_size": "Use batch_size=, in samples on each rank.",
             "tail": _OF_DATALOADER[_TAIL],
             "share": "Use hr.Loader(share=).",
+            "group_by": "Use hr.Loader(group_by=).",
+            "max_items": "Use hr.Loader(group_by=, max_items=).",
             "framework": "Not needed: batches are of tensors.",
             "on_error": _OF_DATALOADER[_DAMAGE],
         },

@@ -51,14 +51,20 @@ __all__ = [
 
 
 class Transform:
-    """One transform: its name, the fields that it reads, and its settings. Use the classes below."""
+    """One transform: its name, the fields that it reads, and its settings. Use the classes below.
+
+    Attributes:
+        name: Name, for example ``"Clip"``.
+        fields: Names of the fields that it reads.
+        settings: Settings by name; those that are left out have their defaults.
+    """
 
     def __init__(self, name: str, fields: str | Sequence[str], **settings: Any) -> None:
         names = [fields] if isinstance(fields, str) else list(fields)
         if not all(isinstance(field, str) for field in names):
             raise invalid(f"{name}: names of fields are text, not {fields!r}")
-        self.name = name  #: Name.
-        self.fields = tuple(names)  #: Fields that it reads.
+        self.name = name
+        self.fields = tuple(names)
         self.settings = {key: _setting(name, key, value) for key, value in settings.items() if value is not None}
 
     def __repr__(self) -> str:

@@ -69,6 +69,8 @@ VALUES = {
     "provenance": True,
     "on_error": "raise",
     "timeout": 2.5,
+    "group_by": "file",
+    "max_items": 64,
 }
 
 
@@ -77,8 +79,10 @@ def test_a_run_file_says_what_python_says(jets, tmp_path, name) -> None:
     if name == "framework":
         pytest.importorskip("torch")
     words = {"batch_size": 32, "seed": 1, name: VALUES[name]}
-    if name == "global_batch_size":
+    if name in ("global_batch_size", "group_by", "max_items"):
         del words["batch_size"]
+    if name == "max_items":
+        words["group_by"] = "file"
     if name in ("rank", "world_size"):
         words |= {"rank": 1, "world_size": 3}
     if name == "shuffle_buffer":

@@ -101,7 +101,7 @@ def test_what_was_made_of_a_data_set_is_pickled_with_it(jets, tmp_path: Path, mo
 
 
 def test_a_damaged_pickle_is_refused(jets) -> None:
-    make, (_, recipe) = jets.open().__reduce__()
+    make, (_, recipe, _) = jets.open().__reduce__()
     for damaged in (b"", recipe[:-1], recipe + b"x", b"something else"):
         with pytest.raises(hr.InvalidArgumentError, match="pickled"):
             len(make(None, damaged))
