@@ -194,9 +194,7 @@ class Standardize(Transform):
         pad: float | None = None,
         to: str | None = None,
     ) -> None:
-        super().__init__(
-            "Standardize", field, mean=mean, std=std, clip=clip, pad_feature=pad_feature, pad=pad, to=to
-        )
+        super().__init__("Standardize", field, mean=mean, std=std, clip=clip, pad_feature=pad_feature, pad=pad, to=to)
 
 
 class Affine(Transform):
@@ -223,9 +221,7 @@ class Log(Transform):
         to: Name of the field to make.
     """
 
-    def __init__(
-        self, field: str, *, base: float | None = None, offset: float = 0.0, to: str | None = None
-    ) -> None:
+    def __init__(self, field: str, *, base: float | None = None, offset: float = 0.0, to: str | None = None) -> None:
         super().__init__("Log", field, base=None if base is None else float(base), offset=offset, to=to)
 
 
