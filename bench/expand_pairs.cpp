@@ -18,7 +18,8 @@ namespace {
 
 using headrace::DType;
 using headrace::Program;
-constexpr std::size_t kParticles = 128, kPairs = kParticles * (kParticles - 1) / 2, kMatrix = kParticles * kParticles * 4;
+constexpr std::size_t kParticles = 128, kPairs = kParticles * (kParticles - 1) / 2,
+                      kMatrix = kParticles * kParticles * 4;
 constexpr std::size_t kJets = 64, kBatch = 512;
 
 double median(std::vector<double> values) {
@@ -70,7 +71,7 @@ nlohmann::json measure(std::size_t real, int rounds) {
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 41;
-  nlohmann::json out;
-  for (const std::size_t real : {128u, 60u, 30u}) out.push_back(bench::measure(real, rounds));
+  nlohmann::json out{{"jets", nlohmann::json::array()}};
+  for (const std::size_t real : {128u, 60u, 30u}) out["jets"].push_back(bench::measure(real, rounds));
   std::puts(out.dump().c_str());
 }
