@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "base/stream_copy.h"
@@ -15,14 +16,6 @@ namespace headrace {
 namespace {
 
 constexpr std::size_t kBand = 16;  // rows of the matrix that are made together, in the fastest cache
-
-/// Where row i of the triangle would have column 0.
-template <class T>
-const T* row_of(const PairsJob<T>& job, std::size_t i) {
-  const std::size_t before = i * job.stored - (job.k == 0 ? i * (i - (i > 0)) / 2 : i * (i + 1) / 2);
-  // Of the i rows before, row r holds stored - r - k pairs; column j of row i is place j - i - k.
-  return job.pairs + before * job.features - (i + job.k) * job.features;
-}
 
 template <class T>
 T replaced(const PairsJob<T>& job, T value) {
@@ -114,6 +107,8 @@ void put(const PairsJob<T>& job, T* to, const T* from, std::size_t n) {
 
 template <class T>
 void expand_pairs(const PairsJob<T>& job, T* to) {
+  if constexpr (std::is_same_v<T, float>)
+    if (stream_pairs(job, to)) return;
   const std::size_t width = job.particles * job.features;
   thread_local std::vector<T> band;
   band.assign(kBand * width, job.fill);  // what lies beyond the real particles stays so

@@ -25,9 +25,21 @@ struct PairsJob {
   bool streams = false;   ///< Past the caches.
 };
 
+/// Return where row i of the triangle would have column 0.
+template <class T>
+const T* row_of(const PairsJob<T>& job, std::size_t i) {
+  const std::size_t before = i * job.stored - (job.k == 0 ? i * (i - (i > 0)) / 2 : i * (i + 1) / 2);
+  // Of the i rows before, row r holds stored - r - k pairs; column j of row i is place j - i - k.
+  return job.pairs + before * job.features - (i + job.k) * job.features;
+}
+
 /// Write the matrix, (particles, particles, features).
 template <class T>
 void expand_pairs(const PairsJob<T>& job, T* to);
+
+/// Do it straight from registers past the caches, so that reading goes on while writes drain. \return False where that
+/// is not possible, and nothing was done: other sizes or alignments, or a processor without SSE2.
+bool stream_pairs(const PairsJob<float>& job, float* to);
 
 extern template void expand_pairs(const PairsJob<float>&, float*);
 extern template void expand_pairs(const PairsJob<double>&, double*);

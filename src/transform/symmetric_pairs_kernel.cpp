@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 #include "transform/element_kernel.h"
 #include "transform/kinds.h"
@@ -66,34 +67,39 @@ class PairsKernel final : public Kernel {
   /// Find out how many particles are there: the pairs of the others hold the sentinel, and no other pair does.
   Status find_real(PairsJob<T>& job) const {
     const std::size_t all = pairs_of(set_.particles, set_.k) * set_.features;
-    std::size_t real_values = 0;
-    for (std::size_t i = 0; i < all; ++i) real_values += job.pairs[i] != sentinel_;
-    if (set_.packed) return find_packed(job, real_values);
+    if (set_.packed) return find_packed(job, count_real(job.pairs, all));
     std::size_t in_first_row = 0;  // its pairs are those of particle 0 with every other
     const std::size_t row = (set_.particles - std::min(set_.k, set_.particles)) * set_.features;
     while (in_first_row < row && job.pairs[in_first_row] != sentinel_) ++in_first_row;
-    std::size_t n = in_first_row / set_.features + (real_values > 0 ? set_.k : 0);
-    if (n >= set_.particles && real_values == all) return {};  // nothing is missing
-    bool whole = in_first_row % set_.features == 0 && real_values == pairs_of(n, set_.k) * set_.features;
-    for (std::size_t i = 1, at = row; whole && i + set_.k < n; ++i) {
-      const std::size_t values = (n - i - set_.k) * set_.features;
-      for (std::size_t v = 0; v < values; ++v) whole = whole && job.pairs[at + v] != sentinel_;
-      at += (set_.particles - i - set_.k) * set_.features;
+    const std::size_t n = in_first_row / set_.features + (in_first_row > 0 ? set_.k : 0);
+    bool whole = in_first_row % set_.features == 0;
+    for (std::size_t i = 0, at = 0; i + set_.k < set_.particles; ++i) {
+      const std::size_t values = (set_.particles - i - set_.k) * set_.features;
+      const std::size_t there = i + set_.k < n ? (n - i - set_.k) * set_.features : 0;
+      whole = whole && count_real(job.pairs + at, there) == there &&
+              count_real(job.pairs + at + there, values - there) == 0;
+      at += values;
     }
     if (whole) {
-      job.real = n;
+      if (n < set_.particles) job.real = n;
       return {};
     }
     if (set_.strict)
       return Error(ErrorCode::kCorruptData,
                    fmt::format("the sentinel {} stands between real pairs: particle 0 has pairs with {} others, and {} "
                                "values are real, where {} would be",
-                               *set_.sentinel, in_first_row / set_.features, real_values,
+                               *set_.sentinel, in_first_row / set_.features, count_real(job.pairs, all),
                                pairs_of(n, set_.k) * set_.features))
           .with_hint("Where single pairs may be missing, give strict=False.");
     job.replaces = true;
     job.real = last_real(job);
     return {};
+  }
+  [[nodiscard]] std::size_t count_real(const T* values, std::size_t n) const {
+    using Count = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;  // as wide: several at a time
+    Count real = 0;
+    for (std::size_t i = 0; i < n; ++i) real += static_cast<Count>(values[i] != sentinel_);
+    return real;
   }
   /// One more than the last particle that has a real pair.
   std::size_t last_real(const PairsJob<T>& job) const {

@@ -75,6 +75,30 @@ TYPED_TEST(ExpandPairs, EqualsALoop) {
       }
 }
 
+TEST(StreamPairs, EqualsALoop) {
+  std::mt19937 random(6);
+  for (const std::size_t n : {16u, 32u, 48u, 128u})
+    for (const std::size_t k : {0u, 1u})
+      for (std::size_t real = 0; real <= n; ++real)
+        for (const std::size_t stored : {n, real}) {
+          std::vector<float> pairs(pairs_of(stored, k));
+          for (float& value : pairs) value = static_cast<float>(1 + random() % 50);
+          PairsJob<float> job{pairs.data(), stored, k, n, real};
+          job.sentinel = 7, job.fill = 60, job.diagonal = 61, job.streams = true;
+          job.replaces = real % 2 == 0;
+          alignas(64) std::vector<float> probe(n * n + 16);
+          float* const aligned = probe.data() + (64 - reinterpret_cast<std::uintptr_t>(probe.data()) % 64) % 64 / 4;
+#if defined(__SSE2__)
+          ASSERT_TRUE(stream_pairs(job, aligned));
+#endif
+          ASSERT_EQ(expanded(job, 0), expected(job)) << n << " particles, " << stored << " stored, " << real << " real";
+          if (n > 16) continue;
+          EXPECT_FALSE(stream_pairs(job, aligned + 1));
+          job.streams = false;
+          EXPECT_FALSE(stream_pairs(job, aligned));
+        }
+}
+
 TEST(ExpandPairsMemory, LeavesNothingOfTheLastMatrix) {  // memory of a thread is used again
   const std::vector<float> first(pairs_of(40, 1), 3), second(pairs_of(5, 1), 4);
   (void)expanded(PairsJob<float>{first.data(), 40, 1, 40, 40}, 0);
