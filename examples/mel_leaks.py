@@ -1,0 +1,67 @@
+"""A classifier of recordings from segments of mel spectrograms: train, augment, evaluate whole recordings by votes.
+
+mel_leaks.py SET.h5 [--epochs 3] [--validation-share 0.25] [--batch-size 5632]
+
+The file has `segments_mel` (recordings, long, short, mels, frames) and `labels` (recordings).
+"""
+
+import argparse
+
+import numpy as np
+import torch
+
+import headrace as hr
+from headrace import transforms as T
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("files")
+parser.add_argument("--epochs", type=int, default=3)
+parser.add_argument("--validation-share", type=float, default=0.25)
+parser.add_argument("--batch-size", type=int, default=5632)
+words = parser.parse_args()
+
+torch.manual_seed(0)
+# A sample is one short segment; each has the label of its recording, which is stored once.
+mel = hr.open(words.files, {"mel": "segments_mel"}, sample_axes=3, broadcast={"y": "labels"})
+recordings, long, short = mel.sample_shape[0]
+first = round(recordings * (1 - words.validation_share)) * long * short  # whole recordings are held out
+train, validation = mel.select(slice(0, first)), mel.select(slice(first, None))
+mels, frames = mel.fields["mel"].shape
+mean, std = train.stats("mel")
+
+classes = int(mel["y"][:].max()) + 1
+model = torch.nn.Sequential(
+    torch.nn.Flatten(), torch.nn.Linear(mels * frames, 64), torch.nn.ReLU(), torch.nn.Linear(64, classes)
+)
+optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+scale = T.Standardize("mel", mean, std, clip=5.0)
+augmented = train.map(scale, T.SpecAugment("mel", time=max(frames // 4, 1), freq=max(mels // 5, 1), seed=3))
+loader = hr.Loader(augmented, words.batch_size, shuffle=True, framework="torch")
+for epoch in range(words.epochs):
+    total = 0.0
+    for batch in loader:
+        loss = torch.nn.functional.cross_entropy(model(batch["mel"]), batch["y"])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    print(f"epoch {epoch}: mean loss {total / len(loader):.3f}")
+loader.close()
+
+# Short segments vote for a long one, long ones for the recording; batches may cut recordings anywhere.
+reducer = hr.GroupReducer(
+    reduce=["vote", "mean"],
+    nested=["short", "long", "file"],
+    sizes={"file": recordings, "long": long, "short": short},
+    ids=lambda batch: mel.sample_index(batch["_rows"][:, 1].numpy()),
+)
+truth = np.asarray(mel["y"][:: long * short])
+held_out = hr.Loader(validation.map(scale), words.batch_size, framework="torch", provenance=True)
+with held_out, torch.inference_mode():
+    for batch in held_out:
+        reducer.add(batch, model(batch["mel"]).softmax(dim=1))
+files = {name: np.asarray(values) for name, values in reducer.result()["file"].items()}
+seen = np.flatnonzero(files["count"])
+votes, means = files["vote"][seen], files["mean"][seen].argmax(axis=1)
+print(f"{len(seen)} recordings held out: {np.mean(votes == truth[seen]):.1%} right by votes, ", end="")
+print(f"{np.mean(means == truth[seen]):.1%} by means")
