@@ -89,7 +89,7 @@ void read_one(std::span<const std::byte> data) {
     const std::uint64_t most = (more & 2) != 0 ? ChunkGrid::kUnlimited : second;
     const ChunkGrid grid{
         {count & 0xFF, count >> 8}, {most, (more & 4) != 0 ? ChunkGrid::kUnlimited : count}, second, (more & 1) != 0};
-    (void)read_chunk_array(file, superblock, layout, grid);
+    (void)read_chunk_array(file, superblock, layout, grid, [](std::uint64_t, const ChunkPlace&) { return Status(); });
   } else {
     HeaderMessage message;
     message.type = static_cast<std::uint16_t>(kind == 5 ? MessageType::kSymbolTable : MessageType::kLinkInfo);

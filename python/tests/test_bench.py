@@ -272,7 +272,9 @@ def test_rivals_are_the_same_in_both_programs(jets, tmp_path: Path) -> None:
 
 def test_interrupt_leaves_no_process(jets, tmp_path: Path) -> None:
     words = ("bench", jets.glob, "--against", "h5py", "--epochs", 10**9, "--seconds", 600, "--save", "out")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
     process = subprocess.Popen(command(*words), stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    signal.signal(signal.SIGINT, before)
     server = _wait_for_server(process.pid)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)

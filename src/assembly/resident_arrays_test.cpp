@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "assembly/block_layout.h"
 
 namespace headrace {
@@ -15,6 +17,24 @@ std::vector<std::string> messages(std::span<const RowFailure> failures) {
 
 using Texts = std::vector<std::string>;
 
+/// Is never read.
+class NamedArray final : public ArrayReader {
+ public:
+  NamedArray() { info_.shape = {1000}; }
+  const ArrayInfo& info() const override { return info_; }
+  Status locate(RowRange, std::vector<Piece>&) const override { return {}; }
+  Result<DecodedPiece> decode(const Piece&, std::span<const std::byte>, const DecodeScratch&) const override {
+    return Error(ErrorCode::kInternal, "read");
+  }
+  RowGeometry geometry(std::uint32_t, std::size_t) const override { return {}; }
+  std::uint32_t pieces_across() const override { return 1; }
+  ScratchNeed scratch_need(std::uint64_t) const override { return {}; }
+  std::string piece_name(const Piece&) const override { return {}; }
+
+ private:
+  ArrayInfo info_;
+};
+
 /// One file of 1000 rows with one array, which is kept.
 class ResidentArraysFailures : public ::testing::Test {
  protected:
@@ -23,7 +43,7 @@ class ResidentArraysFailures : public ::testing::Test {
     source_.places = {{0, 0}};
     SourceFile& file = source_.files.emplace_back();
     file.rows = 1000;
-    file.arrays.resize(1);
+    file.arrays.push_back(std::make_shared<NamedArray>());
     layout_.files.push_back({1000, {ArrayRole::kResident}});
     EXPECT_TRUE(arrays_.allocate(source_, layout_).ok());
   }

@@ -264,10 +264,11 @@ Batch SlotPool::deliver(std::unique_ptr<SlotMemory> memory, const StepContent&, 
 
 /// A buffer came back that is counted nowhere else any more. \return It, where the pool has no use for it.
 PageBuffer SlotPool::put_back(FieldPool& pool, PageBuffer buffer) {
-  if (covered(pool) < slots_)
+  if (covered(pool) < slots_) {
     pool.free.push_back(std::move(buffer));
-  else
-    usage_.allocated_bytes -= buffer.charged_bytes();
+    return {};
+  }
+  usage_.allocated_bytes -= buffer.charged_bytes();
   return buffer;
 }
 

@@ -115,7 +115,10 @@ void MergedChunks::runs_of(std::uint64_t cell, std::vector<PieceRun>& out) const
       index += at[d] * axes_[d].cells;
     }
     out.push_back({first, run, index});
-    for (std::size_t d = inner; d-- > 0 && ++at[d] == box.count[d];) at[d] = 0;
+    for (std::size_t d = inner; d > 0; --d) {
+      if (++at[d - 1] < box.count[d - 1]) break;
+      at[d - 1] = 0;
+    }
   }
 }
 

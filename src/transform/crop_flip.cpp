@@ -64,8 +64,6 @@ class FlipKernel final : public Kernel {
     for (const Part& part : parts) {
       std::vector<std::int64_t> turned = part.strides;
       turned[axis] = -turned[axis];
-      std::uint64_t bytes = part.item;
-      for (const std::uint64_t n : part.shape) bytes *= n;
       ways_.push_back({StridedCopy(part.shape, part.strides, part.item), StridedCopy(part.shape, turned, part.item),
                        static_cast<std::int64_t>(part.shape[axis] - 1) * part.strides[axis]});
     }

@@ -23,13 +23,13 @@ SERVER, KEPT = "assembly/block_server.cpp", "assembly/block_server_kept.cpp"
 ROW_FROM = "const std::byte* const at = source.data + row * source.stride_bytes;"
 ROW_TO = "std::byte* const place = to + requests[i].position * job.row_bytes;"
 MOVE_FROM = "const std::byte* at = source.data + (begin - source.first_row) * source.stride_bytes;"
-MOVE_TO = "std::byte* place = run.fields[job.field] + (move.place + (begin - first)) * job.row_bytes;"
+MOVE_TO = "std::byte* place = run.fields[job.array] + (move.place + (begin - first)) * job.row_bytes;"
 MOVE_END = "const std::uint64_t end = std::min(first + move.count, source.first_row + source.count);"
 GATHER_FROM = "const auto at = [&](std::size_t i) { return from.data + rows[i] * row_bytes; };"
 GATHER_TO = "std::byte* const place = base + i * row_bytes;"
 GATHER_ROW = "rows[i] = starts[part[i].block] + part[i].row;"
 KEPT_HIT = "if (kept->coding != BlockCoding::kRaw) {"
-PUT_PIECE = "put_piece(file, task.array, task.piece.across, *rows, span);"
+PUT_PIECE = "put_piece(file, task, *rows, span);"
 
 # What it is, file, line, what it becomes, and the sources of rows that run it. None reads outside of what there is.
 MUTANTS = [

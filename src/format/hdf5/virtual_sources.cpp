@@ -90,7 +90,7 @@ class Entered {
  public:
   Entered(SourceTrail& trail, FileState& state, std::uint64_t header_address) : trail_(trail) {
     const std::string path = canonical(state.path);
-    trail.files.try_emplace(path, state.shared_from_this(), std::set<std::uint64_t>());
+    trail.files.try_emplace(path, SourceTrail::File{state.shared_from_this(), {}});
     trail.entered.push_back({path, header_address});
   }
   Entered(const Entered&) = delete;
