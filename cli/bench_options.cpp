@@ -18,7 +18,10 @@ namespace headrace::cli {
 namespace {
 
 constexpr double kQuickSeconds = 10, kSeriesSeconds = 60, kCompareSeconds = 120;
-const std::vector<std::string> kRivals = {"h5py", "torch", "torch-slices", "torch-lru", "torch-rows"};
+const std::vector<std::string>& rivals() {
+  static const std::vector<std::string> names = {"h5py", "torch", "torch-slices", "torch-lru", "torch-rows"};
+  return names;
+}
 
 Error wrong(const std::string& message, const std::string& hint) {
   return Error(ErrorCode::kInvalidArgument, message).with_hint(hint);
@@ -73,11 +76,11 @@ void BenchArguments::settle() {
   if (!train_files.empty()) loader.files = train_files;
   if (loader.files.empty()) throw wrong("FILE is missing", "Name files, a glob or a run file; or --train-files.");
   for (const std::string& name : against)
-    if (std::find(kRivals.begin(), kRivals.end(), name) == kRivals.end()) {
-      const std::optional<std::string> meant = did_you_mean(name, kRivals);
+    if (std::ranges::find(rivals(), name) == rivals().end()) {
+      const std::optional<std::string> meant = did_you_mean(name, rivals());
       throw wrong(fmt::format("--against {}: there is no such rival", name),
                   fmt::format("{}There are: {}.", meant ? fmt::format("Did you mean {}? ", *meant) : "",
-                              fmt::join(kRivals, ", ")));
+                              fmt::join(rivals(), ", ")));
     }
   if (max_slowdown > 0 && baseline.empty())
     throw wrong("--max-slowdown is for --baseline, and there is none", "Give --baseline old.json too.");

@@ -96,7 +96,7 @@ void judge_bench(Json& bench, const BenchJudgement& judgement, ToolResult& resul
     }
   }
   const std::vector<std::string> other = differences(before, bench);
-  result.text += "\n";
+  result.text += '\n';
   for (const std::string& line : table.lines()) result.text += line + "\n";
   result.markdown += markdown;
   std::string verdict = slower.empty() ? fmt::format("nothing is slower by more than {:.3g} %.", limit)

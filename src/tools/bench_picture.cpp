@@ -62,7 +62,8 @@ std::string short_rate(double rate) {
 std::string grid(double most, double scale, int bottom) {
   std::string out;
   const double step = grid_step(most);
-  for (double at = 0; at <= most * 1.001; at += step) {
+  for (int line = 0; line * step <= most * 1.001; ++line) {
+    const double at = line * step;
     const double x = kLeft + at * scale;
     out += fmt::format("<line x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\" stroke=\"#e6e8eb\"/>\n", x, kTop - 8,
                        bottom);

@@ -17,8 +17,11 @@
 namespace headrace {
 namespace {
 
-const std::vector<std::string> kTitles = {"",         "first epoch", "later epochs", "Headrace is",
-                                          "batch ms", "p99",         "first batch",  "epoch"};
+const std::vector<std::string>& column_titles() {
+  static const std::vector<std::string> titles = {"",         "first epoch", "later epochs", "Headrace is",
+                                                  "batch ms", "p99",         "first batch",  "epoch"};
+  return titles;
+}
 
 std::string rate_of(const Json& pass) {
   return pass.is_object() ? rate_text(pass["samples_per_second"].get<double>()) : "–";
@@ -67,7 +70,7 @@ std::vector<std::vector<std::string>> rows(const Json& bench) {
 /// The titles and rows, without the column about rivals where there are none.
 std::pair<std::vector<std::string>, std::vector<std::vector<std::string>>> cells(const Json& bench) {
   constexpr std::ptrdiff_t kRatio = 3;
-  std::vector<std::string> titles = kTitles;
+  std::vector<std::string> titles = column_titles();
   std::vector<std::vector<std::string>> lines = rows(bench);
   const bool rivals = std::any_of(lines.begin(), lines.end(), [](const auto& line) { return !line[kRatio].empty(); });
   if (!rivals) {
@@ -176,7 +179,7 @@ std::string bench_markdown(const Json& bench) {
   for (const std::vector<std::string>& row : lines) out += fmt::format("| {} |\n", fmt::join(row, " | "));
   out += fmt::format("\nRates are samples/s. {}", bench_method_text(bench));
   if (bench.contains("machine")) out += fmt::format(" Machine: {}.", machine_text(bench["machine"]));
-  out += "\n";
+  out += '\n';
   for (const std::string& tried : tried_texts(bench)) out += fmt::format("\n{}.\n", tried);
   if (const auto skipped = bench.find("skipped"); skipped != bench.end())
     for (const Json& s : *skipped)

@@ -20,8 +20,9 @@ inline std::uint64_t row_digest(std::uint64_t row, const std::byte* bytes, std::
   constexpr std::uint64_t kA = 0xA0761D6478BD642Fu, kB = 0xE7037ED1A0B428DBu;
   std::uint64_t hash = fold_product(row ^ kA, size ^ kB);
   std::uint64_t words[2];
-  for (; size >= sizeof words; bytes += sizeof words, size -= sizeof words) {
-    std::memcpy(words, bytes, sizeof words);
+  constexpr std::size_t kStep = sizeof words;
+  for (; size >= kStep; bytes += kStep, size -= kStep) {
+    std::memcpy(words, bytes, kStep);
     hash = fold_product(words[0] ^ kA ^ hash, words[1] ^ kB);
   }
   words[0] = words[1] = 0;
