@@ -70,6 +70,11 @@ void* operator new(std::size_t bytes) {
   if (void* const made = std::malloc(bytes > 0 ? bytes : 1)) return made;
   throw std::bad_alloc();
 }
+// For std::stable_sort, which does with less: a library's own would not go with the deletes below.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  if (headrace::testing::fails_now()) return nullptr;
+  return std::malloc(bytes > 0 ? bytes : 1);
+}
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   if (headrace::testing::fails_now()) throw std::bad_alloc();
   const auto step = static_cast<std::size_t>(alignment);
@@ -80,6 +85,9 @@ void operator delete(void* made) noexcept {
   std::free(made);
 }
 void operator delete(void* made, std::size_t) noexcept {
+  std::free(made);
+}
+void operator delete(void* made, const std::nothrow_t&) noexcept {
   std::free(made);
 }
 void operator delete(void* made, std::align_val_t) noexcept {
