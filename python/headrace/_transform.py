@@ -1,0 +1,69 @@
+"""Transform: what all transforms of :mod:`headrace.transforms` are, and how their settings are written."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace._checks import invalid
+
+
+class Transform:
+    """One transform: its name, the fields that it reads, and its settings. Use the classes below.
+
+    Attributes:
+        name: Name, for example ``"Clip"``.
+        fields: Names of the fields that it reads.
+        settings: Settings by name; those that are left out have their defaults.
+    """
+
+    def __init__(self, name: str, fields: str | Sequence[str], **settings: Any) -> None:
+        names = [fields] if isinstance(fields, str) else list(fields)
+        if not all(isinstance(field, str) for field in names):
+            raise invalid(f"{name}: names of fields are text, not {fields!r}")
+        self.name = name
+        self.fields = tuple(names)
+        self.settings = {key: _setting(name, key, value) for key, value in settings.items() if value is not None}
+
+    def __repr__(self) -> str:
+        inside = [*map(repr, self.fields), *(f"{key}={value!r}" for key, value in self.settings.items())]
+        return f"{self.name}({', '.join(inside)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transform) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+def _setting(name: str, key: str, value: Any) -> Any:
+    """What the engine takes: bool, int, float, text, a list of floats or of texts."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and value and all(isinstance(entry, str) for entry in value):
+        return list(value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        pass
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise invalid(f"{name}: {key} must be a number or a list of them, not {value!r}") from error
+    if array.ndim > 1:
+        raise invalid(f"{name}: {key} must be a number or a list of them, not of {array.ndim} dimensions")
+    return float(array) if array.ndim == 0 else [float(entry) for entry in array]
+
+
+def type_name(dtype: Any) -> str:
+    """Return the name that the engine has for a type of numbers."""
+    text = dtype if isinstance(dtype, str) else str(dtype).removeprefix("torch.")
+    try:
+        return text if text == "bfloat16" else np.dtype(text if "class" not in text else dtype).name
+    except TypeError as error:
+        raise invalid(f"Cast: {dtype!r} is no type of numbers") from error

@@ -1,0 +1,182 @@
+"""Transforms of values: arithmetic, types, labels."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from headrace._checks import invalid
+from headrace._transform import Transform, type_name
+
+
+class Standardize(Transform):
+    """Subtract a mean and divide by a standard deviation: ``(x - mean) / std``, in float32 (float64 stays).
+
+    Args:
+        field: Name of the field.
+        mean: One number, or one for each of the last axis (:meth:`Dataset.stats` measures them).
+        std: The same; above 0.
+        clip: Largest size of a result: it is cut to ±clip. NaN stays.
+        pad_feature: Number of the feature (along the last axis) that is ``pad`` in padding: such entries stay as they
+            are.
+        pad: Value of that feature in padding.
+        to: Name of the field to make.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        mean: ArrayLike,
+        std: ArrayLike,
+        *,
+        clip: float | None = None,
+        pad_feature: int | None = None,
+        pad: float | None = None,
+        to: str | None = None,
+    ) -> None:
+        super().__init__("Standardize", field, mean=mean, std=std, clip=clip, pad_feature=pad_feature, pad=pad, to=to)
+
+
+class Affine(Transform):
+    """Multiply and add: ``x * scale + shift``, in float32 (float64 stays).
+
+    Args:
+        field: Name of the field.
+        scale: One number, or one for each of the last axis.
+        shift: The same.
+        to: Name of the field to make.
+    """
+
+    def __init__(self, field: str, scale: ArrayLike = 1.0, shift: ArrayLike = 0.0, *, to: str | None = None) -> None:
+        super().__init__("Affine", field, scale=scale, shift=shift, to=to)
+
+
+class Log(Transform):
+    """Take the logarithm: ``log(x + offset)``, in float32 (float64 stays).
+
+    Args:
+        field: Name of the field.
+        base: Base; None: natural.
+        offset: Added before: 1.0 for log1p.
+        to: Name of the field to make.
+    """
+
+    def __init__(self, field: str, *, base: float | None = None, offset: float = 0.0, to: str | None = None) -> None:
+        super().__init__("Log", field, base=None if base is None else float(base), offset=offset, to=to)
+
+
+class Clip(Transform):
+    """Cut values to a range. The type stays; NaN stays.
+
+    Args:
+        field: Name of the field.
+        least: Smallest value; None: none.
+        most: Largest value; None: none.
+        to: Name of the field to make.
+    """
+
+    def __init__(
+        self, field: str, least: float | None = None, most: float | None = None, *, to: str | None = None
+    ) -> None:
+        super().__init__("Clip", field, least=least, most=most, to=to)
+
+
+class Cast(Transform):
+    """Turn values into another type.
+
+    Floating point types round to the nearest. Integers: towards zero, and the nearest limit for what lies outside; NaN
+    becomes 0. NumPy has bfloat16 with the package ml_dtypes only; torch has it.
+
+    Args:
+        field: Name of the field.
+        dtype: ``"float16"``, ``"bfloat16"``, ``"float32"``, ``"uint8"``, ``"int64"``, …, or a NumPy or torch type.
+        to: Name of the field to make.
+    """
+
+    def __init__(self, field: str, dtype: Any, *, to: str | None = None) -> None:
+        super().__init__("Cast", field, dtype=type_name(dtype), to=to)
+
+
+class Relabel(Transform):
+    """Give labels other numbers: data set index to model index. Makes int64.
+
+    Args:
+        field: Name of the field.
+        labels: Stored value → new label. Keys are numbers; or names, with ``names``.
+        names: Names of the stored values 0, 1, 2, …: a list, a dict name → stored value, or either as JSON text, as
+            files keep it in an attribute (``mel.attrs["y"]["labels_json"]``).
+        otherwise: New label of all stored values that are not named. None: they are an error of their batch.
+        to: Name of the field to make.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        labels: Mapping[Any, int],
+        *,
+        names: str | Sequence[str] | Mapping[str, int] | None = None,
+        otherwise: int | None = None,
+        to: str | None = None,
+    ) -> None:
+        if not labels:
+            raise invalid("Relabel: no label is named")
+        stored = _stored_values(labels, names)
+        super().__init__(
+            "Relabel",
+            field,
+            stored=list(map(float, stored)),
+            labels=[float(operator.index(label)) for label in labels.values()],
+            otherwise=otherwise,
+            to=to,
+        )
+
+
+class Threshold(Transform):
+    """Make classes of numbers: how many of the thresholds a value reaches. Makes int64.
+
+    Args:
+        field: Name of the field.
+        at: Thresholds, ascending. A value equal to one reaches it.
+        to: Name of the field to make.
+    """
+
+    def __init__(self, field: str, at: ArrayLike, *, to: str | None = None) -> None:
+        super().__init__("Threshold", field, at=at, to=to)
+
+
+class OneHot(Transform):
+    """Make a one-hot vector of each class number: another axis, of ``classes``, follows.
+
+    Args:
+        field: Name of the field with numbers from 0.
+        classes: Number of classes.
+        dtype: Type of the zeros and ones.
+        to: Name of the field to make.
+    """
+
+    def __init__(self, field: str, classes: int, *, dtype: Any = "float32", to: str | None = None) -> None:
+        super().__init__("OneHot", field, classes=classes, dtype=type_name(dtype), to=to)
+
+
+def _stored_values(labels: Mapping[Any, int], names: Any) -> list[float]:
+    if names is None:
+        if any(isinstance(key, str) for key in labels):
+            raise invalid("Relabel: labels are named by text, and names= does not say which value has which name")
+        return [float(key) for key in labels]
+    if isinstance(names, (str, bytes)):
+        try:
+            names = json.loads(names)
+        except ValueError as error:
+            raise invalid(f"Relabel: names is text, but no JSON: {error}") from error
+    if not isinstance(names, Mapping):
+        names = {name: value for value, name in enumerate(names)}
+    elif all(isinstance(value, str) for value in names.values()):  # {"0": "leak", …}
+        names = {name: float(value) for value, name in names.items()}
+    for name in labels:
+        if name not in names:
+            raise invalid(f"Relabel: no label is called {name!r}; there are {', '.join(map(str, names))}")
+    return [float(names[name]) for name in labels]
