@@ -16,17 +16,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from cli_program import program
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL_FILE = ROOT.parent / "shared/data/neutrino/data/tests/liquid-o/liquido_electrons.h5"
-
-
-def program() -> str:
-    named = os.environ.get("HEADRACE_CLI")
-    if named:
-        return named
-    command_line = pytest.importorskip("headrace.__main__", reason="no HEADRACE_CLI, and headrace is not installed")
-    return os.fspath(command_line.command_line())
 
 
 def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
