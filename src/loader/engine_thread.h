@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-/// Used by its thread alone, but for counters. There is always room for one failure.
+/// Used by its thread alone, but for counters.
 struct Engine::DecodeThread {
   DecodeCounters counters;
   std::optional<BlockServer> server;  // of blocks of rows
@@ -17,6 +17,7 @@ struct Engine::DecodeThread {
   std::vector<RowRun> runs;
   std::vector<RowDigest> digests;
   std::vector<RowFailure> failures;
+  std::optional<RowFailure> failed;  // the whole claim, instead of `failures`: setting it needs no memory
   DecodeThread(StageClock& clock, const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
                SideChunks& side_chunks)
       : counters(clock) {
@@ -24,7 +25,6 @@ struct Engine::DecodeThread {
       parts.emplace(*source.mapping->map, source.mapping->groups, source.mapping->boxes.get(), counters);
     else
       server.emplace(source, layout, resident, side_chunks, counters);
-    failures.reserve(1);
   }
   Status prepare() { return parts ? parts->prepare() : server->prepare(); }
   void release() { parts ? parts->release() : server->release(); }

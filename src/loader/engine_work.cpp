@@ -41,7 +41,7 @@ void Engine::work(DecodeThread& w) noexcept {
   if (preloads_ && decoded_cache_->rows) preload_blocks(w);
   while (window_.claim(w.claim)) {
     serve_claim(w);
-    window_.complete(w.claim, w.failures, w.digests);
+    window_.complete(w.claim, w.failed ? std::span<const RowFailure>(&*w.failed, 1) : w.failures, w.digests);
     try {
       make_room();
       watch_process_memory(now_ns());
@@ -52,6 +52,7 @@ void Engine::work(DecodeThread& w) noexcept {
 
 void Engine::serve_claim(DecodeThread& w) {
   w.counters.clock.add(Stage::kWaitWork, w.claim.waited_ns, 0);
+  w.failed.reset();
   w.failures.clear();
   w.digests.clear();
   try {
@@ -67,8 +68,7 @@ void Engine::serve_claim(DecodeThread& w) {
   } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
     const bool is_block = w.server && w.claim.kind == Claim::Kind::kUnit;
     const std::uint32_t file = is_block ? plan_.layout.table->place(w.claim.unit).file : 0;
-    w.failures.clear();
-    w.failures.push_back({{0, ~std::uint64_t{0}}, error_at_file(e, source_->files[file].path)});
+    w.failed.emplace(RowRange{0, ~std::uint64_t{0}}, error_at_file(e, source_->files[file].path));
   }
 }
 

@@ -34,6 +34,7 @@ Ended deliver(Loader& loader) {
 struct Case {
   const char* name;
   LoaderOptions options;
+  bool preload = false;  // before memory is short: all batches are gathered
 };
 
 std::vector<Case> cases() {
@@ -43,20 +44,27 @@ std::vector<Case> cases() {
   kept.cache.mode = CacheChoice::kAuto;
   LoaderOptions all = plain;
   all.cache.mode = CacheChoice::kRam;
+  LoaderOptions gathered = all;
+  gathered.threads = 1;
   LoaderOptions listed = plain;
   listed.shuffle = false;
   listed.provenance = true;
-  return {{"nothing is kept", plain}, {"kept", kept}, {"decoded beforehand", all}, {"in order", listed}};
+  return {{"nothing is kept", plain},
+          {"kept", kept},
+          {"decoded beforehand", all},
+          {"gathered", gathered, true},
+          {"in order", listed}};
 }
 
 /// Let each allocation of the decode threads fail once, and `others` after it: an epoch is whole, or ends with an
 /// error, and the next one is whole. \return How many ended with an error.
-std::uint64_t try_every_allocation(const Dataset& data, const LoaderOptions& options, std::int64_t others) {
+std::uint64_t try_every_allocation(const Dataset& data, const Case& one, std::int64_t others) {
   std::uint64_t errors = 0;
   std::int64_t step = 1;
   for (std::int64_t n = 1;; n += step) {
     SCOPED_TRACE(n);
-    Loader loader(data, options);
+    Loader loader(data, one.options);
+    if (one.preload) loader.preload();
     std::uint64_t failed = 0;
     Ended first;
     {
@@ -86,7 +94,7 @@ TEST(NoMemory, OnADecodeThreadIsAnErrorOfTheEpochAndTheNextOneIsWhole) {
   for (const Case& one : cases())
     for (const std::int64_t others : {0, 3, 1000000}) {
       SCOPED_TRACE(std::string(one.name) + ", others: " + std::to_string(others));
-      const std::uint64_t errors = try_every_allocation(data, one.options, others);
+      const std::uint64_t errors = try_every_allocation(data, one, others);
       // What is decoded beforehand and fails is decoded once more, for its batch.
       EXPECT_TRUE(errors > 0 || one.options.cache.mode == CacheChoice::kRam);
     }
