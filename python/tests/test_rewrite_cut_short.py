@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -69,6 +70,52 @@ def test_stopping_and_going_on(tmp_path: Path) -> None:
     again = hr.rewrite(source, fast, codec="lz4")
     assert "nothing to do" in str(again)
     assert again.to_dict()["done"]["files_found"] == 1
+
+
+@pytest.mark.parametrize(("first", "then"), (("4MB", "40MB"), ("6MB", "4MB")))
+@pytest.mark.parametrize("shuffle", (False, True))
+def test_going_on_with_another_memory(tmp_path: Path, shuffle: bool, first: str, then: str) -> None:
+    source, fast = tmp_path / "long.h5", tmp_path / "fast"
+    write_long(source, 24)
+    with pytest.raises(hr.Error, match="stopped"):
+        hr.rewrite(
+            source,
+            fast,
+            codec="lz4",
+            chunk_rows=100,
+            threads=1,
+            shuffle=shuffle,
+            memory=first,
+            progress=lambda done, of: done < 0.3 * of,
+        )
+    result = hr.rewrite(source, fast, codec="lz4", chunk_rows=100, threads=1, shuffle=shuffle, memory=then)
+    done = result.to_dict()["done"]
+    assert done["rows_found"] > 0
+    assert done["rows_found"] + done["rows_written"] == 24_000, "no row twice"
+    plain = tmp_path / "plain"
+    hr.rewrite(source, plain, codec="lz4", chunk_rows=100, shuffle=shuffle)
+    equal_files(plain / "long.h5", fast / "long.h5")
+
+
+def test_a_kill_before_the_last_pages_reach_the_file(tmp_path: Path) -> None:
+    source, fast = tmp_path / "long.h5", tmp_path / "fast"
+    write_long(source, 12)
+    with pytest.raises(hr.Error, match="stopped"):  # when all is written, and nothing verified yet
+        hr.rewrite(source, fast, codec="lz4", progress=lambda done, of: done < of // 2)
+    journal = (fast / WORK / "long.h5.journal").read_bytes()
+    size, state_bytes = struct.unpack_from("<QQ", journal, 8)
+    assert json.loads(journal[24 : 24 + state_bytes])["closed"]
+    at = 24 + state_bytes
+    (pages,) = struct.unpack_from("<Q", journal, at)
+    assert pages > 0
+    with (fast / WORK / "long.h5.partial").open("r+b") as file:
+        for page in range(pages):
+            (place,) = struct.unpack_from("<Q", journal, at + 8 + page * (8 + 4096))
+            file.seek(place)
+            file.write(bytes(min(4096, size - place)))
+    result = hr.rewrite(source, fast, codec="lz4")
+    assert result.to_dict()["done"]["rows_written"] == 0
+    equal_files(source, fast / "long.h5")
 
 
 def test_a_full_disk_is_an_error_and_the_next_call_goes_on(tmp_path: Path) -> None:

@@ -63,6 +63,14 @@ Result<Id> creation_list(const NewArray& array, hid_t source, hid_t type) {
   return list;
 }
 
+Status put_back(OutputFile& output, const std::string& path, const PageJournal& journal) {
+  if (const int failure = output.reopen(path); failure != 0)
+    return write_failure(path, "opening what was written before", failure);
+  output.restore(journal.pages, journal.file_size);
+  output.sync();
+  return output.failure() == 0 ? Status() : write_failure(path, "writing the file's structure", output.failure());
+}
+
 }  // namespace
 
 struct RewrittenFile::State {
@@ -196,11 +204,7 @@ Result<std::unique_ptr<RewrittenFile>> RewrittenFile::reopen(const std::string& 
   auto state = std::make_unique<State>();
   state->path = path;
   state->arrays = std::move(arrays);
-  if (const int failure = state->output.reopen(path); failure != 0)
-    return write_failure(path, "opening what was written before", failure);
-  state->output.restore(journal.pages, journal.file_size);
-  state->output.sync();
-  if (state->output.failure() != 0) return write_failure(path, "writing the file's structure", state->output.failure());
+  HEADRACE_TRY(put_back(state->output, path, journal));
   state->output.hold_metadata();
   const Id access(state->output.access_list());
   H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST);
@@ -208,6 +212,11 @@ Result<std::unique_ptr<RewrittenFile>> RewrittenFile::reopen(const std::string& 
   HEADRACE_TRY(state->outcome(library, state->file.ok(), "opening what was written before"));
   HEADRACE_TRY(state->open_datasets(library));
   return std::unique_ptr<RewrittenFile>(new RewrittenFile(std::move(state)));
+}
+
+Status RewrittenFile::restore(const std::string& path, const PageJournal& journal) {
+  OutputFile output;
+  return put_back(output, path, journal);
 }
 
 Status RewrittenFile::write_chunk(std::size_t array, std::uint64_t first_row, const EncodedChunk& chunk) {

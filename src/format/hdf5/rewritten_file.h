@@ -46,6 +46,9 @@ class RewrittenFile {
   /// Open `path` to write on from the journal's state. Errors: as create(); kNotFound.
   static Result<std::unique_ptr<RewrittenFile>> reopen(const std::string& path, const PageJournal& journal,
                                                        std::vector<NewArray> arrays);
+  /// Put the journal's pages into `path`, whose writer may have been killed in close(). Errors: kWriteFailed,
+  /// kPermission, kNotFound. Blocks: until they are on the disk.
+  static Status restore(const std::string& path, const PageJournal& journal);
   ~RewrittenFile();
   RewrittenFile(const RewrittenFile&) = delete;
   RewrittenFile& operator=(const RewrittenFile&) = delete;

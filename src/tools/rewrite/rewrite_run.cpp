@@ -81,11 +81,8 @@ struct Part {
   [[nodiscard]] const RewriteArray& plan() const { return target->plan->arrays[array]; }
   [[nodiscard]] RewriteRecord::Array& record() const { return target->record.arrays[array]; }
   [[nodiscard]] std::uint64_t end() const { return base + plan().rows(); }
-  /// True if the window's rows of this part were written by an earlier call.
-  [[nodiscard]] bool has(std::uint64_t first, std::uint64_t last) const {
-    return target->is_done || std::min(last, end()) <= std::max(first, base) ||
-           std::min(last, end()) - base <= record().rows_done;
-  }
+  /// Return how many rows, from the start, were written: whole chunks, or all.
+  [[nodiscard]] std::uint64_t rows_done() const { return target->is_done ? plan().rows() : record().rows_done; }
 };
 
 class Rewriter {
@@ -152,7 +149,7 @@ class Rewriter {
       HEADRACE_ASSIGN(const PageJournal journal, read_journal(plan.journal));
       HEADRACE_ASSIGN(target.record, RewriteRecord::parse(journal.state));
       for (const RewriteRecord::Array& array : target.record.arrays) counts_.rows_found += array.rows_done;
-      if (target.record.is_closed) return {};
+      if (target.record.is_closed) return hdf5::RewrittenFile::restore(plan.partial, journal);
       HEADRACE_ASSIGN(target.file, hdf5::RewrittenFile::reopen(plan.partial, journal, std::move(arrays)));
       return {};
     }
@@ -179,12 +176,10 @@ class Rewriter {
   Status write_in_order(const Part& part) {
     const RewriteArray& array = part.plan();
     const std::uint64_t step = window_rows(array, std::min(memory_.window_bytes, kWindowBytes));
-    for (std::uint64_t row = 0; row < array.rows(); row += step) {
-      const std::uint64_t count = std::min(step, array.rows() - row);
-      if (part.has(row, row + count)) {
-        done_bytes_ += count * array.row_bytes;
-        continue;
-      }
+    // An earlier call may have had another memory, and so other steps.
+    done_bytes_ += part.rows_done() * array.row_bytes;
+    for (std::uint64_t row = part.rows_done(), count = 0; row < array.rows(); row += count) {
+      count = std::min(step - row % step, array.rows() - row);
       const RowSource source{array.reader.get(), {row, count}, 0};
       const std::array<std::uint64_t, 1> bases{0};
       HEADRACE_TRY(write_window(std::span(&part, 1), row, row + count, std::span(&source, 1), bases, nullptr));
@@ -218,10 +213,12 @@ class Rewriter {
             ? end - from
             : std::max<std::uint64_t>(memory_.window_bytes / first.row_bytes / first.chunk_rows(), 1) *
                   first.chunk_rows();
-    for (std::uint64_t row = from; row < end; row += step) {
-      const std::uint64_t last = std::min(row + step, end);
-      if (!std::all_of(parts.begin(), parts.end(), [&](const Part& p) { return p.has(row, last); }))
-        HEADRACE_TRY(write_window(parts, row, last, sources, bases, &permutation_));
+    const auto open =
+        std::find_if(parts.begin(), parts.end(), [](const Part& p) { return p.rows_done() < p.plan().rows(); });
+    std::uint64_t row = open == parts.end() ? end : open->base + open->rows_done();
+    done_bytes_ += (row - from) / step * bytes;
+    for (; row < end; row += step) {
+      HEADRACE_TRY(write_window(parts, row, std::min(row + step, end), sources, bases, &permutation_));
       done_bytes_ += bytes;
     }
     return {};
@@ -250,13 +247,14 @@ class Rewriter {
         for (std::uint64_t i = 0; i < count; ++i) {
           const std::uint64_t place = places[i];
           if (place < first || place >= last) continue;
+          const std::size_t p = part_of(parts, place);
+          if (place - parts[p].base < parts[p].rows_done()) continue;  // its digest is in the sums already
           const std::byte* const from = piece.row(piece.rows.first + done + i);
           std::byte* const to = window_.data() + (place - first) * row_bytes;
           if (like.by_element)
             copy_row(geometry, to, from);
           else
             std::memcpy(to, from, row_bytes);
-          const std::size_t p = part_of(parts, place);
           sums[p]->add(place - parts[p].base, geometry, from);
         }
       }
@@ -275,8 +273,8 @@ class Rewriter {
   }
 
   Status write_part(const Part& part, const RowSums& sums, std::uint64_t first, std::uint64_t last) {
-    if (part.has(first, last)) return {};
-    const std::uint64_t from = std::max(first, part.base), end = std::min(last, part.end());
+    const std::uint64_t from = std::max(first, part.base + part.rows_done()), end = std::min(last, part.end());
+    if (from >= end) return {};
     const std::uint64_t bytes = (end - from) * part.plan().row_bytes;
     HEADRACE_TRY(write_chunks(*part.target->file, part.array, part.plan(), from - part.base, end - from,
                               std::span(window_).subspan((from - first) * part.plan().row_bytes, bytes),
