@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace import transforms as T
 
 pytestmark = pytest.mark.fast
 
@@ -216,3 +217,13 @@ def test_what_has_no_stats_is_refused(tmp_path: Path) -> None:
     data.close()
     with pytest.raises(hr.ClosedError):
         data.stats("flag")
+
+
+def test_fields_that_are_transformed_are_refused(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.arange(12, dtype=np.float32).reshape(4, 3)
+    data = hr.open(tmp_path / "a.h5")
+    for mapped in (data.map(T.Affine("x", 2, 5)), data.map(T.Cast("x", "float64")), data.map(T.MixUp("x"))):
+        with pytest.raises(hr.UnsupportedError, match=r"before map\(\)"):
+            mapped.stats("x")
+    assert data.stats("x").mean.tolist() == [4.5, 5.5, 6.5]

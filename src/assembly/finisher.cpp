@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "base/stream_copy.h"
+
 namespace headrace {
 
 namespace {
@@ -13,9 +15,7 @@ Error thrown(const Finisher& finisher, const std::string& what, const std::excep
   return {ErrorCode::kInternal, fmt::format("unexpected, in '{}' of {}: {}", finisher.identity(), what, e.what())};
 }
 
-}  // namespace
-
-std::optional<RowFailure> finish_task(const Finisher& finisher, const FilledBatch& batch, std::uint32_t task) {
+std::optional<RowFailure> run_task(const Finisher& finisher, const FilledBatch& batch, std::uint32_t task) {
   const Finishing finishing = finisher.finishing();
   const auto rows = static_cast<std::uint32_t>(batch.samples.size());
   if (task >= finishing.sample_tasks(rows)) {
@@ -34,6 +34,14 @@ std::optional<RowFailure> finish_task(const Finisher& finisher, const FilledBatc
       return RowFailure{{i, 1}, thrown(finisher, fmt::format("sample {}", batch.sample_number(i)), e)};
     }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<RowFailure> finish_task(const Finisher& finisher, const FilledBatch& batch, std::uint32_t task) {
+  std::optional<RowFailure> failure = run_task(finisher, batch, task);
+  finish_streaming();
+  return failure;
 }
 
 Status finish_all(const Finisher& finisher, const FilledBatch& batch) {

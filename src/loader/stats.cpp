@@ -175,6 +175,12 @@ Stats stats(const Dataset& data, const std::string& field, const StatsOptions& o
   if (data.impl()->source->mixture)
     throw Error(ErrorCode::kUnsupported, "stats of a mixture, whose rows are drawn by weight")
         .with_hint("Ask its parts.");
+  if (data.impl()->source->program)
+    throw Error(ErrorCode::kUnsupported, "stats of a data set whose fields are transformed")
+        .with_field(field)
+        .with_hint("Ask the data set before map(): statistics are of what the files hold.");
+  if (data.impl()->source->finisher)
+    throw Error(ErrorCode::kUnsupported, "stats of samples that are finished as batches").with_field(field);
   const Dataset column = data.choose(std::vector<std::string>{field});
   Dataset::Impl& impl = *column.impl();
   const StoredColumn& stored = (*impl.source->columns)[0];

@@ -106,7 +106,7 @@ Result<std::vector<Part>> parts_of(const Transform& transform, std::span<const F
 }  // namespace
 
 Result<CompiledTransform> compile_crop(const Transform& transform, std::span<const Field> inputs, Settings& settings) {
-  const std::vector<double> sizes = settings.numbers("size");
+  const std::vector<std::int64_t> sizes = settings.wholes("size", {}, 1);
   const bool random = settings.flag("random", true);
   const auto seed = static_cast<std::uint64_t>(settings.whole("seed", 0, 0));
   const std::int64_t channels = settings.whole("channels_last", 0, 0, 8);
@@ -117,7 +117,7 @@ Result<CompiledTransform> compile_crop(const Transform& transform, std::span<con
   std::vector<std::uint64_t> size;
   for (std::size_t a = 0; a < sizes.size(); ++a) {
     for (const Part& part : parts)
-      if (!(sizes[a] >= 1) || sizes[a] > static_cast<double>(part.shape[first + a]) ||
+      if (static_cast<std::uint64_t>(sizes[a]) > part.shape[first + a] ||
           part.shape[first + a] != parts[0].shape[first + a])
         return transform_error(
             transform,

@@ -12,7 +12,8 @@ namespace headrace {
 /// Keys by (transform, its seed, the loader's seed, epoch, sample). Immutable. Threads: any.
 class Draws {
  public:
-  /// \param transform  Its name: two transforms of one seed draw differently.
+  /// \param transform  Its name, and its field's where each field has draws of its own: two transforms of one seed
+  /// draw differently.
   Draws(std::string_view transform, std::uint64_t seed) : own_(RandomKey::of({seed})) {
     for (const char letter : transform) own_ = own_.with(static_cast<unsigned char>(letter));
   }

@@ -15,7 +15,7 @@ namespace {
 class NoiseKernel final : public Kernel {
  public:
   NoiseKernel(const Field& in, const Field& out, std::vector<double> deviation, std::uint64_t seed)
-      : in_(in), out_(out), deviation_(std::move(deviation)), draws_("Noise", seed) {}
+      : in_(in), out_(out), deviation_(std::move(deviation)), draws_("Noise(" + in.name, seed) {}
 
   Status run(const KernelCall& call) const override {
     KeyedRandom random(draws_.of(call.key));

@@ -131,6 +131,15 @@ DType result_type(const DType& type) {
   return type == DType{Kind::kFloat, 8} ? type : DType{Kind::kFloat, 4};
 }
 
+bool has_number(const DType& type, double value) {
+  alignas(8) std::byte stored[8];
+  double back = 0;
+  store_numbers(type, &value, 1, stored);
+  load_numbers(type, stored, 1, &back);
+  const bool floating = type.kind == DType::Kind::kFloat || type.kind == DType::Kind::kBFloat;
+  return floating ? std::isfinite(back) == std::isfinite(value) : back == value;
+}
+
 Result<DType> type_of_name(std::string_view name) {
   static const std::vector<DType> types = {{Kind::kBool, 1},  {Kind::kInt, 1},   {Kind::kInt, 2},   {Kind::kInt, 4},
                                            {Kind::kInt, 8},   {Kind::kUInt, 1},  {Kind::kUInt, 2},  {Kind::kUInt, 4},

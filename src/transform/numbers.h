@@ -17,6 +17,8 @@ bool is_number(const DType& type);
 bool fits_float(const DType& type);
 /// Return the type that a transform's arithmetic makes of one: float64 stays, all others become float32.
 DType result_type(const DType& type);
+/// True if the type has this number, or rounds it to one: an integer is itself, and what is finite stays finite.
+bool has_number(const DType& type, double value);
 /// Return the type of a name: "float32", "bfloat16", "uint8", "bool", … Errors: kInvalidArgument.
 Result<DType> type_of_name(std::string_view name);
 

@@ -34,12 +34,7 @@ class ProgramCompiler {
     }
     if (in.empty()) return Error(ErrorCode::kInvalidArgument, fmt::format("{}: names no field", transform.name));
     HEADRACE_ASSIGN(CompiledTransform made, compile_transform(transform, inputs));
-    for (const std::string& name : transform.fields)
-      if (made.kernel && std::ranges::find(mixed_names_, name) != mixed_names_.end())
-        return Error(ErrorCode::kInvalidArgument,
-                     fmt::format("{}: the field is mixed with other samples before that", transform.name))
-            .with_field(name)
-            .with_hint("Transforms of single samples come first, those of whole batches last.");
+    if (!made.outputs.empty()) HEADRACE_TRY(need_unmixed(transform, made));
     if (made.batch) {
       mixed_names_.insert(mixed_names_.end(), transform.fields.begin(), transform.fields.end());
       mixes_.push_back({transform, made.batch});
@@ -69,6 +64,7 @@ class ProgramCompiler {
 
   Result<std::shared_ptr<const Program>> compile(std::vector<Transform> transforms) {
     if (current_.empty()) return Error(ErrorCode::kInvalidArgument, "no field is left to deliver");
+    HEADRACE_TRY(drop_mixes());
     auto program = std::make_shared<Program>();
     Program& p = *program;
     p.transforms_ = std::move(transforms);
@@ -115,11 +111,30 @@ class ProgramCompiler {
         return Error(ErrorCode::kInvalidArgument,
                      fmt::format("the field '{}' is named twice", nodes_[nodes[i]].field.name));
     current_ = std::move(nodes);
-    for (Mix& mix : mixes_) {  // of the fields that are left
+    return {};
+  }
+
+  /// Mixed values are those of a batch: nothing is made of them, and nothing takes their place.
+  [[nodiscard]] Status need_unmixed(const Transform& transform, const CompiledTransform& made) const {
+    std::vector<std::string> names = transform.fields;
+    for (const Field& output : made.outputs) names.push_back(output.name);
+    for (const std::string& name : names)
+      if (std::ranges::find(mixed_names_, name) != mixed_names_.end())
+        return Error(ErrorCode::kInvalidArgument,
+                     fmt::format("{}: the field is mixed with other samples before that", transform.name))
+            .with_field(name)
+            .with_hint("Transforms of single samples come first, those of whole batches last.");
+    return {};
+  }
+
+  /// Of fields that are not delivered nothing is mixed.
+  Status drop_mixes() {
+    for (Mix& mix : mixes_) {
       std::vector<Field> inputs;
+      const std::size_t named = mix.transform.fields.size();
       std::erase_if(mix.transform.fields, [&](const std::string& name) { return !slot_of(name); });
+      if (mix.transform.fields.empty() || mix.transform.fields.size() == named) continue;
       for (const std::string& name : mix.transform.fields) inputs.push_back(nodes_[current_[*slot_of(name)]].field);
-      if (inputs.empty()) continue;
       HEADRACE_ASSIGN(CompiledTransform made, compile_transform(mix.transform, inputs));
       mix.kernel = made.batch;
     }
@@ -284,11 +299,16 @@ class ProgramCompiler {
     return static_cast<std::size_t>(it - current_.begin());
   }
 
-  /// A field comes from the column of its name.
+  /// The column that a field is, under its name through any number of steps of one input.
   [[nodiscard]] std::optional<std::size_t> origin_of(const Program& p, std::size_t node) const {
-    for (std::size_t i = 0; i < p.needed_.size(); ++i)
-      if (columns_[p.needed_[i]].stored.name == nodes_[node].field.name) return i;
-    return std::nullopt;
+    while (nodes_[node].step) {
+      const Step& step = steps_[*nodes_[node].step];
+      if (step.in.size() != 1 || nodes_[step.in[0]].field.name != nodes_[node].field.name) return std::nullopt;
+      node = step.in[0];
+    }
+    const auto at = std::ranges::find(p.needed_, node);
+    if (at == p.needed_.end()) return std::nullopt;
+    return static_cast<std::size_t>(at - p.needed_.begin());
   }
 
   std::vector<Program::Column> columns_;

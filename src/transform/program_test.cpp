@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -197,7 +200,51 @@ TEST(Program, RefusesWhatCannotBe) {
   expect(error({{"Keep", {"x", "x"}, {}}}), "'x' is named twice");
   expect(error({{"Drop", {"x"}, {}}, {"Affine", {"x"}, {}}}), "Affine: no field 'x'");
   expect(error({{"MixUp", {"x"}, {}}, {"Affine", {"x"}, {}}}), "mixed with other samples before");
+  expect(error({{"MixUp", {"x"}, {}}, {"Reshape", {"x"}, {{"shape", 12.0}, {"to", std::string("z")}}}}),
+         "mixed with other samples before");
+  expect(error({{"MixUp", {"x"}, {}}, {"Cast", {"d"}, {{"dtype", std::string("int8")}, {"to", std::string("x")}}}}),
+         "mixed with other samples before");
   expect(error({{"MixUp", {"w"}, {}}}), "values have no means");
+  expect(error({{"SymmetricPairs", {"w"}, {{"sentinel", 40000.0}}}}), "no value of type int16 is");
+  expect(error({{"Reshape", {"w"}, {{"shape", std::vector<double>{2.5, 3}}}}}), "a whole number");
+  expect(error({{"Reshape", {"w"}, {{"shape", std::vector<double>{-2, -3}}}}}), "a whole number");
+  expect(error({{"Select", {"w"}, {{"indices", std::nan("")}}}}), "a whole number");
+}
+
+TEST(Program, NothingIsMixedOfFieldsThatAreNotDelivered) {
+  const auto mixed = [](std::vector<Transform> transforms) {
+    return (*Program::make(columns(kFields, false), std::move(transforms)))->mixed();
+  };
+  EXPECT_TRUE(mixed({{"MixUp", {"x"}, {}}, {"Drop", {"x"}, {}}}).empty());
+  EXPECT_TRUE(mixed({{"MixUp", {"x"}, {}}, {"Keep", {"d"}, {}}}).empty());
+  const auto one = mixed({{"MixUp", {"x", "d"}, {}}, {"Drop", {"x"}, {}}});
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].arrays, std::vector<std::size_t>{1});  // fields are u, d, w
+}
+
+TEST(Program, AFieldThatTookThePlaceOfAnotherIsNotItsColumn) {
+  const std::string x = "x", z = "z";
+  const auto program = *Program::make(
+      columns(kFields, false), {{"Affine", {"d"}, {{"to", z}}}, {"Affine", {"z"}, {{"to", x}}}, {"Keep", {"x"}, {}}});
+  EXPECT_FALSE(program->origin(0).has_value());
+}
+
+TEST(Program, AStepTakesAnyNumberOfFields) {
+  std::vector<Field> fields;
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) {
+    names.push_back(fmt::format("f{}", i));
+    fields.push_back({names.back(), names.back(), {DType::Kind::kUInt, 1}, {}, {}});
+  }
+  const auto program = *Program::make(columns(fields, false), {{"Concat", names, {}}});
+  Arrays rows;
+  for (int i = 0; i < 40; ++i) rows.push_back({static_cast<std::byte>(i), static_cast<std::byte>(100 + i)});
+  const Arrays made = run_program(*program, rows, 2, {});
+  ASSERT_EQ(made.size(), 1u);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(made[0][static_cast<std::size_t>(i)], static_cast<std::byte>(i));
+    EXPECT_EQ(made[0][static_cast<std::size_t>(40 + i)], static_cast<std::byte>(100 + i));
+  }
 }
 
 TEST(Program, ErrorsOfASampleNameTransformAndSample) {

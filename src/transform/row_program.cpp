@@ -2,13 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/page_buffer.h"
 #include "base/stream_copy.h"
 
 namespace headrace {
 namespace {
 
-constexpr std::size_t kMostArguments = 16;
+/// Where the values of one step lie. A thread has one, as large as any program of its needed.
+struct Arguments {
+  std::vector<const std::byte*> in;
+  std::vector<std::byte*> out;
+};
+Arguments& arguments_of(std::size_t count) {
+  thread_local Arguments arguments;
+  if (arguments.in.size() < count) arguments.in.resize(count);
+  if (arguments.out.size() < count) arguments.out.resize(count);
+  return arguments;
+}
 
 /// What lies between two transforms, of this thread.
 std::byte* scratch_of(std::size_t bytes) {
@@ -20,6 +32,11 @@ std::byte* scratch_of(std::size_t bytes) {
 }
 
 }  // namespace
+
+RowProgram::RowProgram(std::vector<Value> values, std::vector<Step> steps, std::size_t scratch_bytes)
+    : values_(std::move(values)), steps_(std::move(steps)), scratch_bytes_(scratch_bytes) {
+  for (const Step& step : steps_) most_arguments_ = std::max({most_arguments_, step.in.size(), step.out.size()});
+}
 
 std::size_t RowProgram::lead_array() const {
   for (const Step& step : steps_)
@@ -34,8 +51,9 @@ Status RowProgram::run(const SampleKey& key, std::span<const std::byte* const> c
   const auto place = [&](const Value& value) {
     return value.where == Value::Where::kArray ? arrays[value.index] + position * value.bytes : scratch + value.index;
   };
-  const std::byte* in[kMostArguments];
-  std::byte* out[kMostArguments];
+  Arguments& arguments = arguments_of(most_arguments_);
+  const std::byte** const in = arguments.in.data();
+  std::byte** const out = arguments.out.data();
   for (const Step& step : steps_) {
     bool is_last = true;
     for (std::size_t i = 0; i < step.in.size(); ++i) {

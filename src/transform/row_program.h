@@ -29,8 +29,7 @@ class RowProgram {
     std::vector<std::size_t> in, out;  ///< Values.
   };
 
-  RowProgram(std::vector<Value> values, std::vector<Step> steps, std::size_t scratch_bytes)
-      : values_(std::move(values)), steps_(std::move(steps)), scratch_bytes_(scratch_bytes) {}
+  RowProgram(std::vector<Value> values, std::vector<Step> steps, std::size_t scratch_bytes);
 
   /// Bytes that each thread keeps for what lies between two transforms.
   [[nodiscard]] std::size_t scratch_bytes() const { return scratch_bytes_; }
@@ -47,6 +46,7 @@ class RowProgram {
   const std::vector<Value> values_;
   const std::vector<Step> steps_;
   const std::size_t scratch_bytes_;
+  std::size_t most_arguments_ = 0;  // of any step
 };
 
 }  // namespace headrace

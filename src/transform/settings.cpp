@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/nearest_name.h"
+#include "transform/numbers.h"
 
 namespace headrace {
 namespace {
@@ -20,6 +21,12 @@ struct SettingText {
     return fmt::format("['{}']", fmt::join(value, "', '"));
   }
 };
+
+/// What follows "a whole number".
+std::string limits(std::int64_t least, std::int64_t most) {
+  return most == Settings::kNoLimit ? fmt::format(" of at least {}", least)
+                                    : fmt::format(" from {} to {}", least, most);
+}
 
 }  // namespace
 
@@ -66,9 +73,30 @@ std::int64_t Settings::whole(const std::string& name, std::optional<std::int64_t
   const Setting* const found = find(name, !otherwise);
   if (!found) return otherwise.value_or(least);
   const auto* value = std::get_if<std::int64_t>(found);
-  if (!value || *value < least || *value > most)
-    return wrong(name, fmt::format("a whole number of at least {}", least)), least;
+  if (!value || *value < least || *value > most) return wrong(name, "a whole number" + limits(least, most)), least;
   return *value;
+}
+
+std::vector<std::int64_t> Settings::wholes(const std::string& name, std::optional<std::vector<std::int64_t>> otherwise,
+                                           std::int64_t least, std::int64_t most) {
+  if (otherwise && !has(name)) return find(name, false), *otherwise;
+  std::vector<std::int64_t> made;
+  for (const double value : numbers(name)) {
+    constexpr double kExact = 0x1p53;  // beyond, a double is no longer every whole number
+    if (!(std::abs(value) <= kExact) || value != std::floor(value) || value < static_cast<double>(least) ||
+        value > static_cast<double>(most))
+      return wrong(name, "a whole number, or a list of them," + limits(least, most)), std::vector<std::int64_t>{};
+    made.push_back(static_cast<std::int64_t>(value));
+  }
+  return made;
+}
+
+double Settings::number_of(const DType& type, const std::string& name, std::optional<double> otherwise) {
+  const double value = number(name, otherwise);
+  if (!has_number(type, value))
+    refuse(fmt::format("{} is {}, which no value of type {} is", name, value, type.name()),
+           "Take one that it holds, or T.Cast the field first.");
+  return value;
 }
 
 bool Settings::flag(const std::string& name, bool otherwise) {

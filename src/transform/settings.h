@@ -1,9 +1,11 @@
 // Settings: reads what a transform was told, and refuses what it does not know.
 #pragma once
 
+#include <headrace/catalog/dtype.h>
 #include <headrace/transform/transform.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,12 +19,19 @@ namespace headrace {
 /// Reads the settings of one transform by name. The first thing that is wrong is kept; look at it with finish().
 class Settings {
  public:
+  static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
   explicit Settings(const Transform& transform) : transform_(transform) {}
 
   [[nodiscard]] bool has(const std::string& name) const { return transform_.settings.contains(name); }
   double number(const std::string& name, std::optional<double> otherwise = {});
   std::int64_t whole(const std::string& name, std::optional<std::int64_t> otherwise, std::int64_t least,
-                     std::int64_t most = std::int64_t{1} << 40);
+                     std::int64_t most = kNoLimit);
+  /// A whole number, or a list of them.
+  std::vector<std::int64_t> wholes(const std::string& name, std::optional<std::vector<std::int64_t>> otherwise,
+                                   std::int64_t least, std::int64_t most = kNoLimit);
+  /// A number that a field of this type holds: a value that it does not would become another one.
+  double number_of(const DType& type, const std::string& name, std::optional<double> otherwise = {});
   bool flag(const std::string& name, bool otherwise);
   std::string text(const std::string& name, const std::optional<std::string>& otherwise = {});
   /// A number, or a list of them.

@@ -82,16 +82,16 @@ Result<CompiledTransform> compile_select(const Transform& transform, std::span<c
   HEADRACE_TRY(need_one_field(transform, inputs));
   const Field& in = inputs[0];
   std::vector<std::uint64_t> shape = in.dims.row_shape();
-  const std::vector<double> indices = settings.numbers("indices");
+  const std::vector<std::int64_t> indices = settings.wholes("indices", {}, std::numeric_limits<std::int64_t>::min());
   const std::size_t axis = read_axis(settings, shape);
   (void)settings.text("to", in.name);
   HEADRACE_TRY(settings.finish());
   const std::size_t inner = product(std::span(shape).subspan(axis + 1)) * in.dtype.itemsize;
   std::vector<PartsKernel::Part> parts;
-  for (const double index : indices) {
-    const auto extent = static_cast<double>(shape[axis]);
-    const double at = index < 0 ? index + extent : index;
-    if (at != static_cast<double>(static_cast<std::int64_t>(at)) || at < 0 || at >= extent)
+  for (const std::int64_t index : indices) {
+    const auto extent = static_cast<std::int64_t>(shape[axis]);
+    const std::int64_t at = index < 0 ? index + extent : index;
+    if (at < 0 || at >= extent)
       return transform_error(transform, fmt::format("index {} of an axis of {}", index, shape[axis]));
     const std::size_t offset = static_cast<std::size_t>(at) * inner;
     if (!parts.empty() && parts.back().offset_bytes + parts.back().bytes == offset)
@@ -150,21 +150,19 @@ Result<CompiledTransform> compile_reshape(const Transform& transform, std::span<
                                           Settings& settings) {
   HEADRACE_TRY(need_one_field(transform, inputs));
   const Field& in = inputs[0];
-  std::vector<double> wanted = settings.numbers("shape");
+  const std::vector<std::int64_t> wanted = settings.wholes("shape", {}, -1);
+  const std::uint64_t elements = in.row_elements();
   std::vector<std::uint64_t> shape;
-  double known = 1;
-  std::size_t unknown = 0;
-  for (const double extent : wanted) {
-    if (extent == -1)
-      ++unknown;
-    else
-      known *= extent;
-  }
-  const auto elements = static_cast<double>(in.row_elements());
-  for (const double extent : wanted)
-    shape.push_back(static_cast<std::uint64_t>(extent == -1 ? elements / known : extent));
-  if (unknown > 1 || std::ranges::any_of(wanted, [](double e) { return e != -1 && !(e >= 1 && e <= 0x1p40); }) ||
-      product(shape) != in.row_elements())
+  std::uint64_t known = 1;
+  bool fills = std::ranges::count(wanted, -1) <= 1;
+  for (const std::int64_t extent : wanted)
+    if (extent != -1) {
+      fills = fills && extent > 0 && static_cast<std::uint64_t>(extent) <= elements / known;
+      if (fills) known *= static_cast<std::uint64_t>(extent);
+    }
+  for (const std::int64_t extent : wanted)
+    shape.push_back(extent == -1 ? elements / known : static_cast<std::uint64_t>(extent));
+  if (!fills || product(shape) != elements)
     settings.refuse(fmt::format("a sample of shape {} has {} values, which do not fill the shape that is asked for",
                                 in.dims.text(), in.row_elements()),
                     "One extent may be -1. The axis of samples is not counted.");
@@ -180,13 +178,13 @@ Result<CompiledTransform> compile_transpose(const Transform& transform, std::spa
   HEADRACE_TRY(need_one_field(transform, inputs));
   const Field& in = inputs[0];
   const std::vector<std::uint64_t> shape = in.dims.row_shape();
-  std::vector<double> backwards;
-  for (std::size_t axis = shape.size(); axis-- > 0;) backwards.push_back(static_cast<double>(axis));
-  const std::vector<double> axes = settings.numbers("axes", backwards);
+  std::vector<std::int64_t> backwards;
+  for (std::size_t axis = shape.size(); axis-- > 0;) backwards.push_back(static_cast<std::int64_t>(axis));
+  const std::vector<std::int64_t> axes = settings.wholes("axes", backwards, 0);
   (void)settings.text("to", in.name);
   HEADRACE_TRY(settings.finish());
   const std::vector<std::int64_t> strides = dense_strides(shape, in.dtype.itemsize);
-  std::vector<double> sorted = axes;
+  std::vector<std::int64_t> sorted = axes;
   std::ranges::sort(sorted);
   std::ranges::reverse(sorted);
   if (sorted != backwards)
@@ -194,7 +192,7 @@ Result<CompiledTransform> compile_transpose(const Transform& transform, std::spa
                            "The axis of samples is not counted.");
   std::vector<std::uint64_t> extents;
   std::vector<std::int64_t> turned;
-  for (const double axis : axes) {
+  for (const std::int64_t axis : axes) {
     extents.push_back(shape[static_cast<std::size_t>(axis)]);
     turned.push_back(strides[static_cast<std::size_t>(axis)]);
   }

@@ -87,7 +87,7 @@ Result<CompiledTransform> compile_spec_augment(const Transform& transform, std::
     return static_cast<std::size_t>(settings.whole(name, otherwise, 0, kMost));
   };
   const Stripes time{whole("time", 0), whole("num_time", 1)}, freq{whole("freq", 0), whole("num_freq", 1)};
-  const double fill = settings.number("fill", 0.0), chance = settings.number("p", 1.0);
+  const double fill = settings.number_of(in.dtype, "fill", 0.0), chance = settings.number("p", 1.0);
   const auto seed = static_cast<std::uint64_t>(settings.whole("seed", 0, 0));
   const std::string to = settings.text("to", in.name);
   if (!(chance >= 0 && chance <= 1)) settings.refuse(fmt::format("p is {}", chance), "It is a chance: 0 to 1.");
