@@ -50,8 +50,8 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
     Attributes:
         gradient_state: Where Accelerate is told that an epoch ends.
         end_of_dataloader: True while the last batch of an epoch is used.
-        remainder: Samples of the last batch over all ranks, without repeated ones; 0: it is full, or batches are not all
-            of ``batch_size`` samples that the loader divides over the ranks.
+        remainder: Samples of the last batch over all ranks, without repeated ones; 0: it is full, or batches are not
+            all of ``batch_size`` samples that the loader divides over the ranks.
     """
 
     def __init__(self, loader: Loader | DataLoader, accelerator: Accelerator) -> None:
