@@ -250,7 +250,7 @@ class DataModule(LightningDataModule):
         batch_size = self.batch_size if training or self.eval_batch_size is None else self.eval_batch_size
         made_for = (self._place(), overfits, batch_size)
         known, loader = self._loaders.get(kind, (None, None))
-        place = None
+        place: Mapping[str, Any] | None = None
         if loader is not None:
             if known == made_for and not loader.closed:
                 return loader
