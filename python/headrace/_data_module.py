@@ -175,9 +175,9 @@ class DataModule(LightningDataModule):
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the training loader is: epoch, and samples handed out over all ranks. The same on every rank."""
-        if "train" in self._loaders:
-            return {"train": self._loaders["train"][1].state_dict()}
-        return {} if self._resume is None else {"train": dict(self._resume)}
+        if self._resume is not None:  # a loader that there is was closed before
+            return {"train": dict(self._resume)}
+        return {"train": self._loaders["train"][1].state_dict()} if "train" in self._loaders else {}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go to where :meth:`state_dict` was taken. Only training goes on: evaluating a checkpoint begins at its start.
@@ -188,10 +188,11 @@ class DataModule(LightningDataModule):
         """
         if "train" not in state_dict or self._trainer_function() not in (None, "fit"):
             return
-        self._resume = state_dict["train"]
         if "train" in self._loaders and not self._loaders["train"][1].closed:
-            self._loaders["train"][1].load_state_dict(self._resume)
+            self._loaders["train"][1].load_state_dict(state_dict["train"])
             self._resume = None
+        else:
+            self._resume = state_dict["train"]
 
     # --- what a program may ask ---
 
@@ -249,16 +250,21 @@ class DataModule(LightningDataModule):
         batch_size = self.batch_size if training or self.eval_batch_size is None else self.eval_batch_size
         made_for = (self._place(), overfits, batch_size)
         known, loader = self._loaders.get(kind, (None, None))
+        place: Mapping[str, Any] | None = None
         if loader is not None:
             if known == made_for and not loader.closed:
                 return loader
+            if training and not loader.closed and known is not None and known[1] == overfits:
+                place = loader.next_state()
             loader.close()
         self._count_processes()
         loader = self._make(kind, overfits, batch_size)
-        self._loaders[kind] = (made_for, loader)
-        if training and self._resume is not None:
-            loader.load_state_dict(self._resume)
+        place = self._resume if training and self._resume is not None else place
+        if place is not None:
+            loader.load_state_dict(place)
+        if training:
             self._resume = None
+        self._loaders[kind] = (made_for, loader)
         return loader
 
     def _make(self, kind: str, overfits: bool, batch_size: int) -> TrainerLoader:

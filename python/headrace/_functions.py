@@ -22,6 +22,7 @@ def apply(functions: tuple[ColumnFunction, ...], columns: dict[str, Any], rows: 
     Raises:
         InvalidArgumentError: What a function returns is no dict of columns with a value a sample.
     """
+    lengths = {name: len(values) for name, values in columns.items()}  # "_group.offsets" has one of its own
     for function in functions:
         try:
             made = function(columns)
@@ -29,11 +30,11 @@ def apply(functions: tuple[ColumnFunction, ...], columns: dict[str, Any], rows: 
             if hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(f"in map({name_of(function)}), {where}")
             raise
-        columns = _checked(made, rows, f"map({name_of(function)}), {where}")
+        columns = _checked(made, rows, lengths, f"map({name_of(function)}), {where}")
     return columns
 
 
-def _checked(made: Any, rows: int, where: str) -> dict[str, Any]:
+def _checked(made: Any, rows: int, lengths: dict[str, int], where: str) -> dict[str, Any]:
     if not isinstance(made, Mapping):
         raise invalid(
             f"{where}: the function returned {type(made).__name__}, not a dict of columns",
@@ -42,7 +43,7 @@ def _checked(made: Any, rows: int, where: str) -> dict[str, Any]:
     for name, values in made.items():
         shape = getattr(values, "shape", None)
         length = shape[0] if shape else len(values) if hasattr(values, "__len__") and shape is None else None
-        if length != rows:
+        if length is None or length not in (rows, lengths.get(name)):
             found = "no list of values" if length is None else f"{length} values"
             raise invalid(
                 f"{where}: the field {name!r} that the function returned has {found}, for {rows} samples",

@@ -78,6 +78,11 @@ class TrainerLoader:
         """Return where the loader is (see :meth:`headrace.Loader.state_dict`); also after :meth:`close`."""
         return self._batches.state_dict()
 
+    def next_state(self) -> dict[str, Any]:
+        """Return where the next loop begins, for a loader that takes this one's place."""
+        epoch, first, _, _ = self.loader._next_samples()
+        return {**self.state_dict(), "epoch": epoch, "samples": first}
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to where :meth:`state_dict` was taken; the next loop goes on there. While overfitting it begins anew."""
         if not self._overfits:

@@ -36,7 +36,7 @@ def prepare(loader: Loader | DataLoader, accelerator: Accelerator) -> PreparedLo
         accelerator: The accelerator of the run.
 
     Raises:
-        InvalidArgumentError: It is another loader, or delivers NumPy arrays.
+        InvalidArgumentError: It is another loader, or delivers NumPy arrays or single samples.
     """
     return PreparedLoader(loader, accelerator)
 
@@ -50,7 +50,8 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
     Attributes:
         gradient_state: Where Accelerate is told that an epoch ends.
         end_of_dataloader: True while the last batch of an epoch is used.
-        remainder: Samples of the last batch over all ranks, without repeated ones; 0: it is full.
+        remainder: Samples of the last batch over all ranks, without repeated ones; 0: it is full, or batches are not
+            all of ``batch_size`` samples that the loader divides over the ranks.
     """
 
     def __init__(self, loader: Loader | DataLoader, accelerator: Accelerator) -> None:
@@ -62,6 +63,8 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
         plan = loader if isinstance(loader, Loader) else loader.loader
         if plan._options["framework"] != "torch":
             raise invalid("this loader delivers NumPy arrays", 'Make it with framework="torch".')
+        if isinstance(loader, DataLoader) and loader.batch_size is None:
+            raise invalid("this loader delivers samples one by one", "Make it with batch_size=, batches are prepared.")
         self._loader = loader
         self._plan = plan
         self._device: torch.device | None = accelerator.device if accelerator.device_placement else None
@@ -74,12 +77,10 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
 
     def __iter__(self) -> Iterator[Any]:
         """Start the next epoch, or go on where :meth:`load_state_dict` went. Raises what ``Loader.__iter__`` names."""
-        _, first, end, batch = self._plan._next_samples()
-        left, rest = divmod(end - first, batch)
-        if rest and not self._plan.drop_last:
-            left += 1
+        epoch, first, end, batch = self._plan._next_samples()
+        left = self._plan._native.batches_after(epoch, first)
         self.begin()
-        self.remainder = end % batch if rest and not self._plan.drop_last else 0
+        self.remainder = 0 if self._plan.drop_last or not self._plan._divides_samples else (end - first) % batch
         try:
             for number, delivered in enumerate(self._loader, 1):
                 self.end_of_dataloader = number == left

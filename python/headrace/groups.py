@@ -142,6 +142,8 @@ class GroupReducer:
         ids, _, _ = _unwrapped(groups)
         if not _is_whole(ids):
             raise invalid(f"groups are given by whole numbers, not {ids.dtype}")
+        # A number over all levels may be above what the ids' own type holds.
+        ids = ids.astype(np.int64, copy=False) if isinstance(ids, np.ndarray) else ids.long()
         levels = len(self.nested)
         if ids.ndim == 1 and levels == 1:
             return ids

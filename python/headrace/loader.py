@@ -259,6 +259,11 @@ class Loader:
         return collate(samples, as_torch=words["framework"] == "torch", as_tuple=words["batch_format"] == "tuple")
 
     @property
+    def _divides_samples(self) -> bool:
+        """True if batches are so many samples, of all ranks; False for batches of others, groups, and a rank's own."""
+        return self.group_by is None and not getattr(self._listing or self._order, "own_rank", False)
+
+    @property
     def seed(self) -> int:
         """Seed of the order."""
         return int(self._options["seed"] or 0)

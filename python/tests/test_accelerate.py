@@ -93,6 +93,57 @@ def test_save_state_holds_the_place(jets, tmp_path: Path) -> None:
     assert ends == [False] * 7 + [True]
 
 
+BATCHES = [list(range(first, first + rows)) for first, rows in ((0, 3), (3, 100), (103, 50), (153, 1), (154, 9))]
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        ({"batch_size": None, "shuffle": False, "batch_sampler": BATCHES}, 5),
+        ({"batch_size": None, "group_by": "file", "max_items": 200}, None),
+    ],
+    ids=["batch_sampler", "group_by"],
+)
+def test_batches_of_any_lengths_end_with_the_last(jets, words: dict[str, Any], number: int | None) -> None:
+    run = accelerator()
+    batches = prepare(make(jets, **words), run)
+    number = number or len(batches)
+    for first in (0, 2):
+        state = None
+        ends = []
+        for step, _ in enumerate(batches, first):
+            ends.append(run.gradient_state.end_of_dataloader)
+            assert run.gradient_state.remainder == 0
+            if step == 1:
+                state = batches.state_dict()
+        assert ends == [False] * (number - first - 1) + [True]
+        if state is not None:
+            batches.load_state_dict(state)
+
+
+def test_what_is_left_after_a_resume_with_another_batch_size(jets) -> None:
+    run = accelerator()
+    before = make(jets, tail="pad")
+    iterator = iter(before)
+    for _ in range(3):
+        next(iterator)
+    batches = prepare(make(jets, tail="pad", batch_size=40), run)
+    batches.load_state_dict(before.state_dict())
+    weights, left = [], []
+    for batch in batches:
+        weights.append(int(batch["_weight"].sum()))
+        left.append(run.gradient_state.remainder)
+    assert weights == [40] * 12 + [3] and left == [3] * 13  # 633 - 3 * 50 = 12 * 40 + 3
+
+
+def test_batches_of_a_rank_of_its_own_are_not_cut(jets) -> None:
+    """The other ranks' samples are not known: gather_for_metrics may leave none out."""
+    sampler = torch.utils.data.DistributedSampler(range(ROWS), num_replicas=2, rank=1, shuffle=False)
+    run = accelerator()
+    batches = prepare(make(jets, sampler=sampler, shuffle=False), run)
+    assert [run.gradient_state.remainder for _ in batches] == [0] * 7
+
+
 def test_has_what_the_loader_has_and_its_device(jets) -> None:
     loader = make(jets)
     batches = prepare(loader, accelerator())
@@ -108,6 +159,8 @@ def test_has_what_the_loader_has_and_its_device(jets) -> None:
         prepare([1, 2], accelerator())  # type: ignore[arg-type]
     with pytest.raises(hr.InvalidArgumentError, match='framework="torch"'):
         prepare(make(jets, framework="numpy"), accelerator())
+    with pytest.raises(hr.InvalidArgumentError, match="one by one"):
+        prepare(DataLoader(jets.open(), None), accelerator())
 
 
 SCRIPT = """

@@ -127,6 +127,24 @@ def test_levels_reduce_the_results_of_the_level_below() -> None:
     assert_equal(got["file"], want_file)
 
 
+@pytest.mark.parametrize("where", ["numpy", "torch", "device"])
+def test_ids_of_a_narrow_type_are_not_cut(where: str) -> None:
+    """503 and 1001 are above what uint8 holds."""
+    reducer = hr.GroupReducer(reduce="vote", nested=["long", "file"], sizes={"file": 11, "long": 100}, num_classes=2)
+    ids: Any = np.array([[5, 3], [10, 1]], np.uint8)
+    if where == "numpy":
+        reducer.add(ids, np.array([1, 1]))
+        assert np.flatnonzero(reducer.result()["long"]["count"]).tolist() == [503, 1001]
+        return
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    if where == "torch":
+        reducer.add(torch.from_numpy(ids), torch.tensor([1, 1]))
+        assert np.flatnonzero(reducer.result()["long"]["count"]).tolist() == [503, 1001]
+    else:  # tensors that nothing waits for, as those of a device
+        flat = reducer._flat_ids(torch.from_numpy(ids).to("meta"), None)
+        assert flat.dtype == torch.int64
+
+
 def test_rows_of_one_value_and_rows_that_are_votes() -> None:
     ids = np.array([0, 0, 0, 1, 1, 2])
     scores = np.array([0.9, 0.2, 0.8, 0.1, 0.7, 0.3])

@@ -135,6 +135,39 @@ def test_the_data_module_holds_the_place(jets, tmp_path) -> None:
     assert next(iter(third.train_dataloader()))["y"].tolist() == next(batches)["y"].tolist()
 
 
+def test_a_state_that_was_loaded_after_closing_is_the_place(jets) -> None:
+    data = module(jets)
+    batches = iter(data.train_dataloader())
+    next(batches)
+    state = data.state_dict()
+    next(batches)
+    data.teardown()
+    assert data.state_dict()["train"]["samples"] == 2 * BATCH
+    data.load_state_dict(state)
+    assert data.state_dict() == state
+    for each in (pickle.loads(pickle.dumps(data)), data):
+        assert next(iter(each.train_dataloader()))["y"].tolist() == epoch(jets, 0)[BATCH : 2 * BATCH]
+        assert each.state_dict()["train"]["samples"] == 2 * BATCH
+
+
+def test_a_state_that_is_refused_changes_nothing(jets) -> None:
+    other = module(jets, seed=4)
+    next(iter(other.train_dataloader()))
+    data = module(jets)
+    next(iter(data.train_dataloader()))
+    state = data.state_dict()
+    with pytest.raises(hr.InvalidArgumentError, match="seed"):
+        data.load_state_dict(other.state_dict())
+    assert data.state_dict() == state
+    data.teardown()
+    data.load_state_dict(other.state_dict())
+    for _ in range(2):  # until there is another
+        with pytest.raises(hr.InvalidArgumentError, match="seed"):
+            data.train_dataloader()
+    data.load_state_dict(state)
+    assert next(iter(data.train_dataloader()))["y"].tolist() == epoch(jets, 0)[BATCH : 2 * BATCH]
+
+
 def test_evaluating_a_checkpoint_does_not_move_training(jets, tmp_path) -> None:
     lightning = package()
     path = tmp_path / "c.ckpt"
@@ -177,6 +210,31 @@ def test_a_batch_size_that_a_tuner_sets(jets) -> None:
     data.batch_size = 100
     assert len(data.train_dataloader()) == 7 and small.closed
     assert data.val_dataloader().batch_size == 20
+
+
+def test_another_batch_size_goes_on_where_the_next_loop_would_begin(jets) -> None:
+    data = module(jets)
+    batches = iter(data.train_dataloader())
+    for _ in range(3):
+        next(batches)
+    state = data.state_dict()
+    data.batch_size = 100  # the epoch was given up: the next one begins, as with the same batch size
+    assert len(next(iter(data.train_dataloader()))["y"]) == 100
+    assert data.state_dict()["train"]["epoch"] == 1
+    data.load_state_dict(state)
+    data.batch_size = 60  # the state of the loader that there was
+    assert next(iter(data.train_dataloader()))["y"].tolist() == epoch(jets, 0)[3 * BATCH : 3 * BATCH + 60]
+
+
+def test_fitting_after_overfitting_begins_anew(jets) -> None:
+    lightning = package()
+    data = module(jets)
+    whole = data.train_dataloader()
+    next(iter(whole))
+    data.trainer = trainer(lightning, overfit_batches=2)
+    assert next(iter(data.train_dataloader()))["y"].tolist() == list(range(BATCH))
+    data.trainer = None
+    assert next(iter(data.train_dataloader()))["y"].tolist() == epoch(jets, 0)[:BATCH]
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------

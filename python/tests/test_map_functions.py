@@ -115,6 +115,30 @@ def test_what_is_returned_is_checked(data, function, text: str) -> None:
         next(iter(loader))
 
 
+@pytest.mark.parametrize("format", ["dict", "tuple"])
+def test_batches_of_groups_keep_where_groups_begin(jets, data, format: str) -> None:
+    """Their ``_group.offsets`` has a length of its own."""
+    words = {"group_by": "file", "max_items": 600, "batch_format": format}
+    with hr.Loader(data.map(double, lambda columns: {**columns, "two": columns["x"]}), **words) as loader:
+        whole = [*loader, loader.batch(0, 0)]
+    assert len(whole) == 3
+    for batch in (whole[0], whole[-1]):
+        named = (
+            batch if format == "dict" else dict(zip(["x", "y", "_group", "_group.offsets", "two"], batch, strict=True))
+        )
+        assert named["_group.offsets"].tolist() == [0, 300, 556]
+        assert np.array_equal(named["two"], jets.x[:556] * 2)
+
+    def cuts(columns):
+        return {**columns, "_group.offsets": columns["_group.offsets"][1:]}
+
+    with (
+        hr.Loader(data.map(cuts), group_by="file") as loader,
+        pytest.raises(hr.InvalidArgumentError, match=r"'_group\.offsets' that the function returned has 3 values"),
+    ):
+        next(iter(loader))
+
+
 def test_functions_may_keep_what_they_get(jets, data) -> None:
     kept = []
 
