@@ -307,6 +307,7 @@ for step, batch in enumerate(loader):
     dist.barrier()
     if step + 1 == stop:
         os.kill(os.getpid(), signal.SIGKILL)
+dist.destroy_process_group()
 """
 
 

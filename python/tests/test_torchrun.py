@@ -38,6 +38,7 @@ for step, batch in enumerate(loader):
     dist.barrier()
     if step + 1 == int(saved) and dist.get_rank() == 0:
         json.dump(loader.state_dict(), open(state_file, "w"))
+dist.destroy_process_group()
 """
 
 
