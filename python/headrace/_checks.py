@@ -149,8 +149,8 @@ def broadcast_choices(broadcast: Any) -> list[tuple[str, str, int]]:
         pair = path if isinstance(path, tuple) else (path, 0)
         if len(pair) != 2 or not isinstance(name, str) or not isinstance(pair[0], str):
             raise invalid(f"broadcast must hold names and paths, or (path, axes), not {name!r}: {path!r}")
-        if "\0" in name + pair[0]:
-            raise invalid(f"broadcast must hold names and paths without a zero byte, not {name!r}: {path!r}")
+        for text in (name, pair[0]):
+            engine_text("a name or path in broadcast", text)
         least = 1 if isinstance(path, tuple) else 0
         choices.append((name, pair[0], whole_number(f"the axes of {name!r}", pair[1], least=least, most=MOST_AXES)))
     return choices

@@ -41,7 +41,13 @@ def add_up(totals: Totals | None, blank: Callable[[dict[str, Any]], Totals]) -> 
     mine = (
         None
         if totals is None
-        else {**totals.words, "device": "cpu", "size": (totals.groups, totals.k), "reduce": totals.reduce}
+        else {
+            **totals.words,
+            "device": "cpu",
+            "size": (totals.groups, totals.k),
+            "reduce": totals.reduce,
+            "threshold": totals.threshold,
+        }
     )
     all_words: list[Any] = [None] * distributed.get_world_size()
     distributed.all_gather_object(all_words, mine)
@@ -51,10 +57,10 @@ def add_up(totals: Totals | None, blank: Callable[[dict[str, Any]], Totals]) -> 
     for rank, words in enumerate(all_words):
         if words is not None and words != given[0]:
             raise invalid(f"rank {rank} reduces {words}, others {given[0]}", "Make the same reducer on every rank.")
-    words = {name: value for name, value in given[0].items() if name not in ("size", "reduce")}
-    made = (blank(words) if totals is None else totals).copied()
+    words = {name: value for name, value in given[0].items() if name not in ("size", "reduce", "threshold")}
+    made = blank(words)
     device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
-    for name, array in made.arrays.items():
+    for name, array in (made if totals is None else totals).arrays.items():
         own = torch.from_numpy(np.ascontiguousarray(array)).to(device)
         parts = [torch.empty_like(own) for _ in all_words]
         distributed.all_gather(parts, own)

@@ -24,8 +24,6 @@ class Totals:
             value; ``as_torch``: results are tensors; ``device``.
     """
 
-    on_device = False
-
     def __init__(self, groups: int, reduce: tuple[str, ...], k: int, threshold: float, words: dict[str, Any]) -> None:
         self.groups, self.reduce, self.k, self.threshold, self.words = groups, reduce, k, threshold, words
         classes = words["classes"]
@@ -76,13 +74,6 @@ class Totals:
 
     def _numbers(self) -> tuple[int, int, int]:
         return self.groups, self.words["classes"], self.k
-
-    def copied(self) -> Totals:
-        """Return the same totals in memory of their own."""
-        made = self.of_words(self.groups, self.reduce, self.k, self.threshold, self.words)
-        for name, array in self.arrays.items():
-            made.arrays[name][...] = array
-        return made
 
     def computed(self) -> dict[str, Any]:
         """Return each reduction, NaN where a group has no rows (vote: -1), with the axis of the classes."""
@@ -136,8 +127,6 @@ class Totals:
 
 class DeviceTotals(Totals):
     """The same as tensors of a device. Operations whose result does not depend on the order of threads."""
-
-    on_device = True
 
     def __init__(self, groups: int, reduce: tuple[str, ...], k: int, threshold: float, words: dict[str, Any]) -> None:
         super().__init__(groups, reduce, k, threshold, words)

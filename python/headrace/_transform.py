@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace._checks import invalid
+from headrace._checks import engine_text, invalid
 
 
 class Transform:
@@ -21,11 +21,11 @@ class Transform:
     """
 
     def __init__(self, name: str, fields: str | Sequence[str], **settings: Any) -> None:
-        names = [fields] if isinstance(fields, str) else list(fields)
-        if not all(isinstance(field, str) for field in names):
-            raise invalid(f"{name}: names of fields are text, not {fields!r}")
         self.name = name
-        self.fields = tuple(names)
+        self.fields = tuple(
+            engine_text(f"{name}: the name of a field", field)
+            for field in ([fields] if isinstance(fields, str) else fields)
+        )
         self.settings = {key: _setting(name, key, value) for key, value in settings.items() if value is not None}
 
     def __repr__(self) -> str:
@@ -48,9 +48,13 @@ def _setting(name: str, key: str, value: Any) -> Any:
     if isinstance(value, (list, tuple)) and value and all(isinstance(entry, str) for entry in value):
         return list(value)
     try:
-        return operator.index(value)
+        whole = operator.index(value)
     except TypeError:
         pass
+    else:
+        if not -(2**63) <= whole < 2**63:
+            raise invalid(f"{name}: {key} must be from -2**63 to 2**63 - 1, not {whole}")
+        return whole
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -328,13 +328,14 @@ class Dataset:
 
         Raises:
             FieldMissingError: There is no such field.
-            UnsupportedError: Its values are no real numbers, or the data set is a mixture.
-            InvalidArgumentError: ``where`` makes no sense, or takes no finite value of some feature.
+            UnsupportedError: Its values are no real numbers, or the data set is a mixture, or has transforms.
+            InvalidArgumentError: ``where`` makes no sense, or takes no finite value of some feature, or samples go
+                through a Python function.
         """
-        if not isinstance(field, str):
-            raise invalid(f"field must be the name of a field, not {field!r}")
-        if where is not None and (not isinstance(where, str) or not where.strip() or "\0" in where):
+        field = engine_text("field", field)
+        if where is not None and not engine_text("where", where).strip():
             raise invalid(f"where must be text such as '{field}[..., 0] != 0', or None, not {where!r}")
+        self._need_no_function("statistics", "Ask the data set before map(): statistics are of what the files hold.")
         found = Stats(
             **self._native.stats(
                 field, where or "", 0 if threads is None else whole_number("threads", threads, least=1, most=1024)
@@ -376,12 +377,13 @@ class Dataset:
         index: np.ndarray[Any, np.dtype[np.int64]] = self._native.sample_index(wanted.copy())
         return index
 
-    def _column(self, name: str) -> Column:
+    def _need_no_function(self, what: str, advice: str) -> None:
         if self._functions:
-            raise invalid(
-                f"a column of samples that go through a Python function ({name_of(self._functions[0])})",
-                f"Take rows: ds[0:100][{name!r}].",
-            )
+            name = name_of(self._functions[0])
+            raise invalid(f"the samples go through a Python function ({name}), which {what} would leave out", advice)
+
+    def _column(self, name: str) -> Column:
+        self._need_no_function("a column", f"Take rows: ds[0:100][{name!r}].")
         if name not in self._columns:
             self._columns[name] = Dataset(self._native.choose([name]))  # the engine's error lists the names there are
         one = self._columns[name]

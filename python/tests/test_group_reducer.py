@@ -222,13 +222,15 @@ if rank == 0:
     lone.add(ids, values)
 for name, found in lone.result()["file"].items():  # a rank that was given nothing has the same result
     assert np.array_equal(found, want[name]) or name in ("mean", "topk_mean"), name
-other = hr.GroupReducer(17, reduce=["vote"] if rank else ["max"])
-other.add(ids, values)
-try:
-    other.result()
-    raise SystemExit("ranks that reduce other things were added up")
-except hr.InvalidArgumentError as error:
-    assert "same reducer" in str(error.hint), error
+unlike = [hr.GroupReducer(17, reduce=["vote"] if rank else ["max"])]
+unlike.append(hr.GroupReducer(17, reduce=["any_above"], threshold=0.25 + rank))
+for other in unlike:
+    other.add(ids, values)
+    try:
+        other.result()
+        raise SystemExit("ranks that reduce other things were added up")
+    except hr.InvalidArgumentError as error:
+        assert "same reducer" in str(error.hint), error
 try:
     hr.GroupReducer(3).result()
     raise SystemExit("nothing was reduced")

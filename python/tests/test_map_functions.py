@@ -165,7 +165,9 @@ def test_wrong_arguments(data) -> None:
         data.map("double")
     with pytest.raises(hr.InvalidArgumentError, match="map takes transforms and functions"):
         data.map(T.Affine)
-    with pytest.raises(hr.InvalidArgumentError, match="a column of samples that go through a Python function"):
+    with pytest.raises(hr.InvalidArgumentError, match=r"go through a Python function .*a column would leave out"):
         data.map(double)["x"]
+    with pytest.raises(hr.InvalidArgumentError, match="which statistics would leave out"):
+        data.map(double).stats("x")
     with pytest.raises(hr.InvalidArgumentError, match="Mix first, then map"):
         hr.mix({"a": data.map(double), "b": data})

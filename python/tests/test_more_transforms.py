@@ -279,3 +279,12 @@ def test_mix_up(path: Path, arrays: dict[str, np.ndarray]) -> None:
     with pytest.raises(hr.InvalidArgumentError, match="whose values have no means"):
         hr.open(path, fields=["y"]).map(T.MixUp(["y"]))
     assert list(mapped["a"][:2].shape) == [2, 3, 5]
+
+
+def test_settings_and_names_that_the_engine_cannot_have() -> None:
+    with pytest.raises(hr.InvalidArgumentError, match=r"Noise: seed must be from -2\*\*63"):
+        T.Noise("x", 0.1, seed=2**64 - 1)
+    assert T.Noise("x", 0.1, seed=2**63 - 1).settings["seed"] == 2**63 - 1
+    for name in ("\ud800", "x\0y", 3):
+        with pytest.raises(hr.InvalidArgumentError, match="Clip: the name of a field must be"):
+            T.Clip([name], 0, 1)
