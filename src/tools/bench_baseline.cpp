@@ -40,8 +40,12 @@ std::vector<std::string> differences(const Json& before, const Json& now) {
   if (at(before, "machine", "cpu") != at(now, "machine", "cpu") ||
       at(before, "machine", "cores") != at(now, "machine", "cores"))
     found.emplace_back("another machine");
-  if (before.value("samples", Json()) != now.value("samples", Json()) ||
-      before.value("sample_bytes", Json()) != now.value("sample_bytes", Json()))
+  // What the data set holds: the number above it counts what one pass, or all passes, delivered.
+  const auto samples = [](const Json& bench) {
+    const Json& contestants = bench.at("contestants");
+    return contestants.empty() ? Json() : contestants[0].value("samples", Json());
+  };
+  if (samples(before) != samples(now) || before.value("sample_bytes", Json()) != now.value("sample_bytes", Json()))
     found.emplace_back("other data");
   return found;
 }
@@ -105,8 +109,11 @@ void judge_bench(Json& bench, const BenchJudgement& judgement, ToolResult& resul
   const char* const label = slower.empty() ? "BASELINE" : "SLOWER";
   result.text += "\n" + paragraph(label, 10, verdict);
   result.markdown += fmt::format("\n{}: {}\n", slower.empty() ? "Baseline" : "Slower", verdict);
-  if (!other.empty())
-    result.text += paragraph("MIND", 10, fmt::format("the baseline is of {}.", fmt::join(other, " and ")));
+  if (!other.empty()) {
+    const std::string mind = fmt::format("the baseline is of {}.", fmt::join(other, " and "));
+    result.text += paragraph("MIND", 10, mind);
+    result.markdown += fmt::format("\nMind: {}\n", mind);
+  }
   bench["baseline"] = {{"file", judgement.baseline},
                        {"max_slowdown_percent", limit},
                        {"differs", other},

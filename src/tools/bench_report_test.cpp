@@ -133,10 +133,11 @@ TEST_F(BenchBaseline, NamesWhatIsSlower) {
 TEST_F(BenchBaseline, OfOtherDataOrAnotherMachineItSaysSo) {
   Json before = measured({contestant("headrace", "Headrace", {{100, 1000}})});
   const Json now = before;
-  before["samples"] = 5;
+  before["contestants"][0]["samples"] = 5;
   before["machine"]["cores"] = 64;
   const ToolResult result = against(before, now, 0);
   EXPECT_NE(result.text.find("another machine and other data"), std::string::npos) << result.text;
+  EXPECT_NE(result.markdown.find("another machine and other data"), std::string::npos) << result.markdown;
   before["contestants"][0]["batch_size"] = 7;
   EXPECT_NE(against(before, now, 0).text.find("nothing that was measured now"), std::string::npos);
 }

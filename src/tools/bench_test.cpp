@@ -28,6 +28,13 @@ class Bench : public ::testing::Test {
   RunConfig run_;
 };
 
+TEST_F(Bench, WhatIsSavedIsABaselineOfTheSameData) {
+  Loader loader(open(run_.files, run_.open), run_.loader);
+  std::ofstream(folder_.path("before.json")) << bench(loader, {.epochs = 3}, {}).json;
+  const Json again = Json::parse(bench(loader, {.epochs = 1}, {}, {folder_.path("before.json"), 0}).json);
+  EXPECT_EQ(again["baseline"]["differs"], Json::array()) << again["baseline"];
+}
+
 TEST_F(Bench, FirstAndLaterEpochsAreApart) {
   const Json json = measure({.epochs = 3});
   EXPECT_EQ(json["schema"], "headrace-bench/1");
@@ -86,6 +93,8 @@ TEST_F(Bench, CanBeStopped) {
 
 TEST_F(Bench, ARunAsTextLoadsAgain) {
   run_.open.fields = {{"a: b", "x"}};
+  run_.open.sample_axes = 2;
+  run_.open.broadcast = {{"label", "groups/y"}};
   run_.loader.cache = CacheChoice::parse("/tmp/some cache");
   run_.loader.seed = 9;
   run_.loader.shuffle = Shuffle::kExact;
@@ -94,6 +103,10 @@ TEST_F(Bench, ARunAsTextLoadsAgain) {
   const RunConfig again = load_run(folder_.path("run.yaml"));
   EXPECT_EQ(again.files, run_.files);
   EXPECT_EQ(again.open.fields[0].name, "a: b");
+  EXPECT_EQ(again.open.sample_axes, 2U);
+  ASSERT_EQ(again.open.broadcast.size(), 1U);
+  EXPECT_EQ(again.open.broadcast[0].name, "label");
+  EXPECT_EQ(again.open.broadcast[0].path, "groups/y");
   EXPECT_EQ(again.loader.batch_size, 64U);
   EXPECT_EQ(again.loader.memory, std::uint64_t{64} << 20);
   EXPECT_EQ(again.loader.seed, 9U);

@@ -15,6 +15,7 @@ std::string quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// A run file's relative paths begin at the run file, wherever that is written.
 std::string absolute(const std::string& path) {
   if (path.starts_with('/') || path.starts_with('~')) return path;
   std::error_code failed;
@@ -22,27 +23,34 @@ std::string absolute(const std::string& path) {
   return failed ? path : (here / path).string();
 }
 
-/// "FILES::PATH" with FILES from anywhere, if there are such files or there is said what they are.
-std::string absolute_field(const std::string& path, const OpenOptions& open) {
+/// "NAME: PATH" of a field, with the FILES of a "FILES::PATH" from anywhere.
+std::string field_text(const std::string& name, const std::string& given, const OpenOptions& open,
+                       const std::set<std::string>* beside) {
+  std::string path = given.empty() ? name : given;
   const std::size_t end = path.find("::");
-  if (end == std::string::npos || end == 0) return path;
   const std::string files = path.substr(0, end);
-  if (const auto known = open.beside.find(files); known != open.beside.end() && !known->second.empty())
-    return absolute(known->second[0]) + path.substr(end);
-  return absolute(files) + path.substr(end);
+  if (end != std::string::npos && end != 0 && (beside == nullptr || beside->contains(files))) {
+    const auto known = open.beside.find(files);
+    path = absolute(known == open.beside.end() || known->second.empty() ? files : known->second[0]) + path.substr(end);
+  }
+  return fmt::format("    {}: {}\n", headrace::quoted(name), headrace::quoted(path));
 }
 
 }  // namespace
 
-std::string run_file_text(const RunConfig& run) {
+std::string data_section_text(const RunConfig& run, const std::set<std::string>* beside) {
   std::string out = "data:\n  files:\n";
   for (const std::string& file : run.files) out += fmt::format("    - {}\n", quoted(absolute(file)));
-  if (!run.open.fields.empty()) {
-    out += "  fields:\n";
-    for (const FieldChoice& field : run.open.fields)
-      out += fmt::format("    {}: {}\n", quoted(field.name),
-                         quoted(absolute_field(field.path.empty() ? field.name : field.path, run.open)));
-  }
+  if (!run.open.fields.empty()) out += "  fields:\n";
+  for (const FieldChoice& field : run.open.fields) out += field_text(field.name, field.path, run.open, beside);
+  if (run.open.sample_axes > 1) out += fmt::format("  sample_axes: {}\n", run.open.sample_axes);
+  if (!run.open.broadcast.empty()) out += "  broadcast:\n";
+  for (const BroadcastChoice& field : run.open.broadcast) out += field_text(field.name, field.path, run.open, beside);
+  return out;
+}
+
+std::string run_file_text(const RunConfig& run) {
+  std::string out = data_section_text(run);
   out += "loader:\n";
   const LoaderSettings settings{run.loader, run.framework, run.batch_format, {}, {}};
   for (const LoaderOption& option : loader_options()) {
