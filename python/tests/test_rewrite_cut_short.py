@@ -216,3 +216,28 @@ def test_an_unfinished_rewrite_of_other_options_is_not_gone_on_with(tmp_path: Pa
     os.utime(source, ns=(1, 1))  # another version of the source
     with pytest.raises(hr.InvalidArgumentError, match="another version"):
         hr.rewrite(source, fast, codec="lz4")
+
+
+def test_the_source_may_be_named_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = range(100)
+    monkeypatch.chdir(tmp_path)
+    assert hr.rewrite("a.h5", to="fast", codec="gzip").to_dict()["done"]["files_written"] == 1
+    for name in ("./a.h5", tmp_path / "a.h5"):
+        assert hr.rewrite(name, to="fast", codec="gzip").to_dict()["done"]["files_written"] == 0
+
+
+def test_many_files_are_shuffled_with_few_descriptors(tmp_path: Path) -> None:
+    for number in range(120):
+        with h5py.File(tmp_path / f"f{number:03}.h5", "w") as file:
+            file["x"] = range(10 * number, 10 * number + 10)
+    limited = 'ulimit -n 96; exec "$@"'
+    command = [program(), "rewrite", str(tmp_path / "*.h5"), "--to", str(tmp_path / "fast"), "--shuffle", "--quiet"]
+    done = subprocess.run(["sh", "-c", limited, "sh", *command], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    rows = []
+    for number in range(120):
+        with h5py.File(tmp_path / "fast" / f"f{number:03}.h5", "r") as file:
+            rows += file["x"][:].tolist()
+    assert rows != sorted(rows)
+    assert sorted(rows) == list(range(1200))

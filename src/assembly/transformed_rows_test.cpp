@@ -16,7 +16,6 @@ namespace headrace {
 namespace {
 
 constexpr std::size_t kElements = 3, kPlaces = 64;
-constexpr std::size_t kRowBytes = kElements * sizeof(float);
 
 std::shared_ptr<const Program> twice_and_one() {
   const std::vector<Program::Column> columns{{{"x", "x", {DType::Kind::kFloat, 4}, {kElements}}, false}};

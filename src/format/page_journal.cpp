@@ -54,6 +54,13 @@ int write_all(int fd, std::string_view bytes) {
 
 }  // namespace
 
+void sync_directory(const std::string& directory) {
+  const int fd = ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
 Status write_journal(const std::string& path, const PageJournal& journal) {
   std::string bytes(kMagic);
   put(bytes, journal.file_size);
@@ -71,7 +78,10 @@ Status write_journal(const std::string& path, const PageJournal& journal) {
   int failure = write_all(fd, bytes);
   if (::close(fd) != 0 && failure == 0) failure = errno;
   if (failure == 0 && std::rename(fresh.c_str(), path.c_str()) != 0) failure = errno;
-  if (failure == 0) return {};
+  if (failure == 0) {  // the pages that follow must not be older than it
+    sync_directory(std::filesystem::path(path).parent_path().string());
+    return {};
+  }
   ::unlink(fresh.c_str());
   return write_failure(path, "keeping how far it is", failure);
 }

@@ -29,6 +29,9 @@ Status write_journal(const std::string& path, const PageJournal& journal);
 /// Errors: kNotFound; kReadFailed; kCorruptData  it is damaged, or no journal.
 Result<PageJournal> read_journal(const std::string& path);
 
+/// Wait until a directory's entries are on the disk. Failures are not told: not every file system can.
+void sync_directory(const std::string& directory);
+
 /// Return the error for a system call that failed while writing `file`: "`doing` failed: No space left on device".
 Error write_failure(const std::string& file, const std::string& doing, int number);
 

@@ -68,7 +68,7 @@ void Engine::serve_claim(DecodeThread& w) {
   } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
     const bool is_block = w.server && w.claim.kind == Claim::Kind::kUnit;
     const std::uint32_t file = is_block ? plan_.layout.table->place(w.claim.unit).file : 0;
-    w.failed.emplace(RowRange{0, ~std::uint64_t{0}}, error_at_file(e, source_->files[file].path));
+    w.failed = RowFailure{{0, ~std::uint64_t{0}}, error_at_file(e, source_->files[file].path)};
   }
 }
 

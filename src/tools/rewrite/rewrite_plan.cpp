@@ -296,8 +296,9 @@ Result<ChunkCoding> coding_named(const std::string& name) {
 std::string identity_of(const RewritePlan& plan, const RewriteFile& file) {
   Json json;
   const auto fingerprint = [](const RewriteFile& f) {
-    return fmt::format("{} {} {} {} {}", f.source, f.fingerprint.device, f.fingerprint.inode, f.fingerprint.size_bytes,
-                       f.fingerprint.mtime_ns);
+    // Not its path as it was typed, nor the device, whose number is another one once it is mounted again.
+    return fmt::format("{} {} {} {}", std::filesystem::path(f.source).filename().string(), f.fingerprint.inode,
+                       f.fingerprint.size_bytes, f.fingerprint.mtime_ns);
   };
   json["source"] = fingerprint(file);
   Json& arrays = json["arrays"] = Json::array();

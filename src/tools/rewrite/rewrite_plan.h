@@ -29,7 +29,7 @@ struct RewriteArray {
   /// Rows of which one digest is kept: whole chunks, at most 4096 runs of them.
   [[nodiscard]] std::uint64_t segment_rows() const;
   [[nodiscard]] std::uint64_t segments() const { return (rows() + segment_rows() - 1) / segment_rows(); }
-  /// Number of a segment's first row, and of the one after its last.
+  /// Bytes of the words that a digest reads: the largest of 8, 4, 2 and 1 that divides a record.
   [[nodiscard]] std::size_t digest_width() const;
 };
 
@@ -67,7 +67,7 @@ struct RewritePlan {
 /// is a source, two sources have one name, rows that cannot be shuffled together.
 Result<RewritePlan> make_rewrite_plan(const std::vector<std::string>& paths, const RewriteOptions& options);
 
-/// Settle how chunks are written: coding, and the rows of a chunk (0: for about 1 MiB) for every array.
+/// Settle how chunks are written: coding, and the rows of a chunk (0: for about 2 MiB) for every array.
 void settle_storage(RewritePlan& plan, const ChunkCoding& coding);
 
 /// Return the coding of "lz4", "zstd", "blosc", "gzip" or "none". Errors: kInvalidArgument.

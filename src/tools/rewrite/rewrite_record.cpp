@@ -75,11 +75,4 @@ WorkLock::~WorkLock() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void sync_directory(const std::string& directory) {
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  ::fsync(fd);
-  ::close(fd);
-}
-
 }  // namespace headrace

@@ -45,7 +45,4 @@ class WorkLock {
   int fd_;
 };
 
-/// Wait until a directory's entries are on the disk. Failures are not told: not every file system can.
-void sync_directory(const std::string& directory);
-
 }  // namespace headrace

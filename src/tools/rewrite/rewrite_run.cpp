@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <headrace/base/bytes.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -39,13 +40,22 @@ std::uint64_t largest_row_bytes(const RewriteFile& file) {
   return most;
 }
 
+/// Files that may be open at once, each with its source: a quarter of what the process may have.
+std::size_t most_open_files() {
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 1024;
+  return std::max<std::size_t>(limit.rlim_cur / 4, 1);
+}
+
 /// Files that are written at once: one, or, shuffled, as many as the window holds of their largest array.
 std::vector<std::vector<std::size_t>> groups_of(const RewritePlan& plan, const RewriteMemory& memory) {
   std::vector<std::vector<std::size_t>> groups;
+  const std::size_t most_files = most_open_files();
   std::uint64_t bytes = 0;
   for (std::size_t f = 0; f < plan.files.size(); ++f) {
     const std::uint64_t own = plan.files[f].rows * largest_row_bytes(plan.files[f]);
-    if (groups.empty() || !plan.options.shuffle || bytes + own > memory.window_bytes) {
+    if (groups.empty() || !plan.options.shuffle || bytes + own > memory.window_bytes ||
+        groups.back().size() >= most_files) {
       groups.emplace_back();
       bytes = 0;
     }
