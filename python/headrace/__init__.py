@@ -14,6 +14,7 @@ nothing to stdout unless asked to; it logs to the logger ``"headrace"`` (``HEADR
 
 from headrace import _headrace, _logging
 from headrace._headrace import Report, ToolResult
+from headrace._memory import set_memory
 from headrace._options import ShuffleShape
 from headrace.column import Column
 from headrace.dataset import Dataset, open
@@ -39,7 +40,7 @@ from headrace.errors import (
 )
 from headrace.fields import FieldInfo, FileInfo
 from headrace.groups import GroupReducer
-from headrace.loader import Loader, set_memory
+from headrace.loader import Loader
 from headrace.mixture import mix
 from headrace.samplers import Balanced, Weighted
 from headrace.stats import Stats

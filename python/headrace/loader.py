@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from headrace import _display, _headrace, _options
-from headrace._checks import engine_text, invalid, memory_bytes, whole_number
+from headrace._checks import engine_text, invalid, whole_number
 from headrace._functions import MappedEpoch, apply, rows_of
 from headrace._knobs import LOADER_KNOBS, names_knobs
 from headrace._logging import logger, quiet_other_ranks, warn
@@ -23,23 +23,6 @@ from headrace.dataset import Dataset, Paths, open
 from headrace.samplers import Balanced, FedEpoch, Listing, LookAhead, Weighted
 
 atexit.register(_headrace.close_all_loaders)
-
-
-def set_memory(size: int | str) -> None:
-    """Limit the bytes that all loaders of this process may hold together.
-
-    ``Loader(memory=)`` is a cap inside it. The interpreter, torch, and arrays that the program keeps are outside it.
-    Default: 60 % of what is really available at first use, divided by the ranks that a launcher started on this host.
-    Where less than ``size`` is available the limit is that, with a warning, until there is more.
-
-    Args:
-        size: Bytes, or text: ``"8GiB"`` = ``"8G"`` = 8·2^30, ``"8GB"`` = 8e9.
-
-    Raises:
-        InvalidArgumentError: Not a size.
-    """
-    if text := _headrace.set_memory(memory_bytes("size", size)):
-        warn(text)
 
 
 class Loader:
