@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from headrace._checks import invalid
+
 if TYPE_CHECKING:
     from headrace.loader import Loader
 
@@ -39,8 +41,21 @@ class Step(Sequence[int]):
     def rows(self) -> list[int]:
         """Row numbers in the data set; a padded batch repeats some."""
         if self._rows is None:
-            self._rows = self.loader._rows_of(self)
+            number = self._number()
+            if number is None:
+                raise invalid(
+                    f"the rows of a batch after {self.first_sample} samples are not known before it is delivered",
+                    "Iterate the loader; provenance=True delivers row numbers.",
+                )
+            samples = self.loader._replay(self.epoch, number).to_dict()["samples"]
+            self._rows = [sample["dataset_row"] for sample in samples]
         return self._rows
+
+    def _number(self) -> int | None:
+        """Return its number among the steps of its whole epoch; None for one that begins inside of such a one."""
+        native = self.loader._native
+        number = int(native.batches_after(self.epoch, 0) - native.batches_after(self.epoch, self.first_sample))
+        return number if native.step_begin(self.epoch, number) == self.first_sample else None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -106,8 +121,11 @@ class Steps:
 
     def __iter__(self) -> Iterator[Step]:
         walk = object()
-        for epoch, sample in self._loader._next_steps():
+        native = self._loader._native
+        epoch, sample, _, _ = self._loader._next_samples()
+        for _ in range(native.batches_after(epoch, sample)):
             yield Step(self._loader, walk, epoch, sample)
+            sample = native.step_end(epoch, sample)
 
 
 class Rows:

@@ -193,7 +193,7 @@ class Dataset:
     def __getitems__(self, rows: Sequence[int]) -> Sequence[Sample]:
         """Return several samples, each block decoded once: what torch's DataLoader asks for instead of one by one."""
         if isinstance(rows, Step) and rows.loader.dataset is self:
-            return rows.loader._deliver(rows)
+            return rows.loader._walk.deliver(rows)
         columns = self[list(rows)]
         return [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
 

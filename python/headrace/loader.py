@@ -17,8 +17,9 @@ from headrace._functions import MappedEpoch, apply, rows_of
 from headrace._knobs import LOADER_KNOBS, names_knobs
 from headrace._logging import logger, quiet_other_ranks, warn
 from headrace._options import ShuffleShape
-from headrace._steps import Delivered, Rows, Step, Steps, collate
+from headrace._steps import Rows, Steps, collate
 from headrace._trainers import distributed_rank, overfits
+from headrace._walk import Walk
 from headrace.dataset import Dataset, Paths, open
 from headrace.samplers import Balanced, FedEpoch, Listing, LookAhead, Weighted
 
@@ -166,9 +167,7 @@ class Loader:
         self._order = order
         self._listing: Listing | None = None
         self._fed: FedEpoch | None = None
-        self._walk: tuple[object, Iterator[Any], int] | None = (
-            None  # of steps: whose, iterator, samples before the next
-        )
+        self._walk = Walk()  # through steps of batch_sampler
         self._resumed = (0, 0)  # epoch and samples of the state that the next iter() goes on from
         self._process = os.getpid()
         self._repeated: int | None = None  # the epoch that an overfitting Trainer gets each time
@@ -311,44 +310,6 @@ class Loader:
         self._list_rows(epoch)
         first = self._resumed[1] if self._resumed[0] == epoch else 0
         return epoch, first, self._native.epoch_samples(), self._native.global_batch_rows()
-
-    def _next_steps(self) -> Iterator[tuple[int, int]]:
-        """Give epoch and first sample of each step that the next ``iter()`` delivers."""
-        epoch, sample, _, _ = self._next_samples()
-        for _ in range(self._native.batches_after(epoch, sample)):
-            yield epoch, sample
-            sample = self._native.step_end(epoch, sample)
-
-    def _deliver(self, step: Step) -> Delivered:
-        """Return the batch of a step: the next of the walk through its epoch, or of a new walk that begins there."""
-        walk, batches, position = self._walk or (None, iter(()), 0)
-        if walk is not step.walk or position != step.first_sample:
-            if walk is step.walk and self._native.report().world_size > 1:
-                raise invalid(
-                    f"the batch after {position} samples of epoch {step.epoch} was left out, and one after "
-                    f"{step.first_sample} asked for: does Accelerate divide the batches of a loader that divides them?",
-                    "Do not pass the loader to prepare_data_loader: each rank gets its part without.",
-                )
-            self.load_state_dict({**self.state_dict(), "epoch": step.epoch, "samples": step.first_sample})
-            batches = iter(self)
-        batch = next(batches)
-        self._walk = step.walk, batches, self._native.step_end(step.epoch, step.first_sample)
-        return Delivered(batch)
-
-    def _rows_of(self, step: Step) -> list[int]:
-        number = self._number_of(step)
-        if number is None:
-            raise invalid(
-                f"the rows of a batch after {step.first_sample} samples are not known before it is delivered",
-                "Iterate the loader; provenance=True delivers row numbers.",
-            )
-        return [sample["dataset_row"] for sample in self._replay(step.epoch, number).to_dict()["samples"]]
-
-    def _number_of(self, step: Step) -> int | None:
-        """Return the number of a step among those of its whole epoch; None for one that begins inside of such a one."""
-        native, position = self._native, step.first_sample
-        number = int(native.batches_after(step.epoch, 0) - native.batches_after(step.epoch, position))
-        return number if native.step_begin(step.epoch, number) == position else None
 
     def _list_rows(self, epoch: int) -> None:
         """Ask a sampler that is an iterable for the rows of an epoch, once."""
