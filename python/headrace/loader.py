@@ -17,11 +17,12 @@ from headrace._functions import MappedEpoch, apply, rows_of
 from headrace._knobs import LOADER_KNOBS, names_knobs
 from headrace._logging import logger, quiet_other_ranks, warn
 from headrace._options import ShuffleShape
+from headrace._order import engine_words, order_of
 from headrace._steps import Rows, Steps, collate
 from headrace._trainers import distributed_rank, overfits
 from headrace._walk import Walk
 from headrace.dataset import Dataset, Paths, open
-from headrace.samplers import Balanced, FedEpoch, Listing, LookAhead, Weighted
+from headrace.samplers import FedEpoch, Listing, LookAhead
 
 atexit.register(_headrace.close_all_loaders)
 
@@ -153,9 +154,7 @@ class Loader:
             on_error=on_error,
             timeout=timeout,
         )
-        order = sampler if batch_sampler is None else Listing(batch_sampler, batches=True)
-        if lookahead is not None:
-            order = LookAhead(sampler, lookahead)
+        order = order_of(sampler, batch_sampler, lookahead)
         if isinstance(dataset, Dataset):
             self._start(dataset, options, owns_dataset=False, order=order)
         else:
@@ -165,30 +164,12 @@ class Loader:
         self._dataset = dataset
         self._owns_dataset = owns_dataset
         self._order = order
-        self._listing: Listing | None = None
         self._fed: FedEpoch | None = None
         self._walk = Walk()  # through steps of batch_sampler
         self._resumed = (0, 0)  # epoch and samples of the state that the next iter() goes on from
         self._process = os.getpid()
         self._repeated: int | None = None  # the epoch that an overfitting Trainer gets each time
-        words: dict[str, Any] | None = None
-        if isinstance(order, Weighted):
-            words = {"weights": order.weights, "replacement": order.replacement, "num_samples": order.num_samples or 0}
-        elif isinstance(order, Balanced):
-            words = {"by": order.by, "num_samples": order.num_samples or 0}
-        elif isinstance(order, LookAhead):
-            words = {"fed_samples": len(order.sampler)}
-            if order.own_rank:
-                options = {**options, "rank": 0, "world_size": 1}
-        elif order is not None:
-            self._listing = order if isinstance(order, Listing) else Listing(order, batches=False)
-            listed = self._listing.rows(0)
-            words = {"listed": listed, "every_epoch": self._listing.every_epoch}
-            self._listing.epoch = 0
-            if self._listing.batches and listed[1] is None:
-                options = {**options, "batch_size": 1}  # no batches at all: the rows are what is refused
-            if self._listing.own_rank:
-                options = {**options, "rank": 0, "world_size": 1}
+        words, options, self._listing = engine_words(order, options)
         self._options = options
         native: dict[str, object] = {**options, **({"batch_format": "dict"} if dataset._functions else {})}
         self._native = _headrace.Loader(dataset._native, native, words)

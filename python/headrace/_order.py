@@ -1,0 +1,42 @@
+"""The order of a loader in the engine's words: what a sampler of Python's becomes there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace._options import Words
+from headrace.samplers import Balanced, Listing, LookAhead, Weighted
+
+
+def order_of(sampler: Any, batch_sampler: Any, lookahead: int | None) -> Any:
+    """Return what ``sampler=``, ``batch_sampler=`` and ``lookahead=`` say together; None for the engine's orders."""
+    if lookahead is not None:
+        return LookAhead(sampler, lookahead)
+    return sampler if batch_sampler is None else Listing(batch_sampler, batches=True)
+
+
+def engine_words(order: Any, options: Words) -> tuple[dict[str, Any] | None, Words, Listing | None]:
+    """Return the engine's words for an order, the options that go with it, and the iterable that gives its rows.
+
+    Such an iterable is asked for the rows of epoch 0 here.
+    """
+    if order is None:
+        return None, options, None
+    if isinstance(order, Weighted):
+        samples = order.num_samples or 0
+        return {"weights": order.weights, "replacement": order.replacement, "num_samples": samples}, options, None
+    if isinstance(order, Balanced):
+        return {"by": order.by, "num_samples": order.num_samples or 0}, options, None
+    if isinstance(order, LookAhead):
+        words = {"fed_samples": len(order.sampler)}
+        return words, {**options, **_one_rank(order)}, None
+    listing = order if isinstance(order, Listing) else Listing(order, batches=False)
+    listed = listing.rows(0)
+    listing.epoch = 0
+    if listing.batches and listed[1] is None:
+        options = {**options, "batch_size": 1}  # no batches at all: the rows are what is refused
+    return {"listed": listed, "every_epoch": listing.every_epoch}, {**options, **_one_rank(listing)}, listing
+
+
+def _one_rank(order: LookAhead | Listing) -> Words:
+    return {"rank": 0, "world_size": 1} if order.own_rank else {}
