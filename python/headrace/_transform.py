@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,14 @@ def _setting(name: str, key: str, value: Any) -> Any:
     if array.ndim > 1:
         raise invalid(f"{name}: {key} must be a number or a list of them, not of {array.ndim} dimensions")
     return float(array) if array.ndim == 0 else [float(entry) for entry in array]
+
+
+def whole_numbers(name: str, key: str, values: Iterable[Any]) -> list[float]:
+    """Return whole numbers as the engine takes lists of numbers; anything else is refused by the setting's name."""
+    try:
+        return [float(operator.index(value)) for value in values]
+    except (TypeError, OverflowError) as error:
+        raise invalid(f"{name}: {key} must be whole numbers, not {values!r}") from error
 
 
 def type_name(dtype: Any) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from headrace._transform import Transform
+from headrace._transform import Transform, whole_numbers
 
 
 class SpecAugment(Transform):
@@ -88,8 +87,8 @@ class Crop(Transform):
         channels_last: int = 0,
         seed: int = 0,
     ) -> None:
-        extents = [float(operator.index(n)) for n in size]
-        super().__init__("Crop", fields, size=extents, random=random, channels_last=int(channels_last), seed=seed)
+        extents = whole_numbers("Crop", "size", size)
+        super().__init__("Crop", fields, size=extents, random=random, channels_last=channels_last, seed=seed)
 
 
 class Flip(Transform):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 
-from headrace._transform import Transform
+from headrace._transform import Transform, whole_numbers
 
 
 class SymmetricPairs(Transform):
@@ -107,7 +106,7 @@ class PairFeatures(Transform):
             "PairFeatures",
             field,
             to=to,
-            vectors=[float(operator.index(i)) for i in vectors],
+            vectors=whole_numbers("PairFeatures", "vectors", vectors),
             stored_features_first=stored_features_first,
             features_first=features_first,
             fill=float(fill),
@@ -125,7 +124,7 @@ class Select(Transform):
     """
 
     def __init__(self, field: str, indices: Sequence[int], *, axis: int = -1, to: str | None = None) -> None:
-        super().__init__("Select", field, indices=[float(operator.index(i)) for i in indices], axis=axis, to=to)
+        super().__init__("Select", field, indices=whole_numbers("Select", "indices", indices), axis=axis, to=to)
 
 
 class Concat(Transform):
@@ -151,7 +150,7 @@ class Reshape(Transform):
     """
 
     def __init__(self, field: str, shape: Sequence[int], *, to: str | None = None) -> None:
-        super().__init__("Reshape", field, shape=[float(operator.index(n)) for n in shape], to=to)
+        super().__init__("Reshape", field, shape=whole_numbers("Reshape", "shape", shape), to=to)
 
 
 class Transpose(Transform):
@@ -164,7 +163,7 @@ class Transpose(Transform):
     """
 
     def __init__(self, field: str, axes: Sequence[int] | None = None, *, to: str | None = None) -> None:
-        order = None if axes is None else [float(operator.index(axis)) for axis in axes]
+        order = None if axes is None else whole_numbers("Transpose", "axes", axes)
         super().__init__("Transpose", field, axes=order, to=to)
 
 

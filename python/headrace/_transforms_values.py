@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from headrace._checks import invalid
-from headrace._transform import Transform, type_name
+from headrace._transform import Transform, type_name, whole_numbers
 
 
 class Standardize(Transform):
@@ -129,7 +128,7 @@ class Relabel(Transform):
             "Relabel",
             field,
             stored=list(map(float, stored)),
-            labels=[float(operator.index(label)) for label in labels.values()],
+            labels=whole_numbers("Relabel", "labels", labels.values()),
             otherwise=otherwise,
             to=to,
         )

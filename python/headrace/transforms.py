@@ -7,8 +7,8 @@
 
 They run in C++ on the loader's threads, where possible while rows are copied into the batch, in the order given. Files,
 order and caches stay as they are: caches keep what is stored. What is random depends on the loader's seed, the epoch
-and the sample, never on threads, ranks or a resumption. Each has ``to=``: the name of the field that it makes; without
-it, the result takes the place of the field that it was made of.
+and the sample, never on threads, ranks or a resumption. Those that make a field of one have ``to=``, its
+name; without it, the result takes the place of the field that it was made of (Mask and PairFeatures name theirs).
 """
 
 from headrace._transform import Transform

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -288,3 +289,19 @@ def test_settings_and_names_that_the_engine_cannot_have() -> None:
     for name in ("\ud800", "x\0y", 3):
         with pytest.raises(hr.InvalidArgumentError, match="Clip: the name of a field must be"):
             T.Clip([name], 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("Crop: size", lambda: T.Crop("x", (2.5, 2))),
+        ("PairFeatures: vectors", lambda: T.PairFeatures("x", vectors=(0, 1, 2, "E"))),
+        ("Select: indices", lambda: T.Select("x", [0, 1.5])),
+        ("Reshape: shape", lambda: T.Reshape("x", (2.0, 3))),
+        ("Transpose: axes", lambda: T.Transpose("x", (0, None))),
+        ("Relabel: labels", lambda: T.Relabel("x", {0: 0.5})),
+    ],
+)
+def test_lists_of_whole_numbers_name_their_setting(name: str, make: Callable[[], T.Transform]) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match=f"{name} must be whole numbers"):
+        make()

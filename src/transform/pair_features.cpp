@@ -81,24 +81,23 @@ Result<CompiledTransform> compile_pair_features(const Transform& transform, std:
                                                 Settings& settings) {
   HEADRACE_TRY(need_one_number_field(transform, inputs));
   const Field& in = inputs[0];
-  const std::vector<double> components = settings.numbers("vectors", std::vector<double>{0, 1, 2, 3});
   const bool stored_first = settings.flag("stored_features_first", false),
              first = settings.flag("features_first", false);
   const double fill = settings.number("fill", 0.0);
   const std::string to = settings.text("to", "pairs");
-  HEADRACE_TRY(settings.finish());
   const std::vector<std::uint64_t> shape = in.dims.row_shape();
   if (shape.size() != 2 || in.row_elements() == 0)
     return transform_error(transform, fmt::format("the field's sample shape is {}", in.dims.text()),
                            "It takes (particles, features), or with stored_features_first=True (features, particles).");
   const std::uint64_t particles = stored_first ? shape[1] : shape[0], features = stored_first ? shape[0] : shape[1];
   Layout layout{particles, stored_first ? 1 : features, {}};
+  const std::vector<std::int64_t> components = settings.wholes("vectors", std::vector<std::int64_t>{0, 1, 2, 3}, 0);
+  HEADRACE_TRY(settings.finish());
   if (components.size() != 4)
     return transform_error(transform,
                            fmt::format("vectors names {} features, not 4: px, py, pz and E", components.size()));
   for (std::size_t c = 0; c < 4; ++c) {
-    if (!(components[c] >= 0) || components[c] >= static_cast<double>(features) ||
-        components[c] != std::floor(components[c]))
+    if (static_cast<std::uint64_t>(components[c]) >= features)  // also the default, of a field with fewer
       return transform_error(transform, fmt::format("vectors names feature {}, of {}", components[c], features));
     layout.offset[c] = static_cast<std::size_t>(components[c]) * (stored_first ? particles : 1);
   }

@@ -158,7 +158,7 @@ Result<CompiledTransform> compile_symmetric_pairs(const Transform& transform, st
   PairsSettings set;
   set.k = static_cast<std::size_t>(settings.whole("k", 1, 0, 1));
   const auto particles = static_cast<std::uint64_t>(settings.whole("particles", 0, 0, 1 << 20));
-  if (settings.has("sentinel")) set.sentinel = settings.number("sentinel");
+  if (settings.has("sentinel")) set.sentinel = settings.number_of(in.dtype, "sentinel");
   set.fill = settings.number_of(in.dtype, "fill", 0.0);
   set.diagonal = settings.number_of(in.dtype, "diagonal", 0.0);
   set.strict = settings.flag("strict", true);
@@ -174,8 +174,6 @@ Result<CompiledTransform> compile_symmetric_pairs(const Transform& transform, st
                     "Without it, nothing tells which particles are there.");
   if (set.sentinel && std::isnan(*set.sentinel))
     settings.refuse("sentinel is NaN, which equals nothing", "Store another value, or leave NaN in place.");
-  else if (set.sentinel)
-    (void)settings.number_of(in.dtype, "sentinel");
   HEADRACE_TRY(settings.finish());
   const std::vector<std::uint64_t> shape = in.dims.row_shape();
   if (shape.empty() || shape.size() > 2 || in.row_elements() == 0)
