@@ -10,13 +10,13 @@
 namespace headrace::cli {
 namespace {
 
-struct Options {
+struct AdviseArguments {
   LoaderArguments loader;
   std::string target, write;
   bool json = false;
 };
 
-int run_advise(const Options& options) {
+int run_advise(const AdviseArguments& options) {
   AdviseOptions advise_options;
   if (!options.target.empty()) advise_options.target_per_second = parse_rate(options.target);
   const ToolResult result = advise(options.loader.config(), advise_options);
@@ -35,7 +35,7 @@ int run_advise(const Options& options) {
 }  // namespace
 
 Verb add_advise(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<AdviseArguments>();
   CLI::App* app = program.add_subcommand("advise", "Say which settings suit this machine and these files, and why");
   options->loader.add_to(*app);
   app->add_option("--target", options->target, "Samples per second that the training needs, for example 20000/s");

@@ -7,7 +7,7 @@
 namespace headrace::cli {
 namespace {
 
-struct Options {
+struct CheckMemoryArguments {
   LoaderArguments loader;
   bool json = false;
 };
@@ -15,7 +15,7 @@ struct Options {
 }  // namespace
 
 Verb add_check_memory(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CheckMemoryArguments>();
   CLI::App* app =
       program.add_subcommand("check-memory", "Say whether a loader fits into memory here, and which limit decides");
   options->loader.add_to(*app);

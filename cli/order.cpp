@@ -11,14 +11,14 @@
 namespace headrace::cli {
 namespace {
 
-struct Options {
+struct OrderArguments {
   LoaderArguments loader;
   OrderOptions order;
   std::string plot;
   bool json = false;
 };
 
-int run_order(const Options& options) {
+int run_order(const OrderArguments& options) {
   if (!options.plot.empty() && !options.plot.ends_with(".svg"))
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("--plot writes an SVG picture, and {} is not named so", options.plot))
@@ -42,7 +42,7 @@ int run_order(const Options& options) {
 }  // namespace
 
 Verb add_order(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<OrderArguments>();
   CLI::App* app = program.add_subcommand(
       "order", "Say how well the order mixes, how much memory it needs, and what would mix better");
   options->loader.add_to(*app);

@@ -7,13 +7,13 @@
 namespace headrace::cli {
 namespace {
 
-struct Options {
+struct ReplayArguments {
   LoaderArguments loader;
   ReplayOptions replay;
   bool json = false;
 };
 
-int run_replay(const Options& options) {
+int run_replay(const ReplayArguments& options) {
   const RunConfig run = options.loader.config();
   const Loader loader(open(run.files, run.open), run.loader);
   return show_result(replay(loader, options.replay), options.json);
@@ -22,7 +22,7 @@ int run_replay(const Options& options) {
 }  // namespace
 
 Verb add_replay(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReplayArguments>();
   CLI::App* app =
       program.add_subcommand("replay", "Make a batch of any epoch again and list its rows, files and values");
   options->loader.add_to(*app);

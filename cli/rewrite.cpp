@@ -13,7 +13,7 @@
 namespace headrace::cli {
 namespace {
 
-struct Options {
+struct RewriteArguments {
   std::vector<std::string> files;
   std::string chunk_rows = "auto", memory;
   RewriteOptions rewrite;
@@ -29,7 +29,7 @@ std::uint64_t rows_of(const std::string& text) {
   return rows;
 }
 
-int run_rewrite(Options options) {
+int run_rewrite(RewriteArguments options) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error like a full disk, not the end
   options.rewrite.chunk_rows = rows_of(options.chunk_rows);
   if (!options.memory.empty()) options.rewrite.memory_bytes = parse_bytes(options.memory);
@@ -49,7 +49,7 @@ int run_rewrite(Options options) {
 }  // namespace
 
 Verb add_rewrite(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RewriteArguments>();
   CLI::App* app = program.add_subcommand(
       "rewrite", "Write HDF5 and .npy files anew, in chunks and with a codec that load faster; verified, resumable");
   RewriteOptions& rewrite = options->rewrite;

@@ -81,7 +81,7 @@ void read_one(std::span<const std::byte> data) {
       (void)heap->object(data.subspan(at, static_cast<std::size_t>(heap->id_bytes())));
   } else if (kind == 4) {
     const auto heap = LocalHeap::read(file, superblock, address);
-    if (heap.ok() && heap->has_text(second)) (void)heap->text_bytes(second);
+    if (heap.ok() && heap->has_text(second)) (void)heap->text(second);
   } else if (kind == 7) {
     ChunkLayout layout;
     layout.index = static_cast<ChunkIndexKind>(1 + type % 5);

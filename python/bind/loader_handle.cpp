@@ -25,7 +25,7 @@ std::vector<std::weak_ptr<LoaderHandle>>& living() {
 }
 
 /// May read a label, and takes 100 ms a million rows. Ctrl-C stops it.
-Loader make_loader(const Dataset& dataset, const LoaderOptions& options) {
+Loader loader_of(const Dataset& dataset, const LoaderOptions& options) {
   Progress reporter{nb::none()};
   const auto go_on = reporter.uncounted();
   return reporter.run([&] { return Loader(dataset, options, go_on); });
@@ -35,7 +35,7 @@ Loader make_loader(const Dataset& dataset, const LoaderOptions& options) {
 
 LoaderHandle::LoaderHandle(const Dataset& dataset, const LoaderOptions& options, Framework framework,
                            BatchFormat format)
-    : loader_(make_loader(dataset, options)),
+    : loader_(loader_of(dataset, options)),
       exporter_(loader_.fields(), framework, format, loader_.batch_rows()),
       rank_(options.rank.value_or(0)),
       made_by_(getpid()) {}

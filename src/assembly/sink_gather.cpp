@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "assembly/prefetch.h"
 #include "assembly/row_kernels.h"
 #include "assembly/sink.h"
 #include "assembly/transformed_rows.h"
@@ -9,10 +10,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kLine = 64;
-constexpr std::size_t kAhead = 16;         // rows that are on their way from memory while one is copied
 constexpr std::size_t kAheadOfShort = 32;  // of rows of one line: more of them are needed to fill the same time
-constexpr std::size_t kLinesAhead = 4;     // of a row: the processor itself goes on from there
 
 /// What is asked for.
 struct Asked {
@@ -59,12 +57,12 @@ template <class Copy, class RowDivisor, class Field>
 void copy_rows(const RowsAt& from, std::byte* to, Copy copy, const RowDivisor& divisor, Field& field) {
   const std::span<const std::uint64_t> rows = field.asked.rows;
   const std::size_t row_bytes = divisor.value();
-  const std::size_t lines = std::min((row_bytes + kLine - 1) / kLine, kLinesAhead);
-  const std::size_t ahead = lines == 1 ? kAheadOfShort : kAhead;
+  const std::size_t lines = std::min((row_bytes + kCacheLineBytes - 1) / kCacheLineBytes, kLinesAhead);
+  const std::size_t ahead = lines == 1 ? kAheadOfShort : kRowsAhead;
   const auto at = [&](std::size_t i) { return from.data + rows[i] * row_bytes; };
   // Inlined by force: GCC 12 takes a function that only prefetches for one that does nothing, and drops its calls.
   const auto ask = [&](std::size_t i) __attribute__((always_inline)) {
-    for (std::size_t line = 0; line < lines; ++line) __builtin_prefetch(at(i) + line * kLine);
+    for (std::size_t line = 0; line < lines; ++line) __builtin_prefetch(at(i) + line * kCacheLineBytes);
   };
   std::byte* const base = to + field.asked.first_place * row_bytes;
   for (std::size_t i = 0; i < std::min(ahead, rows.size()); ++i) ask(i);

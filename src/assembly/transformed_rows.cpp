@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "assembly/prefetch.h"
 #include "assembly/row_copy.h"
 #include "assembly/row_kernels.h"
 
@@ -9,8 +10,6 @@ namespace headrace {
 namespace {
 
 constexpr std::size_t kLargestNumber = 8;  // kernels take rows that are aligned for any type
-constexpr std::size_t kAhead = 16;         // rows that are on their way from memory while one is worked on
-constexpr std::size_t kLine = 64, kLinesAhead = 4;
 
 /// Makes a row dense and aligned, if it is not.
 class DenseRow {
@@ -114,11 +113,11 @@ std::uint64_t gather_transformed(const TransformedRows& job, std::span<const std
                                  std::vector<RowFailure>& failures) {
   const RowsAt& source = job.from.rows;
   Run run(job, to);
-  const std::size_t lines = std::min((job.row_bytes + kLine - 1) / kLine, kLinesAhead);
+  const std::size_t lines = std::min((job.row_bytes + kCacheLineBytes - 1) / kCacheLineBytes, kLinesAhead);
   const auto at = [&](std::size_t i) { return source.data + rows[i] * source.stride_bytes; };
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i + kAhead < rows.size())
-      for (std::size_t line = 0; line < lines; ++line) __builtin_prefetch(at(i + kAhead) + line * kLine);
+    if (i + kRowsAhead < rows.size())
+      for (std::size_t line = 0; line < lines; ++line) __builtin_prefetch(at(i + kRowsAhead) + line * kCacheLineBytes);
     const std::uint64_t place = first_place + i;
     if (Status done = run.transform(at(i), place, distances.empty() ? 0 : distances[i]); !done.ok())
       failures.push_back({{place, 1}, std::move(done.error())});

@@ -15,7 +15,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kSlabMiB = 1 << 20;
 
 std::uint64_t mappings() {
   std::ifstream maps("/proc/self/maps");
@@ -30,7 +30,7 @@ TEST(PageSlabs, ManyBuffersAreFewMappings) {
   const std::uint64_t before = mappings();
   std::vector<PageBuffer> buffers;
   for (int i = 0; i < 1000; ++i)
-    buffers.push_back(*slabs->allocate(*budget, MemoryTag::kBlockCache, 5 * kMiB / 2 + 100));
+    buffers.push_back(*slabs->allocate(*budget, MemoryTag::kBlockCache, 5 * kSlabMiB / 2 + 100));
   EXPECT_LE(mappings(), before + 2 * slabs->usage().slabs);
   EXPECT_LE(slabs->usage().slabs, 10u);  // 2.5 GiB
   EXPECT_EQ(slabs->usage().used_bytes, 1000 * buffers[0].charged_bytes());
@@ -45,15 +45,15 @@ TEST(PageSlabs, BuffersAreGivenBackWhereNoMemoryIsLeft) {
   const auto budget = MemoryBudget::create("test", std::uint64_t{1} << 40);
   const auto slabs = PageSlabs::create();
   std::vector<PageBuffer> buffers;
-  for (int i = 0; i < 5; ++i) buffers.push_back(*slabs->allocate(*budget, MemoryTag::kBlockCache, kMiB));
+  for (int i = 0; i < 5; ++i) buffers.push_back(*slabs->allocate(*budget, MemoryTag::kBlockCache, kSlabMiB));
   std::byte* const second = buffers[1].data();
   {
     const testing::FailingNew none("", 1, 1000);
     for (const std::size_t i : {1u, 3u, 2u}) buffers[i] = PageBuffer();  // a hole, another, and one that joins them
     EXPECT_EQ(none.failed(), 0u);
   }
-  EXPECT_EQ(slabs->usage().used_bytes, 2 * kMiB);
-  EXPECT_EQ(slabs->allocate(*budget, MemoryTag::kBlockCache, 3 * kMiB)->data(), second);
+  EXPECT_EQ(slabs->usage().used_bytes, 2 * kSlabMiB);
+  EXPECT_EQ(slabs->allocate(*budget, MemoryTag::kBlockCache, 3 * kSlabMiB)->data(), second);
 }
 
 TEST(PageSlabs, BuffersOfAnySizeDoNotOverlapAndBeginWithZeros) {
@@ -87,20 +87,20 @@ TEST(PageSlabs, BuffersOfAnySizeDoNotOverlapAndBeginWithZeros) {
 }
 
 TEST(PageSlabs, ABufferLargerThanASlabHasOneOfItsOwn) {
-  const auto budget = MemoryBudget::create("test", std::uint64_t{100} * kMiB);
+  const auto budget = MemoryBudget::create("test", std::uint64_t{100} * kSlabMiB);
   auto slabs = PageSlabs::create();
-  PageBuffer large = *slabs->allocate(*budget, MemoryTag::kBlockCache, 50 * kMiB);
-  EXPECT_EQ(slabs->usage().mapped_bytes, 50 * kMiB);
-  EXPECT_FALSE(slabs->allocate(*budget, MemoryTag::kBlockCache, 51 * kMiB).ok());
+  PageBuffer large = *slabs->allocate(*budget, MemoryTag::kBlockCache, 50 * kSlabMiB);
+  EXPECT_EQ(slabs->usage().mapped_bytes, 50 * kSlabMiB);
+  EXPECT_FALSE(slabs->allocate(*budget, MemoryTag::kBlockCache, 51 * kSlabMiB).ok());
   slabs.reset();
-  large.data()[50 * kMiB - 1] = std::byte{1};  // it lives as long as its buffers
+  large.data()[50 * kSlabMiB - 1] = std::byte{1};  // it lives as long as its buffers
   large.reset();
   EXPECT_EQ(budget->snapshot().used_bytes, 0u);
 }
 
 // The n-th allocation fails, for every n: nothing is lost, and giving back never needs one.
 TEST(PageSlabs, MemoryThatEndsLosesNoPlace) {
-  const auto budget = MemoryBudget::create("test", std::uint64_t{100} * kMiB);
+  const auto budget = MemoryBudget::create("test", std::uint64_t{100} * kSlabMiB);
   for (int n = 1, failed = 1; failed != 0; ++n) {
     ASSERT_LT(n, 100);
     const auto slabs = PageSlabs::create();
@@ -123,7 +123,7 @@ TEST(PageSlabs, MemoryThatEndsLosesNoPlace) {
     EXPECT_EQ(slabs->usage().used_bytes, charged);
     EXPECT_EQ(budget->snapshot().used_bytes, charged);
     EXPECT_LE(slabs->usage().slabs, 1u);
-    PageBuffer all = *slabs->allocate(*budget, MemoryTag::kBlockCache, 16 * kMiB - charged - 4 * 12'288);
+    PageBuffer all = *slabs->allocate(*budget, MemoryTag::kBlockCache, 16 * kSlabMiB - charged - 4 * 12'288);
     EXPECT_EQ(slabs->usage().slabs, 1u) << "the rest of the slab is there";
     held.clear();
     all.reset();
@@ -133,7 +133,7 @@ TEST(PageSlabs, MemoryThatEndsLosesNoPlace) {
 }
 
 TEST(PageSlabs, LockedMemoryBeginsWithZerosToo) {
-  const auto budget = MemoryBudget::create("test", std::uint64_t{100} * kMiB);
+  const auto budget = MemoryBudget::create("test", std::uint64_t{100} * kSlabMiB);
   const auto slabs = PageSlabs::create();
   PageBuffer locked = *slabs->allocate(*budget, MemoryTag::kBlockCache, 4096);
   const PageBuffer other = *slabs->allocate(*budget, MemoryTag::kBlockCache, 4096);  // so that the slab stays

@@ -16,7 +16,7 @@ using namespace testing_processes;
 using Claim = BlockStates::Claim;
 
 /// Memory that children share.
-class BlockStatesTest : public testing::Test {
+class BlockStatesTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kBlocks = 100, kBytes = 4096;
   BlockStatesTest()

@@ -17,7 +17,7 @@ using State = CacheEntry::State;
 using Lookup = RowStore::Lookup;
 namespace fs = std::filesystem;
 
-class CacheDamageTest : public testing::Test {
+class CacheDamageTest : public ::testing::Test {
  protected:
   CacheDamageTest() {
     EXPECT_TRUE(fill_all(*c_.store()));

@@ -1,5 +1,6 @@
 #include "cache/cache_directory.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -24,7 +25,7 @@ using State = CacheEntry::State;
 using Lookup = RowStore::Lookup;
 namespace fs = std::filesystem;
 
-class CacheDirectoryTest : public testing::Test {
+class CacheDirectoryTest : public ::testing::Test {
  protected:
   [[nodiscard]] static int mode_of(const std::string& path) {
     struct stat status {};

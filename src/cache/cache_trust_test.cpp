@@ -12,7 +12,7 @@ namespace {
 using namespace testing_rows;
 namespace fs = std::filesystem;
 
-class CacheTrustTest : public testing::Test {
+class CacheTrustTest : public ::testing::Test {
  protected:
   CacheFolders c_;
 };

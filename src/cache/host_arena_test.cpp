@@ -25,7 +25,7 @@ using Lookup = RowStore::Lookup;
 
 constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40;
 
-class HostArenaTest : public testing::Test {
+class HostArenaTest : public ::testing::Test {
  protected:
   [[nodiscard]] Result<std::shared_ptr<RowStore>> open(std::uint64_t max_bytes = kPlenty) const {
     return open_host_arena(key_, layout_, max_bytes);
@@ -40,7 +40,7 @@ class HostArenaTest : public testing::Test {
   static void wait_for(const std::atomic<int>& count, int value) {
     while (count < value) std::this_thread::sleep_for(1ms);
   }
-  const std::string key_ = fmt::format("test {} {}", ::getpid(), testing::UnitTest::GetInstance()->random_seed());
+  const std::string key_ = fmt::format("test {} {}", ::getpid(), ::testing::UnitTest::GetInstance()->random_seed());
   RowLayout layout_ = layout_of(1000, 10);
 };
 

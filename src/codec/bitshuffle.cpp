@@ -18,7 +18,7 @@ namespace headrace {
 namespace {
 
 enum class Packing : std::uint8_t { kNone = 0, kLz4 = 2, kZstd = 3 };
-constexpr std::size_t kHeaderBytes = 12;
+constexpr std::size_t kBitshuffleHeaderBytes = 12;
 constexpr std::uint64_t kGroup = 8;
 
 std::uint64_t default_block_elements(std::uint64_t element_bytes) {
@@ -60,14 +60,14 @@ class Bitshuffle final : public Codec {
   Result<std::size_t> decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     std::uint64_t total = in.size(), block_elements = block_elements_;
     if (packing_ != Packing::kNone) {
-      if (in.size() < kHeaderBytes) return corrupt(fmt::format("{} bytes cannot hold the header", in.size()));
+      if (in.size() < kBitshuffleHeaderBytes) return corrupt(fmt::format("{} bytes cannot hold the header", in.size()));
       total = load_be64(in.data());
       const std::uint64_t block_bytes = load_be32(in.data() + 8);
       block_elements = block_bytes / element_bytes_;
       if (block_elements == 0 || block_elements % kGroup != 0 || block_bytes % element_bytes_ != 0)
         return corrupt(
             fmt::format("the header says blocks of {} bytes for elements of {}", block_bytes, element_bytes_));
-      in = in.subspan(kHeaderBytes);
+      in = in.subspan(kBitshuffleHeaderBytes);
     }
     if (total > out.size())
       return corrupt(fmt::format("the stream holds {} bytes where {} are expected", total, out.size()));

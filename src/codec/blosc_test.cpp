@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-constexpr const char* kCodec = "blosc";
+constexpr const char* kBloscCodec = "blosc";
 
 Bytes encode(const Bytes& plain, int level, int shuffle, std::size_t type_bytes, const char* compressor,
              std::size_t block_bytes = 0) {
@@ -19,7 +19,7 @@ Bytes encode(const Bytes& plain, int level, int shuffle, std::size_t type_bytes,
 }
 
 TEST(Blosc, RoundTrip) {
-  const auto codec = codec_of(kCodec, {});
+  const auto codec = codec_of(kBloscCodec, {});
   EXPECT_TRUE(rc::check("of mixed data, every compressor", [&] {
     const auto size = *rc::gen::inRange<std::size_t>(0, 70000);
     const Bytes plain = mixed_bytes(size, static_cast<std::uint32_t>(size));
@@ -35,12 +35,12 @@ TEST(Blosc, SurvivesDamage) {
   for (const char* compressor : {"blosclz", "lz4", "zlib", "zstd"}) {
     const Bytes plain = mixed_bytes(1200, 5);
     for (const int shuffle : {0, 1, 2})
-      expect_survives_damage(*codec_of(kCodec, {}), encode(plain, 5, shuffle, 4, compressor, 512), plain);
+      expect_survives_damage(*codec_of(kBloscCodec, {}), encode(plain, 5, shuffle, 4, compressor, 512), plain);
   }
 }
 
 TEST(Blosc, BelievesNothingInTheHeader) {
-  const auto codec = codec_of(kCodec, {});
+  const auto codec = codec_of(kBloscCodec, {});
   const Bytes plain(100'000);
   const Bytes good = encode(plain, 5, 1, 4, "lz4");
   EXPECT_EQ(expect_refused(*codec, good, 4096).message(), "the header says 100000 bytes where 4096 are expected");

@@ -15,14 +15,14 @@ namespace {
 
 // A decompressor cannot be started again, so each stream has its own. Besides its own 64 KB, libbz2 allocates 4 bytes
 // for each byte of a block, of which the header can ask for 100,000 to 900,000, so at most 3.6 MB.
-class Decompressor {
+class Bzip2Stream {
  public:
-  Decompressor() : started_(BZ2_bzDecompressInit(&stream_, 0, 0) == BZ_OK) {}
-  ~Decompressor() {
+  Bzip2Stream() : started_(BZ2_bzDecompressInit(&stream_, 0, 0) == BZ_OK) {}
+  ~Bzip2Stream() {
     if (started_) BZ2_bzDecompressEnd(&stream_);
   }
-  Decompressor(const Decompressor&) = delete;
-  Decompressor& operator=(const Decompressor&) = delete;
+  Bzip2Stream(const Bzip2Stream&) = delete;
+  Bzip2Stream& operator=(const Bzip2Stream&) = delete;
   [[nodiscard]] bool started() const { return started_; }
 
   struct Step {
@@ -54,10 +54,10 @@ class Bzip2 final : public Codec {
 
   // A stream ends where it says so and its checksums agree. Bytes behind that are ignored, as the HDF5 filter does.
   Result<std::size_t> decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
-    Decompressor decompressor;
+    Bzip2Stream decompressor;
     if (!decompressor.started()) return Error(ErrorCode::kOutOfBudget, "no memory for a decompressor");
     std::size_t read = 0, written = 0;
-    Decompressor::Step step{BZ_OK, 1, 0};
+    Bzip2Stream::Step step{BZ_OK, 1, 0};
     while (step.state == BZ_OK && step.taken + step.made != 0) {
       step = decompressor.step(in.subspan(read), out.subspan(written));
       read += step.taken;

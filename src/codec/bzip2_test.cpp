@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-constexpr const char* kCodec = "bzip2";
+constexpr const char* kBzip2Codec = "bzip2";
 
 /// `block_size` in 100,000 bytes, as client value 0.
 Bytes encode(Bytes plain, int block_size) {
@@ -27,9 +27,9 @@ Bytes joined(Bytes a, const Bytes& b) {
 }
 
 TEST(Bzip2, RoundTrip) {
-  const auto codec = codec_of(kCodec, {9});
+  const auto codec = codec_of(kBzip2Codec, {9});
   EXPECT_EQ(codec->setting(), "9");
-  EXPECT_EQ(codec_of(kCodec, {})->setting(), "");
+  EXPECT_EQ(codec_of(kBzip2Codec, {})->setting(), "");
   EXPECT_TRUE(rc::check("of mixed data", [&] {
     const auto size = *rc::gen::inRange<std::size_t>(0, 70000);
     const Bytes plain = mixed_bytes(size, static_cast<std::uint32_t>(size));
@@ -40,7 +40,7 @@ TEST(Bzip2, RoundTrip) {
 }
 
 TEST(Bzip2, SeveralBlocksAreOneStream) {
-  const auto codec = codec_of(kCodec, {1});
+  const auto codec = codec_of(kBzip2Codec, {1});
   for (const std::size_t size : {99'980, 99'981, 99'982, 250'000}) {  // a block of 100,000 holds 19 fewer
     const Bytes noise = random_bytes(size, 6), stored = encode(noise, 1);
     EXPECT_LE(stored.size(), codec->max_encoded_size(size));
@@ -52,17 +52,17 @@ TEST(Bzip2, SeveralBlocksAreOneStream) {
 
 TEST(Bzip2, SurvivesDamage) {
   const Bytes plain = mixed_bytes(500, 5);
-  expect_survives_damage(*codec_of(kCodec, {}), encode(plain, 1), plain);
+  expect_survives_damage(*codec_of(kBzip2Codec, {}), encode(plain, 1), plain);
 }
 
 TEST(Bzip2, NoticesEveryTruncationAndFlippedBit) {
   const Bytes plain = mixed_bytes(900, 1), stored = encode(plain, 1);
-  const auto codec = codec_of(kCodec, {});
+  const auto codec = codec_of(kBzip2Codec, {});
   expect_notices_damage(*codec, stored, plain);
 }
 
 TEST(Bzip2, SaysWhatIsWrong) {
-  const auto codec = codec_of(kCodec, {});
+  const auto codec = codec_of(kBzip2Codec, {});
   const Bytes plain = random_bytes(150'000, 1);
   const auto size = plain.size();
   Bytes stored = encode(plain, 1);
@@ -88,18 +88,18 @@ TEST(Bzip2, SaysWhatIsWrong) {
 TEST(Bzip2, RefusesABomb) {
   const Bytes stored = encode(Bytes(10'000'000), 9);
   EXPECT_LT(stored.size(), 100u);
-  EXPECT_EQ(expect_refused(*codec_of(kCodec, {}), stored, 4096).message(),
+  EXPECT_EQ(expect_refused(*codec_of(kBzip2Codec, {}), stored, 4096).message(),
             "stream holds more than the expected 4096 bytes");
 }
 
 TEST(Bzip2, FewerBytesThanExpectedAndBytesAfterTheStreamAreNoError) {
   const Bytes plain = mixed_bytes(500, 8), stored = encode(plain, 9);
   for (const Bytes& behind : {Bytes(3), stored}) {
-    auto decoded = decode(*codec_of(kCodec, {}), joined(stored, behind), 1100);
+    auto decoded = decode(*codec_of(kBzip2Codec, {}), joined(stored, behind), 1100);
     ASSERT_TRUE(decoded.ok()) << decoded.error().what();
     EXPECT_TRUE(*decoded == plain);
   }
-  expect_decodes(*codec_of(kCodec, {}), encode({}, 9), {});
+  expect_decodes(*codec_of(kBzip2Codec, {}), encode({}, 9), {});
 }
 
 }  // namespace

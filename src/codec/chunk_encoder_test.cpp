@@ -106,7 +106,7 @@ TEST(ChunkEncoder, GzipIsWhatZlibReads) {
 }
 
 /// Chunks of every coding come back through the decoders that the file's filters name.
-class EveryCoding : public testing::TestWithParam<ChunkCoding> {};
+class EveryCoding : public ::testing::TestWithParam<ChunkCoding> {};
 
 TEST_P(EveryCoding, ComesBackThroughTheChainThatItsFiltersName) {
   const ChunkCoding coding = GetParam();
@@ -134,11 +134,11 @@ TEST_P(EveryCoding, ComesBackThroughTheChainThatItsFiltersName) {
 
 INSTANTIATE_TEST_SUITE_P(
     ChunkEncoder, EveryCoding,
-    testing::Values(ChunkCoding{}, ChunkCoding{Compression::kGzip, 1, false}, ChunkCoding{Compression::kGzip, 4, true},
-                    ChunkCoding{Compression::kLzf, 0, true}, ChunkCoding{Compression::kLz4, 0, false},
-                    ChunkCoding{Compression::kLz4, 0, true}, ChunkCoding{Compression::kZstd, 1, false},
-                    ChunkCoding{Compression::kZstd, 3, true}, ChunkCoding{Compression::kBloscLz4, 5, true},
-                    ChunkCoding{Compression::kBloscZstd, 5, true}));
+    ::testing::Values(ChunkCoding{}, ChunkCoding{Compression::kGzip, 1, false},
+                      ChunkCoding{Compression::kGzip, 4, true}, ChunkCoding{Compression::kLzf, 0, true},
+                      ChunkCoding{Compression::kLz4, 0, false}, ChunkCoding{Compression::kLz4, 0, true},
+                      ChunkCoding{Compression::kZstd, 1, false}, ChunkCoding{Compression::kZstd, 3, true},
+                      ChunkCoding{Compression::kBloscLz4, 5, true}, ChunkCoding{Compression::kBloscZstd, 5, true}));
 
 }  // namespace
 }  // namespace headrace

@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kHeaderBytes = 12;
+constexpr std::size_t kLz4HeaderBytes = 12;
 
 class Lz4 final : public Codec {
  public:
@@ -23,13 +23,13 @@ class Lz4 final : public Codec {
   }
 
   Result<std::size_t> decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
-    if (in.size() < kHeaderBytes) return corrupt(fmt::format("{} bytes cannot hold the LZ4 header", in.size()));
+    if (in.size() < kLz4HeaderBytes) return corrupt(fmt::format("{} bytes cannot hold the LZ4 header", in.size()));
     const std::uint64_t total = load_be64(in.data());
     const std::uint32_t block_bytes = load_be32(in.data() + 8);
     if (total > out.size())
       return corrupt(fmt::format("the header says {} bytes where {} are expected", total, out.size()));
     if (block_bytes == 0 && total != 0) return corrupt("the header says blocks of 0 bytes");
-    std::size_t at = kHeaderBytes, done = 0;
+    std::size_t at = kLz4HeaderBytes, done = 0;
     while (done < total) {
       const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes, total - done));
       if (in.size() - at < 4) return corrupt(fmt::format("stream ends after {} of {} bytes", done, total));

@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-constexpr const char* kCodec = "lzf";
+constexpr const char* kLzfCodec = "lzf";
 
 Bytes bytes_of(std::initializer_list<int> values) {
   Bytes bytes;
@@ -56,7 +56,7 @@ Bytes encode(const Bytes& plain) {
 }
 
 TEST(Lzf, RoundTrip) {
-  const auto codec = codec_of(kCodec, {4, 261, 0});
+  const auto codec = codec_of(kLzfCodec, {4, 261, 0});
   EXPECT_TRUE(rc::check("of mixed data", [&] {
     const auto size = *rc::gen::inRange<std::size_t>(0, 20000);
     const Bytes plain = mixed_bytes(size, static_cast<std::uint32_t>(size) + 7);
@@ -80,7 +80,7 @@ TEST(Lzf, EveryDistanceAndLength) {
           plain.push_back(std::byte{9});
           stored.insert(stored.end(), {std::byte{0}, std::byte{9}});
         }
-        expect_decodes(*codec_of(kCodec, {}), stored, plain);
+        expect_decodes(*codec_of(kLzfCodec, {}), stored, plain);
       }
     }
   }
@@ -88,11 +88,11 @@ TEST(Lzf, EveryDistanceAndLength) {
 
 TEST(Lzf, SurvivesDamage) {
   const Bytes plain = mixed_bytes(900, 5);
-  expect_survives_damage(*codec_of(kCodec, {}), encode(plain), plain);
+  expect_survives_damage(*codec_of(kLzfCodec, {}), encode(plain), plain);
 }
 
 TEST(Lzf, SaysWhatIsWrong) {
-  const auto codec = codec_of(kCodec, {});
+  const auto codec = codec_of(kLzfCodec, {});
   EXPECT_EQ(expect_refused(*codec, bytes_of({3, 1, 2}), 8).message(), "stream ends inside a step, after 0 of 8 bytes");
   EXPECT_EQ(expect_refused(*codec, bytes_of({0, 1, 0x20}), 8).message(),
             "stream ends inside a step, after 1 of 8 bytes");

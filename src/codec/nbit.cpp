@@ -21,7 +21,7 @@ namespace headrace {
 namespace {
 
 constexpr unsigned kDepthLimit = 16;
-constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{1} << 56;  // below it, counts of bits cannot overflow
+constexpr std::uint64_t kCountableChunkBytes = std::uint64_t{1} << 56;  // below it, counts of bits cannot overflow
 constexpr std::uint32_t kNumber = 1, kArray = 2, kRecord = 3, kBytes = 4;
 
 /// Numbers at equal distances, or what is repeated at equal distances: the `body` steps that follow this one.
@@ -249,7 +249,7 @@ Result<std::unique_ptr<Codec>> make_nbit(const FilterSpec& spec, const ChunkForm
   if (p.size() < 3 || p[0] != p.size())
     return corrupt(fmt::format("{} parameters, {} expected", p.size(), p.empty() ? 3 : std::max(p[0], 3u)));
   if (p[1] > 1) return corrupt(fmt::format("'nothing to do' is {}, not 0 or 1", p[1]));
-  if (form.chunk_bytes > kMaxChunkBytes || p[2] * form.element_bytes != form.chunk_bytes)
+  if (form.chunk_bytes > kCountableChunkBytes || p[2] * form.element_bytes != form.chunk_bytes)
     return corrupt(fmt::format("the parameters say {} elements, a chunk has {} bytes in elements of {}", p[2],
                                form.chunk_bytes, form.element_bytes));
   if (p[1] == 1) return made(form.chunk_bytes, {});

@@ -120,7 +120,7 @@ TEST(NBit, NumbersOfEveryPrecision) {
       for (const std::uint32_t shift : {0u, 1u, (8 * size - precision) / 2, 8 * size - precision})
         for (const bool big_endian : {false, true}) {
           if (precision + shift > 8 * size) continue;
-          SCOPED_TRACE(testing::Message()
+          SCOPED_TRACE(::testing::Message()
                        << size << " bytes, " << precision << " bits above " << shift << ", big-endian " << big_endian);
           const Chunk chunk = chunk_of(number(size, precision, shift, big_endian), 5, precision);
           expect_decodes(*chunk.codec, chunk.stored, chunk.plain);
@@ -191,7 +191,7 @@ TEST(NBit, RefusesDatatypesThatMakeNoSense) {
            {3, 4, 2, 1, 1, 2, 0, 16, 0, 0, 1, 2, 0, 16, 0},          // overlap, in another order
            {3, 4, 2, 0, 1, 2, 0, 16, 0, 0, 4, 1},                    // in the same place
            {3, 8, 1, 0, 2, 8, 3, 4, 2, 0, 1, 2, 0, 9, 0, 0, 4, 2}})  // overlap, deeper
-    EXPECT_EQ(refusal(type, 4), senseless) << testing::PrintToString(type);
+    EXPECT_EQ(refusal(type, 4), senseless) << ::testing::PrintToString(type);
   EXPECT_EQ(refusal({1, 2, 0, 9, 0}, 4), "the parameters describe elements of 2 bytes, the array has 4");
   EXPECT_EQ(refusal({1, 8, 0, 9, 0}, 4), "the parameters describe elements of 8 bytes, the array has 4");
 }

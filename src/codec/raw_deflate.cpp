@@ -13,14 +13,14 @@
 namespace headrace {
 namespace {
 
-struct FreeDecompressor {
+struct FreeRawDecompressor {
   void operator()(libdeflate_decompressor* d) const { libdeflate_free_decompressor(d); }
 };
 
 }  // namespace
 
 Status inflate_raw(std::span<const std::byte> in, std::span<std::byte> out) {
-  thread_local const std::unique_ptr<libdeflate_decompressor, FreeDecompressor> decompressor(
+  thread_local const std::unique_ptr<libdeflate_decompressor, FreeRawDecompressor> decompressor(
       libdeflate_alloc_decompressor());
   if (decompressor == nullptr) return Error(ErrorCode::kOutOfBudget, "no memory for a decompressor");
   std::byte none;  // libdeflate compares pointers, so even an empty output needs one

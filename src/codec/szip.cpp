@@ -35,9 +35,9 @@ constexpr std::size_t kBufferBytes = std::size_t{kMaxBlockPixels} * kMaxScanline
 
 // libaec's decoder: less than 20 KiB, as a scanline has at most 4096 samples. It checks its input and output as it
 // goes; what it does not check are the numbers it is started with.
-class Decompressor {
+class SzipStream {
  public:
-  Decompressor(const Layout& layout, std::span<const std::byte> in) {
+  SzipStream(const Layout& layout, std::span<const std::byte> in) {
     stream_.next_in = as_u8(in.data());
     stream_.avail_in = in.size();
     stream_.bits_per_sample = layout.sample_bits;
@@ -47,11 +47,11 @@ class Decompressor {
                     ((layout.options & kPredictor) != 0 ? AEC_DATA_PREPROCESS : 0u);
     started_ = aec_decode_init(&stream_) == AEC_OK;
   }
-  ~Decompressor() {
+  ~SzipStream() {
     if (started_) aec_decode_end(&stream_);
   }
-  Decompressor(const Decompressor&) = delete;
-  Decompressor& operator=(const Decompressor&) = delete;
+  SzipStream(const SzipStream&) = delete;
+  SzipStream& operator=(const SzipStream&) = delete;
   [[nodiscard]] bool started() const { return started_; }
 
   /// Decode the next out.size() bytes, whole samples. \return How many there were; nullopt if they are damaged.
@@ -84,7 +84,7 @@ class Szip final : public Codec {
       return corrupt(fmt::format("the header says {} bytes where {} are expected", size, out.size()));
     if (size % (layout_.sample_bytes * layout_.planes) != 0)
       return corrupt(fmt::format("the header says {} bytes, which is no whole number of pixels", size));
-    Decompressor decompressor(layout_, in.subspan(kLengthBytes));
+    SzipStream decompressor(layout_, in.subspan(kLengthBytes));
     if (!decompressor.started()) return Error(ErrorCode::kOutOfBudget, "no memory for a decompressor");
     const bool straight = layout_.planes == 1 && layout_.line_bytes() == layout_.padded_line_bytes();
     std::size_t done = 0;
@@ -96,14 +96,14 @@ class Szip final : public Codec {
   }
 
  private:
-  static bool read_straight(Decompressor& decompressor, std::span<std::byte> out, std::size_t& done) {
+  static bool read_straight(SzipStream& decompressor, std::span<std::byte> out, std::size_t& done) {
     const auto made = decompressor.read(out);
     done = made.value_or(0);
     return made.has_value();
   }
 
   // Some whole scanlines at a time, then the samples without padding to their places.
-  bool read_lines(Decompressor& decompressor, std::span<std::byte> out, std::size_t& done) const {
+  bool read_lines(SzipStream& decompressor, std::span<std::byte> out, std::size_t& done) const {
     std::array<std::byte, kBufferBytes> buffer;
     const std::size_t line = layout_.line_bytes(), padded = layout_.padded_line_bytes();
     const std::size_t lines_at_once = buffer.size() / padded;
@@ -136,7 +136,7 @@ class Szip final : public Codec {
   Layout layout_;
 };
 
-Result<Layout> read_parameters(const std::vector<std::uint32_t>& p, const ChunkForm& form) {
+Result<Layout> read_layout(const std::vector<std::uint32_t>& p, const ChunkForm& form) {
   if (p.size() != 4) return corrupt(fmt::format("{} parameters, 4 expected", p.size()));
   Layout out{.options = p[0], .block_pixels = p[1], .sample_bits = p[2], .scanline_pixels = p[3]};
   if (p[1] < 2 || p[1] > kMaxBlockPixels || p[1] % 2 != 0)
@@ -160,7 +160,7 @@ Result<Layout> read_parameters(const std::vector<std::uint32_t>& p, const ChunkF
 }  // namespace
 
 Result<std::unique_ptr<Codec>> make_szip(const FilterSpec& spec, const ChunkForm& form) {
-  HEADRACE_ASSIGN(const Layout layout, read_parameters(spec.parameters, form));
+  HEADRACE_ASSIGN(const Layout layout, read_layout(spec.parameters, form));
   return std::unique_ptr<Codec>(std::make_unique<Szip>(layout));
 }
 

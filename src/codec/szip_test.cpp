@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kBigEndian = 16, kPredictor = 32, kEntropy = 4, kLittleEndian = 8, kRaw = 128;
 
-struct Values {
+struct SzipValues {
   std::uint32_t options = kPredictor | kLittleEndian | kRaw, block = 8, bits = 32, scanline = 64;
 };
 
@@ -19,19 +19,19 @@ std::size_t pixel_bytes(std::uint32_t bits) {
   return bits >= 32 ? bits / 8 : sample_bytes(bits);
 }
 
-Result<std::unique_ptr<Codec>> make(const Values& v, std::uint64_t element_bytes = 0) {
+Result<std::unique_ptr<Codec>> try_szip(const SzipValues& v, std::uint64_t element_bytes = 0) {
   return make_codec({"szip", {v.options, v.block, v.bits, v.scanline}},
                     {0, element_bytes == 0 ? pixel_bytes(v.bits) : element_bytes});
 }
 
-std::unique_ptr<Codec> made(const Values& v) {
-  auto codec = make(v);
+std::unique_ptr<Codec> made_szip(const SzipValues& v) {
+  auto codec = try_szip(v);
   EXPECT_TRUE(codec.ok()) << (codec.ok() ? "" : codec.error().what());
   return codec.ok() ? std::move(*codec) : nullptr;
 }
 
 /// As szlib's interface to libaec encodes: byte planes, then scanlines padded to whole blocks, the last one too.
-Bytes encode(const Values& v, const Bytes& plain) {
+Bytes encode(const SzipValues& v, const Bytes& plain) {
   const std::size_t planes = v.bits >= 32 ? v.bits / 8 : 1, sample = sample_bytes(v.bits);
   Bytes samples = plain;
   for (std::size_t i = 0; planes > 1 && i < plain.size(); ++i)
@@ -63,7 +63,7 @@ Bytes encode(const Values& v, const Bytes& plain) {
 }
 
 /// Samples that vary slowly, jump, and stay, so that every way of coding a block occurs.
-Bytes plain_pixels(const Values& v, std::size_t pixels, std::uint32_t seed) {
+Bytes plain_pixels(const SzipValues& v, std::size_t pixels, std::uint32_t seed) {
   std::mt19937_64 random(seed);
   Bytes plain;
   std::uint64_t value = 0;
@@ -77,8 +77,8 @@ Bytes plain_pixels(const Values& v, std::size_t pixels, std::uint32_t seed) {
   return plain;
 }
 
-Values any_values() {
-  Values v;
+SzipValues any_values() {
+  SzipValues v;
   v.options = *rc::gen::element(kPredictor, kEntropy) | *rc::gen::element(kBigEndian, kLittleEndian) | kRaw;
   v.block = 2 * *rc::gen::inRange(1u, 17u);
   v.bits = *rc::gen::oneOf(rc::gen::inRange(1u, 25u), rc::gen::element(32u, 64u));
@@ -88,11 +88,11 @@ Values any_values() {
 
 TEST(Szip, AnyPixelsInAnyScanlines) {
   EXPECT_TRUE(rc::check("round trip", [] {
-    const Values v = any_values();
+    const SzipValues v = any_values();
     const Bytes plain = plain_pixels(v, *rc::gen::inRange<std::size_t>(0, 9000), *rc::gen::arbitrary<std::uint32_t>());
-    SCOPED_TRACE(testing::Message() << "options " << v.options << ", " << v.bits << " bits, blocks of " << v.block
-                                    << ", scanlines of " << v.scanline << ", " << plain.size() << " bytes");
-    const auto codec = made(v);
+    SCOPED_TRACE(::testing::Message() << "options " << v.options << ", " << v.bits << " bits, blocks of " << v.block
+                                      << ", scanlines of " << v.scanline << ", " << plain.size() << " bytes");
+    const auto codec = made_szip(v);
     const Bytes stored = encode(v, plain);
     RC_ASSERT(stored.size() <= codec->max_encoded_size(plain.size()));
     expect_decodes(*codec, stored, plain);
@@ -102,29 +102,29 @@ TEST(Szip, AnyPixelsInAnyScanlines) {
 TEST(Szip, EveryWidthOfPixels) {
   for (std::uint32_t bits = 1; bits <= 64; bits += bits < 24 ? 1 : bits == 24 ? 8 : 32)
     for (const std::uint32_t scanline : {64u, 70u}) {
-      SCOPED_TRACE(testing::Message() << bits << " bits, scanlines of " << scanline);
-      const Values v{.bits = bits, .scanline = scanline};
+      SCOPED_TRACE(::testing::Message() << bits << " bits, scanlines of " << scanline);
+      const SzipValues v{.bits = bits, .scanline = scanline};
       const Bytes plain = plain_pixels(v, 5000, bits);
-      expect_decodes(*made(v), encode(v, plain), plain);
+      expect_decodes(*made_szip(v), encode(v, plain), plain);
     }
 }
 
 TEST(Szip, LongScanlinesOfLargePixels) {
-  const Values v{.block = 32, .bits = 24, .scanline = 128 * 32};
+  const SzipValues v{.block = 32, .bits = 24, .scanline = 128 * 32};
   for (const std::size_t pixels : {1, 4095, 4096, 4097, 20'000}) {
     const Bytes plain = plain_pixels(v, pixels, 7);
-    expect_decodes(*made(v), encode(v, plain), plain);
+    expect_decodes(*made_szip(v), encode(v, plain), plain);
   }
 }
 
 TEST(Szip, SettingsReadWell) {
-  EXPECT_EQ(made({.block = 16})->setting(), "nn-16");
-  EXPECT_EQ(made({.options = kEntropy})->setting(), "ec-8");
+  EXPECT_EQ(made_szip({.block = 16})->setting(), "nn-16");
+  EXPECT_EQ(made_szip({.options = kEntropy})->setting(), "ec-8");
 }
 
 TEST(Szip, RefusesParametersThatLibaecWouldTrust) {
-  const auto refusal = [](const Values& v, std::uint64_t element_bytes = 4) {
-    auto codec = make(v, element_bytes);
+  const auto refusal = [](const SzipValues& v, std::uint64_t element_bytes = 4) {
+    auto codec = try_szip(v, element_bytes);
     EXPECT_FALSE(codec.ok());
     if (codec.ok()) return std::string("made");
     EXPECT_EQ(codec.error().code(), ErrorCode::kCorruptData);
@@ -141,15 +141,16 @@ TEST(Szip, RefusesParametersThatLibaecWouldTrust) {
   EXPECT_EQ(refusal({.bits = 24}, 3), "pixels of 24 bits take 4 bytes, the array's elements have 3");
   EXPECT_EQ(refusal({.bits = 64}), "pixels of 64 bits take 8 bytes, the array's elements have 4");
   EXPECT_EQ(refusal({.bits = 32}, 2), "pixels of 32 bits take 4 bytes, the array's elements have 2");
-  EXPECT_TRUE(make({.bits = 12}, 4).ok()) << "12 significant bits in integers of 4 bytes are two pixels";
+  EXPECT_TRUE(try_szip({.bits = 12}, 4).ok()) << "12 significant bits in integers of 4 bytes are two pixels";
   for (const std::vector<std::uint32_t>& values : {std::vector<std::uint32_t>{}, {32, 8, 32}, {32, 8, 32, 64, 0}})
     EXPECT_EQ(make_codec({"szip", values}, {400, 4}).error().code(), ErrorCode::kCorruptData);
 }
 
 TEST(Szip, SaysWhatIsWrongWithAStream) {
-  for (const Values& v : {Values{.bits = 16}, Values{.bits = 16, .scanline = 70}, Values{}, Values{.scanline = 70}}) {
-    SCOPED_TRACE(testing::Message() << v.bits << " bits, scanlines of " << v.scanline);
-    const auto codec = made(v);
+  for (const SzipValues& v :
+       {SzipValues{.bits = 16}, SzipValues{.bits = 16, .scanline = 70}, SzipValues{}, SzipValues{.scanline = 70}}) {
+    SCOPED_TRACE(::testing::Message() << v.bits << " bits, scanlines of " << v.scanline);
+    const auto codec = made_szip(v);
     const Bytes plain = plain_pixels(v, 500, 3), stored = encode(v, plain);
     const auto message = [&](std::span<const std::byte> bytes, std::size_t size) {
       return expect_refused(*codec, bytes, size).message();
@@ -170,7 +171,7 @@ TEST(Szip, SaysWhatIsWrongWithAStream) {
 
 TEST(Szip, NoticesABlockThatCannotBe) {
   // 3 bits that say "all zero", 1 that says "of zero blocks", 8 of a first sample, then a count of blocks in unary.
-  const Values v{.options = kPredictor, .bits = 8, .scanline = 16};
+  const SzipValues v{.options = kPredictor, .bits = 8, .scanline = 16};
   BitWriter writer;
   writer.put(0, 4);
   writer.put(7, 8);
@@ -179,25 +180,26 @@ TEST(Szip, NoticesABlockThatCannotBe) {
   put_number(stored, 500, 4, false);
   stored.insert(stored.end(), writer.bytes().begin(), writer.bytes().end());
   stored.resize(200);
-  EXPECT_EQ(expect_refused(*made(v), stored, 500).message(), "damaged stream after about 0 of 500 bytes");
+  EXPECT_EQ(expect_refused(*made_szip(v), stored, 500).message(), "damaged stream after about 0 of 500 bytes");
 }
 
 TEST(Szip, SurvivesDamage) {
-  for (const Values& v : {Values{.bits = 16}, Values{.bits = 7, .scanline = 70}, Values{.bits = 64, .scanline = 13},
-                          Values{.options = kEntropy | kBigEndian, .bits = 20, .scanline = 9}}) {
+  for (const SzipValues& v :
+       {SzipValues{.bits = 16}, SzipValues{.bits = 7, .scanline = 70}, SzipValues{.bits = 64, .scanline = 13},
+        SzipValues{.options = kEntropy | kBigEndian, .bits = 20, .scanline = 9}}) {
     const Bytes plain = plain_pixels(v, 150, 3);
-    expect_survives_damage(*made(v), encode(v, plain), plain);
+    expect_survives_damage(*made_szip(v), encode(v, plain), plain);
   }
 }
 
 TEST(Szip, RandomStreamsStayInBounds) {
   EXPECT_TRUE(rc::check("with a length in front", [] {
-    const Values v = any_values();
+    const SzipValues v = any_values();
     const std::size_t size = pixel_bytes(v.bits) * *rc::gen::inRange<std::size_t>(0, 5000);
     Bytes stored = random_bytes(4 + *rc::gen::inRange<std::size_t>(0, 3000), *rc::gen::arbitrary<std::uint32_t>());
     if (*rc::gen::arbitrary<bool>()) std::fill(stored.begin() + 4, stored.end(), std::byte{0});
     for (std::size_t i = 0; i < 4; ++i) stored[i] = static_cast<std::byte>(size >> 8 * i);
-    const auto decoded = decode(*made(v), stored, size);
+    const auto decoded = decode(*made_szip(v), stored, size);
     if (decoded.ok()) RC_ASSERT(decoded->size() == size);
   }));
 }

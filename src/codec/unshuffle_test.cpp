@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-void expect_equal_to_scalar(std::size_t elements, std::size_t element_bytes) {
+void expect_unshuffles_as_scalar(std::size_t elements, std::size_t element_bytes) {
   ExactBuffer in(random_bytes(elements * element_bytes, static_cast<std::uint32_t>(elements)));
   ExactBuffer simd(elements * element_bytes), scalar(elements * element_bytes);
   unshuffle(in.u8(), elements, element_bytes, simd.u8());
@@ -18,9 +18,10 @@ void expect_equal_to_scalar(std::size_t elements, std::size_t element_bytes) {
 TEST(Unshuffle, EqualsItsScalarTwinOnEveryTarget) {
   for_each_target([] {
     for (std::size_t element_bytes = 1; element_bytes <= 34; ++element_bytes)
-      for (std::size_t elements = 0; elements <= 150; ++elements) expect_equal_to_scalar(elements, element_bytes);
+      for (std::size_t elements = 0; elements <= 150; ++elements) expect_unshuffles_as_scalar(elements, element_bytes);
     for (const std::size_t element_bytes : {2, 4, 8, 16})
-      for (std::size_t elements = 151; elements <= 600; ++elements) expect_equal_to_scalar(elements, element_bytes);
+      for (std::size_t elements = 151; elements <= 600; ++elements)
+        expect_unshuffles_as_scalar(elements, element_bytes);
   });
 }
 

@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-constexpr const char* kCodec = "zstd";
+constexpr const char* kZstdCodec = "zstd";
 
 Bytes encode(const Bytes& plain, int level, bool checksum = false, bool size_known = true) {
   ZSTD_CCtx* context = ZSTD_createCCtx();
@@ -20,9 +20,9 @@ Bytes encode(const Bytes& plain, int level, bool checksum = false, bool size_kno
 }
 
 TEST(Zstd, RoundTrip) {
-  const auto codec = codec_of(kCodec, {3});
+  const auto codec = codec_of(kZstdCodec, {3});
   EXPECT_EQ(codec->setting(), "3");
-  EXPECT_EQ(codec_of(kCodec, {static_cast<std::uint32_t>(-5)})->setting(), "-5");
+  EXPECT_EQ(codec_of(kZstdCodec, {static_cast<std::uint32_t>(-5)})->setting(), "-5");
   EXPECT_TRUE(rc::check("of mixed data", [&] {
     const auto size = *rc::gen::inRange<std::size_t>(0, 70000);
     const Bytes plain = mixed_bytes(size, static_cast<std::uint32_t>(size));
@@ -39,17 +39,17 @@ TEST(Zstd, SeveralFramesAreOneStream) {
   const Bytes second = encode(b, 1, true, false);
   plain.insert(plain.end(), b.begin(), b.end());
   stored.insert(stored.end(), second.begin(), second.end());
-  expect_decodes(*codec_of(kCodec, {}), stored, plain);
+  expect_decodes(*codec_of(kZstdCodec, {}), stored, plain);
 }
 
 TEST(Zstd, SurvivesDamage) {
   const Bytes plain = mixed_bytes(800, 5);
-  expect_survives_damage(*codec_of(kCodec, {}), encode(plain, 5), plain);
-  expect_survives_damage(*codec_of(kCodec, {}), encode(plain, 5, true, false), plain);
+  expect_survives_damage(*codec_of(kZstdCodec, {}), encode(plain, 5), plain);
+  expect_survives_damage(*codec_of(kZstdCodec, {}), encode(plain, 5, true, false), plain);
 }
 
 TEST(Zstd, RefusesABombAndAFrameTooLarge) {
-  const auto codec = codec_of(kCodec, {});
+  const auto codec = codec_of(kZstdCodec, {});
   EXPECT_EQ(expect_refused(*codec, encode(Bytes(10'000'000), 3), 4096).message(),
             "the frame holds 10000000 bytes where 4096 are expected");
   expect_refused(*codec, encode(Bytes(10'000'000), 3, false, false), 4096);

@@ -90,7 +90,7 @@ TEST(MergedChunks, EveryRowIsInOneChunkAcross) {
       g.chunk.push_back(1 + random() % (g.shape.back() + 1));  // chunks may be longer than an axis that can grow
     }
     while (g.shape.size() < g.axes) g.shape.push_back(1), g.chunk.push_back(1);
-    SCOPED_TRACE(testing::Message() << trial);
+    SCOPED_TRACE(::testing::Message() << trial);
     check(g, random);
   }
 }

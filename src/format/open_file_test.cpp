@@ -8,7 +8,7 @@ namespace {
 
 using hdf5::NewFile;
 
-class OpenFile : public testing::Test {
+class OpenFile : public ::testing::Test {
  protected:
   TemporaryFolder folder_;
 

@@ -8,7 +8,7 @@ namespace {
 
 using headrace::testing::Hdf5Writer;
 
-constexpr std::uint64_t kRows = 16'384;  // of 8 KiB of fill values
+constexpr std::uint64_t kFillRows = 16'384;  // of 8 KiB of fill values
 
 ErrorCode code_of(const std::function<void()>& action) {
   try {
@@ -22,13 +22,15 @@ ErrorCode code_of(const std::function<void()>& action) {
 
 TEST(Dataset, ALargeReadEndsWhenTheCallerSaysSo) {
   const TemporaryFolder directory;
-  { Hdf5Writer(directory.path("a.h5")).write("x", {.shape = {kRows, 2048}, .chunk = {64, 2048}, .unwritten = true}); }
+  {
+    Hdf5Writer(directory.path("a.h5")).write("x", {.shape = {kFillRows, 2048}, .chunk = {64, 2048}, .unwritten = true});
+  }
   const Dataset data = open(directory.path("a.h5"));
-  EXPECT_EQ(code_of([&] { (void)data.slice(0, kRows, [] { return false; }); }), ErrorCode::kCancelled);
-  const std::vector<std::uint64_t> rows(kRows, 7);
+  EXPECT_EQ(code_of([&] { (void)data.slice(0, kFillRows, [] { return false; }); }), ErrorCode::kCancelled);
+  const std::vector<std::uint64_t> rows(kFillRows, 7);
   EXPECT_EQ(code_of([&] { (void)data.take(rows, [] { return false; }); }), ErrorCode::kCancelled);
   int asked = 0;
-  EXPECT_EQ(data.slice(0, kRows, [&] { return ++asked > 0; }).rows(), kRows);
+  EXPECT_EQ(data.slice(0, kFillRows, [&] { return ++asked > 0; }).rows(), kFillRows);
   EXPECT_GT(asked, 0);
   EXPECT_EQ(data.slice(0, 5, [] { return false; }).rows(), 5u);  // small ones do not ask
 }

@@ -18,7 +18,7 @@ using headrace::testing::Hdf5Writer;
 using headrace::testing::write_npy;
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kRows = 200;
+constexpr std::uint64_t kRowsAFile = 200;
 
 /// Two files of a data set; beside each an HDF5 file in chunks of another length, and a .npy file.
 class FileListsTest : public ::testing::Test {
@@ -27,9 +27,10 @@ class FileListsTest : public ::testing::Test {
     for (const int i : {0, 1}) {
       const std::string number = std::to_string(i);
       // Arrays in chunks lie where libhdf5 puts them: at other offsets than those of the file beside.
-      Hdf5Writer(folder_.path("own_" + number + ".h5")).write("x", {.shape = {kRows, 3}, .chunk = {32, 3}, .gzip = 1});
-      Hdf5Writer(folder_.path("side_" + number + ".h5")).write("y", {.shape = {kRows, 2}, .chunk = {50, 2}});
-      write_npy(folder_.path("flat_" + number + ".npy"), kRows, 1000 * (i + 1));
+      Hdf5Writer(folder_.path("own_" + number + ".h5"))
+          .write("x", {.shape = {kRowsAFile, 3}, .chunk = {32, 3}, .gzip = 1});
+      Hdf5Writer(folder_.path("side_" + number + ".h5")).write("y", {.shape = {kRowsAFile, 2}, .chunk = {50, 2}});
+      write_npy(folder_.path("flat_" + number + ".npy"), kRowsAFile, 1000 * (i + 1));
     }
   }
   [[nodiscard]] Dataset open_all() const {
@@ -43,7 +44,8 @@ class FileListsTest : public ::testing::Test {
     const auto flat = batch["flat"].as<std::int32_t>(), x = batch["x"].as<std::int32_t>(),
                y = batch["y"].as<std::int32_t>();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto file = static_cast<std::int32_t>(rows[i] / kRows), row = static_cast<std::int32_t>(rows[i] % kRows);
+      const auto file = static_cast<std::int32_t>(rows[i] / kRowsAFile),
+                 row = static_cast<std::int32_t>(rows[i] % kRowsAFile);
       ASSERT_EQ(flat[i], 1000 * (file + 1) + row);
       for (std::int32_t j = 0; j < 3; ++j) ASSERT_EQ(x[3 * i + static_cast<std::size_t>(j)], 3 * row + j);
       for (std::int32_t j = 0; j < 2; ++j) ASSERT_EQ(y[2 * i + static_cast<std::size_t>(j)], 2 * row + j);
@@ -60,7 +62,7 @@ TEST_F(FileListsTest, PiecesOfOneBlockComeFromSeveralFiles) {
   const Dataset data = open_all();
   std::vector<std::uint64_t> rows(data.size());
   std::iota(rows.begin(), rows.end(), 0);
-  ASSERT_EQ(rows.size(), 2 * kRows);
+  ASSERT_EQ(rows.size(), 2 * kRowsAFile);
   check(data.slice(0, rows.size()), rows);
   rows = {399, 0, 200, 199, 31, 32, 49, 50, 51, 250, 250};
   check(data.take(rows), rows);
@@ -77,7 +79,7 @@ TEST_F(FileListsTest, PiecesOfOneBlockComeFromSeveralFiles) {
         const auto from = batch["_rows"].as<std::int64_t>();  // file and row of each sample
         std::vector<std::uint64_t> numbers;
         for (std::size_t i = 0; i < batch.rows(); ++i)
-          numbers.push_back(static_cast<std::uint64_t>(from[2 * i]) * kRows +
+          numbers.push_back(static_cast<std::uint64_t>(from[2 * i]) * kRowsAFile +
                             static_cast<std::uint64_t>(from[2 * i + 1]));
         check(batch, numbers);
         delivered += batch.rows();
@@ -108,7 +110,7 @@ TEST_F(FileListsTest, ChoosingFieldsKeepsTheFilesTheyLieIn) {
 TEST_F(FileListsTest, FilesBesideArePartOfTheIdentity) {
   const std::string before = identity_of(open_all());
   EXPECT_EQ(identity_of(open_all()), before);
-  write_npy(folder_.path("flat_1.npy"), kRows, 7);
+  write_npy(folder_.path("flat_1.npy"), kRowsAFile, 7);
   EXPECT_NE(identity_of(open_all()), before);
 }
 

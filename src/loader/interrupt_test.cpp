@@ -18,7 +18,7 @@ using testing::FakeFaults;
 constexpr auto kNo = [] { return false; };
 constexpr auto kYes = [] { return true; };
 
-ErrorCode code_of(const std::function<void()>& call) {
+ErrorCode code_of_interrupt(const std::function<void()>& call) {
   try {
     call();
   } catch (const Error& error) {
@@ -42,7 +42,7 @@ TEST(Interrupt, TheFirstEpochWhileSideFieldsAreRead) {
   Loader loader(data, options);
   ASSERT_NE(loader.explain().find("kept in memory"), std::string::npos);
   faults->delay = 20ms;  // a hundred chunks: the question comes every 50 ms
-  EXPECT_EQ(code_of([&] { (void)loader.epoch(kNo); }), ErrorCode::kCancelled);
+  EXPECT_EQ(code_of_interrupt([&] { (void)loader.epoch(kNo); }), ErrorCode::kCancelled);
   EXPECT_GT(faults->decodes, 0u);
   EXPECT_LT(faults->decodes, 100u);
   faults->delay = 0ms;
@@ -66,9 +66,9 @@ TEST(Interrupt, CloseFromInsideTheFirstEpoch) {
     EXPECT_TRUE(loader.closed());
     return true;
   };
-  EXPECT_EQ(code_of([&] { (void)loader.epoch(close_it); }), ErrorCode::kClosed);
+  EXPECT_EQ(code_of_interrupt([&] { (void)loader.epoch(close_it); }), ErrorCode::kClosed);
   EXPECT_LT(faults->decodes, 100u);
-  EXPECT_EQ(code_of([&] { (void)loader.epoch(); }), ErrorCode::kClosed);
+  EXPECT_EQ(code_of_interrupt([&] { (void)loader.epoch(); }), ErrorCode::kClosed);
   loader.close();
 }
 
@@ -76,13 +76,13 @@ TEST(Interrupt, CloseFromInsideTheFirstEpoch) {
 TEST(Interrupt, ReadingALabel) {
   const auto faults = std::make_shared<FakeFaults>();
   const Dataset data = fake_dataset({2'500'000}, {{1, 1 << 16}}, faults);
-  EXPECT_EQ(code_of([&] { (void)split(data, std::vector{0.5}, {.stratify = "a0", .go_on = kNo}); }),
+  EXPECT_EQ(code_of_interrupt([&] { (void)split(data, std::vector{0.5}, {.stratify = "a0", .go_on = kNo}); }),
             ErrorCode::kCancelled);
   EXPECT_LT(faults->decodes, 20u);
   faults->decodes = 0;
   LoaderOptions options{.batch_size = 16};
   options.sampler = std::make_shared<const SamplerChoice>(Balanced{"a0", 100});
-  EXPECT_EQ(code_of([&] { const Loader loader(data, options, kNo); }), ErrorCode::kCancelled);
+  EXPECT_EQ(code_of_interrupt([&] { const Loader loader(data, options, kNo); }), ErrorCode::kCancelled);
   EXPECT_LT(faults->decodes, 20u);
 }
 
@@ -102,7 +102,7 @@ TEST(Interrupt, CloseFromAnotherThreadEndsAPreload) {
   LoaderOptions options{.batch_size = 16, .memory = 256 << 20, .threads = 1};
   options.cache.mode = CacheChoice::kRam;
   Loader loader(data, options);
-  EXPECT_EQ(code_of([&] { loader.preload(close_there(loader)); }), ErrorCode::kClosed);
+  EXPECT_EQ(code_of_interrupt([&] { loader.preload(close_there(loader)); }), ErrorCode::kClosed);
   EXPECT_TRUE(loader.closed());
   EXPECT_LT(faults->decodes, 400u);
 }
@@ -117,7 +117,7 @@ TEST(Interrupt, CloseFromAnotherThreadEndsAPreloadWhileSideFieldsAreRead) {
   const std::uint64_t before = MemoryBudget::process()->snapshot().used_bytes;
   Loader loader(data, options);
   ASSERT_NE(loader.explain().find("kept in memory"), std::string::npos) << loader.explain();
-  EXPECT_EQ(code_of([&] { loader.preload(close_there(loader)); }), ErrorCode::kClosed);
+  EXPECT_EQ(code_of_interrupt([&] { loader.preload(close_there(loader)); }), ErrorCode::kClosed);
   EXPECT_TRUE(loader.closed());
   EXPECT_LT(faults->decodes, 16u);
   EXPECT_EQ(MemoryBudget::process()->snapshot().used_bytes, before);
@@ -135,11 +135,11 @@ TEST(Interrupt, CloseFromAnotherThreadEndsTheFirstEpoch) {
     while (faults->decodes == 0) std::this_thread::sleep_for(1ms);
     loader.close();
   });
-  EXPECT_EQ(code_of([&] { (void)loader.epoch(); }), ErrorCode::kClosed);
+  EXPECT_EQ(code_of_interrupt([&] { (void)loader.epoch(); }), ErrorCode::kClosed);
   closing.join();
   EXPECT_TRUE(loader.closed());
   EXPECT_LT(faults->decodes, 100u);
-  EXPECT_EQ(code_of([&] { loader.preload(); }), ErrorCode::kClosed);
+  EXPECT_EQ(code_of_interrupt([&] { loader.preload(); }), ErrorCode::kClosed);
 }
 
 TEST(Interrupt, ACallFromInsideAnotherIsAnErrorAndDoesNotHang) {
@@ -159,7 +159,7 @@ TEST(Interrupt, ACallFromInsideAnotherIsAnErrorAndDoesNotHang) {
                                                    },
                                                    [&] { loader.load_state(state); },
                                                    [&] { (void)loader.batch(0, 0); }};
-    for (const auto& call : calls) EXPECT_EQ(code_of(call), ErrorCode::kInvalidArgument);
+    for (const auto& call : calls) EXPECT_EQ(code_of_interrupt(call), ErrorCode::kInvalidArgument);
     EXPECT_EQ(loader.state(), state);
     EXPECT_FALSE(loader.explain().empty());
     faults->delay = 0ms;
@@ -176,8 +176,8 @@ TEST(Interrupt, AClosedLoaderSaysSo) {
   options.cache.mode = CacheChoice::kRam;
   Loader loader(data, options);
   loader.close();
-  EXPECT_EQ(code_of([&] { (void)loader.epoch(); }), ErrorCode::kClosed);
-  EXPECT_EQ(code_of([&] { loader.preload(); }), ErrorCode::kClosed);
+  EXPECT_EQ(code_of_interrupt([&] { (void)loader.epoch(); }), ErrorCode::kClosed);
+  EXPECT_EQ(code_of_interrupt([&] { loader.preload(); }), ErrorCode::kClosed);
 }
 
 /// Though the engine that they came from is replaced.

@@ -36,7 +36,7 @@ std::uint64_t row_of(const Batch& batch, std::uint64_t i, std::uint64_t rows) {
   return row;
 }
 
-std::vector<std::vector<std::uint64_t>> deliver(Loader& loader, int epochs) {
+std::vector<std::vector<std::uint64_t>> delivered_rows(Loader& loader, int epochs) {
   std::vector<std::vector<std::uint64_t>> all;
   for (int e = 0; e < epochs; ++e)
     for (const Batch& batch : loader) {
@@ -46,7 +46,7 @@ std::vector<std::vector<std::uint64_t>> deliver(Loader& loader, int epochs) {
   return all;
 }
 
-std::uint64_t smallest_budget(const Dataset& data, LoaderOptions options) {
+std::uint64_t least_budget(const Dataset& data, LoaderOptions options) {
   options.memory = 1;
   try {
     const Loader loader(data, options);
@@ -74,7 +74,7 @@ TEST(Loader, SameBatchesForAnyThreadsAndBudgetDownToTheSmallest) {
     options.threads = 1;
     {
       Loader loader(data, options);
-      want = deliver(loader, 2);
+      want = delivered_rows(loader, 2);
       std::vector<std::uint64_t> sorted;
       for (const auto& b : want) sorted.insert(sorted.end(), b.begin(), b.end());
       std::sort(sorted.begin(), sorted.end());
@@ -83,10 +83,10 @@ TEST(Loader, SameBatchesForAnyThreadsAndBudgetDownToTheSmallest) {
       RC_ASSERT(want.size() == 2 * loader.num_batches());
     }
     options.threads = *rc::gen::inRange<std::uint32_t>(1, 5);
-    const std::uint64_t least = smallest_budget(data, options);
+    const std::uint64_t least = least_budget(data, options);
     options.memory = least + *rc::gen::inRange<std::uint64_t>(0, least * 4);
     Loader loader(data, options);
-    RC_ASSERT(deliver(loader, 2) == want);
+    RC_ASSERT(delivered_rows(loader, 2) == want);
     const Report report = loader.report();
     RC_ASSERT(report.memory.peak_bytes <= report.memory.budget_bytes);
     RC_ASSERT(report.samples == 2 * data.size());
@@ -131,7 +131,7 @@ TEST(Loader, DecodesEveryChunkOnceWhenMemoryAllowsAndSaysSo) {
   LoaderOptions options{.batch_size = 64, .shuffle = true, .threads = 2};
   options.cache.mode = CacheChoice::kNone;  // else what is read ahead of the next epoch comes from memory
   Loader loader(data, options);
-  deliver(loader, 1);
+  delivered_rows(loader, 1);
   loader.close();
   EXPECT_GE(faults->decodes, 128u);
   EXPECT_DOUBLE_EQ(loader.report().read_amplification, 1.0);
@@ -145,7 +145,7 @@ TEST(Loader, WhatComesFromMemoryCountsAsNeededInEveryTier) {
     LoaderOptions options{.batch_size = 8, .shuffle = true, .threads = 2};
     options.cache.mode = mode;
     Loader loader(data, options);
-    deliver(loader, epochs);
+    delivered_rows(loader, epochs);
     loader.close();
     return loader.report().read_amplification;
   };
@@ -181,7 +181,7 @@ TEST(Loader, ResumedEpochsFromMemoryCountForWhatIsLeftOfThem) {
     std::string state = half;
     state.replace(half.find(place), place.size(), "\"epoch\":" + std::to_string(2 * i + 1));
     loader.load_state(state);
-    deliver(loader, 1);
+    delivered_rows(loader, 1);
   }
   loader.close();
   // One decode of all was needed, and ten halves of one; beside them what ran ahead into the next epoch each time.
@@ -197,7 +197,7 @@ TEST(Loader, PeaksAreMeasuredNotCopiedFromThePlan) {
   Report::Memory memory = loader.report().memory;
   EXPECT_GT(memory.scratch_bytes, 0u);
   EXPECT_EQ(memory.peak_bytes, 0u);  // nothing is allocated yet
-  deliver(loader, 1);
+  delivered_rows(loader, 1);
   memory = loader.report().memory;
   EXPECT_GT(memory.peak_scratch_bytes, 0u);
   EXPECT_LE(memory.peak_scratch_bytes, memory.scratch_bytes);
@@ -212,20 +212,20 @@ TEST(Loader, PeaksAreMeasuredNotCopiedFromThePlan) {
 TEST(Loader, TheSmallestBudgetIsExact) {
   const Dataset data = fake_dataset({500}, {{5000, 50}});
   const LoaderOptions options{.batch_size = 100, .shuffle = true};
-  const std::uint64_t least = smallest_budget(data, options);
+  const std::uint64_t least = least_budget(data, options);
   LoaderOptions tight = options;
   tight.memory = least - 1;
   EXPECT_THROW(Loader(data, tight), Error);
   tight.memory = least;
   Loader loader(data, tight);
-  EXPECT_EQ(deliver(loader, 1).size(), 5u);
+  EXPECT_EQ(delivered_rows(loader, 1).size(), 5u);
 }
 
 TEST(Loader, ABadChunkIsRaisedAtTheFirstBatchThatHoldsIt) {
   const Dataset good = fake_dataset({600}, {{300, 20}, {10, 20}});
   LoaderOptions options{.batch_size = 32, .shuffle = true, .seed = 3};
   Loader reference(good, options);
-  const auto batches = deliver(reference, 1);
+  const auto batches = delivered_rows(reference, 1);
   const auto in_bad_chunk = [](std::uint64_t row) { return row / 20 == 17; };
   std::size_t first_bad = 0;
   while (std::none_of(batches[first_bad].begin(), batches[first_bad].end(), in_bad_chunk)) ++first_bad;
@@ -235,7 +235,7 @@ TEST(Loader, ABadChunkIsRaisedAtTheFirstBatchThatHoldsIt) {
       faults->bad_rows = {345};
       const Dataset bad = fake_dataset({600}, {{300, 20}, {10, 20}}, faults);
       options.threads = threads;
-      options.memory = tight ? smallest_budget(bad, options) : 0;
+      options.memory = tight ? least_budget(bad, options) : 0;
       Loader loader(bad, options);
       auto epoch = loader.epoch();
       for (std::size_t i = 0; i < first_bad; ++i) ASSERT_TRUE(epoch.next().has_value());
@@ -247,14 +247,14 @@ TEST(Loader, ABadChunkIsRaisedAtTheFirstBatchThatHoldsIt) {
         EXPECT_EQ(e.file(), "fake");
       }
       faults->mended = true;  // the next epoch is whole
-      EXPECT_EQ(deliver(loader, 1).size(), loader.num_batches());
+      EXPECT_EQ(delivered_rows(loader, 1).size(), loader.num_batches());
     }
 }
 
 TEST(Loader, KeptBatchesNeverStallItAndStayAsTheyWere) {
   const Dataset data = fake_dataset({2000}, {{5000, 50}});
   LoaderOptions options{.batch_size = 40, .shuffle = true, .seed = 1, .threads = 2};
-  options.memory = smallest_budget(data, options) * 2;
+  options.memory = least_budget(data, options) * 2;
   std::vector<Batch> kept;
   {
     Loader loader(data, options);
@@ -270,7 +270,7 @@ TEST(Loader, KeptBatchesNeverStallItAndStayAsTheyWere) {
 TEST(Loader, EpochsFollowEachOtherAndCanBeNamed) {
   const Dataset data = fake_dataset({300}, {{4, 20}});
   Loader loader(data, {.batch_size = 16, .shuffle = true});
-  const auto epoch_rows = [&](Loader& l) { return deliver(l, 1); };
+  const auto epoch_rows = [&](Loader& l) { return delivered_rows(l, 1); };
   const auto e0 = epoch_rows(loader), e1 = epoch_rows(loader);
   EXPECT_NE(e0, e1);
   loader.set_epoch(1);
@@ -310,15 +310,15 @@ TEST(Loader, TailsAndLengthsAreExact) {
   for (bool shuffle : {false, true}) {
     Loader partial(data, {.batch_size = 10, .shuffle = shuffle});
     EXPECT_EQ(partial.num_batches(), 11u);
-    const auto batches = deliver(partial, 2);
+    const auto batches = delivered_rows(partial, 2);
     EXPECT_EQ(batches.size(), 22u);
     EXPECT_EQ(batches[10].size(), 3u);
     Loader drop(data, {.batch_size = 10, .shuffle = shuffle, .tail = Tail::kDrop});
     EXPECT_EQ(drop.num_batches(), 10u);
-    EXPECT_EQ(deliver(drop, 3).size(), 30u);
+    EXPECT_EQ(delivered_rows(drop, 3).size(), 30u);
   }
   Loader whole(data, {.batch_size = 1000});
-  EXPECT_EQ(deliver(whole, 1)[0].size(), 103u);
+  EXPECT_EQ(delivered_rows(whole, 1)[0].size(), 103u);
 }
 
 TEST(Loader, ContradictionsAreRefused) {
@@ -393,9 +393,9 @@ TEST(Loader, SideFieldsAreKeptOrCrossedWithoutChangingABatch) {
   LoaderOptions options{.batch_size = 64, .shuffle = true};
   Loader roomy(data, options);
   EXPECT_NE(roomy.explain().find("kept in memory"), std::string::npos);
-  options.memory = smallest_budget(data, options) + 500'000;
+  options.memory = least_budget(data, options) + 500'000;
   Loader tight(data, options);
-  EXPECT_EQ(deliver(roomy, 1), deliver(tight, 1));
+  EXPECT_EQ(delivered_rows(roomy, 1), delivered_rows(tight, 1));
   EXPECT_GT(tight.report().read_amplification, 1.0);
 }
 
@@ -405,7 +405,7 @@ TEST(Loader, InFileOrderAChunkThatCrossesManyBlocksIsDecodedOnce) {
   const Dataset data = fake_dataset({16384}, {{2048, 128}, {32, 4096}});
   Loader loader(data, {.batch_size = 128, .memory = 14 << 20, .threads = 2});
   EXPECT_NE(loader.explain().find("cross the blocks"), std::string::npos) << loader.explain();
-  EXPECT_EQ(deliver(loader, 1).size(), 128u);
+  EXPECT_EQ(delivered_rows(loader, 1).size(), 128u);
   EXPECT_LE(loader.report().read_amplification, 1.02);  // 1.5 if each block decoded it again
 }
 
@@ -435,7 +435,7 @@ TEST(Loader, KeptSideArraysTakeTheirRowsHoweverTheyAreCut) {
   {
     Loader loader(fake_dataset({kRows}, {{256, 8192}, {1, 3}}), options);
     EXPECT_EQ(loader.report().memory.resident_bytes, kRows * 4);
-    EXPECT_EQ(deliver(loader, 1).size(), kRows / 1024);
+    EXPECT_EQ(delivered_rows(loader, 1).size(), kRows / 1024);
     EXPECT_EQ(loader.report().memory.peak_resident_bytes, kRows * 4);
     EXPECT_LE(loader.report().read_amplification, 1.1);  // no chunk of labels is decoded again for another block
   }

@@ -21,7 +21,7 @@ using testing::heavy_tailed;
 using testing::renamed;
 using testing::table_of;
 
-std::vector<Copy> deliver(Loader& loader, int epochs = 1) {
+std::vector<Copy> delivered_copies(Loader& loader, int epochs = 1) {
   std::vector<Copy> all;
   for (int e = 0; e < epochs; ++e)
     for (const Batch& batch : loader) all.push_back(copy_of(batch));
@@ -83,11 +83,11 @@ TEST(MappedLoader, AnyThreadsAnyBudgetDownToTheSmallestSameBatches) {
     options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
     options.threads = 2;
     Loader easy(*events.data, options);
-    const std::vector<Copy> want = deliver(easy, 2);
+    const std::vector<Copy> want = delivered_copies(easy, 2);
     options.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
     options.memory = smallest_budget(*events.data, options) * *rc::gen::inRange<std::uint64_t>(100, 300) / 100;
     Loader hard(*events.data, options);
-    RC_ASSERT(deliver(hard, 2) == want);
+    RC_ASSERT(delivered_copies(hard, 2) == want);
   }));
 }
 
@@ -104,7 +104,8 @@ TEST(MappedLoader, ResumesAtEveryStepAndMakesAnyBatchAgain) {
   for (std::size_t step = 0; step + 1 < all.size(); ++step) {
     Loader other(*events.data, options);
     other.load_state(states[step]);
-    EXPECT_EQ(deliver(other), std::vector<Copy>(all.begin() + static_cast<std::ptrdiff_t>(step) + 1, all.end()));
+    EXPECT_EQ(delivered_copies(other),
+              std::vector<Copy>(all.begin() + static_cast<std::ptrdiff_t>(step) + 1, all.end()));
     EXPECT_EQ(copy_of(loader.batch(0, step)), all[step]) << step;
   }
   const Events others(heavy_tailed(120, 4));

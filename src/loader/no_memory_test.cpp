@@ -21,7 +21,7 @@ struct Ended {
   std::uint64_t rows = 0;
   std::optional<Error> error;
 };
-Ended deliver(Loader& loader) {
+Ended deliver_until_it_ends(Loader& loader) {
   Ended ended;
   try {
     for (const Batch& batch : loader) ended.rows += batch.rows();
@@ -69,18 +69,18 @@ std::uint64_t try_every_allocation(const Dataset& data, const Case& one, std::in
     Ended first;
     {
       const FailingNew fails("hr-decode-", n, others);
-      first = deliver(loader);
+      first = deliver_until_it_ends(loader);
       failed = fails.failed();
     }
     // The threads were ahead: what failed may be a batch of the next epoch.
-    const Ended second = first.error ? Ended{} : deliver(loader);
+    const Ended second = first.error ? Ended{} : deliver_until_it_ends(loader);
     for (const Ended& ended : {first, second}) {
       errors += ended.error.has_value();
       EXPECT_TRUE(!ended.error || ended.error->code() == ErrorCode::kOutOfBudget) << ended.error->what();
     }
     EXPECT_TRUE(first.error || first.rows == data.size());
     EXPECT_TRUE(first.error || second.error || second.rows == data.size());
-    const Ended last = deliver(loader);
+    const Ended last = deliver_until_it_ends(loader);
     EXPECT_FALSE(last.error) << last.error->what();
     EXPECT_EQ(last.rows, data.size());
     if (failed == 0 || ::testing::Test::HasFailure()) break;

@@ -18,7 +18,7 @@ namespace headrace {
 namespace {
 
 constexpr std::size_t kMaxDepth = 256;  // of "**"; also ends what loops of mounts could make endless
-constexpr std::size_t kNamesShown = 5;  // in a message
+constexpr std::size_t kPathsShown = 5;  // in a message
 
 bool has_glob(std::string_view text) {
   return text.find_first_of("*?[") != std::string_view::npos;
@@ -193,9 +193,9 @@ Error not_found(const std::string& path, std::size_t directories) {
   std::sort(names.begin(), names.end(), natural_less);
   names = nearest_names(wanted, names);
   std::string shown;
-  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i)
+  for (std::size_t i = 0; i < std::min(names.size(), kPathsShown); ++i)
     shown += fmt::format("{}{}{}", i == 0 ? "" : ", ", names[i], is_directory(join(at, names[i])) ? "/" : "");
-  if (names.size() > kNamesShown) shown += fmt::format(" and {} more", names.size() - kNamesShown);
+  if (names.size() > kPathsShown) shown += fmt::format(" and {} more", names.size() - kPathsShown);
   return error.with_hint(fmt::format("In {}: {}.", where, shown));
 }
 

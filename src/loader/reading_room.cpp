@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kRequestBytes = 32;  // bookkeeping for a row that is asked for
+constexpr std::uint64_t kRowRequestBytes = 32;  // bookkeeping for a row that is asked for
 constexpr std::uint64_t kListedBytes = sizeof(Piece) + sizeof(PieceTask) + 2 * sizeof(FileRange);  // for a piece
 
 /// Bytes that the pieces of a block of the file take while they are listed.
@@ -59,8 +59,8 @@ std::uint64_t reading_bytes(const Source& source, const BlockLayout& layout) {
 
 std::uint64_t reading_threads(const Dataset::Impl& data, std::uint64_t rows) {
   const std::uint64_t limit = MemoryBudget::process()->limit_bytes(), row_bytes = data.source->slot_row_bytes();
-  const bool rows_fit = rows <= limit / (row_bytes + kRequestBytes);
-  const std::uint64_t left = rows_fit ? limit - rows * (row_bytes + kRequestBytes) : 0;
+  const bool rows_fit = rows <= limit / (row_bytes + kRowRequestBytes);
+  const std::uint64_t left = rows_fit ? limit - rows * (row_bytes + kRowRequestBytes) : 0;
   if (rows == 0 || (rows_fit && data.reading_bytes <= left))
     return std::max<std::uint64_t>(1, left / std::max<std::uint64_t>(data.reading_bytes, 1));
   std::string text = fmt::format("{} row{} of {}", rows, rows == 1 ? "" : "s", format_bytes(row_bytes));
@@ -68,7 +68,7 @@ std::uint64_t reading_threads(const Dataset::Impl& data, std::uint64_t rows) {
   Error error(ErrorCode::kOutOfBudget, fmt::format("{} do{} not fit the {} that this process may hold", text,
                                                    rows == 1 && !rows_fit ? "es" : "", format_bytes(limit)));
   error.with_file(data.files[0].path);
-  const bool fewer_fit = rows > 1 && row_bytes + kRequestBytes <= limit - std::min(limit, data.reading_bytes);
+  const bool fewer_fit = rows > 1 && row_bytes + kRowRequestBytes <= limit - std::min(limit, data.reading_bytes);
   if (fewer_fit) throw error.with_hint("Take fewer rows at once, or deliver them by a Loader.");
   if (const Field* const field = largest_field(*data.source)) error.with_field(field->path);
   throw error.with_hint("Leave the largest fields out with fields=, or raise the limit with set_memory().");

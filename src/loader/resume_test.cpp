@@ -30,7 +30,7 @@ std::vector<std::vector<std::uint64_t>> one_epoch(Loader& loader) {
   return rest_of(epoch);
 }
 
-Dataset some_data() {
+Dataset data_to_resume() {
   return fake_dataset({130, 75, 40}, {{20, 16}, {3, 64}});
 }
 
@@ -48,7 +48,7 @@ LoaderOptions some_options() {
 
 TEST(Ranks, TheirBatchesJoinedAreThoseOfOneProcess) {
   EXPECT_TRUE(rc::check([] {
-    const Dataset data = some_data();
+    const Dataset data = data_to_resume();
     const auto world = *rc::gen::inRange<std::uint32_t>(1, 9);
     LoaderOptions options = some_options();
     options.global_batch_size = std::min(options.batch_size * world, data.size() / world * world);
@@ -75,7 +75,7 @@ TEST(Ranks, TheirBatchesJoinedAreThoseOfOneProcess) {
 }
 
 TEST(Ranks, TheEnvironmentIsAskedWhenAnEpochStarts) {
-  const Dataset data = some_data();
+  const Dataset data = data_to_resume();
   Loader loader(data, {.batch_size = 10});
   EXPECT_EQ(one_epoch(loader).size(), 25u);
   ::setenv("RANK", "1", 1);
@@ -92,7 +92,7 @@ TEST(Ranks, TheEnvironmentIsAskedWhenAnEpochStarts) {
 
 TEST(Resume, AtEveryStepWithOtherThreadsMemoryAndWorldSizes) {
   EXPECT_TRUE(rc::check([] {
-    const Dataset data = some_data();
+    const Dataset data = data_to_resume();
     LoaderOptions options = some_options();
     const std::uint64_t global = std::min<std::uint64_t>(options.batch_size * 12, 240);
     options.batch_size = 0;
@@ -184,7 +184,7 @@ TEST(Resume, AtEveryStepForWorldsOfOneToEightThreeTimesInARow) {
 }
 
 TEST(Resume, AnotherBatchSizeGoesOnAtTheSameSample) {
-  const Dataset data = some_data();
+  const Dataset data = data_to_resume();
   for (const Shuffle shuffle : {Shuffle(Shuffle::kNone), Shuffle(Shuffle::kBlock), Shuffle(Shuffle::kExact)}) {
     Loader first(data, {.batch_size = 16, .shuffle = shuffle});
     Loader::Epoch epoch = first.epoch();
@@ -203,7 +203,7 @@ TEST(Resume, AnotherBatchSizeGoesOnAtTheSameSample) {
 }
 
 TEST(Resume, ALiveEpochIsRewoundAndTheNextFollows) {
-  const Dataset data = some_data();
+  const Dataset data = data_to_resume();
   Loader loader(data, {.batch_size = 20, .shuffle = true});
   const auto zero = one_epoch(loader);
   Loader::Epoch epoch = loader.epoch();
@@ -223,7 +223,7 @@ TEST(Resume, ALiveEpochIsRewoundAndTheNextFollows) {
 }
 
 TEST(Resume, TheEndOfAnEpochIsTheStartOfTheNext) {
-  const Dataset data = some_data();
+  const Dataset data = data_to_resume();
   for (const Tail tail : {Tail::kPartial, Tail::kDrop}) {
     Loader loader(data, {.batch_size = 50, .tail = tail});
     const std::string start = loader.state();
@@ -237,7 +237,7 @@ TEST(Resume, TheEndOfAnEpochIsTheStartOfTheNext) {
 }
 
 TEST(Resume, AStateOfSomethingElseIsRefusedByNameAndChangesNothing) {
-  const Dataset data = some_data();
+  const Dataset data = data_to_resume();
   Loader loader(data, {.batch_size = 20, .shuffle = true, .seed = 7});
   Loader::Epoch epoch = loader.epoch();
   (void)epoch.next();
@@ -308,7 +308,7 @@ TEST(Resume, AStateKnowsItsFilesButNotWhereTheyLie) {
 }
 
 TEST(Tails, PaddingRepeatsSamplesWithWeightZero) {
-  const Dataset data = some_data();  // 245 samples
+  const Dataset data = data_to_resume();  // 245 samples
   for (const std::uint32_t world : {1u, 2u, 4u}) {
     std::vector<std::uint64_t> real;
     for (std::uint32_t r = 0; r < world; ++r) {
@@ -328,7 +328,7 @@ TEST(Tails, PaddingRepeatsSamplesWithWeightZero) {
 }
 
 TEST(Provenance, RowsSayWhereSamplesCameFrom) {
-  const Dataset data = some_data();
+  const Dataset data = data_to_resume();
   const std::array<std::uint64_t, 3> first = {0, 130, 205};
   Loader loader(data, {.batch_size = 32, .shuffle = Shuffle::kExact, .provenance = true});
   for (const Batch& batch : loader) {
@@ -341,7 +341,7 @@ TEST(Provenance, RowsSayWhereSamplesCameFrom) {
 }
 
 TEST(Ranks, WhatCannotBeDividedIsRefused) {
-  const Dataset data = some_data();
+  const Dataset data = data_to_resume();
   EXPECT_THROW(Loader(data, {.batch_size = 1, .rank = 0, .world_size = 246}), Error);        // an empty rank
   EXPECT_THROW(Loader(data, {.global_batch_size = 10, .rank = 0, .world_size = 3}), Error);  // no multiple
   EXPECT_THROW(Loader(data, {.batch_size = 10, .rank = 3, .world_size = 3}), Error);

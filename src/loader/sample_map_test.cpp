@@ -26,7 +26,7 @@ using testing::table_of;
 using testing::volume_of;
 
 /// What a case runs: a map over groups of columns, all elements uint32.
-struct Case {
+struct MapCase {
   std::shared_ptr<const SampleMap> map;
   std::vector<SourceGroup> groups;
   std::shared_ptr<const BoxMap> boxes;  // the map, where it is one
@@ -49,13 +49,13 @@ struct Delivered {
   friend bool operator==(const Delivered&, const Delivered&) = default;
 };
 
-std::shared_ptr<const Sampler> sampler_of(const Case& c, const Settings& settings) {
+std::shared_ptr<const Sampler> sampler_of(const MapCase& c, const Settings& settings) {
   return settings.exact ? make_global_shuffle(c.map->homes(), 7)
                         : make_block_shuffle(c.map->homes(), settings.shape, 7);
 }
 
 /// Deliver `epochs` epochs, the first of them from `position` on.
-std::vector<Delivered> run(const Case& c, const Settings& settings, std::uint64_t epochs, std::uint64_t position = 0,
+std::vector<Delivered> run(const MapCase& c, const Settings& settings, std::uint64_t epochs, std::uint64_t position = 0,
                            std::optional<Error>* error = nullptr) {
   auto arena = std::make_shared<SlotArena>(c.fields, 1 << 20);
   const Finishing finishing = c.finisher ? c.finisher->finishing() : Finishing{};
@@ -121,12 +121,12 @@ std::vector<Delivered> run(const Case& c, const Settings& settings, std::uint64_
   return out;
 }
 
-std::uint64_t number_of(const Case& c, SampleRef s) {
+std::uint64_t number_of(const MapCase& c, SampleRef s) {
   return c.map->homes()->first_row(s.block) + s.row;
 }
 
 /// Each sample once an epoch, whatever its home.
-void expect_permutation(const Case& c, const std::vector<Delivered>& all, std::uint64_t epochs) {
+void expect_permutation(const MapCase& c, const std::vector<Delivered>& all, std::uint64_t epochs) {
   std::vector<std::uint64_t> seen(c.map->homes()->num_rows(), 0);
   for (const Delivered& d : all)
     for (const SampleRef s : d.samples) ++seen[number_of(c, s)];
@@ -160,7 +160,7 @@ void expect_mirrored(const SampleMap& map) {
   for (const auto& part : parts) EXPECT_TRUE(by_home.contains(part)) << part.first << " " << part.second;
 }
 
-void expect_same_everywhere(const Case& c, const Settings& settings, const std::vector<Delivered>& all) {
+void expect_same_everywhere(const MapCase& c, const Settings& settings, const std::vector<Delivered>& all) {
   if (c.map->tiles()) expect_mirrored(*c.map);
   for (const std::uint64_t slots : {1u, 2u, 7u})
     for (const unsigned threads : {1u, 3u}) {
@@ -179,11 +179,11 @@ void expect_same_everywhere(const Case& c, const Settings& settings, const std::
 // ------------------------------------------------------------------------------------------------------------- spans
 
 /// Events: a ragged run of rows of two columns, and a label. Lengths are heavy-tailed; many are 0, some cross units.
-Case events(const std::vector<std::uint64_t>& lengths, std::uint64_t chunk_rows, std::uint64_t home_samples,
-            std::shared_ptr<testing::FakeFaults> faults = std::make_shared<testing::FakeFaults>()) {
+MapCase events(const std::vector<std::uint64_t>& lengths, std::uint64_t chunk_rows, std::uint64_t home_samples,
+               std::shared_ptr<testing::FakeFaults> faults = std::make_shared<testing::FakeFaults>()) {
   std::vector<std::uint64_t> starts{0};
   for (const std::uint64_t n : lengths) starts.push_back(starts.back() + n);
-  Case c;
+  MapCase c;
   const std::uint64_t rows = std::max<std::uint64_t>(starts.back(), 1), third = rows / 3;
   c.groups.push_back(table_of({third + 1, 1, rows - third}, {{3, chunk_rows}, {1, chunk_rows * 2}}, std::move(faults)));
   c.groups.push_back(table_of({lengths.size()}, {{2, 16}}));
@@ -194,7 +194,7 @@ Case events(const std::vector<std::uint64_t>& lengths, std::uint64_t chunk_rows,
   return c;
 }
 
-void expect_events(const Case& c, const std::vector<std::uint64_t>& lengths, const std::vector<Delivered>& all) {
+void expect_events(const MapCase& c, const std::vector<std::uint64_t>& lengths, const std::vector<Delivered>& all) {
   std::vector<std::uint64_t> starts{0};
   for (const std::uint64_t n : lengths) starts.push_back(starts.back() + n);
   for (const Delivered& d : all)
@@ -212,7 +212,7 @@ void expect_events(const Case& c, const std::vector<std::uint64_t>& lengths, con
 
 TEST(SampleMaps, EventsOverTwoAndThreeUnitsArriveWhole) {
   const std::vector<std::uint64_t> lengths = heavy_tailed(150, 1);
-  const Case c = events(lengths, 32, 10);
+  const MapCase c = events(lengths, 32, 10);
   std::size_t crossing = 0, far = 0;
   std::vector<Part> parts;
   std::vector<std::uint32_t> ends;
@@ -237,7 +237,7 @@ TEST(SampleMaps, EventsOverTwoAndThreeUnitsArriveWhole) {
 TEST(SampleMaps, AnyEventsAnySettings) {
   EXPECT_TRUE(rc::check([] {
     const auto lengths = heavy_tailed(*rc::gen::inRange<std::size_t>(1, 120), *rc::gen::inRange<std::uint64_t>(0, 99));
-    const Case c = events(lengths, *rc::gen::inRange<std::uint64_t>(1, 60), *rc::gen::inRange<std::uint64_t>(1, 30));
+    const MapCase c = events(lengths, *rc::gen::inRange<std::uint64_t>(1, 60), *rc::gen::inRange<std::uint64_t>(1, 30));
     Settings settings;
     settings.batch = *rc::gen::inRange<std::uint64_t>(1, 40);
     settings.slots = *rc::gen::inRange<std::uint64_t>(1, 9);
@@ -255,7 +255,7 @@ TEST(SampleMaps, AFailedUnitFailsTheFirstBatchThatNeedsIt) {
   const std::vector<std::uint64_t> lengths = heavy_tailed(150, 3);
   auto faults = std::make_shared<testing::FakeFaults>();
   faults->bad_rows = {400};
-  const Case c = events(lengths, 32, 10, faults), good = events(lengths, 32, 10);
+  const MapCase c = events(lengths, 32, 10, faults), good = events(lengths, 32, 10);
   Settings settings;
   settings.slots = 4;
   std::size_t batches = ~std::size_t{0};
@@ -274,7 +274,7 @@ TEST(SampleMaps, AFailedUnitFailsTheFirstBatchThatNeedsIt) {
 
 TEST(SampleMaps, WindowsThatOverlapByOne) {
   constexpr std::uint64_t kLength = 17, kWindows = 60;
-  Case c;
+  MapCase c;
   c.groups.push_back(table_of({kLength * kWindows + 1}, {{1, 50}}));
   c.map = std::make_shared<SpanMap>(SpanMap::Options{Spans::windows(kWindows, kLength, kLength + 1),
                                                      c.groups[0].layout.table, nullptr, 6, row_weight(1), 0});
@@ -317,7 +317,7 @@ class TurnRound final : public Finisher {
 
 TEST(SampleMaps, SamplesAndBatchesAreFinishedInOrder) {
   const std::vector<std::uint64_t> lengths = heavy_tailed(90, 5);
-  Case c = events(lengths, 32, 10);
+  MapCase c = events(lengths, 32, 10);
   c.finisher = std::make_shared<TurnRound>();
   Settings settings;
   settings.slots = 3, settings.threads = 3;
@@ -343,8 +343,8 @@ TEST(SampleMaps, SamplesAndBatchesAreFinishedInOrder) {
 
 // ------------------------------------------------------------------------------------------------------------- boxes
 
-Case boxes_of(std::vector<CellGrid> grids, const Axes& box, std::vector<Axes> starts, std::uint64_t home_samples) {
-  Case c;
+MapCase boxes_of(std::vector<CellGrid> grids, const Axes& box, std::vector<Axes> starts, std::uint64_t home_samples) {
+  MapCase c;
   for (std::uint32_t g = 0; g < grids.size(); ++g) c.groups.push_back(volume_of(g, grids[g]));
   c.boxes = std::make_shared<BoxMap>(BoxMap::Options{grids, box, std::move(starts), home_samples});
   c.map = c.boxes;
@@ -352,7 +352,7 @@ Case boxes_of(std::vector<CellGrid> grids, const Axes& box, std::vector<Axes> st
   return c;
 }
 
-void expect_boxes(const Case& c, const std::vector<Delivered>& all) {
+void expect_boxes(const MapCase& c, const std::vector<Delivered>& all) {
   for (const Delivered& d : all)
     for (std::size_t i = 0; i < d.samples.size(); ++i)
       for (std::size_t g = 0; g < c.groups.size(); ++g) {
@@ -375,7 +375,7 @@ TEST(SampleMaps, BoxesOverGridsOfThreeArrays) {
   std::vector<Axes> starts;
   for (std::uint64_t i = 0; i < 50; ++i)
     starts.push_back({i * 7 % (20 - 7 + 1), i * 5 % (24 - 9 + 1), i * 11 % (30 - 11 + 1)});
-  const Case c =
+  const MapCase c =
       boxes_of({{3, shape, {8, 8, 8}, 4}, {3, shape, {5, 24, 7}, 4}, {3, shape, {20, 3, 16}, 4}}, box, starts, 5);
   Settings settings;
   settings.slots = 4, settings.threads = 2;
@@ -391,7 +391,7 @@ TEST(SampleMaps, CellsOfLeadingAxesWithABroadcastColumn) {
   for (std::uint64_t f = 0; f < 6; ++f)
     for (std::uint64_t i = 0; i < 3; ++i)
       for (std::uint64_t j = 0; j < 4; ++j) starts.push_back({f, i, j, 0, 0});
-  const Case c = boxes_of({{5, {6, 3, 4, 5, 2}, {2, 2, 3, 5, 2}, 4}, {1, {6}, {4}, 4}}, {1, 1, 1, 5, 2}, starts, 12);
+  const MapCase c = boxes_of({{5, {6, 3, 4, 5, 2}, {2, 2, 3, 5, 2}, 4}, {1, {6}, {4}, 4}}, {1, 1, 1, 5, 2}, starts, 12);
   Settings settings;
   settings.slots = 3, settings.threads = 2;
   const std::vector<Delivered> all = run(c, settings, 2);

@@ -15,7 +15,7 @@ namespace {
 
 using testing::fake_dataset;
 
-std::vector<std::uint64_t> one_epoch(Loader& loader) {
+std::vector<std::uint64_t> rows_of_an_epoch(Loader& loader) {
   std::vector<std::uint64_t> rows;
   for (const Batch& batch : loader) {
     const auto values = batch.array(0).as<std::uint32_t>();
@@ -40,12 +40,12 @@ TEST(Samplers, AListIsDeliveredAsItIsAtAnyBudget) {
   for (const std::uint64_t memory : {0ull, 300'000ull}) {
     Loader loader(data, with(Listed{rows}, 10, memory));
     EXPECT_EQ(loader.num_batches(), 34u);
-    EXPECT_EQ(one_epoch(loader), rows);
-    EXPECT_EQ(one_epoch(loader), rows);
+    EXPECT_EQ(rows_of_an_epoch(loader), rows);
+    EXPECT_EQ(rows_of_an_epoch(loader), rows);
     loader.set_rows({5, 4, 5});
-    EXPECT_EQ(one_epoch(loader), (std::vector<std::uint64_t>{5, 4, 5}));
+    EXPECT_EQ(rows_of_an_epoch(loader), (std::vector<std::uint64_t>{5, 4, 5}));
     EXPECT_THROW(loader.set_rows({200}), Error);
-    EXPECT_EQ(one_epoch(loader).size(), 3u);
+    EXPECT_EQ(rows_of_an_epoch(loader).size(), 3u);
   }
 }
 
@@ -55,16 +55,16 @@ TEST(Samplers, RowsOfAnotherEpochTakeThePlaceOfWhatWasReadAhead) {
   for (std::uint64_t i = 0; i < 200; ++i) rows[i] = i * 77 % 200, back[i] = 199 - rows[i];
   for (const bool every_epoch : {true, false}) {
     Loader loader(data, with(Listed{rows, every_epoch}, 10));
-    EXPECT_EQ(one_epoch(loader), rows);
+    EXPECT_EQ(rows_of_an_epoch(loader), rows);
     loader.set_rows(1, back);
-    EXPECT_EQ(one_epoch(loader), back);
+    EXPECT_EQ(rows_of_an_epoch(loader), back);
     loader.set_rows(2, back);  // the same again
-    EXPECT_EQ(one_epoch(loader), back);
+    EXPECT_EQ(rows_of_an_epoch(loader), back);
     loader.set_rows(rows);
-    EXPECT_EQ(one_epoch(loader), rows);
+    EXPECT_EQ(rows_of_an_epoch(loader), rows);
     loader.set_epoch(3);  // named again, with other rows
     loader.set_rows(3, back);
-    EXPECT_EQ(one_epoch(loader), back);
+    EXPECT_EQ(rows_of_an_epoch(loader), back);
     EXPECT_EQ(loader.report().epochs_finished, 5u);
   }
 }
@@ -82,7 +82,7 @@ TEST(Samplers, AListOfRowsAnEpochDecodesEachChunkOnceAnEpochAndFiguresAddUp) {
   Loader loader(data, options);
   for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
     if (epoch > 0) loader.set_rows(epoch, rows_of(epoch));
-    EXPECT_EQ(one_epoch(loader), rows_of(epoch));
+    EXPECT_EQ(rows_of_an_epoch(loader), rows_of(epoch));
     EXPECT_EQ(loader.report().chunks_decoded, (epoch + 1) * kChunks);
     EXPECT_DOUBLE_EQ(loader.report().read_amplification, 1.0);
   }
@@ -90,7 +90,7 @@ TEST(Samplers, AListOfRowsAnEpochDecodesEachChunkOnceAnEpochAndFiguresAddUp) {
   std::vector<std::uint64_t> half = rows_of(0);
   half.resize(half.size() / 2);
   loader.set_rows(half);
-  EXPECT_EQ(one_epoch(loader), half);
+  EXPECT_EQ(rows_of_an_epoch(loader), half);
   const Report report = loader.report();
   EXPECT_EQ(report.chunks_decoded, 3 * kChunks + kChunks / 2);
   EXPECT_EQ(report.samples, 3 * data.size() + half.size());
@@ -102,7 +102,7 @@ TEST(Samplers, AStateOfAListKnowsTheRowsOfItsEpoch) {
   std::vector<std::uint64_t> zero(100), one(100);
   for (std::uint64_t i = 0; i < 100; ++i) zero[i] = i * 7 % 100, one[i] = i * 11 % 100;
   Loader first(data, with(Listed{zero, false}, 10));
-  (void)one_epoch(first);
+  (void)rows_of_an_epoch(first);
   const std::string between = first.state();
   first.set_rows(1, one);
   Loader::Epoch epoch = first.epoch();
@@ -112,9 +112,9 @@ TEST(Samplers, AStateOfAListKnowsTheRowsOfItsEpoch) {
   Loader second(data, with(Listed{zero, false}, 10));
   second.set_rows(1, one);
   second.load_state(between);
-  EXPECT_EQ(one_epoch(second), one);
+  EXPECT_EQ(rows_of_an_epoch(second), one);
   second.load_state(within);
-  EXPECT_EQ(one_epoch(second), (std::vector<std::uint64_t>(one.begin() + 30, one.end())));
+  EXPECT_EQ(rows_of_an_epoch(second), (std::vector<std::uint64_t>(one.begin() + 30, one.end())));
   Loader third(data, with(Listed{zero, false}, 10));
   third.set_rows(1, zero);
   EXPECT_THROW(third.load_state(within), Error);
@@ -126,24 +126,24 @@ TEST(Samplers, WeightsAndReplacement) {
   weights[3] = 1, weights[97] = 3;
   Loader loader(data, with(Weighted{weights, true, 4000}));
   std::map<std::uint64_t, int> counts;
-  for (const std::uint64_t row : one_epoch(loader)) ++counts[row];
+  for (const std::uint64_t row : rows_of_an_epoch(loader)) ++counts[row];
   EXPECT_EQ(counts.size(), 2u);
   EXPECT_NEAR(counts[97], 3000, 200);
   Loader once(data, with(Weighted{weights, false, 0}));
-  EXPECT_EQ(one_epoch(once).size(), 2u);
+  EXPECT_EQ(rows_of_an_epoch(once).size(), 2u);
 }
 
 TEST(Samplers, ResumeGoesOnInADrawnEpoch) {
   const Dataset data = fake_dataset({100}, {{4, 10}});
   const LoaderOptions options = with(Weighted{std::vector<double>(100, 1), true, 500});
   Loader whole(data, options);
-  const auto want = one_epoch(whole);
+  const auto want = rows_of_an_epoch(whole);
   Loader first(data, options);
   Loader::Epoch epoch = first.epoch();
   for (int i = 0; i < 7; ++i) (void)epoch.next();
   Loader second(data, options);
   second.load_state(first.state());
-  EXPECT_EQ(one_epoch(second), std::vector<std::uint64_t>(want.begin() + 7 * 16, want.end()));
+  EXPECT_EQ(rows_of_an_epoch(second), std::vector<std::uint64_t>(want.begin() + 7 * 16, want.end()));
   EXPECT_THROW(Loader(data, with(Weighted{std::vector<double>(100, 2), true, 400})).load_state(first.state()), Error);
 }
 

@@ -17,18 +17,18 @@ using testing::fake_dataset;
 using testing::FakeFaults;
 
 /// A data set, options and a budget that can work, small more often than not.
-struct Case {
+struct SmallBudgetCase {
   std::shared_ptr<FakeFaults> faults = std::make_shared<FakeFaults>();
   Dataset data;
   LoaderOptions options;
 
-  static Case any() {
+  static SmallBudgetCase any() {
     std::vector<std::uint64_t> files;
     for (int n = *rc::gen::inRange(1, 4); n > 0; --n) files.push_back(*rc::gen::inRange<std::uint64_t>(100, 2000));
     const std::uint64_t chunk = *rc::gen::element<std::uint64_t>(8, 24, 64, 200);
     const std::uint64_t width = *rc::gen::element<std::uint64_t>(300, 1000, 3000);
     auto faults = std::make_shared<FakeFaults>();
-    Case c{faults, fake_dataset(files, {{width, chunk}, {3, chunk}}, faults), {}};
+    SmallBudgetCase c{faults, fake_dataset(files, {{width, chunk}, {3, chunk}}, faults), {}};
     c.options.batch_size = *rc::gen::inRange<std::uint64_t>(4, 100);
     c.options.shuffle = *rc::gen::element(Shuffle::kBlock, Shuffle::kBlock, Shuffle::kExact);
     if (c.options.shuffle == Shuffle(Shuffle::kBlock) && *rc::gen::arbitrary<bool>())
@@ -51,7 +51,7 @@ struct Case {
 TEST(SmallBudget, WhatIsNamedDecodesBlocksOnceAndTheNextLargerDoesNot) {
   int fitting = 0, without = 0, runs = 0;
   EXPECT_TRUE(rc::check([&] {
-    const Case c = Case::any();
+    const SmallBudgetCase c = SmallBudgetCase::any();
     ++runs;
     const EnginePlan plan = c.plan(c.options);
     const std::optional<SmallBudget> small = judge_small_budget(source_of(c.data), c.options, plan);

@@ -20,7 +20,7 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kLargeReadBytes = mebibytes(64);  // from here on a read can be stopped
-constexpr std::chrono::milliseconds kTick{50};            // between two questions whether to go on
+constexpr std::chrono::milliseconds kAskEvery{50};        // between two questions whether to go on
 
 /// One read, shared by its threads.
 class Reading {
@@ -129,7 +129,7 @@ Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows
     try {
       do {
         if (!go_on()) reading.cancel();
-      } while (!reading.wait(helpers.size(), kTick));
+      } while (!reading.wait(helpers.size(), kAskEvery));
     } catch (...) {
       reading.cancel();
       throw;

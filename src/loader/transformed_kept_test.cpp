@@ -16,7 +16,7 @@ using testing::fake_value;
 using testing::FakeFaults;
 
 constexpr std::uint64_t kHigh = 77, kWide = 38, kWidth = kHigh * kWide;  // also the pairs of 77 particles
-constexpr std::uint64_t kRows = 2200;
+constexpr std::uint64_t kKeptRows = 2200;
 
 /// Rows of array 0 have 11,704 bytes: two parts.
 Dataset long_rows(const std::shared_ptr<FakeFaults>& faults) {
@@ -120,7 +120,7 @@ TEST(TransformedKept, LongRowsAreTransformedWholeHoweverTheyAreKept) {
     const auto* others = reinterpret_cast<const std::uint32_t*>(batch["a1"].data());
     for (std::uint64_t i = 0; i < batch.rows(); ++i) {
       const std::uint64_t row = (others[i * 3] - fake_value(1, 0, 0)) / 1009;
-      ASSERT_LT(row, kRows);
+      ASSERT_LT(row, kKeptRows);
       for (std::uint64_t x = 0; x < kWide; ++x)
         for (std::uint64_t y = 0; y < kHigh; ++y)
           ASSERT_EQ(made[(i * kWide + x) * kHigh + y], fake_value(0, row, y * kWide + x));

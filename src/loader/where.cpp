@@ -13,8 +13,8 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kMostDepth = 64;       // parentheses inside each other
-constexpr std::size_t kMostLetters = 10000;  // of the whole text
+constexpr std::size_t kMostParentheses = 64;  // parentheses inside each other
+constexpr std::size_t kMostLetters = 10000;   // of the whole text
 constexpr std::array<std::string_view, 6> kOperators{"==", "!=", "<", "<=", ">", ">="};
 
 bool is_word_letter(char c) {
@@ -46,7 +46,7 @@ class WhereParser {
 
  private:
   Status expression(std::size_t depth) {
-    if (depth > kMostDepth) return wrong("too many parentheses lie inside each other");
+    if (depth > kMostParentheses) return wrong("too many parentheses lie inside each other");
     HEADRACE_TRY(all(depth));
     while (take_word("or")) {
       HEADRACE_TRY(all(depth));

@@ -15,14 +15,13 @@
 
 #include "base/keyed_permutation.h"
 #include "base/philox.h"
+#include "order/key_use.h"
 #include "order/row_pool.h"
 #include "order/sampler.h"
 #include "order/stream_shares.h"
 
 namespace headrace {
 namespace {
-
-enum KeyUse : std::uint64_t { kRotation = 1, kInnerOrder = 2, kPool = 3 };
 
 /// Blocks of one stream in one epoch, addressed by reading order.
 class Segment {
@@ -197,7 +196,7 @@ class BlockShuffle final : public Sampler {
 
   [[nodiscard]] std::uint64_t rotation(std::uint64_t epoch) const {
     const std::uint64_t blocks = blocks_->num_blocks();
-    return blocks == 0 ? 0 : KeyedRandom(RandomKey::of({seed_, epoch, kRotation})).below(blocks);
+    return blocks == 0 ? 0 : KeyedRandom(RandomKey::of({seed_, epoch, key_use::kRotation})).below(blocks);
   }
   [[nodiscard]] std::vector<Stream> streams(std::uint64_t epoch) const {
     std::vector<Stream> streams;
@@ -206,7 +205,7 @@ class BlockShuffle final : public Sampler {
     for (std::uint32_t v = 0; v < shape_.streams; ++v) {
       const std::uint64_t end = begin + shares_.length(v);
       streams.emplace_back(segment(epoch, v, begin, end), first_pool(v), shape_.pool_blocks,
-                           RandomKey::of({seed_, epoch, kPool, v}));
+                           RandomKey::of({seed_, epoch, key_use::kPool, v}));
       begin = end;
     }
     return streams;
@@ -252,7 +251,7 @@ class BlockShuffle final : public Sampler {
 
  private:
   [[nodiscard]] Segment segment(std::uint64_t epoch, std::uint32_t v, std::uint64_t begin, std::uint64_t end) const {
-    return {*blocks_, rotation(epoch), begin, end, v % 2 == 1, RandomKey::of({seed_, epoch, kInnerOrder, v})};
+    return {*blocks_, rotation(epoch), begin, end, v % 2 == 1, RandomKey::of({seed_, epoch, key_use::kInnerOrder, v})};
   }
   /// Blocks of a stream's first pool.
   [[nodiscard]] std::uint64_t first_pool(std::uint32_t v) const {

@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "base/philox.h"
+#include "order/key_use.h"
 
 namespace headrace {
 namespace {
-
-enum KeyUse : std::uint64_t { kStepOrder = 12 };
 
 /// Sort (cost << 32 | index) by falling cost, keeping the order of equal ones: digits of 11 bits from the lowest.
 void sort_falling(std::vector<std::uint64_t>& entries, std::vector<std::uint64_t>& other, std::uint32_t most) {
@@ -79,7 +78,7 @@ void BudgetSteps::Window::next(std::uint32_t first_counted, std::uint32_t end_co
   order_.resize(planner_.size());
   std::iota(order_.begin(), order_.end(), 0);
   if (plan_.options_.arrangement != StepArrangement::kInOrder)
-    keyed_shuffle(std::span(order_), RandomKey::of({plan_.seed_, epoch_, kStepOrder, number_}));
+    keyed_shuffle(std::span(order_), RandomKey::of({plan_.seed_, epoch_, key_use::kStepOrder, number_}));
   complete_ = std::ranges::all_of(lanes_, [](const Lane& lane) { return lane.missing + lane.padding == 0; });
   listed_ = false;
   ++number_;

@@ -7,11 +7,11 @@
 #include "base/keyed_permutation.h"
 #include "base/philox.h"
 #include "order/direct_cursor.h"
+#include "order/key_use.h"
 
 namespace headrace {
 namespace {
 
-enum KeyUse : std::uint64_t { kGroupOrder = 13 };
 constexpr std::size_t kKeptEpochs = 3;  // the one that is delivered, the next, and one that is asked for
 
 struct GroupedRow {
@@ -134,7 +134,7 @@ std::shared_ptr<const GroupEpoch> Grouped::group_epoch(std::uint64_t number) con
   }
   std::vector<std::uint32_t> order;
   if (shuffle_) {
-    const KeyedPermutation permutation(groups_->size(), RandomKey::of({seed_, number, kGroupOrder}));
+    const KeyedPermutation permutation(groups_->size(), RandomKey::of({seed_, number, key_use::kGroupOrder}));
     order.resize(groups_->size());
     for (std::uint64_t p = 0; p < order.size(); ++p) order[p] = static_cast<std::uint32_t>(permutation(p));
   }

@@ -9,13 +9,13 @@
 #include <bit>
 
 #include "base/philox.h"
+#include "order/key_use.h"
 #include "order/sampler.h"
 #include "order/weyl_shares.h"
 
 namespace headrace {
 namespace {
 
-enum KeyUse : std::uint64_t { kStart = 9 };
 constexpr std::uint64_t kAhead = 64;  // samples taken from a source at once
 
 class Mixture final : public Sampler {
@@ -23,7 +23,7 @@ class Mixture final : public Sampler {
   Mixture(std::vector<MixturePart> parts, std::uint64_t num_samples, std::uint64_t seed)
       : parts_(std::move(parts)),
         num_samples_(num_samples),
-        shares_(weights_of(parts_), RandomKey::of({seed, kStart}).low) {}
+        shares_(weights_of(parts_), RandomKey::of({seed, key_use::kMixtureStart}).low) {}
 
   [[nodiscard]] std::uint64_t num_samples() const override { return num_samples_; }
   [[nodiscard]] std::string describe() const override {

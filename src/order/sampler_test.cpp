@@ -14,7 +14,7 @@ namespace {
 std::shared_ptr<const BlockTable> table(std::vector<BlockTable::FileBlocks> files) {
   return std::make_shared<BlockTable>(files);
 }
-std::shared_ptr<const BlockTable> random_table() {
+std::shared_ptr<const BlockTable> any_table() {
   std::vector<BlockTable::FileBlocks> files;
   const auto n = *rc::gen::inRange(1, 6);
   for (int i = 0; i < n; ++i) {
@@ -67,7 +67,7 @@ void check_permutation(const BlockTable& blocks, const std::vector<std::vector<S
 
 TEST(Sampler, EveryOrderIsAPermutationOfEveryTable) {
   EXPECT_TRUE(rc::check([] {
-    const auto blocks = random_table();
+    const auto blocks = any_table();
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 200);
     for (const auto& sampler : all_orders(blocks, *rc::gen::arbitrary<std::uint64_t>()))
       check_permutation(*blocks, epoch_batches(*sampler, 3, batch), batch);
@@ -76,7 +76,7 @@ TEST(Sampler, EveryOrderIsAPermutationOfEveryTable) {
 
 TEST(Sampler, RanksCutEveryGlobalBatchIntoContiguousParts) {
   EXPECT_TRUE(rc::check([] {
-    const auto blocks = random_table();
+    const auto blocks = any_table();
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 200);
     const auto world = *rc::gen::inRange<std::uint32_t>(1, 9);
     const auto position = *rc::gen::inRange<std::uint64_t>(0, blocks->num_rows() + 1);
@@ -103,7 +103,7 @@ TEST(Sampler, RanksCutEveryGlobalBatchIntoContiguousParts) {
 
 TEST(Sampler, AWalkGoesOnFromAnyPositionWithAnyBatchSize) {
   EXPECT_TRUE(rc::check([] {
-    const auto blocks = random_table();
+    const auto blocks = any_table();
     const auto first = *rc::gen::inRange<std::uint64_t>(1, 100), second = *rc::gen::inRange<std::uint64_t>(1, 100);
     for (const auto& sampler : all_orders(blocks, 5)) {
       auto steps = steps_of(*sampler, {.epoch = 1, .global_batch = first});
@@ -124,7 +124,7 @@ TEST(Sampler, AWalkGoesOnFromAnyPositionWithAnyBatchSize) {
 
 TEST(Mixture, GoesOnFromAnyPositionOfAnyEpochAndUsesEveryRowEquallyOften) {
   EXPECT_TRUE(rc::check([] {
-    const auto blocks = random_table();
+    const auto blocks = any_table();
     if (blocks->num_rows() == 0) return;
     const auto mixture = random_mixture(blocks);
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 50);
@@ -153,7 +153,7 @@ TEST(Mixture, GoesOnFromAnyPositionOfAnyEpochAndUsesEveryRowEquallyOften) {
 
 TEST(Sampler, ABlockIsDoneWithWhenSoManyRowsWereGivenOrPassed) {
   EXPECT_TRUE(rc::check([] {
-    const auto blocks = random_table();
+    const auto blocks = any_table();
     const auto batch = *rc::gen::inRange<std::uint64_t>(1, 200);
     const auto position = *rc::gen::inRange<std::uint64_t>(0, blocks->num_rows() + 1);
     const std::uint32_t world = *rc::gen::element(1u, 2u, 4u);  // ranks own whole streams

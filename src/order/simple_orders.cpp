@@ -3,12 +3,11 @@
 
 #include "base/keyed_permutation.h"
 #include "order/direct_cursor.h"
+#include "order/key_use.h"
 #include "order/sampler.h"
 
 namespace headrace {
 namespace {
-
-enum KeyUse : std::uint64_t { kExact = 4 };
 
 struct SamePlace {
   std::uint64_t operator()(std::uint64_t position) const { return position; }
@@ -82,7 +81,7 @@ class GlobalShuffle final : public Sampler {
   [[nodiscard]] OrderTraits traits() const override { return {.local = false}; }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     const KeyedPermutation permutation(std::max<std::uint64_t>(num_samples(), 1),
-                                       RandomKey::of({seed_, walk.epoch, kExact}));
+                                       RandomKey::of({seed_, walk.epoch, key_use::kExact}));
     return std::make_unique<ExactCursor>(*blocks_, blocks_->num_rows(), walk, permutation);
   }
 

@@ -9,12 +9,11 @@
 #include "base/keyed_permutation.h"
 #include "base/philox.h"
 #include "order/direct_cursor.h"
+#include "order/key_use.h"
 #include "order/random_access_sampler.h"
 
 namespace headrace {
 namespace {
-
-enum KeyUse : std::uint64_t { kDraw = 5, kRace = 6, kClassOrder = 7, kClassRows = 8 };
 
 double unit(std::uint64_t bits) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
@@ -76,8 +75,8 @@ class WeightedWithReplacement final : public RandomAccessSampler {
     return table_.keep.size() * (sizeof(double) + sizeof(std::uint64_t));
   }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
-    return std::make_unique<DirectCursor<AliasDraw>>(*blocks_, num_samples_, walk,
-                                                     AliasDraw{&table_, RandomKey::of({seed_, walk.epoch, kDraw})});
+    return std::make_unique<DirectCursor<AliasDraw>>(
+        *blocks_, num_samples_, walk, AliasDraw{&table_, RandomKey::of({seed_, walk.epoch, key_use::kDraw})});
   }
 
  private:
@@ -113,7 +112,7 @@ class WeightedWithoutReplacement final : public RandomAccessSampler {
   std::shared_ptr<const std::vector<std::uint64_t>> rows_of(std::uint64_t epoch) const {
     const std::lock_guard lock(mutex_);
     if (const auto known = last_.lock(); known && last_epoch_ == epoch) return known;
-    const RandomKey key = RandomKey::of({seed_, epoch, kRace});
+    const RandomKey key = RandomKey::of({seed_, epoch, key_use::kRace});
     std::vector<double> times(weights_.size());
     for (std::uint64_t i = 0; i < times.size(); ++i)
       times[i] = weights_[i] > 0 ? -std::log(unit(key.with(i).low) + 0x1p-54) / weights_[i] : HUGE_VAL;
@@ -152,7 +151,7 @@ class BalancedDraw {
   std::uint64_t operator()(std::uint64_t position) {
     const std::uint64_t n = classes_->rows.size(), run = position / n;
     if (run != run_) {
-      order_ = KeyedPermutation(n, key_.with(kClassOrder).with(run));
+      order_ = KeyedPermutation(n, key_.with(key_use::kClassOrder).with(run));
       run_ = run;
     }
     const std::uint64_t c = order_(position % n);
@@ -160,7 +159,7 @@ class BalancedDraw {
     auto& [cycle, permutation] = cycles_[c];
     if (cycle != run / rows.size()) {
       cycle = run / rows.size();
-      permutation = KeyedPermutation(rows.size(), key_.with(kClassRows).with(c).with(cycle));
+      permutation = KeyedPermutation(rows.size(), key_.with(key_use::kClassRows).with(c).with(cycle));
     }
     return rows[permutation(run % rows.size())];
   }

@@ -13,10 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class LocalFiles : public testing::Test {
+class LocalFiles : public ::testing::Test {
  protected:
   TemporaryFolder folder_;
-  const FileSystem& files_ = FileSystem::of(folder_.path(""));
+  const std::string path_ = folder_.path("");
+  const FileSystem& files_ = FileSystem::of(path_);
 };
 
 TEST_F(LocalFiles, OpensReadsAndIdentifies) {

@@ -21,7 +21,7 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-class Index : public testing::Test {
+class Index : public ::testing::Test {
  protected:
   IndexEntry entry_of(const std::string& name, std::string facts) const {
     const std::string path = folder_.path(name);

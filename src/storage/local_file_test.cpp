@@ -42,7 +42,7 @@ class FaultyCalls final : public FileCalls {
   void pause_ms(int milliseconds) const override { pauses_ms.push_back(milliseconds); }
 };
 
-class LocalFileTest : public testing::Test {
+class LocalFileTest : public ::testing::Test {
  protected:
   std::shared_ptr<LocalFile> open(const std::string& path) { return LocalFile::open(path, calls_, pool_).value(); }
   std::string pattern_file(const char* name, std::uint64_t size = 1000) {

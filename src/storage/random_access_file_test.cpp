@@ -26,7 +26,7 @@ void PrintTo(const Kind& kind, std::ostream* out) {
   *out << kind.name;
 }
 
-class RandomAccessFileConformance : public testing::TestWithParam<Kind> {
+class RandomAccessFileConformance : public ::testing::TestWithParam<Kind> {
  protected:
   static Bytes pattern(std::size_t size) {
     const auto file = MemoryFile::pattern(size);
@@ -108,23 +108,23 @@ std::shared_ptr<RandomAccessFile> memory(const TemporaryFolder&, const Bytes& by
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, RandomAccessFileConformance,
-    testing::Values(Kind{"Memory", memory},
-                    Kind{"Local",
-                         [](const TemporaryFolder& folder, const Bytes& bytes) {
-                           return FileSystem::of("").open(folder.write("file.bin", bytes)).value();
-                         }},
-                    Kind{"Slow",
-                         [](const TemporaryFolder& folder, const Bytes& bytes) -> std::shared_ptr<RandomAccessFile> {
-                           return std::make_shared<SlowFile>(memory(folder, bytes), StorageModel{100, 1e12});
-                         }},
-                    Kind{"FaultyWithoutFaults",
-                         [](const TemporaryFolder& folder, const Bytes& bytes) -> std::shared_ptr<RandomAccessFile> {
-                           return std::make_shared<FaultyFile>(memory(folder, bytes), std::vector<Fault>{});
-                         }},
-                    Kind{"Counting",
-                         [](const TemporaryFolder& folder, const Bytes& bytes) -> std::shared_ptr<RandomAccessFile> {
-                           return std::make_shared<CountingFile>(memory(folder, bytes));
-                         }}),
+    ::testing::Values(Kind{"Memory", memory},
+                      Kind{"Local",
+                           [](const TemporaryFolder& folder, const Bytes& bytes) {
+                             return FileSystem::of("").open(folder.write("file.bin", bytes)).value();
+                           }},
+                      Kind{"Slow",
+                           [](const TemporaryFolder& folder, const Bytes& bytes) -> std::shared_ptr<RandomAccessFile> {
+                             return std::make_shared<SlowFile>(memory(folder, bytes), StorageModel{100, 1e12});
+                           }},
+                      Kind{"FaultyWithoutFaults",
+                           [](const TemporaryFolder& folder, const Bytes& bytes) -> std::shared_ptr<RandomAccessFile> {
+                             return std::make_shared<FaultyFile>(memory(folder, bytes), std::vector<Fault>{});
+                           }},
+                      Kind{"Counting",
+                           [](const TemporaryFolder& folder, const Bytes& bytes) -> std::shared_ptr<RandomAccessFile> {
+                             return std::make_shared<CountingFile>(memory(folder, bytes));
+                           }}),
     [](const auto& kind) { return kind.param.name; });
 
 }  // namespace

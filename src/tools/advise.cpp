@@ -15,7 +15,6 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kLabel = 10;
 using Align = TextTable::Align;
 
 std::string whole(double number) {
@@ -29,12 +28,6 @@ std::string duration(double seconds) {
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
   const auto s = static_cast<std::uint64_t>(seconds);
   return s < 7200 ? fmt::format("{} min {} s", s / 60, s % 60) : fmt::format("{} h {} min", s / 3600, s / 60 % 60);
-}
-
-std::string indented(const TextTable& table) {
-  std::string out;
-  for (const std::string& line : table.lines()) out += "  " + line + "\n";
-  return out;
 }
 
 double epoch_seconds(const Advice& a, double rate) {
@@ -91,7 +84,7 @@ std::string expected_text(const Advice& a) {
   add("first epoch, files in memory already", warm.front());
   add("second epoch", warm[1]);
   add("tenth epoch", warm.back());
-  std::string out = indented(table);
+  std::string out = table.indented();
   const double keeping = warm.front() - s.start_seconds - epoch_seconds(a, s.forecast.warm);
   if (s.start_seconds + std::max(keeping, 0.0) >= 0.05)
     out += fmt::format("  about {} of a first epoch go into allocating memory and filling the cache\n",
@@ -115,15 +108,17 @@ std::string presets_text(const Advice& a) {
   const bool more = std::any_of(a.presets.begin(), a.presets.end(), [&](const Settings& s) {
     return s.memory_bytes > process_memory_wanted() + (1 << 20);
   });
-  return indented(table) + (more ? fmt::format("  a loader gets at most {} by itself; for more, call hr.set_memory() "
-                                               "first\n",
-                                               format_bytes(process_memory_wanted()))
-                                 : "");
+  return table.indented() + (more ? fmt::format("  a loader gets at most {} by itself; for more, call hr.set_memory() "
+                                                "first\n",
+                                                format_bytes(process_memory_wanted()))
+                                  : "");
 }
 
 std::string screen(const Advice& a, const RunConfig& run) {
   std::string out;
-  const auto line = [&](std::string_view key, const std::string& value) { out += paragraph(key, kLabel, value); };
+  const auto line = [&](std::string_view key, const std::string& value) {
+    out += paragraph(key, kLabelColumns, value);
+  };
   const MemoryLimit& rules = a.limits.rules();
   line("DATA", fmt::format("{} file{}, {} samples of {}: {} decoded, {} stored ({})", a.files, plural(a.files),
                            group_digits(a.data.rows), format_bytes(a.data.sample_bytes),

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "format/testing/hdf5_files.h"
+#include "tools/json.h"
 
 namespace headrace {
 namespace {
 
-using Json = nlohmann::json;
 constexpr AdviseOptions kQuick{0, 0.05};
 
 class Advise : public ::testing::Test {

@@ -9,8 +9,8 @@
 namespace headrace {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{100};  // between two calls of progress
-constexpr std::uint64_t kLeastBatches = 2;       // the first is start-up
+constexpr std::chrono::milliseconds kBenchTick{100};  // between two calls of progress
+constexpr std::uint64_t kLeastBatches = 2;            // the first is start-up
 
 double seconds_between(std::uint64_t start_ns, std::uint64_t end_ns) {
   return static_cast<double>(end_ns - start_ns) * 1e-9;
@@ -62,7 +62,7 @@ std::vector<BenchPass> time_epochs(Loader& loader, const BenchOptions& options,
         pass.complete = true;
         break;
       }
-      while (!epoch.wait(kTick)) tick();
+      while (!epoch.wait(kBenchTick)) tick();
       const std::optional<Batch> batch = epoch.next();
       if (!batch) {
         pass.complete = true;
@@ -76,7 +76,7 @@ std::vector<BenchPass> time_epochs(Loader& loader, const BenchOptions& options,
       before = now;
       pass.samples += batch->rows(), done += batch->rows();
       for (std::size_t i = 0; i < batch->fields().size(); ++i) pass.bytes += batch->array(i).size_bytes();
-      if (now - last_tick > static_cast<std::uint64_t>(std::chrono::nanoseconds(kTick).count()))
+      if (now - last_tick > static_cast<std::uint64_t>(std::chrono::nanoseconds(kBenchTick).count()))
         tick(), last_tick = now;
       stopped = options.max_seconds > 0 && pass.batches >= kLeastBatches &&
                 seconds_between(start, now) >= options.max_seconds;

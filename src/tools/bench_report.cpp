@@ -23,7 +23,7 @@ const std::vector<std::string>& column_titles() {
   return titles;
 }
 
-std::string rate_of(const Json& pass) {
+std::string rate_cell(const Json& pass) {
   return pass.is_object() ? rate_text(pass["samples_per_second"].get<double>()) : "–";
 }
 
@@ -58,7 +58,7 @@ std::vector<std::vector<std::string>> rows(const Json& bench) {
         measured && c["first"].is_object() ? number_at(c["first"], "first_batch_seconds") : std::nullopt;
     const Json& epoch = c["epoch_seconds"];
     const Json& seconds = epoch["later"].is_number() ? epoch["later"] : epoch["first"];
-    lines.push_back({std::move(title), rate_of(c["first"]), rate_of(c["later"]), std::move(is),
+    lines.push_back({std::move(title), rate_cell(c["first"]), rate_cell(c["later"]), std::move(is),
                      milliseconds(measured ? number_at(settled, "batch_ms_mean") : std::nullopt),
                      milliseconds(measured ? number_at(settled, "batch_ms_p99") : std::nullopt),
                      start ? fmt::format("{:.2f} s", *start) : "–",

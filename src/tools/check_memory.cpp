@@ -17,7 +17,6 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kLabel = 10;
 using Align = TextTable::Align;
 
 struct Check {
@@ -32,12 +31,6 @@ struct Check {
   MemoryLimits limits;
   Fit fit = Fit::kKilled;
 };
-
-std::string indented(const TextTable& table) {
-  std::string out;
-  for (const std::string& line : table.lines()) out += "  " + line + "\n";
-  return out;
-}
 
 std::string what_happens(MemoryLimit::Past past) {
   return past == MemoryLimit::Past::kKilled      ? "killed"
@@ -58,7 +51,7 @@ std::string limits_text(const MemoryLimits& limits) {
                format_bytes(l.reclaimable_bytes), format_bytes(l.free_bytes),
                what_happens(l.past) + (i == limits.ruling ? "; this limit decides" : "")});
   }
-  return indented(table);
+  return table.indented();
 }
 
 std::string components_text(const Check& check) {
@@ -71,7 +64,7 @@ std::string components_text(const Check& check) {
   if (check.first_bytes < check.total_bytes)
     table.add(
         {"at first", format_bytes(check.first_bytes), "before rows are kept; the peak of a short run lies between"});
-  return indented(table);
+  return table.indented();
 }
 
 std::string presets_text(const std::vector<MemoryPreset>& presets) {
@@ -88,7 +81,7 @@ std::string presets_text(const std::vector<MemoryPreset>& presets) {
     else
       table.add({name, format_bytes(p.memory_bytes), "too small", "-", "-"});
   }
-  return indented(table);
+  return table.indented();
 }
 
 std::string memory_option(std::uint64_t bytes) {
@@ -174,7 +167,9 @@ ToolResult check_memory(const RunConfig& run) {
   const std::uint64_t resident = resident_bytes();
 
   std::string text;
-  const auto line = [&](std::string_view key, const std::string& value) { text += paragraph(key, kLabel, value); };
+  const auto line = [&](std::string_view key, const std::string& value) {
+    text += paragraph(key, kLabelColumns, value);
+  };
   const MemoryLimit& rules = c.limits.rules();
   const double share =
       c.available_bytes ? static_cast<double>(c.total_bytes) / static_cast<double>(c.available_bytes) : 1;

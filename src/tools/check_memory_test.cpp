@@ -2,16 +2,13 @@
 #include <headrace/base/bytes.h>
 #include <headrace/tools/tools.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/memory_limits.h"
 #include "format/testing/hdf5_files.h"
+#include "tools/json.h"
 #include "tools/memory_breakdown.h"
 
 namespace headrace {
 namespace {
-
-using Json = nlohmann::json;
 
 class CheckMemory : public ::testing::Test {
  protected:

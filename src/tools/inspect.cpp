@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kNameColumns = 32;  // longer array paths are shortened in the middle
 constexpr std::size_t kFilesShown = 12;   // of a set, beside the first
-constexpr std::size_t kLabelColumns = 9;
+constexpr std::size_t kInspectLabelColumns = 9;
 using Align = TextTable::Align;
 
 std::string on_disk(const ArrayInfo& array) {
@@ -72,9 +72,10 @@ std::string section(const std::string& label, const std::vector<std::string>& se
   constexpr std::size_t kShown = 12;
   std::string out;
   for (std::size_t i = 0; i < std::min(sentences.size(), kShown); ++i)
-    out += paragraph(i == 0 ? label : "", kLabelColumns, sentences[i]);
+    out += paragraph(i == 0 ? label : "", kInspectLabelColumns, sentences[i]);
   if (sentences.size() > kShown)
-    out += paragraph("", kLabelColumns, fmt::format("and {} more (--json lists them)", sentences.size() - kShown));
+    out +=
+        paragraph("", kInspectLabelColumns, fmt::format("and {} more (--json lists them)", sentences.size() - kShown));
   return out;
 }
 
@@ -122,8 +123,8 @@ std::string first_text(const InspectedFile& file, const std::string& sample_text
   if (file.arrays.empty()) return out + "  No array with at least one dimension lies in this file.\n";
   const FileDescription described = describe_arrays(file.arrays, file.remedies);
   const Storage storage = storage_of(file.path);
-  return out + array_table(file.arrays) + "\n" + paragraph("Samples", kLabelColumns, sample_text) +
-         paragraph("Storage", kLabelColumns, fmt::format("{}. {}", storage.name, storage.meaning())) +
+  return out + array_table(file.arrays) + "\n" + paragraph("Samples", kInspectLabelColumns, sample_text) +
+         paragraph("Storage", kInspectLabelColumns, fmt::format("{}. {}", storage.name, storage.meaning())) +
          section("Fast", described.fast) + section("Mind", described.care) + section("Refused", described.refused);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using headrace::testing::Hdf5Writer;
 
-void expect_has(const std::string& text, const std::string& part) {
+void expect_shows(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in:\n" << text;
 }
 
@@ -33,7 +33,7 @@ TEST(Inspect, OneFileInFull) {
   for (const char* part : {"HDF5", "2 arrays", "(1000, 128, 16)", "int32", "100 rows, 800 KiB", "gzip-4", "native",
                            "contiguous", "one random row decodes 800 KiB (100 rows) to use 8.00 KiB",
                            "any rows in any order", "feature_matrix, labels: 1,000 samples of 8.00 KiB"})
-    expect_has(result.text, part);
+    expect_shows(result.text, part);
   expect_fits(result.text.substr(result.text.find('\n')));  // the first line is the path
   const Json json = Json::parse(result.json);
   const Json& array = json["files"][0]["arrays"][0];
@@ -51,10 +51,10 @@ TEST(Inspect, OtherFilesBySummaryAndDifference) {
   { Hdf5Writer(directory.path("f10.h5")).write("x", {{100, 4}, {20, 4}}); }
   const ToolResult result = inspect({directory.path("f*.h5")});
   EXPECT_TRUE(result.findings);
-  expect_has(result.text, "2 more files with the same arrays");
-  expect_has(result.text, "1 file unlike the first");
-  expect_has(result.text, "x: layout 20 rows, 320 B, in the first file 10 rows, 160 B");
-  expect_has(result.text, "x: filters none, in the first file gzip-4");
+  expect_shows(result.text, "2 more files with the same arrays");
+  expect_shows(result.text, "1 file unlike the first");
+  expect_shows(result.text, "x: layout 20 rows, 320 B, in the first file 10 rows, 160 B");
+  expect_shows(result.text, "x: filters none, in the first file gzip-4");
   const Json json = Json::parse(result.json);
   EXPECT_EQ(json["files"].size(), 4U);
   EXPECT_EQ(json["files"][3]["differences"].size(), 2U);
@@ -68,7 +68,7 @@ TEST(Inspect, ArraysMissingInAFileAreNamed) {
     file.write("y", {{100}});
   }
   { Hdf5Writer(directory.path("f2.h5")).write("x", {{100, 4}}); }
-  expect_has(inspect({directory.path("f*.h5")}).text, "y: not in this file");
+  expect_shows(inspect({directory.path("f*.h5")}).text, "y: not in this file");
 }
 
 TEST(Inspect, AFileThatCannotBeOpenedIsListedAmongOthers) {
@@ -77,7 +77,7 @@ TEST(Inspect, AFileThatCannotBeOpenedIsListedAmongOthers) {
   std::ofstream(directory.path("f2.h5")) << "nothing of the kind";
   const ToolResult result = inspect({directory.path("f*.h5")});
   EXPECT_TRUE(result.findings);
-  expect_has(result.text, directory.path("f2.h5"));
+  expect_shows(result.text, directory.path("f2.h5"));
   EXPECT_TRUE(Json::parse(result.json)["files"][1].contains("error"));
 }
 
@@ -92,7 +92,7 @@ TEST(Inspect, TheSlowWayIsAFinding) {
   { Hdf5Writer(directory.path("a.h5")).write("x", {{1000, 8}, {100, 8}, 0, false, true}); }
   const ToolResult result = inspect({directory.path("a.h5")});
   EXPECT_TRUE(result.findings);
-  expect_has(result.text, "libhdf5");
+  expect_shows(result.text, "libhdf5");
 }
 
 TEST(Inspect, ManyWideArraysStayOnTheScreen) {

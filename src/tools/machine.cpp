@@ -16,8 +16,8 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kMostFiles = 64;
-constexpr std::uint64_t kWindowBytes = 1U << 30;  // mapped at once: addresses are limited too (ulimit -v)
+constexpr std::size_t kMostMappedFiles = 64;
+constexpr std::uint64_t kMappedWindowBytes = 1U << 30;  // mapped at once: addresses are limited too (ulimit -v)
 
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -30,8 +30,8 @@ std::string cpu_name() {
 /// Adds what is known of one open file. \return False if the system does not tell.
 bool count_pages(int descriptor, std::uint64_t size, PageCache& cache) {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  for (std::uint64_t at = 0; at < size; at += kWindowBytes) {
-    const std::uint64_t length = std::min(kWindowBytes, size - at);
+  for (std::uint64_t at = 0; at < size; at += kMappedWindowBytes) {
+    const std::uint64_t length = std::min(kMappedWindowBytes, size - at);
     void* const mapped = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(at));
     if (mapped == MAP_FAILED) return false;  // NOLINT(cppcoreguidelines-pro-type-cstyle-cast): the system's macro
     std::vector<unsigned char> pages((length + page - 1) / page);
@@ -65,7 +65,7 @@ std::string machine_text(const Json& machine) {
 PageCache look_into_page_cache(const std::vector<std::string>& paths) {
   PageCache cache;
   cache.known = true;
-  const std::size_t step = std::max<std::size_t>(1, (paths.size() + kMostFiles - 1) / kMostFiles);
+  const std::size_t step = std::max<std::size_t>(1, (paths.size() + kMostMappedFiles - 1) / kMostMappedFiles);
   for (std::size_t i = 0; i < paths.size(); ++i) {
     struct stat status {};
     if (::stat(paths[i].c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;

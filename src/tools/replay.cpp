@@ -19,7 +19,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kFilesShown = 8, kRowsShown = 6;
+constexpr std::size_t kReplayFilesShown = 8, kRowsShown = 6;
 
 /// Figures of one field of the batch; of numbers only.
 struct Values {
@@ -145,8 +145,8 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
   line("ORDER", fmt::format("{}; seed {}", plan.sampler->describe(), loader.options().seed));
   std::size_t shown = 0;
   for (const auto& [file, rows] : rows_by_file) {
-    if (shown++ == kFilesShown) {
-      line("", fmt::format("and {} files more (--json lists every row)", rows_by_file.size() - kFilesShown));
+    if (shown++ == kReplayFilesShown) {
+      line("", fmt::format("and {} files more (--json lists every row)", rows_by_file.size() - kReplayFilesShown));
       break;
     }
     std::string some;

@@ -39,7 +39,7 @@ class RunFile : public ::testing::Test {
   const std::string root_ = folder_.path();
 };
 
-void expect_has(const std::string& text, const std::string& part) {
+void expect_contains(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in: " << text;
 }
 
@@ -73,33 +73,34 @@ TEST_F(RunFile, ListsOfFilesAndFields) {
 
 TEST_F(RunFile, UnknownKeysNameTheNearest) {
   const std::string text = refusal("data: {files: a.h5}\nloader:\n  batchsize: 512\n");
-  expect_has(text, "line 3");
-  expect_has(text, "loader.batchsize");
-  expect_has(text, "Did you mean batch_size?");
-  expect_has(refusal("data: {filse: a.h5}\n"), "Did you mean files?");
-  expect_has(refusal("date: {files: a.h5}\n"), "Did you mean data?");
+  expect_contains(text, "line 3");
+  expect_contains(text, "loader.batchsize");
+  expect_contains(text, "Did you mean batch_size?");
+  expect_contains(refusal("data: {filse: a.h5}\n"), "Did you mean files?");
+  expect_contains(refusal("date: {files: a.h5}\n"), "Did you mean data?");
 }
 
 TEST_F(RunFile, DuplicateKeysAreRefused) {
-  expect_has(refusal(with("batch_size: 9")), "given twice, first on line 3");
-  expect_has(refusal("data: {files: a.h5}\ndata: {files: b.h5}\nloader: {batch_size: 1}\n"), "given twice");
-  expect_has(refusal("data: {files: a.h5, fields: {x: a, x: b}}\nloader: {batch_size: 1}\n"), "given twice");
+  expect_contains(refusal(with("batch_size: 9")), "given twice, first on line 3");
+  expect_contains(refusal("data: {files: a.h5}\ndata: {files: b.h5}\nloader: {batch_size: 1}\n"), "given twice");
+  expect_contains(refusal("data: {files: a.h5, fields: {x: a, x: b}}\nloader: {batch_size: 1}\n"), "given twice");
 }
 
 TEST_F(RunFile, BothWordsForTheBatchSize) {
   EXPECT_EQ(load("data: {files: a.h5}\nloader: {global_batch_size: 64}\n").loader.global_batch_size, 64U);
-  expect_has(refusal(with("global_batch_size: 8")), "give one");
+  expect_contains(refusal(with("global_batch_size: 8")), "give one");
 }
 
 TEST_F(RunFile, ContradictionsAreRefused) {
-  expect_has(refusal("data: {files: a.h5}\nloader: {batch_size: 8, drop_last: true, tail: partial}\n"), "contradict");
+  expect_contains(refusal("data: {files: a.h5}\nloader: {batch_size: 8, drop_last: true, tail: partial}\n"),
+                  "contradict");
   EXPECT_EQ(load("data: {files: a.h5}\nloader: {batch_size: 8, drop_last: true, tail: drop}\n").loader.tail,
             Tail::kDrop);
 }
 
 TEST_F(RunFile, KnownWordsOfLaterVersionsSayWhatIsTaken) {
-  expect_has(refusal(with("device: cuda:0")), "cpu is expected");
-  expect_has(refusal(with("sampler: mine")), "given in code");
+  expect_contains(refusal(with("device: cuda:0")), "cpu is expected");
+  expect_contains(refusal(with("sampler: mine")), "given in code");
 }
 
 TEST_F(RunFile, Caches) {
@@ -108,8 +109,8 @@ TEST_F(RunFile, Caches) {
   const CacheChoice choice = load(with("cache: some/where")).loader.cache;
   EXPECT_EQ(choice.mode, CacheChoice::kDirectory);
   EXPECT_EQ(choice.directory, root_ + "/some/where");  // beside the run file
-  expect_has(refusal(with("cache: rma")), "./rma");
-  expect_has(refusal(with("share: node")), "host is expected");
+  expect_contains(refusal(with("cache: rma")), "./rma");
+  expect_contains(refusal(with("share: node")), "host is expected");
 }
 
 TEST_F(RunFile, OrderRanksAndTails) {
@@ -120,8 +121,8 @@ TEST_F(RunFile, OrderRanksAndTails) {
   EXPECT_EQ(options.tail, Tail::kPad);
   EXPECT_EQ(options.shuffle_buffer.bytes, std::uint64_t{1} << 30);
   EXPECT_TRUE(options.provenance);
-  expect_has(refusal(with("world_size: 4")), "give both");
-  expect_has(refusal(with("tail: repeat")), "partial, drop or pad");
+  expect_contains(refusal(with("world_size: 4")), "give both");
+  expect_contains(refusal(with("tail: repeat")), "partial, drop or pad");
 }
 
 TEST_F(RunFile, SaysAllThatPythonDoes) {
@@ -130,45 +131,45 @@ TEST_F(RunFile, SaysAllThatPythonDoes) {
   EXPECT_EQ(run.framework, "torch");
   EXPECT_EQ(run.batch_format, "tuple");
   EXPECT_EQ(run.loader.shuffle_buffer, (ShuffleShape{64, 4, 0}));
-  expect_has(refusal(with("framework: jax")), "numpy or torch is expected");
-  expect_has(refusal(with("shuffle_buffer: 64x")), "64x4");
-  expect_has(refusal(with("shuffle_buffer: 0x4")), "64x4");
+  expect_contains(refusal(with("framework: jax")), "numpy or torch is expected");
+  expect_contains(refusal(with("shuffle_buffer: 64x")), "64x4");
+  expect_contains(refusal(with("shuffle_buffer: 0x4")), "64x4");
 }
 
 TEST_F(RunFile, ValuesOfTheWrongKind) {
   for (const char* line :
        {"seed: 1e3", "seed: -1", "seed: 010", "seed: [1]", "seed: 99999999999999999999", "memory: much", "memory: 0",
         "threads: 0", "shuffle: yes", "shuffle: 1", "drop_last: \"true\"", "timeout: -1", "timeout: nan", "seed:"})
-    expect_has(refusal(with(line)), "line 4");
-  expect_has(refusal("data: a.h5\nloader: {batch_size: 1}\n"), "a map");
-  expect_has(refusal("data: {files: []}\nloader: {batch_size: 1}\n"), "empty");
-  expect_has(refusal("data: {files: a.h5, fields: {}}\nloader: {batch_size: 1}\n"), "no field");
+    expect_contains(refusal(with(line)), "line 4");
+  expect_contains(refusal("data: a.h5\nloader: {batch_size: 1}\n"), "a map");
+  expect_contains(refusal("data: {files: []}\nloader: {batch_size: 1}\n"), "empty");
+  expect_contains(refusal("data: {files: a.h5, fields: {}}\nloader: {batch_size: 1}\n"), "no field");
 }
 
 TEST_F(RunFile, WhatIsMissingIsNamed) {
-  expect_has(refusal(""), "empty");
-  expect_has(refusal("loader: {batch_size: 1}\n"), "data.files is missing");
-  expect_has(refusal("data: {files: a.h5}\n"), "loader is missing");
-  expect_has(refusal("data: {files: a.h5}\nloader: {seed: 1}\n"), "batch_size is missing");
+  expect_contains(refusal(""), "empty");
+  expect_contains(refusal("loader: {batch_size: 1}\n"), "data.files is missing");
+  expect_contains(refusal("data: {files: a.h5}\n"), "loader is missing");
+  expect_contains(refusal("data: {files: a.h5}\nloader: {seed: 1}\n"), "batch_size is missing");
 }
 
 TEST_F(RunFile, WhatCouldBeABombIsRefused) {
-  expect_has(refusal("data: &a {files: x}\nloader: *a\n"), "anchors");
-  expect_has(refusal("data: {files: *a}\n"), "");
-  expect_has(refusal("data: !python/object {files: x}\n"), "tag");
-  expect_has(refusal("data: " + std::string(40, '[') + std::string(40, ']')), "deeper");
-  expect_has(refusal("data: " + std::string(20000, '[')), "");
-  expect_has(refusal("data: {files: [" +
-                     [] {
-                       std::string items;
-                       for (int i = 0; i < 150000; ++i) items += "a,";
-                       return items;
-                     }() +
-                     "a]}\n"),
-             "more than 100000");
-  expect_has(refusal("# " + std::string(2 << 20, 'x') + "\n"), "too many");
-  expect_has(refusal("data: {files: a}\nloader: {batch_size: 1}\n---\ndata: 1\n"), "more than one document");
-  expect_has(refusal("data: {files: \"a\n"), "line");
+  expect_contains(refusal("data: &a {files: x}\nloader: *a\n"), "anchors");
+  expect_contains(refusal("data: {files: *a}\n"), "");
+  expect_contains(refusal("data: !python/object {files: x}\n"), "tag");
+  expect_contains(refusal("data: " + std::string(40, '[') + std::string(40, ']')), "deeper");
+  expect_contains(refusal("data: " + std::string(20000, '[')), "");
+  expect_contains(refusal("data: {files: [" +
+                          [] {
+                            std::string items;
+                            for (int i = 0; i < 150000; ++i) items += "a,";
+                            return items;
+                          }() +
+                          "a]}\n"),
+                  "more than 100000");
+  expect_contains(refusal("# " + std::string(2 << 20, 'x') + "\n"), "too many");
+  expect_contains(refusal("data: {files: a}\nloader: {batch_size: 1}\n---\ndata: 1\n"), "more than one document");
+  expect_contains(refusal("data: {files: \"a\n"), "line");
 }
 
 TEST_F(RunFile, ADirectoryWithGlobCharactersIsTakenLiterally) {

@@ -90,4 +90,10 @@ std::vector<std::string> TextTable::lines() const {
   return lines;
 }
 
+std::string TextTable::indented() const {
+  std::string text;
+  for (const std::string& line : lines()) text += "  " + line + "\n";
+  return text;
+}
+
 }  // namespace headrace

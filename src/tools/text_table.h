@@ -20,6 +20,8 @@ std::string shorten(std::string_view text, std::size_t columns);
 /// `label`, then `text` wrapped beside it; continuation lines are indented to `indent`. Ends with a newline.
 std::string paragraph(std::string_view label, std::size_t indent, std::string_view text);
 
+constexpr std::size_t kLabelColumns = 10;  ///< Indent of the paragraphs on most screens.
+
 class TextTable {
  public:
   enum class Align : std::uint8_t { kLeft, kRight };
@@ -32,6 +34,8 @@ class TextTable {
   [[nodiscard]] std::size_t width() const;
   /// Titles, then one line for each row, without trailing spaces.
   [[nodiscard]] std::vector<std::string> lines() const;
+  /// The same as one text, every line indented by two spaces and ended.
+  [[nodiscard]] std::string indented() const;
 
  private:
   [[nodiscard]] std::vector<std::size_t> widths() const;

@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kMaxBytes = 1 << 20;
+constexpr std::size_t kMaxYamlBytes = 1 << 20;
 constexpr std::size_t kMaxDepth = 32;
 constexpr std::size_t kMaxNodes = 100000;
 
@@ -103,7 +103,7 @@ class TreeBuilder : public YAML::EventHandler {
 }  // namespace
 
 Result<YamlNode> parse_yaml(const std::string& text) {
-  if (text.size() > kMaxBytes) return refuse(0, fmt::format("larger than {} bytes", kMaxBytes));
+  if (text.size() > kMaxYamlBytes) return refuse(0, fmt::format("larger than {} bytes", kMaxYamlBytes));
   std::istringstream stream(text);
   try {
     YAML::Parser parser(stream);

@@ -25,13 +25,13 @@ const std::vector<Field> kFields = {{"x", "x", {DType::Kind::kFloat, 4}, Dims{4,
                                     {"u", "u", {DType::Kind::kUInt, 1}, Dims{2, 6}, {}},
                                     {"d", "d", {DType::Kind::kFloat, 8}, {}, {}},
                                     {"w", "w", {DType::Kind::kInt, 2}, Dims{6}, {}}};
-constexpr std::size_t kRows = 7;
+constexpr std::size_t kProgramRows = 7;
 
 Arrays random_rows(std::mt19937& random) {
   Arrays arrays;
   for (const Field& field : kFields) {
-    std::vector<std::byte>& bytes = arrays.emplace_back(kRows * field.row_bytes());
-    for (std::size_t i = 0; i < kRows * field.row_elements(); ++i) {
+    std::vector<std::byte>& bytes = arrays.emplace_back(kProgramRows * field.row_bytes());
+    for (std::size_t i = 0; i < kProgramRows * field.row_elements(); ++i) {
       const double value = 1 + static_cast<int>(random() % 40);
       if (field.name == "x")
         reinterpret_cast<float*>(bytes.data())[i] = static_cast<float>(value / 3);
@@ -93,7 +93,7 @@ TEST(Program, FusedStagedAndOneAfterTheOtherAreTheSame) {
       const Transform transform = random_transform(random, fields);
       const Result<std::shared_ptr<const Program>> step = Program::make(columns(fields, false), {transform});
       if (!step.ok()) continue;
-      by_steps = run_program(**step, by_steps, kRows, key);
+      by_steps = run_program(**step, by_steps, kProgramRows, key);
       fields = (*step)->fields();
       chosen.push_back(transform);
     }
@@ -104,7 +104,7 @@ TEST(Program, FusedStagedAndOneAfterTheOtherAreTheSame) {
       const Program& program = **made;
       SCOPED_TRACE(program.identity());
       ASSERT_EQ(program.fields().size(), fields.size());
-      const Arrays got = run_program(program, rows, kRows, key);
+      const Arrays got = run_program(program, rows, kProgramRows, key);
       for (std::size_t f = 0; f < fields.size(); ++f) {
         EXPECT_EQ(program.fields()[f].name, fields[f].name);
         EXPECT_EQ(program.fields()[f].dtype, fields[f].dtype);
@@ -139,7 +139,7 @@ TEST(Program, ArithmeticInARowNeedsNothingBetween) {
   std::vector<Transform> kept = chain;
   kept[1].settings["to"] = std::string("log");
   std::mt19937 random(3);
-  const Arrays got = run_program(**Program::make(columns(kFields, false), kept), random_rows(random), kRows, {});
+  const Arrays got = run_program(**Program::make(columns(kFields, false), kept), random_rows(random), kProgramRows, {});
   EXPECT_EQ(got.size(), kFields.size() + 1);
 }
 

@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::uint64_t kChunked = 2;  // the layout class
 
-Error damaged(std::string why) {
-  return Error(ErrorCode::kCorruptData, "the object header is damaged: " + std::move(why));
-}
-
 }  // namespace
 
 Result<std::optional<ChunkLayout>> chunk_layout(std::span<const std::byte> message, const Superblock& superblock) {
@@ -34,17 +30,17 @@ Result<std::optional<ChunkLayout>> chunk_layout(std::span<const std::byte> messa
     return std::optional<ChunkLayout>();
   }
   // The last axis is the element.
-  if (rank < 2 || rank > 33 || width < 1 || width > 8) return damaged(fmt::format("chunks of {} axes", rank));
+  if (rank < 2 || rank > 33 || width < 1 || width > 8) return header_damaged(fmt::format("chunks of {} axes", rank));
   ChunkLayout layout;
   for (std::uint64_t d = 0; d < rank; ++d) {
     layout.lengths.push_back(fields.number(static_cast<std::size_t>(width)));
-    if (layout.lengths.back() == 0) return damaged("a chunk of length 0");
+    if (layout.lengths.back() == 0) return header_damaged("a chunk of length 0");
   }
   layout.element_bytes = layout.lengths.back();
   layout.lengths.pop_back();
   if (version == 4) {
     const std::uint64_t index = fields.number(1);
-    if (index < 1 || index > 5) return damaged(fmt::format("chunk index type {}", index));
+    if (index < 1 || index > 5) return header_damaged(fmt::format("chunk index type {}", index));
     layout.index = static_cast<ChunkIndexKind>(index);
     // How the index was to be made (its own header says it again), then where it lies.
     if (layout.index == ChunkIndexKind::kFixedArray) fields.skip(1);
@@ -57,7 +53,7 @@ Result<std::optional<ChunkLayout>> chunk_layout(std::span<const std::byte> messa
     address = fields.number(superblock.address_bytes);
   }
   if (address != superblock.undefined_address()) layout.address = address;
-  if (!fields.ok()) return damaged("a layout message that is cut short");
+  if (!fields.ok()) return header_damaged("a layout message that is cut short");
   return std::optional(std::move(layout));
 }
 

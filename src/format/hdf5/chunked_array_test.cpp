@@ -6,26 +6,26 @@ namespace {
 
 enum class IndexKind { kBTree1, kSingle, kImplicit, kFixedArray, kExtensibleArray, kBTree2 };
 
-struct Case {
+struct ChunkedCase {
   IndexKind kind;
   bool filtered;
   hsize_t user_block;
 };
 
-std::string name_of(const testing::TestParamInfo<Case>& info) {
+std::string name_of(const ::testing::TestParamInfo<ChunkedCase>& info) {
   static constexpr const char* kNames[] = {"btree1", "single", "implicit", "fixed", "extensible", "btree2"};
   return std::string(kNames[static_cast<int>(info.param.kind)]) + (info.param.filtered ? "_gzip" : "_plain") + "_" +
          std::to_string(info.param.user_block);
 }
 
-class EveryIndex : public testing::TestWithParam<Case> {
+class EveryIndex : public ::testing::TestWithParam<ChunkedCase> {
  protected:
   TemporaryFolder folder_;
   const std::string path_ = folder_.path("f.h5");
 
   // What makes libhdf5 choose each index (H5D__layout_set_latest_indexing): fixed or unlimited axes, early allocation.
   void write(const Shape& shape, const float* data) {
-    const Case c = GetParam();
+    const ChunkedCase c = GetParam();
     NewFile file(path_, c.user_block, c.kind == IndexKind::kBTree1 ? H5F_LIBVER_EARLIEST : H5F_LIBVER_V110);
     const Id list = chunks_of(c.kind == IndexKind::kSingle ? shape : Shape{7, 5});
     if (c.filtered) H5Pset_deflate(list.get(), 4);
@@ -90,8 +90,8 @@ TEST_P(EveryIndex, PiecesTellWhereTheBytesLie) {
   }
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> out;
+std::vector<ChunkedCase> cases() {
+  std::vector<ChunkedCase> out;
   for (const IndexKind k : {IndexKind::kBTree1, IndexKind::kSingle, IndexKind::kImplicit, IndexKind::kFixedArray,
                             IndexKind::kExtensibleArray, IndexKind::kBTree2})
     for (const bool filtered : {false, true})
@@ -99,9 +99,9 @@ std::vector<Case> cases() {
         if (!(k == IndexKind::kImplicit && filtered)) out.push_back({k, filtered, block});  // never filtered
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Hdf5, EveryIndex, testing::ValuesIn(cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Hdf5, EveryIndex, ::testing::ValuesIn(cases()), name_of);
 
-class Chunked : public testing::Test {
+class Chunked : public ::testing::Test {
  protected:
   TemporaryFolder folder_;
   const std::string path_ = folder_.path("f.h5");

@@ -190,7 +190,7 @@ TEST(DamageOfHeap, MappingsOfAVirtualDataset) {
 }
 
 // Groups that remember the order of their links, in old files, whose headers have no checksum.
-class DamageOfLinks : public testing::Test {
+class DamageOfLinks : public ::testing::Test {
  protected:
   std::vector<std::byte> group_of(int links) {
     const std::string path = folder_.path("f.h5");

@@ -3,27 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "format/hdf5/object_header.h"
 
 namespace headrace::hdf5 {
 namespace {
 
-constexpr int kDepthLimit = 32;
+constexpr int kMessageDepthLimit = 32;
 
 enum class Verdict { kSound, kUnknown };  // kUnknown: a newer version, whose length cannot be told
 
-Error damaged(std::string why) {
+Error datatype_damaged(std::string why) {
   return Error(ErrorCode::kCorruptData, "the datatype is damaged: " + std::move(why));
 }
 
 /// A null-terminated name; padded to a multiple of 8 before version 3.
-bool skip_name(ByteCursor& fields, std::uint64_t version) {
-  std::size_t n = 0;
-  while (fields.ok() && fields.number(1) != 0) ++n;
-  if (version < 3) fields.skip(7 - n % 8);
-  return fields.ok();
+std::optional<std::string> read_name(ByteCursor& fields, std::uint64_t version) {
+  std::string name;
+  while (const std::uint64_t letter = fields.number(1)) name += static_cast<char>(letter);  // 0 past the end as well
+  if (version < 3) fields.skip(7 - name.size() % 8);
+  return fields.ok() ? std::optional(std::move(name)) : std::nullopt;
 }
 
 class Checker {
@@ -35,9 +39,9 @@ class Checker {
     const std::uint64_t head = fields_.number(1), version = head >> 4, kind = head & 0x0F;
     const std::uint64_t bits = fields_.number(3);
     size = fields_.number(4);
-    if (!fields_.ok() || depth > kDepthLimit) return damaged("it is cut short or nested too deeply");
+    if (!fields_.ok() || depth > kMessageDepthLimit) return datatype_damaged("it is cut short or nested too deeply");
     if (version < 1 || version > 3 || kind > 10) return Verdict::kUnknown;
-    if (size == 0) return damaged("a size of 0 bytes");
+    if (size == 0) return datatype_damaged("a size of 0 bytes");
     switch (kind) {
       case 0:
       case 4:
@@ -66,14 +70,14 @@ class Checker {
  private:
   Result<Verdict> skip(std::uint64_t bytes) {
     fields_.skip(bytes);
-    if (!fields_.ok()) return damaged("it is cut short");
+    if (!fields_.ok()) return datatype_damaged("it is cut short");
     return Verdict::kSound;
   }
 
   Result<Verdict> check_bits(std::uint64_t size) {
     const std::uint64_t offset = fields_.number(2), precision = fields_.number(2);
     if (!fields_.ok() || precision == 0 || offset + precision > 8 * size)
-      return damaged(fmt::format("{} bits from bit {} on in {} bytes", precision, offset, size));
+      return datatype_damaged(fmt::format("{} bits from bit {} on in {} bytes", precision, offset, size));
     return Verdict::kSound;
   }
 
@@ -84,30 +88,35 @@ class Checker {
     const std::uint64_t bias = fields_.number(4), last = 8 * size;
     if (!fields_.ok() || exponent == 0 || mantissa == 0 || exponent > 32 || sign >= last ||
         exponent_at + exponent > last || mantissa_at + mantissa > last || bias >> exponent != 0)
-      return damaged("the fields of a float lie outside it");
+      return datatype_damaged("the fields of a float lie outside it");
     if ((bits & 0x41) == 0x41 && size % 2 != 0)  // 1.10 swaps pairs of bytes, one of them outside
-      return damaged(fmt::format("VAX byte order in {} bytes", size));
+      return datatype_damaged(fmt::format("VAX byte order in {} bytes", size));
     const bool apart = exponent_at + exponent <= mantissa_at || mantissa_at + mantissa <= exponent_at;
     if (!apart || sign - exponent_at < exponent || sign - mantissa_at < mantissa)  // wraps where sign is below
-      return damaged("the fields of a float overlap");
+      return datatype_damaged("the fields of a float overlap");
     return Verdict::kSound;
   }
 
   Result<Verdict> check_compound(std::uint64_t size, std::uint64_t version, std::uint64_t members, int depth) {
-    if (members == 0) return damaged("a record without members");
+    if (members == 0) return datatype_damaged("a record without members");
     std::size_t offset_bytes = 4;  // version 3: as many as the size needs
     if (version == 3) offset_bytes = size < 256 ? 1 : size < 65'536 ? 2 : size < (1 << 24) ? 3 : 4;
+    std::set<std::string> names;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> places;  // the first byte, and the one after the last
     for (std::uint64_t i = 0; i < members; ++i) {
-      if (!skip_name(fields_, version)) return damaged("a member's name does not end");
+      std::optional<std::string> name = read_name(fields_, version);
+      if (!name) return datatype_damaged("a member's name does not end");
+      if (!names.insert(*name).second) return datatype_damaged(fmt::format("two members are called '{}'", *name));
       const std::uint64_t offset = fields_.number(offset_bytes);
       std::uint64_t repeat = 1;
       if (version == 1) {  // array members, before there were array types
         const std::uint64_t rank = fields_.number(1);
         fields_.skip(11);
-        if (rank > 4) return damaged(fmt::format("a member of {} axes", rank));
+        if (rank > 4) return datatype_damaged(fmt::format("a member of {} axes", rank));
         for (std::uint64_t d = 0; d < 4; ++d) {
           const std::uint64_t n = fields_.number(4);
-          if (d < rank && __builtin_mul_overflow(repeat, n, &repeat)) return damaged("a member of absurd size");
+          if (d < rank && __builtin_mul_overflow(repeat, n, &repeat))
+            return datatype_damaged("a member of absurd size");
         }
       }
       std::uint64_t member = 0;
@@ -115,8 +124,18 @@ class Checker {
       if (verdict == Verdict::kUnknown) return verdict;
       std::uint64_t end = 0;
       if (__builtin_mul_overflow(member, repeat, &end) || __builtin_add_overflow(end, offset, &end) || end > size)
-        return damaged(fmt::format("a member lies outside its record of {} bytes", size));
+        return datatype_damaged(fmt::format("a member lies outside its record of {} bytes", size));
+      places.emplace_back(offset, end);
     }
+    return check_apart(std::move(places));
+  }
+
+  /// libhdf5 writes no members that overlap or share a name; 1.10 reads them, and converts them past the record's end.
+  static Result<Verdict> check_apart(std::vector<std::pair<std::uint64_t, std::uint64_t>> places) {
+    std::ranges::sort(places);
+    for (std::size_t i = 1; i < places.size(); ++i)
+      if (places[i].first < places[i - 1].second)
+        return datatype_damaged(fmt::format("two members of a record share its byte {}", places[i].first));
     return Verdict::kSound;
   }
 
@@ -124,25 +143,25 @@ class Checker {
     std::uint64_t base = 0;
     HEADRACE_ASSIGN(const Verdict verdict, check(base, depth + 1));
     if (verdict == Verdict::kUnknown) return verdict;
-    if (base != size) return damaged(fmt::format("an enum of {} bytes over numbers of {}", size, base));
+    if (base != size) return datatype_damaged(fmt::format("an enum of {} bytes over numbers of {}", size, base));
     for (std::uint64_t i = 0; i < members; ++i)
-      if (!skip_name(fields_, version)) return damaged("an enum's name does not end");
+      if (!read_name(fields_, version)) return datatype_damaged("an enum's name does not end");
     return skip(members * base);
   }
 
   Result<Verdict> check_array(std::uint64_t size, std::uint64_t version, int depth) {
     const std::uint64_t rank = fields_.number(1);
     if (version < 3) fields_.skip(3);
-    if (rank == 0 || rank > 32) return damaged(fmt::format("an array of {} axes", rank));
+    if (rank == 0 || rank > 32) return datatype_damaged(fmt::format("an array of {} axes", rank));
     std::uint64_t total = 1;
     for (std::uint64_t d = 0; d < rank; ++d)
-      if (__builtin_mul_overflow(total, fields_.number(4), &total)) return damaged("an array of absurd size");
+      if (__builtin_mul_overflow(total, fields_.number(4), &total)) return datatype_damaged("an array of absurd size");
     if (version < 3) fields_.skip(4 * rank);
     std::uint64_t base = 0;
     HEADRACE_ASSIGN(const Verdict verdict, check(base, depth + 1));
     if (verdict == Verdict::kUnknown) return verdict;
     if (__builtin_mul_overflow(total, base, &total) || total != size)
-      return damaged(fmt::format("an array of {} bytes whose entries need {}", size, total));
+      return datatype_damaged(fmt::format("an array of {} bytes whose entries need {}", size, total));
     return Verdict::kSound;
   }
 

@@ -1,5 +1,5 @@
-// Datatype messages, checked before libhdf5 decodes them: 1.10 divides by the size of an array's base, and copies enum
-// values by a size that contradicts them.
+// Datatype messages, checked before libhdf5 decodes them: 1.10 divides by the size of an array's base, copies enum
+// values by a size that contradicts them, and converts members of one name past the record's end.
 #pragma once
 
 #include <cstddef>

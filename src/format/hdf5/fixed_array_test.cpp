@@ -13,7 +13,7 @@ namespace {
 using Entries = std::map<std::uint64_t, std::uint64_t>;  // by number: the address in it
 
 /// An array whose entry number i has address 3 * i + 1, and `more_bytes` of zeros.
-struct Array {
+struct WrittenFixedArray {
   std::uint64_t entries = 5, page_bits = 2, more_bytes = 0, client = 0;
   std::uint64_t unwritten_page = ~0ULL;
   unsigned says_entries = 0, says_client = 0, says_bytes = 0, says_header = 0;  // added to what is right
@@ -56,7 +56,7 @@ struct Array {
   }
 };
 
-Result<Entries> read(const Disk& disk, const Array& array, std::uint64_t end = ~0ULL) {
+Result<Entries> read(const Disk& disk, const WrittenFixedArray& array, std::uint64_t end = ~0ULL) {
   Entries found;
   std::uint64_t last = 0;
   const ArrayEntries expected{array.client, disk.superblock.address_bytes + array.more_bytes};
@@ -71,13 +71,13 @@ Result<Entries> read(const Disk& disk, const Array& array, std::uint64_t end = ~
   return found;
 }
 
-Result<Entries> read(Array array, std::uint64_t end = ~0ULL) {
+Result<Entries> read(WrittenFixedArray array, std::uint64_t end = ~0ULL) {
   Disk disk;
   array.add_to(disk);
   return read(disk, array, end);
 }
 
-void expect_entries(const Result<Entries>& found, const Array& array, std::uint64_t end = ~0ULL) {
+void expect_entries(const Result<Entries>& found, const WrittenFixedArray& array, std::uint64_t end = ~0ULL) {
   Result<Entries> copy = found;
   ASSERT_TRUE(copy.ok()) << copy.error().what();
   Entries expected;
@@ -92,7 +92,7 @@ TEST(FixedArray, WithAndWithoutPages) {
       for (const std::uint64_t more_bytes : {0, 7})
         for (const std::uint64_t entries : {1, 3, 4, 5, 8, 32, 33, 67}) {  // pages of 4; 8 of them to a byte of the map
           Disk disk(sizes.address, sizes.length, user_block);
-          Array array{.entries = entries, .more_bytes = more_bytes, .client = more_bytes == 0 ? 0U : 1U};
+          WrittenFixedArray array{.entries = entries, .more_bytes = more_bytes, .client = more_bytes == 0 ? 0U : 1U};
           array.add_to(disk);
           expect_entries(read(disk, array), array);
         }
@@ -101,26 +101,26 @@ TEST(FixedArray, WithAndWithoutPages) {
 TEST(FixedArray, OnlyEntriesBelowTheEnd) {
   for (const std::uint64_t entries : {4, 33})
     for (std::uint64_t end = 0; end < 35; ++end) {
-      const Array array{.entries = entries};
+      const WrittenFixedArray array{.entries = entries};
       expect_entries(read(array, end), array, end);
     }
 }
 
 TEST(FixedArray, PagesThatWereNeverWritten) {
   for (std::uint64_t page = 0; page < 9; ++page) {
-    const Array array{.entries = 35, .unwritten_page = page};
+    const WrittenFixedArray array{.entries = 35, .unwritten_page = page};
     expect_entries(read(array), array);
   }
 }
 
 TEST(FixedArray, PagesOfOneEntry) {
-  const Array array{.entries = 9, .page_bits = 0, .unwritten_page = 8};
+  const WrittenFixedArray array{.entries = 9, .page_bits = 0, .unwritten_page = 8};
   expect_entries(read(array), array);
 }
 
 TEST(FixedArray, NothingWasWritten) {
   Disk disk;
-  Array array;
+  WrittenFixedArray array;
   array.header =
       disk.add(disk.block("FAHD").number(0, 1).number(0, 1).number(8, 1).number(2, 1).length(5).address(~0ULL).sign());
   const auto found = read(disk, array);
@@ -129,11 +129,11 @@ TEST(FixedArray, NothingWasWritten) {
 }
 
 TEST(FixedArray, AnotherArray) {
-  expect_damaged(read(Array{.says_entries = 1}), "6 entries for 5 chunks");
-  expect_damaged(read(Array{.says_client = 1}), "a block of another array");
-  expect_damaged(read(Array{.says_header = 1}), "a block of another array");
+  expect_damaged(read(WrittenFixedArray{.says_entries = 1}), "6 entries for 5 chunks");
+  expect_damaged(read(WrittenFixedArray{.says_client = 1}), "a block of another array");
+  expect_damaged(read(WrittenFixedArray{.says_header = 1}), "a block of another array");
   Disk disk;
-  Array array;
+  WrittenFixedArray array;
   array.add_to(disk);
   array.client = 1;
   expect_damaged(read(disk, array), "the chunk index is damaged");
@@ -144,7 +144,7 @@ TEST(FixedArray, AnotherArray) {
 TEST(FixedArray, EachFlippedByteIsFound) {
   for (const std::uint64_t entries : {4, 9}) {
     Disk sound;
-    Array array{.entries = entries};
+    WrittenFixedArray array{.entries = entries};
     array.add_to(sound);
     for (std::uint64_t at = array.header; at < sound.end(); ++at) {
       Disk disk = sound;
@@ -158,7 +158,7 @@ TEST(FixedArray, EachFlippedByteIsFound) {
 
 TEST(FixedArray, VersionsThatAreNot) {
   Disk disk;
-  Array array;
+  WrittenFixedArray array;
   array.add_to(disk);
   disk.change(array.block, 4, 1, array.prefix_bytes);
   expect_damaged(read(disk, array), "another array");
@@ -170,7 +170,7 @@ TEST(FixedArray, VersionsThatAreNot) {
 TEST(FixedArray, AbsurdCounts) {
   const auto with = [](std::uint64_t entries, std::uint64_t page_bits) {
     Disk disk;
-    Array array{.entries = entries, .page_bits = page_bits};
+    WrittenFixedArray array{.entries = entries, .page_bits = page_bits};
     array.header = disk.end();
     disk.add(disk.block("FAHD")
                  .number(0, 1)
@@ -194,7 +194,7 @@ TEST(FixedArray, AbsurdCounts) {
 TEST(FixedArray, WhatTakesEntriesMayEndIt) {
   for (const std::uint64_t entries : {4, 9}) {
     Disk disk;
-    Array array{.entries = entries};
+    WrittenFixedArray array{.entries = entries};
     array.add_to(disk);
     auto status = read_fixed_array(disk.file(), disk.superblock, array.header, {0, 8}, entries, entries,
                                    [](std::uint64_t i, std::span<const std::byte>) {

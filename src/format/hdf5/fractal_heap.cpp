@@ -20,7 +20,7 @@ constexpr std::uint64_t kManaged = 0x00, kHuge = 0x10, kTiny = 0x20;
 constexpr std::uint64_t kTinyIdBytes = 17;              // up to these, tiny objects say their size in 4 bits
 constexpr std::uint64_t kObjectLimitBytes = 128 << 10;  // of a link, whose name is at most 64 KiB
 
-Error damaged(std::string why) {
+Error fractal_heap_damaged(std::string why) {
   return Error(ErrorCode::kCorruptData, "a fractal heap is damaged: " + std::move(why));
 }
 
@@ -66,11 +66,11 @@ Status FractalHeap::read_header() {
   const bool powers = std::has_single_bit(width_) && std::has_single_bit(start_) && std::has_single_bit(most_direct_);
   if (version != 0 || !powers || start_ < 64 || most_direct_ < start_ || most_direct_ > (1U << 30) || most_bits_ > 60 ||
       most_bits_ < log2_of(most_direct_) || most_managed == 0 || id_bytes_ < 4 || id_bytes_ > 64)
-    return damaged("its header");
+    return fractal_heap_damaged("its header");
   has_checksums_ = (flags & 2) != 0;
   offset_bytes_ = (most_bits_ + 7) / 8;
   length_bytes_ = std::min<std::uint64_t>((log2_of(most_direct_) + 7) / 8, bytes_for(most_managed));
-  if (1 + offset_bytes_ + length_bytes_ > id_bytes_) return damaged("its header");
+  if (1 + offset_bytes_ + length_bytes_ > id_bytes_) return fractal_heap_damaged("its header");
   direct_huge_ = address + length < id_bytes_;  // short enough: identifiers have the place itself
   if (!direct_huge_ && huge_tree != superblock_.undefined_address()) HEADRACE_TRY(read_huge(huge_tree));
   if (root == superblock_.undefined_address()) return {};
@@ -94,14 +94,14 @@ Status FractalHeap::check_prefix(std::span<const std::byte> block, const char* s
   const bool is_signed = std::memcmp(fields.take(4).data(), signature, 4) == 0;
   if (!is_signed || fields.number(1) != 0 || fields.number(superblock_.address_bytes) != address_ ||
       fields.number(static_cast<std::size_t>(offset_bytes_)) != offset)
-    return damaged(fmt::format("no block of its own where {} is to be", offset));
+    return fractal_heap_damaged(fmt::format("no block of its own where {} is to be", offset));
   return {};
 }
 
 // Blocks of a sound heap do not overlap, so all of them take no more than the file has.
 Status FractalHeap::count(std::uint64_t block, std::uint64_t size) {
-  if (!seen_.insert(block).second) return damaged("a block is met twice");
-  if (size > file_.size() || (all_bytes_ += size) > file_.size()) return damaged("its blocks overlap");
+  if (!seen_.insert(block).second) return fractal_heap_damaged("a block is met twice");
+  if (size > file_.size() || (all_bytes_ += size) > file_.size()) return fractal_heap_damaged("its blocks overlap");
   return {};
 }
 
@@ -114,7 +114,7 @@ Status FractalHeap::visit_direct(std::uint64_t block, std::uint64_t offset, std:
     const std::span<std::byte> stored = std::span(bytes).subspan(at, 4);
     const std::uint64_t sum = ByteCursor(stored).number(4);
     std::ranges::fill(stored, std::byte{0});
-    if (sum != metadata_checksum(bytes)) return damaged("the checksum of a block");
+    if (sum != metadata_checksum(bytes)) return fractal_heap_damaged("the checksum of a block");
   }
   blocks_[offset] = {block, size};
   return {};
@@ -123,7 +123,8 @@ Status FractalHeap::visit_direct(std::uint64_t block, std::uint64_t offset, std:
 Status FractalHeap::visit_indirect(std::uint64_t block, std::uint64_t offset, std::uint64_t rows) {
   const std::uint64_t direct_rows = log2_of(most_direct_) - log2_of(start_) + 2;
   const std::uint64_t first_bits = log2_of(start_) + log2_of(width_);
-  if (rows == 0 || rows > most_bits_ + 1 || rows - 1 + first_bits > most_bits_) return damaged("too many rows");
+  if (rows == 0 || rows > most_bits_ + 1 || rows - 1 + first_bits > most_bits_)
+    return fractal_heap_damaged("too many rows");
   const std::uint64_t prefix = 5 + superblock_.address_bytes + offset_bytes_;
   const std::uint64_t size = prefix + rows * width_ * superblock_.address_bytes + 4;
   HEADRACE_TRY(count(block, size));
@@ -137,7 +138,7 @@ Status FractalHeap::visit_indirect(std::uint64_t block, std::uint64_t offset, st
       if (row < direct_rows) {
         HEADRACE_TRY(visit_direct(child, offset, row_bytes(row)));
       } else {
-        if (log2_of(row_bytes(row)) < first_bits) return damaged("an indirect block without rows");
+        if (log2_of(row_bytes(row)) < first_bits) return fractal_heap_damaged("an indirect block without rows");
         HEADRACE_TRY(visit_indirect(child, offset, log2_of(row_bytes(row)) - first_bits + 1));
       }
     }
@@ -154,26 +155,27 @@ Result<std::vector<std::byte>> FractalHeap::object(std::span<const std::byte> id
       place.first = fields.number(superblock_.address_bytes), place.second = fields.number(superblock_.length_bytes);
     } else {
       const auto found = huge_.find(fields.number(static_cast<std::size_t>(std::min<std::uint64_t>(id_bytes_ - 1, 8))));
-      if (found == huge_.end()) return damaged("a large object is missing");
+      if (found == huge_.end()) return fractal_heap_damaged("a large object is missing");
       place = found->second;
     }
-    if (!fields.ok() || place.second > kObjectLimitBytes) return damaged("an object of absurd size");
+    if (!fields.ok() || place.second > kObjectLimitBytes) return fractal_heap_damaged("an object of absurd size");
     return read_metadata(file_, superblock_, place.first, place.second);
   }
   if ((kind & 0xF0) == kTiny) {  // the object itself; of longer identifiers a second byte would be of its size
     const std::span<const std::byte> all = fields.take((kind & 0x0F) + 1);
-    if (!fields.ok() || id_bytes_ > kTinyIdBytes) return damaged("an object outside its identifier");
+    if (!fields.ok() || id_bytes_ > kTinyIdBytes) return fractal_heap_damaged("an object outside its identifier");
     return std::vector<std::byte>(all.begin(), all.end());
   }
   const std::uint64_t offset = fields.number(static_cast<std::size_t>(offset_bytes_));
   const std::uint64_t length = fields.number(static_cast<std::size_t>(length_bytes_));
   auto next = blocks_.upper_bound(offset);
-  if (kind != kManaged || !fields.ok() || next == blocks_.begin()) return damaged("an object of no kind, or nowhere");
+  if (kind != kManaged || !fields.ok() || next == blocks_.begin())
+    return fractal_heap_damaged("an object of no kind, or nowhere");
   const auto& [begin, block] = *--next;
   const std::uint64_t prefix = 5 + superblock_.address_bytes + offset_bytes_ + (has_checksums_ ? 4 : 0);
   const std::uint64_t at = offset - begin;
   if (at < prefix || at > block.second || length == 0 || length > kObjectLimitBytes || length > block.second - at)
-    return damaged("an object outside its block");
+    return fractal_heap_damaged("an object outside its block");
   return read_metadata(file_, superblock_, block.first + at, length);
 }
 

@@ -157,6 +157,46 @@ TEST(GroupCheck, NodesOfTheTree) {
   expect_damaged(with([](OldGroup& g) { g.put(g.table + 6, 0xFFFF, 2); }), "in a file of");
 }
 
+// libhdf5 would list both, check one and open the other.
+TEST(GroupCheck, TwoLinksOfOneName) {
+  const std::size_t first = 8, entry = 40;
+  OldGroup old;
+  old.put(old.table + first + entry, old.number(old.table + first));
+  expect_damaged(check(old.bytes), "two of its links are called 'h'");
+  OldGroup elsewhere;  // the same text in another place
+  for (std::size_t at = elsewhere.find("one"); at < elsewhere.bytes.size(); at = elsewhere.find("one"))
+    elsewhere.put(at, elsewhere.number(elsewhere.find("two")) & 0xFFFFFF, 3);
+  expect_damaged(check(elsewhere.bytes), "two of its links are called 'two'");
+
+  const auto link = [](std::string_view name) {
+    HeaderMessage message{static_cast<std::uint16_t>(MessageType::kLink), 0, {}};
+    const Disk disk;
+    message.bytes = disk.block().number(1, 1).number(0, 1).number(name.size(), 1).text(name).number(96, 8).bytes();
+    return message;
+  };
+  const MemoryFile file("f.h5", {});
+  Superblock superblock;
+  superblock.address_bytes = superblock.length_bytes = 8;
+  EXPECT_TRUE(check_group(file, superblock, {link("a"), link("b")}).ok());
+  expect_damaged(check_group(file, superblock, {link("a"), link("b"), link("a")}), "two of its links are called 'a'");
+  const std::string_view longer("a\0b", 3);  // libhdf5 reads it to the zero
+  expect_damaged(check_group(file, superblock, {link("a"), link(longer)}), "two of its links are called 'a'");
+}
+
+TEST(GroupCheck, TwoLinksOfOneNameInAHeap) {
+  std::vector<std::byte> bytes = file_with({.links = {"n0", "n1"}});
+  ASSERT_TRUE(check(bytes).ok());
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::span<std::byte> block = std::span(bytes).subspan(all.find("FHDB"), 512);
+  for (std::size_t i = 0; i + 1 < block.size(); ++i)
+    if (block[i] == std::byte{'n'} && block[i + 1] == std::byte{'1'}) block[i + 1] = std::byte{'0'};
+  const std::span<std::byte> sum = block.subspan(17, 4);  // behind signature, version, address and offset
+  std::ranges::fill(sum, std::byte{0});
+  const std::uint32_t fresh = metadata_checksum(block);
+  for (std::size_t i = 0; i < 4; ++i) sum[i] = static_cast<std::byte>(fresh >> 8 * i);
+  expect_damaged(check(bytes), "two of its links are called 'n0'");
+}
+
 // Many names that share the bytes of a long one: libhdf5 would copy it for each.
 TEST(GroupCheck, NamesThatShareBytes) {
   for (const std::size_t count : {1, 100}) {
@@ -167,7 +207,8 @@ TEST(GroupCheck, NamesThatShareBytes) {
     group.put(group.heap + 8, length + 1), group.put(group.heap + 16, 1), group.put(group.heap + 24, data);
     group.put(group.tree + 32, table);
     group.put(table, 0x444F4E53, 4), group.put(table + 4, 1, 2), group.put(table + 6, count, 2);
-    group.put(table + 8 + 40 * count - 1, 0, 1);  // all of them name 0
+    group.put(table + 8 + 40 * count - 1, 0, 1);
+    for (std::size_t i = 0; i < count; ++i) group.put(table + 8 + 40 * i, i);  // each begins a byte later
     if (count == 1) {
       EXPECT_TRUE(check(group.bytes).ok());
     } else {

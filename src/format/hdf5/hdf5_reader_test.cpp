@@ -8,7 +8,7 @@
 namespace headrace::hdf5 {
 namespace {
 
-class Reader : public testing::Test {
+class Reader : public ::testing::Test {
  protected:
   TemporaryFolder folder_;
   const std::string path_ = folder_.path("f.h5");

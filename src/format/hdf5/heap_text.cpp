@@ -9,8 +9,8 @@
 namespace headrace::hdf5 {
 namespace {
 
-constexpr std::uint64_t kHeapLimitBytes = 4 << 20;  // read whole; usually 4 KiB
-constexpr std::uint64_t kStep = 8;                  // objects are padded to it
+constexpr std::uint64_t kTextHeapLimitBytes = 4 << 20;  // read whole; usually 4 KiB
+constexpr std::uint64_t kTextHeapStep = 8;              // objects are padded to it
 
 }  // namespace
 
@@ -32,12 +32,12 @@ void HeapTexts::load(std::uint64_t address) {
     return;
   ByteCursor head_fields(std::span<const std::byte>(head).subspan(8));
   const std::uint64_t heap_bytes = head_fields.number(superblock_.length_bytes);
-  if (heap_bytes < prefix || heap_bytes > kHeapLimitBytes || heap_bytes > file_.size() - at) return;
+  if (heap_bytes < prefix || heap_bytes > kTextHeapLimitBytes || heap_bytes > file_.size() - at) return;
   heap_.resize(static_cast<std::size_t>(heap_bytes));
   if (!read(at, heap_)) return;
   ByteCursor fields(heap_);
-  fields.skip(align_up(prefix, kStep));
-  const std::uint64_t object_head = align_up(8 + superblock_.length_bytes, kStep);
+  fields.skip(align_up(prefix, kTextHeapStep));
+  const std::uint64_t object_head = align_up(8 + superblock_.length_bytes, kTextHeapStep);
   while (fields.left() >= object_head) {
     const std::uint64_t number = fields.number(2);
     fields.skip(6);
@@ -45,7 +45,7 @@ void HeapTexts::load(std::uint64_t address) {
     fields.skip(object_head - 8 - superblock_.length_bytes);
     if (number == 0 || bytes > heap_bytes) return;  // free space comes last
     const std::uint64_t offset = heap_bytes - fields.left();
-    fields.take(align_up(bytes, kStep));
+    fields.take(align_up(bytes, kTextHeapStep));
     if (!fields.ok()) return;
     objects_.try_emplace(number, Object{offset, bytes});
   }

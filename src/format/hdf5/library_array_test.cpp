@@ -17,7 +17,7 @@ std::size_t invert(unsigned, std::size_t, const unsigned[], std::size_t bytes, s
   return bytes;
 }
 
-class LibraryFilters : public testing::Test {
+class LibraryFilters : public ::testing::Test {
  protected:
   LibraryFilters() {
     const H5Z_class2_t filter{H5Z_CLASS_T_VERS, kInvert, 1, 1, "invert", nullptr, nullptr, &invert};

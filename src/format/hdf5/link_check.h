@@ -4,14 +4,15 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "base/result.h"
 #include "format/hdf5/superblock.h"
 
 namespace headrace::hdf5 {
 
-/// Check a link message (specification IV.A.2.g). Errors: kCorruptData.
-Status check_link(std::span<const std::byte> message, const Superblock& superblock);
+/// Check a link message (specification IV.A.2.g). \return Its name, as far as libhdf5 reads it. Errors: kCorruptData.
+Result<std::string_view> check_link(std::span<const std::byte> message, const Superblock& superblock);
 
 /// Check the message that says where a group keeps many links (IV.A.2.c). Errors: kCorruptData.
 Status check_link_info(std::span<const std::byte> message, const Superblock& superblock);

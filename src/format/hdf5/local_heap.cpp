@@ -10,7 +10,7 @@
 namespace headrace::hdf5 {
 namespace {
 
-Error damaged(std::string why) {
+Error local_heap_damaged(std::string why) {
   return Error(ErrorCode::kCorruptData, "a local heap is damaged: " + std::move(why));
 }
 
@@ -20,7 +20,7 @@ Result<LocalHeap> LocalHeap::read(const RandomAccessFile& file, const Superblock
   const unsigned length = superblock.length_bytes;
   HEADRACE_ASSIGN(const std::vector<std::byte> head,
                   read_metadata(file, superblock, address, 8 + 2 * length + superblock.address_bytes));
-  if (std::memcmp(head.data(), "HEAP", 4) != 0) return damaged("no signature");
+  if (std::memcmp(head.data(), "HEAP", 4) != 0) return local_heap_damaged("no signature");
   ByteCursor fields(head);
   fields.skip(8);
   const std::uint64_t size = fields.number(length);
@@ -32,10 +32,11 @@ Result<LocalHeap> LocalHeap::read(const RandomAccessFile& file, const Superblock
   const std::uint64_t none = 1;  // H5HL_FREE_NULL
   std::uint64_t most = size / (2 * length);
   for (; block != none; --most) {
-    if (block > size || size - block < 2 * length || most == 0) return damaged("its free list leads nowhere");
+    if (block > size || size - block < 2 * length || most == 0)
+      return local_heap_damaged("its free list leads nowhere");
     ByteCursor entry(std::span<const std::byte>(heap.data_).subspan(static_cast<std::size_t>(block)));
     const std::uint64_t next = entry.number(length), bytes = entry.number(length);
-    if (bytes > size - block) return damaged("a free block reaches past it");
+    if (bytes > size - block) return local_heap_damaged("a free block reaches past it");
     block = next;
   }
   const auto last = std::find(heap.data_.rbegin(), heap.data_.rend(), std::byte{0});
@@ -43,9 +44,8 @@ Result<LocalHeap> LocalHeap::read(const RandomAccessFile& file, const Superblock
   return heap;
 }
 
-std::uint64_t LocalHeap::text_bytes(std::uint64_t offset) const {
-  const auto begin = data_.begin() + static_cast<std::ptrdiff_t>(offset);
-  return static_cast<std::uint64_t>(std::find(begin, data_.end(), std::byte{0}) - begin);
+std::string_view LocalHeap::text(std::uint64_t offset) const {
+  return reinterpret_cast<const char*>(data_.data()) + offset;
 }
 
 }  // namespace headrace::hdf5

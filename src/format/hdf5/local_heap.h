@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -17,8 +18,8 @@ class LocalHeap {
   static Result<LocalHeap> read(const RandomAccessFile& file, const Superblock& superblock, std::uint64_t address);
   /// True if a text begins at `offset` that ends within the heap. libhdf5 looks for its end without a limit.
   [[nodiscard]] bool has_text(std::uint64_t offset) const { return offset < text_end_; }
-  /// Return the bytes of a text that has_text(), without the zero at its end. The time follows them.
-  [[nodiscard]] std::uint64_t text_bytes(std::uint64_t offset) const;
+  /// Return a text that has_text(), without the zero at its end. It lives as long as the heap does.
+  [[nodiscard]] std::string_view text(std::uint64_t offset) const;
 
  private:
   std::vector<std::byte> data_;

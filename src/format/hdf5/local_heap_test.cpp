@@ -29,10 +29,10 @@ TEST(LocalHeap, Texts) {
       ASSERT_TRUE(heap.ok());
       for (const std::uint64_t at : {0U, 1U, 3U, 4U, 5U, 8U}) EXPECT_TRUE(heap->has_text(at)) << at;
       for (const std::uint64_t at : {9ULL, 11ULL, 12ULL, ~0ULL}) EXPECT_FALSE(heap->has_text(at)) << at;
-      EXPECT_EQ(heap->text_bytes(0), 0U);
-      EXPECT_EQ(heap->text_bytes(1), 3U);
-      EXPECT_EQ(heap->text_bytes(7), 1U);
-      EXPECT_EQ(heap->text_bytes(8), 0U);
+      EXPECT_EQ(heap->text(0), "");
+      EXPECT_EQ(heap->text(1), "one");
+      EXPECT_EQ(heap->text(7), "x");
+      EXPECT_EQ(heap->text(8), "");
     }
 }
 

@@ -13,7 +13,7 @@ namespace headrace::hdf5 {
 namespace {
 
 /// \param at  In the file, user block included: what a reader of the message looks for.
-Error damaged(std::string why, std::uint64_t at, std::uint64_t size) {
+Error metadata_damaged(std::string why, std::uint64_t at, std::uint64_t size) {
   return std::move(
       Error(ErrorCode::kCorruptData, "the file's metadata is damaged: " + std::move(why)).with_bytes({at, size}));
 }
@@ -24,7 +24,7 @@ Result<std::vector<std::byte>> read_metadata(const RandomAccessFile& file, const
                                              std::uint64_t address, std::uint64_t size) {
   std::uint64_t at = 0;
   if (__builtin_add_overflow(address, superblock.at, &at) || at > file.size() || size > file.size() - at)
-    return damaged(fmt::format("{} bytes at {} in a file of {}", size, address, file.size()), at, 0);
+    return metadata_damaged(fmt::format("{} bytes at {} in a file of {}", size, address, file.size()), at, 0);
   if (size > kMetadataLimitBytes)  // the file has them, so it may well be sound
     return std::move(Error(ErrorCode::kUnsupported, fmt::format("a block of {} bytes of metadata, of which {} are read "
                                                                 "at most",
@@ -39,10 +39,11 @@ Result<std::vector<std::byte>> read_signed(const RandomAccessFile& file, const S
                                            std::uint64_t address, std::uint64_t size, std::string_view signature) {
   HEADRACE_ASSIGN(std::vector<std::byte> bytes, read_metadata(file, superblock, address, size));
   if (size < signature.size() + 4 || std::memcmp(bytes.data(), signature.data(), signature.size()) != 0)
-    return damaged(fmt::format("no {} at {}", signature, address), address + superblock.at, size);
+    return metadata_damaged(fmt::format("no {} at {}", signature, address), address + superblock.at, size);
   const std::span<const std::byte> all(bytes);
   if (ByteCursor(all.last(4)).number(4) != metadata_checksum(all.first(all.size() - 4)))
-    return damaged(fmt::format("the checksum of {} bytes at {}", size, address), address + superblock.at, size);
+    return metadata_damaged(fmt::format("the checksum of {} bytes at {}", size, address), address + superblock.at,
+                            size);
   bytes.resize(bytes.size() - 4);
   return bytes;
 }

@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::uint64_t kMostPointingBytes = std::uint64_t{1} << 30;  // of a dataset of references: read whole
 
-struct Object {
+struct CopiedObject {
   ObjectKey key{};
   H5O_type_t type = H5O_TYPE_UNKNOWN;
 };
 
-Result<Object> object_named(const LibraryLock&, hid_t group, const char* name) {
-  Object out;
+Result<CopiedObject> object_named(const LibraryLock&, hid_t group, const char* name) {
+  CopiedObject out;
 #if H5_VERSION_GE(1, 12, 0)
   H5O_info2_t info;
   const bool found = H5Oget_info_by_name3(group, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
@@ -36,17 +36,17 @@ Result<Object> object_named(const LibraryLock&, hid_t group, const char* name) {
   return out;
 }
 
-struct Link {
+struct CopiedLink {
   std::string name;
   H5L_type_t type;
   H5T_cset_t characters;
   std::size_t value_bytes;
 };
 
-herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* into) {
+herr_t collect_copied_link(hid_t, const char* name, const H5L_info_t* info, void* into) {
   try {  // nothing may unwind through C
     const bool hard = info->type == H5L_TYPE_HARD;
-    static_cast<std::vector<Link>*>(into)->push_back({name, info->type, info->cset, hard ? 0 : info->u.val_size});
+    static_cast<std::vector<CopiedLink>*>(into)->push_back({name, info->type, info->cset, hard ? 0 : info->u.val_size});
   } catch (...) {
     return -1;
   }
@@ -119,10 +119,10 @@ class Copy {
 
   Result<CopiedObjects> run(const std::vector<std::string>& remade) {
     for (const std::string& path : remade) {
-      HEADRACE_ASSIGN(const Object object, object_named(library_, from_, path.c_str()));
+      HEADRACE_ASSIGN(const CopiedObject object, object_named(library_, from_, path.c_str()));
       remade_.emplace(object.key, path);
     }
-    HEADRACE_ASSIGN(const Object root, object_named(library_, from_, "/"));
+    HEADRACE_ASSIGN(const CopiedObject root, object_named(library_, from_, "/"));
     copied_.emplace(root.key, "/");
     bearers_.push_back("/");
     groups_.push_back("/");
@@ -148,18 +148,19 @@ class Copy {
   Status copy_group(const std::string& path) {
     const Id source(H5Gopen2(from_, path.c_str(), H5P_DEFAULT)), target(H5Gopen2(to_, path.c_str(), H5P_DEFAULT));
     if (!source.ok() || !target.ok()) return failure(path, "open the group");
-    std::vector<Link> links;
+    std::vector<CopiedLink> links;
     const Id list(H5Gget_create_plist(source.get()));
     unsigned order = 0;
     H5Pget_link_creation_order(list.get(), &order);
     const H5_index_t index = (order & H5P_CRT_ORDER_TRACKED) != 0 ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
-    if (H5Literate(source.get(), index, H5_ITER_INC, nullptr, collect_link, &links) < 0)
+    if (H5Literate(source.get(), index, H5_ITER_INC, nullptr, collect_copied_link, &links) < 0)
       return failure(path, "list the group");
-    for (const Link& link : links) HEADRACE_TRY(copy_link(source.get(), target.get(), link, child_of(path, link.name)));
+    for (const CopiedLink& link : links)
+      HEADRACE_TRY(copy_link(source.get(), target.get(), link, child_of(path, link.name)));
     return {};
   }
 
-  Status copy_link(hid_t source, hid_t target, const Link& link, const std::string& path) {
+  Status copy_link(hid_t source, hid_t target, const CopiedLink& link, const std::string& path) {
     H5Pset_char_encoding(names_.get(), link.characters);
     if (link.type == H5L_TYPE_HARD) return copy_object(source, target, link.name, path);
     std::vector<char> value(link.value_bytes + 1, '\0');
@@ -179,7 +180,7 @@ class Copy {
   }
 
   Status copy_object(hid_t source, hid_t target, const std::string& name, const std::string& path) {
-    HEADRACE_ASSIGN(const Object object, object_named(library_, source, name.c_str()));
+    HEADRACE_ASSIGN(const CopiedObject object, object_named(library_, source, name.c_str()));
     if (const auto known = copied_.find(object.key); known != copied_.end())
       return done(H5Lcreate_hard(to_, known->second.c_str(), target, name.c_str(), names_.get(), H5P_DEFAULT), path);
     copied_.emplace(object.key, path);

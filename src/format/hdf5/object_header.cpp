@@ -19,10 +19,6 @@ constexpr std::size_t kBlockLimit = 4096, kMessageLimit = 65'536;
 constexpr std::uint64_t kBlockLimitBytes =
     64 << 20;  // all blocks: attributes are at most 64 KiB each, but there may be many
 
-Error damaged(std::string why) {
-  return Error(ErrorCode::kCorruptData, "the object header is damaged: " + why);
-}
-
 bool begins_with(std::span<const std::byte> bytes, const char* signature) {
   return bytes.size() >= 4 && std::memcmp(bytes.data(), signature, 4) == 0;
 }
@@ -42,12 +38,13 @@ class HeaderParser {
   Result<std::vector<HeaderMessage>> parse(std::uint64_t address) {
     HEADRACE_TRY(parse_prefix(address));
     for (std::size_t i = 0; i < continued_.size(); ++i) {  // grows while it is walked
-      if (i >= kBlockLimit) return damaged("more continuation blocks than any writer makes");
+      if (i >= kBlockLimit) return header_damaged("more continuation blocks than any writer makes");
       const ByteRange block = continued_[i];
       HEADRACE_ASSIGN(const std::vector<std::byte> bytes, read(block.offset, block.size));
       std::span<const std::byte> messages = bytes;
       if (version_ == 2) {
-        if (!begins_with(messages, "OCHK") || messages.size() < 8) return damaged("a continuation without signature");
+        if (!begins_with(messages, "OCHK") || messages.size() < 8)
+          return header_damaged("a continuation without signature");
         messages = messages.subspan(4, messages.size() - 8);  // signature, checksum
       }
       HEADRACE_TRY(parse_messages(messages));
@@ -60,7 +57,7 @@ class HeaderParser {
     std::uint64_t at = 0;
     if (__builtin_add_overflow(address, superblock_.at, &at) || at > file_.size() || size > file_.size() - at ||
         size > kBlockLimitBytes - read_bytes_)
-      return damaged(fmt::format("{} bytes at {} in a file of {}", size, address, file_.size()));
+      return header_damaged(fmt::format("{} bytes at {} in a file of {}", size, address, file_.size()));
     read_bytes_ += size;
     std::vector<std::byte> bytes(static_cast<std::size_t>(size));
     HEADRACE_TRY(file_.read_at(at, bytes));
@@ -73,14 +70,14 @@ class HeaderParser {
     if (!begins_with(start, "OHDR")) {  // version 1: version, 0, count, references, size, 0
       version_ = static_cast<unsigned>(fields.number(1));
       fields.skip(7);
-      if (version_ != 1) return damaged(fmt::format("version {}", version_));
+      if (version_ != 1) return header_damaged(fmt::format("version {}", version_));
       HEADRACE_ASSIGN(const std::vector<std::byte> bytes, read(address + 16, fields.number(4)));
       return parse_messages(bytes);
     }
     fields.skip(4);
     version_ = static_cast<unsigned>(fields.number(1));
     const auto flags = static_cast<unsigned>(fields.number(1));
-    if (version_ != 2) return damaged(fmt::format("version {}", version_));
+    if (version_ != 2) return header_damaged(fmt::format("version {}", version_));
     has_order_ = (flags & 0x04) != 0;
     const std::uint64_t prefix = 6 + ((flags & 0x20) != 0 ? 16U : 0U) + ((flags & 0x10) != 0 ? 4U : 0U);
     const std::size_t size_bytes = std::size_t{1} << (flags & 0x03);
@@ -100,15 +97,15 @@ class HeaderParser {
       m.flags = static_cast<std::uint8_t>(fields.number(1));
       fields.skip(prefix - (version_ == 1 ? 5 : 4));
       const std::span<const std::byte> bytes = fields.take(size);
-      if (!fields.ok()) return damaged(fmt::format("a message of {} bytes reaches past its block", size));
-      if (messages_.size() >= kMessageLimit) return damaged("more messages than there can be");
+      if (!fields.ok()) return header_damaged(fmt::format("a message of {} bytes reaches past its block", size));
+      if (messages_.size() >= kMessageLimit) return header_damaged("more messages than there can be");
       m.bytes.assign(bytes.begin(), bytes.end());
-      if (m.shared() && !may_be_shared(m)) return damaged(fmt::format("a shared message of type {}", m.type));
+      if (m.shared() && !may_be_shared(m)) return header_damaged(fmt::format("a shared message of type {}", m.type));
       if (m.is(MessageType::kContinuation)) {
         ByteCursor place(bytes);
         const std::uint64_t at = place.number(superblock_.address_bytes);
         continued_.push_back({at, place.number(superblock_.length_bytes)});
-        if (!place.ok()) return damaged("a continuation that is cut short");
+        if (!place.ok()) return header_damaged("a continuation that is cut short");
       }
       messages_.push_back(std::move(m));
     }
@@ -128,7 +125,7 @@ Status check_compact(std::span<const std::byte> layout) {
   ByteCursor fields(layout);
   const std::uint64_t version = fields.number(1), kind = fields.number(1);
   if ((version == 3 || version == 4) && kind == 0 && fields.number(2) > fields.left())
-    return damaged("compact data longer than its message");
+    return header_damaged("compact data longer than its message");
   return {};
 }
 
@@ -186,18 +183,22 @@ Status check_external_files(const RandomAccessFile& file, const Superblock& supe
   fields.skip(4);  // the version is for libhdf5 to refuse
   const std::uint64_t room = fields.number(2), count = fields.number(2);
   HEADRACE_ASSIGN(const LocalHeap names, LocalHeap::read(file, superblock, fields.number(superblock.address_bytes)));
-  if (count > room) return damaged(fmt::format("{} external files in a list of {}", count, room));
+  if (count > room) return header_damaged(fmt::format("{} external files in a list of {}", count, room));
   std::uint64_t name_bytes = 0;  // each has its own: libhdf5 copies them all
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t name = fields.number(superblock.length_bytes);
     fields.skip(2 * superblock.length_bytes);
-    if (!fields.ok() || !names.has_text(name)) return damaged("the name of an external file leads nowhere");
-    if ((name_bytes += names.text_bytes(name)) > 2 * file.size()) return damaged("names longer than the file");
+    if (!fields.ok() || !names.has_text(name)) return header_damaged("the name of an external file leads nowhere");
+    if ((name_bytes += names.text(name).size()) > 2 * file.size()) return header_damaged("names longer than the file");
   }
   return {};
 }
 
 }  // namespace
+
+Error header_damaged(const std::string& why) {
+  return Error(ErrorCode::kCorruptData, "the object header is damaged: " + why);
+}
 
 std::uint64_t ByteCursor::number(std::size_t size) {
   const std::span<const std::byte> bytes = take(size);
@@ -236,7 +237,7 @@ Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
   }
   for (const MessageType needed : {MessageType::kDataspace, MessageType::kDatatype, MessageType::kLayout})
     if (std::ranges::none_of(messages, [&](const HeaderMessage& m) { return m.is(needed); }))
-      return damaged("a dataset without shape, type or layout");
+      return header_damaged("a dataset without shape, type or layout");
   std::optional<std::uint64_t> size;
   std::optional<ChunkLayout> chunks;
   std::optional<std::size_t> rank;
@@ -255,10 +256,10 @@ Status check_dataset(const RandomAccessFile& file, const Superblock& superblock,
       HEADRACE_TRY(check_fill(file, superblock, m, size));
   // 1.10 looks for the chunks of a scalar until its memory ends.
   if (rank && chunks && *rank != chunks->lengths.size())
-    return damaged(fmt::format("chunks of {} axes for a shape of {}", chunks->lengths.size(), *rank));
+    return header_damaged(fmt::format("chunks of {} axes for a shape of {}", chunks->lengths.size(), *rank));
   // 1.10 takes the datatype's word, and would convert what the chunks hold (HDF5 2.0 compares them as well).
   if (size && chunks && *size != chunks->element_bytes)
-    return damaged(fmt::format("elements of {} bytes in chunks made for {}", *size, chunks->element_bytes));
+    return header_damaged(fmt::format("elements of {} bytes in chunks made for {}", *size, chunks->element_bytes));
   return {};
 }
 

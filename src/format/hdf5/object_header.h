@@ -56,6 +56,9 @@ class ByteCursor {
   bool ok_ = true;
 };
 
+/// Return a kCorruptData error about an object header. \param why  What is wrong, as the end of a sentence.
+Error header_damaged(const std::string& why);
+
 /// All messages of an object, continuation blocks included.
 /// \param address  As in the file, relative to superblock.at.
 /// Errors: kCorruptData; those of reading.

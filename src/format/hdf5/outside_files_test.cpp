@@ -1,4 +1,7 @@
 // External raw files, virtual datasets, links out of the file: read where they are safe, refused where they are not.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <fstream>
 
 #include "format/hdf5/hdf5_reader.h"
@@ -9,7 +12,7 @@
 namespace headrace::hdf5 {
 namespace {
 
-class Outside : public testing::Test {
+class Outside : public ::testing::Test {
  protected:
   TemporaryFolder folder_, elsewhere_;
   const std::string path_ = folder_.path("f.h5");
@@ -180,6 +183,38 @@ TEST_F(Outside, ASourceOfOneValueThatIsVirtualItselfIsRefused) {
     map_one(file, "x", false, "deep.h5", "one");
   }
   EXPECT_EQ(values_of<std::int32_t>(path_, "x"), (std::vector<std::int32_t>{7, 43, 7}));
+}
+
+// libhdf5 1.10 would copy it from behind its end, or from the null pointer.
+TEST_F(Outside, ASourceOfOneValueThatIsCutShortIsRefused) {
+  const std::int32_t value = 0x11223344;
+  const std::string source = folder_.path("one.h5");
+  const Id scalar(H5Screate(H5S_SCALAR)), compact(H5Pcreate(H5P_DATASET_CREATE));
+  H5Pset_layout(compact.get(), H5D_COMPACT);
+  {
+    NewFile file(source);
+    const Id dataset(
+        H5Dcreate2(file.id(), "one", H5T_STD_I32LE, scalar.get(), H5P_DEFAULT, compact.get(), H5P_DEFAULT));
+    ASSERT_GE(H5Dwrite(dataset.get(), H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value), 0);
+  }
+  {
+    NewFile file(path_, 0, H5F_LIBVER_V110);
+    const Shape rows{1};
+    const Id list(H5Pcreate(H5P_DATASET_CREATE)), space(H5Screate_simple(1, rows.data(), nullptr));
+    ASSERT_GE(H5Pset_virtual(list.get(), space.get(), "one.h5", "one", scalar.get()), 0);
+    ASSERT_TRUE(file.add("x", H5T_STD_I32LE, rows, nullptr, list.get()).ok());
+  }
+  EXPECT_EQ(values_of<std::int32_t>(path_, "x"), std::vector<std::int32_t>{value});
+  std::vector<std::byte> bytes = bytes_of_file(source);
+  const std::vector<std::byte> stored{std::byte{3}, {}, std::byte{4}, {}, std::byte{0x44}};  // of the layout message
+  const auto at = std::search(bytes.begin(), bytes.end(), stored.begin(), stored.end());
+  ASSERT_NE(at, bytes.end());
+  for (const int size : {3, 0}) {
+    at[2] = static_cast<std::byte>(size);
+    folder_.write("one.h5", bytes);
+    EXPECT_NE(reason().find(fmt::format("a single value of 4 bytes, of which {} are stored", size)), std::string::npos)
+        << reason();
+  }
 }
 
 /// x = all rows of so many datasets, which lie in the same group.

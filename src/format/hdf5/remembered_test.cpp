@@ -9,13 +9,13 @@
 namespace headrace::hdf5 {
 namespace {
 
-std::vector<std::int32_t> counted(std::size_t n) {
+std::vector<std::int32_t> first_numbers(std::size_t n) {
   std::vector<std::int32_t> values(n);
   std::iota(values.begin(), values.end(), 7);
   return values;
 }
 
-struct Record {
+struct RememberedRecord {
   double a;
   std::int16_t b[3];
 };
@@ -23,7 +23,7 @@ struct Record {
 /// Arrays of every kind that is read in a way of its own.
 void write_all_kinds(const std::string& path, H5F_libver_t low) {
   NewFile file(path, 512, low);
-  const auto data = counted(40 * 13);
+  const auto data = first_numbers(40 * 13);
   const Id packed = chunks_of({7, 5});
   H5Pset_shuffle(packed.get());
   H5Pset_deflate(packed.get(), 1);
@@ -44,12 +44,12 @@ void write_all_kinds(const std::string& path, H5F_libver_t low) {
   H5Tset_precision(of_24_bits.get(), 24);  // libhdf5 converts
   file.add("converted", of_24_bits.get(), {40, 13}, data.data(), chunks_of({7, 5}).get(), {}, H5T_NATIVE_INT32);
 
-  const Id type(H5Tcreate(H5T_COMPOUND, sizeof(Record)));
+  const Id type(H5Tcreate(H5T_COMPOUND, sizeof(RememberedRecord)));
   const hsize_t three = 3;
   const Id array_type(H5Tarray_create2(H5T_NATIVE_INT16, 1, &three));
-  H5Tinsert(type.get(), "a", HOFFSET(Record, a), H5T_NATIVE_DOUBLE);
-  H5Tinsert(type.get(), "b", HOFFSET(Record, b), array_type.get());
-  std::vector<Record> records(40);
+  H5Tinsert(type.get(), "a", HOFFSET(RememberedRecord, a), H5T_NATIVE_DOUBLE);
+  H5Tinsert(type.get(), "b", HOFFSET(RememberedRecord, b), array_type.get());
+  std::vector<RememberedRecord> records(40);
   for (int i = 0; i < 40; ++i) records[i] = {i * 0.5, {static_cast<std::int16_t>(i), 1, 2}};
   const Id rows = chunks_of({6});
   H5Pset_deflate(rows.get(), 1);
@@ -62,7 +62,7 @@ std::vector<std::shared_ptr<ArrayReader>> open_all(const FormatReader& file) {
   return arrays;
 }
 
-class Remembered : public testing::TestWithParam<H5F_libver_t> {
+class Remembered : public ::testing::TestWithParam<H5F_libver_t> {
  protected:
   void SetUp() override {
     write_all_kinds(path_, GetParam());
@@ -146,7 +146,7 @@ TEST_P(Remembered, TruncatedFactsAreNotUsed) {
   EXPECT_EQ(headrace::open_remembered(path_, fingerprint, other), nullptr);
 }
 
-INSTANTIATE_TEST_SUITE_P(Hdf5, Remembered, testing::Values(H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST),
+INSTANTIATE_TEST_SUITE_P(Hdf5, Remembered, ::testing::Values(H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST),
                          [](const auto& p) { return p.param == H5F_LIBVER_EARLIEST ? "earliest" : "latest"; });
 
 TEST(RememberedFile, WithArraysInOtherFilesIsAlwaysOpenedAnew) {

@@ -6,7 +6,7 @@
 namespace headrace::hdf5 {
 namespace {
 
-constexpr int kDepthLimit = 16;  // as of the description
+constexpr int kConversionDepthLimit = 16;  // as of the description
 
 bool same_leaves(const ElementType& a, const ElementType& b) {
   return a.record_bytes == b.record_bytes && a.is_record == b.is_record &&
@@ -39,7 +39,7 @@ Id native_enum(hid_t type) {
 
 /// The type with its numbers in native order, members where they are. Not ok() if there is none.
 Id native_order(hid_t type, int depth) {
-  if (depth > kDepthLimit) return {};
+  if (depth > kConversionDepthLimit) return {};
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
     case H5T_FLOAT:

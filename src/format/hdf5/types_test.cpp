@@ -5,7 +5,7 @@
 namespace headrace::hdf5 {
 namespace {
 
-class Types : public testing::Test {
+class Types : public ::testing::Test {
  protected:
   TemporaryFolder folder_;
   const std::string path_ = folder_.path("f.h5");
@@ -120,7 +120,7 @@ struct __attribute__((packed)) Part {
   std::uint8_t a;
   std::int32_t b;
 };
-struct __attribute__((packed)) Record {
+struct __attribute__((packed)) TypesRecord {
   std::int16_t id;
   float x, y;
   float hits[2][3];
@@ -136,16 +136,16 @@ Id record_type(bool swapped) {
   H5Tinsert(part.get(), "b", 1, swapped ? H5T_STD_I32BE : H5T_STD_I32LE);
   const Id hits(H5Tarray_create2(swapped ? H5T_IEEE_F32BE : H5T_IEEE_F32LE, 2, two_three));
   const Id parts(H5Tarray_create2(part.get(), 1, &two));
-  Id type(H5Tcreate(H5T_COMPOUND, sizeof(Record)));
-  H5Tinsert(type.get(), "id", offsetof(Record, id), swapped ? H5T_STD_I16BE : H5T_STD_I16LE);
-  H5Tinsert(type.get(), "pos", offsetof(Record, x), pos.get());
-  H5Tinsert(type.get(), "hits", offsetof(Record, hits), hits.get());
-  H5Tinsert(type.get(), "parts", offsetof(Record, parts), parts.get());
+  Id type(H5Tcreate(H5T_COMPOUND, sizeof(TypesRecord)));
+  H5Tinsert(type.get(), "id", offsetof(TypesRecord, id), swapped ? H5T_STD_I16BE : H5T_STD_I16LE);
+  H5Tinsert(type.get(), "pos", offsetof(TypesRecord, x), pos.get());
+  H5Tinsert(type.get(), "hits", offsetof(TypesRecord, hits), hits.get());
+  H5Tinsert(type.get(), "parts", offsetof(TypesRecord, parts), parts.get());
   return type;
 }
 
 TEST_F(Types, RecordsBecomeColumns) {
-  std::vector<Record> records(10);
+  std::vector<TypesRecord> records(10);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto f = static_cast<float>(i);
     records[i] = {static_cast<std::int16_t>(i * 100),
@@ -167,14 +167,14 @@ TEST_F(Types, RecordsBecomeColumns) {
     const ArrayInfo info = info_of(name);
     ASSERT_EQ(info.columns.size(), 6U);
     EXPECT_TRUE(info.is_record);
-    EXPECT_EQ(info.record_bytes, sizeof(Record));
+    EXPECT_EQ(info.record_bytes, sizeof(TypesRecord));
     EXPECT_EQ(info.columns[1].name, "pos.x");
     EXPECT_EQ(info.columns[3].inner_shape, (std::vector<std::uint64_t>{2, 3}));
     EXPECT_EQ(info.columns[5].name, "parts.b");
     std::vector<std::int16_t> ids;
     std::vector<float> ys, hits;
     std::vector<std::int32_t> bs;
-    for (const Record& r : records) {
+    for (const TypesRecord& r : records) {
       ids.push_back(r.id);
       ys.push_back(r.y);
       for (std::size_t i = 0; i < 6; ++i) hits.push_back(r.hits[i / 3][i % 3]);

@@ -64,10 +64,10 @@ struct SourceTrail {
 
 namespace {
 
-constexpr std::size_t kFilesLimit = 10'000;
-constexpr std::size_t kDepthLimit = 8;   // virtual datasets of virtual datasets
-constexpr std::size_t kInUseLimit = 16;  // an open file costs libhdf5 0.5 MB
-constexpr double kWorkLimit = 64;        // elements that are read for one: mappings can hide each other
+constexpr std::size_t kSourceFilesLimit = 10'000;
+constexpr std::size_t kVirtualDepthLimit = 8;  // virtual datasets of virtual datasets
+constexpr std::size_t kInUseLimit = 16;        // an open file costs libhdf5 0.5 MB
+constexpr double kWorkLimit = 64;              // elements that are read for one: mappings can hide each other
 
 std::string canonical(const std::string& path) {
   std::error_code failed;
@@ -114,6 +114,12 @@ Result<std::shared_ptr<ArrayBase>> open_scalar(const LibraryLock& library, std::
   const H5D_layout_t layout = H5Pget_layout(list.get());
   if (layout != H5D_COMPACT && (layout != H5D_CONTIGUOUS || H5Pget_external_count(list.get()) != 0))
     return Error(ErrorCode::kUnsupported, "is a single value that lies in another dataset or in external raw files");
+  const std::uint64_t stored_bytes = H5Dget_storage_size(dataset),
+                      needed_bytes = H5Tget_size(Id(H5Dget_type(dataset)).get());
+  const bool is_written = layout == H5D_COMPACT || H5Dget_offset(dataset) != HADDR_UNDEF;
+  if (is_written && stored_bytes < needed_bytes)  // 1.10 reads on
+    return Error(ErrorCode::kCorruptData,
+                 fmt::format("is a single value of {} bytes, of which {} are stored", needed_bytes, stored_bytes));
   const hid_t memory = info.element.memory_type.ok() ? info.element.memory_type.get() : type;
   if (H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data()) < 0)
     return library_failure(library, *state, "read the value");
@@ -132,8 +138,9 @@ class Sources {
     std::size_t count = 0;
     if (H5Pget_virtual_count(list_, &count) < 0 || count > kMappingsLimit)
       return Error(ErrorCode::kUnsupported, fmt::format("a virtual dataset of {} mappings", count));
-    if (trail_.entered.size() > kDepthLimit)
-      return Error(ErrorCode::kUnsupported, fmt::format("virtual datasets of virtual datasets, {} deep", kDepthLimit));
+    if (trail_.entered.size() > kVirtualDepthLimit)
+      return Error(ErrorCode::kUnsupported,
+                   fmt::format("virtual datasets of virtual datasets, {} deep", kVirtualDepthLimit));
     for (std::size_t i = 0; i < count; ++i) HEADRACE_TRY(add_mapping(i));
     HEADRACE_TRY(add_up_work());
     return std::shared_ptr<const VirtualLayout>(std::make_shared<VirtualLayout>(std::move(layout_)));
@@ -207,8 +214,8 @@ class Sources {
   Status open_file(const std::string& path) {
     std::shared_ptr<FileState>& known = trail_.files[path].state;
     if (known != nullptr) return {};
-    if (trail_.files.size() > kFilesLimit + 1)  // that of the virtual dataset is one of them
-      return Error(ErrorCode::kUnsupported, fmt::format("virtual sources in more than {} files", kFilesLimit));
+    if (trail_.files.size() > kSourceFilesLimit + 1)  // that of the virtual dataset is one of them
+      return Error(ErrorCode::kUnsupported, fmt::format("virtual sources in more than {} files", kSourceFilesLimit));
     HEADRACE_ASSIGN(auto file, FileSystem::of(path).open(path));
     HEADRACE_ASSIGN(known, open_state(std::move(file), path));
     return {};

@@ -89,9 +89,9 @@ herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* into)
   return 0;
 }
 
-class Walk {
+class GroupWalk {
  public:
-  Walk(const LibraryLock& library, FileState& state)
+  GroupWalk(const LibraryLock& library, FileState& state)
       : session_(library), state_(state), heaps_(*state.driver->file, state.superblock) {}
 
   Result<Walked> run() {
@@ -228,7 +228,7 @@ class Walk {
 }  // namespace
 
 Result<Walked> walk_file(const LibraryLock& library, FileState& state) {
-  return Walk(library, state).run();
+  return GroupWalk(library, state).run();
 }
 
 std::optional<ObjectKey> find_object(const LibraryLock&, FileState& state, const std::string& path) {

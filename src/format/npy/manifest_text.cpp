@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kLastKey = "\"crc32c_of_the_above\": ";
 constexpr int kMostDepth = 8;
 
-Error damaged(std::string what) {
+Error manifest_damaged(std::string what) {
   return Error(ErrorCode::kCorruptData, std::move(what)).with_file(ManifestText::kFileName).with_stage("cache");
 }
 
@@ -56,17 +56,17 @@ std::string ManifestText::sealed(std::string text) {
 
 Result<Json> ManifestText::read(std::string_view text) {
   const std::size_t end = text.rfind(kLastKey);
-  if (end == std::string_view::npos) return damaged("its last line, the checksum, is missing");
+  if (end == std::string_view::npos) return manifest_damaged("its last line, the checksum, is missing");
   const std::string_view above = text.substr(0, end + kLastKey.size());
   if (text.substr(above.size()) != fmt::format("\"{}\"\n}}\n", checksum_of(above)))
-    return damaged("it is not what was written: its checksum differs");
-  if (too_deep(text)) return damaged("it is nested too deeply");
+    return manifest_damaged("it is not what was written: its checksum differs");
+  if (too_deep(text)) return manifest_damaged("it is nested too deeply");
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object()) return damaged("it is no JSON object");
+  if (json.is_discarded() || !json.is_object()) return manifest_damaged("it is no JSON object");
   if (!json.contains("format") || json["format"] != kFormat)
-    return damaged(fmt::format("its format is not \"{}\"", kFormat));
+    return manifest_damaged(fmt::format("its format is not \"{}\"", kFormat));
   const Json version = json.contains("format_version") ? json["format_version"] : Json();
-  if (!version.is_number_unsigned()) return damaged("it names no version of the format");
+  if (!version.is_number_unsigned()) return manifest_damaged("it names no version of the format");
   if (version.get<std::uint64_t>() != kFormatVersion)
     return Error(ErrorCode::kUnsupported, fmt::format("it has version {} of the format, this is version {}",
                                                       version.get<std::uint64_t>(), kFormatVersion))

@@ -34,7 +34,7 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::uint64_t kMostTextBytes = 256 << 10;  // some ten thousand members of a record
 constexpr std::size_t kMostDimensions = 64;          // of NumPy
 
-Error damaged(std::string what) {
+Error npy_damaged(std::string what) {
   return Error(ErrorCode::kCorruptData, std::move(what));
 }
 
@@ -65,12 +65,12 @@ Status check_sizes(NpyHeader& header, std::uint64_t size_bytes) {
   if (empty) header.value_bytes = 0;
   for (const std::uint64_t n : header.shape)
     if (!empty && __builtin_mul_overflow(header.value_bytes, n, &header.value_bytes))
-      return damaged(
+      return npy_damaged(
           fmt::format("the header says shape ({}), more than any file holds", fmt::join(header.shape, ", ")));
   if (header.value_bytes > size_bytes - header.header_bytes && header.type.refusal.empty())
     return std::move(
-        damaged(fmt::format("{} bytes of values follow the header, its shape ({}) needs {}",
-                            size_bytes - header.header_bytes, fmt::join(header.shape, ", "), header.value_bytes))
+        npy_damaged(fmt::format("{} bytes of values follow the header, its shape ({}) needs {}",
+                                size_bytes - header.header_bytes, fmt::join(header.shape, ", "), header.value_bytes))
             .with_hint("A truncated copy? Copy it again and compare the sizes."));
   return {};
 }
@@ -81,12 +81,12 @@ Status parse_text(std::string_view text, NpyHeader& header) {
   const Literal* order = dict.find("fortran_order");
   const Literal* shape = dict.find("shape");
   if (descr == nullptr || order == nullptr || shape == nullptr || dict.items.size() != 6)
-    return damaged("the header does not have the keys descr, fortran_order and shape, and no others");
-  if (order->kind != Literal::Kind::kBool) return damaged("the header's fortran_order is neither True nor False");
+    return npy_damaged("the header does not have the keys descr, fortran_order and shape, and no others");
+  if (order->kind != Literal::Kind::kBool) return npy_damaged("the header's fortran_order is neither True nor False");
   if (shape->kind != Literal::Kind::kTuple || shape->items.size() > kMostDimensions)
-    return damaged("the header's shape is no tuple of at most 64 numbers");
+    return npy_damaged("the header's shape is no tuple of at most 64 numbers");
   for (const Literal& extent : shape->items) {
-    if (extent.kind != Literal::Kind::kNumber) return damaged("the header's shape is no tuple of numbers");
+    if (extent.kind != Literal::Kind::kNumber) return npy_damaged("the header's shape is no tuple of numbers");
     header.shape.push_back(extent.number);
   }
   HEADRACE_ASSIGN(header.type, parse_type(*descr));
@@ -107,9 +107,9 @@ Result<NpyHeader> read_npy_header(const ReadStart& read, std::uint64_t size_byte
   std::array<std::byte, 12> start{};
   NpyHeader header;
   if (size_bytes < start.size())
-    return damaged(fmt::format("{} bytes are no .npy file: a truncated copy?", size_bytes));
+    return npy_damaged(fmt::format("{} bytes are no .npy file: a truncated copy?", size_bytes));
   HEADRACE_TRY(read(0, start));
-  if (!is_npy(start)) return damaged("the bytes do not begin as a .npy file does");
+  if (!is_npy(start)) return npy_damaged("the bytes do not begin as a .npy file does");
   const auto number = [&](std::size_t at) { return std::to_integer<std::uint64_t>(start[at]); };
   header.version = static_cast<int>(number(6));
   if (header.version < 1 || header.version > 3 || number(7) != 0)
@@ -126,7 +126,7 @@ Result<NpyHeader> read_npy_header(const ReadStart& read, std::uint64_t size_byte
   }
   header.header_bytes = before_bytes + text_bytes;
   if (header.header_bytes > size_bytes)
-    return damaged(
+    return npy_damaged(
         fmt::format("the header needs {} bytes, there are {}: a truncated copy?", header.header_bytes, size_bytes));
   if (text_bytes > kMostTextBytes)
     return Error(ErrorCode::kUnsupported, fmt::format("a header of {} bytes", text_bytes));

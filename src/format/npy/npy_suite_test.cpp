@@ -178,7 +178,7 @@ FormatCase of_cache() {
   return true;
 }();
 
-class NpyErrors : public testing::Test {
+class NpyErrors : public ::testing::Test {
  protected:
   TemporaryFolder folder_;
   Error refused(const Bytes& file, const char* name = "x.npy") {

@@ -17,7 +17,7 @@ constexpr std::uint64_t kMostDirectoryBytes = std::uint64_t{64} << 20;
 constexpr std::string_view kEndMagic = "PK\x05\x06", kLocatorMagic = "PK\x06\x07", kEnd64Magic = "PK\x06\x06",
                            kEntryMagic = "PK\x01\x02", kLocalMagic = "PK\x03\x04";
 
-Error damaged(std::string what) {
+Error zip_damaged(std::string what) {
   return Error(ErrorCode::kCorruptData, std::move(what));
 }
 
@@ -62,10 +62,10 @@ Status read_place64(const RandomAccessFile& file, std::uint64_t end_offset, Dire
   if (!locator.starts_with(kLocatorMagic)) return {};
   const std::uint64_t offset = locator.u64(8);
   if (offset > end_offset - kLocatorBytes || end_offset - kLocatorBytes - offset < kEnd64Bytes)
-    return damaged("the archive's ZIP64 record lies outside the file");
+    return zip_damaged("the archive's ZIP64 record lies outside the file");
   HEADRACE_ASSIGN(const std::vector<char> end_text, read_text(file, {offset, kEnd64Bytes}));
   const View end(text_of(end_text));
-  if (!end.starts_with(kEnd64Magic)) return damaged("the archive's ZIP64 record is not where it should be");
+  if (!end.starts_with(kEnd64Magic)) return zip_damaged("the archive's ZIP64 record is not where it should be");
   place = {{end.u64(48), end.u64(40)}, end.u64(32)};
   return {};
 }
@@ -86,12 +86,12 @@ Result<DirectoryPlace> find_directory(const RandomAccessFile& file) {
     const std::uint64_t end_offset = size - tail_bytes + at;
     HEADRACE_TRY(read_place64(file, end_offset, place));
     if (place.range.offset > end_offset || place.range.size > end_offset - place.range.offset)
-      return damaged("the archive's directory lies outside the file");
+      return zip_damaged("the archive's directory lies outside the file");
     if (place.range.size > kMostDirectoryBytes)
       return Error(ErrorCode::kUnsupported, fmt::format("an archive whose directory has {} bytes", place.range.size));
     return place;
   }
-  return std::move(damaged("the archive's directory, which ends it, is missing: a truncated copy?")
+  return std::move(zip_damaged("the archive's directory, which ends it, is missing: a truncated copy?")
                        .with_hint("Copy it again and compare the sizes."));
 }
 
@@ -121,10 +121,10 @@ bool read_sizes64(std::string_view extra, std::uint64_t& decoded, std::uint64_t&
 Result<ZipMember> parse_entry(std::string_view& rest, std::uint64_t& local_offset) {
   const View entry(rest);
   if (rest.size() < kEntryBytes || !entry.starts_with(kEntryMagic))
-    return damaged("the archive's directory is damaged: a member's entry is expected");
+    return zip_damaged("the archive's directory is damaged: a member's entry is expected");
   const std::size_t name_bytes = entry.u16(28), extra_bytes = entry.u16(30), comment_bytes = entry.u16(32);
   if (rest.size() - kEntryBytes < name_bytes + extra_bytes + comment_bytes)
-    return damaged("the archive's directory ends within a member's entry");
+    return zip_damaged("the archive's directory ends within a member's entry");
   ZipMember member;
   member.name = rest.substr(kEntryBytes, name_bytes);
   member.encrypted = (entry.u16(8) & 1) != 0;
@@ -135,24 +135,24 @@ Result<ZipMember> parse_entry(std::string_view& rest, std::uint64_t& local_offse
   local_offset = entry.u32(42);
   if (!read_sizes64(rest.substr(kEntryBytes + name_bytes, extra_bytes), member.decoded_bytes, member.stored.size,
                     local_offset))
-    return damaged("the archive's directory is damaged: a member's sizes are missing");
+    return zip_damaged("the archive's directory is damaged: a member's sizes are missing");
   rest.remove_prefix(kEntryBytes + name_bytes + extra_bytes + comment_bytes);
   return member;
 }
 
 /// The header before a member's bytes repeats its name; where it ends the bytes begin.
 Status find_bytes(const RandomAccessFile& file, std::uint64_t offset, std::uint64_t end, ZipMember& member) {
-  if (offset > end || end - offset < kLocalBytes) return damaged("its header lies outside the archive");
+  if (offset > end || end - offset < kLocalBytes) return zip_damaged("its header lies outside the archive");
   HEADRACE_ASSIGN(const std::vector<char> text, read_text(file, {offset, kLocalBytes}));
   const View local(text_of(text));
-  if (!local.starts_with(kLocalMagic)) return damaged("its header is not where the archive's directory says");
+  if (!local.starts_with(kLocalMagic)) return zip_damaged("its header is not where the archive's directory says");
   const std::uint64_t name_bytes = local.u16(26), extra_bytes = local.u16(28);
   const std::uint64_t left = end - offset - kLocalBytes;
   if (name_bytes + extra_bytes > left || member.stored.size > left - name_bytes - extra_bytes)
-    return damaged(fmt::format("its {} bytes reach past the end of the archive", member.stored.size));
+    return zip_damaged(fmt::format("its {} bytes reach past the end of the archive", member.stored.size));
   HEADRACE_ASSIGN(const std::vector<char> name, read_text(file, {offset + kLocalBytes, name_bytes}));
   if (text_of(name) != member.name || local.u16(8) != member.method)
-    return damaged("its header is not that of the archive's directory");
+    return zip_damaged("its header is not that of the archive's directory");
   member.stored.offset = offset + kLocalBytes + name_bytes + extra_bytes;
   return {};
 }
@@ -172,10 +172,11 @@ Result<std::vector<ZipMember>> read_zip_directory(const RandomAccessFile& file) 
     members.push_back(std::move(member));
   }
   if (members.size() != place.num_members)
-    return damaged(fmt::format("the archive's directory has {} members, not {}", members.size(), place.num_members));
+    return zip_damaged(
+        fmt::format("the archive's directory has {} members, not {}", members.size(), place.num_members));
   for (const ZipMember& member : members)
     if (!names.insert(member.name).second)
-      return std::move(damaged("the archive has two members of this name").with_field(member.name));
+      return std::move(zip_damaged("the archive has two members of this name").with_field(member.name));
   return members;
 }
 

@@ -20,7 +20,7 @@
 #include "storage/file_system.h"
 #include "tools/rewrite/chunk_writer.h"
 #include "tools/rewrite/row_scan.h"
-#include "tools/rewrite/row_sums.h"
+#include "tools/rewrite/segment_sums.h"
 #include "tools/rewrite/verify_file.h"
 
 namespace headrace {
@@ -242,8 +242,8 @@ class Rewriter {
     const RewriteArray& like = parts.front().plan();
     const std::uint64_t row_bytes = like.row_bytes;
     window_.resize((last - first) * row_bytes);
-    std::vector<std::unique_ptr<RowSums>> sums;
-    for (const Part& part : parts) sums.push_back(std::make_unique<RowSums>(part.plan()));
+    std::vector<std::unique_ptr<SegmentSums>> sums;
+    for (const Part& part : parts) sums.push_back(std::make_unique<SegmentSums>(part.plan()));
     const auto visit = [&](const ScannedPiece& piece) -> Status {
       const RowGeometry geometry = piece.source.reader->geometry(piece.piece.across, 0);
       std::array<std::uint64_t, 512> places;
@@ -282,7 +282,7 @@ class Rewriter {
     return p;
   }
 
-  Status write_part(const Part& part, const RowSums& sums, std::uint64_t first, std::uint64_t last) {
+  Status write_part(const Part& part, const SegmentSums& sums, std::uint64_t first, std::uint64_t last) {
     const std::uint64_t from = std::max(first, part.base + part.rows_done()), end = std::min(last, part.end());
     if (from >= end) return {};
     const std::uint64_t bytes = (end - from) * part.plan().row_bytes;

@@ -14,9 +14,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kLabel = 10;
-
-std::string duration(double seconds) {
+std::string rough_duration(double seconds) {
   if (seconds < 1) return "less than a second";
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
   if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
@@ -67,7 +65,9 @@ std::string storage_words(const RewritePlan& plan) {
 
 std::string forecast_text(const RewriteSummary& s) {
   std::string out;
-  const auto line = [&](std::string_view key, const std::string& value) { out += paragraph(key, kLabel, value); };
+  const auto line = [&](std::string_view key, const std::string& value) {
+    out += paragraph(key, kLabelColumns, value);
+  };
   const RewritePlan& plan = s.plan;
   line("REWRITE", fmt::format("{} file{} with {} decoded, {} stored, to {} ({})", group_digits(plan.files.size()),
                               plural(plan.files.size()), format_bytes(plan.decoded_bytes),
@@ -79,8 +79,8 @@ std::string forecast_text(const RewriteSummary& s) {
     const std::uint64_t passes = passes_of(plan, s.memory);
     line("COST",
          fmt::format("about {} with {} thread{}, if the disk keeps up; {} to write, {} are free; {} of memory{}",
-                     duration(f.seconds), s.memory.threads, plural(s.memory.threads), format_bytes(f.output_bytes),
-                     format_bytes(s.free_bytes), format_bytes(s.memory.total_bytes),
+                     rough_duration(f.seconds), s.memory.threads, plural(s.memory.threads),
+                     format_bytes(f.output_bytes), format_bytes(s.free_bytes), format_bytes(s.memory.total_bytes),
                      passes > 1 ? fmt::format("; the files are read {} times, since shuffled rows come from "
                                               "everywhere and as many as fit into memory are collected at once "
                                               "(--memory)",
@@ -102,14 +102,16 @@ std::string forecast_text(const RewriteSummary& s) {
 
 std::string done_text(const RewriteSummary& s) {
   std::string out;
-  const auto line = [&](std::string_view key, const std::string& value) { out += paragraph(key, kLabel, value); };
+  const auto line = [&](std::string_view key, const std::string& value) {
+    out += paragraph(key, kLabelColumns, value);
+  };
   const RewriteCounts& done = *s.done;
   if (done.files_written == 0)
     line("DONE", fmt::format("nothing to do: an earlier call wrote and verified all {} file{} in {}",
                              group_digits(done.files_found), plural(done.files_found), s.plan.options.to));
   else
     line("DONE", fmt::format("{} file{} written, and every row compared with its source, in {}{}; {} in {}",
-                             group_digits(done.files_written), plural(done.files_written), duration(done.seconds),
+                             group_digits(done.files_written), plural(done.files_written), rough_duration(done.seconds),
                              done.rows_found > 0 ? fmt::format(" ({} rows were there from an earlier call)",
                                                                group_digits(done.rows_found))
                                                  : "",

@@ -12,13 +12,13 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kLocatePieces = 1 << 14;  // at once, so that the list of pieces stays small
+constexpr std::uint64_t kScanPieces = 1 << 14;  // at once, so that the list of pieces stays small
 constexpr std::uint64_t kTickNs = 100'000'000;
 
 std::uint64_t rows_at_once(const ArrayReader& reader) {
   const ArrayInfo& info = reader.info();
   if (info.layout == Layout::kChunked)
-    return std::max<std::uint64_t>(kLocatePieces / std::max(reader.pieces_across(), 1U), 1) * info.chunk_rows();
+    return std::max<std::uint64_t>(kScanPieces / std::max(reader.pieces_across(), 1U), 1) * info.chunk_rows();
   return std::max<std::uint64_t>(mebibytes(4) / std::max<std::uint64_t>(info.row_record_bytes(), 1), 1);
 }
 

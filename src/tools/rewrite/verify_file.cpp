@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tools/rewrite/row_sums.h"
+#include "tools/rewrite/segment_sums.h"
 
 namespace headrace {
 namespace {
@@ -33,7 +33,7 @@ Status verify_array(const RewriteFile& plan, const RewriteArray& array, const Re
   const std::string& path = array.made.info.path;
   HEADRACE_ASSIGN(const std::shared_ptr<ArrayReader> reader, file.open_array(path));
   if (!same_columns(reader->info(), array.made.info)) return differs(plan, path, "its shape or type");
-  RowSums sums(array);
+  SegmentSums sums(array);
   const RowSource source{reader.get(), {0, array.rows()}, 0};
   const auto visit = [&](const ScannedPiece& piece) -> Status {
     for (std::uint64_t row = piece.rows.first; row < piece.rows.end(); ++row) sums.add(row, piece.row(row));

@@ -12,9 +12,9 @@
 namespace headrace {
 
 /// Sums of one array. Threads: add() from any number at once.
-class RowSums {
+class SegmentSums {
  public:
-  explicit RowSums(const RewriteArray& array)
+  explicit SegmentSums(const RewriteArray& array)
       : row_bytes_(array.row_bytes),
         segment_rows_(array.segment_rows()),
         width_(array.digest_width()),
