@@ -44,8 +44,9 @@ std::vector<std::int64_t> values_of(const Dataset& data) {
 std::vector<std::int64_t> epoch_of(const Dataset& data) {
   Loader loader(data, {.batch_size = 32, .shuffle = true, .seed = 3, .threads = 1});
   std::vector<std::int64_t> values;
+  const std::string name = data.fields()[0].name;
   for (const Batch& batch : loader)
-    for (const std::int64_t value : batch[data.fields()[0].name].as<std::int64_t>()) values.push_back(value);
+    for (const std::int64_t value : batch[name].as<std::int64_t>()) values.push_back(value);
   return values;
 }
 

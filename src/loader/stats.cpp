@@ -198,15 +198,14 @@ Stats stats(const Dataset& data, const std::string& field, const StatsOptions& o
   const std::string text = where ? where->text() : "";
   const std::string key = fmt::format("{}\n{}\n{}\n{}", kFormat, stored.path, hash_of(*impl.source, impl.layout), text);
   const StatsStore store(*impl.source, options.remember ? IndexStore::of_user("stats") : std::nullopt);
-  std::optional<std::vector<FeatureMoments>> found = store.find(key);
-  if (found && found->size() != features) found.reset();
-  const bool remembered = found.has_value();
-  if (!found)
-    found =
+  std::vector<FeatureMoments> moments = store.find(key).value_or(std::vector<FeatureMoments>());
+  const bool remembered = moments.size() == features;
+  if (!remembered)
+    moments =
         Pass(impl, where ? &*where : nullptr, features, options.go_on).run(threads_for(impl, options.threads)).value();
-  check_counts(*found, field, text);
-  if (!remembered) store.keep(key, *found);
-  Stats out = in_words(*found);
+  check_counts(moments, field, text);
+  if (!remembered) store.keep(key, moments);
+  Stats out = in_words(moments);
   out.remembered = remembered;
   return out;
 }

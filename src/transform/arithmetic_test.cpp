@@ -1,6 +1,7 @@
 // Arithmetic against a loop over the values, for samples that are shorter and longer than what is worked on at once.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>

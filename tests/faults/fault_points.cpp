@@ -165,8 +165,11 @@ ssize_t __real_pread(int fd, void* out, std::size_t size, off_t offset);
 int __real_open(const char* path, int flags, ...);
 int __real_openat(int folder, const char* path, int flags, ...);
 void* __real_mmap(void* start, std::size_t size, int protection, int flags, int fd, off_t offset);
-void __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
-    std::thread* self, std::thread::_State_ptr state, void (*depend)());
+// The state is a unique_ptr of a type that libstdc++ 13 made private. By value it is passed as the address of the
+// caller's temporary (Itanium C++ ABI, 3.1.2.3: a type with a destructor), which the caller destroys.
+void __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(std::thread* self,
+                                                                                                  void* state,
+                                                                                                  void (*depend)());
 
 ssize_t __wrap_pread(int fd, void* out, std::size_t size, off_t offset) {
   if (!headrace::faults::fails(Kind::kRead)) return __real_pread(fd, out, size, offset);
@@ -200,11 +203,11 @@ void* __wrap_mmap(void* start, std::size_t size, int protection, int flags, int 
   return MAP_FAILED;
 }
 
-void __wrap__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
-    std::thread* self, std::thread::_State_ptr state, void (*depend)()) {
+void __wrap__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(std::thread* self,
+                                                                                                  void* state,
+                                                                                                  void (*depend)()) {
   if (headrace::faults::fails(Kind::kThreadStart))
     throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
-  __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(self, std::move(state),
-                                                                                               depend);
+  __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(self, state, depend);
 }
 }
