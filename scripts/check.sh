@@ -21,7 +21,11 @@ check shellcheck "$bin/shellcheck" "${shell[@]}"
 check ruff "$bin/ruff" check .
 check ruff-format "$bin/ruff" format --check .
 check mypy "$bin/mypy"
-tidy=("$bin/python" scripts/check_tidy.py "$bin/clang-tidy" build/release)
+tidy() { # the build in which every source is compiled by itself
+  cmake --preset clang "-DPython_EXECUTABLE=$PWD/$bin/python" >/dev/null &&
+    "$bin/python" scripts/check_tidy.py "$bin/clang-tidy" build/clang "$@"
+}
+tidy=(tidy)
 [ -z "${HEADRACE_TIDY_SECONDS:-}" ] || tidy+=(--changed "$HEADRACE_TIDY_SECONDS")
 [ "${HEADRACE_TIDY:-1}" = 0 ] || check clang-tidy "${tidy[@]}"
 

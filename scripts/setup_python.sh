@@ -11,7 +11,15 @@ stamps=$venv/stamps
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 export CCACHE_BASEDIR=$PWD # another clone of the same sources finds them compiled
 say() { printf '[headrace] %s\n' "$*"; }
-pip() { "$venv/bin/python" -m pip -qq "$@" -c constraints.txt; }
+pip() {
+  "$venv/bin/python" -m pip -qq "$@" -c constraints.txt || {
+    cat >&2 <<TEXT
+pip could not install what is needed; nothing outside .venv and build/ was changed. If the package index cannot be reached, name
+one that can (PIP_INDEX_URL) or a folder of wheels (PIP_FIND_LINKS, with PIP_NO_INDEX=1), and run the command again.
+TEXT
+    exit 1
+  }
+}
 # changed STAMP FILE...: has the content of these files changed since `keep STAMP FILE...`?
 digest() { { printf '%s\n' "$(command -v "$python")"; cat "$@"; } | sha256sum; }
 changed() { [ "$(cat "$stamps/$1" 2>/dev/null)" != "$(digest "${@:2}")" ]; }

@@ -19,6 +19,26 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.
   packages+=(python3-dev)
 fi
 
+# too_old MAJOR WORD...: is a compiler whose --version says these words, and whose major version this is, too old for C++20?
+too_old() { case "${*:2}" in *clang*) [ "$1" -lt 14 ] ;; *) [ "$1" -lt 12 ] ;; esac; }
+refuse_compiler() { # NAME VERSION
+  cat >&2 <<TEXT
+Headrace needs g++ 12 or newer, or clang 14 or newer; $1 is version $2. Nothing was installed or changed. Name a newer one,
+for example
+
+  apt-get install g++-12    # where the distribution has it
+  CXX=g++-12 CC=gcc-12 make demo
+
+or use conda, whose compilers are new enough (environment.yml), or a wheel made elsewhere by 'make wheel': see CONTRIBUTING.md.
+TEXT
+  exit 1
+}
+compiler=${CXX:-c++}
+if command -v "$compiler" >/dev/null; then
+  version=$("$compiler" -dumpversion)
+  if too_old "${version%%.*}" "$("$compiler" --version)"; then refuse_compiler "'$compiler'" "$version"; fi
+fi
+
 if [ -n "${CONDA_PREFIX:-}" ] && [ -e "$CONDA_PREFIX/include/libdeflate.h" ]; then
   exit 0 # the active conda environment has them (environment.yml)
 fi
@@ -69,6 +89,21 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 apt() { "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" >"$log" 2>&1; }
 apt update || echo "apt-get update reported errors (going on with the lists that are there):" "$(tail -n 1 "$log")" >&2
+if ! command -v "$compiler" >/dev/null; then # the one that would be installed: 4:12.2.0-3
+  version=$(apt-cache policy g++ 2>/dev/null | sed -n 's/^ *Candidate: *\([0-9]*:\)\{0,1\}\([0-9.]*\).*/\2/p')
+  if [ -n "$version" ] && too_old "${version%%.*}" g++; then refuse_compiler "this distribution's g++" "$version"; fi
+fi
+# All is fetched before anything is installed, so that a network that fails leaves the system as it was.
+if ! apt install --download-only --no-install-recommends "${missing[@]}"; then
+  tail -n 20 "$log" >&2
+  cat >&2 <<TEXT
+apt-get could not fetch the packages above; nothing was installed. Is there a network, and does /etc/apt name a mirror that
+can be reached? Without either, install these packages from elsewhere, or take a wheel made elsewhere by 'make wheel':
+
+  apt-get install ${missing[*]}
+TEXT
+  exit 1
+fi
 if ! apt install --no-install-recommends "${missing[@]}"; then
   tail -n 20 "$log" >&2
   echo "apt-get could not install the packages above." >&2

@@ -96,7 +96,7 @@ def test_a_whole_cache_is_used_by_the_smallest_budget(tmp_path: Path) -> None:
     assert loader.report().chunks_decoded == 0
 
 
-def test_damaged_blocks_are_decoded_once_an_epoch_from_the_second_on(shards: Shards, tmp_path: Path) -> None:
+def test_damaged_blocks_are_decoded_at_most_once_an_epoch_after_a_new_plan(shards: Shards, tmp_path: Path) -> None:
     folder = build(shards, tmp_path / "cache")
     with (folder / "x.npy").open("r+b") as file:
         for block in range(0, 700 * 128, 64 * 128 * 2):  # every other one of the first file
@@ -105,11 +105,16 @@ def test_damaged_blocks_are_decoded_once_an_epoch_from_the_second_on(shards: Sha
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         loader = hr.Loader(shards.paths, 10, shuffle="exact", cache=tmp_path / "cache")
-        shards.check_epoch(loader)
-        first = loader.report().chunks_decoded
-        shards.check_epoch(loader)
-        second = loader.report().chunks_decoded - first  # by an engine that was planned anew
-    assert 0 < second < first / 10, (first, second)
+        decoded = []
+        for _ in range(6):
+            before = loader.report().chunks_decoded
+            shards.check_epoch(loader)
+            decoded.append(loader.report().chunks_decoded - before)
+    # The second epoch's engine is planned anew. What the one before had read ahead, as much as the time allowed, counts
+    # too. Then damaged blocks are decoded once an epoch (76 chunks) or stay in memory. The last blocks of an epoch may
+    # count in the next, hence the sum of four, and one more.
+    assert 0 < decoded[1] < decoded[0], decoded
+    assert sum(decoded[2:]) <= 5 * decoded[0] / 30, decoded
 
 
 def test_cache_build_says_why_it_could_not(shards: Shards, tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ def test_all_steps_run(root: Path) -> None:
     status, lines, ran = ci(root)
     steps = ["check", "test", "check_clang.py", "check_tidy.py", "fuzz-short", "tsan short", "asan short"]
     assert (status, ran, lines[-1]) == (0, steps, "3 passed, 0 failed, 0 skipped")
+    assert lines[lines.index("===== left out, or cut short") + 1] == "nothing"
 
 
 @pytest.mark.parametrize(("seconds", "left_out"), [("400", 3), ("20", 5)])
@@ -58,6 +59,8 @@ def test_what_there_is_no_time_for_counts_as_skipped(root: Path, seconds: str, l
     assert (status, len(ran), lines[-1]) == (0, 7 - left_out, f"1 passed, 0 failed, {left_out} skipped")
     reason = "SKIPPED [1] scripts/run_tests.sh asan short: it takes 600 s, and "
     assert [line for line in lines if line.startswith(reason) and line.endswith(f" of {seconds} s are gone")]
+    listed = lines[lines.index("===== left out, or cut short") + 1 :][:left_out]
+    assert all(line.endswith(" s are gone") for line in listed), listed
 
 
 def test_in_full_everything_runs(root: Path) -> None:

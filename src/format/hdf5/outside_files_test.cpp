@@ -212,8 +212,10 @@ TEST_F(Outside, ASourceOfOneValueThatIsCutShortIsRefused) {
   for (const int size : {3, 0}) {
     at[2] = static_cast<std::byte>(size);
     folder_.write("one.h5", bytes);
-    EXPECT_NE(reason().find(fmt::format("a single value of 4 bytes, of which {} are stored", size)), std::string::npos)
-        << reason();
+    const std::string why = H5_VERSION_GE(1, 12, 0)
+                                ? "cannot open the dataset"  // which refuses it by itself
+                                : fmt::format("a single value of 4 bytes, of which {} are stored", size);
+    EXPECT_NE(reason().find(why), std::string::npos) << reason();
   }
 }
 
