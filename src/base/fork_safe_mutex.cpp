@@ -60,7 +60,7 @@ class Gate {
 thread_local int Gate::depth_ = 0;
 
 /// Made as the program is loaded: a fork that begins while the first lock is taken waits too.
-[[maybe_unused]] const Gate& gate_made_early = Gate::process();
+[[maybe_unused]] const Gate& gate_early = Gate::process();  // NOLINT(bugprone-throwing-static-initialization)
 
 }  // namespace
 

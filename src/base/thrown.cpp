@@ -12,8 +12,7 @@ const Error& make_out_of_memory() {
   return error;
 }
 /// Made as the program is loaded: it is asked for when there is no memory to make it.
-[[maybe_unused]] const Error& out_of_memory_made_early =
-    make_out_of_memory();  // NOLINT(bugprone-throwing-static-initialization)
+[[maybe_unused]] const Error& error_early = make_out_of_memory();  // NOLINT(bugprone-throwing-static-initialization)
 
 }  // namespace
 
