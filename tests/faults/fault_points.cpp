@@ -166,7 +166,7 @@ int __real_open(const char* path, int flags, ...);
 int __real_openat(int folder, const char* path, int flags, ...);
 void* __real_mmap(void* start, std::size_t size, int protection, int flags, int fd, off_t offset);
 // The state is a unique_ptr of a type that libstdc++ 13 made private. By value it is passed as the address of the
-// caller's temporary (Itanium C++ ABI, 3.1.2.3: a type with a destructor), which the caller destroys.
+// caller's temporary (Itanium C++ ABI: a type with a destructor), which the caller destroys.
 void __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(std::thread* self,
                                                                                                   void* state,
                                                                                                   void (*depend)());
