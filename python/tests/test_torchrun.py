@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -55,24 +57,35 @@ def steps_of(log: Path) -> list[dict]:
     return [json.loads(line) for line in log.read_text().splitlines() if line.endswith("}")] if log.exists() else []
 
 
-@pytest.mark.parametrize("world", [1, 4])
-def test_an_epoch_survives_a_kill(tmp_path: Path, world: int) -> None:
+class Killed(NamedTuple):
+    """A run of two processes that was killed after it had saved."""
+
+    program: Path
+    folder: Path
+    data: Path
+
+
+def launch(program: Path, processes: int, *arguments: object) -> subprocess.Popen[bytes]:
+    """Start the program under torchrun, in a session of its own."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", program]
+    return subprocess.Popen(
+        [str(word) for word in (*command, *arguments)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        start_new_session=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    """Kill two processes and their launcher in the middle of an epoch. Resuming starts from copies of the folder."""
     pytest.importorskip("torch")
     path = real_file()
-    total = len(hr.open(path, fields=["HitData"]))
-    program = tmp_path / "train.py"
+    folder = tmp_path_factory.mktemp("killed")
+    program = tmp_path_factory.mktemp("program") / "train.py"
     program.write_text(textwrap.dedent(PROGRAM))
-
-    def launch(processes: int, run: str, saved: int) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-        arguments = [program, path, "HitData", tmp_path, str(saved), run]
-        return subprocess.Popen(
-            [*command, *map(str, arguments)], env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True
-        )
-
-    first = launch(2, "first", SAVED)
+    first = launch(program, 2, path, "HitData", folder, SAVED, "first")
     deadline = time.monotonic() + 120
-    while len(steps_of(tmp_path / "first_0.txt")) < KILLED and first.poll() is None and time.monotonic() < deadline:
+    while len(steps_of(folder / "first_0.txt")) < KILLED and first.poll() is None and time.monotonic() < deadline:
         time.sleep(0.002)
     os.killpg(first.pid, signal.SIGKILL)  # the launcher; its workers are sessions of their own
     for worker in Path("/proc").glob("[0-9]*/cmdline"):
@@ -82,11 +95,19 @@ def test_an_epoch_survives_a_kill(tmp_path: Path, world: int) -> None:
         except OSError:
             continue  # it is gone
     assert first.wait(60) == -signal.SIGKILL
-    second = launch(world, "second", 10**6)
+    return Killed(program, folder, path)
+
+
+@pytest.mark.parametrize("world", [1, 4])
+def test_an_epoch_survives_a_kill(killed: Killed, tmp_path: Path, world: int) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(killed.folder, folder)
+    total = len(hr.open(killed.data, fields=["HitData"]))
+    second = launch(killed.program, world, killed.data, "HitData", folder, 10**6, "second")
     assert second.wait(120) == 0
 
-    before = [steps_of(tmp_path / f"first_{rank}.txt")[:SAVED] for rank in range(2)]
-    after = [steps_of(tmp_path / f"second_{rank}.txt") for rank in range(world)]
+    before = [steps_of(folder / f"first_{rank}.txt")[:SAVED] for rank in range(2)]
+    after = [steps_of(folder / f"second_{rank}.txt") for rank in range(world)]
     assert [len(steps) for steps in before] == [SAVED] * 2
     assert len({len(steps) for steps in after}) == 1
     rows = [row for steps in before + after for step in steps for row in step["rows"]]
