@@ -21,7 +21,7 @@ test: ## set-up, then every test: C++, Python, examples, install; skips are list
 	@scripts/setup.sh test
 	@scripts/run_tests.sh release
 
-test-fast: ## less than a minute after a small edit: the C++ tests of the changed floors, the quick Python tests
+test-fast: ## less than a minute after a small edit: the C++ tests of the changed layers, the quick Python tests
 	@scripts/setup.sh test
 	@scripts/test_fast.sh
 
@@ -45,7 +45,7 @@ bench: ## set-up, then the benchmark table (JSON, and docs/benchmarks.md)
 	@scripts/setup.sh bench
 	@$(VENV)/python bench/run.py $(BENCH_ARGS)
 
-check: ## formatting, linters, types, floors, sizes: everything that needs no run
+check: ## formatting, linters, types, layers, sizes: everything that needs no run
 	@scripts/setup.sh check
 	@scripts/check.sh
 

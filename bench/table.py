@@ -185,9 +185,9 @@ def lines(key: str, entry: dict[str, Any], letter: str) -> str:
     cells = [entry["what"], reach_of(entry), measured_of(entry), str(len(entry["values"])), verdict(entry["met"])]
     text = f"| {' | '.join(cells)} | `{key}` | {letter} |\n"
     if entry.get("never_below") is not None:
-        floor, lowest = (number(value, entry["unit"]) for value in (entry["never_below"], min(entry["values"])))
+        bound, lowest = (number(value, entry["unit"]) for value in (entry["never_below"], min(entry["values"])))
         mark = verdict(entry["never_met"])
-        text += f"| … its lowest repetition | never below {floor} | **{lowest}** | | {mark} | | {letter} |\n"
+        text += f"| … its lowest repetition | never below {bound} | **{lowest}** | | {mark} | | {letter} |\n"
     return text
 
 

@@ -1,14 +1,14 @@
-# For C++ users: libheadrace.so, made of all floors, with the public headers and find_package(headrace). The libraries that
-# the floors use stay private: no header of theirs is needed to compile against Headrace.
+# For C++ users: libheadrace.so, made of all layers, with the public headers and find_package(headrace). The libraries that
+# the layers use stay private: no header of theirs is needed to compile against Headrace.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The floors' objects rather than their archives: what registers itself, and what only users call, must be there.
+# The layers' objects rather than their archives: what registers itself, and what only users call, must be there.
 set(objects)
-foreach(floor base catalog storage codec format cache order transform assembly delivery loader tools)
-  get_target_property(type headrace_${floor} TYPE)
+foreach(layer base catalog storage codec format cache order transform assembly delivery dataset loader tools)
+  get_target_property(type headrace_${layer} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
-    list(APPEND objects $<TARGET_OBJECTS:headrace_${floor}>)
+    list(APPEND objects $<TARGET_OBJECTS:headrace_${layer}>)
   endif()
 endforeach()
 get_property(libraries GLOBAL PROPERTY headrace_uses)

@@ -2,7 +2,7 @@
 
 usage: check_clang.py [--seconds SECONDS]
 
-All of them: floors, faces, tests, benchmarks, fuzz targets, examples, and what stands in for a library that is left
+All of them: layers, faces, tests, benchmarks, fuzz targets, examples, and what stands in for a library that is left
 out. A source that no build compiles is an error. What this work changed (changed_files.py) comes first. None is begun
 after so many SECONDS; the last line says how many were left. What passed is remembered in build/clang/passed.
 """

@@ -2,7 +2,7 @@
 # Run the tests of one build: release (C++, then Python, examples and install), asan or tsan (C++ only). All run, also after a
 # failure; the last lines count them and say what was skipped and why.
 #   scripts/run_tests.sh release|asan|tsan [short]
-# short: what .ci/run has time for: of asan the floors that read foreign bytes, of tsan those with threads, and fewer examples
+# short: what .ci/run has time for: of asan the layers that read foreign bytes, of tsan those with threads, and fewer examples
 # of each property. Only the test programs that run are built, for $HEADRACE_BUILD_SECONDS at most where that is set. Where
 # short cannot run, it says why (not_run.sh) and is no failure.
 set -uo pipefail
@@ -14,18 +14,18 @@ export CCACHE_BASEDIR=$PWD
 rm -rf "$results"
 mkdir -p "$results"
 
-floors=()
+layers=()
 case $preset:$extent in
-  asan:short) floors=(catalog codec format cache assembly) ;;
-  tsan:short) floors=(cache assembly loader) ;;
+  asan:short) layers=(catalog codec format cache assembly) ;;
+  tsan:short) layers=(cache assembly dataset loader) ;;
   release:all | asan:all | tsan:all) ;;
   *) echo "$usage" >&2; exit 2 ;;
 esac
-programs=("${floors[@]/%/_test}")
-[ ${#floors[@]} -gt 0 ] || programs=(test_programs)
+programs=("${layers[@]/%/_test}")
+[ ${#layers[@]} -gt 0 ] || programs=(test_programs)
 chosen=()
-if [ ${#floors[@]} -gt 0 ]; then
-  chosen=(-R "^($(IFS='|'; echo "${floors[*]}"))\$")
+if [ ${#layers[@]} -gt 0 ]; then
+  chosen=(-R "^($(IFS='|'; echo "${layers[*]}"))\$")
   export RC_PARAMS=${RC_PARAMS:-max_success=20} # rapidcheck: 100 else
 fi
 

@@ -5,12 +5,12 @@
 #include <headrace/base/error.h>
 #include <headrace/catalog/dtype.h>
 #include <headrace/catalog/field.h>
+#include <headrace/dataset/dataset.h>
+#include <headrace/dataset/mix.h>
+#include <headrace/dataset/split.h>
+#include <headrace/dataset/stats.h>
 #include <headrace/delivery/batch.h>
-#include <headrace/loader/dataset.h>
 #include <headrace/loader/group_totals.h>
 #include <headrace/loader/loader.h>
-#include <headrace/loader/mix.h>
 #include <headrace/loader/report.h>
-#include <headrace/loader/split.h>
-#include <headrace/loader/stats.h>
 #include <headrace/tools/tools.h>

@@ -1,4 +1,4 @@
-// What each register_<floor>.cpp adds to the Python module, called in this order by module.cpp.
+// What each register_<layer>.cpp adds to the Python module, called in this order by module.cpp.
 #pragma once
 
 #include <nanobind/nanobind.h>

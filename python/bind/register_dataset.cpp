@@ -1,7 +1,7 @@
 // Dataset: opening, description, rows by number. Everything that may read a file runs without the GIL.
-#include <headrace/loader/mix.h>
-#include <headrace/loader/split.h>
-#include <headrace/loader/stats.h>
+#include <headrace/dataset/mix.h>
+#include <headrace/dataset/split.h>
+#include <headrace/dataset/stats.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

@@ -22,7 +22,7 @@ struct StepSizes {
   std::vector<std::uint64_t> group_rows;  ///< Rows of each group of a SampleMap; empty without a map.
 };
 
-/// Memory of one batch: where each field's rows start. The delivery floor owns what is behind it.
+/// Memory of one batch: where each field's rows start. The delivery layer owns what is behind it.
 struct SlotMemory {
   virtual ~SlotMemory() = default;
   std::vector<std::byte*> fields;

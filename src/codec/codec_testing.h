@@ -1,4 +1,4 @@
-// What the tests of the codec floor share: buffers that notice a byte too many, data of several kinds, and damage.
+// What the tests of the codec layer share: buffers that notice a byte too many, data of several kinds, and damage.
 #pragma once
 
 #include <gtest/gtest.h>

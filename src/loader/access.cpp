@@ -1,6 +1,6 @@
 #include "loader/access.h"
 
-#include "loader/dataset_impl.h"
+#include "dataset/dataset_contents.h"
 #include "loader/loader_impl.h"
 
 namespace headrace {

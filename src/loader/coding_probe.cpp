@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "base/clock.h"
-#include "loader/dataset_impl.h"
+#include "dataset/dataset_contents.h"
 
 namespace headrace {
 namespace {

@@ -1,7 +1,7 @@
 // What re-encoding would make of a data set's blocks: measured on one of them.
 #pragma once
 
-#include <headrace/loader/dataset.h>
+#include <headrace/dataset/dataset.h>
 
 #include <optional>
 

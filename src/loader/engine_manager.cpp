@@ -7,12 +7,12 @@
 
 #include "base/available_memory.h"
 #include "base/own_cpus.h"
-#include "loader/data_identity.h"
-#include "loader/dataset_impl.h"
+#include "dataset/data_identity.h"
+#include "dataset/dataset_contents.h"
+#include "dataset/refuse.h"
 #include "loader/group_choice.h"
 #include "loader/keeping.h"
 #include "loader/plan_order.h"
-#include "loader/refuse.h"
 
 namespace headrace {
 namespace {

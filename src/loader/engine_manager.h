@@ -20,11 +20,11 @@
 #include "base/memory_budget.h"
 #include "base/notices.h"
 #include "cache/cache_directory.h"
+#include "dataset/data_identity.h"
+#include "dataset/label.h"
 #include "loader/busy_lock.h"
 #include "loader/coding_probe.h"
-#include "loader/data_identity.h"
 #include "loader/engine.h"
-#include "loader/label.h"
 
 namespace headrace {
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/memory_budget.h"
-#include "loader/dataset_impl.h"
+#include "dataset/dataset_contents.h"
 #include "loader/engine_manager.h"
 #include "loader/keeping.h"
 

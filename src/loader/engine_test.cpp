@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "loader/testing/fake_source.h"
+#include "dataset/testing/fake_source.h"
 
 namespace headrace {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "dataset/dataset_contents.h"
 #include "delivery/slot_pool.h"
-#include "loader/dataset_impl.h"
 #include "loader/loader_impl.h"
 
 namespace headrace {

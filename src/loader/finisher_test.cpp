@@ -9,8 +9,8 @@
 
 #include "assembly/finisher.h"
 #include "base/philox.h"
+#include "dataset/testing/mapped_data.h"
 #include "loader/plan_for.h"
-#include "loader/testing/mapped_data.h"
 
 namespace headrace {
 namespace {

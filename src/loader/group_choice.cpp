@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "loader/column_runs.h"
-#include "loader/refuse.h"
+#include "dataset/column_runs.h"
+#include "dataset/refuse.h"
 
 namespace headrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "loader/refuse.h"
+#include "dataset/refuse.h"
 
 namespace headrace {
 namespace {

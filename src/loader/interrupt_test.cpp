@@ -1,12 +1,13 @@
 // What ends a call that reads before its end, and what the loader is afterwards.
 #include <gtest/gtest.h>
+#include <headrace/loader/loader.h>
 
 #include <thread>
 
-#include <headrace/loader/split.h>
+#include <headrace/dataset/split.h>
 
 #include "base/memory_budget.h"
-#include "loader/testing/fake_source.h"
+#include "dataset/testing/fake_source.h"
 
 namespace headrace {
 namespace {

@@ -8,7 +8,7 @@
 #include "assembly/source.h"
 #include "base/memory_budget.h"
 #include "cache/cache_directory.h"
-#include "loader/dataset_impl.h"
+#include "dataset/dataset_contents.h"
 #include "loader/engine_plan.h"
 
 namespace headrace {

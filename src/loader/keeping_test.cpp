@@ -15,7 +15,7 @@
 
 #include "base/memory_budget.h"
 #include "base/testing/temporary_folder.h"
-#include "loader/testing/fake_source.h"
+#include "dataset/testing/fake_source.h"
 
 namespace headrace {
 namespace {

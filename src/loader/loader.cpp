@@ -7,9 +7,9 @@
 
 #include "base/available_memory.h"
 #include "base/memory_budget.h"
-#include "loader/dataset_impl.h"
+#include "dataset/dataset_contents.h"
+#include "dataset/refuse.h"
 #include "loader/loader_impl.h"
-#include "loader/refuse.h"
 
 namespace headrace {
 

@@ -9,7 +9,7 @@
 #include <regex>
 #include <set>
 
-#include "loader/testing/fake_source.h"
+#include "dataset/testing/fake_source.h"
 
 namespace headrace {
 namespace {

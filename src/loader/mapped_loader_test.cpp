@@ -6,8 +6,8 @@
 #include <map>
 
 #include "catalog/span_map.h"
+#include "dataset/testing/mapped_data.h"
 #include "loader/plan_for.h"
-#include "loader/testing/mapped_data.h"
 
 namespace headrace {
 namespace {

@@ -1,5 +1,6 @@
 // What becomes of an epoch where the system gives no more memory, at whichever allocation of whichever thread of ours.
 #include <gtest/gtest.h>
+#include <headrace/loader/loader.h>
 
 #include <cstdint>
 #include <optional>
@@ -8,7 +9,7 @@
 
 #include "base/memory_budget.h"
 #include "base/testing/failing_new.h"
-#include "loader/testing/fake_source.h"
+#include "dataset/testing/fake_source.h"
 
 namespace headrace {
 namespace {

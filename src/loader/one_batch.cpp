@@ -2,12 +2,12 @@
 // walked through, and a running epoch is left alone: rows are read as Dataset::take() reads them.
 #include <fmt/format.h>
 
-#include "loader/dataset_impl.h"
+#include "dataset/dataset_contents.h"
+#include "dataset/refuse.h"
 #include "loader/derived_columns.h"
 #include "loader/loader_impl.h"
 #include "loader/one_batch.h"
 #include "loader/plan_order.h"
-#include "loader/refuse.h"
 
 namespace headrace {
 namespace {

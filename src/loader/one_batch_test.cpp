@@ -1,12 +1,12 @@
 // Loader::batch(): what iteration gives, out of order and beside it.
 #include <gtest/gtest.h>
+#include <headrace/dataset/mix.h>
 #include <headrace/loader/loader.h>
-#include <headrace/loader/mix.h>
 #include <rapidcheck.h>
 
 #include <cstring>
 
-#include "loader/testing/fake_source.h"
+#include "dataset/testing/fake_source.h"
 
 namespace headrace {
 namespace {

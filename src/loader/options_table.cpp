@@ -8,7 +8,7 @@
 #include <charconv>
 #include <limits>
 
-#include "loader/refuse.h"
+#include "dataset/refuse.h"
 
 namespace headrace {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/own_cpus.h"
-#include "loader/dataset_impl.h"
+#include "dataset/dataset_contents.h"
 
 namespace headrace {
 

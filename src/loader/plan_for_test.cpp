@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "loader/testing/fake_source.h"
+#include "dataset/testing/fake_source.h"
 
 namespace headrace {
 namespace {

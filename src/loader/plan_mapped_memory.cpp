@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "assembly/part_server.h"
+#include "dataset/refuse.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan_memory.h"
-#include "loader/refuse.h"
 
 namespace headrace {
 namespace {

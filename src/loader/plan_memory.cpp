@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "assembly/block_server.h"
+#include "dataset/refuse.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan_mapped_memory.h"
-#include "loader/refuse.h"
 
 namespace headrace {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "base/philox.h"
+#include "dataset/refuse.h"
 #include "loader/group_choice.h"
-#include "loader/refuse.h"
 #include "order/cut_steps.h"
 #include "order/fixed_steps.h"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "loader/refuse.h"
+#include "dataset/refuse.h"
 
 namespace headrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "loader/data_identity.h"
+#include "dataset/data_identity.h"
 
 namespace headrace {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "loader/refuse.h"
+#include "dataset/refuse.h"
 
 namespace headrace {
 namespace {

@@ -12,7 +12,7 @@
 #include "assembly/keep_forecast.h"
 #include "base/cgroup.h"
 #include "base/number_text.h"
-#include "loader/dataset_impl.h"
+#include "dataset/dataset_contents.h"
 #include "loader/loader_impl.h"
 #include "loader/verdict.h"
 

@@ -1,8 +1,8 @@
 // Where a loader is, and going there.
 #include <algorithm>
 
+#include "dataset/refuse.h"
 #include "loader/loader_impl.h"
-#include "loader/refuse.h"
 
 namespace headrace {
 

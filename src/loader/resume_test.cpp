@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "loader/testing/fake_source.h"
+#include "dataset/testing/fake_source.h"
 
 namespace headrace {
 namespace {

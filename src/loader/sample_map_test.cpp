@@ -1,6 +1,7 @@
 // Samples that are no rows, through the real window: events over several units, windows that overlap, boxes over grids
 // of cells. What arrives is compared with plain loops over the same values.
 #include <gtest/gtest.h>
+#include <headrace/loader/loader.h>
 #include <rapidcheck.h>
 
 #include <array>
@@ -12,8 +13,8 @@
 #include "assembly/request_window.h"
 #include "catalog/box_map.h"
 #include "catalog/span_map.h"
+#include "dataset/testing/mapped_data.h"
 #include "delivery/slot_arena.h"
-#include "loader/testing/mapped_data.h"
 #include "order/fixed_steps.h"
 
 namespace headrace {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "dataset/testing/fake_source.h"
 #include "loader/plan_for.h"
-#include "loader/testing/fake_source.h"
 #include "order/row_pool.h"
 
 namespace headrace {

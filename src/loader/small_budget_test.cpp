@@ -6,9 +6,9 @@
 
 #include <vector>
 
+#include "dataset/testing/fake_source.h"
 #include "loader/access.h"
 #include "loader/plan_for.h"
-#include "loader/testing/fake_source.h"
 
 namespace headrace {
 namespace {

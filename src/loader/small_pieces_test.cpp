@@ -1,12 +1,13 @@
 // Blocks of many small pieces: what a request costs must not grow with the number of pieces, nor memory with what lies
 // between them.
 #include <gtest/gtest.h>
+#include <headrace/loader/loader.h>
 
 #include <numeric>
 #include <random>
 
 #include "assembly/block_server.h"
-#include "loader/testing/fake_source.h"
+#include "dataset/testing/fake_source.h"
 #include "storage/testing/memory_file.h"
 
 namespace headrace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "loader/testing/fake_source.h"
+#include "dataset/testing/fake_source.h"
 
 namespace headrace {
 namespace {

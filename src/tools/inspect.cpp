@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/number_text.h"
-#include "loader/paths.h"
+#include "dataset/paths.h"
 #include "storage/storage_kind.h"
 #include "tools/array_description.h"
 #include "tools/inspected_file.h"

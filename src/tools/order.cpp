@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "base/number_text.h"
+#include "dataset/label.h"
 #include "loader/access.h"
-#include "loader/label.h"
 #include "loader/small_budget.h"
 #include "loader/window_decodes.h"
 #include "order/quality.h"

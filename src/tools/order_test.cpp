@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <headrace/tools/tools.h>
 
-#include "loader/testing/fake_source.h"
+#include "dataset/testing/fake_source.h"
 #include "tools/json.h"
 
 namespace headrace {

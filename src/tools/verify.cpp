@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/cpu_count.h"
 #include "base/number_text.h"
-#include "loader/paths.h"
+#include "dataset/paths.h"
 #include "storage/file_system.h"
 #include "tools/decode_pool.h"
 #include "tools/inspected_file.h"

@@ -8,9 +8,9 @@
 #include "assembly/request_window.h"
 #include "assembly/row_gather.h"
 #include "catalog/span_map.h"
+#include "dataset/testing/fake_source.h"
 #include "delivery/slot_arena.h"
 #include "delivery/slot_pool.h"
-#include "loader/testing/fake_source.h"
 #include "order/fixed_steps.h"
 
 namespace headrace {

@@ -1,4 +1,4 @@
-"""The check of the floors finds what climbs or goes through a wall, names the line, and lets pass what descends."""
+"""The check of the layers names the line of an include of a higher layer or of an internal header, and no other."""
 
 import subprocess
 import sys
@@ -22,19 +22,21 @@ def check(root: Path, files: dict[str, str]) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_descending_includes_pass(tmp_path: Path) -> None:
+def test_includes_of_lower_layers_pass(tmp_path: Path) -> None:
     """Downwards, sideways, libraries, and the faces, which may use everything."""
     status, output = check(
         tmp_path,
         {
-            "src/doors.txt": "base/*\nformat/npy/header.h\ncodec/codec.h\ncatalog/x.h  # why\n\nloader/pipeline.h\n",
+            "src/layer_headers.txt": "base/*\nformat/npy/header.h\ncodec/codec.h\ncatalog/x.h  # why\n\n"
+            "delivery/x.h\nloader/pipeline.h\n",
             "src/format/hdf5/reader.cpp": '#include "format/hdf5/x.h"\n#include "codec/codec.h"\n#include <hdf5.h>\n',
             "src/cache/a.cpp": '#include "format/npy/header.h"\n',
             "src/format/a.cpp": '#include "format/a_impl.h"\n#include "format/b.h"\n',
             "src/format/hdf5/a_test.cpp": '#include "codec/testing/x.h"\n#include "format/hdf5_testing.h"\n',
             "src/format/hdf5_testing.h": '#include "base/testing/x.h"\n',
             "src/order/plan.cpp": '#include "order/x.h"\n#include "catalog/x.h"\n#include <headrace/base/error.h>\n',
-            "include/headrace/loader/loader.h": "#include <headrace/delivery/batch.h>\n#include <vector>\n",
+            "src/dataset/a.cpp": '#include "delivery/x.h"\n',
+            "include/headrace/loader/loader.h": "#include <headrace/dataset/dataset.h>\n#include <vector>\n",
             "include/headrace/headrace.h": "#include <headrace/loader/loader.h>\n",
             "cli/main.cpp": '#include "loader/pipeline.h"\n#include <headrace/headrace.h>\n#include <CLI/CLI.hpp>\n',
             "python/bind/module.cpp": '#include "bind/register.h"\n#include "base/result.h"\n',
@@ -49,14 +51,20 @@ def test_descending_includes_pass(tmp_path: Path) -> None:
         ("src/codec/deflate.cpp", '#include "format/reader.h"', "codec includes format/reader.h"),
         ("src/base/error.cpp", "#include <headrace/loader/loader.h>", "base includes headrace/loader/loader.h"),
         ("src/loader/loader.cpp", "#include <headrace/headrace.h>", "belongs to face"),
+        (
+            "src/dataset/dataset.cpp",
+            '#include "loader/engine.h"',
+            "dataset includes loader/engine.h, which belongs to loader",
+        ),
+        ("src/delivery/a.cpp", "#include <headrace/dataset/mix.h>", "which belongs to dataset, above it"),
         ("src/order/plan.cpp", '#include "storage/file.h"', "may include only base and catalog"),
         ("src/loader/a.cpp", '  #  include "cli/table.h"', "loader includes cli/table.h"),
         ("include/headrace/base/error.h", "#include <fmt/format.h>", "which users do not have"),
         ("include/headrace/base/error.h", '#include "base/result.h"', "which users do not have"),
-        ("src/helpers/misc.cpp", "", "no floor has this name"),
+        ("src/helpers/misc.cpp", "", "no layer has this name"),
     ],
 )
-def test_climbing_include_is_named(tmp_path: Path, file: str, line: str, says: str) -> None:
+def test_an_include_of_a_higher_layer_is_named(tmp_path: Path, file: str, line: str, says: str) -> None:
     """One bad line on the third line of an otherwise good file."""
     status, output = check(tmp_path, {file: f"// a file\n#include <string>\n{line}\n"})
     assert status == 1
@@ -70,11 +78,11 @@ def test_climbing_include_is_named(tmp_path: Path, file: str, line: str, says: s
         (
             "src/loader/a.cpp",
             "cache/folder.h",
-            "loader includes cache/folder.h, which is internal to cache: src/doors.txt",
+            "loader includes cache/folder.h, which is internal to cache: src/layer_headers.txt",
         ),
         ("src/loader/a_test.cpp", "cache/folder.h", "loader includes cache/folder.h, which is internal to cache"),
         ("cli/main.cpp", "loader/engine.h", "face includes loader/engine.h, which is internal to loader"),
-        ("src/loader/a.cpp", "format/hdf5/walk.h", "which is internal to format: src/doors.txt"),
+        ("src/loader/a.cpp", "format/hdf5/walk.h", "which is internal to format: src/layer_headers.txt"),
         ("src/tools/a.cpp", "loader/x_impl.h", "which is internal to loader\n"),
         ("src/cache/a.cpp", "codec/x-inl.h", "which is internal to codec\n"),
         ("src/cache/a.cpp", "storage/testing/x.h", "which is for tests only"),
@@ -82,20 +90,26 @@ def test_climbing_include_is_named(tmp_path: Path, file: str, line: str, says: s
         ("src/cache/a.h", "cache/x_testing.h", "which is for tests only"),
     ],
 )
-def test_walls_hold(tmp_path: Path, file: str, name: str, says: str) -> None:
-    """What is no door, and what cannot become one by being listed."""
-    doors = "loader/x_impl.h\ncodec/x-inl.h\n" if says.endswith("\n") else "base/*\nformat/*\n"
-    status, output = check(tmp_path, {"src/doors.txt": doors, file: f'#include <string>\n#include "{name}"\n'})
+def test_internal_headers_are_named(tmp_path: Path, file: str, name: str, says: str) -> None:
+    """What is not listed, and what may not be."""
+    listed = "loader/x_impl.h\ncodec/x-inl.h\n" if says.endswith("\n") else "base/*\nformat/*\n"
+    status, output = check(tmp_path, {"src/layer_headers.txt": listed, file: f'#include <string>\n#include "{name}"\n'})
     assert status == 1
     assert output.startswith(f"{file}:2: ")
     assert says in output
 
 
-def test_a_door_that_nobody_uses_is_named(tmp_path: Path) -> None:
-    """A line of the list goes with the last include of another floor."""
+def test_a_line_that_no_include_needs_is_named(tmp_path: Path) -> None:
+    """A line of the list goes with the last include of another layer."""
     status, output = check(
         tmp_path,
-        {"src/doors.txt": "base/*\ncache/a.h\n", "src/cache/a.cpp": '#include "cache/a.h"\n#include "base/b.h"\n'},
+        {
+            "src/layer_headers.txt": "base/*\ncache/a.h\n",
+            "src/cache/a.cpp": '#include "cache/a.h"\n#include "base/b.h"\n',
+        },
     )
     assert status == 1
-    assert output == "src/doors.txt:2: no other floor includes cache/a.h: take the line out, the header is internal\n"
+    assert (
+        output
+        == "src/layer_headers.txt:2: no other layer includes cache/a.h: take the line out, the header is internal\n"
+    )

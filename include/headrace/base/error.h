@@ -1,7 +1,7 @@
 // The one error type of Headrace: a value inside (`Result<T>`), an exception at the C++ edge, one mapping to Python.
 //
 // An Error names the place: file › field › chunk › bytes offset+size, what was expected and found, and what to do next.
-// Inner floors fill in what they know. Outer floors add what they know with the with_*() setters, which never
+// Inner layers fill in what they know. Outer layers add what they know with the with_*() setters, which never
 // overwrite, because the innermost context is the most precise. Copies are cheap (shared, copied on write).
 #pragma once
 
@@ -50,7 +50,7 @@ class Error : public std::exception {
   /// Make an error whose `message` says what was expected and what was found, without the place.
   Error(ErrorCode code, std::string message);
 
-  // Each sets its part of the place, unless an inner floor has already set it.
+  // Each sets its part of the place, unless an inner layer has already set it.
   Error& with_file(std::string_view file);
   Error& with_field(std::string_view field);
   /// Set the chunk coordinates as text, for example "(12,0,0)".

@@ -1,7 +1,7 @@
 // Loader: delivers samples as shuffled batches, decoded by C++ threads, under one memory budget.
 #pragma once
 
-#include <headrace/loader/dataset.h>
+#include <headrace/dataset/dataset.h>
 #include <headrace/loader/report.h>
 #include <headrace/loader/samplers.h>
 #include <headrace/order/tail.h>

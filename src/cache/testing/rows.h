@@ -1,4 +1,4 @@
-// Rows for the tests of this floor: every byte says which row of which field it belongs to.
+// Rows for the tests of this layer: every byte says which row of which field it belongs to.
 #pragma once
 
 #include <cstring>

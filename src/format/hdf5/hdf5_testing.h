@@ -1,4 +1,4 @@
-// What the tests of this floor share: small HDF5 files written through libhdf5, and arrays read whole through a reader.
+// What the tests of this layer share: small HDF5 files written through libhdf5, and arrays read whole through a reader.
 // Tests call libhdf5 from one thread, while no reader is at work.
 #pragma once
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <map>
 
-#include "loader/paths.h"
+#include "dataset/paths.h"
 #include "storage/file_system.h"
 #include "tools/json.h"
 

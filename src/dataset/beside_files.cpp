@@ -1,0 +1,39 @@
+#include "dataset/beside_files.h"
+
+#include <headrace/dataset/dataset.h>
+
+#include <algorithm>
+
+#include "dataset/dataset_contents.h"
+#include "dataset/file_lists.h"
+
+namespace headrace {
+
+SourceFile with_arrays(const SourceFile& file, std::span<const std::size_t> arrays) {
+  SourceFile out{file.path, file.rows, file.fingerprint, {}, {}, file.axes};
+  for (const std::size_t a : arrays) out.arrays.push_back(file.arrays[a]);
+  for (const BesideFile& one : file.beside) {
+    BesideFile kept{one.path, one.fingerprint, {}};
+    for (std::uint32_t i = 0; i < arrays.size(); ++i)
+      if (std::ranges::find(one.arrays, arrays[i]) != one.arrays.end()) kept.arrays.push_back(i);
+    if (!kept.arrays.empty()) out.beside.push_back(std::move(kept));
+  }
+  return out;
+}
+
+std::map<std::string, std::vector<std::string>> Dataset::beside() const {
+  const Source& source = *impl_->source;
+  std::map<std::string, std::vector<std::string>> files;
+  for (std::size_t c = 0; c < source.columns->size(); ++c) {
+    const auto divided = divide_path((*source.columns)[c].path);
+    if (!divided || files.contains(divided->first)) continue;
+    std::vector<std::string> paths;
+    for (const SourceFile& file : source.files)
+      for (const BesideFile& one : file.beside)
+        if (std::ranges::find(one.arrays, source.places[c].array) != one.arrays.end()) paths.push_back(one.path);
+    if (paths.size() == source.files.size()) files.emplace(divided->first, std::move(paths));
+  }
+  return files;
+}
+
+}  // namespace headrace

@@ -1,0 +1,30 @@
+#include "dataset/column_runs.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "dataset/dataset_contents.h"
+
+namespace headrace {
+
+Dataset stored_column(const Dataset& data, const std::string& field) {
+  const std::vector<std::string> names{field};
+  const std::shared_ptr<const Source>& source = data.impl()->source;
+  const std::shared_ptr<const Source> stored = as_stored(source);
+  return (stored == source ? data : Dataset(Dataset::Impl::make(stored))).choose(names);
+}
+
+void read_runs(const Dataset& column, const std::function<bool()>& go_on,
+               const std::function<void(const Tensor&)>& visit) {
+  constexpr std::uint64_t kRunRows = 1 << 20;
+  for (std::uint64_t first = 0; first < column.size();) {
+    const std::uint64_t end = column.block_end(std::min(first + kRunRows, column.size()) - 1);
+    const Batch batch = column.slice(first, end - first, go_on);
+    if (go_on && !go_on()) throw Error(ErrorCode::kCancelled, "stopped before the whole column was read");
+    visit(batch.array(0));
+    first = end;
+  }
+}
+
+}  // namespace headrace

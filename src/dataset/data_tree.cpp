@@ -1,0 +1,290 @@
+#include "dataset/data_tree.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+
+#include "base/number_text.h"
+#include "base/packed.h"
+#include "dataset/dataset_contents.h"
+#include "dataset/refuse.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kRecipe = "headrace data set 2";
+constexpr int kMostDepth = 1000;         // verbs on top of each other in a recipe that is read
+constexpr std::uint64_t kWordRows = 64;  // rows that a word of a selection's bitmap stands for
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+std::string counted(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", group_digits(number), noun, plural(number));
+}
+
+// ------------------------------------------------------------------------------------------------------------ writing
+
+void write_texts(PackedWriter& out, const std::vector<std::string>& texts) {
+  out.number(texts.size());
+  for (const std::string& text : texts) out.text(text);
+}
+
+/// The bitmap from its first word with a row to its last.
+void write_rows(PackedWriter& out, const RowSet& rows) {
+  std::span<const std::uint64_t> words = rows.words();
+  std::uint64_t first = 0;
+  while (!words.empty() && words.front() == 0) words = words.subspan(1), ++first;
+  while (!words.empty() && words.back() == 0) words = words.first(words.size() - 1);
+  std::string bytes;
+  for (const std::uint64_t word : words)
+    for (int byte = 0; byte < 8; ++byte) bytes.push_back(static_cast<char>(word >> 8 * byte));
+  out.number(rows.size_of_whole());
+  out.number(first);
+  out.text(bytes);
+}
+
+/// What kinds of settings are written as. The order is part of the recipe.
+struct SettingWriter {
+  PackedWriter& out;
+  void operator()(bool value) const { out.flag(value); }
+  void operator()(std::int64_t value) const { out.signed_number(value); }
+  void operator()(double value) const { out.number(std::bit_cast<std::uint64_t>(value)); }
+  void operator()(const std::string& value) const { out.text(value); }
+  void operator()(const std::vector<double>& values) const {
+    out.number(values.size());
+    for (const double value : values) out.number(std::bit_cast<std::uint64_t>(value));
+  }
+  void operator()(const std::vector<std::string>& values) const { write_texts(out, values); }
+};
+
+void write_transforms(PackedWriter& out, const std::vector<Transform>& transforms) {
+  out.number(transforms.size());
+  for (const Transform& transform : transforms) {
+    out.text(transform.name);
+    write_texts(out, transform.fields);
+    out.number(transform.settings.size());
+    for (const auto& [name, value] : transform.settings) {
+      out.text(name);
+      out.number(value.index());
+      std::visit(SettingWriter{out}, value);
+    }
+  }
+}
+
+void write_node(PackedWriter& out, const DataNode& node) {
+  out.number(node.what.index());
+  std::visit(Overloaded{[&](const FilesNode& files) {
+                          write_texts(out, files.paths);
+                          out.number(files.options.fields.size());
+                          for (const FieldChoice& field : files.options.fields)
+                            out.text(field.name), out.text(field.path);
+                          out.number(files.options.beside.size());
+                          for (const auto& [text, paths] : files.options.beside)
+                            out.text(text), write_texts(out, paths);
+                          out.number(files.options.sample_axes);
+                          out.number(files.options.broadcast.size());
+                          for (const BroadcastChoice& field : files.options.broadcast)
+                            out.text(field.name), out.text(field.path), out.number(field.axes);
+                        },
+                        [&](const RowsNode& rows) { write_rows(out, *rows.rows); },
+                        [&](const FieldsNode& fields) { write_texts(out, fields.names); },
+                        [&](const MapNode& map) { write_transforms(out, map.transforms); },
+                        [&](const MixNode& mix) {
+                          write_texts(out, mix.names);
+                          for (const double weight : mix.weights) out.number(std::bit_cast<std::uint64_t>(weight));
+                          out.number(std::bit_cast<std::uint64_t>(mix.options.temperature));
+                          out.flag(mix.options.stop == MixStop::kAll);
+                          out.number(mix.options.num_samples);
+                        }},
+             node.what);
+  out.number(node.of.size());
+  for (const auto& child : node.of) write_node(out, *child);
+}
+
+// ------------------------------------------------------------------------------------------------------------ reading
+
+std::vector<std::string> read_texts(PackedReader& in) {
+  std::vector<std::string> texts(in.count());
+  for (std::string& text : texts) text = in.text();
+  return texts;
+}
+
+RowsNode read_rows(PackedReader& in) {
+  const std::uint64_t whole = in.number(), first = in.number();
+  const std::string_view bytes = in.text();
+  std::vector<std::uint64_t> rows;
+  if (bytes.size() % 8 != 0 || first > whole / kWordRows) in.fail();
+  for (std::size_t i = 0; in.ok() && i < bytes.size(); ++i)
+    for (std::uint64_t bit = 0; bit < 8; ++bit)
+      if ((static_cast<unsigned char>(bytes[i]) >> bit & 1) != 0) rows.push_back(first * kWordRows + i * 8 + bit);
+  if (rows.empty() || rows.back() >= whole) in.fail();
+  return {in.ok() ? std::make_shared<const RowSet>(whole, rows) : nullptr};
+}
+
+Setting read_setting(PackedReader& in) {
+  switch (in.number_up_to(std::variant_size_v<Setting> - 1)) {
+    case 0:
+      return in.flag();
+    case 1:
+      return in.signed_number();
+    case 2:
+      return std::bit_cast<double>(in.number());
+    case 3:
+      return std::string(in.text());
+    case 4: {
+      std::vector<double> values(in.count());
+      for (double& value : values) value = std::bit_cast<double>(in.number());
+      return values;
+    }
+    default:
+      return read_texts(in);
+  }
+}
+
+MapNode read_transforms(PackedReader& in) {
+  MapNode map;
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    Transform& transform = map.transforms.emplace_back();
+    transform.name = in.text();
+    transform.fields = read_texts(in);
+    for (std::size_t settings = in.count(); in.ok() && settings > 0; --settings) {
+      const std::string name(in.text());
+      transform.settings[name] = read_setting(in);
+    }
+  }
+  if (map.transforms.empty()) in.fail();
+  return map;
+}
+
+std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
+  auto node = std::make_shared<DataNode>();
+  if (depth > kMostDepth) in.fail();
+  const std::uint64_t kind = in.number_up_to(std::variant_size_v<decltype(node->what)> - 1);
+  if (!in.ok()) return node;
+  if (kind == 0) {
+    FilesNode files{read_texts(in), {}};
+    for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+      const std::string_view name = in.text(), path = in.text();
+      files.options.fields.push_back({std::string(name), std::string(path)});
+    }
+    for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+      const std::string text(in.text());
+      files.options.beside[text] = read_texts(in);
+    }
+    constexpr std::uint64_t kMostAxes = 1 << 10;
+    files.options.sample_axes = static_cast<std::uint32_t>(in.number_up_to(kMostAxes));
+    for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+      const std::string name(in.text()), path(in.text());
+      files.options.broadcast.push_back({name, path, static_cast<std::uint32_t>(in.number_up_to(kMostAxes))});
+    }
+    node->what = std::move(files);
+  } else if (kind == 1) {
+    node->what = read_rows(in);
+  } else if (kind == 2) {
+    node->what = FieldsNode{read_texts(in)};
+  } else if (kind == 4) {
+    node->what = read_transforms(in);
+  } else {
+    MixNode mix{read_texts(in), {}, {}};
+    for (std::size_t i = 0; i < mix.names.size(); ++i) mix.weights.push_back(std::bit_cast<double>(in.number()));
+    mix.options.temperature = std::bit_cast<double>(in.number());
+    mix.options.stop = in.flag() ? MixStop::kAll : MixStop::kFirst;
+    mix.options.num_samples = in.number();
+    node->what = std::move(mix);
+  }
+  const std::size_t children = in.count();
+  for (std::size_t i = 0; in.ok() && i < children; ++i) node->of.push_back(read_node(in, depth + 1));
+  const auto* const mix = std::get_if<MixNode>(&node->what);
+  if (children != (kind == 0 ? 0 : mix ? mix->names.size() : 1)) in.fail();
+  return node;
+}
+
+// ---------------------------------------------------------------------------------------------------------- resolving
+
+Dataset resolve_rows(const RowsNode& node, const Dataset& data) {
+  const RowSet& chosen = *node.rows;
+  std::vector<std::uint64_t> rows(chosen.size());
+  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = chosen[i];
+  if (rows.back() >= data.size())
+    throw refuse(fmt::format("row {} was selected of {} when the data set was pickled; its files now hold {}",
+                             rows.back(), chosen.size_of_whole(), data.size()),
+                 "Select again from the files as they are.");
+  return data.select(rows);
+}
+
+}  // namespace
+
+std::string text_of(const DataNode& node) {
+  const auto below = [&] { return text_of(*node.of[0]); };
+  return std::visit(Overloaded{[&](const FilesNode& files) { return counted(files.paths.size(), "file"); },
+                               [&](const RowsNode& rows) {
+                                 return fmt::format("{} → {}", below(), counted(rows.rows->size(), "row"));
+                               },
+                               [&](const FieldsNode& fields) {
+                                 return fmt::format("{} → field{} {}", below(), fields.names.size() == 1 ? "" : "s",
+                                                    fmt::join(fields.names, ", "));
+                               },
+                               [&](const MapNode& map) {
+                                 std::string text = below();
+                                 for (const Transform& transform : map.transforms) text += " → " + transform.text();
+                                 return text;
+                               },
+                               [&](const MixNode& mix) {
+                                 std::string text;
+                                 for (std::size_t i = 0; i < node.of.size(); ++i)
+                                   text += fmt::format("{}{} ({})", i ? ", " : "", mix.names[i], text_of(*node.of[i]));
+                                 return "mix of " + text;
+                               }},
+                    node.what);
+}
+
+std::string recipe_of(const DataNode& node) {
+  PackedWriter out;
+  out.text(kRecipe);
+  write_node(out, node);
+  return out.take();
+}
+
+Result<std::shared_ptr<const DataNode>> node_of_recipe(std::string_view recipe) {
+  PackedReader in(recipe);
+  if (in.text() != kRecipe)
+    return Error(ErrorCode::kInvalidArgument, "this is no data set that this version of headrace has pickled")
+        .with_hint("Open the files again.");
+  std::shared_ptr<const DataNode> node = read_node(in, 0);
+  if (!in.complete())
+    return Error(ErrorCode::kInvalidArgument, "the pickled data set is damaged").with_hint("Open the files again.");
+  return node;
+}
+
+Dataset resolve(const DataNode& node) {
+  return std::visit(
+      Overloaded{[&](const FilesNode& files) { return open(files.paths, files.options); },
+                 [&](const RowsNode& rows) { return resolve_rows(rows, resolve(*node.of[0])); },
+                 [&](const FieldsNode& fields) { return resolve(*node.of[0]).choose(fields.names); },
+                 [&](const MapNode& map) { return resolve(*node.of[0]).map(map.transforms); },
+                 [&](const MixNode& node_of_mix) {
+                   std::vector<MixPart> parts;
+                   for (std::size_t i = 0; i < node.of.size(); ++i)
+                     parts.push_back({node_of_mix.names[i], resolve(*node.of[i]), node_of_mix.weights[i]});
+                   return mix(parts, node_of_mix.options);
+                 }},
+      node.what);
+}
+
+std::string Dataset::recipe() const {
+  if (!impl_->node)
+    throw Error(ErrorCode::kUnsupported, "a data set that was made in memory cannot be pickled: no file holds it");
+  return recipe_of(*impl_->node);
+}
+
+Dataset open_recipe(const std::string& recipe) {
+  return resolve(*node_of_recipe(recipe).value());
+}
+
+}  // namespace headrace

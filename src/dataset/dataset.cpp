@@ -1,0 +1,295 @@
+#include <headrace/dataset/dataset.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+#include "assembly/mapping.h"
+#include "dataset/dataset_contents.h"
+#include "dataset/field_selection.h"
+#include "dataset/file_lists.h"
+#include "dataset/map_fields.h"
+#include "dataset/open_source_file.h"
+#include "dataset/paths.h"
+#include "dataset/reading_room.h"
+#include "dataset/refuse.h"
+#include "dataset/sample_axes.h"
+#include "dataset/take_mapped.h"
+#include "dataset/take_rows.h"
+
+namespace headrace {
+namespace {
+
+void check_row(std::uint64_t row, std::uint64_t rows) {
+  if (row >= rows)
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", row, rows));
+}
+
+/// Throws kUnsupported for samples that are not simply rows.
+void need_rows(const Source& source, std::string_view what) {
+  if (source.mapping)
+    throw Error(ErrorCode::kUnsupported, fmt::format("{} of samples that are not simply rows is not there yet", what));
+}
+
+/// What opens the same files again from another folder. \param axes  Of each broadcast field; 0 for the others.
+FilesNode files_node(const Dataset& data, const std::vector<std::uint32_t>& axes, const OpenOptions& options) {
+  const auto absolute = [](const std::string& path) { return std::filesystem::absolute(path).string(); };
+  FilesNode node;
+  for (const FileEntry& file : data.files()) node.paths.push_back(absolute(file.path));
+  node.options.sample_axes = options.sample_axes;
+  for (std::size_t f = 0; f < data.fields().size(); ++f) {
+    const Field& field = data.fields()[f];
+    if (axes[f] == 0)
+      node.options.fields.push_back({field.name, field.path});
+    else
+      node.options.broadcast.push_back({field.name, field.path, axes[f]});
+  }
+  node.options.beside = data.beside();
+  for (auto& [text, paths] : node.options.beside) std::ranges::transform(paths, paths.begin(), absolute);
+  return node;
+}
+
+}  // namespace
+
+std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source> source,
+                                                   std::shared_ptr<const DataNode> node) {
+  auto impl = std::make_shared<Impl>();
+  impl->node = std::move(node);
+  impl->source = std::move(source);
+  const Source& s = *impl->source;
+  std::uint64_t stored_rows = 0;
+  if (s.mapping) {
+    for (const Source* stored : stored_sources(s))
+      for (const SourceFile& f : stored->files) impl->files.push_back({f.path, f.rows});
+    impl->rows = s.mapping->map->homes()->num_rows();
+  } else {
+    for (const SourceFile& f : s.files) {
+      const std::uint64_t rows =
+          s.chosen ? s.chosen->count_below(stored_rows + f.rows) - s.chosen->count_below(stored_rows) : f.rows;
+      impl->files.push_back({f.path, rows});
+      impl->rows += rows;
+      stored_rows += f.rows;
+    }
+  }
+  for (std::size_t field = 0; field < s.fields->size(); ++field) {
+    const ColumnPlace column = column_of(s, field);
+    if (!column.source) {
+      impl->storage.push_back({{}, "none", "made", "", true});
+      impl->attributes.emplace_back();
+      continue;
+    }
+    const ArrayInfo& first = column.info();
+    FieldStorage storage{first.chunk_shape, first.codec_text(), first.read_path_name(), first.reason, true};
+    for (const SourceFile& f : column.source->files) {
+      const ArrayInfo& info = f.arrays[column.place.array]->info();
+      storage.uniform = storage.uniform && info.chunk_shape == first.chunk_shape &&
+                        info.codec_text() == storage.codec && info.read_path == first.read_path;
+    }
+    impl->storage.push_back(std::move(storage));
+    impl->attributes.push_back(first.attributes);
+  }
+  impl->layout = plan_layout(s, 0);
+  impl->reading_bytes = headrace::reading_bytes(s, impl->layout);
+  return impl;
+}
+
+std::shared_ptr<const DataNode> Dataset::Impl::node_with(decltype(DataNode::what) verb) const {
+  if (!node) return nullptr;
+  auto made = std::make_shared<DataNode>();
+  made->what = std::move(verb);
+  made->of.push_back(node);
+  return made;
+}
+
+Result<Dataset::Impl::IdleServer> Dataset::Impl::take_server() {
+  {
+    const std::lock_guard lock(idle_mutex);
+    if (!idle.empty()) {
+      IdleServer s = std::move(idle.back());
+      idle.pop_back();
+      return s;
+    }
+  }
+  IdleServer s;
+  s.clock = std::make_unique<StageClock>();
+  s.counters = std::make_unique<DecodeCounters>(*s.clock);
+  s.server = std::make_unique<BlockServer>(*source, layout, no_residents, no_side_chunks, *s.counters);
+  HEADRACE_TRY(s.server->prepare());
+  return s;
+}
+
+void Dataset::Impl::put_server(IdleServer server) {
+  const std::lock_guard lock(idle_mutex);
+  if (idle.empty()) idle.push_back(std::move(server));  // one is kept warm; memory for more is not worth it
+}
+
+Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::string>& paths, const OpenOptions& options) {
+  HEADRACE_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
+  auto source = std::make_shared<Source>();
+  FileLists lists(files, options.beside, IndexStore::of_user());
+  HEADRACE_ASSIGN(FieldPlan plan, plan_fields(lists, options));
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    HEADRACE_ASSIGN(SourceFile file, open_source_file(lists, i, plan));
+    source->files.push_back(std::move(file));
+    if (options.progress && !options.progress(i + 1, files.size()))
+      return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files.size()));
+  }
+  lists.save();
+  const std::vector<std::uint32_t> axes = broadcast_axes(plan);
+  source->left_out = std::move(plan.left_out);
+  source->set_columns(std::move(plan.columns));
+  source->places = std::move(plan.places);
+  auto impl = Dataset::Impl::make(std::move(source));
+  impl->node = std::make_shared<const DataNode>(DataNode{files_node(Dataset(impl), axes, options), {}});
+  if (impl->rows == 0)
+    return Error(ErrorCode::kInvalidArgument, files.size() == 1 ? "the fields have 0 rows" : "no file has any rows")
+        .with_file(files[0])
+        .with_hint("Run: headrace inspect " + files[0]);
+  if (impl->layout.table->num_blocks() >= (std::uint64_t{1} << 32))
+    return Error(ErrorCode::kUnsupported,
+                 fmt::format("{} blocks are more than 2^32", impl->layout.table->num_blocks()));
+  return impl;
+}
+
+Dataset::Dataset(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+std::uint64_t Dataset::size() const {
+  return impl_->rows;
+}
+const std::vector<Field>& Dataset::fields() const {
+  return *impl_->source->fields;
+}
+const std::vector<LeftOut>& Dataset::left_out() const {
+  return impl_->source->left_out;
+}
+const std::vector<FieldStorage>& Dataset::storage() const {
+  return impl_->storage;
+}
+const std::vector<FileEntry>& Dataset::files() const {
+  return impl_->files;
+}
+const std::map<std::string, std::string>& Dataset::attributes(std::size_t field) const {
+  return impl_->attributes[field];
+}
+std::uint64_t Dataset::sample_bytes() const {
+  std::uint64_t bytes = impl_->source->mapping ? impl_->source->row_bytes() : 0;
+  if (bytes == 0)
+    for (const Field& field : fields()) bytes += field.row_bytes();
+  return bytes;
+}
+std::uint64_t Dataset::block_rows() const {
+  return impl_->layout.files.empty() ? 0 : impl_->layout.files[0].block_rows;
+}
+void Dataset::close() {
+  impl_->closed = true;
+}
+bool Dataset::closed() const {
+  return impl_->closed;
+}
+
+Batch Dataset::slice(std::uint64_t first, std::uint64_t count, const std::function<bool()>& go_on) const {
+  if (first > size() || count > size() - first)
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("rows {} to {} were asked for; there are {}", first, first + count, size()));
+  reading_threads(*impl_, count);  // before as many numbers are listed
+  std::vector<std::uint64_t> rows(count);
+  std::iota(rows.begin(), rows.end(), first);
+  return take(rows, go_on);
+}
+
+Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<bool()>& go_on) const {
+  if (closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
+  return impl_->take(rows, {}, go_on);
+}
+
+Batch Dataset::Impl::take(std::span<const std::uint64_t> samples, EpochSeed draws, const std::function<bool()>& go_on) {
+  if (samples.size() > ~std::uint32_t{0})
+    throw Error(ErrorCode::kInvalidArgument, "more than 2^32 rows at once").with_hint("Use a Loader.");
+  const std::uint64_t threads = reading_threads(*this, samples.size());
+  for (const std::uint64_t sample : samples) check_row(sample, rows);
+  return (source->mapping ? take_mapped(*source, samples, draws, go_on)
+                          : take_rows(*this, samples, draws, threads, go_on))
+      .value();
+}
+
+Dataset Dataset::choose(std::span<const std::string> names) const {
+  need_rows(*impl_->source, "a choice of fields");
+  const Source& old = *impl_->source;
+  const std::vector<std::string> list(names.begin(), names.end());
+  if (old.program)
+    return Dataset(Impl::make(map_fields(old, {{"Keep", list, {}}}).value(), impl_->node_with(FieldsNode{list})));
+  if (old.finisher) throw refuse("fields of transformed samples cannot be chosen", "Choose first, then transform.");
+  std::vector<std::size_t> columns;
+  for (const std::string& name : names) {
+    const auto it = std::ranges::find(*old.columns, name, &StoredColumn::name);
+    if (it == old.columns->end()) {
+      std::vector<std::string> have;
+      for (const Field& f : *old.fields) have.push_back(f.name);
+      const std::string text = fmt::format("no field '{}'; there are {}", name, fmt::join(have, ", "));
+      const auto left_out = std::ranges::find(old.left_out, name, &LeftOut::path);
+      if (left_out == old.left_out.end()) throw Error(ErrorCode::kFieldMissing, text);
+      throw Error(ErrorCode::kFieldMissing,
+                  fmt::format("{}. The array '{}' was left out: {}", text, name, left_out->reason))
+          .with_hint(fmt::format("open() with fields=[\"{}\"] loads it, or says what to do.", name));
+    }
+    columns.push_back(static_cast<std::size_t>(it - old.columns->begin()));
+  }
+  return Dataset(Impl::make(with_columns(old, columns), impl_->node_with(FieldsNode{list})));
+}
+
+Dataset Dataset::map(const std::vector<Transform>& transforms) const {
+  if (transforms.empty()) return *this;
+  return Dataset(Impl::make(map_fields(*impl_->source, transforms).value(), impl_->node_with(MapNode{transforms})));
+}
+
+Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
+  need_rows(*impl_->source, "a selection");
+  if (impl_->source->mixture)
+    throw refuse("rows of a mixture cannot be selected: they are drawn by weight", "Select from its parts, then mix.");
+  if (rows.empty()) throw refuse("a selection of no rows", "Select at least one.");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] >= size())
+      throw refuse(fmt::format("row {} was selected; there are {}", rows[i], size()), "Rows count from 0.");
+    if (i > 0 && rows[i] <= rows[i - 1])
+      throw refuse(fmt::format("selected rows must ascend: row {} comes after row {}", rows[i], rows[i - 1]),
+                   "Sort them, each once: a selection keeps the order of the files. To repeat rows, or for an order of "
+                   "your own, give them to Loader(sampler=).");
+  }
+  auto source = std::make_shared<Source>(*impl_->source);
+  const std::uint64_t stored = impl_->layout.table->num_stored_rows();
+  auto here = std::make_shared<const RowSet>(size(), rows);
+  if (!source->chosen) {
+    source->chosen = here;
+  } else {
+    std::vector<std::uint64_t> of_files(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) of_files[i] = (*source->chosen)[rows[i]];
+    source->chosen = std::make_shared<const RowSet>(stored, of_files);
+  }
+  return Dataset(Impl::make(std::move(source), impl_->node_with(RowsNode{std::move(here)})));
+}
+
+std::vector<std::uint64_t> Dataset::selected_rows() const {
+  std::vector<std::uint64_t> rows(size());
+  const RowSet* const chosen = impl_->source->chosen.get();
+  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = chosen ? (*chosen)[i] : i;
+  return rows;
+}
+
+std::uint64_t Dataset::block_end(std::uint64_t row) const {
+  if (row >= size())
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", row, size()));
+  const BlockTable& blocks = *impl_->layout.table;
+  const std::uint64_t block = blocks.find(row).block;
+  return blocks.first_row(block) + blocks.block_rows(block);
+}
+
+Dataset open(const std::vector<std::string>& paths, OpenOptions options) {
+  return Dataset(open_dataset(paths, options).value());
+}
+Dataset open(const std::string& path_or_glob, OpenOptions options) {
+  return open(std::vector<std::string>{path_or_glob}, std::move(options));
+}
+
+}  // namespace headrace

@@ -1,0 +1,59 @@
+// What is behind a Dataset handle.
+#pragma once
+
+#include <headrace/dataset/dataset.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "assembly/block_layout.h"
+#include "assembly/block_server.h"
+#include "assembly/finisher.h"
+#include "assembly/source.h"
+#include "base/fork_safe_mutex.h"
+#include "base/result.h"
+#include "dataset/data_tree.h"
+
+namespace headrace {
+
+struct Dataset::Impl {
+  std::shared_ptr<const Source> source;
+  std::shared_ptr<const DataNode> node;  ///< How it was made; null: in memory.
+  std::vector<FileEntry> files;
+  std::vector<FieldStorage> storage;
+  std::vector<std::map<std::string, std::string>> attributes;  ///< One for each field.
+  BlockLayout layout;                                          ///< Without resident arrays.
+  std::uint64_t rows = 0;
+  std::uint64_t reading_bytes = 0;  ///< What one thread takes to read a block, beside the rows that it delivers.
+  std::atomic<bool> closed{false};
+
+  /// Scratch of finished reads, for the next ones.
+  struct IdleServer {
+    std::unique_ptr<StageClock> clock;
+    std::unique_ptr<DecodeCounters> counters;
+    std::unique_ptr<BlockServer> server;
+  };
+  ResidentArrays no_residents;
+  SideChunks no_side_chunks{0};
+  ForkSafeMutex idle_mutex;
+  std::vector<IdleServer> idle;
+
+  /// Make the tables that follow from `source`.
+  static std::shared_ptr<Impl> make(std::shared_ptr<const Source> source, std::shared_ptr<const DataNode> node = {});
+  /// Return the node of a verb that was applied to this data set; null where that has none.
+  [[nodiscard]] std::shared_ptr<const DataNode> node_with(decltype(DataNode::what) verb) const;
+  /// As Dataset::take(). \param draws  Whose randomness transforms use.
+  Batch take(std::span<const std::uint64_t> samples, EpochSeed draws, const std::function<bool()>& go_on = {});
+  Result<IdleServer> take_server();
+  void put_server(IdleServer server);
+};
+
+/// Open files and resolve fields. Errors as headrace::open.
+Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::string>& paths, const OpenOptions& options);
+
+}  // namespace headrace

@@ -1,0 +1,76 @@
+// print(dataset): what a sample is, and which path will decode it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+#include <array>
+
+#include "assembly/mapping.h"
+#include "dataset/dataset_contents.h"
+
+namespace headrace {
+
+std::string Dataset::describe() const {
+  const Source& source = *impl_->source;
+  using Row = std::array<std::string, 7>;
+  std::vector<Row> table{{"field", "type", "sample shape", "bytes", "chunk rows", "codec", "read by"}};
+  std::vector<std::string> notes;
+  for (std::size_t f = 0; f < fields().size(); ++f) {
+    const Field& field = fields()[f];
+    const FieldStorage& s = storage()[f];
+    const ColumnPlace column = column_of(source, f);
+    if (!column.source) {
+      table.push_back({field.name, field.dtype.name(), field.dims.text(), format_bytes(field.row_bytes()), "any row",
+                       "none", s.read_path});
+      continue;
+    }
+    const ArrayInfo& info = column.info();
+    const std::string chunk = s.chunk_shape.empty() ? "any row" : fmt::format("{}", s.chunk_shape[0]);
+    table.push_back({field.name, field.dtype.name(), field.dims.text(), format_bytes(field.row_bytes()),
+                     chunk + (s.uniform ? "" : " *"), s.codec, s.read_path});
+    if (field.name != field.path) notes.push_back(fmt::format("{} is {} in the files", field.name, field.path));
+    if (!s.reason.empty())
+      notes.push_back(fmt::format("{} is {} one call at a time: {}", field.name,
+                                  s.read_path == "converted" ? "converted" : "read", s.reason));
+    if (!s.uniform) notes.push_back(fmt::format("* {} is stored differently in some files", field.name));
+    if (!s.chunk_shape.empty() && (s.read_path == "native" || s.read_path == "converted"))
+      notes.push_back(fmt::format("one random row of {} decodes a chunk of {}: take slices, or a Loader", field.name,
+                                  format_bytes(info.chunk_rows() * info.distinct_row_bytes())));
+    if (info.repeats > 1)
+      notes.push_back(fmt::format("{} has one value for {} samples{}", field.name, info.repeats,
+                                  files().size() > 1 ? " of the first file" : ""));
+  }
+  Row::size_type columns = table[0].size();
+  std::vector<std::size_t> width(columns, 0);
+  for (const Row& row : table)
+    for (std::size_t c = 0; c < columns; ++c) width[c] = std::max(width[c], row[c].size());
+  std::string text =
+      fmt::format("{} samples of {} in {} file{}, blocks of {} rows\n", size(), format_bytes(sample_bytes()),
+                  files().size(), files().size() == 1 ? "" : "s", block_rows());
+  if (!source.mapping && !source.files.empty() && !source.files[0].axes.empty())
+    text += fmt::format("  samples are cells of the axes ({}){}\n", fmt::join(source.files[0].axes, ", "),
+                        files().size() > 1 ? " in the first file" : "");
+  if (source.chosen) text += fmt::format("  selected from {} rows\n", impl_->layout.table->num_stored_rows());
+  if (source.mixture)
+    for (const SourceMixture::Part& part : source.mixture->parts)
+      text += fmt::format("  {:.3g} % of the samples are drawn from {}\n", 100 * part.weight, part.name);
+  if (source.program)
+    for (const Transform& transform : source.program->transforms()) notes.push_back("through " + transform.text());
+  if (impl_->node && !impl_->node->of.empty()) text += fmt::format("  made of {}\n", text_of(*impl_->node));
+  for (const Row& row : table) {
+    std::string line = " ";
+    for (std::size_t c = 0; c < columns; ++c) line += fmt::format(" {:<{}}", row[c], width[c] + 1);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  constexpr std::size_t kLeftOutShown = 8;
+  for (std::size_t i = 0; i < std::min(left_out().size(), kLeftOutShown); ++i)
+    notes.push_back(fmt::format("left out: {}: {}", left_out()[i].path, left_out()[i].reason));
+  if (left_out().size() > kLeftOutShown)
+    notes.push_back(fmt::format("left out: {} more arrays", left_out().size() - kLeftOutShown));
+  for (const std::string& note : notes) text += "  " + note + "\n";
+  return text;
+}
+
+}  // namespace headrace

@@ -1,0 +1,300 @@
+#include "dataset/field_selection.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "dataset/sample_axes.h"
+
+namespace headrace {
+namespace {
+
+std::string without_slash(std::string_view path) {
+  while (!path.empty() && path.front() == '/') path.remove_prefix(1);
+  return std::string(path);
+}
+std::string group_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+std::string last_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+const ArrayInfo* find_array(const FormatReader& file, const std::string& path) {
+  for (const ArrayInfo& a : file.arrays())
+    if (a.path == path) return &a;
+  return nullptr;
+}
+
+/// Where a field is looked for: the first file of a list.
+struct Home {
+  const FormatReader& file;
+  std::uint32_t list = 0;
+  std::string prefix = {};   ///< Of its path: "FILES::".
+  std::string written = {};  ///< The whole "FILES::PATH".
+};
+
+Error choose_one(const FormatReader& file) {
+  if (file.arrays().empty())
+    return std::move(Error(ErrorCode::kFieldMissing, "the file has no array that could be a field")
+                         .with_file(file.path())
+                         .with_hint("Run: headrace inspect " + file.path()));
+  std::string list;
+  for (const ArrayInfo& a : file.arrays()) list += fmt::format("\n  {} ({})", a.path, fmt::join(a.shape, ", "));
+  return std::move(Error(ErrorCode::kInvalidArgument, "the file has several arrays:" + list)
+                       .with_file(file.path())
+                       .with_hint("Say which one: FILES::PATH."));
+}
+
+/// Adds fields one by one and keeps track of arrays and names.
+class FieldPlanner {
+ public:
+  FieldPlanner(FileLists& lists, const FormatReader& own) : lists_(lists), own_{own} {}
+
+  /// From now on fields are such that many samples share a row of.
+  void broadcast() { broadcast_ = true; }
+
+  Status add(const std::string& name, const std::string& given_path) {
+    HEADRACE_ASSIGN(const bool found, add_listed(own_, name, without_slash(given_path)));
+    if (found) return {};
+    const auto divided = divide_path(given_path);
+    if (!divided) return add_linked(own_, name, without_slash(given_path));
+    return add_beside(name, divided->first, without_slash(divided->second));
+  }
+
+  Result<FieldPlan> take() {
+    if (!plan_.arrays.empty() && std::ranges::find(plan_.arrays, 0u, &FieldPlan::Array::list) == plan_.arrays.end())
+      return std::move(Error(ErrorCode::kInvalidArgument, "no field comes from the data set's own files")
+                           .with_file(own_.file.path())
+                           .with_hint("Open the files of FILES::PATH themselves, or choose a field of these as well."));
+    return std::move(plan_);
+  }
+
+ private:
+  /// Add a field of other files: "FILES::PATH".
+  Status add_beside(const std::string& name, const std::string& files, const std::string& path) {
+    if (files.empty())
+      return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("no files stand before '::{}'", path))
+                           .with_field(name)
+                           .with_hint("FILES::PATH is the array PATH of FILES, a path or glob."));
+    Result<std::uint32_t> list = lists_.add(files);
+    if (!list.ok() && list.error().code() == ErrorCode::kNotFound) {
+      const Error& error = list.error();
+      return std::move(Error(error.code(), error.message())
+                           .with_file(error.file())
+                           .with_field(name)
+                           .with_hint(fmt::format("{} The field's path was read as FILES::PATH, since {} has no array "
+                                                  "'{}::{}'.",
+                                                  error.hint(), own_.file.path(), files, path)));
+    }
+    if (!list.ok()) return std::move(list.error().with_field(name));
+    HEADRACE_ASSIGN(const FormatReader* const file, lists_.open(*list, 0));
+    const Home home{*file, *list, files + "::", files + "::" + path};
+    if (path.empty()) {
+      if (file->arrays().size() != 1) return std::move(choose_one(*file).with_field(name));
+      return add_array(home, name, file->arrays()[0]);
+    }
+    HEADRACE_ASSIGN(const bool found, add_listed(home, name, path));
+    return found ? Status() : add_linked(home, name, path);
+  }
+
+  /// Add an array that is listed by this name, or a member of its records. \return False if there is none.
+  Result<bool> add_listed(const Home& home, const std::string& name, const std::string& path) {
+    if (const ArrayInfo* array = find_array(home.file, path)) {
+      HEADRACE_TRY(add_array(home, name, *array));
+      return true;
+    }
+    // "array/member" or "array.member": one column of a record array.
+    for (std::size_t cut = path.find_first_of("/."); cut != std::string::npos;
+         cut = path.find_first_of("/.", cut + 1)) {
+      const ArrayInfo* array = find_array(home.file, path.substr(0, cut));
+      if (!array || !array->is_record) continue;
+      for (std::size_t c = 0; c < array->columns.size(); ++c)
+        if (array->columns[c].name == path.substr(cut + 1)) {
+          HEADRACE_TRY(check_readable(home.file, *array));
+          HEADRACE_TRY(add_column(home, *array, c, name));
+          return true;
+        }
+    }
+    return false;
+  }
+
+  /// Add an array that has another name: of a link to an array that is listed once, or of the only array of a .npy
+  /// file.
+  Status add_linked(const Home& home, const std::string& name, const std::string& path) {
+    auto opened = home.file.open_array(path);
+    if (!opened.ok()) return std::move(opened.error());  // names what there is, nearest first
+    if (const ArrayInfo* array = find_array(home.file, (*opened)->info().path)) return add_array(home, name, *array);
+    return Error(ErrorCode::kInternal, fmt::format("'{}' opens but is not listed", path)).with_file(home.file.path());
+  }
+
+  Status add_array(const Home& home, const std::string& name, const ArrayInfo& array) {
+    HEADRACE_TRY(check_readable(home.file, array));
+    for (std::size_t c = 0; c < array.columns.size(); ++c)
+      HEADRACE_TRY(add_column(home, array, c, array.is_record ? name + "." + array.columns[c].name : name));
+    return {};
+  }
+
+  static Status check_readable(const FormatReader& file, const ArrayInfo& array) {
+    if (array.read_path == ReadPath::kUnsupported) {
+      auto opened = file.open_array(array.path);  // its error knows whether it is damaged, and what would help
+      Error error = opened.ok() ? Error(ErrorCode::kUnsupported, array.reason) : std::move(opened.error());
+      return std::move(error.with_file(file.path()).with_field(array.path).with_stage("open"));
+    }
+    for (std::size_t d = 1; d < array.shape.size(); ++d)
+      if (array.shape[d] == 0)
+        return std::move(Error(ErrorCode::kInvalidArgument,
+                               fmt::format("shape ({}) has a dimension of size 0: a sample holds nothing",
+                                           fmt::join(array.shape, ", ")))
+                             .with_file(file.path())
+                             .with_field(array.path)
+                             .with_hint("Leave this field out with fields=."));
+    return {};
+  }
+
+  Status add_column(const Home& home, const ArrayInfo& array, std::size_t column, const std::string& name) {
+    if (!names_.insert(name).second)
+      return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("two fields are named '{}'", name))
+                           .with_file(home.file.path())
+                           .with_hint("Give every field its own name: fields={\"name\": \"path in the file\"}."));
+    const Column& c = array.columns[column];
+    StoredColumn field{name, home.prefix + array.path, c.dtype, {}};
+    if (array.is_record)
+      field.path += "/" + c.name;
+    else if (!home.written.empty())
+      field.path = home.written;
+    field.shape.assign(array.shape.begin() + 1, array.shape.end());
+    field.shape.insert(field.shape.end(), c.inner_shape.begin(), c.inner_shape.end());
+    plan_.columns.push_back(std::move(field));
+    const FieldPlan::Array wanted{home.list, array.path, broadcast_};
+    auto known = std::ranges::find(plan_.arrays, wanted);
+    if (known == plan_.arrays.end()) known = plan_.arrays.insert(known, wanted);
+    plan_.places.push_back(
+        {static_cast<std::uint32_t>(known - plan_.arrays.begin()), static_cast<std::uint32_t>(column)});
+    return {};
+  }
+
+  FileLists& lists_;
+  const Home own_;
+  FieldPlan plan_;
+  std::set<std::string> names_;
+  bool broadcast_ = false;
+};
+
+Error choose_yourself(const FormatReader& file, std::string_view what, const std::vector<const ArrayInfo*>& arrays) {
+  std::string list;
+  for (const ArrayInfo* a : arrays) list += fmt::format("\n  {} ({})", a->path, fmt::join(a->shape, ", "));
+  return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("{}:{}", what, list))
+                       .with_file(file.path())
+                       .with_hint("\nSay which arrays are the fields: fields={\"x\": \"path in the file\", ...}."));
+}
+
+/// Which arrays are fields where nobody said so, and why others are not.
+struct DefaultArrays {
+  std::vector<const ArrayInfo*> chosen;
+  std::vector<LeftOut> left_out;
+};
+
+bool holds_nothing(const ArrayInfo& array) {
+  return std::find(array.shape.begin() + 1, array.shape.end(), 0u) != array.shape.end();
+}
+
+/// Return the number of rows that more than half of the arrays have. nullopt: there is none, or an array is longer, or
+/// shorter by less than half: it may belong to the samples, so that leaving it out would hide a mistake.
+std::optional<std::uint64_t> common_rows(const std::vector<const ArrayInfo*>& arrays) {
+  std::uint64_t most = 0;
+  for (const ArrayInfo* a : arrays) most = std::max(most, a->rows());
+  const auto with = std::ranges::count_if(arrays, [&](const ArrayInfo* a) { return a->rows() == most; });
+  const bool some_nearly =
+      std::ranges::any_of(arrays, [&](const ArrayInfo* a) { return a->rows() != most && a->rows() > most / 2; });
+  return 2 * static_cast<std::size_t>(with) > arrays.size() && !some_nearly ? std::optional(most) : std::nullopt;
+}
+
+/// Every array with the common number of rows in the root, or in the only group.
+Result<DefaultArrays> default_arrays(const FormatReader& file) {
+  std::vector<const ArrayInfo*> readable, root;
+  std::set<std::string> groups;
+  std::optional<Error> refusal;
+  DefaultArrays out;
+  out.left_out = file.passed_over();
+  for (const ArrayInfo& a : file.arrays()) {
+    if (a.read_path == ReadPath::kUnsupported) {
+      auto opened =
+          file.open_array(a.path);  // unreadable arrays are left out, but damage is never passed over in silence
+      if (!opened.ok() && opened.error().code() == ErrorCode::kCorruptData) return std::move(opened.error());
+      if (!opened.ok() && file.arrays().size() == 1) refusal = std::move(opened.error());
+      out.left_out.push_back({a.path, a.reason});
+      continue;
+    }
+    if (holds_nothing(a) && file.arrays().size() > 1) {
+      out.left_out.push_back(
+          {a.path, fmt::format("its shape ({}) has a dimension of size 0", fmt::join(a.shape, ", "))});
+      continue;
+    }
+    readable.push_back(&a);
+    groups.insert(group_of(a.path));
+    if (group_of(a.path).empty()) root.push_back(&a);
+  }
+  if (refusal) return std::move(*refusal);  // of the only array: say why
+  if (readable.empty())
+    return std::move(Error(ErrorCode::kFieldMissing, "the file has no array that could be a field")
+                         .with_file(file.path())
+                         .with_hint("Run: headrace inspect " + file.path()));
+  if (root.empty() && groups.size() > 1)
+    return choose_yourself(file, "the file's arrays lie in several groups", readable);
+  if (!root.empty())
+    for (const ArrayInfo* a : readable)
+      if (!group_of(a->path).empty())
+        out.left_out.push_back({a->path, "it lies in a group, and the fields are the arrays of the root"});
+  const std::vector<const ArrayInfo*>& alike = root.empty() ? readable : root;
+  const std::optional<std::uint64_t> rows = common_rows(alike);
+  if (!rows) return choose_yourself(file, "the file's arrays have different numbers of rows", alike);
+  for (const ArrayInfo* a : alike) {
+    if (a->rows() == *rows)
+      out.chosen.push_back(a);
+    else
+      out.left_out.push_back({a->path, fmt::format("it has {} rows, and the fields have {}", a->rows(), *rows)});
+  }
+  std::ranges::sort(out.left_out, {}, &LeftOut::path);
+  return out;
+}
+
+/// Samples that are cells of several axes, and values that they share, say nothing of which arrays are fields.
+Status check_named(const FormatReader& file, const OpenOptions& options) {
+  if (options.sample_axes <= 1 && options.broadcast.empty()) return {};
+  std::vector<const ArrayInfo*> arrays;
+  for (const ArrayInfo& a : file.arrays()) arrays.push_back(&a);
+  return choose_yourself(file, "sample_axes and broadcast need fields that are chosen; the file has", arrays);
+}
+
+}  // namespace
+
+Result<FieldPlan> plan_fields(FileLists& lists, const OpenOptions& options) {
+  HEADRACE_ASSIGN(const FormatReader* const own, lists.open(0, 0));
+  const FormatReader& file = *own;
+  FieldPlanner planner(lists, file);
+  const auto add = [&](const std::string& name, const std::string& path) -> Status {
+    if (name.empty()) return Error(ErrorCode::kInvalidArgument, "a field has an empty name").with_file(file.path());
+    return planner.add(name, path.empty() ? name : path);
+  };
+  std::vector<LeftOut> left_out;
+  if (options.fields.empty()) {
+    HEADRACE_TRY(check_named(file, options));
+    HEADRACE_ASSIGN(DefaultArrays arrays, default_arrays(file));
+    for (const ArrayInfo* a : arrays.chosen) HEADRACE_TRY(planner.add(last_name(a->path), a->path));
+    left_out = std::move(arrays.left_out);
+  }
+  for (const FieldChoice& c : options.fields) HEADRACE_TRY(add(c.name, c.path));
+  planner.broadcast();
+  for (const BroadcastChoice& c : options.broadcast) HEADRACE_TRY(add(c.name, c.path));
+  HEADRACE_ASSIGN(FieldPlan plan, planner.take());
+  plan.left_out = std::move(left_out);
+  HEADRACE_TRY(plan_axes(lists, options, plan));
+  return plan;
+}
+
+}  // namespace headrace

@@ -1,0 +1,27 @@
+// A label column, read whole: class numbers, or a quantity.
+#pragma once
+
+#include <headrace/dataset/dataset.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace {
+
+struct Label {
+  std::string name;
+  std::vector<std::uint32_t> classes;  ///< Of each row, below num_classes; empty for a quantity.
+  std::uint32_t num_classes = 0;
+  std::vector<double> values;  ///< Of each row; empty where there are classes.
+};
+
+/// Whole numbers of at most 1000 kinds are classes, numbered in ascending order; of a one-hot row the largest entry is
+/// the class; other numbers are a quantity. Throws: kFieldMissing; kInvalidArgument: not a number a sample.
+Label read_label(const Dataset& data, const std::string& field, const std::function<bool()>& go_on = {});
+
+/// The error of one that needs classes `to` something, and `field` has none.
+Error without_classes(const std::string& field, std::string_view to);
+
+}  // namespace headrace

@@ -1,0 +1,143 @@
+#include <headrace/dataset/mix.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "dataset/beside_files.h"
+#include "dataset/dataset_contents.h"
+#include "dataset/refuse.h"
+
+namespace headrace {
+namespace {
+
+constexpr double kLeastTemperature = 1e-3;
+
+std::string text_of(const StoredColumn& field) {
+  std::string shape;
+  for (const std::uint64_t n : field.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ", ", n);
+  return fmt::format("{} ({})", field.dtype.name(), shape);
+}
+
+/// Array of `part` that is the first part's array a, for each a.
+std::vector<std::size_t> matching_arrays(const MixPart& first, const MixPart& part) {
+  const Source &a = *first.data.impl()->source, &b = *part.data.impl()->source;
+  const std::vector<StoredColumn>&fields = *a.columns, &others = *b.columns;
+  if (fields.size() != others.size())
+    throw refuse(fmt::format("{} has {} fields, {} has {}", first.name, fields.size(), part.name, others.size()),
+                 "Choose the same fields of each with open(fields=).");
+  std::vector<std::size_t> arrays(a.num_arrays(), b.num_arrays());
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    if (fields[f].name != others[f].name)
+      throw refuse(fmt::format("field {} is '{}' in {} and '{}' in {}", f, fields[f].name, first.name, others[f].name,
+                               part.name),
+                   "Choose the same fields of each, in one order, with open(fields=).");
+    if (fields[f].dtype != others[f].dtype || fields[f].shape != others[f].shape)
+      throw std::move(refuse(fmt::format("'{}' is {} in {} and {} in {}", fields[f].name, text_of(fields[f]),
+                                         first.name, text_of(others[f]), part.name),
+                             "A batch holds rows of all parts: their types and shapes must agree.")
+                          .with_field(fields[f].name));
+    const Source::Place here = a.places[f], there = b.places[f];
+    std::size_t& array = arrays[here.array];
+    if (here.column != there.column || (array != b.num_arrays() && array != there.array))
+      throw std::move(refuse(fmt::format("'{}' is a member of a compound array in one of {} and {} only, or of another",
+                                         fields[f].name, first.name, part.name),
+                             "Store it alike in both.")
+                          .with_field(fields[f].name));
+    array = there.array;
+  }
+  return arrays;
+}
+
+std::vector<double> weights_of(const std::vector<MixPart>& parts, double temperature) {
+  std::vector<double> weights;
+  const bool by_size = std::ranges::all_of(parts, [](const MixPart& p) { return p.weight == 0; });
+  for (const MixPart& p : parts) {
+    if (p.weight == 0 && !by_size)
+      throw refuse(
+          fmt::format("{} has no weight, and others have", p.name),
+          "Give every part a positive weight, or no weights: then each part is weighted by its number of rows.");
+    if (!std::isfinite(p.weight) || p.weight < 0)
+      throw refuse(
+          fmt::format("the weight of {} is {}", p.name, p.weight),
+          "Give every part a positive weight, or no weights: then each part is weighted by its number of rows.");
+    weights.push_back(by_size ? static_cast<double>(p.data.size()) : p.weight);
+  }
+  const double largest = *std::ranges::max_element(weights);
+  double sum = 0;
+  for (double& w : weights) sum += w = std::pow(w / largest, 1 / temperature);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if ((weights[i] /= sum) < 1e-12)
+      throw refuse(fmt::format("{} would be drawn once in {:.0e} samples", parts[i].name, 1 / weights[i]),
+                   "Raise its weight or the temperature, or leave it out.");
+  return weights;
+}
+
+std::uint64_t samples_of(const std::vector<MixPart>& parts, const std::vector<double>& weights,
+                         const MixOptions& options) {
+  if (options.num_samples != 0) return options.num_samples;
+  double samples = static_cast<double>(parts[0].data.size()) / weights[0];
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const double here = static_cast<double>(parts[i].data.size()) / weights[i];
+    samples = options.stop == MixStop::kFirst ? std::min(samples, here) : std::max(samples, here);
+  }
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::min(std::round(samples), 0x1p52)));
+}
+
+/// Null where a part has no recipe.
+std::shared_ptr<const DataNode> mix_node(const std::vector<MixPart>& parts, const MixOptions& options) {
+  MixNode mix{{}, {}, options};
+  DataNode node;
+  for (const MixPart& p : parts) {
+    if (!p.data.impl()->node) return nullptr;
+    mix.names.push_back(p.name);
+    mix.weights.push_back(p.weight);
+    node.of.push_back(p.data.impl()->node);
+  }
+  node.what = std::move(mix);
+  return std::make_shared<const DataNode>(std::move(node));
+}
+
+}  // namespace
+
+Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
+  if (parts.empty()) throw refuse("a mixture of nothing", "Give at least one data set.");
+  if (!std::isfinite(options.temperature) || options.temperature < kLeastTemperature)
+    throw refuse(fmt::format("a temperature of {}", options.temperature), "1 leaves the weights as they are.");
+  if (options.num_samples > std::uint64_t{1} << 52) throw refuse("more than 2^52 samples an epoch", "Give fewer.");
+  auto source = std::make_shared<Source>();
+  auto mixture = std::make_shared<SourceMixture>();
+  const std::vector<double> weights = weights_of(parts, options.temperature);
+  std::vector<std::uint64_t> chosen;
+  std::uint64_t stored = 0;
+  bool any_chosen = false;
+  for (const MixPart& p : parts) any_chosen = any_chosen || p.data.impl()->source->chosen;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Source& part = *parts[i].data.impl()->source;
+    if (part.mapping)
+      throw refuse(fmt::format("the samples of {} are not simply rows, which cannot be mixed yet", parts[i].name));
+    if (part.finisher || part.program)
+      throw refuse(fmt::format("the samples of {} are transformed", parts[i].name), "Mix first, then transform.");
+    if (part.mixture) throw refuse(fmt::format("{} is a mixture itself", parts[i].name), "Mix all data sets at once.");
+    if (parts[i].data.closed()) throw Error(ErrorCode::kClosed, fmt::format("{} was closed", parts[i].name));
+    const std::vector<std::size_t> arrays = matching_arrays(parts[0], parts[i]);
+    mixture->parts.push_back({parts[i].name, source->files.size(), part.files.size(), weights[i]});
+    if (any_chosen)
+      for (const std::uint64_t row : parts[i].data.selected_rows()) chosen.push_back(stored + row);
+    for (const SourceFile& file : part.files) {
+      source->files.push_back(with_arrays(file, arrays));
+      stored += file.rows;
+    }
+  }
+  const Source& first = *parts[0].data.impl()->source;
+  source->columns = first.columns;
+  source->fields = first.fields;
+  source->places = first.places;
+  if (any_chosen) source->chosen = std::make_shared<const RowSet>(stored, chosen);
+  mixture->num_samples = samples_of(parts, weights, options);
+  source->mixture = std::move(mixture);
+  return Dataset(Dataset::Impl::make(std::move(source), mix_node(parts, options)));
+}
+
+}  // namespace headrace

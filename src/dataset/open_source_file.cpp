@@ -1,0 +1,99 @@
+#include "dataset/open_source_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "dataset/sample_axes.h"
+
+namespace headrace {
+namespace {
+
+/// Every array must have the rows of the file's own ones. \param own  The first of these.
+Status check_rows(const SourceFile& file, const FieldPlan& plan, std::size_t own) {
+  for (std::size_t a = 0; a < file.arrays.size(); ++a) {
+    if (plan.arrays[a].list != 0 || file.arrays[a]->info().rows() == file.rows) continue;
+    std::string list;
+    for (std::size_t b = 0; b < file.arrays.size(); ++b)
+      if (plan.arrays[b].list == 0)
+        list += fmt::format("\n  {}: {} rows", file.arrays[b]->info().path, file.arrays[b]->info().rows());
+    return std::move(Error(ErrorCode::kInvalidArgument, "the fields have different numbers of rows:" + list)
+                         .with_file(file.path)
+                         .with_hint("\nOpen arrays of another length as a data set of their own."));
+  }
+  for (const BesideFile& beside : file.beside)
+    for (const std::uint32_t a : beside.arrays) {
+      const ArrayInfo& info = file.arrays[a]->info();
+      if (info.rows() == file.rows) continue;
+      return std::move(
+          Error(ErrorCode::kInvalidArgument,
+                fmt::format(
+                    "it lies beside a file with another number of rows:\n  {} of {}: {} rows\n  {} of {}: {} rows",
+                    info.path, beside.path, info.rows(), file.arrays[own]->info().path, file.path, file.rows))
+              .with_file(beside.path)
+              .with_field(info.path)
+              .with_hint("In FILES::PATH, row i of a file belongs to row i of the data set's file of the same place in "
+                         "the list: check the order of both lists."));
+    }
+  return {};
+}
+
+/// Every field must be stored here as in the first file. \param i  Number of the file in each list.
+Status check_fields(const SourceFile& file, const FieldPlan& plan, const FileLists& lists, std::size_t i) {
+  for (std::size_t f = 0; f < plan.columns.size(); ++f) {
+    const StoredColumn& field = plan.columns[f];
+    const Source::Place place = plan.places[f];
+    const ArrayInfo& info = file.arrays[place.array]->info();
+    const bool has_column = place.column < info.columns.size();
+    std::vector<std::uint64_t> shape(info.shape.begin() + 1, info.shape.end());
+    if (has_column) {
+      const Column& c = info.columns[place.column];
+      shape.insert(shape.end(), c.inner_shape.begin(), c.inner_shape.end());
+      if (c.dtype == field.dtype && shape == field.shape) continue;
+    }
+    const std::vector<std::string>& paths = lists.paths(plan.arrays[place.array].list);
+    return std::move(
+        Error(ErrorCode::kInvalidArgument,
+              fmt::format("the field is {} ({}) here, but {} ({}) in {}",
+                          has_column ? info.columns[place.column].dtype.name() : "another record",
+                          fmt::join(shape, ", "), field.dtype.name(), fmt::join(field.shape, ", "), paths[0]))
+            .with_file(paths[i])
+            .with_field(info.path)
+            .with_hint("Files of one data set must agree; open those that differ apart."));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<SourceFile> open_source_file(FileLists& lists, std::size_t file, const FieldPlan& plan) {
+  SourceFile out{lists.paths(0)[file], 0, {}, {}};
+  out.arrays.resize(plan.arrays.size());
+  for (std::uint32_t list = 0; list < lists.num_lists(); ++list) {
+    HEADRACE_ASSIGN(const FormatReader* const reader, lists.open(list, file));
+    BesideFile beside{lists.paths(list)[file], reader->file().fingerprint(), {}};
+    std::vector<std::shared_ptr<ArrayReader>> opened;
+    for (std::uint32_t a = 0; a < plan.arrays.size(); ++a) {
+      if (plan.arrays[a].list != list) continue;
+      HEADRACE_ASSIGN(out.arrays[a], reader->open_array(plan.arrays[a].path));
+      opened.push_back(out.arrays[a]);
+      beside.arrays.push_back(a);
+    }
+    lists.learn(list, opened);
+    if (list == 0)
+      out.fingerprint = beside.fingerprint;
+    else
+      out.beside.push_back(std::move(beside));
+  }
+  const auto own = std::ranges::find(plan.arrays, 0u, &FieldPlan::Array::list);
+  if (own == plan.arrays.end()) return out;
+  const auto first = static_cast<std::size_t>(own - plan.arrays.begin());
+  HEADRACE_TRY(merge_axes(out, plan));
+  out.rows = out.arrays[first]->info().rows();
+  HEADRACE_TRY(check_rows(out, plan, first));
+  HEADRACE_TRY(check_fields(out, plan, lists, file));
+  return out;
+}
+
+}  // namespace headrace
