@@ -14,16 +14,10 @@ bool is_whole_row(const RowGeometry& g, std::uint64_t row_bytes) {
   return g.loops.empty() && g.src_offset_bytes == 0 && g.run_bytes == row_bytes;
 }
 
-std::uint64_t most_rows(const BlockLayout& layout) {
-  std::uint64_t most = 0;
-  for (const FileLayout& file : layout.files) most = std::max(most, file.block_rows);
-  return most;
-}
-
 }  // namespace
 
 BlockFiller::Need BlockFiller::need(const BlockForm& form, const BlockLayout& layout) {
-  const std::uint64_t rows = most_rows(layout);
+  const std::uint64_t rows = layout.most_stored_rows();
   return {PageBuffer::charge_for(form.bytes(rows)), PageBuffer::charge_for(most_coded_bytes(form, rows))};
 }
 
@@ -35,7 +29,7 @@ bool BlockFiller::use_scratch(bool encodes) {
     if (larger.ok()) buffer = std::move(*larger);
     return buffer.size_bytes() >= bytes;
   };
-  const std::uint64_t most = std::max(task_.rows.count, most_rows(layout_));
+  const std::uint64_t most = std::max(task_.rows.count, layout_.most_stored_rows());
   if (!reserve(dense_, form_.bytes(most))) return false;
   if (encodes && !reserve(coded_, most_coded_bytes(form_, most))) return false;
   in_place_ = false;

@@ -6,6 +6,7 @@
 // what a seed means: they follow from the files alone, never from memory or threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -31,8 +32,13 @@ struct BlockLayout {
   std::shared_ptr<const BlockTable> table;
   std::uint64_t resident_bytes = 0;
 
-  /// Largest decoded block, all arrays.
-  [[nodiscard]] std::uint64_t max_block_rows(std::size_t file) const { return files[file].block_rows; }
+  /// Return the stored rows of the largest block: what a buffer for any block must hold. The table's blocks are smaller
+  /// where rows were selected.
+  [[nodiscard]] std::uint64_t most_stored_rows() const {
+    std::uint64_t most = 0;
+    for (const FileLayout& file : files) most = std::max(most, file.block_rows);
+    return most;
+  }
 };
 
 /// What block_rows_of() needs to know of an array.

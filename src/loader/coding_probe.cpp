@@ -79,7 +79,7 @@ std::uint64_t decode_block(Workbench& w, BlockServer& server, const BlockTable::
 std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& budget) {
   const BlockTable& blocks = *dataset.layout.table;
   Workbench w{BlockForm(*dataset.source->columns), {}, {}, {}};
-  const std::uint64_t most = blocks.max_block_rows();
+  const std::uint64_t most = dataset.layout.most_stored_rows();  // blocks are decoded whole, whatever was selected
   if (blocks.num_blocks() == 0 || most == 0 || !can_encode(w.form, most)) return {};
   const ServerNeed need = BlockServer::need(*dataset.source, dataset.layout);
   const auto memory = budget.try_reserve(

@@ -152,7 +152,7 @@ void Engine::make_room() {
   if (slots_bytes_.load(std::memory_order_relaxed) <= plan_.direct_window_slots() * plan_.slot_bytes) return;
   if (gather_ready_.load(std::memory_order_relaxed)) return limit_slots(plan_.slots);
   const BlockCache* const blocks = plan_.fits_encoded ? decoded_cache_->blocks.get() : nullptr;
-  if (blocks && blocks->is_short_of_room(kBlocksAhead * plan_.threads, plan_.layout.table->max_block_rows()))
+  if (blocks && blocks->is_short_of_room(kBlocksAhead * plan_.threads, plan_.layout.most_stored_rows()))
     limit_slots(1);
 }
 

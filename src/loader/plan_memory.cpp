@@ -44,7 +44,7 @@ class MemoryPlanner {
                      SlotPool::bookkeeping_bytes(source.fields->size() + source.num_staged())),
         order_bytes_(plan.sampler->memory_bytes(plan.share) + blocks_->memory_bytes() +
                      blocks_->num_blocks() * kBlockIndexBytes),
-        block_bytes_(std::max<std::uint64_t>(blocks_->max_block_rows() * source.row_bytes(), 1)) {
+        block_bytes_(std::max<std::uint64_t>(plan.layout.most_stored_rows() * source.row_bytes(), 1)) {
     plan_.slot_bytes = SlotPool::slot_bytes(source.slot_fields(), plan.slot_rows());
     plan_.data_bytes = stored_rows(*blocks_) * source.row_bytes();
     need_ = BlockServer::need(source, plan.layout);
@@ -256,7 +256,7 @@ class MemoryPlanner {
   const std::uint64_t runs_;         // of a slot, at most: one a block
   const std::uint64_t bookkeeping_;  // of a slot
   const std::uint64_t order_bytes_;  // of the order of the samples: pools, lists, chosen rows, an index of the blocks
-  const std::uint64_t block_bytes_;  // of the largest block
+  const std::uint64_t block_bytes_;  // of the largest block, as it is kept: whole
   ServerNeed need_;
 };
 
