@@ -14,7 +14,7 @@ namespace headrace::cli {
 /// What was given; what was not stays as the run file or the default has it.
 struct LoaderArguments {
   std::vector<std::string> files, fields;
-  std::map<std::string, std::string> given;  ///< Of the options' table: name → text.
+  std::map<std::string, std::string> given;  ///< Options of the table: name → text.
   std::optional<bool> shuffle;
   bool exact = false;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that needs no run: style, linters, types, layers, sizes. Goes through all of them, then says what failed.
+# Everything that needs no run: style, linters, types, layers, sizes, comments. Runs all, then says what failed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 bin=.venv/bin
@@ -15,6 +15,7 @@ mapfile -t shell < <(git ls-files '*.sh' .ci/run)
 
 check layers "$bin/python" scripts/check_layers.py
 check sizes "$bin/python" scripts/check_sizes.py
+check comments "$bin/python" scripts/check_comments.py
 check reference "$bin/python" scripts/write_reference.py --check
 check clang-format "$bin/clang-format" --dry-run --Werror "${cpp[@]}"
 check shellcheck "$bin/shellcheck" "${shell[@]}"

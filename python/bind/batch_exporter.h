@@ -35,7 +35,7 @@ class BatchExporter {
     nb::str key;
     nb::object dtype;                  ///< numpy.dtype
     nb::object usual_shape;            ///< (usual_rows, *shape)
-    std::vector<std::uint64_t> shape;  ///< Of one sample.
+    std::vector<std::uint64_t> shape;  ///< Shape of one sample.
     std::uint64_t row_bytes;
     dlpack::DataType dlpack_dtype;
   };

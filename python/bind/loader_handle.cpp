@@ -67,7 +67,7 @@ void LoaderHandle::close() {
   Turn::close_now(*this);
 }
 
-/// With the turn, or where nobody will ever have it again.
+/// Close the engine: with the turn, or where no thread will ever have it again.
 void LoaderHandle::close_engine() noexcept {
   try {
     const WithoutGil nogil;

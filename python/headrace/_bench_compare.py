@@ -1,4 +1,4 @@
-"""``bench`` with rivals: who takes part, whose turn it is, and what came of it."""
+"""``bench`` with rivals: which contestants take part, whose turn it is, and what came of it."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _contestants(
 
 
 def _warm(files: Sequence[Path], seconds: float) -> bool:
-    """Read all files once, so that nobody pays the disk for the others; False if memory or time is too short."""
+    """Read all files once, so that no contestant pays the disk for the others; False if memory or time is too short."""
     if sum(file.stat().st_size for file in files if file.is_file()) > _available_bytes() // 2:
         return False
     until = time.monotonic() + seconds * _READ_SHARE
@@ -267,7 +267,7 @@ class _Run:
 
 
 def _best(contestants: list[Contestant]) -> list[Contestant]:
-    """Of each family the fastest, which remembers the rates of the others."""
+    """Return the fastest of each family, which remembers the rates of the others."""
     families: dict[tuple[str, str, int], list[Contestant]] = {}
     for contestant in contestants:
         families.setdefault(contestant.family, []).append(contestant)

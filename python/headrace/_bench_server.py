@@ -26,7 +26,7 @@ _PR_SET_PDEATHSIG = 1
 def main() -> None:
     """Serve until stdin ends."""
     _end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked tells us when to stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked tells this one when to stop
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what contestants print is no answer
     missing = {name: reason for name in sys.argv[1:] if (reason := _import(name))}

@@ -154,7 +154,7 @@ class DeviceTotals(Totals):
             here &= there
         elif "votes" in totals:
             label = (values > self.threshold).long() if self.words["binary"] else values.argmax(1)
-        # Rows that are not there go to a group that is looked at by nobody.
+        # Rows that are not there are added to group 0 as nothing: 0 to sums and counts, -inf to maxima.
         at = torch.where(here, groups, 0)
         one = here.long()
         totals["count"].index_add_(0, at, one)

@@ -224,7 +224,7 @@ class Dataset:
         """
         total = len(self)
         wanted = np.arange(total)[rows].astype(np.uint64) if isinstance(rows, slice) else row_numbers(rows, total)
-        chosen = self._native.select(wanted.copy())  # nobody else may write to it meanwhile
+        chosen = self._native.select(wanted.copy())  # a copy, which no other thread writes to meanwhile
         return Dataset(chosen, functions=self._functions)
 
     def map(self, *transforms: Transform | ColumnFunction) -> Dataset:

@@ -46,8 +46,8 @@ class DataLoader:
     no effect here is accepted also where torch ties it to other arguments (``prefetch_factor`` without workers). An
     object of another map-style or iterable data set is made into torch's own DataLoader, with a warning.
 
-    One iterator is live at a time: ``iter()`` ends the one before with ClosedError. Ranks are divided here, and by
-    nobody else: under torch.distributed each rank gets its part without a DistributedSampler.
+    One iterator is live at a time: ``iter()`` ends the one before with ClosedError. Ranks are divided here, and
+    nowhere else: under torch.distributed each rank gets its part without a DistributedSampler.
 
     Args:
         dataset: A :class:`headrace.Dataset`, or paths to open with all their fields; or any data set of torch's.

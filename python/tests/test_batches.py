@@ -1,4 +1,4 @@
-"""Batches belong to whoever holds them: no copy, no sharing, no stall, valid as long as held."""
+"""Batches belong to the code that holds them: no copy, no sharing, no stall, valid as long as held."""
 
 from __future__ import annotations
 

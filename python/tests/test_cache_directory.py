@@ -348,7 +348,7 @@ def test_a_full_disk(shards: Shards, mounted) -> None:
 
 @pytest.mark.parametrize("left_kib", [60, 300, 420, 500])
 def test_a_disk_that_fills_up(shards: Shards, mounted, left_kib: int) -> None:
-    """Somebody else takes the room while a cache is built: at any point nothing but the cache is lost."""
+    """Another program takes the space while a cache is built: at any point nothing but the cache is lost."""
     folder = mounted("size=1m")
     (folder / "ballast").write_bytes(bytes((1024 - 16 - left_kib) << 10))
     with warnings.catch_warnings(record=True) as caught:

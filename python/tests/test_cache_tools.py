@@ -17,7 +17,7 @@ KEY = "5f0c9a1be2d34871"
 
 
 def crc32c(data: bytes) -> int:
-    """The Castagnoli checksum, one bit at a time: somebody else's code would do as well."""
+    """The Castagnoli checksum, one bit at a time: any other implementation would do as well."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc ^= byte

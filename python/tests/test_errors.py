@@ -110,7 +110,7 @@ def test_not_hdf5(tmp_path: Path, content: bytes) -> None:
 
 @contextmanager
 def without_privileges() -> Iterator[None]:
-    """As somebody who may not read everything, if this process is root."""
+    """Run the block as a user that may not read everything, if this process is root."""
     root = os.geteuid() == 0
     if root:
         os.seteuid(65534)

@@ -46,7 +46,7 @@ def turns_of_another_thread(call: Callable[[], object]) -> int:
             time.sleep(0.001)
 
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e6)  # nobody has to give it up
+    sys.setswitchinterval(1e6)  # no thread is made to give the GIL up
     thread = threading.Thread(target=take_turns)
     thread.start()
     try:

@@ -205,7 +205,7 @@ print("exits")
 
 @pytest.mark.parametrize("body", ["pass", "time.sleep(10_000)"])
 def test_the_exit_does_not_wait_for_a_preload(run_python, tmp_path: Path, body: str) -> None:
-    """Of a daemon thread; also where that one is in ``progress`` for good."""
+    """A daemon thread preloads; also where that one is in ``progress`` for good."""
     rows = np.zeros((60_000, 256), np.float32)
     path = write_h5(tmp_path / "many.h5", x=(rows, {"chunks": (1, 256), "compression": "gzip"}))
     done = run_python(EXIT.format(path=str(path), body=body), timeout=300)

@@ -23,7 +23,7 @@ struct BlockTask {
   std::uint32_t file = 0;
   RowRange rows;                   ///< In the file.
   bool first = true;               ///< Count this decode as needed, not as amplification.
-  std::uint64_t next_use = 0;      ///< Of the block, after this one; see BlockCache.
+  std::uint64_t next_use = 0;      ///< Next use of the block, after this one; see BlockCache.
   KeepPolicy::Moment moment = {};  ///< By which it is decided whether the block is kept.
 };
 
@@ -51,7 +51,7 @@ class BlockFiller {
             std::uint64_t first_row);
   /// Every row was filled.
   void finish();
-  /// The block was not decoded whole: somebody else may fill it.
+  /// Give up the block, which was not decoded whole: another thread may fill it.
   void abandon();
 
   /// Scratch of one thread.

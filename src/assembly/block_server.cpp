@@ -123,7 +123,7 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
     }
     begin += together.size();
   }
-  // Of a block that was given up, no more was needed than was decoded.
+  // A block that was given up needed no more than was decoded.
   const std::uint64_t decoded = decoder_.take_decoded_bytes(), needed = planner_.needed_bytes();
   counters_.add_decodes(decoded, !task.first ? 0 : whole ? needed : std::min(decoded, needed));
   note_memory();

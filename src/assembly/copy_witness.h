@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-/// Rows that lie one behind the other in memory, and which rows they are: said by whoever decoded or kept them.
+/// Rows that lie one behind the other in memory, and which rows they are: said by the code that decoded or kept them.
 struct RowsAt {
   const std::byte* data = nullptr;  ///< First byte of the first row.
   std::size_t stride_bytes = 0;     ///< From row to row.

@@ -29,7 +29,7 @@ class DecodedCache {
   std::shared_ptr<RowStore> rows;
   std::shared_ptr<BlockCache> blocks;
   std::shared_ptr<Notices> notices = std::make_shared<Notices>();
-  MemoryReservation reservation;  ///< Of `rows`, where it is memory.
+  MemoryReservation reservation;  ///< Bytes reserved for `rows`, where it is memory.
 
   [[nodiscard]] bool keeps() const { return rows != nullptr || blocks != nullptr; }
   /// True if the block is kept, or on its way there.
@@ -66,7 +66,7 @@ class DecodedCache {
     std::atomic<std::uint64_t> hits{0}, fills{0};
   };
   KeepPolicy policy;  ///< Which blocks are kept, of those that could be.
-  Counters counters;  ///< Of `rows`: blocks served from it, and filled.
+  Counters counters;  ///< Blocks served from `rows`, and filled there.
 
  private:
   std::atomic<bool> disabled_{false};

@@ -16,19 +16,19 @@ namespace headrace {
 /// Whose randomness transforms use.
 struct EpochSeed {
   std::uint64_t epoch = 0;
-  std::uint64_t seed = 0;  ///< Of the loader; 0 where rows are read by number.
+  std::uint64_t seed = 0;  ///< Seed of the loader; 0 where rows are read by number.
 };
 
 /// A batch whose bytes are in place.
 struct FilledBatch {
   std::span<std::byte* const> fields;  ///< Where row 0 of each array of the slot lies; its other rows follow.
   std::span<const SampleRef> samples;
-  /// Of each group of a SampleMap: rows before each sample, and all of them. Empty where samples are rows: then sample
+  /// For each group of a SampleMap: rows before each sample, and all of them. Empty where samples are rows: then sample
   /// i is row i of each field.
   std::span<const std::vector<std::uint64_t>> starts;
-  const BlockTable& blocks;  ///< Of `samples`.
+  const BlockTable& blocks;  ///< Blocks of `samples`.
   std::uint64_t epoch = 0;
-  std::uint64_t seed = 0;  ///< Of the loader; 0 where rows are read by number.
+  std::uint64_t seed = 0;  ///< Seed of the loader; 0 where rows are read by number.
 
   /// Return the number of a sample among all that the files hold, whatever was selected of them and wherever it comes
   /// in an epoch: what randomness is keyed by, together with the seed and `epoch`.
@@ -37,7 +37,7 @@ struct FilledBatch {
   }
 };
 
-/// What is done with batches once everything is in place: on the decode threads of a loader, or by who calls take() or
+/// What is done with batches once everything is in place: on the decode threads of a loader, or inside take() or
 /// batch(). Its result may depend on the batch, the epoch and its own settings, and on nothing else. Threads: any
 /// number, for different samples at once.
 class Finisher {

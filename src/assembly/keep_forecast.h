@@ -17,8 +17,8 @@ struct KeepCosts {
 
 /// How one epoch goes.
 struct KeepEpoch {
-  double cost = 0;        ///< Of a block, on average, in the unit of KeepCosts.
-  double kept_share = 0;  ///< Of all blocks, at the epoch's end.
+  double cost = 0;        ///< Cost of a block, on average, in the unit of KeepCosts.
+  double kept_share = 0;  ///< Share of all blocks, at the epoch's end.
 };
 
 /// Return how each of the next `epochs` goes while the consumer takes batches as they come. \param kept_share  Of all

@@ -2,7 +2,7 @@
 //
 // Keeping a block costs time now (fresh memory, a copy, encoding) and saves its decoding later. A consumer that waits
 // for its first batches should not pay for epochs to come, so a block is kept
-//   - when batches are ready ahead of the consumer: that time is nobody's;
+//   - when batches are ready ahead of the consumer: that time delays no batch;
 //   - when this epoch will need the block again, unless keeping it costs more than decoding it twice;
 //   - else, once the first batch was delivered, while all of that keeping took at most a share of the other work, and
 //   what kept blocks have saved since.
@@ -25,7 +25,7 @@ class KeepPolicy {
 
   /// When a block comes up.
   struct Moment {
-    bool ahead = false;         ///< Nobody waits for it.
+    bool ahead = false;         ///< The consumer does not wait for it.
     bool wanted_again = false;  ///< Before the epoch ends.
     bool starting = false;      ///< The consumer waits for its very first batch.
   };
@@ -44,7 +44,7 @@ class KeepPolicy {
   struct Totals {
     std::uint64_t decode_ns = 0, decode_bytes = 0;  ///< Without keeping.
     std::uint64_t keep_ns = 0, keep_bytes = 0;      ///< At any moment.
-    std::uint64_t owed_ns = 0;                      ///< Of `keep_ns`, while somebody may have waited.
+    std::uint64_t owed_ns = 0;                      ///< Part of `keep_ns`, while the consumer may have waited.
     std::uint64_t hit_ns = 0, hit_bytes = 0;
     std::uint64_t saved_ns = 0;  ///< By blocks that were kept.
   };

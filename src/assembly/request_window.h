@@ -1,4 +1,4 @@
-// RequestWindow: the run of batch slots from the oldest batch not yet handed over, and who may decode which unit when.
+// RequestWindow: the run of batch slots from the oldest batch not yet handed over, and which thread decodes what when.
 //
 // A sampler says which samples each batch wants, a sample map which parts of which units they are made of; where
 // samples are rows, a unit is a block and a part a row. Requests of the batches inside the window are grouped by unit.
@@ -61,10 +61,10 @@ class RequestWindow {
     std::uint64_t direct_window_slots = ~std::uint64_t{0};
     /// True while every decoded block is kept: then any may be decoded ahead of need. May be null.
     const std::atomic<bool>* blocks_are_kept = nullptr;
-    /// Tell with each claim whether somebody waits for it (Claim::ahead): costs two looks at the clock.
+    /// Tell with each claim whether the consumer waits for it (Claim::ahead): costs two looks at the clock.
     bool tells_ahead = false;
-    /// True while there is something to do in spare time: then a thread that finds nothing else, and for which nobody
-    /// waits, gets a claim of Kind::kSpare. Null: never. Needs `tells_ahead`.
+    /// True while there is something to do in spare time: then a thread that finds nothing else, and for which no
+    /// consumer waits, gets a claim of Kind::kSpare. Null: never. Needs `tells_ahead`.
     const std::atomic<bool>* has_spare_work = nullptr;
   };
   RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_ptr<const BlockTable> blocks, Options options,
@@ -85,7 +85,7 @@ class RequestWindow {
     std::uint32_t rows;
     std::unique_ptr<SlotMemory> memory;
     StepContent content;  ///< `samples` where they were asked for.
-    RowSums sums;         ///< Of the rows it holds.
+    RowSums sums;         ///< Sums of the rows it holds.
   };
   /// Make `epoch` the one that next() delivers, from the first batch after `position` samples. Keeps what is already in
   /// the window if it begins there, and `keep`. Blocks: until claims of dropped slots have been given up
@@ -99,7 +99,7 @@ class RequestWindow {
 
   /// Wake everybody and hand out nothing more. Idempotent.
   void stop();
-  /// Give the memory of batches that nobody will fetch back. After stop(), when no thread claims any more.
+  /// Give back the memory of batches that will not be fetched. After stop(), when no thread claims any more.
   void drop_slots();
   /// Let no more than `slots` enter from now on.
   void limit_slots(std::uint64_t slots);
@@ -122,7 +122,7 @@ class RequestWindow {
     std::vector<Request> requests;
     std::vector<SlotRun> runs;
   };
-  /// Of one epoch, where there is a map: how far homes and units are.
+  /// How far homes and units of one epoch are, where there is a map.
   struct MapProgress {
     std::vector<std::uint32_t> home_left;  // samples of each home still to be given, here or elsewhere; or:
     static constexpr std::uint32_t kNotCounted = ~std::uint32_t{0}, kDone = kNotCounted - 1;
@@ -136,7 +136,7 @@ class RequestWindow {
   };
   using NeedHeap = std::priority_queue<Need, std::vector<Need>, std::greater<>>;
   using Lock = std::unique_lock<std::mutex>;
-  /// Running means, by which to tell whether somebody will have to wait.
+  /// Running means, by which to tell whether the consumer will have to wait.
   struct Pace {
     double consumer_ns = 0;      // from one batch to asking for the next
     double unit_ns = 0;          // from a unit's claim to its completion

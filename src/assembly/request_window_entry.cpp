@@ -65,7 +65,7 @@ bool RequestWindow::may_plan_ahead() const {
 }
 
 /// A consumer that has to wait plans the batch that enters next, while the decode threads are busy: that is time that
-/// nobody misses.
+/// would be lost otherwise.
 void RequestWindow::plan_ahead(Lock& lock) {
   planning_ = true;
   const Run run = enter_run_;

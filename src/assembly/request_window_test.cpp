@@ -247,7 +247,7 @@ TEST(RequestWindow, AConsumerThatWaitsPlansTheNextBatch) {
   std::jthread consumer([&] { EXPECT_TRUE(window.next().ok()); });
   for (int i = 0; i < 6000 && window.slots_planned() < 2; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_EQ(window.slots_planned(), 2u);  // with a batch in the only slot, and its thread busy: nobody else would
+  EXPECT_EQ(window.slots_planned(), 2u);  // with a batch in the only slot, and its thread busy: no other would
   window.complete(claim, {});
   consumer.join();
   ASSERT_TRUE(window.claim(claim));
@@ -336,8 +336,8 @@ TEST(RequestWindow, EmptyDataEndsAtOnceAndStopWakesTheConsumer) {
   EXPECT_EQ(stopped.error().code(), ErrorCode::kClosed);
 }
 
-/// What enters the window takes memory without the lock, by the thread that plans: where that throws, nobody may wait
-/// for it to come back.
+/// What enters the window takes memory without the lock, by the thread that plans: where that throws, no thread may
+/// wait for it to come back.
 TEST(RequestWindow, AnAllocatorThatThrowsEndsTheEpochAndTheNextOneIsWhole) {
   struct Throwing final : FakeAllocator {
     using FakeAllocator::FakeAllocator;

@@ -14,7 +14,7 @@ namespace headrace {
 struct RequestsByBlock {
   struct Block {
     std::uint32_t block;
-    std::size_t begin, end;  ///< Of `requests`.
+    std::size_t begin, end;  ///< Range of `requests`.
   };
   std::vector<Request> requests;  ///< Stored rows and their positions.
   std::vector<Block> blocks;

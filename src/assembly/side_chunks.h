@@ -40,7 +40,7 @@ class SideChunks {
   /// Return the chunk, decoded by `decode` unless it is here. Errors: of `decode`, also of what it throws; the next
   /// caller tries again.
   Result<std::shared_ptr<const DecodedPart>> get(const Key& key, const std::function<Result<DecodedPart>()>& decode);
-  /// Forget everything that nobody uses.
+  /// Forget every chunk that no thread uses.
   void clear();
   /// Most bytes of chunks that were kept at once, as a budget counts them.
   [[nodiscard]] std::uint64_t peak_bytes() const {

@@ -16,8 +16,8 @@ struct TransformedRows {
   const RowProgram& program;
   const FieldRows& from;      ///< Whole rows, dense or not.
   std::size_t row_bytes;      ///< As stored, dense.
-  std::size_t array;          ///< Of the slot: its addresses tell which row went where.
-  const Divisor& made_bytes;  ///< Of a row of that array.
+  std::size_t array;          ///< Array of the slot: its addresses tell which row went where.
+  const Divisor& made_bytes;  ///< Bytes of a row of that array.
 };
 
 /// As Sink::put().

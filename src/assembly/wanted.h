@@ -28,8 +28,8 @@ struct RowRun {
   std::byte* const* fields;           ///< Row 0 of each array of the slot.
   std::uint32_t begin, end;           ///< In the requests.
   std::uint64_t first_position = 0;   ///< Number of place 0, for the digest: of the batch's first sample in the epoch.
-  RowDigest* digest = nullptr;        ///< What was put in place is added to it; null: nobody asks.
-  std::uint64_t seed = 0, epoch = 0;  ///< Of random transforms.
+  RowDigest* digest = nullptr;        ///< What was put in place is added to it; null: it is not asked for.
+  std::uint64_t seed = 0, epoch = 0;  ///< For random transforms.
 };
 
 /// Either single rows, run by run, or moves by ascending row.

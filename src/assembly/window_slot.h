@@ -76,11 +76,11 @@ struct WindowSlot {
   std::atomic<std::uint32_t> missing{0};  ///< Requests not yet in place.
   std::unique_ptr<SlotMemory> memory;
   // Guarded by the window's mutex:
-  std::optional<Error> error;  ///< Of the first position that failed, once nothing of it is missing.
+  std::optional<Error> error;  ///< Error of the first position that failed, once nothing of it is missing.
   std::uint32_t error_position = 0;
-  RowDigest digest;               ///< Of what was put in place.
+  RowDigest digest;               ///< Digest of what was put in place.
   bool finish_entered = false;    ///< Everything is in place, and finishing may begin.
-  std::uint32_t finish_next = 0;  ///< First finishing task that nobody has claimed.
+  std::uint32_t finish_next = 0;  ///< First finishing task that no thread has claimed.
   std::uint32_t finish_left = 0;  ///< Finishing tasks that are not done.
 };
 
@@ -101,7 +101,7 @@ struct Claim {
     kUnit,    ///< Decode a block, or a unit of a map, and serve `requests` from it.
     kBatch,   ///< Gather a whole batch: its samples at their positions, one run, no requests.
     kFinish,  ///< Do finishing task `unit` of the slot of the only run.
-    kSpare,   ///< Nobody waits for anything: do what later epochs will want. No runs, no requests.
+    kSpare,   ///< No consumer waits: do what later epochs will want. No runs, no requests.
   };
   Kind kind = Kind::kUnit;
   std::uint32_t unit = 0;
@@ -109,10 +109,10 @@ struct Claim {
   bool first = false;     ///< First claim of this unit in this epoch; later ones are read amplification.
   bool last = false;      ///< No request of this unit will come in this epoch any more.
   bool starting = false;  ///< The consumer waits for its very first batch.
-  bool ahead = false;     ///< The consumer has batches enough: nobody waits for this claim.
+  bool ahead = false;     ///< The consumer has batches enough: it does not wait for this claim.
   std::vector<Request> requests;
   std::vector<SlotRun> runs;
-  std::uint64_t started_ns = 0;  ///< When it was handed out; 0 where nobody asks.
+  std::uint64_t started_ns = 0;  ///< When it was handed out; 0 where it is not asked for.
   std::uint64_t waited_ns = 0;   ///< For work, before this claim; planning a batch is work.
 };
 

@@ -32,7 +32,7 @@ class Gate {
   Gate() {
     pthread_atfork([] { process().begin_fork(); }, [] { process().end_fork(); },
                    [] {
-                     // Whoever waits on it is a thread that the child does not have: it would wait for them.
+                     // Threads that wait on the old one are not in the child: its destructor would wait for them.
                      process().changed_ = new std::condition_variable;
                      process().end_fork();
                    });

@@ -22,7 +22,7 @@ namespace headrace {
 /// Threads: any, it is a value. Cost: O(1) memory.
 class KeyedPermutation {
  public:
-  /// Of [0, n), n <= 2^63.
+  /// Permute [0, n), n <= 2^63.
   KeyedPermutation(std::uint64_t n, RandomKey key);
 
   [[nodiscard]] std::uint64_t size() const { return n_; }

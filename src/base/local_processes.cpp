@@ -17,7 +17,7 @@ std::optional<std::uint32_t> take_number(std::string_view& text) {
   return number;
 }
 
-/// Of node `node` in "4(x2),3".
+/// Return the tasks of node `node` in "4(x2),3".
 std::optional<std::uint32_t> tasks_of_node(std::string_view text, std::uint32_t node) {
   for (std::uint32_t first = 0; !text.empty();) {
     const auto tasks = take_number(text);

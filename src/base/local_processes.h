@@ -19,7 +19,7 @@ struct LocalProcesses {
 /// SLURM_STEP_TASKS_PER_NODE (srun: "4", "4(x2),3"; this host's is number SLURM_NODEID). What cannot be read counts as
 /// not there. \param variable  Looks an environment variable up; null if unset.
 LocalProcesses count_local_processes(const std::function<const char*(const char*)>& variable);
-/// Of this process.
+/// Look in the environment of this process.
 LocalProcesses count_local_processes();
 
 }  // namespace headrace

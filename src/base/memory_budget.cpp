@@ -184,7 +184,7 @@ MemoryBudget::Snapshot MemoryBudget::snapshot() const {
 MemoryReservation::MemoryReservation(std::shared_ptr<MemoryBudget> budget, MemoryTag tag, std::uint64_t bytes)
     : budget_(std::move(budget)), tag_(tag), pid_(::getpid()), bytes_(bytes) {}
 
-/// What was reserved before a fork() is the parent's: in the child nobody counts it.
+/// What was reserved before a fork() is the parent's: the child does not count it.
 void MemoryReservation::forget_parents() {
   if (const int pid = ::getpid(); pid != pid_) bytes_ = 0, pid_ = pid;
 }

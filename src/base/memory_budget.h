@@ -32,7 +32,7 @@ std::string_view to_string(MemoryTag tag);
 
 class MemoryReservation;
 
-/// Holds memory that it could do without: a cache, a loader that nobody iterates.
+/// Holds memory that it could do without: a cache, a loader that is not iterated.
 class Reclaimable {
  public:
   virtual ~Reclaimable() = default;
@@ -46,7 +46,7 @@ class Reclaimable {
 /// held, since it can use nothing of what its parent's loaders hold, and giving that back changes nothing there.
 class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
  public:
-  /// A root: what it grants, nobody else need grant.
+  /// Create a root: no other budget need grant what it grants.
   static std::shared_ptr<MemoryBudget> create(std::string name, std::uint64_t limit_bytes);
   /// The process's budget; by default default_process_memory_bytes(), measured at the first use.
   static std::shared_ptr<MemoryBudget> process();
@@ -57,7 +57,7 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   /// A cap inside this budget. It may be larger than what is free here: then this budget refuses first.
   std::shared_ptr<MemoryBudget> child(std::string name, std::uint64_t limit_bytes);
 
-  /// Errors: kOutOfBudget  with what was asked for, the limit, what is free and who holds the rest.
+  /// Errors: kOutOfBudget  with what was asked for, the limit, what is free and what holds the rest.
   Result<MemoryReservation> try_reserve(MemoryTag tag, std::uint64_t bytes);
 
   /// From now on grant up to `limit_bytes`. What is held beyond it stays held; new requests fail until it is given

@@ -1,4 +1,4 @@
-// Every limit on memory that holds for this process, and which of them rules: for those who want to know why.
+// Every limit on memory that holds for this process, and which of them rules: for reports that say why.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace headrace {
 
 struct MemoryLimit {
-  /// What happens to who goes past it.
+  /// What happens to a process that goes past it.
   enum class Past : std::uint8_t {
     kKilled,     ///< The kernel kills the process (machine, memory.max).
     kThrottled,  ///< The kernel slows it down until it hardly moves (memory.high).
@@ -22,7 +22,7 @@ struct MemoryLimit {
   std::string rule;   ///< "MemAvailable", "memory.max", "memory.high", "memory.limit_in_bytes", "ulimit -v", …
   Past past = Past::kKilled;
   std::uint64_t limit_bytes = 0, used_bytes = 0;
-  std::uint64_t reclaimable_bytes = 0;  ///< Of those in use: page cache that the kernel would drop.
+  std::uint64_t reclaimable_bytes = 0;  ///< Part of those in use: page cache that the kernel would drop.
   std::uint64_t free_bytes = 0;         ///< That may still be taken.
 };
 

@@ -23,7 +23,7 @@ std::uint64_t MemoryWatch::next_budget(std::uint64_t budget_bytes, std::uint64_t
                                        std::uint64_t current) {
   if (headroom_bytes >= budget_bytes && current >= budget_bytes) return budget_bytes;
   const std::uint64_t target = std::min(safe_part(headroom_bytes), budget_bytes);
-  // Not for every page that somebody takes: down by steps of 1/64, up by steps of 1/16.
+  // Not for every page that a process takes: down by steps of 1/64, up by steps of 1/16.
   if (target == budget_bytes || target + budget_bytes / 64 < current || target > current + budget_bytes / 16)
     return target;
   return current;

@@ -1,6 +1,6 @@
 // MemoryWatch: notices while the program runs that there is less memory than there was, and that there is enough again.
 //
-// A limit may be lowered (docker update, Slurm), and other processes take memory too. Who keeps to a budget that was
+// A limit may be lowered (docker update, Slurm), and other processes take memory too. A process that keeps to a budget
 // measured an hour ago is killed by the kernel all the same.
 #pragma once
 

@@ -64,7 +64,7 @@ Result<PageBuffer> PageSlabs::allocate(MemoryBudget& budget, MemoryTag tag, std:
 }
 
 void PageSlabs::give_back(std::byte* data, std::uint64_t length) {
-  // While nobody else can have them. The next user finds zeros, also in memory that is locked (mlockall).
+  // While no other caller can have them. The next user finds zeros, also in memory that is locked (mlockall).
   if (::madvise(data, length, MADV_DONTNEED) != 0) std::memset(data, 0, length);
   const std::lock_guard lock(mutex_);
   const auto at = std::prev(slabs_.upper_bound(data));

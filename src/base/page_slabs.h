@@ -3,7 +3,7 @@
 // A buffer with a mapping of its own is a line of /proc/self/maps, and Linux allows a process 65,530 of them
 // (vm.max_map_count); from then on every mmap() fails, those of threads and drivers too. Buffers of 2.5 MiB would get
 // there at 150 GB. Here they lie one behind the other in slabs of up to 1 GiB. Pages of a buffer that is given back go
-// back to the system at once, its place is used again, and a slab that nobody uses is unmapped.
+// back to the system at once, its place is used again, and a slab without buffers is unmapped.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class PageSlabs : public std::enable_shared_from_this<PageSlabs> {
 
   struct Usage {
     std::uint64_t slabs = 0;
-    std::uint64_t mapped_bytes = 0;  ///< Addresses; pages that nobody uses take no memory.
+    std::uint64_t mapped_bytes = 0;  ///< Addresses; pages that are not used take no memory.
     std::uint64_t used_bytes = 0;
   };
   [[nodiscard]] Usage usage() const;

@@ -34,7 +34,7 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-/// Let this thread work beside those of the program, not before them: one that wakes goes ahead of whoever runs there
+/// Let this thread work beside those of the program, not before them: one that wakes goes ahead of what runs there
 /// for up to 3 ms, and that may be the thread that has just taken a batch and woke it. A batch thread waits its turn
 /// (sched(7)), and loses nothing where a processor is free. Policies that the program chose are left alone.
 void yield_to_the_program() {

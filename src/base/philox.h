@@ -1,4 +1,4 @@
-// Randomness that is a function of what it is for, never of who asks or when.
+// Randomness that is a function of what it is for, never of which thread asks or when.
 //
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC'11) is the counter-based
 // function: it turns (seed, epoch, stream, …) into 128 bits. Long draws from one key (shuffling a pool of rows) come

@@ -5,7 +5,7 @@
 
 namespace headrace {
 
-/// Look, at most once a second whoever calls (0.1 ms), and set the limit of MemoryBudget::process(); caches give back
+/// Look, at most once a second for all callers (0.1 ms), and set the limit of MemoryBudget::process(); caches give back
 /// what is held beyond it. Threads: any.
 void watch_process_memory(std::uint64_t now_ns);
 

@@ -1,4 +1,4 @@
-// Where the time goes: always on, cheap enough to leave on. Each thread adds to its own StageClock; anybody may sum a
+// Where the time goes: always on, cheap enough to leave on. Each thread adds to its own StageClock; all may sum a
 // StageBoard at any time.
 #pragma once
 

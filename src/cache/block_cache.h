@@ -26,15 +26,15 @@
 
 namespace headrace {
 
-/// A kept block. Whoever holds one pins it: its memory stays, and stays charged, until the last holder lets go.
+/// A kept block. Each holder pins it: its memory stays, and stays charged, until the last holder lets go.
 struct KeptBlock {
   std::uint64_t block = 0, rows = 0;  ///< Which block it is.
   PageBuffer data;
   BlockCoding coding = BlockCoding::kRaw;
-  CodedBlock coded;  ///< Of encoded ones.
+  CodedBlock coded;  ///< Pieces of an encoded one.
 };
 
-/// Threads: any. Blocks: look_up() while another thread decodes the same block, which waits for nobody.
+/// Threads: any. Blocks: look_up() while another thread decodes the same block, which waits for no other.
 class BlockCache final : public Reclaimable {
  public:
   struct Options {
@@ -42,7 +42,7 @@ class BlockCache final : public Reclaimable {
     std::uint64_t capacity_bytes = 0;
     BlockCoding coding = BlockCoding::kRaw;
     double coded_share = 1;         ///< Encoded over decoded bytes, as far as is known.
-    std::uint64_t epoch_ticks = 1;  ///< Of next uses: those in the same epoch have the same quotient.
+    std::uint64_t epoch_ticks = 1;  ///< Divides next uses: those in the same epoch have the same quotient.
   };
   /// \param budget  What is kept is charged to it.
   BlockCache(std::shared_ptr<MemoryBudget> budget, Options options);

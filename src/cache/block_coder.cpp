@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kWorthwhile =
     0.95;                      // an encoding must shorten a run, or a piece, by this much to be worth its trouble
-constexpr double kEpochs = 5;  // that a run has, if nobody knows
+constexpr double kEpochs = 5;  // that a run has, where it is not known
 // Without a shuffle LZ4 searches less: on padded jets acceleration 8 encodes twice as fast as 1 for a tenth more bytes.
 constexpr int kPlainAcceleration = 8, kShuffledAcceleration = 1;
 

@@ -1,5 +1,5 @@
 // Re-encoding decoded blocks, so that more of them fit in memory: LZ4 with or without a byte shuffle before it, or
-// byte shuffle and zstd-1. Small pieces are encoded, each by itself: whoever wants some rows of a block decodes those
+// byte shuffle and zstd-1. Small pieces are encoded, each by itself: a reader of some rows of a block decodes those
 // pieces alone, in a buffer that stays in the processor's cache. A piece that is one element over and over (padding) is
 // kept as that element, one that does not compress as it is. On padded jets plain LZ4 takes a seventh of the memory,
 // and decodes several times as fast as the file's own gzip (docs/decisions/0009).

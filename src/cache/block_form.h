@@ -30,7 +30,7 @@ class BlockForm {
     for (std::size_t f = 0; f < field; ++f) at += align_up(rows * row_bytes_[f]);
     return at;
   }
-  /// Of a block of `rows`.
+  /// Return the bytes of a block of `rows`.
   [[nodiscard]] std::uint64_t bytes(std::uint64_t rows) const { return offset(num_fields(), rows); }
 
  private:

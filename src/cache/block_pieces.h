@@ -13,9 +13,9 @@ namespace headrace {
 /// The pieces of one field. They are numbered through the rows of a block, in their order.
 struct Pieces {
   static constexpr std::uint64_t kBytes = 8 << 10;  ///< About.
-  std::uint64_t rows = 1;                           ///< Of a piece, if rows are short.
-  std::uint64_t per_row = 1;                        ///< Of a row, if rows are long; `rows` is 1 then.
-  std::uint64_t bytes = 0;                          ///< Of a piece; the last of a row or of a block may have fewer.
+  std::uint64_t rows = 1;                           ///< Rows of a piece, if rows are short.
+  std::uint64_t per_row = 1;                        ///< Pieces of a row, if rows are long; `rows` is 1 then.
+  std::uint64_t bytes = 0;                          ///< Bytes of a piece; the last of a row or block may have fewer.
   std::uint64_t row_bytes = 0;
 
   static Pieces of(const BlockForm& form, std::size_t field) {
@@ -35,7 +35,7 @@ struct Pieces {
     p.per_row = (p.row_bytes + p.bytes - 1) / p.bytes;
     return p;
   }
-  /// Of a block of `block_rows`.
+  /// Return the pieces of a block of `block_rows`.
   [[nodiscard]] std::uint64_t count(std::uint64_t block_rows) const { return (block_rows + rows - 1) / rows * per_row; }
   /// Where a piece starts in the field's rows of the block.
   [[nodiscard]] std::uint64_t offset(std::uint64_t piece) const {

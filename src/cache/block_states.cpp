@@ -40,7 +40,7 @@ BlockStates::BlockStates(std::byte* memory, std::uint64_t num_blocks)
 
 /// Make an empty block, or one whose filler is dead, this process's.
 bool BlockStates::take_over(Word& word, std::uint32_t seen) {
-  const std::uint32_t waiters = is_filling(seen) ? seen & kWaitersBit : 0;  // they see who fills it now
+  const std::uint32_t waiters = is_filling(seen) ? seen & kWaitersBit : 0;  // they see the new filler
   return word.compare_exchange_strong(seen, filler_of_this_process() | waiters, std::memory_order_acq_rel);
 }
 
@@ -85,7 +85,7 @@ bool BlockStates::wait(std::uint64_t block, std::chrono::nanoseconds limit) {
 }
 
 bool BlockStates::publish(std::uint64_t block) {
-  if (!settle(words_[block], kReadyWord)) return false;  // whoever took it over publishes the same rows
+  if (!settle(words_[block], kReadyWord)) return false;  // its new filler publishes the same rows
   return header_->ready.fetch_add(1, std::memory_order_acq_rel) + 1 == num_blocks_;
 }
 
@@ -93,7 +93,7 @@ bool BlockStates::verified(std::uint64_t block) {
   if (!settle(words_[block], kReadyWord)) return true;
   std::uint64_t count = header_->ready.load(std::memory_order_relaxed);
   do {
-    if (count + 1 >= num_blocks_) {  // nobody else changes a ready word
+    if (count + 1 >= num_blocks_) {  // nothing else changes a ready word
       words_[block].store(filler_of_this_process(), std::memory_order_release);
       return false;
     }

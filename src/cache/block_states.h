@@ -1,4 +1,4 @@
-// BlockStates: for each block one word in memory that threads and processes share: empty, ready, or who fills it.
+// BlockStates: for each block one word in memory that threads and processes share: empty, ready, or its filler.
 //
 // Waiting is a futex on the word (man 2 futex), without the PRIVATE flag, so that it works between processes. A filler
 // that died is found by those that want its block.
@@ -36,7 +36,7 @@ class BlockStates {
   bool wait(std::uint64_t block, std::chrono::nanoseconds limit);
   /// \return True for the block that makes them all ready, once among all processes.
   bool publish(std::uint64_t block);
-  /// What was claimed with kVerify is good. \return False for the last block: it is still the caller's, who fills it
+  /// What was claimed with kVerify is good. \return False for the last block: it is still the caller's, which fills it
   /// again, so that some publish() is the last.
   bool verified(std::uint64_t block);
   void abandon(std::uint64_t block);
@@ -50,8 +50,8 @@ class BlockStates {
   void finished();
   void gave_up();
 
-  /// Start from what a former run left behind: its ready blocks are to be verified, all others are empty. Nobody else
-  /// may look at them meanwhile.
+  /// Start from what a former run left behind: its ready blocks are to be verified, all others are empty. No other
+  /// process may look at them meanwhile.
   void adopt();
 
  private:

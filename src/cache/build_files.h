@@ -22,7 +22,7 @@ struct BuildFiles {
   std::vector<std::string> names;    ///< One a field, as the next ones.
   std::vector<std::string> headers;  ///< .npy headers.
   std::vector<Descriptor> data;
-  MappedRows rows;  ///< Of `data`.
+  MappedRows rows;  ///< Rows of `data`.
 
   /// Make all files in an empty folder, whose lock is held. Errors: kWriteFailed: there is no room for them.
   static Status make(const Folder& folder, const CachePlan& plan);

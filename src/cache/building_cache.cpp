@@ -55,7 +55,7 @@ class Builder {
   Status create();
 
   BuildFiles files;
-  std::string why_not;  ///< Of kNotOurs and kTryAgain.
+  std::string why_not;  ///< Reason for kNotOurs and kTryAgain.
 
  private:
   Result<Found> adopt();
@@ -101,7 +101,7 @@ Result<Builder::Found> Builder::join() {
   return doubt("processes of another host or container fill it");
 }
 
-/// Nobody else is there: go on with what a killed build left.
+/// Go on with what a killed build left: no other process is there.
 Result<Builder::Found> Builder::adopt() {
   if (!directory_.holds(name_, files.folder)) return Found::kTryAgain;
   if (const Status opened = files.open(plan_); !opened.ok()) return discard(opened.error());
@@ -187,7 +187,7 @@ Result<std::shared_ptr<RowStore>> open_building_cache(const Folder& directory, c
         Result<Folder> parent = Folder::open(directory.path());
         if (!parent.ok()) return std::move(parent.error());
         auto store = std::make_shared<BuildingStore>(std::move(*parent), name, plan, std::move(builder.files));
-        if (store->complete()) HEADRACE_TRY(store->finish());  // whoever filled it was killed before the last step
+        if (store->complete()) HEADRACE_TRY(store->finish());  // its last filler was killed before this step
         return std::shared_ptr<RowStore>(std::move(store));
       }
       if (found == Builder::Found::kTryAgain) {
@@ -207,7 +207,7 @@ Result<std::shared_ptr<RowStore>> open_building_cache(const Folder& directory, c
 Status remove_cache_folder(const Folder& directory, const std::string& name) {
   HEADRACE_ASSIGN(const Folder folder, directory.open_child(name));
   HEADRACE_ASSIGN(const std::vector<std::string> names, folder.names());
-  // Nothing is removed before it is plain that all of it is a cache: the name alone may be anybody's.
+  // Nothing is removed before it is plain that all of it is a cache: the name alone proves nothing.
   const auto says_so = [](const std::string& file) {
     return file.starts_with(CacheManifest::kFileName) || file == kLockName || file == kStateName;
   };
@@ -229,7 +229,7 @@ Status remove_cache_folder(const Folder& directory, const std::string& name) {
     if (::unlinkat(folder.fd(), file, 0) == 0 || errno == ENOENT) return {};
     return system_error("unlink", errno, folder.path_of(file), ErrorCode::kWriteFailed);
   };
-  // Under another name nobody takes the rest for a cache, and it still says so where removing is cut short.
+  // Under another name no process takes the rest for a cache, and it still says so where removing is cut short.
   if (::renameat(folder.fd(), CacheManifest::kFileName, folder.fd(), kRemovedName) != 0 && errno != ENOENT)
     return system_error("rename", errno, folder.path_of(CacheManifest::kFileName), ErrorCode::kWriteFailed);
   for (const std::string& file : names)

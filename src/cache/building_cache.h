@@ -1,6 +1,6 @@
 // A cache that is being built, by any number of processes of one host: data files of full size, and a file `state` that
-// all of them map. They hold a shared lock on the file `lock`; whoever gets it alone knows that nobody is building, and
-// takes over what a killed build left behind.
+// all of them map. They hold a shared lock on the file `lock`; a process that gets it alone knows that no other builds
+// the cache, and takes over what a killed build left behind.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace headrace {
 
 /// What is to be built.
 struct CachePlan {
-  std::string name;  ///< Of the folder, when it is whole.
+  std::string name;  ///< Name of the folder, when it is whole.
   std::uint64_t key = 0;
   CacheOrigin origin;
   RowLayout layout;

@@ -54,7 +54,7 @@ bool decides_on_data(uid_t user, const CacheOrigin& origin) {
 }
 
 /// In a folder of another user into which everybody may write, everything may be exchanged at any time. Where everybody
-/// may make folders (/tmp), anybody can have made this one first, under the name that others will look for.
+/// may make folders (/tmp), any user can have made this one first, under the name that others will look for.
 Status check_directory(const Folder& directory, const CacheOrigin& origin) {
   const struct stat status = directory.status();
   if (decides_on_data(status.st_uid, origin)) return {};

@@ -49,7 +49,7 @@ CacheOpened find_whole_cache(const std::string& directory, const CacheOrigin& or
 /// One cache found in a directory.
 struct CacheEntry {
   enum class State : std::uint8_t { kValid, kBuilding, kAbandoned, kStale, kDamaged };
-  std::string name;  ///< Of its folder.
+  std::string name;  ///< Name of its folder.
   State state = State::kValid;
   std::string note;  ///< Why it is not valid.
   std::uint64_t bytes = 0, rows = 0;

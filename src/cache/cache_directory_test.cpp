@@ -349,7 +349,7 @@ TEST_F(CacheDirectoryTest, ListingMakesNothingAndNamesTheStale) {
     EXPECT_FALSE(to_string(state).empty());
 }
 
-/// As where the process is killed on the way: what is left is no cache, can be removed, and is in nobody's way.
+/// As where the process is killed on the way: what is left is no cache, can be removed, and is in the way of nothing.
 TEST_F(CacheDirectoryTest, RemovingCanBeCutShort) {
   for (const bool removed_again : {true, false}) {
     ASSERT_TRUE(fill_all(*c_.store()));
@@ -387,7 +387,7 @@ TEST_F(CacheDirectoryTest, RemovesWhatIsNotInUse) {
   }
   EXPECT_TRUE(remove_cache(c_.directory, c_.name()).ok());
   EXPECT_TRUE(list_caches(c_.directory).value().empty());
-  EXPECT_TRUE(has_rows(*store, 3));  // who reads it goes on reading
+  EXPECT_TRUE(has_rows(*store, 3));  // a reader goes on reading
 }
 
 TEST_F(CacheDirectoryTest, VerifyingCanBeStopped) {

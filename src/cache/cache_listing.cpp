@@ -1,4 +1,4 @@
-// What lies in a cache directory: for people who look after it.
+// What lies in a cache directory: to look after it by hand.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -17,7 +17,7 @@ namespace headrace {
 struct CachedFile {
   std::string name;
   std::uint64_t size_bytes = 0;
-  std::uint32_t crc32c = 0;  ///< Of the whole file.
+  std::uint32_t crc32c = 0;  ///< Checksum of the whole file.
 };
 
 struct CacheManifest {

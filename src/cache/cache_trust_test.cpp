@@ -53,7 +53,7 @@ TEST_F(CacheTrustTest, RowsOfAnotherUserAreUsedOnlyWithANote) {
   EXPECT_TRUE(c_.open()->notes.empty());
   ASSERT_EQ(::chown(c_.origin.sources[0].path.c_str(), 0, 0), 0);
 
-  ASSERT_EQ(::chmod(above.c_str(), 01777), 0);  // like /tmp: anybody can have made the folder
+  ASSERT_EQ(::chmod(above.c_str(), 01777), 0);  // like /tmp: any user can have made the folder
   const auto refused = c_.open();
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::kPermission);

@@ -1,5 +1,5 @@
 // DescriptorServer: hands one descriptor to the processes of this user that ask for it at an abstract Unix socket
-// (man 7 unix), and to nobody else.
+// (man 7 unix), and to no other process.
 //
 // With the descriptor goes the listening socket itself, so that every process that received it can serve as well: the
 // name stays with those that hold the descriptor, whichever of them ends first, and however it ends.
@@ -24,13 +24,13 @@ struct Handshake {
   std::uint64_t note = 0;
 };
 
-/// A socket that came with a descriptor, and serves nobody yet. A forked child's copy of it is closed in the child.
+/// A socket that came with a descriptor, and serves no process yet. A forked child's copy of it is closed in the child.
 struct ForgetReceived {
   void operator()(Descriptor* socket) const;
 };
 using ReceivedSocket = std::unique_ptr<Descriptor, ForgetReceived>;
 
-/// Serves on a thread of its own, which takes no signals, until it is destroyed. A forked child serves nobody: its copy
+/// Serves on a thread of its own, which takes no signals, until it is destroyed. A forked child serves none: its copy
 /// of the socket is closed in the child, so that the name is free when this process ends.
 class DescriptorServer {
  public:
@@ -66,7 +66,7 @@ struct Received {
   ReceivedSocket socket;
   std::uint64_t note = 0;
 };
-/// Ask for it; nullopt if nobody serves (or just ended). Blocks for two seconds at most. Errors: kInvalidArgument:
+/// Ask for it; nullopt if none serves (or it just ended). Blocks for two seconds at most. Errors: kInvalidArgument:
 /// `agreed` is different there; kPermission: it is another user's; kTimeout: no answer.
 Result<std::optional<Received>> ask_for_descriptor(const std::string& name, const Handshake& handshake);
 

@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-/// Move-only. The descriptor may be closed afterwards. A file that somebody cuts off while it is mapped raises SIGBUS
+/// Move-only. The descriptor may be closed afterwards. A file that is cut off while it is mapped raises SIGBUS
 /// in its readers: no way around it but not to map.
 class FileMapping {
  public:

@@ -1,4 +1,4 @@
-// Who fills a block: a process, as one word in memory that processes share.
+// The filler of a block: a process, as one word in memory that processes share.
 #pragma once
 
 #include <cstdint>

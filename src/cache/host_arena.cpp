@@ -142,7 +142,7 @@ Error failed(const char* call, int error_number) {
       .with_stage("cache");
 }
 
-/// Anonymous memory of this size, zero, that nobody can cut off.
+/// Make anonymous memory of this size, zero, that no process can cut off.
 Result<Descriptor> make_memory(const Plan& plan, const RowLayout& layout) {
   Descriptor memory(::memfd_create("headrace", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) return failed("memfd_create", errno);

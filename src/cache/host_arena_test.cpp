@@ -147,7 +147,7 @@ TEST_F(HostArenaTest, WhenTheFirstProcessDiesTheOthersKeepWhatTheyHave) {
   EXPECT_TRUE(put_rows(*store, 6).ok());
   store->publish(6);
   EXPECT_TRUE(fill_all(*store));
-  // Those that come now join the others, and somebody is charged again.
+  // Those that come now join the others, and one of them is charged again.
   const auto late = open().value();
   EXPECT_EQ(late->ready_blocks(), 100u);
   EXPECT_EQ(store->charged_bytes(), 0u);

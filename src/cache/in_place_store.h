@@ -1,4 +1,4 @@
-// InPlaceStore: a RowStore in memory that its fillers write to directly, whoever owns the memory.
+// InPlaceStore: a RowStore in memory that its fillers write to directly, whatever owns the memory.
 #pragma once
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // RowStore: all rows of a data set, decoded, field by field, in mapped memory that other processes may share.
 //
-// It is filled block by block, by whoever decodes a block first, and read in place. Row r of field f lies at
+// It is filled block by block, by the thread that decodes a block first, and read in place. Row r of field f lies at
 // field(f) + r * row bytes, whatever files the rows came from. Behind it are pages of this process (in_memory), memory
 // that the processes of a host share (host_arena.h), or a directory of .npy files (cache_directory.h).
 #pragma once
@@ -26,12 +26,12 @@ struct RowLayout {
   [[nodiscard]] std::uint64_t rows() const { return block_starts.empty() ? 0 : block_starts.back(); }
   [[nodiscard]] std::uint64_t num_blocks() const { return block_starts.empty() ? 0 : block_starts.size() - 1; }
   [[nodiscard]] std::uint64_t row_bytes() const;
-  /// Of all fields' rows.
+  /// Return the bytes of all fields' rows.
   [[nodiscard]] std::uint64_t data_bytes() const { return rows() * row_bytes(); }
 };
 
 /// Threads: all members from any thread at once. Processes: as many as share the memory behind it; one that dies while
-/// it fills a block leaves a block that nobody waits for.
+/// it fills a block leaves a block that no other waits for.
 class RowStore {
  public:
   virtual ~RowStore() = default;
@@ -52,7 +52,7 @@ class RowStore {
 
   enum class Lookup : std::uint8_t {
     kReady,  ///< May be read.
-    kFill,   ///< The caller fills it, nobody else: publish() or abandon() must follow.
+    kFill,   ///< Only the caller fills it: publish() or abandon() must follow.
     kBusy,   ///< Another thread or process is filling it: wait() a little, or decode for oneself.
     kFull,   ///< No room is left for it, and none will come.
   };
@@ -69,7 +69,7 @@ class RowStore {
   /// The block's rows are all in place. \return True for the last block: complete() holds from now on, and the caller
   /// calls finish().
   virtual bool publish(std::uint64_t block) = 0;
-  /// The taker could not fill it: somebody else may.
+  /// Give up a block that its taker could not fill: another thread may.
   virtual void abandon(std::uint64_t block) = 0;
 
   /// Every block is ready.

@@ -22,7 +22,7 @@ struct WholeCache {
   std::vector<std::uint32_t> table;  ///< CRC-32C of (field, block), blocks fastest.
 
   /// Errors: kCorruptData and others, naming the file and what is wrong with it; kPermission: it belongs to another
-  /// user, who is neither root nor the owner of the cache directory.
+  /// user, neither root nor the owner of the cache directory.
   static Result<WholeCache> open(const Folder& directory, const std::string& name);
 
   [[nodiscard]] std::uint64_t size_bytes() const;

@@ -42,7 +42,7 @@ class BlockTable {
   };
   [[nodiscard]] std::uint64_t num_blocks() const { return chosen_ ? stored_block_.size() : num_stored_blocks(); }
   [[nodiscard]] std::uint64_t num_rows() const { return chosen_ ? chosen_->size() : num_stored_rows(); }
-  /// Of the files, chosen or not.
+  /// Return the rows of all files, chosen or not.
   [[nodiscard]] std::uint64_t num_stored_rows() const { return starts_.empty() ? 0 : starts_.back().first_row; }
   [[nodiscard]] std::size_t num_files() const { return files_.size(); }
   /// Rows of a file, chosen or not.
@@ -62,7 +62,7 @@ class BlockTable {
   [[nodiscard]] RowPlace find(std::uint64_t row) const { return chosen_ ? find_chosen(row) : find_stored(row); }
   /// Were rows chosen?
   [[nodiscard]] bool is_chosen() const { return chosen_ != nullptr; }
-  /// Of the stored rows of `block`, the one that is the block's row `row_in_block`.
+  /// Return the stored row of `block` that is the block's row `row_in_block`.
   [[nodiscard]] std::uint32_t stored_row(std::uint64_t block, std::uint32_t row_in_block) const;
   /// The blocks of some files alone, as a table of their own: its block b is this one's first_block_of(first_file) + b.
   [[nodiscard]] BlockTable of_files(std::size_t first_file, std::size_t num_files) const;

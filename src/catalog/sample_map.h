@@ -21,7 +21,7 @@ namespace headrace {
 
 /// The share of a sample that lies in one unit.
 struct Part {
-  std::uint32_t unit = 0;            ///< Of the map: groups one after the other.
+  std::uint32_t unit = 0;            ///< Unit of the map: groups one after the other.
   std::uint32_t row = 0, count = 1;  ///< Rows of the unit; of a grid's cell, what lies in the sample's box.
   std::uint64_t place = 0;           ///< Row inside the sample, of the group's rows.
 };

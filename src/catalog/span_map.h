@@ -45,8 +45,8 @@ class SpanMap final : public SampleMap {
     std::shared_ptr<const BlockTable> rows;  ///< Blocks of the spans' rows: the units of group 0.
     std::shared_ptr<const BlockTable> side;  ///< Blocks of the table beside them; null: there is none.
     std::uint64_t home_samples = 1;          ///< Samples that are shuffled together, about a unit's.
-    std::uint64_t row_weight = 0;            ///< Of group 0, see row_weight().
-    std::uint64_t side_weight = 0;           ///< Of group 1.
+    std::uint64_t row_weight = 0;            ///< Weight of a row of group 0, see row_weight().
+    std::uint64_t side_weight = 0;           ///< Weight of a row of group 1.
   };
   explicit SpanMap(Options options);
 

@@ -11,10 +11,10 @@ namespace headrace {
 
 /// One column of a file's rows: a dense array of `shape` a row.
 struct StoredColumn {
-  std::string name;                  ///< Of the field.
+  std::string name;                  ///< Name of the field.
   std::string path;                  ///< Where it lies in the file, for example "feature_matrix".
   DType dtype;                       ///< As stored, in native byte order.
-  std::vector<std::uint64_t> shape;  ///< Of one row; empty for a scalar.
+  std::vector<std::uint64_t> shape;  ///< Shape of one row; empty for a scalar.
 
   /// Elements a row.
   [[nodiscard]] std::uint64_t row_elements() const;

@@ -19,7 +19,7 @@ enum class Compression : std::uint8_t { kNone, kGzip, kLzf, kLz4, kZstd, kBloscL
 /// How chunks are written.
 struct ChunkCoding {
   Compression compression = Compression::kNone;
-  int level = 0;         ///< Of gzip (0 to 9), zstd or Blosc (0 to 9); LZF and LZ4 have none.
+  int level = 0;         ///< Level of gzip (0 to 9), zstd or Blosc (0 to 9); LZF and LZ4 have none.
   bool shuffle = false;  ///< HDF5's byte shuffle first; Blosc's own for Blosc.
   friend bool operator==(const ChunkCoding&, const ChunkCoding&) = default;
 };

@@ -78,7 +78,7 @@ Type any_type(int depth) {
   return record(end + *rc::gen::inRange(0u, 3u), std::move(members));
 }
 
-/// Of a dataset: one of bytes only has nothing to do.
+/// Return the type of a dataset: one of bytes only has nothing to do.
 Type any_type() {
   const Type type = any_type(4);
   return type.kind == Type::kBytes ? record(type.size, {{0, type}}) : type;

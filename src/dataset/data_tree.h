@@ -26,7 +26,7 @@ struct FilesNode {
 };
 /// select() of one data set.
 struct RowsNode {
-  std::shared_ptr<const RowSet> rows;  ///< Of those that the data set below has.
+  std::shared_ptr<const RowSet> rows;  ///< Chosen rows of the data set below.
 };
 /// choose() of one data set.
 struct FieldsNode {

@@ -34,7 +34,7 @@ const ArrayInfo* find_array(const FormatReader& file, const std::string& path) {
 struct Home {
   const FormatReader& file;
   std::uint32_t list = 0;
-  std::string prefix = {};   ///< Of its path: "FILES::".
+  std::string prefix = {};   ///< Prefix of its path: "FILES::".
   std::string written = {};  ///< The whole "FILES::PATH".
 };
 
@@ -193,7 +193,7 @@ Error choose_yourself(const FormatReader& file, std::string_view what, const std
                        .with_hint("\nSay which arrays are the fields: fields={\"x\": \"path in the file\", ...}."));
 }
 
-/// Which arrays are fields where nobody said so, and why others are not.
+/// Which arrays are fields where the caller did not say so, and why others are not.
 struct DefaultArrays {
   std::vector<const ArrayInfo*> chosen;
   std::vector<LeftOut> left_out;

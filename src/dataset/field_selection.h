@@ -17,7 +17,7 @@ namespace headrace {
 struct FieldPlan {
   std::vector<StoredColumn> columns;
   struct Array {
-    std::uint32_t list;  ///< Of FileLists; 0: in the data set's own files.
+    std::uint32_t list;  ///< Number in FileLists; 0: in the data set's own files.
     std::string path;
     bool broadcast = false;  ///< Many samples share a row.
     std::uint32_t axes = 1;  ///< How many of its first axes are axes of the samples.

@@ -12,9 +12,9 @@ namespace headrace {
 
 struct Label {
   std::string name;
-  std::vector<std::uint32_t> classes;  ///< Of each row, below num_classes; empty for a quantity.
+  std::vector<std::uint32_t> classes;  ///< Class of each row, below num_classes; empty for a quantity.
   std::uint32_t num_classes = 0;
-  std::vector<double> values;  ///< Of each row; empty where there are classes.
+  std::vector<double> values;  ///< Value of each row; empty where there are classes.
 };
 
 /// Whole numbers of at most 1000 kinds are classes, numbered in ascending order; of a one-hot row the largest entry is

@@ -14,7 +14,7 @@
 
 namespace headrace {
 
-/// Of one feature. Values that are not finite are counted, and belong to nothing else.
+/// Moments of one feature. Values that are not finite are counted, and belong to nothing else.
 struct FeatureMoments {
   std::uint64_t count = 0, nans = 0, infinities = 0;
   /// The mean is mean + mean_rest: one number would be too coarse where values lie close together and far from 0.

@@ -157,7 +157,7 @@ TEST_F(Paths, AnUnreadableDirectoryIsAnErrorAndNotASkip) {
   touch("d/x.h5");
   fs::permissions(root_, fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
   fs::permissions(at("d/closed"), fs::perms::none);
-  const bool root = ::geteuid() == 0;  // who may read everything
+  const bool root = ::geteuid() == 0;  // root may read everything
   constexpr uid_t kNobody = 65534;
   ASSERT_EQ(root ? ::seteuid(kNobody) : 0, 0);
   const Error error = refusal({"d/**/x.h5"});

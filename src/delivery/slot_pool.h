@@ -1,6 +1,6 @@
 // SlotPool: memory of batches, from the window to the consumer and back.
 //
-// Every large field of a slot is a buffer of its own, so that a consumer who keeps batch["y"] does not keep 20 MB of
+// Every large field of a slot is a buffer of its own, so that a consumer that keeps batch["y"] does not keep 20 MB of
 // batch["x"]; small fields are copied out on delivery, so that no slot waits for them. The budget covers the window and
 // two batches with the consumer; what is held beyond those, copies too, is the consumer's: counted, never waited for.
 #pragma once

@@ -39,7 +39,7 @@ struct Piece {
 /// Rows of an array that a piece has, and where they lie in it: see ArrayReader::runs().
 struct PieceRun {
   std::uint64_t first = 0, count = 0;  ///< Rows of the array.
-  std::uint64_t index = 0;             ///< Of the first of them among the rows that decode() leaves, one stride apart.
+  std::uint64_t index = 0;             ///< Place of the first among the rows that decode() leaves, one stride apart.
 };
 
 /// Rows as decode() leaves them.
@@ -110,7 +110,7 @@ class ArrayReader {
   [[nodiscard]] virtual std::string piece_name(const Piece& piece) const = 0;
   /// Pieces that decode() has read the slow way so far (see ReadPath::kFallback).
   [[nodiscard]] virtual std::uint64_t slow_pieces() const { return 0; }
-  /// Check that the file which describes the array is the one that was opened. Who reads stored bytes asks the files
+  /// Check that the file which describes the array is the one that was opened. Readers of stored bytes ask the files
   /// that they lie in; this is for pieces that have none. Errors: kFileChanged.
   [[nodiscard]] virtual Status check_unchanged() const { return {}; }
   /// Return the other files that rows of this array come from (external raw files, sources of virtual datasets and

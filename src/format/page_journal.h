@@ -18,7 +18,7 @@ using FilePages = std::map<std::uint64_t, std::vector<std::byte>>;
 
 struct PageJournal {
   std::string state;            ///< The writer's own words.
-  std::uint64_t file_size = 0;  ///< Of the file once the pages are in it.
+  std::uint64_t file_size = 0;  ///< Size of the file once the pages are in it.
   FilePages pages;
 };
 

@@ -11,14 +11,14 @@
 namespace headrace {
 
 struct CodingProbe {
-  std::uint64_t rows = 0;  ///< Of the block.
+  std::uint64_t rows = 0;  ///< Rows of the block.
   double miss_ns = 0;      ///< To read and decode it from its file, in the page cache.
   std::vector<CodingTrial> trials;
 };
 
 /// Decode a few blocks from all over the data, encode them each way, and decode one of them again. Blocks: tens of
 /// milliseconds. Its memory is charged to `budget` meanwhile. nullopt if there is too little, or if blocks cannot be
-/// read or encoded: whoever needs their rows will hear why.
+/// read or encoded: a caller that needs their rows is told why.
 std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& budget);
 
 }  // namespace headrace

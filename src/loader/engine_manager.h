@@ -34,7 +34,7 @@ struct EngineTotals {
   Engine::Decodes decodes;
   std::uint64_t plan_ns = 0, slots_planned = 0;
   std::uint64_t peak_slot_bytes = 0, peak_held_over_bytes = 0;
-  Engine::PeakMemory peak;  ///< Of the engine that had most, part by part.
+  Engine::PeakMemory peak;  ///< Peak of the engine that had most, part by part.
   void add(const Engine& engine);
 };
 
@@ -45,8 +45,8 @@ class EngineManager final : public Reclaimable {
   enum class State : std::uint8_t {
     kPlanned,   ///< Every setting is resolved; no memory is held but what is kept of decoded blocks.
     kReserved,  ///< The plan's memory is reserved.
-    kRunning,   ///< Threads run, and somebody may ask for batches.
-    kIdle,      ///< Threads run, and nobody will ask for batches: the memory may go to others.
+    kRunning,   ///< Threads run, and a consumer may ask for batches.
+    kIdle,      ///< Threads run, and no consumer will ask for batches: the memory may go to others.
     kClosed,    ///< The end.
   };
   /// Why an engine was planned.
@@ -92,7 +92,7 @@ class EngineManager final : public Reclaimable {
   /// Make the engine what the next epoch needs: planned for what holds now, and with its memory. Errors: kClosed; of
   /// the plan; kOutOfBudget.
   Status prepare();
-  /// Plan for the rank of now, unless somebody may ask for batches of the rank of before. Errors: of the plan.
+  /// Plan for the rank of now, unless a consumer may ask for batches of the rank of before. Errors: of the plan.
   Status follow_rank();
   /// As prepare(), with an engine that decodes everything before the first batch, if the plan keeps everything.
   /// \return True if an epoch that was under way has ended.
@@ -136,15 +136,15 @@ class EngineManager final : public Reclaimable {
   const Dataset dataset_;
   const LoaderOptions options_;
   const std::shared_ptr<Notices> notices_ = std::make_shared<Notices>();
-  const std::string data_hash_;  ///< Of what rows there are; what is kept of them is known by it.
+  const std::string data_hash_;  ///< Hash of what rows there are; what is kept of them is known by it.
   mutable std::once_flag identified_;
   mutable DataIdentity identity_;
-  std::shared_ptr<ListedRows> listed_;  ///< Of a sampler that is a list.
+  std::shared_ptr<ListedRows> listed_;  ///< Rows of a sampler that is a list.
   std::shared_ptr<MemoryBudget> budget_;
-  ShuffleShape shape_;  ///< Of a state that was loaded; as if it had been given.
+  ShuffleShape shape_;  ///< Shape of a state that was loaded; as if it had been given.
   std::optional<RankShare> framework_rank_;
-  std::optional<Label> label_;                ///< Of a sampler that needs one.
-  std::shared_ptr<const GroupTable> groups_;  ///< Of a loader of groups.
+  std::optional<Label> label_;                ///< Label for a sampler that needs one.
+  std::shared_ptr<const GroupTable> groups_;  ///< Groups of a loader of groups.
   std::shared_ptr<DecodedCache> cache_;  ///< What engines of this loader keep; outlives them where the plan allows.
   CacheTier cache_tier_ = CacheTier::kNothing;
   std::string cache_identity_;
@@ -157,7 +157,7 @@ class EngineManager final : public Reclaimable {
   mutable std::mutex engine_mutex_;
   std::shared_ptr<Engine> engine_;
   std::weak_ptr<void> consumer_;
-  EngineTotals ended_;  ///< Of engines that were replaced.
+  EngineTotals ended_;  ///< Totals of engines that were replaced.
 };
 
 /// "the rank changed", … for explain(); empty for the first plan.

@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-/// Of two epochs at a time, the one that is delivered and the next. Threads: any.
+/// Claims of two epochs at a time, the one that is delivered and the next. Threads: any.
 class EpochClaims {
  public:
   /// \param blocks   Of the data set.

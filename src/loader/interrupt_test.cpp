@@ -124,7 +124,7 @@ TEST(Interrupt, CloseFromAnotherThreadEndsAPreloadWhileSideFieldsAreRead) {
   EXPECT_EQ(MemoryBudget::process()->snapshot().used_bytes, before);
 }
 
-/// Nobody is asked there whether to go on.
+/// That call has no callback to ask whether to go on.
 TEST(Interrupt, CloseFromAnotherThreadEndsTheFirstEpoch) {
   const auto faults = std::make_shared<FakeFaults>();
   faults->delay = 20ms;

@@ -1,4 +1,4 @@
-// Whatever is kept between epochs, batches are the same; and memory goes to whoever needs it.
+// Whatever is kept between epochs, batches are the same; and memory goes to the loader that needs it.
 #include <gtest/gtest.h>
 #include <headrace/base/bytes.h>
 #include <headrace/loader/loader.h>
@@ -225,7 +225,7 @@ TEST(Keeping, BlocksThatTheFirstBatchWantedInAHurryAreKeptInSpareTime) {
   // 32 blocks for the first batch; the window is a quarter of the epoch.
   options.cache.mode = CacheChoice::kAuto;
   options.memory = std::uint64_t{64} << 20;
-  const KeepShare nothing("0");  // but what nobody waits for
+  const KeepShare nothing("0");  // but what no consumer waits for
   Loader loader(data, options);
   for (const Batch& batch : loader) {
     EXPECT_GT(batch.rows(), 0u);

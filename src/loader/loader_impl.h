@@ -16,7 +16,7 @@ namespace headrace {
 /// What the consumer was given, and how long it took. Writer: the consumer's thread; readers: any.
 struct ConsumerState {
   using Counter = std::atomic<std::uint64_t>;
-  Counter generation{0};  ///< Of the newest Epoch; older ones have ended.
+  Counter generation{0};  ///< Number of the newest Epoch; older ones have ended.
   Counter epochs_started{0}, epochs_finished{0}, batches{0}, samples{0};
   Counter wait_ns{0}, work_ns{0};
   Counter epoch{0}, samples_before{0};  ///< Where the live epoch is: samples handed out of it over all ranks.

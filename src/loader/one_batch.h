@@ -12,7 +12,7 @@ namespace headrace {
 
 /// What one rank's batch holds.
 struct PlannedBatch {
-  std::vector<std::uint64_t> rows;  ///< Of the data set, in batch order.
+  std::vector<std::uint64_t> rows;  ///< Rows of the data set, in batch order.
   std::vector<SampleRef> stored;    ///< The same, as stored rows of the plan's blocks.
   Step step;
 };

@@ -25,7 +25,7 @@ struct RankChoice {
 Result<RankChoice> choose_rank(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size,
                                const std::function<const char*(const char*)>& variable);
 /// Return the rank that the launcher's environment gives; none without a launcher, or where its variables make no
-/// sense, which whoever makes a loader is told.
+/// sense, which the caller that makes a loader is told.
 std::optional<std::uint32_t> launcher_rank();
 
 }  // namespace headrace

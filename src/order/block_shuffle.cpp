@@ -86,7 +86,7 @@ class Segment {
   std::uint64_t first_block_ = 0, num_parts_ = 0, head_row_ = 0, tail_end_ = 0, low_ = 0, high_ = 0;
 };
 
-/// One stream of one epoch: pool after pool, row after row. What nobody asks for costs nothing.
+/// One stream of one epoch: pool after pool, row after row. What is not asked for costs nothing.
 class Stream {
  public:
   Stream(Segment segment, std::uint64_t first_pool, std::uint64_t pool_blocks, RandomKey key)

@@ -19,7 +19,7 @@ class BudgetCursor final : public StepCursor {
       first_lane_ = static_cast<std::uint32_t>(plan.share_.rank * lanes / world);
       end_lane_ = static_cast<std::uint32_t>((plan.share_.rank + 1) * lanes / world);
     }
-    // Of samples that other ranks get: those of other lanes are not counted where lanes have blocks of their own; in
+    // Samples that other ranks get: those of other lanes are not counted where lanes have blocks of their own; in
     // other orders with locality all are; without locality nothing is.
     counts_ = world == 1 || plan.owns_parts_ || plan.sampler_->traits().local;
     passes_others_ = counts_ && world > 1 && !(plan.owns_parts_ && owns_lanes_);

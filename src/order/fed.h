@@ -1,4 +1,4 @@
-// FedRows: an order that is made up as it goes, by somebody who learns from the batches.
+// FedRows: an order that is made up as it goes, by a caller that learns from the batches.
 #pragma once
 
 #include <cstdint>

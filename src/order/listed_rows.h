@@ -1,4 +1,4 @@
-// ListedRows: row numbers in an order of somebody's own, epoch by epoch, and batches of somebody's own.
+// ListedRows: row numbers in an order of the user's own, epoch by epoch, and batches of the user's own.
 #pragma once
 
 #include <cstdint>

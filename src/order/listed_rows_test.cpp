@@ -54,7 +54,7 @@ TEST(ListedRows, ASamplerGoesThroughThemAsTheyAre) {
   for (const std::uint64_t epoch : {0, 1}) {
     std::vector<SampleRef> samples, passed;
     const auto cursor = sampler->cursor({.epoch = epoch, .global_batch = 2});
-    list->set(2, rows({9, 9, 9, 9, 9}));  // who is under way goes on with what was there
+    list->set(2, rows({9, 9, 9, 9, 9}));  // a cursor under way goes on with what was there
     for (int step = 0; step < 3; ++step) cursor->next_step(samples, passed);
     Numbers got;
     for (const SampleRef s : samples) got.push_back(blocks->first_row(s.block) + s.row);

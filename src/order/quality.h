@@ -52,7 +52,7 @@ struct OrderQuality {
   double block_effect = 1, file_effect = 1;   ///< D for blocks and for files.
   double blocks_a_batch = 0, blocks_by_chance = 0, files_a_batch = 0, files_by_chance = 0;
   double same_block_neighbours = 0;  ///< Share of neighbours in a batch that are of one block.
-  double lag_correlation = 0;        ///< Of the files' shares of one batch and the next.
+  double lag_correlation = 0;        ///< Between the files' shares of one batch and the next.
 };
 
 /// Measure an epoch of the order, cut into whole batches of `global_batch`, as the rank gets them. At most

@@ -77,7 +77,7 @@ void RowPool::note_equal_parts() {
   const auto rows_of = [&](std::size_t i) { return starts_[i + 1] - starts_[i]; };
   const std::uint64_t rows = rows_of(std::min<std::size_t>(1, parts - 1)), first = rows_of(0),
                       last = rows_of(parts - 1);
-  // Of two parts any may be the longer one, and the rows of the first count.
+  // Either of two parts may be the longer one, and the rows of the first count.
   const std::uint64_t each = parts == 2 ? std::max(first, rows) : rows;
   bool equal = first <= each && last <= each;
   for (std::size_t i = 1; i + 1 < parts; ++i) equal = equal && rows_of(i) == each;
@@ -85,7 +85,7 @@ void RowPool::note_equal_parts() {
   if (!equal || each == 0) return;
   equal_rows_.emplace(each);
   first_lacks_ = each - first;
-  // Of x < 2^17 and d <= 2^16, floor(x / d) is x (floor(2^40 / d) + 1) / 2^40: at most x / 2^40 < 1 / d too much.
+  // For x < 2^17 and d <= 2^16, floor(x / d) is x (floor(2^40 / d) + 1) / 2^40: at most x / 2^40 < 1 / d too much.
   listed_factor_ = (std::uint64_t{1} << kFactorBits) / each + 1;
 }
 

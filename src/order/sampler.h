@@ -1,4 +1,4 @@
-// Sampler: who comes when. A pure function (catalog, seed, epoch) → stream of samples; no I/O, threads or clock.
+// Sampler: which sample comes when. A pure function (catalog, seed, epoch) → stream of samples; no I/O, threads, clock.
 //
 // Prefetch, decoding order, memory and resume all read the sampler; none of them can change it.
 #pragma once
@@ -80,7 +80,7 @@ class Sampler {
   [[nodiscard]] virtual std::string describe() const = 0;
   /// What the order is, besides data and seed: "block 64x4". Part of a resumable state; equal text, equal order.
   [[nodiscard]] virtual std::string identity() const = 0;
-  /// What it is for whoever goes on in `epoch` after `position` samples, where epochs have orders of their own.
+  /// What it is for a run that goes on in `epoch` after `position` samples, where epochs have orders of their own.
   [[nodiscard]] virtual std::string identity_at(std::uint64_t epoch, std::uint64_t position) const {
     (void)epoch, (void)position;
     return identity();
@@ -148,7 +148,7 @@ std::unique_ptr<Sampler> make_balanced(std::shared_ptr<const BlockTable> blocks,
 struct MixturePart {
   std::string name;
   std::shared_ptr<const Sampler> sampler;  ///< Over a table of the data set's own blocks; at least one sample.
-  std::uint64_t first_block = 0;           ///< Of the mixture's table; ascending.
+  std::uint64_t first_block = 0;           ///< Number in the mixture's table; ascending.
   double weight = 1;                       ///< Positive; only ratios count.
 };
 /// Samples of several data sets in the proportions of their weights: in every stretch of N samples to within O(log N).

@@ -1,6 +1,6 @@
 // How many rows each of V streams gives to each batch.
 //
-// Of the first n samples of an epoch, stream v gives c_v(n) = floor((n + phi_v) / V), with phi_v the digit reversal of
+// Stream v gives c_v(n) = floor((n + phi_v) / V) of the first n samples of an epoch, with phi_v the digit reversal of
 // v. By Hermite's identity these sum to exactly n, for any n and V: so they do for every batch, of any size, from any
 // position on. Stream v holds c_v(M) of M rows in all, so that all streams end on the same batch. With digit reversal
 // every contiguous group of streams of a divisor's size gives a fixed share as well, which lets ranks own whole

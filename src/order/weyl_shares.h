@@ -1,4 +1,4 @@
-// WeylShares: who is the source of the n-th sample of a mixture, and how often each was before.
+// WeylShares: which source gives the n-th sample of a mixture, and how often each did before.
 //
 // Sample n belongs to the source in whose interval of [0, 2^64) the Weyl sequence a·n + b lies, a being 2^64 divided by
 // the golden ratio: every stretch of N samples has N·w samples of a source of weight w, to within O(log N), and nothing

@@ -22,7 +22,7 @@ struct StepRules {
   static constexpr std::uint64_t kMostBudget = (std::uint64_t{1} << 31) - 1;
   StepArrangement arrangement = StepArrangement::kDeal;
   std::uint64_t budget = 1;  ///< Highest cost of a lane's samples in a step; at most kMostBudget.
-  std::uint64_t most_indices = std::numeric_limits<std::uint32_t>::max();  ///< Of a step.
+  std::uint64_t most_indices = std::numeric_limits<std::uint32_t>::max();  ///< In a step.
   /// The cost of a step is its number of indices times the highest cost in any lane, not a sum. Not for kDeal.
   bool padded = false;
 };
@@ -55,10 +55,10 @@ class WindowSteps {
 
   const StepRules rules_;
   std::vector<std::uint32_t> begins_{0}, indices_;
-  // Of cut_evenly():
+  // Used by cut_evenly():
   std::vector<std::uint64_t> sums_;  // by lane, of the costs before each index
   std::vector<std::uint32_t> highest_, ends_, tried_;
-  // Of deal(): fullest lane and number of each step, in a tree whose root is the least.
+  // Used by deal(): fullest lane and number of each step, in a tree whose root is the least.
   std::vector<std::uint64_t> tree_;
   std::vector<std::uint32_t> loads_, counts_, step_of_;
 };

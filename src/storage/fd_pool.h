@@ -1,7 +1,7 @@
 // FdPool: how many descriptors local files keep open at once. 660 files work where 64 may be open.
 //
 // A read pins its file's descriptor with one atomic add and unpins it with another; only opening and closing take the
-// pool's lock. When the pool is full the clock hand closes a descriptor that nobody pinned and nobody used lately.
+// pool's lock. When the pool is full the clock hand closes a descriptor that is not pinned and was not used lately.
 #pragma once
 
 #include <atomic>
@@ -63,7 +63,7 @@ class FdPool {
 
   /// Take in a descriptor that was opened just now.
   void adopt(PooledFd& file, int fd);
-  /// Close the descriptor of `file`, which nobody pins, and forget it.
+  /// Close the descriptor of `file`, which no read pins, and forget it.
   void leave(PooledFd& file);
   /// Close one descriptor that is not in use; false if there is none.
   bool close_one();

@@ -1,5 +1,5 @@
-// Fetcher: says when the bytes of some ranges are there. Local files are read at once by who asks; slow storage is read
-// by threads of the fetcher's own, as many requests at once as it has threads, bounded in bytes.
+// Fetcher: says when the bytes of some ranges are there. Local files are read at once by the caller; slow storage
+// is read by threads of the fetcher's own, as many requests at once as it has threads, bounded in bytes.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-/// Bytes of `file`. Whoever hands it out keeps the file open for as long as the range is used.
+/// Bytes of `file`. The code that hands it out keeps the file open for as long as the range is used.
 struct FileRange {
   const RandomAccessFile* file = nullptr;  ///< May be null where range.size is 0: there is nothing to read.
   ByteRange range;

@@ -192,7 +192,7 @@ void prune(const std::string& directory, std::uint64_t limit_bytes, const std::s
 
 std::optional<IndexStore> IndexStore::of_user(const std::string& kind) {
   const auto value = [](const char* name) {
-    const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it here
+    const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets it here
     return std::string(text == nullptr ? "" : text);
   };
   const std::string chosen = value("HEADRACE_CACHE"), xdg = value("XDG_CACHE_HOME"), home = value("HOME");

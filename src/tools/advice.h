@@ -36,12 +36,12 @@ struct Advice {
   DataFacts data;
   std::uint64_t files = 0;
   std::set<std::string> beside;   ///< FILES of the fields' "FILES::PATH".
-  std::vector<Storage> storages;  ///< Of the first, the middle and the last file, each once.
+  std::vector<Storage> storages;  ///< Storages of the first, the middle and the last file, each once.
   MemoryLimits limits;
   CpuLimits cpus;
   Probe probe;
-  RecodeProbe recode;                 ///< Of the files, if they were written anew.
-  std::optional<CodingProbe> coding;  ///< Of blocks that are kept in memory.
+  RecodeProbe recode;                 ///< What the files would be, if they were written anew.
+  std::optional<CodingProbe> coding;  ///< Probe of blocks that are kept in memory.
   Settings advised;
   std::optional<SmallBudget> small;  ///< Where the advised memory is too small for the order: what decodes blocks once.
   std::vector<Settings> presets;

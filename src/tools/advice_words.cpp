@@ -1,4 +1,4 @@
-// Advice in sentences, for people who have only ever copied settings.
+// Advice in sentences, for users that have only ever copied settings.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <headrace/base/bytes.h>

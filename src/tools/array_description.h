@@ -13,7 +13,7 @@ namespace headrace {
 /// Numbers that follow from an ArrayInfo. Products of a file's own numbers saturate at 2^64-1.
 struct ArrayDescription {
   std::uint64_t row_bytes = 0;         ///< Decoded bytes of one row, all columns.
-  std::uint64_t decoded_bytes = 0;     ///< Of the whole array.
+  std::uint64_t decoded_bytes = 0;     ///< Decoded bytes of the whole array.
   std::uint64_t chunk_bytes = 0;       ///< Decoded bytes of one chunk; 0 where there are no chunks.
   std::uint64_t chunks = 0;            ///< In the array's grid; 0 where there are no chunks.
   std::uint64_t chunks_across = 1;     ///< Chunks that one row is spread over.

@@ -17,7 +17,7 @@ struct BenchPass {
   std::uint64_t samples = 0, batches = 0, bytes = 0;
   std::uint64_t first_batch_samples = 0;
   double seconds = 0, first_batch_seconds = 0;  ///< From the start of the epoch.
-  std::vector<double> batch_seconds;            ///< Of each batch but the first: time since the one before it.
+  std::vector<double> batch_seconds;            ///< For each batch but the first: time since the one before it.
   bool complete = false;                        ///< False if a limit ended it.
   /// Samples a second after the first batch: start-up apart. Of one batch alone: of that one.
   [[nodiscard]] double samples_per_second() const;

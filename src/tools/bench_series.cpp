@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-constexpr double kSeconds = 60;  // for all rounds, where nobody says
+constexpr double kSeconds = 60;  // for all rounds, where the options do not say
 constexpr double kLeastSeconds = 0.2;
 
 /// What is measured in each round.

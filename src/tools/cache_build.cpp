@@ -21,7 +21,7 @@ ToolResult cache_build(Loader& loader, const std::function<bool(std::uint64_t, s
   const std::shared_ptr<DecodedCache> decoded_cache = engine_of(loader)->decoded_cache();
   const std::shared_ptr<Notices> notices = decoded_cache->notices;
   if (!report.cache.complete && notices->all(Notices::Of::kRun).empty()) {
-    // A block that cannot be decoded: whoever asks for its rows is told why.
+    // A block cannot be decoded: an epoch that asks for its rows throws the reason.
     for (const Batch& batch : loader) static_cast<void>(batch);
   }
   loader.close();  // waits until it is on the disk

@@ -16,8 +16,8 @@ namespace headrace {
 struct DataFacts {
   std::uint64_t rows = 0, epoch_samples = 0, sample_bytes = 0;
   std::uint64_t decoded_bytes = 0, stored_bytes = 0;
-  double chunked_share = 1;  ///< Of the decoded bytes: those that can only be had by decoding a chunk.
-  double leading_share = 1;  ///< Of the decoded bytes: those of the array that the recoding was measured on.
+  double chunked_share = 1;  ///< Share of the decoded bytes that can only be had by decoding a chunk.
+  double leading_share = 1;  ///< Share of the decoded bytes that lie in the array that the recoding was measured on.
   bool slow_path = false;    ///< Some array is read or converted by its format's library, one call at a time.
   std::string codecs;        ///< "gzip-4 / none".
 };
@@ -40,7 +40,7 @@ Forecast forecast(const Probe& probe, const DataFacts& facts, double decodes, st
 struct CacheAdvice {
   enum class Kind : std::uint8_t { kAllInMemory, kRecoded, kDirectory, kPart, kNone };
   Kind kind = Kind::kNone;
-  double kept_share = 0;          ///< Of the data, decoded or recoded, that later epochs find.
+  double kept_share = 0;          ///< Share of the data, decoded or recoded, that later epochs find.
   double kept_bytes_share = 1;    ///< Bytes kept over decoded bytes, of recoded data.
   double later = 0;               ///< Samples a second in later epochs.
   double keep_seconds_a_row = 0;  ///< To keep a row: fresh memory, encoding.
@@ -49,8 +49,8 @@ struct CacheAdvice {
 };
 /// Memory that could keep rows.
 struct CacheRoom {
-  std::uint64_t room_bytes = 0;        ///< Of the budget, beside a short window.
-  std::uint64_t rest_bytes = 0;        ///< Of the budget, beside a whole window.
+  std::uint64_t room_bytes = 0;        ///< Part of the budget, beside a short window.
+  std::uint64_t rest_bytes = 0;        ///< Part of the budget, beside a whole window.
   std::uint64_t page_cache_bytes = 0;  ///< That the system has for files.
   bool directory_fits = true;          ///< The budget has room to write a cache directory.
 };

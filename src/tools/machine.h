@@ -18,7 +18,7 @@ std::string machine_text(const Json& machine);
 /// Bytes of files, and how many of them lie in the page cache.
 struct PageCache {
   std::uint64_t files = 0, bytes = 0;
-  std::uint64_t looked_at_bytes = 0, resident_bytes = 0;  ///< Of at most 64 files.
+  std::uint64_t looked_at_bytes = 0, resident_bytes = 0;  ///< Bytes of at most 64 files.
   bool known = false;                                     ///< False where the system does not tell.
   [[nodiscard]] double share() const {
     return looked_at_bytes == 0 ? 0 : static_cast<double>(resident_bytes) / static_cast<double>(looked_at_bytes);

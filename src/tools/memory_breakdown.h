@@ -45,8 +45,8 @@ struct MemoryPreset {
   std::uint64_t memory_bytes = 0;
   bool possible = false;  ///< There is a plan under this budget.
   std::uint64_t peak_bytes = 0;
-  double decodes = 0;     ///< Of a block, an epoch.
-  double kept_share = 0;  ///< Of the decoded data that fits beside the window.
+  double decodes = 0;     ///< Decodes of a block, an epoch.
+  double kept_share = 0;  ///< Share of the decoded data that fits beside the window.
 };
 /// safe, balanced, max: 40, 60, 75 % of what is available.
 std::vector<MemoryPreset> memory_presets(const Dataset& dataset, const LoaderOptions& options,

@@ -46,7 +46,7 @@ Result<std::vector<ProbeSlot>> make_slots(const std::vector<StoredColumn>& field
   return slots;
 }
 
-/// Of the calling thread.
+/// Return the processor time of the calling thread.
 double processor_seconds() {
   timespec t{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

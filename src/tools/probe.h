@@ -16,8 +16,8 @@ namespace headrace {
 struct ServingRate {
   std::uint32_t threads = 0;
   double rows_per_s = 0;
-  double read_share = 0, decode_share = 0, scatter_share = 0;  ///< Of the threads' time.
-  double processor_share = 1;                                  ///< Of a thread's time that a processor worked for it.
+  double read_share = 0, decode_share = 0, scatter_share = 0;  ///< Shares of the threads' time.
+  double processor_share = 1;                                  ///< Share of their time in which they had a processor.
   std::uint64_t rows = 0;                                      ///< That were measured.
 };
 

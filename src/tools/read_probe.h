@@ -10,7 +10,7 @@ namespace headrace {
 
 struct ReadProbe {
   double cold_bytes_per_s = 0, warm_bytes_per_s = 0;  ///< All threads together; 0: nothing is read from files.
-  std::uint64_t bytes = 0;                            ///< Of the cold reads.
+  std::uint64_t bytes = 0;                            ///< Bytes of the cold reads.
   std::uint64_t blocks = 0;                           ///< The first so many of `warm` were read.
   bool dropped = false;                               ///< The page cache was told to forget the bytes first.
   /// The cold reads were as fast as the warm ones: the bytes lay in some memory all the same.

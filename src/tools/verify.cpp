@@ -26,7 +26,7 @@ constexpr std::size_t kShown = 30;
 
 using Progress = std::function<bool(std::uint64_t, std::uint64_t)>;
 
-/// Of an array or a piece. One that is sound but cannot be read (text of variable length) is no more than worth a note.
+/// Tell if an array or a piece is bad. A sound one that cannot be read (variable-length text) is worth a note only.
 bool is_bad_data(ErrorCode code) {
   return code != ErrorCode::kUnsupported && is_bad_file(code);
 }

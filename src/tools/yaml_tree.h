@@ -14,12 +14,12 @@ namespace headrace {
 struct YamlNode {
   enum class Kind : std::uint8_t { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  std::string text;  ///< Of a scalar.
+  std::string text;  ///< Text of a scalar.
   bool quoted = false;
   int line = 0;  ///< From 1.
   struct Entry;
-  std::vector<YamlNode> items;  ///< Of a list.
-  std::vector<Entry> entries;   ///< Of a map, in the order of the file; keys are scalars.
+  std::vector<YamlNode> items;  ///< Items of a list.
+  std::vector<Entry> entries;   ///< Entries of a map, in the order of the file; keys are scalars.
 };
 struct YamlNode::Entry {
   YamlNode key, value;

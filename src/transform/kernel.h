@@ -19,7 +19,7 @@ class ElementKernel;
 
 /// What randomness is keyed by: never a thread, a rank or a position in an epoch.
 struct SampleKey {
-  std::uint64_t seed = 0;    ///< Of the loader; 0 where rows are read by number.
+  std::uint64_t seed = 0;    ///< Seed of the loader; 0 where rows are read by number.
   std::uint64_t epoch = 0;   ///< Number of the epoch.
   std::uint64_t sample = 0;  ///< Number of the sample among all that the files hold.
 };
@@ -60,7 +60,7 @@ struct CompiledTransform {
   /// What it makes. One of the name of a field takes that field's place; others follow the fields there are.
   std::vector<Field> outputs = {};
   std::vector<std::string> dropped = {};          ///< Fields that a batch has no more.
-  bool keeps_inputs = false;                      ///< Of all fields the inputs are left, in their order.
+  bool keeps_inputs = false;                      ///< The inputs are all that is left of the fields, in their order.
   std::shared_ptr<const Kernel> kernel = {};      ///< Null: the outputs are the inputs' bytes.
   std::shared_ptr<const BatchKernel> batch = {};  ///< Then there is no kernel, and no new type.
 };

@@ -50,7 +50,7 @@ class MixUpKernel final : public BatchKernel {
       : fields_(std::move(fields)), alpha_(alpha), draws_("MixUp", seed) {}
 
   Status run(const BatchKernelCall& call) const override {
-    // What a batch holds decides who meets whom, not where it comes in an epoch.
+    // What a batch holds decides which samples are mixed, not where it comes in an epoch.
     RandomKey key = draws_.of_epoch(call.seed, call.epoch);
     for (const std::uint64_t sample : call.samples) key = key.with(sample);
     std::vector<std::uint32_t> order(call.samples.size());

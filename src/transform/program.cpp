@@ -104,7 +104,7 @@ class ProgramCompiler {
     std::shared_ptr<const BatchKernel> kernel;
   };
 
-  /// Of all fields these are left, by node.
+  /// Keep only these of all fields, by node.
   Status keep(std::vector<std::size_t> nodes) {
     for (std::size_t i = 0; i < nodes.size(); ++i)
       if (std::ranges::count(nodes, nodes[i]) > 1)
@@ -127,7 +127,7 @@ class ProgramCompiler {
     return {};
   }
 
-  /// Of fields that are not delivered nothing is mixed.
+  /// Take fields that are not delivered out of the mixes.
   Status drop_mixes() {
     for (Mix& mix : mixes_) {
       std::vector<Field> inputs;
@@ -266,7 +266,7 @@ class ProgramCompiler {
     return std::make_shared<const RowProgram>(std::move(values), std::move(made), scratch);
   }
 
-  /// The group's steps, those that work value by value put together where nobody needs what lies between.
+  /// The group's steps, those that work value by value put together where no step needs what lies between.
   std::vector<Step> merged_steps(std::size_t column) {
     std::vector<Step> merged;
     for (const Step& step : steps_) {

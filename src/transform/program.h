@@ -20,14 +20,14 @@ class Program {
  public:
   /// Where a column's rows go.
   struct Target {
-    std::size_t array = 0;            ///< Of the slot: rows are copied there as they are stored; or, of a program,
+    std::size_t array = 0;            ///< Array of the slot: rows are copied there as stored; or, of a program,
                                       ///< its lead array.
     const RowProgram* row = nullptr;  ///< What makes a row into rows of the slot's arrays while it is copied.
   };
   /// A program for samples whose columns are in the slot.
   struct Staged {
     std::shared_ptr<const RowProgram> program;
-    std::vector<std::size_t> arrays;  ///< Of the slot: where each of its columns lies.
+    std::vector<std::size_t> arrays;  ///< Arrays of the slot: where each of its columns lies.
     std::vector<std::uint64_t> row_bytes;
   };
   /// A transform of the batch as a whole.

@@ -19,7 +19,7 @@ class RowProgram {
   struct Value {
     enum class Where : std::uint8_t { kColumn, kArray, kScratch };
     Where where = Where::kColumn;
-    std::size_t index = 0;  ///< Of the program's columns, of a slot's arrays, or the offset in the scratch.
+    std::size_t index = 0;  ///< Index among the program's columns or a slot's arrays, or the offset in the scratch.
     std::uint64_t bytes = 0;
   };
   /// One transform; without a kernel the bytes of `in` become those of `out`.

@@ -39,7 +39,7 @@ class Settings {
   std::vector<std::string> texts(const std::string& name, std::optional<std::vector<std::string>> otherwise = {});
   /// Note that something is wrong.
   void refuse(const std::string& text, std::string_view hint = {});
-  /// Return what was wrong first: a setting of a wrong kind, one that is missing, or one that nobody asked for.
+  /// Return what was wrong first: a setting of a wrong kind, one that is missing, or one that is not known.
   [[nodiscard]] Status finish() const;
 
  private:

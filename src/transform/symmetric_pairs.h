@@ -29,7 +29,7 @@ struct PairsJob {
 template <class T>
 const T* row_of(const PairsJob<T>& job, std::size_t i) {
   const std::size_t before = i * job.stored - (job.k == 0 ? i * (i - (i > 0)) / 2 : i * (i + 1) / 2);
-  // Of the i rows before, row r holds stored - r - k pairs; column j of row i is place j - i - k.
+  // Row r of the i rows before holds stored - r - k pairs; column j of row i is place j - i - k.
   return job.pairs + before * job.features - (i + job.k) * job.features;
 }
 

@@ -166,7 +166,7 @@ void threads_fill_every_block_once(RowStoreTest& test) {
           store.wait(block, 1s);
           found = store.look_up(block);
         }
-        if (found == Lookup::kFill && i % 5 == thread) {  // somebody else may
+        if (found == Lookup::kFill && i % 5 == thread) {  // another thread may
           store.abandon(block);
           found = store.look_up(block);
           if (found == Lookup::kBusy) continue;
@@ -234,7 +234,7 @@ void complete_rows_are_found_again(RowStoreTest& test) {
   if (!test.given.persistent) return;
   EXPECT_TRUE(has_all_rows(*store));
   EXPECT_TRUE(store->all_checked());
-  EXPECT_EQ(store->writable(0, 0), nullptr);  // whole: nobody writes to it
+  EXPECT_EQ(store->writable(0, 0), nullptr);  // whole: it is not written to
   EXPECT_FALSE(put_rows(*store, 0).ok());
 }
 

@@ -21,7 +21,7 @@ inline std::uint32_t fake_value(std::uint32_t array, std::uint64_t row, std::uin
 
 struct FakeFaults {
   std::set<std::uint64_t>
-      bad_rows;  ///< Of the data set: decoding a piece that holds one fails. Fixed once threads run.
+      bad_rows;  ///< Rows of the data set: decoding a piece that holds one fails. Fixed once threads run.
   std::optional<std::uint32_t> bad_array;  ///< Only pieces of this array fail.
   std::atomic<bool> no_memory{false};      ///< From then on decoding throws std::bad_alloc.
   std::atomic<bool> mended{false};         ///< From then on there are no bad rows.

@@ -24,7 +24,7 @@ class Reading {
           const TakeChunk& take)
       : file_(file), superblock_(superblock), layout_(layout), grid_(grid), take_(take) {
     for (const std::uint64_t n : grid.cells) cells_ *= n;  // bounded by kGridLimit when described
-    // Of a filtered chunk: its stored size, in one byte more than the chunk's own size needs.
+    // The width of a filtered chunk's stored size: one byte more than the chunk's own size needs.
     const auto log2 = static_cast<std::uint64_t>(std::bit_width(std::max<std::uint64_t>(grid.chunk_bytes, 1)) - 1);
     size_bytes_ = std::min<std::uint64_t>(8, 1 + (log2 + 8) / 8);
     entry_bytes_ = superblock.address_bytes + (grid.filtered ? size_bytes_ + 4 : 0);

@@ -20,7 +20,7 @@ namespace headrace::hdf5 {
 struct ChunkGrid {
   std::vector<std::uint64_t> cells;       ///< Chunks along each axis of the shape.
   std::vector<std::uint64_t> most_cells;  ///< Those of the largest shape; kUnlimited where it has no bound.
-  std::uint64_t chunk_bytes = 0;          ///< Of a chunk before filters.
+  std::uint64_t chunk_bytes = 0;          ///< Bytes of a chunk before filters.
   bool filtered = false;
   static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 };

@@ -22,11 +22,11 @@ enum class ChunkIndexKind : std::uint8_t {  // the numbers are those of layout m
 };
 
 struct ChunkLayout {
-  std::vector<std::uint64_t> lengths;  ///< Of a chunk along each axis; none is 0.
+  std::vector<std::uint64_t> lengths;  ///< Lengths of a chunk along each axis; none is 0.
   std::uint64_t element_bytes = 0;     ///< The file says it here a second time, beside the datatype.
   ChunkIndexKind index = ChunkIndexKind::kBTree1;
-  std::optional<std::uint64_t> address;       ///< Of the index, as in the file; none: nothing was written.
-  std::optional<std::uint64_t> single_bytes;  ///< Of a single chunk that filters have made: stored bytes, and ...
+  std::optional<std::uint64_t> address;       ///< Address of the index, as in the file; none: nothing was written.
+  std::optional<std::uint64_t> single_bytes;  ///< Stored bytes of a single chunk that filters have made, and ...
   std::uint32_t single_mask = 0;              ///< ... the filters that were skipped.
 };
 

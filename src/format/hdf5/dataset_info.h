@@ -25,14 +25,14 @@ inline constexpr std::uint64_t kGridLimit = 20'000'000;
 inline constexpr std::uint64_t kChunkLimitBytes = (std::uint64_t{1} << 32) - 1;
 
 struct DatasetInfo {
-  std::uint64_t header_address = 0;  ///< Of the object header, as in the file.
+  std::uint64_t header_address = 0;  ///< Address of the object header, as in the file.
   ArrayInfo array;                   ///< shape is empty for a scalar, which is no array of rows.
   ElementType element;
   std::vector<StoredFilter> filters;
   bool edges_unfiltered = false;    ///< H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
   std::uint64_t row_bytes = 0;      ///< Decoded, all columns.
   std::uint64_t chunk_bytes = 0;    ///< Decoded; 0 where there are no chunks.
-  ChunkForm stored_form;            ///< Of a chunk as the filters see it (before conversion by libhdf5).
+  ChunkForm stored_form;            ///< Form of a chunk as the filters see it (before conversion by libhdf5).
   std::vector<std::uint64_t> grid;  ///< Chunks along each axis.
   std::vector<RawSegment> external;
   std::shared_ptr<const VirtualLayout> virtual_layout;  ///< Null unless virtual, and all of it can be read.

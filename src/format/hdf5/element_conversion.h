@@ -16,10 +16,10 @@
 
 namespace headrace::hdf5 {
 
-/// What libhdf5 converts, and to what. Whoever makes one keeps the types.
+/// What libhdf5 converts, and to what. The code that makes one keeps the types.
 struct Conversion {
   hid_t from = -1, to = -1;
-  std::uint64_t from_bytes = 1, to_bytes = 1;  ///< Of an element.
+  std::uint64_t from_bytes = 1, to_bytes = 1;  ///< Bytes of an element.
 };
 
 /// Return the bytes that convert() needs in each of its two buffers for so many elements.

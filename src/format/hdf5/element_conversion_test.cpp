@@ -107,7 +107,7 @@ TEST(ElementConversion, BytesBetweenMembersAreZero) {
   std::vector<std::byte> stored(40 * kRecords, std::byte{0xEE});
   for (std::size_t i = 0; i < kRecords; ++i) {
     std::byte* const at = stored.data() + 40 * i;
-    const std::size_t a = i % 4096 << 4 | 0xB;  // the lowest bits belong to nobody
+    const std::size_t a = i % 4096 << 4 | 0xB;  // the lowest bits are padding
     at[30] = static_cast<std::byte>(a >> 8), at[31] = static_cast<std::byte>(a & 0xFF);
     for (std::size_t k = 0; k < 4; ++k) at[5 + k] = static_cast<std::byte>(i >> 8 * (3 - k) & 0xFF);
   }

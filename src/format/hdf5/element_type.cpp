@@ -19,7 +19,7 @@ constexpr std::uint64_t kRecordLimit = std::uint64_t{1} << 31;  // bytes an elem
 struct Builder {
   std::vector<Leaf> leaves;
   std::vector<SwapRun> swaps;
-  std::string convert, refuse;  // why libhdf5 must convert; why nobody can
+  std::string convert, refuse;  // why libhdf5 must convert; why nothing can
 
   void needs_library(std::string why) {
     if (convert.empty()) convert = std::move(why);

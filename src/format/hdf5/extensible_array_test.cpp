@@ -31,7 +31,7 @@ struct Array {
   std::uint64_t bits = 10, smallest = 2, super_pointers = 4, page_bits = 3, in_index = 3, more_bytes = 0;
   std::uint64_t written = kAll;
   std::set<std::uint64_t> only = {};  ///< Blocks and pages without any of these entries are not made. Empty: all are.
-  bool own_offsets = false;           ///< Of data blocks of the index block, which libhdf5 writes otherwise.
+  bool own_offsets = false;           ///< In data blocks of the index block, which libhdf5 writes otherwise.
   unsigned wrong_header = 0;          ///< Added to what blocks say of their header, ...
   unsigned wrong_offset = 0;          ///< ... and of their place.
   std::uint64_t header = 0, index = 0, index_bytes = 0, data = 0, data_bytes = 0, super = 0, super_bytes = 0, page = 0;

@@ -11,7 +11,7 @@
 
 namespace headrace::hdf5 {
 
-/// A file and, while somebody needs libhdf5 for it, its handle there: an open file costs libhdf5 0.5 MB.
+/// A file and, while a user needs libhdf5 for it, its handle there: an open file costs libhdf5 0.5 MB.
 struct FileState : std::enable_shared_from_this<FileState> {
   std::shared_ptr<DriverState> driver = std::make_shared<DriverState>();
   Id file;  ///< Open while more users came than went. Touched under a LibraryLock only.
@@ -27,7 +27,7 @@ struct FileState : std::enable_shared_from_this<FileState> {
     const LibraryLock library;
     file.reset();
   }
-  /// Become a user of `file`, which is opened if nobody is. Errors: of open_with_library().
+  /// Become a user of `file`, which is opened if there is none. Errors: of open_with_library().
   Status use_library(const LibraryLock& library);
   /// Become a user of `file`, which is open.
   void share_library(const LibraryLock&) { ++users_; }

@@ -17,7 +17,7 @@ struct StoredFilter {
   std::vector<std::uint32_t> client_values;  ///< HDF5's cd_values.
 };
 
-/// Return the registered name of a filter, also of those we cannot decode ("szip", "ZFP"); "" if nobody registered it.
+/// Return the registered name of a filter, also of those we cannot decode ("szip", "ZFP"); "" if it is not registered.
 std::string_view filter_name(std::uint32_t id);
 
 /// Return the number of a filter by its registered name; 0 if there is none.

@@ -49,7 +49,7 @@ Status FractalHeap::read_header() {
   const std::uint64_t version = fields.number(1);
   id_bytes_ = fields.number(2);
   const std::uint64_t filter_bytes = fields.number(2), flags = fields.number(1);
-  // Of filters the header has the size of the root block, the filters that were skipped, and what they are.
+  // For filters the header has the size of the root block, the filters that were skipped, and what they are.
   const std::uint64_t filtered = filter_bytes == 0 ? 0 : length + 4 + filter_bytes;
   HEADRACE_TRY(read_signed(file_, superblock_, address_, size + filtered, "FRHP"));
   if (filter_bytes != 0)

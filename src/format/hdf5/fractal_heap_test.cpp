@@ -18,7 +18,7 @@ std::byte byte_at(std::uint64_t offset) {
 struct Heap {
   std::uint64_t id_bytes = 7, filter_bytes = 0, flags = 2, most_managed = 100, width = 2, start = 64, most_direct = 256;
   std::uint64_t most_bits = 16, rows = 6, version = 0;
-  std::uint64_t unmade_row = 99;                ///< Of the root: its blocks were never needed.
+  std::uint64_t unmade_row = 99;                ///< Row of the root whose blocks were never needed.
   unsigned wrong_header = 0, wrong_offset = 0;  ///< Added to what blocks say of themselves.
   std::uint64_t huge_tree = ~0ULL, root = ~0ULL, header = 0, direct = 0, indirect = 0, indirect_bytes = 0;
 

@@ -23,7 +23,7 @@ Status check_global_heap(const RandomAccessFile& file, const Superblock& superbl
     return Error(ErrorCode::kCorruptData, fmt::format("the global heap at {} is damaged: {}", address, why));
   };
   std::uint64_t at = 0;
-  // Of the heap, and of each object in it.
+  // Bytes of the heap's header, and of the header of each object in it.
   const std::uint64_t head_bytes = align_up(8 + superblock.length_bytes, kStep);
   if (__builtin_add_overflow(address, superblock.at, &at) || at > file.size() || head_bytes > file.size() - at)
     return damaged("it reaches past the end of the file");

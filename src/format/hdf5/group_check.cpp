@@ -22,7 +22,7 @@ Error group_damaged(std::string why) {
   return Error(ErrorCode::kCorruptData, "a group is damaged: " + std::move(why));
 }
 
-// Of two links of one name, libhdf5 lists both and opens either: perhaps not the object that was checked.
+// libhdf5 lists both of two links of one name and opens either: perhaps not the object that was checked.
 Error named_twice(std::string_view name) {
   return group_damaged(fmt::format("two of its links are called '{:.100}'", name));
 }

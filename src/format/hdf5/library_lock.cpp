@@ -14,10 +14,10 @@ thread_local unsigned depth = 0;  // locks that this thread has taken one inside
 
 /// libhdf5 closes at exit what is still open. An object whose closing failed stays in its tables although it was freed,
 /// so that it would be closed once more, and the process crash (1.10.8 in H5F__close_cb, after a damaged file). It is
-/// told to leave the exit to us, who spare it that; others in the process that left files open have them closed as
+/// told to leave the exit to us, which spares it that; others in the process that left files open have them closed as
 /// ever.
 void take_over_exit() {
-  if (H5dont_atexit() < 0) return;  // somebody else has used the library before
+  if (H5dont_atexit() < 0) return;  // other code has used the library before
   std::atexit([] {
     if (!close_failed) H5close();
   });

@@ -31,7 +31,7 @@ struct DriverState : std::enable_shared_from_this<DriverState> {
   struct Recording {
     bool on = false;
     unsigned reads = 0;
-    std::uint64_t address = 0, size = 0;  ///< Of the last raw-data read.
+    std::uint64_t address = 0, size = 0;  ///< Range of the last raw-data read.
   } recording;
 };
 

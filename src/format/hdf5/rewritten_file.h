@@ -30,7 +30,7 @@ Result<std::vector<StoredForm>> stored_forms(const std::string& file, const std:
 /// An array that is stored in another way.
 struct NewArray {
   ArrayInfo info;                          ///< As in the source.
-  std::vector<std::uint64_t> chunk_shape;  ///< Of the rank of info.shape; empty: contiguous, without filters.
+  std::vector<std::uint64_t> chunk_shape;  ///< Has the rank of info.shape; empty: contiguous, without filters.
   ChunkCoding coding;
   std::size_t element_bytes = 1;  ///< Width of the byte shuffle.
 };

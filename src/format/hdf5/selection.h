@@ -59,7 +59,7 @@ struct SelectionPart {
 };
 
 struct Selection {
-  std::vector<std::uint64_t> extent;  ///< Of the array that is selected from.
+  std::vector<std::uint64_t> extent;  ///< Extent of the array that is selected from.
   std::vector<SelectionPart> parts;   ///< By ascending rank, without gaps; none is empty.
   std::uint64_t size = 0;             ///< Elements.
   /// First index along axis 0, and one past the last one.

@@ -18,8 +18,8 @@ struct Superblock {
   bool understood = false;      ///< Version 0 to 3 with readable sizes; else the rest is not filled in.
   bool being_written = false;   ///< Version 3: a writer has not closed the file (or crashed).
   std::uint64_t end_bytes = 0;  ///< File size the superblock expects.
-  std::uint64_t root_address = 0;       ///< Of the root group's header, as in the file.
-  std::uint64_t extension_address = 0;  ///< Of the header of version 2 and 3's extension; undefined if there is none.
+  std::uint64_t root_address = 0;       ///< Address of the root group's header, as in the file.
+  std::uint64_t extension_address = 0;  ///< Address of the extension's header (version 2, 3); undefined where none is.
   unsigned address_bytes = 8, length_bytes = 8;  ///< Width of addresses and of lengths in the file.
   /// The address that means "nowhere": all bits set.
   [[nodiscard]] std::uint64_t undefined_address() const { return ~std::uint64_t{0} >> (64 - 8 * address_bytes); }

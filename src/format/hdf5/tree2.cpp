@@ -56,7 +56,7 @@ class Tree2Walk {
   }
 
  private:
-  /// Of nodes so many levels above the leaves.
+  /// Sizes of nodes so many levels above the leaves.
   struct Level {
     std::uint64_t most = 0;           // records of a node
     std::uint64_t most_below = 0;     // records of a node and all below it

@@ -13,7 +13,7 @@ namespace headrace::hdf5 {
 
 /// What a tree must be. The header of the file says it a second time.
 struct Tree2Kind {
-  std::uint64_t type = 0;  ///< Of its records, a number of the specification.
+  std::uint64_t type = 0;  ///< Type of its records, a number of the specification.
   std::uint64_t record_bytes = 0;
 };
 

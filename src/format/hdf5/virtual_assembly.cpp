@@ -166,7 +166,7 @@ Result<DecodedPiece> VirtualAssembly::read_and_decode(const PreparedSource& sour
   const DecodeScratch scratch{out_to.empty() ? pong_.subspan(filter, source.out_bytes) : out_to, ping_.first(filter),
                               pong_.first(filter)};
   auto decoded = source.array->decode(piece, stored, scratch);
-  if (bytes == 0)  // nobody has asked yet whether the file is what it was
+  if (bytes == 0)  // no read has asked yet whether the file is what it was
     if (Status same = file.check_unchanged(); !same.ok()) return of_source(std::move(same.error().with_stage("read")));
   return decoded;
 }

@@ -244,7 +244,7 @@ class Sources {
     Id dataset = open_dataset(library_, *state, found.path);
     if (!dataset.ok()) return library_failure(library_, *state, "open the dataset");
     HEADRACE_ASSIGN(DatasetInfo described, describe_dataset(library_, *state, dataset.get(), found.path,
-                                                            {.trail = &trail_, .stored_bytes = 0}));  // nobody asks
+                                                            {.trail = &trail_, .stored_bytes = 0}));  // not asked for
     if (described.array.layout == Layout::kExternal)
       return Error(ErrorCode::kUnsupported, "is stored in external raw files");
     if (described.array.read_path == ReadPath::kUnsupported)

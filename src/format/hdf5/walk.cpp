@@ -63,7 +63,7 @@ std::optional<Object> object_at(hid_t group, const char* name) {
 struct Link {
   std::string name;
   H5L_type_t type;
-  std::uint64_t address;  ///< Of the object's header, if it is a hard link.
+  std::uint64_t address;  ///< Address of the object's header, if it is a hard link.
 };
 
 /// Where a hard link leads. What lies there has not been looked at.

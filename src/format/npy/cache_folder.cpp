@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 struct CachedField {
   std::string name, file, dtype;
-  std::vector<std::uint64_t> shape;  ///< Of all rows.
+  std::vector<std::uint64_t> shape;  ///< Shape of all rows.
 };
 
 std::string join(const std::string& folder, std::string_view name) {

@@ -33,7 +33,7 @@ struct NpyHeader {
   NpyType type;
   std::vector<std::uint64_t> shape;  ///< Empty for a single number.
   std::uint64_t header_bytes = 0;    ///< The values begin here.
-  std::uint64_t value_bytes = 0;     ///< Of all values; checked against overflow.
+  std::uint64_t value_bytes = 0;     ///< Bytes of all values; checked against overflow.
 };
 
 /// True if bytes begin as a .npy file does.

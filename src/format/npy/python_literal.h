@@ -15,7 +15,7 @@ struct Literal {
   Kind kind = Kind::kNone;
   std::uint64_t number = 0;    ///< Also of kBool: 0 or 1.
   std::string text;            ///< Bytes between the quotes, escapes resolved.
-  std::vector<Literal> items;  ///< Of kDict: key, value, key, value, …
+  std::vector<Literal> items;  ///< Items of kDict: key, value, key, value, …
 
   /// Return the value of a text key of a kDict, or null.
   [[nodiscard]] const Literal* find(std::string_view key) const;

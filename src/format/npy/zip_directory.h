@@ -15,7 +15,7 @@ struct ZipMember {
   std::string name;
   ByteRange stored;  ///< Inside the archive, checked to lie there.
   std::uint64_t decoded_bytes = 0;
-  std::uint32_t crc32 = 0;   ///< Of the decoded bytes.
+  std::uint32_t crc32 = 0;   ///< Checksum of the decoded bytes.
   std::uint16_t method = 0;  ///< 0: stored as it is; 8: deflate.
   bool encrypted = false;
 };

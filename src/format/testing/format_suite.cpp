@@ -228,7 +228,7 @@ void cells_are_the_pieces_of_the_rows(FormatTest& test) {
 }
 
 void threads_read_at_once(FormatTest& test) {
-  const auto array = test.open();  // nobody has located anything yet
+  const auto array = test.open();  // nothing has been located yet
   ASSERT_NE(array, nullptr);
   const std::vector<RowRange> ranges = some_ranges(array->info().rows());
   std::vector<std::thread> threads;

@@ -23,7 +23,7 @@ using OpenedArray = Result<std::shared_ptr<ArrayReader>>;
 struct FormatCase {
   /// Open the array anew.
   std::function<OpenedArray()> open;
-  /// Dense values of all rows, for each column: made without the reader, or by somebody else's.
+  /// Dense values of all rows, for each column: made without the reader, or by another library's.
   std::vector<std::vector<std::byte>> columns;
   /// A piece is exactly the rows that are asked for.
   bool addressable = false;

@@ -42,9 +42,9 @@ struct KeptArray {
 struct RewriteFile {
   std::string source, output;            ///< Paths.
   std::string partial, journal, record;  ///< Beside the output, until it is whole; and what was written.
-  FileFingerprint fingerprint;           ///< Of the source.
+  FileFingerprint fingerprint;           ///< Fingerprint of the source.
   bool is_hdf5 = true;                   ///< Else .npy.
-  std::uint64_t first_row = 0;           ///< Of its rows in the shuffled order of all files.
+  std::uint64_t first_row = 0;           ///< First of its rows in the shuffled order of all files.
   std::uint64_t rows = 0;                ///< That are shuffled.
   std::vector<RewriteArray> arrays;
   std::vector<KeptArray> kept;
@@ -55,8 +55,8 @@ struct RewritePlan {
   std::string asked;  ///< The options as given, before the codec was chosen.
   std::string work;   ///< Directory of what is not whole yet.
   std::vector<RewriteFile> files;
-  std::uint64_t shuffled_rows = 0;                    ///< Of all files.
-  std::uint64_t decoded_bytes = 0, stored_bytes = 0;  ///< Of the arrays that are stored anew.
+  std::uint64_t shuffled_rows = 0;                    ///< Rows of all files.
+  std::uint64_t decoded_bytes = 0, stored_bytes = 0;  ///< Bytes of the arrays that are stored anew.
   std::uint64_t kept_bytes = 0;
 
   /// The path of the array with most decoded bytes; empty if none is stored anew.

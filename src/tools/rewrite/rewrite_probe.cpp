@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kSampleBytes = mebibytes(12);  // of one place in a file
 constexpr std::size_t kPlaces = 3;
 constexpr std::uint64_t kCodecNs = 250'000'000;
-constexpr double kDiskBytesPerSecond = 500e6;  // what the disk gives depends on who else uses it: a plain SSD
+constexpr double kDiskBytesPerSecond = 500e6;  // what the disk gives depends on what else uses it: a plain SSD
 
 double per_second(std::uint64_t bytes, std::uint64_t ns) {
   return static_cast<double>(bytes) * 1e9 / static_cast<double>(std::max<std::uint64_t>(ns, 1));

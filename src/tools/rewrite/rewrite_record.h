@@ -16,12 +16,12 @@ struct RewriteRecord {
   struct Array {
     std::string path;
     std::uint64_t rows_done = 0;      ///< From the start of the array.
-    std::vector<std::uint64_t> sums;  ///< Of the rows done, as read from the sources.
+    std::vector<std::uint64_t> sums;  ///< Sums of the rows done, as read from the sources.
   };
   std::vector<Array> arrays;
   std::vector<std::string> copied, notes;
   bool is_closed = false;  ///< All rows are written.
-  FileFingerprint output;  ///< Of the whole file; set once it is verified.
+  FileFingerprint output;  ///< Fingerprint of the whole file; set once it is verified.
 
   [[nodiscard]] std::string text() const;
   static Result<RewriteRecord> parse(const std::string& text);

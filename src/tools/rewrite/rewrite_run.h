@@ -21,8 +21,8 @@ enum class FileState : std::uint8_t {
 
 struct RewriteCounts {
   std::uint64_t files_written = 0, files_found = 0;  ///< Found: whole and verified by an earlier call.
-  std::uint64_t rows_written = 0, rows_found = 0;    ///< Of the arrays that are stored anew.
-  std::uint64_t output_bytes = 0;                    ///< Of all files.
+  std::uint64_t rows_written = 0, rows_found = 0;    ///< Rows of the arrays that are stored anew.
+  std::uint64_t output_bytes = 0;                    ///< Bytes of all files.
   double seconds = 0;
   std::vector<std::string> notes;
 };

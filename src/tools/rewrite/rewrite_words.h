@@ -13,7 +13,7 @@ struct RewriteSummary {
   const RewritePlan& plan;
   const RewriteForecast* forecast = nullptr;  ///< Null: every file was whole already.
   RewriteMemory memory;
-  std::uint64_t free_bytes = 0;  ///< Of the file system written to.
+  std::uint64_t free_bytes = 0;  ///< Free bytes of the file system written to.
   std::optional<RewriteCounts> done;
 };
 
