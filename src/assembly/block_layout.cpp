@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "assembly/mapping.h"
 #include "assembly/resident_arrays.h"
 #include "base/page_buffer.h"
 
@@ -72,11 +71,6 @@ BlockChoice choose_block(const std::vector<ArrayShape>& arrays, std::uint64_t fi
 }
 
 BlockLayout plan_layout(const Source& source, std::uint64_t resident_limit_bytes) {
-  if (source.mapping) {
-    BlockLayout homes;
-    homes.table = source.mapping->map->homes();
-    return homes;
-  }
   BlockLayout layout;
   std::vector<BlockTable::FileBlocks> blocks;
   std::vector<std::uint64_t> side_bytes(source.num_arrays(), 0);

@@ -31,9 +31,9 @@ void PartServer::release() {
   for (GroupServer& server : servers_) server.rows ? server.rows->release() : server.cells->release();
 }
 
-ServerNeed PartServer::need(const Mapping& mapping) {
+ServerNeed PartServer::need(const MappedSource& mapped) {
   ServerNeed sum;
-  for (const SourceGroup& group : mapping.groups) {
+  for (const SourceGroup& group : mapped.groups) {
     const PieceDecoder::Need need = PieceDecoder::need(*group.source, group.layout);
     sum.scratch_bytes += need.scratch_bytes;
     sum.read_buffer_bytes += need.read_buffer_bytes;

@@ -10,7 +10,7 @@
 
 #include "assembly/block_server.h"
 #include "assembly/box_copy.h"
-#include "assembly/mapping.h"
+#include "assembly/mapped_source.h"
 #include "assembly/window_slot.h"
 #include "catalog/box_map.h"
 #include "catalog/sample_map.h"
@@ -29,7 +29,7 @@ class PartServer {
   /// Give the scratch back.
   void release();
   /// Return what one thread needs.
-  static ServerNeed need(const Mapping& mapping);
+  static ServerNeed need(const MappedSource& mapped);
   /// Serve a claim of a unit. \param digests  One for each run. \return What failed, by Request::row.
   std::span<const RowFailure> serve(const Claim& claim, std::span<RowDigest> digests,
                                     const std::atomic<bool>& cancelled);

@@ -18,7 +18,6 @@ std::vector<Field> Source::slot_fields() const {
 }
 
 std::uint64_t Source::slot_row_bytes() const {
-  if (mapping) return row_bytes();
   std::uint64_t n = 0;
   for (const Field& field : slot_fields()) n += field.row_bytes();
   return n;

@@ -49,9 +49,9 @@ struct SourceMixture {
 };
 
 class Finisher;
-struct Mapping;
 
-/// Immutable once made. Arrays are numbered alike in every file; several columns may be members of one array's records.
+/// Rows of files. Immutable once made. Arrays are numbered alike in every file; several columns may be members of one
+/// array's records.
 struct Source {
   struct Place {
     std::uint32_t array;
@@ -62,12 +62,8 @@ struct Source {
   std::vector<Place> places;                                 ///< One for each column.
   std::vector<SourceFile> files;
   std::shared_ptr<const RowSet> chosen;          ///< Rows of all files that belong to the data set; null: all.
-  std::vector<LeftOut> left_out;                 ///< In the files, where nobody chose the fields.
+  std::vector<LeftOut> left_out;                 ///< In the files, where the fields were not chosen.
   std::shared_ptr<const SourceMixture> mixture;  ///< Null: one data set.
-  /// Of samples that are not simply rows (mapping.h); then there are neither columns nor arrays here, but in its
-  /// groups.
-  std::shared_ptr<const Mapping> mapping;
-  std::uint64_t mapped_bytes = 0;  ///< Of a mapped sample, on average.
   /// Transforms of the columns on their way into a batch; null: none. Caches hold what is stored.
   std::shared_ptr<const Program> program;
   /// What is done with batches once everything is in place (finisher.h); null: nothing.
@@ -84,9 +80,9 @@ struct Source {
   /// Return the bytes that a sample takes in a slot.
   [[nodiscard]] std::uint64_t slot_row_bytes() const;
   [[nodiscard]] std::size_t num_arrays() const { return files.empty() ? 0 : files[0].arrays.size(); }
-  /// Bytes of a row; of a mapped sample, on average.
+  /// Return the stored bytes of a row.
   [[nodiscard]] std::uint64_t row_bytes() const {
-    std::uint64_t n = mapped_bytes;
+    std::uint64_t n = 0;
     for (const StoredColumn& c : *columns) n += c.row_bytes();
     return n;
   }

@@ -22,7 +22,8 @@ SourceFile with_arrays(const SourceFile& file, std::span<const std::size_t> arra
 }
 
 std::map<std::string, std::vector<std::string>> Dataset::beside() const {
-  const Source& source = *impl_->source;
+  if (!impl_->source.rows()) return {};
+  const Source& source = *impl_->source.rows();
   std::map<std::string, std::vector<std::string>> files;
   for (std::size_t c = 0; c < source.columns->size(); ++c) {
     const auto divided = divide_path((*source.columns)[c].path);

@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "assembly/finisher.h"
-#include "assembly/mapping.h"
 #include "base/philox.h"
 #include "storage/file_system.h"
 
@@ -71,12 +70,13 @@ std::uint64_t sample_other(const OutsideFile& other, std::uint64_t count) {
 
 }  // namespace
 
-std::string hash_of(const Source& source, const BlockLayout& layout) {
-  if (source.mapping) {
-    RandomKey key = with_text(RandomKey::of({5, layout.table->num_rows()}), source.mapping->identity);
-    for (const SourceGroup& group : source.mapping->groups) key = with_text(key, hash_of(*group.source, group.layout));
+std::string hash_of(const SampleSource& of, const BlockLayout& layout) {
+  if (const MappedSource* const mapped = of.mapped()) {
+    RandomKey key = with_text(RandomKey::of({5, mapped->map->homes()->num_rows()}), mapped->identity);
+    for (const SourceGroup& group : mapped->groups) key = with_text(key, hash_of(group.source, group.layout));
     return fmt::format("{:016x}", key.low);
   }
+  const Source& source = *of.rows();
   RandomKey key = RandomKey::of({source.files.size(), source.columns->size()});
   for (std::size_t f = 0; f < source.files.size(); ++f)
     key = key.with(source.files[f].rows).with(layout.files[f].block_rows);
@@ -108,14 +108,14 @@ std::optional<DataIdentity> DataIdentity::parse(std::string_view text) {
   return made;
 }
 
-DataIdentity identify(const Source& source, const BlockLayout& layout) {
+DataIdentity identify(const SampleSource& source, const BlockLayout& layout) {
   DataIdentity made;
   RandomKey rows = with_text(RandomKey::of({0}), hash_of(source, layout));
-  if (source.program) rows = with_text(rows, source.program->identity());
-  if (source.finisher) rows = with_text(rows, source.finisher->identity());
+  if (source.rows() && source.rows()->program) rows = with_text(rows, source.rows()->program->identity());
+  if (source.finisher()) rows = with_text(rows, source.finisher()->identity());
   made.rows = shortened(rows);
   std::vector<const SourceFile*> files;
-  for (const Source* stored : stored_sources(source))
+  for (const Source* stored : source.stored())
     for (const SourceFile& file : stored->files) files.push_back(&file);
   const std::uint64_t num_files = files.size();
   const std::uint64_t stretches =

@@ -7,13 +7,13 @@
 #include <string_view>
 
 #include "assembly/block_layout.h"
-#include "assembly/source.h"
+#include "assembly/sample_source.h"
 
 namespace headrace {
 
 /// Return what rows there are, in which blocks and of which fields, as 16 hexadecimal digits. Says nothing of the
 /// files' names and bytes.
-std::string hash_of(const Source& source, const BlockLayout& layout);
+std::string hash_of(const SampleSource& of, const BlockLayout& layout);
 
 /// Four short hashes, so that a mismatch can say what differs. See docs/decisions/0010-states-know-their-files.md.
 struct DataIdentity {
@@ -31,6 +31,6 @@ struct DataIdentity {
 
 /// Return the identity of opened files. Reads up to 256 stretches of 512 stored bytes, spread over the files, their
 /// arrays and rows; what cannot be read counts as other bytes.
-DataIdentity identify(const Source& source, const BlockLayout& layout);
+DataIdentity identify(const SampleSource& source, const BlockLayout& layout);
 
 }  // namespace headrace

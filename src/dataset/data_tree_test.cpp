@@ -33,8 +33,7 @@ class DataTree : public ::testing::Test {
 };
 
 std::string identity_of(const Dataset& data) {
-  return hash_of(*data.impl()->source, data.impl()->layout) +
-         identify(*data.impl()->source, data.impl()->layout).text();
+  return hash_of(data.impl()->source, data.impl()->layout) + identify(data.impl()->source, data.impl()->layout).text();
 }
 std::vector<std::int64_t> values_of(const Dataset& data) {
   const Batch all = data.slice(0, data.size());

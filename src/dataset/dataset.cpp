@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <numeric>
 
-#include "assembly/mapping.h"
 #include "dataset/dataset_contents.h"
 #include "dataset/field_selection.h"
 #include "dataset/file_lists.h"
@@ -26,12 +25,6 @@ namespace {
 void check_row(std::uint64_t row, std::uint64_t rows) {
   if (row >= rows)
     throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", row, rows));
-}
-
-/// Throws kUnsupported for samples that are not simply rows.
-void need_rows(const Source& source, std::string_view what) {
-  if (source.mapping)
-    throw Error(ErrorCode::kUnsupported, fmt::format("{} of samples that are not simply rows is not there yet", what));
 }
 
 /// What opens the same files again from another folder. \param axes  Of each broadcast field; 0 for the others.
@@ -54,28 +47,21 @@ FilesNode files_node(const Dataset& data, const std::vector<std::uint32_t>& axes
 
 }  // namespace
 
-std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source> source,
-                                                   std::shared_ptr<const DataNode> node) {
+std::shared_ptr<Dataset::Impl> Dataset::Impl::make(SampleSource source, std::shared_ptr<const DataNode> node) {
   auto impl = std::make_shared<Impl>();
   impl->node = std::move(node);
   impl->source = std::move(source);
-  const Source& s = *impl->source;
-  std::uint64_t stored_rows = 0;
-  if (s.mapping) {
-    for (const Source* stored : stored_sources(s))
-      for (const SourceFile& f : stored->files) impl->files.push_back({f.path, f.rows});
-    impl->rows = s.mapping->map->homes()->num_rows();
-  } else {
-    for (const SourceFile& f : s.files) {
-      const std::uint64_t rows =
-          s.chosen ? s.chosen->count_below(stored_rows + f.rows) - s.chosen->count_below(stored_rows) : f.rows;
-      impl->files.push_back({f.path, rows});
-      impl->rows += rows;
-      stored_rows += f.rows;
+  for (const Source* const stored : impl->source.stored()) {
+    std::uint64_t before = 0;
+    for (const SourceFile& f : stored->files) {
+      const RowSet* const chosen = stored->chosen.get();
+      impl->files.push_back(
+          {f.path, chosen ? chosen->count_below(before + f.rows) - chosen->count_below(before) : f.rows});
+      before += f.rows;
     }
   }
-  for (std::size_t field = 0; field < s.fields->size(); ++field) {
-    const ColumnPlace column = column_of(s, field);
+  for (std::size_t field = 0; field < impl->source.fields()->size(); ++field) {
+    const ColumnPlace column = impl->source.column_of(field);
     if (!column.source) {
       impl->storage.push_back({{}, "none", "made", "", true});
       impl->attributes.emplace_back();
@@ -91,9 +77,16 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(std::shared_ptr<const Source>
     impl->storage.push_back(std::move(storage));
     impl->attributes.push_back(first.attributes);
   }
-  impl->layout = plan_layout(s, 0);
-  impl->reading_bytes = headrace::reading_bytes(s, impl->layout);
+  impl->layout = plan_layout(impl->source, 0);
+  impl->blocks = impl->source.blocks(impl->layout);
+  impl->rows = impl->blocks->num_rows();
+  impl->reading_bytes = headrace::reading_bytes(impl->source, impl->layout);
   return impl;
+}
+
+const Source& Dataset::Impl::rows_for(std::string_view what) const {
+  if (const Source* const source_of_rows = source.rows()) return *source_of_rows;
+  throw Error(ErrorCode::kUnsupported, fmt::format("{} of samples that are not simply rows is not there yet", what));
 }
 
 std::shared_ptr<const DataNode> Dataset::Impl::node_with(decltype(DataNode::what) verb) const {
@@ -116,7 +109,7 @@ Result<Dataset::Impl::IdleServer> Dataset::Impl::take_server() {
   IdleServer s;
   s.clock = std::make_unique<StageClock>();
   s.counters = std::make_unique<DecodeCounters>(*s.clock);
-  s.server = std::make_unique<BlockServer>(*source, layout, no_residents, no_side_chunks, *s.counters);
+  s.server = std::make_unique<BlockServer>(*source.rows(), layout, no_residents, no_side_chunks, *s.counters);
   HEADRACE_TRY(s.server->prepare());
   return s;
 }
@@ -148,9 +141,8 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
     return Error(ErrorCode::kInvalidArgument, files.size() == 1 ? "the fields have 0 rows" : "no file has any rows")
         .with_file(files[0])
         .with_hint("Run: headrace inspect " + files[0]);
-  if (impl->layout.table->num_blocks() >= (std::uint64_t{1} << 32))
-    return Error(ErrorCode::kUnsupported,
-                 fmt::format("{} blocks are more than 2^32", impl->layout.table->num_blocks()));
+  if (impl->blocks->num_blocks() >= (std::uint64_t{1} << 32))
+    return Error(ErrorCode::kUnsupported, fmt::format("{} blocks are more than 2^32", impl->blocks->num_blocks()));
   return impl;
 }
 
@@ -159,10 +151,11 @@ std::uint64_t Dataset::size() const {
   return impl_->rows;
 }
 const std::vector<Field>& Dataset::fields() const {
-  return *impl_->source->fields;
+  return *impl_->source.fields();
 }
 const std::vector<LeftOut>& Dataset::left_out() const {
-  return impl_->source->left_out;
+  static const std::vector<LeftOut> nothing;
+  return impl_->source.rows() ? impl_->source.rows()->left_out : nothing;
 }
 const std::vector<FieldStorage>& Dataset::storage() const {
   return impl_->storage;
@@ -174,9 +167,9 @@ const std::map<std::string, std::string>& Dataset::attributes(std::size_t field)
   return impl_->attributes[field];
 }
 std::uint64_t Dataset::sample_bytes() const {
-  std::uint64_t bytes = impl_->source->mapping ? impl_->source->row_bytes() : 0;
-  if (bytes == 0)
-    for (const Field& field : fields()) bytes += field.row_bytes();
+  if (impl_->source.mapped()) return impl_->source.sample_bytes();
+  std::uint64_t bytes = 0;
+  for (const Field& field : fields()) bytes += field.row_bytes();
   return bytes;
 }
 std::uint64_t Dataset::block_rows() const {
@@ -209,14 +202,13 @@ Batch Dataset::Impl::take(std::span<const std::uint64_t> samples, EpochSeed draw
     throw Error(ErrorCode::kInvalidArgument, "more than 2^32 rows at once").with_hint("Use a Loader.");
   const std::uint64_t threads = reading_threads(*this, samples.size());
   for (const std::uint64_t sample : samples) check_row(sample, rows);
-  return (source->mapping ? take_mapped(*source, samples, draws, go_on)
-                          : take_rows(*this, samples, draws, threads, go_on))
+  const MappedSource* const mapped = source.mapped();
+  return (mapped ? take_mapped(*mapped, samples, draws, go_on) : take_rows(*this, samples, draws, threads, go_on))
       .value();
 }
 
 Dataset Dataset::choose(std::span<const std::string> names) const {
-  need_rows(*impl_->source, "a choice of fields");
-  const Source& old = *impl_->source;
+  const Source& old = impl_->rows_for("a choice of fields");
   const std::vector<std::string> list(names.begin(), names.end());
   if (old.program)
     return Dataset(Impl::make(map_fields(old, {{"Keep", list, {}}}).value(), impl_->node_with(FieldsNode{list})));
@@ -241,12 +233,13 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
 
 Dataset Dataset::map(const std::vector<Transform>& transforms) const {
   if (transforms.empty()) return *this;
-  return Dataset(Impl::make(map_fields(*impl_->source, transforms).value(), impl_->node_with(MapNode{transforms})));
+  return Dataset(Impl::make(map_fields(impl_->rows_for("a transform"), transforms).value(),
+                            impl_->node_with(MapNode{transforms})));
 }
 
 Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
-  need_rows(*impl_->source, "a selection");
-  if (impl_->source->mixture)
+  const Source& old = impl_->rows_for("a selection");
+  if (old.mixture)
     throw refuse("rows of a mixture cannot be selected: they are drawn by weight", "Select from its parts, then mix.");
   if (rows.empty()) throw refuse("a selection of no rows", "Select at least one.");
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -257,8 +250,8 @@ Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
                    "Sort them, each once: a selection keeps the order of the files. To repeat rows, or for an order of "
                    "your own, give them to Loader(sampler=).");
   }
-  auto source = std::make_shared<Source>(*impl_->source);
-  const std::uint64_t stored = impl_->layout.table->num_stored_rows();
+  auto source = std::make_shared<Source>(old);
+  const std::uint64_t stored = impl_->blocks->num_stored_rows();
   auto here = std::make_shared<const RowSet>(size(), rows);
   if (!source->chosen) {
     source->chosen = here;
@@ -272,7 +265,7 @@ Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
 
 std::vector<std::uint64_t> Dataset::selected_rows() const {
   std::vector<std::uint64_t> rows(size());
-  const RowSet* const chosen = impl_->source->chosen.get();
+  const RowSet* const chosen = impl_->source.rows() ? impl_->source.rows()->chosen.get() : nullptr;
   for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = chosen ? (*chosen)[i] : i;
   return rows;
 }
@@ -280,7 +273,7 @@ std::vector<std::uint64_t> Dataset::selected_rows() const {
 std::uint64_t Dataset::block_end(std::uint64_t row) const {
   if (row >= size())
     throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", row, size()));
-  const BlockTable& blocks = *impl_->layout.table;
+  const BlockTable& blocks = *impl_->blocks;
   const std::uint64_t block = blocks.find(row).block;
   return blocks.first_row(block) + blocks.block_rows(block);
 }

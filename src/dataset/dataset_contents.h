@@ -14,7 +14,7 @@
 #include "assembly/block_layout.h"
 #include "assembly/block_server.h"
 #include "assembly/finisher.h"
-#include "assembly/source.h"
+#include "assembly/sample_source.h"
 #include "base/fork_safe_mutex.h"
 #include "base/result.h"
 #include "dataset/data_tree.h"
@@ -22,12 +22,13 @@
 namespace headrace {
 
 struct Dataset::Impl {
-  std::shared_ptr<const Source> source;
+  SampleSource source;
   std::shared_ptr<const DataNode> node;  ///< How it was made; null: in memory.
   std::vector<FileEntry> files;
   std::vector<FieldStorage> storage;
   std::vector<std::map<std::string, std::string>> attributes;  ///< One for each field.
-  BlockLayout layout;                                          ///< Without resident arrays.
+  BlockLayout layout;                        ///< How rows decode together, without resident arrays; mapped: empty.
+  std::shared_ptr<const BlockTable> blocks;  ///< What an order shuffles.
   std::uint64_t rows = 0;
   std::uint64_t reading_bytes = 0;  ///< What one thread takes to read a block, beside the rows that it delivers.
   std::atomic<bool> closed{false};
@@ -44,7 +45,9 @@ struct Dataset::Impl {
   std::vector<IdleServer> idle;
 
   /// Make the tables that follow from `source`.
-  static std::shared_ptr<Impl> make(std::shared_ptr<const Source> source, std::shared_ptr<const DataNode> node = {});
+  static std::shared_ptr<Impl> make(SampleSource source, std::shared_ptr<const DataNode> node = {});
+  /// Return the source whose rows are the samples. Throws kUnsupported, which names `what`, where they are mapped.
+  [[nodiscard]] const Source& rows_for(std::string_view what) const;
   /// Return the node of a verb that was applied to this data set; null where that has none.
   [[nodiscard]] std::shared_ptr<const DataNode> node_with(decltype(DataNode::what) verb) const;
   /// As Dataset::take(). \param draws  Whose randomness transforms use.

@@ -6,20 +6,18 @@
 #include <algorithm>
 #include <array>
 
-#include "assembly/mapping.h"
 #include "dataset/dataset_contents.h"
 
 namespace headrace {
 
 std::string Dataset::describe() const {
-  const Source& source = *impl_->source;
   using Row = std::array<std::string, 7>;
   std::vector<Row> table{{"field", "type", "sample shape", "bytes", "chunk rows", "codec", "read by"}};
   std::vector<std::string> notes;
   for (std::size_t f = 0; f < fields().size(); ++f) {
     const Field& field = fields()[f];
     const FieldStorage& s = storage()[f];
-    const ColumnPlace column = column_of(source, f);
+    const ColumnPlace column = impl_->source.column_of(f);
     if (!column.source) {
       table.push_back({field.name, field.dtype.name(), field.dims.text(), format_bytes(field.row_bytes()), "any row",
                        "none", s.read_path});
@@ -48,15 +46,17 @@ std::string Dataset::describe() const {
   std::string text =
       fmt::format("{} samples of {} in {} file{}, blocks of {} rows\n", size(), format_bytes(sample_bytes()),
                   files().size(), files().size() == 1 ? "" : "s", block_rows());
-  if (!source.mapping && !source.files.empty() && !source.files[0].axes.empty())
-    text += fmt::format("  samples are cells of the axes ({}){}\n", fmt::join(source.files[0].axes, ", "),
-                        files().size() > 1 ? " in the first file" : "");
-  if (source.chosen) text += fmt::format("  selected from {} rows\n", impl_->layout.table->num_stored_rows());
-  if (source.mixture)
-    for (const SourceMixture::Part& part : source.mixture->parts)
-      text += fmt::format("  {:.3g} % of the samples are drawn from {}\n", 100 * part.weight, part.name);
-  if (source.program)
-    for (const Transform& transform : source.program->transforms()) notes.push_back("through " + transform.text());
+  if (const Source* const source = impl_->source.rows()) {
+    if (!source->files.empty() && !source->files[0].axes.empty())
+      text += fmt::format("  samples are cells of the axes ({}){}\n", fmt::join(source->files[0].axes, ", "),
+                          files().size() > 1 ? " in the first file" : "");
+    if (source->chosen) text += fmt::format("  selected from {} rows\n", impl_->blocks->num_stored_rows());
+    if (source->mixture)
+      for (const SourceMixture::Part& part : source->mixture->parts)
+        text += fmt::format("  {:.3g} % of the samples are drawn from {}\n", 100 * part.weight, part.name);
+    if (source->program)
+      for (const Transform& transform : source->program->transforms()) notes.push_back("through " + transform.text());
+  }
   if (impl_->node && !impl_->node->of.empty()) text += fmt::format("  made of {}\n", text_of(*impl_->node));
   for (const Row& row : table) {
     std::string line = " ";

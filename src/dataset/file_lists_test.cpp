@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 class FileListsTest : public CompanionFilesTest {
  protected:
   static std::string identity_of(const Dataset& data) {
-    return identify(*data.impl()->source, data.impl()->layout).text();
+    return identify(data.impl()->source, data.impl()->layout).text();
   }
 };
 
@@ -44,12 +44,12 @@ TEST_F(FileListsTest, ChoosingFieldsKeepsTheFilesTheyLieIn) {
             (std::vector<std::string>{folder_.path("side_0.h5"), folder_.path("side_1.h5")}));
   const std::vector<std::string> names{"y", "x"};
   const Dataset chosen = data.choose(names);
-  const SourceFile& file = chosen.impl()->source->files[1];
+  const SourceFile& file = chosen.impl()->source.rows()->files[1];
   ASSERT_EQ(file.beside.size(), 1u);
   EXPECT_EQ(file.beside[0].path, folder_.path("side_1.h5"));
   EXPECT_EQ(file.beside[0].arrays, std::vector<std::uint32_t>{0});
   const std::vector<std::uint64_t> some{1, 300};
-  EXPECT_EQ(chosen.select(some).impl()->source->files[0].beside.size(), 1u);
+  EXPECT_EQ(chosen.select(some).impl()->source.rows()->files[0].beside.size(), 1u);
   const std::vector<std::string> own{"x"};
   EXPECT_TRUE(data.choose(own).beside().empty());
   EXPECT_EQ(identity_of(data.choose(own)), identity_of(open(folder_.path("own_*.h5"))));

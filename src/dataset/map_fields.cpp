@@ -40,8 +40,8 @@ std::shared_ptr<Source> with_columns(const Source& source, const std::vector<std
 }
 
 Result<std::shared_ptr<const Source>> map_fields(const Source& source, const std::vector<Transform>& transforms) {
-  if (source.mapping || (source.finisher && !source.program))
-    return Error(ErrorCode::kUnsupported, "transforms of samples that are not simply rows are not there yet");
+  if (source.finisher && !source.program)
+    return Error(ErrorCode::kUnsupported, "transforms of samples that are finished as batches are not there yet");
   std::vector<Transform> all;
   if (source.program) all = source.program->transforms();
   all.insert(all.end(), transforms.begin(), transforms.end());

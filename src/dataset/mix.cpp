@@ -22,7 +22,7 @@ std::string text_of(const StoredColumn& field) {
 
 /// Array of `part` that is the first part's array a, for each a.
 std::vector<std::size_t> matching_arrays(const MixPart& first, const MixPart& part) {
-  const Source &a = *first.data.impl()->source, &b = *part.data.impl()->source;
+  const Source &a = *first.data.impl()->source.rows(), &b = *part.data.impl()->source.rows();
   const std::vector<StoredColumn>&fields = *a.columns, &others = *b.columns;
   if (fields.size() != others.size())
     throw refuse(fmt::format("{} has {} fields, {} has {}", first.name, fields.size(), part.name, others.size()),
@@ -112,11 +112,13 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
   std::vector<std::uint64_t> chosen;
   std::uint64_t stored = 0;
   bool any_chosen = false;
-  for (const MixPart& p : parts) any_chosen = any_chosen || p.data.impl()->source->chosen;
+  for (const MixPart& p : parts) {
+    if (!p.data.impl()->source.rows())
+      throw refuse(fmt::format("the samples of {} are not simply rows, which cannot be mixed yet", p.name));
+    any_chosen = any_chosen || p.data.impl()->source.rows()->chosen;
+  }
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Source& part = *parts[i].data.impl()->source;
-    if (part.mapping)
-      throw refuse(fmt::format("the samples of {} are not simply rows, which cannot be mixed yet", parts[i].name));
+    const Source& part = *parts[i].data.impl()->source.rows();
     if (part.finisher || part.program)
       throw refuse(fmt::format("the samples of {} are transformed", parts[i].name), "Mix first, then transform.");
     if (part.mixture) throw refuse(fmt::format("{} is a mixture itself", parts[i].name), "Mix all data sets at once.");
@@ -130,7 +132,7 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
       stored += file.rows;
     }
   }
-  const Source& first = *parts[0].data.impl()->source;
+  const Source& first = *parts[0].data.impl()->source.rows();
   source->columns = first.columns;
   source->fields = first.fields;
   source->places = first.places;

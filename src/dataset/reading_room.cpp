@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "assembly/mapping.h"
 #include "assembly/part_server.h"
 #include "base/memory_budget.h"
 
@@ -27,17 +26,18 @@ std::uint64_t listed_bytes(const SourceFile& file, std::uint64_t block_rows) {
 }
 
 /// The field whose chunks, or whose row, take most.
-const Field* largest_field(const Source& source) {
+const Field* largest_field(const SampleSource& source) {
   const Field* largest = nullptr;
   std::uint64_t most = 0;
-  for (std::size_t f = 0; f < source.fields->size(); ++f) {
-    std::uint64_t bytes = (*source.fields)[f].row_bytes();
-    if (!source.mapping && !source.program && f < source.places.size() && !source.files.empty()) {
-      const ArrayReader& array = *source.files[0].arrays[source.places[f].array];
+  const Source* const rows = source.rows();
+  for (std::size_t f = 0; f < source.fields()->size(); ++f) {
+    std::uint64_t bytes = (*source.fields())[f].row_bytes();
+    if (rows && !rows->program && f < rows->places.size() && !rows->files.empty()) {
+      const ArrayReader& array = *rows->files[0].arrays[rows->places[f].array];
       bytes = std::max({bytes, array.scratch_need(1).out_bytes, array.pieces_across() * kListedBytes});
     }
     if (largest && bytes <= most) continue;
-    largest = &(*source.fields)[f];
+    largest = &(*source.fields())[f];
     most = bytes;
   }
   return largest;
@@ -45,11 +45,12 @@ const Field* largest_field(const Source& source) {
 
 }  // namespace
 
-std::uint64_t reading_bytes(const Source& source, const BlockLayout& layout) {
-  if (source.mapping) {
-    const ServerNeed need = PartServer::need(*source.mapping);
+std::uint64_t reading_bytes(const SampleSource& of, const BlockLayout& layout) {
+  if (const MappedSource* const mapped = of.mapped()) {
+    const ServerNeed need = PartServer::need(*mapped);
     return need.scratch_bytes + need.read_buffer_bytes;
   }
+  const Source& source = *of.rows();
   const PieceDecoder::Need need = PieceDecoder::need(source, layout);
   std::uint64_t listed = 0;
   for (std::size_t f = 0; f < source.files.size(); ++f)
@@ -58,7 +59,7 @@ std::uint64_t reading_bytes(const Source& source, const BlockLayout& layout) {
 }
 
 std::uint64_t reading_threads(const Dataset::Impl& data, std::uint64_t rows) {
-  const std::uint64_t limit = MemoryBudget::process()->limit_bytes(), row_bytes = data.source->slot_row_bytes();
+  const std::uint64_t limit = MemoryBudget::process()->limit_bytes(), row_bytes = data.source.slot_sample_bytes();
   const bool rows_fit = rows <= limit / (row_bytes + kRowRequestBytes);
   const std::uint64_t left = rows_fit ? limit - rows * (row_bytes + kRowRequestBytes) : 0;
   if (rows == 0 || (rows_fit && data.reading_bytes <= left))
@@ -70,7 +71,7 @@ std::uint64_t reading_threads(const Dataset::Impl& data, std::uint64_t rows) {
   error.with_file(data.files[0].path);
   const bool fewer_fit = rows > 1 && row_bytes + kRowRequestBytes <= limit - std::min(limit, data.reading_bytes);
   if (fewer_fit) throw error.with_hint("Take fewer rows at once, or deliver them by a Loader.");
-  if (const Field* const field = largest_field(*data.source)) error.with_field(field->path);
+  if (const Field* const field = largest_field(data.source)) error.with_field(field->path);
   throw error.with_hint("Leave the largest fields out with fields=, or raise the limit with set_memory().");
 }
 

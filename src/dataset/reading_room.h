@@ -9,7 +9,7 @@ namespace headrace {
 
 /// Return how many bytes one thread takes at most to read a block: a decoded chunk, its stored bytes, and the list of
 /// the chunks that hold the block's rows.
-std::uint64_t reading_bytes(const Source& source, const BlockLayout& layout);
+std::uint64_t reading_bytes(const SampleSource& of, const BlockLayout& layout);
 
 /// Return how many threads may read `rows` rows at once so that all stays within the process's memory.
 /// Throws: Error kOutOfBudget if there is no room for one.

@@ -9,14 +9,16 @@
 namespace headrace {
 
 std::vector<std::vector<std::uint64_t>> Dataset::sample_shapes() const {
+  if (!impl_->source.rows()) return {{size()}};
   std::vector<std::vector<std::uint64_t>> shapes;
-  for (const SourceFile& file : impl_->source->files)
+  for (const SourceFile& file : impl_->source.rows()->files)
     shapes.push_back(file.axes.empty() ? std::vector<std::uint64_t>{file.rows} : file.axes);
   return shapes;
 }
 
 std::vector<std::int64_t> Dataset::sample_index(std::span<const std::uint64_t> rows) const {
-  if (impl_->source->mapping) throw refuse("samples that are not simply rows have no places along axes");
+  if (!impl_->source.rows()) throw refuse("samples that are not simply rows have no places along axes");
+  const Source& source = *impl_->source.rows();
   const std::vector<std::vector<std::uint64_t>> shapes = sample_shapes();
   const std::size_t num_axes = shapes.empty() ? 1 : shapes[0].size();
   std::vector<std::uint64_t> first_row{0}, first_index{0};  // of each file
@@ -24,10 +26,10 @@ std::vector<std::int64_t> Dataset::sample_index(std::span<const std::uint64_t> r
     if (shapes[f].size() != num_axes)
       throw refuse("the parts of the mixture were opened with different sample_axes",
                    "Ask each part for the places of its own samples.");
-    first_row.push_back(first_row.back() + impl_->source->files[f].rows);
+    first_row.push_back(first_row.back() + source.files[f].rows);
     first_index.push_back(first_index.back() + shapes[f][0]);
   }
-  const RowSet* const chosen = impl_->source->chosen.get();
+  const RowSet* const chosen = source.chosen.get();
   std::vector<std::int64_t> index(rows.size() * num_axes);
   std::size_t file = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {

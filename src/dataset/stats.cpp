@@ -34,10 +34,10 @@ class Pass {
       : data_(data),
         where_(where),
         features_(features),
-        convert_(to_doubles((*data.source->columns)[0].dtype)),
+        convert_(to_doubles((*data.source.rows()->columns)[0].dtype)),
         go_on_(go_on) {
     const std::uint64_t most = std::max<std::uint64_t>(kGroupsBytes / (features * sizeof(FeatureMoments)), 1);
-    groups_.resize(std::min({data.layout.table->num_blocks(), kMostGroups, most}));
+    groups_.resize(std::min({data.blocks->num_blocks(), kMostGroups, most}));
   }
 
   Result<std::vector<FeatureMoments>> run(int threads) {
@@ -54,7 +54,7 @@ class Pass {
   /// \param asks  Whether to go on: the calling thread.
   Status work(bool asks, const std::stop_token& stop) {
     HEADRACE_ASSIGN(Dataset::Impl::IdleServer server, data_.take_server());
-    const std::uint64_t blocks = data_.layout.table->num_blocks();
+    const std::uint64_t blocks = data_.blocks->num_blocks();
     Moments moments(features_, where_);
     for (std::size_t g; (g = next_.fetch_add(1)) < groups_.size();) {
       Moments of_group = moments;
@@ -72,9 +72,9 @@ class Pass {
   }
 
   Status add_block(BlockServer& server, std::uint64_t block, Moments& to) {
-    const BlockTable& table = *data_.layout.table;
+    const BlockTable& table = *data_.blocks;
     const BlockTable::Place place = table.place(block);
-    const std::uint64_t rows = table.block_rows(block), row_bytes = data_.source->row_bytes();
+    const std::uint64_t rows = table.block_rows(block), row_bytes = data_.source.sample_bytes();
     thread_local std::vector<Move> moves;
     moves.clear();
     std::uint32_t longest = 1;
@@ -94,8 +94,8 @@ class Pass {
             return m.row < failure.rows.end() && failure.rows.first < std::uint64_t{m.row} + m.count;
           }))
         return failure.error;
-    const std::uint64_t values = rows * (*data_.source->columns)[0].row_elements();
-    const std::size_t itemsize = (*data_.source->columns)[0].dtype.itemsize;
+    const std::uint64_t values = rows * (*data_.source.rows()->columns)[0].row_elements();
+    const std::size_t itemsize = (*data_.source.rows()->columns)[0].dtype.itemsize;
     std::vector<double> tile(to.tile_values());
     for (std::uint64_t first = 0; first < values; first += tile.size()) {
       const std::span<double> here = std::span(tile).first(std::min<std::uint64_t>(tile.size(), values - first));
@@ -125,12 +125,12 @@ class Pass {
 
 /// Return how many threads there is memory for.
 int threads_for(const Dataset::Impl& data, int wanted) {
-  const std::uint64_t rows = data.layout.table->max_block_rows();
+  const std::uint64_t rows = data.blocks->max_block_rows();
   reading_threads(data, rows);  // throws if there is none for one
-  const std::uint64_t each = data.reading_bytes + rows * data.source->row_bytes();
+  const std::uint64_t each = data.reading_bytes + rows * data.source.sample_bytes();
   const std::uint64_t most = MemoryBudget::process()->limit_bytes() / std::max<std::uint64_t>(each, 1);
   const auto cpus = static_cast<std::uint64_t>(wanted > 0 ? wanted : usable_cpu_count());
-  return static_cast<int>(std::clamp<std::uint64_t>(most, 1, std::min(cpus, data.layout.table->num_blocks())));
+  return static_cast<int>(std::clamp<std::uint64_t>(most, 1, std::min(cpus, data.blocks->num_blocks())));
 }
 
 Stats in_words(const std::vector<FeatureMoments>& moments) {
@@ -172,18 +172,19 @@ void check_counts(const std::vector<FeatureMoments>& moments, const std::string&
 
 Stats stats(const Dataset& data, const std::string& field, const StatsOptions& options) {
   if (data.closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
-  if (data.impl()->source->mixture)
+  const Source& source = data.impl()->rows_for("stats");
+  if (source.mixture)
     throw Error(ErrorCode::kUnsupported, "stats of a mixture, whose rows are drawn by weight")
         .with_hint("Ask its parts.");
-  if (data.impl()->source->program)
+  if (source.program)
     throw Error(ErrorCode::kUnsupported, "stats of a data set whose fields are transformed")
         .with_field(field)
         .with_hint("Ask the data set before map(): statistics are of what the files hold.");
-  if (data.impl()->source->finisher)
+  if (source.finisher)
     throw Error(ErrorCode::kUnsupported, "stats of samples that are finished as batches").with_field(field);
   const Dataset column = data.choose(std::vector<std::string>{field});
   Dataset::Impl& impl = *column.impl();
-  const StoredColumn& stored = (*impl.source->columns)[0];
+  const StoredColumn& stored = (*impl.source.rows()->columns)[0];
   if (to_doubles(stored.dtype) == nullptr)
     throw Error(ErrorCode::kUnsupported, fmt::format("stats of {} values", stored.dtype.name()))
         .with_field(stored.path)
@@ -196,8 +197,8 @@ Stats stats(const Dataset& data, const std::string& field, const StatsOptions& o
     if (const auto round = rounding_to(stored.dtype)) where->round_numbers(round);
   }
   const std::string text = where ? where->text() : "";
-  const std::string key = fmt::format("{}\n{}\n{}\n{}", kFormat, stored.path, hash_of(*impl.source, impl.layout), text);
-  const StatsStore store(*impl.source, options.remember ? IndexStore::of_user("stats") : std::nullopt);
+  const std::string key = fmt::format("{}\n{}\n{}\n{}", kFormat, stored.path, hash_of(impl.source, impl.layout), text);
+  const StatsStore store(*impl.source.rows(), options.remember ? IndexStore::of_user("stats") : std::nullopt);
   std::vector<FeatureMoments> moments = store.find(key).value_or(std::vector<FeatureMoments>());
   const bool remembered = moments.size() == features;
   if (!remembered)

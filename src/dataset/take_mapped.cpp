@@ -29,23 +29,22 @@ std::vector<WantedPart> parts_by_unit(const StepContent& content) {
 
 }  // namespace
 
-Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> samples, EpochSeed draws,
+Result<Batch> take_mapped(const MappedSource& mapped, std::span<const std::uint64_t> samples, EpochSeed draws,
                           const std::function<bool()>& go_on) {
-  const Mapping& mapping = *source.mapping;
   WindowSlot slot;
   StepContent& content = slot.content;
   for (const std::uint64_t sample : samples) {
-    const BlockTable::RowPlace place = mapping.map->homes()->find(sample);
+    const BlockTable::RowPlace place = mapped.map->homes()->find(sample);
     content.samples.push_back({static_cast<std::uint32_t>(place.block), place.row_in_block});
   }
-  plan_parts(*mapping.map, true, content);
-  const std::vector<SlotField> fields = slot_fields(mapping);
-  const auto arena = std::make_shared<SlotArena>(fields, SlotArena::slot_bytes(fields, content.sizes), source.fields);
+  plan_parts(*mapped.map, true, content);
+  const std::vector<SlotField> fields = slot_fields(mapped);
+  const auto arena = std::make_shared<SlotArena>(fields, SlotArena::slot_bytes(fields, content.sizes), mapped.fields);
   HEADRACE_ASSIGN(slot.memory, arena->acquire(content.sizes, true));
 
   StageClock clock;
   DecodeCounters counters(clock);
-  PartServer server(*mapping.map, mapping.groups, mapping.boxes.get(), counters);
+  PartServer server(*mapped.map, mapped.groups, mapped.boxes.get(), counters);
   HEADRACE_TRY(server.prepare());
   const std::vector<WantedPart> wanted = parts_by_unit(content);
   const std::atomic<bool> cancelled{false};
@@ -74,9 +73,9 @@ Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> s
   if (placed.placed != content.expected)
     return Error(ErrorCode::kInternal,
                  "the samples are not what the plan says: a fault of headrace or of this machine's memory");
-  if (source.finisher)
-    HEADRACE_TRY(finish_all(*source.finisher, {slot.memory->fields, content.samples, content.starts,
-                                               *mapping.map->homes(), draws.epoch, draws.seed}));
+  if (mapped.finisher)
+    HEADRACE_TRY(finish_all(*mapped.finisher, {slot.memory->fields, content.samples, content.starts,
+                                               *mapped.map->homes(), draws.epoch, draws.seed}));
   const std::uint64_t count = samples.size();
   return arena->deliver(std::move(slot.memory), content, count, 0, 0, {});
 }

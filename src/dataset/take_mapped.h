@@ -16,7 +16,7 @@ namespace headrace {
 /// plan. \param samples  Below the data set's size. \param draws  Whose randomness transforms use. \param go_on
 /// May be empty; asked between units: false ends it. Errors: of the data, that of the first sample that fails;
 /// kCancelled; kOutOfBudget; kInternal.
-Result<Batch> take_mapped(const Source& source, std::span<const std::uint64_t> samples, EpochSeed draws,
+Result<Batch> take_mapped(const MappedSource& mapped, std::span<const std::uint64_t> samples, EpochSeed draws,
                           const std::function<bool()>& go_on);
 
 }  // namespace headrace

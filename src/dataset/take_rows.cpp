@@ -36,7 +36,7 @@ class Reading {
     } catch (const std::exception& thrown) {  // bad_alloc, or a library's own: an error of the rows, on any thread
       Error error = error_of(thrown);
       try {
-        error.with_file(data_.source->files[data_.layout.table->place(plan_.blocks[task].block).file].path);
+        error.with_file(data_.source.rows()->files[data_.blocks->place(plan_.blocks[task].block).file].path);
       } catch (const std::exception&) {  // no memory to say where
       }
       fail(task, error);
@@ -70,7 +70,7 @@ class Reading {
     if (!error_ || task < error_->first) error_.emplace(task, error);
   }
   Status read(BlockServer& server, const RequestsByBlock::Block& task) {
-    const BlockTable::Place place = data_.layout.table->place(task.block);
+    const BlockTable::Place place = data_.blocks->place(task.block);
     const std::span<const Request> mine = plan_.of(task);
     const RowRun run{fields_, 0, static_cast<std::uint32_t>(mine.size()), 0, nullptr, draws_.seed, draws_.epoch};
     for (const RowFailure& f :
@@ -96,8 +96,8 @@ class Reading {
 
 Result<Batch> take_rows(Dataset::Impl& data, std::span<const std::uint64_t> rows, EpochSeed draws,
                         std::uint64_t most_threads, const std::function<bool()>& go_on) {
-  const Source& source = *data.source;
-  const BlockTable& blocks = *data.layout.table;
+  const Source& source = *data.source.rows();
+  const BlockTable& blocks = *data.blocks;
   Batch::Parts parts;
   parts.fields = source.fields;
   parts.rows = rows.size();

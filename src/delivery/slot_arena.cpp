@@ -19,12 +19,12 @@ struct SlotArena::ArenaSlot final : SlotMemory {
   }
 };
 
-std::vector<SlotField> slot_fields(const Mapping& mapping) {
+std::vector<SlotField> slot_fields(const MappedSource& mapped) {
   std::vector<SlotField> fields;
-  for (std::size_t g = 0; g < mapping.groups.size(); ++g)
-    for (const StoredColumn& column : *mapping.groups[g].source->columns)
-      fields.push_back({mapping.boxes ? mapping.boxes->box_elements(g) * column.row_bytes() : column.row_bytes(), g,
-                        mapping.map->groups()[g].rows == UnitGroup::Rows::kRagged});
+  for (std::size_t g = 0; g < mapped.groups.size(); ++g)
+    for (const StoredColumn& column : *mapped.groups[g].source->columns)
+      fields.push_back({mapped.boxes ? mapped.boxes->box_elements(g) * column.row_bytes() : column.row_bytes(), g,
+                        mapped.map->groups()[g].rows == UnitGroup::Rows::kRagged});
   return fields;
 }
 

@@ -15,7 +15,7 @@
 #include <mutex>
 #include <vector>
 
-#include "assembly/mapping.h"
+#include "assembly/mapped_source.h"
 #include "base/page_buffer.h"
 #include "base/result.h"
 #include "delivery/batch_memory.h"
@@ -25,12 +25,12 @@ namespace headrace {
 /// A field of a slot: bytes a row, and whose rows.
 struct SlotField {
   std::uint64_t row_bytes = 1;
-  std::size_t group = 0;  ///< Of the SampleMap; StepSizes says how many rows it has.
+  std::size_t group = 0;  ///< Group of the SampleMap; StepSizes says how many rows it has.
   bool ragged = false;    ///< Delivered with where each sample's rows begin.
 };
 
 /// Return the fields of a slot of mapped samples.
-std::vector<SlotField> slot_fields(const Mapping& mapping);
+std::vector<SlotField> slot_fields(const MappedSource& mapped);
 
 /// Threads: any.
 class SlotArena final : public BatchMemory, public std::enable_shared_from_this<SlotArena> {
@@ -57,7 +57,7 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
 
   struct ArenaUsage {
     std::uint64_t used_bytes = 0, peak_bytes = 0;
-    std::uint64_t outside_bytes = 0, peak_outside_bytes = 0;  ///< Of batches that found no hole.
+    std::uint64_t outside_bytes = 0, peak_outside_bytes = 0;  ///< Bytes of batches that found no hole.
   };
   [[nodiscard]] ArenaUsage arena_usage() const;
 

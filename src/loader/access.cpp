@@ -5,8 +5,12 @@
 
 namespace headrace {
 
-const Source& source_of(const Dataset& dataset) {
-  return *dataset.impl()->source;
+const SampleSource& source_of(const Dataset& dataset) {
+  return dataset.impl()->source;
+}
+
+const Source& rows_of(const Dataset& dataset, std::string_view what) {
+  return dataset.impl()->rows_for(what);
 }
 
 std::shared_ptr<Engine> engine_of(const Loader& loader) {

@@ -5,15 +5,20 @@
 #include <headrace/loader/loader.h>
 
 #include <memory>
+#include <string_view>
 
-#include "assembly/source.h"
+#include "assembly/sample_source.h"
 #include "loader/engine.h"
 #include "loader/small_budget.h"
 
 namespace headrace {
 
 /// Return the arrays and fields behind a data set; valid as long as the data set is.
-const Source& source_of(const Dataset& dataset);
+const SampleSource& source_of(const Dataset& dataset);
+
+/// Return the source whose rows are the samples; valid as long as the data set is. Throws kUnsupported, which names
+/// `what`, where the samples are not simply rows.
+const Source& rows_of(const Dataset& dataset, std::string_view what);
 
 /// Return the engine that a loader has now. The loader may replace it; the caller's stays valid. Threads: any.
 std::shared_ptr<Engine> engine_of(const Loader& loader);

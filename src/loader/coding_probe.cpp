@@ -51,7 +51,7 @@ bool try_coding(Workbench& w, CodingTrial& trial, bool timed) {
     trial.encode_ns = std::min(trial.encode_ns, as_ns(encoded - start) * w.scale());
     trial.decode_ns = std::min(trial.decode_ns, as_ns(now_ns() - encoded) * w.scale());
   }
-  // Of what the cache will be charged.
+  // The bytes that the cache will be charged for.
   const auto coded_bytes = static_cast<std::uint64_t>(as_ns(bytes) * w.scale());
   trial.coded_share +=
       as_ns(PageBuffer::charge_for(coded_bytes)) / as_ns(std::max<std::uint64_t>(w.form.bytes(w.block_rows), 1));
@@ -77,11 +77,11 @@ std::uint64_t decode_block(Workbench& w, BlockServer& server, const BlockTable::
 }  // namespace
 
 std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& budget) {
-  const BlockTable& blocks = *dataset.layout.table;
-  Workbench w{BlockForm(*dataset.source->columns), {}, {}, {}};
+  const BlockTable& blocks = *dataset.blocks;
+  Workbench w{BlockForm(*dataset.source.rows()->columns), {}, {}, {}};
   const std::uint64_t most = dataset.layout.most_stored_rows();  // blocks are decoded whole, whatever was selected
   if (blocks.num_blocks() == 0 || most == 0 || !can_encode(w.form, most)) return {};
-  const ServerNeed need = BlockServer::need(*dataset.source, dataset.layout);
+  const ServerNeed need = BlockServer::need(*dataset.source.rows(), dataset.layout);
   const auto memory = budget.try_reserve(
       MemoryTag::kScratch, need.scratch_bytes + need.read_buffer_bytes + need.dense_bytes + need.coded_bytes);
   if (!memory.ok()) return {};
@@ -91,7 +91,7 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& b
                      piece = PageBuffer::allocate(piece_scratch_bytes(w.form));
   StageClock clock;
   DecodeCounters counters(clock);
-  const std::shared_ptr<const Source> stored = as_stored(dataset.source);
+  const std::shared_ptr<const Source> stored = as_stored(dataset.source.shared_rows());
   BlockServer server(*stored, dataset.layout, dataset.no_residents, dataset.no_side_chunks, counters);
   if (!block.ok() || !spare.ok() || !piece.ok() || !server.prepare().ok()) return {};
   w.block = std::move(*block), w.spare = std::move(*spare), w.piece = std::move(*piece);

@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, const EnginePlan& plan) {
-  auto fields = std::make_shared<std::vector<Field>>(*source.fields);
+std::shared_ptr<const std::vector<Field>> batch_fields(const SampleSource& source, const EnginePlan& plan) {
+  auto fields = std::make_shared<std::vector<Field>>(*source.fields());
   if (plan.delivers_row_ids) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}, {}});
   if (plan.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}, {}});
   if (plan.groups)
@@ -26,7 +26,7 @@ std::vector<DerivedColumn> derived_columns(const EnginePlan& plan, std::span<con
   if (plan.delivers_row_ids) {
     auto* out = static_cast<std::int64_t*>(add(samples.size(), 2 * sizeof(std::int64_t)));
     for (const SampleRef sample : samples) {
-      const BlockTable::Place place = plan.layout.table->place(sample.block);
+      const BlockTable::Place place = plan.blocks->place(sample.block);
       *out++ = place.file;
       *out++ = static_cast<std::int64_t>(place.rows.first + sample.row);
     }

@@ -15,7 +15,7 @@ namespace headrace {
 
 /// Return the fields of a batch: the data's, then "_rows", "_weight", "_group" and "_group.offsets" where the plan has
 /// them.
-std::shared_ptr<const std::vector<Field>> batch_fields(const Source& source, const EnginePlan& plan);
+std::shared_ptr<const std::vector<Field>> batch_fields(const SampleSource& source, const EnginePlan& plan);
 
 /// Return the memory of the derived columns, in the order of batch_fields().
 /// \param samples  Stored rows of blocks; needed where the plan delivers "_rows". \param rows  Of the batch.

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{50};  // between two questions whether to go on
 
-/// Of every row of the data set once: what an epoch must add up to.
+/// Sum every row of the data set once: what an epoch must add up to.
 RowSums sums_of(const BlockTable& blocks) {
   if (!blocks.is_chosen()) return RowSums::of_all(blocks.num_rows());
   RowSums sums;
@@ -42,18 +42,18 @@ struct Flags {
   const std::atomic<bool>&gather_ready, &keeps_blocks, &has_missing;
 };
 
-RequestWindow::Options window_options(const Source& source, const EnginePlan& plan, const Flags& flags) {
-  const Finishing finishing = source.finisher ? source.finisher->finishing() : Finishing{};
-  if (source.mapping)
+RequestWindow::Options window_options(const SampleSource& source, const EnginePlan& plan, const Flags& flags) {
+  const Finishing finishing = source.finisher() ? source.finisher()->finishing() : Finishing{};
+  if (const MappedSource* const mapped = source.mapped())
     return {.max_slots = plan.slots,
             .keep_samples = plan.delivers_row_ids,
-            .map = source.mapping->map,
+            .map = mapped->map,
             .finishing = finishing,
             .row_weight = 1};
   return {.max_slots = plan.slots,
           .keep_samples = plan.delivers_row_ids,
           .finishing = finishing,
-          .row_weight = row_weight(source.columns->size()),
+          .row_weight = row_weight(source.rows()->columns->size()),
           .gather_ready = &flags.gather_ready,
           .direct_window_slots = plan.direct_window_slots(),
           .blocks_are_kept = &flags.keeps_blocks,
@@ -62,35 +62,36 @@ RequestWindow::Options window_options(const Source& source, const EnginePlan& pl
 }
 
 /// Memory for the batches of a plan: slots of one size, or of the sizes that the map says.
-std::shared_ptr<BatchMemory> make_batch_memory(const Source& source, const EnginePlan& plan,
+std::shared_ptr<BatchMemory> make_batch_memory(const SampleSource& source, const EnginePlan& plan,
                                                const std::shared_ptr<const std::vector<Field>>& batch_fields) {
-  if (!source.mapping)
-    return std::make_shared<SlotPool>(std::make_shared<const std::vector<Field>>(source.slot_fields()), batch_fields,
-                                      plan.slot_rows(), plan.slots, source.num_staged());
-  return std::make_shared<SlotArena>(slot_fields(*source.mapping), plan.slots * plan.slot_bytes, batch_fields);
+  if (const MappedSource* const mapped = source.mapped())
+    return std::make_shared<SlotArena>(slot_fields(*mapped), plan.slots * plan.slot_bytes, batch_fields);
+  const Source& rows = *source.rows();
+  return std::make_shared<SlotPool>(std::make_shared<const std::vector<Field>>(rows.slot_fields()), batch_fields,
+                                    plan.slot_rows(), plan.slots, rows.num_staged());
 }
 
 }  // namespace
 
-Engine::Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter)
+Engine::Engine(SampleSource source, EnginePlan plan, ThreadStarter starter)
     : source_(std::move(source)),
       plan_(std::move(plan)),
       start_thread_(std::move(starter)),
-      claims_(plan_.layout.table->num_blocks(), plan_.sampler->num_samples()),
-      missing_(plan_.layout.table->num_blocks()),
+      claims_(plan_.blocks->num_blocks(), plan_.sampler->num_samples()),
+      missing_(plan_.blocks->num_blocks()),
       owner_pid_(::getpid()),
-      fields_(headrace::batch_fields(*source_, plan_)),
-      memory_(make_batch_memory(*source_, plan_, fields_)),
-      window_(plan_.steps, plan_.layout.table,
-              window_options(*source_, plan_, {gather_ready_, keeps_blocks_, missing_.any()}), *memory_),
+      fields_(headrace::batch_fields(source_, plan_)),
+      memory_(make_batch_memory(source_, plan_, fields_)),
+      window_(plan_.steps, plan_.blocks, window_options(source_, plan_, {gather_ready_, keeps_blocks_, missing_.any()}),
+              *memory_),
       side_chunks_(plan_.side_chunks_bytes) {
   memory_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
     decoders_.push_back(
-        std::make_unique<DecodeThread>(board_.add_thread(), *source_, plan_.layout, resident_, side_chunks_));
+        std::make_unique<DecodeThread>(board_.add_thread(), source_, plan_.layout, resident_, side_chunks_));
 }
 
-std::shared_ptr<Engine> Engine::make(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter) {
+std::shared_ptr<Engine> Engine::make(SampleSource source, EnginePlan plan, ThreadStarter starter) {
   // In a forked child the threads, and all that waits for them, are the parent's: leave everything untouched.
   return {new Engine(std::move(source), std::move(plan), std::move(starter)), [](Engine* engine) {
             if (!engine->forked()) delete engine;
@@ -107,7 +108,7 @@ void Engine::provide_memory(std::vector<MemoryReservation> reservations, std::sh
     decoded_cache->blocks->set_growing(plan_.fits_encoded && plan_.slots > plan_.direct_window_slots());
   }
   if (decoded_cache->rows) {
-    gather_.emplace(*decoded_cache->rows, *plan_.layout.table, source_->program);
+    gather_.emplace(*decoded_cache->rows, *plan_.blocks, source_.rows()->program);
     decoded_cache->set_complete_callback([this] { persist_store(); });
     gather_ready_.store(are_at_hand(*decoded_cache->rows), std::memory_order_release);
     // A whole cache with damaged blocks is not mended.
@@ -135,7 +136,7 @@ std::shared_ptr<DecodedCache> Engine::decoded_cache() const {
 }
 
 Engine::Preload Engine::preload() const {
-  const std::uint64_t all = preloads_ ? plan_.layout.table->num_blocks() : 0;
+  const std::uint64_t all = preloads_ ? plan_.blocks->num_blocks() : 0;
   if (gather_ready_) return {all, all};
   return {std::min(preloaded_.load(), all), all};
 }
@@ -248,13 +249,14 @@ Status Engine::start_threads(const std::function<bool()>& go_on) {
 
 /// Side arrays that are kept decoded. A part that fails is remembered: the error belongs to the batch that needs it.
 Status Engine::load_resident_arrays(const std::function<bool()>& go_on) {
-  if (source_->mapping) return {};
-  HEADRACE_TRY(resident_.allocate(*source_, plan_.layout));
+  if (!source_.rows()) return {};
+  const Source& source = *source_.rows();
+  HEADRACE_TRY(resident_.allocate(source, plan_.layout));
   resident_bytes_ = resident_.charged_bytes();
   std::vector<ResidentArrays::Part> parts;
-  for (std::uint32_t f = 0; f < source_->files.size(); ++f)
-    for (std::uint32_t a = 0; a < source_->num_arrays(); ++a)
-      for (const ResidentArrays::Part& part : ResidentArrays::parts_of(*source_, plan_.layout, f, a))
+  for (std::uint32_t f = 0; f < source.files.size(); ++f)
+    for (std::uint32_t a = 0; a < source.num_arrays(); ++a)
+      for (const ResidentArrays::Part& part : ResidentArrays::parts_of(source, plan_.layout, f, a))
         parts.push_back(part);
   std::atomic<std::size_t> next{0};
   std::atomic<bool> given_up{false}, no_memory{false};
@@ -335,9 +337,9 @@ Result<std::optional<Engine::Delivery>> Engine::next() {
 Status Engine::check_epoch() {
   const std::lock_guard lock(sums_mutex_);
   const bool whole = sums_.first_sample == 0 && plan_.share.world_size == 1 && plan_.tail == Tail::kPartial &&
-                     plan_.sampler->traits().permutation && !source_->mapping;
+                     plan_.sampler->traits().permutation && source_.rows();
   if (!whole || sums_.complete) return {};
-  if (!every_row_) every_row_ = sums_of(*plan_.layout.table);
+  if (!every_row_) every_row_ = sums_of(*plan_.blocks);
   if (sums_.sums != *every_row_)
     return Error(ErrorCode::kInternal,
                  fmt::format("epoch {} did not deliver every row once: a fault of headrace or of this machine's memory",

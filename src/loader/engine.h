@@ -37,8 +37,7 @@ struct EpochSums {
 /// Owned by one loader. Threads start with the first epoch. Use from one consumer thread; figures from anywhere.
 class Engine {
  public:
-  static std::shared_ptr<Engine> make(std::shared_ptr<const Source> source, EnginePlan plan,
-                                      ThreadStarter starter = start_thread);
+  static std::shared_ptr<Engine> make(SampleSource source, EnginePlan plan, ThreadStarter starter = start_thread);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -73,7 +72,7 @@ class Engine {
   bool wait(std::chrono::nanoseconds limit);
   struct Delivery {
     Batch batch;
-    std::uint64_t end_sample = 0;  ///< Of the epoch, handed out over all ranks when this batch is.
+    std::uint64_t end_sample = 0;  ///< Samples of the epoch, handed out over all ranks when this batch is.
   };
   /// The next batch of the epoch, nullopt after its last. Errors: of the data; kClosed; kForked; kInternal if an epoch
   /// was not every row once.
@@ -109,7 +108,7 @@ class Engine {
 
  private:
   struct DecodeThread;
-  Engine(std::shared_ptr<const Source> source, EnginePlan plan, ThreadStarter starter);
+  Engine(SampleSource source, EnginePlan plan, ThreadStarter starter);
   Status check_epoch();
   Status load_resident_arrays(const std::function<bool()>& go_on);
   void work(DecodeThread& decoder) noexcept;
@@ -126,7 +125,7 @@ class Engine {
   void make_room();
   void limit_slots(std::uint64_t step);
 
-  const std::shared_ptr<const Source> source_;
+  const SampleSource source_;
   const EnginePlan plan_;
   const ThreadStarter start_thread_;
   std::mutex room_mutex_;                        // of the two below, once threads run

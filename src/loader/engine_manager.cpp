@@ -63,7 +63,7 @@ void EngineTotals::add(const Engine& engine) {
 EngineManager::EngineManager(Dataset dataset, LoaderOptions options)
     : dataset_(std::move(dataset)),
       options_(std::move(options)),
-      data_hash_(hash_of(*dataset_.impl()->source, dataset_.impl()->layout)) {
+      data_hash_(hash_of(dataset_.impl()->source, dataset_.impl()->layout)) {
   if (const auto* listed = chosen<Listed>(options_)) listed_ = listed_rows_of(options_, *listed);
 }
 
@@ -76,7 +76,7 @@ Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, Load
   if (const auto& choice = manager->options_.group_by) {
     HEADRACE_TRY(check_group_options(manager->options_));
     const Dataset& data = manager->dataset_;
-    manager->groups_ = find_groups(data, *data.impl()->layout.table, *choice, go_on);
+    manager->groups_ = find_groups(data, *data.impl()->blocks, *choice, go_on);
   }
   HEADRACE_ASSIGN(EnginePlan plan, manager->make_plan());
   manager->engine_ = Engine::make(manager->dataset_.impl()->source, std::move(plan));
@@ -112,7 +112,7 @@ EngineTotals EngineManager::totals() const {
 const DataIdentity& EngineManager::identity() const {
   std::call_once(identified_, [this] {
     const Dataset::Impl& data = *dataset_.impl();
-    identity_ = identify(*data.source, data.layout);
+    identity_ = identify(data.source, data.layout);
   });
   return identity_;
 }
@@ -157,7 +157,7 @@ Result<EnginePlan> EngineManager::make_plan() {
   look_for_cache(context);
   const auto resolve = [&](MemoryRoom room) {
     context.room = room;
-    return resolve_plan(*dataset_.impl()->source, resolved, context);
+    return resolve_plan(dataset_.impl()->source, resolved, context);
   };
   Result<EnginePlan> made = resolve({free, 0});
   const bool short_of =
@@ -269,7 +269,7 @@ Result<bool> EngineManager::prepare_preload() {
 
 Status EngineManager::set_rows(std::uint64_t epoch, const ListedRows::List& list) {
   if (!listed_) return refuse("this loader's order is not a list of rows");
-  HEADRACE_TRY(check_listed(list, engine()->plan().layout.table->num_rows()));
+  HEADRACE_TRY(check_listed(list, engine()->plan().blocks->num_rows()));
   if (listed_->fits(list)) {
     listed_->set(epoch, list);
     return {};

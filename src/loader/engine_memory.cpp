@@ -1,4 +1,4 @@
-// Where an engine's memory comes from, and to whom it goes: the budget, caches, and loaders that nobody iterates.
+// Where an engine's memory comes from, and where it goes: the budget, caches, and loaders that are not iterated.
 #include <fmt/format.h>
 
 #include "base/memory_budget.h"
@@ -34,8 +34,8 @@ Status EngineManager::reserve() {
     reservations.push_back(std::move(reservation));
   }
   if (!cache_) {
-    HEADRACE_ASSIGN(cache_, make_decoded_cache(*dataset_.impl()->source, plan, options_.cache, data_hash_, whole_cache_,
-                                               budget_, notices_));
+    HEADRACE_ASSIGN(cache_, make_decoded_cache(*dataset_.impl()->source.rows(), plan, options_.cache, data_hash_,
+                                               whole_cache_, budget_, notices_));
     cache_tier_ = plan.tier;
     cache_identity_ = identity;
   }
@@ -48,8 +48,8 @@ bool EngineManager::measure_codings() {
   const std::shared_ptr<const Engine> held = engine();
   const EnginePlan& plan = held->plan();
   const bool some = plan.tier == CacheTier::kNothing || plan.tier == CacheTier::kSomeBlocks;
-  if (dataset_.impl()->source->mapping || options_.cache.mode != CacheChoice::kAuto || !some || probed_ ||
-      plan.layout.table->num_blocks() < kLeastToProbe)
+  if (!dataset_.impl()->source.rows() || options_.cache.mode != CacheChoice::kAuto || !some || probed_ ||
+      plan.blocks->num_blocks() < kLeastToProbe)
     return false;
   probed_ = true;
   probe_ = probe_codings(*dataset_.impl(), *budget_);

@@ -22,13 +22,13 @@ double EnginePlan::expected_decodes() const {
 
 double EnginePlan::decodes_over_ranks() const {
   constexpr std::uint64_t kMostLooks = 1 << 20;  // 50 ns each
-  const std::uint64_t blocks = layout.table->num_blocks(), world = share.world_size;
-  if (world == 1 || !sampler->traits().local || blocks == 0) return world == 1 ? 1 : 0;
-  const std::uint64_t stride = blocks * world / kMostLooks + 1;
+  const std::uint64_t num_blocks = blocks->num_blocks(), world = share.world_size;
+  if (world == 1 || !sampler->traits().local || num_blocks == 0) return world == 1 ? 1 : 0;
+  const std::uint64_t stride = num_blocks * world / kMostLooks + 1;
   std::uint64_t decodes = 0, looks = 0;
   for (std::uint32_t r = 0; r < world; ++r) {
     const auto cursor = sampler->cursor({0, 0, global_batch, {r, static_cast<std::uint32_t>(world)}});
-    for (std::uint64_t b = 0; b < blocks; b += stride) {
+    for (std::uint64_t b = 0; b < num_blocks; b += stride) {
       decodes += cursor->rows_of(static_cast<std::uint32_t>(b)) > 0;
       ++looks;
     }
@@ -36,7 +36,7 @@ double EnginePlan::decodes_over_ranks() const {
   return static_cast<double>(decodes) * static_cast<double>(world) / static_cast<double>(looks);
 }
 
-Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const PlanContext& context) {
+Result<EnginePlan> resolve_plan(const SampleSource& source, const LoaderOptions& options, const PlanContext& context) {
   EnginePlan plan;
   const std::uint64_t most = context.room.free_bytes + context.room.reclaimable_bytes;
   plan.budget_bytes = options.memory ? std::min(options.memory, most) : most;
@@ -44,6 +44,7 @@ Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& optio
                        : options.memory <= most ? "memory="
                                                 : "memory= asks for more than the process may use";
   plan.layout = plan_layout(source, plan.budget_bytes / kResidentShare);
+  plan.blocks = source.blocks(plan.layout);
   HEADRACE_TRY(plan_order(source, options, context, plan));
   HEADRACE_TRY(plan_memory(source, options, context, plan));
   return plan;

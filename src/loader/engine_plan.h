@@ -9,7 +9,7 @@
 #include <string>
 
 #include "assembly/block_layout.h"
-#include "assembly/source.h"
+#include "assembly/sample_source.h"
 #include "base/own_cpus.h"
 #include "base/result.h"
 #include "cache/block_coder.h"
@@ -35,13 +35,14 @@ enum class CacheTier : std::uint8_t {
 
 /// Memory that a loader may plan with.
 struct MemoryRoom {
-  std::uint64_t free_bytes = 0;         ///< Nobody's.
-  std::uint64_t reclaimable_bytes = 0;  ///< Of caches and idle loaders: windows may have it, caches not.
+  std::uint64_t free_bytes = 0;         ///< Held by nothing.
+  std::uint64_t reclaimable_bytes = 0;  ///< Held by caches and idle loaders: windows may have it, caches not.
 };
 
 struct EnginePlan {
-  BlockLayout layout;
-  BlockShuffleShape shape;  ///< Of the block shuffle.
+  BlockLayout layout;                        ///< How rows decode together; empty for mapped samples.
+  std::shared_ptr<const BlockTable> blocks;  ///< What the order shuffles.
+  BlockShuffleShape shape;                   ///< Shape of the block shuffle.
   std::shared_ptr<const Sampler> sampler;
   std::shared_ptr<const StepPlan> steps;
   std::uint64_t global_batch = 1;  ///< Samples of a full step over all ranks.
@@ -52,11 +53,11 @@ struct EnginePlan {
   std::uint32_t threads = 1;
   std::string threads_reason;
   bool delivers_row_ids = false;  ///< Deliver "_rows".
-  std::uint64_t seed = 0;         ///< Of random transforms, with the epoch.
+  std::uint64_t seed = 0;         ///< Seed of random transforms, with the epoch.
   std::vector<std::string> warnings;
-  std::shared_ptr<FedRows> fed;              ///< Of an order that is made up as it goes.
-  std::shared_ptr<const ListedRows> listed;  ///< Of an order that is a list for each epoch.
-  std::shared_ptr<const Grouped> groups;     ///< Of an order of whole groups.
+  std::shared_ptr<FedRows> fed;              ///< Rows of an order that is made up as it goes.
+  std::shared_ptr<const ListedRows> listed;  ///< Rows of an order that is a list for each epoch.
+  std::shared_ptr<const Grouped> groups;     ///< Groups of an order of whole groups.
   std::uint64_t budget_bytes = 0;
   std::string budget_reason;
   std::uint64_t slots = 0;         ///< In the window and with the consumer.
@@ -69,11 +70,11 @@ struct EnginePlan {
 
   CacheTier tier = CacheTier::kNothing;
   std::string tier_reason;
-  std::uint64_t data_bytes = 0;            ///< Of all rows of the blocks, decoded.
-  std::uint64_t cache_bytes = 0;           ///< Of the budget, for what is kept.
+  std::uint64_t data_bytes = 0;            ///< Bytes of all rows of the blocks, decoded.
+  std::uint64_t cache_bytes = 0;           ///< Part of the budget, for what is kept.
   std::uint64_t keeping_bytes = 0;         ///< Scratch for blocks on their way there, all threads.
   bool preloads = false;                   ///< All is decoded before the first batch.
-  BlockCoding coding = BlockCoding::kRaw;  ///< Of kSomeBlocks.
+  BlockCoding coding = BlockCoding::kRaw;  ///< Coding of kSomeBlocks.
   double coded_share = 1;                  ///< Encoded over decoded bytes.
   /// kSomeBlocks, but all of them fit encoded, as far as is known: as the cache grows it takes slots from the window,
   /// but for direct_window_slots().
@@ -97,7 +98,7 @@ struct EnginePlan {
   [[nodiscard]] std::uint64_t window_bytes() const {
     return slots * slot_bytes + scratch_bytes + keeping_bytes + read_buffer_bytes + side_bytes() + index_bytes;
   }
-  /// Of fields whose chunks reach past the blocks.
+  /// Return the bytes for fields whose chunks reach past the blocks.
   [[nodiscard]] std::uint64_t side_bytes() const {
     return layout.resident_bytes + side_chunks_bytes + side_chunks_in_use_bytes;
   }
@@ -112,17 +113,17 @@ struct PlanContext {
   RankChoice rank;
   MemoryRoom room;
   OwnCpus cpus;
-  const Label* label = nullptr;                   ///< Of a sampler that needs one.
-  std::shared_ptr<const ListedRows> listed = {};  ///< Of a sampler that is a list; null: those of the options.
-  std::shared_ptr<const GroupTable> groups = {};  ///< Of a loader of groups; null: found where they are files.
+  const Label* label = nullptr;                   ///< Label for a sampler that needs one.
+  std::shared_ptr<const ListedRows> listed = {};  ///< Rows of a sampler that is a list; null: those of the options.
+  std::shared_ptr<const GroupTable> groups = {};  ///< Groups of a loader of groups; null: found where they are files.
   const CodingProbe* probe = nullptr;             ///< What re-encoding would make of the blocks; null: not known.
-  std::uint64_t kept_bytes = 0;                   ///< Of blocks that this loader keeps already.
+  std::uint64_t kept_bytes = 0;                   ///< Bytes of blocks that this loader keeps already.
   bool cache_is_whole = false;                    ///< The cache directory is: nothing will be written.
   bool gather_ready = false;                      ///< And its rows can be copied from anywhere in it.
   bool directory_in_memory = false;               ///< A tmpfs: what is written there is memory of ours.
 };
 
 /// Errors: kInvalidArgument; kOutOfBudget with the smallest budget that would do.
-Result<EnginePlan> resolve_plan(const Source& source, const LoaderOptions& options, const PlanContext& context);
+Result<EnginePlan> resolve_plan(const SampleSource& source, const LoaderOptions& options, const PlanContext& context);
 
 }  // namespace headrace

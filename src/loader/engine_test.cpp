@@ -19,12 +19,12 @@ constexpr std::uint64_t kRoom = 256 << 20;
 
 /// An engine of some rows with `threads` threads, of which `starter` may start fewer.
 std::shared_ptr<Engine> make_engine(const Dataset& data, std::uint32_t threads, ThreadStarter starter) {
-  const std::shared_ptr<const Source> source = data.impl()->source;
+  const SampleSource source = data.impl()->source;
   LoaderOptions options{.batch_size = 16, .shuffle = true, .threads = threads};
   options.cache.mode = CacheChoice::kNone;
   PlanContext context;
   context.room = {kRoom, 0};
-  auto engine = Engine::make(source, resolve_plan(*source, options, context).value(), std::move(starter));
+  auto engine = Engine::make(source, resolve_plan(source, options, context).value(), std::move(starter));
   engine->provide_memory({}, std::make_shared<DecodedCache>());
   return engine;
 }

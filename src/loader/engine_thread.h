@@ -18,13 +18,13 @@ struct Engine::DecodeThread {
   std::vector<RowDigest> digests;
   std::vector<RowFailure> failures;
   std::optional<RowFailure> failed;  // the whole claim, instead of `failures`: setting it needs no memory
-  DecodeThread(StageClock& clock, const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
+  DecodeThread(StageClock& clock, const SampleSource& source, const BlockLayout& layout, const ResidentArrays& resident,
                SideChunks& side_chunks)
       : counters(clock) {
-    if (source.mapping)
-      parts.emplace(*source.mapping->map, source.mapping->groups, source.mapping->boxes.get(), counters);
+    if (const MappedSource* const mapped = source.mapped())
+      parts.emplace(*mapped->map, mapped->groups, mapped->boxes.get(), counters);
     else
-      server.emplace(source, layout, resident, side_chunks, counters);
+      server.emplace(*source.rows(), layout, resident, side_chunks, counters);
   }
   Status prepare() { return parts ? parts->prepare() : server->prepare(); }
   void release() { parts ? parts->release() : server->release(); }

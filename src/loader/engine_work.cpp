@@ -23,8 +23,8 @@ Error error_at_file(const std::exception& thrown, const std::string& file) noexc
   return error;
 }
 
-/// Keep a block before anybody needs it. \return False where memory was short: that is met again, and told of, when a
-/// batch needs the block.
+/// Keep a block before a batch needs it. \return False where memory was short: that is met again, and told of, when a
+/// batch does need it.
 bool keep_ahead(BlockServer& server, const BlockTask& task, const std::atomic<bool>& cancelled) {
   try {
     return server.serve(task, {}, cancelled).empty();
@@ -67,14 +67,15 @@ void Engine::serve_claim(DecodeThread& w) {
       w.claim.kind == Claim::Kind::kBatch ? gather_batch(w) : serve_block(w);
   } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
     const bool is_block = w.server && w.claim.kind == Claim::Kind::kUnit;
-    const std::uint32_t file = is_block ? plan_.layout.table->place(w.claim.unit).file : 0;
-    w.failed = RowFailure{{0, ~std::uint64_t{0}}, error_at_file(e, source_->files[file].path)};
+    const std::string& path =
+        is_block ? source_.rows()->files[plan_.blocks->place(w.claim.unit).file].path : source_.first_path();
+    w.failed = RowFailure{{0, ~std::uint64_t{0}}, error_at_file(e, path)};
   }
 }
 
 /// Every block into the store, in the order of the files. What fails is left for the batch that needs it.
 void Engine::preload_blocks(DecodeThread& w) {
-  const BlockTable& blocks = *plan_.layout.table;
+  const BlockTable& blocks = *plan_.blocks;
   const std::atomic<bool>& cancelled = stopped_;
   for (std::uint64_t b; !stopped_ && (b = next_preload_.fetch_add(1)) < blocks.num_blocks();) {
     if (!decoded_cache_->rows->ready(b) && decoded_cache_->fills()) {
@@ -96,9 +97,9 @@ void Engine::finish(DecodeThread& w) {
   const WindowSlot& slot = *w.claim.runs[0].slot;
   const StageSpan span(w.counters.clock, Stage::kScatter);
   const StepContent& c = slot.content;
-  auto failure = finish_task(*source_->finisher,
-                             {slot.memory->fields, c.samples, c.starts, *plan_.layout.table, slot.epoch, plan_.seed},
-                             w.claim.unit);
+  auto failure =
+      finish_task(*source_.finisher(),
+                  {slot.memory->fields, c.samples, c.starts, *plan_.blocks, slot.epoch, plan_.seed}, w.claim.unit);
   if (failure) w.failures.push_back(std::move(*failure));
 }
 
@@ -108,7 +109,7 @@ void Engine::serve_block(DecodeThread& w) {
   for (const SlotRun& r : w.claim.runs)
     w.runs.push_back({r.slot->memory->fields.data(), r.begin, r.end, r.slot->content.step.first_position,
                       &w.digests[w.runs.size()], plan_.seed, w.claim.epoch});
-  const BlockTable::Place place = plan_.layout.table->place(w.claim.unit);
+  const BlockTable::Place place = plan_.blocks->place(w.claim.unit);
   const std::uint64_t next_use =
       schedule_ ? schedule_->next_use(w.claim.unit, w.claim.epoch, w.claim.last) : std::uint64_t{0};
   const auto failures =
@@ -123,9 +124,10 @@ void Engine::serve_block(DecodeThread& w) {
   if (w.claim.first) {
     claims_.add(w.claim.epoch);
     if (w.claim.epoch != first_epoch_)  // else it was counted when they were decoded
-      for (std::size_t a = 0; a < source_->num_arrays(); ++a)
+      for (std::size_t a = 0; a < source_.rows()->num_arrays(); ++a)
         if (plan_.layout.files[place.file].roles[a] == ArrayRole::kResident)
-          w.counters.add_decodes(0, source_->files[place.file].arrays[a]->info().row_record_bytes() * place.rows.count);
+          w.counters.add_decodes(
+              0, source_.rows()->files[place.file].arrays[a]->info().row_record_bytes() * place.rows.count);
   }
   const BlockCache* const blocks = decoded_cache_->blocks.get();
   const bool stays = blocks ? plan_.fits_encoded && blocks->refused() == 0 : decoded_cache_->fills();
@@ -133,16 +135,16 @@ void Engine::serve_block(DecodeThread& w) {
   if (may_keep_all_ && w.claim.last && !decoded_cache_->has(w.claim.unit)) missing_.add(w.claim.unit);
   // A block that is decoded ahead of need is wanted again.
   const bool keeps = (may_keep_all_ && decoded_cache_->policy.allows({.wanted_again = true})) ||
-                     (blocks && blocks->num_blocks() == plan_.layout.table->num_blocks());
+                     (blocks && blocks->num_blocks() == plan_.blocks->num_blocks());
   keeps_blocks_.store(keeps, std::memory_order_relaxed);
 }
 
-/// Nobody waits for anything: decode a block once more, and keep it. It counts as needed, as preload() does: keeping
+/// Decode a block once more while no consumer waits, and keep it. It counts as needed, as preload() does: keeping
 /// asks for it, and says nothing about how the data is chunked.
 void Engine::keep_missing(DecodeThread& w) {
   const std::optional<std::uint32_t> block = missing_.take();
   if (!block || !may_keep_all_ || decoded_cache_->has(*block)) return;
-  const BlockTable::Place place = plan_.layout.table->place(*block);
+  const BlockTable::Place place = plan_.blocks->place(*block);
   const std::uint64_t next_use = schedule_ ? schedule_->next_use(*block, w.claim.epoch, true) : 0;
   keep_ahead(*w.server, {*block, place.file, place.rows, true, next_use, {.ahead = true}}, window_.cancel_flag());
 }
@@ -152,8 +154,7 @@ void Engine::make_room() {
   if (slots_bytes_.load(std::memory_order_relaxed) <= plan_.direct_window_slots() * plan_.slot_bytes) return;
   if (gather_ready_.load(std::memory_order_relaxed)) return limit_slots(plan_.slots);
   const BlockCache* const blocks = plan_.fits_encoded ? decoded_cache_->blocks.get() : nullptr;
-  if (blocks && blocks->is_short_of_room(kBlocksAhead * plan_.threads, plan_.layout.most_stored_rows()))
-    limit_slots(1);
+  if (blocks && blocks->is_short_of_room(kBlocksAhead * plan_.threads, plan_.layout.most_stored_rows())) limit_slots(1);
 }
 
 /// Do with `step` slots fewer, once what was given up before has come back, and hand that to the cache, or to others.
@@ -185,7 +186,7 @@ void Engine::gather_batch(DecodeThread& w) {
   const std::span<const SampleRef> samples = content.samples;
   count_gathered(w, content.step.begin, samples.size());
   StageSpan span(w.counters.clock, Stage::kScatter);
-  span.add_bytes(samples.size() * source_->row_bytes());
+  span.add_bytes(samples.size() * source_.sample_bytes());
   RowStore& store = *decoded_cache_->rows;
   if (!store.all_checked())
     for (const SampleRef s : samples)
@@ -208,9 +209,9 @@ void Engine::gather_batch(DecodeThread& w) {
 /// one.
 void Engine::count_gathered(DecodeThread& w, std::uint64_t position, std::uint64_t samples) {
   std::uint64_t record_bytes = 0;
-  for (const auto& array : source_->files[0].arrays) record_bytes += array->info().row_record_bytes();
-  const double stored_per_row = static_cast<double>(plan_.data_bytes) / static_cast<double>(source_->row_bytes()) /
-                                static_cast<double>(plan_.layout.table->num_rows());
+  for (const auto& array : source_.rows()->files[0].arrays) record_bytes += array->info().row_record_bytes();
+  const double stored_per_row = static_cast<double>(plan_.data_bytes) / static_cast<double>(source_.sample_bytes()) /
+                                static_cast<double>(plan_.blocks->num_rows());
   const double bytes =
       static_cast<double>(samples * record_bytes) * stored_per_row * claims_.add_gathered(w.claim.epoch, position);
   w.counters.add_decodes(0, static_cast<std::uint64_t>(std::ceil(bytes)));
@@ -223,7 +224,7 @@ void Engine::serve_damaged(DecodeThread& w, std::span<const SampleRef> samples, 
   const SlotRun& slot = w.claim.runs[0];
   for (const RequestsByBlock::Block& block : wanted.blocks) {
     const std::span<const Request> requests = wanted.of(block);
-    const BlockTable::Place place = plan_.layout.table->place(block.block);
+    const BlockTable::Place place = plan_.blocks->place(block.block);
     RowDigest digest;
     const RowRun run{slot.slot->memory->fields.data(),
                      0,

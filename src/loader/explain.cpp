@@ -32,7 +32,7 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
   return text;
 }
 
-/// When blocks are kept that nobody asked to have kept at once.
+/// When blocks are kept that the user did not ask to keep at once.
 constexpr std::string_view kKeptWhen =
     "kept while your loop works on a batch, and a few while it waits for one, so that all are there after some epochs";
 
@@ -82,9 +82,10 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, boo
 std::string explain_plan(const Loader::Impl& loader) {
   const std::shared_ptr<const Engine> engine = loader.engine();
   const EnginePlan& p = engine->plan();
-  const Source& source = *loader.dataset().impl()->source;
-  const BlockTable& blocks = *p.layout.table;
-  const std::uint64_t block_bytes = blocks.max_block_rows() * source.row_bytes();
+  const SampleSource& source = loader.dataset().impl()->source;
+  const Source* const rows = source.rows();
+  const BlockTable& blocks = *p.blocks;
+  const std::uint64_t block_bytes = blocks.max_block_rows() * source.sample_bytes();
   const RankShare share = p.share;
   std::string text;
   const auto line = [&](std::string_view key, const std::string& value) {
@@ -95,8 +96,9 @@ std::string explain_plan(const Loader::Impl& loader) {
                    share.world_size > 1 ? fmt::format("; {} over all ranks", p.global_batch) : ""));
   if (share.world_size > 1) line("rank", fmt::format("{} of {} ({})", share.rank, share.world_size, p.rank_reason));
   line("order", fmt::format("{}, seed {}", p.sampler->describe(), loader.options().seed));
-  line("blocks", fmt::format("{} of up to {} rows ({} decoded){}", blocks.num_blocks(), blocks.max_block_rows(),
-                             format_bytes(block_bytes), array_roles(source, p.layout, p.side_chunks_bytes > 0)));
+  line("blocks",
+       fmt::format("{} of up to {} rows ({} decoded){}", blocks.num_blocks(), blocks.max_block_rows(),
+                   format_bytes(block_bytes), rows ? array_roles(*rows, p.layout, p.side_chunks_bytes > 0) : ""));
   if (blocks.is_chosen()) {
     std::uint64_t stored = 0;
     for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b) stored += blocks.place(b).rows.count;
@@ -124,9 +126,9 @@ std::string explain_plan(const Loader::Impl& loader) {
   if (p.side_bytes()) line("  side fields", format_bytes(p.side_bytes()));
   line("  bookkeeping", format_bytes(p.index_bytes));
   std::string straddling;
-  for (std::size_t a = 0; a < source.num_arrays(); ++a)
+  for (std::size_t a = 0; rows && a < rows->num_arrays(); ++a)
     if (p.layout.files[0].roles[a] == ArrayRole::kStraddling)
-      straddling += (straddling.empty() ? "" : ", ") + source.files[0].arrays[a]->info().path;
+      straddling += (straddling.empty() ? "" : ", ") + rows->files[0].arrays[a]->info().path;
   if (!straddling.empty())
     straddling =
         fmt::format("; chunks of {} more often, as they cross the blocks (more memory keeps more of them)", straddling);
@@ -134,7 +136,7 @@ std::string explain_plan(const Loader::Impl& loader) {
   if (!small) {
     const bool short_window = p.keeps_all() && !p.gather_ready && p.slots < p.wanted_slots;
     line("decodes",
-         std::string(source.mixture ? "every block once per pass over its part of the mixture"
+         std::string(source.mixture() ? "every block once per pass over its part of the mixture"
                      : short_window ? "every block once an epoch, and none once all are kept; until then some of them "
                                       "again, as their rows go into more batches than the slots hold"
                                     : "every block once an epoch") +

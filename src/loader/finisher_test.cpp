@@ -79,9 +79,15 @@ class Noise final : public Finisher {
 };
 
 Dataset with_finisher(const Dataset& data, std::shared_ptr<const Finisher> finisher) {
-  auto source = std::make_shared<Source>(*data.impl()->source);
-  source->finisher = std::move(finisher);
-  return Dataset(Dataset::Impl::make(std::move(source)));
+  const SampleSource& source = data.impl()->source;
+  if (const MappedSource* const mapped = source.mapped()) {
+    auto made = std::make_shared<MappedSource>(*mapped);
+    made->finisher = std::move(finisher);
+    return Dataset(Dataset::Impl::make(std::shared_ptr<const MappedSource>(std::move(made))));
+  }
+  auto made = std::make_shared<Source>(*source.rows());
+  made->finisher = std::move(finisher);
+  return Dataset(Dataset::Impl::make(std::move(made)));
 }
 Dataset finished(const Dataset& data, Noise::Settings settings = {}) {
   return with_finisher(data, std::make_shared<Noise>(std::move(settings)));

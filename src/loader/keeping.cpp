@@ -80,7 +80,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
                                                          const std::shared_ptr<Notices>& notices) {
   auto decoded_cache = std::make_shared<DecodedCache>(keep_share());
   decoded_cache->notices = notices;
-  const BlockTable& blocks = *plan.layout.table;
+  const BlockTable& blocks = *plan.blocks;
   switch (plan.tier) {
     case CacheTier::kNothing:
       break;
@@ -142,8 +142,8 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
 }
 
 CacheOpened find_cache(const Dataset::Impl& dataset, const CacheChoice& choice, const std::string& identity) {
-  return find_whole_cache(choice.directory, origin_of(*dataset.source, identity),
-                          row_layout(*dataset.source, *dataset.layout.table));
+  return find_whole_cache(choice.directory, origin_of(*dataset.source.rows(), identity),
+                          row_layout(*dataset.source.rows(), *dataset.blocks));
 }
 
 bool lies_in_memory(const std::string& directory) {

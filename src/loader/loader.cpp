@@ -145,7 +145,7 @@ void Loader::feed(std::span<const std::uint64_t> rows) {
   const std::shared_ptr<Engine> engine = impl_->engine();
   const EnginePlan& plan = engine->plan();
   if (!plan.fed) throw Error(ErrorCode::kInvalidArgument, "this loader's order is not given as it goes");
-  const std::uint64_t size = plan.layout.table->num_rows();
+  const std::uint64_t size = plan.blocks->num_rows();
   for (const std::uint64_t row : rows)
     if (row >= size)
       throw Error(ErrorCode::kInvalidArgument,
@@ -198,7 +198,7 @@ Report Loader::report() const {
   return make_report(*impl_);
 }
 std::optional<SmallBudget> Loader::Impl::small_budget(const std::shared_ptr<const Engine>& engine) const {
-  return small_budgets->judge(engine, *dataset().impl()->source, options(), manager->label());
+  return small_budgets->judge(engine, dataset().impl()->source, options(), manager->label());
 }
 std::uint64_t Loader::held_over_bytes() const {
   return impl_->manager->totals().peak_held_over_bytes;

@@ -100,7 +100,7 @@ TEST(Loader, ChunksOfAFileMayDifferInLength) {
       for (int n = *rc::gen::inRange(1, 12); n > 0; --n)
         file.push_back((file.empty() ? 0 : file.back()) + *rc::gen::inRange<std::uint64_t>(1, 60));
     const Dataset data = testing::fake_row_groups(ends);
-    RC_ASSERT(data.impl()->layout.table->num_blocks() == [&] {
+    RC_ASSERT(data.impl()->blocks->num_blocks() == [&] {
       std::size_t blocks = 0;
       for (const auto& file : ends) blocks += file.size();
       return blocks;

@@ -25,7 +25,7 @@ Result<std::shared_ptr<const StepPlan>> find_steps(const EnginePlan& plan, std::
                   "A sampler with a set_epoch(), from which its rows follow, can be asked again.");
   if (rows.empty()) return plan.steps;
   if (!plan.listed) return refuse("this loader's order is not a list of rows");
-  const std::shared_ptr<const BlockTable>& blocks = plan.layout.table;
+  const std::shared_ptr<const BlockTable>& blocks = plan.blocks;
   const ListedRows::List list{std::make_shared<const std::vector<std::uint64_t>>(rows.begin(), rows.end()),
                               batch_ends_of(batch_rows)};
   HEADRACE_TRY(check_listed(list, blocks->num_rows()));
@@ -50,7 +50,7 @@ Result<PlannedBatch> plan_batch(const EnginePlan& plan, std::uint64_t epoch, std
   std::vector<SampleRef> passed;
   bool counted = true;
   made.step = steps->cursor(epoch, steps->position_of(epoch, step))->next(made.stored, passed, counted);
-  const BlockTable& blocks = *plan.layout.table;
+  const BlockTable& blocks = *plan.blocks;
   made.rows.reserve(made.stored.size());
   for (SampleRef& s : made.stored) {
     made.rows.push_back(blocks.first_row(s.block) + s.row);

@@ -14,30 +14,30 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kPartBytes = 96;   // of a part in the window: planned, filed under its unit, claimed
-constexpr std::uint64_t kUnitBytes = 208;  // of a unit that somebody waits for, and how far its homes are
+constexpr std::uint64_t kUnitBytes = 208;  // of a unit that a batch waits for, and how far its homes are
 constexpr std::uint64_t kHomeBytes = 8;    // of two epochs
 
 }  // namespace
 
-Status plan_mapped_memory(const Source& source, const LoaderOptions& options, const PlanContext& context,
+Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& options, const PlanContext& context,
                           EnginePlan& plan) {
   if (options.cache.mode == CacheChoice::kRam || options.cache.mode == CacheChoice::kDirectory)
     return refuse("samples that are not simply rows are not kept between epochs yet", "Use cache='auto' or 'none'.");
   if (options.share == Share::kHost) return refuse("share= shares a cache, and such samples are not kept yet");
-  const Mapping& mapping = *source.mapping;
-  const SampleMap& map = *mapping.map;
-  const ServerNeed need = PartServer::need(mapping);
+  const SampleMap& map = *mapped.map;
+  const ServerNeed need = PartServer::need(mapped);
   const std::uint64_t rows = std::max<std::uint64_t>(plan.slot_rows(), 1);
-  const std::uint64_t largest = mapping.sizes.largest_batch_bytes(rows);
-  const std::uint64_t mean = std::max<std::uint64_t>(static_cast<std::uint64_t>(mapping.sizes.mean_bytes) * rows, 64);
-  const std::uint64_t parts = rows * (mapping.boxes ? 27 : map.groups().size() + 1);
+  const std::uint64_t largest = mapped.sizes.largest_batch_bytes(rows);
+  const std::uint64_t mean = std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * rows, 64);
+  const std::uint64_t parts = rows * (mapped.boxes ? 27 : map.groups().size() + 1);
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.homes()->memory_bytes() +
                               map.memory_bytes() + map.num_units() * kUnitBytes +
                               map.homes()->num_blocks() * kHomeBytes;
   const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes, bookkeeping = parts * kPartBytes;
   const std::uint64_t least = order + thread + kLeastSlots * (largest + bookkeeping);
   if (least > plan.budget_bytes)
-    return too_small_a_budget(source, plan.budget_bytes, {largest + bookkeeping, thread, order}, least);
+    return too_small_a_budget(mapped.groups[0].source->files[0].path, plan.budget_bytes,
+                              {largest + bookkeeping, thread, order}, least);
   plan.threads = options.threads ? options.threads : context.cpus.count;
   plan.threads_reason = options.threads ? "threads=" : context.cpus.reason;
   while (plan.threads > 1 && least + (plan.threads - 1) * thread > plan.budget_bytes) {
@@ -55,7 +55,7 @@ Status plan_mapped_memory(const Source& source, const LoaderOptions& options, co
   plan.scratch_bytes = plan.threads * need.scratch_bytes;
   plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
   plan.index_bytes = order + plan.slots * bookkeeping;
-  plan.data_bytes = static_cast<std::uint64_t>(mapping.sizes.mean_bytes * static_cast<double>(map.homes()->num_rows()));
+  plan.data_bytes = static_cast<std::uint64_t>(mapped.sizes.mean_bytes * static_cast<double>(map.homes()->num_rows()));
   plan.tier = CacheTier::kNothing;
   plan.tier_reason = "samples that are not simply rows";
   return {};

@@ -5,9 +5,9 @@
 
 namespace headrace {
 
-/// Of plan.budget_bytes, and of the order, which is planned before: everything else. Nothing is kept between epochs.
+/// Plan all else within plan.budget_bytes, after the order. Nothing is kept between epochs.
 /// Errors: kOutOfBudget with the smallest budget that would do; kInvalidArgument where a cache was asked for.
-Status plan_mapped_memory(const Source& source, const LoaderOptions& options, const PlanContext& context,
+Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& options, const PlanContext& context,
                           EnginePlan& plan);
 
 }  // namespace headrace

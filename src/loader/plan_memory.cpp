@@ -16,7 +16,7 @@ namespace {
 // The window's bookkeeping, vectors' slack included: for a row, for rows of one block in one batch, for a block in the
 // window.
 constexpr std::uint64_t kRequestBytes = 16, kRunBytes = 32, kStateBytes = 192;
-// Of a slot, whatever it holds: itself, its place in the ring, and what the allocator adds to its lists.
+// Bytes of a slot, whatever it holds: itself, its place in the ring, and what the allocator adds to its lists.
 constexpr std::uint64_t kSlotBytes = sizeof(WindowSlot) + 64;
 constexpr std::uint64_t kBlockIndexBytes = 24;  // two tables of an index a block, places, and when it is used next
 constexpr std::uint64_t kFirstCacheShare = 8;   // of all blocks encoded, that the cache begins with room for
@@ -38,7 +38,7 @@ class MemoryPlanner {
         options_(options),
         context_(context),
         plan_(plan),
-        blocks_(plan.layout.table),
+        blocks_(plan.blocks),
         runs_(std::min(plan.slot_rows(), blocks_->num_blocks())),
         bookkeeping_(plan.slot_rows() * kRequestBytes + runs_ * kRunBytes + kSlotBytes +
                      SlotPool::bookkeeping_bytes(source.fields->size() + source.num_staged())),
@@ -82,7 +82,7 @@ class MemoryPlanner {
   [[nodiscard]] std::uint64_t around() const {
     return fixed(plan_.threads) + plan_.side_chunks_bytes + plan_.side_chunks_in_use_bytes;
   }
-  /// Of blocks that wait for rows of so many slots: of two epochs at most.
+  /// Return the bytes of the states of blocks that wait for rows of so many slots: two epochs' at most.
   [[nodiscard]] std::uint64_t states_bytes(std::uint64_t slots) const {
     return std::min(2 * blocks_->num_blocks(), slots * runs_) * kStateBytes;
   }
@@ -121,7 +121,7 @@ class MemoryPlanner {
     }
     const std::uint64_t smallest = fixed(1) + least_slots();
     if (smallest <= plan_.budget_bytes) return {};
-    return too_small_a_budget(source_, plan_.budget_bytes,
+    return too_small_a_budget(source_.files[0].path, plan_.budget_bytes,
                               {plan_.slot_bytes, need_.scratch_bytes + need_.read_buffer_bytes, order_bytes_},
                               smallest);
   }
@@ -262,19 +262,20 @@ class MemoryPlanner {
 
 }  // namespace
 
-Status plan_memory(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan) {
-  if (source.mapping) return plan_mapped_memory(source, options, context, plan);
-  return MemoryPlanner(source, options, context, plan).plan();
+Status plan_memory(const SampleSource& source, const LoaderOptions& options, const PlanContext& context,
+                   EnginePlan& plan) {
+  if (const MappedSource* const mapped = source.mapped()) return plan_mapped_memory(*mapped, options, context, plan);
+  return MemoryPlanner(*source.rows(), options, context, plan).plan();
 }
 
-Error too_small_a_budget(const Source& source, std::uint64_t budget_bytes, const LeastMemory& least,
+Error too_small_a_budget(const std::string& first_path, std::uint64_t budget_bytes, const LeastMemory& least,
                          std::uint64_t smallest_bytes) {
   Error error(ErrorCode::kOutOfBudget,
               fmt::format("a budget of {} cannot hold two batches ({} each), the largest block of one thread ({}) and "
                           "the order of the samples ({})",
                           format_bytes(budget_bytes), format_bytes(least.batch_bytes), format_bytes(least.thread_bytes),
                           format_bytes(least.order_bytes)));
-  error.with_file(source.files[0].path)
+  error.with_file(first_path)
       .with_hint(fmt::format("The smallest budget is memory={} (just over {}); a smaller batch_size needs less.",
                              smallest_bytes, format_bytes(smallest_bytes)));
   return error;

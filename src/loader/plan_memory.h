@@ -10,16 +10,17 @@ constexpr std::uint64_t kReadAheadBatches = 8;  // ready batches that smooth an 
 constexpr double kCodedSlack = 1.12;            // blocks do not all encode like those that were tried
 constexpr std::uint64_t kLeastSlots = 2;        // one being filled, one with the consumer
 
-/// Of plan.budget_bytes, and of the order, which is planned before: everything else. Errors: kOutOfBudget with the
+/// Plan all else within plan.budget_bytes, after the order. Errors: kOutOfBudget with the
 /// smallest budget that would do; kInvalidArgument.
-Status plan_memory(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan);
+Status plan_memory(const SampleSource& source, const LoaderOptions& options, const PlanContext& context,
+                   EnginePlan& plan);
 
 /// What the smallest plan consists of.
 struct LeastMemory {
   std::uint64_t batch_bytes, thread_bytes, order_bytes;
 };
 /// Return the error of a budget that cannot hold it. \param smallest_bytes  That would do.
-Error too_small_a_budget(const Source& source, std::uint64_t budget_bytes, const LeastMemory& least,
+Error too_small_a_budget(const std::string& first_path, std::uint64_t budget_bytes, const LeastMemory& least,
                          std::uint64_t smallest_bytes);
 
 }  // namespace headrace

@@ -182,17 +182,17 @@ std::shared_ptr<const StepPlan> make_steps(const EnginePlan& plan, std::shared_p
                                            const std::shared_ptr<const ListedRows>& listed) {
   if (plan.groups) return std::make_shared<const CutSteps>(std::move(sampler), plan.groups, plan.share);
   if (listed && listed->num_batches() > 0)
-    return std::make_shared<const CutSteps>(std::move(sampler), make_listed_cuts(plan.layout.table, listed),
-                                            plan.share);
+    return std::make_shared<const CutSteps>(std::move(sampler), make_listed_cuts(plan.blocks, listed), plan.share);
   return std::make_shared<const FixedSteps>(std::move(sampler), plan.global_batch, plan.share, plan.tail);
 }
 
-Status plan_order(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan) {
-  const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
-  const std::uint64_t rows = blocks->num_rows(), row_bytes = source.row_bytes();
+Status plan_order(const SampleSource& source, const LoaderOptions& options, const PlanContext& context,
+                  EnginePlan& plan) {
+  const std::shared_ptr<const BlockTable> blocks = plan.blocks;
+  const std::uint64_t rows = blocks->num_rows(), row_bytes = source.sample_bytes();
   if (options.group_by) {
     HEADRACE_TRY(check_group_options(options));
-    if (source.mixture)
+    if (source.mixture())
       return refuse("the data set is a mixture, which decides what is drawn: it has no groups",
                     "Make a loader of each part.");
     const auto groups = context.groups ? context.groups : std::make_shared<const GroupTable>(groups_by_file(*blocks));
@@ -203,7 +203,7 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
   if (options.sampler) {
     if (options.shuffle.mode() != Shuffle::kNone)
       return refuse("shuffle and a sampler exclude each other: both decide the order", "Give one of them.");
-    if (source.mixture)
+    if (source.mixture())
       return refuse("the data set is a mixture, which decides what is drawn; so does a sampler",
                     "Leave the sampler out, or use the parts of the mixture.");
     if (const auto* choice = std::get_if<Fed>(options.sampler.get())) {
@@ -218,9 +218,9 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
       HEADRACE_ASSIGN(plan.sampler, make_chosen(*options.sampler, blocks, context.label, options.seed));
     }
   }
-  const std::uint64_t samples = source.mixture ? source.mixture->num_samples
-                                : plan.sampler ? plan.sampler->num_samples()
-                                               : rows;
+  const std::uint64_t samples = source.mixture() ? source.mixture()->num_samples
+                                : plan.sampler   ? plan.sampler->num_samples()
+                                                 : rows;
   if (plan.groups) {
     const std::uint32_t world = context.rank.share.world_size;
     const std::uint64_t batches = plan.groups->epoch(0)->batch_ends().size();
@@ -239,7 +239,7 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
   plan.rank_reason = context.rank.reason;
   plan.delivers_row_ids = options.provenance;
   plan.seed = options.seed;
-  for (const Field& field : *source.fields)
+  for (const Field& field : *source.fields())
     if ((plan.delivers_row_ids && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight") ||
         (plan.groups && (field.name == "_group" || field.name == "_group.offsets")))
       return std::move(
@@ -247,8 +247,8 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
                  "Give that field another name.")
               .with_field(field.name));
   HEADRACE_ASSIGN(plan.shape, resolve_shape(options, *blocks, global_batch, row_bytes));
-  if (source.mixture) {
-    HEADRACE_ASSIGN(plan.sampler, make_mixed(*source.mixture, *blocks, options, global_batch, row_bytes));
+  if (source.mixture()) {
+    HEADRACE_ASSIGN(plan.sampler, make_mixed(*source.mixture(), *blocks, options, global_batch, row_bytes));
   } else if (!plan.sampler) {
     const Shuffle::Mode mode = options.shuffle.mode();
     plan.sampler = mode == Shuffle::kBlock   ? make_block_shuffle(blocks, plan.shape, options.seed)
@@ -260,7 +260,7 @@ Status plan_order(const Source& source, const LoaderOptions& options, const Plan
   plan.num_batches = plan.steps->num_steps(0);
 
   const std::uint64_t stream_rows = samples / std::max<std::uint64_t>(plan.shape.streams, 1);
-  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture && plan.shape.streams > 1 &&
+  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture() && plan.shape.streams > 1 &&
       blocks->max_block_rows() > stream_rows)
     plan.warnings.push_back(
         fmt::format("the largest block has {} rows and a stream only {}: such a block is spread over several streams "

@@ -10,7 +10,8 @@ namespace headrace {
 
 /// Fill in what says which samples come when: fed, listed, sampler, steps, global_batch, share, tail, shape,
 /// batch_rows, num_batches, and warnings. Errors: kInvalidArgument.
-Status plan_order(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan);
+Status plan_order(const SampleSource& source, const LoaderOptions& options, const PlanContext& context,
+                  EnginePlan& plan);
 
 /// Return the steps of an order, cut as `plan` says; a list may have batches of its own.
 std::shared_ptr<const StepPlan> make_steps(const EnginePlan& plan, std::shared_ptr<const Sampler> sampler,

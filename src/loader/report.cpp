@@ -58,7 +58,7 @@ Report::Cache describe_cache(const Engine& engine) {
   static constexpr std::array<const char*, 5> kKinds{"nothing", "blocks", "all rows", "shared rows", "directory"};
   c.kind = kKinds[static_cast<std::size_t>(plan.tier)];
   c.capacity_bytes = plan.tier == CacheTier::kDirectory ? plan.data_bytes : plan.cache_bytes;
-  c.all_blocks = plan.layout.table->num_blocks();
+  c.all_blocks = plan.blocks->num_blocks();
   const std::shared_ptr<DecodedCache> decoded_cache = engine.decoded_cache();
   if (!decoded_cache) return c;
   const DecodedCache::Last now = decoded_cache->last();
@@ -130,11 +130,12 @@ Report make_report(const Loader::Impl& loader) {
   add("idle", Stage::kWaitWork);
   r.chunks_decoded = r.stages[2].count;
   std::uint64_t record_bytes = 0, field_bytes = loader.dataset().sample_bytes();
-  const Source& source = *loader.dataset().impl()->source;
-  for (const auto& a : source.files[0].arrays) {
-    record_bytes += a->info().row_record_bytes();
-    if (is_slow(a->info())) r.slow_fields.push_back(a->info().path + ": " + a->info().reason);
-  }
+  const SampleSource& source = loader.dataset().impl()->source;
+  for (const Source* const stored : source.stored())
+    for (const auto& a : stored->files[0].arrays) {
+      if (source.rows()) record_bytes += a->info().row_record_bytes();  // mapped samples differ in what they skip
+      if (is_slow(a->info())) r.slow_fields.push_back(a->info().path + ": " + a->info().reason);
+    }
   r.waste = record_bytes > field_bytes
                 ? static_cast<double>(record_bytes - field_bytes) / static_cast<double>(record_bytes)
                 : 0;

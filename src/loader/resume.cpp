@@ -30,7 +30,7 @@ namespace {
 std::string order_of(const EnginePlan& plan, const ListedRows::List& list, Position position) {
   const auto listed = std::make_shared<ListedRows>(list, plan.listed->every_epoch());
   listed->set(position.epoch, list);
-  return make_listed(plan.layout.table, listed)->identity_at(position.epoch, position.samples);
+  return make_listed(plan.blocks, listed)->identity_at(position.epoch, position.samples);
 }
 
 }  // namespace

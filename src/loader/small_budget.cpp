@@ -38,7 +38,7 @@ std::string effect_text(double effect) {
 /// Plans of one loader with another shape or budget, as if it were made anew.
 class Trials {
  public:
-  Trials(const Source& source, const LoaderOptions& options, const EnginePlan& plan, const Label* label)
+  Trials(const SampleSource& source, const LoaderOptions& options, const EnginePlan& plan, const Label* label)
       : source_(source), options_(options), plan_(plan) {
     context_.rank = {plan.share, plan.rank_reason};
     context_.cpus = own_cpus();
@@ -74,17 +74,17 @@ class Trials {
   }
 
   [[nodiscard]] std::optional<FittingShuffle> fitting() const {
-    const BlockTable& blocks = *plan_.layout.table;
+    const BlockTable& blocks = *plan_.blocks;
     const std::uint64_t block_bytes =
         std::max<std::uint64_t>(blocks.num_rows() / std::max<std::uint64_t>(blocks.num_blocks(), 1), 1) *
-        source_.row_bytes();
+        source_.sample_bytes();
     // Fine enough that no shape is passed over.
     const std::uint64_t unit = block_bytes >= kMiB ? kMiB : block_bytes >= kKiB ? kKiB : 1;
     const auto fits = [&](std::uint64_t units) {
       return decodes_once(reshaped(std::max<std::uint64_t>(units * unit, 1)), plan_.budget_bytes);
     };
     if (!fits(0)) return std::nullopt;
-    const std::uint64_t end = blocks.num_rows() * source_.row_bytes() / unit + 2;
+    const std::uint64_t end = blocks.num_rows() * source_.sample_bytes() / unit + 2;
     std::uint64_t bytes = std::max<std::uint64_t>(narrow({0, end}, ~std::uint64_t{0}, fits).holds * unit, 1);
     Result<EnginePlan> plan = with(reshaped(bytes), plan_.budget_bytes);
     if (!plan.ok()) return std::nullopt;
@@ -109,13 +109,13 @@ class Trials {
 
   [[nodiscard]] double block_effect(const EnginePlan& plan) const {
     const std::uint64_t batch = std::max<std::uint64_t>(plan.global_batch, 1);
-    return measure_order(*plan.sampler, *plan.layout.table, batch, {}, 0,
+    return measure_order(*plan.sampler, *plan.blocks, batch, {}, 0,
                          std::clamp<std::uint64_t>(kLookedAt / batch, 16, 1024))
         .block_effect;
   }
 
  private:
-  const Source& source_;
+  const SampleSource& source_;
   LoaderOptions options_;
   const EnginePlan& plan_;
   PlanContext context_;
@@ -123,18 +123,18 @@ class Trials {
 
 }  // namespace
 
-LoaderOptions with_planned_shape(LoaderOptions options, const Source& source, const EnginePlan& plan) {
-  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture)
+LoaderOptions with_planned_shape(LoaderOptions options, const SampleSource& source, const EnginePlan& plan) {
+  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture())
     options.shuffle_buffer = {plan.shape.streams, plan.shape.pool_blocks, 0};
   return options;
 }
 
-std::uint64_t memory_to_decode_once(const Source& source, const LoaderOptions& options, const EnginePlan& plan,
+std::uint64_t memory_to_decode_once(const SampleSource& source, const LoaderOptions& options, const EnginePlan& plan,
                                     const Label* label) {
   return Trials(source, options, plan, label).least_memory();
 }
 
-std::optional<SmallBudget> judge_small_budget(const Source& source, const LoaderOptions& options,
+std::optional<SmallBudget> judge_small_budget(const SampleSource& source, const LoaderOptions& options,
                                               const EnginePlan& plan, const Label* label) {
   if (plan.expected_decodes() <= 1) return std::nullopt;
   const Trials trials(source, with_planned_shape(options, source, plan), plan, label);
@@ -170,8 +170,9 @@ std::string size_setting(std::uint64_t bytes) {
   return fmt::format("{}MiB", (bytes + kMiB - 1) / kMiB);
 }
 
-std::optional<SmallBudget> SmallBudgetMemo::judge(const std::shared_ptr<const Engine>& engine, const Source& source,
-                                                  const LoaderOptions& options, const Label* label) {
+std::optional<SmallBudget> SmallBudgetMemo::judge(const std::shared_ptr<const Engine>& engine,
+                                                  const SampleSource& source, const LoaderOptions& options,
+                                                  const Label* label) {
   const std::lock_guard lock(mutex_);
   if (judged_.lock() == engine) return judgement_;
   judgement_ = judge_small_budget(source, options, engine->plan(), label);

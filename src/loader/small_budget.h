@@ -23,7 +23,7 @@ struct FittingShuffle {
 };
 
 struct SmallBudget {
-  double decodes = 1;              ///< Of a block, an epoch, as planned now.
+  double decodes = 1;              ///< Decodes of a block, an epoch, as planned now.
   double block_effect = 1;         ///< Deff of what is constant in a block, in the order as asked.
   bool is_shuffle = false;         ///< False: an order that has no shuffle_buffer.
   std::uint64_t memory_bytes = 0;  ///< Decodes each block once in the order as asked; 0: no budget does.
@@ -33,15 +33,15 @@ struct SmallBudget {
 
 /// Look for what decodes every block once. nullopt: the plan does. Costs some dozens of plans and a part of an epoch's
 /// order, without data. \param label  Of a sampler that needs one.
-std::optional<SmallBudget> judge_small_budget(const Source& source, const LoaderOptions& options,
+std::optional<SmallBudget> judge_small_budget(const SampleSource& source, const LoaderOptions& options,
                                               const EnginePlan& plan, const Label* label = nullptr);
 
 /// Return the options with the shape that the plan's shuffle has: a state may have brought it.
-LoaderOptions with_planned_shape(LoaderOptions options, const Source& source, const EnginePlan& plan);
+LoaderOptions with_planned_shape(LoaderOptions options, const SampleSource& source, const EnginePlan& plan);
 
 /// Return the least budget, to within a percent, under which the order of `options` decodes each block once; 0: none
 /// does. \param plan  Of the same data, for the rank and the rows.
-std::uint64_t memory_to_decode_once(const Source& source, const LoaderOptions& options, const EnginePlan& plan,
+std::uint64_t memory_to_decode_once(const SampleSource& source, const LoaderOptions& options, const EnginePlan& plan,
                                     const Label* label = nullptr);
 
 /// What the fitting shuffle costs: "It mixes fewer blocks: Deff 1.6 instead of 1.0 …".
@@ -55,7 +55,7 @@ std::string size_setting(std::uint64_t bytes);
 class SmallBudgetMemo {
  public:
   /// Return the judgement for `engine`, made now unless it was made before.
-  std::optional<SmallBudget> judge(const std::shared_ptr<const Engine>& engine, const Source& source,
+  std::optional<SmallBudget> judge(const std::shared_ptr<const Engine>& engine, const SampleSource& source,
                                    const LoaderOptions& options, const Label* label);
 
  private:

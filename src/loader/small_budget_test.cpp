@@ -79,7 +79,7 @@ TEST(SmallBudget, WhatIsNamedDecodesBlocksOnceAndTheNextLargerDoesNot) {
                                                      : setting.substr(quote + 1, setting.size() - quote - 2)) == bytes);
     const EnginePlan named = c.plan(c.with_buffer(bytes));
     RC_ASSERT(named.expected_decodes() <= 1);
-    const std::uint64_t block = plan.layout.table->max_block_rows() * c.data.sample_bytes();
+    const std::uint64_t block = plan.blocks->max_block_rows() * c.data.sample_bytes();
     for (std::uint64_t next = bytes + 1;; next += block / 8 + 1) {
       const EnginePlan larger = c.plan(c.with_buffer(next));
       if (larger.sampler->identity() == named.sampler->identity()) {
@@ -98,7 +98,7 @@ TEST(SmallBudget, WhatIsNamedDecodesBlocksOnceAndTheNextLargerDoesNot) {
     once.close();
     RC_ASSERT(samples == c.data.size());
     RC_ASSERT(once.report().read_amplification == 1.0);
-    RC_ASSERT(c.faults->decodes >= 2 * plan.layout.table->num_blocks());
+    RC_ASSERT(c.faults->decodes >= 2 * plan.blocks->num_blocks());
     RC_ASSERT(!once.report().decode_once);
   }));
   EXPECT_GT(fitting, runs < 100 ? 0 : 5);

@@ -58,16 +58,16 @@ TEST(SmallPieces, WhatLiesBetweenThemTakesNoMoreMemoryThanIsPlanned) {
   file.arrays.push_back(std::make_shared<SpreadArray>(kRows));
   const Dataset data(Dataset::Impl::make(source));
   const auto& dataset = *data.impl();
-  const std::uint64_t planned = BlockServer::need(*dataset.source, dataset.layout).read_buffer_bytes;
+  const std::uint64_t planned = BlockServer::need(*dataset.source.rows(), dataset.layout).read_buffer_bytes;
 
   StageClock clock;
   DecodeCounters counters(clock);
   SideChunks side_chunks(0);
-  BlockServer server(*dataset.source, dataset.layout, dataset.no_residents, side_chunks, counters);
+  BlockServer server(*dataset.source.rows(), dataset.layout, dataset.no_residents, side_chunks, counters);
   ASSERT_TRUE(server.prepare().ok());
   const std::atomic<bool> cancelled{false};
-  for (std::uint32_t block = 0; block < dataset.layout.table->num_blocks(); ++block) {
-    const BlockTable::Place place = dataset.layout.table->place(block);
+  for (std::uint32_t block = 0; block < dataset.blocks->num_blocks(); ++block) {
+    const BlockTable::Place place = dataset.blocks->place(block);
     std::vector<Request> requests(place.rows.count);
     for (std::uint32_t i = 0; i < requests.size(); ++i) requests[i] = {i, i};
     std::vector<std::byte> batch(requests.size() * SpreadArray::kRowBytes);
@@ -88,7 +88,7 @@ TEST(SmallPieces, EachLooksAtTheRequestsForItsRowsOnly) {
   for (const bool shuffled : {false, true}) {
     const Dataset data = testing::fake_dataset({kRows}, {{1, 2}});
     const auto& dataset = *data.impl();
-    const BlockTable::Place place = dataset.layout.table->place(0);
+    const BlockTable::Place place = dataset.blocks->place(0);
     ASSERT_EQ(place.rows.count, kRows);
 
     std::vector<Request> requests(kRows);
@@ -103,7 +103,7 @@ TEST(SmallPieces, EachLooksAtTheRequestsForItsRowsOnly) {
     StageClock clock;
     DecodeCounters counters(clock);
     SideChunks side_chunks(0);
-    BlockServer server(*dataset.source, dataset.layout, dataset.no_residents, side_chunks, counters);
+    BlockServer server(*dataset.source.rows(), dataset.layout, dataset.no_residents, side_chunks, counters);
     ASSERT_TRUE(server.prepare().ok());
     const std::atomic<bool> cancelled{false};
     EXPECT_TRUE(server.serve({0, place.file, place.rows}, {requests, {}, runs}, cancelled).empty());

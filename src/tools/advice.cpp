@@ -120,7 +120,7 @@ Forecast Advice::recoded(std::size_t codec) const {
 
 Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   const Dataset dataset = open(run.files, run.open);
-  const Source& source = source_of(dataset);
+  const Source& source = rows_of(dataset, "advice");
   Advice a;
   a.target_per_second = options.target_per_second;
   a.files = dataset.files().size();
@@ -169,7 +169,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
     LoaderOptions window = loader;
     window.cache = {CacheChoice::kNone, {}};
     window.share = Share::kNothing;
-    a.small = judge_small_budget(source, window, plan);
+    a.small = judge_small_budget(source_of(dataset), window, plan);
   }
   for (const auto& [name, share] : {std::pair{"safe", 0.40}, {"balanced", 0.60}, {"max", 0.75}}) {
     LoaderOptions own = run.loader;

@@ -89,7 +89,7 @@ std::string memory_option(std::uint64_t bytes) {
 }
 
 /// The one setting that changes most.
-std::string knob(const Check& c, const Source& source, const LoaderOptions& options) {
+std::string knob(const Check& c, const SampleSource& source, const LoaderOptions& options) {
   const auto most = static_cast<std::uint64_t>(kTightShare * static_cast<double>(c.available_bytes));
   if (!c.plan)
     return c.smallest_bytes < most
@@ -144,7 +144,7 @@ ToolResult check_memory(const RunConfig& run) {
   c.available_bytes = c.limits.rules().free_bytes / local.count;
   c.budget_bytes = run.loader.memory ? run.loader.memory : MemoryBudget::process()->free_bytes();
   c.data_bytes = decoded_bytes(dataset);
-  const std::uint64_t chunks = count_chunks(source_of(dataset));
+  const std::uint64_t chunks = count_chunks(rows_of(dataset, "a check of memory"));
   Result<EnginePlan> plan = plan_for(dataset, run.loader, c.budget_bytes);
   if (plan.ok()) {
     c.plan = std::move(*plan);

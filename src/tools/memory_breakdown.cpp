@@ -100,7 +100,7 @@ double kept_share(const EnginePlan& plan, std::uint64_t data_bytes) {
 std::vector<MemoryPreset> memory_presets(const Dataset& dataset, const LoaderOptions& options,
                                          std::uint64_t available_bytes) {
   std::vector<MemoryPreset> presets = {{"safe", 0.40}, {"balanced", 0.60}, {"max", 0.75}};
-  const std::uint64_t chunks = count_chunks(source_of(dataset));
+  const std::uint64_t chunks = count_chunks(rows_of(dataset, "a breakdown of memory"));
   for (MemoryPreset& p : presets) {
     p.memory_bytes = static_cast<std::uint64_t>(p.share * static_cast<double>(available_bytes)) >> 20 << 20;
     const Result<EnginePlan> plan = plan_for(dataset, options, p.memory_bytes);
@@ -116,7 +116,7 @@ std::vector<MemoryPreset> memory_presets(const Dataset& dataset, const LoaderOpt
 TorchRecipe torch_recipe(const EnginePlan& plan, std::uint64_t sample_bytes, std::uint64_t workers) {
   TorchRecipe recipe;
   recipe.workers = workers;
-  recipe.chunk_bytes = plan.layout.table->max_block_rows() * sample_bytes;
+  recipe.chunk_bytes = plan.blocks->max_block_rows() * sample_bytes;
   recipe.batch_bytes = plan.batch_rows * sample_bytes;
   return recipe;
 }

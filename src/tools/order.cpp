@@ -109,11 +109,11 @@ std::uint64_t memory_of(const Loader& loader, const EnginePlan& plan, LoaderOpti
 std::vector<Choice> choices_of(const Loader& loader, const std::optional<LabelFacts>& label, std::uint64_t epoch) {
   const std::shared_ptr<const Engine> engine = engine_of(loader);
   const EnginePlan& plan = engine->plan();
-  const std::shared_ptr<const BlockTable> blocks = plan.layout.table;
+  const std::shared_ptr<const BlockTable> blocks = plan.blocks;
   const std::uint64_t whole = plan.global_batch;
   const std::uint64_t row_bytes = loader.dataset().sample_bytes();
   std::vector<Choice> out;
-  const Source& source = source_of(loader.dataset());
+  const SampleSource& source = source_of(loader.dataset());
   const auto add = [&](std::string name, const Sampler& sampler, const LoaderOptions& options) {
     std::optional<LabelFigures> figures;
     if (label) figures = label_figures(*label, sampler, *blocks, whole, epoch);
@@ -128,11 +128,11 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<LabelFa
         options);
   };
   add("as it is", *plan.sampler, with_planned_shape(loader.options(), source, plan));
-  if (const auto small = small_budget_of(loader); small && small->fitting && !source.mixture) {
+  if (const auto small = small_budget_of(loader); small && small->fitting && !source.mixture()) {
     add_buffer(small->fitting->setting, small->fitting->shape.bytes);
     out.back().fits = true;
   }
-  if (loader.options().shuffle.mode() != Shuffle::kBlock || source.mixture) return out;
+  if (loader.options().shuffle.mode() != Shuffle::kBlock || source.mixture()) return out;
   std::uint64_t bytes =
       plan.shape.mixed_blocks() * (blocks->num_rows() / std::max<std::uint64_t>(blocks->num_blocks(), 1)) * row_bytes;
   for (int i = 0; i < 2; ++i) {
@@ -169,7 +169,7 @@ Json quality_json(const OrderQuality& q) {
 /// Return what else could be done; nothing where weights or the user's own sampler decide.
 std::string advice(const std::vector<Choice>& choices, const Loader& loader) {
   const Choice& own = choices.front();
-  if (loader.options().sampler || source_of(loader.dataset()).mixture)
+  if (loader.options().sampler || source_of(loader.dataset()).mixture())
     return "Deff compares batches with the files as they are: rows that you let be drawn more often raise it too";
   if (loader.options().shuffle.mode() == Shuffle::kExact)
     return "no order mixes better; shuffle=True decodes each block once";
@@ -201,7 +201,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                 fmt::format("an epoch of {} samples has no full batch of {}: there is nothing to measure",
                             plan.sampler->num_samples(), plan.global_batch))
         .with_hint("Give a smaller batch_size.");
-  const BlockTable& blocks = *plan.layout.table;
+  const BlockTable& blocks = *plan.blocks;
   const Sampler& sampler = *plan.sampler;
   const std::uint64_t whole = plan.global_batch;
   std::optional<LabelFacts> facts;

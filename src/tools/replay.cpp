@@ -1,4 +1,4 @@
-// replay: a batch of any epoch once more, for whoever hunts a loss spike: its rows, their files, and what their values
+// replay: a batch of any epoch once more, to hunt a loss spike: its rows, their files, and what their values
 // are.
 #include <fmt/format.h>
 #include <headrace/tools/tools.h>
@@ -124,7 +124,7 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
   std::vector<Origin> origins;
   std::map<std::uint32_t, std::vector<std::uint64_t>> rows_by_file;
   for (const SampleRef s : planned.stored) {
-    const BlockTable::Place place = plan.layout.table->place(s.block);
+    const BlockTable::Place place = plan.blocks->place(s.block);
     origins.push_back({place.file, place.rows.first + s.row});
     rows_by_file[place.file].push_back(origins.back().row);
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "assembly/mapping.h"
+#include "assembly/mapped_source.h"
 #include "catalog/box_map.h"
 #include "catalog/span_map.h"
 #include "dataset/testing/fake_source.h"
@@ -17,7 +17,7 @@ namespace headrace::testing {
 inline SourceGroup table_of(const std::vector<std::uint64_t>& file_rows, const std::vector<FakeShape>& arrays,
                             std::shared_ptr<FakeFaults> faults = std::make_shared<FakeFaults>()) {
   const Dataset dataset = fake_dataset(file_rows, arrays, std::move(faults));
-  return {dataset.impl()->source, plan_layout(*dataset.impl()->source, 0)};
+  return {dataset.impl()->source.shared_rows(), dataset.impl()->layout};
 }
 
 /// A volume of uint32 in cells; every element names its place.

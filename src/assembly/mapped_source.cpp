@@ -1,4 +1,4 @@
-#include "assembly/mapping.h"
+#include "assembly/mapped_source.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,16 +9,16 @@ namespace {
 constexpr std::uint64_t kSamplesAtOnce = 4096;
 
 /// Bytes of a row of each group.
-std::vector<std::uint64_t> row_bytes_of(const Mapping& mapping) {
+std::vector<std::uint64_t> row_bytes_of(const MappedSource& mapped) {
   std::vector<std::uint64_t> bytes;
-  for (std::size_t g = 0; g < mapping.groups.size(); ++g)
-    bytes.push_back(mapping.groups[g].source->row_bytes() * (mapping.boxes ? mapping.boxes->box_elements(g) : 1));
+  for (std::size_t g = 0; g < mapped.groups.size(); ++g)
+    bytes.push_back(mapped.groups[g].source->row_bytes() * (mapped.boxes ? mapped.boxes->box_elements(g) : 1));
   return bytes;
 }
 
-SampleSizes measure(const Mapping& mapping) {
-  const std::span<const UnitGroup> groups = mapping.map->groups();
-  const std::vector<std::uint64_t> row_bytes = row_bytes_of(mapping);
+SampleSizes measure(const MappedSource& mapped) {
+  const std::span<const UnitGroup> groups = mapped.map->groups();
+  const std::vector<std::uint64_t> row_bytes = row_bytes_of(mapped);
   std::uint64_t fixed_bytes = 0;
   bool ragged = false;
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -26,7 +26,7 @@ SampleSizes measure(const Mapping& mapping) {
     if (groups[g].rows == UnitGroup::Rows::kFixed) fixed_bytes += groups[g].rows_per_sample * row_bytes[g];
   }
   SampleSizes sizes{static_cast<double>(fixed_bytes), 0, fixed_bytes};
-  const BlockTable& homes = *mapping.map->homes();
+  const BlockTable& homes = *mapped.map->homes();
   if (!ragged || homes.num_rows() == 0) return sizes;
   sizes.most_bytes = 0;
   double sum = 0, squares = 0;
@@ -41,7 +41,7 @@ SampleSizes measure(const Mapping& mapping) {
       for (std::size_t g = 0; g < groups.size(); ++g) {
         if (groups[g].rows == UnitGroup::Rows::kFixed) continue;
         rows.clear();
-        mapping.map->lengths(samples, g, rows);
+        mapped.map->lengths(samples, g, rows);
         for (std::size_t i = 0; i < rows.size(); ++i) bytes[i] += rows[i] * row_bytes[g];
       }
       for (const std::uint64_t n : bytes) {
@@ -57,14 +57,14 @@ SampleSizes measure(const Mapping& mapping) {
 }
 
 /// Extents of a sample of a group's column.
-Dims dims_of(const Mapping& mapping, std::size_t group, const StoredColumn& column) {
+Dims dims_of(const MappedSource& mapped, std::size_t group, const StoredColumn& column) {
   std::vector<std::uint64_t> extents;
-  if (mapping.boxes) {
-    const CellGrid& grid = mapping.boxes->grid(group);
-    for (std::size_t axis = 0; axis < grid.rank; ++axis) extents.push_back(mapping.boxes->box()[axis]);
+  if (mapped.boxes) {
+    const CellGrid& grid = mapped.boxes->grid(group);
+    for (std::size_t axis = 0; axis < grid.rank; ++axis) extents.push_back(mapped.boxes->box()[axis]);
     return Dims(std::move(extents));
   }
-  const UnitGroup& unit = mapping.map->groups()[group];
+  const UnitGroup& unit = mapped.map->groups()[group];
   if (unit.rows == UnitGroup::Rows::kRagged)
     extents.push_back(Dims::kRagged);
   else if (unit.rows_per_sample != 1)
@@ -82,49 +82,23 @@ std::uint64_t SampleSizes::largest_batch_bytes(std::uint64_t samples) const {
   return static_cast<std::uint64_t>(std::min(likely, most));
 }
 
-Result<std::shared_ptr<const Source>> make_mapped_source(std::shared_ptr<const SampleMap> map,
-                                                         std::shared_ptr<const BoxMap> boxes,
-                                                         std::vector<SourceGroup> groups, std::string identity) {
+Result<std::shared_ptr<const MappedSource>> make_mapped_source(std::shared_ptr<const SampleMap> map,
+                                                               std::shared_ptr<const BoxMap> boxes,
+                                                               std::vector<SourceGroup> groups, std::string identity) {
   for (const SourceGroup& group : groups)  // maps speak of stored rows; of chosen ones they would mean others
     if (group.source->chosen)
       return Error(ErrorCode::kUnsupported, "samples that are not simply rows cannot be made of selected rows yet")
           .with_file(group.source->files[0].path)
           .with_hint("Make them of the whole data set.");
-  auto mapping =
-      std::make_shared<Mapping>(Mapping{std::move(map), std::move(boxes), std::move(groups), std::move(identity), {}});
-  mapping->sizes = measure(*mapping);
-  auto source = std::make_shared<Source>();
+  auto mapped = std::make_shared<MappedSource>(
+      MappedSource{nullptr, std::move(map), std::move(boxes), std::move(groups), std::move(identity), {}});
+  mapped->sizes = measure(*mapped);
   std::vector<Field> fields;
-  for (std::size_t g = 0; g < mapping->groups.size(); ++g)
-    for (const StoredColumn& column : *mapping->groups[g].source->columns)
-      fields.push_back({column.name, column.path, column.dtype, dims_of(*mapping, g, column), {}});
-  source->set_columns({});
-  source->fields = std::make_shared<const std::vector<Field>>(std::move(fields));
-  source->mapped_bytes = std::max<std::uint64_t>(static_cast<std::uint64_t>(mapping->sizes.mean_bytes), 1);
-  const SourceFile& first = mapping->groups[0].source->files[0];
-  source->files.push_back({first.path, mapping->map->homes()->num_rows(), first.fingerprint, {}});
-  source->mapping = std::move(mapping);
-  return std::shared_ptr<const Source>(std::move(source));
-}
-
-ColumnPlace column_of(const Source& source, std::size_t field) {
-  if (source.program) {
-    const std::optional<std::size_t> column = source.program->origin(field);
-    return column ? ColumnPlace{&source, source.places[*column]} : ColumnPlace{};
-  }
-  if (!source.mapping) return {&source, source.places[field]};
-  for (const SourceGroup& group : source.mapping->groups) {
-    if (field < group.source->places.size()) return {group.source.get(), group.source->places[field]};
-    field -= group.source->places.size();
-  }
-  return {};
-}
-
-std::vector<const Source*> stored_sources(const Source& source) {
-  if (!source.mapping) return {&source};
-  std::vector<const Source*> sources;
-  for (const SourceGroup& group : source.mapping->groups) sources.push_back(group.source.get());
-  return sources;
+  for (std::size_t g = 0; g < mapped->groups.size(); ++g)
+    for (const StoredColumn& column : *mapped->groups[g].source->columns)
+      fields.push_back({column.name, column.path, column.dtype, dims_of(*mapped, g, column), {}});
+  mapped->fields = std::make_shared<const std::vector<Field>>(std::move(fields));
+  return std::shared_ptr<const MappedSource>(std::move(mapped));
 }
 
 }  // namespace headrace
