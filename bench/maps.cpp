@@ -88,9 +88,9 @@ struct Pipeline {
 /// Return the nanoseconds of one epoch with one decode thread, from the second epoch of a window on: memory is touched.
 double epoch_ns(const Pipeline& p) {
   const auto arena = std::make_shared<SlotArena>(p.fields, p.arena_bytes);
-  std::shared_ptr<const Sampler> order = make_block_shuffle(p.map->homes(), {4, 4}, 1);
-  RequestWindow window(std::make_shared<FixedSteps>(order, p.batch, RankShare{}, Tail::kPartial), p.map->homes(),
-                       {.max_slots = 64, .map = p.map, .row_weight = 1}, *arena);
+  std::shared_ptr<const Sampler> order = make_block_shuffle(p.map->shuffle_blocks(), {4, 4}, 1);
+  RequestWindow window(std::make_shared<FixedSteps>(order, p.batch, RankShare{}, Tail::kPartial),
+                       p.map->shuffle_blocks(), {.max_slots = 64, .map = p.map, .row_weight = 1}, *arena);
   arena->set_release_callback([&] { window.memory_released(); });
   std::jthread decoder([&] {
     StageBoard board;
@@ -136,7 +136,7 @@ struct Costs {
 
 /// Return the nanoseconds that expand() takes for a sample or, `by_part`, for a part.
 double map_ns(const SampleMap& map, bool by_part) {
-  const BlockTable& homes = *map.homes();
+  const BlockTable& homes = *map.shuffle_blocks();
   std::vector<SampleRef> samples;
   for (std::uint32_t home = 0; home < homes.num_blocks(); ++home)
     for (std::uint32_t row = 0; row < homes.block_rows(home); ++row) samples.push_back({home, row});

@@ -79,12 +79,12 @@ RunConfig LoaderArguments::config() const {
           .with_hint(set.error().hint());
     }
   if (settings.options.world_size && !settings.options.rank) settings.options.rank = 0;
-  settle(settings).value();
-  run.loader = settings.options;
-  if (shuffle) run.loader.shuffle = *shuffle;
   if (exact && shuffle == false)
     throw Error(ErrorCode::kInvalidArgument, "--exact and --no-shuffle contradict each other");
-  if (exact) run.loader.shuffle = Shuffle::kExact;
+  if (shuffle) settings.options.shuffle = *shuffle;
+  if (exact) settings.options.shuffle = Shuffle::kExact;
+  settle(settings).value();
+  run.loader = settings.options;
   return run;
 }
 

@@ -35,7 +35,7 @@ DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& cho
   const std::vector<std::string> names = from_python(paths);
   OpenOptions options;
   for (const auto& [name, path] : choices) options.fields.push_back({from_python(name), from_python(path)});
-  for (const auto& [files, meant] : beside) options.beside.emplace(from_python(files), from_python(meant));
+  for (const auto& [files, meant] : beside) options.companion_files.emplace(from_python(files), from_python(meant));
   options.sample_axes = sample_axes;
   for (const auto& [name, path, axes] : broadcast)
     options.broadcast.push_back({from_python(name), from_python(path), axes});

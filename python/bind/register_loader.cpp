@@ -36,7 +36,7 @@ std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
   } else if (words.contains("by")) {
     choice = Balanced{from_python(nb::cast<nb::str>(words["by"])), nb::cast<std::uint64_t>(words["num_samples"])};
   } else if (words.contains("fed_samples")) {
-    choice = Fed{nb::cast<std::uint64_t>(words["fed_samples"])};
+    choice = OnlineSampler{nb::cast<std::uint64_t>(words["fed_samples"])};
   } else {
     ListedNumbers listed = from_listed(words["listed"]);
     choice = Listed{std::move(listed.rows), nb::cast<bool>(words["every_epoch"]), std::move(listed.batch_rows)};
@@ -54,7 +54,15 @@ std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset,
                             settings.batch_format == "tuple" ? BatchFormat::kTuple : BatchFormat::kDict);
 }
 
-/// \param rows  Of the epoch, where the sampler was asked for them; else None.
+/// Check the options before a sampler is asked for anything.
+void check_options_of(const nb::typed<nb::dict, nb::str, nb::object>& words, const std::optional<std::string>& order) {
+  std::shared_ptr<const SamplerChoice> any;
+  if (order == "batch_sampler") any = std::make_shared<const SamplerChoice>(Listed{{0}, true, {1}});
+  if (order == "sampler") any = std::make_shared<const SamplerChoice>(OnlineSampler{1});
+  to_settings(words, std::move(any));
+}
+
+/// \param rows  Rows of the epoch, where the sampler was asked for them; else None.
 nb::object batch_again(LoaderHandle& self, std::uint64_t epoch, std::uint64_t step, const nb::object& rows) {
   self.check_process();
   const ListedNumbers list = from_listed(rows);
@@ -201,6 +209,8 @@ void register_loader(nb::module_& m) {
 
   m.def("loader_options", &describe_options, "The options of Loader: name, kind, expected, default, doc and where.",
         nb::sig("def loader_options() -> list[dict[str, typing.Any]]"));
+  m.def("check_options", &check_options_of, nb::arg("words"), nb::arg("order").none(),
+        "Check options of Loader against each other; order: None, 'sampler' or 'batch_sampler'.");
   m.def("close_all_loaders", &LoaderHandle::close_all, "Close every loader that is alive.");
 }
 

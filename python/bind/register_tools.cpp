@@ -111,7 +111,7 @@ nb::tuple read_run_file(const nb::bytes& path) {
   nb::list broadcast;
   for (const BroadcastChoice& field : config.open.broadcast)
     broadcast.append(nb::make_tuple(to_python(field.name), to_python(field.path), field.axes));
-  return nb::make_tuple(files, fields, to_python(config.open.beside), config.open.sample_axes, broadcast,
+  return nb::make_tuple(files, fields, to_python(config.open.companion_files), config.open.sample_axes, broadcast,
                         to_words({config.loader, config.framework, config.batch_format, {}, {}}));
 }
 

@@ -43,7 +43,7 @@ inline nanobind::list to_python(const std::vector<std::string>& texts) {
   return result;
 }
 
-/// As OpenOptions::beside: (FILES, paths).
+/// As OpenOptions::companion_files: (FILES, paths).
 inline nanobind::list to_python(const std::map<std::string, std::vector<std::string>>& beside) {
   nanobind::list result;
   for (const auto& [files, paths] : beside) {

@@ -30,14 +30,19 @@ def _text(message: str, hint: str | None) -> str:
     return f"{message}. {hint}" if hint else message
 
 
-def whole_number(name: str, value: Any, *, least: int, most: int = 2**63 - 1, hint: str | None = None) -> int:
-    """Return ``value`` as an int within [least, most]; any integer type is welcome, bool is not."""
+def integer(name: str, value: Any, hint: str | None = None) -> int:
+    """Return ``value`` as an int; any integer type is welcome, bool is not."""
     if isinstance(value, bool):
         raise invalid(f"{name} must be a whole number, not {value!r}", hint)
     try:
-        number = operator.index(value)
+        return operator.index(value)
     except TypeError:
         raise invalid(f"{name} must be a whole number, not {value!r}", hint) from None
+
+
+def whole_number(name: str, value: Any, *, least: int, most: int = 2**63 - 1, hint: str | None = None) -> int:
+    """Return ``value`` as an int within [least, most]; any integer type is welcome, bool is not."""
+    number = integer(name, value, hint)
     if not least <= number <= most:
         bound = f"at least {least}" if number < least else f"at most {most}"
         raise invalid(f"{name} must be {bound}, not {number}", hint)

@@ -110,7 +110,7 @@ def test_damaged_blocks_are_decoded_at_most_once_an_epoch_after_a_new_plan(shard
             before = loader.report().chunks_decoded
             shards.check_epoch(loader)
             decoded.append(loader.report().chunks_decoded - before)
-    # The second epoch's engine is planned anew. What the one before had read ahead, as much as the time allowed, counts
+    # The second epoch's engine is replanned. What the one before had read ahead, as much as the time allowed, counts
     # too. Then damaged blocks are decoded once an epoch (76 chunks) or stay in memory. The last blocks of an epoch may
     # count in the next, hence the sum of four, and one more.
     assert 0 < decoded[1] < decoded[0], decoded

@@ -170,7 +170,7 @@ def test_reports_add_up_over_epochs_of_a_sampler(tmp_path) -> None:
         got = np.concatenate([batch["x"] for batch in loader])
         assert np.array_equal(got, np.roll(np.arange(rows), -16 * epoch))
         assert loader.report().to_dict()["chunks_decoded"] == 512 * (epoch + 1)
-    assert "planned anew" not in loader.explain()
+    assert "replanned" not in loader.explain()
 
 
 def test_resume_between_epochs_of_a_sampler(jets) -> None:

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "assembly/block_layout.h"
-#include "assembly/copy_witness.h"
+#include "assembly/copy_digest.h"
 #include "assembly/decoded_cache.h"
 #include "assembly/keep_policy.h"
 #include "base/page_buffer.h"

@@ -72,7 +72,7 @@ const Wanted& BlockServer::by_row(const Wanted& wanted) {
   moves_.clear();
   for (std::uint32_t run = 0; run < wanted.runs.size(); ++run)
     for (std::uint32_t i = wanted.runs[run].begin; i < wanted.runs[run].end; ++i)
-      moves_.push_back({wanted.requests[i].row, 1, wanted.requests[i].position, run});
+      moves_.push_back({wanted.requests[i].item, 1, wanted.requests[i].position, run});
   std::sort(moves_.begin(), moves_.end(), [](const Move& a, const Move& b) { return a.row < b.row; });
   wanted_ = {{}, moves_, wanted.runs, 1};
   return wanted_;
@@ -165,7 +165,7 @@ void BlockServer::put(std::size_t field, const FieldRows& from, std::uint64_t fi
   SinkWork work = sink_.put(field, from, first_row, wanted);
   for (RowFailure& failure : work.failures) failures_.push_back(std::move(failure));
   span.add_bytes(work.written_bytes);
-  counters_.add_looked_at(work.looked_at);
+  counters_.add_requests_scanned(work.requests_scanned);
 }
 
 /// Rows of a piece, to all fields that are columns of its array.

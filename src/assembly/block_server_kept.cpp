@@ -17,7 +17,7 @@ void will_need(const RowStore& store, std::uint64_t block, const Wanted& wanted)
   const std::vector<std::uint64_t>& starts = store.layout().block_starts;
   const std::uint64_t rows = starts[block + 1] - starts[block];
   if (wanted.num_rows() * kSparse >= rows) return store.will_need(block, {0, rows});
-  for (const Request& r : wanted.requests) store.will_need(block, {r.row, 1});
+  for (const Request& r : wanted.requests) store.will_need(block, {r.item, 1});
   for (const Move& m : wanted.moves) store.will_need(block, {m.row, m.count});
 }
 

@@ -21,7 +21,7 @@ class alignas(64) DecodeCounters {
   }
   void add_slow_piece() { bump(slow_, 1); }
   /// Requests that were compared with rows at hand: near the rows that were wanted, however small the pieces are.
-  void add_looked_at(std::uint64_t requests) { bump(looked_at_, requests); }
+  void add_requests_scanned(std::uint64_t requests) { bump(requests_scanned_, requests); }
   /// What the thread has allocated by now, as a budget counts it; the most is remembered.
   void hold(std::uint64_t scratch_bytes, std::uint64_t read_buffer_bytes) {
     raise(peak_scratch_, scratch_bytes);
@@ -34,7 +34,7 @@ class alignas(64) DecodeCounters {
   [[nodiscard]] std::uint64_t decoded_bytes() const { return decoded_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t needed_bytes() const { return needed_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t slow_pieces() const { return slow_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t looked_at() const { return looked_at_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t requests_scanned() const { return requests_scanned_.load(std::memory_order_relaxed); }
 
  private:
   using Counter = std::atomic<std::uint64_t>;
@@ -44,7 +44,7 @@ class alignas(64) DecodeCounters {
   static void raise(Counter& c, std::uint64_t to) {
     if (c.load(std::memory_order_relaxed) < to) c.store(to, std::memory_order_relaxed);
   }
-  Counter decoded_{0}, needed_{0}, slow_{0}, looked_at_{0}, peak_scratch_{0}, peak_read_buffer_{0};
+  Counter decoded_{0}, needed_{0}, slow_{0}, requests_scanned_{0}, peak_scratch_{0}, peak_read_buffer_{0};
 };
 
 }  // namespace headrace

@@ -26,7 +26,7 @@ SampleSizes measure(const MappedSource& mapped) {
     if (groups[g].rows == UnitGroup::Rows::kFixed) fixed_bytes += groups[g].rows_per_sample * row_bytes[g];
   }
   SampleSizes sizes{static_cast<double>(fixed_bytes), 0, fixed_bytes};
-  const BlockTable& homes = *mapped.map->homes();
+  const BlockTable& homes = *mapped.map->shuffle_blocks();
   if (!ragged || homes.num_rows() == 0) return sizes;
   sizes.most_bytes = 0;
   double sum = 0, squares = 0;

@@ -66,7 +66,7 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
     runs_.push_back({r.slot->memory->fields.data() + server.first_field, r.begin, r.end, first_place_of(content.step),
                      &digests[run]});
     for (std::uint32_t i = r.begin; i < r.end; ++i) {
-      const Part& part = content.parts[claim.requests[i].row];
+      const Part& part = content.parts[claim.requests[i].item];
       const std::uint64_t start = content.starts[at.group][claim.requests[i].position];
       by_row_.push_back(std::uint64_t{part.row} << 32 | found_.size());
       found_.push_back({part.row, part.count, start + part.place, run});
@@ -82,9 +82,9 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
   for (const RowFailure& f : failed)
     for (const SlotRun& r : claim.runs)
       for (std::uint32_t i = r.begin; i < r.end; ++i) {
-        const Part& part = r.slot->content.parts[claim.requests[i].row];
+        const Part& part = r.slot->content.parts[claim.requests[i].item];
         if (part.row < f.rows.end() && part.row + part.count > f.rows.first)
-          failures_.push_back({{claim.requests[i].row, 1}, f.error});
+          failures_.push_back({{claim.requests[i].item, 1}, f.error});
       }
 }
 

@@ -30,7 +30,7 @@ class PartServer {
   void release();
   /// Return what one thread needs.
   static ServerNeed need(const MappedSource& mapped);
-  /// Serve a claim of a unit. \param digests  One for each run. \return What failed, by Request::row.
+  /// Serve a claim of a unit. \param digests  One for each run. \return What failed, by Request::item.
   std::span<const RowFailure> serve(const Claim& claim, std::span<RowDigest> digests,
                                     const std::atomic<bool>& cancelled);
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "assembly/block_layout.h"
-#include "assembly/copy_witness.h"
+#include "assembly/copy_digest.h"
 #include "assembly/decode_counters.h"
 #include "assembly/piece_planner.h"
 #include "assembly/side_chunks.h"

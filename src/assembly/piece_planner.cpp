@@ -12,7 +12,7 @@ constexpr std::uint64_t kSparseGapBytes = 64 << 10;  // rows nearer than this ar
 void PiecePlanner::list_wanted_rows(const Wanted& wanted) {
   wanted_rows_.clear();
   for (const Move& m : wanted.moves) wanted_rows_.push_back({m.row, std::uint64_t{m.row} + m.count});
-  for (const Request& r : wanted.requests) wanted_rows_.push_back({r.row, std::uint64_t{r.row} + 1});
+  for (const Request& r : wanted.requests) wanted_rows_.push_back({r.item, std::uint64_t{r.item} + 1});
   if (wanted.moves.empty())  // moves ascend already
     std::sort(wanted_rows_.begin(), wanted_rows_.end(), [](const Rows& a, const Rows& b) { return a.first < b.first; });
   // Overlapping runs are joined, so that their ends ascend as well.

@@ -22,7 +22,7 @@ RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_
     : steps_(std::move(steps)),
       blocks_(std::move(blocks)),
       options_(std::move(options)),
-      counts_homes_(options_.map && options_.map->tiles()),
+      counts_homes_(options_.map && options_.map->covers_each_epoch()),
       order_is_local_(steps_->sampler().traits().local),
       allocator_(allocator) {
   ring_.resize(std::max<std::uint64_t>(options_.max_slots, 1));
@@ -194,7 +194,7 @@ void RequestWindow::note_failures(const Claim& claim, std::span<const RowFailure
     for (std::uint32_t i = run.begin; i < run.end; ++i) {
       const Request request = claim.kind == Claim::Kind::kBatch ? Request{i, i} : claim.requests[i];
       if (run.slot->error && run.slot->error_position <= request.position) continue;
-      const RowFailure* const failure = failure_of(request.row);
+      const RowFailure* const failure = failure_of(request.item);
       if (!failure) continue;
       run.slot->error = failure->error;
       run.slot->error_position = request.position;

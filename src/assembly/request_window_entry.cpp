@@ -43,9 +43,9 @@ void RequestWindow::plan_content(const Run& run) {
   StepContent& c = planned_;
   if (!cursor_) cursor_ = steps_->cursor(run.epoch, run.position);
   c.samples.clear();
-  c.passed.clear();
+  c.counted_elsewhere.clear();
   c.counted = true;
-  c.step = cursor_->next(c.samples, c.passed, c.counted);
+  c.step = cursor_->next(c.samples, c.counted_elsewhere, c.counted);
   c.sizes.samples = c.samples.size();
   c.expected = 0;
   if (options_.map) return plan_parts(*options_.map, options_.row_weight != 0, c);
@@ -167,7 +167,7 @@ bool RequestWindow::admit(Claim& out, bool whole_batch) {
 void RequestWindow::insert(WindowSlot& s) {
   const StepContent& c = s.content;
   if (options_.map) {
-    for (const SampleRef sample : c.passed) count_home(sample.block, s.epoch);
+    for (const SampleRef sample : c.counted_elsewhere) count_home(sample.block, s.epoch);
     std::uint32_t part = 0;
     for (std::uint32_t i = 0; i < s.rows; ++i)
       for (; part < c.part_ends[i]; ++part) file_request(s, c.parts[part].unit, {part, i});
@@ -176,7 +176,7 @@ void RequestWindow::insert(WindowSlot& s) {
     return;
   }
   const auto& index = state_of_unit_[s.epoch & 1];
-  for (const SampleRef sample : c.passed) {
+  for (const SampleRef sample : c.counted_elsewhere) {
     UnitState& b = index[sample.block] ? states_[index[sample.block] - 1] : state_of(sample.block, s.epoch, s.sequence);
     count(b, index[sample.block] - 1);
   }
@@ -217,7 +217,7 @@ void RequestWindow::count_home(std::uint32_t home, std::uint64_t epoch) {
   if (!counts_homes_) return;
   MapProgress& p = progress_[epoch & 1];
   if (p.home_left.empty()) {
-    p.home_left.resize(options_.map->homes()->num_blocks(), MapProgress::kNotCounted);
+    p.home_left.resize(options_.map->shuffle_blocks()->num_blocks(), MapProgress::kNotCounted);
     p.homes_done.resize(state_of_unit_[0].size());
     p.homes_coming.resize(state_of_unit_[0].size());
   }

@@ -51,7 +51,7 @@ Deliveries run(const std::shared_ptr<const StepPlan>& steps, const std::shared_p
         for (const SlotRun& r : claim.runs)
           for (std::uint32_t i = r.begin; i < r.end; ++i)
             reinterpret_cast<std::uint64_t*>(r.slot->memory->fields[0])[claim.requests[i].position] =
-                std::uint64_t{claim.unit} << 32 | claim.requests[i].row;
+                std::uint64_t{claim.unit} << 32 | claim.requests[i].item;
         std::vector<RowFailure> failures;
         if (claim.unit == bad_block) failures.push_back({{0, 1u << 30}, Error(ErrorCode::kCorruptData, "bad block")});
         window.complete(claim, failures);
@@ -89,9 +89,9 @@ std::vector<std::vector<std::uint64_t>> expected(const StepPlan& steps, std::uin
   for (std::uint64_t e = 0; e < epochs; ++e) {
     const auto cursor = steps.cursor(e, 0);
     for (std::uint64_t step = 0; step < steps.num_steps(e); ++step) {
-      std::vector<SampleRef> batch, passed;
+      std::vector<SampleRef> batch, counted_elsewhere;
       bool counted = false;
-      cursor->next(batch, passed, counted);
+      cursor->next(batch, counted_elsewhere, counted);
       all.emplace_back();
       for (SampleRef s : batch) all.back().push_back(std::uint64_t{s.block} << 32 | s.row);
     }
@@ -185,7 +185,7 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
         for (const SlotRun& r : claim.runs)
           for (std::uint32_t i = r.begin; i < r.end; ++i)
             reinterpret_cast<std::uint64_t*>(r.slot->memory->fields[0])[claim.requests[i].position] =
-                std::uint64_t{claim.unit} << 32 | claim.requests[i].row;
+                std::uint64_t{claim.unit} << 32 | claim.requests[i].item;
         window.complete(claim, {});
       }
     });
@@ -195,8 +195,8 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
     for (std::uint64_t b = 0; b < epoch % 4 + 3; ++b) {
       auto got = window.next();
       ASSERT_TRUE(got.ok() && got->has_value());
-      std::vector<SampleRef> want, passed;
-      cursor->next_step(want, passed);
+      std::vector<SampleRef> want, counted_elsewhere;
+      cursor->next_step(want, counted_elsewhere);
       const auto& rows = static_cast<FakeMemory&>(*(**got).memory).rows;
       for (std::size_t i = 0; i < want.size(); ++i)
         ASSERT_EQ(rows[i], std::uint64_t{want[i].block} << 32 | want[i].row);

@@ -21,7 +21,7 @@ TEST(RequestsByBlock, GroupsEverySampleOnceByBlockAndPosition) {
     end = block.end;
     std::uint32_t last_position = 0;
     for (const Request& r : wanted.of(block)) {
-      EXPECT_EQ(samples[r.position], (SampleRef{block.block, r.row}));
+      EXPECT_EQ(samples[r.position], (SampleRef{block.block, r.item}));
       EXPECT_TRUE(positions.insert(r.position).second);
       EXPECT_GE(r.position, last_position);
       last_position = r.position;

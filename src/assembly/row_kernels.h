@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "assembly/copy_witness.h"
+#include "assembly/copy_digest.h"
 #include "assembly/row_copy.h"
 #include "base/divisor.h"
 #include "catalog/row_geometry.h"

@@ -54,7 +54,7 @@ ColumnPlace SampleSource::column_of(std::size_t field) const {
 }
 
 std::shared_ptr<const BlockTable> SampleSource::blocks(const BlockLayout& layout) const {
-  return rows() ? layout.table : mapped()->map->homes();
+  return rows() ? layout.table : mapped()->map->shuffle_blocks();
 }
 
 BlockLayout plan_layout(const SampleSource& source, std::uint64_t resident_limit_bytes) {

@@ -18,7 +18,7 @@ struct Job {
   const std::size_t array;  // of the slot
 
   template <class RowDivisor>
-  CopyWitness<RowDivisor> witness(const RowRun& run, const Divisors<RowDivisor>& by) const {
+  CopyDigest<RowDivisor> witness(const RowRun& run, const Divisors<RowDivisor>& by) const {
     return {from.rows, by.stride, run.fields[array], run.first_position, by.row_bytes};
   }
   RowSums* sums(const RowRun& run) const { return from.counts_rows && run.digest ? &run.digest->sums : nullptr; }
@@ -39,7 +39,7 @@ std::uint64_t put_rows(const Job& job, std::span<const Request> requests, std::s
     RowSums* const sums = job.sums(run);
     std::byte* const to = run.fields[job.array];
     for (std::uint32_t i = run.begin; i < run.end; ++i) {
-      const std::uint64_t row = requests[i].row + shift;  // wraps for rows before the source, is too large then
+      const std::uint64_t row = requests[i].item + shift;  // wraps for rows before the source, is too large then
       if (row >= source.count) continue;
       const std::byte* const at = source.data + row * source.stride_bytes;
       std::byte* const place = to + requests[i].position * job.row_bytes;
@@ -130,7 +130,7 @@ void put_nothing(const Job& job, const Wanted& wanted) {
   const std::uint64_t source_begin = job.from.rows.first_row, source_end = source_begin + job.from.rows.count;
   for (const RowRun& run : wanted.moves.empty() ? wanted.runs : std::span<const RowRun>())
     for (std::uint32_t i = run.begin; i < run.end; ++i) {
-      const std::uint64_t number = job.first_row + wanted.requests[i].row;
+      const std::uint64_t number = job.first_row + wanted.requests[i].item;
       if (number >= source_begin && number < source_end) count_row(job, run, number, wanted.requests[i].position, 1);
     }
   for (const Move& move : wanted.moves) {
@@ -164,21 +164,21 @@ SinkWork Sink::put(std::size_t field, const FieldRows& from, std::uint64_t first
     for (const PieceRun& run : from.runs) {
       SinkWork part = put({from.run_at(run), from.geometry, from.weight, from.counts_rows});
       work.written_bytes += part.written_bytes;
-      work.looked_at += part.looked_at;
+      work.requests_scanned += part.requests_scanned;
       std::ranges::move(part.failures, std::back_inserter(work.failures));
     }
     return work;
   }
   const Job job{from, first_row, row_bytes.value(), array_of(field)};
   const std::size_t filled = from.geometry ? from.geometry->filled_bytes() : row_bytes.value();
-  std::uint64_t looked_at = wanted.requests.size() + wanted.moves.size();
+  std::uint64_t requests_scanned = wanted.requests.size() + wanted.moves.size();
   if (empty_[field]) {
     if (from.runs.empty()) put_nothing(job, wanted);
     for (const PieceRun& run : from.runs) {
       const FieldRows part{from.run_at(run), from.geometry, from.weight, from.counts_rows};
       put_nothing({part, first_row, row_bytes.value(), array_of(field)}, wanted);
     }
-    return {0, looked_at};
+    return {0, requests_scanned};
   }
   std::uint64_t rows = 0;
   if (!from.runs.empty()) {
@@ -186,7 +186,7 @@ SinkWork Sink::put(std::size_t field, const FieldRows& from, std::uint64_t first
     with_kernel(first, from.geometry, row_bytes, [&](auto copy, const auto& by) {
       rows = put_runs(from, first_row, row_bytes.value(), array_of(field), wanted, copy, by);
     });
-    return {rows * filled, looked_at};
+    return {rows * filled, requests_scanned};
   }
   with_kernel(from.rows, from.geometry, row_bytes, [&](auto copy, const auto& by) {
     if (wanted.moves.empty()) {
@@ -196,10 +196,10 @@ SinkWork Sink::put(std::size_t field, const FieldRows& from, std::uint64_t first
     const bool whole_runs = from.rows.stride_bytes == row_bytes.value() &&
                             (!from.geometry || lies_dense(*from.geometry, row_bytes.value()));
     const std::span<const Move> near = moves_near(wanted, from.rows, first_row);
-    looked_at = near.size();
+    requests_scanned = near.size();
     rows = put_moves(job, near, wanted.runs, whole_runs, copy, by);
   });
-  return {rows * filled, looked_at};
+  return {rows * filled, requests_scanned};
 }
 
 }  // namespace headrace

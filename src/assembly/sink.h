@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "assembly/copy_witness.h"
+#include "assembly/copy_digest.h"
 #include "assembly/wanted.h"
 #include "assembly/window_slot.h"
 #include "catalog/row_geometry.h"
@@ -43,8 +43,8 @@ struct FieldRows {
 /// What Sink::put() did.
 struct SinkWork {
   std::uint64_t written_bytes = 0;
-  std::uint64_t looked_at = 0;            ///< Requests or moves that were compared with the source's rows.
-  std::vector<RowFailure> failures = {};  ///< Rows that a transform could not take, by Request::row.
+  std::uint64_t requests_scanned = 0;     ///< Requests or moves that were compared with the source's rows.
+  std::vector<RowFailure> failures = {};  ///< Rows that a transform could not take, by Request::item.
 };
 
 /// Immutable. Threads: any. Rows of no bytes (a shape with a 0 in it) have no address; they count as asked for.

@@ -23,7 +23,7 @@ struct Asked {
 template <class RowDivisor>
 struct LeadField {
   static constexpr bool kLeads = true;
-  CopyWitness<RowDivisor> witness;
+  CopyDigest<RowDivisor> witness;
   const Asked& asked;
   RowSums* sums;
 
@@ -113,7 +113,7 @@ std::vector<RowFailure> Sink::gather(std::span<const RowsAt> from, std::span<con
       std::byte* const target = to.fields[array_of(f)];
       OtherField<std::remove_cvref_t<decltype(by.stride)>> field{from[f].data, target, by.stride, by.row_bytes, asked};
       copy_rows(from[f], target, copy, by.row_bytes, field);
-      placed += (field.astray | (field.copies ^ rows.size())) * kAstray;
+      placed += (field.astray | (field.copies ^ rows.size())) * kMisalignedCopy;
     });
   }
   if (to.digest) to.digest->placed += placed;

@@ -17,7 +17,7 @@
 namespace headrace {
 
 /// A file beside one of the data set's own, with as many rows: some of the arrays lie in it.
-struct BesideFile {
+struct CompanionFile {
   std::string path;
   FileFingerprint fingerprint;
   std::vector<std::uint32_t> arrays;  ///< Their numbers among those of the SourceFile.
@@ -28,7 +28,7 @@ struct SourceFile {
   std::uint64_t rows = 0;
   FileFingerprint fingerprint;                       ///< Version of the file that was opened; zeros for data in memory.
   std::vector<std::shared_ptr<ArrayReader>> arrays;  ///< One for each array of the source.
-  std::vector<BesideFile> beside = {};               ///< What `arrays` come from besides the file itself.
+  std::vector<CompanionFile> companion_files = {};   ///< What `arrays` come from besides the file itself.
   /// Extents of the axes that samples are cells of, whose product is `rows`; empty: one axis.
   std::vector<std::uint64_t> axes = {};
 };

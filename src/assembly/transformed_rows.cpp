@@ -64,7 +64,7 @@ class Run {
  private:
   const TransformedRows& job_;
   const RowRun& to_;
-  CopyWitness<Divisor> witness_;
+  CopyDigest<Divisor> witness_;
   DenseRow dense_;
 };
 
@@ -91,7 +91,7 @@ SinkWork put_transformed(const TransformedRows& job, std::uint64_t first_row, co
     for (const RowRun& to : wanted.runs) {
       Run run(job, to);
       for (std::uint32_t i = to.begin; i < to.end; ++i) {
-        const std::uint64_t number = first_row + wanted.requests[i].row;
+        const std::uint64_t number = first_row + wanted.requests[i].item;
         if (number - source.first_row < source.count) put(run, number, wanted.requests[i].position);
       }
       add(to, run);

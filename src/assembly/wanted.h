@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <span>
 
-#include "assembly/copy_witness.h"
+#include "assembly/copy_digest.h"
 #include "catalog/row_digest.h"
 
 namespace headrace {
 
 /// A row that some batch wants.
 struct Request {
-  std::uint32_t row;       ///< In the block; the number of a part where samples are mapped to parts.
+  std::uint32_t item;      ///< Row in the block; the number of a part where samples are mapped to parts.
   std::uint32_t position;  ///< In the batch.
 };
 

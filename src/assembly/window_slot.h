@@ -42,10 +42,10 @@ class SlotAllocator {
 /// What a batch holds, planned before it enters the window.
 struct StepContent {
   Step step;
-  bool counted = true;             ///< Whether the planner's count of a block knows of these samples.
-  std::vector<SampleRef> samples;  ///< Stored rows of blocks; samples of homes where there is a map.
-  std::vector<SampleRef> passed;   ///< Samples of the same blocks that go elsewhere.
-  std::uint64_t expected = 0;      ///< What the rows add up to in their places.
+  bool counted = true;                       ///< Whether the planner's count of a block knows of these samples.
+  std::vector<SampleRef> samples;            ///< Stored rows of blocks; samples of homes where there is a map.
+  std::vector<SampleRef> counted_elsewhere;  ///< Samples of the same blocks that go elsewhere.
+  std::uint64_t expected = 0;                ///< What the rows add up to in their places.
   StepSizes sizes;
   // Where there is a map:
   std::vector<Part> parts;
@@ -118,7 +118,7 @@ struct Claim {
 
 /// Rows of a claim that could not be served.
 struct RowFailure {
-  RowRange rows;  ///< By Request::row; positions where the claim is a whole batch or a finishing task.
+  RowRange rows;  ///< By Request::item; positions where the claim is a whole batch or a finishing task.
   Error error;
 };
 

@@ -57,7 +57,7 @@ class BoxMap final : public SampleMap {
   };
   explicit BoxMap(Options options);
 
-  [[nodiscard]] const std::shared_ptr<const BlockTable>& homes() const override { return homes_; }
+  [[nodiscard]] const std::shared_ptr<const BlockTable>& shuffle_blocks() const override { return homes_; }
   [[nodiscard]] std::span<const UnitGroup> groups() const override { return groups_; }
   void expand(std::span<const SampleRef> samples, std::vector<Part>& parts,
               std::vector<std::uint32_t>& ends) const override;

@@ -1,7 +1,7 @@
 // Exactly once, proved: sums over the rows that were really put in their places.
 //
 // Every copy adds a hash of (which row, which place) to the batch's digest. Both are worked out from the addresses that
-// were copied from and to (copy_witness.h), never from the request: a copy that takes another row, another place, or a
+// were copied from and to (copy_digest.h), never from the request: a copy that takes another row, another place, or a
 // row twice adds something else. The plan adds up the same from what the sampler says. Sums modulo 2^64, not xor: a row
 // that comes twice does not cancel out. Power sums of the rows' numbers are compared with the closed forms of the whole
 // data set, which no plan is part of; sums of ranks add up.

@@ -42,7 +42,7 @@ class SampleMap {
  public:
   virtual ~SampleMap() = default;
   /// Return the blocks of samples that an order shuffles.
-  [[nodiscard]] virtual const std::shared_ptr<const BlockTable>& homes() const = 0;
+  [[nodiscard]] virtual const std::shared_ptr<const BlockTable>& shuffle_blocks() const = 0;
   [[nodiscard]] virtual std::span<const UnitGroup> groups() const = 0;
 
   /// Append the parts of each sample to `parts`, sample after sample, and to `ends` how many there are after each.
@@ -58,14 +58,14 @@ class SampleMap {
   virtual void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const = 0;
   /// True if units_of() and homes_of() tell every unit that an epoch asks for, so that a unit is done with once its
   /// homes are. False where samples are drawn.
-  [[nodiscard]] virtual bool tiles() const { return true; }
+  [[nodiscard]] virtual bool covers_each_epoch() const { return true; }
 
   /// Return what a part adds to the sum that proves it was put in place: the hash of what is copied, from where, to
   /// where, times what the columns of its group weigh. \param place  Place 0 of the sample in its group's rows of the
   /// batch, counted through the epoch's batches.
   [[nodiscard]] virtual std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const = 0;
 
-  /// Return what the map's lists hold, beside homes().
+  /// Return what the map's lists hold, beside shuffle_blocks().
   [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
 
   /// Return the group of a unit, and the unit's number in it.

@@ -50,7 +50,7 @@ class SpanMap final : public SampleMap {
   };
   explicit SpanMap(Options options);
 
-  [[nodiscard]] const std::shared_ptr<const BlockTable>& homes() const override { return homes_; }
+  [[nodiscard]] const std::shared_ptr<const BlockTable>& shuffle_blocks() const override { return homes_; }
   [[nodiscard]] std::span<const UnitGroup> groups() const override { return groups_; }
   void expand(std::span<const SampleRef> samples, std::vector<Part>& parts,
               std::vector<std::uint32_t>& ends) const override;

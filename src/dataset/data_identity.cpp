@@ -72,7 +72,7 @@ std::uint64_t sample_other(const OutsideFile& other, std::uint64_t count) {
 
 std::string hash_of(const SampleSource& of, const BlockLayout& layout) {
   if (const MappedSource* const mapped = of.mapped()) {
-    RandomKey key = with_text(RandomKey::of({5, mapped->map->homes()->num_rows()}), mapped->identity);
+    RandomKey key = with_text(RandomKey::of({5, mapped->map->shuffle_blocks()->num_rows()}), mapped->identity);
     for (const SourceGroup& group : mapped->groups) key = with_text(key, hash_of(group.source, group.layout));
     return fmt::format("{:016x}", key.low);
   }
@@ -138,7 +138,8 @@ DataIdentity identify(const SampleSource& source, const BlockLayout& layout) {
       contents = contents.with(its_size);
       one = with_text(one.with(its_size), its_name);
     };
-    for (const BesideFile& beside : file.beside) add(beside.path, beside.fingerprint.size_bytes);  // sampled above
+    for (const CompanionFile& companion : file.companion_files)
+      add(companion.path, companion.fingerprint.size_bytes);  // sampled above
     const std::vector<OutsideFile> others = other_files(file);
     const std::uint64_t other_stretches =
         std::clamp<std::uint64_t>(stretches / std::max<std::size_t>(others.size(), 1), 1, kMostStretchesOfFile);

@@ -84,8 +84,8 @@ void write_node(PackedWriter& out, const DataNode& node) {
                           out.number(files.options.fields.size());
                           for (const FieldChoice& field : files.options.fields)
                             out.text(field.name), out.text(field.path);
-                          out.number(files.options.beside.size());
-                          for (const auto& [text, paths] : files.options.beside)
+                          out.number(files.options.companion_files.size());
+                          for (const auto& [text, paths] : files.options.companion_files)
                             out.text(text), write_texts(out, paths);
                           out.number(files.options.sample_axes);
                           out.number(files.options.broadcast.size());
@@ -175,7 +175,7 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
     }
     for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
       const std::string text(in.text());
-      files.options.beside[text] = read_texts(in);
+      files.options.companion_files[text] = read_texts(in);
     }
     constexpr std::uint64_t kMostAxes = 1 << 10;
     files.options.sample_axes = static_cast<std::uint32_t>(in.number_up_to(kMostAxes));

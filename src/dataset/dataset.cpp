@@ -13,7 +13,7 @@
 #include "dataset/map_fields.h"
 #include "dataset/open_source_file.h"
 #include "dataset/paths.h"
-#include "dataset/reading_room.h"
+#include "dataset/read_concurrency.h"
 #include "dataset/refuse.h"
 #include "dataset/sample_axes.h"
 #include "dataset/take_mapped.h"
@@ -40,8 +40,8 @@ FilesNode files_node(const Dataset& data, const std::vector<std::uint32_t>& axes
     else
       node.options.broadcast.push_back({field.name, field.path, axes[f]});
   }
-  node.options.beside = data.beside();
-  for (auto& [text, paths] : node.options.beside) std::ranges::transform(paths, paths.begin(), absolute);
+  node.options.companion_files = data.companion_files();
+  for (auto& [text, paths] : node.options.companion_files) std::ranges::transform(paths, paths.begin(), absolute);
   return node;
 }
 
@@ -122,7 +122,7 @@ void Dataset::Impl::put_server(IdleServer server) {
 Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::string>& paths, const OpenOptions& options) {
   HEADRACE_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
   auto source = std::make_shared<Source>();
-  FileLists lists(files, options.beside, IndexStore::of_user());
+  FileLists lists(files, options.companion_files, IndexStore::of_user());
   HEADRACE_ASSIGN(FieldPlan plan, plan_fields(lists, options));
   for (std::size_t i = 0; i < files.size(); ++i) {
     HEADRACE_ASSIGN(SourceFile file, open_source_file(lists, i, plan));

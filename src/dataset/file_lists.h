@@ -20,7 +20,7 @@ namespace headrace {
 /// For one opening of one data set: lists of as many files, number 0 the data set's own. Threads: one at a time.
 class FileLists {
  public:
-  /// \param beside  As OpenOptions::beside.
+  /// \param beside  As OpenOptions::companion_files.
   FileLists(std::vector<std::string> own, std::map<std::string, std::vector<std::string>> beside,
             std::optional<IndexStore> store);
 

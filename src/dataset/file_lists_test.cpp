@@ -39,19 +39,19 @@ TEST_F(FileListsTest, PiecesOfOneBlockComeFromSeveralFiles) {
 
 TEST_F(FileListsTest, ChoosingFieldsKeepsTheFilesTheyLieIn) {
   const Dataset data = open_all();
-  EXPECT_EQ(data.beside().size(), 2u);
-  EXPECT_EQ(data.beside().at(folder_.path("side_*.h5")),
+  EXPECT_EQ(data.companion_files().size(), 2u);
+  EXPECT_EQ(data.companion_files().at(folder_.path("side_*.h5")),
             (std::vector<std::string>{folder_.path("side_0.h5"), folder_.path("side_1.h5")}));
   const std::vector<std::string> names{"y", "x"};
   const Dataset chosen = data.choose(names);
   const SourceFile& file = chosen.impl()->source.rows()->files[1];
-  ASSERT_EQ(file.beside.size(), 1u);
-  EXPECT_EQ(file.beside[0].path, folder_.path("side_1.h5"));
-  EXPECT_EQ(file.beside[0].arrays, std::vector<std::uint32_t>{0});
+  ASSERT_EQ(file.companion_files.size(), 1u);
+  EXPECT_EQ(file.companion_files[0].path, folder_.path("side_1.h5"));
+  EXPECT_EQ(file.companion_files[0].arrays, std::vector<std::uint32_t>{0});
   const std::vector<std::uint64_t> some{1, 300};
-  EXPECT_EQ(chosen.select(some).impl()->source.rows()->files[0].beside.size(), 1u);
+  EXPECT_EQ(chosen.select(some).impl()->source.rows()->files[0].companion_files.size(), 1u);
   const std::vector<std::string> own{"x"};
-  EXPECT_TRUE(data.choose(own).beside().empty());
+  EXPECT_TRUE(data.choose(own).companion_files().empty());
   EXPECT_EQ(identity_of(data.choose(own)), identity_of(open(folder_.path("own_*.h5"))));
 }
 

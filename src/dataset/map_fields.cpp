@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "assembly/transform_finisher.h"
-#include "dataset/beside_files.h"
+#include "dataset/companion_files.h"
 
 namespace headrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dataset/beside_files.h"
+#include "dataset/companion_files.h"
 #include "dataset/dataset_contents.h"
 #include "dataset/refuse.h"
 

@@ -22,16 +22,16 @@ Status check_rows(const SourceFile& file, const FieldPlan& plan, std::size_t own
                          .with_file(file.path)
                          .with_hint("\nOpen arrays of another length as a data set of their own."));
   }
-  for (const BesideFile& beside : file.beside)
-    for (const std::uint32_t a : beside.arrays) {
+  for (const CompanionFile& companion : file.companion_files)
+    for (const std::uint32_t a : companion.arrays) {
       const ArrayInfo& info = file.arrays[a]->info();
       if (info.rows() == file.rows) continue;
       return std::move(
           Error(ErrorCode::kInvalidArgument,
                 fmt::format(
                     "it lies beside a file with another number of rows:\n  {} of {}: {} rows\n  {} of {}: {} rows",
-                    info.path, beside.path, info.rows(), file.arrays[own]->info().path, file.path, file.rows))
-              .with_file(beside.path)
+                    info.path, companion.path, info.rows(), file.arrays[own]->info().path, file.path, file.rows))
+              .with_file(companion.path)
               .with_field(info.path)
               .with_hint("In FILES::PATH, row i of a file belongs to row i of the data set's file of the same place in "
                          "the list: check the order of both lists."));
@@ -72,19 +72,19 @@ Result<SourceFile> open_source_file(FileLists& lists, std::size_t file, const Fi
   out.arrays.resize(plan.arrays.size());
   for (std::uint32_t list = 0; list < lists.num_lists(); ++list) {
     HEADRACE_ASSIGN(const FormatReader* const reader, lists.open(list, file));
-    BesideFile beside{lists.paths(list)[file], reader->file().fingerprint(), {}};
+    CompanionFile companion{lists.paths(list)[file], reader->file().fingerprint(), {}};
     std::vector<std::shared_ptr<ArrayReader>> opened;
     for (std::uint32_t a = 0; a < plan.arrays.size(); ++a) {
       if (plan.arrays[a].list != list) continue;
       HEADRACE_ASSIGN(out.arrays[a], reader->open_array(plan.arrays[a].path));
       opened.push_back(out.arrays[a]);
-      beside.arrays.push_back(a);
+      companion.arrays.push_back(a);
     }
     lists.learn(list, opened);
     if (list == 0)
-      out.fingerprint = beside.fingerprint;
+      out.fingerprint = companion.fingerprint;
     else
-      out.beside.push_back(std::move(beside));
+      out.companion_files.push_back(std::move(companion));
   }
   const auto own = std::ranges::find(plan.arrays, 0u, &FieldPlan::Array::list);
   if (own == plan.arrays.end()) return out;

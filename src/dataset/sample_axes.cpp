@@ -112,12 +112,13 @@ Status merge_axes(SourceFile& file, const FieldPlan& plan) {
   const Shape axes(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(num_axes));
   for (std::size_t a = 0; a < file.arrays.size(); ++a) {
     const FieldPlan::Array& array = plan.arrays[a];
-    const auto beside = std::ranges::find_if(
-        file.beside, [&](const BesideFile& b) { return std::ranges::count(b.arrays, static_cast<std::uint32_t>(a)); });
+    const auto beside = std::ranges::find_if(file.companion_files, [&](const CompanionFile& b) {
+      return std::ranges::count(b.arrays, static_cast<std::uint32_t>(a));
+    });
     const Shape shape = file.arrays[a]->info().shape;
     if (shared_axes(shape, axes, array.axes) < array.axes)
       return refusal(
-          beside == file.beside.end() ? file.path : beside->path, array.path,
+          beside == file.companion_files.end() ? file.path : beside->path, array.path,
           fmt::format("its shape {} does not begin with the samples' axes {}, which {} of {} has", text(shape),
                       text(std::span(axes).first(array.axes)), plan.arrays[leading].path, file.path),
           "The fields of a file must agree in the axes of the samples.");

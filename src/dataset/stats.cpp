@@ -15,7 +15,7 @@
 #include "dataset/dataset_contents.h"
 #include "dataset/field_values.h"
 #include "dataset/moments.h"
-#include "dataset/reading_room.h"
+#include "dataset/read_concurrency.h"
 #include "dataset/refuse.h"
 #include "dataset/stats_store.h"
 

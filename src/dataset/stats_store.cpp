@@ -55,7 +55,7 @@ StatsStore::StatsStore(const Source& source, std::optional<IndexStore> store) : 
   };
   for (const SourceFile& file : source.files) {
     add(file.path, file.fingerprint);
-    for (const BesideFile& beside : file.beside) add(beside.path, beside.fingerprint);
+    for (const CompanionFile& companion : file.companion_files) add(companion.path, companion.fingerprint);
     for (const OutsideFile& other : other_files(file)) add(other.path, other.fingerprint);
   }
 }

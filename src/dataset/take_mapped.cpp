@@ -34,7 +34,7 @@ Result<Batch> take_mapped(const MappedSource& mapped, std::span<const std::uint6
   WindowSlot slot;
   StepContent& content = slot.content;
   for (const std::uint64_t sample : samples) {
-    const BlockTable::RowPlace place = mapped.map->homes()->find(sample);
+    const BlockTable::RowPlace place = mapped.map->shuffle_blocks()->find(sample);
     content.samples.push_back({static_cast<std::uint32_t>(place.block), place.row_in_block});
   }
   plan_parts(*mapped.map, true, content);
@@ -62,7 +62,7 @@ Result<Batch> take_mapped(const MappedSource& mapped, std::span<const std::uint6
     claim.runs.assign(1, {&slot, 0, static_cast<std::uint32_t>(claim.requests.size())});
     RowDigest digest;
     for (const RowFailure& failure : server.serve(claim, {&digest, 1}, cancelled)) {
-      const std::uint64_t part = std::max<std::uint64_t>(failure.rows.first, claim.requests.front().row);
+      const std::uint64_t part = std::max<std::uint64_t>(failure.rows.first, claim.requests.front().item);
       if (part >= failed_part) continue;
       failed_part = part;
       error = failure.error;
@@ -75,7 +75,7 @@ Result<Batch> take_mapped(const MappedSource& mapped, std::span<const std::uint6
                  "the samples are not what the plan says: a fault of headrace or of this machine's memory");
   if (mapped.finisher)
     HEADRACE_TRY(finish_all(*mapped.finisher, {slot.memory->fields, content.samples, content.starts,
-                                               *mapped.map->homes(), draws.epoch, draws.seed}));
+                                               *mapped.map->shuffle_blocks(), draws.epoch, draws.seed}));
   const std::uint64_t count = samples.size();
   return arena->deliver(std::move(slot.memory), content, count, 0, 0, {});
 }

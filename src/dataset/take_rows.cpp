@@ -75,7 +75,7 @@ class Reading {
     const RowRun run{fields_, 0, static_cast<std::uint32_t>(mine.size()), 0, nullptr, draws_.seed, draws_.epoch};
     for (const RowFailure& f :
          server.serve({task.block, place.file, place.rows, true, 0}, {mine, {}, {&run, 1}}, cancelled_))
-      if (std::ranges::any_of(mine, [&](const Request& r) { return r.row >= f.rows.first && r.row < f.rows.end(); }))
+      if (std::ranges::any_of(mine, [&](const Request& r) { return r.item >= f.rows.first && r.item < f.rows.end(); }))
         return f.error;
     return {};
   }

@@ -22,7 +22,7 @@
 #include "delivery/batch_memory.h"
 #include "loader/engine_plan.h"
 #include "loader/epoch_claims.h"
-#include "loader/missing_blocks.h"
+#include "loader/uncached_blocks.h"
 #include "loader/use_schedule.h"
 
 namespace headrace {
@@ -142,7 +142,7 @@ class Engine {
   // Rows can be gathered from the store; every block that is decoded stays where it need not be decoded again.
   std::atomic<bool> gather_ready_{false}, may_keep_all_{false}, keeps_blocks_{false};
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
-  MissingBlocks missing_;
+  UncachedBlocks missing_;
   const int owner_pid_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
   const std::shared_ptr<BatchMemory> memory_;

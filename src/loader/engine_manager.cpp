@@ -12,6 +12,7 @@
 #include "dataset/refuse.h"
 #include "loader/group_choice.h"
 #include "loader/keeping.h"
+#include "loader/option_rules.h"
 #include "loader/plan_order.h"
 
 namespace headrace {
@@ -70,11 +71,11 @@ EngineManager::EngineManager(Dataset dataset, LoaderOptions options)
 Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, LoaderOptions options,
                                                            const std::function<bool()>& go_on) {
   if (dataset.closed()) return Error(ErrorCode::kClosed, "the data set was closed");
+  HEADRACE_TRY(check_options(options));
   auto manager = std::make_shared<EngineManager>(std::move(dataset), std::move(options));
   if (const auto* balanced = chosen<Balanced>(manager->options_))
     manager->label_ = read_label(manager->dataset_, balanced->by, go_on);
   if (const auto& choice = manager->options_.group_by) {
-    HEADRACE_TRY(check_group_options(manager->options_));
     const Dataset& data = manager->dataset_;
     manager->groups_ = find_groups(data, *data.impl()->blocks, *choice, go_on);
   }

@@ -40,7 +40,7 @@ Result<EnginePlan> resolve_plan(const SampleSource& source, const LoaderOptions&
   EnginePlan plan;
   const std::uint64_t most = context.room.free_bytes + context.room.reclaimable_bytes;
   plan.budget_bytes = options.memory ? std::min(options.memory, most) : most;
-  plan.budget_reason = !options.memory          ? "what the process may use and nobody holds"
+  plan.budget_reason = !options.memory          ? "the free part of the process's budget"
                        : options.memory <= most ? "memory="
                                                 : "memory= asks for more than the process may use";
   plan.layout = plan_layout(source, plan.budget_bytes / kResidentShare);

@@ -236,7 +236,7 @@ void Engine::serve_damaged(DecodeThread& w, std::span<const SampleRef> samples, 
     for (const RowFailure& f : w.server->serve({block.block, place.file, place.rows, false, 0},
                                                {requests, {}, {&run, 1}}, window_.cancel_flag()))
       for (const Request& r : requests)
-        if (r.row >= f.rows.first && r.row < f.rows.end()) failures.push_back({{r.position, 1}, f.error});
+        if (r.item >= f.rows.first && r.item < f.rows.end()) failures.push_back({{r.position, 1}, f.error});
     w.digests[0] += digest;
   }
 }

@@ -112,7 +112,7 @@ std::string explain_plan(const Loader::Impl& loader) {
     line("over ranks",
          fmt::format("a block is decoded by {:.3f} of the {} ranks on average", decodes, share.world_size));
   if (const std::string_view why = to_string(loader.manager->reason()); !why.empty())
-    line("planned anew", fmt::format("because {}", why));
+    line("replanned", std::string(why));
   for (const std::string& warning : p.warnings) line("WARNING", warning);
   line("cache", describe_keeping(p, loader.options().cache, loader.manager->probed(), *engine));
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));

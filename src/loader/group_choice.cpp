@@ -32,28 +32,6 @@ std::vector<std::uint64_t> changes_of(const Dataset& column, const std::function
 
 }  // namespace
 
-Status check_group_options(const LoaderOptions& options) {
-  const GroupBy& choice = *options.group_by;
-  if (choice.by.empty()) return refuse("group_by is empty", "Name a field whose value is one in a group, or \"file\".");
-  if (choice.max_items == 0 || choice.max_items > std::numeric_limits<std::uint32_t>::max())
-    return refuse(fmt::format("max_items is {}; 1 to {} are expected", choice.max_items,
-                              std::numeric_limits<std::uint32_t>::max()));
-  if (options.batch_size != 0 || options.global_batch_size != 0)
-    return refuse("a loader of groups makes batches of whole groups: batch_size says another number",
-                  "Leave batch_size out; max_items= bounds the samples of a batch.");
-  if (options.sampler)
-    return refuse("group_by and a sampler exclude each other: both decide the order", "Give one of them.");
-  if (options.shuffle.mode() != Shuffle::kNone)
-    return refuse("groups are shuffled whole, not their samples",
-                  "Leave shuffle out, and set shuffle of group_by (in Python and in run files: shuffle=True).");
-  if (options.shuffle_buffer != ShuffleShape{})
-    return refuse("shuffle_buffer= shapes the block shuffle; groups are shuffled whole", "Leave it out.");
-  if (options.tail != Tail::kPartial)
-    return refuse("batches of whole groups have no tail: none of them is filled up or dropped", "Leave tail= out.");
-  if (options.timeout.count() < 0) return refuse("timeout must not be negative");
-  return {};
-}
-
 std::shared_ptr<const GroupTable> find_groups(const Dataset& data, const BlockTable& blocks, const GroupBy& choice,
                                               const std::function<bool()>& go_on) {
   GroupTable files = groups_by_file(blocks);

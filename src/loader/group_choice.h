@@ -11,9 +11,6 @@
 
 namespace headrace {
 
-/// Check what a loader of groups is told beside `group_by`. Errors: kInvalidArgument.
-Status check_group_options(const LoaderOptions& options);
-
 /// Return the groups that `choice` names. A field is read whole; a group never reaches over the end of a file.
 /// \param blocks  Of the data set. \param go_on  May be empty; false ends reading with kCancelled.
 /// Throws: kFieldMissing; kInvalidArgument: the field is no whole number a sample.

@@ -26,7 +26,7 @@ CacheOrigin origin_of(const Source& source, const std::string& identity) {
   };
   for (const SourceFile& file : source.files) {
     add(file.path, file.fingerprint, file.rows);
-    for (const BesideFile& beside : file.beside) add(beside.path, beside.fingerprint, 0);
+    for (const CompanionFile& companion : file.companion_files) add(companion.path, companion.fingerprint, 0);
     for (const OutsideFile& other : other_files(file)) add(other.path, other.fingerprint, 0);
   }
   origin.detail += identity;  // selections, and which arrays the fields are

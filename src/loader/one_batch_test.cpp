@@ -131,7 +131,7 @@ TEST(OneBatch, WhatIsNotThereIsRefused) {
   const std::vector<std::uint64_t> rows{1};
   EXPECT_THROW((void)loader.batch(0, 0, rows), Error);  // not a list
   LoaderOptions fed{.batch_size = 10};
-  fed.sampler = std::make_shared<const SamplerChoice>(Fed{50});
+  fed.sampler = std::make_shared<const SamplerChoice>(OnlineSampler{50});
   EXPECT_THROW((void)Loader(data, fed).batch(0, 0), Error);
   loader.close();
   EXPECT_THROW((void)loader.batch(0, 0), Error);

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "dataset/refuse.h"
+#include "loader/option_rules.h"
 
 namespace headrace {
 namespace {
@@ -18,18 +19,22 @@ using Settings = LoaderSettings;
 constexpr std::uint64_t kMostThreads = 4096;
 
 Error unexpected(std::string_view expected, const std::string& text) {
-  return refuse(fmt::format("{} is expected, '{}' was found", expected, text));
+  return refuse(fmt::format("must be {}, not {}", expected, text.empty() ? "''" : text));
 }
 
 Status read_number(const std::string& text, std::uint64_t least, std::uint64_t most, std::uint64_t& to) {
   const char* const end = text.data() + text.size();
   std::uint64_t value = 0;
+  const auto out_of_range = [&]() -> Error {
+    return unexpected(most == std::numeric_limits<std::uint64_t>::max() ? fmt::format("at least {}", least)
+                                                                        : fmt::format("{} to {}", least, most),
+                      text);
+  };
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc::result_out_of_range ||
       (error == std::errc() && stop == end && (value < least || value > most)))
-    return unexpected(most == std::numeric_limits<std::uint64_t>::max() ? fmt::format("a number of at least {}", least)
-                                                                        : fmt::format("{} to {}", least, most),
-                      text);
+    return out_of_range();
+  if (text.starts_with('-') && text.find_first_not_of("0123456789", 1) == std::string::npos) return out_of_range();
   if (error != std::errc() || stop != end) return unexpected("a whole number", text);
   to = value;
   return {};
@@ -165,7 +170,7 @@ Status set_uint32(const std::string& text, std::uint64_t least, std::optional<st
   return {};
 }
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kMostNumber = std::numeric_limits<std::uint64_t>::max();
 
 constexpr std::array kOptions = {
     LoaderOption{
@@ -174,7 +179,7 @@ constexpr std::array kOptions = {
         .expected = "a whole number, at least 1",
         .fallback = "None",
         .doc = "Samples per batch, on each rank; or give global_batch_size",
-        .set = [](Settings& s, const std::string& t) { return read_number(t, 1, kMost, s.options.batch_size); },
+        .set = [](Settings& s, const std::string& t) { return read_number(t, 1, kMostNumber, s.options.batch_size); },
         .get = [](const Settings& s) { return number_text(s.options.batch_size); }},
     LoaderOption{
         .name = "shuffle",
@@ -221,7 +226,7 @@ constexpr std::array kOptions = {
         .expected = "a whole number, at least 1",
         .fallback = "None",
         .doc = "With group_by: most samples of a batch, which holds whole groups; default 65536",
-        .set = [](Settings& s, const std::string& t) { return read_number(t, 1, kMost, group_of(s).max_items); },
+        .set = [](Settings& s, const std::string& t) { return read_number(t, 1, kMostNumber, group_of(s).max_items); },
         .get =
             [](const Settings& s) {
               return s.options.group_by && s.options.group_by->max_items != GroupBy{}.max_items
@@ -239,7 +244,8 @@ constexpr std::array kOptions = {
         .expected = "a whole number, at least 1",
         .fallback = "None",
         .doc = "Samples per step over all ranks, instead of batch_size",
-        .set = [](Settings& s, const std::string& t) { return read_number(t, 1, kMost, s.options.global_batch_size); },
+        .set = [](Settings& s,
+                  const std::string& t) { return read_number(t, 1, kMostNumber, s.options.global_batch_size); },
         .get = [](const Settings& s) { return number_text(s.options.global_batch_size); }},
     LoaderOption{.name = "drop_last",
                  .kind = Kind::kSwitch,
@@ -263,13 +269,14 @@ constexpr std::array kOptions = {
                        const Tail tail = s.options.tail;
                        return std::string(tail == Tail::kDrop ? "drop" : tail == Tail::kPad ? "pad" : "partial");
                      }},
-    LoaderOption{.name = "seed",
-                 .kind = Kind::kCount,
-                 .expected = "a whole number",
-                 .fallback = "0",
-                 .doc = "Seed of the order",
-                 .set = [](Settings& s, const std::string& t) { return read_number(t, 0, kMost, s.options.seed); },
-                 .get = [](const Settings& s) { return fmt::format("{}", s.options.seed); }},
+    LoaderOption{
+        .name = "seed",
+        .kind = Kind::kCount,
+        .expected = "a whole number",
+        .fallback = "0",
+        .doc = "Seed of the order",
+        .set = [](Settings& s, const std::string& t) { return read_number(t, 0, kMostNumber, s.options.seed); },
+        .get = [](const Settings& s) { return fmt::format("{}", s.options.seed); }},
     LoaderOption{.name = "rank",
                  .kind = Kind::kCount,
                  .expected = "a whole number below world_size",
@@ -282,7 +289,7 @@ constexpr std::array kOptions = {
                  .expected = "a whole number, at least 1",
                  .fallback = "None",
                  .doc = "Number of data-parallel ranks",
-                 .set = [](Settings& s, const std::string& t) { return set_uint32(t, 1, s.options.world_size); },
+                 .set = [](Settings& s, const std::string& t) { return set_uint32(t, 0, s.options.world_size); },
                  .get = [](const Settings& s) { return number_text(s.options.world_size); }},
     LoaderOption{.name = "memory",
                  .expected = "bytes (8GiB, 8GB)",
@@ -396,37 +403,19 @@ bool is_given(const LoaderOption& option, const LoaderSettings& settings) {
   return option.get != nullptr && option.get(settings) != option.get({});
 }
 
-bool has_own_batches(const LoaderOptions& options) {
-  if (options.group_by) return true;
-  const auto* const listed = options.sampler ? std::get_if<Listed>(options.sampler.get()) : nullptr;
-  return listed && !listed->batch_rows.empty();
-}
-
 Status settle(LoaderSettings& settings) {
-  const LoaderOptions& options = settings.options;
-  if (options.group_by) {
-    if (options.group_by->by.empty())
-      return refuse(
-          "max_items says how many samples of whole groups a batch holds: "
-          "group_by is missing");
-    if (options.shuffle.mode() == Shuffle::kExact)
-      return refuse("group_by shuffles whole groups: shuffle is true or false", "Say shuffle: true.");
-    settings.options.group_by->shuffle |= options.shuffle.mode() == Shuffle::kBlock;
-    settings.options.shuffle = false;
+  LoaderOptions& options = settings.options;
+  if (options.group_by && options.shuffle.mode() == Shuffle::kBlock) {  // groups are shuffled, whole
+    options.group_by->shuffle = true;
+    options.shuffle = false;
   }
-  if (options.batch_size != 0 && options.global_batch_size != 0)
-    return refuse("batch_size and global_batch_size are both given: give one");
-  if (options.batch_size == 0 && options.global_batch_size == 0 && !has_own_batches(options))
-    return refuse("batch_size is missing");
-  if (options.rank.has_value() != options.world_size.has_value())
-    return refuse("rank and world_size: give both or neither");
   if (settings.drop_last && settings.tail && *settings.drop_last != (*settings.tail == Tail::kDrop))
-    return refuse("drop_last and tail contradict each other: give one");
+    return refuse("drop_last and tail contradict each other", "Give one of them.");
   if (settings.tail)
-    settings.options.tail = *settings.tail;
+    options.tail = *settings.tail;
   else if (settings.drop_last)
-    settings.options.tail = *settings.drop_last ? Tail::kDrop : Tail::kPartial;
-  return {};
+    options.tail = *settings.drop_last ? Tail::kDrop : Tail::kPartial;
+  return check_options(options);
 }
 
 }  // namespace headrace

@@ -46,10 +46,7 @@ std::span<const LoaderOption> loader_options();
 const LoaderOption* find_loader_option(std::string_view name);
 /// True if the option has another value than its default.
 bool is_given(const LoaderOption& option, const LoaderSettings& settings);
-/// Check what was set for contradictions, and fill in options.tail. Errors: kInvalidArgument.
+/// Fill in options.tail and the order of groups, and check the options (option_rules.h). Errors: kInvalidArgument.
 Status settle(LoaderSettings& settings);
-
-/// True if the options list batches, whose sizes batch_size does not say.
-bool has_own_batches(const LoaderOptions& options);
 
 }  // namespace headrace

@@ -4,10 +4,12 @@
 
 #include "base/own_cpus.h"
 #include "dataset/dataset_contents.h"
+#include "loader/option_rules.h"
 
 namespace headrace {
 
 Result<EnginePlan> plan_for(const Dataset& dataset, const LoaderOptions& options, std::uint64_t budget_bytes) {
+  HEADRACE_TRY(check_options(options));
   PlanContext context;
   context.room.free_bytes = budget_bytes;
   context.cpus = own_cpus();

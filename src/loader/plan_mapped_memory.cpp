@@ -30,9 +30,9 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   const std::uint64_t largest = mapped.sizes.largest_batch_bytes(rows);
   const std::uint64_t mean = std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * rows, 64);
   const std::uint64_t parts = rows * (mapped.boxes ? 27 : map.groups().size() + 1);
-  const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.homes()->memory_bytes() +
+  const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.shuffle_blocks()->memory_bytes() +
                               map.memory_bytes() + map.num_units() * kUnitBytes +
-                              map.homes()->num_blocks() * kHomeBytes;
+                              map.shuffle_blocks()->num_blocks() * kHomeBytes;
   const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes, bookkeeping = parts * kPartBytes;
   const std::uint64_t least = order + thread + kLeastSlots * (largest + bookkeeping);
   if (least > plan.budget_bytes)
@@ -55,7 +55,8 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   plan.scratch_bytes = plan.threads * need.scratch_bytes;
   plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
   plan.index_bytes = order + plan.slots * bookkeeping;
-  plan.data_bytes = static_cast<std::uint64_t>(mapped.sizes.mean_bytes * static_cast<double>(map.homes()->num_rows()));
+  plan.data_bytes =
+      static_cast<std::uint64_t>(mapped.sizes.mean_bytes * static_cast<double>(map.shuffle_blocks()->num_rows()));
   plan.tier = CacheTier::kNothing;
   plan.tier_reason = "samples that are not simply rows";
   return {};

@@ -166,8 +166,6 @@ class MemoryPlanner {
   /// Does everything fit in memory, and is it wanted there?
   Status plan_all_rows() {
     const bool host = options_.share == Share::kHost;
-    if (host && options_.cache.mode == CacheChoice::kNone)
-      return refuse("share= shares a cache, and cache='none' wants none", "Use cache='ram', or a directory.");
     if (options_.cache.mode == CacheChoice::kDirectory || options_.cache.mode == CacheChoice::kNone) return {};
     const bool asked = options_.cache.mode == CacheChoice::kRam;
     const std::uint64_t rows_bytes = plan_.data_bytes + source_.columns->size() * kHugePageBytes;

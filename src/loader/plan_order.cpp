@@ -14,19 +14,13 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint32_t kMostStreams = 1 << 16;
-
 /// Samples of a step over all ranks.
 Result<std::uint64_t> resolve_global_batch(const LoaderOptions& options, RankShare share, std::uint64_t rows) {
-  if (options.batch_size != 0 && options.global_batch_size != 0)
-    return refuse("batch_size and global_batch_size are two spellings of one number", "Give one of them.");
-  if (options.batch_size == 0 && options.global_batch_size == 0) return refuse("batch_size must be at least 1");
   if (options.global_batch_size % share.world_size != 0)
     return refuse(
         fmt::format("global_batch_size {} is no multiple of the {} ranks", options.global_batch_size, share.world_size),
         "Give a multiple, so that all ranks get as many samples.");
-  if (options.batch_size > ~std::uint32_t{0} || options.global_batch_size / share.world_size > ~std::uint32_t{0})
-    return refuse("batch_size must be below 2^32");
+  if (options.global_batch_size / share.world_size > ~std::uint32_t{0}) return refuse("batch_size must be below 2^32");
   const std::uint64_t global_batch =
       options.batch_size != 0 ? options.batch_size * share.world_size : options.global_batch_size;
   if (options.tail == Tail::kDrop && global_batch > rows)
@@ -37,17 +31,11 @@ Result<std::uint64_t> resolve_global_batch(const LoaderOptions& options, RankSha
   if (share.world_size > rows)
     return refuse(fmt::format("{} samples are too few for {} ranks: some would get none", rows, share.world_size),
                   "Use fewer ranks.");
-  if (options.timeout.count() < 0) return refuse("timeout must not be negative");
   return global_batch;
 }
 
 /// The most samples of a step over all ranks, where batches are listed.
-Result<std::uint64_t> bound_global_batch(const LoaderOptions& options, RankShare share, const ListedRows& listed) {
-  if (options.batch_size != 0 || options.global_batch_size != 0)
-    return refuse("batches that are listed have sizes of their own: batch_size says another", "Leave it out.");
-  if (options.tail != Tail::kPartial)
-    return refuse("batches that are listed have no tail: none of them is cut short", "Leave tail= out.");
-  if (options.timeout.count() < 0) return refuse("timeout must not be negative");
+Result<std::uint64_t> bound_global_batch(RankShare share, const ListedRows& listed) {
   if (share.world_size > listed.num_batches())
     return refuse(
         fmt::format("{} batches are too few for {} ranks: some would get none", listed.num_batches(), share.world_size),
@@ -94,25 +82,18 @@ Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
   return Made();
 }
 
-Result<BlockShuffleShape> resolve_shape(const LoaderOptions& options, const BlockTable& blocks,
-                                        std::uint64_t global_batch, std::uint64_t row_bytes) {
+BlockShuffleShape resolve_shape(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
+                                std::uint64_t row_bytes) {
   const ShuffleShape& asked = options.shuffle_buffer;
   if (asked == ShuffleShape{}) return default_shuffle_shape(blocks, global_batch, row_bytes);
-  if (options.shuffle.mode() != Shuffle::kBlock)
-    return refuse("shuffle_buffer= shapes the block shuffle; this is another order");
-  if (asked.bytes != 0 && (asked.streams != 0 || asked.pool_blocks != 0))
-    return refuse("a shuffle buffer is given as bytes, or as streams and blocks, not both");
   if (asked.bytes != 0) return shuffle_shape_of_bytes(blocks, asked.bytes, row_bytes);
-  if (asked.streams == 0 || asked.pool_blocks == 0)
-    return refuse("a shuffle needs at least one stream and one block in each pool");
-  if (asked.streams > kMostStreams) return refuse(fmt::format("at most {} streams can be mixed", kMostStreams));
   return BlockShuffleShape{asked.streams, asked.pool_blocks};
 }
 
 /// The parts of a mixture, each in the order that `shuffle` says.
-Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, const BlockTable& blocks,
-                                                  const LoaderOptions& options, std::uint64_t global_batch,
-                                                  std::uint64_t row_bytes) {
+std::shared_ptr<const Sampler> make_mixed(const SourceMixture& mixture, const BlockTable& blocks,
+                                          const LoaderOptions& options, std::uint64_t global_batch,
+                                          std::uint64_t row_bytes) {
   std::vector<MixturePart> parts;
   for (std::size_t i = 0; i < mixture.parts.size(); ++i) {
     const SourceMixture::Part& part = mixture.parts[i];
@@ -130,8 +111,7 @@ Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, 
           own.shuffle_buffer.bytes = std::max<std::uint64_t>(
               static_cast<std::uint64_t>(static_cast<double>(own.shuffle_buffer.bytes) * part.weight), 1);
         const auto batch = static_cast<std::uint64_t>(static_cast<double>(global_batch) * part.weight);
-        HEADRACE_ASSIGN(const BlockShuffleShape shape,
-                        resolve_shape(own, *table, std::max<std::uint64_t>(batch, 1), row_bytes));
+        const BlockShuffleShape shape = resolve_shape(own, *table, std::max<std::uint64_t>(batch, 1), row_bytes);
         made.sampler = make_block_shuffle(table, shape, seed);
         break;
       }
@@ -140,7 +120,7 @@ Result<std::shared_ptr<const Sampler>> make_mixed(const SourceMixture& mixture, 
         break;
     }
   }
-  return std::shared_ptr<const Sampler>(make_mixture(std::move(parts), mixture.num_samples, options.seed));
+  return make_mixture(std::move(parts), mixture.num_samples, options.seed);
 }
 
 }  // namespace
@@ -191,7 +171,6 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
   const std::shared_ptr<const BlockTable> blocks = plan.blocks;
   const std::uint64_t rows = blocks->num_rows(), row_bytes = source.sample_bytes();
   if (options.group_by) {
-    HEADRACE_TRY(check_group_options(options));
     if (source.mixture())
       return refuse("the data set is a mixture, which decides what is drawn: it has no groups",
                     "Make a loader of each part.");
@@ -201,15 +180,13 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
     plan.sampler = plan.groups;
   }
   if (options.sampler) {
-    if (options.shuffle.mode() != Shuffle::kNone)
-      return refuse("shuffle and a sampler exclude each other: both decide the order", "Give one of them.");
     if (source.mixture())
       return refuse("the data set is a mixture, which decides what is drawn; so does a sampler",
                     "Leave the sampler out, or use the parts of the mixture.");
-    if (const auto* choice = std::get_if<Fed>(options.sampler.get())) {
+    if (const auto* choice = std::get_if<OnlineSampler>(options.sampler.get())) {
       if (choice->num_samples == 0) return refuse("an epoch of 0 samples", "Say how many there will be.");
-      plan.fed = std::make_shared<FedRows>();
-      plan.sampler = make_fed(blocks, plan.fed, choice->num_samples);
+      plan.fed = std::make_shared<OnlineRows>();
+      plan.sampler = make_online(blocks, plan.fed, choice->num_samples);
     } else if (const auto* list = std::get_if<Listed>(options.sampler.get())) {
       plan.listed = context.listed ? context.listed : listed_rows_of(options, *list);
       HEADRACE_TRY(check_listed(plan.listed->newest(), rows));
@@ -229,7 +206,7 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
                     "Lower max_items, or use fewer ranks.");
     plan.global_batch = std::min(plan.groups->most_batch_rows() * world, samples);
   } else if (plan.listed && plan.listed->num_batches() > 0) {
-    HEADRACE_ASSIGN(plan.global_batch, bound_global_batch(options, context.rank.share, *plan.listed));
+    HEADRACE_ASSIGN(plan.global_batch, bound_global_batch(context.rank.share, *plan.listed));
   } else {
     HEADRACE_ASSIGN(plan.global_batch, resolve_global_batch(options, context.rank.share, samples));
   }
@@ -246,9 +223,9 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
           refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
                  "Give that field another name.")
               .with_field(field.name));
-  HEADRACE_ASSIGN(plan.shape, resolve_shape(options, *blocks, global_batch, row_bytes));
+  plan.shape = resolve_shape(options, *blocks, global_batch, row_bytes);
   if (source.mixture()) {
-    HEADRACE_ASSIGN(plan.sampler, make_mixed(*source.mixture(), *blocks, options, global_batch, row_bytes));
+    plan.sampler = make_mixed(*source.mixture(), *blocks, options, global_batch, row_bytes);
   } else if (!plan.sampler) {
     const Shuffle::Mode mode = options.shuffle.mode();
     plan.sampler = mode == Shuffle::kBlock   ? make_block_shuffle(blocks, plan.shape, options.seed)

@@ -32,14 +32,6 @@ Result<std::uint32_t> number_of(const char* name, const char* text) {
   return value;
 }
 
-Result<RankShare> checked(std::uint32_t rank, std::uint32_t world_size) {
-  if (world_size == 0) return refuse("world_size must be at least 1", "Give 1 for a single process.");
-  if (rank >= world_size)
-    return refuse(fmt::format("rank {} is out of range: there are {} ranks, numbered from 0", rank, world_size),
-                  "Give each process its own rank below world_size.");
-  return RankShare{rank, world_size};
-}
-
 /// What the first launcher that left its variables says; none without one.
 Result<std::optional<RankChoice>> launched(const std::function<const char*(const char*)>& variable) {
   for (const Launcher& launcher : kLaunchers) {
@@ -48,23 +40,30 @@ Result<std::optional<RankChoice>> launched(const std::function<const char*(const
     if (!r || !w) continue;
     HEADRACE_ASSIGN(const std::uint32_t rank_number, number_of(launcher.rank, r));
     HEADRACE_ASSIGN(const std::uint32_t world_number, number_of(launcher.world_size, w));
-    HEADRACE_ASSIGN(const RankShare share, checked(rank_number, world_number));
-    return std::optional(
-        RankChoice{share, fmt::format("{} and {} ({})", launcher.rank, launcher.world_size, launcher.name)});
+    HEADRACE_TRY(check_rank(rank_number, world_number));
+    return std::optional(RankChoice{{rank_number, world_number},
+                                    fmt::format("{} and {} ({})", launcher.rank, launcher.world_size, launcher.name)});
   }
   return std::optional<RankChoice>();
 }
 
 }  // namespace
 
+Status check_rank(std::uint32_t rank, std::uint32_t world_size) {
+  if (world_size == 0)
+    return refuse("world_size must be at least 1, not 0",
+                  "Give the number of processes, or leave rank= and world_size= out: then the launcher is asked.");
+  if (rank >= world_size)
+    return refuse(fmt::format("rank {} is out of range: there are {} ranks", rank, world_size),
+                  fmt::format("Ranks count from 0: give a number from 0 to {}.", world_size - 1));
+  return {};
+}
+
 Result<RankChoice> choose_rank(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world_size,
                                const std::function<const char*(const char*)>& variable) {
-  if (rank.has_value() != world_size.has_value())
-    return refuse(rank ? "rank without world_size says nothing" : "world_size without rank says nothing",
-                  "Give both, or neither: then the launcher's environment is read.");
-  if (rank) {
-    HEADRACE_ASSIGN(const RankShare share, checked(*rank, *world_size));
-    return RankChoice{share, "rank= and world_size="};
+  if (rank && world_size) {
+    HEADRACE_TRY(check_rank(*rank, *world_size));
+    return RankChoice{{*rank, *world_size}, "rank= and world_size="};
   }
   HEADRACE_ASSIGN(std::optional<RankChoice> choice, launched(variable));
   return choice ? std::move(*choice) : RankChoice{{}, "one process"};

@@ -30,8 +30,8 @@ TEST(Rank, LaunchersAreKnown) {
 }
 
 TEST(Rank, NonsenseIsRefused) {
-  for (const auto& bad : {choose({}, 1, {}), choose({}, {}, 2), choose({}, 0, 0), choose({}, 2, 2),
-                          choose({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), choose({{"RANK", "2"}, {"WORLD_SIZE", "2"}})}) {
+  for (const auto& bad : {choose({}, 0, 0), choose({}, 2, 2), choose({{"RANK", "x"}, {"WORLD_SIZE", "2"}}),
+                          choose({{"RANK", "2"}, {"WORLD_SIZE", "2"}})}) {
     ASSERT_FALSE(bad.ok());
     EXPECT_EQ(bad.error().code(), ErrorCode::kInvalidArgument);
     EXPECT_FALSE(bad.error().hint().empty());

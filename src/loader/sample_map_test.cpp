@@ -51,8 +51,8 @@ struct Delivered {
 };
 
 std::shared_ptr<const Sampler> sampler_of(const MapCase& c, const Settings& settings) {
-  return settings.exact ? make_global_shuffle(c.map->homes(), 7)
-                        : make_block_shuffle(c.map->homes(), settings.shape, 7);
+  return settings.exact ? make_global_shuffle(c.map->shuffle_blocks(), 7)
+                        : make_block_shuffle(c.map->shuffle_blocks(), settings.shape, 7);
 }
 
 /// Deliver `epochs` epochs, the first of them from `position` on.
@@ -62,7 +62,8 @@ std::vector<Delivered> run(const MapCase& c, const Settings& settings, std::uint
   const Finishing finishing = c.finisher ? c.finisher->finishing() : Finishing{};
   RequestWindow window(
       std::make_shared<FixedSteps>(sampler_of(c, settings), settings.batch, RankShare{}, Tail::kPartial),
-      c.map->homes(), {.max_slots = settings.slots, .map = c.map, .finishing = finishing, .row_weight = 1}, *arena);
+      c.map->shuffle_blocks(), {.max_slots = settings.slots, .map = c.map, .finishing = finishing, .row_weight = 1},
+      *arena);
   arena->set_release_callback([&] { window.memory_released(); });
   StageBoard board;
   std::vector<std::unique_ptr<DecodeCounters>> counters;
@@ -78,10 +79,10 @@ std::vector<Delivered> run(const MapCase& c, const Settings& settings, std::uint
       while (window.claim(claim)) {
         if (claim.kind == Claim::Kind::kFinish) {
           const WindowSlot& slot = *claim.runs[0].slot;
-          const auto failure =
-              finish_task(*c.finisher,
-                          {slot.memory->fields, slot.content.samples, slot.content.starts, *c.map->homes(), slot.epoch},
-                          claim.unit);
+          const auto failure = finish_task(
+              *c.finisher,
+              {slot.memory->fields, slot.content.samples, slot.content.starts, *c.map->shuffle_blocks(), slot.epoch},
+              claim.unit);
           EXPECT_FALSE(failure);
           window.complete(claim, {});
           continue;
@@ -123,12 +124,12 @@ std::vector<Delivered> run(const MapCase& c, const Settings& settings, std::uint
 }
 
 std::uint64_t number_of(const MapCase& c, SampleRef s) {
-  return c.map->homes()->first_row(s.block) + s.row;
+  return c.map->shuffle_blocks()->first_row(s.block) + s.row;
 }
 
 /// Each sample once an epoch, whatever its home.
 void expect_permutation(const MapCase& c, const std::vector<Delivered>& all, std::uint64_t epochs) {
-  std::vector<std::uint64_t> seen(c.map->homes()->num_rows(), 0);
+  std::vector<std::uint64_t> seen(c.map->shuffle_blocks()->num_rows(), 0);
   for (const Delivered& d : all)
     for (const SampleRef s : d.samples) ++seen[number_of(c, s)];
   for (const std::uint64_t n : seen) ASSERT_EQ(n, epochs);
@@ -141,11 +142,11 @@ void expect_mirrored(const SampleMap& map) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> by_home, by_unit, parts;
   std::vector<std::uint32_t> named, ends;
   std::vector<Part> found;
-  for (std::uint32_t home = 0; home < map.homes()->num_blocks(); ++home) {
+  for (std::uint32_t home = 0; home < map.shuffle_blocks()->num_blocks(); ++home) {
     named.clear();
     map.units_of(home, named);
     for (const std::uint32_t unit : named) EXPECT_TRUE(by_home.emplace(home, unit).second) << home << " " << unit;
-    for (std::uint32_t row = 0; row < map.homes()->block_rows(home); ++row) {
+    for (std::uint32_t row = 0; row < map.shuffle_blocks()->block_rows(home); ++row) {
       const SampleRef sample{home, row};
       found.clear(), ends.clear();
       map.expand({&sample, 1}, found, ends);
@@ -162,7 +163,7 @@ void expect_mirrored(const SampleMap& map) {
 }
 
 void expect_same_everywhere(const MapCase& c, const Settings& settings, const std::vector<Delivered>& all) {
-  if (c.map->tiles()) expect_mirrored(*c.map);
+  if (c.map->covers_each_epoch()) expect_mirrored(*c.map);
   for (const std::uint64_t slots : {1u, 2u, 7u})
     for (const unsigned threads : {1u, 3u}) {
       Settings other = settings;
@@ -217,8 +218,8 @@ TEST(SampleMaps, EventsOverTwoAndThreeUnitsArriveWhole) {
   std::size_t crossing = 0, far = 0;
   std::vector<Part> parts;
   std::vector<std::uint32_t> ends;
-  for (std::uint32_t home = 0; home < c.map->homes()->num_blocks(); ++home)
-    for (std::uint32_t row = 0; row < c.map->homes()->block_rows(home); ++row) {
+  for (std::uint32_t home = 0; home < c.map->shuffle_blocks()->num_blocks(); ++home)
+    for (std::uint32_t row = 0; row < c.map->shuffle_blocks()->block_rows(home); ++row) {
       const SampleRef sample{home, row};
       parts.clear(), ends.clear();
       c.map->expand({&sample, 1}, parts, ends);

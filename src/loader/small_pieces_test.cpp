@@ -108,7 +108,7 @@ TEST(SmallPieces, EachLooksAtTheRequestsForItsRowsOnly) {
     const std::atomic<bool> cancelled{false};
     EXPECT_TRUE(server.serve({0, place.file, place.rows}, {requests, {}, runs}, cancelled).empty());
     for (std::uint32_t i = 0; i < kRows; ++i) ASSERT_EQ(batch[i], testing::fake_value(0, rows[i], 0));
-    EXPECT_LE(counters.looked_at(), 2 * kRows);  // of 10,000 pieces
+    EXPECT_LE(counters.requests_scanned(), 2 * kRows);  // of 10,000 pieces
   }
 }
 

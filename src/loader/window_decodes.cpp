@@ -37,19 +37,19 @@ double window_decodes(const EnginePlan& plan) {
   const std::uint64_t longest = std::max<std::uint64_t>(plan.slots, 1),
                       shorter = std::max<std::uint64_t>(longest, 2) - 1;
   std::unordered_map<std::uint32_t, BlockSteps> open;
-  std::vector<SampleRef> samples, passed;
+  std::vector<SampleRef> samples, counted_elsewhere;
   std::uint64_t blocks = 0, claims = 0;
   for (std::uint32_t step = 0; step < steps; ++step) {
-    samples.clear(), passed.clear();
-    cursor->next_step(samples, passed);
+    samples.clear(), counted_elsewhere.clear();
+    cursor->next_step(samples, counted_elsewhere);
     const auto see = [&](const SampleRef& sample, bool ours) {
       BlockSteps& b = open[sample.block];
       ++b.seen;
       if (ours && (b.steps.empty() || b.steps.back() != step)) b.steps.push_back(step);
     };
     for (const SampleRef& s : samples) see(s, true);
-    for (const SampleRef& s : passed) see(s, false);
-    for (const std::vector<SampleRef>* list : {&samples, &passed})
+    for (const SampleRef& s : counted_elsewhere) see(s, false);
+    for (const std::vector<SampleRef>* list : {&samples, &counted_elsewhere})
       for (const SampleRef& s : *list) {
         const auto at = open.find(s.block);
         if (at == open.end()) continue;

@@ -93,24 +93,24 @@ class Stream {
       : segment_(segment), pool_end_(first_pool), pool_blocks_(pool_blocks), key_(key) {}
 
   /// Rows [first, first + count) of the stream go to `out`; those skipped before them, as far as their blocks may still
-  /// be asked for, to `passed`. `first` never falls. \return The end of what was written.
-  SampleRef* take(std::uint64_t first, std::uint64_t count, SampleRef* out, std::vector<SampleRef>& passed) {
-    if (first != position_) skip_to(first, passed);
+  /// be asked for, to `counted_elsewhere`. `first` never falls. \return The end of what was written.
+  SampleRef* take(std::uint64_t first, std::uint64_t count, SampleRef* out, std::vector<SampleRef>& counted_elsewhere) {
+    if (first != position_) skip_to(first, counted_elsewhere);
     move(count, out);
     return out + count;
   }
 
-  void skip_to(std::uint64_t position, std::vector<SampleRef>& passed) {
+  void skip_to(std::uint64_t position, std::vector<SampleRef>& counted_elsewhere) {
     std::uint64_t count = position - position_;
     if (const std::uint64_t here = std::min(count, pool_.left()); here > 0) {
-      append(here, passed);
+      append(here, counted_elsewhere);
       count -= here;
     }
     while (count > 0) {  // whole pools are not made
       const std::uint64_t end = std::min(pool_end_, segment_.num_parts()), rows = segment_.rows(next_part_, end);
-      if (rows > count || rows == 0) return append(count, passed);
+      if (rows > count || rows == 0) return append(count, counted_elsewhere);
       segment_.visit_cuts(next_part_, end, [&](const Segment::Part& p) {
-        for (std::uint32_t r = 0; r < p.rows; ++r) passed.push_back({p.block, p.first_row + r});
+        for (std::uint32_t r = 0; r < p.rows; ++r) counted_elsewhere.push_back({p.block, p.first_row + r});
       });
       count -= rows;
       position_ += rows;
@@ -282,12 +282,12 @@ class BlockShuffleCursor final : public Cursor {
     mine_.resize(shares_.streams());
   }
 
-  void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& passed) override {
+  void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere) override {
     const std::uint64_t total = blocks_.num_rows();
     const std::uint64_t begin = walk_.begin_of(step_, total), end = walk_.begin_of(step_ + 1, total);
     if (begin == end) return;
     if (step_++ == 0)  // what came before the walk is passed by
-      for (std::uint32_t v = first_stream_; v < end_stream_; ++v) streams_[v].skip_to(given_[v], passed);
+      for (std::uint32_t v = first_stream_; v < end_stream_; ++v) streams_[v].skip_to(given_[v], counted_elsewhere);
     if (whole_streams_) {
       offset_ = 0;
       for (std::uint32_t v = 0; v < first_stream_; ++v) offset_ += advance(v, end).count;
@@ -295,7 +295,7 @@ class BlockShuffleCursor final : public Cursor {
       for (std::uint32_t v = first_stream_; v < end_stream_; ++v) all += (mine_[v] = advance(v, end)).count;
       SampleRef* at = grow(out, all);
       for (std::uint32_t v = first_stream_; v < end_stream_; ++v)
-        at = streams_[v].take(mine_[v].from, mine_[v].count, at, passed);
+        at = streams_[v].take(mine_[v].from, mine_[v].count, at, counted_elsewhere);
       return;
     }
     const ShareRange mine = share_of(walk_.share, end - begin);
@@ -305,7 +305,7 @@ class BlockShuffleCursor final : public Cursor {
     for (std::uint32_t v = 0; v < shares_.streams(); ++v) {
       const auto [from, count] = advance(v, end);
       const std::uint64_t lo = std::max(mine.begin, at), hi = std::min(mine.end, at + count);
-      if (lo < hi) next = streams_[v].take(from + (lo - at), hi - lo, next, passed);
+      if (lo < hi) next = streams_[v].take(from + (lo - at), hi - lo, next, counted_elsewhere);
       at += count;
     }
   }

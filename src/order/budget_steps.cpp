@@ -132,10 +132,10 @@ bool BudgetSteps::is_settled(std::uint64_t epoch, std::uint64_t position) const 
 std::vector<std::uint32_t> BudgetSteps::count_steps(std::uint64_t epoch, std::uint64_t first, std::uint64_t end) const {
   std::vector<std::uint32_t> steps;
   Window window(*this, epoch, first);
-  std::vector<SampleRef> passed;
+  std::vector<SampleRef> counted_elsewhere;
   for (std::uint64_t w = first; w < end; ++w) {
-    window.next(0, 0, passed);
-    passed.clear();
+    window.next(0, 0, counted_elsewhere);
+    counted_elsewhere.clear();
     steps.push_back(static_cast<std::uint32_t>(window.num_steps()));
   }
   return steps;
@@ -178,8 +178,8 @@ std::uint64_t BudgetSteps::steps_after(std::uint64_t epoch, std::uint64_t positi
       std::accumulate(table->begin() + static_cast<std::ptrdiff_t>(w), table->end(), std::uint64_t{0});
   if (position == w * window_) return steps;
   Window window(*this, epoch, w);
-  std::vector<SampleRef> passed;
-  window.next(0, 0, passed);
+  std::vector<SampleRef> counted_elsewhere;
+  window.next(0, 0, counted_elsewhere);
   std::uint64_t at = window.begin();
   for (std::size_t s = 0; (at += window.samples_of(s)) <= position; ++s) --steps;
   return steps;
@@ -191,8 +191,8 @@ std::uint64_t BudgetSteps::position_of(std::uint64_t epoch, std::uint64_t step) 
   for (; w < table->size() && step >= (*table)[w]; ++w) step -= (*table)[w];
   if (w == table->size() || step == 0) return std::min(w * window_, handed_out_);
   Window window(*this, epoch, w);
-  std::vector<SampleRef> passed;
-  window.next(0, 0, passed);
+  std::vector<SampleRef> counted_elsewhere;
+  window.next(0, 0, counted_elsewhere);
   std::uint64_t at = window.begin();
   for (std::size_t s = 0; s < step; ++s) at += window.samples_of(s);
   return at;

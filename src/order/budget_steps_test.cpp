@@ -47,11 +47,11 @@ Walked walk(const Data& data, const StepPlan& plan, std::uint64_t epoch, std::ui
   std::map<std::uint32_t, std::uint64_t> seen;
   bool all_counted = true;
   for (;;) {
-    std::vector<SampleRef> samples, passed;
+    std::vector<SampleRef> samples, counted_elsewhere;
     bool counted = false;
-    const Step step = cursor->next(samples, passed, counted);
+    const Step step = cursor->next(samples, counted_elsewhere, counted);
     RC_ASSERT(samples.size() <= plan.most_rows());
-    for (const SampleRef s : passed) ++seen[s.block];
+    for (const SampleRef s : counted_elsewhere) ++seen[s.block];
     for (const SampleRef s : samples) seen[s.block] += counted;
     all_counted = all_counted && counted;
     out.steps.push_back(step);
@@ -121,8 +121,8 @@ TEST(BudgetSteps, EverySampleOnceUnderBudgetEqualForAllRanksFromAnywhere) {
       }
       RC_ASSERT(at == (options.tail == Tail::kDrop ? total - total % lanes : total));
       if (options.tail != Tail::kDrop) {
-        std::vector<SampleRef> order, passed;
-        sampler->cursor({.epoch = epoch, .global_batch = total})->next_step(order, passed);
+        std::vector<SampleRef> order, counted_elsewhere;
+        sampler->cursor({.epoch = epoch, .global_batch = total})->next_step(order, counted_elsewhere);
         Rows want;
         for (const SampleRef s : order) want.push_back(data.row(s));
         std::ranges::sort(want);
@@ -204,9 +204,9 @@ TEST(BudgetSteps, DealtStepsAreFullAndHoldAllLengths) {
   const auto cursor = plan->cursor(0, 0);
   double worst = 0;
   for (std::uint64_t k = 0; k < steps; ++k) {
-    std::vector<SampleRef> samples, passed;
+    std::vector<SampleRef> samples, counted_elsewhere;
     bool counted = false;
-    cursor->next(samples, passed, counted);
+    cursor->next(samples, counted_elsewhere, counted);
     double mean = 0;
     for (const SampleRef s : samples) mean += lengths[blocks->first_row(s.block) + s.row];
     worst = std::max(worst, std::abs(mean / static_cast<double>(samples.size()) / (sum / 200'000) - 1));

@@ -58,9 +58,10 @@ BudgetSteps::Window::Window(const BudgetSteps& plan, std::uint64_t epoch, std::u
     cursors_.push_back(plan.sampler_->cursor({epoch, number * plan.window_, turn_, {u, parts}}));
 }
 
-void BudgetSteps::Window::next(std::uint32_t first_counted, std::uint32_t end_counted, std::vector<SampleRef>& passed) {
+void BudgetSteps::Window::next(std::uint32_t first_counted, std::uint32_t end_counted,
+                               std::vector<SampleRef>& counted_elsewhere) {
   begin_ = number_ * plan_.window_;
-  take_samples(first_counted, end_counted, passed);
+  take_samples(first_counted, end_counted, counted_elsewhere);
   const Tail tail = plan_.options_.tail;
   std::size_t length = 0, shortest = ~std::size_t{0};
   for (const Lane& lane : lanes_) {
@@ -130,7 +131,7 @@ void BudgetSteps::Window::list_all() {
 }
 
 void BudgetSteps::Window::take_samples(std::uint32_t first_counted, std::uint32_t end_counted,
-                                       std::vector<SampleRef>& passed) {
+                                       std::vector<SampleRef>& counted_elsewhere) {
   const std::uint64_t count = std::min(plan_.window_, plan_.samples_ - begin_);
   for (Lane& lane : lanes_) {
     lane.samples.clear();
@@ -140,13 +141,13 @@ void BudgetSteps::Window::take_samples(std::uint32_t first_counted, std::uint32_
     for (std::uint32_t u = 0; u < lanes_.size(); ++u) {
       const bool counts = u >= first_counted && u < end_counted;
       for (std::uint64_t at = 0; at < count; at += turn_)
-        cursors_[u]->next_step(lanes_[u].samples, counts ? passed : ignored_);
+        cursors_[u]->next_step(lanes_[u].samples, counts ? counted_elsewhere : ignored_);
     }
     ignored_.clear();
     return;
   }
   line_.clear();
-  for (std::uint64_t at = 0; at < count; at += turn_) cursors_[0]->next_step(line_, passed);
+  for (std::uint64_t at = 0; at < count; at += turn_) cursors_[0]->next_step(line_, counted_elsewhere);
   if (lanes_.size() == 1) return lanes_[0].samples.swap(line_);
   for (Lane& lane : lanes_) lane.samples.reserve(line_.size() / lanes_.size() + 1);
   for (std::size_t i = 0, u = 0; i < line_.size(); ++i, u = u + 1 == lanes_.size() ? 0 : u + 1)

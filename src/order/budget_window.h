@@ -39,8 +39,8 @@ class BudgetSteps::Window {
  public:
   Window(const BudgetSteps& plan, std::uint64_t epoch, std::uint64_t number);
 
-  /// Plan the next window. \param passed  As Cursor::next_step(), of the lanes [first_counted, end_counted).
-  void next(std::uint32_t first_counted, std::uint32_t end_counted, std::vector<SampleRef>& passed);
+  /// Plan the next window. \param counted_elsewhere  As Cursor::next_step(), of the lanes [first_counted, end_counted).
+  void next(std::uint32_t first_counted, std::uint32_t end_counted, std::vector<SampleRef>& counted_elsewhere);
 
   [[nodiscard]] std::size_t num_steps() const { return order_.size(); }
   [[nodiscard]] std::uint64_t begin() const { return begin_; }
@@ -86,7 +86,7 @@ class BudgetSteps::Window {
   /// in the order of its costs once, not once a step, which would miss the caches.
   void list_all();
 
-  void take_samples(std::uint32_t first_counted, std::uint32_t end_counted, std::vector<SampleRef>& passed);
+  void take_samples(std::uint32_t first_counted, std::uint32_t end_counted, std::vector<SampleRef>& counted_elsewhere);
 
   /// Lanes that are one sample short repeat their first; an empty one, that of a lane that has some.
   void pad(std::size_t length);

@@ -59,9 +59,9 @@ TEST(CutSteps, RanksGetWholeBatchesInTurnFromAnyBatch) {
       const std::uint64_t end = order.steps({0, world}).end_after(0, at);
       std::uint64_t handed = at;
       for (std::uint32_t r = 0; r < world; ++r, ++batch) {
-        std::vector<SampleRef> samples, passed;
+        std::vector<SampleRef> samples, counted_elsewhere;
         bool counted = false;
-        const Step step = ranks[r]->next(samples, passed, counted);
+        const Step step = ranks[r]->next(samples, counted_elsewhere, counted);
         RC_ASSERT(step.begin == at);
         RC_ASSERT(step.end == end);
         RC_ASSERT(step.last == (s + 1 == steps));
@@ -87,12 +87,12 @@ TEST(CutSteps, AWalkFromInsideABatchBeginsWithWhatIsLeftOfIt) {
     const auto position = *rc::gen::inRange<std::uint64_t>(0, order.rows.size());
     const CutSteps steps = order.steps();
     const auto walk = steps.cursor(0, position);
-    std::vector<SampleRef> samples, passed;
+    std::vector<SampleRef> samples, counted_elsewhere;
     bool counted = false;
     std::uint64_t at = position;
     for (std::uint64_t left = steps.steps_after(0, position); left > 0; --left) {
       RC_ASSERT(at != position || steps.end_after(0, at) <= order.rows.size());
-      at = walk->next(samples, passed, counted).end;
+      at = walk->next(samples, counted_elsewhere, counted).end;
     }
     RC_ASSERT(order.rows_of(samples) ==
               Numbers(order.rows.begin() + static_cast<std::ptrdiff_t>(position), order.rows.end()));

@@ -11,7 +11,7 @@ class FixedCursor final : public StepCursor {
   FixedCursor(const Sampler& sampler, const Walk& walk, std::uint64_t steps, Tail tail)
       : sampler_(sampler), walk_(walk), steps_(steps), tail_(tail), cursor_(sampler.cursor(walk)) {}
 
-  Step next(std::vector<SampleRef>& out, std::vector<SampleRef>& passed, bool& counted) override {
+  Step next(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere, bool& counted) override {
     const std::uint64_t total = sampler_.num_samples();
     Step step{.begin = walk_.begin_of(step_, total), .end = walk_.begin_of(step_ + 1, total)};
     step.index = step.begin / walk_.global_batch;
@@ -20,7 +20,7 @@ class FixedCursor final : public StepCursor {
     counted = tail_ != Tail::kPad || count == walk_.global_batch;
     if (counted) {
       const std::size_t before = out.size();
-      cursor_->next_step(out, passed);
+      cursor_->next_step(out, counted_elsewhere);
       step.real_rows = out.size() - before;
       step.first_position = step.begin + cursor_->offset();
       return step;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "order/fed.h"
+#include "order/online_sampler.h"
 #include "order/testing/random_mixture.h"
 
 namespace headrace {
@@ -40,12 +40,12 @@ TEST(FixedSteps, StepsOfAllRanksPartTheOrderFromAnyPosition) {
       RC_ASSERT(plans[0]->ends_at(epoch, position) == (steps == 0));
       std::uint64_t at = position;
       for (std::uint64_t k = 0; k < steps; ++k) {
-        std::vector<SampleRef> want, got, passed;
-        whole->next_step(want, passed);
+        std::vector<SampleRef> want, got, counted_elsewhere;
+        whole->next_step(want, counted_elsewhere);
         for (std::uint32_t r = 0; r < world; ++r) {
           std::vector<SampleRef> mine;
           bool counted = false;
-          const Step step = ranks[r]->next(mine, passed, counted);
+          const Step step = ranks[r]->next(mine, counted_elsewhere, counted);
           RC_ASSERT(step.begin == at);
           RC_ASSERT(step.end == at + want.size());
           RC_ASSERT(step.index == at / batch);
@@ -66,8 +66,8 @@ TEST(FixedSteps, StepsOfAllRanksPartTheOrderFromAnyPosition) {
 
 TEST(FixedSteps, AStepIsSettledOnceItsLastSampleIsGiven) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{64, 16}});
-  const auto rows = std::make_shared<FedRows>();
-  const FixedSteps steps(make_fed(blocks, rows, 20), 8);
+  const auto rows = std::make_shared<OnlineRows>();
+  const FixedSteps steps(make_online(blocks, rows, 20), 8);
   EXPECT_FALSE(steps.is_settled(0, 0));
   rows->begin(0, 0);
   rows->append(std::vector<std::uint64_t>(9, 1));

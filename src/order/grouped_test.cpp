@@ -98,9 +98,9 @@ TEST(Grouped, BlocksAreFoundWhereTheirRowsCome) {
     std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> spans;
     const std::uint64_t left = steps.steps_after(1, position);
     for (std::uint64_t s = 0; s < left; ++s) {
-      std::vector<SampleRef> samples, passed;
+      std::vector<SampleRef> samples, counted_elsewhere;
       bool counted = false;
-      walk->next(samples, passed, counted);
+      walk->next(samples, counted_elsewhere, counted);
       RC_ASSERT(counted);
       for (const SampleRef sample : samples) {
         ++rows[sample.block];

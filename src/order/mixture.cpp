@@ -90,22 +90,22 @@ class SourceWalk {
     start(position % part.sampler->num_samples());
   }
 
-  SampleRef next(std::vector<SampleRef>& passed) {
+  SampleRef next(std::vector<SampleRef>& counted_elsewhere) {
     while (taken_ == ahead_.size()) {
       ahead_.clear();
       skipped_.clear();
       taken_ = 0;
       cursor_->next_step(ahead_, skipped_);
-      for (const SampleRef s : skipped_) passed.push_back(global(s));
+      for (const SampleRef s : skipped_) counted_elsewhere.push_back(global(s));
       for (; given_before_ > 0; --given_before_)
-        if (const SampleRef s = global(ahead_[taken_++]); rows_of(s.block) > 0) passed.push_back(s);
+        if (const SampleRef s = global(ahead_[taken_++]); rows_of(s.block) > 0) counted_elsewhere.push_back(s);
       if (!ahead_.empty()) break;
       ++epoch_;
       start(0);
     }
     return global(ahead_[taken_++]);
   }
-  /// How many of this block's samples are counted, here or as passed; the block is one of the source's own.
+  /// How many of this block's samples are counted, here or elsewhere; the block is one of the source's own.
   [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const {
     return cursor_->rows_of(block - static_cast<std::uint32_t>(part_->first_block));
   }
@@ -135,19 +135,19 @@ class MixtureCursor final : public Cursor {
       sources_.emplace_back(mixture.parts()[c], mixture.shares().count_before(c, at));
   }
 
-  void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& passed) override {
+  void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere) override {
     const std::uint64_t total = mixture_.num_samples(), first = walk_.epoch * total;
     const std::uint64_t begin = walk_.begin_of(step_, total), end = walk_.begin_of(step_ + 1, total);
     ++step_;
     const ShareRange mine = share_of(walk_.share, end - begin);
     offset_ = mine.begin;
     for (std::uint64_t i = begin; i < end; ++i) {
-      const SampleRef sample = sources_[mixture_.shares().source_of(first + i)].next(passed);
+      const SampleRef sample = sources_[mixture_.shares().source_of(first + i)].next(counted_elsewhere);
       const bool is_mine = i >= begin + mine.begin && i < begin + mine.end;
       if (is_mine)
         out.push_back(sample);
       else if (rows_of(sample.block) > 0)
-        passed.push_back(sample);
+        counted_elsewhere.push_back(sample);
     }
   }
   [[nodiscard]] std::uint64_t offset() const override { return offset_; }

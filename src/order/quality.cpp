@@ -102,14 +102,14 @@ OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, std
   const std::uint64_t looks = std::min(steps, most_batches);
   const std::uint64_t runs = looks == steps ? 1 : std::min<std::uint64_t>(looks, 32), length = runs ? looks / runs : 0;
   std::uint64_t neighbours = 0, pairs = 0;
-  std::vector<SampleRef> samples, passed;
+  std::vector<SampleRef> samples, counted_elsewhere;
   std::vector<std::uint32_t> block_numbers, file_numbers;
   for (std::uint64_t run = 0; run < runs; ++run) {
     const std::uint64_t first = runs == 1 ? 0 : run * (steps - length) / (runs - 1);
     const auto cursor = sampler.cursor({epoch, first * global_batch, global_batch, share});
     for (std::uint64_t i = 0; i < length; ++i) {
-      samples.clear(), passed.clear(), block_numbers.clear(), file_numbers.clear();
-      cursor->next_step(samples, passed);
+      samples.clear(), counted_elsewhere.clear(), block_numbers.clear(), file_numbers.clear();
+      cursor->next_step(samples, counted_elsewhere);
       for (std::size_t k = 0; k < samples.size(); ++k) {
         block_numbers.push_back(samples[k].block);
         file_numbers.push_back(blocks.place(samples[k].block).file);

@@ -50,14 +50,14 @@ inline ShareRange share_of(RankShare share, std::uint64_t count) {
 class Cursor {
  public:
   virtual ~Cursor() = default;
-  /// Append the rank's samples of the next step to `out`, in batch order; nothing after the last. To `passed` go
-  /// samples of the same blocks that other ranks get, or that were given before the walk began, as far as rows_of()
-  /// counts them.
-  virtual void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& passed) = 0;
+  /// Append the rank's samples of the next step to `out`, in batch order; nothing after the last. To
+  /// `counted_elsewhere` go samples of the same blocks that other ranks get, or that were given before the walk began,
+  /// as far as rows_of() counts them.
+  virtual void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere) = 0;
   /// Samples of the last step, over all ranks, before the rank's first.
   [[nodiscard]] virtual std::uint64_t offset() const = 0;
-  /// How many samples of `block` next_step() gives to `out` and `passed` in this walk: with the last of them the block
-  /// is done with. 0: unknown.
+  /// How many samples of `block` next_step() gives to `out` and `counted_elsewhere` in this walk: with the last of them
+  /// the block is done with. 0: unknown.
   [[nodiscard]] virtual std::uint64_t rows_of(std::uint32_t block) const = 0;
 };
 

@@ -26,12 +26,12 @@ struct Step {
 class StepCursor {
  public:
   virtual ~StepCursor() = default;
-  /// Append the rank's samples of the next step to `out`. Append to `passed` samples that are not the rank's, or were
-  /// handed out before the walk began, as far as rows_of() counts them. Not to be called after the last step.
-  /// \param counted  Set to whether rows_of() counts the samples appended to `out`.
-  virtual Step next(std::vector<SampleRef>& out, std::vector<SampleRef>& passed, bool& counted) = 0;
-  /// Return how many samples of `block` the walk appends to `out` and `passed` together; 0: unknown. With the last of
-  /// them the block is done with.
+  /// Append the rank's samples of the next step to `out`. Append to `counted_elsewhere` samples that are not the
+  /// rank's, or were handed out before the walk began, as far as rows_of() counts them. Not to be called after the last
+  /// step. \param counted  Set to whether rows_of() counts the samples appended to `out`.
+  virtual Step next(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere, bool& counted) = 0;
+  /// Return how many samples of `block` the walk appends to `out` and `counted_elsewhere` together; 0: unknown. With
+  /// the last of them the block is done with.
   [[nodiscard]] virtual std::uint64_t rows_of(std::uint32_t block) const = 0;
 };
 
@@ -50,9 +50,9 @@ class StepPlan {
   [[nodiscard]] virtual std::uint64_t position_of(std::uint64_t epoch, std::uint64_t step) const = 0;
   /// Return the samples that are handed out over all ranks once the step that begins after `position` samples is done.
   [[nodiscard]] virtual std::uint64_t end_after(std::uint64_t epoch, std::uint64_t position) const {
-    std::vector<SampleRef> samples, passed;
+    std::vector<SampleRef> samples, counted_elsewhere;
     bool counted = true;
-    return ends_at(epoch, position) ? position : cursor(epoch, position)->next(samples, passed, counted).end;
+    return ends_at(epoch, position) ? position : cursor(epoch, position)->next(samples, counted_elsewhere, counted).end;
   }
   /// True if the step that begins after `position` samples is settled. False only for orders that are made up as they
   /// go: see Sampler::is_settled().

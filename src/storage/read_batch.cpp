@@ -85,9 +85,4 @@ Status ReadBatch::read(std::span<std::byte> buffer) {
   return read_ranges(merged_, buffer);
 }
 
-bool ReadBatch::fetch(Fetcher& fetcher, std::span<std::byte> buffer, Fetcher::Done done) {
-  buffer_ = buffer;
-  return fetcher.fetch(merged_, buffer, std::move(done));
-}
-
 }  // namespace headrace

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "storage/fetcher.h"
+#include "base/result.h"
 #include "storage/file_range.h"
 
 namespace headrace {
@@ -34,9 +34,6 @@ class ReadBatch {
   /// `buffer` must have the bytes that plan() returned, and live as long as bytes() is used.
   /// Errors: those of read_ranges(). Blocks: until the bytes are there.
   Status read(std::span<std::byte> buffer);
-  /// Have a fetcher read what was planned, into `buffer` as read() would. This object must be left alone until `done`
-  /// was called; then bytes() tells where they lie. \return False if the fetcher has no room: see Fetcher::fetch().
-  [[nodiscard]] bool fetch(Fetcher& fetcher, std::span<std::byte> buffer, Fetcher::Done done);
   /// Return where the bytes of ranges[i] lie, after read().
   [[nodiscard]] std::span<const std::byte> bytes(std::size_t i) const {
     return buffer_.subspan(places_[i].buffer_offset, places_[i].size);

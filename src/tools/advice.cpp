@@ -57,7 +57,7 @@ Settings settle(const Advice& advice, const Dataset& dataset, const LoaderOption
                                 : CacheRoom{0, 0, left, false};
   s.cache = choose_cache(advice.probe, advice.coding ? &*advice.coding : nullptr, advice.data, s.forecast, plan.threads,
                          room);
-  if (!wanted) s.cache.reason = "as you said";
+  if (!wanted) s.cache.reason = "set by you";
   if (s.cache.kind == CacheAdvice::Kind::kAllInMemory || s.cache.kind == CacheAdvice::Kind::kRecoded) {
     EnginePlan short_window = plan;  // batches come from memory then
     short_window.slots = s.slots = direct_window_slots(plan);
@@ -89,7 +89,7 @@ Settings settle(const Advice& advice, const Dataset& dataset, const LoaderOption
 
 /// Threads: as given; the fewest that reach the target; one where more gain nothing; else all.
 std::uint32_t choose_threads(const Advice& a, const LoaderOptions& options, double decodes, std::string& reason) {
-  if (options.threads) return reason = "as you said", options.threads;
+  if (options.threads) return reason = "set by you", options.threads;
   const auto all = static_cast<std::uint32_t>(a.cpus.usable);
   if (a.target_per_second > 0)
     for (std::uint32_t t = 1; t < all; ++t)
@@ -124,7 +124,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   Advice a;
   a.target_per_second = options.target_per_second;
   a.files = dataset.files().size();
-  for (const auto& [files, paths] : dataset.beside()) a.beside.insert(files);
+  for (const auto& [files, paths] : dataset.companion_files()) a.companion_files.insert(files);
   a.storages = storages_of(dataset);
   a.limits = list_memory_limits();
   a.local = count_local_processes();
@@ -153,7 +153,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   const std::uint64_t useful = beside + (keeps ? direct_window_slots(plan) : plan.wanted_slots) * plan.slot_bytes +
                                (keeps ? a.data.decoded_bytes + a.data.decoded_bytes / 64 : 0) + 16 * kMiB;
   const auto tight = static_cast<std::uint64_t>(kTightShare * static_cast<double>(a.available_bytes()));
-  a.memory_reason = loader.memory <= most ? "as you said" : "the most that a loader gets here, less than you said";
+  a.memory_reason = loader.memory <= most ? "set by you" : "the most that a loader gets here, less than memory=";
   if (keeps && useful > memory && useful <= tight)
     a.memory_reason += fmt::format("; {} would keep all decoded data as well", size_setting(useful));
   if (!run.loader.memory) {  // no more than is of use

@@ -35,8 +35,8 @@ struct Settings {
 struct Advice {
   DataFacts data;
   std::uint64_t files = 0;
-  std::set<std::string> beside;   ///< FILES of the fields' "FILES::PATH".
-  std::vector<Storage> storages;  ///< Storages of the first, the middle and the last file, each once.
+  std::set<std::string> companion_files;  ///< FILES of the fields' "FILES::PATH".
+  std::vector<Storage> storages;          ///< Storages of the first, the middle and the last file, each once.
   MemoryLimits limits;
   CpuLimits cpus;
   Probe probe;

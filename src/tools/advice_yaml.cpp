@@ -21,7 +21,7 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
   out +=
       fmt::format("# Expected: {:.0f} samples/s from the page cache, {:.0f} from the disk, {:.0f} in later epochs.\n",
                   a.advised.forecast.warm, a.advised.forecast.cold, a.advised.cache.later);
-  out += "# Try it: headrace bench THIS_FILE --epochs 2\n" + data_section_text(run, &a.beside);
+  out += "# Try it: headrace bench THIS_FILE --epochs 2\n" + data_section_text(run, &a.companion_files);
   out += "loader:\n";
   const LoaderSettings settings{run.loader, run.framework, run.batch_format, {}, {}};
   for (const LoaderOption& option : loader_options()) {

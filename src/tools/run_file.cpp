@@ -190,7 +190,8 @@ Status read_loader(const YamlNode& node, const std::string& run_file, LoaderSett
   }
   HEADRACE_TRY(walk(node, "loader", keys));
   const Status settled = settle(settings);
-  return settled.ok() ? Status() : Status(bad(node, "loader", settled.error().message()));
+  if (settled.ok()) return {};
+  return bad(node, "loader", settled.error().message()).with_hint(settled.error().hint());
 }
 
 Result<std::string> read_text(const std::string& path) {
@@ -220,7 +221,7 @@ Result<RunConfig> parse_run(const std::string& path) {
   data_keys["files"] = [&](const YamlNode& n, const std::string& k) { return read_files(n, k, path, run.files); };
   const auto note_beside = [&](const FieldChoice& field) {  // what is no FILES::PATH after all does no harm
     if (const std::size_t end = field.path.find("::"); end != 0 && end != std::string::npos)
-      run.open.beside[field.path.substr(0, end)] = {beside(path, field.path.substr(0, end))};
+      run.open.companion_files[field.path.substr(0, end)] = {beside(path, field.path.substr(0, end))};
   };
   data_keys["fields"] = [&](const YamlNode& n, const std::string& k) -> Status {
     HEADRACE_TRY(read_fields(n, k, run.open.fields));

@@ -88,7 +88,7 @@ TEST_F(RunFile, DuplicateKeysAreRefused) {
 
 TEST_F(RunFile, BothWordsForTheBatchSize) {
   EXPECT_EQ(load("data: {files: a.h5}\nloader: {global_batch_size: 64}\n").loader.global_batch_size, 64U);
-  expect_contains(refusal(with("global_batch_size: 8")), "give one");
+  expect_contains(refusal(with("global_batch_size: 8")), "two spellings of one number");
 }
 
 TEST_F(RunFile, ContradictionsAreRefused) {
@@ -99,39 +99,41 @@ TEST_F(RunFile, ContradictionsAreRefused) {
 }
 
 TEST_F(RunFile, KnownWordsOfLaterVersionsSayWhatIsTaken) {
-  expect_contains(refusal(with("device: cuda:0")), "cpu is expected");
+  expect_contains(refusal(with("device: cuda:0")), "must be cpu");
   expect_contains(refusal(with("sampler: mine")), "given in code");
 }
 
 TEST_F(RunFile, Caches) {
   EXPECT_EQ(load(with("cache: ram")).loader.cache.mode, CacheChoice::kRam);
-  EXPECT_EQ(load(with("cache: none\n  share: host")).loader.share, Share::kHost);
+  EXPECT_EQ(load(with("cache: ram\n  share: host")).loader.share, Share::kHost);
+  expect_contains(refusal(with("cache: none\n  share: host")), "Leave one of them out");
   const CacheChoice choice = load(with("cache: some/where")).loader.cache;
   EXPECT_EQ(choice.mode, CacheChoice::kDirectory);
   EXPECT_EQ(choice.directory, root_ + "/some/where");  // beside the run file
   expect_contains(refusal(with("cache: rma")), "./rma");
-  expect_contains(refusal(with("share: node")), "host is expected");
+  expect_contains(refusal(with("share: node")), "must be host");
 }
 
 TEST_F(RunFile, OrderRanksAndTails) {
   const LoaderOptions options =
-      load(with("rank: 1\n  world_size: 4\n  tail: pad\n  shuffle_buffer: 1GiB\n  provenance: true")).loader;
+      load(with("rank: 1\n  world_size: 4\n  tail: pad\n  shuffle: true\n  shuffle_buffer: 1GiB\n  provenance: true"))
+          .loader;
   EXPECT_EQ(options.rank, 1U);
   EXPECT_EQ(options.world_size, 4U);
   EXPECT_EQ(options.tail, Tail::kPad);
   EXPECT_EQ(options.shuffle_buffer.bytes, std::uint64_t{1} << 30);
   EXPECT_TRUE(options.provenance);
-  expect_contains(refusal(with("world_size: 4")), "give both");
+  expect_contains(refusal(with("world_size: 4")), "Give both");
   expect_contains(refusal(with("tail: repeat")), "partial, drop or pad");
 }
 
 TEST_F(RunFile, SaysAllThatPythonDoes) {
-  const RunConfig run =
-      load(with("framework: torch\n  batch_format: tuple\n  shuffle_buffer: 64x4\n  on_error: raise"));
+  const RunConfig run = load(
+      with("framework: torch\n  batch_format: tuple\n  shuffle: block\n  shuffle_buffer: 64x4\n  on_error: raise"));
   EXPECT_EQ(run.framework, "torch");
   EXPECT_EQ(run.batch_format, "tuple");
   EXPECT_EQ(run.loader.shuffle_buffer, (ShuffleShape{64, 4, 0}));
-  expect_contains(refusal(with("framework: jax")), "numpy or torch is expected");
+  expect_contains(refusal(with("framework: jax")), "must be numpy or torch");
   expect_contains(refusal(with("shuffle_buffer: 64x")), "64x4");
   expect_contains(refusal(with("shuffle_buffer: 0x4")), "64x4");
 }

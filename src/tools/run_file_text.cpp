@@ -30,8 +30,9 @@ std::string field_text(const std::string& name, const std::string& given, const 
   const std::size_t end = path.find("::");
   const std::string files = path.substr(0, end);
   if (end != std::string::npos && end != 0 && (beside == nullptr || beside->contains(files))) {
-    const auto known = open.beside.find(files);
-    path = absolute(known == open.beside.end() || known->second.empty() ? files : known->second[0]) + path.substr(end);
+    const auto known = open.companion_files.find(files);
+    path = absolute(known == open.companion_files.end() || known->second.empty() ? files : known->second[0]) +
+           path.substr(end);
   }
   return fmt::format("    {}: {}\n", headrace::quoted(name), headrace::quoted(path));
 }

@@ -107,7 +107,7 @@ const char* run_spans() {
   const auto map = std::make_shared<SpanMap>(
       SpanMap::Options{Spans::windows(909, 11, 12), groups[0].layout.table, nullptr, 40, row_weight(1), 0});
   const auto arena = std::make_shared<SlotArena>(std::vector<SlotField>{{28, 0}}, 1 << 20);
-  RequestWindow window(cut(make_global_shuffle(map->homes(), 3)), map->homes(),
+  RequestWindow window(cut(make_global_shuffle(map->shuffle_blocks(), 3)), map->shuffle_blocks(),
                        {.max_slots = 4, .map = map, .row_weight = 1}, *arena);
   arena->set_release_callback([&] { window.memory_released(); });
   std::jthread decoder([&] {

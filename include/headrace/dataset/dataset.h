@@ -43,7 +43,7 @@ struct OpenOptions {
   std::vector<FieldChoice> fields;
   /// Paths and globs to open for FILES of a "FILES::PATH", if other than FILES itself: to open the same data set where
   /// the files have moved. Entries that no field uses are ignored.
-  std::map<std::string, std::vector<std::string>> beside = {};
+  std::map<std::string, std::vector<std::string>> companion_files = {};
   /// Called after a file was opened, in the thread that opens them, with how many are open and how many there are;
   /// false stops with kCancelled. May be empty.
   std::function<bool(std::uint64_t files_open, std::uint64_t files)> progress = {};
@@ -89,8 +89,8 @@ class Dataset {
   /// were chosen, and for what open_recipe() opens, which names its fields.
   [[nodiscard]] const std::vector<LeftOut>& left_out() const;
   /// Return, for each FILES of a "FILES::PATH", the files it was opened as, one for each of files(). Pass the result
-  /// as OpenOptions::beside to open the same ones again.
-  [[nodiscard]] std::map<std::string, std::vector<std::string>> beside() const;
+  /// as OpenOptions::companion_files to open the same ones again.
+  [[nodiscard]] std::map<std::string, std::vector<std::string>> companion_files() const;
   /// Return the attributes of a field's array in the first file, as text.
   [[nodiscard]] const std::map<std::string, std::string>& attributes(std::size_t field) const;
   /// Return the bytes of a sample, over all fields.

@@ -187,8 +187,8 @@ class Loader {
   /// \param step  Number of the batch in the epoch, from 0.
   /// \param rows_of_epoch  Rows of that epoch, if the sampler is Listed and was not given the rows of this epoch.
   /// \param batch_rows  Samples of each batch of those, if batches are listed too.
-  /// Blocks: while its rows are read. Errors: kInvalidArgument if there is no such batch, or the sampler is Fed; errors
-  /// of the data.
+  /// Blocks: while its rows are read. Errors: kInvalidArgument if there is no such batch, or the sampler is
+  /// OnlineSampler; errors of the data.
   [[nodiscard]] Batch batch(std::uint64_t epoch, std::uint64_t step, std::span<const std::uint64_t> rows_of_epoch = {},
                             std::span<const std::uint64_t> batch_rows = {}) const;
 
@@ -201,8 +201,9 @@ class Loader {
   /// Errors: kInvalidArgument if a row does not exist, or batches do not hold the rows; the loader is then unchanged.
   void set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows, std::span<const std::uint64_t> batch_rows = {});
   void set_rows(std::vector<std::uint64_t> rows);
-  /// Add the next rows of the current epoch, if the sampler is Fed. A batch is delivered once all its rows were given;
-  /// rows beyond that are read ahead. Errors: kInvalidArgument if a row does not exist, or with another sampler.
+  /// Add the next rows of the current epoch, if the sampler is OnlineSampler. A batch is delivered once all its rows
+  /// were given; rows beyond that are read ahead. Errors: kInvalidArgument if a row does not exist, or with another
+  /// sampler.
   void feed(std::span<const std::uint64_t> rows);
   /// Set the rank, if the options do not. Frameworks call this; it overrides the environment. Takes effect when the
   /// next epoch starts. Errors: kInvalidArgument.

@@ -34,11 +34,11 @@ struct Listed {
 
 /// Takes row numbers from Loader::feed() while the epoch goes on: for samplers that learn from the batches. A loader
 /// with this order cannot be resumed in the middle of an epoch; its states are those of the beginning of an epoch.
-struct Fed {
+struct OnlineSampler {
   std::uint64_t num_samples = 0;  ///< Samples of an epoch.
 };
 
 /// Any of the samplers.
-using SamplerChoice = std::variant<Weighted, Balanced, Listed, Fed>;
+using SamplerChoice = std::variant<Weighted, Balanced, Listed, OnlineSampler>;
 
 }  // namespace headrace

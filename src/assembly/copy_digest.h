@@ -1,4 +1,4 @@
-// CopyWitness: which rows were copied to which places, told by the addresses of the copies.
+// CopyDigest: which rows were copied to which places, told by the addresses of the copies.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,16 @@ struct KnownDivisor {
 };
 
 /// What a copy from or to the middle of a row adds to a sum of hashes.
-inline constexpr std::uint64_t kAstray = 0xD6E8FEB86659FD93u;
+inline constexpr std::uint64_t kMisalignedCopy = 0xD6E8FEB86659FD93u;
 
 /// Adds up run_hash() over the copies from one source to one field of a batch. Threads: one.
 template <class RowDivisor = Divisor>
-class CopyWitness {
+class CopyDigest {
  public:
   /// \param stride  From row to row of the source. \param to  Place 0 of the field. \param first_place  Its number.
   /// \param row_bytes  From place to place.
-  CopyWitness(const RowsAt& from, const RowDivisor& stride, const std::byte* to, std::uint64_t first_place,
-              const RowDivisor& row_bytes)
+  CopyDigest(const RowsAt& from, const RowDivisor& stride, const std::byte* to, std::uint64_t first_place,
+             const RowDivisor& row_bytes)
       : from_(from), stride_(stride), to_(to), first_place_(first_place), row_bytes_(row_bytes) {}
 
   /// Note that `count` rows were copied, the first from `source` to `target`: the addresses that the copy was given.
@@ -49,7 +49,7 @@ class CopyWitness {
     return number;
   }
   /// Return the sum of the hashes; something else where an address lay between two rows.
-  [[nodiscard]] std::uint64_t hash() const { return hash_ + astray_ * kAstray; }
+  [[nodiscard]] std::uint64_t hash() const { return hash_ + astray_ * kMisalignedCopy; }
 
  private:
   const RowsAt from_;

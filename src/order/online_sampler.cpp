@@ -1,4 +1,4 @@
-#include "order/fed.h"
+#include "order/online_sampler.h"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,14 @@ namespace headrace {
 namespace {
 
 struct FedRow {
-  const FedRows* rows;
+  const OnlineRows* rows;
   std::uint64_t operator()(std::uint64_t position) const { return rows->row(position); }
 };
 
-class Fed final : public RandomAccessSampler {
+class OnlineSampler final : public RandomAccessSampler {
  public:
-  Fed(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const FedRows> rows, std::uint64_t num_samples)
+  OnlineSampler(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const OnlineRows> rows,
+                std::uint64_t num_samples)
       : RandomAccessSampler(std::move(blocks), num_samples, "fed"), rows_(std::move(rows)) {}
   [[nodiscard]] std::string describe() const override { return fmt::format("{} rows, given as it goes", num_samples_); }
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t, RankShare) const override { return 1; }
@@ -30,39 +31,39 @@ class Fed final : public RandomAccessSampler {
   }
 
  private:
-  std::shared_ptr<const FedRows> rows_;
+  std::shared_ptr<const OnlineRows> rows_;
 };
 
 }  // namespace
 
-void FedRows::begin(std::uint64_t epoch, std::uint64_t position) {
+void OnlineRows::begin(std::uint64_t epoch, std::uint64_t position) {
   const std::lock_guard lock(mutex_);
   epoch_ = epoch;
   first_ = position;
   begun_ = true;
   rows_.clear();
 }
-void FedRows::end() {
+void OnlineRows::end() {
   const std::lock_guard lock(mutex_);
   begun_ = false;
   rows_.clear();
 }
-void FedRows::append(std::span<const std::uint64_t> rows) {
+void OnlineRows::append(std::span<const std::uint64_t> rows) {
   const std::lock_guard lock(mutex_);
   rows_.insert(rows_.end(), rows.begin(), rows.end());
 }
-bool FedRows::is_settled(std::uint64_t epoch, std::uint64_t end) const {
+bool OnlineRows::is_settled(std::uint64_t epoch, std::uint64_t end) const {
   const std::lock_guard lock(mutex_);
   return begun_ && epoch == epoch_ && end <= first_ + rows_.size();
 }
-std::uint64_t FedRows::row(std::uint64_t position) const {
+std::uint64_t OnlineRows::row(std::uint64_t position) const {
   const std::lock_guard lock(mutex_);
   return begun_ && position >= first_ && position - first_ < rows_.size() ? rows_[position - first_] : 0;
 }
 
-std::unique_ptr<Sampler> make_fed(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const FedRows> rows,
-                                  std::uint64_t num_samples) {
-  return std::make_unique<Fed>(std::move(blocks), std::move(rows), num_samples);
+std::unique_ptr<Sampler> make_online(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const OnlineRows> rows,
+                                     std::uint64_t num_samples) {
+  return std::make_unique<OnlineSampler>(std::move(blocks), std::move(rows), num_samples);
 }
 
 }  // namespace headrace

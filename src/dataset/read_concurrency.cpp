@@ -1,4 +1,4 @@
-#include "dataset/reading_room.h"
+#include "dataset/read_concurrency.h"
 
 #include <fmt/format.h>
 #include <headrace/base/bytes.h>

@@ -1,4 +1,4 @@
-// MissingBlocks: those that were decoded and not kept, though all may be, for when there is time to keep them.
+// UncachedBlocks: those that were decoded and not kept, though all may be, for when there is time to keep them.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,10 @@
 namespace headrace {
 
 /// Each block is listed once, however many epochs did not keep it. Threads: any.
-class MissingBlocks {
+class UncachedBlocks {
  public:
   /// \param blocks  Of the data set.
-  explicit MissingBlocks(std::uint64_t blocks) : blocks_(blocks) {}
+  explicit UncachedBlocks(std::uint64_t blocks) : blocks_(blocks) {}
 
   /// List a block that was decoded and not kept; one that is listed already stays so. Memory for the list is taken with
   /// the first call. \param block  Below the number given to the constructor.

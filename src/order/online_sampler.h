@@ -1,4 +1,4 @@
-// FedRows: an order that is made up as it goes, by a caller that learns from the batches.
+// OnlineRows: an order that is made up as it goes, by a caller that learns from the batches.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace headrace {
 
 /// The rows of one epoch, as far as they were given. Threads: any.
-class FedRows {
+class OnlineRows {
  public:
   /// Forget everything: no sample is known.
   void end();
@@ -32,7 +32,7 @@ class FedRows {
 };
 
 /// \param num_samples  An epoch.
-std::unique_ptr<Sampler> make_fed(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const FedRows> rows,
-                                  std::uint64_t num_samples);
+std::unique_ptr<Sampler> make_online(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const OnlineRows> rows,
+                                     std::uint64_t num_samples);
 
 }  // namespace headrace

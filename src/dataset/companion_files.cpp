@@ -1,4 +1,4 @@
-#include "dataset/beside_files.h"
+#include "dataset/companion_files.h"
 
 #include <headrace/dataset/dataset.h>
 
@@ -12,16 +12,16 @@ namespace headrace {
 SourceFile with_arrays(const SourceFile& file, std::span<const std::size_t> arrays) {
   SourceFile out{file.path, file.rows, file.fingerprint, {}, {}, file.axes};
   for (const std::size_t a : arrays) out.arrays.push_back(file.arrays[a]);
-  for (const BesideFile& one : file.beside) {
-    BesideFile kept{one.path, one.fingerprint, {}};
+  for (const CompanionFile& one : file.companion_files) {
+    CompanionFile kept{one.path, one.fingerprint, {}};
     for (std::uint32_t i = 0; i < arrays.size(); ++i)
       if (std::ranges::find(one.arrays, arrays[i]) != one.arrays.end()) kept.arrays.push_back(i);
-    if (!kept.arrays.empty()) out.beside.push_back(std::move(kept));
+    if (!kept.arrays.empty()) out.companion_files.push_back(std::move(kept));
   }
   return out;
 }
 
-std::map<std::string, std::vector<std::string>> Dataset::beside() const {
+std::map<std::string, std::vector<std::string>> Dataset::companion_files() const {
   if (!impl_->source.rows()) return {};
   const Source& source = *impl_->source.rows();
   std::map<std::string, std::vector<std::string>> files;
@@ -30,7 +30,7 @@ std::map<std::string, std::vector<std::string>> Dataset::beside() const {
     if (!divided || files.contains(divided->first)) continue;
     std::vector<std::string> paths;
     for (const SourceFile& file : source.files)
-      for (const BesideFile& one : file.beside)
+      for (const CompanionFile& one : file.companion_files)
         if (std::ranges::find(one.arrays, source.places[c].array) != one.arrays.end()) paths.push_back(one.path);
     if (paths.size() == source.files.size()) files.emplace(divided->first, std::move(paths));
   }

@@ -1,12 +1,12 @@
-#include "loader/missing_blocks.h"
+#include "loader/uncached_blocks.h"
 
 #include <gtest/gtest.h>
 
 namespace headrace {
 namespace {
 
-TEST(MissingBlocks, ListsEachBlockOnceUntilItIsTaken) {
-  MissingBlocks missing(10);
+TEST(UncachedBlocks, ListsEachBlockOnceUntilItIsTaken) {
+  UncachedBlocks missing(10);
   EXPECT_FALSE(missing.any());
   EXPECT_EQ(missing.take(), std::nullopt);
   for (int epoch = 0; epoch < 3; ++epoch)

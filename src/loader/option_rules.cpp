@@ -1,0 +1,98 @@
+#include "loader/option_rules.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "dataset/refuse.h"
+#include "loader/rank.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kMostBatchRows = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kMostStreams = 1 << 16;
+
+bool lists_batches(const LoaderOptions& options) {
+  const auto* const listed = options.sampler ? std::get_if<Listed>(options.sampler.get()) : nullptr;
+  return listed && !listed->batch_rows.empty();
+}
+
+Status check_groups(const LoaderOptions& options) {
+  const GroupBy& choice = *options.group_by;
+  if (choice.by.empty())
+    return refuse("max_items bounds batches of whole groups: group_by is missing",
+                  "Give group_by=\"file\", or a field whose value is one in a group.");
+  if (choice.max_items == 0 || choice.max_items > kMostBatchRows)
+    return refuse(fmt::format("max_items must be 1 to {}, not {}", kMostBatchRows, choice.max_items));
+  if (options.batch_size != 0 || options.global_batch_size != 0)
+    return refuse("group_by makes batches of whole groups: batch_size says another number",
+                  "Leave batch_size out; max_items= bounds the samples of a batch.");
+  if (options.sampler)
+    return refuse("group_by and a sampler exclude each other: both decide the order", "Give one of them.");
+  if (options.shuffle.mode() != Shuffle::kNone)
+    return refuse("group_by shuffles whole groups, not their samples",
+                  "Give shuffle=True (in C++: GroupBy::shuffle), or leave it out.");
+  if (options.shuffle_buffer != ShuffleShape{})
+    return refuse("shuffle_buffer= shapes the block shuffle; groups are shuffled whole", "Leave it out.");
+  if (options.tail != Tail::kPartial)
+    return refuse("batches of whole groups have no tail: none is dropped or filled up",
+                  "Leave drop_last= and tail= out.");
+  return {};
+}
+
+/// Where batches are so many samples.
+Status check_batch_size(const LoaderOptions& options) {
+  if (options.batch_size != 0 && options.global_batch_size != 0)
+    return refuse("batch_size and global_batch_size are two spellings of one number", "Give one of them.");
+  if (options.batch_size == 0 && options.global_batch_size == 0)
+    return refuse("batch_size is missing", "Give the number of samples a batch.");
+  if (options.batch_size > kMostBatchRows) return refuse("batch_size must be below 2^32");
+  return {};
+}
+
+Status check_shuffle(const LoaderOptions& options) {
+  if (options.sampler && options.shuffle.mode() != Shuffle::kNone)
+    return refuse("shuffle and a sampler exclude each other: both decide the order", "Give one of them.");
+  const ShuffleShape& asked = options.shuffle_buffer;
+  if (asked == ShuffleShape{}) return {};
+  if (options.shuffle.mode() != Shuffle::kBlock)
+    return refuse("shuffle_buffer= shapes the block shuffle; this is another order", "Give shuffle=True with it.");
+  if (asked.bytes != 0 && (asked.streams != 0 || asked.pool_blocks != 0))
+    return refuse("a shuffle buffer is given as bytes, or as streams and blocks, not both");
+  if (asked.bytes == 0 && (asked.streams == 0 || asked.pool_blocks == 0))
+    return refuse("a shuffle needs at least one stream and one block in each pool");
+  if (asked.streams > kMostStreams) return refuse(fmt::format("at most {} streams can be mixed", kMostStreams));
+  return {};
+}
+
+Status check_ranks(const LoaderOptions& options) {
+  if (options.rank.has_value() != options.world_size.has_value())
+    return refuse(options.rank ? "rank without world_size says nothing" : "world_size without rank says nothing",
+                  "Give both, or neither: then the launcher is asked.");
+  return options.rank ? check_rank(*options.rank, *options.world_size) : Status();
+}
+
+}  // namespace
+
+bool has_own_batches(const LoaderOptions& options) {
+  return options.group_by || lists_batches(options);
+}
+
+Status check_options(const LoaderOptions& options) {
+  if (options.timeout.count() < 0) return refuse("timeout must not be negative");
+  if (options.share == Share::kHost && options.cache.mode == CacheChoice::kNone)
+    return refuse("share='host' shares a cache, and cache='none' wants none", "Leave one of them out.");
+  HEADRACE_TRY(check_ranks(options));
+  if (options.group_by) return check_groups(options);
+  HEADRACE_TRY(check_shuffle(options));
+  if (!lists_batches(options)) return check_batch_size(options);
+  if (options.batch_size != 0 || options.global_batch_size != 0)
+    return refuse("batches that are listed have their own sizes: batch_size says another",
+                  "Leave batch_size and global_batch_size out.");
+  if (options.tail != Tail::kPartial)
+    return refuse("batches that are listed have no tail: none is cut short", "Leave drop_last= and tail= out.");
+  return {};
+}
+
+}  // namespace headrace
