@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace._checks import invalid, memory_bytes, one_of, path_bytes, unsupported, whole_number
+from headrace._support.checks import invalid, memory_bytes, one_of, path_bytes, unsupported, whole_number
 from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
 

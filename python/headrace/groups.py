@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from headrace import _group_ranks
-from headrace._checks import invalid, real_number, whole_number
 from headrace._group_totals import REDUCTIONS, DeviceTotals, Totals
+from headrace._support.checks import invalid, real_number, whole_number
 from headrace.loader import Loader
 
 __all__ = ["GroupReducer"]

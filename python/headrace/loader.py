@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar
 
-from headrace import _display, _headrace, _options
-from headrace._checks import engine_text, invalid, whole_number
+from headrace import _headrace, _options
 from headrace._functions import MappedEpoch, apply, rows_of
-from headrace._knobs import LOADER_KNOBS, names_knobs
-from headrace._logging import logger, quiet_other_ranks, warn
 from headrace._options import ShuffleShape
 from headrace._order import engine_words, order_of
 from headrace._steps import Rows, Steps, collate
-from headrace._trainers import distributed_rank, overfits
+from headrace._support.checks import engine_text, invalid, whole_number
+from headrace._support.display import preformatted
+from headrace._support.knobs import LOADER_KNOBS, names_knobs
+from headrace._support.logging import logger, quiet_other_ranks, warn
+from headrace._support.trainers import distributed_rank, overfits
 from headrace._walk import Walk
 from headrace.dataset import Dataset, Paths, open
 from headrace.samplers import FedEpoch, Listing, LookAhead
@@ -453,7 +454,7 @@ class Loader:
         return f"<headrace.Loader of {len(self):,} batches: {given}{state}>"
 
     def _repr_html_(self) -> str:
-        return _display.preformatted(self.explain())
+        return preformatted(self.explain())
 
 
 def _remake(dataset: Dataset, options: _options.Words, owns_dataset: bool, order: Any, state: dict[str, Any]) -> Loader:

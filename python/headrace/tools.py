@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import _headrace, _options
 from headrace._bench_compare import Settings, compare
-from headrace._checks import (
+from headrace._support.checks import (
     field_choices,
     invalid,
     memory_bytes,
@@ -26,7 +26,7 @@ from headrace._checks import (
     real_number,
     whole_number,
 )
-from headrace._knobs import LOADER_KNOBS, refuse_unknown
+from headrace._support.knobs import LOADER_KNOBS, refuse_unknown
 from headrace.dataset import Dataset, Fields, Paths, open
 from headrace.errors import InternalError, WriteFailedError
 from headrace.loader import Loader
