@@ -14,7 +14,7 @@ nothing to stdout unless asked to; it logs to the logger ``"headrace"`` (``HEADR
 
 from headrace import _headrace
 from headrace._headrace import Report, ToolResult
-from headrace._options import ShuffleShape
+from headrace._loader.options import ShuffleShape
 from headrace._support.logging import configure as _configure_log
 from headrace._support.memory import set_memory
 from headrace.column import Column

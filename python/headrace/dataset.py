@@ -11,9 +11,9 @@ from typing import Any, overload
 import numpy as np
 
 from headrace import _headrace
-from headrace._functions import ColumnFunction, apply, name_of, rows_of
-from headrace._index import is_row_number, row_number, row_numbers
-from headrace._steps import Step
+from headrace._dataset.functions import ColumnFunction, apply, name_of, rows_of
+from headrace._dataset.index import is_row_number, row_number, row_numbers
+from headrace._loader.steps import Step
 from headrace._support.checks import (
     MOST_AXES,
     broadcast_choices,

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _headrace, _options
+from headrace import _headrace
 from headrace._bench_compare import Settings, compare
+from headrace._loader.options import resolve
 from headrace._support.checks import (
     field_choices,
     invalid,
@@ -372,7 +373,7 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
     refuse_unknown("Loader", given, taken, LOADER_KNOBS)
     if given.get("global_batch_size") is None:
         taken["batch_size"] = 512
-    return _options.resolve(**{**taken, "shuffle": True, **given})
+    return resolve(**{**taken, "shuffle": True, **given})
 
 
 def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:

@@ -133,7 +133,7 @@ def _docstring(node: ast.ClassDef | ast.FunctionDef) -> str:
 
 def _text(annotation: ast.expr | None) -> str:
     text = ast.unparse(annotation) if annotation else ""
-    text = re.sub(r"\b(?:_headrace|np|os|_options)\.", "", text)
+    text = re.sub(r"\b(?:_headrace|np|os)\.", "", text)
     text = re.sub(r"^ClassVar\[(.*)\]$", r"\1", text)
     return re.sub(r"\b(ndarray|dtype)\[[^\[\]]*(?:\[[^\[\]]*\])?\]", r"\1", text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from headrace._steps import Delivered, Step
+from headrace._loader.steps import Delivered, Step
 from headrace._support.checks import invalid
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace._group_totals import Totals
+from headrace._groups.totals import Totals
 from headrace._support.checks import invalid
 
 
