@@ -19,7 +19,7 @@ import numpy as np
 
 import headrace as hr
 from headrace.__main__ import command_line
-from headrace._checks import memory_bytes
+from headrace._support.checks import memory_bytes
 
 FIELDS = {"x": "feature_matrix", "adj": "adjacency_matrix", "y": "labels"}
 WIDTH = 92

@@ -71,6 +71,9 @@ fi
 # Packages of the group when the lists have changed; the freshly built module and command line when those have.
 editable=(install --no-build-isolation "--config-settings=build-dir=$build")
 mapfile -t built < <(find "$build/python" "$build/cli" -maxdepth 1 -type f \( -name '*.so' -o -name '*.pyi' -o -perm -u+x \) 2>/dev/null | sort)
+# The installation finds a module in the file where it was: a moved one needs a new installation.
+find python/headrace -name '*.py' | sort >"$stamps/modules"
+built+=("$stamps/modules")
 inputs=(pyproject.toml constraints.txt)
 if changed "$group" "${inputs[@]}"; then
   say "installing headrace and the Python packages of '$group'"

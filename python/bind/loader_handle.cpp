@@ -103,7 +103,7 @@ void LoaderHandle::count_batch() {
 }
 
 void LoaderHandle::warn(const std::string& text) const {
-  nb::module_::import_("headrace._logging").attr("warn")(to_python(text), rank_);
+  nb::module_::import_("headrace._support.logging").attr("warn")(to_python(text), rank_);
 }
 
 void LoaderHandle::warn_of_notices() {

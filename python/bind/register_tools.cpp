@@ -87,7 +87,7 @@ ToolResult bench_loader(LoaderHandle& handle, std::uint64_t epochs, double max_s
   });
 }
 
-/// Files, fields and the arguments of Loader as headrace._options resolves them.
+/// Files, fields and the arguments of Loader as headrace._loader.options resolves them.
 RunConfig to_run(const std::vector<nb::bytes>& paths, const std::vector<std::pair<nb::str, nb::str>>& fields,
                  const nb::dict& words) {
   RunConfig run;

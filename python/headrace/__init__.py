@@ -12,10 +12,11 @@
 nothing to stdout unless asked to; it logs to the logger ``"headrace"`` (``HEADRACE_LOG=info`` shows it on stderr).
 """
 
-from headrace import _headrace, _logging
+from headrace import _headrace
 from headrace._headrace import Report, ToolResult
-from headrace._memory import set_memory
-from headrace._options import ShuffleShape
+from headrace._loader.options import ShuffleShape
+from headrace._support.logging import configure as _configure_log
+from headrace._support.memory import set_memory
 from headrace.column import Column
 from headrace.dataset import Dataset, open
 from headrace.errors import (
@@ -116,4 +117,4 @@ __all__ = [
 
 __version__ = _headrace.VERSION
 
-_logging.configure()
+_configure_log()

@@ -5,26 +5,16 @@
 
 import os
 import sys
-from pathlib import Path
 
-import headrace
-from headrace import _bench_command
-
-
-def command_line() -> Path:
-    """The C++ program of this installation."""
-    for folder in headrace.__path__:
-        program = Path(folder) / "bin" / "headrace"
-        if program.is_file():
-            return program
-    raise FileNotFoundError(f"no bin/headrace in {list(headrace.__path__)}: installed without its program")
+from headrace._bench.command import is_for_python, run
+from headrace._support.program import command_line
 
 
 def main() -> None:
     """Replace this process by the C++ program, with the same arguments, streams and exit status."""
     program = os.fspath(command_line())
-    if _bench_command.is_for_python(sys.argv[1:]):
-        sys.exit(_bench_command.run(program, sys.argv[1:]))
+    if is_for_python(sys.argv[1:]):
+        sys.exit(run(program, sys.argv[1:]))
     os.execv(program, ["headrace", *sys.argv[1:]])
 
 

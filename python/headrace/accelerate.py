@@ -17,7 +17,7 @@ from accelerate.data_loader import DataLoaderStateMixin
 from accelerate.state import GradientState
 from accelerate.utils import send_to_device
 
-from headrace._checks import invalid
+from headrace._support.checks import invalid
 from headrace.loader import Loader
 from headrace.torch import DataLoader
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace._checks import invalid
+from headrace._support.checks import invalid
 from headrace.fields import FieldInfo
 
 if TYPE_CHECKING:

@@ -10,8 +10,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from headrace import _display, _headrace
-from headrace._checks import (
+from headrace import _headrace
+from headrace._dataset.functions import ColumnFunction, apply, name_of, rows_of
+from headrace._dataset.index import is_row_number, row_number, row_numbers
+from headrace._loader.steps import Step
+from headrace._support.checks import (
     MOST_AXES,
     broadcast_choices,
     engine_text,
@@ -22,12 +25,10 @@ from headrace._checks import (
     split_shares,
     whole_number,
 )
-from headrace._functions import ColumnFunction, apply, name_of, rows_of
-from headrace._index import is_row_number, row_number, row_numbers
-from headrace._knobs import OPEN_KNOBS, names_knobs
-from headrace._logging import logger, warn
-from headrace._progress import Progress, ProgressLine, chosen_progress
-from headrace._steps import Step
+from headrace._support.display import dataset_html
+from headrace._support.knobs import OPEN_KNOBS, names_knobs
+from headrace._support.logging import logger, warn
+from headrace._support.progress import Progress, ProgressLine, chosen_progress
 from headrace.column import Column
 from headrace.errors import ClosedError
 from headrace.fields import FieldInfo, FileInfo, numpy_dtype
@@ -419,4 +420,4 @@ class Dataset:
         return "<headrace.Dataset, closed>" if self.closed else self._native.describe()
 
     def _repr_html_(self) -> str:
-        return _display.dataset_html(self)
+        return dataset_html(self)

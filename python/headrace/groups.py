@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _group_ranks
-from headrace._checks import invalid, real_number, whole_number
-from headrace._group_totals import REDUCTIONS, DeviceTotals, Totals
+from headrace._groups.ranks import add_up, is_shared
+from headrace._groups.totals import REDUCTIONS, DeviceTotals, Totals
+from headrace._support.checks import invalid, real_number, whole_number
 from headrace.loader import Loader
 
 __all__ = ["GroupReducer"]
@@ -198,8 +198,8 @@ class GroupReducer:
             InvalidArgumentError: No rows were added, on any rank.
         """
         totals = self._totals.on_cpu() if isinstance(self._totals, DeviceTotals) else self._totals
-        if _group_ranks.is_shared(all_ranks):
-            totals = _group_ranks.add_up(totals, self._blank)
+        if is_shared(all_ranks):
+            totals = add_up(totals, self._blank)
         if totals is None:
             raise invalid("nothing was added yet", "Call add() with each batch first.")
         out: dict[str, Results] = {}

@@ -6,7 +6,7 @@ data = DataModule("train_*.h5", "val_*.h5", batch_size=512, fields={"x": "featur
 Trainer(max_epochs=10).fit(model, data)
 """
 
-from headrace._data_module import DataModule
-from headrace._jetclass import JetClassLightningDataModule
+from headrace._faces.data_module import DataModule
+from headrace._faces.jetclass import JetClassLightningDataModule
 
 __all__ = ["DataModule", "JetClassLightningDataModule"]

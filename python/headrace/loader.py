@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar
 
-from headrace import _display, _headrace, _options
-from headrace._checks import engine_text, invalid, whole_number
-from headrace._functions import MappedEpoch, apply, rows_of
-from headrace._knobs import LOADER_KNOBS, names_knobs
-from headrace._logging import logger, quiet_other_ranks, warn
-from headrace._options import ShuffleShape
-from headrace._order import engine_words, order_of
-from headrace._steps import Rows, Steps, collate
-from headrace._trainers import distributed_rank, overfits
-from headrace._walk import Walk
+from headrace import _headrace
+from headrace._dataset.functions import MappedEpoch, apply, rows_of
+from headrace._loader.options import ShuffleShape, Words, resolve
+from headrace._loader.order import engine_words, order_of
+from headrace._loader.steps import Rows, Steps, collate
+from headrace._loader.walk import Walk
+from headrace._support.checks import engine_text, invalid, whole_number
+from headrace._support.display import preformatted
+from headrace._support.knobs import LOADER_KNOBS, names_knobs
+from headrace._support.logging import logger, quiet_other_ranks, warn
+from headrace._support.trainers import distributed_rank, overfits
 from headrace.dataset import Dataset, Paths, open
 from headrace.samplers import FedEpoch, Listing, LookAhead
 
@@ -128,7 +129,7 @@ class Loader:
         on_error: str = "raise",
         timeout: float | None = None,
     ) -> None:
-        options = _options.resolve(
+        options = resolve(
             batch_size=batch_size,
             shuffle=shuffle,
             shuffle_buffer=shuffle_buffer,
@@ -160,7 +161,7 @@ class Loader:
         else:
             self._start(open(dataset), options, owns_dataset=True, order=order)
 
-    def _start(self, dataset: Dataset, options: _options.Words, owns_dataset: bool, order: Any) -> None:
+    def _start(self, dataset: Dataset, options: Words, owns_dataset: bool, order: Any) -> None:
         self._dataset = dataset
         self._owns_dataset = owns_dataset
         self._order = order
@@ -453,10 +454,10 @@ class Loader:
         return f"<headrace.Loader of {len(self):,} batches: {given}{state}>"
 
     def _repr_html_(self) -> str:
-        return _display.preformatted(self.explain())
+        return preformatted(self.explain())
 
 
-def _remake(dataset: Dataset, options: _options.Words, owns_dataset: bool, order: Any, state: dict[str, Any]) -> Loader:
+def _remake(dataset: Dataset, options: Words, owns_dataset: bool, order: Any, state: dict[str, Any]) -> Loader:
     loader = Loader.__new__(Loader)
     loader._start(dataset, options, owns_dataset, order)
     loader.load_state_dict(state)

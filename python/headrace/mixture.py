@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace import _headrace
-from headrace._checks import invalid, one_of, real_number, whole_number
+from headrace._support.checks import invalid, one_of, real_number, whole_number
 from headrace.dataset import Dataset
 
 Parts = Mapping[str, Dataset | tuple[Dataset, float]]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headrace import _headrace
-from headrace._checks import engine_text, invalid, whole_number
+from headrace._support.checks import engine_text, invalid, whole_number
 
 
 class Weighted:

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _headrace, _options
-from headrace._bench_compare import Settings, compare
-from headrace._checks import (
+from headrace import _headrace
+from headrace._bench.compare import Settings, compare
+from headrace._loader.options import resolve
+from headrace._support.checks import (
     field_choices,
     invalid,
     memory_bytes,
@@ -26,7 +27,8 @@ from headrace._checks import (
     real_number,
     whole_number,
 )
-from headrace._knobs import LOADER_KNOBS, refuse_unknown
+from headrace._support.knobs import LOADER_KNOBS, refuse_unknown
+from headrace._support.program import command_line
 from headrace.dataset import Dataset, Fields, Paths, open
 from headrace.errors import InternalError, WriteFailedError
 from headrace.loader import Loader
@@ -372,7 +374,7 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
     refuse_unknown("Loader", given, taken, LOADER_KNOBS)
     if given.get("global_batch_size") is None:
         taken["batch_size"] = 512
-    return _options.resolve(**{**taken, "shuffle": True, **given})
+    return resolve(**{**taken, "shuffle": True, **given})
 
 
 def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:
@@ -410,8 +412,6 @@ def demo(out: str | os.PathLike[str], *, kind: str = "jets", jets: int | None = 
         InternalError: The program failed otherwise; the text is what it wrote.
     """
     one_of("kind", kind, ("jets",))
-    from headrace.__main__ import command_line  # not at the top: `python -m headrace` runs that module
-
     command = [os.fspath(command_line()), "demo", "--out", os.fspath(out), "--kind", kind, "--json", "--quiet"]
     command += [] if jets is None else ["--jets", str(whole_number("jets", jets, least=1))]
     command += [] if seed is None else ["--seed", str(whole_number("seed", seed, least=0))]

@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 import torch
 import torch.utils.data
 
-from headrace._checks import invalid
-from headrace._knobs import DATALOADER_KNOBS, names_knobs
-from headrace._logging import logger, warn
-from headrace._torch_arguments import TorchArguments
+from headrace._faces.torch_arguments import TorchArguments
+from headrace._support.checks import invalid
+from headrace._support.knobs import DATALOADER_KNOBS, names_knobs
+from headrace._support.logging import logger, warn
 from headrace.dataset import Dataset, Paths, open
 from headrace.loader import Loader
 

@@ -18,31 +18,32 @@ import pytest
 from jet_files import FIELDS, write_h5
 
 import headrace as hr
-from headrace import _bench_compare, _bench_rivals
-from headrace._bench_command import is_for_python
-from headrace._bench_timing import time_passes
+from headrace._bench import compare as bench_compare
+from headrace._bench import rivals as bench_rivals
+from headrace._bench.command import is_for_python
+from headrace._bench.timing import time_passes
 
 FAST = {"epochs": 2, "rounds": 2, "max_seconds": 4.0, "memory": "64MiB"}
 
 
-def rows_of(jets, **changes: Any) -> _bench_rivals.Rows:
+def rows_of(jets, **changes: Any) -> bench_rivals.Rows:
     with jets.open() as dataset:
         columns = [
-            _bench_rivals.Column(f.name, f.path, f.dtype.str, f.shape, f.chunks[0] if f.chunks else 1)
+            bench_rivals.Column(f.name, f.path, f.dtype.str, f.shape, f.chunks[0] if f.chunks else 1)
             for f in dataset.fields.values()
         ]
         made = {"files": tuple((f.path, f.rows) for f in dataset.files), "columns": tuple(columns), **changes}
-        return _bench_rivals.Rows(**made)
+        return bench_rivals.Rows(**made)
 
 
-@pytest.mark.parametrize("name", list(_bench_rivals.RIVALS))
+@pytest.mark.parametrize("name", list(bench_rivals.RIVALS))
 @pytest.mark.parametrize("shuffled", [True, False])
 def test_every_rival_delivers_every_row_once(jets, name: str, shuffled: bool) -> None:
-    rival = _bench_rivals.RIVALS[name]
+    rival = bench_rivals.RIVALS[name]
     for package in rival.packages:
         pytest.importorskip(package, reason=f"the rival {name} needs {package}")
     rows = rows_of(jets)
-    _bench_rivals.check(rows)
+    bench_rivals.check(rows)
     batches = rival.start(rows, 50, shuffled=shuffled, workers=0, memory=1 << 30)
     for _ in range(2):
         seen = []
@@ -57,12 +58,12 @@ def test_every_rival_delivers_every_row_once(jets, name: str, shuffled: bool) ->
 
 def test_the_recipe_decodes_a_run_of_rows_once_an_epoch(jets, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="the recipe is torch's")
-    monkeypatch.setattr(_bench_rivals, "_UNIT_ROWS", 64)
+    monkeypatch.setattr(bench_rivals, "_UNIT_ROWS", 64)
     reads: list[Any] = []
-    read = _bench_rivals.Handles.read
-    monkeypatch.setattr(_bench_rivals.Handles, "read", lambda self, *part: (reads.append(part), read(self, *part))[1])
-    data = _bench_rivals.CachedUnits(rows_of(jets), 3)
-    order = list(_bench_rivals.WindowedOrder(data, shuffled=True))
+    read = bench_rivals.Handles.read
+    monkeypatch.setattr(bench_rivals.Handles, "read", lambda self, *part: (reads.append(part), read(self, *part))[1])
+    data = bench_rivals.CachedUnits(rows_of(jets), 3)
+    order = list(bench_rivals.WindowedOrder(data, shuffled=True))
     for at in range(0, len(order), 10):
         data.__getitems__(order[at : at + 10])
     assert len(order) == len(jets)
@@ -73,11 +74,11 @@ def test_the_recipe_decodes_a_run_of_rows_once_an_epoch(jets, monkeypatch: pytes
 def test_rows_that_a_rival_would_not_load_alike_are_refused(jets) -> None:
     rows = rows_of(jets)
     short = tuple((path, count - 1) for path, count in rows.files)
-    with pytest.raises(_bench_rivals.CannotError, match="selection"):
-        _bench_rivals.check(rows_of(jets, files=short))
-    other = (_bench_rivals.Column("y", "labels", "<f4", (), 1),)
-    with pytest.raises(_bench_rivals.CannotError, match="int64"):
-        _bench_rivals.check(rows_of(jets, columns=other))
+    with pytest.raises(bench_rivals.CannotError, match="selection"):
+        bench_rivals.check(rows_of(jets, files=short))
+    other = (bench_rivals.Column("y", "labels", "<f4", (), 1),)
+    with pytest.raises(bench_rivals.CannotError, match="int64"):
+        bench_rivals.check(rows_of(jets, columns=other))
 
 
 def test_passes() -> None:
@@ -141,8 +142,8 @@ def test_a_baseline(compared: hr.ToolResult, jets, tmp_path: Path) -> None:
 
 
 def test_a_rival_without_its_package_is_skipped_with_the_reason(jets, monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = _bench_rivals.Rival("never", ("no_such_package",), _bench_rivals.h5py_slices)
-    monkeypatch.setitem(_bench_rivals.RIVALS, "torch-rows", absent)
+    absent = bench_rivals.Rival("never", ("no_such_package",), bench_rivals.h5py_slices)
+    monkeypatch.setitem(bench_rivals.RIVALS, "torch-rows", absent)
     result = hr.bench(jets.glob, fields=FIELDS, against=["torch-rows", "h5py"], **{**FAST, "rounds": 1})
     data = result.to_dict()
     assert [contestant["name"] for contestant in data["contestants"]] == ["headrace", "h5py"]
@@ -267,7 +268,7 @@ def test_the_program_alone_says_that_rivals_need_python(jets, tmp_path: Path) ->
 def test_rivals_are_the_same_in_both_programs(jets, tmp_path: Path) -> None:
     told = run("bench", jets.glob, "--against", "nobody", cwd=tmp_path).stderr
     listed = told.split("There are: ")[1].strip().rstrip(".").split(", ")
-    assert sorted(listed) == sorted([*_bench_rivals.RIVALS, *_bench_rivals.GROUPS])
+    assert sorted(listed) == sorted([*bench_rivals.RIVALS, *bench_rivals.GROUPS])
 
 
 def test_interrupt_leaves_no_process(jets, tmp_path: Path) -> None:
@@ -296,15 +297,15 @@ def _wait_for_server(pid: int) -> int:
 
 
 def test_settings_and_best_workers() -> None:
-    def contestant(workers: int, rate: float) -> _bench_compare.Contestant:
-        made = _bench_compare.Contestant("torch-lru", f"{workers}", "train", _Loader(), workers)  # type: ignore[arg-type]
+    def contestant(workers: int, rate: float) -> bench_compare.Contestant:
+        made = bench_compare.Contestant("torch-lru", f"{workers}", "train", _Loader(), workers)  # type: ignore[arg-type]
         made.rounds.append({"first": {"samples_per_second": rate}, "later": None})
         return made
 
-    best = _bench_compare._best([contestant(0, 5.0), contestant(1, 9.0), contestant(2, 7.0)])
+    best = bench_compare._best([contestant(0, 5.0), contestant(1, 9.0), contestant(2, 7.0)])
     assert [one.workers for one in best] == [1]
     assert best[0].tried == {"0": 5.0, "1": 9.0, "2": 7.0}
-    assert _bench_compare.rivals(["torch", "h5py", "torch-lru"]) == ["torch-slices", "torch-lru", "h5py"]
+    assert bench_compare.rivals(["torch", "h5py", "torch-lru"]) == ["torch-slices", "torch-lru", "h5py"]
 
 
 class _Loader:

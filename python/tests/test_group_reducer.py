@@ -179,7 +179,7 @@ def test_nan_is_the_largest() -> None:
 def test_device_totals_equal_those_of_the_cpu() -> None:
     """The operations that run on a device, run here on the CPU."""
     torch = pytest.importorskip("torch")
-    from headrace._group_totals import DeviceTotals, Totals
+    from headrace._groups.totals import DeviceTotals, Totals
 
     for classes, binary in ((5, False), (1, True)):
         ids, values = make(20, classes, 7)

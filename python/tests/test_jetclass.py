@@ -18,7 +18,7 @@ import headrace as hr
 package()
 import torch  # noqa: E402
 
-from headrace._data_module_knobs import PRESETS  # noqa: E402
+from headrace._faces.data_module_knobs import PRESETS  # noqa: E402
 from headrace.lightning import JetClassLightningDataModule  # noqa: E402
 
 PARTICLES, SENTINEL = 12, -999.0

@@ -19,7 +19,7 @@ import pytest
 from jet_files import write_h5
 
 import headrace as hr
-from headrace import _progress
+from headrace._support import progress as progress_line
 
 FILES = 120
 LINKS = 3000  # to one file: long enough for a person to press Ctrl-C
@@ -41,8 +41,8 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every opening takes as long as one that a person waits for."""
-    monkeypatch.setattr(_progress, "_QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(_progress, "_RENEW_SECONDS", 0.0)
+    monkeypatch.setattr(progress_line, "_QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(progress_line, "_RENEW_SECONDS", 0.0)
 
 
 def test_progress_counts_files_up_to_all(many: str) -> None:
@@ -81,7 +81,7 @@ def test_nobody_else_sees_anything(many: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_within_a_second_there_is_no_line(many: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_progress, "_QUIET_SECONDS", 1000.0)
+    monkeypatch.setattr(progress_line, "_QUIET_SECONDS", 1000.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     hr.open(many)
     assert sys.stderr.getvalue() == ""

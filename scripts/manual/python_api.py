@@ -23,7 +23,7 @@ def python_entries(root: Path) -> dict[str, Entry]:
     package = root / "python" / "headrace"
     exported, bound = _exports(package / "__init__.py")
     entries = {"__version__": Entry("__version__", "__version__", "str", "Version of Headrace.", "constant")}
-    for path in sorted(package.glob("*.py")):
+    for path in sorted(package.rglob("*.py")):  # private folders before public modules, whose names win
         text = path.read_text(encoding="utf-8")
         for node in ast.parse(text).body:
             if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in exported:
@@ -36,14 +36,15 @@ def python_entries(root: Path) -> dict[str, Entry]:
         raise ValueError(f"{package / '__init__.py'}: __all__ names what no source defines: {sorted(missing)}")
     named = {name: entries[name] for name in sorted(exported)}
     for face in FACES:
-        named |= {entry.name: entry for entry in _face(package / f"{face}.py")}
+        named |= {entry.name: entry for entry in _face(package, face)}
     return named
 
 
 def arguments_of(root: Path, name: str) -> list[tuple[str, str, str]]:
     """Name, default and meaning of the arguments that make an object of a face's class."""
     module, _, wanted = name.rpartition(".")
-    definitions = _definitions(root / "python" / "headrace" / f"{module}.py")
+    package = root / "python" / "headrace"
+    definitions = _definitions(package, _source(package, module))
     return arguments_of_class(
         next(node for node, _ in definitions if isinstance(node, ast.ClassDef) and node.name == wanted)
     )
@@ -56,34 +57,43 @@ def arguments_of_class(node: ast.ClassDef) -> list[tuple[str, str, str]]:
     return [(name, default, texts.get(name, "")) for init in made for name, (_, default) in arguments(init).items()]
 
 
-def _face(path: Path) -> list[Entry]:
+def _source(package: Path, module: str) -> Path:
+    """The file of a module, or of a sub-package, by its dotted name below the package."""
+    path = package.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_name(f"{path.name}.py")
+
+
+def _face(package: Path, module: str) -> list[Entry]:
     """The names of `__all__` of one module, with the module before them; attributes that are arguments are not members.
 
     What an argument means is said once, in the table of arguments.
     """
+    path = _source(package, module)
     exported, _ = _exports(path)
     found = []
-    for node, text in _definitions(path):
+    for node, text in _definitions(package, path):
         if node.name in exported:
             entry = _class(node, text) if isinstance(node, ast.ClassDef) else _function(node)
             given = {name for name, *_ in arguments_of_class(node)} if isinstance(node, ast.ClassDef) else set()
             entry.members = [member for member in entry.members if member.type or member.name not in given]
-            entry.name, entry.usage = f"{path.stem}.{entry.name}", f"{path.stem}.{entry.usage}"
+            entry.name, entry.usage = f"{module}.{entry.name}", f"{module}.{entry.usage}"
             found.append(entry)
     return found
 
 
-def _definitions(path: Path) -> list[tuple[ast.ClassDef | ast.FunctionDef, str]]:
-    """Classes and functions of a module, and of the modules of the package that it takes names from; with the text."""
+def _definitions(package: Path, path: Path) -> list[tuple[ast.ClassDef | ast.FunctionDef, str]]:
+    """Classes and functions of a module, and of the private modules that it takes names from; with the text."""
     text = path.read_text(encoding="utf-8")
     found: list[tuple[ast.ClassDef | ast.FunctionDef, str]] = []
     for node in ast.parse(text).body:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
             found.append((node, text))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headrace._"):
-            source = path.parent / f"{(node.module or '').removeprefix('headrace.')}.py"
+        module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+        if isinstance(node, ast.ImportFrom) and module.startswith("headrace.") and "._" in module:
+            source = _source(package, module.removeprefix("headrace."))
             names = {alias.name for alias in node.names}
-            found += [pair for pair in _definitions(source) if pair[0].name in names] if source.exists() else []
+            behind = _definitions(package, source) if source.exists() else []
+            found += [pair for pair in behind if pair[0].name in names]
     return found
 
 
@@ -123,7 +133,7 @@ def _docstring(node: ast.ClassDef | ast.FunctionDef) -> str:
 
 def _text(annotation: ast.expr | None) -> str:
     text = ast.unparse(annotation) if annotation else ""
-    text = re.sub(r"\b(?:_headrace|np|os|_options)\.", "", text)
+    text = re.sub(r"\b(?:_headrace|np|os)\.", "", text)
     text = re.sub(r"^ClassVar\[(.*)\]$", r"\1", text)
     return re.sub(r"\b(ndarray|dtype)\[[^\[\]]*(?:\[[^\[\]]*\])?\]", r"\1", text)
 

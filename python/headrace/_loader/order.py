@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace._options import Words
+from headrace._loader.options import Words
 from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace._checks import invalid, one_of
-from headrace._data_module import DataModule
-from headrace._data_module_knobs import DATA_MODULE_KNOBS, PRESETS
-from headrace._knobs import refuse_unknown
+from headrace._faces.data_module import DataModule
+from headrace._faces.data_module_knobs import DATA_MODULE_KNOBS, PRESETS
+from headrace._support.checks import invalid, one_of
+from headrace._support.knobs import refuse_unknown
 from headrace.dataset import Dataset, Paths
 from headrace.transforms import Cast, Drop, Mask, SymmetricPairs, Transform
 

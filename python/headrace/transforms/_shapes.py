@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace._transform import Transform, whole_numbers
+from headrace.transforms._base import Transform, whole_numbers
 
 
 class SymmetricPairs(Transform):

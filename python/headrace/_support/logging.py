@@ -11,7 +11,7 @@ import sys
 import warnings
 from types import FrameType
 
-from headrace._trainers import process_rank
+from headrace._support.trainers import process_rank
 from headrace.errors import HeadraceWarning
 
 logger = logging.getLogger("headrace")

@@ -1,4 +1,4 @@
-"""The parent's side of ``_bench_server``: asks it, waits no longer than allowed, and leaves no process behind."""
+"""The parent's side of ``server``: asks it, waits no longer than allowed, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from headrace.errors import Error, InternalError
 
 _START_SECONDS = 120.0  # importing torch from a slow file system
-_CODE = "import sys; sys.path[:] = {path!r}; from headrace._bench_server import main; main()"
+_CODE = "import sys; sys.path[:] = {path!r}; from headrace._bench.server import main; main()"
 
 
 class TooSlowError(Exception):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from headrace._transform import Transform, whole_numbers
+from headrace.transforms._base import Transform, whole_numbers
 
 
 class SpecAugment(Transform):

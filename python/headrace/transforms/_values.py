@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from headrace._checks import invalid
-from headrace._transform import Transform, type_name, whole_numbers
+from headrace._support.checks import invalid
+from headrace.transforms._base import Transform, type_name, whole_numbers
 
 
 class Standardize(Transform):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace import _headrace
-from headrace._checks import memory_bytes
-from headrace._logging import warn
+from headrace._support.checks import memory_bytes
+from headrace._support.logging import warn
 
 
 def set_memory(size: int | str) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from headrace._checks import invalid
-from headrace._logging import logger
+from headrace._support.checks import invalid
+from headrace._support.logging import logger
 
 Progress = Callable[[int, int], Any] | bool | None
 _QUIET_SECONDS = 1.0  # what is done by then needs no line

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from headrace._checks import invalid, memory_bytes, one_of
-from headrace._data_module_knobs import DATA_MODULE_KNOBS
-from headrace._knobs import names_knobs
-from headrace._lightning_base import LightningDataModule, say
-from headrace._old_knobs import OldKnobs, table
-from headrace._trainer_loader import TrainerLoader
+from headrace._faces.data_module_knobs import DATA_MODULE_KNOBS
+from headrace._faces.lightning_base import LightningDataModule, say
+from headrace._faces.old_knobs import OldKnobs, table
+from headrace._faces.trainer_loader import TrainerLoader
+from headrace._support.checks import invalid, memory_bytes, one_of
+from headrace._support.knobs import names_knobs
 from headrace.dataset import Dataset, Fields, Paths, open
 from headrace.torch import DataLoader
 

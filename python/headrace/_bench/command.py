@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _headrace
-from headrace._bench_compare import Settings, compare
-from headrace._checks import path_bytes, path_list
-from headrace._progress import ProgressLine
+from headrace._bench.compare import Settings, compare
+from headrace._support.checks import path_bytes, path_list
+from headrace._support.progress import ProgressLine
 from headrace.dataset import Dataset
 from headrace.errors import Error, WriteFailedError
 from headrace.loader import Loader

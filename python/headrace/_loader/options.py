@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _headrace
-from headrace._checks import integer, invalid, memory_bytes, one_of, path_bytes, unsupported, whole_number
+from headrace._support.checks import integer, invalid, memory_bytes, one_of, path_bytes, unsupported, whole_number
 from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from headrace._knobs import LOADER_KNOBS
+from headrace._support.knobs import LOADER_KNOBS
 
 _MAPPED = "Use transforms=[…], which change whole batches, for all files; or column_fn=."
 _FILES = "Give train_files=, val_files= and test_files=: paths, globs, or data sets of hr.open()."

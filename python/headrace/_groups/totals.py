@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _headrace
-from headrace._checks import invalid
+from headrace._support.checks import invalid
 
 #: What can be computed of a group, and the totals that it follows from.
 NEEDS = {"vote": "votes", "mean": "sum", "max": "max", "any_above": "max", "topk_mean": "tops"}

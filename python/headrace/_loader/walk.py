@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from headrace._checks import invalid
-from headrace._steps import Delivered, Step
+from headrace._loader.steps import Delivered, Step
+from headrace._support.checks import invalid
 
 
 class Walk:

@@ -11,9 +11,9 @@ and the sample, never on threads, ranks or a resumption. Those that make a field
 name; without it, the result takes the place of the field that it was made of (Mask and PairFeatures name theirs).
 """
 
-from headrace._transform import Transform
-from headrace._transforms_random import Crop, Flip, MixUp, Noise, SpecAugment
-from headrace._transforms_shapes import (
+from headrace.transforms._base import Transform
+from headrace.transforms._random import Crop, Flip, MixUp, Noise, SpecAugment
+from headrace.transforms._shapes import (
     Concat,
     Drop,
     Keep,
@@ -24,7 +24,7 @@ from headrace._transforms_shapes import (
     SymmetricPairs,
     Transpose,
 )
-from headrace._transforms_values import Affine, Cast, Clip, Log, OneHot, Relabel, Standardize, Threshold
+from headrace.transforms._values import Affine, Cast, Clip, Log, OneHot, Relabel, Standardize, Threshold
 
 __all__ = [
     "Affine",

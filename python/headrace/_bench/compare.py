@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _headrace
-from headrace._bench_processes import Server, TooSlowError
-from headrace._bench_rivals import GROUPS, RIVALS
-from headrace._checks import invalid, path_bytes
+from headrace._bench.processes import Server, TooSlowError
+from headrace._bench.rivals import GROUPS, RIVALS
+from headrace._support.checks import invalid, path_bytes
 from headrace.errors import ClosedError, LoaderTimeoutError
 from headrace.loader import Loader
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace._checks import engine_text, invalid
+from headrace._support.checks import engine_text, invalid
 
 
 class Transform:

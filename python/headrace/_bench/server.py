@@ -16,8 +16,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
-from headrace._bench_rivals import RIVALS, CannotError, Column, Rows, check
-from headrace._bench_timing import time_passes
+from headrace._bench.rivals import RIVALS, CannotError, Column, Rows, check
+from headrace._bench.timing import time_passes
 from headrace.errors import Error
 
 _PR_SET_PDEATHSIG = 1

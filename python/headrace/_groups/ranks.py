@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace._checks import invalid
-from headrace._group_totals import Totals
+from headrace._groups.totals import Totals
+from headrace._support.checks import invalid
 
 
 def is_shared(asked: bool | None) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from headrace._checks import invalid
+from headrace._support.checks import invalid
 
 ColumnFunction = Callable[[dict[str, Any]], Mapping[str, Any]]
 

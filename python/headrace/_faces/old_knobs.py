@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace import _headrace
-from headrace._checks import invalid, whole_number
 from headrace._headrace import Report
-from headrace._logging import warn
+from headrace._support.checks import invalid, whole_number
+from headrace._support.logging import warn
 from headrace.dataset import Dataset
 from headrace.errors import OutOfBudgetError
 from headrace.loader import Loader

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from headrace._checks import invalid, real_number, whole_number
+from headrace._support.checks import invalid, real_number, whole_number
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from headrace._checks import invalid
+from headrace._support.checks import invalid
 
 if TYPE_CHECKING:
     from headrace.loader import Loader

@@ -1,0 +1,1 @@
+"""What headrace.bench and `headrace bench` measure Headrace against, and the processes that do so."""

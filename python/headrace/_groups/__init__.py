@@ -1,0 +1,1 @@
+"""What headrace.groups is made of: totals of groups, and their sum over ranks."""

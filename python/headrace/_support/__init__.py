@@ -1,0 +1,1 @@
+"""What all other modules of the package may use: checks of arguments, log, progress, memory, and notebooks' HTML."""
