@@ -1,1 +1,1 @@
-"""What all other modules of the package may use: checks of arguments, log, progress, memory, and notebooks' HTML."""
+"""What all other modules of the package may use: checks of arguments, log, progress, memory, where the program lies."""
