@@ -1,4 +1,4 @@
-// CopyDigest: which rows were copied to which places, told by the addresses of the copies.
+// CopyDigest: which rows were copied to which places, computed from the addresses of the copies.
 #pragma once
 
 #include <cstddef>

@@ -61,7 +61,7 @@ class RequestWindow {
     std::uint64_t direct_window_slots = ~std::uint64_t{0};
     /// True while every decoded block is kept: then any may be decoded ahead of need. May be null.
     const std::atomic<bool>* blocks_are_kept = nullptr;
-    /// Tell with each claim whether the consumer waits for it (Claim::ahead): costs two looks at the clock.
+    /// Set Claim::ahead, which says whether the consumer waits for a claim: costs two clock reads a claim.
     bool tells_ahead = false;
     /// True while there is something to do in spare time: then a thread that finds nothing else, and for which no
     /// consumer waits, gets a claim of Kind::kSpare. Null: never. Needs `tells_ahead`.

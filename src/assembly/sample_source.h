@@ -24,12 +24,12 @@ struct ColumnPlace {
 /// A handle: copies share what is behind them, which is immutable.
 class SampleSource {
  public:
-  SampleSource() = default;                                                     ///< Null rows, until it is assigned.
-  SampleSource(std::shared_ptr<const Source> rows) : kind_(std::move(rows)) {}  // NOLINT(google-explicit-constructor)
-  SampleSource(std::shared_ptr<Source> rows)
-      : kind_(std::shared_ptr<const Source>(std::move(rows))) {}  // NOLINT(google-explicit-constructor)
-  SampleSource(std::shared_ptr<const MappedSource> mapped)
-      : kind_(std::move(mapped)) {}  // NOLINT(google-explicit-constructor)
+  SampleSource() = default;  ///< Null rows, until it is assigned.
+  // NOLINTBEGIN(google-explicit-constructor): each kind of source is a source of samples
+  SampleSource(std::shared_ptr<const Source> rows) : kind_(std::move(rows)) {}
+  SampleSource(std::shared_ptr<Source> rows) : kind_(std::shared_ptr<const Source>(std::move(rows))) {}
+  SampleSource(std::shared_ptr<const MappedSource> mapped) : kind_(std::move(mapped)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   /// Return the source whose rows are the samples; null where a map makes them.
   [[nodiscard]] const Source* rows() const { return shared_rows().get(); }

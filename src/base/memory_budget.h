@@ -46,7 +46,7 @@ class Reclaimable {
 /// held, since it can use nothing of what its parent's loaders hold, and giving that back changes nothing there.
 class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
  public:
-  /// Create a root: no other budget need grant what it grants.
+  /// Create a root budget: what it grants needs no other budget's grant.
   static std::shared_ptr<MemoryBudget> create(std::string name, std::uint64_t limit_bytes);
   /// The process's budget; by default default_process_memory_bytes(), measured at the first use.
   static std::shared_ptr<MemoryBudget> process();

@@ -12,7 +12,7 @@
 namespace headrace {
 
 struct MemoryLimit {
-  /// What happens to a process that goes past it.
+  /// Effect of exceeding the limit.
   enum class Past : std::uint8_t {
     kKilled,     ///< The kernel kills the process (machine, memory.max).
     kThrottled,  ///< The kernel slows it down until it hardly moves (memory.high).

@@ -1,7 +1,6 @@
 #include <headrace/dataset/dataset.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,11 +9,9 @@
 #include "dataset/dataset_contents.h"
 #include "dataset/field_selection.h"
 #include "dataset/file_lists.h"
-#include "dataset/map_fields.h"
 #include "dataset/open_source_file.h"
 #include "dataset/paths.h"
 #include "dataset/read_concurrency.h"
-#include "dataset/refuse.h"
 #include "dataset/sample_axes.h"
 #include "dataset/take_mapped.h"
 #include "dataset/take_rows.h"
@@ -205,69 +202,6 @@ Batch Dataset::Impl::take(std::span<const std::uint64_t> samples, EpochSeed draw
   const MappedSource* const mapped = source.mapped();
   return (mapped ? take_mapped(*mapped, samples, draws, go_on) : take_rows(*this, samples, draws, threads, go_on))
       .value();
-}
-
-Dataset Dataset::choose(std::span<const std::string> names) const {
-  const Source& old = impl_->rows_for("a choice of fields");
-  const std::vector<std::string> list(names.begin(), names.end());
-  if (old.program)
-    return Dataset(Impl::make(map_fields(old, {{"Keep", list, {}}}).value(), impl_->node_with(FieldsNode{list})));
-  if (old.finisher) throw refuse("fields of transformed samples cannot be chosen", "Choose first, then transform.");
-  std::vector<std::size_t> columns;
-  for (const std::string& name : names) {
-    const auto it = std::ranges::find(*old.columns, name, &StoredColumn::name);
-    if (it == old.columns->end()) {
-      std::vector<std::string> have;
-      for (const Field& f : *old.fields) have.push_back(f.name);
-      const std::string text = fmt::format("no field '{}'; there are {}", name, fmt::join(have, ", "));
-      const auto left_out = std::ranges::find(old.left_out, name, &LeftOut::path);
-      if (left_out == old.left_out.end()) throw Error(ErrorCode::kFieldMissing, text);
-      throw Error(ErrorCode::kFieldMissing,
-                  fmt::format("{}. The array '{}' was left out: {}", text, name, left_out->reason))
-          .with_hint(fmt::format("open() with fields=[\"{}\"] loads it, or says what to do.", name));
-    }
-    columns.push_back(static_cast<std::size_t>(it - old.columns->begin()));
-  }
-  return Dataset(Impl::make(with_columns(old, columns), impl_->node_with(FieldsNode{list})));
-}
-
-Dataset Dataset::map(const std::vector<Transform>& transforms) const {
-  if (transforms.empty()) return *this;
-  return Dataset(Impl::make(map_fields(impl_->rows_for("a transform"), transforms).value(),
-                            impl_->node_with(MapNode{transforms})));
-}
-
-Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
-  const Source& old = impl_->rows_for("a selection");
-  if (old.mixture)
-    throw refuse("rows of a mixture cannot be selected: they are drawn by weight", "Select from its parts, then mix.");
-  if (rows.empty()) throw refuse("a selection of no rows", "Select at least one.");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i] >= size())
-      throw refuse(fmt::format("row {} was selected; there are {}", rows[i], size()), "Rows count from 0.");
-    if (i > 0 && rows[i] <= rows[i - 1])
-      throw refuse(fmt::format("selected rows must ascend: row {} comes after row {}", rows[i], rows[i - 1]),
-                   "Sort them, each once: a selection keeps the order of the files. To repeat rows, or for an order of "
-                   "your own, give them to Loader(sampler=).");
-  }
-  auto source = std::make_shared<Source>(old);
-  const std::uint64_t stored = impl_->blocks->num_stored_rows();
-  auto here = std::make_shared<const RowSet>(size(), rows);
-  if (!source->chosen) {
-    source->chosen = here;
-  } else {
-    std::vector<std::uint64_t> of_files(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) of_files[i] = (*source->chosen)[rows[i]];
-    source->chosen = std::make_shared<const RowSet>(stored, of_files);
-  }
-  return Dataset(Impl::make(std::move(source), impl_->node_with(RowsNode{std::move(here)})));
-}
-
-std::vector<std::uint64_t> Dataset::selected_rows() const {
-  std::vector<std::uint64_t> rows(size());
-  const RowSet* const chosen = impl_->source.rows() ? impl_->source.rows()->chosen.get() : nullptr;
-  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = chosen ? (*chosen)[i] : i;
-  return rows;
 }
 
 std::uint64_t Dataset::block_end(std::uint64_t row) const {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "assembly/finisher.h"
-#include "assembly/source.h"
+#include "assembly/mapped_source.h"
 #include "base/result.h"
 
 namespace headrace {

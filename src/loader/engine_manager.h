@@ -92,7 +92,7 @@ class EngineManager final : public Reclaimable {
   /// Make the engine what the next epoch needs: planned for what holds now, and with its memory. Errors: kClosed; of
   /// the plan; kOutOfBudget.
   Status prepare();
-  /// Plan for the rank of now, unless a consumer may ask for batches of the rank of before. Errors: of the plan.
+  /// Replan if the rank has changed and no epoch is running. Errors: of the plan.
   Status follow_rank();
   /// As prepare(), with an engine that decodes everything before the first batch, if the plan keeps everything.
   /// \return True if an epoch that was under way has ended.

@@ -1,5 +1,5 @@
-// EpochClaims: how much of an epoch was asked for block by block, so that batches that come straight from memory count
-// as needed what is left of it. An estimate: blocks that are claimed after such batches count beside them.
+// EpochClaims: counts the block reads and the cache reads of an epoch, so that batches that come straight from memory
+// count as needed what is left of it. An estimate: blocks that are claimed after such batches count beside them.
 #pragma once
 
 #include <algorithm>

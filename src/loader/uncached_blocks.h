@@ -1,4 +1,4 @@
-// UncachedBlocks: those that were decoded and not kept, though all may be, for when there is time to keep them.
+// UncachedBlocks: decoded blocks that are still to be cached, when there is time.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "dataset/map_fields.h"
+#include "dataset/verbs/map_fields.h"
 
 #include <algorithm>
 

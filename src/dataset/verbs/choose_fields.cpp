@@ -1,0 +1,43 @@
+// Dataset::choose() and map(): the fields of samples, fewer of them or others made of them.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "dataset/dataset_contents.h"
+#include "dataset/refuse.h"
+#include "dataset/verbs/map_fields.h"
+
+namespace headrace {
+
+Dataset Dataset::choose(std::span<const std::string> names) const {
+  const Source& old = impl_->rows_for("a choice of fields");
+  const std::vector<std::string> list(names.begin(), names.end());
+  if (old.program)
+    return Dataset(Impl::make(map_fields(old, {{"Keep", list, {}}}).value(), impl_->node_with(FieldsNode{list})));
+  if (old.finisher) throw refuse("fields of transformed samples cannot be chosen", "Choose first, then transform.");
+  std::vector<std::size_t> columns;
+  for (const std::string& name : names) {
+    const auto it = std::ranges::find(*old.columns, name, &StoredColumn::name);
+    if (it == old.columns->end()) {
+      std::vector<std::string> have;
+      for (const Field& f : *old.fields) have.push_back(f.name);
+      const std::string text = fmt::format("no field '{}'; there are {}", name, fmt::join(have, ", "));
+      const auto left_out = std::ranges::find(old.left_out, name, &LeftOut::path);
+      if (left_out == old.left_out.end()) throw Error(ErrorCode::kFieldMissing, text);
+      throw Error(ErrorCode::kFieldMissing,
+                  fmt::format("{}. The array '{}' was left out: {}", text, name, left_out->reason))
+          .with_hint(fmt::format("open() with fields=[\"{}\"] loads it, or says what to do.", name));
+    }
+    columns.push_back(static_cast<std::size_t>(it - old.columns->begin()));
+  }
+  return Dataset(Impl::make(with_columns(old, columns), impl_->node_with(FieldsNode{list})));
+}
+
+Dataset Dataset::map(const std::vector<Transform>& transforms) const {
+  if (transforms.empty()) return *this;
+  return Dataset(Impl::make(map_fields(impl_->rows_for("a transform"), transforms).value(),
+                            impl_->node_with(MapNode{transforms})));
+}
+
+}  // namespace headrace
