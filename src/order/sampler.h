@@ -1,4 +1,5 @@
-// Sampler: the order of the samples in an epoch. A pure function (catalog, seed, epoch) → stream of samples; no I/O, threads, clock.
+// Sampler: the order of the samples in an epoch. A pure function (catalog, seed, epoch) → stream of samples; no I/O,
+// threads, clock.
 //
 // Prefetch, decoding order, memory and resume all read the sampler; none of them can change it.
 #pragma once
