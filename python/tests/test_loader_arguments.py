@@ -102,7 +102,7 @@ def test_later_features_name_what_to_use(jets, options: dict[str, Any], instead:
     ("options", "words"),
     [
         ({"rank": 2, "world_size": 2}, "0 to 1"),
-        ({"rank": 0.5, "world_size": 2}, "count from 0"),
+        ({"rank": 0.5, "world_size": 2}, "0 to 1"),
         ({"rank": 0, "world_size": 0}, "number of processes"),
         ({"rank": 0}, "Give both"),
         ({"shuffle": "blok"}, "Did you mean 'block'?"),

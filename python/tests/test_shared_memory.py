@@ -115,9 +115,9 @@ sys.stdin.read()
 
 
 def residue() -> set[str]:
-    """Return what processes may leave behind on this host; folders of other test runs are not meant."""
+    """What processes may leave behind on this host."""
     left = {str(path) for path in Path("/dev/shm").iterdir()}
-    left |= {str(path) for path in Path("/tmp").glob("*headrace*") if not path.name.startswith("headrace_tests_")}
+    left |= {str(path) for path in Path("/tmp").glob("*headrace*")}
     return left | set(re.findall(r"@\S*headrace\S*", Path("/proc/net/unix").read_text()))
 
 
@@ -130,7 +130,7 @@ def test_ranks_of_a_host_decode_once_together(rows, world: int, shuffle: Any) ->
     counts = run_together(HOST, world, {"PATH": rows["gzip"], "SHUFFLE": shuffle, "OPTIONS": {}})
     assert data <= alone[0] <= 1.05 * data
     assert sum(counts) <= 1.05 * alone[0], (counts, alone)
-    assert residue() <= before
+    assert residue() == before
 
 
 def test_the_creator_of_what_is_shared_is_killed(rows) -> None:
@@ -158,7 +158,7 @@ def test_the_creator_of_what_is_shared_is_killed(rows) -> None:
         assert int(out.split()[-1]) == 2 * (SIZE // 2 * 64) // 3
         assert "Traceback" not in err
     running[0].communicate()
-    assert residue() <= before
+    assert residue() == before
 
 
 def test_kills_at_any_moment_leave_the_others_right(rows) -> None:
@@ -179,7 +179,7 @@ def test_kills_at_any_moment_leave_the_others_right(rows) -> None:
     for process in survivors:
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
-    assert residue() <= before
+    assert residue() == before
 
 
 def test_what_is_shared_keeps_to_the_budget_of_each(rows) -> None:

@@ -45,11 +45,11 @@ class CopyDigest {
     const Divisor::Parts place = row_bytes_.divide(static_cast<std::uint64_t>(target - to_));
     const std::uint64_t number = from_.first_row + row.quotient + distance;
     hash_ += run_hash(number, first_place_ + place.quotient, count);
-    astray_ |= row.remainder | place.remainder;  // the middle of a row is no row
+    misaligned_ |= row.remainder | place.remainder;  // the middle of a row is no row
     return number;
   }
   /// Return the sum of the hashes; something else where an address lay between two rows.
-  [[nodiscard]] std::uint64_t hash() const { return hash_ + astray_ * kMisalignedCopy; }
+  [[nodiscard]] std::uint64_t hash() const { return hash_ + misaligned_ * kMisalignedCopy; }
 
  private:
   const RowsAt from_;
@@ -57,7 +57,7 @@ class CopyDigest {
   const std::byte* const to_;
   const std::uint64_t first_place_;
   const RowDivisor row_bytes_;
-  std::uint64_t hash_ = 0, astray_ = 0;
+  std::uint64_t hash_ = 0, misaligned_ = 0;
 };
 
 }  // namespace headrace

@@ -18,7 +18,7 @@ struct Job {
   const std::size_t array;  // of the slot
 
   template <class RowDivisor>
-  CopyDigest<RowDivisor> witness(const RowRun& run, const Divisors<RowDivisor>& by) const {
+  CopyDigest<RowDivisor> copies_of(const RowRun& run, const Divisors<RowDivisor>& by) const {
     return {from.rows, by.stride, run.fields[array], run.first_position, by.row_bytes};
   }
   RowSums* sums(const RowRun& run) const { return from.counts_rows && run.digest ? &run.digest->sums : nullptr; }
@@ -35,7 +35,7 @@ std::uint64_t put_rows(const Job& job, std::span<const Request> requests, std::s
   const std::uint64_t shift = job.first_row - source.first_row;
   std::uint64_t copied = 0;
   for (const RowRun& run : runs) {
-    auto seen = job.witness(run, by);
+    auto copies = job.copies_of(run, by);
     RowSums* const sums = job.sums(run);
     std::byte* const to = run.fields[job.array];
     for (std::uint32_t i = run.begin; i < run.end; ++i) {
@@ -44,11 +44,11 @@ std::uint64_t put_rows(const Job& job, std::span<const Request> requests, std::s
       const std::byte* const at = source.data + row * source.stride_bytes;
       std::byte* const place = to + requests[i].position * job.row_bytes;
       copy(place, at);
-      const std::uint64_t number = seen.saw(at, place);
+      const std::uint64_t number = copies.saw(at, place);
       if (sums) sums->add(number);
       ++copied;
     }
-    job.add(run, seen.hash());
+    job.add(run, copies.hash());
   }
   return copied;
 }
@@ -65,7 +65,7 @@ std::uint64_t put_moves(const Job& job, std::span<const Move> moves, std::span<c
     const std::uint64_t end = std::min(first + move.count, source.first_row + source.count);
     if (begin >= end) continue;
     const RowRun& run = runs[move.run];
-    auto seen = job.witness(run, by);
+    auto copies = job.copies_of(run, by);
     RowSums* const sums = job.sums(run);
     const std::byte* at = source.data + (begin - source.first_row) * source.stride_bytes;
     std::byte* place = run.fields[job.array] + (move.place + (begin - first)) * job.row_bytes;
@@ -76,14 +76,14 @@ std::uint64_t put_moves(const Job& job, std::span<const Move> moves, std::span<c
         copy_run(place, at, together * job.row_bytes);
       else
         copy(place, at);
-      const std::uint64_t number = seen.saw(at, place, together, repeated ? row - source.first_row : 0);
+      const std::uint64_t number = copies.saw(at, place, together, repeated ? row - source.first_row : 0);
       if (sums)
         for (std::uint64_t i = 0; i < together; ++i) sums->add(number + i);
       at += together * source.stride_bytes;
       place += together * job.row_bytes;
     }
     copied += end - begin;
-    job.add(run, seen.hash());
+    job.add(run, copies.hash());
   }
   return copied;
 }
@@ -120,7 +120,7 @@ std::uint64_t put_runs(const FieldRows& from, std::uint64_t first_row, std::size
   return copied;
 }
 
-/// Rows of no bytes: there is nothing to copy and nothing to witness.
+/// Rows of no bytes: there is nothing to copy and no address of a copy.
 void count_row(const Job& job, const RowRun& run, std::uint64_t number, std::uint64_t place, std::uint64_t count) {
   job.add(run, run_hash(number, run.first_position + place, count));
   if (RowSums* const sums = job.sums(run))

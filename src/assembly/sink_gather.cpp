@@ -23,12 +23,12 @@ struct Asked {
 template <class RowDivisor>
 struct LeadField {
   static constexpr bool kLeads = true;
-  CopyDigest<RowDivisor> witness;
+  CopyDigest<RowDivisor> digest;
   const Asked& asked;
   RowSums* sums;
 
   void saw(std::size_t i, const std::byte* source, const std::byte* place) {
-    const std::uint64_t number = witness.saw(source, place, 1, asked.distance(i));
+    const std::uint64_t number = digest.saw(source, place, 1, asked.distance(i));
     if (sums) sums->add(number);
   }
 };
@@ -41,13 +41,13 @@ struct OtherField {
   const std::byte* const to;
   const RowDivisor stride, row_bytes;
   const Asked& asked;
-  std::uint64_t astray = 0, copies = 0;
+  std::uint64_t misaligned = 0, copies = 0;
 
   void saw(std::size_t i, const std::byte* source, const std::byte* target) {
     const Divisor::Parts row = stride.divide(static_cast<std::uint64_t>(source - data));
     const Divisor::Parts place = row_bytes.divide(static_cast<std::uint64_t>(target - to));
-    astray |= row.remainder | place.remainder | (row.quotient ^ asked.rows[i]);
-    astray |= place.quotient ^ (asked.first_place + i);
+    misaligned |= row.remainder | place.remainder | (row.quotient ^ asked.rows[i]);
+    misaligned |= place.quotient ^ (asked.first_place + i);
     ++copies;
   }
 };
@@ -93,10 +93,10 @@ std::vector<RowFailure> Sink::gather(std::span<const RowsAt> from, std::span<con
       LeadField<std::remove_cvref_t<decltype(by.stride)>> field{
           {from[lead], by.stride, target, to.first_position, by.row_bytes}, asked, sums};
       copy_rows(from[lead], target, copy, by.row_bytes, field);
-      hash = field.witness.hash();
+      hash = field.digest.hash();
     });
   else
-    for (std::size_t i = 0; i < rows.size(); ++i) {  // nothing to copy here and nothing to witness
+    for (std::size_t i = 0; i < rows.size(); ++i) {  // nothing to copy here, and no address of a copy
       const std::uint64_t number = from[0].first_row + rows[i] + asked.distance(i);
       hash += run_hash(number, to.first_position + first_place + i);
       if (sums) sums->add(number);
@@ -113,7 +113,7 @@ std::vector<RowFailure> Sink::gather(std::span<const RowsAt> from, std::span<con
       std::byte* const target = to.fields[array_of(f)];
       OtherField<std::remove_cvref_t<decltype(by.stride)>> field{from[f].data, target, by.stride, by.row_bytes, asked};
       copy_rows(from[f], target, copy, by.row_bytes, field);
-      placed += (field.astray | (field.copies ^ rows.size())) * kMisalignedCopy;
+      placed += (field.misaligned | (field.copies ^ rows.size())) * kMisalignedCopy;
     });
   }
   if (to.digest) to.digest->placed += placed;

@@ -48,23 +48,23 @@ class Run {
   Run(const TransformedRows& job, const RowRun& to)
       : job_(job),
         to_(to),
-        witness_(job.from.rows, Divisor(std::max<std::size_t>(job.from.rows.stride_bytes, 1)), to.fields[job.array],
-                 to.first_position, job.made_bytes),
+        copies_(job.from.rows, Divisor(std::max<std::size_t>(job.from.rows.stride_bytes, 1)), to.fields[job.array],
+                to.first_position, job.made_bytes),
         dense_(job) {}
 
   Status transform(const std::byte* row, std::uint64_t place, std::uint64_t distance = 0) {
     const std::uint64_t number =
-        witness_.saw(row, to_.fields[job_.array] + place * job_.made_bytes.value(), 1, distance);
+        copies_.saw(row, to_.fields[job_.array] + place * job_.made_bytes.value(), 1, distance);
     if (job_.from.counts_rows && to_.digest) to_.digest->sums.add(number);
     const std::byte* const dense = dense_.of(row);
     return job_.program.run({to_.seed, to_.epoch, number}, {&dense, 1}, to_.fields, place);
   }
-  [[nodiscard]] std::uint64_t hash() const { return witness_.hash(); }
+  [[nodiscard]] std::uint64_t hash() const { return copies_.hash(); }
 
  private:
   const TransformedRows& job_;
   const RowRun& to_;
-  CopyDigest<Divisor> witness_;
+  CopyDigest<Divisor> copies_;
   DenseRow dense_;
 };
 

@@ -1,5 +1,5 @@
 // However rows lie in a source and whatever is wanted of them: with a transform, the same rows go to the same places
-// and are witnessed in the same way as without one.
+// and count in the digest in the same way as without one.
 #include "assembly/transformed_rows.h"
 
 #include <gtest/gtest.h>

@@ -6,31 +6,14 @@
 
 #include <filesystem>
 
-#include "base/testing/temporary_folder.h"
 #include "dataset/data_identity.h"
 #include "dataset/dataset_contents.h"
-#include "format/testing/npy_files.h"
+#include "dataset/testing/random_data.h"
 
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kRows = 200;
-
-class DataTree : public ::testing::Test {
- protected:
-  DataTree() {
-    for (int i = 0; i < 4; ++i)
-      testing::write_npy<std::int64_t>(folder_.path(std::to_string(i) + ".npy"), kRows, i * 200);
-  }
-
-  [[nodiscard]] Dataset files(int first, int end) const {
-    std::vector<std::string> paths;
-    for (int i = first; i < end; ++i) paths.push_back(folder_.path(std::to_string(i) + ".npy"));
-    return open(paths, {.fields = {{"a", "values"}, {"b", "values"}}});
-  }
-
-  const TemporaryFolder folder_;
-};
+class DataTree : public testing::RecipeTest {};
 
 std::string identity_of(const Dataset& data) {
   return hash_of(data.impl()->source, data.impl()->layout) + identify(data.impl()->source, data.impl()->layout).text();
@@ -40,37 +23,10 @@ std::vector<std::int64_t> values_of(const Dataset& data) {
   const auto values = all[data.fields()[0].name].as<std::int64_t>();
   return {values.begin(), values.end()};
 }
-/// Some of the rows, each with a chance of a half, the first one in any case.
-Dataset some_rows(const Dataset& data) {
-  std::vector<std::uint64_t> rows{0};
-  for (std::uint64_t row = 1; row < data.size(); ++row)
-    if (*rc::gen::inRange(0, 2) == 0) rows.push_back(row);
-  return data.select(rows);
-}
-
-Dataset with_verbs(Dataset data) {
-  for (int verbs = *rc::gen::inRange(0, 4); verbs > 0; --verbs) {
-    if (*rc::gen::inRange(0, 3) > 0) {
-      data = some_rows(data);
-    } else {
-      std::vector<std::string> names{"b"};
-      if (data.fields().size() > 1 && *rc::gen::arbitrary<bool>()) names.emplace_back("a");
-      data = data.choose(names);
-    }
-  }
-  return data;
-}
 
 TEST_F(DataTree, ARecipeMakesTheSameDataSetAgain) {
   EXPECT_TRUE(rc::check([this] {
-    Dataset data = with_verbs(files(0, *rc::gen::inRange(1, 3)));
-    if (*rc::gen::inRange(0, 3) == 0) {
-      const double weight = *rc::gen::element(0.0, 0.3, 2.0);
-      const auto names = std::vector<std::string>{"b"};
-      data = mix({{"one", data.choose(names), weight}, {"another", with_verbs(files(2, 4)).choose(names), 2 * weight}},
-                 {*rc::gen::element(1.0, 2.5), *rc::gen::element(MixStop::kFirst, MixStop::kAll),
-                  *rc::gen::element<std::uint64_t>(0, 77)});
-    }
+    const Dataset data = random_data();
     const Dataset again = open_recipe(data.recipe());
     RC_ASSERT(identity_of(again) == identity_of(data));
     RC_ASSERT(again.size() == data.size());

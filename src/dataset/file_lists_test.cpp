@@ -15,7 +15,6 @@ namespace headrace {
 namespace {
 
 using headrace::testing::CompanionFilesTest;
-using headrace::testing::Hdf5Writer;
 using headrace::testing::write_npy;
 namespace fs = std::filesystem;
 

@@ -39,7 +39,7 @@ bool are_at_hand(const RowStore& rows) {
 
 /// What an engine tells its window while it runs.
 struct Flags {
-  const std::atomic<bool>&gather_ready, &keeps_blocks, &has_missing;
+  const std::atomic<bool>&gather_ready, &keeps_blocks, &has_uncached;
 };
 
 RequestWindow::Options window_options(const SampleSource& source, const EnginePlan& plan, const Flags& flags) {
@@ -58,7 +58,7 @@ RequestWindow::Options window_options(const SampleSource& source, const EnginePl
           .direct_window_slots = plan.direct_window_slots(),
           .blocks_are_kept = &flags.keeps_blocks,
           .tells_ahead = plan.tier == CacheTier::kSomeBlocks || plan.tier == CacheTier::kAllRows,
-          .has_spare_work = &flags.has_missing};
+          .has_spare_work = &flags.has_uncached};
 }
 
 /// Memory for the batches of a plan: slots of one size, or of the sizes that the map says.
@@ -78,12 +78,12 @@ Engine::Engine(SampleSource source, EnginePlan plan, ThreadStarter starter)
       plan_(std::move(plan)),
       start_thread_(std::move(starter)),
       claims_(plan_.blocks->num_blocks(), plan_.sampler->num_samples()),
-      missing_(plan_.blocks->num_blocks()),
+      uncached_(plan_.blocks->num_blocks()),
       owner_pid_(::getpid()),
       fields_(headrace::batch_fields(source_, plan_)),
       memory_(make_batch_memory(source_, plan_, fields_)),
-      window_(plan_.steps, plan_.blocks, window_options(source_, plan_, {gather_ready_, keeps_blocks_, missing_.any()}),
-              *memory_),
+      window_(plan_.steps, plan_.blocks,
+              window_options(source_, plan_, {gather_ready_, keeps_blocks_, uncached_.any()}), *memory_),
       side_chunks_(plan_.side_chunks_bytes) {
   memory_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
@@ -194,19 +194,19 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position, const st
   }
   decoded_cache_->settle_charge();
   if (decoded_cache_->rows && are_at_hand(*decoded_cache_->rows)) gather_ready_.store(true, std::memory_order_release);
-  if (plan_.fed) plan_.fed->end();  // rows that were given for an epoch are for that one only
+  if (plan_.online) plan_.online->end();  // rows that were given for an epoch are for that one only
   const std::uint64_t listed = plan_.listed ? plan_.listed->version() : 0;
   claims_.start(epoch, position);
-  window_.start_epoch(epoch, position, plan_.fed == nullptr && listed == listed_version_);
+  window_.start_epoch(epoch, position, plan_.online == nullptr && listed == listed_version_);
   listed_version_ = listed;
-  if (plan_.fed) plan_.fed->begin(epoch, position);
+  if (plan_.online) plan_.online->begin(epoch, position);
   const std::lock_guard lock(sums_mutex_);
   sums_ = {epoch, position, {}, false};
   return {};
 }
 
 void Engine::feed(std::span<const std::uint64_t> rows) {
-  plan_.fed->append(rows);
+  plan_.online->append(rows);
   window_.order_grew();
 }
 

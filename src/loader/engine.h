@@ -115,7 +115,7 @@ class Engine {
   void serve_claim(DecodeThread& decoder);
   void preload_blocks(DecodeThread& decoder);
   void serve_block(DecodeThread& decoder);
-  void keep_missing(DecodeThread& decoder);
+  void keep_uncached(DecodeThread& decoder);
   void serve_parts(DecodeThread& decoder);
   void gather_batch(DecodeThread& decoder);
   void finish(DecodeThread& decoder);
@@ -142,7 +142,7 @@ class Engine {
   // Rows can be gathered from the store; every block that is decoded stays where it need not be decoded again.
   std::atomic<bool> gather_ready_{false}, may_keep_all_{false}, keeps_blocks_{false};
   std::atomic<std::uint64_t> next_preload_{0}, preloaded_{0};
-  UncachedBlocks missing_;
+  UncachedBlocks uncached_;
   const int owner_pid_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
   const std::shared_ptr<BatchMemory> memory_;

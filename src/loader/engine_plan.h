@@ -55,7 +55,7 @@ struct EnginePlan {
   bool delivers_row_ids = false;  ///< Deliver "_rows".
   std::uint64_t seed = 0;         ///< Seed of random transforms, with the epoch.
   std::vector<std::string> warnings;
-  std::shared_ptr<OnlineRows> fed;           ///< Rows of an order that is made up as it goes.
+  std::shared_ptr<OnlineRows> online;        ///< Rows of an order that is made up as it goes.
   std::shared_ptr<const ListedRows> listed;  ///< Rows of an order that is a list for each epoch.
   std::shared_ptr<const Grouped> groups;     ///< Groups of an order of whole groups.
   std::uint64_t budget_bytes = 0;

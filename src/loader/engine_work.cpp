@@ -60,7 +60,7 @@ void Engine::serve_claim(DecodeThread& w) {
     if (w.claim.kind == Claim::Kind::kFinish)
       finish(w);
     else if (w.claim.kind == Claim::Kind::kSpare)
-      keep_missing(w);
+      keep_uncached(w);
     else if (w.parts)
       serve_parts(w);
     else
@@ -132,7 +132,7 @@ void Engine::serve_block(DecodeThread& w) {
   const BlockCache* const blocks = decoded_cache_->blocks.get();
   const bool stays = blocks ? plan_.fits_encoded && blocks->refused() == 0 : decoded_cache_->fills();
   if (!stays) may_keep_all_ = false;
-  if (may_keep_all_ && w.claim.last && !decoded_cache_->has(w.claim.unit)) missing_.add(w.claim.unit);
+  if (may_keep_all_ && w.claim.last && !decoded_cache_->has(w.claim.unit)) uncached_.add(w.claim.unit);
   // A block that is decoded ahead of need is wanted again.
   const bool keeps = (may_keep_all_ && decoded_cache_->policy.allows({.wanted_again = true})) ||
                      (blocks && blocks->num_blocks() == plan_.blocks->num_blocks());
@@ -141,8 +141,8 @@ void Engine::serve_block(DecodeThread& w) {
 
 /// Decode a block once more while no consumer waits, and keep it. It counts as needed, as preload() does: keeping
 /// asks for it, and says nothing about how the data is chunked.
-void Engine::keep_missing(DecodeThread& w) {
-  const std::optional<std::uint32_t> block = missing_.take();
+void Engine::keep_uncached(DecodeThread& w) {
+  const std::optional<std::uint32_t> block = uncached_.take();
   if (!block || !may_keep_all_ || decoded_cache_->has(*block)) return;
   const BlockTable::Place place = plan_.blocks->place(*block);
   const std::uint64_t next_use = schedule_ ? schedule_->next_use(*block, w.claim.epoch, true) : 0;

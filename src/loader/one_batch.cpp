@@ -16,7 +16,7 @@ namespace {
 Result<std::shared_ptr<const StepPlan>> find_steps(const EnginePlan& plan, std::uint64_t epoch,
                                                    std::span<const std::uint64_t> rows,
                                                    std::span<const std::uint64_t> batch_rows) {
-  if (plan.fed)
+  if (plan.online)
     return refuse(
         "the sampler makes up the order while the epoch runs (lookahead=): a batch of it cannot be made again",
         "Deliver with provenance=True, and take the rows by number from the data set.");

@@ -130,9 +130,9 @@ TEST(OneBatch, WhatIsNotThereIsRefused) {
   EXPECT_THROW((void)loader.batch(0, ~std::uint64_t{0}), Error);
   const std::vector<std::uint64_t> rows{1};
   EXPECT_THROW((void)loader.batch(0, 0, rows), Error);  // not a list
-  LoaderOptions fed{.batch_size = 10};
-  fed.sampler = std::make_shared<const SamplerChoice>(OnlineSampler{50});
-  EXPECT_THROW((void)Loader(data, fed).batch(0, 0), Error);
+  LoaderOptions online{.batch_size = 10};
+  online.sampler = std::make_shared<const SamplerChoice>(OnlineSampler{50});
+  EXPECT_THROW((void)Loader(data, online).batch(0, 0), Error);
   loader.close();
   EXPECT_THROW((void)loader.batch(0, 0), Error);
 

@@ -75,10 +75,6 @@ Status check_ranks(const LoaderOptions& options) {
 
 }  // namespace
 
-bool has_own_batches(const LoaderOptions& options) {
-  return options.group_by || lists_batches(options);
-}
-
 Status check_options(const LoaderOptions& options) {
   if (options.timeout.count() < 0) return refuse("timeout must not be negative");
   if (options.share == Share::kHost && options.cache.mode == CacheChoice::kNone)

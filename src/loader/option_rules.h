@@ -8,9 +8,6 @@
 
 namespace headrace {
 
-/// Return true if the options name batches of their own, whose sizes batch_size does not say: whole groups, or a list.
-bool has_own_batches(const LoaderOptions& options);
-
 /// Check options against each other, before any data set is known. Errors: kInvalidArgument, with what to do.
 Status check_options(const LoaderOptions& options);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <vector>
 
 #include "dataset/testing/fake_source.h"
 
@@ -16,6 +17,26 @@ TEST(PlanFor, HasTheProcessorsOfOneOfTheHostsProcesses) {
   const Result<EnginePlan> plan = plan_for(data, {.batch_size = 16}, std::uint64_t{1} << 30);
   ::unsetenv("LOCAL_WORLD_SIZE");
   EXPECT_EQ(plan->threads, 1u);
+}
+
+/// Blocks are kept whole, also where few of their rows were selected.
+TEST(PlanFor, SomeBlocksAreKeptOnlyWhereAWholeOneFits) {
+  const Dataset data = testing::fake_dataset({8192}, {{500, 512}});  // 16 blocks of 1 MB
+  std::vector<std::uint64_t> one_of_each_block;
+  for (std::uint64_t row = 0; row < data.size(); row += 512) one_of_each_block.push_back(row);
+  const Dataset selected = data.select(one_of_each_block);
+  const std::uint64_t block_bytes = 512 * data.sample_bytes();
+  const LoaderOptions options{.batch_size = 4, .shuffle = true, .threads = 1};
+  const std::uint64_t least = smallest_budget(selected, options);
+  int some = 0;
+  for (std::uint64_t budget = least; budget < least + 14 * block_bytes; budget += block_bytes / 8) {
+    const Result<EnginePlan> plan = plan_for(selected, options, budget);
+    ASSERT_TRUE(plan.ok()) << budget;
+    if (plan->tier != CacheTier::kSomeBlocks) continue;
+    ++some;
+    EXPECT_GE(plan->cache_bytes, block_bytes) << budget;
+  }
+  EXPECT_GT(some, 0);
 }
 
 }  // namespace

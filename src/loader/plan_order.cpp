@@ -185,8 +185,8 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
                     "Leave the sampler out, or use the parts of the mixture.");
     if (const auto* choice = std::get_if<OnlineSampler>(options.sampler.get())) {
       if (choice->num_samples == 0) return refuse("an epoch of 0 samples", "Say how many there will be.");
-      plan.fed = std::make_shared<OnlineRows>();
-      plan.sampler = make_online(blocks, plan.fed, choice->num_samples);
+      plan.online = std::make_shared<OnlineRows>();
+      plan.sampler = make_online(blocks, plan.online, choice->num_samples);
     } else if (const auto* list = std::get_if<Listed>(options.sampler.get())) {
       plan.listed = context.listed ? context.listed : listed_rows_of(options, *list);
       HEADRACE_TRY(check_listed(plan.listed->newest(), rows));

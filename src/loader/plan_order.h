@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-/// Fill in what says which samples come when: fed, listed, sampler, steps, global_batch, share, tail, shape,
+/// Fill in what says which samples come when: online, listed, sampler, steps, global_batch, share, tail, shape,
 /// batch_rows, num_batches, and warnings. Errors: kInvalidArgument.
 Status plan_order(const SampleSource& source, const LoaderOptions& options, const PlanContext& context,
                   EnginePlan& plan);

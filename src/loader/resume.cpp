@@ -62,7 +62,7 @@ Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOpt
     const std::vector<FileEntry>& files = dataset().files();
     throw files.size() == 1 ? fits.error().with_file(files[0].path) : fits.error();
   }
-  if (plan.fed && state.position.samples > 0)
+  if (plan.online && state.position.samples > 0)
     throw Error(ErrorCode::kInvalidArgument, "an order that is made up as it goes cannot be gone back to")
         .with_hint("Save states at the end of an epoch, and the sampler's own beside them.");
   return made;
@@ -80,10 +80,10 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   const auto [state, other_shape, list] = m.fit(json, options, false);
   if (list.rows) m.manager->set_rows(state.position.epoch, list).value();
   if (other_shape) m.manager->set_shape(*other_shape).value();
-  const bool fed = m.engine()->plan().fed != nullptr;
+  const bool online = m.engine()->plan().online != nullptr;
   ConsumerState& c = *m.consumer;
   // A live epoch cannot go on where the rows are given from outside, or where its engine and its memory are gone.
-  if (other_shape || (c.in_epoch && (fed || m.manager->state() == EngineManager::State::kPlanned))) c.end_epoch();
+  if (other_shape || (c.in_epoch && (online || m.manager->state() == EngineManager::State::kPlanned))) c.end_epoch();
   if (!c.in_epoch) {
     c.next = state.position;
     return;

@@ -28,7 +28,7 @@ std::uint64_t claims_of(const std::vector<std::uint32_t>& steps, std::uint64_t w
 
 double window_decodes(const EnginePlan& plan) {
   const double bound = plan.expected_decodes();
-  if (bound <= 1 || plan.fed || !plan.sampler->traits().local) return bound;
+  if (bound <= 1 || plan.online || !plan.sampler->traits().local) return bound;
   const std::uint64_t batch = std::max<std::uint64_t>(plan.global_batch, 1);
   const auto cursor = plan.sampler->cursor({0, 0, batch, plan.share});
   const std::uint64_t steps =

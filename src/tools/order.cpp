@@ -192,7 +192,7 @@ std::string advice(const std::vector<Choice>& choices, const Loader& loader) {
 ToolResult order(const Loader& loader, const OrderOptions& options) {
   const std::shared_ptr<const Engine> engine = engine_of(loader);
   const EnginePlan& plan = engine->plan();
-  if (plan.fed)
+  if (plan.online)
     throw Error(ErrorCode::kInvalidArgument,
                 "the sampler makes up the order while the epoch runs (lookahead=): nothing is known beforehand")
         .with_hint("Leave lookahead= out, or look at the rows that were delivered (provenance=True).");

@@ -97,6 +97,7 @@ def resolve(
     _check_later_features(device, on_error)
     if group_by is not None and (not isinstance(group_by, str) or not group_by):
         raise invalid(f'group_by must be "file" or the name of a field, not {group_by!r}')
+    ranks = _integer("world_size", world_size)
     words: Words = {
         "batch_size": _integer("batch_size", batch_size),
         "global_batch_size": _integer("global_batch_size", global_batch_size),
@@ -106,8 +107,8 @@ def resolve(
         "max_items": _integer("max_items", max_items),
         "seed": integer("seed", seed),
         "tail": tail,
-        "rank": _integer("rank", rank, "Ranks count from 0."),
-        "world_size": _integer("world_size", world_size),
+        "rank": _integer("rank", rank, f"Ranks count from 0: give a number from 0 to {(ranks or 1) - 1}."),
+        "world_size": ranks,
         "provenance": provenance,
         "memory": None if memory is None else memory_bytes("memory", memory),
         "cache": _cache(cache),
