@@ -201,6 +201,9 @@ TEST(MappedLoader, WindowsThatOverlapHaveOneShape) {
       SpanMap::Options{Spans::windows(49, 10, 11), groups[0].layout.table, nullptr, 8, row_weight(1), 0});
   const Dataset data(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "windows of 11").value()));
   EXPECT_EQ(data.fields()[0].dims.text(), "(11, 1)");
+  EXPECT_EQ(data.sample_bytes(), 11 * 4u);
+  ASSERT_EQ(data.files().size(), 1u);
+  EXPECT_EQ(data.files()[0].rows, 500u);  // those of the table, not one for each window
   Loader loader(data, {.batch_size = 7, .shuffle = true, .threads = 2});
   std::uint64_t samples = 0;
   for (const Batch& batch : loader) {
@@ -237,6 +240,7 @@ TEST(MappedLoader, BoxesOfTwoVolumes) {
   std::vector<SourceGroup> groups{testing::volume_of(0, grids[0]), testing::volume_of(1, grids[1])};
   const Dataset data(Dataset::Impl::make(make_mapped_source(map, map, std::move(groups), "boxes").value()));
   EXPECT_EQ(data.fields()[1].dims.text(), "(7, 9, 11)");
+  EXPECT_EQ(data.sample_bytes(), 2 * 7 * 9 * 11 * 4u);
   const auto check = [&](const Batch& batch, std::span<const std::uint64_t> rows) {
     for (std::uint32_t v = 0; v < 2; ++v) {
       const Tensor tensor = batch.array(v);
