@@ -45,7 +45,7 @@ bench: ## set-up, then the benchmark table (JSON, and docs/benchmarks.md)
 	@scripts/setup.sh bench
 	@$(VENV)/python bench/run.py $(BENCH_ARGS)
 
-check: ## formatting, linters, types, layers, sizes: everything that needs no run
+check: ## formatting, linters, types, layers, sizes, comments: everything that needs no run
 	@scripts/setup.sh check
 	@scripts/check.sh
 

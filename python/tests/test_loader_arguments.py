@@ -51,6 +51,9 @@ INVALID: list[dict[str, Any]] = [
     {"sampler": hr.Weighted([1, 2])},
     {"batch_sampler": [[1], [], [4]], "batch_size": None},
     {"batch_sampler": [[1], [2, 3]], "batch_size": None, "tail": "pad"},
+    {"batch_sampler": [[1], [2, 3]], "batch_size": None, "tail": "partial"},
+    {"batch_sampler": [[1], [2, 3]], "batch_size": None, "drop_last": True},
+    {"group_by": "file", "batch_size": None, "tail": "partial"},
     {"batch_sampler": [[1], [2, 3]], "batch_size": None, "rank": 0, "world_size": 2},
     {"shuffle_buffer": -1, "shuffle": True},
     {"shuffle_buffer": [4, 4], "shuffle": True},
@@ -113,6 +116,7 @@ def test_later_features_name_what_to_use(jets, options: dict[str, Any], instead:
         ({"cache": "none", "share": "host"}, "Leave one"),
         ({"sampler": 5}, "Give a list"),
         ({"lookahead": 2}, "Give sampler="),
+        ({"timeout": 0}, "wait without limit"),
     ],
     ids=str,
 )

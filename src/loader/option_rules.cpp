@@ -35,9 +35,6 @@ Status check_groups(const LoaderOptions& options) {
                   "Give shuffle=True (in C++: GroupBy::shuffle), or leave it out.");
   if (options.shuffle_buffer != ShuffleShape{})
     return refuse("shuffle_buffer= shapes the block shuffle; groups are shuffled whole", "Leave it out.");
-  if (options.tail != Tail::kPartial)
-    return refuse("batches of whole groups have no tail: none is dropped or filled up",
-                  "Leave drop_last= and tail= out.");
   return {};
 }
 
@@ -75,19 +72,25 @@ Status check_ranks(const LoaderOptions& options) {
 
 }  // namespace
 
+Status check_tail(const LoaderOptions& options, bool is_given) {
+  if (is_given && (options.group_by || lists_batches(options)))
+    return refuse("batches of whole groups, and those that are listed, have no tail: none is dropped or filled up",
+                  "Leave drop_last= and tail= out.");
+  return {};
+}
+
 Status check_options(const LoaderOptions& options) {
   if (options.timeout.count() < 0) return refuse("timeout must not be negative");
   if (options.share == Share::kHost && options.cache.mode == CacheChoice::kNone)
     return refuse("share='host' shares a cache, and cache='none' wants none", "Leave one of them out.");
   HEADRACE_TRY(check_ranks(options));
+  HEADRACE_TRY(check_tail(options, options.tail != Tail::kPartial));
   if (options.group_by) return check_groups(options);
   HEADRACE_TRY(check_shuffle(options));
   if (!lists_batches(options)) return check_batch_size(options);
   if (options.batch_size != 0 || options.global_batch_size != 0)
     return refuse("batches that are listed have their own sizes: batch_size says another",
                   "Leave batch_size and global_batch_size out.");
-  if (options.tail != Tail::kPartial)
-    return refuse("batches that are listed have no tail: none is cut short", "Leave drop_last= and tail= out.");
   return {};
 }
 

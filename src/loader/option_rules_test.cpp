@@ -73,6 +73,11 @@ TEST(OptionRules, SettlingGivesTheTailAndTheOrderOfGroups) {
   settings.tail = Tail::kPad;
   EXPECT_FALSE(settle(settings).ok());
 
+  settings.drop_last = false;
+  settings.tail = Tail::kPartial;
+  settings.options = {.group_by = GroupBy{"file"}};
+  EXPECT_FALSE(settle(settings).ok());  // also the default tail, where it is given and there is none
+
   LoaderSettings groups;
   groups.options = {.shuffle = true, .group_by = GroupBy{"file"}};
   EXPECT_TRUE(settle(groups).ok());

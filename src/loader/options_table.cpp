@@ -132,7 +132,7 @@ Status read_seconds(const std::string& text, std::chrono::nanoseconds& to) {
   double seconds = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, seconds);
   if (error != std::errc() || stop != end || !(seconds > 0) || seconds > kMostSeconds)
-    return unexpected("a positive number of seconds", text);
+    return unexpected("a positive number of seconds", text).with_hint("Leave it out to wait without limit.");
   to = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
   return {};
 }
@@ -411,6 +411,7 @@ Status settle(LoaderSettings& settings) {
   }
   if (settings.drop_last && settings.tail && *settings.drop_last != (*settings.tail == Tail::kDrop))
     return refuse("drop_last and tail contradict each other", "Give one of them.");
+  HEADRACE_TRY(check_tail(options, settings.tail || settings.drop_last.value_or(false)));
   if (settings.tail)
     options.tail = *settings.tail;
   else if (settings.drop_last)

@@ -125,7 +125,8 @@ def resolve(
             f"a batch_sampler gives one rank's own batches, as in torch: world_size={world_size} divides nothing",
             "Leave rank= and world_size= out, and give each rank its own batches; or give sampler= and batch_size=.",
         )
-    words["tail"] = tail or ("drop" if drop_last else "partial")
+    if batch_sampler is None and group_by is None:
+        words["tail"] = tail or ("drop" if drop_last else "partial")
     if isinstance(words["cache"], bytes):
         words["share"] = None  # a directory is shared as it is
     return words
