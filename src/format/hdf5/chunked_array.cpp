@@ -141,7 +141,7 @@ Result<DecodedPiece> ChunkedArray::decode(const Piece& piece, std::span<const st
     return placed(Error(ErrorCode::kCorruptData, fmt::format("the unfiltered chunk has {} stored bytes, {} expected",
                                                              stored.size(), info_.stored_form.chunk_bytes)),
                   piece);
-  if (!absent && as_stored && !converts && info_.element.swaps.empty()) return DecodedPiece{stored.data(), row_stride};
+  if (!absent && as_stored && !converts && info_.element.is_native()) return DecodedPiece{stored.data(), row_stride};
 
   const ScratchNeed need = scratch_need(0);
   const std::uint64_t aside_bytes = std::min(scratch.ping.size(), scratch.pong.size());

@@ -11,7 +11,7 @@ namespace headrace::hdf5 {
 namespace {
 
 constexpr int kDepthLimit = 16;
-constexpr std::size_t kLeafLimit = 10'000, kSwapLimit = 65'536;
+constexpr std::size_t kLeafLimit = 10'000, kRunLimit = 65'536;
 constexpr std::uint64_t kRecordLimit = std::uint64_t{1} << 31;  // bytes an element
 
 // What the walk over a type has found so far. A type can be read natively, after conversion by libhdf5, or not at all;
@@ -19,6 +19,7 @@ constexpr std::uint64_t kRecordLimit = std::uint64_t{1} << 31;  // bytes an elem
 struct Builder {
   std::vector<Leaf> leaves;
   std::vector<SwapRun> swaps;
+  std::vector<TextRun> texts;
   std::string convert, refuse;  // why libhdf5 must convert; why nothing can
 
   void needs_library(std::string why) {
@@ -48,9 +49,14 @@ void add_leaf(Builder& out, const Place& at, DType::Kind kind, std::uint64_t siz
   out.leaves.push_back({{at.name, {kind, static_cast<std::uint32_t>(size)}, at.dims, at.offset}, at.strides});
 }
 
-// Note `per_element` numbers of `width` bytes at every entry of the array dimensions.
-void add_swaps(Builder& out, const Place& at, std::uint32_t width, std::uint64_t per_element) {
-  if (width == 1) return;
+// Touching values in an element: where the first is, and how many.
+struct Run {
+  std::uint64_t offset = 0, count = 0;
+};
+
+// Return where `per_element` values of `width` bytes lie at every entry of the array dimensions; nothing if there are
+// more than `limit` runs of them.
+std::vector<Run> runs_of(const Place& at, std::uint64_t width, std::uint64_t per_element, std::size_t limit) {
   std::uint64_t run = per_element, entry_bytes = per_element * width;
   std::size_t dims = at.dims.size();
   while (dims > 0 && at.strides[dims - 1] == entry_bytes) {  // touching entries: one longer run
@@ -60,15 +66,34 @@ void add_swaps(Builder& out, const Place& at, std::uint32_t width, std::uint64_t
   }
   std::vector<std::uint64_t> offsets{at.offset};
   for (std::size_t d = 0; d < dims; ++d) {
-    if (offsets.size() * at.dims[d] + out.swaps.size() > kSwapLimit)
-      return out.needs_library("big-endian records repeated too often inside an element");
+    if (offsets.size() * at.dims[d] > limit) return {};
     std::vector<std::uint64_t> next;
     next.reserve(offsets.size() * at.dims[d]);
     for (const std::uint64_t o : offsets)
       for (std::uint64_t i = 0; i < at.dims[d]; ++i) next.push_back(o + i * at.strides[d]);
     offsets = std::move(next);
   }
-  for (const std::uint64_t o : offsets) out.swaps.push_back({o, run, width});
+  std::vector<Run> runs;
+  for (const std::uint64_t o : offsets) runs.push_back({o, run});
+  return runs;
+}
+
+void add_swaps(Builder& out, const Place& at, std::uint32_t width, std::uint64_t per_element) {
+  if (width == 1) return;
+  const std::vector<Run> runs = runs_of(at, width, per_element, kRunLimit - out.swaps.size());
+  if (runs.empty()) return out.needs_library("big-endian records repeated too often inside an element");
+  for (const Run& run : runs) out.swaps.push_back({run.offset, run.count, width});
+}
+
+void add_text(Builder& out, const Place& at, hid_t type) {
+  const std::uint64_t size = H5Tget_size(type);
+  add_leaf(out, at, DType::Kind::kBytes, size);
+  const H5T_str_t padding = H5Tget_strpad(type);
+  if (!out.refuse.empty() || (padding != H5T_STR_NULLTERM && padding != H5T_STR_SPACEPAD)) return;
+  const std::vector<Run> runs = runs_of(at, size, 1, kRunLimit - out.texts.size());
+  if (runs.empty()) return out.needs_library("text repeated too often inside an element");
+  for (const Run& run : runs)
+    out.texts.push_back({run.offset, run.count, static_cast<std::uint32_t>(size), padding == H5T_STR_SPACEPAD});
 }
 
 void add_number(Builder& out, const Place& at, DType::Kind kind, hid_t type, std::uint64_t parts = 1) {
@@ -135,7 +160,7 @@ void walk(Builder& out, hid_t type, const Place& at) {
     case H5T_STRING:
       if (H5Tis_variable_str(type) > 0)
         return out.refused("variable-length strings" + of_member(at) + ": rows have no fixed size");
-      return add_leaf(out, at, DType::Kind::kBytes, H5Tget_size(type));
+      return add_text(out, at, type);
     case H5T_COMPOUND:
       return walk_compound(out, type, at);
     case H5T_ARRAY:
@@ -188,6 +213,7 @@ ElementType finish(Builder found, hid_t type) {
   }
   out.leaves = std::move(found.leaves);
   out.swaps = std::move(found.swaps);
+  out.texts = std::move(found.texts);
   return out;
 }
 

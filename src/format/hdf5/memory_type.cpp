@@ -144,6 +144,14 @@ static Id in_order_of(hid_t stored, hid_t native) {
   return type;
 }
 
+/// Text as decode() leaves it.
+static Id nul_padded(hid_t text) {
+  if (H5Tis_variable_str(text) > 0) return {};
+  Id type(H5Tcopy(text));
+  if (H5Tset_strpad(type.get(), H5T_STR_NULLPAD) < 0) return {};
+  return type;
+}
+
 Id memory_type(hid_t type) {
   const std::size_t size = H5Tget_size(type);
   switch (H5Tget_class(type)) {
@@ -167,7 +175,7 @@ Id memory_type(hid_t type) {
       return memory_type(base.get());
     }
     case H5T_STRING:
-      return H5Tis_variable_str(type) > 0 ? Id() : Id(H5Tcopy(type));
+      return nul_padded(type);
     case H5T_COMPOUND:
       return memory_compound(type);
     case H5T_ARRAY: {

@@ -7,13 +7,38 @@
 
 namespace headrace::hdf5 {
 
+namespace {
+
+/// Return the bytes of a text that are not padding.
+std::size_t length_of(std::span<const std::byte> text, bool spaces) {
+  if (!spaces) {
+    const void* const end = std::memchr(text.data(), 0, text.size());
+    return end == nullptr ? text.size() : static_cast<std::size_t>(static_cast<const std::byte*>(end) - text.data());
+  }
+  std::size_t length = text.size();
+  while (length > 0 && text[length - 1] == std::byte{' '}) --length;
+  return length;
+}
+
+void pad_with_nuls(const TextRun& run, std::span<std::byte> texts) {
+  for (std::size_t at = 0; at + run.width <= texts.size(); at += run.width) {
+    const std::span<std::byte> text = texts.subspan(at, run.width);
+    std::ranges::fill(text.subspan(length_of(text, run.spaces)), std::byte{0});
+  }
+}
+
+}  // namespace
+
 void to_native(const ElementType& element, std::span<std::byte> elements) {
-  if (element.swaps.empty()) return;
+  if (element.is_native()) return;
   if (element.swaps_whole()) return swap_bytes(elements, element.swaps[0].width);
   const auto record = static_cast<std::size_t>(element.record_bytes);
   for (std::size_t at = 0; at + record <= elements.size(); at += record)
     for (const SwapRun& run : element.swaps)
       swap_bytes(elements.subspan(at + run.offset, run.count * run.width), run.width);
+  for (const TextRun& run : element.texts)
+    for (std::size_t at = 0; at + record <= elements.size(); at += record)
+      pad_with_nuls(run, elements.subspan(at + run.offset, run.count * run.width));
 }
 
 Result<std::vector<std::byte>> fill_element(const LibraryLock& library, hid_t creation_list, hid_t stored_type,

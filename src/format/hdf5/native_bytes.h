@@ -10,7 +10,7 @@
 
 namespace headrace::hdf5 {
 
-/// Put whole elements into native byte order, in place.
+/// Put whole elements into native byte order and pad their text with NULs, in place.
 void to_native(const ElementType& element, std::span<std::byte> elements);
 
 /// Return the dataset's fill value as one native element; a single zero byte where the writer gave none.

@@ -29,7 +29,7 @@ Result<DecodedPiece> ContiguousArray::decode(const Piece& piece, std::span<const
         Error(ErrorCode::kInternal, fmt::format("{} bytes given, {} needed", stored.size(), piece.stored.range.size)),
         piece);
   const bool converts = info_.element.memory_type.ok();
-  if (!converts && info_.element.swaps.empty()) return DecodedPiece{stored.data(), info_.row_bytes};
+  if (!converts && info_.element.is_native()) return DecodedPiece{stored.data(), info_.row_bytes};
   auto out = room(scratch, bytes_of(piece.rows));
   if (!out.ok()) return placed(std::move(out.error()), piece);
   if (converts) {
@@ -44,7 +44,7 @@ Result<DecodedPiece> ContiguousArray::decode(const Piece& piece, std::span<const
 
 ScratchNeed ContiguousArray::scratch_need(std::uint64_t max_rows) const {
   const std::uint64_t rows = std::min(max_rows, info().rows());
-  const bool as_stored = !info_.element.memory_type.ok() && info_.element.swaps.empty();
+  const bool as_stored = !info_.element.memory_type.ok() && info_.element.is_native();
   return {as_stored ? 0 : rows * info_.row_bytes, conversion_bytes(info_.element, elements_of(rows))};
 }
 
@@ -58,6 +58,7 @@ std::shared_ptr<ArrayReader> ContiguousArray::merged(std::size_t axes) const {
   info.element.stored_bytes = element.stored_bytes;
   info.element.leaves = element.leaves;
   info.element.swaps = element.swaps;
+  info.element.texts = element.texts;
   info.element.is_record = element.is_record;
   info.element.path = element.path;
   info.element.reason = element.reason;

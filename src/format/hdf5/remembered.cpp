@@ -19,7 +19,7 @@ constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 
 /// What decides how arrays are read besides the file: facts of another build or library are of no use.
 std::string reading_ability() {
-  std::string text = "hdf5, facts 4, ";
+  std::string text = "hdf5, facts 5, ";
   {
     const LibraryLock library;
     text += library_version(library);
@@ -78,6 +78,13 @@ void pack_element(const ElementType& e, PackedWriter& out) {
     out.number(run.count);
     out.number(run.width);
   }
+  out.number(e.texts.size());
+  for (const TextRun& run : e.texts) {
+    out.number(run.offset);
+    out.number(run.count);
+    out.number(run.width);
+    out.flag(run.spaces);
+  }
 }
 
 ElementType unpack_element(PackedReader& in) {
@@ -94,6 +101,14 @@ ElementType unpack_element(PackedReader& in) {
     run.offset = in.number();
     run.count = in.number();
     run.width = static_cast<std::uint32_t>(in.number_up_to(kMost32));
+  }
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    TextRun& run = e.texts.emplace_back();
+    run.offset = in.number();
+    run.count = in.number();
+    run.width = static_cast<std::uint32_t>(in.number_up_to(kMost32));
+    run.spaces = in.flag();
+    if (run.width == 0) in.fail();
   }
   return e;
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <utility>
 
+#include "codec/byteswap.h"
 #include "format/hdf5/element_type.h"
 #include "format/hdf5/filter_ids.h"
 #include "format/hdf5/library_lock.h"
@@ -270,6 +271,17 @@ const std::vector<std::string>& RewrittenFile::notes() const {
   return state_->objects.notes;
 }
 
+void to_stored(const StoredForm& form, std::uint64_t element_bytes, std::span<std::byte> elements) {
+  if (form.swap_width > 1) swap_bytes(elements, form.swap_width);
+  for (const SpacePadded& run : form.spaces)
+    for (std::size_t at = 0; at + element_bytes <= elements.size(); at += element_bytes)
+      for (std::uint64_t i = 0; i < run.count; ++i) {
+        const std::span<std::byte> text = elements.subspan(at + run.offset + i * run.width, run.width);
+        for (std::size_t end = text.size(); end > 0 && text[end - 1] == std::byte{0}; --end)
+          text[end - 1] = std::byte{' '};
+      }
+}
+
 Result<std::vector<StoredForm>> stored_forms(const std::string& file, const std::vector<std::string>& paths) {
   const LibraryLock library;
   HEADRACE_ASSIGN(const Id opened, open_source(library, file));
@@ -287,6 +299,8 @@ Result<std::vector<StoredForm>> stored_forms(const std::string& file, const std:
                       (element.swaps.empty() || element.swaps_whole());
     form.reason = element.reason.empty() && !form.as_decoded ? "its records hold big-endian numbers" : element.reason;
     if (form.as_decoded && !element.swaps.empty()) form.swap_width = element.swaps[0].width;
+    for (const TextRun& run : element.texts)
+      if (run.spaces) form.spaces.push_back({run.offset, run.count, run.width});
     std::vector<hsize_t> now(32), most(32);
     const int rank = H5Sget_simple_extent_dims(space.get(), now.data(), most.data());
     for (int d = 0; d < rank; ++d)

@@ -16,13 +16,23 @@
 
 namespace headrace::hdf5 {
 
+/// Text inside an element that is stored padded with spaces: `count` texts, touching, each `width` bytes.
+struct SpacePadded {
+  std::uint64_t offset = 0, count = 1;
+  std::uint32_t width = 1;
+};
+
 /// How the elements of an array of a file are stored, seen from what ArrayReader::decode() makes of them.
 struct StoredForm {
-  bool as_decoded = false;       ///< The same bytes, but for the byte order.
+  bool as_decoded = false;       ///< The same bytes, but for the byte order and the padding of text.
   std::uint32_t swap_width = 1;  ///< Big-endian numbers of so many bytes; 1: as decoded.
+  std::vector<SpacePadded> spaces;  ///< What to pad with spaces again.
   std::string reason;            ///< Why not as decoded.
   bool resizable = false;        ///< Its shape may grow: it needs chunks.
 };
+
+/// Put decoded elements into their stored form, in place. \param element_bytes  Bytes of an element, decoded.
+void to_stored(const StoredForm& form, std::uint64_t element_bytes, std::span<std::byte> elements);
 
 /// Return the form of each array of a file, in the order of `paths`. Errors: of opening.
 Result<std::vector<StoredForm>> stored_forms(const std::string& file, const std::vector<std::string>& paths);

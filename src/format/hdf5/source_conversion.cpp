@@ -37,7 +37,7 @@ Id native_enum(hid_t type) {
   return out;
 }
 
-/// The type with its numbers in native order, members where they are. Not ok() if there is none.
+/// The type with its numbers in native order and its text padded with NULs, members where they are. Not ok() if there is none.
 Id native_order(hid_t type, int depth) {
   if (depth > kConversionDepthLimit) return {};
   switch (H5Tget_class(type)) {
@@ -47,7 +47,10 @@ Id native_order(hid_t type, int depth) {
       Id out(H5Tcopy(type));
       return H5Tset_order(out.get(), H5Tget_order(H5T_NATIVE_INT)) < 0 ? Id() : std::move(out);
     }
-    case H5T_STRING:
+    case H5T_STRING: {
+      Id out(H5Tcopy(type));
+      return H5Tset_strpad(out.get(), H5T_STR_NULLPAD) < 0 ? Id() : std::move(out);
+    }
     case H5T_OPAQUE:
       return Id(H5Tcopy(type));
     case H5T_ENUM:
@@ -84,7 +87,7 @@ Id decoded_type(hid_t type, const ElementType& element) {
   return out.ok() && H5Tget_size(out.get()) == element.record_bytes ? std::move(out) : Id();
 }
 
-/// True if two types of equal members may mean different things: enums by their names, text by its padding.
+/// True if two types of equal members may mean different things: enums by their names, text by its character set.
 bool has_meanings(hid_t type) {
   return H5Tdetect_class(type, H5T_ENUM) > 0 || H5Tdetect_class(type, H5T_STRING) > 0 ||
          H5Tdetect_class(type, H5T_OPAQUE) > 0;

@@ -48,6 +48,8 @@ const std::vector<std::string>& RewrittenFile::notes() const {
   return state_->nothing;
 }
 
+void to_stored(const StoredForm& /*form*/, std::uint64_t /*element_bytes*/, std::span<std::byte> /*elements*/) {}
+
 Result<std::vector<StoredForm>> stored_forms(const std::string& /*file*/, const std::vector<std::string>& /*paths*/) {
   return without_hdf5();
 }

@@ -8,7 +8,6 @@
 #include <mutex>
 
 #include "base/parallel.h"
-#include "codec/byteswap.h"
 
 namespace headrace {
 namespace {
@@ -43,7 +42,7 @@ class OrderedWriter {
 
 Status write_chunks(hdf5::RewrittenFile& file, std::size_t index, const RewriteArray& array, std::uint64_t first_row,
                     std::uint64_t rows, std::span<std::byte> bytes, std::uint32_t threads) {
-  if (array.form.swap_width > 1) swap_bytes(bytes, array.form.swap_width);
+  hdf5::to_stored(array.form, array.made.info.record_bytes, bytes);
   if (array.made.chunk_shape.empty()) {
     const std::uint64_t step = std::max<std::uint64_t>(kSlabBytes / array.row_bytes, 1);
     for (std::uint64_t row = 0; row < rows; row += step) {
