@@ -71,7 +71,8 @@ nlohmann::json measure(const std::string& name, const std::function<std::unique_
                        const BlockTable& blocks, const Options& o) {
   using nlohmann::json;
   std::unique_ptr<Sampler> sampler;
-  std::vector<SampleRef> out, passed;
+  std::vector<SampleRef> out;
+  std::vector<headrace::BlockRows> passed;
   const auto first_step = [&](std::uint64_t position) {
     const auto cursor = sampler->cursor({.epoch = 3, .position = position, .global_batch = o.batch_size});
     out.clear(), passed.clear();

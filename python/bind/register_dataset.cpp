@@ -12,7 +12,9 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "bind/dataset_handle.h"
@@ -211,11 +213,32 @@ nb::list left_out(const DatasetHandle& self) {
   return result;
 }
 
-nb::dict attributes(const DatasetHandle& self, std::size_t field) {
+nb::object value_of(const AttributeValue& value) {
+  return std::visit(
+      []<class T>(const T& v) -> nb::object {
+        if constexpr (std::is_same_v<T, std::string>) {
+          return to_python(v);
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          nb::list list;
+          for (const std::string& text : v) list.append(to_python(text));
+          return list;
+        } else {
+          return nb::cast(v);
+        }
+      },
+      value);
+}
+
+nb::tuple attributes_of(const Attributes& attributes) {
+  nb::dict values, left_out;
+  for (const auto& [name, value] : attributes.values) values[to_python(name)] = value_of(value);
+  for (const auto& [name, why] : attributes.left_out) left_out[to_python(name)] = to_python(why);
+  return nb::make_tuple(values, left_out);
+}
+
+nb::tuple attributes(const DatasetHandle& self, std::size_t field) {
   if (field >= self.dataset.fields().size()) throw nb::index_error("no such field");
-  nb::dict result;
-  for (const auto& [name, value] : self.dataset.attributes(field)) result[to_python(name)] = to_python(value);
-  return result;
+  return attributes_of(self.dataset.attributes(field));
 }
 
 }  // namespace
@@ -228,8 +251,21 @@ void register_dataset(nb::module_& m) {
       .def("files", &files, nb::sig("def files(self) -> list[tuple[bytes, int]]"), "(path, rows) of each file.")
       .def("left_out", &left_out, nb::sig("def left_out(self) -> list[tuple[str, str]]"),
            "(path, reason) of each array that is no field where no fields were chosen.")
-      .def("attributes", &attributes, nb::arg("field"), nb::sig("def attributes(self, field: int) -> dict[str, str]"),
-           "Attributes of a field's array in the first file, as text.")
+      .def("attributes", &attributes, nb::arg("field"),
+           nb::sig("def attributes(self, field: int) -> tuple[dict[str, typing.Any], dict[str, str]]"),
+           "Attributes of a field's array: those that all files agree in, and name → reason of the others.")
+      .def(
+          "file_attributes", [](const DatasetHandle& self) { return attributes_of(self.dataset.file_attributes()); },
+          nb::sig("def file_attributes(self) -> tuple[dict[str, typing.Any], dict[str, str]]"),
+          "The same of the files as a whole.")
+      .def(
+          "notices",
+          [](const DatasetHandle& self) {
+            nb::list result;
+            for (const std::string& text : self.dataset.notices()) result.append(to_python(text));
+            return result;
+          },
+          nb::sig("def notices(self) -> list[str]"), "What should be known of the files, a sentence each.")
       .def("rows", &rows, nb::arg("first"), nb::arg("count"),
            nb::sig("def rows(self, first: int, count: int) -> dict[str, typing.Any]"),
            "Rows [first, first + count) as NumPy arrays.")

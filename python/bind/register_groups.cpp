@@ -30,6 +30,7 @@ GroupTotals to_totals(const std::tuple<std::uint64_t, std::uint64_t, std::uint64
           .classes = std::get<1>(numbers),
           .top = std::get<2>(numbers),
           .count = span_in<std::int64_t, 1>(arrays, "count"),
+          .nan = span_in<std::int64_t, 1>(arrays, "nan"),
           .votes = span_in<std::int64_t, 2>(arrays, "votes"),
           .sum = span_in<double, 2>(arrays, "sum"),
           .max = span_in<double, 2>(arrays, "max"),

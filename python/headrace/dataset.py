@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from headrace import _headrace
+from headrace._dataset.attributes import Attributes
 from headrace._dataset.functions import ColumnFunction, apply, name_of, rows_of
 from headrace._dataset.index import is_row_number, row_number, row_numbers
 from headrace._loader.steps import Step
@@ -98,6 +99,8 @@ def open(
     logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)
     for path, reason in dataset.left_out.items():
         logger.info("left out: %s: %s", path, reason)
+    for notice in dataset._native.notices():
+        warn(notice)
     return dataset
 
 
@@ -147,10 +150,21 @@ class Dataset:
         return MappingProxyType({info.name: info for info in infos})
 
     @property
-    def attrs(self) -> Mapping[str, Mapping[str, str]]:
-        """Attributes of each field's array in the first file by the field's name, as text."""
+    def attrs(self) -> Mapping[str, Attributes]:
+        """Attributes of each field's array by the field's name: ``ds.attrs["x"]["units"]``.
+
+        An :class:`Attributes` is a dict of what all files agree in; its ``left_out`` says what is not in it, and why.
+        """
         native = self._native
-        return MappingProxyType({name: native.attributes(i) for i, name in enumerate(self.fields)})
+        return MappingProxyType({name: Attributes(*native.attributes(i)) for i, name in enumerate(self.fields)})
+
+    @property
+    def file_attrs(self) -> Attributes:
+        """Attributes of the files as a whole (in HDF5, of the root group) that all files agree in.
+
+        Empty for a mixture.
+        """
+        return Attributes(*self._native.file_attributes())
 
     @property
     def left_out(self) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ import numpy as np
 from headrace._groups.ranks import add_up, is_shared
 from headrace._groups.totals import REDUCTIONS, DeviceTotals, Totals
 from headrace._support.checks import invalid, real_number, whole_number
+from headrace._support.logging import warn
 from headrace.loader import Loader
 
 __all__ = ["GroupReducer"]
@@ -31,6 +32,7 @@ class GroupReducer:
 
     - ``"vote"``: the class that most rows vote for; the first of several. A row votes for its largest value, the first
       of several; rows of one value vote 1 if it is above ``threshold``, else 0; rows that are whole numbers are votes.
+      A row with a NaN does not vote; -1 where no row does.
     - ``"mean"``, ``"max"``: of each class, over the rows.
     - ``"any_above"``: True for a class if any row's value is above ``threshold``.
     - ``"topk_mean"``: of each class the mean of its ``k`` largest values, or of all if there are fewer.
@@ -48,7 +50,8 @@ class GroupReducer:
         ids: With several levels: the field of a batch, or a function of it, that gives whole numbers of shape (rows,
             levels), the coarsest level first, as sample ids come: (file, long, short).
         num_classes: Number of classes. Default: from the first values; needed where votes are given as whole numbers.
-        threshold: For ``"any_above"``, and for votes of rows of one value.
+        threshold: For ``"any_above"``, and for votes of rows of one value. 0.5 suits probabilities; for logits, whose
+            sigmoid is to be above 0.5, it is 0.
         k: For ``"topk_mean"``.
 
     Raises:
@@ -79,6 +82,7 @@ class GroupReducer:
         self.num_classes = None if num_classes is None else whole_number("num_classes", num_classes, least=1)
         self.threshold = real_number("threshold", threshold)
         self.k = whole_number("k", k, least=1, most=2**20)
+        self._told = False  # of logits
         self._totals: Totals | None = None
         self._shape: tuple[int, ...] | None = None  # of a row's values
 
@@ -93,8 +97,8 @@ class GroupReducer:
         Args:
             groups: The batch, as the loader gave it; or whole numbers of shape (rows,), or of shape (rows, levels) with
                 the coarsest level first.
-            values: What the model says of each row: numbers of shape (rows, classes), or (rows,) for one value a row;
-                whole numbers of shape (rows,) are classes that rows vote for. A NumPy array or a tensor.
+            values: What the model says of each row: numbers of shape (rows, classes), or (rows,) or (rows, 1) for one
+                value a row; whole numbers of shape (rows,) are classes that rows vote for. A NumPy array or a tensor.
 
         Raises:
             InvalidArgumentError: Shapes do not agree with each other or with earlier batches, or a group or class is
@@ -102,6 +106,8 @@ class GroupReducer:
         """
         values, as_torch, device = _unwrapped(values)
         labels = _is_whole(values)
+        if not labels and values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]  # a score a row, as a head of one output gives it
         if labels and (values.ndim != 1 or self.reduce != ("vote",)):
             raise invalid(
                 f"whole numbers of {values.ndim} dimensions are given, for {', '.join(self.reduce)}",
@@ -121,6 +127,19 @@ class GroupReducer:
             raise invalid(f"values on {device} follow values on {self._totals.words['device']}", "Keep to one device.")
         self._totals.add(rows, values)
         self._shape = shape
+        if not labels and not shape and isinstance(values, np.ndarray):
+            self._look_for_logits(values)
+
+    def _look_for_logits(self, scores: Any) -> None:
+        """Warn once of scores that are no probabilities, where the threshold is one of probabilities."""
+        if self._told or not 0 < self.threshold < 1 or not {"vote", "any_above"} & set(self.reduce):
+            return
+        if ((scores < 0) | (scores > 1)).any():
+            self._told = True
+            warn(
+                f"scores lie below 0 or above 1, as logits do, and threshold= is {self.threshold}, which is one of "
+                "probabilities: for logits give threshold=0"
+            )
 
     def _new_totals(self, shape: tuple[int, ...], labels: bool, where: dict[str, Any]) -> Totals:
         classes = shape[0] if shape else 1
@@ -157,7 +176,7 @@ class GroupReducer:
             column, size = ids[:, axis], self.sizes[name]
             if not isinstance(column, np.ndarray):  # result() says what is not there: nothing waits for a device
                 flat = column if axis == 0 else flat * size + column
-                flat = flat.where((column >= 0) & (column < size) & (flat >= 0), -1)
+                flat = flat.where((column >= 0) & (column < size) & (flat >= 0), -2)
                 continue
             if len(column) and not 0 <= int(column.min()) <= int(column.max()) < size:
                 raise invalid(
@@ -182,7 +201,8 @@ class GroupReducer:
     def result(self, *, all_ranks: bool | None = None) -> dict[str, Results]:
         """Return what was reduced, of all groups: those of no rows have a count of 0, vote -1 and NaN.
 
-        Nothing changes: more rows can be added afterwards.
+        ``"nan"`` counts the rows of each group in which a value is NaN (in coarser levels, the groups that have some);
+        if there are any, a warning says so. Nothing changes: more rows can be added afterwards.
 
         Args:
             all_ranks: True adds up what the ranks of torch.distributed have, each of which must call this; False does
@@ -202,6 +222,12 @@ class GroupReducer:
             totals = add_up(totals, self._blank)
         if totals is None:
             raise invalid("nothing was added yet", "Call add() with each batch first.")
+        nan = totals.arrays.get("nan")
+        if nan is not None and nan.any():
+            warn(
+                f"{int(nan.sum())} predictions are NaN, in {int((nan > 0).sum())} groups: they do not vote, and their groups' "
+                "means and maxima are NaN (result()[level]['nan'] counts them)"
+            )
         out: dict[str, Results] = {}
         for level, name in enumerate(self.nested):
             out[name] = totals.results()

@@ -21,7 +21,7 @@ from headrace._support.checks import engine_text, invalid, whole_number
 from headrace._support.display import preformatted
 from headrace._support.knobs import LOADER_KNOBS, names_knobs
 from headrace._support.logging import logger, quiet_other_ranks, warn
-from headrace._support.trainers import distributed_rank, overfits
+from headrace._support.trainers import calling_trainer, distributed_rank, overfits, reopen_epoch
 from headrace.dataset import Dataset, Paths, open
 from headrace.samplers import FedEpoch, Listing, LookAhead
 
@@ -203,7 +203,9 @@ class Loader:
             raise AttributeError("a loader has no sampler that an overfitting Trainer could replace")
         if isinstance(self._order, LookAhead):
             return self._order.sampler
-        return Rows(self) if self._order is None or isinstance(self._order, Listing) else self._order
+        if self._order is None or isinstance(self._order, Listing) or calling_trainer() is not None:
+            return Rows(self)  # through which a trainer names each epoch
+        return self._order
 
     @property
     def batch_sampler(self) -> Steps:
@@ -245,6 +247,7 @@ class Loader:
 
     def __len__(self) -> int:
         """Return the exact number of batches of the epoch that is under way, or else the next."""
+        reopen_epoch()  # a Lightning Trainer asks for it first of all
         return self._native.num_batches()
 
     def __iter__(self) -> Iterator[Any]:
@@ -258,6 +261,14 @@ class Loader:
             ClosedError: The loader was closed, or a newer iterator took over.
             ForkedError: The loader was started in the parent of this process.
         """
+        # A Lightning Trainer calls iter() more often than it iterates, to look whether it can, and names the epoch only
+        # afterwards.
+        return self._begin() if calling_trainer() is None else self._begin_later()
+
+    def _begin_later(self) -> Iterator[Any]:
+        yield from self._begin()
+
+    def _begin(self) -> Iterator[Any]:
         self._ask_framework()
         self._repeat_if_overfitting()
         self._resumed = (0, 0)

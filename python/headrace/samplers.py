@@ -68,7 +68,10 @@ def listed_rows(sampler: Iterable[Any]) -> NDArray[np.uint64]:
     elif isinstance(sampler, range):
         rows = np.arange(sampler.start, sampler.stop, sampler.step)
     else:
-        rows = np.array(list(_flatten(sampler)))
+        entries = list(_flatten(sampler))
+        if any(hasattr(entry, "__iter__") and getattr(entry, "ndim", 1) > 0 for entry in entries):
+            raise invalid("a sampler gives single row numbers; some of its items are lists", "For lists: batch_sampler=.")
+        rows = np.array(entries)
     if rows.size == 0:
         return np.empty(0, np.uint64)
     if rows.ndim != 1 or rows.dtype.kind not in "iu":

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import torch
 import torch.utils.data
 
+from headrace._faces.bulk_sampler import in_bulk
 from headrace._faces.torch_arguments import TorchArguments
 from headrace._support.checks import invalid
 from headrace._support.knobs import DATALOADER_KNOBS, names_knobs
@@ -133,6 +134,11 @@ class DataLoader:
         world_size: int | None = None,
         provenance: bool = False,
     ) -> None:
+        if batch_size is None and sampler is not None and batch_sampler is None and not shuffle and not drop_last:
+            sampler, gives_batches = in_bulk(sampler)
+            if gives_batches:  # as in torch, where dataset[rows] makes the batch, which collate_fn gets as it is
+                sampler, batch_sampler, batch_size = None, sampler, 1
+                collate_fn, column_fn = None, column_fn or collate_fn
         given = TorchArguments(
             batch_size=batch_size,
             shuffle=shuffle,

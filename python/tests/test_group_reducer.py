@@ -194,7 +194,7 @@ def test_device_totals_equal_those_of_the_cpu() -> None:
             assert np.allclose(array, cpu.arrays[name], rtol=0, atol=1e-9), name
             if name != "sum":
                 assert np.array_equal(array, cpu.arrays[name])
-        device.add(torch.tensor([0, 21, -1]), torch.zeros(3) if binary else torch.zeros(3, classes))
+        device.add(torch.tensor([0, 21, -2]), torch.zeros(3) if binary else torch.zeros(3, classes))
         with pytest.raises(hr.InvalidArgumentError, match="2 rows were of groups that are not there"):
             device.on_cpu()
 
@@ -308,7 +308,7 @@ def test_contradictions_are_refused(words: dict[str, Any], text: str) -> None:
     ("groups", "values", "text"),
     [
         ([0, 3], np.zeros((2, 2)), "row 1 of the batch is of group 3; there are groups 0 to 2"),
-        ([0, -1], np.zeros((2, 2)), "group -1"),
+        ([0, -2], np.zeros((2, 2)), "group -2"),
         ([0], np.zeros((2, 2)), "2 values for 1 rows"),
         ([0.5], np.zeros((1, 2)), "whole numbers"),
         ([[0, 1]], np.zeros((1, 2)), "shape"),

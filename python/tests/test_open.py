@@ -157,17 +157,22 @@ def test_a_type_that_cannot_be_read_comes_with_a_remedy(tmp_path: Path, dtype, r
     with h5py.File(path, "w") as file:
         file["x"] = np.zeros((10, 4))
         file.create_dataset("odd", (10,), np.dtype([("a", "f4"), ("b", dtype)]) if member else dtype)
-    for fields in (["odd"], {"x": "x", "z": "odd"}):
+    asked = "odd.b" if member else "odd"
+    for fields in ([asked], {"x": "x", "z": asked}):
         with pytest.raises(hr.UnsupportedError) as caught:
             hr.open(path, fields=fields)
         assert remedy in caught.value.hint
     data = hr.open(path)
-    with pytest.raises(hr.FieldMissingError, match="'odd' was left out: ") as missed:
-        data["odd"]
+    with pytest.raises(hr.FieldMissingError, match=f"'{asked}' was left out: ") as missed:
+        data[asked]
     assert "fields=" in missed.value.hint
+    assert ("odd.a" in data.fields) == member
     screen = hr.inspect(path)
-    assert remedy in " ".join(str(screen).split())
     odd = next(array for array in screen.to_dict()["files"][0]["arrays"] if array["path"] == "odd")
+    if member:
+        assert list(odd["members_left_out"]) == ["b"]
+        return
+    assert remedy in " ".join(str(screen).split())
     assert odd["hint"] == caught.value.hint
 
 

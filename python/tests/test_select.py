@@ -15,7 +15,7 @@ pytestmark = pytest.mark.fast
 
 
 def rows_of(loader: hr.Loader) -> list[int]:
-    return [row for batch in loader for row in batch["y"].tolist()]
+    return [row for batch in loader for row in batch["y"][batch.get("_weight", np.ones(len(batch["y"]))) > 0].tolist()]
 
 
 def random_rows(seed: int, total: int) -> np.ndarray:

@@ -85,11 +85,17 @@ std::uint64_t SampleSizes::largest_batch_bytes(std::uint64_t samples) const {
 Result<std::shared_ptr<const MappedSource>> make_mapped_source(std::shared_ptr<const SampleMap> map,
                                                                std::shared_ptr<const BoxMap> boxes,
                                                                std::vector<SourceGroup> groups, std::string identity) {
-  for (const SourceGroup& group : groups)  // maps speak of stored rows; of chosen ones they would mean others
+  for (const SourceGroup& group : groups) {
+    if (group.source->program || group.source->finisher)  // slots are sized by stored columns
+      return Error(ErrorCode::kUnsupported, "samples that are not simply rows cannot be made of transformed rows")
+          .with_file(group.source->files[0].path)
+          .with_hint("Make them of what is stored, and transform the samples.");
+    // Maps speak of stored rows; of chosen ones they would mean others.
     if (group.source->chosen)
       return Error(ErrorCode::kUnsupported, "samples that are not simply rows cannot be made of selected rows yet")
           .with_file(group.source->files[0].path)
           .with_hint("Make them of the whole data set.");
+  }
   auto mapped = std::make_shared<MappedSource>(
       MappedSource{nullptr, std::move(map), std::move(boxes), std::move(groups), std::move(identity), {}});
   mapped->sizes = measure(*mapped);

@@ -99,8 +99,7 @@ Result<const std::byte*> PartServer::decode_cell(SampleMap::GroupUnit at) {
   StageSpan span(counters_.clock, Stage::kDecode);
   span.add_bytes(task.piece.decoded_bytes);
   HEADRACE_ASSIGN(const RowsAt rows, decoder.decode(0, task, 0, {}));
-  const std::uint64_t decoded = decoder.take_decoded_bytes();
-  counters_.add_decodes(decoded, decoded);
+  decoded_bytes_ = decoder.take_decoded_bytes();
   return rows.data;
 }
 
@@ -115,6 +114,7 @@ void PartServer::serve_cell(const Claim& claim, std::span<RowDigest> digests, Sa
   const std::uint64_t box_elements = boxes_->box_elements(at.group), item = grid.element_bytes;
   const std::uint64_t weight = field_weight(0);
   StageSpan span(counters_.clock, Stage::kScatter);
+  std::uint64_t copied_bytes = 0;
   for (std::uint32_t run = 0; run < claim.runs.size(); ++run) {
     const SlotRun& r = claim.runs[run];
     std::byte* const field = r.slot->memory->fields[servers_[at.group].first_field];
@@ -130,8 +130,11 @@ void PartServer::serve_cell(const Claim& claim, std::span<RowDigest> digests, Sa
                             first + static_cast<std::uint64_t>(done.first_to - field) / item,
                             first + static_cast<std::uint64_t>(done.last_to - field) / item, done.run_bytes / item);
       span.add_bytes(done.bytes);
+      copied_bytes += done.bytes;
     }
   }
+  // Boxes that overlap copy bytes several times, which were needed once.
+  counters_.add_decodes(decoded_bytes_, std::min(decoded_bytes_, copied_bytes));
   finish_streaming();
 }
 

@@ -57,6 +57,7 @@ class PartServer {
   std::vector<Move> found_, moves_;
   std::vector<RowFailure> failures_;
   std::vector<Piece> pieces_;
+  std::uint64_t decoded_bytes_ = 0;  // of the cell that was decoded last
 };
 
 }  // namespace headrace

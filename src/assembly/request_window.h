@@ -160,8 +160,8 @@ class RequestWindow {
   Run run_of(std::uint64_t epoch, std::uint64_t position) const;
   void insert(WindowSlot& slot);
   void file_request(WindowSlot& slot, std::uint32_t unit, Request request);
-  void count(UnitState& block, std::uint32_t state);
-  void count_home(std::uint32_t home, std::uint64_t epoch);
+  void count(UnitState& block, std::uint64_t rows, std::uint32_t state);
+  void count_home(std::uint32_t home, std::uint32_t samples, std::uint64_t epoch);
   [[nodiscard]] bool homes_are_done(std::uint32_t unit, std::uint64_t epoch);
   UnitState& state_of(std::uint32_t unit, std::uint64_t epoch, std::uint64_t sequence);
   void mark_complete(std::uint32_t state);

@@ -167,25 +167,25 @@ bool RequestWindow::admit(Claim& out, bool whole_batch) {
 void RequestWindow::insert(WindowSlot& s) {
   const StepContent& c = s.content;
   if (options_.map) {
-    for (const SampleRef sample : c.counted_elsewhere) count_home(sample.block, s.epoch);
+    for (const BlockRows there : c.counted_elsewhere) count_home(there.block, there.rows, s.epoch);
     std::uint32_t part = 0;
     for (std::uint32_t i = 0; i < s.rows; ++i)
       for (; part < c.part_ends[i]; ++part) file_request(s, c.parts[part].unit, {part, i});
     if (c.counted)
-      for (const SampleRef sample : c.samples) count_home(sample.block, s.epoch);
+      for (const SampleRef sample : c.samples) count_home(sample.block, 1, s.epoch);
     return;
   }
   const auto& index = state_of_unit_[s.epoch & 1];
-  for (const SampleRef sample : c.counted_elsewhere) {
-    UnitState& b = index[sample.block] ? states_[index[sample.block] - 1] : state_of(sample.block, s.epoch, s.sequence);
-    count(b, index[sample.block] - 1);
+  for (const BlockRows there : c.counted_elsewhere) {
+    UnitState& b = index[there.block] ? states_[index[there.block] - 1] : state_of(there.block, s.epoch, s.sequence);
+    count(b, there.rows, index[there.block] - 1);
   }
   for (std::uint32_t position = 0; position < s.rows; ++position) {
     const SampleRef sample = c.samples[position];
     file_request(s, sample.block, {sample.row, position});
     if (c.counted) {
       const std::uint32_t state = index[sample.block] - 1;
-      count(states_[state], state);
+      count(states_[state], 1, state);
     }
   }
 }
@@ -203,17 +203,17 @@ void RequestWindow::file_request(WindowSlot& s, std::uint32_t unit, Request requ
   b.runs.back().end = static_cast<std::uint32_t>(b.requests.size());
 }
 
-/// One more of the block's samples was given, here or elsewhere.
-void RequestWindow::count(UnitState& b, std::uint32_t state) {
-  if (++b.asked != b.expected || b.complete) return;
+/// So many more of the block's samples were given, here or elsewhere.
+void RequestWindow::count(UnitState& b, std::uint64_t rows, std::uint32_t state) {
+  if ((b.asked += rows) != b.expected || b.complete) return;
   if (b.requests.empty())
     free_state(state);
   else
     mark_complete(state);
 }
 
-/// One more of the home's samples was given, here or elsewhere: with the last of them its units may be complete.
-void RequestWindow::count_home(std::uint32_t home, std::uint64_t epoch) {
+/// So many more of the home's samples were given, here or elsewhere: with the last of them its units may be complete.
+void RequestWindow::count_home(std::uint32_t home, std::uint32_t samples, std::uint64_t epoch) {
   if (!counts_homes_) return;
   MapProgress& p = progress_[epoch & 1];
   if (p.home_left.empty()) {
@@ -227,7 +227,7 @@ void RequestWindow::count_home(std::uint32_t home, std::uint64_t epoch) {
     left = coming == 0 ? MapProgress::kDone : static_cast<std::uint32_t>(coming);
   }
   if (left == MapProgress::kDone) return;
-  if (--left != 0) return;
+  if ((left -= std::min(left, samples)) != 0) return;
   left = MapProgress::kDone;
   units_.clear();
   options_.map->units_of(home, units_);

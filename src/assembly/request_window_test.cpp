@@ -89,7 +89,8 @@ std::vector<std::vector<std::uint64_t>> expected(const StepPlan& steps, std::uin
   for (std::uint64_t e = 0; e < epochs; ++e) {
     const auto cursor = steps.cursor(e, 0);
     for (std::uint64_t step = 0; step < steps.num_steps(e); ++step) {
-      std::vector<SampleRef> batch, counted_elsewhere;
+      std::vector<SampleRef> batch;
+      std::vector<BlockRows> counted_elsewhere;
       bool counted = false;
       cursor->next(batch, counted_elsewhere, counted);
       all.emplace_back();
@@ -128,10 +129,10 @@ TEST(RequestWindow, AnyWindowAndThreadsDeliverTheSamplersBatches) {
   }));
 }
 
-TEST(RequestWindow, AShareOfNoRowsDoesNotKeepTheConsumerWaiting) {
+TEST(RequestWindow, ARankWithoutASampleGetsAnothersOnceMore) {
   const auto blocks = std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{9, 4}});
-  const auto steps = cut(make_sequential(blocks), 8, {0, 8});  // of the last batch, one row, it gets nothing
-  for (int i = 0; i < 200; ++i) EXPECT_EQ(run(steps, blocks, 1, 2, 2).batches.back().size(), 0u);
+  const auto steps = cut(make_sequential(blocks), 8, {0, 8});  // of the last batch, one row, it gets no other
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(run(steps, blocks, 1, 2, 2).batches.back().size(), 1u);
 }
 
 TEST(RequestWindow, BlocksAreDecodedOnceFromTheSpanOnAndAFewTimesBelow) {
@@ -195,7 +196,8 @@ TEST(RequestWindow, BreakingOffAndNamingAnotherEpochStartsCleanly) {
     for (std::uint64_t b = 0; b < epoch % 4 + 3; ++b) {
       auto got = window.next();
       ASSERT_TRUE(got.ok() && got->has_value());
-      std::vector<SampleRef> want, counted_elsewhere;
+      std::vector<SampleRef> want;
+      std::vector<BlockRows> counted_elsewhere;
       cursor->next_step(want, counted_elsewhere);
       const auto& rows = static_cast<FakeMemory&>(*(**got).memory).rows;
       for (std::size_t i = 0; i < want.size(); ++i)

@@ -1,6 +1,7 @@
 // Source: the files and arrays behind a data set's fields.
 #pragma once
 
+#include <headrace/catalog/attribute.h>
 #include <headrace/catalog/left_out.h>
 
 #include "catalog/stored_column.h"
@@ -50,6 +51,12 @@ struct SourceMixture {
 
 class Finisher;
 
+/// What was found in the files of a data set, beside their arrays.
+struct FileNotes {
+  Attributes attributes;             ///< Of the files as a whole, where they agree.
+  std::vector<std::string> notices;  ///< What their reader should know, a sentence each.
+};
+
 /// Rows of files. Immutable once made. Arrays are numbered alike in every file; several columns may be members of one
 /// array's records.
 struct Source {
@@ -63,6 +70,7 @@ struct Source {
   std::vector<SourceFile> files;
   std::shared_ptr<const RowSet> chosen;          ///< Rows of all files that belong to the data set; null: all.
   std::vector<LeftOut> left_out;                 ///< In the files, where the fields were not chosen.
+  std::shared_ptr<const FileNotes> notes;        ///< Null: none.
   std::shared_ptr<const SourceMixture> mixture;  ///< Null: one data set.
   /// Transforms of the columns on their way into a batch; null: none. Caches hold what is stored.
   std::shared_ptr<const Program> program;

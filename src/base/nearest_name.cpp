@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <utility>
 
 namespace headrace {
 namespace {
@@ -21,10 +22,16 @@ std::string_view last_part(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-std::size_t distance_to_path(std::string_view name, std::string_view path) {
+/// The smaller of the distances of the whole paths and of their last parts; and that of the whole paths, which decides
+/// between many of the same last part.
+std::pair<std::size_t, std::size_t> distances_to_path(std::string_view name, std::string_view path) {
   const std::size_t whole = edit_distance(name, path);
-  if (path.find('/') == std::string_view::npos && name.find('/') == std::string_view::npos) return whole;
-  return std::min(whole, edit_distance(last_part(name), last_part(path)));
+  if (path.find('/') == std::string_view::npos && name.find('/') == std::string_view::npos) return {whole, whole};
+  return {std::min(whole, edit_distance(last_part(name), last_part(path))), whole};
+}
+
+std::size_t distance_to_path(std::string_view name, std::string_view path) {
+  return distances_to_path(name, path).first;
 }
 
 }  // namespace
@@ -47,11 +54,11 @@ std::size_t edit_distance(std::string_view a_text, std::string_view b_text) {
 }
 
 std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> candidates) {
-  std::vector<std::pair<std::size_t, std::size_t>> order;  // distance, place
-  for (std::size_t i = 0; i < candidates.size(); ++i) order.emplace_back(distance_to_path(name, candidates[i]), i);
+  std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::size_t>> order;  // distances, place
+  for (std::size_t i = 0; i < candidates.size(); ++i) order.emplace_back(distances_to_path(name, candidates[i]), i);
   std::sort(order.begin(), order.end());
   std::vector<std::string> names;
-  for (const auto& [distance, i] : order) names.push_back(candidates[i]);
+  for (const auto& [distances, i] : order) names.push_back(candidates[i]);
   return names;
 }
 

@@ -14,7 +14,7 @@ namespace headrace {
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// All `candidates`, the nearest to `name` first; equally near ones keep their order. Of paths the last
-/// parts are compared too: the smaller distance counts.
+/// parts are compared too: the smaller distance counts, and of equally near ones that of the whole paths.
 std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> candidates);
 
 /// The nearest candidate if it is near enough to be meant: at most a third of its characters differ, or one holds the

@@ -1,10 +1,11 @@
 // What a file says of one array: shape, type, how it is laid out, and which path will read it. No I/O here.
 #pragma once
 
+#include <headrace/catalog/attribute.h>
 #include <headrace/catalog/dtype.h>
+#include <headrace/catalog/left_out.h>
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -57,9 +58,11 @@ struct ArrayInfo {
   /// Rows that have the same stored bytes, one after the other: a value a recording, which each of its segments has.
   std::uint64_t repeats = 1;
   ReadPath read_path = ReadPath::kNative;
-  std::string library;                            ///< Unless kNative: which library converts or reads it: "libhdf5".
-  std::string reason;                             ///< Why not kNative; empty for kNative.
-  std::map<std::string, std::string> attributes;  ///< Small scalar and string attributes as text.
+  std::string library;            ///< Unless kNative: which library converts or reads it: "libhdf5".
+  std::string reason;             ///< Why not kNative; empty for kNative.
+  std::vector<LeftOut> left_out;  ///< Members of its records that are no columns, by name, and why.
+  std::string notice;             ///< What its reader should know of it; empty: nothing.
+  Attributes attributes;          ///< What the file says of it.
 
   [[nodiscard]] std::uint64_t rows() const { return shape.empty() ? 0 : shape[0]; }
   /// Stored-form bytes a row after decoding (all columns).

@@ -1,6 +1,9 @@
 #include "catalog/array_info_bytes.h"
 
 #include <limits>
+#include <utility>
+
+#include "catalog/attribute_bytes.h"
 
 namespace headrace {
 
@@ -22,6 +25,26 @@ Column unpack_column(PackedReader& in) {
   return column;
 }
 
+void pack(const std::vector<LeftOut>& left_out, PackedWriter& out) {
+  out.number(left_out.size());
+  for (const LeftOut& one : left_out) {
+    out.text(one.path);
+    out.text(one.reason);
+    out.text(one.hint);
+  }
+}
+
+std::vector<LeftOut> unpack_left_out(PackedReader& in) {
+  std::vector<LeftOut> left_out;
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    LeftOut& one = left_out.emplace_back();
+    one.path = in.text();
+    one.reason = in.text();
+    one.hint = in.text();
+  }
+  return left_out;
+}
+
 void pack(const ArrayInfo& info, PackedWriter& out) {
   out.text(info.path);
   out.numbers(info.shape);
@@ -41,11 +64,9 @@ void pack(const ArrayInfo& info, PackedWriter& out) {
   out.number(static_cast<std::uint64_t>(info.read_path));
   out.text(info.library);
   out.text(info.reason);
-  out.number(info.attributes.size());
-  for (const auto& [name, text] : info.attributes) {
-    out.text(name);
-    out.text(text);
-  }
+  pack(info.left_out, out);
+  out.text(info.notice);
+  pack(info.attributes, out);
 }
 
 ArrayInfo unpack_array_info(PackedReader& in) {
@@ -68,10 +89,9 @@ ArrayInfo unpack_array_info(PackedReader& in) {
   info.read_path = static_cast<ReadPath>(in.number_up_to(static_cast<std::uint64_t>(ReadPath::kUnsupported)));
   info.library = in.text();
   info.reason = in.text();
-  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
-    const std::string name(in.text());
-    info.attributes.emplace(name, in.text());
-  }
+  info.left_out = unpack_left_out(in);
+  info.notice = in.text();
+  info.attributes = unpack_attributes(in);
   return info;
 }
 

@@ -20,7 +20,9 @@ ArrayInfo rich_array() {
   info.read_path = ReadPath::kFallback;
   info.library = "libhdf5";
   info.reason = "filter 6 (scaleoffset) is decoded by libhdf5";
-  info.attributes = {{"", "no name"}, {"units", "GeV\0c"}};
+  info.left_out = {{"id", "variable-length strings", "leave it out"}};
+  info.notice = "4 bytes follow the array's 248, and are not read";
+  info.attributes = {{{"", "no name"}, {"units", "GeV\0c"}, {"scale_factor", 0.5}}, {{"table", "a table of 2 axes"}}};
   return info;
 }
 
@@ -50,6 +52,8 @@ TEST(ArrayInfoBytes, EveryMemberComesBack) {
   EXPECT_EQ(back.read_path, info.read_path);
   EXPECT_EQ(back.read_path_name(), "libhdf5");
   EXPECT_EQ(back.reason, info.reason);
+  EXPECT_EQ(back.left_out, info.left_out);
+  EXPECT_EQ(back.notice, info.notice);
   EXPECT_EQ(back.attributes, info.attributes);
 }
 

@@ -57,11 +57,15 @@ void BlockTable::drop_empty_blocks() {
     const std::uint64_t end = chosen_->count_below(starts_[p.file].first_row + p.rows.end()), rows = end - before;
     before = end;
     if (rows == 0) continue;
-    stored_block_.push_back(static_cast<std::uint32_t>(b));
+    const std::uint64_t first_stored = starts_[p.file].first_row + p.rows.first;
+    const std::uint64_t first = (*chosen_)[end - rows], last = (*chosen_)[end - 1];
+    chosen_blocks_.push_back(
+        {end - rows, static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(rows),
+         last - first + 1 == rows ? static_cast<std::uint32_t>(first - first_stored) : ChosenBlock::kNoRun});
     max_block_rows_ = std::max(max_block_rows_, rows);
     smallest = std::min(smallest, rows);
   }
-  all_equal_ = stored_block_.empty() || smallest == max_block_rows_;
+  all_equal_ = chosen_blocks_.empty() || smallest == max_block_rows_;
 }
 
 BlockTable BlockTable::of_files(std::size_t first_file, std::size_t num_files) const {
@@ -75,7 +79,8 @@ BlockTable BlockTable::of_files(std::size_t first_file, std::size_t num_files) c
 std::uint64_t BlockTable::first_block_of(std::size_t file) const {
   if (!chosen_) return starts_[file].first_block;
   const auto stored = static_cast<std::uint32_t>(starts_[file].first_block);
-  return static_cast<std::uint64_t>(std::ranges::lower_bound(stored_block_, stored) - stored_block_.begin());
+  return static_cast<std::uint64_t>(std::ranges::lower_bound(chosen_blocks_, stored, {}, &ChosenBlock::stored_block) -
+                                    chosen_blocks_.begin());
 }
 
 BlockTable::RowPlace BlockTable::find_by_ends(std::size_t file, std::uint64_t row) const {
@@ -97,7 +102,7 @@ BlockTable::Place BlockTable::stored_place(std::uint64_t block) const {
 }
 
 BlockTable::Place BlockTable::place(std::uint64_t block) const {
-  return stored_place(chosen_ ? stored_block_[block] : block);
+  return stored_place(chosen_ ? chosen_blocks_[block].stored_block : block);
 }
 
 RowRange BlockTable::stored_rows(std::uint64_t block) const {
@@ -106,27 +111,26 @@ RowRange BlockTable::stored_rows(std::uint64_t block) const {
 }
 
 std::uint64_t BlockTable::block_rows(std::uint64_t block) const {
-  const RowRange stored = stored_rows(block);
-  return chosen_ ? chosen_->count_below(stored.end()) - chosen_->count_below(stored.first) : stored.count;
+  return chosen_ ? chosen_blocks_[block].rows : stored_rows(block).count;
 }
 
 std::uint64_t BlockTable::first_row(std::uint64_t block) const {
-  const RowRange stored = stored_rows(block);
-  return chosen_ ? chosen_->count_below(stored.first) : stored.first;
+  return chosen_ ? chosen_blocks_[block].first_row : stored_rows(block).first;
 }
 
 BlockTable::RowPlace BlockTable::find_chosen(std::uint64_t row) const {
-  const std::uint64_t stored = find_stored((*chosen_)[row]).block;
-  const auto it = std::lower_bound(stored_block_.begin(), stored_block_.end(), static_cast<std::uint32_t>(stored));
-  const auto block = static_cast<std::uint64_t>(it - stored_block_.begin());
-  const auto in_block = static_cast<std::uint32_t>(row - first_row(block));
-  return {block, in_block, static_cast<std::uint32_t>(block_rows(block)) - in_block};
+  const auto after = std::ranges::upper_bound(chosen_blocks_, row, {}, &ChosenBlock::first_row);
+  const auto block = static_cast<std::uint64_t>(after - chosen_blocks_.begin()) - 1;
+  const auto in_block = static_cast<std::uint32_t>(row - chosen_blocks_[block].first_row);
+  return {block, in_block, chosen_blocks_[block].rows - in_block};
 }
 
 std::uint32_t BlockTable::stored_row(std::uint64_t block, std::uint32_t row_in_block) const {
   if (!chosen_) return row_in_block;
+  const ChosenBlock& rows = chosen_blocks_[block];
+  if (rows.run_start != ChosenBlock::kNoRun) return rows.run_start + row_in_block;
   const RowRange stored = stored_rows(block);
-  const std::uint64_t i = chosen_->count_below(stored.first) + row_in_block;
+  const std::uint64_t i = rows.first_row + row_in_block;
   return static_cast<std::uint32_t>(chosen_->within(i, stored.first, stored.end()) - stored.first);
 }
 
@@ -134,9 +138,8 @@ std::uint64_t BlockTable::memory_bytes() const {
   std::uint64_t ends = 0;
   for (const FileBlocks& f : files_) ends += f.ends.capacity() * sizeof(std::uint64_t);
   return ends + files_.capacity() * sizeof(FileBlocks) + starts_.capacity() * sizeof(FileStart) +
-         (by_row_.first_file.capacity() + by_block_.first_file.capacity() + stored_block_.capacity()) *
-             sizeof(std::uint32_t) +
-         (chosen_ ? chosen_->memory_bytes() : 0);
+         (by_row_.first_file.capacity() + by_block_.first_file.capacity()) * sizeof(std::uint32_t) +
+         chosen_blocks_.capacity() * sizeof(ChosenBlock) + (chosen_ ? chosen_->memory_bytes() : 0);
 }
 
 }  // namespace headrace

@@ -22,8 +22,8 @@ struct RowRange {
 /// All blocks of a data set, file by file in order, rows ascending. 10^6 blocks in 10^5 files cost a few MB where a
 /// file's blocks have one length, except its last; where they differ (row groups), 8 bytes a block more.
 ///
-/// Where rows were chosen, the data set's rows are those, numbered anew; blocks without any are not there (4 bytes for
-/// each that is). place() tells of the stored rows, everything else counts chosen ones.
+/// Where rows were chosen, the data set's rows are those, numbered anew; blocks without any are not there (24 bytes
+/// for each that is). place() tells of the stored rows, everything else counts chosen ones.
 class BlockTable {
  public:
   struct FileBlocks {
@@ -40,7 +40,7 @@ class BlockTable {
     std::uint32_t file;
     RowRange rows;  ///< In the file, as stored.
   };
-  [[nodiscard]] std::uint64_t num_blocks() const { return chosen_ ? stored_block_.size() : num_stored_blocks(); }
+  [[nodiscard]] std::uint64_t num_blocks() const { return chosen_ ? chosen_blocks_.size() : num_stored_blocks(); }
   [[nodiscard]] std::uint64_t num_rows() const { return chosen_ ? chosen_->size() : num_stored_rows(); }
   /// Return the rows of all files, chosen or not.
   [[nodiscard]] std::uint64_t num_stored_rows() const { return starts_.empty() ? 0 : starts_.back().first_row; }
@@ -114,7 +114,14 @@ class BlockTable {
   std::uint64_t max_block_rows_ = 0;
   bool all_equal_ = true;
   std::shared_ptr<const RowSet> chosen_;
-  std::vector<std::uint32_t> stored_block_;  // of each block, where rows were chosen
+  /// A block some of whose rows were chosen.
+  struct ChosenBlock {
+    static constexpr std::uint32_t kNoRun = ~std::uint32_t{0};
+    std::uint64_t first_row;  // of the data set: chosen rows before the block
+    std::uint32_t stored_block, rows;
+    std::uint32_t run_start;  // stored row of the first, where the chosen ones follow each other; or kNoRun
+  };
+  std::vector<ChosenBlock> chosen_blocks_;
 };
 
 }  // namespace headrace

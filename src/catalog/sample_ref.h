@@ -12,4 +12,11 @@ struct SampleRef {
   friend bool operator==(const SampleRef&, const SampleRef&) = default;
 };
 
+/// Some rows of a block, whichever they are.
+struct BlockRows {
+  std::uint32_t block = 0;
+  std::uint32_t rows = 0;
+  friend bool operator==(const BlockRows&, const BlockRows&) = default;
+};
+
 }  // namespace headrace

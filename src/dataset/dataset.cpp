@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "dataset/common_attributes.h"
 #include "dataset/dataset_contents.h"
 #include "dataset/field_selection.h"
 #include "dataset/file_lists.h"
@@ -65,14 +66,16 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(SampleSource source, std::sha
       continue;
     }
     const ArrayInfo& first = column.info();
+    CommonAttributes common;
     FieldStorage storage{first.chunk_shape, first.codec_text(), first.read_path_name(), first.reason, true};
     for (const SourceFile& f : column.source->files) {
       const ArrayInfo& info = f.arrays[column.place.array]->info();
       storage.uniform = storage.uniform && info.chunk_shape == first.chunk_shape &&
                         info.codec_text() == storage.codec && info.read_path == first.read_path;
+      common.add(info.attributes, f.path);
     }
     impl->storage.push_back(std::move(storage));
-    impl->attributes.push_back(first.attributes);
+    impl->attributes.push_back(common.result());
   }
   impl->layout = plan_layout(impl->source, 0);
   impl->blocks = impl->source.blocks(impl->layout);
@@ -116,13 +119,50 @@ void Dataset::Impl::put_server(IdleServer server) {
   if (idle.empty()) idle.push_back(std::move(server));  // one is kept warm; memory for more is not worth it
 }
 
+namespace {
+
+/// Collects what is to be known of files while they are opened.
+class NotesOfFiles {
+ public:
+  void add(const Attributes& attributes, const SourceFile& file) {
+    of_files_.add(attributes, file.path);
+    of_arrays_.resize(file.arrays.size());
+    for (std::size_t a = 0; a < file.arrays.size(); ++a) {
+      const ArrayInfo& info = file.arrays[a]->info();
+      of_arrays_[a].first = info.path;
+      of_arrays_[a].second.add(info.attributes, file.path);
+      if (!info.notice.empty() && noticed_++ == 0) notice_ = fmt::format("{}: {}", file.path, info.notice);
+    }
+  }
+  std::shared_ptr<const FileNotes> take() {
+    FileNotes notes{of_files_.result(), {}};
+    if (noticed_ > 1) notice_ += fmt::format(" (the first of {} such arrays)", noticed_);
+    if (noticed_ > 0) notes.notices.push_back(std::move(notice_));
+    for (const auto& [path, common] : of_arrays_)
+      if (!common.warning().empty())
+        notes.notices.push_back(fmt::format("{}: files differ in what its values mean: {}", path, common.warning()));
+    return std::make_shared<const FileNotes>(std::move(notes));
+  }
+
+ private:
+  CommonAttributes of_files_;
+  std::vector<std::pair<std::string, CommonAttributes>> of_arrays_;
+  std::string notice_;
+  std::size_t noticed_ = 0;
+};
+
+}  // namespace
+
 Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::string>& paths, const OpenOptions& options) {
   HEADRACE_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
   auto source = std::make_shared<Source>();
   FileLists lists(files, options.companion_files, IndexStore::of_user());
   HEADRACE_ASSIGN(FieldPlan plan, plan_fields(lists, options));
+  NotesOfFiles notes;
   for (std::size_t i = 0; i < files.size(); ++i) {
     HEADRACE_ASSIGN(SourceFile file, open_source_file(lists, i, plan));
+    HEADRACE_ASSIGN(const FormatReader* const reader, lists.open(0, i));  // as it was
+    notes.add(reader->attributes(), file);
     source->files.push_back(std::move(file));
     if (options.progress && !options.progress(i + 1, files.size()))
       return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files.size()));
@@ -130,6 +170,7 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
   lists.save();
   const std::vector<std::uint32_t> axes = broadcast_axes(plan);
   source->left_out = std::move(plan.left_out);
+  source->notes = notes.take();
   source->set_columns(std::move(plan.columns));
   source->places = std::move(plan.places);
   auto impl = Dataset::Impl::make(std::move(source));
@@ -160,8 +201,18 @@ const std::vector<FieldStorage>& Dataset::storage() const {
 const std::vector<FileEntry>& Dataset::files() const {
   return impl_->files;
 }
-const std::map<std::string, std::string>& Dataset::attributes(std::size_t field) const {
+const Attributes& Dataset::attributes(std::size_t field) const {
   return impl_->attributes[field];
+}
+const Attributes& Dataset::file_attributes() const {
+  static const Attributes none;
+  const Source* const source = impl_->source.rows();
+  return source && source->notes ? source->notes->attributes : none;
+}
+const std::vector<std::string>& Dataset::notices() const {
+  static const std::vector<std::string> none;
+  const Source* const source = impl_->source.rows();
+  return source && source->notes ? source->notes->notices : none;
 }
 std::uint64_t Dataset::sample_bytes() const {
   if (impl_->source.mapped()) return impl_->source.sample_bytes();

@@ -26,7 +26,7 @@ struct Dataset::Impl {
   std::shared_ptr<const DataNode> node;  ///< How it was made; null: in memory.
   std::vector<FileEntry> files;
   std::vector<FieldStorage> storage;
-  std::vector<std::map<std::string, std::string>> attributes;  ///< One for each field.
+  std::vector<Attributes> attributes;        ///< One for each field.
   BlockLayout layout;                        ///< How rows decode together, without resident arrays; mapped: empty.
   std::shared_ptr<const BlockTable> blocks;  ///< What an order shuffles.
   std::uint64_t rows = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "catalog/packing.h"
 #include "dataset/dataset_contents.h"
 
 namespace headrace {
@@ -64,6 +65,12 @@ std::string Dataset::describe() const {
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
+  notes.insert(notes.end(), notices().begin(), notices().end());
+  const bool as_stored = impl_->source.rows() && !impl_->source.rows()->program;
+  for (std::size_t f = 0; as_stored && f < impl_->attributes.size(); ++f)
+    if (const auto packing = packing_of(impl_->attributes[f]))
+      notes.push_back(fmt::format("{} is packed, as its attributes say; ds.map({}) unpacks it", fields()[f].name,
+                                  unpacking_text(fields()[f].name, *packing)));
   constexpr std::size_t kLeftOutShown = 8;
   for (std::size_t i = 0; i < std::min(left_out().size(), kLeftOutShown); ++i)
     notes.push_back(fmt::format("left out: {}: {}", left_out()[i].path, left_out()[i].reason));

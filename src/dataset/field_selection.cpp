@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "base/nearest_name.h"
+#include "dataset/array_patterns.h"
 #include "dataset/sample_axes.h"
 
 namespace headrace {
@@ -43,9 +45,9 @@ Error choose_one(const FormatReader& file) {
     return std::move(Error(ErrorCode::kFieldMissing, "the file has no array that could be a field")
                          .with_file(file.path())
                          .with_hint("Run: headrace inspect " + file.path()));
-  std::string list;
-  for (const ArrayInfo& a : file.arrays()) list += fmt::format("\n  {} ({})", a.path, fmt::join(a.shape, ", "));
-  return std::move(Error(ErrorCode::kInvalidArgument, "the file has several arrays:" + list)
+  std::vector<const ArrayInfo*> arrays;
+  for (const ArrayInfo& a : file.arrays()) arrays.push_back(&a);
+  return std::move(Error(ErrorCode::kInvalidArgument, "the file has several arrays:" + array_lines(arrays))
                        .with_file(file.path())
                        .with_hint("Say which one: FILES::PATH."));
 }
@@ -119,8 +121,26 @@ class FieldPlanner {
           HEADRACE_TRY(add_column(home, *array, c, name));
           return true;
         }
+      return no_member(home.file, *array, path.substr(cut + 1));
     }
     return false;
+  }
+
+  /// Say why records have no column of this name.
+  static Error no_member(const FormatReader& file, const ArrayInfo& array, const std::string& member) {
+    for (const LeftOut& left_out : array.left_out)
+      if (left_out.path == member || left_out.path.starts_with(member + "."))
+        return std::move(Error(ErrorCode::kUnsupported, left_out.reason)
+                             .with_file(file.path())
+                             .with_field(array.path + "." + member)
+                             .with_stage("open")
+                             .with_hint(left_out.hint));
+    std::vector<std::string> names;
+    for (const Column& column : array.columns) names.push_back(column.name);
+    return std::move(Error(ErrorCode::kFieldMissing, fmt::format("its records have no member '{}'", member))
+                         .with_file(file.path())
+                         .with_field(array.path)
+                         .with_hint("They have: " + list_names(nearest_names(member, names)) + "."));
   }
 
   /// Add an array that has another name: of a link to an array that is listed once, or of the only array of a .npy
@@ -134,6 +154,8 @@ class FieldPlanner {
 
   Status add_array(const Home& home, const std::string& name, const ArrayInfo& array) {
     HEADRACE_TRY(check_readable(home.file, array));
+    for (const LeftOut& member : array.left_out)
+      plan_.left_out.push_back({array.path + "." + member.path, member.reason, member.hint});
     for (std::size_t c = 0; c < array.columns.size(); ++c)
       HEADRACE_TRY(add_column(home, array, c, array.is_record ? name + "." + array.columns[c].name : name));
     return {};
@@ -186,11 +208,16 @@ class FieldPlanner {
 };
 
 Error choose_yourself(const FormatReader& file, std::string_view what, const std::vector<const ArrayInfo*>& arrays) {
-  std::string list;
-  for (const ArrayInfo* a : arrays) list += fmt::format("\n  {} ({})", a->path, fmt::join(a->shape, ", "));
-  return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("{}:{}", what, list))
+  std::string hint = "\nSay which arrays are the fields: fields={\"x\": \"path in the file\", ...}.";
+  if (is_array_for_each_sample(arrays))
+    hint += fmt::format(
+        " Where every sample or recording is a group or an array of its own, one of them can be opened by its path, "
+        "for example fields={{\"x\": \"{}\"}}; all of them together are no data set: write them one behind the other "
+        "into one array first.",
+        arrays[0]->path);
+  return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("{}:{}", what, array_lines(arrays)))
                        .with_file(file.path())
-                       .with_hint("\nSay which arrays are the fields: fields={\"x\": \"path in the file\", ...}."));
+                       .with_hint(hint));
 }
 
 /// Which arrays are fields where the caller did not say so, and why others are not.
@@ -259,7 +286,6 @@ Result<DefaultArrays> default_arrays(const FormatReader& file) {
     else
       out.left_out.push_back({a->path, fmt::format("it has {} rows, and the fields have {}", a->rows(), *rows)});
   }
-  std::ranges::sort(out.left_out, {}, &LeftOut::path);
   return out;
 }
 
@@ -292,7 +318,8 @@ Result<FieldPlan> plan_fields(FileLists& lists, const OpenOptions& options) {
   planner.broadcast();
   for (const BroadcastChoice& c : options.broadcast) HEADRACE_TRY(add(c.name, c.path));
   HEADRACE_ASSIGN(FieldPlan plan, planner.take());
-  plan.left_out = std::move(left_out);
+  plan.left_out.insert(plan.left_out.end(), left_out.begin(), left_out.end());
+  std::ranges::sort(plan.left_out, {}, &LeftOut::path);
   HEADRACE_TRY(plan_axes(lists, options, plan));
   return plan;
 }

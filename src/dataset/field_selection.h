@@ -24,7 +24,7 @@ struct FieldPlan {
     friend bool operator==(const Array&, const Array&) = default;
   };
   std::vector<Source::Place> places;  ///< One for each column.
-  std::vector<LeftOut> left_out;      ///< Where no fields were chosen.
+  std::vector<LeftOut> left_out;      ///< Where no fields were chosen, and of records that were chosen whole.
   std::vector<Array> arrays;          ///< Arrays to open, in the order Place::array counts.
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <unordered_map>
 
 #include "dataset/column_runs.h"
@@ -52,6 +53,7 @@ std::vector<double> column_values(const Tensor& column) {
 void number_classes(Label& label) {
   std::unordered_map<double, std::uint32_t> numbers;
   for (const double v : label.values) {
+    if (std::isnan(v)) continue;
     if (v != std::floor(v)) return;
     if (numbers.contains(v)) continue;
     if (numbers.size() == kMostClasses) return;
@@ -62,13 +64,28 @@ void number_classes(Label& label) {
   std::ranges::sort(kinds);
   for (const double value : kinds) numbers[value] = label.num_classes++;
   label.classes.reserve(label.values.size());
-  for (const double v : label.values) label.classes.push_back(numbers.find(v)->second);
+  for (const double v : label.values)
+    label.classes.push_back(std::isnan(v) ? Label::kNoClass : numbers.find(v)->second);
   label.values = {};
+}
+
+Error no_label(const std::string& field, std::uint64_t row, const std::string& what) {
+  return std::move(Error(ErrorCode::kCorruptData, fmt::format("the label of sample {} is {}", row, what))
+                       .with_field(field)
+                       .with_hint("Correct it in the file, or leave such samples out: data.select(...)."));
+}
+
+/// Return the class of a one-hot row. Throws kCorruptData if it has none.
+std::uint32_t class_of(const std::string& field, std::uint64_t row, std::span<const double> cells) {
+  if (std::ranges::any_of(cells, [](double v) { return std::isnan(v); })) throw no_label(field, row, "NaN");
+  const auto largest = std::ranges::max_element(cells);
+  if (!(*largest > 0)) throw no_label(field, row, "one-hot, and no entry of it is above 0");
+  return static_cast<std::uint32_t>(largest - cells.begin());
 }
 
 }  // namespace
 
-Label read_label(const Dataset& data, const std::string& name, const std::function<bool()>& go_on) {
+Label read_label(const Dataset& data, const std::string& name, const std::function<bool()>& go_on, NanLabels nan) {
   const Dataset column = stored_column(data, name);  // a label is what the files say
   const Field& field = column.fields()[0];
   const std::vector<std::uint64_t> shape = field.dims.row_shape();
@@ -82,9 +99,8 @@ Label read_label(const Dataset& data, const std::string& name, const std::functi
     label.classes.reserve(column.size());
     read_runs(column, go_on, [&](const Tensor& run) {
       const std::vector<double> cells = column_values(Tensor(run.data(), &flat, run.rows() * width));
-      for (auto row = cells.begin(); row != cells.end(); row += static_cast<std::ptrdiff_t>(width))
-        label.classes.push_back(
-            static_cast<std::uint32_t>(std::max_element(row, row + static_cast<std::ptrdiff_t>(width)) - row));
+      for (std::size_t at = 0; at < cells.size(); at += width)
+        label.classes.push_back(class_of(name, label.classes.size(), std::span(cells).subspan(at, width)));
     });
     label.num_classes = static_cast<std::uint32_t>(width);
     return label;
@@ -94,7 +110,12 @@ Label read_label(const Dataset& data, const std::string& name, const std::functi
     const std::vector<double> values = column_values(run);
     label.values.insert(label.values.end(), values.begin(), values.end());
   });
-  number_classes(label);
+  for (std::size_t row = 0; row < label.values.size(); ++row) {
+    if (!std::isnan(label.values[row])) continue;
+    if (nan == NanLabels::kRefused) throw no_label(name, row, "NaN");
+    ++label.num_nan;
+  }
+  if (label.num_nan < label.values.size()) number_classes(label);
   return label;
 }
 

@@ -96,7 +96,8 @@ class Globber {
     const std::string& pattern = parts_[part];
     const bool last = part + 1 == parts_.size();
     if (pattern == "**") return walk_any_depth(at, part);
-    if (!has_glob(pattern)) {
+    // A directory that has this very name is meant, as a file of such a name is: "[2023] run/part_*.h5".
+    if (!has_glob(pattern) || (!last && is_directory(join(at, pattern)))) {
       const std::string path = join(at, pattern);
       HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path).status(path));
       return status.kind == PathKind::kNothing ? Status() : take(path, part, last);
@@ -172,8 +173,7 @@ Error not_found(const std::string& path, std::size_t directories) {
   const std::vector<std::string> parts = split(path);
   std::string at = path[0] == '/' ? "/" : "";
   std::size_t depth = 0;  // of the deepest directory on the way that exists
-  while (depth + 1 < parts.size() && !has_glob(parts[depth]) && is_directory(join(at, parts[depth])))
-    at = join(at, parts[depth++]);
+  while (depth + 1 < parts.size() && is_directory(join(at, parts[depth]))) at = join(at, parts[depth++]);
   const std::string where = at.empty() ? "the current directory" : at;
   const bool glob = has_glob(path);
   Error error(ErrorCode::kNotFound, glob ? "no file matches this pattern" : "no such file");

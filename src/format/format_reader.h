@@ -6,6 +6,7 @@
 // their decode() reads through the format's own library, one call at a time in the process.
 #pragma once
 
+#include <headrace/catalog/attribute.h>
 #include <headrace/catalog/left_out.h>
 
 #include <cstddef>
@@ -131,6 +132,11 @@ class FormatReader {
   /// Return what arrays() leaves out, sorted by path; the first hundred at most.
   [[nodiscard]] virtual const std::vector<LeftOut>& passed_over() const {
     static const std::vector<LeftOut> none;
+    return none;
+  }
+  /// Return what the file says of itself as a whole: in HDF5, the attributes of its root group.
+  [[nodiscard]] virtual const Attributes& attributes() const {
+    static const Attributes none;
     return none;
   }
   /// Open an array for reading. \param path  As in arrays(), with or without a leading slash.

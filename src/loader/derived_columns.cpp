@@ -5,11 +5,16 @@
 #include "delivery/slot_pool.h"
 
 namespace headrace {
+namespace {
+
+constexpr std::int64_t kGroupOfRepeats = -1;  // what GroupTotals passes over
+
+}  // namespace
 
 std::shared_ptr<const std::vector<Field>> batch_fields(const SampleSource& source, const EnginePlan& plan) {
   auto fields = std::make_shared<std::vector<Field>>(*source.fields());
   if (plan.delivers_row_ids) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}, {}});
-  if (plan.tail == Tail::kPad) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}, {}});
+  if (plan.delivers_weights) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}, {}});
   if (plan.groups)
     for (const char* const name : {"_group", "_group.offsets"})
       fields->push_back({name, "", {DType::Kind::kInt, 8}, {}, {}});
@@ -31,7 +36,7 @@ std::vector<DerivedColumn> derived_columns(const EnginePlan& plan, std::span<con
       *out++ = static_cast<std::int64_t>(place.rows.first + sample.row);
     }
   }
-  if (plan.tail == Tail::kPad) {
+  if (plan.delivers_weights) {
     auto* out = static_cast<float*>(add(rows, sizeof(float)));
     for (std::uint64_t i = 0; i < rows; ++i) out[i] = i < step.real_rows ? 1.0F : 0.0F;
   }
@@ -40,6 +45,7 @@ std::vector<DerivedColumn> derived_columns(const EnginePlan& plan, std::span<con
     auto* const numbers = static_cast<std::int64_t*>(add(rows, sizeof(std::int64_t)));
     std::vector<std::int64_t> offsets;
     plan.groups->group_epoch(epoch)->number(mine, numbers, offsets);
+    std::fill(numbers + std::min(step.real_rows, rows), numbers + rows, kGroupOfRepeats);
     auto* const out = static_cast<std::int64_t*>(add(offsets.size(), sizeof(std::int64_t)));
     std::copy(offsets.begin(), offsets.end(), out);
   }

@@ -323,14 +323,17 @@ Result<std::optional<Engine::Delivery>> Engine::next() {
     HEADRACE_TRY(check_epoch());
     return std::optional<Delivery>();
   }
-  {
+  if (d->content.step.real_rows > 0 || plan_.tail == Tail::kPad) {  // else it is one that another rank delivers
     const std::lock_guard lock(sums_mutex_);
     sums_.sums += d->sums;
   }
+  // Trainers count the batches and never ask for one behind the last.
+  if (d->content.step.last) HEADRACE_TRY(check_epoch());
+  const bool last = d->content.step.last;
   std::vector<DerivedColumn> derived = derived_columns(plan_, d->content.samples, d->rows, d->content.step, d->epoch);
   return std::optional<Delivery>(
       {memory_->deliver(std::move(d->memory), d->content, d->rows, d->epoch, d->batch, std::move(derived)),
-       d->content.step.end});
+       d->content.step.end, last});
 }
 
 /// An epoch has ended. Whole ones of one rank must have been every row once: their sums are known in closed form.

@@ -73,6 +73,7 @@ class Engine {
   struct Delivery {
     Batch batch;
     std::uint64_t end_sample = 0;  ///< Samples of the epoch, handed out over all ranks when this batch is.
+    bool last = false;             ///< No batch of the epoch follows.
   };
   /// The next batch of the epoch, nullopt after its last. Errors: of the data; kClosed; kForked; kInternal if an epoch
   /// was not every row once.

@@ -153,6 +153,7 @@ Result<EnginePlan> EngineManager::make_plan() {
   context.label = label();
   context.listed = listed_;
   context.groups = groups_;
+  context.delivers_weights = delivers_weights_;
   context.probe = probe_ ? &*probe_ : nullptr;
   context.kept_bytes = cache_ && cache_->blocks ? cache_->blocks->usage().bytes : 0;
   look_for_cache(context);
@@ -292,6 +293,13 @@ Status EngineManager::set_shape(const ShuffleShape& shape) {
   return made;
 }
 
+Status EngineManager::deliver_weights() {
+  delivers_weights_ = true;
+  Status made = replan(Reason::kWeights);
+  if (!made.ok()) delivers_weights_ = false;
+  return made;
+}
+
 void EngineManager::close() {
   close_asked_ = true;
   if (!busy_.lock_unless_outside()) return;
@@ -322,6 +330,8 @@ std::string_view to_string(EngineManager::Reason reason) {
       return "the sampler lists another number of rows, or other batches";
     case Reason::kShape:
       return "a state was loaded whose shuffle has another shape";
+    case Reason::kWeights:
+      return "an epoch goes on at a place from which its last step has too few samples for all ranks";
     case Reason::kPreload:
       return "preload() was called after the first epoch";
     case Reason::kCodingKnown:

@@ -55,6 +55,7 @@ class EngineManager final : public Reclaimable {
     kRank,          ///< Another rank, or another number of ranks.
     kRows,          ///< The list of rows has another length.
     kShape,         ///< A state brought another shape of the block shuffle.
+    kWeights,       ///< Batches are to have the field "_weight".
     kPreload,       ///< Everything is to be decoded beforehand.
     kCodingKnown,   ///< It was measured what re-encoding makes of the blocks.
     kCacheRefused,  ///< Blocks did not fit encoded, against what was measured.
@@ -105,6 +106,8 @@ class EngineManager final : public Reclaimable {
   void set_framework_rank(RankShare share) { framework_rank_ = share; }
   /// Go on with the shape of a state's block shuffle. Errors: of the plan; the engine is then as it was.
   Status set_shape(const ShuffleShape& shape);
+  /// Deliver the field "_weight" from now on. Errors: of the plan; the engine is then as it was.
+  Status deliver_weights();
   /// End the engine, and give up what is kept. Threads: any. Blocks: until the call ends that another thread is in.
   /// Where that thread, or this one, is in a function of the program that the call called, the call closes it when it
   /// ends.
@@ -141,7 +144,8 @@ class EngineManager final : public Reclaimable {
   mutable DataIdentity identity_;
   std::shared_ptr<ListedRows> listed_;  ///< Rows of a sampler that is a list.
   std::shared_ptr<MemoryBudget> budget_;
-  ShuffleShape shape_;  ///< Shape of a state that was loaded; as if it had been given.
+  bool delivers_weights_ = false;  ///< Whatever follows from the options.
+  ShuffleShape shape_;             ///< Shape of a state that was loaded; as if it had been given.
   std::optional<RankShare> framework_rank_;
   std::optional<Label> label_;                ///< Label for a sampler that needs one.
   std::shared_ptr<const GroupTable> groups_;  ///< Groups of a loader of groups.

@@ -53,6 +53,7 @@ struct EnginePlan {
   std::uint32_t threads = 1;
   std::string threads_reason;
   bool delivers_row_ids = false;  ///< Deliver "_rows".
+  bool delivers_weights = false;  ///< Deliver "_weight": some samples come once more, to fill up a step.
   std::uint64_t seed = 0;         ///< Seed of random transforms, with the epoch.
   std::vector<std::string> warnings;
   std::shared_ptr<OnlineRows> online;        ///< Rows of an order that is made up as it goes.
@@ -116,6 +117,7 @@ struct PlanContext {
   const Label* label = nullptr;                   ///< Label for a sampler that needs one.
   std::shared_ptr<const ListedRows> listed = {};  ///< Rows of a sampler that is a list; null: those of the options.
   std::shared_ptr<const GroupTable> groups = {};  ///< Groups of a loader of groups; null: found where they are files.
+  bool delivers_weights = false;                  ///< Whatever follows from the options: an epoch is gone on with.
   const CodingProbe* probe = nullptr;             ///< What re-encoding would make of the blocks; null: not known.
   std::uint64_t kept_bytes = 0;                   ///< Bytes of blocks that this loader keeps already.
   bool cache_is_whole = false;                    ///< The cache directory is: nothing will be written.

@@ -36,11 +36,15 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
 constexpr std::string_view kKeptWhen =
     "kept while your loop works on a batch, and a few while it waits for one, so that all are there after some epochs";
 
-/// \param known  Was re-encoding tried already? \param engine  That runs, or will, as the plan says.
-std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, bool known, const Engine& engine) {
+/// \param mapped  Are samples made of parts of rows? \param known  Was re-encoding tried already? \param engine  That
+/// runs, or will, as the plan says.
+std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, bool mapped, bool known,
+                             const Engine& engine) {
   const double share = p.data_bytes ? static_cast<double>(p.cache_bytes) / static_cast<double>(p.data_bytes) : 0;
   switch (p.tier) {
     case CacheTier::kNothing:
+      if (mapped && choice.mode != CacheChoice::kNone)
+        return "nothing is kept between epochs: samples that are not simply rows are decoded anew";
       return choice.mode == CacheChoice::kNone        ? "nothing is kept between epochs (cache='none')"
              : choice.mode == CacheChoice::kDirectory ? "nothing is kept between epochs: see WARNING"
              : !known ? "not decided yet: the first epoch measures whether re-encoded blocks fit, and keeps them if "
@@ -114,7 +118,8 @@ std::string explain_plan(const Loader::Impl& loader) {
   if (const std::string_view why = to_string(loader.manager->reason()); !why.empty())
     line("replanned", std::string(why));
   for (const std::string& warning : p.warnings) line("WARNING", warning);
-  line("cache", describe_keeping(p, loader.options().cache, loader.manager->probed(), *engine));
+  line("cache", describe_keeping(p, loader.options().cache, loader.dataset().impl()->source.mapped() != nullptr,
+                                 loader.manager->probed(), *engine));
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));

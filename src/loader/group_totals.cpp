@@ -10,6 +10,8 @@
 namespace headrace {
 namespace {
 
+constexpr std::int64_t kNoGroup = -1;
+
 /// The order of numbers with NaN above all of them, as argmax and topk have it elsewhere.
 template <class T>
 bool is_larger(T a, T b) {
@@ -25,12 +27,13 @@ void check_size(std::string_view what, std::size_t size, std::uint64_t wanted) {
 void check(const GroupTotals& totals, std::span<const std::int64_t> group) {
   const std::uint64_t cells = totals.groups * totals.classes;
   check_size("counts", totals.count.size(), totals.groups);
+  check_size("rows with NaN", totals.nan.size(), totals.groups);
   check_size("votes", totals.votes.size(), cells);
   check_size("sums", totals.sum.size(), cells);
   check_size("maxima", totals.max.size(), cells);
   check_size("largest values", totals.tops.size(), cells * totals.top);
   for (std::size_t i = 0; i < group.size(); ++i)
-    if (group[i] < 0 || static_cast<std::uint64_t>(group[i]) >= totals.groups)
+    if (group[i] < kNoGroup || (group[i] >= 0 && static_cast<std::uint64_t>(group[i]) >= totals.groups))
       throw refuse(fmt::format("row {} of the batch is of group {}; there are groups 0 to {}", i, group[i],
                                static_cast<std::int64_t>(totals.groups) - 1),
                    "Give the number of groups that there are, and numbers below it.");
@@ -53,13 +56,16 @@ void add(const GroupTotals& totals, std::span<const std::int64_t> group, std::sp
                  "Give one for each row and class.");
   check(totals, group);
   for (std::size_t i = 0; i < group.size(); ++i) {
+    if (group[i] == kNoGroup) continue;
     const auto g = static_cast<std::size_t>(group[i]);
     const std::span<const T> row = values.subspan(i * classes, classes);
     if (!totals.count.empty()) ++totals.count[g];
-    if (!totals.votes.empty() && classes > 0) {
+    const bool has_nan = std::ranges::any_of(row, [](T value) { return std::isnan(value); });
+    if (has_nan && !totals.nan.empty()) ++totals.nan[g];
+    if (!has_nan && !totals.votes.empty() && classes > 0) {
       std::size_t best = 0;
       for (std::size_t c = 1; c < classes; ++c)
-        if (is_larger(row[c], row[best])) best = c;
+        if (row[c] > row[best]) best = c;
       ++totals.votes[g * classes + best];
     }
     if (!totals.sum.empty())
@@ -94,6 +100,7 @@ void add_votes(const GroupTotals& totals, std::span<const std::int64_t> group, s
                                static_cast<std::int64_t>(totals.classes) - 1),
                    "Give classes by their numbers, from 0.");
   for (std::size_t i = 0; i < label.size(); ++i) {
+    if (group[i] == kNoGroup) continue;
     const auto g = static_cast<std::size_t>(group[i]);
     if (!totals.count.empty()) ++totals.count[g];
     if (!totals.votes.empty()) ++totals.votes[g * totals.classes + static_cast<std::size_t>(label[i])];

@@ -14,7 +14,15 @@ struct Memory {
   std::vector<double> sum = std::vector<double>(6, 0), max = std::vector<double>(6, kNothing),
                       tops = std::vector<double>(12, kNothing);
   GroupTotals totals() {
-    return {.groups = 2, .classes = 3, .top = 2, .count = count, .votes = votes, .sum = sum, .max = max, .tops = tops};
+    return {.groups = 2,
+            .classes = 3,
+            .top = 2,
+            .count = count,
+            .nan = {},
+            .votes = votes,
+            .sum = sum,
+            .max = max,
+            .tops = tops};
   }
 };
 
@@ -38,10 +46,35 @@ TEST(GroupTotals, ClassesAreVotes) {
   EXPECT_EQ(m.sum, std::vector<double>(6, 0));
 }
 
+TEST(GroupTotals, RowsWithANaNAreCountedAndDoNotVote) {
+  Memory m;
+  std::vector<std::int64_t> nan(2, 0);
+  GroupTotals totals = m.totals();
+  totals.nan = nan;
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  add_rows(totals, std::vector<std::int64_t>{0, 0, 1}, std::vector<double>{1, none, 3, 1, 2, 3, none, none, none});
+  EXPECT_EQ(m.count, (std::vector<std::int64_t>{2, 1}));
+  EXPECT_EQ(nan, (std::vector<std::int64_t>{1, 1}));
+  EXPECT_EQ(m.votes, (std::vector<std::int64_t>{0, 0, 1, 0, 0, 0}));
+  EXPECT_TRUE(std::isnan(m.max[1]));
+}
+
+TEST(GroupTotals, RowsOfNoGroupCountForNothing) {
+  Memory m, without;
+  add_rows(m.totals(), std::vector<std::int64_t>{-1, 0, 1}, std::vector<double>{9, 9, 9, 1, 2, 3, 6, 5, 4});
+  add_rows(without.totals(), std::vector<std::int64_t>{0, 1}, std::vector<double>{1, 2, 3, 6, 5, 4});
+  add_votes(m.totals(), std::vector<std::int64_t>{-1, 1}, std::vector<std::int64_t>{0, 0});
+  add_votes(without.totals(), std::vector<std::int64_t>{1}, std::vector<std::int64_t>{0});
+  EXPECT_EQ(m.count, without.count);
+  EXPECT_EQ(m.votes, without.votes);
+  EXPECT_EQ(m.sum, without.sum);
+  EXPECT_EQ(m.max, without.max);
+}
+
 TEST(GroupTotals, WhatDoesNotFitIsRefusedBeforeAnythingIsAdded) {
   Memory m;
   const std::vector<double> values(6, 1);
-  for (const std::int64_t wrong : {-1, 2}) {
+  for (const std::int64_t wrong : {-2, 2}) {
     EXPECT_THROW(add_rows(m.totals(), std::vector<std::int64_t>{0, wrong}, values), Error);
     EXPECT_THROW(add_votes(m.totals(), std::vector<std::int64_t>{0, wrong}, std::vector<std::int64_t>{0, 0}), Error);
   }

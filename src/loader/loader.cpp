@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <thread>
+#include <utility>
 
 #include "base/available_memory.h"
 #include "base/memory_budget.h"
@@ -41,6 +42,12 @@ struct Loader::Epoch::Impl {
   std::uint64_t generation = 0;
   std::chrono::nanoseconds timeout{0};
   bool finished = false;
+  bool counted = false;  // among the epochs that are finished
+
+  /// Count the epoch as finished, once.
+  void count_finished() {
+    if (!std::exchange(counted, true)) ++consumer->epochs_finished;
+  }
 
   void check_current() const {
     if (consumer->generation != generation)
@@ -96,9 +103,10 @@ std::optional<Batch> Loader::Epoch::next() {
   if (!*delivery) {
     m.finished = true;
     c.in_epoch = false;
-    ++c.epochs_finished;
+    m.count_finished();
     return std::nullopt;
   }
+  if ((*delivery)->last) m.count_finished();
   c.add_batch((*delivery)->batch.rows(), end);
   c.handed_out((*delivery)->end_sample);
   return std::move((*delivery)->batch);

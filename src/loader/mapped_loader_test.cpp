@@ -231,6 +231,38 @@ TEST(MappedLoader, SelectedRowsAreRefused) {
   EXPECT_EQ(made.error().code(), ErrorCode::kUnsupported);
 }
 
+TEST(MappedLoader, TransformedRowsAreRefused) {
+  SourceGroup group = renamed(table_of({500}, {{1, 64}}), "token");
+  auto made = std::make_shared<Source>(*group.source);
+  made->program =
+      Program::make({{made->columns->at(0)}}, {{"Cast", {"token0"}, {{"dtype", std::string("float64")}}}}).value();
+  group.source = made;
+  auto map = std::make_shared<SpanMap>(
+      SpanMap::Options{Spans::windows(1, 2, 2), group.layout.table, nullptr, 8, row_weight(1), 0});
+  const auto mapped = make_mapped_source(map, nullptr, {group}, "windows");
+  ASSERT_FALSE(mapped.ok());
+  EXPECT_EQ(mapped.error().code(), ErrorCode::kUnsupported);
+}
+
+TEST(MappedLoader, GroupsAreRefused) {
+  const Events events(heavy_tailed(20, 1));
+  try {
+    const Loader loader(*events.data, {.group_by = GroupBy{.by = "file"}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+  }
+}
+
+TEST(MappedLoader, ExplainSaysThatNothingIsKept) {
+  const Events events(heavy_tailed(100, 1));
+  Loader loader(*events.data, {.batch_size = 16, .shuffle = true});
+  for (const Batch& batch : loader) (void)batch;
+  EXPECT_NE(loader.explain().find("samples that are not simply rows are decoded anew"), std::string::npos)
+      << loader.explain();
+  EXPECT_EQ(loader.explain().find("the first epoch measures"), std::string::npos) << loader.explain();
+}
+
 TEST(MappedLoader, BoxesOfTwoVolumes) {
   const Axes shape{20, 24, 30}, box{7, 9, 11};
   const std::vector<CellGrid> grids{{3, shape, {8, 8, 8}, 4}, {3, shape, {5, 24, 7}, 4}};
@@ -266,6 +298,23 @@ TEST(MappedLoader, BoxesOfTwoVolumes) {
     samples += batch.rows();
   }
   EXPECT_EQ(samples, 40u);
+}
+
+// A box of 2x2x2 out of cells of 8x8x8: most of what is decoded is thrown away.
+TEST(MappedLoader, ReadAmplificationOfBoxesIsWhatWasDecodedOverWhatWasCopied) {
+  const CellGrid grid{3, {32, 32, 32}, {8, 8, 8}, 4};
+  const auto amplification = [&](const Axes& box, std::uint64_t count) {
+    std::vector<Axes> starts;
+    for (std::uint64_t i = 0; i < count; ++i) starts.push_back({i % 4 * 8, i / 4 % 4 * 8, i / 16 % 4 * 8});
+    auto map = std::make_shared<BoxMap>(BoxMap::Options{{grid}, box, starts, 5});
+    const Dataset data(
+        Dataset::Impl::make(make_mapped_source(map, map, {testing::volume_of(0, grid)}, "boxes").value()));
+    Loader loader(data, {.batch_size = 4, .threads = 1});
+    for (const Batch& batch : loader) (void)batch;
+    return loader.report().read_amplification;
+  };
+  EXPECT_DOUBLE_EQ(amplification({2, 2, 2}, 64), 64);
+  EXPECT_DOUBLE_EQ(amplification({8, 8, 8}, 64), 1);
 }
 
 TEST(MappedLoader, WhatCannotBeKeptIsRefused) {

@@ -47,7 +47,7 @@ Result<PlannedBatch> plan_batch(const EnginePlan& plan, std::uint64_t epoch, std
                                      num_steps, num_steps == 1 ? "" : "es", num_steps - 1, step),
         "batch_size, drop_last and the number of ranks decide how many there are: give those of the training.");
   PlannedBatch made;
-  std::vector<SampleRef> counted_elsewhere;
+  std::vector<BlockRows> counted_elsewhere;
   bool counted = true;
   made.step = steps->cursor(epoch, steps->position_of(epoch, step))->next(made.stored, counted_elsewhere, counted);
   const BlockTable& blocks = *plan.blocks;

@@ -125,6 +125,17 @@ std::shared_ptr<const Sampler> make_mixed(const SourceMixture& mixture, const Bl
 
 }  // namespace
 
+static Status check_derived_names(const std::vector<Field>& fields, const EnginePlan& plan) {
+  for (const Field& field : fields)
+    if ((plan.delivers_row_ids && field.name == "_rows") || (plan.delivers_weights && field.name == "_weight") ||
+        (plan.groups && (field.name == "_group" || field.name == "_group.offsets")))
+      return std::move(
+          refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
+                 "Give that field another name.")
+              .with_field(field.name));
+  return {};
+}
+
 std::shared_ptr<ListedRows> listed_rows_of(const LoaderOptions& options, const Listed& listed) {
   return std::make_shared<ListedRows>(
       ListedRows::List{ListedRows::Rows(options.sampler, &listed.rows), batch_ends_of(listed.batch_rows)},
@@ -170,6 +181,9 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
                   EnginePlan& plan) {
   const std::shared_ptr<const BlockTable> blocks = plan.blocks;
   const std::uint64_t rows = blocks->num_rows(), row_bytes = source.sample_bytes();
+  if (options.group_by && source.mapped())  // what they are shuffled by is no file
+    return std::move(Error(ErrorCode::kUnsupported, "group_by= for samples that are not simply rows is not there yet")
+                         .with_hint("Leave group_by= out."));
   if (options.group_by) {
     if (source.mixture())
       return refuse("the data set is a mixture, which decides what is drawn: it has no groups",
@@ -216,13 +230,6 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
   plan.rank_reason = context.rank.reason;
   plan.delivers_row_ids = options.provenance;
   plan.seed = options.seed;
-  for (const Field& field : *source.fields())
-    if ((plan.delivers_row_ids && field.name == "_rows") || (options.tail == Tail::kPad && field.name == "_weight") ||
-        (plan.groups && (field.name == "_group" || field.name == "_group.offsets")))
-      return std::move(
-          refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
-                 "Give that field another name.")
-              .with_field(field.name));
   plan.shape = resolve_shape(options, *blocks, global_batch, row_bytes);
   if (source.mixture()) {
     plan.sampler = make_mixed(*source.mixture(), *blocks, options, global_batch, row_bytes);
@@ -235,6 +242,13 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
   plan.steps = make_steps(plan, plan.sampler, plan.listed);
   plan.batch_rows = plan.steps->most_rows();
   plan.num_batches = plan.steps->num_steps(0);
+  plan.delivers_weights = context.delivers_weights || plan.steps->repeats_samples(0);
+  HEADRACE_TRY(check_derived_names(*source.fields(), plan));
+  if (plan.delivers_weights && plan.tail == Tail::kPartial && !plan.groups && !plan.listed)
+    plan.warnings.push_back(
+        "a last step has fewer samples than there are ranks: a rank without one gets another's once more, and every "
+        "batch "
+        "has a field _weight, 0 for those. Multiply the loss by it, or use tail=\"drop\"");
 
   const std::uint64_t stream_rows = samples / std::max<std::uint64_t>(plan.shape.streams, 1);
   if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture() && plan.shape.streams > 1 &&

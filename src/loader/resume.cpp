@@ -80,10 +80,14 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   const auto [state, other_shape, list] = m.fit(json, options, false);
   if (list.rows) m.manager->set_rows(state.position.epoch, list).value();
   if (other_shape) m.manager->set_shape(*other_shape).value();
+  const EnginePlan& plan = m.engine()->plan();
+  const bool lacks_weights = !plan.delivers_weights && plan.steps->repeats_samples(state.position.samples);
+  if (lacks_weights) m.manager->deliver_weights().value();
   const bool online = m.engine()->plan().online != nullptr;
   ConsumerState& c = *m.consumer;
   // A live epoch cannot go on where the rows are given from outside, or where its engine and its memory are gone.
-  if (other_shape || (c.in_epoch && (online || m.manager->state() == EngineManager::State::kPlanned))) c.end_epoch();
+  if (other_shape || lacks_weights || (c.in_epoch && (online || m.manager->state() == EngineManager::State::kPlanned)))
+    c.end_epoch();
   if (!c.in_epoch) {
     c.next = state.position;
     return;

@@ -12,12 +12,14 @@ namespace {
 
 using testing::fake_dataset;
 
-/// Row of each sample of a batch, read from the first field's first element.
+/// Row of each sample of a batch that counts, read from the first field's first element.
 std::vector<std::uint64_t> rows_of(const Batch& batch) {
   std::vector<std::uint64_t> rows;
   const auto values = batch.array(0).as<std::uint32_t>();
   const std::uint64_t width = batch.fields()[0].dims.extents()[0];
-  for (std::uint64_t i = 0; i < batch.rows(); ++i) rows.push_back(values[i * width] / 1009);
+  const bool weighted = batch.fields().back().name == "_weight";
+  for (std::uint64_t i = 0; i < batch.rows(); ++i)
+    if (!weighted || batch["_weight"].as<float>()[i] > 0) rows.push_back(values[i * width] / 1009);
   return rows;
 }
 std::vector<std::vector<std::uint64_t>> rest_of(Loader::Epoch& epoch) {

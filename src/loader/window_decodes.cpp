@@ -37,31 +37,35 @@ double window_decodes(const EnginePlan& plan) {
   const std::uint64_t longest = std::max<std::uint64_t>(plan.slots, 1),
                       shorter = std::max<std::uint64_t>(longest, 2) - 1;
   std::unordered_map<std::uint32_t, BlockSteps> open;
-  std::vector<SampleRef> samples, counted_elsewhere;
+  std::vector<SampleRef> samples;
+  std::vector<BlockRows> counted_elsewhere;
   std::uint64_t blocks = 0, claims = 0;
   for (std::uint32_t step = 0; step < steps; ++step) {
     samples.clear(), counted_elsewhere.clear();
     cursor->next_step(samples, counted_elsewhere);
-    const auto see = [&](const SampleRef& sample, bool ours) {
-      BlockSteps& b = open[sample.block];
-      ++b.seen;
+    const auto see = [&](std::uint32_t block, std::uint64_t rows, bool ours) {
+      BlockSteps& b = open[block];
+      b.seen += rows;
       if (ours && (b.steps.empty() || b.steps.back() != step)) b.steps.push_back(step);
     };
-    for (const SampleRef& s : samples) see(s, true);
-    for (const SampleRef& s : counted_elsewhere) see(s, false);
-    for (const std::vector<SampleRef>* list : {&samples, &counted_elsewhere})
-      for (const SampleRef& s : *list) {
-        const auto at = open.find(s.block);
-        if (at == open.end()) continue;
-        const std::uint64_t rows = cursor->rows_of(s.block);
-        if (rows == 0) return bound;
-        if (at->second.seen < rows) continue;
-        if (!at->second.steps.empty()) {
-          blocks += 2;
-          claims += claims_of(at->second.steps, longest) + claims_of(at->second.steps, shorter);
-        }
-        open.erase(at);
+    for (const SampleRef s : samples) see(s.block, 1, true);
+    for (const BlockRows s : counted_elsewhere) see(s.block, s.rows, false);
+    const auto finish = [&](std::uint32_t block) {  // false: the order does not say how many rows there will be
+      const auto at = open.find(block);
+      if (at == open.end()) return true;
+      const std::uint64_t rows = cursor->rows_of(block);
+      if (rows == 0 || at->second.seen < rows) return rows != 0;
+      if (!at->second.steps.empty()) {
+        blocks += 2;
+        claims += claims_of(at->second.steps, longest) + claims_of(at->second.steps, shorter);
       }
+      open.erase(at);
+      return true;
+    };
+    for (const SampleRef s : samples)
+      if (!finish(s.block)) return bound;
+    for (const BlockRows s : counted_elsewhere)
+      if (!finish(s.block)) return bound;
   }
   return blocks == 0 ? bound : static_cast<double>(claims) / static_cast<double>(blocks);
 }

@@ -94,23 +94,23 @@ class Stream {
 
   /// Rows [first, first + count) of the stream go to `out`; those skipped before them, as far as their blocks may still
   /// be asked for, to `counted_elsewhere`. `first` never falls. \return The end of what was written.
-  SampleRef* take(std::uint64_t first, std::uint64_t count, SampleRef* out, std::vector<SampleRef>& counted_elsewhere) {
+  SampleRef* take(std::uint64_t first, std::uint64_t count, SampleRef* out, std::vector<BlockRows>& counted_elsewhere) {
     if (first != position_) skip_to(first, counted_elsewhere);
     move(count, out);
     return out + count;
   }
 
-  void skip_to(std::uint64_t position, std::vector<SampleRef>& counted_elsewhere) {
+  void skip_to(std::uint64_t position, std::vector<BlockRows>& counted_elsewhere) {
     std::uint64_t count = position - position_;
     if (const std::uint64_t here = std::min(count, pool_.left()); here > 0) {
-      append(here, counted_elsewhere);
+      skip(here, counted_elsewhere);
       count -= here;
     }
     while (count > 0) {  // whole pools are not made
       const std::uint64_t end = std::min(pool_end_, segment_.num_parts()), rows = segment_.rows(next_part_, end);
-      if (rows > count || rows == 0) return append(count, counted_elsewhere);
+      if (rows > count || rows == 0) return skip(count, counted_elsewhere);
       segment_.visit_cuts(next_part_, end, [&](const Segment::Part& p) {
-        for (std::uint32_t r = 0; r < p.rows; ++r) counted_elsewhere.push_back({p.block, p.first_row + r});
+        counted_elsewhere.push_back({p.block, p.rows});
       });
       count -= rows;
       position_ += rows;
@@ -121,10 +121,14 @@ class Stream {
   }
 
  private:
-  void append(std::uint64_t count, std::vector<SampleRef>& to) {
-    const std::size_t before = to.size();
-    to.resize(before + count);
-    move(count, to.data() + before);
+  void skip(std::uint64_t count, std::vector<BlockRows>& counted_elsewhere) {
+    position_ += count;
+    while (count > 0) {
+      if (pool_.left() == 0) fill();
+      const std::uint64_t n = std::min(count, pool_.left());
+      pool_.skip(n, counted_elsewhere);
+      count -= n;
+    }
   }
 
   void move(std::uint64_t count, SampleRef* to) {
@@ -282,7 +286,7 @@ class BlockShuffleCursor final : public Cursor {
     mine_.resize(shares_.streams());
   }
 
-  void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere) override {
+  void next_step(std::vector<SampleRef>& out, std::vector<BlockRows>& counted_elsewhere) override {
     const std::uint64_t total = blocks_.num_rows();
     const std::uint64_t begin = walk_.begin_of(step_, total), end = walk_.begin_of(step_ + 1, total);
     if (begin == end) return;

@@ -27,7 +27,7 @@ class BudgetCursor final : public StepCursor {
     enter(position);
   }
 
-  Step next(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere, bool& counted) override {
+  Step next(std::vector<SampleRef>& out, std::vector<BlockRows>& counted_elsewhere, bool& counted) override {
     if (counts_) counted_elsewhere.insert(counted_elsewhere.end(), elsewhere_.begin(), elsewhere_.end());
     elsewhere_.clear();
     Step step{.index = index_++, .begin = position_};
@@ -55,7 +55,7 @@ class BudgetCursor final : public StepCursor {
       for (std::uint32_t lane = 0; lane < plan_.options_.lanes; ++lane)
         if (!plan_.owns_parts_ || (lane >= first_lane_ && lane < end_lane_))
           window_.list(step_, lane, [&](SampleRef sample, bool padding) {
-            if (!padding) elsewhere_.push_back(sample);
+            if (!padding) elsewhere_.push_back({sample.block, 1});
           });
       ++step_;
       ++index_;
@@ -63,7 +63,7 @@ class BudgetCursor final : public StepCursor {
   }
 
   /// The rank's part of the step's list, which goes lane by lane. \return  Whether rows_of() counts it.
-  bool deal_out(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere, Step& step) {
+  bool deal_out(std::vector<SampleRef>& out, std::vector<BlockRows>& counted_elsewhere, Step& step) {
     padding_.clear();
     const std::size_t before = out.size();
     const std::uint32_t lanes = plan_.options_.lanes;
@@ -90,7 +90,7 @@ class BudgetCursor final : public StepCursor {
         if (is_mine)
           (padding ? padding_ : out).push_back(sample);
         else if (passes_others_ && !padding && rows_of(sample.block) > 0)
-          counted_elsewhere.push_back(sample);
+          counted_elsewhere.push_back({sample.block, 1});
       });
     }
     step.first_position = step.begin + first;
@@ -105,7 +105,8 @@ class BudgetCursor final : public StepCursor {
   bool owns_lanes_ = false, counts_ = false, passes_others_ = false;
   std::uint64_t position_ = 0, index_ = 0;
   std::size_t step_ = 0;
-  std::vector<SampleRef> elsewhere_, padding_;
+  std::vector<BlockRows> elsewhere_;
+  std::vector<SampleRef> padding_;
 };
 
 std::unique_ptr<StepCursor> BudgetSteps::cursor(std::uint64_t epoch, std::uint64_t position) const {

@@ -132,7 +132,7 @@ bool BudgetSteps::is_settled(std::uint64_t epoch, std::uint64_t position) const 
 std::vector<std::uint32_t> BudgetSteps::count_steps(std::uint64_t epoch, std::uint64_t first, std::uint64_t end) const {
   std::vector<std::uint32_t> steps;
   Window window(*this, epoch, first);
-  std::vector<SampleRef> counted_elsewhere;
+  std::vector<BlockRows> counted_elsewhere;
   for (std::uint64_t w = first; w < end; ++w) {
     window.next(0, 0, counted_elsewhere);
     counted_elsewhere.clear();
@@ -178,7 +178,7 @@ std::uint64_t BudgetSteps::steps_after(std::uint64_t epoch, std::uint64_t positi
       std::accumulate(table->begin() + static_cast<std::ptrdiff_t>(w), table->end(), std::uint64_t{0});
   if (position == w * window_) return steps;
   Window window(*this, epoch, w);
-  std::vector<SampleRef> counted_elsewhere;
+  std::vector<BlockRows> counted_elsewhere;
   window.next(0, 0, counted_elsewhere);
   std::uint64_t at = window.begin();
   for (std::size_t s = 0; (at += window.samples_of(s)) <= position; ++s) --steps;
@@ -191,7 +191,7 @@ std::uint64_t BudgetSteps::position_of(std::uint64_t epoch, std::uint64_t step) 
   for (; w < table->size() && step >= (*table)[w]; ++w) step -= (*table)[w];
   if (w == table->size() || step == 0) return std::min(w * window_, handed_out_);
   Window window(*this, epoch, w);
-  std::vector<SampleRef> counted_elsewhere;
+  std::vector<BlockRows> counted_elsewhere;
   window.next(0, 0, counted_elsewhere);
   std::uint64_t at = window.begin();
   for (std::size_t s = 0; s < step; ++s) at += window.samples_of(s);

@@ -56,6 +56,7 @@ class BudgetSteps final : public StepPlan {
   [[nodiscard]] std::uint64_t position_of(std::uint64_t epoch, std::uint64_t step) const override;
   [[nodiscard]] bool is_settled(std::uint64_t epoch, std::uint64_t position) const override;
   /// An upper bound: what the budget holds of the cheapest sample.
+  [[nodiscard]] bool repeats_samples(std::uint64_t) const override { return false; }
   [[nodiscard]] std::uint64_t most_rows() const override;
   [[nodiscard]] std::uint64_t span_steps() const override;
   [[nodiscard]] std::string identity() const override { return identity_; }

@@ -47,11 +47,12 @@ Walked walk(const Data& data, const StepPlan& plan, std::uint64_t epoch, std::ui
   std::map<std::uint32_t, std::uint64_t> seen;
   bool all_counted = true;
   for (;;) {
-    std::vector<SampleRef> samples, counted_elsewhere;
+    std::vector<SampleRef> samples;
+    std::vector<BlockRows> counted_elsewhere;
     bool counted = false;
     const Step step = cursor->next(samples, counted_elsewhere, counted);
     RC_ASSERT(samples.size() <= plan.most_rows());
-    for (const SampleRef s : counted_elsewhere) ++seen[s.block];
+    for (const BlockRows s : counted_elsewhere) seen[s.block] += s.rows;
     for (const SampleRef s : samples) seen[s.block] += counted;
     all_counted = all_counted && counted;
     out.steps.push_back(step);
@@ -121,7 +122,8 @@ TEST(BudgetSteps, EverySampleOnceUnderBudgetEqualForAllRanksFromAnywhere) {
       }
       RC_ASSERT(at == (options.tail == Tail::kDrop ? total - total % lanes : total));
       if (options.tail != Tail::kDrop) {
-        std::vector<SampleRef> order, counted_elsewhere;
+        std::vector<SampleRef> order;
+        std::vector<BlockRows> counted_elsewhere;
         sampler->cursor({.epoch = epoch, .global_batch = total})->next_step(order, counted_elsewhere);
         Rows want;
         for (const SampleRef s : order) want.push_back(data.row(s));
@@ -204,7 +206,8 @@ TEST(BudgetSteps, DealtStepsAreFullAndHoldAllLengths) {
   const auto cursor = plan->cursor(0, 0);
   double worst = 0;
   for (std::uint64_t k = 0; k < steps; ++k) {
-    std::vector<SampleRef> samples, counted_elsewhere;
+    std::vector<SampleRef> samples;
+    std::vector<BlockRows> counted_elsewhere;
     bool counted = false;
     cursor->next(samples, counted_elsewhere, counted);
     double mean = 0;

@@ -59,7 +59,7 @@ BudgetSteps::Window::Window(const BudgetSteps& plan, std::uint64_t epoch, std::u
 }
 
 void BudgetSteps::Window::next(std::uint32_t first_counted, std::uint32_t end_counted,
-                               std::vector<SampleRef>& counted_elsewhere) {
+                               std::vector<BlockRows>& counted_elsewhere) {
   begin_ = number_ * plan_.window_;
   take_samples(first_counted, end_counted, counted_elsewhere);
   const Tail tail = plan_.options_.tail;
@@ -131,7 +131,7 @@ void BudgetSteps::Window::list_all() {
 }
 
 void BudgetSteps::Window::take_samples(std::uint32_t first_counted, std::uint32_t end_counted,
-                                       std::vector<SampleRef>& counted_elsewhere) {
+                                       std::vector<BlockRows>& counted_elsewhere) {
   const std::uint64_t count = std::min(plan_.window_, plan_.samples_ - begin_);
   for (Lane& lane : lanes_) {
     lane.samples.clear();

@@ -40,7 +40,7 @@ class BudgetSteps::Window {
   Window(const BudgetSteps& plan, std::uint64_t epoch, std::uint64_t number);
 
   /// Plan the next window. \param counted_elsewhere  As Cursor::next_step(), of the lanes [first_counted, end_counted).
-  void next(std::uint32_t first_counted, std::uint32_t end_counted, std::vector<SampleRef>& counted_elsewhere);
+  void next(std::uint32_t first_counted, std::uint32_t end_counted, std::vector<BlockRows>& counted_elsewhere);
 
   [[nodiscard]] std::size_t num_steps() const { return order_.size(); }
   [[nodiscard]] std::uint64_t begin() const { return begin_; }
@@ -86,7 +86,7 @@ class BudgetSteps::Window {
   /// in the order of its costs once, not once a step, which would miss the caches.
   void list_all();
 
-  void take_samples(std::uint32_t first_counted, std::uint32_t end_counted, std::vector<SampleRef>& counted_elsewhere);
+  void take_samples(std::uint32_t first_counted, std::uint32_t end_counted, std::vector<BlockRows>& counted_elsewhere);
 
   /// Lanes that are one sample short repeat their first; an empty one, that of a lane that has some.
   void pad(std::size_t length);
@@ -111,7 +111,8 @@ class BudgetSteps::Window {
   std::vector<std::size_t> begins_;  // indices before each step
   std::vector<SampleRef> list_;
   std::vector<std::uint64_t> other_;
-  std::vector<SampleRef> line_, ignored_;
+  std::vector<SampleRef> line_;
+  std::vector<BlockRows> ignored_;
 };
 
 }  // namespace headrace

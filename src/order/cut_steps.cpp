@@ -26,18 +26,18 @@ class CutCursor final : public StepCursor {
         batch_(first_batch_),
         position_(position) {}
 
-  Step next(std::vector<SampleRef>& out, std::vector<SampleRef>&, bool& counted) override {
+  Step next(std::vector<SampleRef>& out, std::vector<BlockRows>&, bool& counted) override {
     Step step{.index = batch_ / share_.world_size, .begin = position_};
     const std::uint64_t mine = batch_ + share_.rank;
     batch_ = std::min<std::uint64_t>(batch_ + share_.world_size, ends_.size());
     step.end = position_ = begin_of(ends_, batch_);
-    const PositionRange range = mine < batch_ ? range_of(mine) : PositionRange{step.end, step.end};
+    counted = mine < batch_;
+    const PositionRange range = counted ? range_of(mine) : PositionRange{step.begin, step.begin + 1};
     const std::size_t before = out.size();
     cut_->append(range, out);
     step.first_position = range.begin;
-    step.real_rows = out.size() - before;
+    step.real_rows = counted ? out.size() - before : 0;
     step.last = batch_ == ends_.size();
-    counted = true;
     return step;
   }
 

@@ -1,7 +1,7 @@
 // CutSteps: steps of batches of unequal sizes, for orders whose epochs say where their batches end.
 //
 // Ranks get whole batches: of each run of W batches, W the world size, rank r gets the r-th. A rank for which the last
-// run has none gets a batch of no rows, so that all ranks make equal steps.
+// run has none gets its first sample once more, so that all ranks make equal steps and none of them has nothing.
 #pragma once
 
 #include <cstdint>
@@ -63,6 +63,7 @@ class CutSteps final : public StepPlan {
   [[nodiscard]] bool is_settled(std::uint64_t epoch, std::uint64_t position) const override {
     return sampler_->is_settled(epoch, position);
   }
+  [[nodiscard]] bool repeats_samples(std::uint64_t) const override { return share_.world_size > 1; }
   [[nodiscard]] std::uint64_t most_rows() const override { return cuts_->most_batch_rows(); }
   [[nodiscard]] std::uint64_t span_steps() const override { return cuts_->span_batches() / share_.world_size + 1; }
   [[nodiscard]] std::string identity() const override { return cuts_->identity(); }

@@ -18,7 +18,7 @@ class DirectCursor : public Cursor {
   DirectCursor(const BlockTable& blocks, std::uint64_t total, const Walk& walk, RowAt row_at)
       : blocks_(blocks), total_(total), walk_(walk), row_at_(std::move(row_at)) {}
 
-  void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>&) override {
+  void next_step(std::vector<SampleRef>& out, std::vector<BlockRows>&) override {
     const std::uint64_t begin = walk_.begin_of(step_, total_), end = walk_.begin_of(step_ + 1, total_);
     ++step_;
     const ShareRange mine = share_of(walk_.share, end - begin);

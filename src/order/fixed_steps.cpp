@@ -11,13 +11,14 @@ class FixedCursor final : public StepCursor {
   FixedCursor(const Sampler& sampler, const Walk& walk, std::uint64_t steps, Tail tail)
       : sampler_(sampler), walk_(walk), steps_(steps), tail_(tail), cursor_(sampler.cursor(walk)) {}
 
-  Step next(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere, bool& counted) override {
+  Step next(std::vector<SampleRef>& out, std::vector<BlockRows>& counted_elsewhere, bool& counted) override {
     const std::uint64_t total = sampler_.num_samples();
     Step step{.begin = walk_.begin_of(step_, total), .end = walk_.begin_of(step_ + 1, total)};
     step.index = step.begin / walk_.global_batch;
     step.last = ++step_ >= steps_;
     const std::uint64_t count = step.end - step.begin;
-    counted = tail_ != Tail::kPad || count == walk_.global_batch;
+    const bool too_few = tail_ == Tail::kPartial && count < walk_.share.world_size;
+    counted = !too_few && (tail_ != Tail::kPad || count == walk_.global_batch);
     if (counted) {
       const std::size_t before = out.size();
       cursor_->next_step(out, counted_elsewhere);
@@ -25,7 +26,7 @@ class FixedCursor final : public StepCursor {
       step.first_position = step.begin + cursor_->offset();
       return step;
     }
-    const ShareRange mine = share_of(walk_.share, walk_.global_batch);
+    const ShareRange mine = share_of(walk_.share, too_few ? walk_.share.world_size : walk_.global_batch);
     fill_up(step.begin, count, mine, out);
     step.first_position = step.begin + mine.begin;
     step.real_rows = std::clamp(count, mine.begin, mine.end) - mine.begin;
@@ -36,7 +37,8 @@ class FixedCursor final : public StepCursor {
  private:
   /// The rank's part of a last step that is filled up: its i-th sample, over all ranks, is sample i modulo `count`.
   void fill_up(std::uint64_t begin, std::uint64_t count, ShareRange mine, std::vector<SampleRef>& out) const {
-    std::vector<SampleRef> all, ignored;
+    std::vector<SampleRef> all;
+    std::vector<BlockRows> ignored;
     sampler_.cursor({walk_.epoch, begin, walk_.global_batch, {}})->next_step(all, ignored);
     for (std::uint64_t i = mine.begin; i < mine.end; ++i) out.push_back(all[i % count]);
   }
@@ -67,6 +69,13 @@ bool FixedSteps::is_settled(std::uint64_t epoch, std::uint64_t position) const {
 std::uint64_t FixedSteps::most_rows() const {
   const std::uint64_t world = share_.world_size;
   return global_batch_ / world + (global_batch_ % world != 0);
+}
+
+bool FixedSteps::repeats_samples(std::uint64_t position) const {
+  if (tail_ == Tail::kPad) return true;
+  const std::uint64_t total = sampler_->num_samples(), left = total - std::min(position, total);
+  const std::uint64_t last = left % global_batch_;
+  return tail_ == Tail::kPartial && last > 0 && last < share_.world_size;
 }
 
 std::unique_ptr<StepCursor> FixedSteps::cursor(std::uint64_t epoch, std::uint64_t position) const {

@@ -10,7 +10,9 @@
 
 namespace headrace {
 
-/// Cut an order every `global_batch` samples; each rank gets an equal, contiguous share of every step.
+/// Cut an order every `global_batch` samples; each rank gets an equal, contiguous share of every step. Where a last
+/// step has fewer samples than there are ranks, those without one get a sample of another rank once more: the mean of
+/// nothing is NaN, and an all-reduce would spread it.
 class FixedSteps final : public StepPlan {
  public:
   /// \param global_batch  Samples of a step over all ranks, at least 1.
@@ -31,6 +33,7 @@ class FixedSteps final : public StepPlan {
   }
   [[nodiscard]] bool is_settled(std::uint64_t epoch, std::uint64_t position) const override;
   [[nodiscard]] std::uint64_t most_rows() const override;
+  [[nodiscard]] bool repeats_samples(std::uint64_t position) const override;
   [[nodiscard]] std::uint64_t span_steps() const override { return sampler_->span_steps(global_batch_, share_); }
   [[nodiscard]] std::string identity() const override { return {}; }
   [[nodiscard]] std::unique_ptr<StepCursor> cursor(std::uint64_t epoch, std::uint64_t position) const override;

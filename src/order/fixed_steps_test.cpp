@@ -39,8 +39,10 @@ TEST(FixedSteps, StepsOfAllRanksPartTheOrderFromAnyPosition) {
       RC_ASSERT(steps == (tail == Tail::kDrop ? (total - position) / batch : (total - position + batch - 1) / batch));
       RC_ASSERT(plans[0]->ends_at(epoch, position) == (steps == 0));
       std::uint64_t at = position;
+      bool repeats = false;
       for (std::uint64_t k = 0; k < steps; ++k) {
-        std::vector<SampleRef> want, got, counted_elsewhere;
+        std::vector<SampleRef> want, got;
+        std::vector<BlockRows> counted_elsewhere;
         whole->next_step(want, counted_elsewhere);
         for (std::uint32_t r = 0; r < world; ++r) {
           std::vector<SampleRef> mine;
@@ -53,12 +55,15 @@ TEST(FixedSteps, StepsOfAllRanksPartTheOrderFromAnyPosition) {
           RC_ASSERT(mine.size() <= plans[r]->most_rows());
           RC_ASSERT(step.first_position == at + got.size() || step.real_rows == 0);
           if (tail == Tail::kPad) RC_ASSERT(mine.size() == batch / world);
+          RC_ASSERT(!mine.empty());  // the mean of nothing is NaN
+          repeats = repeats || mine.size() > step.real_rows;
           mine.resize(step.real_rows);
           got.insert(got.end(), mine.begin(), mine.end());
         }
         RC_ASSERT(got == want);
         at += want.size();
       }
+      if (tail != Tail::kPad) RC_ASSERT(repeats == plans[0]->repeats_samples(position));
       RC_ASSERT(plans[0]->position_of(epoch, 2) == std::min(2 * batch, total));
     }
   }));

@@ -98,10 +98,11 @@ TEST(Grouped, BlocksAreFoundWhereTheirRowsCome) {
     std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> spans;
     const std::uint64_t left = steps.steps_after(1, position);
     for (std::uint64_t s = 0; s < left; ++s) {
-      std::vector<SampleRef> samples, counted_elsewhere;
+      std::vector<SampleRef> samples;
+      std::vector<BlockRows> counted_elsewhere;
       bool counted = false;
       walk->next(samples, counted_elsewhere, counted);
-      RC_ASSERT(counted);
+      if (!counted) continue;  // a sample once more, for a rank that would have none
       for (const SampleRef sample : samples) {
         ++rows[sample.block];
         const auto at = spans.try_emplace(sample.block, s, s).first;

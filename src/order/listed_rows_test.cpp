@@ -52,7 +52,8 @@ TEST(ListedRows, ASamplerGoesThroughThemAsTheyAre) {
   list->set(1, rows({0, 1, 2, 3, 4}));
   const auto sampler = make_listed(blocks, list);
   for (const std::uint64_t epoch : {0, 1}) {
-    std::vector<SampleRef> samples, counted_elsewhere;
+    std::vector<SampleRef> samples;
+    std::vector<BlockRows> counted_elsewhere;
     const auto cursor = sampler->cursor({.epoch = epoch, .global_batch = 2});
     list->set(2, rows({9, 9, 9, 9, 9}));  // a cursor under way goes on with what was there
     for (int step = 0; step < 3; ++step) cursor->next_step(samples, counted_elsewhere);

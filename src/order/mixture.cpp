@@ -90,15 +90,16 @@ class SourceWalk {
     start(position % part.sampler->num_samples());
   }
 
-  SampleRef next(std::vector<SampleRef>& counted_elsewhere) {
+  SampleRef next(std::vector<BlockRows>& counted_elsewhere) {
     while (taken_ == ahead_.size()) {
       ahead_.clear();
       skipped_.clear();
       taken_ = 0;
       cursor_->next_step(ahead_, skipped_);
-      for (const SampleRef s : skipped_) counted_elsewhere.push_back(global(s));
+      for (const BlockRows s : skipped_) counted_elsewhere.push_back({global({s.block, 0}).block, s.rows});
       for (; given_before_ > 0; --given_before_)
-        if (const SampleRef s = global(ahead_[taken_++]); rows_of(s.block) > 0) counted_elsewhere.push_back(s);
+        if (const SampleRef s = global(ahead_[taken_++]); rows_of(s.block) > 0)
+          counted_elsewhere.push_back({s.block, 1});
       if (!ahead_.empty()) break;
       ++epoch_;
       start(0);
@@ -123,7 +124,8 @@ class SourceWalk {
   const MixturePart* part_;
   std::uint64_t epoch_;
   std::unique_ptr<Cursor> cursor_;
-  std::vector<SampleRef> ahead_, skipped_;
+  std::vector<SampleRef> ahead_;
+  std::vector<BlockRows> skipped_;
   std::size_t taken_ = 0, given_before_ = 0;  // the latter of the step that comes next
 };
 
@@ -135,7 +137,7 @@ class MixtureCursor final : public Cursor {
       sources_.emplace_back(mixture.parts()[c], mixture.shares().count_before(c, at));
   }
 
-  void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere) override {
+  void next_step(std::vector<SampleRef>& out, std::vector<BlockRows>& counted_elsewhere) override {
     const std::uint64_t total = mixture_.num_samples(), first = walk_.epoch * total;
     const std::uint64_t begin = walk_.begin_of(step_, total), end = walk_.begin_of(step_ + 1, total);
     ++step_;
@@ -147,7 +149,7 @@ class MixtureCursor final : public Cursor {
       if (is_mine)
         out.push_back(sample);
       else if (rows_of(sample.block) > 0)
-        counted_elsewhere.push_back(sample);
+        counted_elsewhere.push_back({sample.block, 1});
     }
   }
   [[nodiscard]] std::uint64_t offset() const override { return offset_; }

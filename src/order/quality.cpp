@@ -102,7 +102,8 @@ OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, std
   const std::uint64_t looks = std::min(steps, most_batches);
   const std::uint64_t runs = looks == steps ? 1 : std::min<std::uint64_t>(looks, 32), length = runs ? looks / runs : 0;
   std::uint64_t neighbours = 0, pairs = 0;
-  std::vector<SampleRef> samples, counted_elsewhere;
+  std::vector<SampleRef> samples;
+  std::vector<BlockRows> counted_elsewhere;
   std::vector<std::uint32_t> block_numbers, file_numbers;
   for (std::uint64_t run = 0; run < runs; ++run) {
     const std::uint64_t first = runs == 1 ? 0 : run * (steps - length) / (runs - 1);

@@ -56,6 +56,23 @@ void RowPool::take(std::uint64_t count, SampleRef* out) {
   }
 }
 
+void RowPool::skip(std::uint64_t count, std::vector<BlockRows>& out) {
+  std::vector<std::uint32_t> counts(places_.size());
+  std::array<std::uint64_t, 64> rows;
+  while (count > 0) {
+    const auto some = std::span(rows).first(std::min<std::uint64_t>(count, rows.size()));
+    if (computed_)
+      computed_->fill(taken_, some);
+    else
+      std::copy_n(listed_.begin() + static_cast<std::ptrdiff_t>(taken_), some.size(), some.begin());
+    for (const std::uint64_t row : some) ++counts[part_of(row)];
+    taken_ += some.size();
+    count -= some.size();
+  }
+  for (std::size_t part = 0; part < counts.size(); ++part)
+    if (counts[part] > 0) out.push_back({places_[part].block, counts[part]});
+}
+
 void RowPool::take_listed(SampleRef* out, std::uint64_t count) const {
   const std::uint16_t* const rows = listed_.data() + taken_;
   const Place* const places = places_.data();

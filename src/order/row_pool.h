@@ -37,6 +37,10 @@ class RowPool {
   /// Write the next `count` <= left() rows to `out`.
   void take(std::uint64_t count, SampleRef* out);
 
+  /// Pass by the next `count` <= left() rows, and append how many there are of each block. What it takes does not grow
+  /// with `count`.
+  void skip(std::uint64_t count, std::vector<BlockRows>& out);
+
   /// Return what a pool of at most so many rows and parts allocates.
   [[nodiscard]] static std::uint64_t max_bytes(std::uint64_t rows, std::uint64_t parts);
 

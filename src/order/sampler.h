@@ -54,7 +54,7 @@ class Cursor {
   /// Append the rank's samples of the next step to `out`, in batch order; nothing after the last. To
   /// `counted_elsewhere` go samples of the same blocks that other ranks get, or that were given before the walk began,
   /// as far as rows_of() counts them.
-  virtual void next_step(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere) = 0;
+  virtual void next_step(std::vector<SampleRef>& out, std::vector<BlockRows>& counted_elsewhere) = 0;
   /// Samples of the last step, over all ranks, before the rank's first.
   [[nodiscard]] virtual std::uint64_t offset() const = 0;
   /// How many samples of `block` next_step() gives to `out` and `counted_elsewhere` in this walk: with the last of them

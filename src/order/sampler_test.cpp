@@ -34,7 +34,7 @@ std::shared_ptr<const BlockTable> any_table() {
 std::vector<std::vector<SampleRef>> steps_of(const Sampler& sampler, const Walk& walk) {
   auto cursor = sampler.cursor(walk);
   std::vector<std::vector<SampleRef>> steps;
-  std::vector<SampleRef> counted_elsewhere;
+  std::vector<BlockRows> counted_elsewhere;
   const std::uint64_t left = sampler.num_samples() - std::min(walk.position, sampler.num_samples());
   for (std::uint64_t i = 0; i < (left + walk.global_batch - 1) / walk.global_batch; ++i)
     cursor->next_step(steps.emplace_back(), counted_elsewhere);
@@ -165,11 +165,12 @@ TEST(Sampler, ABlockIsDoneWithWhenSoManyRowsWereGivenOrPassed) {
       std::map<std::uint32_t, std::uint64_t> counted;
       std::set<std::uint32_t> asked;
       for (std::uint64_t n = position; n < blocks->num_rows(); n += batch) {
-        std::vector<SampleRef> out, counted_elsewhere;
+        std::vector<SampleRef> out;
+        std::vector<BlockRows> counted_elsewhere;
         cursor->next_step(out, counted_elsewhere);
         for (SampleRef s : out) asked.insert(s.block);
-        for (const auto* list : {&out, &counted_elsewhere})
-          for (SampleRef s : *list) ++counted[s.block];
+        for (const SampleRef s : out) ++counted[s.block];
+        for (const BlockRows s : counted_elsewhere) counted[s.block] += s.rows;
       }
       for (std::uint32_t block : asked) RC_ASSERT(counted[block] == cursor->rows_of(block));
     }

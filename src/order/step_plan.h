@@ -29,7 +29,7 @@ class StepCursor {
   /// Append the rank's samples of the next step to `out`. Append to `counted_elsewhere` samples that are not the
   /// rank's, or were handed out before the walk began, as far as rows_of() counts them. Not to be called after the last
   /// step. \param counted  Set to whether rows_of() counts the samples appended to `out`.
-  virtual Step next(std::vector<SampleRef>& out, std::vector<SampleRef>& counted_elsewhere, bool& counted) = 0;
+  virtual Step next(std::vector<SampleRef>& out, std::vector<BlockRows>& counted_elsewhere, bool& counted) = 0;
   /// Return how many samples of `block` the walk appends to `out` and `counted_elsewhere` together; 0: unknown. With
   /// the last of them the block is done with.
   [[nodiscard]] virtual std::uint64_t rows_of(std::uint32_t block) const = 0;
@@ -50,7 +50,8 @@ class StepPlan {
   [[nodiscard]] virtual std::uint64_t position_of(std::uint64_t epoch, std::uint64_t step) const = 0;
   /// Return the samples that are handed out over all ranks once the step that begins after `position` samples is done.
   [[nodiscard]] virtual std::uint64_t end_after(std::uint64_t epoch, std::uint64_t position) const {
-    std::vector<SampleRef> samples, counted_elsewhere;
+    std::vector<SampleRef> samples;
+    std::vector<BlockRows> counted_elsewhere;
     bool counted = true;
     return ends_at(epoch, position) ? position : cursor(epoch, position)->next(samples, counted_elsewhere, counted).end;
   }
@@ -63,6 +64,9 @@ class StepPlan {
   [[nodiscard]] virtual std::uint64_t span_steps() const = 0;
   /// Return what a state must agree in to be resumed, beside the order; empty if any position suits any such plan.
   [[nodiscard]] virtual std::string identity() const = 0;
+  /// True if a walk that begins after `position` samples of an epoch hands out some samples once more, which are to
+  /// count for nothing (Step::real_rows).
+  [[nodiscard]] virtual bool repeats_samples(std::uint64_t position) const = 0;
   /// Begin a walk after `position` samples of the epoch.
   [[nodiscard]] virtual std::unique_ptr<StepCursor> cursor(std::uint64_t epoch, std::uint64_t position) const = 0;
   /// Return the order that is cut.

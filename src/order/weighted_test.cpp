@@ -16,7 +16,8 @@ std::shared_ptr<const BlockTable> table(std::uint64_t rows) {
   return std::make_shared<BlockTable>(std::vector<BlockTable::FileBlocks>{{rows, 10}});
 }
 std::vector<std::uint64_t> epoch_rows(const Sampler& sampler, const BlockTable& blocks, const Walk& walk) {
-  std::vector<SampleRef> out, counted_elsewhere;
+  std::vector<SampleRef> out;
+  std::vector<BlockRows> counted_elsewhere;
   const auto cursor = sampler.cursor(walk);
   for (std::uint64_t n = walk.position; n < sampler.num_samples(); n += walk.global_batch)
     cursor->next_step(out, counted_elsewhere);

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/number_text.h"
+#include "catalog/packing.h"
 #include "tools/text_table.h"
 
 namespace headrace {
@@ -74,6 +75,12 @@ std::vector<std::string> what_to_know(const ArrayInfo& array, const ArrayDescrip
   if (array.is_record)
     out.push_back(fmt::format("records of {} B: each member is a field of its own ({}.{}); choosing one reads them all",
                               array.record_bytes, array.path, array.columns.empty() ? "" : array.columns[0].name));
+  for (const LeftOut& member : array.left_out)
+    out.push_back(fmt::format("its member {} is no field: {}", member.path, member.reason));
+  if (const auto packing = packing_of(array.attributes))
+    out.push_back(fmt::format("its values are packed, as its attributes say; ds.map({}) unpacks them",
+                              unpacking_text(array.path, *packing)));
+  if (!array.notice.empty()) out.push_back(array.notice);
   if (chunked && array.stored_bytes == 0 && described.decoded_bytes > 0)
     out.push_back("nothing was ever written: every value is the fill value");
   return out;

@@ -13,7 +13,7 @@ namespace headrace {
 constexpr const char* kBenchSchema = "headrace-bench/1";
 
 /// Check the schema, and give each contestant its medians: "first" and "later" (null: not measured), "epoch_seconds",
-/// and "headrace_is", by what factor Headrace is faster, the median of the rounds that both were measured in.
+/// and "headrace_is", by what factor Headrace is faster: the medians that are shown, divided.
 /// Errors: kInvalidArgument.
 Status summarise_bench(Json& measured);
 /// Return the table for people, of what summarise_bench() has been through.

@@ -48,18 +48,12 @@ Json pass_summary(const Json& contestant, const char* pass) {
           {"first_batch_seconds", middle(nullptr, "first_batch_seconds")}};
 }
 
-/// How many times as fast the first is, over the rounds that both were in; null if there is none.
+/// How many times as fast the first is, by the medians that are shown; null where one of them is missing.
 Json speed_up(const Json& ours, const Json& theirs, const char* pass) {
-  std::vector<double> ratios;
-  for (const Json& a : ours["rounds"])
-    for (const Json& b : theirs["rounds"]) {
-      if (a.value("round", -1) != b.value("round", -2)) continue;
-      const Json *mine = object_at(a, pass), *other = object_at(b, pass);
-      if (mine == nullptr || other == nullptr) continue;
-      const double rate = number_at(*other, "samples_per_second").value_or(0);
-      if (rate > 0) ratios.push_back(number_at(*mine, "samples_per_second").value_or(0) / rate);
-    }
-  return ratios.empty() ? Json(nullptr) : Json(median(std::move(ratios)));
+  const Json *mine = object_at(ours, pass), *other = object_at(theirs, pass);
+  if (mine == nullptr || other == nullptr) return nullptr;
+  const double rate = number_at(*other, "samples_per_second").value_or(0);
+  return rate > 0 ? Json(number_at(*mine, "samples_per_second").value_or(0) / rate) : Json(nullptr);
 }
 
 bool same_work(const Json& a, const Json& b) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "catalog/packing.h"
 #include "format/format_reader.h"
 #include "tools/array_description.h"
 
@@ -27,6 +28,12 @@ void compare(const ArrayInfo& first, const ArrayInfo& other, std::vector<std::st
         other.layout == first.layout && a.chunk == b.chunk ? shape_text(first.chunk_shape) : a.chunk);
   add("filters", other.codec_text(), first.codec_text());
   add("read path", other.read_path_name(), first.read_path_name());
+}
+
+Json attributes_json(const Attributes& attributes) {
+  Json json = Json::object();
+  for (const auto& [name, value] : attributes.values) std::visit([&](const auto& v) { json[name] = v; }, value);
+  return json;
 }
 
 Json to_json(const ArrayInfo& array) {
@@ -59,7 +66,11 @@ Json to_json(const ArrayInfo& array) {
   json["read_path"] = array.read_path_name();
   if (!array.reason.empty()) json["reason"] = array.reason;
   json["care"] = described.care;
-  if (!array.attributes.empty()) json["attributes"] = array.attributes;
+  if (!array.attributes.values.empty()) json["attributes"] = attributes_json(array.attributes);
+  if (!array.attributes.left_out.empty()) json["attributes_left_out"] = array.attributes.left_out;
+  if (!array.notice.empty()) json["notice"] = array.notice;
+  for (const LeftOut& member : array.left_out) json["members_left_out"][member.path] = member.reason;
+  if (const auto packing = packing_of(array.attributes)) json["unpack"] = unpacking_text(array.path, *packing);
   return json;
 }
 

@@ -27,14 +27,34 @@ constexpr double kGoodEffect = 1.1;
 /// What holds of a label whatever the order.
 struct LabelFacts {
   LabelFacts(Label read, const BlockTable& blocks) : label(std::move(read)), class_rows(label.num_classes) {
-    std::vector<std::uint64_t> rows(blocks.num_blocks());
-    for (std::uint64_t b = 0; b < rows.size(); ++b) rows[b] = blocks.block_rows(b);
-    correlation = has_classes() ? intra_group_correlation_of_classes(label.classes, label.num_classes, rows)
-                                : intra_group_correlation(label.values, rows);
-    for (const std::uint32_t c : label.classes) ++class_rows[c];
-    const auto n = static_cast<double>(label.values.size());
-    for (const double v : label.values) mean += v / n;
-    for (const double v : label.values) variance += (v - mean) * (v - mean) / n;
+    std::vector<std::uint64_t> rows(blocks.num_blocks());  // of which the label is known
+    std::vector<std::uint32_t> classes;
+    std::vector<double> values;
+    for (std::uint64_t b = 0; b < rows.size(); ++b)
+      for (std::uint64_t row = blocks.first_row(b), end = row + blocks.block_rows(b); row < end; ++row) {
+        if (!is_known(row)) continue;
+        ++rows[b];
+        if (has_classes())
+          classes.push_back(label.classes[row]);
+        else
+          values.push_back(label.values[row]);
+      }
+    correlation = has_classes() ? intra_group_correlation_of_classes(classes, label.num_classes, rows)
+                                : intra_group_correlation(values, rows);
+    for (const std::uint32_t c : classes) ++class_rows[c];
+    const auto n = static_cast<double>(values.size());
+    for (const double v : values) mean += v / n;
+    for (const double v : values) variance += (v - mean) * (v - mean) / n;
+  }
+  [[nodiscard]] bool is_known(std::uint64_t row) const {
+    return has_classes() ? label.classes[row] != Label::kNoClass : std::isfinite(label.values[row]);
+  }
+  /// Return how many rows have a label that is NaN or infinite.
+  [[nodiscard]] std::uint64_t num_unknown() const {
+    std::uint64_t unknown = 0;
+    for (std::uint64_t row = 0; row < std::max(label.classes.size(), label.values.size()); ++row)
+      unknown += !is_known(row);
+    return unknown;
   }
   [[nodiscard]] bool has_classes() const { return !label.classes.empty(); }
 
@@ -60,14 +80,18 @@ LabelFigures label_figures(const LabelFacts& facts, const Sampler& sampler, cons
   double squares = 0;
   const std::uint64_t steps = std::min(sampler.num_samples() / global_batch, kBatchesLookedAt);
   const auto cursor = sampler.cursor({epoch, 0, global_batch, {}});
-  std::vector<SampleRef> samples, passed;
+  std::vector<SampleRef> samples;
+  std::vector<BlockRows> passed;
   std::vector<std::uint32_t> drawn;
   for (std::uint64_t s = 0; s < steps; ++s) {
     samples.clear(), passed.clear(), drawn.clear();
     cursor->next_step(samples, passed);
     double sum = 0;
+    std::uint64_t known = 0;
     for (const SampleRef r : samples) {
       const std::uint64_t row = blocks.first_row(r.block) + r.row;
+      if (!facts.is_known(row)) continue;
+      ++known;
       if (classes)
         drawn.push_back(label.classes[row]);
       else
@@ -75,8 +99,8 @@ LabelFigures label_figures(const LabelFacts& facts, const Sampler& sampler, cons
     }
     if (classes)
       spread.add(drawn);
-    else if (!samples.empty())
-      squares += sum * sum / static_cast<double>(samples.size());
+    else if (known > 0)
+      squares += sum * sum / static_cast<double>(known);
   }
   out.effect = classes                     ? spread.design_effect()
                : variance > 0 && steps > 0 ? squares / static_cast<double>(steps) / variance
@@ -205,7 +229,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const Sampler& sampler = *plan.sampler;
   const std::uint64_t whole = plan.global_batch;
   std::optional<LabelFacts> facts;
-  if (!options.by.empty()) facts.emplace(read_label(loader.dataset(), options.by), blocks);
+  if (!options.by.empty()) facts.emplace(read_label(loader.dataset(), options.by, {}, NanLabels::kCounted), blocks);
   const std::vector<Choice> choices = choices_of(loader, facts, options.epoch);
   const OrderQuality& global = choices.front().quality;
   const std::optional<LabelFigures>& figures = choices.front().label;
@@ -234,6 +258,10 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                               "be {} if different blocks had nothing in common",
                               facts->label.name, effect_text(figures->effect), facts->correlation,
                               effect_text(1 + facts->correlation * (global.block_effect - 1))));
+    if (facts->num_unknown() > 0)
+      line("", fmt::format("of {} of {} samples the label is NaN or infinite: they are left out of these figures",
+                           group_digits(facts->num_unknown()),
+                           group_digits(std::max(facts->label.classes.size(), facts->label.values.size()))));
     if (!facts->label.classes.empty())
       line("", fmt::format("{} classes; entropy of a batch {:.2f} bits, of all data {:.2f}", facts->label.num_classes,
                            figures->entropy_bits, figures->whole_entropy_bits));
@@ -291,6 +319,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   if (figures)
     json["label"] = {{"name", facts->label.name},
                      {"classes", facts->label.num_classes},
+                     {"not_finite", facts->num_unknown()},
                      {"correlation", facts->correlation},
                      {"planned_effect", 1 + facts->correlation * (global.block_effect - 1)},
                      {"effect", figures->effect},

@@ -19,7 +19,8 @@ OrderPicture draw_order(const Sampler& sampler, const BlockTable& blocks, std::u
   const std::size_t shown = std::min<std::uint64_t>(rows, steps);
   for (std::size_t r = 0; r < shown; ++r) {
     const std::uint64_t step = shown == 1 ? 0 : r * (steps - 1) / (shown - 1);
-    std::vector<SampleRef> samples, passed;
+    std::vector<SampleRef> samples;
+    std::vector<BlockRows> passed;
     sampler.cursor({epoch, step * global_batch, global_batch, {}})->next_step(samples, passed);
     std::vector<double> share(picture.columns, 0);
     for (const SampleRef s : samples) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "base/number_text.h"
 #include "loader/access.h"
@@ -25,14 +26,14 @@ constexpr std::size_t kReplayFilesShown = 8, kRowsShown = 6;
 struct Values {
   std::uint64_t elements = 0, nan = 0, infinite = 0, finite = 0;
   double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity(), sum = 0;
-  std::uint64_t extreme_sample = 0;  ///< Whose value is farthest from 0 (or not finite: the first such).
+  std::uint64_t extreme_row = 0;  ///< Row of the array whose value is farthest from 0 (or not finite: the first such).
   double extreme = 0;
   bool is_number = true;
 
-  void add(double value, std::uint64_t sample) {
+  void add(double value, std::uint64_t row) {
     ++elements;
     if (!std::isfinite(value)) {
-      if (nan + infinite == 0) extreme_sample = sample, extreme = value;
+      if (nan + infinite == 0) extreme_row = row, extreme = value;
       ++(std::isnan(value) ? nan : infinite);
       return;
     }
@@ -40,7 +41,7 @@ struct Values {
     sum += value;
     least = std::min(least, value);
     most = std::max(most, value);
-    if (nan + infinite == 0 && std::abs(value) > std::abs(extreme)) extreme_sample = sample, extreme = value;
+    if (nan + infinite == 0 && std::abs(value) > std::abs(extreme)) extreme_row = row, extreme = value;
   }
 };
 
@@ -55,13 +56,13 @@ double half_value(std::uint16_t bits) {
 }
 
 template <class T, class Convert>
-void add_all(const Tensor& array, std::uint64_t per_sample, Values& values, Convert&& convert) {
+void add_all(const Tensor& array, std::uint64_t per_row, Values& values, Convert&& convert) {
   const std::byte* at = array.data();
-  for (std::uint64_t sample = 0; sample < array.rows(); ++sample)
-    for (std::uint64_t i = 0; i < per_sample; ++i, at += sizeof(T)) {
+  for (std::uint64_t row = 0; row < array.rows(); ++row)
+    for (std::uint64_t i = 0; i < per_row; ++i, at += sizeof(T)) {
       T value;
       std::memcpy(&value, at, sizeof(T));
-      values.add(convert(value), sample);
+      values.add(convert(value), row);
     }
 }
 
@@ -97,6 +98,15 @@ Values values_of(const Tensor& array, const Field& field) {
   return values;
 }
 
+/// Return the sample that a row of a field's array belongs to; nullopt where rows belong to none, as offsets do not.
+std::optional<std::uint64_t> sample_of(const Batch& batch, std::size_t field, std::uint64_t row) {
+  if (const auto offsets = batch.offsets(field); !offsets.empty())
+    return static_cast<std::uint64_t>(std::ranges::upper_bound(offsets, static_cast<std::int64_t>(row)) -
+                                      offsets.begin()) -
+           1;
+  return batch.array(field).rows() == batch.rows() ? std::optional(row) : std::nullopt;
+}
+
 /// JSON has no NaN and no infinity: null.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json();
@@ -123,12 +133,15 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
   };
   std::vector<Origin> origins;
   std::map<std::uint32_t, std::vector<std::uint64_t>> rows_by_file;
-  for (const SampleRef s : planned.stored) {
-    const BlockTable::Place place = plan.blocks->place(s.block);
-    origins.push_back({place.file, place.rows.first + s.row});
-    rows_by_file[place.file].push_back(origins.back().row);
-  }
+  const bool are_rows = source_of(loader.dataset()).rows() != nullptr;
+  if (are_rows)
+    for (const SampleRef s : planned.stored) {
+      const BlockTable::Place place = plan.blocks->place(s.block);
+      origins.push_back({place.file, place.rows.first + s.row});
+      rows_by_file[place.file].push_back(origins.back().row);
+    }
   const auto place_text = [&](std::uint64_t sample) {
+    if (!are_rows) return fmt::format("sample {}: number {} of the data set", sample, planned.rows[sample]);
     const Origin& o = origins[sample];
     return fmt::format("sample {}: {} row {}", sample, std::filesystem::path(files[o.file].path).filename().string(),
                        o.row);
@@ -167,13 +180,14 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
   Json fields = Json::object();
   for (std::size_t f = 0; f < batch.fields().size(); ++f) {
     const Field& field = batch.fields()[f];
-    const Values v = values_of(batch.array(f), field);
+    const Tensor array = batch.array(f);
+    const Values v = values_of(array, field);
     Json& json = fields[field.name];
     json["dtype"] = field.dtype.name();
-    json["shape"] = Json::array({batch.rows()});
+    json["shape"] = Json::array({array.rows()});
     for (const std::uint64_t n : field.dims.row_shape()) json["shape"].push_back(n);
     if (!v.is_number || v.elements == 0) {
-      table.add({field.name, field.dtype.name(), shape_text(field, batch.rows()), "", "", "", "", ""});
+      table.add({field.name, field.dtype.name(), shape_text(field, array.rows()), "", "", "", "", ""});
       continue;
     }
     const double mean = v.finite ? v.sum / static_cast<double>(v.finite) : 0;
@@ -184,11 +198,13 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
     json["mean"] = v.finite ? number(mean) : Json();
     json["nan"] = v.nan;
     json["infinite"] = v.infinite;
-    json["farthest_from_0"] = {{"sample", v.extreme_sample}, {"value", number(v.extreme)}};
-    table.add({field.name, field.dtype.name(), shape_text(field, batch.rows()),
-               v.finite ? fmt::format("{:.5g}", v.least) : "", v.finite ? fmt::format("{:.5g}", mean) : "",
-               v.finite ? fmt::format("{:.5g}", v.most) : "", odd ? group_digits(odd) : "",
-               fmt::format("{:.5g}, {}", v.extreme, place_text(v.extreme_sample))});
+    const std::optional<std::uint64_t> sample = sample_of(batch, f, v.extreme_row);
+    json["farthest_from_0"] = {{"sample", sample ? Json(*sample) : Json()}, {"value", number(v.extreme)}};
+    table.add(
+        {field.name, field.dtype.name(), shape_text(field, array.rows()),
+         v.finite ? fmt::format("{:.5g}", v.least) : "", v.finite ? fmt::format("{:.5g}", mean) : "",
+         v.finite ? fmt::format("{:.5g}", v.most) : "", odd ? group_digits(odd) : "",
+         fmt::format("{:.5g}, {}", v.extreme, sample ? place_text(*sample) : fmt::format("entry {}", v.extreme_row))});
   }
   for (const std::string& text : table.lines()) result.text += text + "\n";
   if (result.findings) line("FOUND", "values that are not finite (NaN or infinity): see the column");
@@ -206,8 +222,10 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
   Json& listed = json["files"] = Json::object();
   for (const auto& [file, rows] : rows_by_file) listed[std::to_string(file)] = files[file].path;
   Json& samples = json["samples"] = Json::array();
-  for (std::size_t i = 0; i < origins.size(); ++i)
-    samples.push_back({{"file", origins[i].file}, {"row", origins[i].row}, {"dataset_row", planned.rows[i]}});
+  for (std::size_t i = 0; i < planned.rows.size(); ++i)
+    samples.push_back(are_rows
+                          ? Json{{"file", origins[i].file}, {"row", origins[i].row}, {"dataset_row", planned.rows[i]}}
+                          : Json{{"dataset_row", planned.rows[i]}});
   json["fields"] = std::move(fields);
   result.json = dump(json);
   return result;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "dataset/testing/mapped_data.h"
 #include "format/testing/hdf5_files.h"
 #include "tools/json.h"
 
@@ -68,6 +71,44 @@ TEST(Replay, OfARankIsItsShare) {
   }
   const Loader whole(data, {.global_batch_size = 50, .shuffle = true});
   EXPECT_EQ(joined, Json::parse(replay(whole, {0, 2}).json)["samples"]);
+}
+
+// What `_group.offsets` has is one number more than there are samples, and of no sample.
+TEST(Replay, OfGroupsOfOneRowEach) {
+  const TemporaryFolder folder;
+  const Loader loader(open(write_files(folder)).select(std::vector<std::uint64_t>{0, 60}),
+                      {.group_by = GroupBy{.by = "file", .max_items = 5}});
+  const ToolResult result = replay(loader, {0, 0});
+  const Json json = Json::parse(result.json);
+  ASSERT_EQ(json["samples"].size(), 2u);
+  EXPECT_EQ(json["fields"]["_group.offsets"]["shape"], Json::array({3}));
+  EXPECT_EQ(json["fields"]["_group.offsets"]["farthest_from_0"], (Json{{"sample", nullptr}, {"value", 2}}));
+  EXPECT_EQ(json["fields"]["_group"]["farthest_from_0"], (Json{{"sample", 1}, {"value", 1}}));
+  EXPECT_NE(result.text.find("2, entry 2"), std::string::npos) << result.text;
+}
+
+TEST(Replay, OfSamplesThatAreNotRows) {
+  const testing::Events events(testing::heavy_tailed(60, 1));
+  const Loader loader(*events.data, {.batch_size = 16, .shuffle = true});
+  const ToolResult result = replay(loader, {0, 1});
+  const Batch batch = loader.batch(0, 1);
+  const Json json = Json::parse(result.json);
+  ASSERT_EQ(json["samples"].size(), 16u);
+  for (const char* field : {"pulse0", "pulse1", "label0"}) {
+    const Json& found = json["fields"][field];
+    const std::size_t f = field[0] == 'l' ? 2 : field[5] - '0';
+    ASSERT_EQ(batch.fields()[f].name, field);
+    EXPECT_EQ(found["shape"][0], batch.array(f).rows());
+    const std::size_t sample = found["farthest_from_0"]["sample"], width = batch.array(f).shape().back();
+    const auto values = batch.array(f).as<std::uint32_t>();
+    const std::size_t first = f == 2 ? sample * width : static_cast<std::size_t>(batch.offsets(f)[sample]) * width;
+    const std::size_t end = f == 2 ? first + width : static_cast<std::size_t>(batch.offsets(f)[sample + 1]) * width;
+    const double most = *std::ranges::max_element(values);
+    EXPECT_EQ(found["farthest_from_0"]["value"], most);
+    EXPECT_EQ(*std::max_element(values.begin() + static_cast<std::ptrdiff_t>(first),
+                                values.begin() + static_cast<std::ptrdiff_t>(end)),
+              most);
+  }
 }
 
 TEST(Replay, NoSuchBatch) {

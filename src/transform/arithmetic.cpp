@@ -17,6 +17,19 @@ std::shared_ptr<const ElementOp> op(Work work) {
   return std::make_shared<ElementOpOf<Work>>(std::move(work));
 }
 
+/// Integers to integers of another type: those of 8 bytes are more than double has.
+class IntegerCast final : public Kernel {
+ public:
+  IntegerCast(Field in, Field out) : in_(std::move(in)), out_(std::move(out)) {}
+  Status run(const KernelCall& call) const override {
+    const std::string wrong = cast_integers(in_.dtype, call.in[0], in_.row_elements(), out_.dtype, call.out[0]);
+    return wrong.empty() ? Status() : no_value_of(out_.dtype, wrong);
+  }
+
+ private:
+  const Field in_, out_;
+};
+
 std::string target(Settings& settings, const Field& in) {
   return settings.text("to", in.name);
 }
@@ -92,19 +105,24 @@ Result<CompiledTransform> compile_affine(const Transform& transform, std::span<c
   const Field& in = inputs[0];
   const std::vector<double> scale = settings.numbers("scale", std::vector<double>{1});
   const std::vector<double> shift = settings.numbers("shift", std::vector<double>{0});
+  const std::vector<double> missing = settings.numbers("missing", std::vector<double>{});
   const std::string to = target(settings, in);
   HEADRACE_TRY(settings.finish());
   check_per_feature(settings, "scale", scale, in);
   check_per_feature(settings, "shift", shift, in);
   HEADRACE_TRY(settings.finish());
   const std::size_t tile = tile_of(in);
-  return element_transform(
-      in, to, result_type(in.dtype),
-      op([a = TiledSetting(scale, tile), b = TiledSetting(shift, tile)]<class C>(std::span<C> values) -> Status {
-        const C *scales = a.of<C>(), *shifts = b.of<C>();
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = values[i] * scales[i] + shifts[i];
-        return {};
-      }));
+  return element_transform(in, to, result_type(in.dtype),
+                           op([a = TiledSetting(scale, tile), b = TiledSetting(shift, tile),
+                               missing]<class C>(std::span<C> values) -> Status {
+                             const C *scales = a.of<C>(), *shifts = b.of<C>();
+                             for (const double one : missing)
+                               for (C& v : values)
+                                 if (v == static_cast<C>(one)) v = std::numeric_limits<C>::quiet_NaN();
+                             for (std::size_t i = 0; i < values.size(); ++i)
+                               values[i] = values[i] * scales[i] + shifts[i];
+                             return {};
+                           }));
 }
 
 Result<CompiledTransform> compile_log(const Transform& transform, std::span<const Field> inputs, Settings& settings) {
@@ -145,11 +163,15 @@ Result<CompiledTransform> compile_clip(const Transform& transform, std::span<con
 Result<CompiledTransform> compile_cast(const Transform& transform, std::span<const Field> inputs, Settings& settings) {
   HEADRACE_TRY(need_one_number_field(transform, inputs));
   const std::string name = settings.text("dtype");
+  const bool exact = settings.flag("exact", false);
   const std::string to = target(settings, inputs[0]);
   HEADRACE_TRY(settings.finish());
   const Result<DType> type = type_of_name(name);
   if (!type.ok()) return transform_error(transform, type.error().message(), type.error().hint());
-  return element_transform(inputs[0], to, *type, nullptr);
+  CompiledTransform made = element_transform(inputs[0], to, *type, nullptr, exact);
+  if (is_whole(inputs[0].dtype) && is_whole(*type) && inputs[0].dtype != *type)
+    made.kernel = std::make_shared<IntegerCast>(inputs[0], made.outputs[0]);
+  return made;
 }
 
 }  // namespace headrace

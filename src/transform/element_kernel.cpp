@@ -32,12 +32,21 @@ std::size_t tile_of(const Field& field) {
   return run >= kTileElements ? run : kTileElements / run * run;
 }
 
-ElementKernel::ElementKernel(const Field& in, const Field& out, std::vector<std::shared_ptr<const ElementOp>> ops)
+ElementKernel::ElementKernel(const Field& in, const Field& out, std::vector<std::shared_ptr<const ElementOp>> ops,
+                             bool whole)
     : in_(in),
       out_(out),
       as_double_(!fits_float(in.dtype) || out.dtype == DType{DType::Kind::kFloat, 8}),
       tile_(tile_of(in)),
+      checks_(is_whole(out.dtype) && (in.dtype != out.dtype || !ops.empty())),
+      whole_(whole),
       ops_(std::move(ops)) {}
+
+Error no_value_of(const DType& type, const std::string& value) {
+  return std::move(Error(ErrorCode::kCorruptData, fmt::format("{} is no {}", value, type.name()))
+                       .with_hint("Correct it in the file, leave such samples out (select), or cut values to a range "
+                                  "first (T.Clip)."));
+}
 
 template <class C>
 Status ElementKernel::run_as(const KernelCall& call) const {
@@ -49,6 +58,9 @@ Status ElementKernel::run_as(const KernelCall& call) const {
     const std::size_t n = std::min(tile_, elements - begin);
     load_numbers(in_.dtype, call.in[0] + begin * in_.dtype.itemsize, n, tile);
     for (const auto& op : ops_) HEADRACE_TRY(op->apply(std::span(tile, n)));
+    if (checks_)
+      if (const auto wrong = misfit<C>(out_.dtype, std::span<const C>(tile, n), whole_))
+        return no_value_of(out_.dtype, fmt::format("{}", *wrong));
     store_numbers(out_.dtype, tile, n, call.out[0] + begin * out_.dtype.itemsize);
   }
   return {};
@@ -63,7 +75,7 @@ std::shared_ptr<const ElementKernel> ElementKernel::then(const ElementKernel& ne
   if (out_.dtype != between || next.as_double_ != as_double_ || in_.dims != next.in_.dims) return nullptr;
   std::vector<std::shared_ptr<const ElementOp>> ops = ops_;
   ops.insert(ops.end(), next.ops_.begin(), next.ops_.end());
-  auto both = std::make_shared<ElementKernel>(in_, next.out_, std::move(ops));
+  auto both = std::make_shared<ElementKernel>(in_, next.out_, std::move(ops), next.whole_);
   return both->as_double_ == as_double_ ? both : nullptr;
 }
 
@@ -85,7 +97,7 @@ void check_per_feature(Settings& settings, const std::string& name, const std::v
 }
 
 CompiledTransform element_transform(const Field& in, const std::string& to, const DType& type,
-                                    std::shared_ptr<const ElementOp> op) {
+                                    std::shared_ptr<const ElementOp> op, bool whole) {
   Field out = in;
   out.name = to;
   out.dtype = type;
@@ -93,7 +105,7 @@ CompiledTransform element_transform(const Field& in, const std::string& to, cons
   CompiledTransform made;
   std::vector<std::shared_ptr<const ElementOp>> ops;
   if (op) ops.push_back(std::move(op));
-  made.kernel = std::make_shared<ElementKernel>(in, out, std::move(ops));
+  made.kernel = std::make_shared<ElementKernel>(in, out, std::move(ops), whole);
   made.outputs.push_back(std::move(out));
   return made;
 }

@@ -58,7 +58,9 @@ std::size_t tile_of(const Field& field);
 
 class ElementKernel final : public Kernel {
  public:
-  ElementKernel(const Field& in, const Field& out, std::vector<std::shared_ptr<const ElementOp>> ops);
+  /// \param whole  Values that go to integers are to be whole numbers.
+  ElementKernel(const Field& in, const Field& out, std::vector<std::shared_ptr<const ElementOp>> ops,
+                bool whole = false);
   Status run(const KernelCall& call) const override;
   [[nodiscard]] const ElementKernel* elements() const override { return this; }
   /// Return a kernel that does this and then `next`; null where that would round otherwise than one after the other.
@@ -70,6 +72,7 @@ class ElementKernel final : public Kernel {
   Field in_, out_;
   bool as_double_;
   std::size_t tile_;
+  bool checks_, whole_;  // values that the type does not have; those that are no whole numbers
   std::vector<std::shared_ptr<const ElementOp>> ops_;
 };
 
@@ -80,6 +83,8 @@ void check_per_feature(Settings& settings, const std::string& name, const std::v
                        const Field& field);
 /// Return the transform of one field by one step of arithmetic. \param type  Of what it makes.
 CompiledTransform element_transform(const Field& in, const std::string& to, const DType& type,
-                                    std::shared_ptr<const ElementOp> op);
+                                    std::shared_ptr<const ElementOp> op, bool whole = false);
+/// Say that a type has no such value. \return kCorruptData.
+Error no_value_of(const DType& type, const std::string& value);
 
 }  // namespace headrace

@@ -15,7 +15,7 @@ namespace {
 
 constexpr DType kInt64{DType::Kind::kInt, 8};
 
-/// Works on double, whatever the field's type: 2^53 is more than any label.
+/// Works on double, whatever the field's type; integers beyond 2^53, which are others then, are refused.
 template <class Work>
 class LabelKernel final : public Kernel {
  public:
@@ -24,6 +24,8 @@ class LabelKernel final : public Kernel {
     for (std::size_t i = 0; i < in_.row_elements(); ++i) {
       double value = 0;
       load_numbers(in_.dtype, call.in[0] + i * in_.dtype.itemsize, 1, &value);
+      if (in_.dtype.itemsize == 8 && is_whole(in_.dtype) && std::abs(value) >= 0x1p53)
+        return Error(ErrorCode::kCorruptData, fmt::format("the label {:.0f} is beyond 2^53", value));
       HEADRACE_TRY(work_(value, i, call.out[0]));
     }
     return {};
@@ -67,6 +69,9 @@ Result<CompiledTransform> compile_relabel(const Transform& transform, std::span<
   }
   return label_transform(
       inputs[0], to, kInt64, inputs[0].dims, [=](double value, std::size_t i, std::byte* out) -> Status {
+        if (std::isnan(value))  // which no map finds, and equals every key to it
+          return Error(ErrorCode::kCorruptData, "the stored label is NaN, which is no label")
+              .with_hint("Correct it in the file, or leave the sample out: data.select(...).");
         const auto it = labels.find(value);
         if (it == labels.end() && !has_default)
           return Error(ErrorCode::kCorruptData, fmt::format("the stored label {} has no new one", value))

@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/nearest_name.h"
@@ -192,6 +193,66 @@ void store_numbers(const DType& type, const C* from, std::size_t n, std::byte* t
           values[i] = static_cast<T>(from[i]);
     }
   });
+}
+
+bool is_whole(const DType& type) {
+  return type.kind == Kind::kBool || type.kind == Kind::kInt || type.kind == Kind::kUInt;
+}
+
+template <class C>
+std::optional<C> misfit(const DType& type, std::span<const C> values, bool whole) {
+  std::optional<C> found;
+  with_type(type, [&](auto one) {
+    using T = decltype(one);
+    if constexpr (std::is_integral_v<T>) {
+      // Values are cut towards zero: -0.5 is a 0 of uint8. The limit above is a power of two, which C has; one below
+      // the least may not be, and then C has nothing between the two.
+      const C above = std::ldexp(C{1}, std::numeric_limits<T>::digits),
+              least = static_cast<C>(std::numeric_limits<T>::min());
+      constexpr bool has_below =
+          std::numeric_limits<T>::digits < std::numeric_limits<C>::digits || std::is_unsigned_v<T>;
+      const auto fits = [&](C v) {
+        if constexpr (std::is_same_v<T, bool>) return !std::isnan(v);
+        const bool low = has_below ? v > least - 1 : v >= least;
+        return low && v < above && (!whole || v == std::trunc(v));
+      };
+      bool all = true;
+      for (const C v : values) all &= fits(v);
+      if (!all) found = *std::ranges::find_if_not(values, fits);
+    }
+  });
+  return found;
+}
+template std::optional<float> misfit(const DType&, std::span<const float>, bool);
+template std::optional<double> misfit(const DType&, std::span<const double>, bool);
+
+std::string cast_integers(const DType& from_type, const std::byte* from, std::size_t n, const DType& to_type,
+                          std::byte* to) {
+  std::string wrong;
+  with_type(from_type, [&](auto from_one) {
+    using From = decltype(from_one);
+    if constexpr (std::is_integral_v<From>)
+      with_type(to_type, [&](auto to_one) {
+        using To = decltype(to_one);
+        if constexpr (std::is_integral_v<To>) {
+          for (std::size_t i = 0; i < n; ++i) {
+            From value;
+            std::memcpy(&value, from + i * sizeof(From), sizeof(From));
+            if constexpr (std::is_same_v<From, bool>) {
+              const To made = from[i] != std::byte{0} ? To{1} : To{0};
+              std::memcpy(to + i * sizeof(To), &made, sizeof(To));
+            } else if constexpr (std::is_same_v<To, bool>) {
+              to[i] = std::byte{value != 0};
+            } else {
+              if (!std::in_range<To>(value) && wrong.empty()) wrong = fmt::format("{}", value);
+              const auto made = static_cast<To>(value);
+              std::memcpy(to + i * sizeof(To), &made, sizeof(To));
+            }
+          }
+        }
+      });
+  });
+  return wrong;
 }
 
 template void load_numbers(const DType&, const std::byte*, std::size_t, float*);

@@ -7,8 +7,9 @@ namespace headrace {
 
 /// An array of the files, or something else under a name there, that is no field.
 struct LeftOut {
-  std::string path;    ///< Path in the file.
-  std::string reason;  ///< Why it is no field, for example "a scalar, which has no rows".
+  std::string path;       ///< Path in the file.
+  std::string reason;     ///< Why it is no field, for example "a scalar, which has no rows".
+  std::string hint = {};  ///< What to do about it; may be empty.
   /// True if both are equal.
   friend bool operator==(const LeftOut&, const LeftOut&) = default;
 };

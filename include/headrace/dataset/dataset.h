@@ -1,6 +1,7 @@
 // Dataset: rows in files, as samples. Opening reads metadata only; rows are read when you ask for them.
 #pragma once
 
+#include <headrace/catalog/attribute.h>
 #include <headrace/catalog/field.h>
 #include <headrace/catalog/left_out.h>
 #include <headrace/delivery/batch.h>
@@ -91,8 +92,14 @@ class Dataset {
   /// Return, for each FILES of a "FILES::PATH", the files it was opened as, one for each of files(). Pass the result
   /// as OpenOptions::companion_files to open the same ones again.
   [[nodiscard]] std::map<std::string, std::vector<std::string>> companion_files() const;
-  /// Return the attributes of a field's array in the first file, as text.
-  [[nodiscard]] const std::map<std::string, std::string>& attributes(std::size_t field) const;
+  /// Return the attributes of a field's array. What files disagree in is in `left_out`, with the values of two.
+  [[nodiscard]] const Attributes& attributes(std::size_t field) const;
+  /// Return the attributes of the files as a whole (in HDF5, of the root group). What they disagree in is in
+  /// `left_out`; mixtures have none.
+  [[nodiscard]] const Attributes& file_attributes() const;
+  /// Return what should be known of the files, a sentence each: bytes that are not read, files that differ in what
+  /// their values mean.
+  [[nodiscard]] const std::vector<std::string>& notices() const;
   /// Return the bytes of a sample, over all fields.
   [[nodiscard]] std::uint64_t sample_bytes() const;
   /// Return the number of rows in a block (rows that decode together) in the first file, for messages.

@@ -17,15 +17,19 @@ struct GroupTotals {
   std::uint64_t classes = 1;      ///< Values a row has.
   std::uint64_t top = 0;          ///< Largest values that are kept of each class.
   std::span<std::int64_t> count;  ///< Number of rows, (groups); begin with 0.
-  std::span<std::int64_t> votes;  ///< Rows whose largest value is that of the class, (groups, classes); begin with 0.
-  std::span<double> sum;          ///< Sum of the values, (groups, classes); begin with 0.
-  std::span<double> max;          ///< The largest value, (groups, classes); begin with minus infinity.
-  std::span<double> tops;         ///< The largest values, falling, (groups, classes, top); begin with minus infinity.
+  std::span<std::int64_t> nan;    ///< Number of rows with a NaN, (groups); begin with 0.
+  /// Rows whose largest value is that of the class, (groups, classes); begin with 0. Rows with a NaN do not vote.
+  std::span<std::int64_t> votes;
+  std::span<double> sum;   ///< Sum of the values, (groups, classes); begin with 0.
+  std::span<double> max;   ///< The largest value, (groups, classes); begin with minus infinity.
+  std::span<double> tops;  ///< The largest values, falling, (groups, classes, top); begin with minus infinity.
 };
 
-/// Add rows. Of several largest values of a row the first gets its vote; NaN is larger than any number, and stays.
+/// Add rows. Of several largest values of a row the first gets its vote. In maxima NaN is larger than any number, and
+/// stays.
 /// Sums are added row by row, in double precision: the same batches in the same order give the same bits.
-/// \param group  Of each row. \param values  Of shape (rows, classes).
+/// \param group  Of each row; a row of -1 counts for nothing: "_group" has it for samples that fill up a step.
+/// \param values  Of shape (rows, classes).
 /// Throws kInvalidArgument if sizes do not agree or a group is not there; nothing is added then.
 void add_rows(const GroupTotals& totals, std::span<const std::int64_t> group, std::span<const float> values);
 void add_rows(const GroupTotals& totals, std::span<const std::int64_t> group, std::span<const double> values);

@@ -8,14 +8,14 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from headrace import _headrace
 from headrace._bench.processes import Server, TooSlowError
-from headrace._bench.rivals import GROUPS, RIVALS
+from headrace._bench.rivals import GROUPS, RIVALS, Column, Rows
 from headrace._support.checks import invalid, path_bytes
 from headrace.errors import ClosedError, LoaderTimeoutError
 from headrace.loader import Loader
@@ -64,26 +64,30 @@ class Contestant:
         asked = {"name": self.name, "epochs": settings.epochs, "batches": settings.num_batches}
         if self.name == "headrace":
             return {**asked, "loader": base64.b64encode(pickle.dumps(self.loader)).decode()}
-        dataset = self.loader.dataset
-        columns = [
-            {
-                "name": info.name,
-                "path": info.path,
-                "dtype": info.dtype.str,
-                "shape": info.shape,
-                "chunk_rows": info.chunks[0] if info.chunks else 1,
-            }
-            for info in dataset.fields.values()
-        ]
+        rows = self.rows()
         return {
             **asked,
-            "files": [(file.path, file.rows) for file in dataset.files],
-            "columns": columns,
+            "files": list(rows.files),
+            "columns": [asdict(column) for column in rows.columns],
             "batch_size": self.loader.batch_size,
             "shuffled": _shuffled(self.loader),
             "workers": self.workers or 0,
             "memory": memory,
         }
+
+    def rows(self) -> Rows:
+        """Return what a rival has to load."""
+        dataset = self.loader.dataset
+        columns = [
+            Column(info.name, info.path, info.dtype.str, info.shape, info.chunks[0] if info.chunks else 1)
+            for info in dataset.fields.values()
+        ]
+        return Rows(tuple((file.path, file.rows) for file in dataset.files), tuple(columns))
+
+    def cached_rows(self, memory: int) -> int:
+        """Return how many rows its own cache holds; 0: it has none."""
+        count = None if self.name == "headrace" else RIVALS[self.name].cached_rows
+        return 0 if count is None else count(self.rows(), self.workers or 0, memory)
 
     def rate(self) -> float:
         """Samples a second of the last round: of later epochs if they were reached."""
@@ -102,6 +106,16 @@ class Contestant:
             **({"workers_tried": self.tried} if len(self.tried) > 1 else {}),
             "rounds": self.rounds,
         }
+
+
+def from_cache(samples: int, cached_rows: int, all_samples: int) -> str:
+    """Say why a rate would be one of memory: the loader keeps rows, and did not go through them twice. Else nothing."""
+    if samples >= min(2 * cached_rows, all_samples):
+        return ""
+    return (
+        f"it delivered {samples:,} samples, and its cache of {cached_rows:,} was filled once: the rate would be that of "
+        "memory. Give more --seconds"
+    )
 
 
 def rivals(names: Sequence[str]) -> list[str]:
@@ -247,6 +261,9 @@ class _Run:
         except TooSlowError:
             answer = {"late": True, "error": f"no two batches within {seconds + _GRACE_SECONDS:.0f} s"}
         failure = answer.get("cannot") or answer.get("error") or self._short(contestant, answer)
+        failure = failure or from_cache(
+            answer["first"]["samples"], contestant.cached_rows(self._memory), len(contestant.loader.dataset)
+        )
         if failure:
             if contestant.name == "headrace" and "late" in answer:
                 raise LoaderTimeoutError(f"Headrace: {failure}. Give it more seconds, or try while nothing else runs.")

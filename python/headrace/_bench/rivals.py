@@ -251,10 +251,20 @@ def _as_it_is(batch: Columns) -> Columns:
     return batch
 
 
+def lru_units(rows: Rows, workers: int, memory: int) -> int:
+    """Return how many units each worker of ``torch_lru`` keeps."""
+    room = memory // 4 // max(workers, 1) // max(rows.unit_rows() * rows.row_bytes, 1)
+    return min(_UNITS, max(room, 1))
+
+
+def lru_rows(rows: Rows, workers: int, memory: int) -> int:
+    """Return how many rows the workers of ``torch_lru`` keep together."""
+    return lru_units(rows, workers, memory) * rows.unit_rows() * max(workers, 1)
+
+
 def torch_lru(rows: Rows, batch_size: int, *, shuffled: bool, workers: int, memory: int) -> Iterable[Columns]:
     """An LRU of chunks in each worker, and an order that stays inside it."""
-    room = memory // 4 // max(workers, 1) // max(rows.unit_rows() * rows.row_bytes, 1)
-    data = CachedUnits(rows, min(_UNITS, max(room, 1)))
+    data = CachedUnits(rows, lru_units(rows, workers, memory))
     order = WindowedOrder(data, shuffled)
     return _data_loader(data, workers, batch_size=batch_size, sampler=order, collate_fn=_as_it_is)
 
@@ -274,6 +284,7 @@ class Rival:
     title: str
     packages: tuple[str, ...]
     start: Callable[..., Iterable[Columns]]
+    cached_rows: Callable[[Rows, int, int], int] | None = None  # of rows, workers and memory; None: it keeps none
 
     @property
     def has_workers(self) -> bool:
@@ -284,7 +295,7 @@ class Rival:
 RIVALS = {
     "h5py": Rival("h5py slices, in order", ("h5py",), h5py_slices),
     "torch-slices": Rival("torch + h5py slices", ("h5py", "torch"), torch_slices),
-    "torch-lru": Rival("torch + LRU of chunks", ("h5py", "torch"), torch_lru),
+    "torch-lru": Rival("torch + LRU of chunks", ("h5py", "torch"), torch_lru, lru_rows),
     "torch-rows": Rival("torch + h5py rows", ("h5py", "torch"), torch_rows),
 }
 GROUPS = {"torch": ("torch-slices", "torch-lru")}

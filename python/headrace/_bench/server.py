@@ -77,7 +77,8 @@ def _death(status: int) -> str:
 def _measured(request: dict[str, Any]) -> dict[str, Any]:
     limits = {name: request[name] for name in ("epochs", "seconds", "batches")}
     try:
-        first, later = time_passes(_starter(request), **limits)
+        caches = request["name"] in RIVALS and RIVALS[request["name"]].cached_rows is not None
+        first, later = time_passes(_starter(request), **limits, counts_first=caches)
     except CannotError as error:
         return {"cannot": str(error)}
     except Error as error:  # of Headrace itself

@@ -22,6 +22,7 @@ class Pass:
     first_batch_seconds: float = 0.0
     waits: list[float] = field(default_factory=list)  # of each batch but the first of an epoch, in seconds
     complete: bool = False
+    counts_first: bool = False  # the first batch fills a cache that the next ones come from
 
     def add(self, other: Pass) -> None:
         """Put another pass behind this one."""
@@ -48,7 +49,9 @@ class Pass:
 
     @property
     def samples_per_second(self) -> float:
-        """Rate after the first batch: start-up apart. Of one batch alone: of that one."""
+        """Rate after the first batch: start-up apart. Of one batch alone, or with ``counts_first``: of all."""
+        if self.counts_first:
+            return self.samples / self.seconds if self.seconds > 0 else 0.0
         rest = self.seconds - self.first_batch_seconds
         if self.samples > self.first_batch_samples and rest > 0:
             return (self.samples - self.first_batch_samples) / rest
@@ -74,7 +77,7 @@ def rows_of(batch: Any) -> int:
 
 
 def time_passes(
-    start: Callable[[], Iterable[Any]], *, epochs: int, seconds: float, batches: int
+    start: Callable[[], Iterable[Any]], *, epochs: int, seconds: float, batches: int, counts_first: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Iterate over what ``start`` returns for each epoch, and return the first one and the later ones put together.
 
@@ -83,11 +86,13 @@ def time_passes(
         epochs: At most so many.
         seconds: Stop after so long; what has begun is finished up to its next batch.
         batches: Cut an epoch short after so many; 0: never.
+        counts_first: Rates are those of all batches: the first one fills a cache, which is no start-up.
     """
-    first, later = Pass(), Pass()
+    first, later = Pass(), Pass(counts_first=counts_first)
     began = time.perf_counter()
     for number in range(epochs):
         one = _one_pass(start, began + seconds, batches)
+        one.counts_first = counts_first
         if number == 0:
             first = one
         else:

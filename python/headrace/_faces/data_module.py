@@ -316,6 +316,22 @@ class DataModule(LightningDataModule):
     def _trainer_function(self) -> str | None:
         return None if self.trainer is None else self.trainer.state.fn
 
+    def __str__(self) -> str:
+        """Name the files of each stage, and their samples where they were opened."""
+        parts = [self._text_of(kind) for kind in self._files if self._files[kind] is not None]
+        return f"<{type(self).__name__}: {'; '.join(parts)}; batch_size {self.batch_size}>"
+
+    def _text_of(self, kind: str) -> str:
+        files = self._files[kind]
+        if isinstance(files, Dataset):
+            text = f"{len(files.files)} files"
+        elif isinstance(files, (list, tuple)):
+            text = f"{files[0]} and {len(files) - 1} more" if len(files) > 1 else f"{files[0] if files else 'nothing'}"
+        else:
+            text = str(files)
+        samples = f", {len(self._datasets[kind]):,} samples" if kind in self._datasets else ""
+        return f"{kind} {text}{samples}"
+
     def __getstate__(self) -> dict[str, Any]:
         """Go to another process without threads: it makes its own loaders, which begin where this one's is."""
         return {**self.__dict__, "_loaders": {}, "_resume": self.state_dict().get("train")}

@@ -12,6 +12,8 @@ from headrace._support.checks import invalid
 #: What can be computed of a group, and the totals that it follows from.
 NEEDS = {"vote": "votes", "mean": "sum", "max": "max", "any_above": "max", "topk_mean": "tops"}
 REDUCTIONS = tuple(NEEDS)
+#: Group of rows that count for nothing, as ``_group`` has it for samples that fill up a step.
+NO_GROUP = -1
 
 
 class Totals:
@@ -19,7 +21,8 @@ class Totals:
 
     Attributes:
         arrays: ``count`` of shape (groups,), and what the reductions need: ``votes``, ``sum`` and ``max`` of shape
-            (groups, classes), ``tops`` of shape (groups, classes, k).
+            (groups, classes), ``tops`` of shape (groups, classes, k); where rows have values, ``nan`` of shape
+            (groups,), how many of them have a NaN.
         words: What ranks have to agree on: ``classes``; ``of_labels``: rows say their class; ``binary``: rows have one
             value; ``as_torch``: results are tensors; ``device``.
     """
@@ -35,6 +38,8 @@ class Totals:
         }
         kinds = {NEEDS[name] for name in reduce}
         self.arrays: dict[str, Any] = {"count": self._made((groups,), np.int64, 0)}
+        if not words["of_labels"]:
+            self.arrays["nan"] = self._made((groups,), np.int64, 0)
         for kind in sorted(kinds):
             empty = -np.inf if kind in ("max", "tops") else 0
             self.arrays[kind] = self._made(shapes[kind], np.int64 if kind == "votes" else np.float64, empty)
@@ -68,7 +73,8 @@ class Totals:
             add_rows(groups, rows, self._numbers(), rest)
             if "votes" in totals:
                 labels = np.greater(rows[:, 0], self.threshold).astype(np.int64)
-                _headrace.add_votes(groups, labels, (self.groups, 2, self.k), {"votes": totals["votes"]})
+                voters = np.where(np.isnan(rows[:, 0]), NO_GROUP, groups)
+                _headrace.add_votes(voters, labels, (self.groups, 2, self.k), {"votes": totals["votes"]})
             return
         add_rows(groups, rows, self._numbers(), totals)
 
@@ -76,14 +82,16 @@ class Totals:
         return self.groups, self.words["classes"], self.k
 
     def computed(self) -> dict[str, Any]:
-        """Return each reduction, NaN where a group has no rows (vote: -1), with the axis of the classes."""
+        """Return each reduction, NaN where a group has no rows (vote: -1, also where none of them votes), with the axis
+        of the classes.
+        """
         count, totals = self.arrays["count"], self.arrays
         empty, out = count == 0, {}
         with np.errstate(divide="ignore", invalid="ignore"):
             for name in self.reduce:
                 found = totals[NEEDS[name]]
                 if name == "vote":
-                    out[name] = np.where(empty, -1, found.argmax(1))
+                    out[name] = np.where(found.any(1), found.argmax(1), -1)
                 elif name == "mean":
                     out[name] = found / count[:, None]
                 elif name == "max":
@@ -99,6 +107,8 @@ class Totals:
     def results(self) -> dict[str, Any]:
         """Return ``count`` and each reduction, as the user gets them."""
         out = {"count": self.arrays["count"].copy(), **self.computed()}
+        if "nan" in self.arrays:
+            out["nan"] = self.arrays["nan"].copy()
         if self.words["binary"] or self.of_labels:
             out = {name: found[:, 0] if found.ndim == 2 else found for name, found in out.items()}
         if self.words["as_torch"]:
@@ -114,12 +124,17 @@ class Totals:
         outer, found = held // size, self.computed()
         count = {"count": made.arrays["count"]}
         _headrace.add_votes(outer, np.zeros(len(held), np.int64), (made.groups, 1, 0), count)
+        if "nan" in self.arrays:  # of these groups, those that have some
+            np.add.at(made.arrays["nan"], outer, self.arrays["nan"][held] > 0)
         for name in self.reduce:
             kind = NEEDS[name]
             values = self.arrays["max"][held] if kind == "max" else np.ascontiguousarray(found[name][held])
             if kind == "votes":
                 shape = made.arrays["votes"].shape
-                _headrace.add_votes(outer, values, (*shape, self.k), {"votes": made.arrays["votes"]})
+                voters = np.where(values < 0, NO_GROUP, outer)  # one without a vote has none to give
+                _headrace.add_votes(
+                    voters, np.maximum(values, 0), (*shape, self.k), {"votes": made.arrays["votes"]}
+                )
             elif not (name == "any_above" and "max" in self.reduce):  # one array for both
                 _headrace.add_rows_float64(outer, values, made._numbers(), {kind: made.arrays[kind]})
         return made
@@ -145,22 +160,29 @@ class DeviceTotals(Totals):
         totals = self.arrays
         groups = torch.as_tensor(groups).to(self.words["device"]).long()
         here = (groups >= 0) & (groups < self.groups)
-        self._wrong[0] += (~here).sum()
+        self._wrong[0] += (~here & (groups != NO_GROUP)).sum()
         label = None
+        votes_here = here
         if self.of_labels:
             label = values.long()
             there = (label >= 0) & (label < self.words["classes"])
             self._wrong[1] += (~there).sum()
             here &= there
-        elif "votes" in totals:
-            label = (values > self.threshold).long() if self.words["binary"] else values.argmax(1)
+            votes_here = here
+        else:
+            nan = values.isnan() if self.words["binary"] else values.isnan().any(1)
+            votes_here = here & ~nan
+            totals["nan"].index_add_(0, torch.where(here, groups, 0), (here & nan).long())
+            if "votes" in totals:
+                label = (values > self.threshold).long() if self.words["binary"] else values.argmax(1)
         # Rows that are not there are added to group 0 as nothing: 0 to sums and counts, -inf to maxima.
         at = torch.where(here, groups, 0)
         one = here.long()
         totals["count"].index_add_(0, at, one)
         if "votes" in totals and label is not None:
             votes = totals["votes"]
-            votes.view(-1).index_add_(0, at * votes.shape[1] + torch.where(here, label, 0), one)
+            cell = torch.where(votes_here, at * votes.shape[1] + label, 0)
+            votes.view(-1).index_add_(0, cell, votes_here.long())
         if self.of_labels:
             return
         rows = values.double().reshape(len(values), self.words["classes"])

@@ -138,6 +138,10 @@ class Rows:
         for step in Steps(self._loader):
             yield from step
 
+    def set_epoch(self, epoch: int) -> None:
+        """Name the epoch that the loader delivers next, as trainers do where an epoch begins."""
+        self._loader.set_epoch(epoch)
+
 
 def collate(samples: Sequence[Any], *, as_torch: bool, as_tuple: bool) -> Any:
     """Make a batch of samples of a data set, or return the batch that they are of."""

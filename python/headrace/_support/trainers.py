@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
+from typing import Any
 
 from headrace import _headrace
 
@@ -23,19 +24,55 @@ def distributed_rank() -> tuple[int, int] | None:
     return distributed.get_rank(), distributed.get_world_size()
 
 
-def overfits() -> bool:
-    """True if a Lightning Trainer with ``overfit_batches`` runs on this thread's stack.
+def calling_trainer() -> Any:
+    """Return the Lightning Trainer that runs on this thread's stack; None if there is none.
 
-    Lightning turns shuffling off by building a DataLoader anew, and tells other iterables nothing. The Trainer that
-    iterates a loader is among its callers, so it can be asked.
+    Lightning tells iterables little of what it does with them. The Trainer that iterates a loader is among its callers,
+    so it can be asked.
     """
     modules = (sys.modules.get("lightning.pytorch"), sys.modules.get("pytorch_lightning"))
     trainers = tuple(trainer for module in modules if (trainer := getattr(module, "Trainer", None)) is not None)
     if not trainers:
-        return False
+        return None
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if "self" in frame.f_code.co_varnames[:1] and isinstance(owner := frame.f_locals.get("self"), trainers):
-            return bool(getattr(owner, "overfit_batches", 0))
+            return owner
         frame = frame.f_back
-    return False
+    return None
+
+
+def overfits() -> bool:
+    """True if a Lightning Trainer with ``overfit_batches`` runs on this thread's stack.
+
+    Lightning turns shuffling off by building a DataLoader anew, and tells other iterables nothing.
+    """
+    return bool(getattr(calling_trainer(), "overfit_batches", 0))
+
+
+def reopen_epoch() -> None:
+    """Tell a Trainer that resumes that the epoch is not over in whose middle it was stopped, if it believes so.
+
+    A Trainer that ``max_steps`` stops in the middle of an epoch counts that epoch as done, and its checkpoint says so.
+    Resumed from there it goes on with the next epoch, and passes by what the checkpoint says of loaders. A checkpoint
+    that a callback saves in the middle of an epoch has these counts right: they are made the same here, before the
+    Trainer looks. Does nothing where Lightning keeps them elsewhere.
+    """
+    loop = getattr(calling_trainer(), "fit_loop", None)
+    progress = getattr(loop, "epoch_progress", None)
+    states = getattr(loop, "_combined_loader_states_to_load", None)
+    if progress is None or not states or getattr(loop, "restarting", True):
+        return
+    if getattr(loop, "_data_fetcher", None) is not None:  # it has begun, and counts by itself
+        return
+    batches = getattr(getattr(loop, "epoch_loop", None), "batch_progress", None)
+    if getattr(batches, "is_last_batch", True):  # limit_train_batches ended it: the loader stands in its middle
+        return
+    places = [(state.get("epoch"), state.get("samples")) for state in states if isinstance(state, dict)]
+    done = progress.current.processed
+    if progress.current.completed != done or not any(e == done - 1 and samples for e, samples in places):
+        return
+    for counts in (progress.current, progress.total):
+        counts.processed -= 1
+        counts.completed -= 1
+    loop.restarting = True  # type: ignore[union-attr]

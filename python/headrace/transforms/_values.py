@@ -47,11 +47,20 @@ class Affine(Transform):
         field: Name of the field.
         scale: One number, or one for each of the last axis.
         shift: The same.
+        missing: A stored value, or several, that stand for no value: they become NaN. None: there are none.
         to: Name of the field to make.
     """
 
-    def __init__(self, field: str, scale: ArrayLike = 1.0, shift: ArrayLike = 0.0, *, to: str | None = None) -> None:
-        super().__init__("Affine", field, scale=scale, shift=shift, to=to)
+    def __init__(
+        self,
+        field: str,
+        scale: ArrayLike = 1.0,
+        shift: ArrayLike = 0.0,
+        *,
+        missing: ArrayLike | None = None,
+        to: str | None = None,
+    ) -> None:
+        super().__init__("Affine", field, scale=scale, shift=shift, missing=missing, to=to)
 
 
 class Log(Transform):
@@ -87,21 +96,24 @@ class Clip(Transform):
 class Cast(Transform):
     """Turn values into another type.
 
-    Floating point types round to the nearest. Integers: towards zero, and the nearest limit for what lies outside; NaN
-    becomes 0. NumPy has bfloat16 with the package ml_dtypes only; torch has it.
+    Floating point types round to the nearest, integers towards zero. A value that the type does not have (NaN, for
+    integers and bool; 300, for uint8) is a CorruptDataError of its batch, with the number of its sample: cut values to
+    a range first, with :class:`Clip`, where that is meant. NumPy has bfloat16 with the package ml_dtypes only; torch
+    has it.
 
     Args:
         field: Name of the field.
         dtype: ``"float16"``, ``"bfloat16"``, ``"float32"``, ``"uint8"``, ``"int64"``, …, or a NumPy or torch type.
+        exact: With an integer type: a value that is no whole number is an error as well, as a label of 2.7 is.
         to: Name of the field to make.
     """
 
-    def __init__(self, field: str, dtype: Any, *, to: str | None = None) -> None:
-        super().__init__("Cast", field, dtype=type_name(dtype), to=to)
+    def __init__(self, field: str, dtype: Any, *, exact: bool = False, to: str | None = None) -> None:
+        super().__init__("Cast", field, dtype=type_name(dtype), exact=exact or None, to=to)
 
 
 class Relabel(Transform):
-    """Give labels other numbers: data set index to model index. Makes int64.
+    """Give labels other numbers: data set index to model index. Makes int64. NaN is an error of its batch.
 
     Args:
         field: Name of the field.

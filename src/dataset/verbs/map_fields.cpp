@@ -53,6 +53,7 @@ Result<std::shared_ptr<const Source>> map_fields(const Source& source, const std
                                         source.program->needed().begin());
   std::shared_ptr<Source> made = with_columns(source, columns);
   made->left_out = source.left_out;
+  made->notes = source.notes;
   made->fields = std::make_shared<const std::vector<Field>>(program->fields());
   made->finisher = make_transform_finisher(program);
   made->program = std::move(program);

@@ -1,10 +1,10 @@
-// Small attributes as text, for people (units, descriptions) and for hints about layout.
+// Attributes of an object: units, descriptions, how values are packed.
 //
-// Read from the object header by ourselves: H5Aiterate of HDF5 1.10 crashes where one of several attributes is damaged.
+// Read by ourselves: H5Aiterate of HDF5 1.10 crashes where one of several attributes is damaged.
 #pragma once
 
-#include <map>
-#include <string>
+#include <headrace/catalog/attribute.h>
+
 #include <vector>
 
 #include "format/hdf5/heap_text.h"
@@ -12,11 +12,15 @@
 
 namespace headrace::hdf5 {
 
-/// Scalars, strings and lists of up to 16 numbers or strings as text: "GeV", "1.5", "[0, 10]", "true". Left out:
-/// others, damaged ones, HDF5's own of dimension scales, and attributes outside the header (more than eight, in the
-/// newer layouts). At most 64, of the first thousand.
+/// Return an object's attributes, those in its header and those outside ("dense" storage, of objects with many):
+/// scalars, texts, and lists of numbers or texts. What else there is has its reason in `left_out`; HDF5's own
+/// attributes of dimension scales are in neither.
 /// \param heaps  Of the file, for all its objects: it bounds what their texts may read.
-std::map<std::string, std::string> attribute_texts(const Superblock& superblock,
-                                                   const std::vector<HeaderMessage>& messages, HeapTexts& heaps);
+/// Errors: those of reading; what is damaged is left out. Blocks: reads of the file, for what lies outside the header.
+Result<Attributes> read_attributes(const RandomAccessFile& file, const Superblock& superblock,
+                                   const std::vector<HeaderMessage>& messages, HeapTexts& heaps);
+
+/// Return true if the object is a dimension of a netCDF-4 file that has no values (netCDF-C names it so).
+bool is_bare_dimension(const std::vector<HeaderMessage>& messages);
 
 }  // namespace headrace::hdf5

@@ -215,6 +215,7 @@ Result<DatasetInfo> describe_dataset(const LibraryLock& library, FileState& stat
   a.record_bytes = out.element.record_bytes;
   a.is_record = out.element.is_record;
   for (const Leaf& leaf : out.element.leaves) a.columns.push_back(leaf.column);
+  a.left_out = out.element.left_out;
 
   // Sizes. A shape can claim anything: nothing is ever allocated for one.
   out.row_bytes = out.element.record_bytes;
@@ -248,6 +249,11 @@ Result<DatasetInfo> describe_dataset(const LibraryLock& library, FileState& stat
   }
   if (a.read_path != ReadPath::kUnsupported && (a.layout == Layout::kExternal || a.layout == Layout::kVirtual))
     judge_outside(library, dataset, list.get(), out, state, known.trail);
+  // libhdf5 reads whole records only, and what members of variable length point to with them.
+  const bool by_library = a.read_path == ReadPath::kFallback || a.layout == Layout::kCompact ||
+                          a.layout == Layout::kVirtual || known.trail != nullptr;
+  if (!a.left_out.empty() && a.read_path != ReadPath::kUnsupported && by_library)
+    limit(a, ReadPath::kUnsupported, a.left_out[0].reason + ", in records that libhdf5 would read whole");
   if (a.read_path == ReadPath::kConverted || a.read_path == ReadPath::kFallback) a.library = "libhdf5";
   if (known.stored_bytes) {
     a.stored_bytes = *known.stored_bytes;

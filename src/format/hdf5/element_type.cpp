@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "format/hdf5/memory_type.h"
+#include "format/hdf5/readable_type.h"
 
 namespace headrace::hdf5 {
 namespace {
@@ -20,13 +22,22 @@ struct Builder {
   std::vector<Leaf> leaves;
   std::vector<SwapRun> swaps;
   std::vector<TextRun> texts;
-  std::string convert, refuse;  // why libhdf5 must convert; why nothing can
+  std::vector<LeftOut> left_out;  // members that are passed over
+  std::string convert, refuse;    // why libhdf5 must convert; why nothing can
+  bool type_alone = false;        // `refuse` is about the type of one value: members beside it can be read
 
   void needs_library(std::string why) {
     if (convert.empty()) convert = std::move(why);
   }
   void refused(std::string why) {
-    if (refuse.empty()) refuse = std::move(why);
+    if (!refuse.empty()) return;
+    refuse = std::move(why);
+    type_alone = false;
+  }
+  void cannot_deliver(std::string why) {
+    if (!refuse.empty()) return;
+    refuse = std::move(why);
+    type_alone = true;
   }
 };
 
@@ -111,7 +122,12 @@ void walk_compound(Builder& out, hid_t type, const Place& at) {
   }
   const int members = H5Tget_nmembers(type);
   if (members <= 0) return out.refused("a record without members");
+  const std::size_t leaves_before = out.leaves.size();
+  std::string first_reason;
   for (int i = 0; i < members && out.refuse.empty(); ++i) {
+    const std::size_t leaves = out.leaves.size(), swaps = out.swaps.size(), texts = out.texts.size();
+    const std::size_t left_out = out.left_out.size();
+    const std::string convert = out.convert;
     const auto index = static_cast<unsigned>(i);
     char* name = H5Tget_member_name(type, index);
     Place member = at;
@@ -121,7 +137,17 @@ void walk_compound(Builder& out, hid_t type, const Place& at) {
     member.depth = at.depth + 1;
     const Id member_type(H5Tget_member_type(type, index));
     walk(out, member_type.get(), member);
+    if (out.refuse.empty() || !out.type_alone) continue;
+    out.leaves.resize(leaves);
+    out.swaps.resize(swaps);
+    out.texts.resize(texts);
+    out.left_out.resize(left_out);
+    out.convert = convert;
+    if (first_reason.empty()) first_reason = out.refuse;
+    std::string remedy = remedy_for(out.refuse);
+    out.left_out.push_back({member.name, std::exchange(out.refuse, {}), std::move(remedy)});
   }
+  if (out.refuse.empty() && out.leaves.size() == leaves_before) out.cannot_deliver(std::move(first_reason));
 }
 
 void walk_array(Builder& out, hid_t type, const Place& at) {
@@ -146,49 +172,19 @@ void walk_array(Builder& out, hid_t type, const Place& at) {
 
 void walk(Builder& out, hid_t type, const Place& at) {
   if (type < 0 || at.depth > kDepthLimit) return out.refused("a datatype nested too deeply or damaged");
-  switch (H5Tget_class(type)) {
-    case H5T_INTEGER:
-    case H5T_BITFIELD:
-    case H5T_FLOAT:
-    case H5T_ENUM: {
-      if (const std::string why = why_convert(type); !why.empty()) out.needs_library(why + of_member(at));
-      if (!convertible(type))
-        return out.refused(
-            fmt::format("numbers of {} bytes which libhdf5 cannot convert{}", H5Tget_size(type), of_member(at)));
-      return add_number(out, at, number_kind(type), type);
-    }
-    case H5T_STRING:
-      if (H5Tis_variable_str(type) > 0)
-        return out.refused("variable-length strings" + of_member(at) + ": rows have no fixed size");
-      return add_text(out, at, type);
-    case H5T_COMPOUND:
-      return walk_compound(out, type, at);
-    case H5T_ARRAY:
-      return walk_array(out, type, at);
-    case H5T_VLEN:
-      return out.refused("variable-length sequences" + of_member(at) + ": rows have no fixed size");
-    case H5T_REFERENCE:
-      return out.refused("references" + of_member(at) + ": they point into the file");
-    case H5T_OPAQUE: {
-      char* tag = H5Tget_tag(type);
-      std::string why = fmt::format("opaque bytes (tag '{}'){}: their meaning is private to their writer",
-                                    tag ? tag : "", of_member(at));
-      H5free_memory(tag);
-      return out.refused(std::move(why));
-    }
-    case H5T_TIME:
-      return out.refused("HDF5 time values" + of_member(at) + ", which the library itself cannot convert");
+  const H5T_class_t kind = H5Tget_class(type);
+  if (kind == H5T_COMPOUND) return walk_compound(out, type, at);
+  if (kind == H5T_ARRAY) return walk_array(out, type, at);
+  if (std::string why = why_not_delivered(type, of_member(at)); !why.empty()) return out.cannot_deliver(std::move(why));
+  if (kind == H5T_STRING) return add_text(out, at, type);
 #if H5_VERSION_GE(2, 0, 0)
-    case H5T_COMPLEX: {
-      const Id part(H5Tget_super(type));
-      if (const std::string why = why_convert(part.get()); !why.empty() || H5Tget_size(part.get()) < 4)
-        return out.refused("complex numbers of an unusual kind" + of_member(at));
-      return add_number(out, at, DType::Kind::kComplex, part.get(), 2);
-    }
-#endif
-    default:
-      return out.refused("an unknown datatype class" + of_member(at));
+  if (kind == H5T_COMPLEX) {
+    const Id part(H5Tget_super(type));
+    return add_number(out, at, DType::Kind::kComplex, part.get(), 2);
   }
+#endif
+  if (const std::string why = why_convert(type); !why.empty()) out.needs_library(why + of_member(at));
+  return add_number(out, at, number_kind(type), type);
 }
 
 ElementType finish(Builder found, hid_t type) {
@@ -219,10 +215,21 @@ ElementType finish(Builder found, hid_t type) {
 
 }  // namespace
 
-ElementType describe_type(const LibraryLock&, hid_t type) {
+ElementType describe_type(const LibraryLock&, hid_t given) {
   Builder stored;
-  walk(stored, type, {});
+  walk(stored, given, {});
+  Id readable;  // what of the records is delivered, as it lies in the file
+  hid_t type = given;
+  std::vector<LeftOut> left_out = std::move(stored.left_out);
+  if (stored.refuse.empty() && !left_out.empty()) {
+    readable = readable_type(given);
+    stored = {};
+    walk(stored, readable.get(), {});
+    if (!stored.left_out.empty()) stored.refused("records that cannot be described without some members");
+    type = readable.get();
+  }
   ElementType out = finish(std::move(stored), type);
+  out.left_out = left_out;
   if (out.path != ReadPath::kConverted) return out;
   // libhdf5 converts to a type we can describe in turn: that is what decode() leaves.
   Id memory = memory_type(type);
@@ -239,6 +246,7 @@ ElementType describe_type(const LibraryLock&, hid_t type) {
   std::string reason = std::move(out.reason);
   out = finish(std::move(converted), memory.get());
   out.stored_bytes = H5Tget_size(type);
+  out.left_out = std::move(left_out);
   out.path = ReadPath::kConverted;
   out.reason = std::move(reason) + ": converted by libhdf5";
   out.memory_type = std::move(memory);

@@ -35,8 +35,9 @@ struct ElementType {
   std::uint64_t record_bytes = 0;  ///< As decode() leaves an element: the stored size, or memory_type's.
   std::uint64_t stored_bytes = 0;  ///< As stored, before any conversion.
   std::vector<Leaf> leaves;
-  std::vector<SwapRun> swaps;  ///< Empty for native order, and where memory_type is set.
-  std::vector<TextRun> texts;  ///< What decode() pads with NULs instead. Empty where memory_type is set.
+  std::vector<SwapRun> swaps;     ///< Empty for native order, and where memory_type is set.
+  std::vector<LeftOut> left_out;  ///< Members that cannot be delivered, by their paths, and why.
+  std::vector<TextRun> texts;     ///< What decode() pads with NULs instead. Empty where memory_type is set.
   bool is_record = false;
   ReadPath path = ReadPath::kNative;
   std::string reason;

@@ -12,6 +12,7 @@
 #include "format/hdf5/native_bytes.h"
 #include "format/hdf5/open_described.h"
 #include "format/hdf5/plain_arrays.h"
+#include "format/hdf5/readable_type.h"
 #include "format/hdf5/remembered.h"
 #include "format/hdf5/virtual_array.h"
 #include "format/hdf5/walk.h"
@@ -105,6 +106,7 @@ class Hdf5Reader final : public FormatReader {
   [[nodiscard]] const std::string& path() const override { return state_->path; }
   [[nodiscard]] const std::vector<ArrayInfo>& arrays() const override { return walked_.arrays; }
   [[nodiscard]] const std::vector<LeftOut>& passed_over() const override { return walked_.passed_over; }
+  [[nodiscard]] const Attributes& attributes() const override { return walked_.attributes; }
   [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver->file; }
 
   Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const override {
@@ -114,7 +116,7 @@ class Hdf5Reader final : public FormatReader {
   }
 
   [[nodiscard]] std::string facts(std::span<const std::shared_ptr<ArrayReader>> opened) const override {
-    return facts_of(*state_, walked_.arrays, walked_.passed_over, opened);
+    return facts_of(*state_, walked_.arrays, walked_.passed_over, walked_.attributes, opened);
   }
 
  private:
@@ -151,20 +153,7 @@ class Hdf5Reader final : public FormatReader {
   }
 
   static Error unreadable(const ArrayInfo& array) {
-    const auto is = [&](std::string_view what) { return array.reason.starts_with(what); };
-    return std::move(
-        Error(ErrorCode::kUnsupported, array.reason)
-            .with_hint(is("variable-length strings")
-                           ? "Leave it out of fields=, or rewrite it as fixed-size text (dtype 'S16') or as class "
-                             "numbers."
-                       : is("variable-length sequences")
-                           ? "Leave it out of fields=, or rewrite it as an array that is padded to one length, with "
-                             "the lengths in an array of their own."
-                       : is("references") ? "Leave it out of fields=, and name the arrays that it points to instead."
-                       : is("opaque bytes")
-                           ? "Leave it out of fields=, or rewrite it as numbers (NumPy's datetime64 with .view('i8'))."
-                       : is("HDF5 time values") ? "Leave it out of fields=, or rewrite it as whole numbers."
-                                                : "Leave it out of fields=."));
+    return std::move(Error(ErrorCode::kUnsupported, array.reason).with_hint(remedy_for(array.reason)));
   }
 
   [[nodiscard]] const ArrayInfo* find(const std::string& path) const {

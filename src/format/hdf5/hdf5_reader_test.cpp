@@ -59,7 +59,7 @@ TEST_F(Reader, AMissingNameGetsTheNearestFirst) {
   EXPECT_EQ(e.hint(), "It has: feature_matrix, adjacency_matrix, labels.");
 }
 
-TEST_F(Reader, SmallAttributesAsText) {
+TEST_F(Reader, SmallAttributes) {
   {
     NewFile file(path_);
     const Id dataset = file.add("x", H5T_STD_I32LE, {12}, data_.data());
@@ -80,11 +80,11 @@ TEST_F(Reader, SmallAttributesAsText) {
     add("n", H5T_STD_I16LE, &n, 0);
     add("big", H5T_STD_I32LE, data_.data(), 12);
   }
-  const auto attributes = must_open(path_)->arrays().at(0).attributes;
-  EXPECT_EQ(attributes.at("unit"), "GeV");
-  EXPECT_EQ(attributes.at("note"), "a longer text");
-  EXPECT_EQ(attributes.at("range"), "[1.5, -2]");
-  EXPECT_EQ(attributes.at("n"), "-7");
+  const Attributes attributes = must_open(path_)->arrays().at(0).attributes;
+  EXPECT_EQ(attributes.values.at("unit"), AttributeValue("GeV"));
+  EXPECT_EQ(attributes.values.at("note"), AttributeValue("a longer text"));
+  EXPECT_EQ(attributes.values.at("range"), AttributeValue(std::vector<double>{1.5, -2}));
+  EXPECT_EQ(attributes.values.at("n"), AttributeValue(std::int64_t{-7}));
 }
 
 TEST_F(Reader, ContiguousRowsAreViewsOfTheStoredBytes) {

@@ -48,6 +48,8 @@ Result<std::vector<std::byte>> fill_element(const LibraryLock& library, hid_t cr
     return Error(ErrorCode::kCorruptData, "cannot read the fill value: " + last_library_error(library).text());
   if (defined != H5D_FILL_VALUE_USER_DEFINED)
     return std::vector<std::byte>(1);  // however large an element claims to be
+  if (!element.left_out.empty())       // what they point to would be read
+    return Error(ErrorCode::kUnsupported, "a fill value of records that have " + element.left_out[0].reason);
   std::vector<std::byte> value(element.record_bytes);
   const hid_t type = element.memory_type.ok() ? element.memory_type.get() : stored_type;
   if (H5Pget_fill_value(creation_list, type, value.data()) < 0)

@@ -30,6 +30,7 @@ enum class MessageType : std::uint16_t {
   kAttribute = 0x0C,
   kContinuation = 0x10,
   kSymbolTable = 0x11,
+  kAttributeInfo = 0x15,
 };
 
 struct HeaderMessage {

@@ -59,6 +59,7 @@ std::shared_ptr<ArrayReader> ContiguousArray::merged(std::size_t axes) const {
   info.element.leaves = element.leaves;
   info.element.swaps = element.swaps;
   info.element.texts = element.texts;
+  info.element.left_out = element.left_out;
   info.element.is_record = element.is_record;
   info.element.path = element.path;
   info.element.reason = element.reason;

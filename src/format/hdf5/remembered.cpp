@@ -8,6 +8,7 @@
 
 #include "base/fork_safe_mutex.h"
 #include "catalog/array_info_bytes.h"
+#include "catalog/attribute_bytes.h"
 #include "format/hdf5/chunked_array.h"
 #include "format/hdf5/hdf5_reader.h"
 #include "format/hdf5/plain_arrays.h"
@@ -167,16 +168,18 @@ std::shared_ptr<ArrayReader> remembered_array(std::shared_ptr<FileState> state, 
 class RememberedReader final : public FormatReader {
  public:
   RememberedReader(std::shared_ptr<FileState> state, std::vector<ArrayInfo> arrays, std::vector<LeftOut> passed_over,
-                   std::map<std::string, std::string, std::less<>> how)
+                   Attributes attributes, std::map<std::string, std::string, std::less<>> how)
       : state_(std::move(state)),
         arrays_(std::move(arrays)),
         passed_over_(std::move(passed_over)),
+        attributes_(std::move(attributes)),
         how_(std::move(how)) {}
 
   [[nodiscard]] std::string format_name() const override { return format_name_of(*state_); }
   [[nodiscard]] const std::string& path() const override { return state_->path; }
   [[nodiscard]] const std::vector<ArrayInfo>& arrays() const override { return arrays_; }
   [[nodiscard]] const std::vector<LeftOut>& passed_over() const override { return passed_over_; }
+  [[nodiscard]] const Attributes& attributes() const override { return attributes_; }
   [[nodiscard]] const RandomAccessFile& file() const override { return *state_->driver->file; }
 
   Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const override {
@@ -209,6 +212,7 @@ class RememberedReader final : public FormatReader {
   std::shared_ptr<FileState> state_;
   std::vector<ArrayInfo> arrays_;  // sorted by path
   std::vector<LeftOut> passed_over_;
+  Attributes attributes_;
   std::map<std::string, std::string, std::less<>> how_;  // path → what remember() wrote
   mutable ForkSafeMutex mutex_;
   mutable std::shared_ptr<FormatReader> real_;
@@ -262,7 +266,8 @@ bool MemoryArray::remember(PackedWriter& out) const {
 }
 
 std::string facts_of(const FileState& state, const std::vector<ArrayInfo>& arrays,
-                     const std::vector<LeftOut>& passed_over, std::span<const std::shared_ptr<ArrayReader>> opened) {
+                     const std::vector<LeftOut>& passed_over, const Attributes& attributes,
+                     std::span<const std::shared_ptr<ArrayReader>> opened) {
   for (const ArrayInfo& array : arrays)
     if (array.layout == Layout::kVirtual || array.layout == Layout::kExternal) return {};
   PackedWriter out;
@@ -270,11 +275,8 @@ std::string facts_of(const FileState& state, const std::vector<ArrayInfo>& array
   pack_superblock(state.superblock, out);
   out.number(arrays.size());
   for (const ArrayInfo& array : arrays) pack(array, out);
-  out.number(passed_over.size());
-  for (const LeftOut& one : passed_over) {
-    out.text(one.path);
-    out.text(one.reason);
-  }
+  pack(passed_over, out);
+  pack(attributes, out);
   std::map<std::string, std::string> how;
   for (const auto& reader : opened) {
     PackedWriter one;
@@ -299,11 +301,8 @@ std::shared_ptr<FormatReader> open_remembered(std::shared_ptr<RandomAccessFile> 
   state->superblock = unpack_superblock(in);
   std::vector<ArrayInfo> arrays;
   for (std::size_t n = in.count(); in.ok() && n > 0; --n) arrays.push_back(unpack_array_info(in));
-  std::vector<LeftOut> passed_over;
-  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
-    const std::string name(in.text());
-    passed_over.push_back({name, std::string(in.text())});
-  }
+  std::vector<LeftOut> passed_over = unpack_left_out(in);
+  Attributes attributes = unpack_attributes(in);
   std::map<std::string, std::string, std::less<>> how;
   for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
     const std::string name(in.text());
@@ -311,7 +310,7 @@ std::shared_ptr<FormatReader> open_remembered(std::shared_ptr<RandomAccessFile> 
   }
   if (!in.complete() || !std::ranges::is_sorted(arrays, {}, &ArrayInfo::path)) return nullptr;
   return std::make_shared<RememberedReader>(std::move(state), std::move(arrays), std::move(passed_over),
-                                            std::move(how));
+                                            std::move(attributes), std::move(how));
 }
 
 }  // namespace headrace::hdf5

@@ -23,7 +23,8 @@ void remember_array(RememberedKind kind, const DatasetInfo& info, PackedWriter& 
 /// Return the facts of a file (see FormatReader::facts()): all arrays, and of those that are `opened` and can be read
 /// without libhdf5 how to read them. Empty for a file whose arrays lie in other files as well: those may change.
 std::string facts_of(const FileState& state, const std::vector<ArrayInfo>& arrays,
-                     const std::vector<LeftOut>& passed_over, std::span<const std::shared_ptr<ArrayReader>> opened);
+                     const std::vector<LeftOut>& passed_over, const Attributes& attributes,
+                     std::span<const std::shared_ptr<ArrayReader>> opened);
 
 /// As headrace::open_remembered(). Arrays that are not remembered open the file as open_hdf5() does.
 std::shared_ptr<FormatReader> open_remembered(std::shared_ptr<RandomAccessFile> file, const std::string& path,

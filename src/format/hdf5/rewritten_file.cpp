@@ -296,8 +296,11 @@ Result<std::vector<StoredForm>> stored_forms(const std::string& file, const std:
     const ElementType element = describe_type(library, type.get());
     StoredForm form;
     form.as_decoded = element.path == ReadPath::kNative && element.record_bytes == element.stored_bytes &&
-                      (element.swaps.empty() || element.swaps_whole());
-    form.reason = element.reason.empty() && !form.as_decoded ? "its records hold big-endian numbers" : element.reason;
+                      (element.swaps.empty() || element.swaps_whole()) && element.left_out.empty();
+    form.reason = element.reason;
+    if (form.reason.empty() && !element.left_out.empty())
+      form.reason = "its records have " + element.left_out[0].reason;
+    if (form.reason.empty() && !form.as_decoded) form.reason = "its records hold big-endian numbers";
     if (form.as_decoded && !element.swaps.empty()) form.swap_width = element.swaps[0].width;
     for (const TextRun& run : element.texts)
       if (run.spaces) form.spaces.push_back({run.offset, run.count, run.width});

@@ -240,9 +240,9 @@ TEST_F(Types, WhatHasNoFixedSizeIsRefusedWithTheReason) {
     const Id text(H5Tcopy(H5T_C_S1)), sequence(H5Tvlen_create(H5T_NATIVE_INT)), opaque(H5Tcreate(H5T_OPAQUE, 8));
     H5Tset_size(text.get(), H5T_VARIABLE);
     H5Tset_tag(opaque.get(), "NUMPY:M8[ns]");
-    const Id record(H5Tcreate(H5T_COMPOUND, 24));
-    H5Tinsert(record.get(), "n", 0, H5T_NATIVE_INT);
-    H5Tinsert(record.get(), "name", 8, text.get());
+    const Id record(H5Tcreate(H5T_COMPOUND, 16));
+    H5Tinsert(record.get(), "name", 0, text.get());
+    H5Tinsert(record.get(), "where", 8, H5T_STD_REF_OBJ);
     file.add("text", text.get(), {2}, nullptr);
     file.add("sequence", sequence.get(), {2}, nullptr);
     file.add("opaque", opaque.get(), {2}, nullptr);
@@ -260,6 +260,82 @@ TEST_F(Types, WhatHasNoFixedSizeIsRefusedWithTheReason) {
     ASSERT_FALSE(array.ok());
     EXPECT_EQ(array.error().code(), ErrorCode::kUnsupported);
     EXPECT_EQ(array.error().field(), name);
+  }
+}
+
+// What is behind a text of variable length lies elsewhere in the file than libhdf5's description says.
+TEST_F(Types, MembersBesideOnesThatHaveNoFixedSize) {
+  struct Inner {
+    std::int16_t a;
+    char* text;
+    std::int32_t b;
+  };
+  struct Row {
+    std::int32_t n;
+    char* name;
+    double x;
+    Inner inner[2];
+    hvl_t sequence;
+    float last;
+  };
+  char name[] = "a name", other[] = "another";
+  std::int32_t numbers[] = {7, 8, 9};
+  std::vector<Row> rows(50);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto k = static_cast<std::int32_t>(i);
+    rows[i] = {k,
+               name,
+               k * 0.5,
+               {{static_cast<std::int16_t>(-k), other, 10 * k}, {3, name, -k}},
+               {3, numbers},
+               static_cast<float>(k) + 0.25F};
+  }
+  const hsize_t two = 2;
+  for (const bool unusual : {false, true}) {  // read as it is; converted by libhdf5
+    {
+      NewFile file(path_);
+      const Id text(H5Tcopy(H5T_C_S1)), sequence(H5Tvlen_create(H5T_NATIVE_INT32));
+      H5Tset_size(text.get(), H5T_VARIABLE);
+      const Id small(H5Tcopy(H5T_STD_I32LE));
+      if (unusual) H5Tset_precision(small.get(), 20);
+      const auto record = [&](hid_t number) {
+        const Id inner(H5Tcreate(H5T_COMPOUND, sizeof(Inner)));
+        H5Tinsert(inner.get(), "a", offsetof(Inner, a), H5T_STD_I16LE);
+        H5Tinsert(inner.get(), "text", offsetof(Inner, text), text.get());
+        H5Tinsert(inner.get(), "b", offsetof(Inner, b), H5T_STD_I32LE);
+        const Id pair(H5Tarray_create2(inner.get(), 1, &two));
+        Id row(H5Tcreate(H5T_COMPOUND, sizeof(Row)));
+        H5Tinsert(row.get(), "n", offsetof(Row, n), number);
+        H5Tinsert(row.get(), "name", offsetof(Row, name), text.get());
+        H5Tinsert(row.get(), "x", offsetof(Row, x), H5T_IEEE_F64LE);
+        H5Tinsert(row.get(), "inner", offsetof(Row, inner), pair.get());
+        H5Tinsert(row.get(), "sequence", offsetof(Row, sequence), sequence.get());
+        H5Tinsert(row.get(), "last", offsetof(Row, last), H5T_IEEE_F32LE);
+        return row;
+      };
+      const Id stored = record(small.get()), memory = record(H5T_STD_I32LE), list(H5Pcreate(H5P_DATASET_CREATE));
+      const hsize_t chunk = 16;
+      H5Pset_chunk(list.get(), 1, &chunk);
+      H5Pset_deflate(list.get(), 1);
+      file.add("chunked", stored.get(), {50}, rows.data(), list.get(), {}, memory.get());
+      file.add("flat", stored.get(), {50}, rows.data(), H5P_DEFAULT, {}, memory.get());
+    }
+    for (const char* array : {"chunked", "flat"}) {
+      const ArrayInfo info = info_of(array);
+      EXPECT_EQ(info.read_path, unusual ? ReadPath::kConverted : ReadPath::kNative) << info.reason;
+      std::vector<std::string> names, left_out;
+      for (const Column& column : info.columns) names.push_back(column.name);
+      for (const LeftOut& one : info.left_out) left_out.push_back(one.path);
+      ASSERT_EQ(names, (std::vector<std::string>{"n", "x", "inner.a", "inner.b", "last"}));
+      EXPECT_EQ(left_out, (std::vector<std::string>{"name", "inner.text", "sequence"}));
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_EQ(values_of<std::int32_t>(path_, array, 0)[i], rows[i].n);
+        EXPECT_EQ(values_of<double>(path_, array, 1)[i], rows[i].x);
+        EXPECT_EQ(values_of<std::int16_t>(path_, array, 2)[2 * i], rows[i].inner[0].a);
+        EXPECT_EQ(values_of<std::int32_t>(path_, array, 3)[2 * i + 1], rows[i].inner[1].b);
+        EXPECT_EQ(values_of<float>(path_, array, 4)[i], rows[i].last);
+      }
+    }
   }
 }
 

@@ -89,6 +89,17 @@ herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* into)
   return 0;
 }
 
+/// Return the bytes that an element takes in the file, as the header says; 0 if it says it elsewhere.
+std::uint64_t stated_size(const std::vector<HeaderMessage>& messages) {
+  for (const HeaderMessage& m : messages) {
+    if (!m.is(MessageType::kDatatype) || m.shared()) continue;
+    ByteCursor fields(m.bytes);
+    fields.skip(4);  // class, version and bits (specification IV.A.2.d)
+    return fields.number(4);
+  }
+  return 0;
+}
+
 class GroupWalk {
  public:
   GroupWalk(const LibraryLock& library, FileState& state)
@@ -116,6 +127,9 @@ class GroupWalk {
         messages.ok() ? check_group(*state_.driver->file, state_.superblock, *messages) : Status(messages.error());
     out_.groups_sound = out_.groups_sound && sound.ok();
     if (!sound.ok()) return note_damaged(path.empty() ? "/" : path, std::move(sound.error()));
+    if (path.empty()) {
+      HEADRACE_ASSIGN(out_.attributes, read_attributes(*state_.driver->file, state_.superblock, *messages, heaps_));
+    }
     std::vector<Link> links;
     const Id access = link_access_list(H5P_GROUP_ACCESS);
     const Id group(H5Gopen2(state_.file.get(), path.empty() ? "/" : path.c_str(), access.get()));
@@ -175,7 +189,16 @@ class GroupWalk {
     } else if (info->array.shape.empty()) {
       out_.refused.emplace(path, Error(ErrorCode::kUnsupported, "a scalar, which has no rows"));
     } else {
-      info->array.attributes = attribute_texts(state_.superblock, messages, heaps_);
+      HEADRACE_ASSIGN(info->array.attributes,
+                      read_attributes(*state_.driver->file, state_.superblock, messages, heaps_));
+      if (!info->array.left_out.empty() && stated_size(messages) != info->element.stored_bytes) {
+        info->array.read_path = ReadPath::kUnsupported;
+        info->array.reason = info->array.left_out[0].reason;
+      }
+      if (is_bare_dimension(messages)) {
+        info->array.read_path = ReadPath::kUnsupported;
+        info->array.reason = "a netCDF dimension without values";
+      }
       found_.emplace_back(key, std::move(info->array));
     }
     return {};

@@ -134,6 +134,7 @@ ArrayInfo describe(const std::string& path, const NpyHeader& header, const NpyVa
   info.record_bytes = header.type.record_bytes;
   info.columns = header.type.columns;
   info.is_record = header.type.is_record;
+  info.left_out = header.type.left_out;
   info.stored_bytes = values.stored.size;
   if (values.deflated) {
     info.layout = Layout::kChunked;

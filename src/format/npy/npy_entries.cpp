@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/nearest_name.h"
 
@@ -65,16 +66,30 @@ Status check_end(const NpyHeader& header, std::uint64_t size_bytes) {
                        .with_hint("Several arrays in one file? Save them by np.savez."));
 }
 
+Result<std::string> what_follows(const ReadStart& read, const NpyHeader& header, std::uint64_t size_bytes) {
+  const std::uint64_t end = header.header_bytes + header.value_bytes;
+  if (!header.type.refusal.empty() || size_bytes == end) return std::string();
+  std::array<std::byte, 8> next{};
+  const std::span<std::byte> start = std::span(next).first(std::min<std::uint64_t>(next.size(), size_bytes - end));
+  HEADRACE_TRY(read(end, start));
+  if (is_npy(start))
+    return std::move(
+        Error(ErrorCode::kUnsupported, fmt::format("another array follows at byte {}, behind the first one's end", end))
+            .with_hint("Save several arrays by np.savez."));
+  return fmt::format("{} bytes follow the array's {}, and are not read", size_bytes - end, end);
+}
+
 Result<Entry> open_npy_entry(std::shared_ptr<RandomAccessFile> file, const std::string& path, const std::string& name) {
   const auto read = [&](std::uint64_t offset, std::span<std::byte> out) { return file->read_at(offset, out); };
   Entry entry;
   HEADRACE_ASSIGN(entry.header, read_npy_header(read, file->size()));
-  HEADRACE_TRY(check_end(entry.header, file->size()));
+  HEADRACE_ASSIGN(std::string notice, what_follows(read, entry.header, file->size()));
   if (entry.header.shape.empty())
     return std::move(Error(ErrorCode::kUnsupported, "a single number, without any dimension")
                          .with_hint("Rows are expected: np.save(path, np.atleast_1d(array))."));
   entry.values = {std::move(file), path, {entry.header.header_bytes, entry.header.value_bytes}, false, 0};
   entry.info = describe(name, entry.header, entry.values);
+  entry.info.notice = std::move(notice);
   return entry;
 }
 

@@ -23,7 +23,11 @@ std::shared_ptr<FormatReader> make_npy_reader(std::string format_name, std::stri
                                               std::shared_ptr<RandomAccessFile> file, std::vector<Entry> entries,
                                               bool any_name = false);
 
-/// Refuse what follows the values: arrays that were saved into the same file one after the other.
+/// Refuse what follows the values of an archive's member.
 Status check_end(const NpyHeader& header, std::uint64_t size_bytes);
+
+/// Return a notice about bytes behind the values, which NumPy does not read either; empty if there are none.
+/// Errors: kUnsupported  another array follows: np.load() would be called once more.
+Result<std::string> what_follows(const ReadStart& read, const NpyHeader& header, std::uint64_t size_bytes);
 
 }  // namespace headrace::npy

@@ -225,11 +225,33 @@ TEST_F(NpyErrors, HeadersThatMakeNoSense) {
   expect(refused(header("{'descr': '<i8'}", 4)), ErrorCode::kUnsupported, "version 4.0");
 }
 
+TEST_F(NpyErrors, MembersBesideOnesThatCannotBeDelivered) {
+  const std::string path = folder_.write("x.npy", file("[('a', '<i4'), ('t', '<U5'), ('b', '<i4')]", "(3,)"));
+  const auto reader = headrace::open_file(path);
+  ASSERT_TRUE(reader.ok()) << reader.error().what();
+  const ArrayInfo& info = (*reader)->arrays().at(0);
+  ASSERT_EQ(info.columns.size(), 2u);
+  EXPECT_EQ(info.columns[1].name, "b");
+  EXPECT_EQ(info.columns[1].offset, 24u);
+  ASSERT_EQ(info.left_out.size(), 1u);
+  EXPECT_EQ(info.left_out[0].path, "t");
+  EXPECT_NE(info.left_out[0].hint.find("np.char.encode"), std::string::npos);
+  expect(refused(file("[('t', '<U5')]", "(3,)")), ErrorCode::kUnsupported, "(member 't')");
+}
+
+TEST_F(NpyErrors, BytesBehindTheValuesAreNoticed) {
+  const std::string path = folder_.write("x.npy", file("'<f8'", "(50,)"));
+  const auto reader = headrace::open_file(path);
+  ASSERT_TRUE(reader.ok()) << reader.error().what();
+  EXPECT_EQ((*reader)->arrays().at(0).notice.find("80 bytes follow"), 0u);
+}
+
 TEST_F(NpyErrors, WhatIsNoRowsOfOneArray) {
-  expect(refused(file("'<f8'", "()")), ErrorCode::kUnsupported, "472 bytes follow");
+  expect(refused(file("'<f8'", "()")), ErrorCode::kUnsupported, "np.atleast_1d");
   const Bytes one = header("{'descr': '<f8', 'fortran_order': False, 'shape': (), }") + Bytes(8);
   expect(refused(one), ErrorCode::kUnsupported, "np.atleast_1d");
-  expect(refused(one + one), ErrorCode::kUnsupported, "np.savez");
+  const Bytes two = header("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }") + Bytes(16);
+  expect(refused(two + two), ErrorCode::kUnsupported, "np.savez");
 }
 
 TEST_F(NpyErrors, ArchivesWithoutArrays) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "codec/byteswap.h"
 
@@ -89,6 +90,8 @@ class Builder {
   }
 
  private:
+  bool passed_over_ = false;  // the member that is being added
+
   Status grow(std::uint64_t count, std::uint64_t bytes) {
     std::uint64_t more = 0;
     if (__builtin_mul_overflow(count, bytes, &more) || more > kMostRecordBytes ||
@@ -96,6 +99,13 @@ class Builder {
       return no_type("an element of more than 2 GiB");
     type.record_bytes += more;
     return {};
+  }
+
+  /// Pass over a member; a whole element where it is none.
+  void pass_over(const std::string& name, const std::string& what, std::string_view hint) {
+    passed_over_ = true;
+    if (name.empty()) return refuse(name, what, hint);
+    type.left_out.push_back({name, what, std::string(hint)});
   }
 
   void refuse(const std::string& name, const std::string& what, std::string_view hint) {
@@ -125,27 +135,27 @@ class Builder {
         break;
       case 'f':
         dtype.kind = Kind::kFloat;
-        if (n != 2 && n != 4 && n != 8) refuse(name, fmt::format("floats of {} bytes ('{}')", n, text), kSave);
+        if (n != 2 && n != 4 && n != 8) pass_over(name, fmt::format("floats of {} bytes ('{}')", n, text), kSave);
         break;
       case 'c':
         dtype.kind = Kind::kComplex;
         parts = 2;
-        if (n != 8 && n != 16) refuse(name, fmt::format("complex numbers of {} bytes ('{}')", n, text), kSave);
+        if (n != 8 && n != 16) pass_over(name, fmt::format("complex numbers of {} bytes ('{}')", n, text), kSave);
         break;
       case 'S':
       case 'a':
         dtype.kind = Kind::kBytes;
         parts = 0;
-        if (n == 0) refuse(name, "strings of no bytes", kSave);
+        if (n == 0) pass_over(name, "strings of no bytes", kSave);
         break;
       case 'U':
         bytes = 4 * n;
-        refuse(name, fmt::format("text of {} code points ('{}')", n, text),
-               "Encode it: np.char.encode(array, 'utf-8').");
+        pass_over(name, fmt::format("text of {} code points ('{}')", n, text),
+                  "Encode it: np.char.encode(array, 'utf-8').");
         break;
       case 'M':
       case 'm':
-        refuse(name, fmt::format("dates and times ('{}')", text), "Save their numbers: array.view('i8').");
+        pass_over(name, fmt::format("dates and times ('{}')", text), "Save their numbers: array.view('i8').");
         break;
       case 'O':
         bytes = 8;
@@ -153,13 +163,18 @@ class Builder {
                "Headrace never loads pickles: save the array in a type of numbers.");
         break;
       case 'V':
-        refuse(name, fmt::format("raw bytes ('{}')", text), "Save them as array.view('u1') or as 'S'.");
+        if (n == 2)
+          pass_over(name, fmt::format("raw bytes ('{}'), which is how NumPy saves bfloat16", text),
+                    "Save bfloat16 as float32: np.save(path, np.load(path).view(ml_dtypes.bfloat16).astype('f4')).");
+        else
+          pass_over(name, fmt::format("raw bytes ('{}')", text), "Save them as array.view('u1') or as 'S'.");
         break;
       default:
         return no_type(fmt::format("'{}'", text));
     }
     const std::uint64_t offset = type.record_bytes;
     HEADRACE_TRY(grow(count, bytes));
+    if (std::exchange(passed_over_, false) && type.refusal.empty()) return {};
     if (type.refusal.empty() && scalar.big_endian && parts > 0 && bytes / parts > 1)
       type.swaps.push_back({offset, count * parts, static_cast<std::uint32_t>(bytes / parts)});
     type.columns.push_back({name, dtype, inner, offset});
@@ -176,7 +191,12 @@ Result<NpyType> parse_type(const Literal& descr) {
   } else if (descr.kind == Literal::Kind::kList && !descr.items.empty()) {
     builder.type.is_record = true;
     HEADRACE_TRY(builder.add_members(descr, ""));
-    if (builder.type.columns.empty()) return no_type("a record without members");
+    NpyType& type = builder.type;
+    if (type.columns.empty() && type.left_out.empty()) return no_type("a record without members");
+    if (type.columns.empty() && type.refusal.empty()) {
+      type.refusal = fmt::format("{} (member '{}')", type.left_out[0].reason, type.left_out[0].path);
+      type.hint = type.left_out[0].hint;
+    }
   } else {
     return no_type("neither a type string nor a list of members");
   }

@@ -23,6 +23,7 @@ struct NpyType {
   std::uint64_t record_bytes = 0;  ///< Bytes an element, padding included.
   std::vector<Column> columns;     ///< One for a plain array; one for each innermost member of a record.
   std::vector<SwapRun> swaps;      ///< Empty for native byte order.
+  std::vector<LeftOut> left_out;   ///< Members of a record that cannot be delivered, and why.
   bool is_record = false;
   std::string refusal;  ///< Why values of this type cannot be delivered; empty if they can.
   std::string hint;     ///< What to do about it.

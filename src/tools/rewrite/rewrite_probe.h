@@ -21,15 +21,20 @@ struct MeasuredCodec {
 struct RewriteForecast {
   std::string array;                     ///< That was measured: the one with most bytes.
   std::uint64_t sample_bytes = 0;        ///< Decoded.
-  double source_decode_bytes_per_s = 0;  ///< One thread, with reading.
+  double source_read_bytes_per_s = 0;    ///< One thread, decoded bytes, with reading: what rewriting takes.
+  double source_decode_bytes_per_s = 0;  ///< One thread, decoding alone, as it is measured of the codecs; 0: unknown.
   double source_ratio = 0;
+  bool stored_so = false;  ///< The array has this codec and these chunks already.
   std::vector<MeasuredCodec> codecs;
   std::size_t chosen = 0;  ///< In codecs.
   std::uint64_t output_bytes = 0;
   double seconds = 0;
 
   [[nodiscard]] const MeasuredCodec& best() const { return codecs[chosen]; }
-  /// Decoding gets faster, or files smaller, by a sixth at least.
+  /// Return how many times as fast decoding gets; 1 where the difference is within the noise of two measurements (a
+  /// sixth), where one of them is missing, or where nothing changes.
+  [[nodiscard]] double faster() const;
+  /// True if decoding gets faster, or files smaller, by a sixth at least.
   [[nodiscard]] bool pays() const;
 };
 

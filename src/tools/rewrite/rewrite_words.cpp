@@ -32,11 +32,17 @@ const RewriteArray* leading_of(const RewritePlan& plan) {
 std::string gain_text(const RewritePlan& plan, const RewriteForecast& f) {
   const RewriteArray& array = *leading_of(plan);
   const MeasuredCodec& best = f.best();
-  std::string text = fmt::format("measured on {} of {}: decoded at {:.2f} GB/s a thread instead of {:.2f}",
-                                 format_bytes(f.sample_bytes), f.array, best.decode_bytes_per_s * 1e-9,
-                                 f.source_decode_bytes_per_s * 1e-9);
-  const double faster = best.decode_bytes_per_s / std::max(f.source_decode_bytes_per_s, 1.0);
-  if (faster >= 1.15) text += fmt::format(" ({:.1f} times as fast)", faster);
+  if (f.stored_so && !plan.options.shuffle)
+    return fmt::format("none: {} has this codec and these chunks already", f.array);
+  std::string text = f.source_decode_bytes_per_s > 0
+                         ? fmt::format("measured on {} of {}: decoded at {:.2f} GB/s a thread instead of {:.2f}",
+                                       format_bytes(f.sample_bytes), f.array, best.decode_bytes_per_s * 1e-9,
+                                       f.source_decode_bytes_per_s * 1e-9)
+                         : fmt::format("measured on {} of {}: decoded at {:.2f} GB/s a thread",
+                                       format_bytes(f.sample_bytes), f.array, best.decode_bytes_per_s * 1e-9);
+  const double faster = f.faster();
+  if (faster != 1) text += fmt::format(" ({:.1f} times as fast)", faster);
+  if (faster == 1 && f.source_decode_bytes_per_s > 0) text += " (no gain: that is within the noise)";
   const double size = static_cast<double>(f.output_bytes) /
                       static_cast<double>(std::max<std::uint64_t>(plan.stored_bytes + plan.kept_bytes, 1));
   text += fmt::format("; {:.2f} times the space", size);
