@@ -13,6 +13,7 @@ nothing to stdout unless asked to; it logs to the logger ``"headrace"`` (``HEADR
 """
 
 from headrace import _headrace
+from headrace._dataset.attributes import Attributes
 from headrace._headrace import Report, ToolResult
 from headrace._loader.options import ShuffleShape
 from headrace._support.logging import configure as _configure_log
@@ -64,6 +65,7 @@ from headrace.tools import (
 )
 
 __all__ = [
+    "Attributes",
     "Balanced",
     "ClosedError",
     "Column",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace._dataset.attributes import Attributes
 from headrace._support.checks import invalid
 from headrace.fields import FieldInfo
 
@@ -24,10 +25,10 @@ class Column:
 
     Attributes:
         info: Type, shape and storage of the field.
-        attrs: Attributes of the field's array in the first file, as text.
+        attrs: Attributes of the field's array that all files agree in (see :attr:`Dataset.attrs`).
     """
 
-    def __init__(self, dataset: Dataset, info: FieldInfo, attrs: dict[str, str]) -> None:
+    def __init__(self, dataset: Dataset, info: FieldInfo, attrs: Attributes) -> None:
         self._dataset = dataset
         self.info = info
         self.attrs = attrs

@@ -402,7 +402,7 @@ class Dataset:
         if name not in self._columns:
             self._columns[name] = Dataset(self._native.choose([name]))  # the engine's error lists the names there are
         one = self._columns[name]
-        return Column(one, one.fields[name], dict(one.attrs[name]))
+        return Column(one, one.fields[name], one.attrs[name])
 
     @property
     def closed(self) -> bool:

@@ -225,8 +225,8 @@ class GroupReducer:
         nan = totals.arrays.get("nan")
         if nan is not None and nan.any():
             warn(
-                f"{int(nan.sum())} predictions are NaN, in {int((nan > 0).sum())} groups: they do not vote, and their groups' "
-                "means and maxima are NaN (result()[level]['nan'] counts them)"
+                f"{int(nan.sum())} predictions are NaN, in {int((nan > 0).sum())} groups: they do not vote, and their "
+                "groups' means and maxima are NaN (result()[level]['nan'] counts them)"
             )
         out: dict[str, Results] = {}
         for level, name in enumerate(self.nested):

@@ -70,7 +70,9 @@ def listed_rows(sampler: Iterable[Any]) -> NDArray[np.uint64]:
     else:
         entries = list(_flatten(sampler))
         if any(hasattr(entry, "__iter__") and getattr(entry, "ndim", 1) > 0 for entry in entries):
-            raise invalid("a sampler gives single row numbers; some of its items are lists", "For lists: batch_sampler=.")
+            raise invalid(
+                "a sampler gives single row numbers; some of its items are lists", "For lists: batch_sampler=."
+            )
         rows = np.array(entries)
     if rows.size == 0:
         return np.empty(0, np.uint64)

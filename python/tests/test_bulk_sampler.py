@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,9 +52,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> hr.Dataset:
 SAMPLERS = {
     "in order": lambda: BatchSampler(SequentialSampler(range(ROWS)), 50, True),
     "a smaller last batch": lambda: BatchSampler(SequentialSampler(range(ROWS)), 64, False),
-    "random": lambda: BatchSampler(
-        RandomSampler(range(ROWS), generator=torch.Generator().manual_seed(1)), 64, False
-    ),
+    "random": lambda: BatchSampler(RandomSampler(range(ROWS), generator=torch.Generator().manual_seed(1)), 64, False),
     "of one's own": Windows,
     "a list": lambda: [[3, 1], [499], list(range(200))],
     "single rows": lambda: [7, 3, 499],

@@ -28,7 +28,9 @@ def _epoch(path: Path, world: int, **words) -> list[list[dict[str, np.ndarray]]]
 
 
 @pytest.mark.parametrize("rows, batch, world", [(5, 2, 2), (5, 1, 4), (21, 3, 8), (9, 4, 2), (17, 4, 4)])
-def test_a_rank_without_a_sample_gets_one_again_with_weight_0(tmp_path: Path, rows: int, batch: int, world: int) -> None:
+def test_a_rank_without_a_sample_gets_one_again_with_weight_0(
+    tmp_path: Path, rows: int, batch: int, world: int
+) -> None:
     ranks = _epoch(_write(tmp_path / "a.h5", rows), world, batch_size=batch, shuffle=True)
     assert len({len(r) for r in ranks}) == 1
     batches = [b for r in ranks for b in r]
@@ -41,10 +43,10 @@ def test_a_rank_without_a_sample_gets_one_again_with_weight_0(tmp_path: Path, ro
 
 def test_it_is_said_once(tmp_path: Path) -> None:
     path = _write(tmp_path / "a.h5", 5)
-    with pytest.warns(hr.HeadraceWarning, match="fewer samples than there are ranks") as caught:
-        with hr.Loader(path, 2, rank=0, world_size=2) as loader:
-            for _ in range(3):
-                list(loader)
+    match = "fewer samples than there are ranks"
+    with pytest.warns(hr.HeadraceWarning, match=match) as caught, hr.Loader(path, 2, rank=0, world_size=2) as loader:
+        for _ in range(3):
+            list(loader)
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")

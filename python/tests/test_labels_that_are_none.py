@@ -72,7 +72,16 @@ def test_values_that_a_type_has_are_exact(tmp_path: Path, stored: str, value: fl
     assert _labels(tmp_path / "a.h5", values).map(T.Cast("y", dtype))["y"][41:42][0] == made
 
 
-@pytest.mark.parametrize("stored, value, dtype", [("i8", 2**63 - 1, "int32"), ("i8", -1, "uint64"), ("u8", 2**63, "int64"), ("f8", 2.0**63, "int64"), ("f4", 2.0**31, "int32")])
+@pytest.mark.parametrize(
+    "stored, value, dtype",
+    [
+        ("i8", 2**63 - 1, "int32"),
+        ("i8", -1, "uint64"),
+        ("u8", 2**63, "int64"),
+        ("f8", 2.0**63, "int64"),
+        ("f4", 2.0**31, "int32"),
+    ],
+)
 def test_values_that_a_type_does_not_have(tmp_path: Path, stored: str, value: float, dtype: str) -> None:
     values = np.zeros(64, stored)
     values[41] = value
@@ -100,3 +109,36 @@ def test_the_jetclass_module_delivers_no_class_for_nan(tmp_path: Path) -> None:
         with pytest.raises(hr.CorruptDataError, match="41"):
             for _ in module.train_dataloader():
                 pass
+
+
+def test_an_order_is_measured_without_the_labels_that_are_none(tmp_path: Path) -> None:
+    labels = np.repeat(np.arange(64) % 4, 32).astype("f4")  # constant in each block
+    want = hr.Loader(_labels(tmp_path / "a.h5", labels), 64, shuffle=False).order_report(by="y").to_dict()["label"]
+    labels[777] = np.nan
+    found = hr.Loader(_labels(tmp_path / "b.h5", labels), 64, shuffle=False).order_report(by="y")
+    data = found.to_dict()["label"]
+    assert data["not_finite"] == 1 and data["classes"] == 4
+    assert data["effect"] == pytest.approx(want["effect"], rel=0.05) and data["effect"] > 5
+    assert data["correlation"] == pytest.approx(want["correlation"], abs=0.02)
+    assert "of 1 of 2,048 samples the label is NaN" in " ".join(str(found).split())
+    quantity = np.repeat(np.random.default_rng(1).normal(size=64), 32)
+    want = hr.Loader(_labels(tmp_path / "c.h5", quantity), 64, shuffle=False).order_report(by="y").to_dict()["label"]
+    quantity[777] = np.nan
+    data = hr.Loader(_labels(tmp_path / "d.h5", quantity), 64, shuffle=False).order_report(by="y").to_dict()["label"]
+    assert data["effect"] == pytest.approx(want["effect"], rel=0.05)
+    assert data["correlation"] == pytest.approx(want["correlation"], abs=0.02)
+
+
+def test_what_needs_a_class_of_each_sample_refuses_nan(tmp_path: Path) -> None:
+    ds = _labels(tmp_path / "a.h5", _with(np.nan))
+    with pytest.raises(hr.CorruptDataError, match="sample 41 is NaN"):
+        ds.split({"a": 0.5, "b": 0.5}, stratify="y")
+    with pytest.raises(hr.CorruptDataError, match="sample 41 is NaN"):
+        hr.Loader(ds, 16, sampler=hr.Balanced("y"))
+    one_hot = np.eye(2, dtype="f4")[np.arange(64) % 2]
+    for row in ([np.nan, 1], [0, 0]):
+        one_hot[41] = row
+        with h5py.File(tmp_path / "b.h5", "w") as f:
+            f["y"] = one_hot
+        with pytest.raises(hr.CorruptDataError, match="sample 41"):
+            hr.Loader(hr.open(tmp_path / "b.h5"), 16, sampler=hr.Balanced("y"))

@@ -1,4 +1,4 @@
-"""Text of fixed length is what h5py reads, however its writer padded it: with NULs, by a NUL with old bytes behind it, or with spaces."""
+"""Text of fixed length is what h5py reads, however its writer padded it: NULs, old bytes behind a NUL, spaces."""
 
 from __future__ import annotations
 
@@ -38,7 +38,17 @@ def _record(layout: str, text: h5py.h5t.TypeID) -> tuple[h5py.h5t.TypeID, np.nda
     record = h5py.h5t.create(h5py.h5t.COMPOUND, 100 if layout == "wide_record" else 4 + text.get_size())
     record.insert(b"w", 0, number)
     record.insert(b"label", 4, text)
-    rows = np.zeros(ROWS, np.dtype({"names": ["w", "label"], "formats": ["V4", ("V8", shape)], "offsets": [0, 4], "itemsize": record.get_size()}))
+    rows = np.zeros(
+        ROWS,
+        np.dtype(
+            {
+                "names": ["w", "label"],
+                "formats": ["V4", ("V8", shape)],
+                "offsets": [0, 4],
+                "itemsize": record.get_size(),
+            }
+        ),
+    )
     rows["label"] = RAW.reshape((ROWS,) + (1,) * len(shape))
     return record, rows
 
@@ -47,7 +57,9 @@ def _write(path: Path) -> Path:
     with h5py.File(path, "w") as f:
         for padding in PADDINGS:
             for layout in LAYOUTS:
-                kind, rows = (_text(padding), RAW) if layout in ("contiguous", "gzip") else _record(layout, _text(padding))
+                kind, rows = (
+                    (_text(padding), RAW) if layout in ("contiguous", "gzip") else _record(layout, _text(padding))
+                )
                 plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
                 if layout in ("gzip", "record"):
                     plist.set_chunk((16,))

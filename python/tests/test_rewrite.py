@@ -196,3 +196,19 @@ def test_a_file_that_is_read_only_and_a_directory_that_is(tmp_path: Path) -> Non
     with pytest.raises(hr.Error) as caught:
         hr.rewrite(tmp_path / "train_0.h5", tmp_path / "file/fast", codec="lz4")
     assert "file/fast" in str(caught.value)
+
+
+def test_files_that_are_stored_so_gain_nothing(tmp_path: Path) -> None:
+    x = np.random.default_rng(1).integers(0, 9, (4096, 64)).astype("f4")
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f.create_dataset("x", data=x, chunks=(128, 64), compression="gzip", compression_opts=4, shuffle=True)
+    hr.rewrite(tmp_path / "a.h5", tmp_path / "once", codec="gzip", chunk_rows=128)
+    for codec, chunk_rows, none in (("gzip", 128, True), ("gzip", 256, False), ("lz4", 128, False)):
+        result = hr.rewrite(
+            tmp_path / "once" / "a.h5", tmp_path / "dry", codec=codec, chunk_rows=chunk_rows, dry_run=True
+        )
+        gain = str(result).split("GAIN", 1)[1]
+        assert ("none: x has this codec and these chunks already" in " ".join(gain.split())) == none
+    hr.rewrite(tmp_path / "a.h5", tmp_path / "lz4", codec="lz4", chunk_rows=128)
+    again = hr.rewrite(tmp_path / "lz4" / "a.h5", tmp_path / "dry", codec="lz4", chunk_rows=128, dry_run=True)
+    assert "none: x has this codec" in " ".join(str(again).split())

@@ -87,12 +87,12 @@ def test_tables_of_numpy_files(tmp_path: Path) -> None:
 def test_bytes_behind_a_numpy_array_are_noticed(tmp_path: Path) -> None:
     x = np.arange(30, dtype="<f4").reshape(10, 3)
     np.save(tmp_path / "x.npy", x)
-    with open(tmp_path / "x.npy", "ab") as f:
+    with (tmp_path / "x.npy").open("ab") as f:
         f.write(b"more")
     with pytest.warns(hr.HeadraceWarning, match=r"x\.npy: 4 bytes follow the array's 248, and are not read"):
         ds = hr.open(tmp_path / "x.npy")
     np.testing.assert_array_equal(ds["x"][:], x)
-    with open(tmp_path / "two.npy", "wb") as f:
+    with (tmp_path / "two.npy").open("wb") as f:
         np.save(f, x)
         np.save(f, x)
     with pytest.raises(hr.UnsupportedError, match="another array follows at byte 248"):

@@ -1,4 +1,4 @@
-"""Lightning: over a stop and a start each epoch delivers each row once, in the order of a run that was never stopped."""
+"""Lightning: over a stop and a start each epoch delivers each row once, in the order of a run never stopped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ import headrace as hr  # noqa: E402
 from headrace.lightning import DataModule, JetClassLightningDataModule  # noqa: E402
 
 BATCH, STEPS = 64, 10
-QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "accelerator": "cpu", "devices": 1}
+QUIET = {
+    "logger": False,
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+    "accelerator": "cpu",
+    "devices": 1,
+}
 
 
 class Model(pl.LightningModule):
@@ -122,7 +128,7 @@ def test_epochs_that_were_delivered_whole_are_finished_and_checked(path: Path, k
 def test_epochs_are_finished_with_their_last_batch(path: Path) -> None:
     with hr.Loader(path, BATCH) as loader:
         batches = iter(loader)
-        for step in range(STEPS):
+        for _ in range(STEPS):
             assert loader.report().epochs_finished == 0
             next(batches)
         assert loader.report().epochs_finished == 1 and loader.report().exactly_once

@@ -53,7 +53,7 @@ class Finisher;
 
 /// What was found in the files of a data set, beside their arrays.
 struct FileNotes {
-  Attributes attributes;             ///< Of the files as a whole, where they agree.
+  Attributes attributes;             ///< The files' own, as a whole, where they agree.
   std::vector<std::string> notices;  ///< What their reader should know, a sentence each.
 };
 

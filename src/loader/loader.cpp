@@ -64,7 +64,10 @@ Loader::Epoch Loader::epoch(const std::function<bool()>& go_on) {
   ConsumerState& c = *m.consumer;
   const std::shared_ptr<Engine> engine = m.engine();
   const std::uint64_t start = now_ns();
-  if (c.first_start_ns == 0) c.first_start_ns = start;
+  if (c.first_start_ns == 0) {
+    c.first_start_ns = start;
+    c.first_start_cpu_ns = process_cpu_ns();
+  }
   c.stop_work(start, false);
   m.manager
       ->read(go_on, [&](const auto& goes_on) { return engine->start_epoch(c.next.epoch, c.next.samples, goes_on); })

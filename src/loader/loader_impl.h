@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "loader/engine_manager.h"
 #include "loader/position.h"
 #include "loader/small_budget.h"
@@ -24,8 +25,11 @@ struct ConsumerState {
   Position next;                        ///< Where the next epoch() begins.
   bool rewound = false;                 ///< The live epoch was sent to `next`, and has given nothing since.
   Counter first_start_ns{0}, epoch_start_ns{0}, first_batch_ns{0}, last_batch_ns{0};
+  Counter first_start_cpu_ns{0};       ///< Processor time of the process when the first epoch began.
   std::uint64_t working_since_ns = 0;  ///< 0: the consumer is not between two batches of an epoch.
 
+  /// Return the processor seconds of the process since the first epoch began.
+  [[nodiscard]] double cpu_seconds() const { return static_cast<double>(process_cpu_ns() - first_start_cpu_ns) * 1e-9; }
   /// The consumer came back, at `now`. `counts`: what it did since the last batch was work on it.
   void stop_work(std::uint64_t now, bool counts) {
     if (working_since_ns != 0 && counts) work_ns += now - working_since_ns;

@@ -65,6 +65,28 @@ void describe_small_budget(Report& r, const SmallBudget& small) {
 
 }  // namespace
 
+std::string advice_for_cache(const Report::Cache& cache) {
+  if (!cache.complete)
+    return cache.kind == "directory"
+               ? "writing the cache directory takes most of the time now; later epochs and runs gain by it"
+               : "keeping blocks for later epochs takes most of the time now; later epochs gain by it";
+  if (cache.kind == "blocks" && cache.coding != "decoded")
+    return "decoding what is kept re-encoded is the limit: more memory= would keep rows decoded";
+  return "copying kept rows into batches is the limit: this is as fast as memory is";
+}
+
+std::string advice_for_shared_cpus(double cpu_seconds, double wall_seconds, double busy_seconds, std::uint32_t cpus) {
+  constexpr double kAllBusy = 0.9, kLeastDecoding = 0.05, kLeastSeconds = 0.5;
+  const double there = wall_seconds * cpus, own = cpu_seconds - busy_seconds;
+  if (wall_seconds < kLeastSeconds || cpu_seconds < kAllBusy * there) return {};
+  if (busy_seconds < kLeastDecoding * there || own < wall_seconds) return {};  // one thread of the program is no rival
+  return fmt::format(
+      "all {} processors are busy, {:.0f} % of their time with loading and {:.0f} % with your program's own computing: "
+      "where a training step computes on these processors as well, the two slow each other. Try "
+      "torch.set_num_threads({}), or fewer threads= here",
+      cpus, 100 * busy_seconds / there, 100 * own / there, std::max(cpus / 2, 1U));
+}
+
 void diagnose(Report& r, const Loader::Impl& loader) {
   const std::optional<SmallBudget> small = loader.small_budget(loader.engine());
   if (small) describe_small_budget(r, *small);
@@ -87,9 +109,12 @@ void diagnose(Report& r, const Loader::Impl& loader) {
         "loading is {}your limit: the consumer waited {:.0f} % of the time; the threads were busy {:.0f} %, mostly in "
         "{}",
         share < kModerate ? "partly " : "", 100 * share, total > 0 ? 100 * busy / total : 0, limit);
+  const std::uint32_t cpus = own_cpus().count;
+  if (const std::string shared = advice_for_shared_cpus(loader.consumer->cpu_seconds(), r.wall_seconds, busy, cpus);
+      !shared.empty())
+    r.advice.push_back(shared);
   if (share < kFine) return;
 
-  const std::uint32_t cpus = own_cpus().count;
   if (r.read_amplification > 1.2) {
     if (small)
       advise_once(r, *small);
@@ -110,12 +135,7 @@ void diagnose(Report& r, const Loader::Impl& loader) {
     r.advice.push_back(
         "decoding is the limit on all processors: a faster codec (zstd or Blosc instead of gzip) takes less time for "
         "each byte");
-  if (limit == "cache")
-    r.advice.push_back(r.cache.kind == "directory"
-                           ? "writing the cache directory takes most of the time now; later epochs and runs gain by it"
-                       : r.cache.complete
-                           ? "decoding what is kept re-encoded is the limit: more memory= would keep rows decoded"
-                           : "keeping blocks for later epochs takes most of the time now; later epochs gain by it");
+  if (limit == "cache") r.advice.push_back(advice_for_cache(r.cache));
   if (limit == "read")
     r.advice.push_back("reading is the limit: files on a local disk, or more threads for more reads in flight");
 }

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "format/testing/hdf5_files.h"
+#include "tools/bench_pass.h"
 #include "tools/json.h"
 #include "tools/run_file_text.h"
 
@@ -113,6 +114,16 @@ TEST_F(Bench, ARunAsTextLoadsAgain) {
   EXPECT_EQ(again.loader.shuffle, run_.loader.shuffle);
   EXPECT_EQ(again.loader.cache.directory, "/tmp/some cache");
   EXPECT_EQ(again.framework, "torch");
+}
+
+// Decoding beforehand is what such an epoch costs.
+TEST_F(Bench, WhatIsDecodedBeforeTheFirstBatchIsPartOfTheFirstEpoch) {
+  BenchPass pass;
+  pass.samples = 1000, pass.batches = 10, pass.first_batch_samples = 100;
+  pass.seconds = 10, pass.first_batch_seconds = 9;
+  EXPECT_DOUBLE_EQ(pass.samples_per_second(), 900);
+  pass.preloads = true;
+  EXPECT_DOUBLE_EQ(pass.samples_per_second(), 100);
 }
 
 }  // namespace

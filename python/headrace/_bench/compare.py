@@ -109,12 +109,12 @@ class Contestant:
 
 
 def from_cache(samples: int, cached_rows: int, all_samples: int) -> str:
-    """Say why a rate would be one of memory: the loader keeps rows, and did not go through them twice. Else nothing."""
+    """Say why a rate would be one of memory: rows are kept, and were not gone through twice. Else nothing."""
     if samples >= min(2 * cached_rows, all_samples):
         return ""
     return (
-        f"it delivered {samples:,} samples, and its cache of {cached_rows:,} was filled once: the rate would be that of "
-        "memory. Give more --seconds"
+        f"it delivered {samples:,} samples, and its cache of {cached_rows:,} was filled once: the rate would be that "
+        "of memory. Give more --seconds"
     )
 
 

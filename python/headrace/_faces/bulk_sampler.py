@@ -22,7 +22,7 @@ class LookedInto:
     @property
     def gives_lists(self) -> bool:
         """True if the first item is a list of rows."""
-        return bool(self._seen) and _is_list(self._seen[0])
+        return bool(self._seen and _is_list(self._seen[0]))
 
     def __iter__(self) -> Iterator[Any]:
         seen, self._seen = self._seen, None

@@ -82,8 +82,9 @@ class Totals:
         return self.groups, self.words["classes"], self.k
 
     def computed(self) -> dict[str, Any]:
-        """Return each reduction, NaN where a group has no rows (vote: -1, also where none of them votes), with the axis
-        of the classes.
+        """Return each reduction with the axis of the classes.
+
+        NaN where a group has no rows (vote: -1, also where none of them votes).
         """
         count, totals = self.arrays["count"], self.arrays
         empty, out = count == 0, {}
@@ -132,9 +133,7 @@ class Totals:
             if kind == "votes":
                 shape = made.arrays["votes"].shape
                 voters = np.where(values < 0, NO_GROUP, outer)  # one without a vote has none to give
-                _headrace.add_votes(
-                    voters, np.maximum(values, 0), (*shape, self.k), {"votes": made.arrays["votes"]}
-                )
+                _headrace.add_votes(voters, np.maximum(values, 0), (*shape, self.k), {"votes": made.arrays["votes"]})
             elif not (name == "any_above" and "max" in self.reduce):  # one array for both
                 _headrace.add_rows_float64(outer, values, made._numbers(), {kind: made.arrays[kind]})
         return made

@@ -23,7 +23,7 @@ struct Walked {
   /// in `arrays`, with shape (0) and read path kUnsupported, so that nothing disappears from sight.
   std::map<std::string, Error> refused;
   std::vector<LeftOut> passed_over;  ///< Those of `refused` that are not in `arrays`; the first hundred.
-  Attributes attributes;             ///< Of the root group.
+  Attributes attributes;             ///< Those of the root group.
   bool groups_sound = true;          ///< No group was damaged: libhdf5 may look up any path.
 };
 
