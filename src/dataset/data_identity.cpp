@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kStretchBytes = 512;                             // one sector; systems read a page
 constexpr std::uint64_t kMostStretches = 256, kMostStretchesOfFile = 8;  // some milliseconds, also on network storage
 constexpr std::uint64_t kTextForm = 2;  // text is padded with NULs; caches of 1 have what HDF5 files pad it with
-constexpr std::size_t kDigits = 8;                                       // of one hash
+constexpr std::size_t kDigits = 8;      // of one hash
 
 RandomKey with_text(RandomKey key, std::string_view text) {
   for (const char c : text) key = key.with(static_cast<unsigned char>(c));
