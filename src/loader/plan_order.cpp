@@ -244,7 +244,7 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
   plan.num_batches = plan.steps->num_steps(0);
   plan.delivers_weights = context.delivers_weights || plan.steps->repeats_samples(0);
   HEADRACE_TRY(check_derived_names(*source.fields(), plan));
-  if (plan.delivers_weights && plan.tail == Tail::kPartial && !plan.groups && !plan.listed)
+  if (plan.delivers_weights && plan.tail == Tail::kPartial && !plan.groups && plan.steps->identity().empty())
     plan.warnings.push_back(
         "a last step has fewer samples than there are ranks: a rank without one gets another's once more, and every "
         "batch "

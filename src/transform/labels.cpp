@@ -15,7 +15,7 @@ namespace {
 
 constexpr DType kInt64{DType::Kind::kInt, 8};
 
-/// Works on double, whatever the field's type; integers beyond 2^53, which are others then, are refused.
+/// Works on double, whatever the field's type: 2^53 is more than any class.
 template <class Work>
 class LabelKernel final : public Kernel {
  public:
@@ -24,8 +24,6 @@ class LabelKernel final : public Kernel {
     for (std::size_t i = 0; i < in_.row_elements(); ++i) {
       double value = 0;
       load_numbers(in_.dtype, call.in[0] + i * in_.dtype.itemsize, 1, &value);
-      if (in_.dtype.itemsize == 8 && is_whole(in_.dtype) && std::abs(value) >= 0x1p53)
-        return Error(ErrorCode::kCorruptData, fmt::format("the label {:.0f} is beyond 2^53", value));
       HEADRACE_TRY(work_(value, i, call.out[0]));
     }
     return {};
@@ -67,8 +65,11 @@ Result<CompiledTransform> compile_relabel(const Transform& transform, std::span<
     if (!labels.emplace(from[i], static_cast<std::int64_t>(made[i])).second)
       return transform_error(transform, fmt::format("the stored value {} is named twice", from[i]));
   }
+  const bool is_wide = inputs[0].dtype.itemsize == 8 && is_whole(inputs[0].dtype);
   return label_transform(
       inputs[0], to, kInt64, inputs[0].dims, [=](double value, std::size_t i, std::byte* out) -> Status {
+        if (is_wide && std::abs(value) >= 0x1p53)  // several integers are this double
+          return Error(ErrorCode::kCorruptData, fmt::format("the stored label {:.0f} is beyond 2^53", value));
         if (std::isnan(value))  // which no map finds, and equals every key to it
           return Error(ErrorCode::kCorruptData, "the stored label is NaN, which is no label")
               .with_hint("Correct it in the file, or leave the sample out: data.select(...).");
