@@ -61,10 +61,12 @@ TEST(BenchReport, MediansAndRatiosOfTheSameRounds) {
   EXPECT_FALSE(ours.contains("headrace_is"));
   const Json& theirs = bench["contestants"][1];
   EXPECT_EQ(theirs["first"]["samples_per_second"], 75);
-  EXPECT_DOUBLE_EQ(theirs["headrace_is"]["first"].get<double>(),
-                   ours["first"]["samples_per_second"].get<double>() / theirs["first"]["samples_per_second"].get<double>());
-  EXPECT_DOUBLE_EQ(theirs["headrace_is"]["later"].get<double>(),
-                   ours["later"]["samples_per_second"].get<double>() / theirs["later"]["samples_per_second"].get<double>());
+  EXPECT_DOUBLE_EQ(
+      theirs["headrace_is"]["first"].get<double>(),
+      ours["first"]["samples_per_second"].get<double>() / theirs["first"]["samples_per_second"].get<double>());
+  EXPECT_DOUBLE_EQ(
+      theirs["headrace_is"]["later"].get<double>(),
+      ours["later"]["samples_per_second"].get<double>() / theirs["later"]["samples_per_second"].get<double>());
 }
 
 TEST(BenchReport, OnlyEqualWorkIsCompared) {

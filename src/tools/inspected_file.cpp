@@ -32,7 +32,10 @@ void compare(const ArrayInfo& first, const ArrayInfo& other, std::vector<std::st
 
 Json attributes_json(const Attributes& attributes) {
   Json json = Json::object();
-  for (const auto& [name, value] : attributes.values) std::visit([&](const auto& v) { json[name] = v; }, value);
+  for (const auto& [name, value] : attributes.values) {
+    Json& to = json[name];
+    std::visit([&to](const auto& v) { to = v; }, value);
+  }
   return json;
 }
 

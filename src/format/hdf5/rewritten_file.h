@@ -24,11 +24,11 @@ struct SpacePadded {
 
 /// How the elements of an array of a file are stored, seen from what ArrayReader::decode() makes of them.
 struct StoredForm {
-  bool as_decoded = false;       ///< The same bytes, but for the byte order and the padding of text.
-  std::uint32_t swap_width = 1;  ///< Big-endian numbers of so many bytes; 1: as decoded.
+  bool as_decoded = false;          ///< The same bytes, but for the byte order and the padding of text.
+  std::uint32_t swap_width = 1;     ///< Big-endian numbers of so many bytes; 1: as decoded.
   std::vector<SpacePadded> spaces;  ///< What to pad with spaces again.
-  std::string reason;            ///< Why not as decoded.
-  bool resizable = false;        ///< Its shape may grow: it needs chunks.
+  std::string reason;               ///< Why not as decoded.
+  bool resizable = false;           ///< Its shape may grow: it needs chunks.
 };
 
 /// Put decoded elements into their stored form, in place. \param element_bytes  Bytes of an element, decoded.

@@ -37,7 +37,8 @@ Id native_enum(hid_t type) {
   return out;
 }
 
-/// The type with its numbers in native order and its text padded with NULs, members where they are. Not ok() if there is none.
+/// The type with its numbers in native order and its text padded with NULs, members where they are. Not ok() if there
+/// is none.
 Id native_order(hid_t type, int depth) {
   if (depth > kConversionDepthLimit) return {};
   switch (H5Tget_class(type)) {
