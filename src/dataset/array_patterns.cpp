@@ -30,7 +30,7 @@ std::vector<Pattern> patterns_of(const std::vector<const ArrayInfo*>& arrays) {
 
 std::string line_of(const Pattern& pattern) {
   const ArrayInfo& first = *pattern.arrays[0];
-  const std::string shown = fmt::format("{} ({})", first.path, fmt::join(first.shape, ", "));
+  std::string shown = fmt::format("{} ({})", first.path, fmt::join(first.shape, ", "));
   if (pattern.arrays.size() == 1) return shown;
   const auto [least, most] = std::ranges::minmax_element(pattern.arrays, {}, &ArrayInfo::rows);
   const std::string rows = (*least)->rows() == (*most)->rows()

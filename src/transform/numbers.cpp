@@ -245,7 +245,7 @@ std::string cast_integers(const DType& from_type, const std::byte* from, std::si
               to[i] = std::byte{value != 0};
             } else {
               if (!std::in_range<To>(value) && wrong.empty()) wrong = fmt::format("{}", value);
-              const auto made = static_cast<To>(value);
+              const auto made = static_cast<To>(value);  // NOLINT(bugprone-signed-char-misuse): a number
               std::memcpy(to + i * sizeof(To), &made, sizeof(To));
             }
           }
