@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <headrace/loader/group_totals.h>
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
