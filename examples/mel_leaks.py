@@ -48,15 +48,10 @@ for epoch in range(words.epochs):
     print(f"epoch {epoch}: mean loss {total / len(loader):.3f}")
 loader.close()
 
-# Short segments vote for a long one, long ones for the recording; batches may cut recordings anywhere.
-reducer = hr.GroupReducer(
-    reduce=["vote", "mean"],
-    nested=["short", "long", "file"],
-    sizes={"file": recordings, "long": long, "short": short},
-    ids=lambda batch: mel.sample_index(batch["_rows"][:, 1].numpy()),
-)
+# Short segments vote for a long one, long ones for the recording; where each belongs, the loader knows.
+held_out = hr.Loader(validation.map(scale), group_by=0, max_items=words.batch_size, framework="torch", provenance=True)
+reducer = hr.GroupReducer(held_out, reduce=["vote", "mean"], nested=["short", "long", "file"])
 truth = np.asarray(mel["y"][:: long * short])
-held_out = hr.Loader(validation.map(scale), words.batch_size, framework="torch", provenance=True)
 with held_out, torch.inference_mode():
     for batch in held_out:
         reducer.add(batch, model(batch["mel"]).softmax(dim=1))

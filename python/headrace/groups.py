@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from headrace._groups.places import Places
 from headrace._groups.ranks import add_up, is_shared
-from headrace._groups.totals import REDUCTIONS, DeviceTotals, Totals
-from headrace._support.checks import invalid, real_number, whole_number
+from headrace._groups.totals import NO_GROUP, REDUCTIONS, DeviceTotals, Totals
+from headrace._support.checks import invalid, one_of, real_number, whole_number
 from headrace._support.logging import warn
 from headrace.loader import Loader
 
@@ -17,6 +18,9 @@ __all__ = ["GroupReducer"]
 
 #: A level's results by the name of the reduction, with ``"count"``: arrays whose first axis is the level's groups.
 Results = dict[str, Any]
+
+#: Above which a score says yes, by what scores are.
+THRESHOLDS = {"probabilities": 0.5, "logits": 0.0}
 
 
 class GroupReducer:
@@ -34,7 +38,7 @@ class GroupReducer:
       of several; rows of one value vote 1 if it is above ``threshold``, else 0; rows that are whole numbers are votes.
       A row with a NaN does not vote; -1 where no row does.
     - ``"mean"``, ``"max"``: of each class, over the rows.
-    - ``"any_above"``: True for a class if any row's value is above ``threshold``.
+    - ``"any_above"``: True for a class if any row's value is above ``threshold``; NaN is not.
     - ``"topk_mean"``: of each class the mean of its ``k`` largest values, or of all if there are fewer.
 
     With several levels each one reduces the results of the level below: ``nested=["long", "file"]`` takes the votes of
@@ -42,7 +46,9 @@ class GroupReducer:
     directly, leave the other levels out.
 
     Args:
-        groups: The loader whose batches are added, or the number of groups; None: ``sizes`` says it.
+        groups: The loader whose batches are added, or the number of groups; None: ``sizes`` says it. Of a loader whose
+            samples lie along several axes (``open(sample_axes=)``), the levels are the first of these axes: it says
+            their sizes, and where each row belongs.
         reduce: What to compute, of every level: one name or several.
         nested: Names of the levels, from the finest to the coarsest. Default: the one level of the loader's groups.
         sizes: How many groups of a level there are in one of the next coarser level; for the coarsest, which
@@ -50,8 +56,8 @@ class GroupReducer:
         ids: With several levels: the field of a batch, or a function of it, that gives whole numbers of shape (rows,
             levels), the coarsest level first, as sample ids come: (file, long, short).
         num_classes: Number of classes. Default: from the first values; needed where votes are given as whole numbers.
-        threshold: For ``"any_above"``, and for votes of rows of one value. 0.5 suits probabilities; for logits, whose
-            sigmoid is to be above 0.5, it is 0.
+        threshold: For ``"any_above"``, and for votes of rows of one value: a number, ``"probabilities"`` (0.5) or
+            ``"logits"`` (0, whose sigmoid is 0.5).
         k: For ``"topk_mean"``.
 
     Raises:
@@ -67,20 +73,29 @@ class GroupReducer:
         sizes: Mapping[str, int] | None = None,
         ids: str | Callable[[Any], Any] | None = None,
         num_classes: int | None = None,
-        threshold: float = 0.5,
+        threshold: float | str = 0.5,
         k: int = 5,
     ) -> None:
         self.reduce = _names("reduce", [reduce] if isinstance(reduce, str) else reduce, REDUCTIONS)
         loader = groups if isinstance(groups, Loader) else None
-        if loader is not None and loader.group_by is None:
-            raise invalid("the loader's batches are not of whole groups", 'Make it with group_by="file", or a field.')
-        self.nested = _names("nested", [loader.group_by if loader else "file"] if nested is None else nested)
-        self.sizes = _sizes(self.nested, sizes, loader.num_groups if loader is not None else groups)
+        self.nested = _names("nested", nested) if nested is not None else (loader._level if loader else "file",)
+        self._places = _places(loader, self.nested) if loader and sizes is None and ids is None else None
+        if self._places is not None:
+            sizes, groups = dict(zip(self.nested[::-1], self._places.sizes)), None
+        elif loader is not None:
+            if loader.group_by is None:
+                raise invalid(
+                    "the loader's batches are not of whole groups", 'Make it with group_by="file", or a field.'
+                )
+            groups = loader.num_groups
+        self.sizes = _sizes(self.nested, sizes, groups)
         if ids is not None and not isinstance(ids, str) and not callable(ids):
             raise invalid(f"ids must be the name of a field or a function of a batch, not {ids!r}")
         self._ids = ids
         self.num_classes = None if num_classes is None else whole_number("num_classes", num_classes, least=1)
-        self.threshold = real_number("threshold", threshold)
+        if isinstance(threshold, str):
+            one_of("threshold", threshold, tuple(THRESHOLDS))
+        self.threshold = real_number("threshold", THRESHOLDS.get(threshold, threshold))  # type: ignore[call-overload]
         self.k = whole_number("k", k, least=1, most=2**20)
         self._told = False  # of logits
         self._totals: Totals | None = None
@@ -127,18 +142,18 @@ class GroupReducer:
             raise invalid(f"values on {device} follow values on {self._totals.words['device']}", "Keep to one device.")
         self._totals.add(rows, values)
         self._shape = shape
-        if not labels and not shape and isinstance(values, np.ndarray):
-            self._look_for_logits(values)
+        if not labels and isinstance(values, np.ndarray):
+            self._look_for_logits(values, {"any_above"} if shape else {"any_above", "vote"})
 
-    def _look_for_logits(self, scores: Any) -> None:
-        """Warn once of scores that are no probabilities, where the threshold is one of probabilities."""
-        if self._told or not 0 < self.threshold < 1 or not {"vote", "any_above"} & set(self.reduce):
+    def _look_for_logits(self, scores: Any, compared: set[str]) -> None:
+        """Warn once of scores that are no probabilities, where ``compared`` compares them with one of probabilities."""
+        if self._told or not 0 < self.threshold < 1 or not compared & set(self.reduce):
             return
         if ((scores < 0) | (scores > 1)).any():
             self._told = True
             warn(
                 f"scores lie below 0 or above 1, as logits do, and threshold= is {self.threshold}, which is one of "
-                "probabilities: for logits give threshold=0"
+                'probabilities: for logits give threshold="logits"'
             )
 
     def _new_totals(self, shape: tuple[int, ...], labels: bool, where: dict[str, Any]) -> Totals:
@@ -156,15 +171,30 @@ class GroupReducer:
 
     def _flat_ids(self, groups: Any, values: Any) -> Any:
         """Return the number of each row's finest group, over all coarser ones."""
+        weight = groups.get("_weight") if isinstance(groups, Mapping) else None
         if isinstance(groups, Mapping):
             groups = self._ids_of(groups)
+        rows = self._numbered(groups)
+        if weight is None or len(weight) != len(rows):
+            return rows
+        # Repeats that fill up a step count for nothing.
+        weight, _, _ = _unwrapped(weight)
+        if isinstance(rows, np.ndarray) and isinstance(weight, np.ndarray):
+            return np.where(weight == 0, NO_GROUP, rows)
+        import torch
+
+        rows = torch.as_tensor(rows)
+        return torch.where(torch.as_tensor(weight, device=rows.device) == 0, NO_GROUP, rows)
+
+    def _numbered(self, groups: Any) -> Any:
+        """Return the number of each row's finest group where ``groups`` has one for each level, or for all together."""
         ids, _, _ = _unwrapped(groups)
         if not _is_whole(ids):
             raise invalid(f"groups are given by whole numbers, not {ids.dtype}")
         # A number over all levels may be above what the ids' own type holds.
         ids = ids.astype(np.int64, copy=False) if isinstance(ids, np.ndarray) else ids.long()
         levels = len(self.nested)
-        if ids.ndim == 1 and levels == 1:
+        if ids.ndim == 1 and (levels == 1 or self._places is not None):
             return ids
         if ids.ndim != 2 or ids.shape[1] != levels:
             raise invalid(
@@ -190,6 +220,8 @@ class GroupReducer:
     def _ids_of(self, batch: Mapping[str, Any]) -> Any:
         if callable(self._ids):
             return self._ids(batch)
+        if self._places is not None and "_rows" in batch:
+            return self._places.of_rows(_unwrapped(batch["_rows"])[0])
         name = self._ids or "_group"
         if name not in batch:
             raise invalid(
@@ -246,6 +278,25 @@ class GroupReducer:
     def __repr__(self) -> str:
         levels = ", ".join(f"{self.sizes[name]} {name}" for name in self.nested[::-1])
         return f"<headrace.GroupReducer: {', '.join(self.reduce)} of {levels}>"
+
+
+def _places(loader: Loader, levels: tuple[str, ...]) -> Places | None:
+    """Return where rows belong, if the levels are axes of the loader's samples and its batches say so; else None.
+
+    Raises:
+        InvalidArgumentError: The levels are axes, and the batches do not say where rows lie along them.
+    """
+    axes = min(len(shape) for shape in loader.dataset.sample_shape)
+    if axes == 1 or isinstance(loader.group_by, str) or (loader.group_by is None and not loader.provenance):
+        return None
+    places = Places(loader.dataset, len(levels))
+    if not loader.provenance and loader.group_by != len(levels) - 1:
+        raise invalid(
+            f"the loader's groups are places along axis {loader.group_by}; where rows belong in "
+            f"{', '.join(levels[::-1])} its batches do not say",
+            "Make the loader with provenance=True.",
+        )
+    return places
 
 
 def _names(what: str, given: Any, known: Sequence[str] | None = None) -> tuple[str, ...]:

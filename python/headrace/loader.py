@@ -53,13 +53,16 @@ class Loader:
         batch_sampler: An iterable of lists of row numbers, a batch each, of any lengths; excludes ``batch_size``. As in
             torch it is the rank's own: give each rank its batches, as many on every rank.
         group_by: Batches of whole groups instead of ``batch_size``, for evaluating recordings, events or documents
-            (see :class:`GroupReducer`): ``"file"``, or a field with one whole number a row, whose groups are runs of
-            rows with an equal number, in one file. Batches have two more fields: ``_group``, int64 of shape (rows,),
-            the number of each row's group (of the file in ``dataset.files``; of the run, from 0), and
-            ``_group.offsets``, int64: where each group begins in the batch, and at the end the number of rows. With
-            ``shuffle=True`` groups are shuffled, and their rows stay in order. Ranks get whole batches.
+            (see :class:`GroupReducer`): ``"file"``; a field with one whole number a row, whose groups are runs of rows
+            with an equal number, in one file; or the number of an axis of ``open(sample_axes=)``: 0 makes groups of
+            the samples of one place along axis 0 (whole recordings), 1 of one place along axes 0 and 1. Batches have
+            two more fields: ``_group``, int64 of shape (rows,), the number of each row's group (of the file in
+            ``dataset.files``; of the run or the place, from 0), and ``_group.offsets``, int64: where each group begins
+            in the batch, and at the end the number of rows. With ``shuffle=True`` groups are shuffled, and their rows
+            stay in order. Ranks get whole batches.
         max_items: With ``group_by``: most rows of a batch, which has as many whole groups as fit. A group of more rows
             is cut every so many, and goes on in the next batch. Default: 65536.
+        max_groups: With ``group_by``: most groups of a batch. Default: as many as fit into ``max_items``.
         lookahead: For a sampler that learns from the batches (from the loss of each row, say): it is asked while the
             epoch goes on, so many batches before its rows are delivered; 1: when the batch is asked for. Default: the
             whole epoch at once. Such an epoch cannot be resumed in its middle.
@@ -109,8 +112,9 @@ class Loader:
         shuffle_buffer: int | str | ShuffleShape | None = None,
         sampler: Any = None,
         batch_sampler: Any = None,
-        group_by: str | None = None,
+        group_by: str | int | None = None,
         max_items: int | None = None,
+        max_groups: int | None = None,
         lookahead: int | None = None,
         global_batch_size: int | None = None,
         drop_last: bool = False,
@@ -137,6 +141,7 @@ class Loader:
             batch_sampler=batch_sampler,
             group_by=group_by,
             max_items=max_items,
+            max_groups=max_groups,
             lookahead=lookahead,
             global_batch_size=global_batch_size,
             drop_last=drop_last,
@@ -235,10 +240,23 @@ class Loader:
         return int(self._options["seed"] or 0)
 
     @property
-    def group_by(self) -> str | None:
-        """What ``group_by=`` was."""
+    def group_by(self) -> str | int | None:
+        """What ``group_by=`` was: ``"file"``, a field, or the number of an axis."""
         name = self._options["group_by"]
-        return None if name is None else str(name)
+        if name is None:
+            return None
+        is_axis = str(name).isdigit() and str(name) not in self._dataset.fields
+        return int(str(name)) if is_axis else str(name)
+
+    @property
+    def _level(self) -> str:
+        """Name of its groups among the results of a :class:`GroupReducer`: ``"file"``, the field, or ``"axis 0"``."""
+        return f"axis {self.group_by}" if isinstance(self.group_by, int) else str(self.group_by or "file")
+
+    @property
+    def provenance(self) -> bool:
+        """True if batches say where their rows come from."""
+        return bool(self._options["provenance"])
 
     @property
     def num_groups(self) -> int:

@@ -188,7 +188,10 @@ def test_selections_tensors_and_tuples(recordings) -> None:
         ({"group_by": "file", "max_items": 0}, "max_items"),
         ({"group_by": "file", "max_items": 2**32}, "max_items"),
         ({"group_by": "", "max_items": 5}, "group_by"),
-        ({"group_by": 3}, "group_by"),
+        ({"group_by": 3}, "one axis, that of the rows"),
+        ({"group_by": -1}, "group_by"),
+        ({"group_by": True}, "group_by"),
+        ({"group_by": "file", "max_groups": 0}, "max_groups"),
         ({"max_items": 5}, "group_by is missing"),
         ({"max_items": 5, "batch_size": 5}, "group_by is missing"),
         ({"group_by": "x"}, "whole number"),
@@ -216,3 +219,20 @@ def test_a_run_file_says_it_too(recordings, tmp_path: Path) -> None:
     want = hr.Loader(hr.open(recordings), group_by="event", max_items=40, shuffle=True, seed=2)
     assert rows_of(hr.load_run(run)) == rows_of(want)
     assert "by event, shuffled" in want.explain()
+
+
+def test_no_batch_has_more_groups_than_it_may(recordings) -> None:
+    loader = hr.Loader(hr.open(recordings), group_by="event", max_groups=4)
+    batches = list(loader)
+    whole = [len(batch["_group.offsets"]) - 1 for batch in batches]
+    assert whole[:-1] == [4] * (len(whole) - 1)
+    assert rows_of(batches) == list(range(sum(ROWS)))
+    assert "and 4 groups" in loader.explain()
+    both = list(hr.Loader(hr.open(recordings), group_by="event", max_groups=4, max_items=20))
+    assert all(len(batch["x"]) <= 20 and len(batch["_group.offsets"]) <= 5 for batch in both)
+    assert rows_of(both) == list(range(sum(ROWS)))
+    state = loader.state_dict()
+    with pytest.raises(hr.InvalidArgumentError, match="group_by is missing"):
+        hr.Loader(hr.open(recordings), max_groups=4)
+    other = hr.Loader(hr.open(recordings), group_by="event", max_groups=7)  # limits are no part of the order
+    other.load_state_dict(state)

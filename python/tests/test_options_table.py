@@ -71,6 +71,7 @@ VALUES = {
     "timeout": 2.5,
     "group_by": "file",
     "max_items": 64,
+    "max_groups": 2,
 }
 
 
@@ -79,9 +80,9 @@ def test_a_run_file_says_what_python_says(jets, tmp_path, name) -> None:
     if name == "framework":
         pytest.importorskip("torch")
     words = {"batch_size": 32, "seed": 1, name: VALUES[name]}
-    if name in ("global_batch_size", "group_by", "max_items"):
+    if name in ("global_batch_size", "group_by", "max_items", "max_groups"):
         del words["batch_size"]
-    if name == "max_items":
+    if name in ("max_items", "max_groups"):
         words["group_by"] = "file"
     if name in ("rank", "world_size"):
         words |= {"rank": 1, "world_size": 3}

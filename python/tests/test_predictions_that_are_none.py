@@ -30,13 +30,13 @@ def test_a_head_of_one_output_is_a_score(dtype: str) -> None:
 def test_logits_are_noticed_once_and_have_a_threshold_of_their_own() -> None:
     logits = np.log(SCORES / (1 - SCORES))
     reducer = hr.GroupReducer(4, reduce="vote")
-    with pytest.warns(hr.HeadraceWarning, match="threshold=0") as caught:
+    with pytest.warns(hr.HeadraceWarning, match="threshold=.logits") as caught:
         reducer.add(GROUPS, logits)
         reducer.add(GROUPS, logits)
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert _result(logits, threshold=0)["vote"].tolist() == [1, 0, 1, -1]
+        assert _result(logits, threshold="logits")["vote"].tolist() == [1, 0, 1, -1]
         _result(SCORES)
 
 
@@ -82,3 +82,28 @@ def test_segments_without_a_vote_have_none_to_give() -> None:
     assert found["long"]["nan"].tolist() == [0, 2, 0]
     assert found["file"]["vote"].tolist() == [0]
     assert found["file"]["nan"].tolist() == [1]
+
+
+def test_logits_of_several_classes_are_noticed_where_they_are_compared() -> None:
+    logits = np.array([[-3, 0.3], [-2, 0.2]])
+    reducer = hr.GroupReducer(1, reduce=["any_above", "vote"])
+    with pytest.warns(hr.HeadraceWarning, match="threshold=.logits"):
+        reducer.add([0, 0], logits)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hr.GroupReducer(1, reduce="vote").add([0, 0], logits)  # the largest: no threshold
+        right = hr.GroupReducer(1, reduce="any_above", threshold="logits")
+        right.add([0, 0], logits)
+    assert right.result()["file"]["any_above"].tolist() == [[False, True]]
+
+
+@pytest.mark.parametrize("levels", [["row", "file"], ["file"]])
+def test_any_above_looks_past_what_is_nan(levels: list[str]) -> None:
+    values = np.array([[0.9, np.nan], [0.1, np.nan], [0.2, 0.1]])
+    sizes = {"file": 1, "row": 3}
+    reducer = hr.GroupReducer(reduce=["any_above", "max"], nested=levels, sizes={name: sizes[name] for name in levels})
+    reducer.add(np.array([[0, 0], [0, 1], [0, 2]])[:, : len(levels)], values)
+    with pytest.warns(hr.HeadraceWarning, match="2 predictions are NaN"):
+        found = reducer.result()["file"]
+    assert found["any_above"].tolist() == [[True, False]]
+    assert np.isnan(found["max"][0, 1])

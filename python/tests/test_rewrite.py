@@ -212,3 +212,6 @@ def test_files_that_are_stored_so_gain_nothing(tmp_path: Path) -> None:
     hr.rewrite(tmp_path / "a.h5", tmp_path / "lz4", codec="lz4", chunk_rows=128)
     again = hr.rewrite(tmp_path / "lz4" / "a.h5", tmp_path / "dry", codec="lz4", chunk_rows=128, dry_run=True)
     assert "none: x has this codec" in " ".join(str(again).split())
+    assert "()" not in str(again)  # a folder that is not there yet has no kind of storage
+    done = hr.rewrite(tmp_path / "a.h5", tmp_path / "lz4", codec="lz4", chunk_rows=128, dry_run=True)
+    assert "nothing to do: an earlier call" in " ".join(str(done).split())

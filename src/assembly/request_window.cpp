@@ -24,6 +24,8 @@ RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_
       options_(std::move(options)),
       counts_homes_(options_.map && options_.map->covers_each_epoch()),
       order_is_local_(steps_->sampler().traits().local),
+      keeps_samples_(options_.keep_samples || options_.map || options_.finishing.tasks(1) > 0),
+      item_bits_(options_.map ? 0 : RequestList::item_bits(blocks_->max_stored_block_rows())),
       allocator_(allocator) {
   ring_.resize(std::max<std::uint64_t>(options_.max_slots, 1));
   for (auto& s : ring_) s = std::make_unique<WindowSlot>();
@@ -107,6 +109,7 @@ void RequestWindow::slot_filled(WindowSlot& s) {
 
 void RequestWindow::take(std::uint32_t state, Claim& out) {
   UnitState& b = states_[state];
+  out.requests.resize(b.requests.size());  // before anything changes: there may be no memory for it
   out.kind = Claim::Kind::kUnit;
   out.unit = b.unit;
   out.epoch = b.epoch;
@@ -115,9 +118,9 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
   out.starting = head_ == 0;
   out.ahead = options_.tells_ahead && is_ahead();
   out.started_ns = options_.tells_ahead ? now_ns() : 0;
-  out.requests.clear();
+  out.filed.clear();
   out.runs.clear();
-  out.requests.swap(b.requests);
+  out.filed.swap(b.requests);
   out.runs.swap(b.runs);
   ++b.version;
   ++active_claims_;
@@ -156,7 +159,11 @@ bool RequestWindow::claim(Claim& out) noexcept {
   out.waited_ns = 0;
   while (!stopped_) {
     try {
-      if (try_claim(lock, out)) return true;
+      if (try_claim(lock, out)) {
+        lock.unlock();
+        if (out.kind == Claim::Kind::kUnit) out.filed.write(out.requests, item_bits_);
+        return true;
+      }
       if (stopped_) break;
     } catch (const std::exception&) {
       end_without_memory(lock);

@@ -36,6 +36,7 @@
 #include <span>
 #include <vector>
 
+#include "assembly/request_list.h"
 #include "assembly/window_slot.h"
 #include "base/result.h"
 #include "catalog/block.h"
@@ -119,7 +120,7 @@ class RequestWindow {
     bool complete = false;  // all requests there will be, or those of a whole pass, are here
     bool closed = false;    // no further request of this epoch can come
     std::uint64_t first_need = 0;
-    std::vector<Request> requests;
+    RequestList requests;
     std::vector<SlotRun> runs;
   };
   /// How far homes and units of one epoch are, where there is a map.
@@ -196,6 +197,8 @@ class RequestWindow {
   const Options options_;
   const bool counts_homes_;  // there is a map whose units are done with once their homes are
   const bool order_is_local_;
+  const bool keeps_samples_;  // of a slot that is filled by blocks, after its requests were filed
+  const RequestList::ItemBits item_bits_;
   SlotAllocator& allocator_;
 
   mutable std::mutex mutex_;

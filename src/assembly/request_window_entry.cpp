@@ -140,6 +140,7 @@ bool RequestWindow::admit(Claim& out, bool whole_batch) {
   bool taken = false;
   if (!whole_batch) {
     insert(s);
+    if (!keeps_samples_) std::swap(s.content.samples, planned_.samples);  // one list for all slots
   } else if (s.rows > 0) {
     out.kind = Claim::Kind::kBatch;
     out.unit = 0;
@@ -197,10 +198,9 @@ void RequestWindow::file_request(WindowSlot& s, std::uint32_t unit, Request requ
     b.first_need = s.sequence;
     needed_.push({s.sequence, index[unit] - 1, b.version});
   }
-  if (b.runs.empty() || b.runs.back().slot != &s)
-    b.runs.push_back({&s, static_cast<std::uint32_t>(b.requests.size()), 0});
-  b.requests.push_back(request);
-  b.runs.back().end = static_cast<std::uint32_t>(b.requests.size());
+  if (b.runs.empty() || b.runs.back().slot != &s) b.runs.push_back({&s, b.requests.size(), 0});
+  b.requests.add(request, item_bits_);
+  b.runs.back().end = b.requests.size();
 }
 
 /// So many more of the block's samples were given, here or elsewhere.

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "assembly/request_list.h"
 #include "assembly/wanted.h"
 #include "base/result.h"
 #include "catalog/row_digest.h"
@@ -111,6 +112,7 @@ struct Claim {
   bool starting = false;  ///< The consumer waits for its very first batch.
   bool ahead = false;     ///< The consumer has batches enough: it does not wait for this claim.
   std::vector<Request> requests;
+  RequestList filed;  ///< The window's own: what `requests` are written from.
   std::vector<SlotRun> runs;
   std::uint64_t started_ns = 0;  ///< When it was handed out; 0 where it is not asked for.
   std::uint64_t waited_ns = 0;   ///< For work, before this claim; planning a batch is work.

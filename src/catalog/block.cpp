@@ -27,6 +27,7 @@ BlockTable::BlockTable(const std::vector<FileBlocks>& files, std::shared_ptr<con
   starts_.push_back(at);
   by_row_ = make_finder(starts_, &FileStart::first_row);
   by_block_ = make_finder(starts_, &FileStart::first_block);
+  max_stored_block_rows_ = max_block_rows_;
   if (chosen_) drop_empty_blocks();
 }
 

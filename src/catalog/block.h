@@ -74,6 +74,8 @@ class BlockTable {
   [[nodiscard]] std::uint64_t memory_bytes() const;
   /// Rows of the largest block.
   [[nodiscard]] std::uint64_t max_block_rows() const { return max_block_rows_; }
+  /// Stored rows of the largest block, of which some may not be chosen: all of them are below it.
+  [[nodiscard]] std::uint64_t max_stored_block_rows() const { return max_stored_block_rows_; }
   /// True if all blocks but each file's last have the same length, and every file's rows are a multiple of it.
   [[nodiscard]] bool all_equal() const { return all_equal_; }
 
@@ -111,7 +113,7 @@ class BlockTable {
   std::vector<FileBlocks> files_;
   std::vector<FileStart> starts_;  // one for each file, and the totals at the end
   Finder by_row_, by_block_;
-  std::uint64_t max_block_rows_ = 0;
+  std::uint64_t max_block_rows_ = 0, max_stored_block_rows_ = 0;
   bool all_equal_ = true;
   std::shared_ptr<const RowSet> chosen_;
   /// A block some of whose rows were chosen.

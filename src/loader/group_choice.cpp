@@ -3,8 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "dataset/column_runs.h"
@@ -30,12 +36,57 @@ std::vector<std::uint64_t> changes_of(const Dataset& column, const std::function
   return changes;
 }
 
+/// Return the axis that `by` is the number of; nullopt where it names something else.
+std::optional<std::size_t> axis_of(const Dataset& data, const std::string& by) {
+  std::size_t axis = 0;
+  const auto [end, error] = std::from_chars(by.data(), by.data() + by.size(), axis);
+  if (error != std::errc() || end != by.data() + by.size()) return std::nullopt;
+  if (std::ranges::any_of(data.fields(), [&](const Field& f) { return f.name == by; })) return std::nullopt;
+  return axis;
+}
+
+std::uint64_t product(std::span<const std::uint64_t> extents) {
+  return std::accumulate(extents.begin(), extents.end(), std::uint64_t{1}, std::multiplies<>());
+}
+
+/// The samples of each place along the axes up to `axis`. Places are counted through the files, also those of which no
+/// sample was chosen.
+GroupTable groups_by_axis(const Dataset& data, const BlockTable& blocks, std::size_t axis) {
+  const std::vector<std::vector<std::uint64_t>> shapes = data.sample_shapes();
+  GroupTable table{.by = fmt::format("axis {}", axis), .starts = {}, .numbers = {}, .num_numbers = 0};
+  const RowSet* const chosen = blocks.chosen().get();
+  const auto row_of = [&](std::uint64_t stored) { return chosen ? chosen->count_below(stored) : stored; };
+  std::uint64_t stored = 0;  // row of all files, chosen or not
+  for (const std::vector<std::uint64_t>& shape : shapes) {
+    if (axis >= shape.size())
+      throw refuse(fmt::format("group_by={}: samples lie along {}", axis,
+                               shape.size() == 1 ? "one axis, that of the rows" : fmt::format("{} axes", shape.size())),
+                   shape.size() == 1 ? "Open the data with sample_axes=, whose first axes can be groups."
+                                     : fmt::format("Axes count from 0: give one from 0 to {}.", shape.size() - 1));
+    const std::span<const std::uint64_t> extents(shape);
+    const std::uint64_t groups = product(extents.first(axis + 1)), rows = product(extents.subspan(axis + 1));
+    if (groups > std::numeric_limits<std::uint32_t>::max() - table.num_numbers)
+      throw refuse("there are more groups than 2^32");
+    for (std::uint64_t g = 0; g < groups; ++g, stored += rows) {
+      const std::uint64_t first = row_of(stored), end = row_of(stored + rows);
+      if (first == end) continue;
+      table.starts.push_back(first);
+      table.numbers.push_back(static_cast<std::int64_t>(table.num_numbers + g));
+    }
+    table.num_numbers += groups;
+  }
+  table.starts.push_back(blocks.num_rows());
+  return table;
+}
+
 }  // namespace
 
 std::shared_ptr<const GroupTable> find_groups(const Dataset& data, const BlockTable& blocks, const GroupBy& choice,
                                               const std::function<bool()>& go_on) {
   GroupTable files = groups_by_file(blocks);
   if (choice.by == "file") return std::make_shared<const GroupTable>(std::move(files));
+  if (const std::optional<std::size_t> axis = axis_of(data, choice.by))
+    return std::make_shared<const GroupTable>(groups_by_axis(data, blocks, *axis));
   const Dataset column = stored_column(data, choice.by);
   const Field& field = column.fields()[0];
   const DType::Kind kind = field.dtype.kind;

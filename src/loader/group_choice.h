@@ -1,4 +1,4 @@
-// The groups of a data set: its files, or runs of rows in which a field is equal.
+// The groups of a data set: its files, runs of rows in which a field is equal, or places along the samples' first axes.
 #pragma once
 
 #include <headrace/loader/loader.h>
@@ -13,7 +13,7 @@ namespace headrace {
 
 /// Return the groups that `choice` names. A field is read whole; a group never reaches over the end of a file.
 /// \param blocks  Of the data set. \param go_on  May be empty; false ends reading with kCancelled.
-/// Throws: kFieldMissing; kInvalidArgument: the field is no whole number a sample.
+/// Throws: kFieldMissing; kInvalidArgument: the field is no whole number a sample, or samples have no such axis.
 std::shared_ptr<const GroupTable> find_groups(const Dataset& data, const BlockTable& blocks, const GroupBy& choice,
                                               const std::function<bool()>& go_on);
 

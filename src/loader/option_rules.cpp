@@ -21,13 +21,13 @@ bool lists_batches(const LoaderOptions& options) {
 Status check_groups(const LoaderOptions& options) {
   const GroupBy& choice = *options.group_by;
   if (choice.by.empty())
-    return refuse("max_items bounds batches of whole groups: group_by is missing",
+    return refuse("max_items and max_groups bound batches of whole groups: group_by is missing",
                   "Give group_by=\"file\", or a field whose value is one in a group.");
   if (choice.max_items == 0 || choice.max_items > kMostBatchRows)
     return refuse(fmt::format("max_items must be 1 to {}, not {}", kMostBatchRows, choice.max_items));
   if (options.batch_size != 0 || options.global_batch_size != 0)
     return refuse("group_by makes batches of whole groups: batch_size says another number",
-                  "Leave batch_size out; max_items= bounds the samples of a batch.");
+                  "Leave batch_size out; max_items= bounds the samples of a batch, max_groups= its groups.");
   if (options.sampler)
     return refuse("group_by and a sampler exclude each other: both decide the order", "Give one of them.");
   if (options.shuffle.mode() != Shuffle::kNone)

@@ -209,17 +209,18 @@ constexpr std::array kOptions = {
                  .fallback = "None",
                  .doc = "Custom order, batch by batch, each of its own size; it is the rank's own, as in torch",
                  .where = LoaderOption::kCodeOnly},
-    LoaderOption{.name = "group_by",
-                 .kind = Kind::kText,
-                 .expected = "file, or a field with one whole number a row",
-                 .fallback = "None",
-                 .doc = "Batches of whole groups (files, events) instead of batch_size; shuffle shuffles the groups",
-                 .set =
-                     [](Settings& s, const std::string& t) {
-                       group_of(s).by = t;
-                       return Status();
-                     },
-                 .get = [](const Settings& s) { return s.options.group_by ? s.options.group_by->by : std::string(); }},
+    LoaderOption{
+        .name = "group_by",
+        .kind = Kind::kText,
+        .expected = "file, a field with one whole number a row, or the number of an axis",
+        .fallback = "None",
+        .doc = "Batches of whole groups (files, events, recordings) instead of batch_size; shuffle shuffles them",
+        .set =
+            [](Settings& s, const std::string& t) {
+              group_of(s).by = t;
+              return Status();
+            },
+        .get = [](const Settings& s) { return s.options.group_by ? s.options.group_by->by : std::string(); }},
     LoaderOption{
         .name = "max_items",
         .kind = Kind::kCount,
@@ -233,6 +234,14 @@ constexpr std::array kOptions = {
                          ? std::to_string(s.options.group_by->max_items)
                          : std::string();
             }},
+    LoaderOption{
+        .name = "max_groups",
+        .kind = Kind::kCount,
+        .expected = "a whole number, at least 1",
+        .fallback = "None",
+        .doc = "With group_by: most groups of a batch; default: as many as fit into max_items",
+        .set = [](Settings& s, const std::string& t) { return read_number(t, 1, kMostNumber, group_of(s).max_groups); },
+        .get = [](const Settings& s) { return s.options.group_by ? number_text(s.options.group_by->max_groups) : ""; }},
     LoaderOption{.name = "lookahead",
                  .expected = "a whole number, at least 1",
                  .fallback = "None",

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "assembly/block_server.h"
+#include "assembly/request_list.h"
 #include "dataset/refuse.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan_mapped_memory.h"
@@ -13,9 +14,9 @@
 namespace headrace {
 namespace {
 
-// The window's bookkeeping, vectors' slack included: for a row, for rows of one block in one batch, for a block in the
-// window.
-constexpr std::uint64_t kRequestBytes = 16, kRunBytes = 32, kStateBytes = 192;
+// The window's bookkeeping, vectors' slack included: for a row, packed or not, for rows of one block in one batch, for
+// a block in the window.
+constexpr std::uint64_t kPackedBytes = 8, kRequestBytes = 16, kRunBytes = 32, kStateBytes = 192;
 // Bytes of a slot, whatever it holds: itself, its place in the ring, and what the allocator adds to its lists.
 constexpr std::uint64_t kSlotBytes = sizeof(WindowSlot) + 64;
 constexpr std::uint64_t kBlockIndexBytes = 24;  // two tables of an index a block, places, and when it is used next
@@ -31,6 +32,12 @@ std::uint64_t stored_rows(const BlockTable& blocks) {
   return rows;
 }
 
+/// \param batch_rows  Most of a batch.
+std::uint64_t request_bytes(const BlockTable& blocks, std::uint64_t batch_rows) {
+  const bool packed = RequestList::are_packed(RequestList::item_bits(blocks.max_stored_block_rows()), batch_rows);
+  return packed ? kPackedBytes : kRequestBytes;
+}
+
 class MemoryPlanner {
  public:
   MemoryPlanner(const Source& source, const LoaderOptions& options, const PlanContext& context, EnginePlan& plan)
@@ -40,14 +47,14 @@ class MemoryPlanner {
         plan_(plan),
         blocks_(plan.blocks),
         runs_(std::min(plan.slot_rows(), blocks_->num_blocks())),
-        bookkeeping_(plan.slot_rows() * kRequestBytes + runs_ * kRunBytes + kSlotBytes +
+        bookkeeping_(plan.slot_rows() * request_bytes(*blocks_, plan.slot_rows()) + runs_ * kRunBytes + kSlotBytes +
                      SlotPool::bookkeeping_bytes(source.fields->size() + source.num_staged())),
         order_bytes_(plan.sampler->memory_bytes(plan.share) + blocks_->memory_bytes() +
                      blocks_->num_blocks() * kBlockIndexBytes),
         block_bytes_(std::max<std::uint64_t>(plan.layout.most_stored_rows() * source.row_bytes(), 1)) {
     plan_.slot_bytes = SlotPool::slot_bytes(source.slot_fields(), plan.slot_rows());
     plan_.data_bytes = stored_rows(*blocks_) * source.row_bytes();
-    need_ = BlockServer::need(source, plan.layout);
+    find_need();
   }
 
   Status plan() {
@@ -107,7 +114,11 @@ class MemoryPlanner {
 
   void drop_resident_arrays() {
     plan_.layout = plan_layout(source_, 0);
+    find_need();
+  }
+  void find_need() {
     need_ = BlockServer::need(source_, plan_.layout);
+    need_.scratch_bytes += blocks_->max_block_rows() * sizeof(Request);  // of a claim, unpacked
   }
 
   Status plan_threads() {

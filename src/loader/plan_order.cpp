@@ -189,9 +189,15 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
       return refuse("the data set is a mixture, which decides what is drawn: it has no groups",
                     "Make a loader of each part.");
     const auto groups = context.groups ? context.groups : std::make_shared<const GroupTable>(groups_by_file(*blocks));
-    plan.groups = std::make_shared<const Grouped>(blocks, groups, options.group_by->max_items,
-                                                  options.group_by->shuffle, options.seed);
+    const GroupBy& choice = *options.group_by;
+    plan.groups = std::make_shared<const Grouped>(blocks, groups, GroupLimits{choice.max_items, choice.max_groups},
+                                                  choice.shuffle, options.seed);
     plan.sampler = plan.groups;
+    const Source* const rows_of_files = source.rows();
+    if (choice.by == "file" && rows_of_files && rows_of_files->files[0].axes.size() > 1)
+      plan.warnings.push_back(
+          "group_by=\"file\" makes a group of each file, whose samples lie along several axes: whole recordings are "
+          "group_by=0, the places along the first axis");
   }
   if (options.sampler) {
     if (source.mixture())
@@ -217,7 +223,7 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
     const std::uint64_t batches = plan.groups->epoch(0)->batch_ends().size();
     if (world > batches)
       return refuse(fmt::format("{} batches of groups are too few for {} ranks: some would get none", batches, world),
-                    "Lower max_items, or use fewer ranks.");
+                    "Lower max_items or max_groups, or use fewer ranks.");
     plan.global_batch = std::min(plan.groups->most_batch_rows() * world, samples);
   } else if (plan.listed && plan.listed->num_batches() > 0) {
     HEADRACE_ASSIGN(plan.global_batch, bound_global_batch(context.rank.share, *plan.listed));

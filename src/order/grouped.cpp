@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "base/keyed_permutation.h"
 #include "base/philox.h"
@@ -50,7 +52,7 @@ GroupTable groups_by_file(const BlockTable& blocks) {
 }
 
 GroupEpoch::GroupEpoch(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const GroupTable> groups,
-                       std::vector<std::uint32_t> order, std::uint64_t max_items)
+                       std::vector<std::uint32_t> order, GroupLimits most)
     : blocks_(std::move(blocks)), groups_(std::move(groups)), order_(std::move(order)) {
   const std::uint64_t count = groups_->size();
   if (!order_.empty()) {
@@ -59,13 +61,19 @@ GroupEpoch::GroupEpoch(std::shared_ptr<const BlockTable> blocks, std::shared_ptr
   }
   begins_.reserve(count + 1);
   begins_.push_back(0);
-  std::uint64_t batch_begin = 0;
+  std::uint64_t batch_begin = 0, in_batch = 0;
+  const auto cut_at = [&](std::uint64_t position) {
+    batch_ends_.push_back(batch_begin = position);
+    in_batch = 0;
+  };
   for (std::uint64_t p = 0; p < count; ++p) {
     const std::uint64_t g = group_at(p), begin = begins_.back();
     const std::uint64_t end = begin + groups_->starts[g + 1] - groups_->starts[g];
     begins_.push_back(end);
-    if (end - batch_begin > max_items && begin > batch_begin) batch_ends_.push_back(batch_begin = begin);
-    while (end - batch_begin > max_items) batch_ends_.push_back(batch_begin += max_items);
+    const bool is_full = end - batch_begin > most.items || (most.groups != 0 && in_batch == most.groups);
+    if (is_full && begin > batch_begin) cut_at(begin);
+    while (end - batch_begin > most.items) cut_at(batch_begin + most.items);
+    ++in_batch;
   }
   if (begins_.back() > batch_begin) batch_ends_.push_back(begins_.back());
 }
@@ -115,11 +123,11 @@ void GroupEpoch::number(PositionRange range, std::int64_t* numbers, std::vector<
   offsets.push_back(static_cast<std::int64_t>(at - range.begin));
 }
 
-Grouped::Grouped(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const GroupTable> groups,
-                 std::uint64_t max_items, bool shuffle, std::uint64_t seed)
+Grouped::Grouped(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const GroupTable> groups, GroupLimits most,
+                 bool shuffle, std::uint64_t seed)
     : blocks_(std::move(blocks)),
       groups_(std::move(groups)),
-      max_items_(max_items),
+      most_(most),
       seed_(seed),
       shuffle_(shuffle),
       is_local_(!shuffle || holds_blocks(*groups_, *blocks_)) {}
@@ -139,7 +147,7 @@ std::shared_ptr<const GroupEpoch> Grouped::group_epoch(std::uint64_t number) con
     for (std::uint64_t p = 0; p < order.size(); ++p) order[p] = static_cast<std::uint32_t>(permutation(p));
   }
   if (epochs_.size() == kKeptEpochs) epochs_.erase(epochs_.begin());
-  epochs_.emplace_back(number, std::make_shared<const GroupEpoch>(blocks_, groups_, std::move(order), max_items_));
+  epochs_.emplace_back(number, std::make_shared<const GroupEpoch>(blocks_, groups_, std::move(order), most_));
   return epochs_.back().second;
 }
 
@@ -148,8 +156,9 @@ std::unique_ptr<Cursor> Grouped::cursor(const Walk& walk) const {
 }
 
 std::string Grouped::describe() const {
-  return fmt::format("{} groups by {}{}, whole ones of up to {} samples together", groups_->size(), groups_->by,
-                     shuffle_ ? ", shuffled" : "", max_items_);
+  return fmt::format("{} groups by {}{}, whole ones of up to {} samples together{}", groups_->size(), groups_->by,
+                     shuffle_ ? ", shuffled" : "", most_.items,
+                     most_.groups ? fmt::format(" and {} groups", most_.groups) : "");
 }
 
 std::string Grouped::identity() const {
@@ -157,13 +166,25 @@ std::string Grouped::identity() const {
 }
 
 std::uint64_t Grouped::most_batch_rows() const {
-  return std::min(max_items_, num_samples());
+  std::uint64_t rows = std::min(most_.items, num_samples());
+  if (most_.groups == 0 || most_.groups >= groups_->size()) return rows;
+  std::vector<std::uint64_t> sizes(groups_->size());
+  for (std::uint64_t g = 0; g < sizes.size(); ++g) sizes[g] = groups_->starts[g + 1] - groups_->starts[g];
+  const auto largest_end = sizes.begin() + static_cast<std::ptrdiff_t>(most_.groups);
+  std::ranges::nth_element(sizes, largest_end, std::greater<>());
+  return std::min(rows, std::accumulate(sizes.begin(), largest_end, std::uint64_t{0}));
 }
 
-/// Any two batches that follow each other hold more than `max_items` together.
+/// Return how many batches so many rows may be cut into, about: any two that follow each other hold more than the
+/// limit of rows together, or the first has as many groups as it may.
+std::uint64_t Grouped::most_batches(std::uint64_t rows) const {
+  const std::uint64_t full = most_.groups ? std::min(rows, groups_->size()) / most_.groups : 0;
+  return 2 * (rows / most_.items) + full;
+}
+
 std::uint64_t Grouped::span_batches() const {
   const std::uint64_t rows = is_local_ ? blocks_->max_block_rows() : num_samples();
-  return std::min(2 * (rows / max_items_) + 3, num_samples());
+  return std::min(most_batches(rows) + 3, num_samples());
 }
 
 std::uint64_t Grouped::span_steps(std::uint64_t global_batch, RankShare) const {
@@ -171,7 +192,7 @@ std::uint64_t Grouped::span_steps(std::uint64_t global_batch, RankShare) const {
 }
 
 std::uint64_t Grouped::memory_bytes(RankShare) const {
-  const std::uint64_t count = groups_->size(), batches = std::min(2 * (num_samples() / max_items_) + 1, num_samples());
+  const std::uint64_t count = groups_->size(), batches = std::min(most_batches(num_samples()) + 1, num_samples());
   return count * 2 * sizeof(std::uint64_t) +
          (shuffle_ ? kKeptEpochs : 1) * (count * 2 * sizeof(std::uint64_t) + batches * sizeof(std::uint64_t));
 }

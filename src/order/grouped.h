@@ -16,7 +16,7 @@ namespace headrace {
 
 /// Groups of consecutive rows: together all rows of a data set, none of them empty.
 struct GroupTable {
-  std::string by;                     ///< "file", or the field that is equal in a group's rows.
+  std::string by;                     ///< "file", "axis 0", or the field that is equal in a group's rows.
   std::vector<std::uint64_t> starts;  ///< First row of each group; at the end the number of all rows.
   std::vector<std::int64_t> numbers;  ///< What each group is called; ascending.
   std::uint64_t num_numbers = 0;      ///< Above all of them: groups that have no rows have numbers too.
@@ -26,12 +26,18 @@ struct GroupTable {
 /// Return the files of a table as groups, by their numbers; files without rows are left out.
 GroupTable groups_by_file(const BlockTable& blocks);
 
+/// What a batch of groups holds at most.
+struct GroupLimits {
+  std::uint64_t items = 0;   ///< Rows, at least 1.
+  std::uint64_t groups = 0;  ///< 0: as many as there is room for.
+};
+
 /// One epoch of groups. Immutable.
 class GroupEpoch final : public EpochCut {
  public:
-  /// \param order  Groups in the order of the epoch; empty: as they are. \param max_items  At least 1.
+  /// \param order  Groups in the order of the epoch; empty: as they are.
   GroupEpoch(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const GroupTable> groups,
-             std::vector<std::uint32_t> order, std::uint64_t max_items);
+             std::vector<std::uint32_t> order, GroupLimits most);
   [[nodiscard]] std::span<const std::uint64_t> batch_ends() const override { return batch_ends_; }
   void append(PositionRange range, std::vector<SampleRef>& out) const override;
   void find_block(std::uint32_t block, std::vector<PositionRange>& out) const override;
@@ -54,11 +60,11 @@ class GroupEpoch final : public EpochCut {
   std::vector<std::uint64_t> batch_ends_;
 };
 
-/// The order of groups, and its cuts: as many whole groups a batch as hold at most `max_items` rows. A group of more is
-/// cut every `max_items` rows; others may follow its last piece.
+/// The order of groups, and its cuts: as many whole groups a batch as the limits allow. A group of more rows than a
+/// batch holds is cut every so many; others may follow its last piece.
 class Grouped final : public Sampler, public BatchCuts {
  public:
-  Grouped(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const GroupTable> groups, std::uint64_t max_items,
+  Grouped(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const GroupTable> groups, GroupLimits most,
           bool shuffle, std::uint64_t seed);
 
   // As a Sampler.
@@ -75,7 +81,7 @@ class Grouped final : public Sampler, public BatchCuts {
   }
   [[nodiscard]] std::uint64_t most_batch_rows() const override;
   [[nodiscard]] std::uint64_t span_batches() const override;
-  /// Return the order's identity; where batches end is no part of it: an order may be resumed with another `max_items`.
+  /// Return the order's identity; where batches end is no part of it: an order may be resumed with other limits.
   [[nodiscard]] std::string identity() const override;
 
   /// Return an epoch. Cost: O(groups), kept for the epochs asked for last. Threads: any.
@@ -85,7 +91,10 @@ class Grouped final : public Sampler, public BatchCuts {
  private:
   const std::shared_ptr<const BlockTable> blocks_;
   const std::shared_ptr<const GroupTable> groups_;
-  const std::uint64_t max_items_, seed_;
+  [[nodiscard]] std::uint64_t most_batches(std::uint64_t rows) const;
+
+  const GroupLimits most_;
+  const std::uint64_t seed_;
   const bool shuffle_, is_local_;
   mutable std::mutex mutex_;
   mutable std::vector<std::pair<std::uint64_t, std::shared_ptr<const GroupEpoch>>> epochs_;  // the last used at the end

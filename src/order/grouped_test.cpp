@@ -37,12 +37,17 @@ Made random_groups() {
   return made;
 }
 
+GroupLimits random_limits() {
+  return {*rc::gen::inRange<std::uint64_t>(1, 70), *rc::gen::inRange<std::uint64_t>(0, 6)};
+}
+
 TEST(Grouped, EveryRowComesOnceWithItsGroupAndBatchesHoldWhatFits) {
   EXPECT_TRUE(rc::check([] {
     const Made made = random_groups();
-    const auto most = *rc::gen::inRange<std::uint64_t>(1, 70);
+    const GroupLimits limits = random_limits();
+    const std::uint64_t most = limits.items;
     const bool shuffle = *rc::gen::arbitrary<bool>();
-    const Grouped grouped(made.blocks, made.groups, most, shuffle, 3);
+    const Grouped grouped(made.blocks, made.groups, limits, shuffle, 3);
     const auto epoch = grouped.group_epoch(*rc::gen::inRange<std::uint64_t>(0, 3));
     const std::uint64_t total = made.blocks->num_rows();
     std::vector<SampleRef> samples;
@@ -70,24 +75,31 @@ TEST(Grouped, EveryRowComesOnceWithItsGroupAndBatchesHoldWhatFits) {
     for (std::size_t b = 0; b < ends.size(); begin = ends[b++]) {
       RC_ASSERT(ends[b] > begin);
       RC_ASSERT(ends[b] - begin <= most);
+      const auto of_batch = [&](std::int64_t o) {
+        return o > static_cast<std::int64_t>(begin) && o < static_cast<std::int64_t>(ends[b]);
+      };
+      const auto groups = static_cast<std::uint64_t>(std::ranges::count_if(offsets, of_batch)) + 1;
+      RC_ASSERT(limits.groups == 0 || groups <= limits.groups);
       if (ends[b] == total) break;
       const auto group_end = std::upper_bound(offsets.begin(), offsets.end(), static_cast<std::int64_t>(ends[b]));
       const std::uint64_t next = static_cast<std::uint64_t>(*group_end),
                           own = static_cast<std::uint64_t>(group_end[-1]);
       if (own == ends[b])
-        RC_ASSERT(next - begin > most);  // the next group would not have fitted
+        RC_ASSERT(next - begin > most || groups == limits.groups);  // the next group would not have fitted
       else
         RC_ASSERT(ends[b] - begin == most || next - own > most);
     }
-    RC_ASSERT(grouped.most_batch_rows() >= *std::max_element(ends.begin(), ends.begin() + 1));
+    std::uint64_t largest = 0;
+    for (std::size_t b = 0; b < ends.size(); ++b) largest = std::max(largest, ends[b] - (b ? ends[b - 1] : 0));
+    RC_ASSERT(grouped.most_batch_rows() >= largest);
   }));
 }
 
 TEST(Grouped, BlocksAreFoundWhereTheirRowsCome) {
   EXPECT_TRUE(rc::check([] {
     const Made made = random_groups();
-    const auto grouped = std::make_shared<const Grouped>(made.blocks, made.groups, *rc::gen::inRange(1, 70),
-                                                         *rc::gen::arbitrary<bool>(), 5);
+    const auto grouped =
+        std::make_shared<const Grouped>(made.blocks, made.groups, random_limits(), *rc::gen::arbitrary<bool>(), 5);
     const auto world = *rc::gen::inRange<std::uint32_t>(1, 4);
     const RankShare share{*rc::gen::inRange<std::uint32_t>(0, world), world};
     const CutSteps steps(grouped, grouped, share);
@@ -127,7 +139,7 @@ TEST(Grouped, ShufflesDifferByEpochAndSeedAlone) {
   const auto blocks = std::make_shared<const BlockTable>(std::vector<BlockTable::FileBlocks>(40, {3, 2}));
   const auto groups = std::make_shared<const GroupTable>(groups_by_file(*blocks));
   const auto first_rows = [&](std::uint64_t seed, std::uint64_t epoch, std::uint64_t most) {
-    const Grouped grouped(blocks, groups, most, true, seed);
+    const Grouped grouped(blocks, groups, {most, 0}, true, seed);
     Numbers rows;
     for (std::uint64_t i = 0; i < 120; i += 3) rows.push_back(grouped.group_epoch(epoch)->row_at(i));
     return rows;

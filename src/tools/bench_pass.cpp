@@ -19,9 +19,6 @@ double seconds_between(std::uint64_t start_ns, std::uint64_t end_ns) {
 }  // namespace
 
 double BenchPass::samples_per_second() const {
-  const double rest = seconds - first_batch_seconds;
-  if (!preloads && samples > first_batch_samples && rest > 0)
-    return static_cast<double>(samples - first_batch_samples) / rest;
   return seconds > 0 ? static_cast<double>(samples) / seconds : 0;
 }
 
@@ -54,7 +51,6 @@ std::vector<BenchPass> time_epochs(Loader& loader, const BenchOptions& options,
   std::uint64_t last_tick = start;
   for (bool stopped = false; !stopped && passes.size() < options.epochs;) {
     BenchPass pass;
-    pass.preloads = passes.empty() && loader.options().cache.mode == CacheChoice::kRam;
     const std::uint64_t epoch_start = now_ns();
     Loader::Epoch epoch = loader.epoch();
     pass.epoch = epoch.number();

@@ -132,7 +132,7 @@ std::string bench_data_text(const Json& bench) {
 std::string bench_method_text(const Json& bench) {
   std::size_t most = 0;
   for (const Json& c : bench["contestants"]) most = std::max(most, c["rounds"].size());
-  std::string out = fmt::format("Median of {} round{}{}; rates after the first batch; no training in between. ", most,
+  std::string out = fmt::format("Median of {} round{}{}; rates of all samples; no training in between. ", most,
                                 plural(most), most > 1 ? " in turns" : "");
   if (const auto cache = bench.find("page_cache"); cache != bench.end()) {
     if (const std::optional<double> share = number_at(*cache, "resident_share"))

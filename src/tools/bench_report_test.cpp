@@ -162,15 +162,14 @@ TEST(BenchPass, PercentilesAreThoseOfTheNearestRank) {
   EXPECT_EQ(percentile({}, 0.5), 0);
 }
 
-TEST(BenchPass, RatesLeaveTheFirstBatchOut) {
+// While the first batch is waited for, the window fills with others: without it a short epoch would seem to be quick.
+TEST(BenchPass, RatesAreThoseOfTheWholePass) {
   BenchPass one;
   one.samples = 300, one.first_batch_samples = 100, one.seconds = 3, one.first_batch_seconds = 2, one.batches = 3;
-  EXPECT_EQ(one.samples_per_second(), 200);
+  EXPECT_EQ(one.samples_per_second(), 100);
   const BenchPass two = joined({one, one});
   EXPECT_EQ(two.samples, 600U);
-  EXPECT_EQ(two.samples_per_second(), 200);
-  one.samples = 100;
-  EXPECT_NEAR(one.samples_per_second(), 100.0 / 3, 1e-9);
+  EXPECT_EQ(two.samples_per_second(), 100);
 }
 
 }  // namespace

@@ -116,15 +116,5 @@ TEST_F(Bench, ARunAsTextLoadsAgain) {
   EXPECT_EQ(again.framework, "torch");
 }
 
-// Decoding beforehand is what such an epoch costs.
-TEST_F(Bench, WhatIsDecodedBeforeTheFirstBatchIsPartOfTheFirstEpoch) {
-  BenchPass pass;
-  pass.samples = 1000, pass.batches = 10, pass.first_batch_samples = 100;
-  pass.seconds = 10, pass.first_batch_seconds = 9;
-  EXPECT_DOUBLE_EQ(pass.samples_per_second(), 900);
-  pass.preloads = true;
-  EXPECT_DOUBLE_EQ(pass.samples_per_second(), 100);
-}
-
 }  // namespace
 }  // namespace headrace

@@ -108,6 +108,8 @@ Result<ToolResult> rewrite_files(const std::vector<std::string>& paths, const Re
   if (!options.dry_run) {
     HEADRACE_ASSIGN(summary.done, run_rewrite(plan, summary.memory, progress));
     result.text += done_text(summary);
+  } else if (done) {
+    result.text = nothing_to_do_text(plan);
   }
   result.json = dump(rewrite_json(summary));
   return result;

@@ -71,10 +71,13 @@ struct CacheChoice {
 
 /// Batches of whole groups: recordings, events, documents. A group is a run of consecutive rows.
 struct GroupBy {
-  std::string by;  ///< "file": the rows of a file; or a field with one whole number a row: rows with the same number.
+  /// "file": the rows of a file; a field with one whole number a row: rows with the same number; or the number of an
+  /// axis of OpenOptions::sample_axes ("0"): the samples of one place along the axes up to it, of whole recordings.
+  std::string by;
   /// Most samples of a batch, which gets as many whole groups as fit. A group of more samples is cut every so many.
   std::uint64_t max_items = 65536;
-  bool shuffle = false;  ///< Shuffle the groups, each epoch anew. Their rows stay in order.
+  bool shuffle = false;          ///< Shuffle the groups, each epoch anew. Their rows stay in order.
+  std::uint64_t max_groups = 0;  ///< Most groups of a batch; 0: as many as fit.
 };
 
 /// Options of a loader; batch_size, global_batch_size, group_by or listed batches have to be given.
@@ -92,9 +95,9 @@ struct LoaderOptions {
   /// True: each batch has a field "_rows", int64: (file, row) of every sample.
   bool provenance = false;
   /// Batches of whole groups instead of batch_size. Each batch has two more fields: "_group", int64, the number of each
-  /// sample's group (of the file; of the run of equal numbers, counted from 0), and "_group.offsets", int64: where each
-  /// group begins in the batch, and at the end the number of samples. Over several ranks, rank r of W gets each W-th
-  /// batch from the r-th on. Cannot be combined with `shuffle`, `sampler` and `tail`.
+  /// sample's group (of the file; of the run of equal numbers or the place along axes, counted from 0), and
+  /// "_group.offsets", int64: where each group begins in the batch, and at the end the number of samples. Over several
+  /// ranks, rank r of W gets each W-th batch from the r-th on. Cannot be combined with `shuffle`, `sampler` and `tail`.
   std::optional<GroupBy> group_by = {};
   /// Custom sampler. Cannot be combined with `shuffle`.
   std::shared_ptr<const SamplerChoice> sampler = {};

@@ -77,8 +77,9 @@ def _death(status: int) -> str:
 def _measured(request: dict[str, Any]) -> dict[str, Any]:
     limits = {name: request[name] for name in ("epochs", "seconds", "batches")}
     try:
-        caches = request["name"] in RIVALS and RIVALS[request["name"]].cached_rows is not None
-        first, later = time_passes(_starter(request), **limits, counts_first=caches)
+        rival = RIVALS.get(request["name"])  # Headrace is none: its window fills with the first batch
+        fills = rival is None or rival.cached_rows is not None
+        first, later = time_passes(_starter(request), **limits, counts_first=fills)
     except CannotError as error:
         return {"cannot": str(error)}
     except Error as error:  # of Headrace itself

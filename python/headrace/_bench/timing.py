@@ -22,7 +22,7 @@ class Pass:
     first_batch_seconds: float = 0.0
     waits: list[float] = field(default_factory=list)  # of each batch but the first of an epoch, in seconds
     complete: bool = False
-    counts_first: bool = False  # the first batch fills a cache that the next ones come from
+    counts_first: bool = False  # the first batch fills a window, or a cache, that the next ones come from
 
     def add(self, other: Pass) -> None:
         """Put another pass behind this one."""
@@ -49,8 +49,11 @@ class Pass:
 
     @property
     def samples_per_second(self) -> float:
-        """Rate after the first batch: start-up apart. Of one batch alone, or with ``counts_first``: of all."""
-        if self.counts_first:
+        """Rate of all samples.
+
+        Of a pass that was cut short, without its first batch, which is start-up, unless ``counts_first``.
+        """
+        if self.counts_first or self.complete:
             return self.samples / self.seconds if self.seconds > 0 else 0.0
         rest = self.seconds - self.first_batch_seconds
         if self.samples > self.first_batch_samples and rest > 0:
@@ -86,7 +89,8 @@ def time_passes(
         epochs: At most so many.
         seconds: Stop after so long; what has begun is finished up to its next batch.
         batches: Cut an epoch short after so many; 0: never.
-        counts_first: Rates are those of all batches: the first one fills a cache, which is no start-up.
+        counts_first: Rates are those of all batches, also where a pass is cut short: the first one fills a cache or a
+            window, which is no start-up.
     """
     first, later = Pass(), Pass(counts_first=counts_first)
     began = time.perf_counter()

@@ -286,7 +286,14 @@ class DataModule(LightningDataModule):
         )
         if became.lines and not self._told:
             self._told = True
-            say(table(type(self).__name__, [*became.lines, *self._more_lines()], loader.loader.report()))
+            say(
+                table(
+                    type(self).__name__,
+                    [*became.lines, *self._more_lines()],
+                    loader.loader.report(),
+                    keeps=became.cache == "auto",
+                )
+            )
         return TrainerLoader(loader, training=kind == "train", overfits=overfits)
 
     def _more_lines(self) -> list[tuple[str, str, str]]:

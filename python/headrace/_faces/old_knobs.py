@@ -141,16 +141,23 @@ class OldKnobs:
         return cache
 
 
-def table(name: str, lines: list[tuple[str, str, str]], plan: Report) -> str:
-    """Return the lines as a table, with the budget and the threads that they led to."""
+def table(name: str, lines: list[tuple[str, str, str]], plan: Report, *, keeps: bool) -> str:
+    """Return the lines as a table, with the budget and the threads that they led to.
+
+    Args:
+        keeps: May decoded data be kept between epochs? If the plan keeps nothing, the first epoch decides then.
+    """
     rows = [("argument", "given", "became"), *lines]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     body = [f"  {knob:<{widths[0]}}  {given:<{widths[1]}}  {became}" for knob, given, became in rows]
-    size = _headrace.format_bytes
-    result = (
-        f"  in all: {_count(plan.threads, 'decode thread')}, {size(plan.memory.planned_bytes)} planned "
-        f"of a budget of {size(plan.memory.budget_bytes)}"
-    )
+    size, memory = _headrace.format_bytes, plan.memory
+    planned = f"{size(memory.planned_bytes)} planned of a budget of {size(memory.budget_bytes)}"
+    if plan.cache.kind == "nothing" and keeps:
+        planned = (
+            f"at most {size(memory.budget_bytes)}, the budget: {size(memory.planned_bytes)} to work with, and what the "
+            "first epoch finds worth keeping"
+        )
+    result = f"  in all: {_count(plan.threads, 'decode thread')}, {planned}"
     return "\n".join([f"{name}: what the arguments of other loaders became", *body, result])
 
 

@@ -10,7 +10,7 @@ from headrace import _headrace
 from headrace._support.checks import invalid
 
 #: What can be computed of a group, and the totals that it follows from.
-NEEDS = {"vote": "votes", "mean": "sum", "max": "max", "any_above": "max", "topk_mean": "tops"}
+NEEDS = {"vote": "votes", "mean": "sum", "max": "max", "any_above": "above", "topk_mean": "tops"}
 REDUCTIONS = tuple(NEEDS)
 #: Group of rows that count for nothing, as ``_group`` has it for samples that fill up a step.
 NO_GROUP = -1
@@ -20,9 +20,9 @@ class Totals:
     """Totals of ``groups`` groups, as arrays of NumPy; :class:`DeviceTotals` has them as tensors.
 
     Attributes:
-        arrays: ``count`` of shape (groups,), and what the reductions need: ``votes``, ``sum`` and ``max`` of shape
-            (groups, classes), ``tops`` of shape (groups, classes, k); where rows have values, ``nan`` of shape
-            (groups,), how many of them have a NaN.
+        arrays: ``count`` of shape (groups,), and what the reductions need: ``votes``, ``sum``, ``max`` and ``above``
+            (how many rows are above the threshold) of shape (groups, classes), ``tops`` of shape (groups, classes, k);
+            where rows have values, ``nan`` of shape (groups,), how many of them have a NaN.
         words: What ranks have to agree on: ``classes``; ``of_labels``: rows say their class; ``binary``: rows have one
             value; ``as_torch``: results are tensors; ``device``.
     """
@@ -34,6 +34,7 @@ class Totals:
             "votes": (groups, 2 if words["binary"] else classes),
             "sum": (groups, classes),
             "max": (groups, classes),
+            "above": (groups, classes),
             "tops": (groups, classes, k),
         }
         kinds = {NEEDS[name] for name in reduce}
@@ -68,6 +69,10 @@ class Totals:
         dtype = np.float32 if values.dtype == np.float32 else np.float64
         add_rows = _headrace.add_rows_float32 if dtype is np.float32 else _headrace.add_rows_float64
         rows = np.ascontiguousarray(values, dtype).reshape(len(values), self.words["classes"])
+        if "above" in totals:
+            above = (rows > self.threshold).astype(dtype)
+            add_rows(groups, above, self._numbers(), {"sum": totals["above"]})
+            totals = {name: array for name, array in totals.items() if name != "above"}
         if self.words["binary"]:
             rest = {name: array for name, array in totals.items() if name != "votes"}
             add_rows(groups, rows, self._numbers(), rest)
@@ -98,7 +103,7 @@ class Totals:
                 elif name == "max":
                     out[name] = np.where(empty[:, None], np.nan, found)
                 elif name == "any_above":
-                    out[name] = found > self.threshold
+                    out[name] = found > 0
                 else:
                     used = np.minimum(count, self.k)[:, None]
                     held = np.arange(self.k) < used[..., None]
@@ -134,8 +139,9 @@ class Totals:
                 shape = made.arrays["votes"].shape
                 voters = np.where(values < 0, NO_GROUP, outer)  # one without a vote has none to give
                 _headrace.add_votes(voters, np.maximum(values, 0), (*shape, self.k), {"votes": made.arrays["votes"]})
-            elif not (name == "any_above" and "max" in self.reduce):  # one array for both
-                _headrace.add_rows_float64(outer, values, made._numbers(), {kind: made.arrays[kind]})
+            else:
+                how = "sum" if kind == "above" else kind
+                _headrace.add_rows_float64(outer, values.astype(float), made._numbers(), {how: made.arrays[kind]})
         return made
 
 
@@ -187,6 +193,9 @@ class DeviceTotals(Totals):
         rows = values.double().reshape(len(values), self.words["classes"])
         if "sum" in totals:  # sorted by group, then added in order: no atomics
             totals["sum"].index_put_((at,), torch.where(here[:, None], rows, 0), accumulate=True)
+        if "above" in totals:
+            above = here[:, None] & (rows > self.threshold)
+            totals["above"].index_put_((at,), above.double(), accumulate=True)
         low = torch.where(here[:, None], rows, -torch.inf)
         if "max" in totals:
             totals["max"].scatter_reduce_(0, at[:, None].expand_as(low), low, "amax")

@@ -55,6 +55,7 @@ def resolve(
     batch_sampler: Any,
     group_by: Any,
     max_items: Any,
+    max_groups: Any,
     lookahead: Any,
     global_batch_size: Any,
     drop_last: Any,
@@ -95,16 +96,18 @@ def resolve(
     one_of("tail", tail, (None, "partial", "drop", "pad"))
     one_of("share", share, (None, "host"))
     _check_later_features(device, on_error)
-    if group_by is not None and (not isinstance(group_by, str) or not group_by):
-        raise invalid(f'group_by must be "file" or the name of a field, not {group_by!r}')
+    is_axis = isinstance(group_by, int) and not isinstance(group_by, bool) and group_by >= 0
+    if group_by is not None and not is_axis and (not isinstance(group_by, str) or not group_by):
+        raise invalid(f'group_by must be "file", the name of a field or the number of an axis, not {group_by!r}')
     ranks = _integer("world_size", world_size)
     words: Words = {
         "batch_size": _integer("batch_size", batch_size),
         "global_batch_size": _integer("global_batch_size", global_batch_size),
         "shuffle": {False: "false", True: "block"}.get(shuffle, shuffle),
         "shuffle_buffer": _shuffle_buffer(shuffle_buffer),
-        "group_by": group_by,
+        "group_by": None if group_by is None else str(group_by),
         "max_items": _integer("max_items", max_items),
+        "max_groups": _integer("max_groups", max_groups),
         "seed": integer("seed", seed),
         "tail": tail,
         "rank": _integer("rank", rank, f"Ranks count from 0: give a number from 0 to {(ranks or 1) - 1}."),

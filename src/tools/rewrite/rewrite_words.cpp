@@ -75,10 +75,11 @@ std::string forecast_text(const RewriteSummary& s) {
     out += paragraph(key, kLabelColumns, value);
   };
   const RewritePlan& plan = s.plan;
-  line("REWRITE", fmt::format("{} file{} with {} decoded, {} stored, to {} ({})", group_digits(plan.files.size()),
+  const std::string storage = storage_of(plan.options.to).name;  // empty of a folder that is not there yet
+  line("REWRITE", fmt::format("{} file{} with {} decoded, {} stored, to {}{}", group_digits(plan.files.size()),
                               plural(plan.files.size()), format_bytes(plan.decoded_bytes),
                               format_bytes(plan.stored_bytes + plan.kept_bytes), plan.options.to,
-                              storage_of(plan.options.to).name));
+                              storage.empty() ? "" : fmt::format(" ({})", storage)));
   line("AS", storage_words(plan));
   if (s.forecast != nullptr && !s.forecast->codecs.empty()) {
     const RewriteForecast& f = *s.forecast;
@@ -106,6 +107,12 @@ std::string forecast_text(const RewriteSummary& s) {
   return out;
 }
 
+std::string nothing_to_do_text(const RewritePlan& plan) {
+  return paragraph("DONE", kLabelColumns,
+                   fmt::format("nothing to do: an earlier call wrote and verified all {} file{} in {}",
+                               group_digits(plan.files.size()), plural(plan.files.size()), plan.options.to));
+}
+
 std::string done_text(const RewriteSummary& s) {
   std::string out;
   const auto line = [&](std::string_view key, const std::string& value) {
@@ -113,8 +120,7 @@ std::string done_text(const RewriteSummary& s) {
   };
   const RewriteCounts& done = *s.done;
   if (done.files_written == 0)
-    line("DONE", fmt::format("nothing to do: an earlier call wrote and verified all {} file{} in {}",
-                             group_digits(done.files_found), plural(done.files_found), s.plan.options.to));
+    out = nothing_to_do_text(s.plan);
   else
     line("DONE", fmt::format("{} file{} written, and every row compared with its source, in {}{}; {} in {}",
                              group_digits(done.files_written), plural(done.files_written), rough_duration(done.seconds),

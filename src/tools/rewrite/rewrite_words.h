@@ -21,6 +21,8 @@ struct RewriteSummary {
 std::string forecast_text(const RewriteSummary& summary);
 /// What was done, and what to type next.
 std::string done_text(const RewriteSummary& summary);
+/// The same where an earlier call did it all.
+std::string nothing_to_do_text(const RewritePlan& plan);
 Json rewrite_json(const RewriteSummary& summary);
 
 }  // namespace headrace
