@@ -81,7 +81,7 @@ class GroupReducer:
         self.nested = _names("nested", nested) if nested is not None else (loader._level if loader else "file",)
         self._places = _places(loader, self.nested) if loader and sizes is None and ids is None else None
         if self._places is not None:
-            sizes, groups = dict(zip(self.nested[::-1], self._places.sizes)), None
+            sizes, groups = dict(zip(self.nested[::-1], self._places.sizes, strict=True)), None
         elif loader is not None:
             if loader.group_by is None:
                 raise invalid(
@@ -95,7 +95,7 @@ class GroupReducer:
         self.num_classes = None if num_classes is None else whole_number("num_classes", num_classes, least=1)
         if isinstance(threshold, str):
             one_of("threshold", threshold, tuple(THRESHOLDS))
-        self.threshold = real_number("threshold", THRESHOLDS.get(threshold, threshold))  # type: ignore[call-overload]
+        self.threshold = real_number("threshold", THRESHOLDS[threshold] if isinstance(threshold, str) else threshold)
         self.k = whole_number("k", k, least=1, most=2**20)
         self._told = False  # of logits
         self._totals: Totals | None = None

@@ -56,7 +56,9 @@ def test_groups_are_places_along_the_first_axes(mel: str, axis: int, chosen: boo
 
 def expected(scores: np.ndarray, places: np.ndarray) -> dict[str, np.ndarray]:
     """Votes of short segments, of those for long ones, of those for recordings; a loop."""
-    votes: dict[tuple[int, ...], int] = {tuple(place): int(row.argmax()) for place, row in zip(places, scores)}
+    votes: dict[tuple[int, ...], int] = {
+        tuple(place): int(row.argmax()) for place, row in zip(places, scores, strict=True)
+    }
     out = {}
     for level, axes in (("short", 3), ("long", 2), ("file", 1)):
         outer: dict[tuple[int, ...], list[int]] = {}
@@ -114,7 +116,7 @@ def test_what_the_batches_do_not_say_is_asked_for(mel: str, tmp_path: Path) -> N
         hr.GroupReducer(hr.Loader(data, group_by=0), nested=["long", "file"])
     with pytest.raises(hr.InvalidArgumentError, match="4 levels are named, and samples lie along 3 axes"):
         hr.GroupReducer(hr.Loader(data, group_by=0, provenance=True), nested=["a", "b", "c", "d"])
-    with pytest.raises(hr.InvalidArgumentError, match="group_by=3: samples lie along 3 axes.*0 to 2"):
+    with pytest.raises(hr.InvalidArgumentError, match=r"group_by=3: samples lie along 3 axes.*0 to 2"):
         hr.Loader(data, group_by=3)
     with pytest.raises(hr.InvalidArgumentError, match="not of whole groups"):
         hr.GroupReducer(hr.Loader(data, 5), nested=["long", "file"])

@@ -145,6 +145,9 @@ def table(name: str, lines: list[tuple[str, str, str]], plan: Report, *, keeps: 
     """Return the lines as a table, with the budget and the threads that they led to.
 
     Args:
+        name: Of the class whose arguments they are.
+        lines: Argument, what was given, and what became of it.
+        plan: Report of a loader that has not begun.
         keeps: May decoded data be kept between epochs? If the plan keeps nothing, the first epoch decides then.
     """
     rows = [("argument", "given", "became"), *lines]

@@ -28,7 +28,7 @@ class Places:
                 "are.",
             )
         inner = shapes[0][1:levels]
-        for file, shape in zip(dataset.files, shapes):
+        for file, shape in zip(dataset.files, shapes, strict=True):
             if shape[1:levels] != inner:
                 raise invalid(
                     f"{file.path} has {shape} samples, {dataset.files[0].path} has {shapes[0]}: parts of recordings "
@@ -46,7 +46,8 @@ class Places:
         Args:
             rows: ``_rows`` of a batch: file and row in it, of shape (n, 2); an array of NumPy or a tensor.
         """
-        first, samples = self._first, self._samples
+        first: Any = self._first
+        samples: Any = self._samples
         if not isinstance(rows, np.ndarray):
             import torch
 

@@ -70,7 +70,7 @@ class Totals:
         add_rows = _headrace.add_rows_float32 if dtype is np.float32 else _headrace.add_rows_float64
         rows = np.ascontiguousarray(values, dtype).reshape(len(values), self.words["classes"])
         if "above" in totals:
-            above = (rows > self.threshold).astype(dtype)
+            above = np.greater(rows, self.threshold).astype(dtype)
             add_rows(groups, above, self._numbers(), {"sum": totals["above"]})
             totals = {name: array for name, array in totals.items() if name != "above"}
         if self.words["binary"]:
