@@ -255,7 +255,7 @@ def test_a_file_rewritten_in_the_middle_of_an_epoch_is_noticed(tmp_path: Path) -
     with h5py.File(path, "w") as file:
         write(new_dataset(file, "x", stored, (200_000,), creation_list("gzip", (1000,), path, 0)), memory, values)
     # Too little for the epoch's 800 kB beside what reading takes: most of it is read after the file was rewritten.
-    loader = hr.Loader(path, 1000, memory="800KiB", cache="none", threads=1)
+    loader = hr.Loader(path, 1000, memory="1300KiB", cache="none", threads=1)
     batches = iter(loader)
     assert np.array_equal(next(batches)["x"], values[:1000])
     before = path.stat()

@@ -155,6 +155,7 @@ DATALOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "share": "Use hr.Loader(share=).",
             "group_by": "Use hr.Loader(group_by=).",
             "max_items": "Use hr.Loader(group_by=, max_items=).",
+            "max_groups": "Use hr.Loader(group_by=, max_groups=).",
             "framework": "Not needed: batches are of tensors.",
             "on_error": _OF_DATALOADER[_DAMAGE],
         },
