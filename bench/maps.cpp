@@ -170,8 +170,10 @@ Costs ragged() {
   Pipeline p;
   p.groups.push_back(group_of(array, true));
   const std::uint64_t rows_a_home = p.groups[0].layout.table->block_rows(0);
-  p.map = std::make_shared<SpanMap>(SpanMap::Options{Spans::between(starts), p.groups[0].layout.table, nullptr,
-                                                     rows_a_home * kEvents / starts.back(), row_weight(1), 0});
+  p.map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = rows_a_home * kEvents / starts.back(),
+                                                     .rows = p.groups[0].layout.table,
+                                                     .row_weight = row_weight(1),
+                                                     .spans = Spans::between(starts)});
   p.fields = {{12, 0}};
   p.batch = 512;
   p.arena_bytes = std::uint64_t{128} << 20;

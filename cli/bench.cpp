@@ -20,7 +20,7 @@ ToolResult measure(const BenchArguments& arguments) {
     const BenchSeries series{arguments.batch_sizes, arguments.val_files, arguments.rounds};
     return bench(run, options, series, line.callback(), judgement);
   }
-  Loader loader(open(run.files, run.open), run.loader);
+  Loader loader(open_run(run), run.loader);
   if (arguments.explain) fmt::print(stderr, "{}\n", loader.explain());
   ProgressLine line("delivering", ProgressLine::Unit::kSamples, !arguments.quiet);
   return bench(loader, options, line.callback(), judgement);

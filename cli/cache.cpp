@@ -54,7 +54,7 @@ Verb add_cache(CLI::App& program) {
             if (build->parsed()) {
               RunConfig run = options->loader.config();
               run.loader.cache = {CacheChoice::kDirectory, options->directory};
-              Loader loader(open(run.files, run.open), run.loader);
+              Loader loader(open_run(run), run.loader);
               ProgressLine line("decoding", ProgressLine::Unit::kBlocks, !options->quiet);
               return show_result(cache_build(loader, line.callback()), options->json);
             }

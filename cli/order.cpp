@@ -25,7 +25,7 @@ int run_order(const OrderArguments& options) {
         .with_hint(fmt::format("Write --plot {}.svg; any browser shows it.",
                                std::filesystem::path(options.plot).replace_extension().string()));
   const RunConfig run = options.loader.config();
-  const Loader loader(open(run.files, run.open), run.loader);
+  const Loader loader(open_run(run), run.loader);
   const ToolResult result = order(loader, options.order);
   if (!options.plot.empty()) {
     std::ofstream file(options.plot, std::ios::binary);

@@ -15,7 +15,7 @@ struct ReplayArguments {
 
 int run_replay(const ReplayArguments& options) {
   const RunConfig run = options.loader.config();
-  const Loader loader(open(run.files, run.open), run.loader);
+  const Loader loader(open_run(run), run.loader);
   return show_result(replay(loader, options.replay), options.json);
 }
 

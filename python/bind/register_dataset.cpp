@@ -2,7 +2,9 @@
 #include <headrace/dataset/mix.h>
 #include <headrace/dataset/split.h>
 #include <headrace/dataset/stats.h>
+#include <headrace/dataset/windows.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -111,13 +113,22 @@ DatasetHandle select(const DatasetHandle& self, const RowNumbers& numbers) {
 }
 
 std::vector<DatasetHandle> split_dataset(const DatasetHandle& self, const std::vector<double>& shares,
-                                         std::uint64_t seed, const nb::str& stratify, bool by_file) {
+                                         std::uint64_t seed, const nb::str& stratify, const std::string& by) {
   Progress reporter{nb::none()};
-  const SplitOptions options{seed, from_python(stratify), by_file, reporter.uncounted()};
+  const SplitBy how = by == "row"    ? SplitBy::kRow
+                      : by == "file" ? SplitBy::kFile
+                      : by == "run"  ? SplitBy::kRun
+                                     : SplitBy::kAuto;
+  const SplitOptions options{seed, from_python(stratify), how, reporter.uncounted()};
   const std::vector<Dataset> made = reporter.run([&] { return split(self.dataset, shares, options); });
   std::vector<DatasetHandle> parts;
   for (const Dataset& part : made) parts.emplace_back(part);
   return parts;
+}
+
+DatasetHandle windows_of(const DatasetHandle& self, std::uint64_t length, std::optional<std::uint64_t> stride,
+                         std::uint64_t lookahead, bool across_files) {
+  return DatasetHandle(without_gil([&] { return windows(self.dataset, {length, stride, lookahead, across_files}); }));
 }
 
 DatasetHandle mix_datasets(const std::vector<std::tuple<std::string, const DatasetHandle*, double>>& parts,
@@ -278,8 +289,10 @@ void register_dataset(nb::module_& m) {
                "def map(self, transforms: collections.abc.Sequence[tuple[str, list[str], dict[str, typing.Any]]]) -> "
                "Dataset"),
            "The same samples through these transforms: (name, fields, settings) each.")
-      .def("split", &split_dataset, nb::arg("shares"), nb::arg("seed"), nb::arg("stratify"), nb::arg("by_file"),
+      .def("split", &split_dataset, nb::arg("shares"), nb::arg("seed"), nb::arg("stratify"), nb::arg("by"),
            "Parts of these shares.")
+      .def("windows", &windows_of, nb::arg("length"), nb::arg("stride").none(), nb::arg("lookahead"),
+           nb::arg("across_files"), "Runs of consecutive rows as samples.")
       .def("selected_rows", &selected_rows, nb::sig("def selected_rows(self) -> typing.Any"),
            "Number of each row among all rows of all files, as a uint64 array.")
       .def("stats", &stats_of, nb::arg("field"), nb::arg("where"), nb::arg("threads"),

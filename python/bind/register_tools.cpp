@@ -111,8 +111,14 @@ nb::tuple read_run_file(const nb::bytes& path) {
   nb::list broadcast;
   for (const BroadcastChoice& field : config.open.broadcast)
     broadcast.append(nb::make_tuple(to_python(field.name), to_python(field.path), field.axes));
-  return nb::make_tuple(files, fields, to_python(config.open.companion_files), config.open.sample_axes, broadcast,
-                        to_words({config.loader, config.framework, config.batch_format, {}, {}}));
+  nb::object windows = nb::none();
+  if (const auto& w = config.windows) {
+    const nb::object stride = w->stride ? nb::cast(*w->stride) : nb::none();
+    windows = nb::make_tuple(w->length, stride, w->lookahead, w->across_files);
+  }
+  return nb::make_tuple(
+      nb::make_tuple(files, fields, to_python(config.open.companion_files), config.open.sample_axes, broadcast),
+      windows, to_words({config.loader, config.framework, config.batch_format, {}, {}}));
 }
 
 nb::dict library_versions() {
@@ -230,8 +236,9 @@ void register_tools(nb::module_& m) {
       nb::sig("def check_memory(paths: collections.abc.Sequence[bytes], fields: "
               "collections.abc.Sequence[tuple[str, str]], loader: dict[str, typing.Any]) -> ToolResult"));
   m.def("load_run", &read_run_file, nb::arg("path"),
-        nb::sig("def load_run(path: bytes) -> tuple[list[bytes], list[tuple[str, str]], "
-                "list[tuple[str, list[bytes]]], int, list[tuple[str, str, int]], dict[str, typing.Any]]"));
+        nb::sig("def load_run(path: bytes) -> tuple[tuple[list[bytes], list[tuple[str, str]], "
+                "list[tuple[str, list[bytes]]], int, list[tuple[str, str, int]]], "
+                "tuple[int, int | None, int, bool] | None, dict[str, typing.Any]]"));
   m.def("versions", &library_versions, nb::sig("def versions() -> dict[str, str]"));
 }
 

@@ -277,13 +277,55 @@ class Dataset:
                 )
         return Dataset(self._native.map(native), functions=functions)
 
+    def windows(
+        self,
+        length: int,
+        *,
+        stride: int | None = None,
+        lookahead: int = 0,
+        across_files: bool = False,
+        rest: str = "drop",
+    ) -> Dataset:
+        """Return a data set whose samples are runs of consecutive rows: ``tokens.windows(1024, lookahead=1)``.
+
+        For long arrays: tokens of a text, a signal, a series. Fields have the shape ``(length + lookahead, *row)``.
+        Reads nothing, and makes no list of windows. Loaders, ``select``, ``split``, :func:`headrace.mix` and run files
+        take windows as they take rows.
+
+        Args:
+            length: Rows from the start of a window to its end, apart from ``lookahead``.
+            stride: Rows from the start of a window to that of the next one; default: ``length``, so that each row is in
+                one window, apart from ``lookahead``.
+            lookahead: Rows that follow in each window. With 1, a window of tokens holds what a language model is to
+                predict: ``x, y = w[:, :-1], w[:, 1:]``.
+            across_files: True: the rows of all files are one run, and windows go on from one file to the next.
+            rest: ``"drop"``: rows at a file's end that fill no window are left out.
+
+        Raises:
+            InvalidArgumentError: A length or stride of 0, or no window fits.
+            UnsupportedError: Of selected, mixed or transformed rows, or of samples along several axes.
+        """
+        one_of("rest", rest, ("drop",))
+        one_of("across_files", across_files, (False, True))
+        if self._functions:
+            raise invalid(f"windows of rows that {name_of(self._functions[0])} changes", "Make windows, then map them.")
+        native = self._native.windows(
+            whole_number("length", length, least=1),
+            None if stride is None else whole_number("stride", stride, least=1),
+            whole_number("lookahead", lookahead, least=0),
+            across_files,
+        )
+        for notice in native.notices():
+            warn(notice)
+        return Dataset(native)
+
     def split(
         self,
         parts: Mapping[str, float],
         *,
         seed: int = 0,
         stratify: str | None = None,
-        by: str = "row",
+        by: str | None = None,
     ) -> dict[str, Dataset]:
         """Split into data sets that share no row: ``jets.split({"train": 0.8, "val": 0.2}, seed=1)``.
 
@@ -294,8 +336,11 @@ class Dataset:
             seed: Another seed gives another split.
             stratify: Field with a class a sample (or one-hot): every part gets its share of each class. It is read
                 whole.
-            by: ``"row"``: shares are exact to a row. ``"file"``: whole files, so that what belongs together (a run, a
-                patient) never lies in two parts, and no block is decoded for both; shares as near as files allow.
+            by: ``"row"``: samples are drawn one by one, and shares are exact to one. ``"file"``: whole files, so that
+                what belongs together (an event, a patient) never lies in two parts, and no block is decoded for both;
+                shares as near as files allow. ``"run"``: each part is one run of samples that follow each other, around
+                a circle that the seed turns; windows at its end that reach into the next part are left out. Default:
+                ``"run"`` where samples overlap (:meth:`windows`), else ``"row"``.
 
         Returns:
             Name → data set, in the order of ``parts``.
@@ -306,10 +351,9 @@ class Dataset:
         if stratify is not None:
             engine_text("stratify", stratify)
         shares = split_shares(parts)
-        one_of("by", by, ("row", "file"))
-        made = self._native.split(
-            list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by == "file"
-        )
+        if by is not None:
+            one_of("by", by, ("row", "file", "run"))
+        made = self._native.split(list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by or "")
         split = {name: Dataset(native, functions=self._functions) for name, native in zip(shares, made, strict=True)}
         far = [name for name, part in split.items() if abs(len(part) / len(self) - shares[name]) > _FAR_SHARE]
         if by == "file" and far:

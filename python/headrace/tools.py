@@ -377,6 +377,17 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
     return resolve(**{**taken, "shuffle": True, **given})
 
 
+def open_run(opened: tuple[Any, ...], windows: tuple[Any, ...] | None) -> Dataset:
+    """Return the data set that a run file describes.
+
+    Args:
+        opened: Files, fields, files beside them, sample axes and broadcast, as ``_headrace.load_run`` returns them.
+        windows: Length, stride, lookahead and whether they go on across files; None: rows are samples.
+    """
+    native = _headrace.open(*opened)
+    return Dataset(native if windows is None else native.windows(*windows))
+
+
 def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:
     """Make the loader that a run file describes (the same words as the arguments, in YAML).
 
@@ -388,8 +399,8 @@ def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:
         FileMissingError: There is no such file.
         InvalidArgumentError: A key or value is wrong; an unknown key names the nearest one.
     """
-    files, fields, beside, axes, broadcast, options = _headrace.load_run(path_bytes(path))
-    dataset = Dataset(_headrace.open(files, fields, beside, axes, broadcast))
+    opened, windows, options = _headrace.load_run(path_bytes(path))
+    dataset = open_run(opened, windows)
     if loader.get("batch_size") is not None or loader.get("global_batch_size") is not None:
         options = {name: value for name, value in options.items() if "batch_size" not in name}
     return Loader(dataset, **{**options, **loader})

@@ -67,7 +67,7 @@ Dims dims_of(const MappedSource& mapped, std::size_t group, const StoredColumn& 
   const UnitGroup& unit = mapped.map->groups()[group];
   if (unit.rows == UnitGroup::Rows::kRagged)
     extents.push_back(Dims::kRagged);
-  else if (unit.rows_per_sample != 1)
+  else if (!unit.is_row)
     extents.push_back(unit.rows_per_sample);
   extents.insert(extents.end(), column.shape.begin(), column.shape.end());
   return Dims(std::move(extents));
@@ -82,17 +82,17 @@ std::uint64_t SampleSizes::largest_batch_bytes(std::uint64_t samples) const {
   return static_cast<std::uint64_t>(std::min(likely, most));
 }
 
-Result<std::shared_ptr<const MappedSource>> make_mapped_source(std::shared_ptr<const SampleMap> map,
-                                                               std::shared_ptr<const BoxMap> boxes,
-                                                               std::vector<SourceGroup> groups, std::string identity) {
+Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const SampleMap> map,
+                                                         std::shared_ptr<const BoxMap> boxes,
+                                                         std::vector<SourceGroup> groups, std::string identity) {
   for (const SourceGroup& group : groups) {
     if (group.source->program || group.source->finisher)  // slots are sized by stored columns
-      return Error(ErrorCode::kUnsupported, "samples that are not simply rows cannot be made of transformed rows")
+      return Error(ErrorCode::kUnsupported, "such samples cannot be made of transformed rows")
           .with_file(group.source->files[0].path)
           .with_hint("Make them of what is stored, and transform the samples.");
     // Maps speak of stored rows; of chosen ones they would mean others.
     if (group.source->chosen)
-      return Error(ErrorCode::kUnsupported, "samples that are not simply rows cannot be made of selected rows yet")
+      return Error(ErrorCode::kUnsupported, "such samples cannot be made of selected rows yet")
           .with_file(group.source->files[0].path)
           .with_hint("Make them of the whole data set.");
   }
@@ -104,7 +104,7 @@ Result<std::shared_ptr<const MappedSource>> make_mapped_source(std::shared_ptr<c
     for (const StoredColumn& column : *mapped->groups[g].source->columns)
       fields.push_back({column.name, column.path, column.dtype, dims_of(*mapped, g, column), {}});
   mapped->fields = std::make_shared<const std::vector<Field>>(std::move(fields));
-  return std::shared_ptr<const MappedSource>(std::move(mapped));
+  return mapped;
 }
 
 }  // namespace headrace

@@ -28,6 +28,23 @@ struct SampleSizes {
   [[nodiscard]] std::uint64_t largest_batch_bytes(std::uint64_t samples) const;
 };
 
+struct MappedSource;
+
+/// How samples are made of rows: what a selection of them, a choice of fields or a mixture does again. Immutable.
+class SampleMaker {
+ public:
+  virtual ~SampleMaker() = default;
+  /// Return text that differs for makers that make other samples of equal rows.
+  [[nodiscard]] virtual std::string identity() const = 0;
+  /// True if no sample has rows of several files.
+  [[nodiscard]] virtual bool follows_files() const = 0;
+  /// True if a row may be in several samples, which then follow each other.
+  [[nodiscard]] virtual bool overlaps() const = 0;
+  /// \param chosen  Which of the samples; null: all. Throws headrace::Error where nothing can be made.
+  [[nodiscard]] virtual std::shared_ptr<MappedSource> make(std::shared_ptr<const Source> rows,
+                                                           std::shared_ptr<const RowSet> chosen) const = 0;
+};
+
 /// Immutable once made.
 struct MappedSource {
   std::shared_ptr<const std::vector<Field>> fields;  ///< Those of the groups, one after the other.
@@ -37,13 +54,20 @@ struct MappedSource {
   std::string identity;  ///< Identity of the map: equal text, equal samples of equal files.
   SampleSizes sizes;
   std::shared_ptr<const Finisher> finisher = nullptr;  ///< What is done with batches in the end; null: nothing.
+  std::string what = "mapped samples";                 ///< What the samples are, in messages: "windows".
+  std::vector<std::string> notices = {};               ///< What should be known of them, a sentence each.
+  /// Samples, chosen or not, that begin before the end of each file of group 0. Empty: they follow no files.
+  std::vector<std::uint64_t> file_ends = {};
+  std::shared_ptr<const SampleMaker> maker = nullptr;  ///< Null: they cannot be made again.
+  /// Null: one data set. Files of its parts are stretches of the map's homes.
+  std::shared_ptr<const SourceMixture> mixture = nullptr;
 };
 
 /// Make the source of a data set of mapped samples: its fields are those of the groups, one after the other, ragged
 /// where the map says so. Goes through the lengths of all samples once. \param identity  What the map was made from.
 /// Errors: kUnsupported for groups of which rows were selected.
-Result<std::shared_ptr<const MappedSource>> make_mapped_source(std::shared_ptr<const SampleMap> map,
-                                                               std::shared_ptr<const BoxMap> boxes,
-                                                               std::vector<SourceGroup> groups, std::string identity);
+Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const SampleMap> map,
+                                                         std::shared_ptr<const BoxMap> boxes,
+                                                         std::vector<SourceGroup> groups, std::string identity);
 
 }  // namespace headrace

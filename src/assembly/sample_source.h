@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -29,6 +30,7 @@ class SampleSource {
   SampleSource(std::shared_ptr<const Source> rows) : kind_(std::move(rows)) {}
   SampleSource(std::shared_ptr<Source> rows) : kind_(std::shared_ptr<const Source>(std::move(rows))) {}
   SampleSource(std::shared_ptr<const MappedSource> mapped) : kind_(std::move(mapped)) {}
+  SampleSource(std::shared_ptr<MappedSource> mapped) : kind_(std::shared_ptr<const MappedSource>(std::move(mapped))) {}
   // NOLINTEND(google-explicit-constructor)
 
   /// Return the source whose rows are the samples; null where a map makes them.
@@ -41,7 +43,9 @@ class SampleSource {
   /// Return what is done with batches in the end; null: nothing.
   [[nodiscard]] const Finisher* finisher() const;
   /// Return the shares of a mixture; null where the data set is none.
-  [[nodiscard]] const SourceMixture* mixture() const { return rows() ? rows()->mixture.get() : nullptr; }
+  [[nodiscard]] const SourceMixture* mixture() const { return (rows() ? rows()->mixture : mapped()->mixture).get(); }
+  /// Return what the samples are, in messages: "rows", "windows".
+  [[nodiscard]] std::string_view what() const { return rows() ? std::string_view("rows") : mapped()->what; }
   /// Return the stored bytes of a sample; of mapped ones on average.
   [[nodiscard]] std::uint64_t sample_bytes() const;
   /// Return the bytes that a sample takes in a slot; mapped ones on average.

@@ -65,6 +65,7 @@ class BoxMap final : public SampleMap {
   void units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const override;
   void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const override;
   [[nodiscard]] std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const override;
+  [[nodiscard]] std::uint64_t usual_parts() const override { return 27; }  // a box that is about as large as a cell
   [[nodiscard]] std::uint64_t memory_bytes() const override { return options_.starts.capacity() * sizeof(Axes); }
 
   [[nodiscard]] const CellGrid& grid(std::size_t group) const { return options_.grids[group]; }

@@ -15,6 +15,22 @@ std::uint64_t ones(std::uint64_t word) {
 RowSet::RowSet(std::uint64_t whole, std::span<const std::uint64_t> rows)
     : whole_(whole), words_((whole / kSpanRows + 1) * kSpanWords), before_(whole / kSpanRows + 2) {
   for (const std::uint64_t row : rows) words_[row / 64] |= std::uint64_t{1} << (row % 64);
+  count();
+}
+
+RowSet::RowSet(std::uint64_t whole, std::span<const std::pair<std::uint64_t, std::uint64_t>> runs)
+    : whole_(whole), words_((whole / kSpanRows + 1) * kSpanWords), before_(whole / kSpanRows + 2) {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  for (const auto& [first, end] : runs)
+    for (std::uint64_t row = first; row < end;) {
+      const std::uint64_t bit = row % 64, bits = std::min(64 - bit, end - row);
+      words_[row / 64] |= kAll >> (64 - bits) << bit;
+      row += bits;
+    }
+  count();
+}
+
+void RowSet::count() {
   for (std::uint64_t w = 0; w < words_.size(); ++w) before_[w / kSpanWords + 1] += ones(words_[w]);
   for (std::uint64_t s = 1; s < before_.size(); ++s) before_[s] += before_[s - 1];
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace headrace {
@@ -13,6 +14,8 @@ class RowSet {
  public:
   /// \param rows  Ascending, each below `whole`, none twice.
   RowSet(std::uint64_t whole, std::span<const std::uint64_t> rows);
+  /// \param runs  First row and end of each, ascending, apart.
+  RowSet(std::uint64_t whole, std::span<const std::pair<std::uint64_t, std::uint64_t>> runs);
 
   [[nodiscard]] std::uint64_t size_of_whole() const { return whole_; }
   /// Number of chosen rows.
@@ -32,6 +35,7 @@ class RowSet {
   [[nodiscard]] std::uint64_t memory_bytes() const { return (words_.size() + before_.size()) * sizeof(std::uint64_t); }
 
  private:
+  void count();
   static constexpr std::uint64_t kSpanRows = 512, kSpanWords = kSpanRows / 64;
   [[nodiscard]] std::uint64_t find(std::uint64_t i, std::uint64_t first_span, std::uint64_t end_span) const;
 

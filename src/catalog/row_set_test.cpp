@@ -30,6 +30,24 @@ TEST(RowSet, AnswersAsASortedListDoes) {
   }));
 }
 
+TEST(RowSet, RunsAreTheirRows) {
+  EXPECT_TRUE(rc::check([] {
+    const std::uint64_t whole = *rc::gen::inRange(1, 1500);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;
+    std::vector<std::uint64_t> rows;
+    for (std::uint64_t at = *rc::gen::inRange<std::uint64_t>(0, 130); at < whole;) {
+      const std::uint64_t end = std::min(whole, at + *rc::gen::inRange<std::uint64_t>(0, 200));
+      runs.emplace_back(at, end);
+      for (std::uint64_t row = at; row < end; ++row) rows.push_back(row);
+      at = end + *rc::gen::inRange<std::uint64_t>(1, 130);
+    }
+    const RowSet set(whole, runs), listed(whole, rows);
+    RC_ASSERT(set.size() == rows.size());
+    RC_ASSERT(std::ranges::equal(set.words(), listed.words()));
+    for (std::uint64_t r = 0; r <= whole; ++r) RC_ASSERT(set.count_below(r) == listed.count_below(r));
+  }));
+}
+
 TEST(RowSet, CountsAtTheBordersOfItsWords) {
   for (const std::uint64_t whole : {1u, 63u, 64u, 65u, 511u, 512u, 513u, 1024u}) {
     std::vector<std::uint64_t> rows(whole);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct UnitGroup {
   std::uint32_t num_units = 0;
   Rows rows = Rows::kFixed;
   std::uint64_t rows_per_sample = 1;
+  bool is_row = false;  ///< Every sample has a row, and no axis of rows.
 };
 
 /// Immutable. Threads: all members from any thread at once.
@@ -64,6 +66,11 @@ class SampleMap {
   /// where, times what the columns of its group weigh. \param place  Place 0 of the sample in its group's rows of the
   /// batch, counted through the epoch's batches.
   [[nodiscard]] virtual std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const = 0;
+
+  /// Return the rows of group 0 that a sample has, numbered through all files; nullopt where it is made of no such run.
+  [[nodiscard]] virtual std::optional<RowRange> rows_of(SampleRef /*sample*/) const { return std::nullopt; }
+  /// Return how many parts a sample has, about, for the memory that a plan of them takes.
+  [[nodiscard]] virtual std::uint64_t usual_parts() const { return groups().size() + 1; }
 
   /// Return what the map's lists hold, beside shuffle_blocks().
   [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;

@@ -13,37 +13,73 @@ Spans Spans::between(std::vector<std::uint64_t> starts) {
   return s;
 }
 
-Spans Spans::windows(std::uint64_t count, std::uint64_t stride, std::uint64_t length) {
+Spans Spans::windows(std::vector<RowRange> stretches, std::uint64_t stride, std::uint64_t length) {
   Spans s;
-  s.count_ = count;
   s.stride_ = std::max<std::uint64_t>(stride, 1);
   s.length_ = length;
+  for (const RowRange rows : stretches) {
+    s.stretches_.push_back({rows, s.count_});
+    if (rows.count >= length) s.count_ += (rows.count - length) / s.stride_ + 1;
+  }
   return s;
 }
 
+std::vector<std::uint64_t> Spans::stretch_sizes() const {
+  if (stretches_.empty()) return {count_};
+  std::vector<std::uint64_t> sizes;
+  for (std::size_t s = 0; s < stretches_.size(); ++s) sizes.push_back(end_sample(s) - stretches_[s].first_sample);
+  return sizes;
+}
+
+/// The last one of several with the same first sample: those before it have none.
+std::size_t Spans::stretch_of(std::uint64_t sample) const {
+  if (stretches_.size() == 1) return 0;
+  const auto behind = std::ranges::upper_bound(stretches_, sample, {}, &Stretch::first_sample);
+  return static_cast<std::size_t>(behind - stretches_.begin()) - 1;
+}
+
+std::size_t Spans::stretch_at(std::uint64_t row) const {
+  const auto behind = std::ranges::upper_bound(stretches_, row, {}, [](const Stretch& s) { return s.rows.first; });
+  return static_cast<std::size_t>(std::max<std::ptrdiff_t>(behind - stretches_.begin(), 1)) - 1;
+}
+
 std::uint64_t Spans::first_ending_behind(std::uint64_t row) const {
-  if (starts_.empty()) return row < length_ ? 0 : std::min(count_, (row - length_) / stride_ + 1);
-  const auto at = std::upper_bound(starts_.begin() + 1, starts_.end(), row);
-  return static_cast<std::uint64_t>(at - starts_.begin()) - 1;
+  if (!starts_.empty()) {
+    const auto at = std::upper_bound(starts_.begin() + 1, starts_.end(), row);
+    return static_cast<std::uint64_t>(at - starts_.begin()) - 1;
+  }
+  if (count_ == 0) return 0;
+  const std::size_t at = stretch_at(row);
+  const Stretch& s = stretches_[at];
+  const std::uint64_t in_stretch = row - s.rows.first;
+  return std::min(end_sample(at), s.first_sample + (in_stretch < length_ ? 0 : (in_stretch - length_) / stride_ + 1));
 }
 
 std::uint64_t Spans::first_beginning_at(std::uint64_t row) const {
-  if (starts_.empty()) return std::min(count_, (row + stride_ - 1) / stride_);
-  const auto at = std::lower_bound(starts_.begin(), starts_.end() - 1, row);
-  return static_cast<std::uint64_t>(at - starts_.begin());
+  if (!starts_.empty()) {
+    const auto at = std::lower_bound(starts_.begin(), starts_.end() - 1, row);
+    return static_cast<std::uint64_t>(at - starts_.begin());
+  }
+  if (count_ == 0) return 0;
+  const std::size_t at = stretch_at(row);
+  const Stretch& s = stretches_[at];
+  return std::min(end_sample(at), s.first_sample + (row - s.rows.first + stride_ - 1) / stride_);
 }
 
-SpanMap::SpanMap(Options options)
-    : options_(std::move(options)),
-      homes_(std::make_shared<const BlockTable>(
-          std::vector<BlockTable::FileBlocks>{{options_.spans.size(), options_.home_samples}})) {
+SpanMap::SpanMap(Options options) : options_(std::move(options)) {
+  std::vector<BlockTable::FileBlocks> homes;
+  for (const std::uint64_t samples : options_.spans.stretch_sizes()) homes.push_back({samples, options_.home_samples});
+  homes_ = std::make_shared<const BlockTable>(homes, options_.chosen);
   const std::uint64_t length = options_.spans.common_length();
   groups_.push_back({static_cast<std::uint32_t>(options_.rows->num_blocks()),
-                     length > 0 ? UnitGroup::Rows::kFixed : UnitGroup::Rows::kRagged, length});
+                     length > 0 ? UnitGroup::Rows::kFixed : UnitGroup::Rows::kRagged, length, false});
   if (options_.side)
-    groups_.push_back({static_cast<std::uint32_t>(options_.side->num_blocks()), UnitGroup::Rows::kFixed, 1});
+    groups_.push_back({static_cast<std::uint32_t>(options_.side->num_blocks()), UnitGroup::Rows::kFixed, 1, true});
   for (const BlockTable* table : {options_.rows.get(), options_.side.get()})
     for (std::uint64_t b = 0; table && b < table->num_blocks(); ++b) first_rows_.push_back(table->stored_rows(b).first);
+  // Blocks are alike but for a file's last: a window that is longer than the usual one has a part more at each end.
+  const std::uint64_t blocks = options_.rows->num_blocks(), rows = options_.rows->num_rows();
+  usual_parts_ = 2 + (blocks == 0 ? 0 : length / std::max<std::uint64_t>(rows / blocks, 1)) + (options_.side ? 1 : 0);
 }
 
 void SpanMap::expand(std::span<const SampleRef> samples, std::vector<Part>& parts,
@@ -72,9 +108,15 @@ void SpanMap::lengths(std::span<const SampleRef> samples, std::size_t, std::vect
   }
 }
 
+std::optional<RowRange> SpanMap::rows_of(SampleRef sample) const {
+  const std::uint64_t i = number_of(sample), begin = options_.spans.begin(i);
+  return RowRange{begin, options_.spans.end(i) - begin};
+}
+
+/// From the first to the last that its chosen samples have rows in.
 void SpanMap::units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const {
-  const std::uint64_t first = std::uint64_t{home} * options_.home_samples;
-  const std::uint64_t last = std::min(first + options_.home_samples, options_.spans.size()) - 1;
+  const std::uint64_t first = number_of({home, 0});
+  const std::uint64_t last = number_of({home, static_cast<std::uint32_t>(homes_->block_rows(home) - 1)});
   const std::uint64_t begin = options_.spans.begin(first), end = options_.spans.end(last);
   if (begin < end) {
     const auto last_unit = static_cast<std::uint32_t>(options_.rows->find(end - 1).block);
@@ -87,25 +129,33 @@ void SpanMap::units_of(std::uint32_t home, std::vector<std::uint32_t>& out) cons
     out.push_back(groups_[0].num_units + unit);
 }
 
+/// Append the homes that have chosen samples and lie where some samples [first, end) do, chosen or not.
 void SpanMap::homes_between(std::uint64_t first_sample, std::uint64_t end_sample,
                             std::vector<std::uint32_t>& out) const {
   if (first_sample >= end_sample) return;
-  const std::uint64_t last = (end_sample - 1) / options_.home_samples;
-  for (std::uint64_t home = first_sample / options_.home_samples; home <= last; ++home)
+  std::uint64_t first = first_sample, end = end_sample;  // of the data set's own samples
+  if (const RowSet* const chosen = options_.chosen.get()) {
+    // A home may pass a unit by with chosen samples on either side of it: up to a home more is looked at.
+    const std::uint64_t size = chosen->size_of_whole(), home = options_.home_samples;
+    first = chosen->count_below(first_sample - std::min(first_sample, home - 1));
+    end = chosen->count_below(std::min(end_sample + home - 1, size));
+    if (first == end) return;
+  }
+  const std::uint64_t last = homes_->find(end - 1).block;
+  for (std::uint64_t home = homes_->find(first).block; home <= last; ++home)
     out.push_back(static_cast<std::uint32_t>(home));
 }
 
 /// The same homes as those whose units_of() names the unit: also those whose samples pass it by without a row in it.
 void SpanMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const {
+  std::vector<std::uint32_t> homes, units;
   if (unit >= groups_[0].num_units) {
     const RowRange rows = options_.side->stored_rows(unit - groups_[0].num_units);
-    return homes_between(rows.first, rows.end(), out);
+    homes_between(rows.first, rows.end(), homes);
+  } else {
+    const RowRange rows = options_.rows->stored_rows(unit);
+    homes_between(options_.spans.first_ending_behind(rows.first), options_.spans.first_beginning_at(rows.end()), homes);
   }
-  const RowRange rows = options_.rows->stored_rows(unit);
-  const std::uint64_t first = options_.spans.first_ending_behind(rows.first);
-  const std::uint64_t end = options_.spans.first_beginning_at(rows.end());
-  std::vector<std::uint32_t> homes, units;
-  homes_between(first, end, homes);
   for (const std::uint32_t home : homes) {
     units.clear();
     units_of(home, units);  // a home at either end may have no row here after all, if its nearest samples are empty

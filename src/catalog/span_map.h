@@ -2,11 +2,14 @@
 // beside them, where there is one (its label).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "catalog/row_set.h"
 #include "catalog/sample_map.h"
 
 namespace headrace {
@@ -16,37 +19,58 @@ class Spans {
  public:
   /// Sample i has rows [starts[i], starts[i + 1]).
   static Spans between(std::vector<std::uint64_t> starts);
-  /// Sample i has rows [i * stride, i * stride + length): windows that overlap where length is above stride.
-  static Spans windows(std::uint64_t count, std::uint64_t stride, std::uint64_t length);
+  /// Sample i of a stretch has its rows [i * stride, i * stride + length): windows, which overlap where length is above
+  /// stride, as many as fit. \param stretches  Rows over whose ends no window reaches, one after the other.
+  static Spans windows(std::vector<RowRange> stretches, std::uint64_t stride, std::uint64_t length);
 
   [[nodiscard]] std::uint64_t size() const { return count_; }
-  [[nodiscard]] std::uint64_t begin(std::uint64_t i) const { return starts_.empty() ? i * stride_ : starts_[i]; }
+  [[nodiscard]] std::uint64_t begin(std::uint64_t i) const {
+    if (!starts_.empty()) return starts_[i];
+    const Stretch& s = stretches_[stretch_of(i)];
+    return s.rows.first + (i - s.first_sample) * stride_;
+  }
   [[nodiscard]] std::uint64_t end(std::uint64_t i) const {
-    return starts_.empty() ? i * stride_ + length_ : starts_[i + 1];
+    return starts_.empty() ? begin(i) + length_ : starts_[i + 1];
   }
   /// Length of every sample; 0: they differ.
   [[nodiscard]] std::uint64_t common_length() const { return starts_.empty() ? length_ : 0; }
-  [[nodiscard]] std::uint64_t memory_bytes() const { return starts_.capacity() * sizeof(starts_[0]); }
+  [[nodiscard]] std::uint64_t memory_bytes() const {
+    return starts_.capacity() * sizeof(starts_[0]) + stretches_.capacity() * sizeof(stretches_[0]);
+  }
+  /// Return the samples of each stretch; of listed ones there is one stretch.
+  [[nodiscard]] std::vector<std::uint64_t> stretch_sizes() const;
   /// Return the first sample that ends behind `row`.
   [[nodiscard]] std::uint64_t first_ending_behind(std::uint64_t row) const;
   /// Return the first sample that begins at `row` or behind it.
   [[nodiscard]] std::uint64_t first_beginning_at(std::uint64_t row) const;
 
  private:
+  struct Stretch {
+    RowRange rows;
+    std::uint64_t first_sample = 0;
+  };
+  [[nodiscard]] std::uint64_t end_sample(std::size_t stretch) const {
+    return stretch + 1 < stretches_.size() ? stretches_[stretch + 1].first_sample : count_;
+  }
+  [[nodiscard]] std::size_t stretch_of(std::uint64_t sample) const;
+  [[nodiscard]] std::size_t stretch_at(std::uint64_t row) const;
+
   std::vector<std::uint64_t> starts_;
+  std::vector<Stretch> stretches_;  // of windows
   std::uint64_t count_ = 0, stride_ = 0, length_ = 0;
 };
 
-/// Group 0 holds the spans' rows; group 1, if there is one, a row for each sample. Homes are runs of samples.
+/// Group 0 holds the spans' rows; group 1, if there is one, a row for each sample. Homes are runs of samples, none of
+/// which reaches over the end of a stretch.
 class SpanMap final : public SampleMap {
  public:
   struct Options {
+    std::uint64_t home_samples = 1;                 ///< Samples that are shuffled together, about a unit's.
+    std::shared_ptr<const BlockTable> rows;         ///< Blocks of the spans' rows: the units of group 0.
+    std::shared_ptr<const BlockTable> side = {};    ///< Blocks of the table beside them; null: there is none.
+    std::shared_ptr<const RowSet> chosen = {};      ///< Samples that were selected; null: all.
+    std::uint64_t row_weight = 0, side_weight = 0;  ///< Weight of a row of group 0 and 1, see row_weight().
     Spans spans;
-    std::shared_ptr<const BlockTable> rows;  ///< Blocks of the spans' rows: the units of group 0.
-    std::shared_ptr<const BlockTable> side;  ///< Blocks of the table beside them; null: there is none.
-    std::uint64_t home_samples = 1;          ///< Samples that are shuffled together, about a unit's.
-    std::uint64_t row_weight = 0;            ///< Weight of a row of group 0, see row_weight().
-    std::uint64_t side_weight = 0;           ///< Weight of a row of group 1.
   };
   explicit SpanMap(Options options);
 
@@ -58,13 +82,17 @@ class SpanMap final : public SampleMap {
   void units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const override;
   void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const override;
   [[nodiscard]] std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const override;
+  [[nodiscard]] std::optional<RowRange> rows_of(SampleRef sample) const override;
+  [[nodiscard]] std::uint64_t usual_parts() const override { return usual_parts_; }
   [[nodiscard]] std::uint64_t memory_bytes() const override {
     return options_.spans.memory_bytes() + first_rows_.capacity() * sizeof(first_rows_[0]);
   }
 
  private:
+  /// Return the sample's number among all, chosen or not.
   [[nodiscard]] std::uint64_t number_of(SampleRef sample) const {
-    return std::uint64_t{sample.block} * options_.home_samples + sample.row;
+    return homes_->stored_rows(sample.block).first +
+           (options_.chosen ? homes_->stored_row(sample.block, sample.row) : sample.row);
   }
   void homes_between(std::uint64_t first_sample, std::uint64_t end_sample, std::vector<std::uint32_t>& out) const;
 
@@ -72,6 +100,7 @@ class SpanMap final : public SampleMap {
   std::shared_ptr<const BlockTable> homes_;
   std::vector<UnitGroup> groups_;
   std::vector<std::uint64_t> first_rows_;  // of each unit, in its group's table
+  std::uint64_t usual_parts_ = 1;
 };
 
 }  // namespace headrace

@@ -10,7 +10,7 @@ namespace headrace {
 
 Dataset stored_column(const Dataset& data, const std::string& field) {
   const std::vector<std::string> names{field};
-  (void)data.impl()->rows_for("a single column");  // throws where samples are mapped
+  (void)data.impl()->rows_for("a label or the statistics");  // throws where samples are mapped
   const std::shared_ptr<const Source>& source = data.impl()->source.shared_rows();
   const std::shared_ptr<const Source> stored = as_stored(source);
   return (stored == source ? data : Dataset(Dataset::Impl::make(stored))).choose(names);

@@ -75,6 +75,8 @@ std::string hash_of(const SampleSource& of, const BlockLayout& layout) {
   if (const MappedSource* const mapped = of.mapped()) {
     RandomKey key = with_text(RandomKey::of({5, mapped->map->shuffle_blocks()->num_rows()}), mapped->identity);
     for (const SourceGroup& group : mapped->groups) key = with_text(key, hash_of(group.source, group.layout));
+    if (const RowSet* const chosen = mapped->map->shuffle_blocks()->chosen().get())
+      for (const std::uint64_t word : chosen->words()) key = key.with(word);
     return fmt::format("{:016x}", key.low);
   }
   const Source& source = *of.rows();

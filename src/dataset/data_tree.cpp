@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <headrace/dataset/windows.h>
 
 #include <bit>
 
@@ -95,6 +96,11 @@ void write_node(PackedWriter& out, const DataNode& node) {
                         [&](const RowsNode& rows) { write_rows(out, *rows.rows); },
                         [&](const FieldsNode& fields) { write_texts(out, fields.names); },
                         [&](const MapNode& map) { write_transforms(out, map.transforms); },
+                        [&](const WindowsNode& windows) {
+                          for (const std::uint64_t n : {windows.length, windows.stride, windows.lookahead})
+                            out.number(n);
+                          out.flag(windows.across_files);
+                        },
                         [&](const MixNode& mix) {
                           write_texts(out, mix.names);
                           for (const double weight : mix.weights) out.number(std::bit_cast<std::uint64_t>(weight));
@@ -190,6 +196,11 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
     node->what = FieldsNode{read_texts(in)};
   } else if (kind == 4) {
     node->what = read_transforms(in);
+  } else if (kind == 5) {
+    WindowsNode windows;
+    for (std::uint64_t* const n : {&windows.length, &windows.stride, &windows.lookahead}) *n = in.number();
+    windows.across_files = in.flag();
+    node->what = windows;
   } else {
     MixNode mix{read_texts(in), {}, {}};
     for (std::size_t i = 0; i < mix.names.size(); ++i) mix.weights.push_back(std::bit_cast<double>(in.number()));
@@ -212,10 +223,16 @@ Dataset resolve_rows(const RowsNode& node, const Dataset& data) {
   std::vector<std::uint64_t> rows(chosen.size());
   for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = chosen[i];
   if (rows.back() >= data.size())
-    throw refuse(fmt::format("row {} was selected of {} when the data set was pickled; its files now hold {}",
+    throw refuse(fmt::format("sample {} was selected of {} when the data set was pickled; its files now hold {}",
                              rows.back(), chosen.size_of_whole(), data.size()),
                  "Select again from the files as they are.");
   return data.select(rows);
+}
+
+/// What the samples of a node are.
+std::string_view sample_noun(const DataNode& node) {
+  if (std::holds_alternative<WindowsNode>(node.what)) return "window";
+  return node.of.empty() ? "row" : sample_noun(*node.of[0]);
 }
 
 }  // namespace
@@ -224,7 +241,8 @@ std::string text_of(const DataNode& node) {
   const auto below = [&] { return text_of(*node.of[0]); };
   return std::visit(Overloaded{[&](const FilesNode& files) { return counted(files.paths.size(), "file"); },
                                [&](const RowsNode& rows) {
-                                 return fmt::format("{} → {}", below(), counted(rows.rows->size(), "row"));
+                                 return fmt::format("{} → {}", below(),
+                                                    counted(rows.rows->size(), sample_noun(*node.of[0])));
                                },
                                [&](const FieldsNode& fields) {
                                  return fmt::format("{} → field{} {}", below(), fields.names.size() == 1 ? "" : "s",
@@ -234,6 +252,13 @@ std::string text_of(const DataNode& node) {
                                  std::string text = below();
                                  for (const Transform& transform : map.transforms) text += " → " + transform.text();
                                  return text;
+                               },
+                               [&](const WindowsNode& windows) {
+                                 std::string text = fmt::format("{} → windows of {}", below(), windows.length);
+                                 if (windows.lookahead) text += fmt::format(" + {}", windows.lookahead);
+                                 text += fmt::format(" row{}", plural(windows.length + windows.lookahead));
+                                 if (windows.stride != windows.length) text += fmt::format(" every {}", windows.stride);
+                                 return text + (windows.across_files ? " across files" : "");
                                },
                                [&](const MixNode& mix) {
                                  std::string text;
@@ -268,6 +293,9 @@ Dataset resolve(const DataNode& node) {
                  [&](const RowsNode& rows) { return resolve_rows(rows, resolve(*node.of[0])); },
                  [&](const FieldsNode& fields) { return resolve(*node.of[0]).choose(fields.names); },
                  [&](const MapNode& map) { return resolve(*node.of[0]).map(map.transforms); },
+                 [&](const WindowsNode& w) {
+                   return windows(resolve(*node.of[0]), {w.length, w.stride, w.lookahead, w.across_files});
+                 },
                  [&](const MixNode& node_of_mix) {
                    std::vector<MixPart> parts;
                    for (std::size_t i = 0; i < node.of.size(); ++i)

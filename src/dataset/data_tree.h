@@ -43,9 +43,15 @@ struct MixNode {
   MixOptions options;
 };
 
+/// windows() of one data set.
+struct WindowsNode {
+  std::uint64_t length = 0, stride = 0, lookahead = 0;
+  bool across_files = false;
+};
+
 /// Immutable. A new verb is a new alternative here, and a case in each function of data_tree.cpp.
 struct DataNode {
-  std::variant<FilesNode, RowsNode, FieldsNode, MixNode, MapNode> what;
+  std::variant<FilesNode, RowsNode, FieldsNode, MixNode, MapNode, WindowsNode> what;
   std::vector<std::shared_ptr<const DataNode>> of;  ///< What the verb was applied to.
 };
 

@@ -59,7 +59,7 @@ TEST_F(DataTree, RowsThatTheFilesHoldNoMoreAreNamed) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    EXPECT_NE(std::string(error.what()).find("row 300 was selected of 400"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("sample 300 was selected of 400"), std::string::npos) << error.what();
   }
 }
 

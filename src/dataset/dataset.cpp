@@ -80,13 +80,22 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(SampleSource source, std::sha
   impl->layout = plan_layout(impl->source, 0);
   impl->blocks = impl->source.blocks(impl->layout);
   impl->rows = impl->blocks->num_rows();
+  if (const MappedSource* const mapped = impl->source.mapped(); mapped && !mapped->file_ends.empty()) {
+    const RowSet* const chosen = impl->blocks->chosen().get();
+    std::uint64_t before = 0;
+    for (std::size_t f = 0; f < mapped->file_ends.size(); ++f) {
+      const std::uint64_t end = chosen ? chosen->count_below(mapped->file_ends[f]) : mapped->file_ends[f];
+      impl->files[f].rows = end - before;
+      before = end;
+    }
+  }
   impl->reading_bytes = headrace::reading_bytes(impl->source, impl->layout);
   return impl;
 }
 
 const Source& Dataset::Impl::rows_for(std::string_view what) const {
   if (const Source* const source_of_rows = source.rows()) return *source_of_rows;
-  throw Error(ErrorCode::kUnsupported, fmt::format("{} of samples that are not simply rows is not there yet", what));
+  throw Error(ErrorCode::kUnsupported, fmt::format("{} of {} is not there yet", what, source.what()));
 }
 
 std::shared_ptr<const DataNode> Dataset::Impl::node_with(decltype(DataNode::what) verb) const {
@@ -206,13 +215,14 @@ const Attributes& Dataset::attributes(std::size_t field) const {
 }
 const Attributes& Dataset::file_attributes() const {
   static const Attributes none;
-  const Source* const source = impl_->source.rows();
-  return source && source->notes ? source->notes->attributes : none;
+  const Source* const source = impl_->source.stored()[0];
+  return source->notes ? source->notes->attributes : none;
 }
 const std::vector<std::string>& Dataset::notices() const {
   static const std::vector<std::string> none;
+  if (const MappedSource* const mapped = impl_->source.mapped()) return mapped->notices;
   const Source* const source = impl_->source.rows();
-  return source && source->notes ? source->notes->notices : none;
+  return source->notes ? source->notes->notices : none;
 }
 std::uint64_t Dataset::sample_bytes() const {
   if (impl_->source.mapped()) return impl_->source.sample_bytes();

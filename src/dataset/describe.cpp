@@ -44,9 +44,12 @@ std::string Dataset::describe() const {
   std::vector<std::size_t> width(columns, 0);
   for (const Row& row : table)
     for (std::size_t c = 0; c < columns; ++c) width[c] = std::max(width[c], row[c].size());
-  std::string text =
-      fmt::format("{} samples of {} in {} file{}, blocks of {} rows\n", size(), format_bytes(sample_bytes()),
-                  files().size(), files().size() == 1 ? "" : "s", block_rows());
+  std::string text = fmt::format("{} samples of {} in {} file{}", size(), format_bytes(sample_bytes()), files().size(),
+                                 files().size() == 1 ? "" : "s");
+  if (impl_->source.rows()) text += fmt::format(", blocks of {} rows", block_rows());
+  text += "\n";
+  if (impl_->source.mapped() && impl_->blocks->is_chosen())
+    text += fmt::format("  selected from {} {}\n", impl_->blocks->num_stored_rows(), impl_->source.what());
   if (const Source* const source = impl_->source.rows()) {
     if (!source->files.empty() && !source->files[0].axes.empty())
       text += fmt::format("  samples are cells of the axes ({}){}\n", fmt::join(source->files[0].axes, ", "),

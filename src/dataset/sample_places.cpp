@@ -17,7 +17,7 @@ std::vector<std::vector<std::uint64_t>> Dataset::sample_shapes() const {
 }
 
 std::vector<std::int64_t> Dataset::sample_index(std::span<const std::uint64_t> rows) const {
-  if (!impl_->source.rows()) throw refuse("samples that are not simply rows have no places along axes");
+  if (!impl_->source.rows()) throw refuse(fmt::format("{} have no places along axes", impl_->source.what()));
   const Source& source = *impl_->source.rows();
   const std::vector<std::vector<std::uint64_t>> shapes = sample_shapes();
   const std::size_t num_axes = shapes.empty() ? 1 : shapes[0].size();

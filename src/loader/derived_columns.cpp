@@ -1,6 +1,7 @@
 #include "loader/derived_columns.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "delivery/slot_pool.h"
 
@@ -21,6 +22,17 @@ std::shared_ptr<const std::vector<Field>> batch_fields(const SampleSource& sourc
   return fields;
 }
 
+SampleOrigin origin_of(const EnginePlan& plan, SampleRef sample) {
+  const std::optional<RowRange> rows = plan.map ? plan.map->rows_of(sample) : std::nullopt;
+  if (!rows) {
+    const BlockTable::Place place = plan.blocks->place(sample.block);
+    return {place.file, place.rows.first + sample.row};
+  }
+  const BlockTable::RowPlace at = plan.map_rows->find(rows->first);
+  const BlockTable::Place place = plan.map_rows->place(at.block);
+  return {place.file, place.rows.first + at.row_in_block};
+}
+
 std::vector<DerivedColumn> derived_columns(const EnginePlan& plan, std::span<const SampleRef> samples,
                                            std::uint64_t rows, const Step& step, std::uint64_t epoch) {
   std::vector<DerivedColumn> columns;
@@ -31,9 +43,9 @@ std::vector<DerivedColumn> derived_columns(const EnginePlan& plan, std::span<con
   if (plan.delivers_row_ids) {
     auto* out = static_cast<std::int64_t*>(add(samples.size(), 2 * sizeof(std::int64_t)));
     for (const SampleRef sample : samples) {
-      const BlockTable::Place place = plan.blocks->place(sample.block);
-      *out++ = place.file;
-      *out++ = static_cast<std::int64_t>(place.rows.first + sample.row);
+      const SampleOrigin origin = origin_of(plan, sample);
+      *out++ = origin.file;
+      *out++ = static_cast<std::int64_t>(origin.row);
     }
   }
   if (plan.delivers_weights) {

@@ -3,6 +3,7 @@
 
 #include <headrace/catalog/field.h>
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -17,8 +18,18 @@ namespace headrace {
 /// them.
 std::shared_ptr<const std::vector<Field>> batch_fields(const SampleSource& source, const EnginePlan& plan);
 
+/// Where a sample begins: a file, and a row of it as stored.
+struct SampleOrigin {
+  std::uint32_t file;
+  std::uint64_t row;
+};
+
+/// \param sample  A stored row of a block; of mapped samples, one of a home. Of those that are no run of rows the
+/// origin is file 0 and the sample's number.
+SampleOrigin origin_of(const EnginePlan& plan, SampleRef sample);
+
 /// Return the memory of the derived columns, in the order of batch_fields().
-/// \param samples  Stored rows of blocks; needed where the plan delivers "_rows". \param rows  Of the batch.
+/// \param samples  As origin_of() takes them; needed where the plan delivers "_rows". \param rows  Of the batch.
 /// \param step  What the batch is of the epoch.
 std::vector<DerivedColumn> derived_columns(const EnginePlan& plan, std::span<const SampleRef> samples,
                                            std::uint64_t rows, const Step& step, std::uint64_t epoch);

@@ -13,6 +13,7 @@
 #include "base/own_cpus.h"
 #include "base/result.h"
 #include "cache/block_coder.h"
+#include "catalog/sample_map.h"
 #include "dataset/label.h"
 #include "loader/coding_probe.h"
 #include "loader/rank.h"
@@ -56,6 +57,9 @@ struct EnginePlan {
   bool delivers_weights = false;  ///< Deliver "_weight": some samples come once more, to fill up a step.
   std::uint64_t seed = 0;         ///< Seed of random transforms, with the epoch.
   std::vector<std::string> warnings;
+  /// What samples are made of, where they are not rows, and the blocks of the rows of its group 0; null: they are rows.
+  std::shared_ptr<const SampleMap> map;
+  std::shared_ptr<const BlockTable> map_rows;
   std::shared_ptr<OnlineRows> online;        ///< Rows of an order that is made up as it goes.
   std::shared_ptr<const ListedRows> listed;  ///< Rows of an order that is a list for each epoch.
   std::shared_ptr<const Grouped> groups;     ///< Groups of an order of whole groups.

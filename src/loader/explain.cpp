@@ -36,15 +36,15 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
 constexpr std::string_view kKeptWhen =
     "kept while your loop works on a batch, and a few while it waits for one, so that all are there after some epochs";
 
-/// \param mapped  Are samples made of parts of rows? \param known  Was re-encoding tried already? \param engine  That
-/// runs, or will, as the plan says.
-std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, bool mapped, bool known,
+/// \param mapped  What the samples are, where they are not rows; else empty. \param known  Was re-encoding tried
+/// already? \param engine  That runs, or will, as the plan says.
+std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std::string_view mapped, bool known,
                              const Engine& engine) {
   const double share = p.data_bytes ? static_cast<double>(p.cache_bytes) / static_cast<double>(p.data_bytes) : 0;
   switch (p.tier) {
     case CacheTier::kNothing:
-      if (mapped && choice.mode != CacheChoice::kNone)
-        return "nothing is kept between epochs: samples that are not simply rows are decoded anew";
+      if (!mapped.empty() && choice.mode != CacheChoice::kNone)
+        return fmt::format("nothing is kept between epochs: {} are decoded anew", mapped);
       return choice.mode == CacheChoice::kNone        ? "nothing is kept between epochs (cache='none')"
              : choice.mode == CacheChoice::kDirectory ? "nothing is kept between epochs: see WARNING"
              : !known ? "not decided yet: the first epoch measures whether re-encoded blocks fit, and keeps them if "
@@ -100,10 +100,15 @@ std::string explain_plan(const Loader::Impl& loader) {
                    share.world_size > 1 ? fmt::format("; {} over all ranks", p.global_batch) : ""));
   if (share.world_size > 1) line("rank", fmt::format("{} of {} ({})", share.rank, share.world_size, p.rank_reason));
   line("order", fmt::format("{}, seed {}", p.sampler->describe(), loader.options().seed));
-  line("blocks",
-       fmt::format("{} of up to {} rows ({} decoded){}", blocks.num_blocks(), blocks.max_block_rows(),
-                   format_bytes(block_bytes), rows ? array_roles(*rows, p.layout, p.side_chunks_bytes > 0) : ""));
-  if (blocks.is_chosen()) {
+  if (rows)
+    line("blocks", fmt::format("{} of up to {} rows ({} decoded){}", blocks.num_blocks(), blocks.max_block_rows(),
+                               format_bytes(block_bytes), array_roles(*rows, p.layout, p.side_chunks_bytes > 0)));
+  else
+    line("blocks", fmt::format("{} of up to {} {} that follow each other ({} in batches)", blocks.num_blocks(),
+                               blocks.max_block_rows(), source.what(), format_bytes(block_bytes)));
+  if (blocks.is_chosen() && !rows) {
+    line("selection", fmt::format("{} of {} {}", blocks.num_rows(), blocks.num_stored_rows(), source.what()));
+  } else if (blocks.is_chosen()) {
     std::uint64_t stored = 0;
     for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b) stored += blocks.place(b).rows.count;
     line("selection",
@@ -118,7 +123,8 @@ std::string explain_plan(const Loader::Impl& loader) {
   if (const std::string_view why = to_string(loader.manager->reason()); !why.empty())
     line("replanned", std::string(why));
   for (const std::string& warning : p.warnings) line("WARNING", warning);
-  line("cache", describe_keeping(p, loader.options().cache, loader.dataset().impl()->source.mapped() != nullptr,
+  line("cache", describe_keeping(p, loader.options().cache,
+                                 loader.dataset().impl()->source.mapped() ? loader.dataset().impl()->source.what() : "",
                                  loader.manager->probed(), *engine));
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),

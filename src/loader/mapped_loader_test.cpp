@@ -113,12 +113,20 @@ TEST(MappedLoader, ResumesAtEveryStepAndMakesAnyBatchAgain) {
   EXPECT_THROW(wrong.load_state(states[1]), Error);
 }
 
+/// Windows of the first `rows` rows of a group.
+std::shared_ptr<SpanMap> window_map(const SourceGroup& group, std::uint64_t rows, std::uint64_t stride,
+                                    std::uint64_t length) {
+  return std::make_shared<SpanMap>(SpanMap::Options{.home_samples = 8,
+                                                    .rows = group.layout.table,
+                                                    .row_weight = row_weight(1),
+                                                    .spans = Spans::windows({{0, rows}}, stride, length)});
+}
+
 TEST(MappedLoader, AStateIsOfItsMapToo) {
   const auto windows = [](const std::string& identity) {
     std::vector<SourceGroup> groups;
     groups.push_back(renamed(table_of({500}, {{1, 64}}), "token"));
-    auto map = std::make_shared<SpanMap>(
-        SpanMap::Options{Spans::windows(49, 10, 11), groups[0].layout.table, nullptr, 8, row_weight(1), 0});
+    auto map = window_map(groups[0], 500, 10, 11);
     return Dataset(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), identity).value()));
   };
   const LoaderOptions options{.batch_size = 7, .shuffle = true, .threads = 1};
@@ -197,8 +205,7 @@ TEST(MappedLoader, KeptBatchesNeverStallItAndStayAsTheyWere) {
 TEST(MappedLoader, WindowsThatOverlapHaveOneShape) {
   std::vector<SourceGroup> groups;
   groups.push_back(renamed(table_of({500}, {{1, 64}}), "token"));
-  auto map = std::make_shared<SpanMap>(
-      SpanMap::Options{Spans::windows(49, 10, 11), groups[0].layout.table, nullptr, 8, row_weight(1), 0});
+  auto map = window_map(groups[0], 500, 10, 11);
   const Dataset data(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "windows of 11").value()));
   EXPECT_EQ(data.fields()[0].dims.text(), "(11, 1)");
   EXPECT_EQ(data.sample_bytes(), 11 * 4u);
@@ -224,8 +231,7 @@ TEST(MappedLoader, SelectedRowsAreRefused) {
   auto some = std::make_shared<Source>(*group.source);
   some->chosen = std::make_shared<const RowSet>(500, std::vector<std::uint64_t>{0, 3, 6});
   group = {some, plan_layout(*some, 0)};
-  auto map = std::make_shared<SpanMap>(
-      SpanMap::Options{Spans::windows(1, 2, 2), group.layout.table, nullptr, 8, row_weight(1), 0});
+  auto map = window_map(group, 2, 2, 2);
   const auto made = make_mapped_source(map, nullptr, {group}, "windows");
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code(), ErrorCode::kUnsupported);
@@ -237,8 +243,7 @@ TEST(MappedLoader, TransformedRowsAreRefused) {
   made->program =
       Program::make({{made->columns->at(0)}}, {{"Cast", {"token0"}, {{"dtype", std::string("float64")}}}}).value();
   group.source = made;
-  auto map = std::make_shared<SpanMap>(
-      SpanMap::Options{Spans::windows(1, 2, 2), group.layout.table, nullptr, 8, row_weight(1), 0});
+  auto map = window_map(group, 2, 2, 2);
   const auto mapped = make_mapped_source(map, nullptr, {group}, "windows");
   ASSERT_FALSE(mapped.ok());
   EXPECT_EQ(mapped.error().code(), ErrorCode::kUnsupported);
@@ -258,8 +263,7 @@ TEST(MappedLoader, ExplainSaysThatNothingIsKept) {
   const Events events(heavy_tailed(100, 1));
   Loader loader(*events.data, {.batch_size = 16, .shuffle = true});
   for (const Batch& batch : loader) (void)batch;
-  EXPECT_NE(loader.explain().find("samples that are not simply rows are decoded anew"), std::string::npos)
-      << loader.explain();
+  EXPECT_NE(loader.explain().find("mapped samples are decoded anew"), std::string::npos) << loader.explain();
   EXPECT_EQ(loader.explain().find("the first epoch measures"), std::string::npos) << loader.explain();
 }
 

@@ -54,7 +54,7 @@ Result<PlannedBatch> plan_batch(const EnginePlan& plan, std::uint64_t epoch, std
   made.rows.reserve(made.stored.size());
   for (SampleRef& s : made.stored) {
     made.rows.push_back(blocks.first_row(s.block) + s.row);
-    if (blocks.is_chosen()) s.row = blocks.stored_row(s.block, s.row);
+    if (blocks.is_chosen() && !plan.map) s.row = blocks.stored_row(s.block, s.row);
   }
   return made;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <string_view>
 
 #include "dataset/refuse.h"
 #include "loader/rank.h"
@@ -91,6 +92,22 @@ Status check_options(const LoaderOptions& options) {
   if (options.batch_size != 0 || options.global_batch_size != 0)
     return refuse("batches that are listed have their own sizes: batch_size says another",
                   "Leave batch_size and global_batch_size out.");
+  return {};
+}
+
+Status check_samples(const SampleSource& source, const LoaderOptions& options) {
+  const MappedSource* const mapped = source.mapped();
+  if (!mapped) return {};
+  const auto unsupported = [&](std::string_view option, std::string_view why, std::string_view hint) {
+    return std::move(
+        Error(ErrorCode::kUnsupported, fmt::format("{} for {} is not there yet{}", option, mapped->what, why))
+            .with_hint(hint));
+  };
+  constexpr std::string_view kAnew = ": they are decoded anew in each epoch", kNone = "Use cache='auto' or 'none'.";
+  if (options.group_by) return unsupported("group_by=", "", "Leave it out.");
+  if (options.cache.mode == CacheChoice::kRam) return unsupported("cache='ram'", kAnew, kNone);
+  if (options.cache.mode == CacheChoice::kDirectory) return unsupported("a cache directory", kAnew, kNone);
+  if (options.share == Share::kHost) return unsupported("share='host'", ", as nothing is kept", "Leave it out.");
   return {};
 }
 

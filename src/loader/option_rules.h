@@ -4,6 +4,7 @@
 
 #include <headrace/loader/loader.h>
 
+#include "assembly/sample_source.h"
 #include "base/result.h"
 
 namespace headrace {
@@ -14,5 +15,8 @@ Status check_tail(const LoaderOptions& options, bool is_given);
 
 /// Check options against each other, before any data set is known. Errors: kInvalidArgument, with what to do.
 Status check_options(const LoaderOptions& options);
+
+/// Check options against samples that are made of rows. Errors: kUnsupported, which names the option and the samples.
+Status check_samples(const SampleSource& source, const LoaderOptions& options);
 
 }  // namespace headrace

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "assembly/part_server.h"
-#include "dataset/refuse.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan_memory.h"
 
@@ -21,15 +20,12 @@ constexpr std::uint64_t kHomeBytes = 8;    // of two epochs
 
 Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& options, const PlanContext& context,
                           EnginePlan& plan) {
-  if (options.cache.mode == CacheChoice::kRam || options.cache.mode == CacheChoice::kDirectory)
-    return refuse("samples that are not simply rows are not kept between epochs yet", "Use cache='auto' or 'none'.");
-  if (options.share == Share::kHost) return refuse("share= shares a cache, and such samples are not kept yet");
   const SampleMap& map = *mapped.map;
   const ServerNeed need = PartServer::need(mapped);
   const std::uint64_t rows = std::max<std::uint64_t>(plan.slot_rows(), 1);
   const std::uint64_t largest = mapped.sizes.largest_batch_bytes(rows);
   const std::uint64_t mean = std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * rows, 64);
-  const std::uint64_t parts = rows * (mapped.boxes ? 27 : map.groups().size() + 1);
+  const std::uint64_t parts = rows * map.usual_parts();
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.shuffle_blocks()->memory_bytes() +
                               map.memory_bytes() + map.num_units() * kUnitBytes +
                               map.shuffle_blocks()->num_blocks() * kHomeBytes;
@@ -58,7 +54,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   plan.data_bytes =
       static_cast<std::uint64_t>(mapped.sizes.mean_bytes * static_cast<double>(map.shuffle_blocks()->num_rows()));
   plan.tier = CacheTier::kNothing;
-  plan.tier_reason = "samples that are not simply rows";
+  plan.tier_reason = fmt::format("{} are not kept yet", mapped.what);
   return {};
 }
 

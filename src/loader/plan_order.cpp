@@ -8,6 +8,7 @@
 #include "base/philox.h"
 #include "dataset/refuse.h"
 #include "loader/group_choice.h"
+#include "loader/option_rules.h"
 #include "order/cut_steps.h"
 #include "order/fixed_steps.h"
 
@@ -181,9 +182,11 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
                   EnginePlan& plan) {
   const std::shared_ptr<const BlockTable> blocks = plan.blocks;
   const std::uint64_t rows = blocks->num_rows(), row_bytes = source.sample_bytes();
-  if (options.group_by && source.mapped())  // what they are shuffled by is no file
-    return std::move(Error(ErrorCode::kUnsupported, "group_by= for samples that are not simply rows is not there yet")
-                         .with_hint("Leave group_by= out."));
+  HEADRACE_TRY(check_samples(source, options));
+  if (const MappedSource* const mapped = source.mapped()) {
+    plan.map = mapped->map;
+    plan.map_rows = mapped->groups[0].layout.table;
+  }
   if (options.group_by) {
     if (source.mixture())
       return refuse("the data set is a mixture, which decides what is drawn: it has no groups",

@@ -189,9 +189,12 @@ MapCase events(const std::vector<std::uint64_t>& lengths, std::uint64_t chunk_ro
   const std::uint64_t rows = std::max<std::uint64_t>(starts.back(), 1), third = rows / 3;
   c.groups.push_back(table_of({third + 1, 1, rows - third}, {{3, chunk_rows}, {1, chunk_rows * 2}}, std::move(faults)));
   c.groups.push_back(table_of({lengths.size()}, {{2, 16}}));
-  c.map =
-      std::make_shared<SpanMap>(SpanMap::Options{Spans::between(starts), c.groups[0].layout.table,
-                                                 c.groups[1].layout.table, home_samples, row_weight(2), row_weight(1)});
+  c.map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = home_samples,
+                                                     .rows = c.groups[0].layout.table,
+                                                     .side = c.groups[1].layout.table,
+                                                     .row_weight = row_weight(2),
+                                                     .side_weight = row_weight(1),
+                                                     .spans = Spans::between(starts)});
   c.fields = {{12, 0}, {4, 0}, {8, 1}};
   return c;
 }
@@ -278,8 +281,11 @@ TEST(SampleMaps, WindowsThatOverlapByOne) {
   constexpr std::uint64_t kLength = 17, kWindows = 60;
   MapCase c;
   c.groups.push_back(table_of({kLength * kWindows + 1}, {{1, 50}}));
-  c.map = std::make_shared<SpanMap>(SpanMap::Options{Spans::windows(kWindows, kLength, kLength + 1),
-                                                     c.groups[0].layout.table, nullptr, 6, row_weight(1), 0});
+  c.map = std::make_shared<SpanMap>(
+      SpanMap::Options{.home_samples = 6,
+                       .rows = c.groups[0].layout.table,
+                       .row_weight = row_weight(1),
+                       .spans = Spans::windows({{0, kLength * kWindows + 1}}, kLength, kLength + 1)});
   c.fields = {{4, 0}};
   Settings settings;
   settings.slots = 3, settings.threads = 2;

@@ -119,7 +119,7 @@ Forecast Advice::recoded(std::size_t codec) const {
 }
 
 Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
-  const Dataset dataset = open(run.files, run.open);
+  const Dataset dataset = open_run(run);
   const Source& source = rows_of(dataset, "advice");
   Advice a;
   a.target_per_second = options.target_per_second;
@@ -129,7 +129,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   a.limits = list_memory_limits();
   a.local = count_local_processes();
   a.cpus = list_cpu_limits({.local_processes = a.local.count});
-  const std::uint64_t chunks = count_chunks(source);
+  const std::uint64_t chunks = count_chunks(dataset);
   LoaderOptions loader = run.loader;
   const std::uint64_t most =  // that a loader gets without set_memory()
       whole_mebibytes(static_cast<std::uint64_t>(kDefaultShare * static_cast<double>(a.available_bytes())));

@@ -42,9 +42,9 @@ std::vector<Entry> entries_of(const RunConfig& run, const BenchSeries& series, c
 
 ToolResult bench(const RunConfig& run, const BenchOptions& options, const BenchSeries& series,
                  const std::function<bool(std::uint64_t, std::uint64_t)>& progress, const BenchJudgement& judgement) {
-  const Dataset train = open(run.files, run.open);
+  const Dataset train = open_run(run);
   std::optional<Dataset> validation;
-  if (!series.validation_files.empty()) validation = open(series.validation_files, run.open);
+  if (!series.validation_files.empty()) validation = open_run(run, series.validation_files);
   const std::vector<Entry> entries = entries_of(run, series, train, validation);
 
   Json measured = bench_frame_json(train);

@@ -96,6 +96,7 @@ TEST_F(Bench, ARunAsTextLoadsAgain) {
   run_.open.fields = {{"a: b", "x"}};
   run_.open.sample_axes = 2;
   run_.open.broadcast = {{"label", "groups/y"}};
+  run_.windows = WindowOptions{8, 4, 1, true};
   run_.loader.cache = CacheChoice::parse("/tmp/some cache");
   run_.loader.seed = 9;
   run_.loader.shuffle = Shuffle::kExact;
@@ -108,6 +109,11 @@ TEST_F(Bench, ARunAsTextLoadsAgain) {
   ASSERT_EQ(again.open.broadcast.size(), 1U);
   EXPECT_EQ(again.open.broadcast[0].name, "label");
   EXPECT_EQ(again.open.broadcast[0].path, "groups/y");
+  ASSERT_TRUE(again.windows);
+  EXPECT_EQ(again.windows->length, 8U);
+  EXPECT_EQ(again.windows->stride, std::uint64_t{4});
+  EXPECT_EQ(again.windows->lookahead, 1U);
+  EXPECT_TRUE(again.windows->across_files);
   EXPECT_EQ(again.loader.batch_size, 64U);
   EXPECT_EQ(again.loader.memory, std::uint64_t{64} << 20);
   EXPECT_EQ(again.loader.seed, 9U);

@@ -137,14 +137,14 @@ std::string torch_text(const TorchRecipe& t) {
 }  // namespace
 
 ToolResult check_memory(const RunConfig& run) {
-  const Dataset dataset = open(run.files, run.open);
+  const Dataset dataset = open_run(run);
   Check c;
   c.limits = list_memory_limits();
   const LocalProcesses local = count_local_processes();
   c.available_bytes = c.limits.rules().free_bytes / local.count;
   c.budget_bytes = run.loader.memory ? run.loader.memory : MemoryBudget::process()->free_bytes();
   c.data_bytes = decoded_bytes(dataset);
-  const std::uint64_t chunks = count_chunks(rows_of(dataset, "a check of memory"));
+  const std::uint64_t chunks = count_chunks(dataset);
   Result<EnginePlan> plan = plan_for(dataset, run.loader, c.budget_bytes);
   if (plan.ok()) {
     c.plan = std::move(*plan);

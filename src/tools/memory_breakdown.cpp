@@ -55,17 +55,18 @@ std::uint64_t uncertainty_bytes(std::uint64_t total_bytes) {
   return std::max(total_bytes / 20, kLeastUncertainty);
 }
 
-std::uint64_t count_chunks(const Source& source) {
+std::uint64_t count_chunks(const Dataset& dataset) {
   std::uint64_t count = 0;
-  for (const SourceFile& file : source.files)
-    for (const auto& array : file.arrays) {
-      const ArrayInfo& info = array->info();
-      if (info.chunk_shape.empty()) continue;
-      std::uint64_t chunks = 1;
-      for (std::size_t d = 0; d < info.shape.size(); ++d)
-        chunks *= (info.shape[d] + info.chunk_shape[d] - 1) / std::max<std::uint64_t>(info.chunk_shape[d], 1);
-      count += std::min(chunks, info.stored_bytes);  // a shape may declare more than was ever written
-    }
+  for (const Source* const source : source_of(dataset).stored())
+    for (const SourceFile& file : source->files)
+      for (const auto& array : file.arrays) {
+        const ArrayInfo& info = array->info();
+        if (info.chunk_shape.empty()) continue;
+        std::uint64_t chunks = 1;
+        for (std::size_t d = 0; d < info.shape.size(); ++d)
+          chunks *= (info.shape[d] + info.chunk_shape[d] - 1) / std::max<std::uint64_t>(info.chunk_shape[d], 1);
+        count += std::min(chunks, info.stored_bytes);  // a shape may declare more than was ever written
+      }
   return count;
 }
 
@@ -100,7 +101,7 @@ double kept_share(const EnginePlan& plan, std::uint64_t data_bytes) {
 std::vector<MemoryPreset> memory_presets(const Dataset& dataset, const LoaderOptions& options,
                                          std::uint64_t available_bytes) {
   std::vector<MemoryPreset> presets = {{"safe", 0.40}, {"balanced", 0.60}, {"max", 0.75}};
-  const std::uint64_t chunks = count_chunks(rows_of(dataset, "a breakdown of memory"));
+  const std::uint64_t chunks = count_chunks(dataset);
   for (MemoryPreset& p : presets) {
     p.memory_bytes = static_cast<std::uint64_t>(p.share * static_cast<double>(available_bytes)) >> 20 << 20;
     const Result<EnginePlan> plan = plan_for(dataset, options, p.memory_bytes);

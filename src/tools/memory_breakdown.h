@@ -26,7 +26,7 @@ std::uint64_t first_bytes(const EnginePlan& plan, std::uint64_t total_bytes);
 /// How far a measured peak may lie from the sum.
 std::uint64_t uncertainty_bytes(std::uint64_t total_bytes);
 /// Chunks of all files, each of which costs an entry of an index.
-std::uint64_t count_chunks(const Source& source);
+std::uint64_t count_chunks(const Dataset& dataset);
 
 enum class Fit : std::uint8_t { kFits, kTight, kKilled };
 inline constexpr double kTightShare = 0.70, kKilledShare = 0.90;  // of what is really available

@@ -13,6 +13,7 @@
 
 #include "base/number_text.h"
 #include "loader/access.h"
+#include "loader/derived_columns.h"
 #include "loader/one_batch.h"
 #include "tools/json.h"
 #include "tools/text_table.h"
@@ -127,24 +128,20 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
   const PlannedBatch planned =
       plan_batch(plan, options.epoch, options.step, options.rows_of_epoch, options.batch_rows).value();
   const std::vector<FileEntry>& files = loader.dataset().files();
-  struct Origin {
-    std::uint32_t file;
-    std::uint64_t row;
-  };
-  std::vector<Origin> origins;
+  std::vector<SampleOrigin> origins;
   std::map<std::uint32_t, std::vector<std::uint64_t>> rows_by_file;
-  const bool are_rows = source_of(loader.dataset()).rows() != nullptr;
-  if (are_rows)
+  const std::string_view what = source_of(loader.dataset()).what();
+  const bool have_places = !plan.map || plan.map->rows_of({});
+  if (have_places)
     for (const SampleRef s : planned.stored) {
-      const BlockTable::Place place = plan.blocks->place(s.block);
-      origins.push_back({place.file, place.rows.first + s.row});
-      rows_by_file[place.file].push_back(origins.back().row);
+      origins.push_back(origin_of(plan, s));
+      rows_by_file[origins.back().file].push_back(origins.back().row);
     }
   const auto place_text = [&](std::uint64_t sample) {
-    if (!are_rows) return fmt::format("sample {}: number {} of the data set", sample, planned.rows[sample]);
-    const Origin& o = origins[sample];
-    return fmt::format("sample {}: {} row {}", sample, std::filesystem::path(files[o.file].path).filename().string(),
-                       o.row);
+    if (!have_places) return fmt::format("sample {}: number {} of the data set", sample, planned.rows[sample]);
+    const SampleOrigin& o = origins[sample];
+    return fmt::format("sample {}: {}{} row {}", sample, std::filesystem::path(files[o.file].path).filename().string(),
+                       plan.map ? " from" : "", o.row);
   };
 
   ToolResult result;
@@ -166,8 +163,10 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
     for (std::size_t i = 0; i < std::min(rows.size(), kRowsShown); ++i)
       some += fmt::format("{}{}", i ? ", " : "", rows[i]);
     line(shown == 1 ? "ROWS" : "",
-         fmt::format("{}: {} row{}: {}{}", shorten(files[file].path, 60), rows.size(), rows.size() == 1 ? "" : "s",
-                     some, rows.size() > kRowsShown ? ", …" : ""));
+         plan.map ? fmt::format("{}: {} of {} from rows {}{}", shorten(files[file].path, 60), rows.size(), what, some,
+                                rows.size() > kRowsShown ? ", …" : "")
+                  : fmt::format("{}: {} row{}: {}{}", shorten(files[file].path, 60), rows.size(),
+                                rows.size() == 1 ? "" : "s", some, rows.size() > kRowsShown ? ", …" : ""));
   }
   TextTable table({{"field"},
                    {"type"},
@@ -223,7 +222,7 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
   for (const auto& [file, rows] : rows_by_file) listed[std::to_string(file)] = files[file].path;
   Json& samples = json["samples"] = Json::array();
   for (std::size_t i = 0; i < planned.rows.size(); ++i)
-    samples.push_back(are_rows
+    samples.push_back(have_places
                           ? Json{{"file", origins[i].file}, {"row", origins[i].row}, {"dataset_row", planned.rows[i]}}
                           : Json{{"dataset_row", planned.rows[i]}});
   json["fields"] = std::move(fields);

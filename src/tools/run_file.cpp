@@ -125,6 +125,27 @@ Status read_fields(const YamlNode& node, const std::string& key, std::vector<Fie
   return {};
 }
 
+Status read_windows(const YamlNode& node, const std::string& key, WindowOptions& windows) {
+  const auto number = [](std::uint64_t& out, std::uint64_t least) {
+    return [&out, least](const YamlNode& n, const std::string& k) -> Status {
+      HEADRACE_ASSIGN(out, as_number(n, k));
+      if (out < least) return bad(n, k, fmt::format("a number of at least {} is expected", least));
+      return {};
+    };
+  };
+  Keys keys;
+  keys["length"] = number(windows.length, 1);
+  keys["lookahead"] = number(windows.lookahead, 0);
+  keys["stride"] = [&](const YamlNode& n, const std::string& k) { return number(windows.stride.emplace(), 1)(n, k); };
+  keys["across_files"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(windows.across_files, as_bool(n, k));
+    return {};
+  };
+  HEADRACE_TRY(walk(node, key, keys));
+  if (windows.length == 0) return bad(node, key, "length is missing: the rows of a window");
+  return {};
+}
+
 /// A path of a run file means the same wherever the program was started: it starts at the run file.
 std::string beside(const std::string& run_file, const std::string& path) {
   if (path.starts_with('/') || path.starts_with('~')) return path;
@@ -241,6 +262,9 @@ Result<RunConfig> parse_run(const std::string& path) {
     for (FieldChoice& choice : choices) run.open.broadcast.push_back({std::move(choice.name), std::move(choice.path)});
     return {};
   };
+  data_keys["windows"] = [&](const YamlNode& n, const std::string& k) {
+    return read_windows(n, k, run.windows.emplace());
+  };
   Keys keys;
   keys["data"] = [&](const YamlNode& n, const std::string& k) { return walk(n, k, data_keys); };
   keys["loader"] = [&](const YamlNode& n, const std::string&) -> Status {
@@ -261,6 +285,15 @@ Result<RunConfig> parse_run(const std::string& path) {
 }
 
 }  // namespace
+
+Dataset open_run(const RunConfig& run) {
+  return open_run(run, run.files);
+}
+
+Dataset open_run(const RunConfig& run, const std::vector<std::string>& files) {
+  Dataset data = open(files, run.open);
+  return run.windows ? windows(data, *run.windows) : data;
+}
 
 RunConfig load_run(const std::string& path) {
   Result<RunConfig> run = parse_run(path);

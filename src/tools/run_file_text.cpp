@@ -47,6 +47,12 @@ std::string data_section_text(const RunConfig& run, const std::set<std::string>*
   if (run.open.sample_axes > 1) out += fmt::format("  sample_axes: {}\n", run.open.sample_axes);
   if (!run.open.broadcast.empty()) out += "  broadcast:\n";
   for (const BroadcastChoice& field : run.open.broadcast) out += field_text(field.name, field.path, run.open, beside);
+  if (run.windows) {
+    out += fmt::format("  windows:\n    length: {}\n", run.windows->length);
+    if (run.windows->lookahead > 0) out += fmt::format("    lookahead: {}\n", run.windows->lookahead);
+    if (run.windows->stride) out += fmt::format("    stride: {}\n", *run.windows->stride);
+    if (run.windows->across_files) out += "    across_files: true\n";
+  }
   return out;
 }
 

@@ -13,7 +13,7 @@ import headrace as hr
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 CLASSIFIERS = ("jetclass_lightning.py", "jetclass_torch.py")
-OF_MEL = "mel_leaks.py"  # test_mel_leaks.py
+OF_OTHER_DATA = ("mel_leaks.py", "nanogpt.py")  # test_mel_leaks.py, test_nanogpt.py
 BUILT = ROOT / "build" / "release" / "examples"
 
 
@@ -43,7 +43,7 @@ def need_packages(name: str) -> None:
             pytest.skip(f"{package} is not installed")
 
 
-@pytest.mark.parametrize("name", sorted({path.name for path in EXAMPLES.glob("*.py")} - {*CLASSIFIERS, OF_MEL}))
+@pytest.mark.parametrize("name", sorted({path.name for path in EXAMPLES.glob("*.py")} - {*CLASSIFIERS, *OF_OTHER_DATA}))
 def test_python(name: str, files: str) -> None:
     """With the interpreter that runs the tests."""
     need_packages(name)

@@ -104,8 +104,10 @@ const char* run_rows(From from) {
 const char* run_spans() {
   const Dataset dataset = testing::fake_dataset({5000, 5000}, {{7, 100}});
   std::vector<SourceGroup> groups{{dataset.impl()->source.shared_rows(), dataset.impl()->layout}};
-  const auto map = std::make_shared<SpanMap>(
-      SpanMap::Options{Spans::windows(909, 11, 12), groups[0].layout.table, nullptr, 40, row_weight(1), 0});
+  const auto map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = 40,
+                                                              .rows = groups[0].layout.table,
+                                                              .row_weight = row_weight(1),
+                                                              .spans = Spans::windows({{0, 10'000}}, 11, 12)});
   const auto arena = std::make_shared<SlotArena>(std::vector<SlotField>{{28, 0}}, 1 << 20);
   RequestWindow window(cut(make_global_shuffle(map->shuffle_blocks(), 3)), map->shuffle_blocks(),
                        {.max_slots = 4, .map = map, .row_weight = 1}, *arena);

@@ -1,10 +1,12 @@
 // The commands of the command line as functions. Each returns data (JSON text) and a screen for people.
 #pragma once
 
+#include <headrace/dataset/windows.h>
 #include <headrace/loader/loader.h>
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,14 +129,19 @@ ToolResult rewrite(const std::vector<std::string>& paths, const RewriteOptions& 
 
 /// Contents of a run file: the options in YAML (docs/run-files.md).
 struct RunConfig {
-  std::vector<std::string> files;     ///< Paths and globs.
-  OpenOptions open;                   ///< What to open.
-  LoaderOptions loader;               ///< Options of the loader.
-  std::string framework = "numpy";    ///< What arrays are in Python: "numpy" or "torch".
-  std::string batch_format = "dict";  ///< What a batch is in Python: "dict" or "tuple".
+  std::vector<std::string> files;             ///< Paths and globs.
+  OpenOptions open;                           ///< What to open.
+  std::optional<WindowOptions> windows = {};  ///< Which windows of the rows are samples; none: rows are.
+  LoaderOptions loader;                       ///< Options of the loader.
+  std::string framework = "numpy";            ///< What arrays are in Python: "numpy" or "torch".
+  std::string batch_format = "dict";          ///< What a batch is in Python: "dict" or "tuple".
 };
 /// Read a run file. For an unknown key the error names the most similar one.
 RunConfig load_run(const std::string& path);
+/// Open the data of a run: its files and, of their rows, its windows. Errors: those of open() and windows().
+Dataset open_run(const RunConfig& run);
+/// As open_run(), with these files in place of the run's.
+Dataset open_run(const RunConfig& run, const std::vector<std::string>& files);
 
 /// Say whether a loader fits into memory: the limits that apply to this process, what a loader with these settings
 /// would take by component, and the verdict: exit_status 0 fits, 10 tight (above 70 % of what is really available), 11

@@ -14,9 +14,9 @@ from headrace import _headrace
 from headrace._bench.compare import Settings, compare
 from headrace._support.checks import path_bytes, path_list
 from headrace._support.progress import ProgressLine
-from headrace.dataset import Dataset
 from headrace.errors import Error, WriteFailedError
 from headrace.loader import Loader
+from headrace.tools import open_run
 
 _FINDINGS, _USAGE, _BAD_DATA, _RESOURCES, _BUG, _INTERRUPTED = 1, 2, 3, 4, 70, 130
 _STATUS = {
@@ -94,10 +94,11 @@ def _loaders(asked: dict[str, Any]) -> list[tuple[str, Loader]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.yaml"
         path.write_text(asked["run_file"], encoding="utf-8")
-        files, fields, beside, axes, broadcast, options = _headrace.load_run(path_bytes(path))
-    train = Dataset(_headrace.open(files, fields, beside, axes, broadcast))
+        opened, windows, options = _headrace.load_run(path_bytes(path))
+    train = open_run(opened, windows)
     others = path_list(asked["val_files"] or [])
-    validation = Dataset(_headrace.open(others, fields, [], axes, broadcast)) if asked["val_files"] else None
+    _, fields, _, axes, broadcast = opened
+    validation = open_run((others, fields, [], axes, broadcast), windows) if asked["val_files"] else None
     loaders = []
     for size in asked["batch_sizes"] or [None]:
         words = options

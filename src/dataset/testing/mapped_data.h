@@ -118,9 +118,12 @@ struct Events {
     std::vector<SourceGroup> groups;
     groups.push_back(renamed(table_of({third + 1, 1, rows - third}, {{3, 32}, {1, 64}}, faults), "pulse"));
     groups.push_back(renamed(table_of({lengths.size()}, {{2, 16}}), "label"));
-    auto map =
-        std::make_shared<SpanMap>(SpanMap::Options{Spans::between(starts), groups[0].layout.table,
-                                                   groups[1].layout.table, home_samples, row_weight(2), row_weight(1)});
+    auto map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = home_samples,
+                                                          .rows = groups[0].layout.table,
+                                                          .side = groups[1].layout.table,
+                                                          .row_weight = row_weight(2),
+                                                          .side_weight = row_weight(1),
+                                                          .spans = Spans::between(starts)});
     data.emplace(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "events").value()));
   }
 };

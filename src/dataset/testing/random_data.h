@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <headrace/dataset/dataset.h>
 #include <headrace/dataset/mix.h>
+#include <headrace/dataset/windows.h>
 #include <rapidcheck.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/testing/temporary_folder.h"
@@ -32,7 +35,15 @@ class RecipeTest : public ::testing::Test {
 
   /// Make a data set by a few verbs, drawn by rapidcheck: call it inside rc::check().
   [[nodiscard]] Dataset random_data() const {
-    Dataset data = with_verbs(files(0, *rc::gen::inRange(1, 3)));
+    Dataset data = files(0, *rc::gen::inRange(1, 3));
+    if (*rc::gen::inRange(0, 3) == 0) {
+      const std::uint64_t length = *rc::gen::inRange(1, 90), stride = *rc::gen::inRange(1, 40);
+      const std::uint64_t lookahead = *rc::gen::inRange(0, 3);
+      data = windows(data, {length, *rc::gen::element<std::optional<std::uint64_t>>(std::nullopt, stride), lookahead,
+                            *rc::gen::arbitrary<bool>()});
+      return with_verbs(std::move(data));
+    }
+    data = with_verbs(std::move(data));
     if (*rc::gen::inRange(0, 3) == 0) {
       const double weight = *rc::gen::element(0.0, 0.3, 2.0);
       const auto names = std::vector<std::string>{"b"};

@@ -5,13 +5,15 @@
 #include <algorithm>
 
 #include "dataset/dataset_contents.h"
+#include "dataset/mapped_samples.h"
 #include "dataset/refuse.h"
 #include "dataset/verbs/map_fields.h"
 
 namespace headrace {
 
 Dataset Dataset::choose(std::span<const std::string> names) const {
-  const Source& old = impl_->rows_for("a choice of fields");
+  const MappedSource* const mapped = remade(*impl_, "a choice of fields");
+  const Source& old = mapped ? *mapped->groups[0].source : *impl_->source.rows();
   const std::vector<std::string> list(names.begin(), names.end());
   if (old.program)
     return Dataset(Impl::make(map_fields(old, {{"Keep", list, {}}}).value(), impl_->node_with(FieldsNode{list})));
@@ -31,7 +33,12 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
     }
     columns.push_back(static_cast<std::size_t>(it - old.columns->begin()));
   }
-  return Dataset(Impl::make(with_columns(old, columns), impl_->node_with(FieldsNode{list})));
+  std::shared_ptr<const DataNode> node = impl_->node_with(FieldsNode{list});
+  std::shared_ptr<Source> made = with_columns(old, columns);
+  if (mapped)
+    return Dataset(make_samples(mapped->maker, std::move(made), mapped->map->shuffle_blocks()->chosen(),
+                                std::move(node), mapped->mixture));
+  return Dataset(Impl::make(std::move(made), std::move(node)));
 }
 
 Dataset Dataset::map(const std::vector<Transform>& transforms) const {

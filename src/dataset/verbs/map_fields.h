@@ -12,7 +12,7 @@
 namespace headrace {
 
 /// Return the source with these transforms after those that it has, and only the columns that they need. Errors:
-/// kInvalidArgument, kFieldMissing; kUnsupported for samples that are not simply rows.
+/// kInvalidArgument, kFieldMissing; kUnsupported for samples that are not rows.
 Result<std::shared_ptr<const Source>> map_fields(const Source& source, const std::vector<Transform>& transforms);
 
 /// Return the source with only these of its columns, by number. Its fields are those columns.

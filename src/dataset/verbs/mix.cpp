@@ -7,6 +7,7 @@
 
 #include "dataset/companion_files.h"
 #include "dataset/dataset_contents.h"
+#include "dataset/mapped_samples.h"
 #include "dataset/refuse.h"
 
 namespace headrace {
@@ -20,9 +21,36 @@ std::string text_of(const StoredColumn& field) {
   return fmt::format("{} ({})", field.dtype.name(), shape);
 }
 
+/// The rows of a part, or those that its samples are made of.
+const Source& rows_of(const MixPart& part) {
+  const SampleSource& source = part.data.impl()->source;
+  return source.rows() ? *source.rows() : *source.mapped()->groups[0].source;
+}
+
+/// How the samples of all parts are made of rows; null: they are rows. Throws for parts that differ in it.
+std::shared_ptr<const SampleMaker> maker_of(const std::vector<MixPart>& parts) {
+  const auto maker = [](const MixPart& part) {
+    const MappedSource* const mapped = remade(*part.data.impl(), "mix()");
+    return mapped ? mapped->maker : nullptr;
+  };
+  const std::shared_ptr<const SampleMaker> first = maker(parts[0]);
+  const auto text = [](const SampleMaker* made) { return made ? made->identity() : "rows"; };
+  for (const MixPart& part : parts) {
+    const std::shared_ptr<const SampleMaker> other = maker(part);
+    if (text(other.get()) != text(first.get()))
+      throw refuse(fmt::format("the samples of {} are {}, those of {} are {}", parts[0].name, text(first.get()),
+                               part.name, text(other.get())),
+                   "A batch holds samples of all parts: make them alike.");
+    if (other && !other->follows_files())
+      throw refuse(fmt::format("the windows of {} go on from file to file, which cannot be mixed yet", part.name),
+                   "Make them without across_files, or of one file.");
+  }
+  return first;
+}
+
 /// Array of `part` that is the first part's array a, for each a.
 std::vector<std::size_t> matching_arrays(const MixPart& first, const MixPart& part) {
-  const Source &a = *first.data.impl()->source.rows(), &b = *part.data.impl()->source.rows();
+  const Source &a = rows_of(first), &b = rows_of(part);
   const std::vector<StoredColumn>&fields = *a.columns, &others = *b.columns;
   if (fields.size() != others.size())
     throw refuse(fmt::format("{} has {} fields, {} has {}", first.name, fields.size(), part.name, others.size()),
@@ -112,32 +140,33 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
   std::vector<std::uint64_t> chosen;
   std::uint64_t stored = 0;
   bool any_chosen = false;
-  for (const MixPart& p : parts) {
-    if (!p.data.impl()->source.rows())
-      throw refuse(fmt::format("the samples of {} are not simply rows, which cannot be mixed yet", p.name));
-    any_chosen = any_chosen || p.data.impl()->source.rows()->chosen;
-  }
+  const std::shared_ptr<const SampleMaker> maker = maker_of(parts);
+  for (const MixPart& p : parts) any_chosen = any_chosen || p.data.impl()->blocks->is_chosen();
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Source& part = *parts[i].data.impl()->source.rows();
+    const Source& part = rows_of(parts[i]);
     if (part.finisher || part.program)
       throw refuse(fmt::format("the samples of {} are transformed", parts[i].name), "Mix first, then transform.");
-    if (part.mixture) throw refuse(fmt::format("{} is a mixture itself", parts[i].name), "Mix all data sets at once.");
+    if (parts[i].data.impl()->source.mixture())
+      throw refuse(fmt::format("{} is a mixture itself", parts[i].name), "Mix all data sets at once.");
     if (parts[i].data.closed()) throw Error(ErrorCode::kClosed, fmt::format("{} was closed", parts[i].name));
     const std::vector<std::size_t> arrays = matching_arrays(parts[0], parts[i]);
     mixture->parts.push_back({parts[i].name, source->files.size(), part.files.size(), weights[i]});
     if (any_chosen)
       for (const std::uint64_t row : parts[i].data.selected_rows()) chosen.push_back(stored + row);
-    for (const SourceFile& file : part.files) {
-      source->files.push_back(with_arrays(file, arrays));
-      stored += file.rows;
-    }
+    for (const SourceFile& file : part.files) source->files.push_back(with_arrays(file, arrays));
+    stored += parts[i].data.impl()->blocks->num_stored_rows();
   }
-  const Source& first = *parts[0].data.impl()->source.rows();
+  const Source& first = rows_of(parts[0]);
   source->columns = first.columns;
   source->fields = first.fields;
   source->places = first.places;
-  if (any_chosen) source->chosen = std::make_shared<const RowSet>(stored, chosen);
+  std::shared_ptr<const RowSet> samples;
+  if (any_chosen) samples = std::make_shared<const RowSet>(stored, chosen);
   mixture->num_samples = samples_of(parts, weights, options);
+  if (maker)
+    return Dataset(
+        make_samples(maker, std::move(source), std::move(samples), mix_node(parts, options), std::move(mixture)));
+  source->chosen = std::move(samples);
   source->mixture = std::move(mixture);
   return Dataset(Dataset::Impl::make(std::move(source), mix_node(parts, options)));
 }

@@ -1,14 +1,32 @@
-// Dataset::select(): some of the rows, in the order of the files.
+#include "dataset/verbs/select_rows.h"
+
 #include <fmt/format.h>
 
 #include "dataset/dataset_contents.h"
+#include "dataset/mapped_samples.h"
 #include "dataset/refuse.h"
 
 namespace headrace {
 
+Dataset select_set(const Dataset& data, std::shared_ptr<const RowSet> here) {
+  const Dataset::Impl& impl = *data.impl();
+  std::shared_ptr<const RowSet> chosen = here;
+  if (const RowSet* const before = impl.blocks->chosen().get()) {
+    std::vector<std::uint64_t> of_files(here->size());
+    for (std::uint64_t i = 0; i < of_files.size(); ++i) of_files[i] = (*before)[(*here)[i]];
+    chosen = std::make_shared<const RowSet>(impl.blocks->num_stored_rows(), of_files);
+  }
+  std::shared_ptr<const DataNode> node = impl.node_with(RowsNode{std::move(here)});
+  if (const MappedSource* const mapped = impl.source.mapped())
+    return Dataset(make_samples(mapped->maker, mapped->groups[0].source, std::move(chosen), std::move(node)));
+  auto source = std::make_shared<Source>(*impl.source.rows());
+  source->chosen = std::move(chosen);
+  return Dataset(Dataset::Impl::make(std::move(source), std::move(node)));
+}
+
 Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
-  const Source& old = impl_->rows_for("a selection");
-  if (old.mixture)
+  remade(*impl_, "a selection");
+  if (impl_->source.mixture())
     throw refuse("rows of a mixture cannot be selected: they are drawn by weight", "Select from its parts, then mix.");
   if (rows.empty()) throw refuse("a selection of no rows", "Select at least one.");
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -19,22 +37,12 @@ Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
                    "Sort them, each once: a selection keeps the order of the files. To repeat rows, or for an order of "
                    "your own, give them to Loader(sampler=).");
   }
-  auto source = std::make_shared<Source>(old);
-  const std::uint64_t stored = impl_->blocks->num_stored_rows();
-  auto here = std::make_shared<const RowSet>(size(), rows);
-  if (!source->chosen) {
-    source->chosen = here;
-  } else {
-    std::vector<std::uint64_t> of_files(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) of_files[i] = (*source->chosen)[rows[i]];
-    source->chosen = std::make_shared<const RowSet>(stored, of_files);
-  }
-  return Dataset(Impl::make(std::move(source), impl_->node_with(RowsNode{std::move(here)})));
+  return select_set(*this, std::make_shared<const RowSet>(size(), rows));
 }
 
 std::vector<std::uint64_t> Dataset::selected_rows() const {
   std::vector<std::uint64_t> rows(size());
-  const RowSet* const chosen = impl_->source.rows() ? impl_->source.rows()->chosen.get() : nullptr;
+  const RowSet* const chosen = impl_->blocks->chosen().get();
   for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = chosen ? (*chosen)[i] : i;
   return rows;
 }

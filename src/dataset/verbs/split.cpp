@@ -9,15 +9,19 @@
 
 #include "base/keyed_permutation.h"
 #include "base/philox.h"
+#include "dataset/dataset_contents.h"
 #include "dataset/label.h"
+#include "dataset/mapped_samples.h"
 #include "dataset/refuse.h"
+#include "dataset/verbs/select_rows.h"
 
 namespace headrace {
 namespace {
 
-enum KeyUse : std::uint64_t { kRows = 20, kFiles = 21 };
+enum KeyUse : std::uint64_t { kRows = 20, kFiles = 21, kRuns = 22 };
 constexpr double kSlack = 1e-9;  // 0.7 + 0.2 + 0.1 is 1
 using Parts = std::vector<std::vector<std::uint64_t>>;
+using Runs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // first sample and end of each
 
 void check_shares(std::span<const double> shares) {
   if (shares.empty()) throw refuse("a split into no parts", "Give at least one share.");
@@ -120,29 +124,119 @@ Parts split_files(std::span<const FileEntry> files, std::span<const double> shar
   return parts;
 }
 
+/// The runs of each part, one or, where the circle closes, two.
+std::vector<Runs> split_circle(std::uint64_t samples, std::span<const double> shares, std::uint64_t seed) {
+  const std::vector<double> all = with_rest(shares);
+  std::vector<double> owed(all.size(), 0.0);
+  const std::vector<std::uint64_t> counts = apportion(samples, all, owed);
+  std::uint64_t first = KeyedRandom(RandomKey::of({seed, kRuns})).below(samples);
+  std::vector<Runs> parts(shares.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const std::uint64_t end = first + counts[p];
+    if (end > samples && first < samples) {
+      parts[p] = {{0, end - samples}, {first, samples}};
+    } else if (counts[p] > 0) {
+      const std::uint64_t turn = first >= samples ? samples : 0;
+      parts[p] = {{first - turn, end - turn}};
+    }
+    first = end;
+  }
+  return parts;
+}
+
+/// Take the samples at a run's end away that have rows of the next part's.
+void part_overlapping(const MappedSource& mapped, std::vector<Runs>& parts) {
+  const auto rows = [&](std::uint64_t sample) {
+    const BlockTable::RowPlace at = mapped.map->shuffle_blocks()->find(sample);
+    return *mapped.map->rows_of({static_cast<std::uint32_t>(at.block), at.row_in_block});
+  };
+  std::vector<std::pair<std::uint64_t, std::size_t>> begins;  // of all runs, and whose they are
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    for (const auto& run : parts[p]) begins.emplace_back(run.first, p);
+  std::ranges::sort(begins);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    for (auto& [first, end] : parts[p]) {
+      auto next = std::ranges::lower_bound(begins, std::pair(end, std::size_t{0}));
+      while (next != begins.end() && next->second == p) ++next;
+      if (next == begins.end()) continue;
+      const std::uint64_t limit = rows(next->first).first;
+      std::uint64_t least = first;  // the first sample that reaches behind the limit is at least this one
+      for (std::uint64_t last = end; least < last;) {
+        const std::uint64_t middle = least + (last - least) / 2;
+        if (rows(middle).end() > limit)
+          last = middle;
+        else
+          least = middle + 1;
+      }
+      end = least;
+    }
+    std::erase_if(parts[p], [](const auto& run) { return run.first == run.second; });
+  }
+}
+
+SplitBy how_to_split(const Dataset& data, const SplitOptions& options) {
+  const SampleSource& source = data.impl()->source;
+  const MappedSource* const mapped = remade(*data.impl(), "a split");
+  const bool overlaps = mapped && mapped->maker->overlaps();
+  const SplitBy by = options.by != SplitBy::kAuto ? options.by : overlaps ? SplitBy::kRun : SplitBy::kRow;
+  if (!options.stratify.empty() && by != SplitBy::kRow)
+    throw by == SplitBy::kFile
+        ? refuse("files are kept whole, so classes cannot be shared out", "Leave out stratify, or split by row.")
+        : refuse("runs of samples are kept whole, so classes cannot be shared out", "Leave out stratify.");
+  if (by == SplitBy::kRow && overlaps)
+    throw refuse(
+        fmt::format("{} overlap: drawn one by one, those of one part would hold rows of another's", source.what()),
+        "Split by run, or make them with a stride of their whole length.");
+  if (by == SplitBy::kFile && mapped && !mapped->maker->follows_files())
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("{} go on from file to file, so files cannot be kept apart", source.what()))
+        .with_hint("Make them without across_files, or split by run.");
+  if (source.mixture())
+    throw refuse("a mixture cannot be split: its samples are drawn by weight", "Split its parts, then mix.");
+  return by;
+}
+
+/// The samples of each part.
+std::vector<std::shared_ptr<const RowSet>> parts_of(const Dataset& data, SplitBy by, const Label* label,
+                                                    std::span<const double> shares, std::uint64_t seed) {
+  std::vector<std::shared_ptr<const RowSet>> sets;
+  if (by == SplitBy::kRun) {
+    std::vector<Runs> runs = split_circle(data.size(), shares, seed);
+    const MappedSource* const mapped = data.impl()->source.mapped();
+    if (mapped && mapped->maker->overlaps()) part_overlapping(*mapped, runs);
+    for (const Runs& part : runs) sets.push_back(std::make_shared<const RowSet>(data.size(), std::span(part)));
+    return sets;
+  }
+  const Parts parts =
+      by == SplitBy::kFile ? split_files(data.files(), shares, seed) : split_rows(data.size(), label, shares, seed);
+  for (const std::vector<std::uint64_t>& part : parts)
+    sets.push_back(std::make_shared<const RowSet>(data.size(), std::span(part)));
+  return sets;
+}
+
 }  // namespace
 
 std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, const SplitOptions& options) {
   check_shares(shares);
-  if (options.by_file && !options.stratify.empty())
-    throw refuse("files are kept whole, so classes cannot be shared out", "Leave out stratify, or split by row.");
+  const SplitBy by = how_to_split(data, options);
   Label label;
   if (!options.stratify.empty()) {
     label = read_label(data, options.stratify, options.go_on);
     if (label.classes.empty()) throw without_classes(options.stratify, "stratify");
   }
-  const Parts parts = options.by_file
-                          ? split_files(data.files(), shares, options.seed)
-                          : split_rows(data.size(), options.stratify.empty() ? nullptr : &label, shares, options.seed);
+  const std::vector<std::shared_ptr<const RowSet>> parts =
+      parts_of(data, by, options.stratify.empty() ? nullptr : &label, shares, options.seed);
   std::vector<Dataset> out;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (parts[p].empty())
-      throw options.by_file
+    if (parts[p]->size() == 0)
+      throw by == SplitBy::kFile
           ? refuse(fmt::format("{} files are too few for part {}, a share of {}", data.files().size(), p, shares[p]),
                    "Split by row, or into fewer parts.")
-          : refuse(fmt::format("part {}, a share of {}, of {} rows would be empty", p, shares[p], data.size()),
+          : refuse(fmt::format("part {}, a share of {}, of {} {} would be empty{}", p, shares[p], data.size(),
+                               data.impl()->source.what(),
+                               by == SplitBy::kRun ? ", without those that reach into the next part" : ""),
                    "Raise the share.");
-    out.push_back(data.select(parts[p]));
+    out.push_back(select_set(data, parts[p]));
   }
   return out;
 }

@@ -1,0 +1,25 @@
+#include "dataset/mapped_samples.h"
+
+#include <fmt/format.h>
+
+#include "dataset/refuse.h"
+
+namespace headrace {
+
+std::shared_ptr<Dataset::Impl> make_samples(std::shared_ptr<const SampleMaker> maker,
+                                            std::shared_ptr<const Source> rows, std::shared_ptr<const RowSet> chosen,
+                                            std::shared_ptr<const DataNode> node,
+                                            std::shared_ptr<const SourceMixture> mixture) {
+  const std::shared_ptr<MappedSource> made = maker->make(std::move(rows), std::move(chosen));
+  made->maker = std::move(maker);
+  made->mixture = std::move(mixture);
+  return Dataset::Impl::make(std::shared_ptr<const MappedSource>(made), std::move(node));
+}
+
+const MappedSource* remade(const Dataset::Impl& impl, std::string_view what) {
+  const MappedSource* const mapped = impl.source.mapped();
+  if (mapped && !mapped->maker) (void)impl.rows_for(what);  // throws
+  return mapped;
+}
+
+}  // namespace headrace

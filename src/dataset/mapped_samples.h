@@ -1,0 +1,22 @@
+// Samples that are not simply rows, made again: with fewer of them, of fewer fields, or of the files of several sets.
+#pragma once
+
+#include <memory>
+
+#include "assembly/mapped_source.h"
+#include "dataset/dataset_contents.h"
+
+namespace headrace {
+
+/// Return a data set of the samples that `maker` makes of `rows`. \param chosen  Which of them; null: all. \param node
+/// How it was made; null: in memory. \param mixture  Null: one data set. Throws what SampleMaker::make() throws.
+std::shared_ptr<Dataset::Impl> make_samples(std::shared_ptr<const SampleMaker> maker,
+                                            std::shared_ptr<const Source> rows, std::shared_ptr<const RowSet> chosen,
+                                            std::shared_ptr<const DataNode> node,
+                                            std::shared_ptr<const SourceMixture> mixture = nullptr);
+
+/// Return the samples' source, if they are mapped and can be made again. Null: they are rows. Throws kUnsupported,
+/// which names `what`, where they cannot.
+const MappedSource* remade(const Dataset::Impl& impl, std::string_view what);
+
+}  // namespace headrace

@@ -1,0 +1,41 @@
+// What the tools make of windows.
+#include <gtest/gtest.h>
+#include <headrace/tools/tools.h>
+
+#include <string>
+
+#include "base/testing/temporary_folder.h"
+#include "format/testing/npy_files.h"
+
+namespace headrace {
+namespace {
+
+TEST(WindowsInTools, AreMeasuredOrRefusedByName) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 2; ++i)
+    testing::write_npy<std::int64_t>(folder.path("corpus_" + std::to_string(i) + ".npy"), 1000, i * 1000);
+  RunConfig run;
+  run.files = {folder.path("corpus_*.npy")};
+  run.windows = WindowOptions{.length = 16, .lookahead = 1};
+  run.loader.batch_size = 8;
+  run.loader.shuffle = true;
+  run.loader.memory = std::uint64_t{32} << 20;
+  const Dataset data = open_run(run);
+  EXPECT_EQ(data.size(), 124u);
+  EXPECT_EQ(check_memory(run).exit_status, 0);
+  Loader loader(data, run.loader);
+  EXPECT_NE(bench(loader, {}, {}).text.find("124"), std::string::npos);
+  EXPECT_FALSE(order(loader, {}).text.empty());
+  const ToolResult batch = replay(loader, {0, 0});
+  EXPECT_NE(batch.text.find("windows from rows"), std::string::npos) << batch.text;
+  try {
+    (void)advise(run, {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_NE(std::string(error.what()).find("advice of windows"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace headrace
