@@ -27,6 +27,7 @@ BENCH = ROOT / "bench"
 RESULTS = BENCH / "results" / "first_light.json"
 EPOCH_RESULTS = BENCH / "results" / "epochs.json"
 MEMORY_RESULTS = BENCH / "results" / "memory.json"
+TOKEN_RESULTS = BENCH / "results" / "tokens.json"
 TABLE = ROOT / "docs" / "benchmarks.md"
 
 

@@ -18,6 +18,7 @@ from epoch_figures import EPOCH_FIGURES
 from figure import HEADLINE_REPETITIONS, Figure
 from figures import FIGURES
 from memory_figures import MEMORY_FIGURES
+from token_figures import TOKEN_FIGURES
 
 Results = dict[str, Any]
 
@@ -71,12 +72,19 @@ whose mapped pages are page cache, RssAnon + RssShmem sampled every 4 ms. `bench
 configurations, `bench/cache_simulation.py` simulates block caches, `bench/gather_alone.cpp` is the gather alone.
 """
 
+TOKENS = """
+200 million random tokens in a `.npy` file, in the page cache. Both contestants have one thread. The loop is
+`get_batch()` of nanoGPT's `train.py` without the copy to a GPU (`bench/rivals/nanogpt_memmap.py`): windows at random places, made
+`int64`. Headrace delivers each window once an epoch, as stored, and beside it as `int64`.
+"""
+
 COLUMNS = "| figure | reach | measured | runs | | key | at |\n| --- | --- | --- | ---: | --- | --- | --- |\n"
 
 SECTIONS = [
     Section("speed", common.RESULTS, "Speed", SPEED, FIGURES),
     Section("epochs", common.EPOCH_RESULTS, "From the first epoch on", EPOCHS, EPOCH_FIGURES),
     Section("memory", common.MEMORY_RESULTS, "Memory", MEMORY, MEMORY_FIGURES),
+    Section("tokens", common.TOKEN_RESULTS, "Token windows", TOKENS, TOKEN_FIGURES),
 ]
 
 #: Results that docs/shuffling.md quotes, and what measures them.

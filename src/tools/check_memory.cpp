@@ -112,6 +112,9 @@ std::string knob(const Check& c, const SampleSource& source, const LoaderOptions
                          small->fitting ? ". That buffer costs mixing. " + mixing_text(*small) : "");
     return small->is_shuffle ? no_shuffle_text(*small) : "a smaller batch_size=: it needs fewer decodes";
   }
+  if (source.mapped())
+    return fmt::format("nothing needed: every block is decoded once an epoch; {} are not kept for later ones",
+                       source.what());
   if (c.plan->tier == CacheTier::kDirectory)
     return "nothing: from the second epoch on rows come from the cache directory";
   if (const std::uint64_t all = c.plan->window_bytes() + c.data_bytes + c.data_bytes / 32;
@@ -197,7 +200,7 @@ ToolResult check_memory(const RunConfig& run) {
                        : "there is none. Headrace needs none: its workers are threads, not processes");
   std::optional<TorchRecipe> torch;
   const auto workers = static_cast<std::uint64_t>(cpus.usable);
-  if (c.plan) {
+  if (c.plan && source_of(dataset).rows()) {  // workers' caches are of chunks of rows
     torch = torch_recipe(*c.plan, dataset.sample_bytes(), workers);
     line("COMPARE", torch_text(*torch));
   }

@@ -163,7 +163,7 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
     for (std::size_t i = 0; i < std::min(rows.size(), kRowsShown); ++i)
       some += fmt::format("{}{}", i ? ", " : "", rows[i]);
     line(shown == 1 ? "ROWS" : "",
-         plan.map ? fmt::format("{}: {} of {} from rows {}{}", shorten(files[file].path, 60), rows.size(), what, some,
+         plan.map ? fmt::format("{}: {} {}, from rows {}{}", shorten(files[file].path, 60), rows.size(), what, some,
                                 rows.size() > kRowsShown ? ", …" : "")
                   : fmt::format("{}: {} row{}: {}{}", shorten(files[file].path, 60), rows.size(),
                                 rows.size() == 1 ? "" : "s", some, rows.size() > kRowsShown ? ", …" : ""));

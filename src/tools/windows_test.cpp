@@ -22,12 +22,15 @@ TEST(WindowsInTools, AreMeasuredOrRefusedByName) {
   run.loader.memory = std::uint64_t{32} << 20;
   const Dataset data = open_run(run);
   EXPECT_EQ(data.size(), 124u);
-  EXPECT_EQ(check_memory(run).exit_status, 0);
+  const ToolResult memory = check_memory(run);
+  EXPECT_EQ(memory.exit_status, 0);
+  EXPECT_NE(memory.text.find("windows are not kept for later ones"), std::string::npos) << memory.text;
+  EXPECT_EQ(memory.text.find("COMPARE"), std::string::npos) << memory.text;
   Loader loader(data, run.loader);
   EXPECT_NE(bench(loader, {}, {}).text.find("124"), std::string::npos);
   EXPECT_FALSE(order(loader, {}).text.empty());
   const ToolResult batch = replay(loader, {0, 0});
-  EXPECT_NE(batch.text.find("windows from rows"), std::string::npos) << batch.text;
+  EXPECT_NE(batch.text.find("windows, from rows"), std::string::npos) << batch.text;
   try {
     (void)advise(run, {});
     FAIL();
