@@ -55,7 +55,7 @@ class GPT(torch.nn.Module):
 torch.manual_seed(0)
 tokens = hr.open(words.files, [words.field] if words.field else None)
 (field,) = tokens.fields
-windows = tokens.windows(words.context, lookahead=1)
+windows = tokens.windows(words.context, lookahead=1).map(hr.transforms.Cast(field, dtype="int64"))  # for an Embedding
 parts = windows.split({"train": 0.9, "val": 0.1}, seed=0)  # runs of windows that share no token
 train, val = (hr.Loader(part, words.batch_size, shuffle=True, framework="torch") for part in parts.values())
 model = GPT(words.vocabulary, words.context, words.width, words.heads, words.layers)
@@ -64,7 +64,7 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
 
 def validation_loss() -> float:
     with torch.inference_mode():
-        losses = [(len(batch[field]), model.loss(batch[field].long()).item()) for batch in val]
+        losses = [(len(batch[field]), model.loss(batch[field]).item()) for batch in val]
     return sum(n * loss for n, loss in losses) / sum(n for n, _ in losses)
 
 
@@ -72,7 +72,7 @@ print(f"{len(parts['train']):,} windows of {words.context} tokens; {len(parts['v
 print(f"step 0: validation loss {validation_loss():.3f}")
 epochs = itertools.chain.from_iterable(iter(train) for _ in itertools.count())  # each in an order of its own
 for batch in itertools.islice(epochs, words.steps):
-    loss = model.loss(batch[field].long())  # uint16 in the file; an Embedding takes int64
+    loss = model.loss(batch[field])
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace import transforms as T
 
 pytestmark = pytest.mark.fast
 
@@ -300,6 +301,11 @@ def test_a_mixture_of_windows(corpus: str, tmp_path: Path) -> None:
     assert 0.15 < from_books.mean() < 0.35
     with pytest.raises(hr.InvalidArgumentError, match=r"windows of 33 rows every 32.*windows of 32 rows every 32"):
         hr.mix({"a": web, "b": hr.open(tmp_path / "corpus.npy").windows(32)})
+    with pytest.raises(hr.InvalidArgumentError, match="transformed"):
+        hr.mix({"a": web.map(T.Cast("corpus", dtype="int64")), "b": web})
+    cast = mixed.map(T.Cast("corpus", dtype="int64"))
+    with hr.Loader(cast, 8, shuffle=True, seed=1, threads=2) as loader:
+        np.testing.assert_array_equal(delivered(loader), got.astype(np.int64))
     with pytest.raises(hr.InvalidArgumentError, match=r"windows of 33 rows every 32.*rows"):
         hr.mix({"a": web, "b": hr.open(tmp_path / "corpus.npy")})
 
@@ -310,6 +316,81 @@ def test_one_field_of_windows(tmp_path: Path) -> None:
     data = hr.open(tmp_path / "a.h5").windows(10, stride=5)
     np.testing.assert_array_equal(data["y"][2:4], [np.arange(10, 20), np.arange(15, 25)])
     np.testing.assert_array_equal(data.select([3, 8])["x"][:], [np.arange(15.0, 25), np.arange(40.0, 50)])
+
+
+# ------------------------------------------------------------------------------------------------------- transforms
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_transformed_windows(corpus: str, shape: dict[str, Any]) -> None:
+    plain, want = windows_of(corpus, **shape), expected(**shape).astype(np.int64)
+    data = plain.map(T.Cast("corpus", dtype="int64"))
+    assert data.fields["corpus"].dtype == np.int64
+    assert data.sample_bytes == 8 * want.shape[1]
+    np.testing.assert_array_equal(data[:]["corpus"], want)
+    np.testing.assert_array_equal(data.select([0, 3, 5])["corpus"][:], want[[0, 3, 5]])
+    np.testing.assert_array_equal(plain.select([0, 3, 5]).map(T.Cast("corpus", dtype="int64"))[2]["corpus"], want[5])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(data))[:]["corpus"], want)
+    for threads in (1, 4):
+        with hr.Loader(data, 9, shuffle=True, threads=threads, memory="8MiB") as loader:
+            for _ in range(2):
+                got = delivered(loader)
+                assert got.dtype == np.int64
+                np.testing.assert_array_equal(sorted_rows(got), sorted_rows(want))
+    again = data.map(T.Affine("corpus", scale=2.0, shift=1.0))
+    np.testing.assert_array_equal(again[:]["corpus"], 2.0 * want + 1)
+
+
+def test_fields_that_are_made_of_windows(tmp_path: Path) -> None:
+    values = np.random.default_rng(2).normal(3, 2, (900, 4)).astype(np.float32)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", data=values, chunks=(64, 4), compression="gzip")
+        file.create_dataset("time", data=np.arange(900), chunks=(100,))
+        file.create_dataset("other", data=np.arange(900), chunks=(70,))
+    data = hr.open(tmp_path / "a.h5").windows(40, stride=15)
+    at = np.arange(0, 861, 15)[:, None] + np.arange(40)
+    scaled = data.map(T.Standardize("x", values.mean(0), values.std(0)))
+    batches = list(hr.Loader(scaled, 7, threads=2))
+    assert set(batches[0]) == {"x", "time", "other"}
+    want = ((values - values.mean(0)) / values.std(0))[at]
+    np.testing.assert_allclose(np.concatenate([b["x"] for b in batches]), want, rtol=1e-5, atol=1e-5)
+    for name in ("time", "other"):
+        np.testing.assert_array_equal(np.concatenate([b[name] for b in batches]), at)
+    np.testing.assert_allclose(scaled["x"][:], want, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(scaled["other"][4], at[4])
+    kept = scaled.map(T.Keep("x"))
+    assert list(kept.fields) == ["x"]
+    batch = next(iter(hr.Loader(kept.select(slice(3, 40)), 5, provenance=True)))
+    np.testing.assert_allclose(batch["x"], want[3:8], rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(batch["_rows"][:, 1], 15 * np.arange(3, 8))
+
+
+def test_random_transforms_know_the_window(tmp_path: Path) -> None:
+    """Whatever was selected, however many threads: an epoch draws the same for a window."""
+    with h5py.File(tmp_path / "mel.h5", "w") as file:
+        file.create_dataset("mel", data=np.ones((600, 8), np.float32), chunks=(50, 8), compression="gzip")
+    masked = hr.open(tmp_path / "mel.h5").windows(30, stride=10).map(T.SpecAugment("mel", time=9, freq=3, seed=1))
+    settings: dict[str, Any] = {"shuffle": True, "seed": 4, "provenance": True}
+
+    def by_row(data: hr.Dataset, threads: int) -> dict[int, bytes]:
+        with hr.Loader(data, 6, threads=threads, **settings) as loader:
+            return {int(r): x.tobytes() for b in loader for r, x in zip(b["_rows"][:, 1], b["mel"], strict=True)}
+
+    whole = by_row(masked, 1)
+    assert len(set(whole.values())) > 30
+    assert by_row(masked, 4) == whole
+    some = by_row(masked.select([2, 3, 7, 50]), 2)
+    assert some == {row: whole[row] for row in (20, 30, 70, 500)}
+
+
+def test_a_state_is_of_its_transforms(corpus: str) -> None:
+    data = hr.open(corpus).windows(16)
+    loader = hr.Loader(data.map(T.Cast("corpus", dtype="int64")), 8, shuffle=True)
+    next(iter(loader))
+    hr.Loader(data.map(T.Cast("corpus", dtype="int64")), 8, shuffle=True).load_state_dict(loader.state_dict())
+    for other in (data, data.map(T.Cast("corpus", dtype="int32"))):
+        with pytest.raises(hr.Error):
+            hr.Loader(other, 8, shuffle=True).load_state_dict(loader.state_dict())
 
 
 # --------------------------------------------------------------------------------------------------- other faces
@@ -367,7 +448,7 @@ def test_windows_that_cannot_be(corpus: str, tmp_path: Path) -> None:
             data.windows(**words)
     for other, message in (
         (data.select(slice(0, 50)), "windows of selected rows"),
-        (data.map(hr.transforms.Cast("corpus", dtype="int64")), "windows of transformed rows"),
+        (data.map(T.Cast("corpus", dtype="int64")), "windows of transformed rows"),
         (hr.mix({"a": data, "b": data}), "windows of a mixture"),
         (data.windows(8), r"windows\(\) of windows"),
     ):
@@ -391,7 +472,6 @@ def test_what_windows_cannot_yet_says_so(corpus: str, tmp_path: Path) -> None:
         with pytest.raises(hr.Error, match="windows"):
             hr.Loader(data, **({} if "group_by" in words else {"batch_size": 4}), **words)
     for call in (
-        lambda: data.map(hr.transforms.Cast("corpus", dtype="int64")),
         lambda: data.stats("corpus"),
         lambda: data.split({"a": 0.5, "b": 0.5}, stratify="corpus"),
         lambda: data.sample_index(),

@@ -1,6 +1,7 @@
 #include "assembly/block_server.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "assembly/row_copy.h"
 #include "base/clock.h"
@@ -13,14 +14,14 @@ constexpr std::size_t kManyPieces = 4;  // from here on pieces find their reques
 }  // namespace
 
 BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
-                         SideChunks& side_chunks, DecodeCounters& counters)
+                         SideChunks& side_chunks, DecodeCounters& counters, std::shared_ptr<const Program> program)
     : source_(source),
       layout_(layout),
       resident_(resident),
       side_chunks_(side_chunks),
       counters_(counters),
       form_(*source.columns),
-      sink_(*source.columns, source.program),
+      sink_(*source.columns, program ? std::move(program) : source.program),
       planner_(source, layout),
       decoder_(source, layout, counters),
       filler_(form_, layout, counters.clock),

@@ -33,7 +33,11 @@ struct FilledBatch {
   /// Return the number of a sample among all that the files hold, whatever was selected of them and wherever it comes
   /// in an epoch: what randomness is keyed by, together with the seed and `epoch`.
   [[nodiscard]] std::uint64_t sample_number(std::size_t position) const {
-    return blocks.stored_rows(samples[position].block).first + samples[position].row;
+    const SampleRef sample = samples[position];
+    // Of rows the stored one is told; of a map's samples, which of the chosen ones.
+    const bool of_chosen = !starts.empty() && blocks.is_chosen();
+    return blocks.stored_rows(sample.block).first +
+           (of_chosen ? blocks.stored_row(sample.block, sample.row) : sample.row);
   }
 };
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "assembly/transform_finisher.h"
 
 namespace headrace {
 namespace {
@@ -99,12 +102,23 @@ Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const S
   auto mapped = std::make_shared<MappedSource>(
       MappedSource{nullptr, std::move(map), std::move(boxes), std::move(groups), std::move(identity), {}});
   mapped->sizes = measure(*mapped);
+  mapped->stored_sample_bytes = static_cast<std::uint64_t>(mapped->sizes.mean_bytes);
   std::vector<Field> fields;
   for (std::size_t g = 0; g < mapped->groups.size(); ++g)
     for (const StoredColumn& column : *mapped->groups[g].source->columns)
       fields.push_back({column.name, column.path, column.dtype, dims_of(*mapped, g, column), {}});
   mapped->fields = std::make_shared<const std::vector<Field>>(std::move(fields));
   return mapped;
+}
+
+void set_program(MappedSource& mapped, std::shared_ptr<const Program> program) {
+  mapped.fields = std::make_shared<const std::vector<Field>>(program->fields());
+  mapped.finisher = make_transform_finisher(program);
+  std::uint64_t bytes = 0;
+  for (const std::vector<Field>* const fields : {&program->fields(), &program->staged_fields()})
+    for (const Field& field : *fields) bytes += field.row_bytes();
+  mapped.sizes = {static_cast<double>(bytes), 0, bytes};
+  mapped.groups[0].program = std::move(program);
 }
 
 }  // namespace headrace

@@ -18,9 +18,12 @@ namespace headrace {
 struct SourceGroup {
   std::shared_ptr<const Source> source;
   BlockLayout layout;  ///< Layout of a group of rows: its blocks are the group's units.
+  /// Transforms of whole samples, which says where the columns go; null: each to its field. Only of a map's single
+  /// group.
+  std::shared_ptr<const Program> program = {};
 };
 
-/// Sizes of samples, over all fields.
+/// Sizes of samples in a slot, over all of its arrays.
 struct SampleSizes {
   double mean_bytes = 0, deviation_bytes = 0;
   std::uint64_t most_bytes = 0;
@@ -53,6 +56,7 @@ struct MappedSource {
   std::vector<SourceGroup> groups;
   std::string identity;  ///< Identity of the map: equal text, equal samples of equal files.
   SampleSizes sizes;
+  std::uint64_t stored_sample_bytes = 0;               ///< Of a sample, as it is stored, on average.
   std::shared_ptr<const Finisher> finisher = nullptr;  ///< What is done with batches in the end; null: nothing.
   std::string what = "mapped samples";                 ///< What the samples are, in messages: "windows".
   std::vector<std::string> notices = {};               ///< What should be known of them, a sentence each.
@@ -61,6 +65,8 @@ struct MappedSource {
   std::shared_ptr<const SampleMaker> maker = nullptr;  ///< Null: they cannot be made again.
   /// Null: one data set. Files of its parts are stretches of the map's homes.
   std::shared_ptr<const SourceMixture> mixture = nullptr;
+  /// Return the transforms of the samples; null: none.
+  [[nodiscard]] const std::shared_ptr<const Program>& program() const { return groups[0].program; }
 };
 
 /// Make the source of a data set of mapped samples: its fields are those of the groups, one after the other, ragged
@@ -69,5 +75,8 @@ struct MappedSource {
 Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const SampleMap> map,
                                                          std::shared_ptr<const BoxMap> boxes,
                                                          std::vector<SourceGroup> groups, std::string identity);
+
+/// Let the samples go through a program, of which all columns are cut. \param mapped  Of one group, of one shape.
+void set_program(MappedSource& mapped, std::shared_ptr<const Program> program);
 
 }  // namespace headrace

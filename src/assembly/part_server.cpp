@@ -17,8 +17,8 @@ PartServer::PartServer(const SampleMap& map, const std::vector<SourceGroup>& gro
     if (boxes)
       server.cells = std::make_unique<PieceDecoder>(*group.source, group.layout, counters);
     else
-      server.rows =
-          std::make_unique<BlockServer>(*group.source, group.layout, no_residents_, no_side_chunks_, counters);
+      server.rows = std::make_unique<BlockServer>(*group.source, group.layout, no_residents_, no_side_chunks_, counters,
+                                                  group.program);
   }
 }
 
@@ -37,6 +37,7 @@ ServerNeed PartServer::need(const MappedSource& mapped) {
     const PieceDecoder::Need need = PieceDecoder::need(*group.source, group.layout);
     sum.scratch_bytes += need.scratch_bytes;
     sum.read_buffer_bytes += need.read_buffer_bytes;
+    if (group.program) sum.scratch_bytes += group.program->scratch_bytes();
   }
   return sum;
 }

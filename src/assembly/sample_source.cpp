@@ -26,11 +26,12 @@ const Finisher* SampleSource::finisher() const {
 
 std::uint64_t SampleSource::sample_bytes() const {
   if (const Source* const source = rows()) return source->row_bytes();
-  return std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped()->sizes.mean_bytes), 1);
+  return std::max<std::uint64_t>(mapped()->stored_sample_bytes, 1);
 }
 
 std::uint64_t SampleSource::slot_sample_bytes() const {
-  return rows() ? rows()->slot_row_bytes() : sample_bytes();
+  if (rows()) return rows()->slot_row_bytes();
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped()->sizes.mean_bytes), 1);
 }
 
 std::vector<const Source*> SampleSource::stored() const {
@@ -41,11 +42,12 @@ std::vector<const Source*> SampleSource::stored() const {
 }
 
 ColumnPlace SampleSource::column_of(std::size_t field) const {
-  if (const Source* const source = rows()) {
-    if (!source->program) return {source, source->places[field]};
-    const std::optional<std::size_t> column = source->program->origin(field);
+  const Source* const source = rows() ? rows() : mapped()->groups[0].source.get();
+  if (const Program* const program = this->program()) {
+    const std::optional<std::size_t> column = program->origin(field);
     return column ? ColumnPlace{source, source->places[*column]} : ColumnPlace{};
   }
+  if (rows()) return {source, source->places[field]};
   for (const SourceGroup& group : mapped()->groups) {
     if (field < group.source->places.size()) return {group.source.get(), group.source->places[field]};
     field -= group.source->places.size();

@@ -115,7 +115,7 @@ std::optional<DataIdentity> DataIdentity::parse(std::string_view text) {
 DataIdentity identify(const SampleSource& source, const BlockLayout& layout) {
   DataIdentity made;
   RandomKey rows = with_text(RandomKey::of({0}), hash_of(source, layout));
-  if (source.rows() && source.rows()->program) rows = with_text(rows, source.rows()->program->identity());
+  if (const Program* const program = source.program()) rows = with_text(rows, program->identity());
   if (source.finisher()) rows = with_text(rows, source.finisher()->identity());
   made.rows = shortened(rows);
   std::vector<const SourceFile*> files;

@@ -225,7 +225,7 @@ const std::vector<std::string>& Dataset::notices() const {
   return source->notes ? source->notes->notices : none;
 }
 std::uint64_t Dataset::sample_bytes() const {
-  if (impl_->source.mapped()) return impl_->source.sample_bytes();
+  if (impl_->source.mapped() && !impl_->source.program()) return impl_->source.sample_bytes();
   std::uint64_t bytes = 0;
   for (const Field& field : fields()) bytes += field.row_bytes();
   return bytes;

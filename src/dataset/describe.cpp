@@ -58,9 +58,9 @@ std::string Dataset::describe() const {
     if (source->mixture)
       for (const SourceMixture::Part& part : source->mixture->parts)
         text += fmt::format("  {:.3g} % of the samples are drawn from {}\n", 100 * part.weight, part.name);
-    if (source->program)
-      for (const Transform& transform : source->program->transforms()) notes.push_back("through " + transform.text());
   }
+  if (const Program* const program = impl_->source.program())
+    for (const Transform& transform : program->transforms()) notes.push_back("through " + transform.text());
   if (impl_->node && !impl_->node->of.empty()) text += fmt::format("  made of {}\n", text_of(*impl_->node));
   for (const Row& row : table) {
     std::string line = " ";

@@ -21,6 +21,11 @@ struct SlotArena::ArenaSlot final : SlotMemory {
 
 std::vector<SlotField> slot_fields(const MappedSource& mapped) {
   std::vector<SlotField> fields;
+  if (const std::shared_ptr<const Program>& program = mapped.program()) {
+    for (const Field& field : program->fields()) fields.push_back({field.row_bytes(), 0, false, true, false});
+    for (const Field& field : program->staged_fields()) fields.push_back({field.row_bytes(), 0, false, true, true});
+    return fields;
+  }
   for (std::size_t g = 0; g < mapped.groups.size(); ++g)
     for (const StoredColumn& column : *mapped.groups[g].source->columns)
       fields.push_back({mapped.boxes ? mapped.boxes->box_elements(g) * column.row_bytes() : column.row_bytes(), g,
@@ -31,6 +36,8 @@ std::vector<SlotField> slot_fields(const MappedSource& mapped) {
 SlotArena::SlotArena(std::vector<SlotField> fields, std::uint64_t arena_bytes,
                      std::shared_ptr<const std::vector<Field>> batch_fields)
     : fields_(std::move(fields)),
+      num_delivered_(
+          static_cast<std::size_t>(std::ranges::count_if(fields_, [](const SlotField& f) { return !f.staged; }))),
       batch_fields_(std::move(batch_fields)),
       owner_pid_(::getpid()),
       arena_bytes_(arena_bytes) {
@@ -39,7 +46,7 @@ SlotArena::SlotArena(std::vector<SlotField> fields, std::uint64_t arena_bytes,
 
 std::uint64_t SlotArena::slot_bytes(const std::vector<SlotField>& fields, const StepSizes& sizes) {
   std::uint64_t bytes = 0;
-  for (const SlotField& f : fields) bytes += align_up(sizes.group_rows[f.group] * f.row_bytes);
+  for (const SlotField& f : fields) bytes += align_up(f.bytes(sizes));
   return std::max(bytes, kCacheLineBytes);
 }
 
@@ -86,7 +93,7 @@ Result<std::unique_ptr<SlotMemory>> SlotArena::acquire(const StepSizes& sizes, b
   }
   for (const SlotField& f : fields_) {
     slot->fields.push_back(at);
-    at += align_up(sizes.group_rows[f.group] * f.row_bytes);
+    at += align_up(f.bytes(sizes));
   }
   return std::unique_ptr<SlotMemory>(std::move(slot));
 }
@@ -99,21 +106,23 @@ Batch SlotArena::deliver(std::unique_ptr<SlotMemory> memory, const StepContent& 
   parts.epoch = epoch;
   parts.index = index;
   parts.data = memory->fields;
+  parts.data.resize(num_delivered_);
   std::vector<std::shared_ptr<const std::vector<std::int64_t>>> offsets(content.starts.size());
-  for (const SlotField& f : fields_) {
+  for (std::size_t i = 0; i < num_delivered_; ++i) {
+    const SlotField& f = fields_[i];
     if (f.ragged && !offsets[f.group])
       offsets[f.group] =
           std::make_shared<std::vector<std::int64_t>>(content.starts[f.group].begin(), content.starts[f.group].end());
     parts.offsets.push_back(f.ragged ? offsets[f.group] : nullptr);
   }
-  parts.holders.assign(fields_.size(), std::shared_ptr<SlotMemory>(std::move(memory)));
+  parts.holders.assign(num_delivered_, std::shared_ptr<SlotMemory>(std::move(memory)));
   for (DerivedColumn& column : derived) {
     parts.data.push_back(static_cast<std::byte*>(column.memory.get()));
     parts.holders.push_back(std::move(column.memory));
     parts.offsets.emplace_back();
   }
-  if (parts.array_rows = array_rows_of(fields_.size(), rows, derived); !parts.array_rows.empty())
-    for (std::size_t f = 0; f < fields_.size(); ++f)
+  if (parts.array_rows = array_rows_of(num_delivered_, rows, derived); !parts.array_rows.empty())
+    for (std::size_t f = 0; f < num_delivered_; ++f)
       if (parts.offsets[f]) parts.array_rows[f] = static_cast<std::uint64_t>(parts.offsets[f]->back());
   return Batch(std::move(parts));
 }

@@ -22,14 +22,19 @@
 
 namespace headrace {
 
-/// A field of a slot: bytes a row, and whose rows.
+/// An array of a slot: bytes a row, and whose rows.
 struct SlotField {
   std::uint64_t row_bytes = 1;
-  std::size_t group = 0;  ///< Group of the SampleMap; StepSizes says how many rows it has.
-  bool ragged = false;    ///< Delivered with where each sample's rows begin.
+  std::size_t group = 0;    ///< Group of the SampleMap; StepSizes says how many rows it has.
+  bool ragged = false;      ///< Delivered with where each sample's rows begin.
+  bool of_samples = false;  ///< A row is a whole sample's, made of the group's rows.
+  bool staged = false;      ///< What transforms are made from: not delivered. Such arrays come last.
+  [[nodiscard]] std::uint64_t bytes(const StepSizes& sizes) const {
+    return (of_samples ? sizes.samples : sizes.group_rows[group]) * row_bytes;
+  }
 };
 
-/// Return the fields of a slot of mapped samples.
+/// Return the arrays of a slot of mapped samples.
 std::vector<SlotField> slot_fields(const MappedSource& mapped);
 
 /// Threads: any.
@@ -68,6 +73,7 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
   void give_back(std::uint64_t offset, std::uint64_t bytes, bool outside, Holes::node_type hole);
 
   const std::vector<SlotField> fields_;
+  const std::size_t num_delivered_;  // of the fields
   const std::shared_ptr<const std::vector<Field>> batch_fields_;
   const int owner_pid_;
   const std::uint64_t arena_bytes_;

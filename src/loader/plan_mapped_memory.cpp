@@ -51,8 +51,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   plan.scratch_bytes = plan.threads * need.scratch_bytes;
   plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
   plan.index_bytes = order + plan.slots * bookkeeping;
-  plan.data_bytes =
-      static_cast<std::uint64_t>(mapped.sizes.mean_bytes * static_cast<double>(map.shuffle_blocks()->num_rows()));
+  plan.data_bytes = mapped.stored_sample_bytes * map.shuffle_blocks()->num_rows();
   plan.tier = CacheTier::kNothing;
   plan.tier_reason = fmt::format("{} are not kept yet", mapped.what);
   return {};

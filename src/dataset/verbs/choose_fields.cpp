@@ -10,13 +10,25 @@
 #include "dataset/verbs/map_fields.h"
 
 namespace headrace {
+namespace {
+
+Dataset transformed(const Dataset::Impl& impl, const std::vector<Transform>& transforms,
+                    std::shared_ptr<const DataNode> node) {
+  const MappedSource* const mapped = remade(impl, "a transform");
+  if (!mapped)
+    return Dataset(Dataset::Impl::make(map_fields(*impl.source.rows(), transforms).value(), std::move(node)));
+  MappedSamples made = map_samples(*mapped, transforms).value();
+  return Dataset(make_samples(mapped->maker, std::move(made.rows), mapped->map->shuffle_blocks()->chosen(),
+                              std::move(node), mapped->mixture, std::move(made.program)));
+}
+
+}  // namespace
 
 Dataset Dataset::choose(std::span<const std::string> names) const {
   const MappedSource* const mapped = remade(*impl_, "a choice of fields");
   const Source& old = mapped ? *mapped->groups[0].source : *impl_->source.rows();
   const std::vector<std::string> list(names.begin(), names.end());
-  if (old.program)
-    return Dataset(Impl::make(map_fields(old, {{"Keep", list, {}}}).value(), impl_->node_with(FieldsNode{list})));
+  if (impl_->source.program()) return transformed(*impl_, {{"Keep", list, {}}}, impl_->node_with(FieldsNode{list}));
   if (old.finisher) throw refuse("fields of transformed samples cannot be chosen", "Choose first, then transform.");
   std::vector<std::size_t> columns;
   for (const std::string& name : names) {
@@ -43,8 +55,7 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
 
 Dataset Dataset::map(const std::vector<Transform>& transforms) const {
   if (transforms.empty()) return *this;
-  return Dataset(Impl::make(map_fields(impl_->rows_for("a transform"), transforms).value(),
-                            impl_->node_with(MapNode{transforms})));
+  return transformed(*impl_, transforms, impl_->node_with(MapNode{transforms}));
 }
 
 }  // namespace headrace

@@ -1,6 +1,9 @@
 #include "dataset/verbs/map_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "assembly/transform_finisher.h"
 #include "dataset/companion_files.h"
@@ -16,6 +19,24 @@ std::vector<Program::Column> base_columns(const Source& source) {
     columns.push_back({(*source.columns)[c], std::ranges::any_of(source.files, [&](const SourceFile& file) {
                          return file.arrays[source.places[c].array]->pieces_across() > 1;
                        })});
+  return columns;
+}
+
+/// Compile transforms behind those of `before`; null: there are none.
+Result<std::shared_ptr<const Program>> compile(std::vector<Program::Column> base, const Program* before,
+                                               const std::vector<Transform>& transforms) {
+  std::vector<Transform> all;
+  if (before) all = before->transforms();
+  all.insert(all.end(), transforms.begin(), transforms.end());
+  return Program::make(std::move(base), std::move(all));
+}
+
+/// The columns that a program needs, by number; of a source with those that `before` needed.
+std::vector<std::size_t> columns_of(const Program& program, const Program* before) {
+  std::vector<std::size_t> columns = program.needed();
+  if (before)
+    for (std::size_t& column : columns)
+      column = static_cast<std::size_t>(std::ranges::find(before->needed(), column) - before->needed().begin());
   return columns;
 }
 
@@ -42,22 +63,30 @@ std::shared_ptr<Source> with_columns(const Source& source, const std::vector<std
 Result<std::shared_ptr<const Source>> map_fields(const Source& source, const std::vector<Transform>& transforms) {
   if (source.finisher && !source.program)
     return Error(ErrorCode::kUnsupported, "transforms of samples that are finished as batches are not there yet");
-  std::vector<Transform> all;
-  if (source.program) all = source.program->transforms();
-  all.insert(all.end(), transforms.begin(), transforms.end());
-  HEADRACE_ASSIGN(std::shared_ptr<const Program> program, Program::make(base_columns(source), std::move(all)));
-  std::vector<std::size_t> columns = program->needed();
-  if (source.program)  // which has only those that it needs itself
-    for (std::size_t& column : columns)
-      column = static_cast<std::size_t>(std::ranges::find(source.program->needed(), column) -
-                                        source.program->needed().begin());
-  std::shared_ptr<Source> made = with_columns(source, columns);
+  HEADRACE_ASSIGN(std::shared_ptr<const Program> program,
+                  compile(base_columns(source), source.program.get(), transforms));
+  std::shared_ptr<Source> made = with_columns(source, columns_of(*program, source.program.get()));
   made->left_out = source.left_out;
   made->notes = source.notes;
   made->fields = std::make_shared<const std::vector<Field>>(program->fields());
   made->finisher = make_transform_finisher(program);
   made->program = std::move(program);
   return std::shared_ptr<const Source>(std::move(made));
+}
+
+Result<MappedSamples> map_samples(const MappedSource& mapped, const std::vector<Transform>& transforms) {
+  if (mapped.groups.size() != 1 || mapped.boxes || mapped.map->groups()[0].rows != UnitGroup::Rows::kFixed)
+    return Error(ErrorCode::kUnsupported, fmt::format("a transform of {} is not there yet", mapped.what));
+  const Source& rows = *mapped.groups[0].source;
+  const Program* const before = mapped.program().get();
+  std::vector<Program::Column> base;
+  if (before) base = before->columns();
+  for (std::size_t c = 0; !before && c < rows.columns->size(); ++c) {
+    base.push_back({(*rows.columns)[c], true});  // a sample's rows come in the pieces of several units
+    base.back().stored.shape = (*mapped.fields)[c].dims.row_shape();
+  }
+  HEADRACE_ASSIGN(std::shared_ptr<const Program> program, compile(std::move(base), before, transforms));
+  return MappedSamples{with_columns(rows, columns_of(*program, before)), std::move(program)};
 }
 
 }  // namespace headrace

@@ -144,7 +144,7 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
   for (const MixPart& p : parts) any_chosen = any_chosen || p.data.impl()->blocks->is_chosen();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Source& part = rows_of(parts[i]);
-    if (part.finisher || part.program)
+    if (part.finisher || parts[i].data.impl()->source.program())
       throw refuse(fmt::format("the samples of {} are transformed", parts[i].name), "Mix first, then transform.");
     if (parts[i].data.impl()->source.mixture())
       throw refuse(fmt::format("{} is a mixture itself", parts[i].name), "Mix all data sets at once.");

@@ -18,7 +18,8 @@ Dataset select_set(const Dataset& data, std::shared_ptr<const RowSet> here) {
   }
   std::shared_ptr<const DataNode> node = impl.node_with(RowsNode{std::move(here)});
   if (const MappedSource* const mapped = impl.source.mapped())
-    return Dataset(make_samples(mapped->maker, mapped->groups[0].source, std::move(chosen), std::move(node)));
+    return Dataset(make_samples(mapped->maker, mapped->groups[0].source, std::move(chosen), std::move(node), nullptr,
+                                mapped->program()));
   auto source = std::make_shared<Source>(*impl.source.rows());
   source->chosen = std::move(chosen);
   return Dataset(Dataset::Impl::make(std::move(source), std::move(node)));

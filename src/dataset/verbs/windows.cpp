@@ -119,7 +119,8 @@ const Source& rows_for_windows(const Dataset& data) {
     throw unsupported("windows of selected rows, which do not follow each other",
                       "Make windows of the whole data set, and select() or split() those.");
   if (source.program || source.finisher)
-    throw unsupported("windows of transformed rows are not there yet", "Make windows of what is stored.");
+    throw unsupported("windows of transformed rows are not there yet",
+                      "Make windows of what is stored, and map() those.");
   if (std::ranges::any_of(source.files, [](const SourceFile& file) { return file.axes.size() > 1; }))
     throw unsupported("windows of samples that lie along several axes", "Open the data without sample_axes.");
   return source;
