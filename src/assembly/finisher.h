@@ -34,7 +34,7 @@ struct FilledBatch {
   /// in an epoch: what randomness is keyed by, together with the seed and `epoch`.
   [[nodiscard]] std::uint64_t sample_number(std::size_t position) const {
     const SampleRef sample = samples[position];
-    // Of rows the stored one is told; of a map's samples, which of the chosen ones.
+    // The stored row is told where samples are rows; of a map, which of the chosen samples.
     const bool of_chosen = !starts.empty() && blocks.is_chosen();
     return blocks.stored_rows(sample.block).first +
            (of_chosen ? blocks.stored_row(sample.block, sample.row) : sample.row);

@@ -56,7 +56,7 @@ struct MappedSource {
   std::vector<SourceGroup> groups;
   std::string identity;  ///< Identity of the map: equal text, equal samples of equal files.
   SampleSizes sizes;
-  std::uint64_t stored_sample_bytes = 0;               ///< Of a sample, as it is stored, on average.
+  std::uint64_t stored_sample_bytes = 0;               ///< A sample's bytes as they are stored, on average.
   std::shared_ptr<const Finisher> finisher = nullptr;  ///< What is done with batches in the end; null: nothing.
   std::string what = "mapped samples";                 ///< What the samples are, in messages: "windows".
   std::vector<std::string> notices = {};               ///< What should be known of them, a sentence each.

@@ -56,7 +56,7 @@ TEST(Spans, WindowsAreThoseOfALoop) {
   }));
 }
 
-/// Of a map of chosen windows: expand() fills each, and homes_of() mirrors units_of(), which has every unit of a part.
+/// In a map of chosen windows expand() fills each, and homes_of() mirrors units_of(), which has every unit of a part.
 TEST(SpanMap, ChosenWindowsAreMadeOfTheirRows) {
   EXPECT_TRUE(rc::check([] {
     const std::vector<RowRange> stretches = random_stretches();
