@@ -154,7 +154,10 @@ void SpanMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) cons
     homes_between(rows.first, rows.end(), homes);
   } else {
     const RowRange rows = options_.rows->stored_rows(unit);
-    homes_between(options_.spans.first_ending_behind(rows.first), options_.spans.first_beginning_at(rows.end()), homes);
+    // From the sample before those with rows here to the one behind them: where none has, both may be of one home.
+    const std::uint64_t first = options_.spans.first_ending_behind(rows.first);
+    const std::uint64_t end = options_.spans.first_beginning_at(rows.end());
+    homes_between(first - std::min<std::uint64_t>(first, 1), std::min(end + 1, options_.spans.size()), homes);
   }
   for (const std::uint32_t home : homes) {
     units.clear();

@@ -34,7 +34,7 @@ Status EngineManager::reserve() {
     reservations.push_back(std::move(reservation));
   }
   if (!cache_) {
-    HEADRACE_ASSIGN(cache_, make_decoded_cache(*dataset_.impl()->source.rows(), plan, options_.cache, data_hash_,
+    HEADRACE_ASSIGN(cache_, make_decoded_cache(*dataset_.impl()->source.stored()[0], plan, options_.cache, data_hash_,
                                                whole_cache_, budget_, notices_));
     cache_tier_ = plan.tier;
     cache_identity_ = identity;
