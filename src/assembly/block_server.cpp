@@ -1,7 +1,6 @@
 #include "assembly/block_server.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "assembly/row_copy.h"
 #include "base/clock.h"
@@ -21,7 +20,7 @@ BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const 
       side_chunks_(side_chunks),
       counters_(counters),
       form_(*source.columns),
-      sink_(*source.columns, program ? std::move(program) : source.program),
+      sink_(*source.columns, program ? program : source.program),
       planner_(source, layout),
       decoder_(source, layout, counters),
       filler_(form_, layout, counters.clock),

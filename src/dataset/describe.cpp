@@ -47,7 +47,7 @@ std::string Dataset::describe() const {
   std::string text = fmt::format("{} samples of {} in {} file{}", size(), format_bytes(sample_bytes()), files().size(),
                                  files().size() == 1 ? "" : "s");
   if (impl_->source.rows()) text += fmt::format(", blocks of {} rows", block_rows());
-  text += "\n";
+  text += '\n';
   if (impl_->source.mapped() && impl_->blocks->is_chosen())
     text += fmt::format("  selected from {} {}\n", impl_->blocks->num_stored_rows(), impl_->source.what());
   if (const Source* const source = impl_->source.rows()) {

@@ -77,7 +77,7 @@ class WindowMaker final : public SampleMaker {
  private:
   [[nodiscard]] Error nothing_fits(const Source& source) const {
     std::uint64_t most = 0, all = 0;
-    const SourceFile* longest = &source.files[0];
+    const SourceFile* longest = source.files.data();
     for (const SourceFile& file : source.files) {
       all += file.rows;
       if (file.rows > most) most = file.rows, longest = &file;
