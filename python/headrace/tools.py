@@ -28,6 +28,7 @@ from headrace._support.checks import (
     whole_number,
 )
 from headrace._support.knobs import LOADER_KNOBS, refuse_unknown
+from headrace._support.logging import warn
 from headrace._support.program import command_line
 from headrace.dataset import Dataset, Fields, Paths, open
 from headrace.errors import InternalError, WriteFailedError
@@ -385,7 +386,11 @@ def open_run(opened: tuple[Any, ...], windows: tuple[Any, ...] | None) -> Datase
         windows: Length, stride, lookahead and whether they go on across files; None: rows are samples.
     """
     native = _headrace.open(*opened)
-    return Dataset(native if windows is None else native.windows(*windows))
+    if windows is not None:
+        native = native.windows(*windows)
+        for notice in native.notices():  # files of which there is no window
+            warn(notice)
+    return Dataset(native)
 
 
 def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:

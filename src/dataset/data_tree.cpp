@@ -5,11 +5,14 @@
 #include <headrace/dataset/windows.h>
 
 #include <bit>
+#include <span>
+#include <utility>
 
 #include "base/number_text.h"
 #include "base/packed.h"
 #include "dataset/dataset_contents.h"
 #include "dataset/refuse.h"
+#include "dataset/verbs/select_rows.h"
 
 namespace headrace {
 namespace {
@@ -124,13 +127,17 @@ std::vector<std::string> read_texts(PackedReader& in) {
 RowsNode read_rows(PackedReader& in) {
   const std::uint64_t whole = in.number(), first = in.number();
   const std::string_view bytes = in.text();
-  std::vector<std::uint64_t> rows;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;  // no list of rows: a part of a split may have billions
   if (bytes.size() % 8 != 0 || first > whole / kWordRows) in.fail();
   for (std::size_t i = 0; in.ok() && i < bytes.size(); ++i)
-    for (std::uint64_t bit = 0; bit < 8; ++bit)
-      if ((static_cast<unsigned char>(bytes[i]) >> bit & 1) != 0) rows.push_back(first * kWordRows + i * 8 + bit);
-  if (rows.empty() || rows.back() >= whole) in.fail();
-  return {in.ok() ? std::make_shared<const RowSet>(whole, rows) : nullptr};
+    for (std::uint64_t bit = 0; bit < 8; ++bit) {
+      if ((static_cast<unsigned char>(bytes[i]) >> bit & 1) == 0) continue;
+      const std::uint64_t row = first * kWordRows + i * 8 + bit;
+      if (runs.empty() || runs.back().second != row) runs.emplace_back(row, row);
+      ++runs.back().second;
+    }
+  if (runs.empty() || runs.back().second > whole) in.fail();
+  return {in.ok() ? std::make_shared<const RowSet>(whole, std::span(std::as_const(runs))) : nullptr};
 }
 
 Setting read_setting(PackedReader& in) {
@@ -220,12 +227,14 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
 
 Dataset resolve_rows(const RowsNode& node, const Dataset& data) {
   const RowSet& chosen = *node.rows;
-  std::vector<std::uint64_t> rows(chosen.size());
-  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = chosen[i];
-  if (rows.back() >= data.size())
-    throw refuse(fmt::format("sample {} was selected of {} when the data set was pickled; its files now hold {}",
-                             rows.back(), chosen.size_of_whole(), data.size()),
+  const std::uint64_t last = chosen[chosen.size() - 1];
+  if (last >= data.size())
+    throw refuse(fmt::format("sample {} was selected of {} when the data set was pickled; its files now hold {}", last,
+                             chosen.size_of_whole(), data.size()),
                  "Select again from the files as they are.");
+  if (chosen.size_of_whole() == data.size() && !data.impl()->source.mixture()) return select_set(data, node.rows);
+  std::vector<std::uint64_t> rows(chosen.size());  // the files hold more or fewer by now
+  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = chosen[i];
   return data.select(rows);
 }
 

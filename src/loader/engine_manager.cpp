@@ -72,7 +72,7 @@ Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, Load
                                                            const std::function<bool()>& go_on) {
   if (dataset.closed()) return Error(ErrorCode::kClosed, "the data set was closed");
   HEADRACE_TRY(check_options(options));
-  HEADRACE_TRY(check_samples(dataset.impl()->source, options));
+  HEADRACE_TRY(check_samples(dataset.impl()->source, options));  // before rows are looked for in a cache directory
   auto manager = std::make_shared<EngineManager>(std::move(dataset), std::move(options));
   if (const auto* balanced = chosen<Balanced>(manager->options_))
     manager->label_ = read_label(manager->dataset_, balanced->by, go_on);

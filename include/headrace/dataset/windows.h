@@ -10,7 +10,7 @@ namespace headrace {
 
 /// Which runs of rows are the samples of windows().
 struct WindowOptions {
-  std::uint64_t length = 0;  ///< Rows from one window to the end of it, apart from `lookahead`. At least 1.
+  std::uint64_t length = 0;  ///< Rows of a window, apart from `lookahead`. At least 1.
   /// Rows from the start of a window to the start of the next one, at least 1; default: `length`, so that each row is
   /// in one window, apart from `lookahead`.
   std::optional<std::uint64_t> stride = {};
