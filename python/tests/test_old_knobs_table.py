@@ -1,4 +1,4 @@
-"""The table that a data module prints: what the budget is taken for, before the first epoch and where nothing is kept."""
+"""The table that a data module prints: what it says of the budget, where something will be kept and where not."""
 
 from __future__ import annotations
 
