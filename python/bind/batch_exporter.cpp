@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "bind/field_memory.h"
 #include "bind/text.h"
@@ -90,18 +92,26 @@ BatchExporter::BatchExporter(const std::vector<Field>& fields, Framework framewo
     make_ = nb::module_::import_("torch.utils.dlpack").attr("from_dlpack");
   }
   for (const Field& field : fields) {
-    Column column;
-    column.key = to_python(field.name);
-    PyObject* key = column.key.release().ptr();
-    PyUnicode_InternInPlace(&key);  // batch["x"] then compares pointers
-    column.key = nb::steal<nb::str>(key);
-    column.dtype = numpy_type(numpy, field);
-    column.shape = field.dims.row_shape();
-    column.row_bytes = field.row_bytes();
-    column.dlpack_dtype = to_dlpack(field.dtype);
-    column.usual_shape = shape_tuple(column, usual_rows);
-    columns_.push_back(std::move(column));
+    columns_.push_back(column_of(numpy, field));
+    const bool ragged = field.dims.is_ragged();
+    offsets_.emplace_back();
+    if (ragged) offsets_.back() = column_of(numpy, {field.name + ".offsets", "", {DType::Kind::kInt, 8}, {}, {}});
   }
+}
+
+BatchExporter::Column BatchExporter::column_of(const nb::module_& numpy, const Field& field) const {
+  Column column;
+  column.key = to_python(field.name);
+  PyObject* key = column.key.release().ptr();
+  PyUnicode_InternInPlace(&key);  // batch["x"] then compares pointers
+  column.key = nb::steal<nb::str>(key);
+  column.name = field.name;
+  column.dtype = numpy_type(numpy, field);
+  column.shape = field.dims.row_shape();
+  column.row_bytes = field.row_bytes();
+  column.dlpack_dtype = to_dlpack(field.dtype);
+  column.usual_shape = shape_tuple(column, usual_rows_);
+  return column;
 }
 
 nb::object BatchExporter::shape_tuple(const Column& column, std::uint64_t rows) {
@@ -115,27 +125,24 @@ nb::object BatchExporter::shape_tuple(const Column& column, std::uint64_t rows) 
   return shape;
 }
 
-nb::object BatchExporter::numpy_array(const Batch& batch, std::size_t i) const {
-  const Column& column = columns_[i];
+nb::object BatchExporter::numpy_array(const Column& column, const Memory& memory) const {
   if (column.dtype.is_none())
     throw Error(ErrorCode::kUnsupported, "NumPy has no bfloat16 without the package ml_dtypes")
-        .with_field(batch.fields()[i].name)
+        .with_field(column.name)
         .with_hint("pip install ml_dtypes, or use framework=\"torch\".");
-  const Tensor array = batch.array(i);
-  const nb::object shape = array.rows() == usual_rows_ ? column.usual_shape : shape_tuple(column, array.rows());
-  const nb::object memory = nb::cast(FieldMemory{batch.holder(i), array.data(), array.rows() * column.row_bytes});
-  PyObject* arguments[] = {nullptr, shape.ptr(), column.dtype.ptr(), memory.ptr()};
+  const nb::object shape = memory.rows == usual_rows_ ? column.usual_shape : shape_tuple(column, memory.rows);
+  const nb::object bytes = nb::cast(FieldMemory{memory.holder, memory.data, memory.rows * column.row_bytes});
+  PyObject* arguments[] = {nullptr, shape.ptr(), column.dtype.ptr(), bytes.ptr()};
   return checked(PyObject_Vectorcall(make_.ptr(), arguments + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
 }
 
-nb::object BatchExporter::torch_tensor(const Batch& batch, std::size_t i) const {
-  const Column& column = columns_[i];
+nb::object BatchExporter::torch_tensor(const Column& column, const Memory& memory) const {
   auto tensor = std::make_unique<SharedTensor>();
-  tensor->holder = batch.holder(i);
+  tensor->holder = memory.holder;
   tensor->shape.reserve(column.shape.size() + 1);
-  tensor->shape.push_back(static_cast<std::int64_t>(batch.array(i).rows()));
+  tensor->shape.push_back(static_cast<std::int64_t>(memory.rows));
   for (const std::uint64_t extent : column.shape) tensor->shape.push_back(static_cast<std::int64_t>(extent));
-  tensor->managed = {.tensor = {.data = batch.array(i).data(),
+  tensor->managed = {.tensor = {.data = memory.data,
                                 .device = {dlpack::kCpu, 0},
                                 .ndim = static_cast<std::int32_t>(tensor->shape.size()),
                                 .dtype = column.dlpack_dtype,
@@ -151,19 +158,25 @@ nb::object BatchExporter::torch_tensor(const Batch& batch, std::size_t i) const 
 }
 
 nb::object BatchExporter::operator()(const Batch& batch) const {
-  const auto array = [&](std::size_t i) {
-    return framework_ == Framework::kTorch ? torch_tensor(batch, i) : numpy_array(batch, i);
+  const bool is_dict = format_ == BatchFormat::kDict;
+  const auto num_arrays = static_cast<Py_ssize_t>(
+      columns_.size() + static_cast<std::size_t>(std::ranges::count_if(offsets_, [](const auto& o) { return !!o; })));
+  nb::object result = checked(is_dict ? PyDict_New() : PyTuple_New(num_arrays));
+  Py_ssize_t place = 0;
+  const auto add = [&](const Column& column, const Memory& memory) {
+    nb::object array = framework_ == Framework::kTorch ? torch_tensor(column, memory) : numpy_array(column, memory);
+    if (!is_dict)
+      PyTuple_SetItem(result.ptr(), place++, array.release().ptr());
+    else if (PyDict_SetItem(result.ptr(), column.key.ptr(), array.ptr()) != 0)
+      throw nb::python_error();
   };
-  if (format_ == BatchFormat::kTuple) {
-    nb::object result = checked(PyTuple_New(static_cast<Py_ssize_t>(columns_.size())));
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      PyTuple_SetItem(result.ptr(), static_cast<Py_ssize_t>(i), array(i).release().ptr());
-    }
-    return result;
-  }
-  nb::object result = checked(PyDict_New());
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    if (PyDict_SetItem(result.ptr(), columns_[i].key.ptr(), array(i).ptr()) != 0) throw nb::python_error();
+    const Tensor array = batch.array(i);
+    add(columns_[i], {batch.holder(i), array.data(), array.rows()});
+    if (!offsets_[i]) continue;
+    // Fields of equal lengths share their offsets; each array is its receiver's own, to write to.
+    const auto own = std::make_shared<std::vector<std::int64_t>>(batch.offsets(i).begin(), batch.offsets(i).end());
+    add(*offsets_[i], {own, reinterpret_cast<std::byte*>(own->data()), own->size()});
   }
   return result;
 }

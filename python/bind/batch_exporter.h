@@ -10,6 +10,9 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "bind/dlpack_abi.h"
@@ -27,20 +30,29 @@ class BatchExporter {
   /// Errors: kUnsupported for an element type that the framework does not have.
   BatchExporter(const std::vector<Field>& fields, Framework framework, BatchFormat format, std::uint64_t usual_rows);
 
-  /// A dict in field order, or a tuple.
+  /// A dict in field order, or a tuple. Behind a ragged field "x" comes "x.offsets", int64: where each sample's rows
+  /// begin in it, and at last how many there are.
   [[nodiscard]] nb::object operator()(const Batch& batch) const;
 
  private:
   struct Column {
     nb::str key;
+    std::string name;
     nb::object dtype;                  ///< numpy.dtype
     nb::object usual_shape;            ///< (usual_rows, *shape)
     std::vector<std::uint64_t> shape;  ///< Shape of one sample.
     std::uint64_t row_bytes;
     dlpack::DataType dlpack_dtype;
   };
-  [[nodiscard]] nb::object numpy_array(const Batch& batch, std::size_t i) const;
-  [[nodiscard]] nb::object torch_tensor(const Batch& batch, std::size_t i) const;
+  /// Memory of one array.
+  struct Memory {
+    std::shared_ptr<void> holder;
+    std::byte* data;
+    std::uint64_t rows;
+  };
+  [[nodiscard]] nb::object numpy_array(const Column& column, const Memory& memory) const;
+  [[nodiscard]] nb::object torch_tensor(const Column& column, const Memory& memory) const;
+  [[nodiscard]] Column column_of(const nb::module_& numpy, const Field& field) const;
   [[nodiscard]] static nb::object shape_tuple(const Column& column, std::uint64_t rows);
 
   Framework framework_;
@@ -48,6 +60,7 @@ class BatchExporter {
   std::uint64_t usual_rows_;
   nb::object make_;  ///< numpy.ndarray or torch.utils.dlpack.from_dlpack
   std::vector<Column> columns_;
+  std::vector<std::optional<Column>> offsets_;  ///< One for each column; nullopt: it is dense.
 };
 
 }  // namespace headrace::python

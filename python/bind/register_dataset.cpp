@@ -1,5 +1,6 @@
 // Dataset: opening, description, rows by number. Everything that may read a file runs without the GIL.
 #include <headrace/dataset/mix.h>
+#include <headrace/dataset/spans.h>
 #include <headrace/dataset/split.h>
 #include <headrace/dataset/stats.h>
 #include <headrace/dataset/windows.h>
@@ -22,6 +23,7 @@
 #include "bind/dataset_handle.h"
 #include "bind/progress.h"
 #include "bind/register.h"
+#include "bind/row_numbers.h"
 #include "bind/text.h"
 #include "bind/without_gil.h"
 
@@ -131,6 +133,19 @@ DatasetHandle windows_of(const DatasetHandle& self, std::uint64_t length, std::o
   return DatasetHandle(without_gil([&] { return windows(self.dataset, {length, stride, lookahead, across_files}); }));
 }
 
+DatasetHandle spans_of(const DatasetHandle& self, const DatasetHandle* key, std::optional<std::uint64_t> key_column,
+                       const DatasetHandle* offsets, const nb::object& offset_list, const DatasetHandle* targets) {
+  Progress reporter{nb::none()};
+  SpanOptions options;
+  if (key) options.key = key->dataset;
+  if (offsets) options.offsets = offsets->dataset;
+  if (targets) options.targets = targets->dataset;
+  options.key_column = key_column;
+  if (!offset_list.is_none()) options.offset_list = from_row_numbers(offset_list);
+  options.go_on = reporter.uncounted();
+  return DatasetHandle(reporter.run([&] { return spans(self.dataset, options); }));
+}
+
 DatasetHandle mix_datasets(const std::vector<std::tuple<std::string, const DatasetHandle*, double>>& parts,
                            double temperature, const std::string& stop, std::uint64_t num_samples) {
   std::vector<MixPart> list;
@@ -140,10 +155,21 @@ DatasetHandle mix_datasets(const std::vector<std::tuple<std::string, const Datas
   }));
 }
 
+/// An array that owns the numbers. \tparam Value  What they are in NumPy, of as many bytes.
+template <class Value>
+nb::object owned_array(std::vector<std::uint64_t> numbers) {
+  auto* const held = new std::vector<std::uint64_t>(std::move(numbers));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<std::uint64_t>*>(p); });
+  auto* const values = reinterpret_cast<Value*>(held->data());
+  return nb::cast(nb::ndarray<nb::numpy, Value, nb::ndim<1>>(values, {held->size()}, owner));
+}
+
 nb::object selected_rows(const DatasetHandle& self) {
-  auto* rows = new std::vector<std::uint64_t>(without_gil([&] { return self.dataset.selected_rows(); }));
-  const nb::capsule owner(rows, [](void* p) noexcept { delete static_cast<std::vector<std::uint64_t>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(rows->data(), {rows->size()}, owner));
+  return owned_array<std::uint64_t>(without_gil([&] { return self.dataset.selected_rows(); }));
+}
+
+nb::object lengths(const DatasetHandle& self) {
+  return owned_array<std::int64_t>(without_gil([&] { return self.dataset.lengths(); }));
 }
 
 template <class Value, class Number>
@@ -199,6 +225,7 @@ nb::list fields(const DatasetHandle& self) {
     entry["path"] = to_python(field.path);
     entry["typestr"] = to_python(field.dtype.numpy_typestr());
     entry["shape"] = nb::tuple(nb::cast(field.dims.row_shape()));
+    entry["ragged"] = field.dims.is_ragged();
     entry["chunks"] = storage.chunk_shape.empty() ? nb::none() : nb::object(nb::tuple(nb::cast(storage.chunk_shape)));
     entry["codec"] = to_python(storage.codec);
     entry["read_path"] = to_python(storage.read_path);
@@ -293,6 +320,9 @@ void register_dataset(nb::module_& m) {
            "Parts of these shares.")
       .def("windows", &windows_of, nb::arg("length"), nb::arg("stride").none(), nb::arg("lookahead"),
            nb::arg("across_files"), "Runs of consecutive rows as samples.")
+      .def("spans", &spans_of, nb::arg("key").none(), nb::arg("key_column").none(), nb::arg("offsets").none(),
+           nb::arg("offset_list").none(), nb::arg("targets").none(), "Runs of rows of any length as samples.")
+      .def("lengths", &lengths, nb::sig("def lengths(self) -> typing.Any"), "Rows of each sample, as an int64 array.")
       .def("selected_rows", &selected_rows, nb::sig("def selected_rows(self) -> typing.Any"),
            "Number of each row among all rows of all files, as a uint64 array.")
       .def("stats", &stats_of, nb::arg("field"), nb::arg("where"), nb::arg("threads"),

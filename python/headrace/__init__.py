@@ -12,8 +12,12 @@
 nothing to stdout unless asked to; it logs to the logger ``"headrace"`` (``HEADRACE_LOG=info`` shows it on stderr).
 """
 
+from importlib import import_module
+from types import ModuleType
+
 from headrace import _headrace
 from headrace._dataset.attributes import Attributes
+from headrace._dataset.spans import Spans
 from headrace._headrace import Report, ToolResult
 from headrace._loader.options import ShuffleShape
 from headrace._support.logging import configure as _configure_log
@@ -90,6 +94,7 @@ __all__ = [
     "ReadFailedError",
     "Report",
     "ShuffleShape",
+    "Spans",
     "Stats",
     "ToolResult",
     "UnknownArgumentError",
@@ -120,3 +125,10 @@ __all__ = [
 __version__ = _headrace.VERSION
 
 _configure_log()
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import the faces of other libraries when they are asked for, since not everybody has those."""
+    if name in {"accelerate", "lightning", "torch", "transforms"}:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace._dataset.attributes import Attributes
+from headrace._dataset.index import is_row_number
 from headrace._support.checks import invalid
 from headrace.fields import FieldInfo
 
@@ -40,12 +41,14 @@ class Column:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the whole column: ``(rows, *shape of a sample)``."""
+        """Shape of the whole column: ``(rows, *shape of a sample)``. A ragged one has none."""
+        self._check_dense("has a shape")
         return (len(self._dataset), *self.info.shape)
 
     @property
     def ndim(self) -> int:
         """Number of axes, rows included."""
+        self._check_dense("has axes")
         return 1 + len(self.info.shape)
 
     @property
@@ -61,6 +64,8 @@ class Column:
         if first is Ellipsis or (isinstance(first, tuple) and not first):
             first = slice(None)
             rest = (Ellipsis, *rest) if rest else ()
+        if self.info.ragged and not (is_row_number(first) and not rest):
+            self._check_dense("is an array")
         if isinstance(first, str):
             raise invalid(f"column {self.name!r} is indexed by rows, not by {first!r}")
         values = self._dataset[first][self.name]
@@ -68,6 +73,14 @@ class Column:
             return values
         whole_row = np.ndim(first) == 0 and not isinstance(first, slice)
         return values[rest] if whole_row else values[(slice(None), *rest)]
+
+    def _check_dense(self, what: str) -> None:
+        if self.info.ragged:
+            raise invalid(
+                f"{self.name!r} is ragged: its samples differ in length, and no column of it {what}",
+                f"Take one sample, column[i]; or several of the data set: ds[i:j][{self.name!r}] has their rows and "
+                f"ds[i:j][{self.name + '.offsets'!r}] where each begins.",
+            )
 
     def __iter__(self) -> Iterator[Any]:
         return (sample[self.name] for sample in self._dataset)
@@ -78,4 +91,6 @@ class Column:
         return np.asarray(self[:], dtype=dtype)
 
     def __repr__(self) -> str:
+        if self.info.ragged:
+            return f"<headrace.Column {self.name!r}: {len(self)} samples of any length, dtype {self.dtype}>"
         return f"<headrace.Column {self.name!r}: shape {self.shape}, dtype {self.dtype}>"

@@ -14,6 +14,8 @@ from headrace import _headrace
 from headrace._dataset.attributes import Attributes
 from headrace._dataset.functions import ColumnFunction, apply, name_of, rows_of
 from headrace._dataset.index import is_row_number, row_number, row_numbers
+from headrace._dataset.ragged import sample
+from headrace._dataset.spans import Spans, by_spans
 from headrace._loader.steps import Step
 from headrace._support.checks import (
     MOST_AXES,
@@ -49,6 +51,8 @@ def open(
     *,
     sample_axes: int = 1,
     broadcast: Mapping[str, str | tuple[str, int]] | None = None,
+    sample_by: str | tuple[str, int] | Spans | None = None,
+    targets: Fields = None,
     progress: Progress = None,
 ) -> Dataset:
     """Open files as one data set: the rows of all files, one after the other.
@@ -76,6 +80,10 @@ def open(
             the samples do, with the first of them or more, and every sample below gets that value. What follows in its
             shape is the shape of the value. ``(path, axes)`` says how many of its axes are samples' axes where the
             extents alone would say more. These fields follow ``fields`` in a batch.
+        sample_by: What makes a sample where it is not a row: the path of a key, whose equal values stand together
+            (``"event_id"``; ``("HitData", 0)`` for a column of a matrix; whole numbers, also stored as floats, or text
+            of fixed length), or :class:`headrace.Spans`. Samples then differ in length: the fields are ragged.
+        targets: With ``sample_by``: fields with one row for each sample, from other arrays of the same files.
         progress: Called about twenty times a second with (files open, files in all); returning False stops with a
             ClosedError. Without it, what takes longer than a second shows a line on stderr if that is a terminal;
             False: never.
@@ -95,7 +103,13 @@ def open(
         call = chosen_progress(line, progress)
         axes = whole_number("sample_axes", sample_axes, least=1, most=MOST_AXES)
         choices, shared = field_choices(fields), broadcast_choices(broadcast)
-        dataset = Dataset(_headrace.open(path_list(paths), choices, sample_axes=axes, broadcast=shared, progress=call))
+        files = path_list(paths)
+        native = _headrace.open(files, choices, sample_axes=axes, broadcast=shared, progress=call)
+        if sample_by is not None:
+            native = by_spans(native, lambda fields: _headrace.open(files, fields), sample_by, targets)
+        elif targets is not None:
+            raise invalid("targets have a row for each sample of sample_by=, which is missing", "Name them in fields=.")
+        dataset = Dataset(native)
     logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)
     for path, reason in dataset.left_out.items():
         logger.info("left out: %s: %s", path, reason)
@@ -194,7 +208,7 @@ class Dataset:
         native = self._native
         total = len(native)
         if is_row_number(key):
-            return {name: values[0] for name, values in self._mapped(native.rows(row_number(key, total), 1)).items()}
+            return sample(self._mapped(native.rows(row_number(key, total), 1)), 0)
         if isinstance(key, slice):
             first, stop, step = key.indices(total)
             if step == 1:
@@ -210,7 +224,7 @@ class Dataset:
         if isinstance(rows, Step) and rows.loader.dataset is self:
             return rows.loader._walk.deliver(rows)
         columns = self[list(rows)]
-        return [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
+        return [sample(columns, i) for i in range(len(rows))]
 
     def __iter__(self) -> Iterator[Sample]:
         native = self._native
@@ -219,7 +233,7 @@ class Dataset:
             end = native.block_end(first)
             block = self._mapped(native.rows(first, end - first))
             for i in range(end - first):
-                yield {name: values[i] for name, values in block.items()}
+                yield sample(block, i)
             first = end
 
     def select(self, rows: Any) -> Dataset:
@@ -366,6 +380,17 @@ class Dataset:
         """Number of each row among all rows of all files: the rows that :meth:`select` or :meth:`split` left."""
         rows: np.ndarray[Any, np.dtype[np.uint64]] = self._native.selected_rows()
         return rows
+
+    def lengths(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return how many rows each sample has in the fields that are ragged: ``events.select(events.lengths() > 4)``.
+
+        From the index: nothing is read.
+
+        Raises:
+            InvalidArgumentError: No field is ragged.
+        """
+        lengths: np.ndarray[Any, np.dtype[np.int64]] = self._native.lengths()
+        return lengths
 
     def stats(self, field: str, where: str | None = None, *, threads: int | None = None) -> Stats:
         """Return the mean, standard deviation and range: ``mean, std = jets.stats("x", where="x[..., 0] != 0")``.

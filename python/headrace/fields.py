@@ -16,13 +16,16 @@ class FieldInfo:
         name: Key in a batch.
         path: Where it lies in the file.
         dtype: NumPy dtype of the values, as stored, in native byte order.
-        shape: Shape of one sample; a batch of n has shape ``(n, *shape)``.
+        shape: Shape of one sample, or of one of its rows where the field is ragged. A batch of n has shape
+            ``(n, *shape)``.
         chunks: Chunk shape in the file, rows first, or None if contiguous.
         codec: Filters, for example ``"gzip-4 + shuffle"`` or ``"none"``.
         read_path: ``"native"`` (fast, parallel), ``"converted"`` (as native, but libhdf5 converts the numbers, one
             thread at a time), ``"libhdf5"`` (one chunk at a time) or ``"made"`` (by transforms).
         reason: Why the read path is not native; empty otherwise.
         uniform: True if all files store it the same way.
+        ragged: True if samples differ in length: a batch has the rows of all its samples, shape ``(rows, *shape)``, and
+            in ``"x.offsets"`` where those of each begin.
     """
 
     name: str
@@ -34,10 +37,11 @@ class FieldInfo:
     read_path: str
     reason: str
     uniform: bool
+    ragged: bool = False
 
     @property
     def row_bytes(self) -> int:
-        """Number of bytes of a sample."""
+        """Number of bytes of a sample; of a row of it where the field is ragged."""
         return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
 
 

@@ -227,7 +227,9 @@ class Loader:
     def collate_fn(self, samples: Sequence[Any]) -> Any:
         """Make a batch of samples of the data set, or return the batch that they are the samples of."""
         words = self._options
-        return collate(samples, as_torch=words["framework"] == "torch", as_tuple=words["batch_format"] == "tuple")
+        ragged = {name for name, field in self.dataset.fields.items() if field.ragged}
+        as_torch, as_tuple = words["framework"] == "torch", words["batch_format"] == "tuple"
+        return collate(samples, ragged=ragged, as_torch=as_torch, as_tuple=as_tuple)
 
     @property
     def _divides_samples(self) -> bool:

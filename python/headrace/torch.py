@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import torch
 import torch.utils.data
 
+from headrace._dataset import ragged
 from headrace._faces.bulk_sampler import in_bulk
 from headrace._faces.torch_arguments import TorchArguments
 from headrace._support.checks import invalid
@@ -26,7 +27,7 @@ from headrace._support.logging import logger, warn
 from headrace.dataset import Dataset, Paths, open
 from headrace.loader import Loader
 
-__all__ = ["DataLoader"]
+__all__ = ["DataLoader", "nested"]
 
 #: Samples that are decoded together where none are batched: ``batch_size=None``.
 _SAMPLES_TOGETHER = 256
@@ -351,9 +352,27 @@ def _map_style(dataset: Any, *args: Any, **kwargs: Any) -> MapStyleDataLoader:
     return MapStyleDataLoader(**given)
 
 
+def nested(batch: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
+    """Return a ragged field of a batch as torch's nested tensor of layout jagged. No copy.
+
+    Args:
+        batch: A batch of tensors, with the field and its offsets.
+        name: Name of the field.
+    """
+    if name + ragged.SUFFIX not in batch:
+        raise invalid(
+            f"{name!r} is no ragged field of this batch, which has {', '.join(map(repr, batch))}",
+            "A ragged field has its offsets beside it.",
+        )
+    made: torch.Tensor = torch.nested.nested_tensor_from_jagged(batch[name], batch[name + ragged.SUFFIX])
+    return made
+
+
 def _rows(batch: Any) -> list[Any]:
     """Return the samples of a batch, each in the batch's own form."""
     if isinstance(batch, dict):
+        if any(ragged.offsets_of(batch, name) is not None for name in batch):
+            return [ragged.sample(batch, i) for i in range(ragged.num_samples(batch))]
         columns = [list(column) for column in batch.values()]
         return [dict(zip(batch, values, strict=True)) for values in zip(*columns, strict=True)]
     return list(zip(*batch, strict=True))

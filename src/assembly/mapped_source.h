@@ -43,6 +43,13 @@ class SampleMaker {
   [[nodiscard]] virtual bool follows_files() const = 0;
   /// True if a row may be in several samples, which then follow each other.
   [[nodiscard]] virtual bool overlaps() const = 0;
+  /// Return the same with another choice of columns in the table beside the rows. \param side  Null: with none of it.
+  /// \return  Null where there is no such table.
+  [[nodiscard]] virtual std::shared_ptr<const SampleMaker> with_side(std::shared_ptr<const Source> /*side*/) const {
+    return nullptr;
+  }
+  /// Return the number of a sample among all, chosen or not, by its number in the map's homes.
+  [[nodiscard]] virtual std::uint64_t sample_number(std::uint64_t stored) const { return stored; }
   /// \param chosen  Which of the samples; null: all. Throws headrace::Error where nothing can be made.
   [[nodiscard]] virtual std::shared_ptr<MappedSource> make(std::shared_ptr<const Source> rows,
                                                            std::shared_ptr<const RowSet> chosen) const = 0;

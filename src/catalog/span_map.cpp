@@ -1,14 +1,19 @@
 #include "catalog/span_map.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "catalog/row_digest.h"
 
 namespace headrace {
 
 Spans Spans::between(std::vector<std::uint64_t> starts) {
+  return between(std::make_shared<const std::vector<std::uint64_t>>(std::move(starts)));
+}
+
+Spans Spans::between(std::shared_ptr<const std::vector<std::uint64_t>> starts) {
   Spans s;
-  s.count_ = starts.empty() ? 0 : starts.size() - 1;
+  s.count_ = starts->empty() ? 0 : starts->size() - 1;
   s.starts_ = std::move(starts);
   return s;
 }
@@ -44,9 +49,9 @@ std::size_t Spans::stretch_at(std::uint64_t row) const {
 }
 
 std::uint64_t Spans::first_ending_behind(std::uint64_t row) const {
-  if (!starts_.empty()) {
-    const auto at = std::upper_bound(starts_.begin() + 1, starts_.end(), row);
-    return static_cast<std::uint64_t>(at - starts_.begin()) - 1;
+  if (starts_) {
+    const auto at = std::upper_bound(starts_->begin() + 1, starts_->end(), row);
+    return static_cast<std::uint64_t>(at - starts_->begin()) - 1;
   }
   if (count_ == 0) return 0;
   const std::size_t at = stretch_at(row);
@@ -56,9 +61,9 @@ std::uint64_t Spans::first_ending_behind(std::uint64_t row) const {
 }
 
 std::uint64_t Spans::first_beginning_at(std::uint64_t row) const {
-  if (!starts_.empty()) {
-    const auto at = std::lower_bound(starts_.begin(), starts_.end() - 1, row);
-    return static_cast<std::uint64_t>(at - starts_.begin());
+  if (starts_) {
+    const auto at = std::lower_bound(starts_->begin(), starts_->end() - 1, row);
+    return static_cast<std::uint64_t>(at - starts_->begin());
   }
   if (count_ == 0) return 0;
   const std::size_t at = stretch_at(row);
@@ -68,7 +73,10 @@ std::uint64_t Spans::first_beginning_at(std::uint64_t row) const {
 
 SpanMap::SpanMap(Options options) : options_(std::move(options)) {
   std::vector<BlockTable::FileBlocks> homes;
-  for (const std::uint64_t samples : options_.spans.stretch_sizes()) homes.push_back({samples, options_.home_samples});
+  std::vector<std::uint64_t> sizes = options_.file_ends;
+  std::adjacent_difference(sizes.begin(), sizes.end(), sizes.begin());
+  if (sizes.empty()) sizes = options_.spans.stretch_sizes();
+  for (const std::uint64_t samples : sizes) homes.push_back({samples, options_.home_samples});
   homes_ = std::make_shared<const BlockTable>(homes, options_.chosen);
   const std::uint64_t length = options_.spans.common_length();
   groups_.push_back({static_cast<std::uint32_t>(options_.rows->num_blocks()),
@@ -94,7 +102,7 @@ void SpanMap::expand(std::span<const SampleRef> samples, std::vector<Part>& part
       row += count;
     }
     if (options_.side) {
-      const BlockTable::RowPlace at = options_.side->find(i);
+      const BlockTable::RowPlace at = options_.side->find(side_row(i));
       parts.push_back({groups_[0].num_units + static_cast<std::uint32_t>(at.block), at.row_in_block, 1, 0});
     }
     ends.push_back(static_cast<std::uint32_t>(parts.size()));
@@ -124,8 +132,8 @@ void SpanMap::units_of(std::uint32_t home, std::vector<std::uint32_t>& out) cons
       out.push_back(unit);
   }
   if (!options_.side) return;
-  const auto last_unit = static_cast<std::uint32_t>(options_.side->find(last).block);
-  for (auto unit = static_cast<std::uint32_t>(options_.side->find(first).block); unit <= last_unit; ++unit)
+  const auto last_unit = static_cast<std::uint32_t>(options_.side->find(side_row(last)).block);
+  for (auto unit = static_cast<std::uint32_t>(options_.side->find(side_row(first)).block); unit <= last_unit; ++unit)
     out.push_back(groups_[0].num_units + unit);
 }
 
@@ -151,7 +159,7 @@ void SpanMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) cons
   std::vector<std::uint32_t> homes, units;
   if (unit >= groups_[0].num_units) {
     const RowRange rows = options_.side->stored_rows(unit - groups_[0].num_units);
-    homes_between(rows.first, rows.end(), homes);
+    homes_between(sample_of_side(rows.first), sample_of_side(rows.end() - 1) + 1, homes);
   } else {
     const RowRange rows = options_.rows->stored_rows(unit);
     // From the sample before those with rows here to the one behind them: where none has, both may be of one home.

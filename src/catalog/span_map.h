@@ -19,23 +19,22 @@ class Spans {
  public:
   /// Sample i has rows [starts[i], starts[i + 1]).
   static Spans between(std::vector<std::uint64_t> starts);
+  static Spans between(std::shared_ptr<const std::vector<std::uint64_t>> starts);
   /// Sample i of a stretch has its rows [i * stride, i * stride + length): windows, which overlap where length is above
   /// stride, as many as fit. \param stretches  Rows over whose ends no window reaches, one after the other.
   static Spans windows(std::vector<RowRange> stretches, std::uint64_t stride, std::uint64_t length);
 
   [[nodiscard]] std::uint64_t size() const { return count_; }
   [[nodiscard]] std::uint64_t begin(std::uint64_t i) const {
-    if (!starts_.empty()) return starts_[i];
+    if (starts_) return (*starts_)[i];
     const Stretch& s = stretches_[stretch_of(i)];
     return s.rows.first + (i - s.first_sample) * stride_;
   }
-  [[nodiscard]] std::uint64_t end(std::uint64_t i) const {
-    return starts_.empty() ? begin(i) + length_ : starts_[i + 1];
-  }
+  [[nodiscard]] std::uint64_t end(std::uint64_t i) const { return starts_ ? (*starts_)[i + 1] : begin(i) + length_; }
   /// Length of every sample; 0: they differ.
-  [[nodiscard]] std::uint64_t common_length() const { return starts_.empty() ? length_ : 0; }
+  [[nodiscard]] std::uint64_t common_length() const { return starts_ ? 0 : length_; }
   [[nodiscard]] std::uint64_t memory_bytes() const {
-    return starts_.capacity() * sizeof(starts_[0]) + stretches_.capacity() * sizeof(stretches_[0]);
+    return (starts_ ? starts_->capacity() * sizeof(std::uint64_t) : 0) + stretches_.capacity() * sizeof(stretches_[0]);
   }
   /// Return the samples of each stretch; of listed ones there is one stretch.
   [[nodiscard]] std::vector<std::uint64_t> stretch_sizes() const;
@@ -55,8 +54,8 @@ class Spans {
   [[nodiscard]] std::size_t stretch_of(std::uint64_t sample) const;
   [[nodiscard]] std::size_t stretch_at(std::uint64_t row) const;
 
-  std::vector<std::uint64_t> starts_;
-  std::vector<Stretch> stretches_;  // of windows
+  std::shared_ptr<const std::vector<std::uint64_t>> starts_;  // of listed ones
+  std::vector<Stretch> stretches_;                            // of windows
   std::uint64_t count_ = 0, stride_ = 0, length_ = 0;
 };
 
@@ -65,9 +64,12 @@ class Spans {
 class SpanMap final : public SampleMap {
  public:
   struct Options {
-    std::uint64_t home_samples = 1;                 ///< Samples that are shuffled together, about a unit's.
-    std::shared_ptr<const BlockTable> rows;         ///< Blocks of the spans' rows: the units of group 0.
-    std::shared_ptr<const BlockTable> side = {};    ///< Blocks of the table beside them; null: there is none.
+    std::uint64_t home_samples = 1;               ///< Samples that are shuffled together, about a unit's.
+    std::shared_ptr<const BlockTable> rows;       ///< Blocks of the spans' rows: the units of group 0.
+    std::shared_ptr<const BlockTable> side = {};  ///< Blocks of the table beside them; null: there is none.
+    std::shared_ptr<const RowSet> sided = {};     ///< Samples that have a row in that table; null: all.
+    /// Samples up to the end of each file, which no home reaches over; empty: they are one stretch.
+    std::vector<std::uint64_t> file_ends = {};
     std::shared_ptr<const RowSet> chosen = {};      ///< Samples that were selected; null: all.
     std::uint64_t row_weight = 0, side_weight = 0;  ///< Weight of a row of group 0 and 1, see row_weight().
     Spans spans;
@@ -93,6 +95,13 @@ class SpanMap final : public SampleMap {
   [[nodiscard]] std::uint64_t number_of(SampleRef sample) const {
     return homes_->stored_rows(sample.block).first +
            (options_.chosen ? homes_->stored_row(sample.block, sample.row) : sample.row);
+  }
+  /// Return the row of the side table that a sample has; of one that has none, the next one's.
+  [[nodiscard]] std::uint64_t side_row(std::uint64_t sample) const {
+    return options_.sided ? options_.sided->count_below(sample) : sample;
+  }
+  [[nodiscard]] std::uint64_t sample_of_side(std::uint64_t row) const {
+    return options_.sided ? (*options_.sided)[row] : row;
   }
   void homes_between(std::uint64_t first_sample, std::uint64_t end_sample, std::vector<std::uint32_t>& out) const;
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <headrace/dataset/spans.h>
 #include <headrace/dataset/windows.h>
 
 #include <bit>
@@ -103,6 +104,14 @@ void write_node(PackedWriter& out, const DataNode& node) {
                           for (const std::uint64_t n : {windows.length, windows.stride, windows.lookahead})
                             out.number(n);
                           out.flag(windows.across_files);
+                        },
+                        [&](const SpansNode& spans) {
+                          out.number(spans.kind);
+                          out.number(spans.key_column);
+                          out.number(spans.offset_list.size());
+                          std::uint64_t before = 0;
+                          for (const std::uint64_t offset : spans.offset_list)
+                            out.number(offset - std::exchange(before, offset));
                         },
                         [&](const MixNode& mix) {
                           write_texts(out, mix.names);
@@ -208,6 +217,14 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
     for (std::uint64_t* const n : {&windows.length, &windows.stride, &windows.lookahead}) *n = in.number();
     windows.across_files = in.flag();
     node->what = windows;
+  } else if (kind == 6) {
+    SpansNode spans;
+    spans.kind = static_cast<SpansNode::Kind>(in.number());
+    spans.key_column = in.number();
+    std::uint64_t offset = 0;
+    for (std::size_t left = in.count(); in.ok() && left > 0; --left) spans.offset_list.push_back(offset += in.number());
+    if (spans.kind > SpansNode::kList) in.fail();
+    node->what = std::move(spans);
   } else {
     MixNode mix{read_texts(in), {}, {}};
     for (std::size_t i = 0; i < mix.names.size(); ++i) mix.weights.push_back(std::bit_cast<double>(in.number()));
@@ -219,7 +236,9 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
   const std::size_t children = in.count();
   for (std::size_t i = 0; in.ok() && i < children; ++i) node->of.push_back(read_node(in, depth + 1));
   const auto* const mix = std::get_if<MixNode>(&node->what);
-  if (children != (kind == 0 ? 0 : mix ? mix->names.size() : 1)) in.fail();
+  const auto* const spans = std::get_if<SpansNode>(&node->what);
+  const std::size_t least = kind == 0 ? 0 : mix ? mix->names.size() : spans && spans->kind != SpansNode::kList ? 2 : 1;
+  if (children < least || children > least + (spans ? 1 : 0)) in.fail();
   return node;
 }
 
@@ -241,6 +260,7 @@ Dataset resolve_rows(const RowsNode& node, const Dataset& data) {
 /// What the samples of a node are.
 std::string_view sample_noun(const DataNode& node) {
   if (std::holds_alternative<WindowsNode>(node.what)) return "window";
+  if (std::holds_alternative<SpansNode>(node.what)) return "span";
   return node.of.empty() ? "row" : sample_noun(*node.of[0]);
 }
 
@@ -248,34 +268,37 @@ std::string_view sample_noun(const DataNode& node) {
 
 std::string text_of(const DataNode& node) {
   const auto below = [&] { return text_of(*node.of[0]); };
-  return std::visit(Overloaded{[&](const FilesNode& files) { return counted(files.paths.size(), "file"); },
-                               [&](const RowsNode& rows) {
-                                 return fmt::format("{} → {}", below(),
-                                                    counted(rows.rows->size(), sample_noun(*node.of[0])));
-                               },
-                               [&](const FieldsNode& fields) {
-                                 return fmt::format("{} → field{} {}", below(), fields.names.size() == 1 ? "" : "s",
-                                                    fmt::join(fields.names, ", "));
-                               },
-                               [&](const MapNode& map) {
-                                 std::string text = below();
-                                 for (const Transform& transform : map.transforms) text += " → " + transform.text();
-                                 return text;
-                               },
-                               [&](const WindowsNode& windows) {
-                                 std::string text = fmt::format("{} → windows of {}", below(), windows.length);
-                                 if (windows.lookahead) text += fmt::format(" + {}", windows.lookahead);
-                                 text += fmt::format(" row{}", plural(windows.length + windows.lookahead));
-                                 if (windows.stride != windows.length) text += fmt::format(" every {}", windows.stride);
-                                 return text + (windows.across_files ? " across files" : "");
-                               },
-                               [&](const MixNode& mix) {
-                                 std::string text;
-                                 for (std::size_t i = 0; i < node.of.size(); ++i)
-                                   text += fmt::format("{}{} ({})", i ? ", " : "", mix.names[i], text_of(*node.of[i]));
-                                 return "mix of " + text;
-                               }},
-                    node.what);
+  return std::visit(
+      Overloaded{[&](const FilesNode& files) { return counted(files.paths.size(), "file"); },
+                 [&](const RowsNode& rows) {
+                   return fmt::format("{} → {}", below(), counted(rows.rows->size(), sample_noun(*node.of[0])));
+                 },
+                 [&](const FieldsNode& fields) {
+                   return fmt::format("{} → field{} {}", below(), fields.names.size() == 1 ? "" : "s",
+                                      fmt::join(fields.names, ", "));
+                 },
+                 [&](const MapNode& map) {
+                   std::string text = below();
+                   for (const Transform& transform : map.transforms) text += " → " + transform.text();
+                   return text;
+                 },
+                 [&](const WindowsNode& windows) {
+                   std::string text = fmt::format("{} → windows of {}", below(), windows.length);
+                   if (windows.lookahead) text += fmt::format(" + {}", windows.lookahead);
+                   text += fmt::format(" row{}", plural(windows.length + windows.lookahead));
+                   if (windows.stride != windows.length) text += fmt::format(" every {}", windows.stride);
+                   return text + (windows.across_files ? " across files" : "");
+                 },
+                 [&](const SpansNode& spans) {
+                   return fmt::format("{} → spans by {}", below(), spans.kind == SpansNode::kKey ? "a key" : "offsets");
+                 },
+                 [&](const MixNode& mix) {
+                   std::string text;
+                   for (std::size_t i = 0; i < node.of.size(); ++i)
+                     text += fmt::format("{}{} ({})", i ? ", " : "", mix.names[i], text_of(*node.of[i]));
+                   return "mix of " + text;
+                 }},
+      node.what);
 }
 
 std::string recipe_of(const DataNode& node) {
@@ -304,6 +327,16 @@ Dataset resolve(const DataNode& node) {
                  [&](const MapNode& map) { return resolve(*node.of[0]).map(map.transforms); },
                  [&](const WindowsNode& w) {
                    return windows(resolve(*node.of[0]), {w.length, w.stride, w.lookahead, w.across_files});
+                 },
+                 [&](const SpansNode& s) {
+                   SpanOptions options;
+                   const bool is_listed = s.kind == SpansNode::kList;
+                   if (!is_listed) (s.kind == SpansNode::kKey ? options.key : options.offsets) = resolve(*node.of[1]);
+                   options.offset_list = s.offset_list;
+                   if (s.key_column > 0) options.key_column = s.key_column - 1;
+                   if (const std::size_t own = is_listed ? 1 : 2; node.of.size() > own)
+                     options.targets = resolve(*node.of[own]);
+                   return spans(resolve(*node.of[0]), options);
                  },
                  [&](const MixNode& node_of_mix) {
                    std::vector<MixPart> parts;

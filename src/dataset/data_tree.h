@@ -49,9 +49,17 @@ struct WindowsNode {
   bool across_files = false;
 };
 
+/// spans() of the first data set that it is of. The second has the key or the offsets, the last the targets.
+struct SpansNode {
+  enum Kind : std::uint8_t { kKey, kOffsets, kList };
+  Kind kind = kKey;
+  std::uint64_t key_column = 0;                 ///< And one more: which column of the key; 0: it has one.
+  std::vector<std::uint64_t> offset_list = {};  ///< For kList, which has no second data set.
+};
+
 /// Immutable. A new verb is a new alternative here, and a case in each function of data_tree.cpp.
 struct DataNode {
-  std::variant<FilesNode, RowsNode, FieldsNode, MixNode, MapNode, WindowsNode> what;
+  std::variant<FilesNode, RowsNode, FieldsNode, MixNode, MapNode, WindowsNode, SpansNode> what;
   std::vector<std::shared_ptr<const DataNode>> of;  ///< What the verb was applied to.
 };
 

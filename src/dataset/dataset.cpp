@@ -83,6 +83,7 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(SampleSource source, std::sha
   if (const MappedSource* const mapped = impl->source.mapped(); mapped && !mapped->file_ends.empty()) {
     const RowSet* const chosen = impl->blocks->chosen().get();
     std::uint64_t before = 0;
+    impl->files.resize(mapped->file_ends.size());  // those of a table beside the rows are no files of samples
     for (std::size_t f = 0; f < mapped->file_ends.size(); ++f) {
       const std::uint64_t end = chosen ? chosen->count_below(mapped->file_ends[f]) : mapped->file_ends[f];
       impl->files[f].rows = end - before;

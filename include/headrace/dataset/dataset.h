@@ -126,6 +126,8 @@ class Dataset {
   /// others count within it. Rows that a selection left out count as well. Throws kInvalidArgument for rows that do not
   /// exist, or if the parts of a mixture have different numbers of axes.
   [[nodiscard]] std::vector<std::int64_t> sample_index(std::span<const std::uint64_t> rows) const;
+  /// Return how many rows each sample has in the fields that are ragged. No I/O. Throws kInvalidArgument where none is.
+  [[nodiscard]] std::vector<std::uint64_t> lengths() const;
   /// Return the end of the block of `row`: rows [row, block_end(row)) are decoded together.
   [[nodiscard]] std::uint64_t block_end(std::uint64_t row) const;
   /// Return a data set of these fields only, over the same files. No I/O.

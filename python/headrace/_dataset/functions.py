@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from headrace._dataset.ragged import num_samples
 from headrace._support.checks import invalid
 
 ColumnFunction = Callable[[dict[str, Any]], Mapping[str, Any]]
@@ -88,4 +89,4 @@ class MappedEpoch:
 
 def rows_of(columns: dict[str, Any]) -> int:
     """Return the number of samples of a batch."""
-    return int(next(iter(columns.values())).shape[0])
+    return num_samples(columns)

@@ -7,11 +7,10 @@ it stands for: the data set hands out the loader's own batch, at the loader's sp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
+from headrace._dataset.ragged import num_samples, sample, stack
 from headrace._support.checks import invalid
 
 if TYPE_CHECKING:
@@ -82,15 +81,16 @@ class Delivered(Sequence[Any]):
         self._columns = list(batch.values()) if isinstance(batch, dict) else list(batch)
 
     def __len__(self) -> int:
-        return len(self._columns[0])
+        return num_samples(self.batch) if isinstance(self.batch, dict) else len(self._columns[0])
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
             raise IndexError(index)
-        values = [column[index] for column in self._columns]
-        return dict(zip(self.batch, values, strict=True)) if isinstance(self.batch, dict) else tuple(values)
+        if isinstance(self.batch, dict):
+            return sample(self.batch, range(len(self))[index])
+        return tuple(column[index] for column in self._columns)
 
 
 class Steps:
@@ -143,11 +143,11 @@ class Rows:
         self._loader.set_epoch(epoch)
 
 
-def collate(samples: Sequence[Any], *, as_torch: bool, as_tuple: bool) -> Any:
+def collate(samples: Sequence[Any], *, ragged: Container[str], as_torch: bool, as_tuple: bool) -> Any:
     """Make a batch of samples of a data set, or return the batch that they are of."""
     if isinstance(samples, Delivered):
         return samples.batch
-    batch: dict[str, Any] = {name: np.stack([sample[name] for sample in samples]) for name in samples[0]}
+    batch = stack(samples, ragged)
     if as_torch:
         import torch
 

@@ -22,34 +22,63 @@ Dataset transformed(const Dataset::Impl& impl, const std::vector<Transform>& tra
                               std::move(node), mapped->mixture, std::move(made.program)));
 }
 
+std::size_t column_of(const Source& source, const std::string& name) {
+  return static_cast<std::size_t>(std::ranges::find(*source.columns, name, &StoredColumn::name) -
+                                  source.columns->begin());
+}
+
+Error no_such_field(const Dataset::Impl& impl, const Source& old, const std::string& name) {
+  std::vector<std::string> have;
+  for (const Field& f : *impl.source.fields()) have.push_back(f.name);
+  std::string text = fmt::format("no field '{}'; there are {}", name, fmt::join(have, ", "));
+  const auto left_out = std::ranges::find(old.left_out, name, &LeftOut::path);
+  if (left_out == old.left_out.end()) return {ErrorCode::kFieldMissing, std::move(text)};
+  return Error(ErrorCode::kFieldMissing,
+               fmt::format("{}. The array '{}' was left out: {}", text, name, left_out->reason))
+      .with_hint(fmt::format("open() with fields=[\"{}\"] loads it, or says what to do.", name));
+}
+
+/// The table beside the samples' rows alone, with a row for each chosen sample.
+std::shared_ptr<const Source> side_alone(const MappedSource& mapped, const std::vector<std::size_t>& columns) {
+  const std::shared_ptr<Source> made = with_columns(*mapped.groups[1].source, columns);
+  const RowSet* const chosen = mapped.map->shuffle_blocks()->chosen().get();
+  std::uint64_t all = 0;
+  for (const SourceFile& file : made->files) all += file.rows;
+  if (!chosen || chosen->size() == all) return made;
+  std::vector<std::uint64_t> rows(chosen->size());
+  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = mapped.maker->sample_number((*chosen)[i]);
+  made->chosen = std::make_shared<const RowSet>(all, rows);
+  return made;
+}
+
 }  // namespace
 
 Dataset Dataset::choose(std::span<const std::string> names) const {
   const MappedSource* const mapped = remade(*impl_, "a choice of fields");
   const Source& old = mapped ? *mapped->groups[0].source : *impl_->source.rows();
+  const Source* const side = mapped && mapped->groups.size() > 1 ? mapped->groups[1].source.get() : nullptr;
   const std::vector<std::string> list(names.begin(), names.end());
   if (impl_->source.program()) return transformed(*impl_, {{"Keep", list, {}}}, impl_->node_with(FieldsNode{list}));
   if (old.finisher) throw refuse("fields of transformed samples cannot be chosen", "Choose first, then transform.");
-  std::vector<std::size_t> columns;
+  std::vector<std::size_t> columns, of_side;
   for (const std::string& name : names) {
-    const auto it = std::ranges::find(*old.columns, name, &StoredColumn::name);
-    if (it == old.columns->end()) {
-      std::vector<std::string> have;
-      for (const Field& f : *old.fields) have.push_back(f.name);
-      const std::string text = fmt::format("no field '{}'; there are {}", name, fmt::join(have, ", "));
-      const auto left_out = std::ranges::find(old.left_out, name, &LeftOut::path);
-      if (left_out == old.left_out.end()) throw Error(ErrorCode::kFieldMissing, text);
-      throw Error(ErrorCode::kFieldMissing,
-                  fmt::format("{}. The array '{}' was left out: {}", text, name, left_out->reason))
-          .with_hint(fmt::format("open() with fields=[\"{}\"] loads it, or says what to do.", name));
+    const std::size_t column = column_of(old, name);
+    if (side && column == old.columns->size()) {
+      of_side.push_back(column_of(*side, name));
+      if (of_side.back() < side->columns->size()) continue;
     }
-    columns.push_back(static_cast<std::size_t>(it - old.columns->begin()));
+    if (column == old.columns->size()) throw no_such_field(*impl_, old, name);
+    if (!of_side.empty())
+      throw refuse(fmt::format("'{}' is named behind a target", name), "Targets come last in a batch: name them last.");
+    columns.push_back(column);
   }
   std::shared_ptr<const DataNode> node = impl_->node_with(FieldsNode{list});
+  if (columns.empty() && !of_side.empty()) return Dataset(Impl::make(side_alone(*mapped, of_side), std::move(node)));
   std::shared_ptr<Source> made = with_columns(old, columns);
   if (mapped)
-    return Dataset(make_samples(mapped->maker, std::move(made), mapped->map->shuffle_blocks()->chosen(),
-                                std::move(node), mapped->mixture));
+    return Dataset(make_samples(
+        side ? mapped->maker->with_side(of_side.empty() ? nullptr : with_columns(*side, of_side)) : mapped->maker,
+        std::move(made), mapped->map->shuffle_blocks()->chosen(), std::move(node), mapped->mixture));
   return Dataset(Impl::make(std::move(made), std::move(node)));
 }
 

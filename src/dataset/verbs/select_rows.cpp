@@ -44,7 +44,11 @@ Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
 std::vector<std::uint64_t> Dataset::selected_rows() const {
   std::vector<std::uint64_t> rows(size());
   const RowSet* const chosen = impl_->blocks->chosen().get();
-  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = chosen ? (*chosen)[i] : i;
+  const MappedSource* const mapped = impl_->source.mapped();
+  for (std::uint64_t i = 0; i < rows.size(); ++i) {
+    rows[i] = chosen ? (*chosen)[i] : i;
+    if (mapped && mapped->maker) rows[i] = mapped->maker->sample_number(rows[i]);
+  }
   return rows;
 }
 

@@ -1,0 +1,144 @@
+#include "dataset/span_list.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/number_text.h"
+#include "dataset/refuse.h"
+
+namespace headrace {
+namespace {
+
+/// Puts runs together, file by file.
+class SpanLister {
+ public:
+  explicit SpanLister(const Dataset& data) : data_(data) {}
+
+  /// Add the next file. \param offsets  Rows of it, ascending; of fewer than two there is no sample.
+  template <class Number>
+  void add_file(std::span<const Number> offsets) {
+    const std::uint64_t rows = data_.files()[list_.file_ends.size()].rows;
+    std::uint64_t at = 0;  // row of the file up to which there are runs
+    const auto leave_out = [&](std::uint64_t end) {
+      if (at == end) return;
+      unnamed_.push_back(starts_.size());
+      starts_.push_back(first_row_ + at);
+      at = end;
+    };
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+      leave_out(static_cast<std::uint64_t>(offsets[i]));
+      starts_.push_back(first_row_ + at);
+      at = static_cast<std::uint64_t>(offsets[i + 1]);
+    }
+    leave_out(rows);
+    list_.file_ends.push_back(starts_.size());
+    first_row_ += rows;
+  }
+
+  SpanList take() {
+    const std::uint64_t runs = starts_.size();
+    starts_.push_back(first_row_);
+    starts_.shrink_to_fit();
+    list_.starts = std::make_shared<const std::vector<std::uint64_t>>(std::move(starts_));
+    if (unnamed_.empty()) return std::move(list_);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> named;
+    std::uint64_t next = 0;
+    unnamed_.push_back(runs);
+    for (const std::uint64_t run : unnamed_) {
+      if (run > next) named.emplace_back(next, run);
+      next = run + 1;
+    }
+    list_.named = std::make_shared<const RowSet>(runs, std::span(std::as_const(named)));
+    return std::move(list_);
+  }
+
+ private:
+  const Dataset& data_;
+  SpanList list_;
+  std::vector<std::uint64_t> starts_, unnamed_;
+  std::uint64_t first_row_ = 0;  // of the next file
+};
+
+/// Whole numbers of any size. They are little-endian, as all that is delivered.
+std::vector<std::int64_t> whole_numbers(const Tensor& array) {
+  const DType& type = array.dtype();
+  const unsigned shift = 64 - 8 * static_cast<unsigned>(type.itemsize);
+  std::vector<std::int64_t> values(array.rows());
+  for (std::uint64_t i = 0; i < values.size(); ++i) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, array.data() + i * type.itemsize, type.itemsize);
+    values[i] = type.kind == DType::Kind::kInt ? static_cast<std::int64_t>(bits << shift) >> shift
+                                               : static_cast<std::int64_t>(bits);
+  }
+  return values;
+}
+
+}  // namespace
+
+SpanList read_offsets(const Dataset& data, const Dataset& offsets, const std::function<bool()>& go_on) {
+  const Field& field = offsets.fields()[0];
+  if ((field.dtype.kind != DType::Kind::kInt && field.dtype.kind != DType::Kind::kUInt) ||
+      !field.dims.row_shape().empty())
+    throw refuse(
+        fmt::format("offsets are whole numbers, one a row; this is {} {}", field.dtype.name(), field.dims.text()))
+        .with_field(field.name);
+  SpanLister lister(data);
+  std::uint64_t first_offset = 0;
+  for (std::size_t f = 0; f < data.files().size(); ++f) {
+    const std::uint64_t rows = data.files()[f].rows, count = offsets.files()[f].rows;
+    const std::vector<std::int64_t> values = whole_numbers(offsets.slice(first_offset, count, go_on).array(0));
+    const auto wrong = [&](std::string text) {
+      return std::move(Error(ErrorCode::kCorruptData, std::move(text))
+                           .with_file(offsets.files()[f].path)
+                           .with_field(field.name)
+                           .with_hint("Offsets are the row where each sample begins, and at last the end."));
+    };
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] < 0 || static_cast<std::uint64_t>(values[i]) > rows)
+        throw wrong(fmt::format("offset {} is {}: the file has {} rows", i, values[i], rows));
+      if (i > 0 && values[i] < values[i - 1])
+        throw wrong(fmt::format("offset {} is {}, below the {} before it", i, values[i], values[i - 1]));
+    }
+    lister.add_file(std::span(values));
+    first_offset += count;
+  }
+  return lister.take();
+}
+
+SpanList divide_offsets(const Dataset& data, const std::vector<std::uint64_t>& offsets) {
+  constexpr std::string_view kHint =
+      "Offsets count rows through all files: where each sample begins, and at last the end.";
+  SpanLister lister(data);
+  std::vector<std::uint64_t> own;  // of a file, as rows of it
+  std::size_t next = 0;            // sample
+  std::uint64_t first = 0;         // row of the file
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    if (offsets[i] > data.size())
+      throw refuse(fmt::format("offset {} is {}: there are {} rows", i, offsets[i], group_digits(data.size())), kHint);
+    if (i > 0 && offsets[i] < offsets[i - 1])
+      throw refuse(fmt::format("offset {} is {}, below the {} before it", i, offsets[i], offsets[i - 1]), kHint);
+  }
+  for (std::size_t f = 0; f < data.files().size(); ++f) {
+    const FileEntry& file = data.files()[f];
+    const std::uint64_t end = first + file.rows;
+    const bool last = f + 1 == data.files().size();
+    own.clear();
+    for (; next + 1 < offsets.size() && (offsets[next] < end || last); ++next) {
+      if (offsets[next + 1] > end)
+        throw refuse(fmt::format("sample {} has rows {} to {}, of which the last are another file's", next,
+                                 offsets[next], offsets[next + 1] - 1),
+                     "A sample lies in one file: this one ends with row " + std::to_string(end - 1) + ".")
+            .with_file(file.path);
+      if (own.empty()) own.push_back(offsets[next] - first);
+      own.push_back(offsets[next + 1] - first);
+    }
+    lister.add_file(std::span(std::as_const(own)));
+    first = end;
+  }
+  return lister.take();
+}
+
+}  // namespace headrace
