@@ -114,14 +114,16 @@ BatchExporter::Column BatchExporter::column_of(const nb::module_& numpy, const F
   return column;
 }
 
-nb::object BatchExporter::shape_tuple(const Column& column, std::uint64_t rows) {
-  nb::object shape = checked(PyTuple_New(static_cast<Py_ssize_t>(column.shape.size() + 1)));
+nb::object BatchExporter::shape_tuple(const Column& column, std::uint64_t rows, std::optional<std::uint64_t> width) {
+  const std::size_t own = width ? 2 : 1;  // axes before those of a row
+  nb::object shape = checked(PyTuple_New(static_cast<Py_ssize_t>(column.shape.size() + own)));
   const auto set = [&](std::size_t axis, std::uint64_t extent) {
     PyTuple_SetItem(shape.ptr(), static_cast<Py_ssize_t>(axis),
                     checked(PyLong_FromUnsignedLongLong(extent)).release().ptr());
   };
   set(0, rows);
-  for (std::size_t axis = 0; axis < column.shape.size(); ++axis) set(axis + 1, column.shape[axis]);
+  if (width) set(1, *width);
+  for (std::size_t axis = 0; axis < column.shape.size(); ++axis) set(axis + own, column.shape[axis]);
   return shape;
 }
 
@@ -130,8 +132,9 @@ nb::object BatchExporter::numpy_array(const Column& column, const Memory& memory
     throw Error(ErrorCode::kUnsupported, "NumPy has no bfloat16 without the package ml_dtypes")
         .with_field(column.name)
         .with_hint("pip install ml_dtypes, or use framework=\"torch\".");
-  const nb::object shape = memory.rows == usual_rows_ ? column.usual_shape : shape_tuple(column, memory.rows);
-  const nb::object bytes = nb::cast(FieldMemory{memory.holder, memory.data, memory.rows * column.row_bytes});
+  const bool usual = memory.rows == usual_rows_ && !memory.width;
+  const nb::object shape = usual ? column.usual_shape : shape_tuple(column, memory.rows, memory.width);
+  const nb::object bytes = nb::cast(FieldMemory{memory.holder, memory.data, memory.cells() * column.row_bytes});
   PyObject* arguments[] = {nullptr, shape.ptr(), column.dtype.ptr(), bytes.ptr()};
   return checked(PyObject_Vectorcall(make_.ptr(), arguments + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
 }
@@ -139,8 +142,9 @@ nb::object BatchExporter::numpy_array(const Column& column, const Memory& memory
 nb::object BatchExporter::torch_tensor(const Column& column, const Memory& memory) const {
   auto tensor = std::make_unique<SharedTensor>();
   tensor->holder = memory.holder;
-  tensor->shape.reserve(column.shape.size() + 1);
+  tensor->shape.reserve(column.shape.size() + 2);
   tensor->shape.push_back(static_cast<std::int64_t>(memory.rows));
+  if (memory.width) tensor->shape.push_back(static_cast<std::int64_t>(*memory.width));
   for (const std::uint64_t extent : column.shape) tensor->shape.push_back(static_cast<std::int64_t>(extent));
   tensor->managed = {.tensor = {.data = memory.data,
                                 .device = {dlpack::kCpu, 0},
@@ -157,11 +161,15 @@ nb::object BatchExporter::torch_tensor(const Column& column, const Memory& memor
   return checked(PyObject_Vectorcall(make_.ptr(), arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
 }
 
+bool BatchExporter::has_offsets(const Batch& batch, std::size_t i) const {
+  return offsets_[i] && !batch.array(i).width();
+}
+
 nb::object BatchExporter::operator()(const Batch& batch) const {
   const bool is_dict = format_ == BatchFormat::kDict;
-  const auto num_arrays = static_cast<Py_ssize_t>(
-      columns_.size() + static_cast<std::size_t>(std::ranges::count_if(offsets_, [](const auto& o) { return !!o; })));
-  nb::object result = checked(is_dict ? PyDict_New() : PyTuple_New(num_arrays));
+  std::size_t num_arrays = columns_.size();
+  for (std::size_t i = 0; i < columns_.size(); ++i) num_arrays += has_offsets(batch, i);
+  nb::object result = checked(is_dict ? PyDict_New() : PyTuple_New(static_cast<Py_ssize_t>(num_arrays)));
   Py_ssize_t place = 0;
   const auto add = [&](const Column& column, const Memory& memory) {
     nb::object array = framework_ == Framework::kTorch ? torch_tensor(column, memory) : numpy_array(column, memory);
@@ -172,11 +180,11 @@ nb::object BatchExporter::operator()(const Batch& batch) const {
   };
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const Tensor array = batch.array(i);
-    add(columns_[i], {batch.holder(i), array.data(), array.rows()});
-    if (!offsets_[i]) continue;
+    add(columns_[i], {batch.holder(i), array.data(), array.rows(), array.width()});
+    if (!has_offsets(batch, i)) continue;
     // Fields of equal lengths share their offsets; each array is its receiver's own, to write to.
     const auto own = std::make_shared<std::vector<std::int64_t>>(batch.offsets(i).begin(), batch.offsets(i).end());
-    add(*offsets_[i], {own, reinterpret_cast<std::byte*>(own->data()), own->size()});
+    add(*offsets_[i], {own, reinterpret_cast<std::byte*>(own->data()), own->size(), {}});
   }
   return result;
 }

@@ -31,7 +31,7 @@ class BatchExporter {
   BatchExporter(const std::vector<Field>& fields, Framework framework, BatchFormat format, std::uint64_t usual_rows);
 
   /// A dict in field order, or a tuple. Behind a ragged field "x" comes "x.offsets", int64: where each sample's rows
-  /// begin in it, and at last how many there are.
+  /// begin in it, and at last how many there are; not where samples are filled up to one length.
   [[nodiscard]] nb::object operator()(const Batch& batch) const;
 
  private:
@@ -49,11 +49,15 @@ class BatchExporter {
     std::shared_ptr<void> holder;
     std::byte* data;
     std::uint64_t rows;
+    std::optional<std::uint64_t> width;  ///< Rows that each sample was filled up to.
+    [[nodiscard]] std::uint64_t cells() const { return rows * width.value_or(1); }
   };
   [[nodiscard]] nb::object numpy_array(const Column& column, const Memory& memory) const;
   [[nodiscard]] nb::object torch_tensor(const Column& column, const Memory& memory) const;
+  [[nodiscard]] bool has_offsets(const Batch& batch, std::size_t i) const;
   [[nodiscard]] Column column_of(const nb::module_& numpy, const Field& field) const;
-  [[nodiscard]] static nb::object shape_tuple(const Column& column, std::uint64_t rows);
+  [[nodiscard]] static nb::object shape_tuple(const Column& column, std::uint64_t rows,
+                                              std::optional<std::uint64_t> width = {});
 
   Framework framework_;
   BatchFormat format_;

@@ -49,6 +49,7 @@ nb::dict to_words(const LoaderSettings& settings) {
         words[option.name.data()] = nb::int_(value);
         break;
       case LoaderOption::Kind::kSeconds:
+      case LoaderOption::Kind::kNumber:
         words[option.name.data()] = nb::float_(value);
         break;
       case LoaderOption::Kind::kText:

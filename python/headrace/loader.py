@@ -87,6 +87,11 @@ class Loader:
         framework: ``"numpy"`` or ``"torch"`` (tensors over the same memory, without a copy).
         device: ``"cpu"``.
         batch_format: ``"dict"`` or ``"tuple"`` (in field order).
+        layout: How samples of different length lie in a batch. ``"ragged"``: ``x`` has the rows of all samples, one
+            behind the other, and ``x.offsets``, int64, where each begins and at last their number. ``"padded"``: ``x``
+            has shape (samples, longest of the batch, ...); two fields follow, ``mask``, bool of shape (samples,
+            longest), True where a row is the sample's own, and ``lengths``, int64.
+        fill: With ``layout="padded"``: what samples are filled up with.
         provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): number of the file, and row in
             it.
         on_error: ``"raise"``: damaged data is an error, at the first batch that holds it.
@@ -129,6 +134,8 @@ class Loader:
         framework: str = "numpy",
         device: str = "cpu",
         batch_format: str = "dict",
+        layout: str = "ragged",
+        fill: float = 0,
         provenance: bool = False,
         on_error: str = "raise",
         timeout: float | None = None,
@@ -156,6 +163,8 @@ class Loader:
             framework=framework,
             device=device,
             batch_format=batch_format,
+            layout=layout,
+            fill=fill,
             provenance=provenance,
             on_error=on_error,
             timeout=timeout,

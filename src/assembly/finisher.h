@@ -29,6 +29,8 @@ struct FilledBatch {
   const BlockTable& blocks;  ///< Blocks of `samples`.
   std::uint64_t epoch = 0;
   std::uint64_t seed = 0;  ///< Seed of the loader; 0 where rows are read by number.
+  /// For each group whose samples are filled up to the longest: the rows that each has of its own.
+  std::span<const std::vector<std::uint64_t>> lengths = {};
 
   /// Return the number of a sample among all that the files hold, whatever was selected of them and wherever it comes
   /// in an epoch: what randomness is keyed by, together with the seed and `epoch`.

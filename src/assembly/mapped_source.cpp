@@ -28,11 +28,12 @@ SampleSizes measure(const MappedSource& mapped) {
     ragged = ragged || groups[g].rows == UnitGroup::Rows::kRagged;
     if (groups[g].rows == UnitGroup::Rows::kFixed) fixed_bytes += groups[g].rows_per_sample * row_bytes[g];
   }
-  SampleSizes sizes{static_cast<double>(fixed_bytes), 0, fixed_bytes};
+  SampleSizes sizes{static_cast<double>(fixed_bytes), 0, fixed_bytes, 0};
   const BlockTable& homes = *mapped.map->shuffle_blocks();
   if (!ragged || homes.num_rows() == 0) return sizes;
   sizes.most_bytes = 0;
   double sum = 0, squares = 0;
+  std::uint64_t number = 0;
   std::vector<SampleRef> samples;
   std::vector<std::uint64_t> rows, bytes;
   for (std::uint32_t home = 0; home < homes.num_blocks(); ++home)
@@ -50,7 +51,8 @@ SampleSizes measure(const MappedSource& mapped) {
       for (const std::uint64_t n : bytes) {
         sum += static_cast<double>(n);
         squares += static_cast<double>(n) * static_cast<double>(n);
-        sizes.most_bytes = std::max(sizes.most_bytes, n);
+        if (n > sizes.most_bytes) sizes.most_bytes = n, sizes.largest = number;
+        ++number;
       }
     }
   const auto count = static_cast<double>(homes.num_rows());
@@ -117,7 +119,7 @@ void set_program(MappedSource& mapped, std::shared_ptr<const Program> program) {
   std::uint64_t bytes = 0;
   for (const std::vector<Field>* const fields : {&program->fields(), &program->staged_fields()})
     for (const Field& field : *fields) bytes += field.row_bytes();
-  mapped.sizes = {static_cast<double>(bytes), 0, bytes};
+  mapped.sizes = {static_cast<double>(bytes), 0, bytes, 0};
   mapped.groups[0].program = std::move(program);
 }
 

@@ -27,6 +27,7 @@ struct SourceGroup {
 struct SampleSizes {
   double mean_bytes = 0, deviation_bytes = 0;
   std::uint64_t most_bytes = 0;
+  std::uint64_t largest = 0;  ///< Number of the first sample of so many bytes.
   /// Return what `samples` that come in a random order take, but for one batch in millions.
   [[nodiscard]] std::uint64_t largest_batch_bytes(std::uint64_t samples) const;
 };

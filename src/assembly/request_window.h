@@ -53,6 +53,7 @@ class RequestWindow {
     bool keep_samples = false;    ///< Deliver with each batch what it holds.
     /// What samples are made of; null: a sample is a row of a block.
     std::shared_ptr<const SampleMap> map = nullptr;
+    bool padded = false;       ///< Samples of ragged groups are filled up to the longest of their batch.
     Finishing finishing = {};  ///< Claimed like units, once everything of a batch is in place.
     /// What the hash of a row in its place weighs, see row_weight(); 0: rows in place are not checked.
     std::uint64_t row_weight = 0;

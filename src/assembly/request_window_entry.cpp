@@ -48,7 +48,7 @@ void RequestWindow::plan_content(const Run& run) {
   c.step = cursor_->next(c.samples, c.counted_elsewhere, c.counted);
   c.sizes.samples = c.samples.size();
   c.expected = 0;
-  if (options_.map) return plan_parts(*options_.map, options_.row_weight != 0, c);
+  if (options_.map) return plan_parts(*options_.map, options_.row_weight != 0, options_.padded, c);
   if (blocks_->is_chosen())
     for (SampleRef& s : c.samples) s.row = blocks_->stored_row(s.block, s.row);
   if (options_.row_weight == 0) return;

@@ -1,14 +1,17 @@
 #include "assembly/step_parts.h"
 
+#include <algorithm>
+
 namespace headrace {
 
-void plan_parts(const SampleMap& map, bool checked, StepContent& content) {
+void plan_parts(const SampleMap& map, bool checked, bool padded, StepContent& content) {
   StepContent& c = content;
   const std::span<const UnitGroup> groups = map.groups();
   c.parts.clear();
   c.part_ends.clear();
   map.expand(c.samples, c.parts, c.part_ends);
   c.starts.resize(groups.size());
+  c.lengths.resize(padded ? groups.size() : 0);
   c.sizes.samples = c.samples.size();
   c.sizes.group_rows.resize(groups.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -16,6 +19,11 @@ void plan_parts(const SampleMap& map, bool checked, StepContent& content) {
     starts.assign(1, 0);
     if (groups[g].rows == UnitGroup::Rows::kFixed) {
       for (std::size_t i = 1; i <= c.samples.size(); ++i) starts.push_back(i * groups[g].rows_per_sample);
+    } else if (padded) {
+      c.lengths[g].clear();
+      map.lengths(c.samples, g, c.lengths[g]);
+      const std::uint64_t width = c.samples.empty() ? 0 : *std::ranges::max_element(c.lengths[g]);
+      for (std::size_t i = 1; i <= c.samples.size(); ++i) starts.push_back(i * width);
     } else {
       map.lengths(c.samples, g, starts);
       for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];

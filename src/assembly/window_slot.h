@@ -52,6 +52,12 @@ struct StepContent {
   std::vector<Part> parts;
   std::vector<std::uint32_t> part_ends;            ///< Parts up to the end of each sample.
   std::vector<std::vector<std::uint64_t>> starts;  ///< For each group: rows before each sample, and all of them.
+  /// For each group whose samples are filled up to the longest: the rows that each has of its own; else empty.
+  std::vector<std::vector<std::uint64_t>> lengths;
+  /// Return the rows that every sample is filled up to.
+  [[nodiscard]] std::uint64_t width(std::size_t group) const {
+    return samples.empty() ? 0 : starts[group].back() / samples.size();
+  }
 };
 
 /// What is left to do with a batch once everything is in place.

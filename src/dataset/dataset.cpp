@@ -256,13 +256,15 @@ Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<boo
   return impl_->take(rows, {}, go_on);
 }
 
-Batch Dataset::Impl::take(std::span<const std::uint64_t> samples, EpochSeed draws, const std::function<bool()>& go_on) {
+Batch Dataset::Impl::take(std::span<const std::uint64_t> samples, EpochSeed draws, const std::function<bool()>& go_on,
+                          const Finisher* padding) {
   if (samples.size() > ~std::uint32_t{0})
     throw Error(ErrorCode::kInvalidArgument, "more than 2^32 rows at once").with_hint("Use a Loader.");
   const std::uint64_t threads = reading_threads(*this, samples.size());
   for (const std::uint64_t sample : samples) check_row(sample, rows);
   const MappedSource* const mapped = source.mapped();
-  return (mapped ? take_mapped(*mapped, samples, draws, go_on) : take_rows(*this, samples, draws, threads, go_on))
+  return (mapped ? take_mapped(*mapped, samples, draws, go_on, padding)
+                 : take_rows(*this, samples, draws, threads, go_on))
       .value();
 }
 

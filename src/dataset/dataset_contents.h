@@ -50,8 +50,10 @@ struct Dataset::Impl {
   [[nodiscard]] const Source& rows_for(std::string_view what) const;
   /// Return the node of a verb that was applied to this data set; null where that has none.
   [[nodiscard]] std::shared_ptr<const DataNode> node_with(decltype(DataNode::what) verb) const;
-  /// As Dataset::take(). \param draws  Whose randomness transforms use.
-  Batch take(std::span<const std::uint64_t> samples, EpochSeed draws, const std::function<bool()>& go_on = {});
+  /// As Dataset::take(). \param draws  Whose randomness transforms use. \param padding  Fills up ragged samples; null:
+  /// they stay ragged.
+  Batch take(std::span<const std::uint64_t> samples, EpochSeed draws, const std::function<bool()>& go_on = {},
+             const Finisher* padding = nullptr);
   Result<IdleServer> take_server();
   void put_server(IdleServer server);
 };

@@ -30,14 +30,14 @@ std::vector<WantedPart> parts_by_unit(const StepContent& content) {
 }  // namespace
 
 Result<Batch> take_mapped(const MappedSource& mapped, std::span<const std::uint64_t> samples, EpochSeed draws,
-                          const std::function<bool()>& go_on) {
+                          const std::function<bool()>& go_on, const Finisher* padding) {
   WindowSlot slot;
   StepContent& content = slot.content;
   for (const std::uint64_t sample : samples) {
     const BlockTable::RowPlace place = mapped.map->shuffle_blocks()->find(sample);
     content.samples.push_back({static_cast<std::uint32_t>(place.block), place.row_in_block});
   }
-  plan_parts(*mapped.map, true, content);
+  plan_parts(*mapped.map, true, padding != nullptr, content);
   const std::vector<SlotField> fields = slot_fields(mapped);
   const auto arena = std::make_shared<SlotArena>(fields, SlotArena::slot_bytes(fields, content.sizes), mapped.fields);
   HEADRACE_ASSIGN(slot.memory, arena->acquire(content.sizes, true));
@@ -73,9 +73,9 @@ Result<Batch> take_mapped(const MappedSource& mapped, std::span<const std::uint6
   if (placed.placed != content.expected)
     return Error(ErrorCode::kInternal,
                  "the samples are not what the plan says: a fault of headrace or of this machine's memory");
-  if (mapped.finisher)
-    HEADRACE_TRY(finish_all(*mapped.finisher, {slot.memory->fields, content.samples, content.starts,
-                                               *mapped.map->shuffle_blocks(), draws.epoch, draws.seed}));
+  if (const Finisher* const finisher = padding ? padding : mapped.finisher.get())
+    HEADRACE_TRY(finish_all(*finisher, {slot.memory->fields, content.samples, content.starts,
+                                        *mapped.map->shuffle_blocks(), draws.epoch, draws.seed, content.lengths}));
   const std::uint64_t count = samples.size();
   return arena->deliver(std::move(slot.memory), content, count, 0, 0, {});
 }

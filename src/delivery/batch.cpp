@@ -6,6 +6,7 @@ namespace headrace {
 
 std::vector<std::uint64_t> Tensor::shape() const {
   std::vector<std::uint64_t> shape{rows_};
+  if (width_) shape.push_back(*width_);
   const std::vector<std::uint64_t> row = field_->dims.row_shape();
   shape.insert(shape.end(), row.begin(), row.end());
   return shape;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace headrace {
 /// A column that is made from the plan, not read.
 struct DerivedColumn {
   std::shared_ptr<void> memory;
-  std::uint64_t rows = 0;  ///< Usually as many as the batch has samples.
+  std::uint64_t rows = 0;                   ///< Usually as many as the batch has samples.
+  std::optional<std::uint64_t> width = {};  ///< Rows of each sample, of a column as wide as those that are filled up.
 };
 
 /// Return the rows of each array of a batch, Batch::Parts::array_rows; empty where all have as many as there are

@@ -108,8 +108,12 @@ Batch SlotArena::deliver(std::unique_ptr<SlotMemory> memory, const StepContent& 
   parts.data = memory->fields;
   parts.data.resize(num_delivered_);
   std::vector<std::shared_ptr<const std::vector<std::int64_t>>> offsets(content.starts.size());
+  const bool padded = !content.lengths.empty();
+  for (std::size_t i = 0; padded && i < num_delivered_; ++i)
+    parts.widths.push_back(fields_[i].ragged ? std::optional(content.width(fields_[i].group)) : std::nullopt);
   for (std::size_t i = 0; i < num_delivered_; ++i) {
-    const SlotField& f = fields_[i];
+    SlotField f = fields_[i];
+    f.ragged = f.ragged && !padded;
     if (f.ragged && !offsets[f.group])
       offsets[f.group] =
           std::make_shared<std::vector<std::int64_t>>(content.starts[f.group].begin(), content.starts[f.group].end());
@@ -120,6 +124,7 @@ Batch SlotArena::deliver(std::unique_ptr<SlotMemory> memory, const StepContent& 
     parts.data.push_back(static_cast<std::byte*>(column.memory.get()));
     parts.holders.push_back(std::move(column.memory));
     parts.offsets.emplace_back();
+    if (padded) parts.widths.push_back(column.width);
   }
   if (parts.array_rows = array_rows_of(num_delivered_, rows, derived); !parts.array_rows.empty())
     for (std::size_t f = 0; f < num_delivered_; ++f)

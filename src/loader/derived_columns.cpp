@@ -10,10 +10,23 @@ namespace {
 
 constexpr std::int64_t kGroupOfRepeats = -1;  // what GroupTotals passes over
 
+/// Rows of each sample in the map's ragged group.
+std::vector<std::uint64_t> lengths_of(const SampleMap& map, std::span<const SampleRef> samples) {
+  const std::span<const UnitGroup> groups = map.groups();
+  const auto ragged = std::ranges::find(groups, UnitGroup::Rows::kRagged, &UnitGroup::rows);
+  std::vector<std::uint64_t> lengths;
+  map.lengths(samples, static_cast<std::size_t>(ragged - groups.begin()), lengths);
+  return lengths;
+}
+
 }  // namespace
 
 std::shared_ptr<const std::vector<Field>> batch_fields(const SampleSource& source, const EnginePlan& plan) {
   auto fields = std::make_shared<std::vector<Field>>(*source.fields());
+  if (plan.padding) {
+    fields->push_back({"mask", "", {DType::Kind::kBool, 1}, Dims({Dims::kRagged}), {}});
+    fields->push_back({"lengths", "", {DType::Kind::kInt, 8}, {}, {}});
+  }
   if (plan.delivers_row_ids) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}, {}});
   if (plan.delivers_weights) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}, {}});
   if (plan.groups)
@@ -40,6 +53,18 @@ std::vector<DerivedColumn> derived_columns(const EnginePlan& plan, std::span<con
     columns.push_back({SlotPool::column(length * row_bytes), length});
     return columns.back().memory.get();
   };
+  if (plan.padding) {
+    const std::vector<std::uint64_t> own = lengths_of(*plan.map, samples);
+    const std::uint64_t width = own.empty() ? 0 : *std::ranges::max_element(own);
+    auto* mask = static_cast<std::uint8_t*>(add(samples.size(), width));
+    columns.back().width = width;
+    for (const std::uint64_t length : own) {
+      std::fill_n(mask, length, std::uint8_t{1});
+      std::fill_n(mask + length, width - length, std::uint8_t{0});
+      mask += width;
+    }
+    std::ranges::copy(own, static_cast<std::int64_t*>(add(samples.size(), sizeof(std::int64_t))));
+  }
   if (plan.delivers_row_ids) {
     auto* out = static_cast<std::int64_t*>(add(samples.size(), 2 * sizeof(std::int64_t)));
     for (const SampleRef sample : samples) {

@@ -42,12 +42,19 @@ struct Flags {
   const std::atomic<bool>&gather_ready, &keeps_blocks, &has_uncached;
 };
 
+/// What is done with batches once their bytes are in place; null: nothing.
+const Finisher* finisher_of(const SampleSource& source, const EnginePlan& plan) {
+  return plan.padding ? plan.padding.get() : source.finisher();
+}
+
 RequestWindow::Options window_options(const SampleSource& source, const EnginePlan& plan, const Flags& flags) {
-  const Finishing finishing = source.finisher() ? source.finisher()->finishing() : Finishing{};
+  const Finisher* const finisher = finisher_of(source, plan);
+  const Finishing finishing = finisher ? finisher->finishing() : Finishing{};
   if (const MappedSource* const mapped = source.mapped())
     return {.max_slots = plan.slots,
-            .keep_samples = plan.delivers_row_ids,
+            .keep_samples = plan.delivers_row_ids || plan.padding,
             .map = mapped->map,
+            .padded = plan.padding != nullptr,
             .finishing = finishing,
             .row_weight = 1};
   return {.max_slots = plan.slots,

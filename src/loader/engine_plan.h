@@ -9,6 +9,7 @@
 #include <string>
 
 #include "assembly/block_layout.h"
+#include "assembly/finisher.h"
 #include "assembly/sample_source.h"
 #include "base/own_cpus.h"
 #include "base/result.h"
@@ -60,6 +61,7 @@ struct EnginePlan {
   /// What samples are made of, where they are not rows, and the blocks of the rows of its group 0; null: they are rows.
   std::shared_ptr<const SampleMap> map;
   std::shared_ptr<const BlockTable> map_rows;
+  std::shared_ptr<const Finisher> padding;   ///< Fills up ragged samples to the longest of their batch; null: nothing.
   std::shared_ptr<OnlineRows> online;        ///< Rows of an order that is made up as it goes.
   std::shared_ptr<const ListedRows> listed;  ///< Rows of an order that is a list for each epoch.
   std::shared_ptr<const Grouped> groups;     ///< Groups of an order of whole groups.

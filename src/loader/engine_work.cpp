@@ -97,9 +97,10 @@ void Engine::finish(DecodeThread& w) {
   const WindowSlot& slot = *w.claim.runs[0].slot;
   const StageSpan span(w.counters.clock, Stage::kScatter);
   const StepContent& c = slot.content;
-  auto failure =
-      finish_task(*source_.finisher(),
-                  {slot.memory->fields, c.samples, c.starts, *plan_.blocks, slot.epoch, plan_.seed}, w.claim.unit);
+  const Finisher& finisher = plan_.padding ? *plan_.padding : *source_.finisher();
+  auto failure = finish_task(
+      finisher, {slot.memory->fields, c.samples, c.starts, *plan_.blocks, slot.epoch, plan_.seed, c.lengths},
+      w.claim.unit);
   if (failure) w.failures.push_back(std::move(*failure));
 }
 

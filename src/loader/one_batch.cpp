@@ -70,13 +70,15 @@ Batch Loader::batch(std::uint64_t epoch, std::uint64_t step, std::span<const std
   }
   const std::shared_ptr<const Engine> engine = m.engine();
   const PlannedBatch planned = plan_batch(engine->plan(), epoch, step, rows_of_epoch, batch_rows).value();
-  const Batch taken = dataset().impl()->take(planned.rows, {epoch, engine->plan().seed});
+  const Finisher* const padding = engine->plan().padding.get();
+  const Batch taken = dataset().impl()->take(planned.rows, {epoch, engine->plan().seed}, {}, padding);
   Batch::Parts parts;
   parts.fields = engine->batch_fields();
   for (std::size_t f = 0; f < taken.fields().size(); ++f) {
     parts.data.push_back(taken.array(f).data());
     parts.holders.push_back(taken.holder(f));
     parts.offsets.push_back(taken.offsets_holder(f));
+    if (padding) parts.widths.push_back(taken.array(f).width());
   }
   std::vector<DerivedColumn> derived =
       derived_columns(engine->plan(), planned.stored, planned.stored.size(), planned.step, epoch);
@@ -86,6 +88,7 @@ Batch Loader::batch(std::uint64_t epoch, std::uint64_t step, std::span<const std
     parts.data.push_back(static_cast<std::byte*>(column.memory.get()));
     parts.holders.push_back(std::move(column.memory));
     parts.offsets.emplace_back();
+    if (padding) parts.widths.push_back(column.width);
   }
   parts.rows = planned.rows.size();
   parts.epoch = epoch;

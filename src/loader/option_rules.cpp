@@ -84,6 +84,9 @@ Status check_options(const LoaderOptions& options) {
   if (options.timeout.count() < 0) return refuse("timeout must not be negative");
   if (options.share == Share::kHost && options.cache.mode == CacheChoice::kNone)
     return refuse("share='host' shares a cache, and cache='none' wants none", "Leave one of them out.");
+  if (options.fill != 0 && options.layout != BatchLayout::kPadded)
+    return refuse("fill= is what samples are filled up with where layout='padded', and this layout fills nothing up",
+                  "Give layout='padded' with it.");
   HEADRACE_TRY(check_ranks(options));
   HEADRACE_TRY(check_tail(options, options.tail != Tail::kPartial));
   if (options.group_by) return check_groups(options);

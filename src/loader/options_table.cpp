@@ -137,6 +137,12 @@ Status read_seconds(const std::string& text, std::chrono::nanoseconds& to) {
   return {};
 }
 
+Status read_real(const std::string& text, double& to) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, to);
+  return error != std::errc() || stop != end ? Status(unexpected("a number", text)) : Status();
+}
+
 /// One of two words, or the one that there is so far.
 Status read_word(const std::string& text, std::initializer_list<std::string_view> words, std::string& to) {
   if (std::find(words.begin(), words.end(), text) == words.end())
@@ -365,6 +371,27 @@ constexpr std::array kOptions = {
                        return read_word(t, {"dict", "tuple"}, s.batch_format);
                      },
                  .get = [](const Settings& s) { return s.batch_format; }},
+    LoaderOption{.name = "layout",
+                 .expected = "ragged or padded",
+                 .fallback = "'ragged'",
+                 .doc = "Samples of different length: ragged (values and offsets), or padded to the longest of a batch",
+                 .set = [](Settings& s, const std::string& t) -> Status {
+                   std::string layout;
+                   HEADRACE_TRY(read_word(t, {"ragged", "padded"}, layout));
+                   s.options.layout = layout == "padded" ? BatchLayout::kPadded : BatchLayout::kRagged;
+                   return {};
+                 },
+                 .get =
+                     [](const Settings& s) {
+                       return std::string(s.options.layout == BatchLayout::kPadded ? "padded" : "ragged");
+                     }},
+    LoaderOption{.name = "fill",
+                 .kind = Kind::kNumber,
+                 .expected = "a number",
+                 .fallback = "0",
+                 .doc = "With layout padded: what samples are filled up with",
+                 .set = [](Settings& s, const std::string& t) { return read_real(t, s.options.fill); },
+                 .get = [](const Settings& s) { return fmt::format("{}", s.options.fill); }},
     LoaderOption{.name = "provenance",
                  .kind = Kind::kSwitch,
                  .expected = "true or false",

@@ -23,8 +23,8 @@ struct LoaderSettings {
 };
 
 struct LoaderOption {
-  /// How a value is written: true or false; digits; seconds; anything else.
-  enum class Kind : std::uint8_t { kSwitch, kCount, kSeconds, kText };
+  /// How a value is written: true or false; digits; seconds; any number; anything else.
+  enum class Kind : std::uint8_t { kSwitch, kCount, kSeconds, kNumber, kText };
   /// Where it can be given. All are arguments of hr.Loader.
   enum Where : std::uint8_t { kCodeOnly = 0, kRunFile = 1, kCommandLine = 2, kEverywhere = 3 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "assembly/part_server.h"
+#include "base/number_text.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan_memory.h"
 
@@ -16,6 +17,51 @@ constexpr std::uint64_t kPartBytes = 96;   // of a part in the window: planned, 
 constexpr std::uint64_t kUnitBytes = 208;  // of a unit that a batch waits for, and how far its homes are
 constexpr std::uint64_t kHomeBytes = 8;    // of two epochs
 
+/// Bytes of batches.
+struct BatchBytes {
+  std::uint64_t largest = 0, mean = 0;
+  std::uint64_t beside = 0;  ///< Bytes of columns that are made from the plan, in the largest.
+};
+
+/// Rows of samples in the ragged group.
+struct PaddedRows {
+  std::uint64_t longest = 0, row_bytes = 0;
+  std::uint64_t fixed_bytes = 0;     ///< What a sample has beside them.
+  std::vector<std::uint64_t> tried;  ///< Lengths of some samples, ascending.
+};
+
+PaddedRows padded_rows(const MappedSource& mapped) {
+  constexpr std::uint64_t kTried = 1 << 14;
+  PaddedRows rows;
+  const SampleMap& map = *mapped.map;
+  std::size_t ragged = 0;
+  for (std::size_t g = 0; g < map.groups().size(); ++g) {
+    const std::uint64_t bytes = mapped.groups[g].source->row_bytes();
+    if (map.groups()[g].rows == UnitGroup::Rows::kRagged)
+      rows.row_bytes = bytes, ragged = g;
+    else
+      rows.fixed_bytes += bytes * map.groups()[g].rows_per_sample;
+  }
+  rows.longest = (mapped.sizes.most_bytes - rows.fixed_bytes) / std::max<std::uint64_t>(rows.row_bytes, 1);
+  const BlockTable& homes = *map.shuffle_blocks();
+  std::vector<SampleRef> samples;
+  for (std::uint64_t i = 0; i < homes.num_rows(); i += homes.num_rows() / kTried + 1) {
+    const BlockTable::RowPlace at = homes.find(i);
+    samples.push_back({static_cast<std::uint32_t>(at.block), at.row_in_block});
+  }
+  map.lengths(samples, ragged, rows.tried);
+  std::ranges::sort(rows.tried);
+  return rows;
+}
+
+/// The longest of n samples is about as long as all but one of n + 1 samples are.
+BatchBytes padded_bytes(const PaddedRows& rows, std::uint64_t samples) {
+  const std::size_t below = rows.tried.size() - 1 - (rows.tried.size() - 1) / (samples + 1);
+  const auto bytes = [&](std::uint64_t width) { return samples * (width * rows.row_bytes + rows.fixed_bytes); };
+  return {bytes(rows.longest), std::max<std::uint64_t>(bytes(rows.tried[below]), 64),
+          samples * (rows.longest + sizeof(std::int64_t))};
+}
+
 }  // namespace
 
 Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& options, const PlanContext& context,
@@ -23,17 +69,30 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   const SampleMap& map = *mapped.map;
   const ServerNeed need = PartServer::need(mapped);
   const std::uint64_t rows = std::max<std::uint64_t>(plan.slot_rows(), 1);
-  const std::uint64_t largest = mapped.sizes.largest_batch_bytes(rows);
-  const std::uint64_t mean = std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * rows, 64);
+  BatchBytes batch{mapped.sizes.largest_batch_bytes(rows),
+                   std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * rows, 64), 0};
+  const PaddedRows padded = plan.padding ? padded_rows(mapped) : PaddedRows{};
+  if (plan.padding) batch = padded_bytes(padded, rows);
+  const std::uint64_t largest = batch.largest, mean = batch.mean;
   const std::uint64_t parts = rows * map.usual_parts();
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.shuffle_blocks()->memory_bytes() +
                               map.memory_bytes() + map.num_units() * kUnitBytes +
                               map.shuffle_blocks()->num_blocks() * kHomeBytes;
-  const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes, bookkeeping = parts * kPartBytes;
+  const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes,
+                      bookkeeping = parts * kPartBytes + batch.beside;
   const std::uint64_t least = order + thread + kLeastSlots * (largest + bookkeeping);
-  if (least > plan.budget_bytes)
-    return too_small_a_budget(mapped.groups[0].source->files[0].path, plan.budget_bytes,
-                              {largest + bookkeeping, thread, order}, least);
+  if (least > plan.budget_bytes) {
+    Error error = too_small_a_budget(mapped.groups[0].source->files[0].path, plan.budget_bytes,
+                                     {largest + bookkeeping, thread, order}, least);
+    if (!plan.padding) return error;
+    return std::move(
+        Error(error.code(), fmt::format("sample {} has {} rows, up to which all {} of its batch are "
+                                        "filled: {}",
+                                        mapped.sizes.largest, group_digits(padded.longest), rows, error.message()))
+            .with_file(error.file())
+            .with_hint(error.hint() + " Ragged batches (layout='ragged') have nothing to fill up; or "
+                                      "select() the samples by their lengths()."));
+  }
   plan.threads = options.threads ? options.threads : context.cpus.count;
   plan.threads_reason = options.threads ? "threads=" : context.cpus.reason;
   while (plan.threads > 1 && least + (plan.threads - 1) * thread > plan.budget_bytes) {

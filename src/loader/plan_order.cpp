@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "assembly/padding.h"
 #include "base/philox.h"
 #include "dataset/refuse.h"
 #include "loader/group_choice.h"
@@ -128,7 +129,8 @@ std::shared_ptr<const Sampler> make_mixed(const SourceMixture& mixture, const Bl
 
 static Status check_derived_names(const std::vector<Field>& fields, const EnginePlan& plan) {
   for (const Field& field : fields)
-    if ((plan.delivers_row_ids && field.name == "_rows") || (plan.delivers_weights && field.name == "_weight") ||
+    if ((plan.padding && (field.name == "mask" || field.name == "lengths")) ||
+        (plan.delivers_row_ids && field.name == "_rows") || (plan.delivers_weights && field.name == "_weight") ||
         (plan.groups && (field.name == "_group" || field.name == "_group.offsets")))
       return std::move(
           refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
@@ -186,6 +188,13 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
   if (const MappedSource* const mapped = source.mapped()) {
     plan.map = mapped->map;
     plan.map_rows = mapped->groups[0].layout.table;
+    if (options.layout == BatchLayout::kPadded) {
+      HEADRACE_ASSIGN(plan.padding, make_padding(*mapped, options.fill));
+    }
+  } else if (options.layout == BatchLayout::kPadded) {
+    return std::move(refuse("layout='padded' fills up ragged samples: no field is ragged",
+                            "Leave layout= out: the samples are rows, of one shape.")
+                         .with_file(source.first_path()));
   }
   if (options.group_by) {
     if (source.mixture())

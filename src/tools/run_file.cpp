@@ -186,6 +186,7 @@ Result<std::string> option_text(const LoaderOption& option, const YamlNode& node
       return fmt::format("{}", number);
     }
     case LoaderOption::Kind::kSeconds:
+    case LoaderOption::Kind::kNumber:
     case LoaderOption::Kind::kText:
       break;
   }

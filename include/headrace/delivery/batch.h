@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,20 +17,25 @@ namespace headrace {
 /// One array of a batch: C order, native byte order, 64-byte aligned. It keeps its memory alive.
 class Tensor {
  public:
-  Tensor(std::byte* data, const Field* field, std::uint64_t rows, std::shared_ptr<void> holder = {})
-      : data_(data), field_(field), rows_(rows), holder_(std::move(holder)) {}
+  /// Make a view. \param width  Rows of each sample, where samples are filled up to one length; `rows` then counts
+  /// samples.
+  Tensor(std::byte* data, const Field* field, std::uint64_t rows, std::shared_ptr<void> holder = {},
+         std::optional<std::uint64_t> width = {})
+      : data_(data), field_(field), rows_(rows), width_(width), holder_(std::move(holder)) {}
   /// Return the first byte.
   [[nodiscard]] std::byte* data() const { return data_; }
   /// Return the type of the elements.
   [[nodiscard]] const DType& dtype() const { return field_->dtype; }
   /// Return where the array lies.
   [[nodiscard]] const Device& device() const { return field_->device; }
-  /// Return the number of rows of all samples together. For a dense field this is the number of samples.
+  /// Return the number of rows of all samples together. For a dense or padded field this is the number of samples.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
-  /// Return (rows, *shape of a row).
+  /// Return the rows that each sample was filled up to; nullopt where none was.
+  [[nodiscard]] std::optional<std::uint64_t> width() const { return width_; }
+  /// Return (rows, *shape of a row), or (samples, width, *shape of a row).
   [[nodiscard]] std::vector<std::uint64_t> shape() const;
   /// Return the number of bytes of all rows.
-  [[nodiscard]] std::uint64_t size_bytes() const { return rows_ * field_->row_bytes(); }
+  [[nodiscard]] std::uint64_t size_bytes() const { return rows_ * width_.value_or(1) * field_->row_bytes(); }
   /// Return an object that keeps the memory alive by itself.
   [[nodiscard]] const std::shared_ptr<void>& holder() const { return holder_; }
 
@@ -37,7 +43,7 @@ class Tensor {
   template <class T>
   [[nodiscard]] std::span<T> as() const {
     check_type(kind_of<T>(), sizeof(T));
-    return {reinterpret_cast<T*>(data_), static_cast<std::size_t>(rows_ * field_->row_elements())};
+    return {reinterpret_cast<T*>(data_), static_cast<std::size_t>(rows_ * width_.value_or(1) * field_->row_elements())};
   }
 
  private:
@@ -57,6 +63,7 @@ class Tensor {
   std::byte* data_;
   const Field* field_;
   std::uint64_t rows_;
+  std::optional<std::uint64_t> width_;
   std::shared_ptr<void> holder_;
 };
 
@@ -75,6 +82,8 @@ class Batch {
     std::vector<std::shared_ptr<const std::vector<std::int64_t>>> offsets;
     /// Rows of each array, where some have another number than there are samples; empty: all are dense or ragged.
     std::vector<std::uint64_t> array_rows;
+    /// Rows that each sample has in arrays that were filled up to the longest one; empty: there is none.
+    std::vector<std::optional<std::uint64_t>> widths = {};
     std::uint64_t rows = 0;  ///< Number of samples.
     std::uint64_t epoch = 0;
     std::uint64_t index = 0;
@@ -92,10 +101,11 @@ class Batch {
   [[nodiscard]] Tensor operator[](std::string_view name) const;
   /// Return the array of field `i`.
   [[nodiscard]] Tensor array(std::size_t i) const {
-    return {parts_.data[i], &(*parts_.fields)[i], rows_of(i), parts_.holders[i]};
+    return {parts_.data[i], &(*parts_.fields)[i], rows_of(i), parts_.holders[i],
+            parts_.widths.empty() ? std::nullopt : parts_.widths[i]};
   }
   /// Return where the rows of each sample begin in the array of field `i`, and at the end the number of all rows:
-  /// rows() + 1 numbers. Empty for a dense field.
+  /// rows() + 1 numbers. Empty for a dense or padded field.
   [[nodiscard]] std::span<const std::int64_t> offsets(std::size_t i) const {
     if (parts_.offsets.empty() || !parts_.offsets[i]) return {};
     return *parts_.offsets[i];

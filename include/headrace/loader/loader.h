@@ -69,6 +69,14 @@ struct CacheChoice {
   static CacheChoice parse(const std::string& text);
 };
 
+/// How samples of different length lie in a batch.
+enum class BatchLayout : std::uint8_t {
+  kRagged,  ///< One behind the other: Batch::offsets() says where each begins.
+  /// Filled up to the longest of the batch: arrays of shape (samples, longest, …). Two fields follow: "mask", bool of
+  /// shape (samples, longest), true where a row is the sample's own, and "lengths", int64.
+  kPadded,
+};
+
 /// Batches of whole groups: recordings, events, documents. A group is a run of consecutive rows.
 struct GroupBy {
   /// "file": the rows of a file; a field with one whole number a row: rows with the same number; or the number of an
@@ -99,6 +107,8 @@ struct LoaderOptions {
   /// "_group.offsets", int64: where each group begins in the batch, and at the end the number of samples. Over several
   /// ranks, rank r of W gets each W-th batch from the r-th on. Cannot be combined with `shuffle`, `sampler` and `tail`.
   std::optional<GroupBy> group_by = {};
+  BatchLayout layout = BatchLayout::kRagged;  ///< How samples of different length lie in a batch.
+  double fill = 0;                            ///< What they are filled up with, for BatchLayout::kPadded.
   /// Custom sampler. Cannot be combined with `shuffle`.
   std::shared_ptr<const SamplerChoice> sampler = {};
   /// Most bytes that this loader may hold; 0: the budget of the process (60 % of what is really available).

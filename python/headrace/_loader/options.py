@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headrace import _headrace
 from headrace._support.checks import integer, invalid, memory_bytes, one_of, path_bytes, unsupported, whole_number
 from headrace.samplers import Balanced, Listing, LookAhead, Weighted
@@ -70,6 +72,8 @@ def resolve(
     framework: Any,
     device: Any,
     batch_format: Any,
+    layout: Any,
+    fill: Any,
     provenance: Any,
     on_error: Any,
     timeout: Any,
@@ -94,6 +98,7 @@ def resolve(
         if not isinstance(value, bool):
             raise invalid(f"{name} must be True or False, not {value!r}")
     one_of("tail", tail, (None, "partial", "drop", "pad"))
+    one_of("layout", layout, ("ragged", "padded"))
     one_of("share", share, (None, "host"))
     _check_later_features(device, on_error)
     is_axis = isinstance(group_by, int) and not isinstance(group_by, bool) and group_by >= 0
@@ -112,6 +117,8 @@ def resolve(
         "tail": tail,
         "rank": _integer("rank", rank, f"Ranks count from 0: give a number from 0 to {(ranks or 1) - 1}."),
         "world_size": ranks,
+        "layout": layout,
+        "fill": _number("fill", fill),
         "provenance": provenance,
         "memory": None if memory is None else memory_bytes("memory", memory),
         "cache": _cache(cache),
@@ -137,6 +144,12 @@ def resolve(
 
 def _integer(name: str, value: Any, hint: str | None = None) -> int | None:
     return None if value is None else integer(name, value, hint)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise invalid(f"{name} must be a number, not {value!r}")
+    return float(value)
 
 
 def _order(sampler: Any, batch_sampler: Any) -> str | None:

@@ -156,6 +156,8 @@ DATALOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "group_by": "Use hr.Loader(group_by=).",
             "max_items": "Use hr.Loader(group_by=, max_items=).",
             "max_groups": "Use hr.Loader(group_by=, max_groups=).",
+            "layout": "Use hr.Loader(layout=).",
+            "fill": "Use hr.Loader(layout='padded', fill=).",
             "framework": "Not needed: batches are of tensors.",
             "on_error": _OF_DATALOADER[_DAMAGE],
         },
