@@ -28,6 +28,7 @@ RESULTS = BENCH / "results" / "first_light.json"
 EPOCH_RESULTS = BENCH / "results" / "epochs.json"
 MEMORY_RESULTS = BENCH / "results" / "memory.json"
 TOKEN_RESULTS = BENCH / "results" / "tokens.json"
+EVENT_RESULTS = BENCH / "results" / "events.json"
 TABLE = ROOT / "docs" / "benchmarks.md"
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import common
 import provenance
 from epoch_figures import EPOCH_FIGURES
+from event_figures import EVENT_FIGURES
 from figure import HEADLINE_REPETITIONS, Figure
 from figures import FIGURES
 from memory_figures import MEMORY_FIGURES
@@ -78,6 +79,13 @@ TOKENS = """
 places, made `int64`. Headrace delivers each window once an epoch, as stored, and beside it as `int64`.
 """
 
+EVENTS = """
+40 million pulses in 4 files, in the page cache: `time` and `charge` (f4) and `sensor_id` (i4) in gzip chunks of 32,768
+rows, events of 165 rows on average, the longest some tens of thousands. Contestants have one thread, h5py's workers a
+process each. *Decode alone* is `bench/decode_alone.cpp` over the same chunks. The rival is
+`bench/rivals/h5py_events.py`: a slice an event, and `np.concatenate`. The 100 million events have one row each.
+"""
+
 COLUMNS = "| figure | reach | measured | runs | | key | at |\n| --- | --- | --- | ---: | --- | --- | --- |\n"
 
 SECTIONS = [
@@ -85,6 +93,7 @@ SECTIONS = [
     Section("epochs", common.EPOCH_RESULTS, "From the first epoch on", EPOCHS, EPOCH_FIGURES),
     Section("memory", common.MEMORY_RESULTS, "Memory", MEMORY, MEMORY_FIGURES),
     Section("tokens", common.TOKEN_RESULTS, "Token windows", TOKENS, TOKEN_FIGURES),
+    Section("events", common.EVENT_RESULTS, "Events of different length", EVENTS, EVENT_FIGURES),
 ]
 
 #: Results that docs/shuffling.md quotes, and what measures them.

@@ -1,6 +1,9 @@
 #include <headrace/tools/tools.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "exit_status.h"
 #include "verbs.h"
@@ -11,15 +14,30 @@ Verb add_inspect(CLI::App& program) {
   struct Options {
     std::vector<std::string> files;
     bool json = false;
+    std::string sample_by, offsets;
+    std::optional<std::uint64_t> column;
   };
   const auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand(
       "inspect", "Describe files: what is in them, which arrays load fast, which do not, and why");
   app->add_option("FILE", options->files, "Files or globs; quote globs to get them in natural order")->required();
+  auto* const key =
+      app->add_option("--sample-by", options->sample_by,
+                      "Say how long samples are, by this key: equal values that stand together, or arrays "
+                      "such as 'data/demo_*/actions'");
+  app->add_option("--column", options->column, "Which column of the key it is, from 0")->needs(key);
+  app->add_option("--offsets", options->offsets,
+                  "The same by an array of where each sample begins, and the end at last")
+      ->excludes(key);
   app->add_flag("--json", options->json, "Print JSON");
   app->footer(
       "Examples:\n  headrace inspect train_00.h5\n  headrace inspect 'train_*.h5' --json | jq .files[0].arrays");
-  return {app, &options->json, [options] { return show_result(inspect(options->files), options->json); }};
+  return {app, &options->json, [options] {
+            std::optional<SampleBy> by;
+            if (!options->sample_by.empty() || !options->offsets.empty())
+              by = SampleBy{options->sample_by, options->column, options->offsets, {}};
+            return show_result(inspect(options->files, by), options->json);
+          }};
 }
 
 }  // namespace headrace::cli

@@ -1,6 +1,5 @@
 // Dataset: opening, description, rows by number. Everything that may read a file runs without the GIL.
 #include <headrace/dataset/mix.h>
-#include <headrace/dataset/spans.h>
 #include <headrace/dataset/split.h>
 #include <headrace/dataset/stats.h>
 #include <headrace/dataset/windows.h>
@@ -24,6 +23,7 @@
 #include "bind/progress.h"
 #include "bind/register.h"
 #include "bind/row_numbers.h"
+#include "bind/sample_by.h"
 #include "bind/text.h"
 #include "bind/without_gil.h"
 
@@ -37,7 +37,8 @@ using Beside = std::vector<std::pair<nb::str, std::vector<nb::bytes>>>;
 using Broadcasts = std::vector<std::tuple<nb::str, nb::str, std::uint32_t>>;
 
 DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices, const Beside& beside,
-                         std::uint32_t sample_axes, const Broadcasts& broadcast, const nb::object& progress) {
+                         std::uint32_t sample_axes, const Broadcasts& broadcast, const nb::object& sample_by,
+                         const Choices& targets, const nb::object& progress) {
   const std::vector<std::string> names = from_python(paths);
   OpenOptions options;
   for (const auto& [name, path] : choices) options.fields.push_back({from_python(name), from_python(path)});
@@ -45,6 +46,8 @@ DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& cho
   options.sample_axes = sample_axes;
   for (const auto& [name, path, axes] : broadcast)
     options.broadcast.push_back({from_python(name), from_python(path), axes});
+  if (!sample_by.is_none()) options.sample_by = to_sample_by(sample_by);
+  for (const auto& [name, path] : targets) options.targets.push_back({from_python(name), from_python(path)});
   Progress reporter(progress, std::chrono::milliseconds(50));  // a file is described in less than a millisecond
   options.progress = reporter.function();
   return DatasetHandle(reporter.run([&] { return open(names, std::move(options)); }));
@@ -131,19 +134,6 @@ std::vector<DatasetHandle> split_dataset(const DatasetHandle& self, const std::v
 DatasetHandle windows_of(const DatasetHandle& self, std::uint64_t length, std::optional<std::uint64_t> stride,
                          std::uint64_t lookahead, bool across_files) {
   return DatasetHandle(without_gil([&] { return windows(self.dataset, {length, stride, lookahead, across_files}); }));
-}
-
-DatasetHandle spans_of(const DatasetHandle& self, const DatasetHandle* key, std::optional<std::uint64_t> key_column,
-                       const DatasetHandle* offsets, const nb::object& offset_list, const DatasetHandle* targets) {
-  Progress reporter{nb::none()};
-  SpanOptions options;
-  if (key) options.key = key->dataset;
-  if (offsets) options.offsets = offsets->dataset;
-  if (targets) options.targets = targets->dataset;
-  options.key_column = key_column;
-  if (!offset_list.is_none()) options.offset_list = from_row_numbers(offset_list);
-  options.go_on = reporter.uncounted();
-  return DatasetHandle(reporter.run([&] { return spans(self.dataset, options); }));
 }
 
 DatasetHandle mix_datasets(const std::vector<std::tuple<std::string, const DatasetHandle*, double>>& parts,
@@ -320,8 +310,6 @@ void register_dataset(nb::module_& m) {
            "Parts of these shares.")
       .def("windows", &windows_of, nb::arg("length"), nb::arg("stride").none(), nb::arg("lookahead"),
            nb::arg("across_files"), "Runs of consecutive rows as samples.")
-      .def("spans", &spans_of, nb::arg("key").none(), nb::arg("key_column").none(), nb::arg("offsets").none(),
-           nb::arg("offset_list").none(), nb::arg("targets").none(), "Runs of rows of any length as samples.")
       .def("lengths", &lengths, nb::sig("def lengths(self) -> typing.Any"), "Rows of each sample, as an int64 array.")
       .def("selected_rows", &selected_rows, nb::sig("def selected_rows(self) -> typing.Any"),
            "Number of each row among all rows of all files, as a uint64 array.")
@@ -357,11 +345,14 @@ void register_dataset(nb::module_& m) {
   m.def("mix", &mix_datasets, nb::arg("parts"), nb::arg("temperature"), nb::arg("stop"), nb::arg("num_samples"),
         "A mixture of (name, data set, weight).");
   m.def("open", &open_paths, nb::arg("paths"), nb::arg("fields"), nb::arg("beside") = Beside(),
-        nb::arg("sample_axes") = 1, nb::arg("broadcast") = Broadcasts(), nb::arg("progress") = nb::none(),
+        nb::arg("sample_axes") = 1, nb::arg("broadcast") = Broadcasts(), nb::arg("sample_by") = nb::none(),
+        nb::arg("targets") = Choices(), nb::arg("progress") = nb::none(),
         nb::sig("def open(paths: collections.abc.Sequence[bytes], fields: collections.abc.Sequence[tuple[str, str]], "
                 "beside: collections.abc.Sequence[tuple[str, collections.abc.Sequence[bytes]]] = [], "
                 "sample_axes: int = 1, "
                 "broadcast: collections.abc.Sequence[tuple[str, str, int]] = [], "
+                "sample_by: tuple[str, int | None, str, typing.Any] | None = None, "
+                "targets: collections.abc.Sequence[tuple[str, str]] = [], "
                 "progress: collections.abc.Callable[[int, int], typing.Any] | None = None) -> Dataset"),
         "Open a list of paths and globs, in its order. beside: what FILES of a field's FILES::PATH stands for.");
 }

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,16 +15,19 @@
 #include "bind/progress.h"
 #include "bind/register.h"
 #include "bind/row_numbers.h"
+#include "bind/sample_by.h"
 #include "bind/text.h"
 #include "bind/without_gil.h"
 
 namespace headrace::python {
 namespace {
 
-ToolResult inspect_files(const std::vector<nb::bytes>& paths) {
+ToolResult inspect_files(const std::vector<nb::bytes>& paths, const nb::object& sample_by) {
   const std::vector<std::string> names = from_python(paths);
+  std::optional<SampleBy> by;
+  if (!sample_by.is_none()) by = to_sample_by(sample_by);
   const WithoutGil nogil;
-  return inspect(names);
+  return inspect(names, by);
 }
 
 ToolResult verify_files(const std::vector<nb::bytes>& paths, std::uint32_t threads, nb::object progress) {
@@ -116,9 +120,16 @@ nb::tuple read_run_file(const nb::bytes& path) {
     const nb::object stride = w->stride ? nb::cast(*w->stride) : nb::none();
     windows = nb::make_tuple(w->length, stride, w->lookahead, w->across_files);
   }
-  return nb::make_tuple(
-      nb::make_tuple(files, fields, to_python(config.open.companion_files), config.open.sample_axes, broadcast),
-      windows, to_words({config.loader, config.framework, config.batch_format, {}, {}}));
+  nb::object sample_by = nb::none();
+  if (const auto& by = config.open.sample_by)
+    sample_by = nb::make_tuple(to_python(by->key), by->column ? nb::cast(*by->column) : nb::none(),
+                               to_python(by->offsets), nb::none());
+  nb::list targets;
+  for (const FieldChoice& field : config.open.targets)
+    targets.append(nb::make_tuple(to_python(field.name), to_python(field.path)));
+  return nb::make_tuple(nb::make_tuple(files, fields, to_python(config.open.companion_files), config.open.sample_axes,
+                                       broadcast, sample_by, targets),
+                        windows, to_words({config.loader, config.framework, config.batch_format, {}, {}}));
 }
 
 nb::dict library_versions() {
@@ -157,7 +168,7 @@ void register_tools(nb::module_& m) {
           "to_dict",
           [](const ToolResult& self) { return nb::module_::import_("json").attr("loads")(to_python(self.json)); },
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "Return the data as plain Python objects.");
-  m.def("inspect", &inspect_files, nb::arg("paths"));
+  m.def("inspect", &inspect_files, nb::arg("paths"), nb::arg("sample_by").none());
   m.def("verify", &verify_files, nb::arg("paths"), nb::arg("threads"), nb::arg("progress").none());
   m.def("cache_build", &build_cache, nb::arg("loader"), nb::arg("progress").none());
   m.def("cache_list", &list_caches_of, nb::arg("directory"));
@@ -237,7 +248,8 @@ void register_tools(nb::module_& m) {
               "collections.abc.Sequence[tuple[str, str]], loader: dict[str, typing.Any]) -> ToolResult"));
   m.def("load_run", &read_run_file, nb::arg("path"),
         nb::sig("def load_run(path: bytes) -> tuple[tuple[list[bytes], list[tuple[str, str]], "
-                "list[tuple[str, list[bytes]]], int, list[tuple[str, str, int]]], "
+                "list[tuple[str, list[bytes]]], int, list[tuple[str, str, int]], "
+                "tuple[str, int | None, str, typing.Any] | None, list[tuple[str, str]]], "
                 "tuple[int, int | None, int, bool] | None, dict[str, typing.Any]]"));
   m.def("versions", &library_versions, nb::sig("def versions() -> dict[str, str]"));
 }

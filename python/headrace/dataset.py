@@ -15,7 +15,7 @@ from headrace._dataset.attributes import Attributes
 from headrace._dataset.functions import ColumnFunction, apply, name_of, rows_of
 from headrace._dataset.index import is_row_number, row_number, row_numbers
 from headrace._dataset.ragged import sample
-from headrace._dataset.spans import Spans, by_spans
+from headrace._dataset.spans import Spans, sample_words
 from headrace._loader.steps import Step
 from headrace._support.checks import (
     MOST_AXES,
@@ -83,7 +83,8 @@ def open(
         sample_by: What makes a sample where it is not a row: the path of a key, whose equal values stand together
             (``"event_id"``; ``("HitData", 0)`` for a column of a matrix; whole numbers, also stored as floats, or text
             of fixed length), or :class:`headrace.Spans`. Samples then differ in length: the fields are ragged.
-        targets: With ``sample_by``: fields with one row for each sample, from other arrays of the same files.
+        targets: With ``sample_by``: fields with one row for each sample, from other arrays of the same files or, as
+            ``"FILES::PATH"``, of others. They follow ``fields`` in a batch.
         progress: Called about twenty times a second with (files open, files in all); returning False stops with a
             ClosedError. Without it, what takes longer than a second shows a line on stderr if that is a terminal;
             False: never.
@@ -103,13 +104,17 @@ def open(
         call = chosen_progress(line, progress)
         axes = whole_number("sample_axes", sample_axes, least=1, most=MOST_AXES)
         choices, shared = field_choices(fields), broadcast_choices(broadcast)
-        files = path_list(paths)
-        native = _headrace.open(files, choices, sample_axes=axes, broadcast=shared, progress=call)
-        if sample_by is not None:
-            native = by_spans(native, lambda fields: _headrace.open(files, fields), sample_by, targets)
-        elif targets is not None:
-            raise invalid("targets have a row for each sample of sample_by=, which is missing", "Name them in fields=.")
-        dataset = Dataset(native)
+        dataset = Dataset(
+            _headrace.open(
+                path_list(paths),
+                choices,
+                sample_axes=axes,
+                broadcast=shared,
+                sample_by=sample_words(sample_by),
+                targets=field_choices(targets),
+                progress=call,
+            )
+        )
     logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)
     for path, reason in dataset.left_out.items():
         logger.info("left out: %s: %s", path, reason)

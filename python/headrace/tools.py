@@ -16,6 +16,7 @@ import numpy as np
 
 from headrace import _headrace
 from headrace._bench.compare import Settings, compare
+from headrace._dataset.spans import Spans, sample_words
 from headrace._loader.options import resolve
 from headrace._support.checks import (
     field_choices,
@@ -39,12 +40,17 @@ ToolResult = _headrace.ToolResult
 Progress = Callable[[int, int], Any]
 
 
-def inspect(paths: Paths) -> ToolResult:
+def inspect(paths: Paths, *, sample_by: str | tuple[str, int] | Spans | None = None) -> ToolResult:
     """Describe files: layout, chunks, filters, bytes a sample, and which path will decode each array and why.
 
     Reads metadata only. ``print(result)`` shows one screen, ``result.to_dict()`` gives the data.
+
+    Args:
+        paths: Files, as in :func:`headrace.open`.
+        sample_by: What makes a sample, as in :func:`headrace.open`, or ``"data/demo_*/actions"``: the result then tells
+            how long samples are. Reads the key or the offsets.
     """
-    return _headrace.inspect(path_list(paths))
+    return _headrace.inspect(path_list(paths), sample_words(sample_by))
 
 
 def verify(paths: Paths, *, threads: int | None = None, progress: Progress | None = None) -> ToolResult:
@@ -382,7 +388,8 @@ def open_run(opened: tuple[Any, ...], windows: tuple[Any, ...] | None) -> Datase
     """Return the data set that a run file describes.
 
     Args:
-        opened: Files, fields, files beside them, sample axes and broadcast, as ``_headrace.load_run`` returns them.
+        opened: Files, fields, files beside them, sample axes, broadcast, sample_by and targets, as
+            ``_headrace.load_run`` returns them.
         windows: Length, stride, lookahead and whether they go on across files; None: rows are samples.
     """
     native = _headrace.open(*opened)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 from pathlib import Path
@@ -177,6 +178,71 @@ def test_gaps_and_empty_events(tmp_path: Path) -> None:
             data._native.choose(changed)
 
 
+def test_a_run_file(pulses: str, tmp_path: Path) -> None:
+    want = sorted(key_of(event) for event in events_of(pulses))
+    for by in ("event_id", "{key: event_id}", "{offsets: event_offsets}"):
+        (tmp_path / "run.yaml").write_text(
+            f"data:\n  files: {pulses}\n  fields: [time, xyz]\n  sample_by: {by}\n"
+            "  targets: {zenith: truth/zenith}\nloader:\n  batch_size: 16\n  shuffle: true\n"
+        )
+        with hr.load_run(tmp_path / "run.yaml") as loader:
+            assert sorted(key_of(event) for batch in loader for event in split_up(batch)) == want
+    for by, message in (
+        ("{key: event_id, offsets: event_offsets}", "a key or offsets are expected, and not both"),
+        ("{}", "a key or offsets are expected"),
+        ("{kye: event_id}", "Did you mean key?"),
+        ("nothing", "no array 'nothing'"),
+    ):
+        (tmp_path / "bad.yaml").write_text(
+            f"data:\n  files: {pulses}\n  fields: [time]\n  sample_by: {by}\nloader: {{batch_size: 4}}\n"
+        )
+        with pytest.raises(hr.Error, match=re.escape(message)):
+            hr.load_run(tmp_path / "bad.yaml")
+
+
+def test_targets_and_offsets_of_other_files(pulses: str, tmp_path: Path) -> None:
+    want = events_of(pulses)
+    for number in range(FILES):
+        np.save(tmp_path / f"zenith_{number}.npy", [event["zenith"] for event in want[60 * number :][:60]])
+        np.save(tmp_path / f"at_{number}.npy", np.concatenate(([0], np.cumsum(lengths_of(number)))))
+    np.save(tmp_path / "all.npy", [event["zenith"] for event in want])
+    for targets in (f"{tmp_path}/zenith_*.npy::", f"{tmp_path}/all.npy::"):
+        data = hr.open(
+            pulses,
+            ["time", "xyz"],
+            sample_by=hr.Spans(offsets=f"{tmp_path}/at_*.npy::"),
+            targets={"zenith": targets},
+        )
+        assert [key_of(event) for event in pickle.loads(pickle.dumps(data))] == [key_of(event) for event in want]
+    with pytest.raises(hr.InvalidArgumentError, match="both the samples and their targets have a field 'time'"):
+        hr.open(pulses, ["time"], sample_by="event_id", targets={"time": "truth/zenith"})
+
+
+def test_inspect_tells_the_lengths(pulses: str, tmp_path: Path) -> None:
+    lengths = np.concatenate([lengths_of(number) for number in range(FILES)])
+    shown = hr.inspect(pulses, sample_by="event_id")
+    told = shown.to_dict()["lengths"]
+    assert told["samples"] == 180
+    assert told["rows"] == lengths.sum()
+    assert told["longest"]["rows"] == lengths.max()
+    assert told["longest"]["sample"] == lengths.argmax()
+    assert told["longest"]["row"] == lengths_of(0)[: lengths.argmax()].sum()
+    assert told["median"] == np.sort(lengths)[(len(lengths) - 1) // 2]
+    assert sum(one["samples"] for one in told["histogram"]) == 180
+    for one in told["histogram"]:
+        assert one["samples"] == ((one["first"] <= lengths) & (lengths <= one["last"])).sum()
+    assert f"{lengths.max()} rows: sample {lengths.argmax()}" in str(shown)
+    by_offsets = hr.inspect(pulses, sample_by=hr.Spans(offsets="event_offsets")).to_dict()["lengths"]
+    assert {**by_offsets, "by": ""} == {**told, "by": ""}
+    with h5py.File(tmp_path / "demos.h5", "w") as file:
+        for number in range(12):
+            file[f"data/demo_{number}/actions"] = np.zeros((number, 2))
+    arrays = hr.inspect(tmp_path / "demos.h5", sample_by="data/demo_*/actions").to_dict()["lengths"]
+    assert (arrays["samples"], arrays["rows"], arrays["longest"]["sample"]) == (12, 66, 11)
+    with pytest.raises(hr.FieldMissingError, match="no array 'evnt'"):
+        hr.inspect(pulses, sample_by="evnt")
+
+
 def test_keys_that_are_none(tmp_path: Path) -> None:
     def written(name: str, key: Any, **more: Any) -> Path:
         path = tmp_path / f"{name}.h5"
@@ -287,3 +353,36 @@ def test_offsets_from_elsewhere(pulses: str, tmp_path: Path) -> None:
     np.save(array, np.arange(10))
     events = hr.open(array, sample_by=hr.Spans(offsets=[2, 2, 7]))
     assert [event["values"].tolist() for event in events] == [[], [2, 3, 4, 5, 6]]
+
+
+def liquido() -> Path:
+    named = os.environ.get("HEADRACE_SHARED_DATA")
+    folder = Path(named) if named else Path(__file__).resolve().parents[3] / "shared/data"
+    path = folder / "neutrino/data/tests/liquid-o/liquido_electrons.h5"
+    if not path.exists():
+        pytest.skip("the data pack is not here: neutrino; HEADRACE_SHARED_DATA says where")
+    return path
+
+
+def test_a_real_file_event_by_event() -> None:
+    """Its key is column 0 of HitData: whole numbers stored as floats."""
+    path = liquido()
+    events = hr.open(path, ["HitData"], sample_by=("HitData", 0), targets=["TruthData"])
+    with h5py.File(path) as file:
+        hits, truth = file["HitData"][:], file["TruthData"][:]
+    starts = np.flatnonzero(np.diff(hits[:, 0], prepend=-1))
+    want = np.split(hits, starts[1:])
+    assert len(events) == len(want) == 100
+    for number, event in enumerate(events):
+        assert np.array_equal(event["HitData"], want[number])
+        assert np.array_equal(event["TruthData"], truth[number])
+    with hr.Loader(events, 7, shuffle=True, seed=1) as loader:
+        seen = []
+        for batch in loader:
+            at = batch["HitData.offsets"]
+            for i, y in enumerate(batch["TruthData"]):
+                number = int(batch["HitData"][at[i], 0]) - int(want[0][0, 0])
+                assert np.array_equal(batch["HitData"][at[i] : at[i + 1]], want[number])
+                assert np.array_equal(y, truth[number])
+                seen.append(number)
+    assert sorted(seen) == list(range(100))

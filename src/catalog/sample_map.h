@@ -69,6 +69,13 @@ class SampleMap {
 
   /// Return the rows of group 0 that a sample has, numbered through all files; nullopt where it is made of no such run.
   [[nodiscard]] virtual std::optional<RowRange> rows_of(SampleRef /*sample*/) const { return std::nullopt; }
+  /// Return where a sample lies: the number of its file and a row of that, or its number there where the file has it as
+  /// an array of its own. Nullopt: rows_of() says it.
+  struct FileRow {
+    std::uint32_t file;
+    std::uint64_t row;
+  };
+  [[nodiscard]] virtual std::optional<FileRow> file_row_of(SampleRef /*sample*/) const { return std::nullopt; }
   /// Return how many parts a sample has, about, for the memory that a plan of them takes.
   [[nodiscard]] virtual std::uint64_t usual_parts() const { return groups().size() + 1; }
 

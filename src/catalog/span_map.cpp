@@ -121,6 +121,14 @@ std::optional<RowRange> SpanMap::rows_of(SampleRef sample) const {
   return RowRange{begin, options_.spans.end(i) - begin};
 }
 
+std::optional<SampleMap::FileRow> SpanMap::file_row_of(SampleRef sample) const {
+  if (options_.file_ends.empty()) return std::nullopt;
+  const std::uint32_t file = homes_->place(sample.block).file;
+  const std::uint64_t i = number_of(sample);
+  if (options_.file_rows.empty()) return FileRow{file, i - (file == 0 ? 0 : options_.file_ends[file - 1])};
+  return FileRow{file, options_.spans.begin(i) - options_.file_rows[file]};
+}
+
 /// From the first to the last that its chosen samples have rows in.
 void SpanMap::units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const {
   const std::uint64_t first = number_of({home, 0});

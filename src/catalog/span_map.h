@@ -70,6 +70,8 @@ class SpanMap final : public SampleMap {
     std::shared_ptr<const RowSet> sided = {};     ///< Samples that have a row in that table; null: all.
     /// Samples up to the end of each file, which no home reaches over; empty: they are one stretch.
     std::vector<std::uint64_t> file_ends = {};
+    /// First row of each of these files; empty: each sample is an array of its own.
+    std::vector<std::uint64_t> file_rows = {};
     std::shared_ptr<const RowSet> chosen = {};      ///< Samples that were selected; null: all.
     std::uint64_t row_weight = 0, side_weight = 0;  ///< Weight of a row of group 0 and 1, see row_weight().
     Spans spans;
@@ -85,6 +87,7 @@ class SpanMap final : public SampleMap {
   void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const override;
   [[nodiscard]] std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const override;
   [[nodiscard]] std::optional<RowRange> rows_of(SampleRef sample) const override;
+  [[nodiscard]] std::optional<FileRow> file_row_of(SampleRef sample) const override;
   [[nodiscard]] std::uint64_t usual_parts() const override { return usual_parts_; }
   [[nodiscard]] std::uint64_t memory_bytes() const override {
     return options_.spans.memory_bytes() + first_rows_.capacity() * sizeof(first_rows_[0]);

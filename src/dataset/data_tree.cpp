@@ -82,6 +82,8 @@ void write_transforms(PackedWriter& out, const std::vector<Transform>& transform
   }
 }
 
+const std::vector<std::uint64_t> kNoOffsets;
+
 void write_node(PackedWriter& out, const DataNode& node) {
   out.number(node.what.index());
   std::visit(Overloaded{[&](const FilesNode& files) {
@@ -96,6 +98,9 @@ void write_node(PackedWriter& out, const DataNode& node) {
                           out.number(files.options.broadcast.size());
                           for (const BroadcastChoice& field : files.options.broadcast)
                             out.text(field.name), out.text(field.path), out.number(field.axes);
+                          out.number(files.options.targets.size());
+                          for (const FieldChoice& field : files.options.targets)
+                            out.text(field.name), out.text(field.path);
                         },
                         [&](const RowsNode& rows) { write_rows(out, *rows.rows); },
                         [&](const FieldsNode& fields) { write_texts(out, fields.names); },
@@ -108,9 +113,9 @@ void write_node(PackedWriter& out, const DataNode& node) {
                         [&](const SpansNode& spans) {
                           out.number(spans.kind);
                           out.number(spans.key_column);
-                          out.number(spans.offset_list.size());
+                          out.number(spans.offset_list ? spans.offset_list->size() : 0);
                           std::uint64_t before = 0;
-                          for (const std::uint64_t offset : spans.offset_list)
+                          for (const std::uint64_t offset : spans.offset_list ? *spans.offset_list : kNoOffsets)
                             out.number(offset - std::exchange(before, offset));
                         },
                         [&](const MixNode& mix) {
@@ -205,6 +210,10 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
       const std::string name(in.text()), path(in.text());
       files.options.broadcast.push_back({name, path, static_cast<std::uint32_t>(in.number_up_to(kMostAxes))});
     }
+    for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+      const std::string_view name = in.text(), path = in.text();
+      files.options.targets.push_back({std::string(name), std::string(path)});
+    }
     node->what = std::move(files);
   } else if (kind == 1) {
     node->what = read_rows(in);
@@ -219,11 +228,12 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
     node->what = windows;
   } else if (kind == 6) {
     SpansNode spans;
-    spans.kind = static_cast<SpansNode::Kind>(in.number());
+    spans.kind = static_cast<SpansNode::Kind>(in.number_up_to(SpansNode::kList));
     spans.key_column = in.number();
     std::uint64_t offset = 0;
-    for (std::size_t left = in.count(); in.ok() && left > 0; --left) spans.offset_list.push_back(offset += in.number());
-    if (spans.kind > SpansNode::kList) in.fail();
+    std::vector<std::uint64_t> list;
+    for (std::size_t left = in.count(); in.ok() && left > 0; --left) list.push_back(offset += in.number());
+    spans.offset_list = std::make_shared<const std::vector<std::uint64_t>>(std::move(list));
     node->what = std::move(spans);
   } else {
     MixNode mix{read_texts(in), {}, {}};
@@ -332,7 +342,7 @@ Dataset resolve(const DataNode& node) {
                    SpanOptions options;
                    const bool is_listed = s.kind == SpansNode::kList;
                    if (!is_listed) (s.kind == SpansNode::kKey ? options.key : options.offsets) = resolve(*node.of[1]);
-                   options.offset_list = s.offset_list;
+                   if (s.offset_list) options.offset_list = *s.offset_list;
                    if (s.key_column > 0) options.key_column = s.key_column - 1;
                    if (const std::size_t own = is_listed ? 1 : 2; node.of.size() > own)
                      options.targets = resolve(*node.of[own]);

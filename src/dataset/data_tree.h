@@ -53,8 +53,9 @@ struct WindowsNode {
 struct SpansNode {
   enum Kind : std::uint8_t { kKey, kOffsets, kList };
   Kind kind = kKey;
-  std::uint64_t key_column = 0;                 ///< And one more: which column of the key; 0: it has one.
-  std::vector<std::uint64_t> offset_list = {};  ///< For kList, which has no second data set.
+  std::uint64_t key_column = 0;  ///< And one more: which column of the key; 0: it has one.
+  /// For kList, which has no second data set.
+  std::shared_ptr<const std::vector<std::uint64_t>> offset_list = {};
 };
 
 /// Immutable. A new verb is a new alternative here, and a case in each function of data_tree.cpp.

@@ -10,6 +10,7 @@
 #include "dataset/dataset_contents.h"
 #include "dataset/field_selection.h"
 #include "dataset/file_lists.h"
+#include "dataset/open_samples.h"
 #include "dataset/open_source_file.h"
 #include "dataset/paths.h"
 #include "dataset/read_concurrency.h"
@@ -83,7 +84,10 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(SampleSource source, std::sha
   if (const MappedSource* const mapped = impl->source.mapped(); mapped && !mapped->file_ends.empty()) {
     const RowSet* const chosen = impl->blocks->chosen().get();
     std::uint64_t before = 0;
-    impl->files.resize(mapped->file_ends.size());  // those of a table beside the rows are no files of samples
+    // Those of a table beside the rows are no files of samples; a file that has arrays for each was opened for each.
+    const auto same = [](const FileEntry& a, const FileEntry& b) { return a.path == b.path; };
+    impl->files.resize(mapped->groups[0].source->files.size());
+    impl->files.erase(std::unique(impl->files.begin(), impl->files.end(), same), impl->files.end());
     for (std::size_t f = 0; f < mapped->file_ends.size(); ++f) {
       const std::uint64_t end = chosen ? chosen->count_below(mapped->file_ends[f]) : mapped->file_ends[f];
       impl->files[f].rows = end - before;
@@ -277,6 +281,7 @@ std::uint64_t Dataset::block_end(std::uint64_t row) const {
 }
 
 Dataset open(const std::vector<std::string>& paths, OpenOptions options) {
+  if (auto samples = open_samples(paths, options)) return *samples;
   return Dataset(open_dataset(paths, options).value());
 }
 Dataset open(const std::string& path_or_glob, OpenOptions options) {

@@ -96,4 +96,17 @@ Result<SourceFile> open_source_file(FileLists& lists, std::size_t file, const Fi
   return out;
 }
 
+Result<SourceFile> open_arrays(const FileLists& lists, const FormatReader& reader, std::size_t file,
+                               const FieldPlan& plan) {
+  SourceFile out{lists.paths(0)[file], 0, {}, {}};
+  out.fingerprint = reader.file().fingerprint();
+  for (const FieldPlan::Array& array : plan.arrays) {
+    HEADRACE_ASSIGN(out.arrays.emplace_back(), reader.open_array(array.path));
+  }
+  out.rows = out.arrays[0]->info().rows();
+  HEADRACE_TRY(check_rows(out, plan, 0));
+  HEADRACE_TRY(check_fields(out, plan, lists, file));
+  return out;
+}
+
 }  // namespace headrace

@@ -17,6 +17,7 @@ struct SpanList {
   std::shared_ptr<const std::vector<std::uint64_t>> starts;  ///< First row of each run, and at last all rows.
   std::vector<std::uint64_t> file_ends;                      ///< Runs up to the end of each file.
   std::shared_ptr<const RowSet> named;                       ///< Runs that are samples; null: all.
+  bool is_array_each = false;                                ///< Each sample has arrays of its own in its file.
   [[nodiscard]] std::uint64_t num_samples() const { return named ? named->size() : starts->size() - 1; }
   /// Return the samples in the first `runs` runs.
   [[nodiscard]] std::uint64_t samples_before(std::uint64_t runs) const {

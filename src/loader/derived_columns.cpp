@@ -36,6 +36,7 @@ std::shared_ptr<const std::vector<Field>> batch_fields(const SampleSource& sourc
 }
 
 SampleOrigin origin_of(const EnginePlan& plan, SampleRef sample) {
+  if (const auto at = plan.map ? plan.map->file_row_of(sample) : std::nullopt) return {at->file, at->row};
   const std::optional<RowRange> rows = plan.map ? plan.map->rows_of(sample) : std::nullopt;
   if (!rows) {
     const BlockTable::Place place = plan.blocks->place(sample.block);

@@ -12,6 +12,7 @@
 #include "storage/storage_kind.h"
 #include "tools/array_description.h"
 #include "tools/inspected_file.h"
+#include "tools/length_summary.h"
 #include "tools/text_table.h"
 
 namespace headrace {
@@ -117,6 +118,23 @@ Samples samples(const std::vector<std::string>& paths) {
   }
 }
 
+/// Summarize the fields that open() takes by itself; of the key alone where those have to be chosen.
+LengthSummary lengths_by(const std::vector<std::string>& paths, const SampleBy& by) {
+  OpenOptions options;
+  const bool of_arrays = by.key.find('*') != std::string::npos;
+  if (of_arrays) return summarize_lengths(open(paths, {.fields = {{by.key, ""}}}), by.key);
+  options.sample_by = by;
+  const std::string name =
+      by.column ? fmt::format("column {} of {}", *by.column, by.key) : (by.key.empty() ? by.offsets : by.key);
+  try {
+    return summarize_lengths(open(paths, options), name);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidArgument || by.key.empty()) throw;
+  }
+  options.fields = {{by.key, ""}};
+  return summarize_lengths(open(paths, options), name);
+}
+
 std::string first_text(const InspectedFile& file, const std::string& sample_text) {
   std::string out = fmt::format("{}\n  {}, {}, {} array{}\n\n", file.path, file.format, format_bytes(file.size_bytes),
                                 file.arrays.size(), plural(file.arrays.size()));
@@ -170,7 +188,7 @@ std::string others_text(const std::vector<const InspectedFile*>& others) {
 
 }  // namespace
 
-ToolResult inspect(const std::vector<std::string>& paths) {
+ToolResult inspect(const std::vector<std::string>& paths, const std::optional<SampleBy>& sample_by) {
   std::vector<InspectedFile> files;
   for (const std::string& path : expand_paths(paths).value()) files.push_back(inspect_file(path));
   const auto first = std::find_if(files.begin(), files.end(), [](const InspectedFile& f) { return !f.error; });
@@ -195,16 +213,20 @@ ToolResult inspect(const std::vector<std::string>& paths) {
     if (!file.error && file.differences.empty()) alike.push_back(file.path);
   const Samples sample = samples(alike);
   result.text = first_text(*first, sample.text);
+  const std::optional<LengthSummary> lengths = sample_by ? std::optional(lengths_by(alike, *sample_by)) : std::nullopt;
+  if (lengths) result.text += lengths->text;
   if (!others.empty()) result.text += others_text(others);
   const Storage storage = storage_of(first->path);
-  result.json = dump({{"files", std::move(list)},
-                      {"samples", sample.json},
-                      {"storage",
-                       {{"kind", to_string(storage.kind)},
-                        {"name", storage.name},
-                        {"shared", storage.shared()},
-                        {"means", storage.meaning()}}},
-                      {"findings", result.findings}});
+  Json json = {{"files", std::move(list)},
+               {"samples", sample.json},
+               {"storage",
+                {{"kind", to_string(storage.kind)},
+                 {"name", storage.name},
+                 {"shared", storage.shared()},
+                 {"means", storage.meaning()}}},
+               {"findings", result.findings}};
+  if (lengths) json["lengths"] = lengths->json;
+  result.json = dump(json);
   return result;
 }
 

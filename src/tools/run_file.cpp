@@ -146,6 +146,30 @@ Status read_windows(const YamlNode& node, const std::string& key, WindowOptions&
   return {};
 }
 
+/// "event_id", {key: HitData, column: 0} or {offsets: event_offsets}.
+Status read_sample_by(const YamlNode& node, const std::string& key, SampleBy& by) {
+  if (node.kind == YamlNode::Kind::kScalar) {
+    HEADRACE_ASSIGN(by.key, as_text(node, key));
+    return {};
+  }
+  const auto path = [](std::string& out) {
+    return [&out](const YamlNode& n, const std::string& k) -> Status {
+      HEADRACE_ASSIGN(out, as_text(n, k));
+      return {};
+    };
+  };
+  Keys keys;
+  keys["key"] = path(by.key);
+  keys["offsets"] = path(by.offsets);
+  keys["column"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(by.column, as_number(n, k));
+    return {};
+  };
+  HEADRACE_TRY(walk(node, key, keys));
+  if (by.key.empty() == by.offsets.empty()) return bad(node, key, "a key or offsets are expected, and not both");
+  return {};
+}
+
 /// A path of a run file means the same wherever the program was started: it starts at the run file.
 std::string beside(const std::string& run_file, const std::string& path) {
   if (path.starts_with('/') || path.starts_with('~')) return path;
@@ -261,6 +285,17 @@ Result<RunConfig> parse_run(const std::string& path) {
     HEADRACE_TRY(read_fields(n, k, choices));
     std::ranges::for_each(choices, note_beside);
     for (FieldChoice& choice : choices) run.open.broadcast.push_back({std::move(choice.name), std::move(choice.path)});
+    return {};
+  };
+  data_keys["sample_by"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    SampleBy& by = run.open.sample_by.emplace();
+    HEADRACE_TRY(read_sample_by(n, k, by));
+    for (const std::string& one : {by.key, by.offsets}) note_beside({"", one});
+    return {};
+  };
+  data_keys["targets"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_TRY(read_fields(n, k, run.open.targets));
+    std::ranges::for_each(run.open.targets, note_beside);
     return {};
   };
   data_keys["windows"] = [&](const YamlNode& n, const std::string& k) {

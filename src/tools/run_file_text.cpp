@@ -47,6 +47,14 @@ std::string data_section_text(const RunConfig& run, const std::set<std::string>*
   if (run.open.sample_axes > 1) out += fmt::format("  sample_axes: {}\n", run.open.sample_axes);
   if (!run.open.broadcast.empty()) out += "  broadcast:\n";
   for (const BroadcastChoice& field : run.open.broadcast) out += field_text(field.name, field.path, run.open, beside);
+  if (const auto& by = run.open.sample_by) {
+    out += "  sample_by:\n";
+    if (!by->key.empty()) out += fmt::format("    key: {}\n", quoted(by->key));
+    if (by->column) out += fmt::format("    column: {}\n", *by->column);
+    if (!by->offsets.empty()) out += fmt::format("    offsets: {}\n", quoted(by->offsets));
+  }
+  if (!run.open.targets.empty()) out += "  targets:\n";
+  for (const FieldChoice& field : run.open.targets) out += field_text(field.name, field.path, run.open, beside);
   if (run.windows) {
     out += fmt::format("  windows:\n    length: {}\n", run.windows->length);
     if (run.windows->lookahead > 0) out += fmt::format("    lookahead: {}\n", run.windows->lookahead);

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@
 namespace headrace {
 
 /// Name of a field in a batch, and path of its array in the files. If the path is empty, the name is the path.
+///
+/// A "*" in a path stands for any name in its place: "data/demo_*/actions". The file then has arrays for each sample: a
+/// sample is the rows of one of them, and samples come in the natural order of those names.
 ///
 /// "FILES::PATH" is the array PATH of other files. FILES is a path or glob, as for open(). It gives one file for each
 /// file of the data set, in order and with as many rows. PATH may be empty if they have only one array. The first "::"
@@ -36,6 +40,19 @@ struct BroadcastChoice {
   std::uint32_t axes = 0;
 };
 
+/// What makes a sample where it is not a row: a run of consecutive rows. One of `key`, `offsets` and `offset_list` is
+/// given. Samples then differ in length: the fields are ragged.
+struct SampleBy {
+  /// Path of an array with a value for each row: equal values that stand together are a sample, which ends with its
+  /// file. Whole numbers, also stored as floats, or text of fixed length.
+  std::string key = {};
+  std::optional<std::uint64_t> column = {};  ///< Which value of a row of `key` it is, where a row has several.
+  /// Path of an array of whole numbers: the row of its file where each sample begins, and at last the end of the last
+  /// one. Rows before the first are left out.
+  std::string offsets = {};
+  std::vector<std::uint64_t> offset_list = {};  ///< The same as a list, of rows counted through all files.
+};
+
 /// What to open, beside the files.
 struct OpenOptions {
   /// Fields in batch order. If empty: every array with the common number of rows in the root, or in the only group;
@@ -45,6 +62,11 @@ struct OpenOptions {
   /// Paths and globs to open for FILES of a "FILES::PATH", if other than FILES itself: to open the same data set where
   /// the files have moved. Entries that no field uses are ignored.
   std::map<std::string, std::vector<std::string>> companion_files = {};
+  /// What makes a sample where it is not a row.
+  std::optional<SampleBy> sample_by = {};
+  /// Fields with a row for each sample of `sample_by`, from other arrays of the same files or of others (FILES::PATH).
+  /// They follow `fields` in a batch.
+  std::vector<FieldChoice> targets = {};
   /// Called after a file was opened, in the thread that opens them, with how many are open and how many there are;
   /// false stops with kCancelled. May be empty.
   std::function<bool(std::uint64_t files_open, std::uint64_t files)> progress = {};

@@ -28,7 +28,9 @@ struct ToolResult {
 };
 
 /// Describe every array of some files (layout, chunks, filters, bytes of a sample, read path), and what will be fast.
-ToolResult inspect(const std::vector<std::string>& paths);
+/// \param sample_by  If given, say how long the samples are that it makes. Reads its key or offsets. A "*" in the key
+/// stands for files with arrays for each sample, as in FieldChoice.
+ToolResult inspect(const std::vector<std::string>& paths, const std::optional<SampleBy>& sample_by = {});
 
 /// Decode and check every chunk of every readable array, and list those that are damaged. `progress(done_bytes,
 /// total_bytes)` may be empty; return false to stop.

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from headrace import _headrace
-from headrace._support.checks import engine_text, field_choices, invalid, whole_number
-
-#: Opens some arrays of the files.
-Opener = Callable[[list[tuple[str, str]]], _headrace.Dataset]
+from headrace._support.checks import engine_text, invalid, whole_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,30 +24,24 @@ class Spans:
     offsets: str | Sequence[int] | np.ndarray[Any, Any]
 
 
-def by_spans(rows: _headrace.Dataset, opened: Opener, sample_by: Any, targets: Any) -> _headrace.Dataset:
-    """Return the rows' data set with the samples that ``sample_by`` says.
-
-    Args:
-        rows: The fields, row by row.
-        opened: Opens arrays of the same files.
-        sample_by: As ``hr.open`` takes it.
-        targets: Fields with a row for each sample, as ``hr.open`` takes fields; None: there are none.
-    """
-    aside = None if targets is None else opened(field_choices(targets))
+def sample_words(sample_by: Any) -> tuple[str, int | None, str, Any] | None:
+    """Return ``sample_by`` of ``hr.open`` as the engine takes it: a key and its column, offsets, a list of them."""
+    if sample_by is None:
+        return None
     if isinstance(sample_by, Spans):
         offsets = sample_by.offsets
         if isinstance(offsets, str):
             engine_text("offsets", offsets)
-            return rows.spans(None, None, opened([("offsets", offsets)]), None, aside)
-        return rows.spans(None, None, None, _offset_list(offsets), aside)
+            return "", None, offsets, None
+        return "", None, "", _offset_list(offsets)
     path, column = sample_by if isinstance(sample_by, tuple) and len(sample_by) == 2 else (sample_by, None)
-    if not isinstance(path, str):
+    if not isinstance(path, str) or not path:
         raise invalid(
             f"sample_by is a path, a path and a column, or hr.Spans(...), not {sample_by!r}",
             'Such as sample_by="event_id", or sample_by=("HitData", 0).',
         )
-    number = None if column is None else whole_number("the column of sample_by", column, least=0)
-    return rows.spans(opened([("key", engine_text("sample_by", path) or path)]), number, None, None, aside)
+    engine_text("sample_by", path)
+    return path, None if column is None else whole_number("the column of sample_by", column, least=0), "", None
 
 
 def _offset_list(offsets: Any) -> Any:

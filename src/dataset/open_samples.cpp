@@ -1,0 +1,80 @@
+#include "dataset/open_samples.h"
+
+#include <headrace/dataset/spans.h>
+
+#include <utility>
+
+#include "dataset/file_lists.h"
+#include "dataset/numbered_arrays.h"
+#include "dataset/refuse.h"
+
+namespace headrace {
+namespace {
+
+/// What FILES of a "FILES::PATH" stands for.
+std::vector<std::string> files_meant(const OpenOptions& options, const std::string& files) {
+  const auto known = options.companion_files.find(files);
+  return known == options.companion_files.end() || known->second.empty() ? std::vector{files} : known->second;
+}
+
+/// The targets as a data set: of their own files where all are of the same others.
+std::optional<Dataset> open_targets(const std::vector<std::string>& paths, const OpenOptions& options) {
+  if (options.targets.empty()) return std::nullopt;
+  OpenOptions own;
+  own.companion_files = options.companion_files;
+  std::optional<std::string> others;
+  for (const FieldChoice& target : options.targets) {
+    const auto divided = divide_path(target.path.empty() ? target.name : target.path);
+    const bool first = &target == &options.targets[0];
+    if (divided && first) others = divided->first;
+    if (!divided || divided->first != others) others.reset();
+    if (!others) break;
+    own.fields.push_back({target.name, divided->second.empty() ? target.name : divided->second});
+  }
+  if (others) return open(files_meant(options, *others), own);
+  own.fields = options.targets;
+  return open(paths, own);
+}
+
+Dataset open_spans(const std::vector<std::string>& paths, const OpenOptions& options) {
+  if (options.sample_axes > 1 || !options.broadcast.empty())
+    throw refuse("sample_by= makes samples of rows; sample_axes= and broadcast= make samples of cells",
+                 "Give one of them.");
+  OpenOptions of_rows = options;
+  of_rows.sample_by.reset();
+  of_rows.targets.clear();
+  const Dataset rows = open(paths, of_rows);
+  SpanOptions made;
+  const auto one = [&](const std::string& path) {
+    OpenOptions own;
+    if (const auto divided = divide_path(path)) {
+      if (!divided->second.empty()) own.fields = {{divided->second, ""}};
+      return open(files_meant(options, divided->first), own);
+    }
+    own.fields = {{path, ""}};
+    return open(paths, own);
+  };
+  const SampleBy& by = *options.sample_by;
+  if (!by.key.empty()) made.key = one(by.key);
+  made.key_column = by.column;
+  if (!by.offsets.empty()) made.offsets = one(by.offsets);
+  made.offset_list = by.offset_list;
+  made.targets = open_targets(paths, options);
+  if (const auto& progress = options.progress) {
+    const std::uint64_t files = rows.files().size();
+    made.go_on = [progress, files] { return progress(files, files); };
+  }
+  return spans(rows, made);
+}
+
+}  // namespace
+
+std::optional<Dataset> open_samples(const std::vector<std::string>& paths, const OpenOptions& options) {
+  if (options.sample_by) return open_spans(paths, options);
+  if (has_numbered_arrays(options)) return open_numbered_arrays(paths, options, open_targets(paths, options));
+  if (!options.targets.empty())
+    throw refuse("targets have a row for each sample of sample_by=, which is missing", "Name them among the fields.");
+  return std::nullopt;
+}
+
+}  // namespace headrace

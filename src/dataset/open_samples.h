@@ -1,0 +1,16 @@
+// Opening data sets whose samples are not rows.
+#pragma once
+
+#include <headrace/dataset/dataset.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headrace {
+
+/// Open what OpenOptions::sample_by says, or files with arrays for each sample. \return  Nullopt: samples are rows.
+/// Throws what open() and spans() throw.
+std::optional<Dataset> open_samples(const std::vector<std::string>& paths, const OpenOptions& options);
+
+}  // namespace headrace

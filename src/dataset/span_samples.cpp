@@ -1,0 +1,127 @@
+#include "dataset/span_samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/number_text.h"
+#include "base/philox.h"
+#include "catalog/row_digest.h"
+#include "catalog/span_map.h"
+#include "dataset/dataset_contents.h"
+#include "dataset/mapped_samples.h"
+#include "dataset/refuse.h"
+
+namespace headrace {
+namespace {
+
+class SpanMaker final : public SampleMaker {
+ public:
+  SpanMaker(SpanList list, std::shared_ptr<const Source> targets, std::string identity)
+      : list_(std::move(list)), targets_(std::move(targets)), identity_(std::move(identity)) {}
+  SpanMaker(SpanList list, std::shared_ptr<const Source> targets)
+      : list_(std::move(list)), targets_(std::move(targets)) {
+    RandomKey key = RandomKey::of({list_.starts->size()});
+    for (const std::uint64_t start : *list_.starts) key = key.with(start);
+    if (list_.named)
+      for (const std::uint64_t word : list_.named->words()) key = key.with(word);
+    identity_ = fmt::format("spans {:016x}", key.low);
+  }
+  [[nodiscard]] std::string identity() const override { return identity_; }
+  [[nodiscard]] bool follows_files() const override { return true; }
+  [[nodiscard]] bool overlaps() const override { return false; }
+  [[nodiscard]] std::shared_ptr<const SampleMaker> with_side(std::shared_ptr<const Source> side) const override {
+    return targets_ ? std::make_shared<SpanMaker>(list_, std::move(side), identity_) : nullptr;
+  }
+  [[nodiscard]] std::uint64_t sample_number(std::uint64_t stored) const override {
+    return list_.samples_before(stored);
+  }
+
+  [[nodiscard]] std::shared_ptr<MappedSource> make(std::shared_ptr<const Source> source,
+                                                   std::shared_ptr<const RowSet> chosen) const override {
+    BlockLayout layout = plan_layout(*source, 0);
+    const std::uint64_t rows = layout.table->num_rows(), samples = list_.starts->size() - 1;
+    SpanMap::Options options{.home_samples = std::max<std::uint64_t>(
+                                 layout.most_stored_rows() * samples / std::max<std::uint64_t>(rows, 1), 1),
+                             .rows = layout.table,
+                             .sided = list_.named,
+                             .file_ends = list_.file_ends,
+                             .file_rows = file_rows(*source),
+                             .chosen = chosen ? std::move(chosen) : list_.named,
+                             .row_weight = row_weight(source->columns->size()),
+                             .spans = Spans::between(list_.starts)};
+    std::vector<SourceGroup> groups;
+    groups.push_back({std::move(source), std::move(layout)});
+    if (targets_) {
+      groups.push_back({targets_, plan_layout(*targets_, 0)});
+      options.side = groups[1].layout.table;
+      options.side_weight = row_weight(targets_->columns->size());
+    }
+    std::shared_ptr<MappedSource> made =
+        make_mapped_source(std::make_shared<SpanMap>(std::move(options)), nullptr, std::move(groups), identity_)
+            .value();
+    made->what = "spans";
+    made->file_ends = list_.file_ends;
+    return made;
+  }
+
+ private:
+  /// First row of each file; none where it has a file's arrays for each sample.
+  [[nodiscard]] std::vector<std::uint64_t> file_rows(const Source& source) const {
+    std::vector<std::uint64_t> first;
+    std::uint64_t rows = 0;
+    for (const SourceFile& file : source.files) first.push_back(std::exchange(rows, rows + file.rows));
+    return first.size() == list_.file_ends.size() && !list_.is_array_each ? first : std::vector<std::uint64_t>();
+  }
+
+  const SpanList list_;
+  const std::shared_ptr<const Source> targets_;
+  std::string identity_;
+};
+
+/// The targets' source. Throws where a file has not one row for each sample.
+std::shared_ptr<const Source> targets_of(const Source& rows, const SpanList& list,
+                                         const std::optional<Dataset>& targets) {
+  if (!targets) return nullptr;
+  const Source& source = targets->impl()->rows_for("targets");
+  if (source.mixture || source.chosen || source.program || source.finisher)
+    throw Error(ErrorCode::kUnsupported, "targets that are selected, mixed or transformed are not there yet")
+        .with_file(source.files[0].path)
+        .with_hint("Give them as they are stored.");
+  for (const Field& field : targets->fields())
+    if (std::ranges::find(*rows.fields, field.name, &Field::name) != rows.fields->end())
+      throw refuse(fmt::format("both the samples and their targets have a field '{}'", field.name),
+                   "Give one of them another name.")
+          .with_field(field.name);
+  const auto wrong = [&](std::uint64_t length, std::uint64_t samples, std::string_view hint) {
+    return std::move(refuse(fmt::format("{} has {} rows for {} samples", targets->fields()[0].name,
+                                        group_digits(length), group_digits(samples)),
+                            hint));
+  };
+  const std::size_t files = source.files.size();
+  std::uint64_t before = 0;
+  for (std::size_t f = 0; f < files && files == list.file_ends.size(); ++f) {
+    const std::uint64_t end = list.samples_before(list.file_ends[f]);
+    if (source.files[f].rows != end - before)
+      throw wrong(source.files[f].rows, end - before, "Targets have one row for each sample of their file.")
+          .with_file(source.files[f].path);
+    before = end;
+  }
+  if (targets->size() != list.num_samples())
+    throw wrong(targets->size(), list.num_samples(), "Targets have one row for each sample.")
+        .with_file(source.files[0].path);
+  return targets->impl()->source.shared_rows();
+}
+
+}  // namespace
+
+std::shared_ptr<Dataset::Impl> make_span_samples(std::shared_ptr<const Source> rows, SpanList list,
+                                                 const std::optional<Dataset>& targets,
+                                                 std::shared_ptr<const DataNode> node) {
+  std::shared_ptr<const Source> beside = targets_of(*rows, list, targets);
+  const auto maker = std::make_shared<const SpanMaker>(std::move(list), std::move(beside));
+  return make_samples(maker, std::move(rows), nullptr, std::move(node));
+}
+
+}  // namespace headrace
