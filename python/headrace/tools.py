@@ -373,7 +373,7 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
             raise invalid(f"{name}= gives an order that is not known before it runs", "Leave it out.")
     taken = {n: p.default for n, p in signature(Loader).parameters.items() if p.default is not Parameter.empty}
     refuse_unknown("Loader", given, taken, LOADER_KNOBS)
-    if given.get("global_batch_size") is None:
+    if all(given.get(name) is None for name in ("global_batch_size", "batch", "group_by")):
         taken["batch_size"] = 512
     return resolve(**{**taken, "shuffle": True, **given})
 

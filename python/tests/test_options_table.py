@@ -46,7 +46,7 @@ def test_the_command_line_has_every_option() -> None:
     done = subprocess.run([command_line(), "bench", "--help"], capture_output=True, text=True, check=True)
     for option in TABLE:
         flag = "--" + option["name"].replace("_", "-")
-        assert (re.search(rf"{flag}\b", done.stdout) is not None) == option["command_line"], flag
+        assert (re.search(rf"{flag}(?![\w-])", done.stdout) is not None) == option["command_line"], flag
 
 
 VALUES = {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "assembly/part_server.h"
+#include "base/align.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan_memory.h"
 
@@ -16,6 +17,21 @@ constexpr std::uint64_t kPartBytes = 96;   // of a part in the window: planned, 
 constexpr std::uint64_t kUnitBytes = 208;  // of a unit that a batch waits for, and how far its homes are
 constexpr std::uint64_t kHomeBytes = 8;    // of two epochs
 
+/// Most bytes of a batch. A token budget bounds the rows of ragged fields: what is left to count are the others'.
+std::uint64_t largest_bytes(const MappedSource& mapped, const EnginePlan& plan, std::uint64_t rows) {
+  const std::uint64_t likely = mapped.sizes.largest_batch_bytes(rows);
+  if (!plan.budget) return likely;
+  std::uint64_t bytes = 0;
+  for (std::size_t g = 0; g < mapped.groups.size(); ++g) {
+    const UnitGroup& group = mapped.map->groups()[g];
+    const std::uint64_t most =
+        group.rows == UnitGroup::Rows::kRagged ? plan.budget->most_cost() : rows * group.rows_per_sample;
+    const std::vector<StoredColumn>& columns = *mapped.groups[g].source->columns;
+    bytes += most * mapped.groups[g].source->row_bytes() + columns.size() * kCacheLineBytes;
+  }
+  return std::min(bytes, mapped.sizes.most_bytes * rows + kCacheLineBytes * mapped.fields->size());
+}
+
 }  // namespace
 
 Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& options, const PlanContext& context,
@@ -23,9 +39,11 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   const SampleMap& map = *mapped.map;
   const ServerNeed need = PartServer::need(mapped);
   const std::uint64_t rows = std::max<std::uint64_t>(plan.slot_rows(), 1);
-  const std::uint64_t largest = mapped.sizes.largest_batch_bytes(rows);
-  const std::uint64_t mean = std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * rows, 64);
-  const std::uint64_t parts = rows * map.usual_parts();
+  const std::uint64_t usual_rows = std::max<std::uint64_t>(plan.mean_rows(), 1);
+  const std::uint64_t largest = largest_bytes(mapped, plan, rows);
+  const std::uint64_t mean =
+      std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * usual_rows, 64);
+  const std::uint64_t parts = usual_rows * map.usual_parts();
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.shuffle_blocks()->memory_bytes() +
                               map.memory_bytes() + map.num_units() * kUnitBytes +
                               map.shuffle_blocks()->num_blocks() * kHomeBytes;
