@@ -167,10 +167,46 @@ TEST_F(ByTokensOfEvents, AStateGoesOnAtEveryStepAlsoOnOtherRanks) {
     }
     EXPECT_EQ(at, batches.size());
   }
+  LoaderOptions unranked = options_of(true);
+  unranked.rank = unranked.world_size = std::nullopt;
+  Loader told(events(), unranked);  // its rank is known later, as by a framework
+  told.set_rank(0, 2);
+  told.load_state(states[1]);
+  std::size_t at = 1;
+  for (const Batch& batch : told) {
+    const Samples own = samples_of(batch);
+    ASSERT_TRUE(own.size() < batches[at].size() && std::equal(own.begin(), own.end(), batches[at].begin()));
+    ++at;
+  }
+  EXPECT_EQ(at, batches.size());
+  Loader one(events(), options_of(true));
+  Loader too_many(events(), unranked);
+  too_many.set_rank(0, 2);
+  EXPECT_THROW(too_many.load_state(one.state()), Error);  // whose steps have one lane
   Loader other(events(), options_of(true, 0, 1, 4));
   EXPECT_THROW(other.load_state(states[3]), Error);  // of other lanes, by name
   Loader fixed(events(), {.batch_size = 8, .shuffle = true, .seed = 3});
   EXPECT_THROW(fixed.load_state(states[3]), Error);
+}
+
+TEST_F(ByTokensOfEvents, ManyEventsArePlannedTogether) {
+  std::vector<std::uint64_t> offsets{0};
+  while (offsets.back() < 60'000) offsets.push_back(offsets.back() + offsets.size() * 7 % 9);
+  offsets.back() = 60'000;
+  testing::write_npy<std::int64_t>(folder_.path("many.npy"), 60'000, 0);
+  const Dataset many =
+      spans(open({folder_.path("many.npy")}, {.fields = {{"value", "many"}}}), {.offset_list = offsets});
+  LoaderOptions options = options_of(true);
+  options.by_tokens->tokens = 2048;
+  Loader loader(many, options);
+  Samples all;
+  for (const Samples& batch : epoch_of(loader)) {
+    EXPECT_LE(rows_in(batch), 2048u);
+    std::ranges::copy(batch, std::back_inserter(all));
+  }
+  EXPECT_LE(loader.num_batches(), 32u);  // 30 at least
+  ASSERT_EQ(all.size(), offsets.size() - 1);
+  EXPECT_EQ(rows_in(all), 60'000u);
 }
 
 TEST_F(ByTokensOfEvents, TailsAndLimits) {

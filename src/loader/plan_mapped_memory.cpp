@@ -51,7 +51,8 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   const std::uint64_t least = order + thread + kLeastSlots * (largest + bookkeeping);
   if (least > plan.budget_bytes)
     return too_small_a_budget(mapped.groups[0].source->files[0].path, plan.budget_bytes,
-                              {largest + bookkeeping, thread, order}, least);
+                              {largest + bookkeeping, thread, order}, least,
+                              plan.budget ? "a smaller budget of tokens" : "a smaller batch_size");
   plan.threads = options.threads ? options.threads : context.cpus.count;
   plan.threads_reason = options.threads ? "threads=" : context.cpus.reason;
   while (plan.threads > 1 && least + (plan.threads - 1) * thread > plan.budget_bytes) {
