@@ -68,7 +68,8 @@ RunConfig LoaderArguments::config() const {
     run.open = {};  // paths on the command line begin where the program was started
     for (const std::string& field : fields) run.open.fields.push_back(field_choice(field));
   }
-  if (given.contains("batch_size") || given.contains("global_batch_size"))
+  if (given.contains("batch_size") || given.contains("global_batch_size") || given.contains("group_by") ||
+      given.contains("batch"))
     run.loader.batch_size = run.loader.global_batch_size = 0;
   LoaderSettings settings{run.loader, run.framework, run.batch_format, {}, {}};
   for (const auto& [name, text] : given)

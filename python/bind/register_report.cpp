@@ -141,6 +141,8 @@ void register_report(nb::module_& m) {
       .def_ro("epochs_finished", &Report::epochs_finished, "Epochs that were delivered to their end.")
       .def_ro("batches", &Report::batches, "Batches delivered.")
       .def_ro("samples", &Report::samples, "Samples delivered.")
+      .def_ro("tokens", &Report::tokens, "Rows of ragged fields delivered, where batches have a token budget; else 0.")
+      .def_ro("token_budget", &Report::token_budget, "Most rows of a batch on this rank; 0: no token budget.")
       .def_ro("delivered_bytes", &Report::delivered_bytes, "Bytes delivered.")
       .def_ro("wall_seconds", &Report::wall_seconds,
               "Time from the first epoch's start until now, or to the last batch.")

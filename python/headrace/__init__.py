@@ -19,6 +19,7 @@ from headrace import _headrace
 from headrace._dataset.attributes import Attributes
 from headrace._dataset.spans import Spans
 from headrace._headrace import Report, ToolResult
+from headrace._loader.by_tokens import ByTokens
 from headrace._loader.options import ShuffleShape
 from headrace._support.logging import configure as _configure_log
 from headrace._support.memory import set_memory
@@ -71,6 +72,7 @@ from headrace.tools import (
 __all__ = [
     "Attributes",
     "Balanced",
+    "ByTokens",
     "ClosedError",
     "Column",
     "CorruptDataError",

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from headrace import _headrace
 from headrace._dataset.functions import MappedEpoch, apply, rows_of
+from headrace._loader.by_tokens import ByTokens
 from headrace._loader.options import ShuffleShape, Words, resolve
 from headrace._loader.order import engine_words, order_of
 from headrace._loader.steps import Rows, Steps, collate
@@ -52,6 +53,8 @@ class Loader:
             over ranks, unless it divides by itself as DistributedSampler does. ``set_epoch`` is called if it has one.
         batch_sampler: An iterable of lists of row numbers, a batch each, of any lengths; excludes ``batch_size``. As in
             torch it is the rank's own: give each rank its batches, as many on every rank.
+        batch: :class:`ByTokens`: batches of as many samples as a budget of rows holds, where samples are ragged,
+            instead of ``batch_size``.
         group_by: Batches of whole groups instead of ``batch_size``, for evaluating recordings, events or documents
             (see :class:`GroupReducer`): ``"file"``; a field with one whole number a row, whose groups are runs of rows
             with an equal number, in one file; or the number of an axis of ``open(sample_axes=)``: 0 makes groups of
@@ -117,6 +120,7 @@ class Loader:
         shuffle_buffer: int | str | ShuffleShape | None = None,
         sampler: Any = None,
         batch_sampler: Any = None,
+        batch: ByTokens | None = None,
         group_by: str | int | None = None,
         max_items: int | None = None,
         max_groups: int | None = None,
@@ -146,6 +150,7 @@ class Loader:
             shuffle_buffer=shuffle_buffer,
             sampler=sampler,
             batch_sampler=batch_sampler,
+            batch=batch,
             group_by=group_by,
             max_items=max_items,
             max_groups=max_groups,
@@ -199,7 +204,10 @@ class Loader:
 
     @property
     def batch_size(self) -> int:
-        """Samples of a full batch on this rank; where batches differ in size, of the largest."""
+        """Samples of a full batch on this rank; where batches differ in size, of the largest.
+
+        With :class:`ByTokens` no batch has more: as many as the budget holds of the shortest sample.
+        """
         return self._native.batch_rows()
 
     @property
@@ -243,7 +251,8 @@ class Loader:
     @property
     def _divides_samples(self) -> bool:
         """True if batches are so many samples, of all ranks; False for batches of others, groups, and a rank's own."""
-        return self.group_by is None and not getattr(self._listing or self._order, "own_rank", False)
+        own_sizes = self.group_by is not None or self._options["batch"] is not None
+        return not own_sizes and not getattr(self._listing or self._order, "own_rank", False)
 
     @property
     def seed(self) -> int:
@@ -301,7 +310,8 @@ class Loader:
         self._ask_framework()
         self._repeat_if_overfitting()
         self._resumed = (0, 0)
-        logger.debug("epoch %d begins, of %d batches", self._native.next_epoch(), len(self))
+        if logger.isEnabledFor(logging.DEBUG):  # else an epoch of a token budget would be counted for nothing
+            logger.debug("epoch %d begins, of %d batches", self._native.next_epoch(), len(self))
         if isinstance(self._order, LookAhead):
             number = self._native.next_epoch()
             self._fed = FedEpoch(self._native, self._order)

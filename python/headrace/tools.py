@@ -35,6 +35,7 @@ from headrace.dataset import Dataset, Fields, Paths, open
 from headrace.errors import InternalError, WriteFailedError
 from headrace.loader import Loader
 
+_SIZES = ("batch_size", "global_batch_size", "batch")  # what says how many samples a batch has
 _USAGE, _OUT_OF_RESOURCES = 2, 4  # exit statuses of the command line
 ToolResult = _headrace.ToolResult
 Progress = Callable[[int, int], Any]
@@ -379,7 +380,7 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
             raise invalid(f"{name}= gives an order that is not known before it runs", "Leave it out.")
     taken = {n: p.default for n, p in signature(Loader).parameters.items() if p.default is not Parameter.empty}
     refuse_unknown("Loader", given, taken, LOADER_KNOBS)
-    if given.get("global_batch_size") is None:
+    if all(given.get(name) is None for name in ("global_batch_size", "batch", "group_by")):
         taken["batch_size"] = 512
     return resolve(**{**taken, "shuffle": True, **given})
 
@@ -413,8 +414,8 @@ def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:
     """
     opened, windows, options = _headrace.load_run(path_bytes(path))
     dataset = open_run(opened, windows)
-    if loader.get("batch_size") is not None or loader.get("global_batch_size") is not None:
-        options = {name: value for name, value in options.items() if "batch_size" not in name}
+    if any(loader.get(name) is not None for name in _SIZES):
+        options = {name: value for name, value in options.items() if name not in _SIZES}
     return Loader(dataset, **{**options, **loader})
 
 

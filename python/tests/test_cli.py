@@ -112,6 +112,11 @@ def test_underscores_are_taken_for_dashes(jets: Path) -> None:
     assert json.loads(done.stdout)["batch_size"] == 50
 
 
+def test_groups_need_no_batch_size(jets: Path) -> None:
+    done = run("bench", "train_*.h5", "--group-by", "file", "--json", cwd=jets)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_full_disk_is_noticed(jets: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full on this system")

@@ -187,6 +187,17 @@ def test_a_run_file(pulses: str, tmp_path: Path) -> None:
         )
         with hr.load_run(tmp_path / "run.yaml") as loader:
             assert sorted(key_of(event) for batch in loader for event in split_up(batch)) == want
+    (tmp_path / "run.yaml").write_text(
+        f"data: {{files: {pulses}, fields: [time, xyz], sample_by: event_id, targets: {{zenith: truth/zenith}}}}\n"
+        "loader: {batch: {tokens: 500, max_samples: 40}, shuffle: true}\n"
+    )
+    with hr.load_run(tmp_path / "run.yaml") as loader:
+        batches = [split_up(batch) for batch in loader]
+    assert sorted(key_of(event) for batch in batches for event in batch) == want
+    assert max(sum(len(event["time"]) for event in batch) for batch in batches) <= 500
+    assert max(map(len, batches)) <= 40
+    with hr.load_run(tmp_path / "run.yaml", batch_size=9) as loader:
+        assert len(loader) == 20
     for by, message in (
         ("{key: event_id, offsets: event_offsets}", "a key or offsets are expected, and not both"),
         ("{}", "a key or offsets are expected"),
@@ -198,6 +209,27 @@ def test_a_run_file(pulses: str, tmp_path: Path) -> None:
         )
         with pytest.raises(hr.Error, match=re.escape(message)):
             hr.load_run(tmp_path / "bad.yaml")
+
+
+def test_what_is_not_there_yet_is_refused(pulses: str) -> None:
+    data = opened(pulses)
+    for what, call in (
+        ("a mixture of spans", lambda: hr.mix({"a": (data, 1), "b": (data, 1)})),
+        ("a transform of spans", lambda: data.map(hr.transforms.Log("time"))),
+        ("stats of spans", lambda: data.stats("time")),
+        (r"windows\(\) of spans", lambda: data.windows(3)),
+        ("group_by= for spans", lambda: hr.Loader(data, group_by="file")),
+        ("cache='ram' for spans", lambda: hr.Loader(data, 8, cache="ram")),
+    ):
+        with pytest.raises(hr.UnsupportedError, match=f"{what} is not there yet"):
+            call()
+
+
+def test_functions_of_whole_batches(pulses: str) -> None:
+    data = opened(pulses).map(lambda batch: {**batch, "count": np.diff(batch["time.offsets"])})
+    want = [len(event["time"]) for event in events_of(pulses)]
+    assert [int(event["count"]) for event in data] == want
+    assert np.concatenate([batch["count"] for batch in hr.Loader(data, 16)]).tolist() == want
 
 
 def test_targets_and_offsets_of_other_files(pulses: str, tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ class SampleMaker {
   [[nodiscard]] virtual bool follows_files() const = 0;
   /// True if a row may be in several samples, which then follow each other.
   [[nodiscard]] virtual bool overlaps() const = 0;
+  /// True if make() also takes the rows of several data sets, one after the other.
+  [[nodiscard]] virtual bool joins() const { return true; }
   /// Return the same with another choice of columns in the table beside the rows. \param side  Null: with none of it.
   /// \return  Null where there is no such table.
   [[nodiscard]] virtual std::shared_ptr<const SampleMaker> with_side(std::shared_ptr<const Source> /*side*/) const {

@@ -100,7 +100,8 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(SampleSource source, std::sha
 
 const Source& Dataset::Impl::rows_for(std::string_view what) const {
   if (const Source* const source_of_rows = source.rows()) return *source_of_rows;
-  throw Error(ErrorCode::kUnsupported, fmt::format("{} of {} is not there yet", what, source.what()));
+  throw Error(ErrorCode::kUnsupported, fmt::format("{} of {} is not there yet", what, source.what()))
+      .with_hint("Open the same fields as rows, without what makes samples of them, for that.");
 }
 
 std::shared_ptr<const DataNode> Dataset::Impl::node_with(decltype(DataNode::what) verb) const {

@@ -31,6 +31,7 @@ class SpanMaker final : public SampleMaker {
   [[nodiscard]] std::string identity() const override { return identity_; }
   [[nodiscard]] bool follows_files() const override { return true; }
   [[nodiscard]] bool overlaps() const override { return false; }
+  [[nodiscard]] bool joins() const override { return false; }  // the list is of these rows
   [[nodiscard]] std::shared_ptr<const SampleMaker> with_side(std::shared_ptr<const Source> side) const override {
     return targets_ ? std::make_shared<SpanMaker>(list_, std::move(side), identity_) : nullptr;
   }

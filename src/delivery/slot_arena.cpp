@@ -14,8 +14,11 @@ struct SlotArena::ArenaSlot final : SlotMemory {
   std::optional<PageBuffer> outside;
   Holes::node_type hole;  // that it leaves: giving back takes no memory
   bool counted = false;
+  bool delivered = false;  // else the window drops it, under its lock: it is not told of what it does
   ~ArenaSlot() override {
-    if (counted) arena->give_back(offset, bytes, outside.has_value(), std::move(hole));
+    if (!counted) return;
+    arena->give_back(offset, bytes, outside.has_value(), std::move(hole));
+    if (delivered && !outside) arena->tell_released();
   }
 };
 
@@ -119,6 +122,7 @@ Batch SlotArena::deliver(std::unique_ptr<SlotMemory> memory, const StepContent& 
           std::make_shared<std::vector<std::int64_t>>(content.starts[f.group].begin(), content.starts[f.group].end());
     parts.offsets.push_back(f.ragged ? offsets[f.group] : nullptr);
   }
+  static_cast<ArenaSlot&>(*memory).delivered = true;
   parts.holders.assign(num_delivered_, std::shared_ptr<SlotMemory>(std::move(memory)));
   for (DerivedColumn& column : derived) {
     parts.data.push_back(static_cast<std::byte*>(column.memory.get()));
@@ -159,6 +163,10 @@ void SlotArena::give_back(std::uint64_t offset, std::uint64_t bytes, bool outsid
       holes_.insert(std::move(hole));
     }
   }
+}
+
+void SlotArena::tell_released() {
+  if (::getpid() != owner_pid_) return;
   const std::lock_guard lock(callback_mutex_);
   if (callback_) callback_();
 }

@@ -71,6 +71,7 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
   using Holes = std::map<std::uint64_t, std::uint64_t>;
   /// \param hole  A node for the hole that it leaves; not used for what lay outside.
   void give_back(std::uint64_t offset, std::uint64_t bytes, bool outside, Holes::node_type hole);
+  void tell_released();
 
   const std::vector<SlotField> fields_;
   const std::size_t num_delivered_;  // of the fields

@@ -154,13 +154,17 @@ Result<EnginePlan> EngineManager::make_plan() {
   context.label = label();
   context.listed = listed_;
   context.groups = groups_;
+  context.lengths = lengths_;
+  context.lanes = lanes_;
   context.delivers_weights = delivers_weights_;
   context.probe = probe_ ? &*probe_ : nullptr;
   context.kept_bytes = cache_ && cache_->blocks ? cache_->blocks->usage().bytes : 0;
   look_for_cache(context);
   const auto resolve = [&](MemoryRoom room) {
     context.room = room;
-    return resolve_plan(dataset_.impl()->source, resolved, context);
+    Result<EnginePlan> plan = resolve_plan(dataset_.impl()->source, resolved, context);
+    if (plan.ok()) lengths_ = context.lengths = plan->lengths;
+    return plan;
   };
   Result<EnginePlan> made = resolve({free, 0});
   const bool short_of =
@@ -286,11 +290,12 @@ Status EngineManager::set_rows(std::uint64_t epoch, const ListedRows::List& list
   return made;
 }
 
-Status EngineManager::set_shape(const ShuffleShape& shape) {
-  const ShuffleShape before = shape_;
-  shape_ = shape;
+Status EngineManager::go_on_as(const ShuffleShape& shape, std::uint32_t lanes) {
+  const auto [shape_before, lanes_before] = std::pair(shape_, lanes_);
+  if (shape != ShuffleShape{}) shape_ = shape;
+  if (lanes != 0) lanes_ = lanes;
   Status made = replan(Reason::kShape);
-  if (!made.ok()) shape_ = before;
+  if (!made.ok()) shape_ = shape_before, lanes_ = lanes_before;
   return made;
 }
 

@@ -104,8 +104,11 @@ class EngineManager final : public Reclaimable {
   Status set_rows(std::uint64_t epoch, const ListedRows::List& list);
   /// The rank that a framework knows. Takes effect with prepare().
   void set_framework_rank(RankShare share) { framework_rank_ = share; }
-  /// Go on with the shape of a state's block shuffle. Errors: of the plan; the engine is then as it was.
-  Status set_shape(const ShuffleShape& shape);
+  /// Go on with the shape of a state's block shuffle, and with the lanes of its steps; {} and 0: as they are. Errors:
+  /// of the plan; the engine is then as it was.
+  Status go_on_as(const ShuffleShape& shape, std::uint32_t lanes);
+  /// Keep the number of lanes, whatever the number of ranks will be.
+  void keep_lanes(std::uint32_t lanes) { lanes_ = lanes; }
   /// Deliver the field "_weight" from now on. Errors: of the plan; the engine is then as it was.
   Status deliver_weights();
   /// End the engine, and give up what is kept. Threads: any. Blocks: until the call ends that another thread is in.
@@ -146,9 +149,11 @@ class EngineManager final : public Reclaimable {
   std::shared_ptr<MemoryBudget> budget_;
   bool delivers_weights_ = false;  ///< Whatever follows from the options.
   ShuffleShape shape_;             ///< Shape of a state that was loaded; as if it had been given.
+  std::uint32_t lanes_ = 0;        ///< Lanes of the steps of a state that was loaded; 0: none was.
   std::optional<RankShare> framework_rank_;
-  std::optional<Label> label_;                ///< Label for a sampler that needs one.
-  std::shared_ptr<const GroupTable> groups_;  ///< Groups of a loader of groups.
+  std::optional<Label> label_;                   ///< Label for a sampler that needs one.
+  std::shared_ptr<const TokenLengths> lengths_;  ///< Lengths of samples, of a loader with a token budget.
+  std::shared_ptr<const GroupTable> groups_;     ///< Groups of a loader of groups.
   std::shared_ptr<DecodedCache> cache_;  ///< What engines of this loader keep; outlives them where the plan allows.
   CacheTier cache_tier_ = CacheTier::kNothing;
   std::string cache_identity_;

@@ -13,6 +13,10 @@ std::uint64_t EnginePlan::direct_window_slots() const {
   return std::min(SlotPool::kHeldSlots + kReadAheadBatches + threads, std::max(wanted_slots, kLeastSlots));
 }
 
+std::uint64_t EnginePlan::mean_rows() const {
+  return budget ? std::clamp<std::uint64_t>(global_batch / share.world_size, 1, slot_rows()) : slot_rows();
+}
+
 double EnginePlan::expected_decodes() const {
   if (keeps_all()) return 1;
   const std::uint64_t span = steps->span_steps();

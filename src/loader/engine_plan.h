@@ -18,6 +18,8 @@
 #include "dataset/label.h"
 #include "loader/coding_probe.h"
 #include "loader/rank.h"
+#include "loader/token_lengths.h"
+#include "order/budget_steps.h"
 #include "order/grouped.h"
 #include "order/listed_rows.h"
 #include "order/online_sampler.h"
@@ -47,11 +49,14 @@ struct EnginePlan {
   BlockShuffleShape shape;                   ///< Shape of the block shuffle.
   std::shared_ptr<const Sampler> sampler;
   std::shared_ptr<const StepPlan> steps;
-  std::uint64_t global_batch = 1;  ///< Samples of a full step over all ranks.
+  std::shared_ptr<const BudgetSteps> budget;    ///< The steps, where they are those of a token budget; else null.
+  std::shared_ptr<const TokenLengths> lengths;  ///< What those follow from.
+  /// Samples of a full step over all ranks; of a token budget, on average.
+  std::uint64_t global_batch = 1;
   RankShare share;
   Tail tail = Tail::kPartial;
   std::string rank_reason;
-  std::uint64_t batch_rows = 0, num_batches = 0;  ///< Rows of a full batch on this rank.
+  std::uint64_t batch_rows = 0, num_batches = 0;  ///< Most rows of a batch on this rank; batches: about, if they vary.
   std::uint32_t threads = 1;
   std::string threads_reason;
   bool delivers_row_ids = false;  ///< Deliver "_rows".
@@ -88,6 +93,8 @@ struct EnginePlan {
   bool fits_encoded = false;
   bool gather_ready = false;  ///< kDirectory, whole, and rows can be copied from anywhere in it.
 
+  /// Rows of a batch on this rank, on average.
+  [[nodiscard]] std::uint64_t mean_rows() const;
   /// Most rows of a batch that there can be.
   [[nodiscard]] std::uint64_t slot_rows() const {
     return tail == Tail::kPad ? batch_rows : std::min(batch_rows, sampler->num_samples());
@@ -120,8 +127,10 @@ struct PlanContext {
   RankChoice rank;
   MemoryRoom room;
   OwnCpus cpus;
-  const Label* label = nullptr;                   ///< Label for a sampler that needs one.
-  std::shared_ptr<const ListedRows> listed = {};  ///< Rows of a sampler that is a list; null: those of the options.
+  const Label* label = nullptr;                      ///< Label for a sampler that needs one.
+  std::shared_ptr<const ListedRows> listed = {};     ///< Rows of a sampler that is a list; null: those of the options.
+  std::shared_ptr<const TokenLengths> lengths = {};  ///< Lengths for a token budget; null: to be found.
+  std::uint32_t lanes = 0;                           ///< Lanes of a token budget, from a state; 0: as the options say.
   std::shared_ptr<const GroupTable> groups = {};  ///< Groups of a loader of groups; null: found where they are files.
   bool delivers_weights = false;                  ///< Whatever follows from the options: an epoch is gone on with.
   const CodingProbe* probe = nullptr;             ///< What re-encoding would make of the blocks; null: not known.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/number_text.h"
 #include "dataset/dataset_contents.h"
 #include "delivery/slot_pool.h"
 #include "loader/loader_impl.h"
@@ -81,6 +82,28 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
   return "";
 }
 
+/// Steps of a token budget, of an epoch: how many, and how full.
+std::string describe_budget(const EnginePlan& p, std::uint64_t epoch) {
+  const BudgetSteps& budget = *p.budget;
+  const BudgetOptions& options = budget.options();
+  const CostSummary& costs = budget.costs();
+  const auto steps = static_cast<double>(budget.num_steps(epoch)), lanes = static_cast<double>(options.lanes);
+  const auto samples = static_cast<double>(budget.handed_out());
+  const double rows = samples * static_cast<double>(costs.sum) / static_cast<double>(costs.samples);
+  std::string text = fmt::format("{:.0f} in epoch {}, of {:.1f} samples on average ({}): up to {} rows, {:.0f} % full",
+                                 steps, epoch, samples / steps / static_cast<double>(p.share.world_size),
+                                 format_bytes(p.slot_bytes), group_digits(tokens_of_rank(budget, p.share.world_size)),
+                                 100 * rows / (steps * lanes * static_cast<double>(options.tokens)));
+  if (options.most_samples != BudgetOptions{}.most_samples)
+    text += fmt::format("; up to {} samples in each lane", options.most_samples);
+  if (p.share.world_size > 1 || options.lanes > 1)
+    text += fmt::format("; planned for up to {} ranks, {:.1f} samples over all", options.lanes, samples / steps);
+  if (costs.too_long > 0)
+    text += fmt::format("; {} samples are longer, up to {}, and come in steps of their own",
+                        group_digits(costs.too_long), group_digits(costs.most));
+  return text;
+}
+
 }  // namespace
 
 std::string explain_plan(const Loader::Impl& loader) {
@@ -95,9 +118,12 @@ std::string explain_plan(const Loader::Impl& loader) {
   const auto line = [&](std::string_view key, const std::string& value) {
     text += fmt::format("{:<14} {}\n", key, value);
   };
-  line("batches",
-       fmt::format("{} an epoch, of {} samples ({}){}", p.num_batches, p.batch_rows, format_bytes(p.slot_bytes),
-                   share.world_size > 1 ? fmt::format("; {} over all ranks", p.global_batch) : ""));
+  if (p.budget)
+    line("batches", describe_budget(p, loader.consumer->position().epoch));
+  else
+    line("batches",
+         fmt::format("{} an epoch, of {} samples ({}){}", p.num_batches, p.batch_rows, format_bytes(p.slot_bytes),
+                     share.world_size > 1 ? fmt::format("; {} over all ranks", p.global_batch) : ""));
   if (share.world_size > 1) line("rank", fmt::format("{} of {} ({})", share.rank, share.world_size, p.rank_reason));
   line("order", fmt::format("{}, seed {}", p.sampler->describe(), loader.options().seed));
   if (rows)

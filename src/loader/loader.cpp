@@ -110,7 +110,7 @@ std::optional<Batch> Loader::Epoch::next() {
     return std::nullopt;
   }
   if ((*delivery)->last) m.count_finished();
-  c.add_batch((*delivery)->batch.rows(), end);
+  c.add_batch((*delivery)->batch, end);
   c.handed_out((*delivery)->end_sample);
   return std::move((*delivery)->batch);
 }
@@ -168,7 +168,9 @@ std::uint64_t Loader::epoch_samples() const {
   return impl_->engine()->plan().sampler->num_samples();
 }
 std::uint64_t Loader::global_batch_rows() const {
-  return impl_->engine()->plan().global_batch;
+  const std::shared_ptr<const Engine> engine = impl_->engine();
+  const EnginePlan& plan = engine->plan();
+  return plan.budget ? plan.batch_rows * plan.share.world_size : plan.global_batch;
 }
 void Loader::set_rank(std::uint32_t rank, std::uint32_t world_size) {
   (void)choose_rank(rank, world_size, launcher_variable).value();

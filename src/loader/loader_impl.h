@@ -19,6 +19,7 @@ struct ConsumerState {
   using Counter = std::atomic<std::uint64_t>;
   Counter generation{0};  ///< Number of the newest Epoch; older ones have ended.
   Counter epochs_started{0}, epochs_finished{0}, batches{0}, samples{0};
+  Counter ragged_rows{0};  ///< Rows of the first ragged field.
   Counter wait_ns{0}, work_ns{0};
   Counter epoch{0}, samples_before{0};  ///< Where the live epoch is: samples handed out of it over all ranks.
   std::atomic<bool> in_epoch{false};    ///< Is there an epoch that has not ended?
@@ -35,10 +36,15 @@ struct ConsumerState {
     if (working_since_ns != 0 && counts) work_ns += now - working_since_ns;
     working_since_ns = 0;
   }
-  void add_batch(std::uint64_t rows, std::uint64_t now) {
+  void add_batch(const Batch& batch, std::uint64_t now) {
     if (batches == 0) first_batch_ns = now - first_start_ns;
     ++batches;
-    samples += rows;
+    samples += batch.rows();
+    for (std::size_t f = 0; f < batch.fields().size(); ++f)
+      if (const auto offsets = batch.offsets(f); !offsets.empty()) {
+        ragged_rows += static_cast<std::uint64_t>(offsets.back());
+        break;
+      }
     last_batch_ns = now;
     working_since_ns = now;
   }
@@ -80,11 +86,12 @@ struct Loader::Impl {
   /// Throws kForked in a child process: before any lock is taken, as that may be the parent's.
   void check_process() const;
   [[nodiscard]] LoaderState state_at(Position position) const;
-  /// A state that fits, the shape of the block shuffle that it goes on with, and the rows that were given with it.
+  /// A state that fits, what it goes on with that this loader has otherwise, and the rows that were given with it.
   struct Fitting {
     LoaderState state;
-    std::optional<ShuffleShape> other_shape;
-    ListedRows::List list;  // without rows: none
+    ShuffleShape other_shape;       // {}: the loader's own
+    std::uint32_t other_lanes = 0;  // 0: the loader's own
+    ListedRows::List list;          // without rows: none
   };
   /// Throws what a state that does not fit is refused with. \param rows_follow  The rows of its epoch are given later:
   /// they are not looked at.

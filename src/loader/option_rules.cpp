@@ -7,16 +7,38 @@
 
 #include "dataset/refuse.h"
 #include "loader/rank.h"
+#include "order/window_steps.h"
 
 namespace headrace {
 namespace {
 
 constexpr std::uint64_t kMostBatchRows = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint32_t kMostStreams = 1 << 16;
+constexpr std::uint32_t kMostStreams = 1 << 16, kMostLanes = 1 << 16;
+constexpr std::uint64_t kMostLookahead = 1 << 16;
 
 bool lists_batches(const LoaderOptions& options) {
   const auto* const listed = options.sampler ? std::get_if<Listed>(options.sampler.get()) : nullptr;
   return listed && !listed->batch_rows.empty();
+}
+
+Status check_tokens(const LoaderOptions& options) {
+  const ByTokens& choice = *options.by_tokens;
+  if (options.batch_size != 0 || options.global_batch_size != 0 || options.group_by || lists_batches(options))
+    return refuse(
+        "a token budget decides how many samples a batch has: batch_size, global_batch_size, group_by and a "
+        "batch_sampler say it otherwise",
+        "Give one of them; max_samples= of the budget bounds the samples of a batch.");
+  if (choice.tokens == 0 || choice.tokens > StepRules::kMostBudget)
+    return refuse(fmt::format("tokens must be 1 to {}, not {}", StepRules::kMostBudget, choice.tokens),
+                  "It is the most rows of a batch, on each rank.");
+  if (choice.max_samples > kMostBatchRows)
+    return refuse(fmt::format("max_samples must be 1 to {}, not {}", kMostBatchRows, choice.max_samples));
+  if (choice.lanes > kMostLanes)
+    return refuse(fmt::format("lanes must be 1 to {}, not {}", kMostLanes, choice.lanes),
+                  "They are the largest number of ranks that steps are planned for.");
+  if (choice.lookahead == 0 || choice.lookahead > kMostLookahead)
+    return refuse(fmt::format("lookahead must be 1 to {} steps, not {}", kMostLookahead, choice.lookahead));
+  return {};
 }
 
 Status check_groups(const LoaderOptions& options) {
@@ -89,8 +111,15 @@ Status check_options(const LoaderOptions& options) {
                   "Give layout='padded' with it.");
   HEADRACE_TRY(check_ranks(options));
   HEADRACE_TRY(check_tail(options, options.tail != Tail::kPartial));
+  if (options.by_tokens) HEADRACE_TRY(check_tokens(options));
+  if (options.by_tokens && options.layout == BatchLayout::kPadded)
+    return Error(ErrorCode::kUnsupported,
+                 "layout='padded' of steps that a budget of tokens cuts is not there yet: the "
+                 "budget bounds the rows, not what they are filled up to")
+        .with_hint("Leave layout= out, or give batch_size=.");
   if (options.group_by) return check_groups(options);
   HEADRACE_TRY(check_shuffle(options));
+  if (options.by_tokens) return {};
   if (!lists_batches(options)) return check_batch_size(options);
   if (options.batch_size != 0 || options.global_batch_size != 0)
     return refuse("batches that are listed have their own sizes: batch_size says another",

@@ -26,6 +26,7 @@ TEST(OptionRules, WhatGoesTogether) {
   EXPECT_EQ(refusal({.batch_size = 8, .sampler = listed({})}), "");
   EXPECT_EQ(refusal({.sampler = listed({1, 2})}), "");
   EXPECT_EQ(refusal({.group_by = GroupBy{"file", 10, true}}), "");
+  EXPECT_EQ(refusal({.shuffle = true, .tail = Tail::kDrop, .by_tokens = ByTokens{64}}), "");
 }
 
 TEST(OptionRules, EachContradictionHasItsText) {
@@ -57,6 +58,14 @@ TEST(OptionRules, EachContradictionHasItsText) {
       {{.shuffle_buffer = {4, 2, 0}, .group_by = groups}, "shuffled whole"},
       {{.tail = Tail::kDrop, .group_by = groups}, "no tail"},
       {{.group_by = groups, .sampler = listed({})}, "exclude each other"},
+      {{.batch_size = 8, .by_tokens = ByTokens{64}}, "a token budget decides"},
+      {{.global_batch_size = 8, .by_tokens = ByTokens{64}}, "a token budget decides"},
+      {{.group_by = groups, .by_tokens = ByTokens{64}}, "a token budget decides"},
+      {{.by_tokens = ByTokens{64}, .sampler = listed({1, 2})}, "a token budget decides"},
+      {{.by_tokens = ByTokens{}}, "tokens must be 1 to 2147483647, not 0"},
+      {{.by_tokens = ByTokens{64, std::uint64_t{1} << 32}}, "max_samples must be"},
+      {{.by_tokens = ByTokens{64, 0, ByTokens::kError, 1 << 17}}, "lanes must be"},
+      {{.by_tokens = ByTokens{64, 0, ByTokens::kError, 0, 0}}, "lookahead must be"},
   };
   for (const auto& [options, text] : cases) {
     const std::string said = refusal(options);
@@ -64,9 +73,22 @@ TEST(OptionRules, EachContradictionHasItsText) {
   }
 }
 
+TEST(OptionRules, ABudgetIsTheTextThatItIsReadFrom) {
+  const LoaderOption& option = *find_loader_option("batch");
+  for (const char* text : {"tokens=64", "tokens=9,max_samples=3,too_long=alone,lanes=2,lookahead=8"}) {
+    LoaderSettings settings;
+    ASSERT_TRUE(option.set(settings, text).ok());
+    EXPECT_EQ(option.get(settings), text);
+  }
+  LoaderSettings settings;
+  for (const char* text : {"", "64", "tokens", "tokens=0", "tokens=x", "tokens=9,", "tokens=9,too_long=drop", "size=9"})
+    EXPECT_FALSE(option.set(settings, text).ok()) << text;
+  EXPECT_FALSE(settings.options.by_tokens);
+}
+
 TEST(OptionRules, SettlingGivesTheTailAndTheOrderOfGroups) {
   LoaderSettings settings;
-  settings.options = {.batch_size = 8};
+  settings.options.batch_size = 8;
   settings.drop_last = true;
   EXPECT_TRUE(settle(settings).ok());
   EXPECT_EQ(settings.options.tail, Tail::kDrop);
@@ -75,7 +97,9 @@ TEST(OptionRules, SettlingGivesTheTailAndTheOrderOfGroups) {
 
   settings.drop_last = false;
   settings.tail = Tail::kPartial;
-  settings.options = {.group_by = GroupBy{"file"}};
+  settings.options.batch_size = 0;
+  settings.options.tail = Tail::kPartial;
+  settings.options.group_by = GroupBy{"file"};
   EXPECT_FALSE(settle(settings).ok());  // also the default tail, where it is given and there is none
 
   LoaderSettings groups;

@@ -153,6 +153,46 @@ Status read_word(const std::string& text, std::initializer_list<std::string_view
   return {};
 }
 
+std::string tokens_text(const std::optional<ByTokens>& choice) {
+  if (!choice) return "";
+  const ByTokens usual;
+  std::string text = fmt::format("tokens={}", choice->tokens);
+  if (choice->max_samples != usual.max_samples) text += fmt::format(",max_samples={}", choice->max_samples);
+  if (choice->too_long != usual.too_long) text += ",too_long=alone";
+  if (choice->lanes != usual.lanes) text += fmt::format(",lanes={}", choice->lanes);
+  if (choice->lookahead != usual.lookahead) text += fmt::format(",lookahead={}", choice->lookahead);
+  return text;
+}
+
+/// "tokens=32768,too_long=alone": what tokens_text() writes, in any order.
+Status read_tokens(const std::string& text, std::optional<ByTokens>& to) {
+  ByTokens choice;
+  std::uint64_t lanes = 0;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::string key = word.substr(0, equals), value = equals < word.size() ? word.substr(equals + 1) : "";
+    std::uint64_t* const number = key == "tokens"        ? &choice.tokens
+                                  : key == "max_samples" ? &choice.max_samples
+                                  : key == "lanes"       ? &lanes
+                                  : key == "lookahead"   ? &choice.lookahead
+                                                         : nullptr;
+    if (number) {
+      const Status read = read_number(value, 1, std::numeric_limits<std::uint32_t>::max(), *number);
+      if (!read.ok()) return refuse(fmt::format("{} {}", key, read.error().message()), read.error().hint());
+    } else if (key == "too_long" && (value == "error" || value == "alone")) {
+      choice.too_long = value == "alone" ? ByTokens::kAlone : ByTokens::kError;
+    } else {
+      return unexpected("a budget such as tokens=32768,max_samples=512,too_long=alone,lanes=8,lookahead=64", text);
+    }
+    begin = end + 1;
+  }
+  choice.lanes = static_cast<std::uint32_t>(lanes);
+  to = choice;
+  return {};
+}
+
 GroupBy& group_of(Settings& settings) {
   if (!settings.options.group_by) settings.options.group_by.emplace();
   return *settings.options.group_by;
@@ -215,6 +255,13 @@ constexpr std::array kOptions = {
                  .fallback = "None",
                  .doc = "Custom order, batch by batch, each of its own size; it is the rank's own, as in torch",
                  .where = LoaderOption::kCodeOnly},
+    LoaderOption{
+        .name = "batch",
+        .expected = "a budget such as tokens=32768",
+        .fallback = "None",
+        .doc = "Batches of as many samples as a budget of rows holds, for ragged samples, instead of batch_size",
+        .set = [](Settings& s, const std::string& t) { return read_tokens(t, s.options.by_tokens); },
+        .get = [](const Settings& s) { return tokens_text(s.options.by_tokens); }},
     LoaderOption{
         .name = "group_by",
         .kind = Kind::kText,

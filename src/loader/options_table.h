@@ -34,7 +34,7 @@ struct LoaderOption {
   std::string_view fallback;  ///< The default, as Python's signature has it.
   std::string_view doc;       ///< One line.
   Where where = kEverywhere;
-  /// Take a value as text. Errors: kInvalidArgument, without the option's name. Null where `where` is kCodeOnly.
+  /// Take a value as text. Errors: kInvalidArgument, without the option's name. Null where no text says it.
   Status (*set)(LoaderSettings& settings, const std::string& text) = nullptr;
   /// Return the value as text that set() takes; empty where there is none.
   std::string (*get)(const LoaderSettings& settings) = nullptr;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "assembly/part_server.h"
+#include "base/align.h"
 #include "base/number_text.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan_memory.h"
@@ -62,6 +63,21 @@ BatchBytes padded_bytes(const PaddedRows& rows, std::uint64_t samples) {
           samples * (rows.longest + sizeof(std::int64_t))};
 }
 
+/// Most bytes of a batch. A token budget bounds the rows of ragged fields: what is left to count are the others'.
+std::uint64_t largest_bytes(const MappedSource& mapped, const EnginePlan& plan, std::uint64_t rows) {
+  const std::uint64_t likely = mapped.sizes.largest_batch_bytes(rows);
+  if (!plan.budget) return likely;
+  std::uint64_t bytes = 0;
+  for (std::size_t g = 0; g < mapped.groups.size(); ++g) {
+    const UnitGroup& group = mapped.map->groups()[g];
+    const std::uint64_t most =
+        group.rows == UnitGroup::Rows::kRagged ? plan.budget->most_cost() : rows * group.rows_per_sample;
+    const std::vector<StoredColumn>& columns = *mapped.groups[g].source->columns;
+    bytes += most * mapped.groups[g].source->row_bytes() + columns.size() * kCacheLineBytes;
+  }
+  return std::min(bytes, mapped.sizes.most_bytes * rows + kCacheLineBytes * mapped.fields->size());
+}
+
 }  // namespace
 
 Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& options, const PlanContext& context,
@@ -69,12 +85,13 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   const SampleMap& map = *mapped.map;
   const ServerNeed need = PartServer::need(mapped);
   const std::uint64_t rows = std::max<std::uint64_t>(plan.slot_rows(), 1);
-  BatchBytes batch{mapped.sizes.largest_batch_bytes(rows),
-                   std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * rows, 64), 0};
+  const std::uint64_t usual_rows = std::max<std::uint64_t>(plan.mean_rows(), 1);
+  BatchBytes batch{largest_bytes(mapped, plan, rows),
+                   std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * usual_rows, 64), 0};
   const PaddedRows padded = plan.padding ? padded_rows(mapped) : PaddedRows{};
   if (plan.padding) batch = padded_bytes(padded, rows);
   const std::uint64_t largest = batch.largest, mean = batch.mean;
-  const std::uint64_t parts = rows * map.usual_parts();
+  const std::uint64_t parts = usual_rows * map.usual_parts();
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.shuffle_blocks()->memory_bytes() +
                               map.memory_bytes() + map.num_units() * kUnitBytes +
                               map.shuffle_blocks()->num_blocks() * kHomeBytes;
@@ -83,7 +100,8 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   const std::uint64_t least = order + thread + kLeastSlots * (largest + bookkeeping);
   if (least > plan.budget_bytes) {
     Error error = too_small_a_budget(mapped.groups[0].source->files[0].path, plan.budget_bytes,
-                                     {largest + bookkeeping, thread, order}, least);
+                                     {largest + bookkeeping, thread, order}, least,
+                                     plan.budget ? "a smaller budget of tokens" : "a smaller batch_size");
     if (!plan.padding) return error;
     return std::move(
         Error(error.code(), fmt::format("sample {} has {} rows, up to which all {} of its batch are "

@@ -278,15 +278,15 @@ Status plan_memory(const SampleSource& source, const LoaderOptions& options, con
 }
 
 Error too_small_a_budget(const std::string& first_path, std::uint64_t budget_bytes, const LeastMemory& least,
-                         std::uint64_t smallest_bytes) {
+                         std::uint64_t smallest_bytes, std::string_view needs_less) {
   Error error(ErrorCode::kOutOfBudget,
               fmt::format("a budget of {} cannot hold two batches ({} each), the largest block of one thread ({}) and "
                           "the order of the samples ({})",
                           format_bytes(budget_bytes), format_bytes(least.batch_bytes), format_bytes(least.thread_bytes),
                           format_bytes(least.order_bytes)));
   error.with_file(first_path)
-      .with_hint(fmt::format("The smallest budget is memory={} (just over {}); a smaller batch_size needs less.",
-                             smallest_bytes, format_bytes(smallest_bytes)));
+      .with_hint(fmt::format("The smallest budget is memory={} (just over {}); {} needs less.", smallest_bytes,
+                             format_bytes(smallest_bytes), needs_less));
   return error;
 }
 

@@ -19,8 +19,9 @@ Status plan_memory(const SampleSource& source, const LoaderOptions& options, con
 struct LeastMemory {
   std::uint64_t batch_bytes, thread_bytes, order_bytes;
 };
-/// Return the error of a budget that cannot hold it. \param smallest_bytes  That would do.
+/// Return the error of a budget that cannot hold it. \param smallest_bytes  That would do. \param needs_less  What
+/// to give in place of more memory.
 Error too_small_a_budget(const std::string& first_path, std::uint64_t budget_bytes, const LeastMemory& least,
-                         std::uint64_t smallest_bytes);
+                         std::uint64_t smallest_bytes, std::string_view needs_less = "a smaller batch_size");
 
 }  // namespace headrace

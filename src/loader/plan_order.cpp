@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "assembly/padding.h"
+#include "base/number_text.h"
 #include "base/philox.h"
 #include "dataset/refuse.h"
 #include "loader/group_choice.h"
@@ -45,6 +46,22 @@ Result<std::uint64_t> bound_global_batch(RankShare share, const ListedRows& list
   return std::min(listed.most_batch_rows() * share.world_size, listed.size());
 }
 
+/// Samples of a step over all ranks, on average, where a token budget cuts. \param lanes  Set to how many there are.
+Result<std::uint64_t> mean_global_batch(const LoaderOptions& options, const PlanContext& context,
+                                        const TokenLengths& lengths, std::uint64_t samples, std::uint32_t& lanes) {
+  const std::uint32_t world = context.rank.share.world_size;
+  const ByTokens& choice = *options.by_tokens;
+  lanes = choice.lanes != 0 ? choice.lanes : context.lanes != 0 ? context.lanes : world;
+  if (world > lanes)
+    return refuse(
+        fmt::format("the steps are planned for {} rank{}, and there are {}", lanes, plural(lanes), world),
+        fmt::format("Give lanes={} or more to the first run: the largest number of ranks there will be.", world));
+  if (samples < (options.tail == Tail::kDrop ? lanes : world))
+    return refuse(fmt::format("{} samples are too few for {} lanes: no step would be full", samples, lanes),
+                  "Use fewer ranks or lanes, or do without drop_last.");
+  return lengths.costs.mean_samples(budget_options(options, lanes));
+}
+
 Status check_weights(const Weighted& choice, std::uint64_t rows, std::uint64_t& positive) {
   if (choice.weights.size() != rows)
     return refuse(fmt::format("there are {} weights for {} rows", choice.weights.size(), rows),
@@ -82,6 +99,17 @@ Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
                               balanced->num_samples ? balanced->num_samples : rows, seed));
   }
   return Made();
+}
+
+/// Steps of a budget are planned ahead: the order has to be known, and the same whenever it is asked for.
+Status check_sampler_of_budget(const LoaderOptions& options) {
+  if (!options.sampler) return {};
+  const bool online = std::holds_alternative<OnlineSampler>(*options.sampler);
+  if (!online && !std::holds_alternative<Listed>(*options.sampler)) return {};
+  return std::move(
+      Error(ErrorCode::kUnsupported, fmt::format("a token budget with a sampler that {} is not there yet",
+                                                 online ? "makes up the order as it goes (lookahead=)" : "lists rows"))
+          .with_hint("Use shuffle=, Weighted or Balanced, or batch_size= with this sampler."));
 }
 
 BlockShuffleShape resolve_shape(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
@@ -180,6 +208,15 @@ std::shared_ptr<const StepPlan> make_steps(const EnginePlan& plan, std::shared_p
   return std::make_shared<const FixedSteps>(std::move(sampler), plan.global_batch, plan.share, plan.tail);
 }
 
+Result<std::shared_ptr<const BudgetSteps>> make_budget_steps(const EnginePlan& plan, const LoaderOptions& options,
+                                                             std::shared_ptr<const Sampler> sampler,
+                                                             std::uint32_t lanes) {
+  HEADRACE_ASSIGN(auto made,
+                  BudgetSteps::make(std::move(sampler), *plan.blocks, plan.lengths->index,
+                                    budget_options(options, lanes), plan.share, options.seed, plan.lengths->costs));
+  return std::shared_ptr<const BudgetSteps>(std::move(made));
+}
+
 Status plan_order(const SampleSource& source, const LoaderOptions& options, const PlanContext& context,
                   EnginePlan& plan) {
   const std::shared_ptr<const BlockTable> blocks = plan.blocks;
@@ -211,6 +248,14 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
           "group_by=\"file\" makes a group of each file, whose samples lie along several axes: whole recordings are "
           "group_by=0, the places along the first axis");
   }
+  std::uint32_t lanes = 0;
+  if (options.by_tokens) {
+    plan.lengths = context.lengths;
+    if (!plan.lengths) {
+      HEADRACE_ASSIGN(plan.lengths, token_lengths_of(source.mapped(), *options.by_tokens));
+    }
+    HEADRACE_TRY(check_sampler_of_budget(options));
+  }
   if (options.sampler) {
     if (source.mixture())
       return refuse("the data set is a mixture, which decides what is drawn; so does a sampler",
@@ -239,6 +284,8 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
     plan.global_batch = std::min(plan.groups->most_batch_rows() * world, samples);
   } else if (plan.listed && plan.listed->num_batches() > 0) {
     HEADRACE_ASSIGN(plan.global_batch, bound_global_batch(context.rank.share, *plan.listed));
+  } else if (options.by_tokens) {
+    HEADRACE_ASSIGN(plan.global_batch, mean_global_batch(options, context, *plan.lengths, samples, lanes));
   } else {
     HEADRACE_ASSIGN(plan.global_batch, resolve_global_batch(options, context.rank.share, samples));
   }
@@ -257,16 +304,27 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
                    : mode == Shuffle::kExact ? make_global_shuffle(blocks, options.seed)
                                              : make_sequential(blocks);
   }
-  plan.steps = make_steps(plan, plan.sampler, plan.listed);
+  if (options.by_tokens) {
+    HEADRACE_ASSIGN(plan.budget, make_budget_steps(plan, options, plan.sampler, lanes));
+    plan.steps = plan.budget;
+  } else {
+    plan.steps = make_steps(plan, plan.sampler, plan.listed);
+  }
   plan.batch_rows = plan.steps->most_rows();
-  plan.num_batches = plan.steps->num_steps(0);
+  plan.num_batches = plan.budget ? plan.budget->about_steps() : plan.steps->num_steps(0);
   plan.delivers_weights = context.delivers_weights || plan.steps->repeats_samples(0);
   HEADRACE_TRY(check_derived_names(*source.fields(), plan));
-  if (plan.delivers_weights && plan.tail == Tail::kPartial && !plan.groups && plan.steps->identity().empty())
+  if (plan.delivers_weights && plan.tail == Tail::kPartial &&
+      (plan.budget || (!plan.groups && plan.steps->identity().empty())))
     plan.warnings.push_back(
-        "a last step has fewer samples than there are ranks: a rank without one gets another's once more, and every "
-        "batch "
-        "has a field _weight, 0 for those. Multiply the loss by it, or use tail=\"drop\"");
+        fmt::format("a last step {} fewer samples than there are ranks: a rank without one gets another's once more, "
+                    "and every batch has a field _weight, 0 for those. Multiply the loss by it, or use tail=\"drop\"",
+                    plan.budget ? "can have" : "has"));
+  if (plan.budget && lanes % plan.share.world_size != 0)
+    plan.warnings.push_back(
+        fmt::format("{} lanes cannot be divided by {} ranks: a rank's part of a step can be above the budget. Use a "
+                    "number of ranks that divides them",
+                    lanes, plan.share.world_size));
 
   const std::uint64_t stream_rows = samples / std::max<std::uint64_t>(plan.shape.streams, 1);
   if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture() && plan.shape.streams > 1 &&

@@ -17,6 +17,12 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
 std::shared_ptr<const StepPlan> make_steps(const EnginePlan& plan, std::shared_ptr<const Sampler> sampler,
                                            const std::shared_ptr<const ListedRows>& listed);
 
+/// Return the steps of a token budget that a plan has, with that many lanes, in another order or the plan's own.
+/// Errors: kInvalidArgument.
+Result<std::shared_ptr<const BudgetSteps>> make_budget_steps(const EnginePlan& plan, const LoaderOptions& options,
+                                                             std::shared_ptr<const Sampler> sampler,
+                                                             std::uint32_t lanes);
+
 /// Return the list that a sampler's options give; it shares their memory.
 std::shared_ptr<ListedRows> listed_rows_of(const LoaderOptions& options, const Listed& listed);
 

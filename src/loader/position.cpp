@@ -118,4 +118,13 @@ ShuffleShape shape_of(const std::string& order) {
   return pool.ec == std::errc() && pool.ptr == end ? shape : ShuffleShape{};
 }
 
+std::uint32_t lanes_of(const std::string& steps) {
+  constexpr std::string_view kBefore = " lanes ";
+  const std::size_t at = steps.find(kBefore);
+  std::uint32_t lanes = 0;
+  if (steps.starts_with("tokens ") && at != std::string::npos)
+    std::from_chars(steps.data() + at + kBefore.size(), steps.data() + steps.size(), lanes);
+  return lanes;
+}
+
 }  // namespace headrace

@@ -42,5 +42,7 @@ Status check_state(const LoaderState& state, const LoaderState& here, bool accep
 
 /// "block 64x4" → {64, 4}; {0, 0} for other orders.
 ShuffleShape shape_of(const std::string& order);
+/// "tokens 100 deal lanes 4 …" → 4; 0 for steps of other kinds.
+std::uint32_t lanes_of(const std::string& steps);
 
 }  // namespace headrace

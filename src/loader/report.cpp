@@ -103,6 +103,10 @@ Report make_report(const Loader::Impl& loader) {
   r.epochs_finished = c.epochs_finished;
   r.batches = c.batches;
   r.samples = c.samples;
+  if (plan.budget) {
+    r.tokens = c.ragged_rows;
+    r.token_budget = tokens_of_rank(*plan.budget, plan.share.world_size);
+  }
   r.delivered_bytes = r.samples * loader.dataset().sample_bytes();
   r.wall_seconds = c.batches ? seconds(c.last_batch_ns - c.first_start_ns) : 0;
   r.consumer_wait_seconds = seconds(c.wait_ns);
@@ -186,6 +190,12 @@ std::string Report::text() const {
   line("DATA", data_summary);
   line("DELIVERED", fmt::format("{} samples in {} batches, {} of {} epochs finished, {:.2f} s", group_digits(samples),
                                 group_digits(batches), epochs_finished, epochs_started, wall_seconds));
+  if (token_budget > 0 && batches > 0)
+    line("TOKENS",
+         fmt::format(
+             "{} rows, {:.0f} % of the budget of {} a batch; {:.1f} samples a batch on average", group_digits(tokens),
+             100 * static_cast<double>(tokens) / static_cast<double>(token_budget) / static_cast<double>(batches),
+             group_digits(token_budget), static_cast<double>(samples) / static_cast<double>(batches)));
   line("RATE", fmt::format("{} samples/s, {:.2f} GB/s; first batch after {:.3f} s",
                            group_digits(static_cast<std::uint64_t>(samples_per_second())), bytes_per_second() * 1e-9,
                            first_batch_seconds));
@@ -262,6 +272,7 @@ std::string Report::json() const {
   j["epochs_finished"] = epochs_finished;
   j["batches"] = batches;
   j["samples"] = samples;
+  if (token_budget > 0) j["tokens"] = tokens, j["token_budget"] = token_budget;
   j["delivered_bytes"] = delivered_bytes;
   j["wall_seconds"] = wall_seconds;
   j["samples_per_second"] = samples_per_second();

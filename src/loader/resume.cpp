@@ -3,6 +3,7 @@
 
 #include "dataset/refuse.h"
 #include "loader/loader_impl.h"
+#include "loader/plan_order.h"
 
 namespace headrace {
 
@@ -33,10 +34,25 @@ std::string order_of(const EnginePlan& plan, const ListedRows::List& list, Posit
   return make_listed(plan.blocks, listed)->identity_at(position.epoch, position.samples);
 }
 
+/// Steps of a token budget go on with the lanes of the state, where the options do not say how many: so another number
+/// of ranks gets the same steps. \return  Their number, and here.steps as they are with them; 0: as they are.
+std::uint32_t find_other_lanes(const EnginePlan& plan, const LoaderOptions& options,
+                               const Loader::Impl::Fitting& fitting, LoaderState& here) {
+  const std::uint32_t lanes = lanes_of(fitting.state.steps);
+  if (!plan.budget || options.by_tokens->lanes != 0 || lanes == 0 || lanes == plan.budget->options().lanes) return 0;
+  std::shared_ptr<const Sampler> order = plan.sampler;
+  if (const ShuffleShape& shape = fitting.other_shape; shape != ShuffleShape{})
+    order = make_block_shuffle(plan.blocks, {shape.streams, shape.pool_blocks}, options.seed);
+  const auto steps = make_budget_steps(plan, options, std::move(order), lanes);
+  if (!steps.ok()) return 0;
+  here.steps = (*steps)->identity();
+  return lanes;
+}
+
 }  // namespace
 
 Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOptions& options, bool rows_follow) const {
-  Fitting made{parse_state(json).value(), {}, {}};
+  Fitting made{parse_state(json).value(), {}, 0, {}};
   const LoaderState& state = made.state;
   const std::shared_ptr<const Engine> held = engine();
   const EnginePlan& plan = held->plan();
@@ -58,6 +74,7 @@ Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOpt
     here.order = state.order;
     made.other_shape = taken;
   }
+  made.other_lanes = find_other_lanes(plan, this->options(), made, here);
   if (Status fits = headrace::check_state(state, here, options.accept_changed_data); !fits.ok()) {
     const std::vector<FileEntry>& files = dataset().files();
     throw files.size() == 1 ? fits.error().with_file(files[0].path) : fits.error();
@@ -77,16 +94,20 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   Impl& m = *impl_;
   m.check_process();
   const EngineManager::Busy busy(*m.manager);
-  const auto [state, other_shape, list] = m.fit(json, options, false);
+  m.manager->follow_rank().value();  // orders and steps follow from the number of ranks
+  const auto [state, other_shape, other_lanes, list] = m.fit(json, options, false);
   if (list.rows) m.manager->set_rows(state.position.epoch, list).value();
-  if (other_shape) m.manager->set_shape(*other_shape).value();
-  const EnginePlan& plan = m.engine()->plan();
+  const bool others = other_shape != ShuffleShape{} || other_lanes != 0;
+  if (others) m.manager->go_on_as(other_shape, other_lanes).value();
+  const std::shared_ptr<const Engine> held = m.engine();
+  const EnginePlan& plan = held->plan();
+  if (plan.budget) m.manager->keep_lanes(plan.budget->options().lanes);
   const bool lacks_weights = !plan.delivers_weights && plan.steps->repeats_samples(state.position.samples);
   if (lacks_weights) m.manager->deliver_weights().value();
   const bool online = m.engine()->plan().online != nullptr;
   ConsumerState& c = *m.consumer;
   // A live epoch cannot go on where the rows are given from outside, or where its engine and its memory are gone.
-  if (other_shape || lacks_weights || (c.in_epoch && (online || m.manager->state() == EngineManager::State::kPlanned)))
+  if (others || lacks_weights || (c.in_epoch && (online || m.manager->state() == EngineManager::State::kPlanned)))
     c.end_epoch();
   if (!c.in_epoch) {
     c.next = state.position;

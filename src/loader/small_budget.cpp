@@ -44,6 +44,8 @@ class Trials {
     context_.cpus = own_cpus();
     context_.label = label;
     context_.listed = plan.listed;
+    context_.lengths = plan.lengths;
+    context_.lanes = plan.budget ? plan.budget->options().lanes : 0;
   }
 
   [[nodiscard]] Result<EnginePlan> with(const LoaderOptions& options, std::uint64_t budget_bytes) const {

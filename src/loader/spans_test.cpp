@@ -86,6 +86,19 @@ TEST_F(SpansOfRows, AStateGoesOnAtEveryStep) {
   }
 }
 
+TEST_F(SpansOfRows, BatchesThatAreReadyAreDroppedWhereTheLoaderGoesElsewhere) {
+  const Dataset data = spans(part("value"), {.key = part("key")});
+  Loader loader(data, {.batch_size = 4, .shuffle = true, .threads = 2});
+  const std::string start = loader.state();
+  const std::vector<std::vector<std::int64_t>> first = samples_of(loader.batch(0, 0));
+  for (int i = 0; i < 20; ++i) {
+    loader.load_state(start);
+    Loader::Epoch epoch = loader.epoch();
+    EXPECT_EQ(samples_of(*epoch.next()), first);
+    EXPECT_TRUE(epoch.wait(std::chrono::seconds(10)));  // the next one is there
+  }
+}
+
 TEST_F(SpansOfRows, AreRefusedWithThePlaceOfTheFault) {
   const auto refused = [&](const SpanOptions& options, ErrorCode code, const std::string& text) {
     try {

@@ -95,8 +95,18 @@ class BudgetCursor final : public StepCursor {
     }
     step.first_position = step.begin + first;
     step.real_rows = out.size() - before;
+    const bool borrows = out.size() == before && padding_.empty();  // the mean over a batch of nothing is NaN
+    if (borrows) borrow();
     out.insert(out.end(), padding_.begin(), padding_.end());
-    return listed == step.end - step.begin;  // without padding
+    return !borrows && listed == step.end - step.begin;  // without padding
+  }
+
+  /// Take another rank's sample of the step, as padding.
+  void borrow() {
+    for (std::uint32_t lane = 0; padding_.empty(); ++lane)
+      window_.list(step_, lane, [&](SampleRef sample, bool) {
+        if (padding_.empty()) padding_.push_back(sample);
+      });
   }
 
   const BudgetSteps& plan_;

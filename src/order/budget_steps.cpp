@@ -16,7 +16,21 @@ constexpr std::uint64_t kMixShare = 8;         // of the samples an order mixes,
 constexpr std::uint64_t kMostWindow = std::uint64_t{1} << 31;
 constexpr std::size_t kKeptTables = 3;
 
-CostSummary summarize(const BlockTable& blocks, const LengthIndex& lengths, const BudgetOptions& options) {
+Error wrong(std::string message, std::string_view hint) {
+  return std::move(Error(ErrorCode::kInvalidArgument, std::move(message)).with_hint(hint));
+}
+
+/// Positions over all lanes that hold so many steps, if all are full.
+std::uint64_t positions_of(std::uint64_t steps, const BudgetOptions& options, const CostSummary& costs) {
+  __extension__ using uint128 = unsigned __int128;
+  const std::uint64_t sum = std::max<std::uint64_t>(costs.sum, 1);
+  const uint128 a_lane = (static_cast<uint128>(steps) * options.tokens * costs.samples + sum - 1) / sum;
+  return options.lanes * static_cast<std::uint64_t>(std::clamp<uint128>(a_lane, 1, kMostWindow / options.lanes));
+}
+
+}  // namespace
+
+CostSummary summarize_costs(const BlockTable& blocks, const LengthIndex& lengths, const BudgetOptions& options) {
   CostSummary out;
   std::vector<SampleRef> samples;
   std::vector<std::uint32_t> costs;
@@ -38,11 +52,12 @@ CostSummary summarize(const BlockTable& blocks, const LengthIndex& lengths, cons
   return out;
 }
 
-Error wrong(std::string message, std::string_view hint) {
-  return std::move(Error(ErrorCode::kInvalidArgument, std::move(message)).with_hint(hint));
+std::uint64_t CostSummary::mean_samples(const BudgetOptions& options) const {
+  const std::uint64_t lanes = options.lanes;
+  return std::max<std::uint64_t>(
+      std::min({positions_of(1, options, *this), options.most_samples * lanes, (samples + lanes - 1) / lanes * lanes}),
+      1);
 }
-
-}  // namespace
 
 BudgetSteps::BudgetSteps(std::shared_ptr<const Sampler> sampler, std::shared_ptr<const LengthIndex> lengths,
                          const BudgetOptions& options, RankShare share, std::uint64_t seed, const CostSummary& costs)
@@ -55,21 +70,17 @@ BudgetSteps::BudgetSteps(std::shared_ptr<const Sampler> sampler, std::shared_ptr
       samples_(sampler_->num_samples()),
       owns_parts_(sampler_->own_parts(options.lanes) != 0) {
   const std::uint64_t lanes = options_.lanes;
-  const auto positions = [&](std::uint64_t steps) -> std::uint64_t {  // that hold so many steps
-    __extension__ using uint128 = unsigned __int128;
-    const std::uint64_t sum = std::max<std::uint64_t>(costs_.sum, 1);
-    const uint128 a_lane = (static_cast<uint128>(steps) * options_.tokens * costs_.samples + sum - 1) / sum;
-    return lanes * static_cast<std::uint64_t>(std::clamp<uint128>(a_lane, 1, kMostWindow / lanes));
-  };
-  window_ = positions(options_.lookahead_steps);
+  window_ = positions_of(options_.lookahead_steps, options_, costs_);
   if (const std::uint64_t mixed = sampler_->traits().mixed_samples; mixed > 0)
-    window_ = std::min(window_, std::max(positions(kLeastLookahead), mixed / kMixShare / lanes * lanes));
+    window_ =
+        std::min(window_, std::max(positions_of(kLeastLookahead, options_, costs_), mixed / kMixShare / lanes * lanes));
+  window_ = std::min(window_, std::max<std::uint64_t>((samples_ + lanes - 1) / lanes, 1) * lanes);
   if (const std::uint64_t streams = sampler_->own_parts(1); streams > 0) {  // whole turns of them
     const std::uint64_t unit = std::lcm(lanes, streams);
     window_ = (window_ + unit - 1) / unit * unit;
   }
   handed_out_ = options_.tail == Tail::kDrop ? samples_ - samples_ % lanes : samples_;
-  mean_samples_ = std::max<std::uint64_t>(positions(1), 1);
+  mean_samples_ = costs_.mean_samples(options_);
   identity_ = fmt::format("tokens {} {} lanes {} window {}", options_.tokens,
                           options_.arrangement == StepArrangement::kInOrder ? "in_order"
                           : options_.arrangement == StepArrangement::kDeal  ? "deal"
@@ -88,6 +99,14 @@ Result<std::unique_ptr<BudgetSteps>> BudgetSteps::make(std::shared_ptr<const Sam
                                                        std::shared_ptr<const LengthIndex> lengths,
                                                        const BudgetOptions& options, RankShare share,
                                                        std::uint64_t seed) {
+  const CostSummary costs = summarize_costs(blocks, *lengths, options);
+  return make(std::move(sampler), blocks, std::move(lengths), options, share, seed, costs);
+}
+
+Result<std::unique_ptr<BudgetSteps>> BudgetSteps::make(std::shared_ptr<const Sampler> sampler, const BlockTable& blocks,
+                                                       std::shared_ptr<const LengthIndex> lengths,
+                                                       const BudgetOptions& options, RankShare share,
+                                                       std::uint64_t seed, const CostSummary& costs) {
   constexpr std::uint32_t kMostLanes = 1 << 16;
   if (options.tokens == 0 || options.tokens > StepRules::kMostBudget)
     return wrong(fmt::format("a budget of {} tokens", options.tokens),
@@ -99,15 +118,13 @@ Result<std::unique_ptr<BudgetSteps>> BudgetSteps::make(std::shared_ptr<const Sam
   if (options.padded && options.arrangement == StepArrangement::kDeal)
     return wrong("steps that hold all lengths cannot be padded to the longest",
                  "Use bucket_by_length, which groups like lengths, or ragged batches.");
-  const CostSummary costs = summarize(blocks, *lengths, options);
   if (costs.too_long > 0 && !options.long_alone) {
     const BlockTable::Place place = blocks.place(costs.longest.block);
     const std::uint64_t row = place.rows.first + blocks.stored_row(costs.longest.block, costs.longest.row);
     return wrong(fmt::format("{} of {} samples cost more than the budget of {} tokens; the costliest is row {} of file "
                              "{}, with {}",
                              costs.too_long, costs.samples, options.tokens, row, place.file, costs.most),
-                 "Raise the budget, leave long samples out (too_long='drop'), or give them steps of their own "
-                 "(too_long='alone').");
+                 "Raise the budget, or give long samples steps of their own.");
   }
   return std::unique_ptr<BudgetSteps>(
       new BudgetSteps(std::move(sampler), std::move(lengths), options, share, seed, costs));
@@ -119,6 +136,27 @@ std::uint64_t BudgetSteps::most_rows() const {
   if (costs_.least > 0 && costs_.samples > 0)
     a_lane = std::min(a_lane, std::max<std::uint64_t>(options_.tokens / costs_.least, 1));
   return (a_lane * lanes + world - 1) / world;
+}
+
+bool BudgetSteps::repeats_samples(std::uint64_t) const {
+  const std::uint64_t lanes = options_.lanes, world = share_.world_size, last = samples_ % lanes;
+  if (options_.tail == Tail::kPad || world > lanes) return true;
+  if (options_.tail == Tail::kDrop || last == 0) return false;
+  // The epoch's last samples, one a lane as far as they go, may be all that a step has.
+  return lanes % world == 0 ? lanes - last >= lanes / world : last < world;
+}
+
+std::uint64_t BudgetSteps::most_cost() const {
+  const std::uint64_t lanes = options_.lanes, world = share_.world_size;
+  const std::uint64_t a_lane = std::max<std::uint64_t>(options_.tokens, costs_.most);
+  return a_lane * (lanes % world == 0 ? lanes / world : lanes);
+}
+
+std::uint64_t BudgetSteps::about_steps() const {
+  constexpr std::uint64_t kLookedAt = 8;
+  if (num_windows() <= kLookedAt) return num_steps(0);
+  const std::vector<std::uint32_t> counts = count_steps(0, 0, kLookedAt);
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) * num_windows() / kLookedAt;
 }
 
 std::uint64_t BudgetSteps::span_steps() const {

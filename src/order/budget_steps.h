@@ -38,7 +38,13 @@ struct CostSummary {
   std::uint64_t samples = 0, sum = 0, too_long = 0;
   std::uint32_t least = ~std::uint32_t{0}, most = 0;
   SampleRef longest;  ///< The first of the highest cost.
+
+  /// Return the samples over all lanes that a full step holds on average: at least 1, at most all.
+  [[nodiscard]] std::uint64_t mean_samples(const BudgetOptions& options) const;
 };
+
+/// Go through all lengths once: 3 ns a sample.
+CostSummary summarize_costs(const BlockTable& blocks, const LengthIndex& lengths, const BudgetOptions& options);
 
 class BudgetSteps final : public StepPlan {
  public:
@@ -47,6 +53,11 @@ class BudgetSteps final : public StepPlan {
   static Result<std::unique_ptr<BudgetSteps>> make(std::shared_ptr<const Sampler> sampler, const BlockTable& blocks,
                                                    std::shared_ptr<const LengthIndex> lengths,
                                                    const BudgetOptions& options, RankShare share, std::uint64_t seed);
+  /// The same where the costs are known, so that nothing is gone through.
+  static Result<std::unique_ptr<BudgetSteps>> make(std::shared_ptr<const Sampler> sampler, const BlockTable& blocks,
+                                                   std::shared_ptr<const LengthIndex> lengths,
+                                                   const BudgetOptions& options, RankShare share, std::uint64_t seed,
+                                                   const CostSummary& costs);
 
   /// Return the steps of an epoch. Cost: all windows are planned (20 ns a sample) unless the epoch's number is known
   /// from before; kept for the epochs asked for last, two or four bytes a window.
@@ -55,8 +66,10 @@ class BudgetSteps final : public StepPlan {
   [[nodiscard]] bool ends_at(std::uint64_t, std::uint64_t position) const override { return position >= handed_out_; }
   [[nodiscard]] std::uint64_t position_of(std::uint64_t epoch, std::uint64_t step) const override;
   [[nodiscard]] bool is_settled(std::uint64_t epoch, std::uint64_t position) const override;
+  /// True also where a rank may be left without a sample of the epoch's last ones, or has no lane of its own: it then
+  /// gets another's once more.
+  [[nodiscard]] bool repeats_samples(std::uint64_t position) const override;
   /// An upper bound: what the budget holds of the cheapest sample.
-  [[nodiscard]] bool repeats_samples(std::uint64_t) const override { return false; }
   [[nodiscard]] std::uint64_t most_rows() const override;
   [[nodiscard]] std::uint64_t span_steps() const override;
   [[nodiscard]] std::string identity() const override { return identity_; }
@@ -67,6 +80,13 @@ class BudgetSteps final : public StepPlan {
   /// Return the samples that a step holds over all ranks, on average.
   [[nodiscard]] std::uint64_t mean_samples() const { return mean_samples_; }
   [[nodiscard]] const CostSummary& costs() const { return costs_; }
+  [[nodiscard]] const BudgetOptions& options() const { return options_; }
+  /// Return the samples of an epoch that are handed out over all ranks.
+  [[nodiscard]] std::uint64_t handed_out() const { return handed_out_; }
+  /// Return the most that this rank's samples of a step cost together.
+  [[nodiscard]] std::uint64_t most_cost() const;
+  /// Return about how many steps an epoch has, from its first windows: exact where these are all. Never walks an epoch.
+  [[nodiscard]] std::uint64_t about_steps() const;
   [[nodiscard]] std::uint64_t window_samples() const { return window_; }
   [[nodiscard]] std::uint64_t num_windows() const { return (handed_out_ + window_ - 1) / window_; }
   /// Return the steps of windows [first, end) of an epoch; for callers that walk an epoch with several threads.

@@ -105,7 +105,7 @@ void WindowSteps::set_key(std::size_t leaf, std::uint64_t key) {
 
 /// The costliest index first, each to the step whose fullest lane is emptiest; a step more wherever it does not fit
 /// there, and then all over again with that many steps, until none had to be added. Indices that are over the budget by
-/// themselves are steps of their own, and come first.
+/// themselves are steps of their own, and come first; those that cost nothing go to the steps of fewest indices.
 void WindowSteps::deal(Lanes lanes, std::size_t length) {
   const std::size_t num_lanes = lanes.size();
   const std::uint64_t budget = rules_.budget;
@@ -120,6 +120,11 @@ void WindowSteps::deal(Lanes lanes, std::size_t length) {
   for (const auto lane : lanes)
     fullest = std::max(fullest, std::accumulate(lane.begin() + static_cast<std::ptrdiff_t>(alone),
                                                 lane.begin() + static_cast<std::ptrdiff_t>(length), std::uint64_t{0}));
+  std::size_t free = length;  // from there on nothing costs anything: one step would get it all
+  while (free > alone && highest(free - 1) == 0) --free;
+  const auto key_of = [&](std::size_t step, std::uint64_t load) {
+    return counts_[step] == rules_.most_indices ? kFull : load << kStepBits | step;
+  };
   const std::size_t left = length - alone;
   std::size_t wanted = std::max<std::uint64_t>(
       {1, (fullest + budget - 1) / budget, (left + rules_.most_indices - 1) / rules_.most_indices});
@@ -136,6 +141,8 @@ void WindowSteps::deal(Lanes lanes, std::size_t length) {
     for (std::size_t node = tree_.size() / 2 - 1; node > 0; --node)
       tree_[node] = std::min(tree_[2 * node], tree_[2 * node + 1]);
     for (std::size_t i = alone; i < length; ++i) {
+      if (i == free)
+        for (std::size_t s = 0; s < steps; ++s) set_key(s, key_of(s, counts_[s]));
       const std::uint64_t least = tree_[1];
       std::size_t s = static_cast<std::size_t>(least & ((std::uint64_t{1} << kStepBits) - 1));
       std::uint64_t load = ~std::uint64_t{0};
@@ -154,7 +161,8 @@ void WindowSteps::deal(Lanes lanes, std::size_t length) {
       std::uint32_t* const loads = loads_.data() + s * num_lanes;
       for (std::size_t u = 0; u < num_lanes; ++u) loads[u] += lanes[u][i];
       step_of_[i] = static_cast<std::uint32_t>(s);
-      set_key(s, ++counts_[s] == rules_.most_indices ? kFull : load << kStepBits | s);
+      ++counts_[s];
+      set_key(s, key_of(s, i < free ? load : counts_[s]));
     }
   }
   // Steps and their indices: those alone, then the others by a counting sort.

@@ -242,7 +242,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   line("BATCHES",
        fmt::format("{} samples{}, {} an epoch; a batch draws from {:.0f} of {} blocks (independent draws: {:.0f}) and "
                    "{:.1f} of {} files (independent draws: {:.1f})",
-                   whole, world > 1 ? fmt::format(" over {} ranks", world) : "", plan.num_batches,
+                   whole, world > 1 ? fmt::format(" over {} ranks", world) : "", plan.steps->num_steps(options.epoch),
                    global.blocks_a_batch, blocks.num_blocks(), global.blocks_by_chance, global.files_a_batch,
                    blocks.num_files(), global.files_by_chance));
   line("DEFF",
@@ -308,7 +308,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                {"epoch", options.epoch},
                {"world_size", world},
                {"global_batch", whole},
-               {"num_batches", plan.num_batches},
+               {"num_batches", plan.steps->num_steps(options.epoch)},
                {"blocks", blocks.num_blocks()},
                {"files", blocks.num_files()},
                {"global", quality_json(global)},

@@ -214,6 +214,14 @@ Result<std::string> option_text(const LoaderOption& option, const YamlNode& node
     case LoaderOption::Kind::kText:
       break;
   }
+  if (node.kind == YamlNode::Kind::kMap) {  // batch: {tokens: 32768, lanes: 8}
+    std::string words;
+    for (const auto& [name, value] : node.entries) {
+      HEADRACE_ASSIGN(const std::string text, as_text(value, key + "." + name.text));
+      words += (words.empty() ? "" : ",") + name.text + "=" + text;
+    }
+    return words;
+  }
   const Result<bool> truth = as_bool(node, key);
   return truth.ok() ? std::string(*truth ? "true" : "false") : as_text(node, key);
 }

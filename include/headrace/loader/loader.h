@@ -88,7 +88,26 @@ struct GroupBy {
   std::uint64_t max_groups = 0;  ///< Most groups of a batch; 0: as many as fit.
 };
 
-/// Options of a loader; batch_size, global_batch_size, group_by or listed batches have to be given.
+/// Steps of as many samples as a budget of rows holds, where samples are ragged: events, documents. All ranks make
+/// equally many. The rows of a sample are those of its ragged fields; a sample without rows costs nothing.
+struct ByTokens {
+  /// What happens to samples that are longer than the budget.
+  enum TooLong : std::uint8_t {
+    kError,  ///< The loader is not made; the error says how many there are, and which is the longest.
+    kAlone,  ///< They come in steps of one sample a lane, which are above the budget.
+  };
+  std::uint64_t tokens = 0;       ///< Most rows that a lane holds of a step, below 2^31.
+  std::uint64_t max_samples = 0;  ///< Most samples that a lane holds of a step; 0: no limit.
+  TooLong too_long = kError;      ///< What happens to samples that are longer than the budget.
+  /// The largest number of ranks that the steps are planned for. Each rank of so many has one lane of every step; of
+  /// fewer, several: the same steps, on fewer ranks. 0: the number of ranks of the run, or of the state it goes on
+  /// from.
+  std::uint32_t lanes = 0;
+  /// Steps that are planned together: the more, the more alike they are, and the more of the data is read at once.
+  std::uint64_t lookahead = 64;
+};
+
+/// Options of a loader; batch_size, global_batch_size, by_tokens, group_by or listed batches have to be given.
 struct LoaderOptions {
   std::uint64_t batch_size = 0;         ///< Samples in a batch, on each rank. Give this or global_batch_size.
   std::uint64_t global_batch_size = 0;  ///< Samples in a step over all ranks; a multiple of the world size.
@@ -107,6 +126,10 @@ struct LoaderOptions {
   /// "_group.offsets", int64: where each group begins in the batch, and at the end the number of samples. Over several
   /// ranks, rank r of W gets each W-th batch from the r-th on. Cannot be combined with `shuffle`, `sampler` and `tail`.
   std::optional<GroupBy> group_by = {};
+  /// Steps of as many samples as a budget holds, instead of batch_size. Cannot be combined with group_by, or a sampler
+  /// that is a list of rows or made up as it goes. Dealt with `shuffle` or a sampler, so that every step holds all
+  /// lengths; in order otherwise.
+  std::optional<ByTokens> by_tokens = {};
   BatchLayout layout = BatchLayout::kRagged;  ///< How samples of different length lie in a batch.
   double fill = 0;                            ///< What they are filled up with, for BatchLayout::kPadded.
   /// Custom sampler. Cannot be combined with `shuffle`.
@@ -187,9 +210,9 @@ class Loader {
   /// the first call reads at most 128 KiB, and as much of the files that virtual data sets and external storage name.
   [[nodiscard]] std::string state() const;
   /// Go to the position of a state: an unfinished Epoch and the next epoch() continue from there. With another world
-  /// size or batch size they continue at the same sample. Takes milliseconds, and the time to fill the first batches.
-  /// Errors: kInvalidArgument, which names what differs, if the state is of other data, another seed or another order;
-  /// the loader is then unchanged.
+  /// size or batch size they continue at the same sample; steps of a token budget stay as they are. Takes milliseconds,
+  /// and the time to fill the first batches. Errors: kInvalidArgument, which names what differs, if the state is of
+  /// other data, another seed or another order; the loader is then unchanged.
   void load_state(const std::string& json, const ResumeOptions& options = {});
   /// Throw what load_state() would throw at a state that does not fit, and change nothing. If the sampler is Listed and
   /// `options` has no rows, those of the state's epoch are not looked at.
@@ -221,7 +244,8 @@ class Loader {
   /// Set the rank, if the options do not. Frameworks call this; it overrides the environment. Takes effect when the
   /// next epoch starts. Errors: kInvalidArgument.
   void set_rank(std::uint32_t rank, std::uint32_t world_size);
-  /// Return the samples of a full batch on this rank; where batches differ in size, of the largest.
+  /// Return the samples of a full batch on this rank; where batches differ in size, of the largest, and with by_tokens
+  /// an upper bound.
   [[nodiscard]] std::uint64_t batch_rows() const;
   /// Return the samples of an epoch over all ranks.
   [[nodiscard]] std::uint64_t epoch_samples() const;

@@ -97,8 +97,8 @@ def _loaders(asked: dict[str, Any]) -> list[tuple[str, Loader]]:
         opened, windows, options = _headrace.load_run(path_bytes(path))
     train = open_run(opened, windows)
     others = path_list(asked["val_files"] or [])
-    _, fields, _, axes, broadcast = opened
-    validation = open_run((others, fields, [], axes, broadcast), windows) if asked["val_files"] else None
+    _, fields, _, *how = opened
+    validation = open_run((others, fields, [], *how), windows) if asked["val_files"] else None
     loaders = []
     for size in asked["batch_sizes"] or [None]:
         words = options

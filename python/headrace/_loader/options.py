@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _headrace
+from headrace._loader.by_tokens import tokens_text
 from headrace._support.checks import integer, invalid, memory_bytes, one_of, path_bytes, unsupported, whole_number
 from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
@@ -55,6 +56,7 @@ def resolve(
     shuffle_buffer: Any,
     sampler: Any,
     batch_sampler: Any,
+    batch: Any,
     group_by: Any,
     max_items: Any,
     max_groups: Any,
@@ -110,6 +112,7 @@ def resolve(
         "global_batch_size": _integer("global_batch_size", global_batch_size),
         "shuffle": {False: "false", True: "block"}.get(shuffle, shuffle),
         "shuffle_buffer": _shuffle_buffer(shuffle_buffer),
+        "batch": tokens_text(batch),
         "group_by": None if group_by is None else str(group_by),
         "max_items": _integer("max_items", max_items),
         "max_groups": _integer("max_groups", max_groups),

@@ -153,6 +153,7 @@ DATALOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "global_batch_size": "Use batch_size=, in samples on each rank.",
             "tail": _OF_DATALOADER[_TAIL],
             "share": "Use hr.Loader(share=).",
+            "batch": "Use hr.Loader(batch=).",
             "group_by": "Use hr.Loader(group_by=).",
             "max_items": "Use hr.Loader(group_by=, max_items=).",
             "max_groups": "Use hr.Loader(group_by=, max_groups=).",

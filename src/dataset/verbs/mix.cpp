@@ -37,6 +37,10 @@ std::shared_ptr<const SampleMaker> maker_of(const std::vector<MixPart>& parts) {
   const auto text = [](const SampleMaker* made) { return made ? made->identity() : "rows"; };
   for (const MixPart& part : parts) {
     const std::shared_ptr<const SampleMaker> other = maker(part);
+    if (other && !other->joins())
+      throw Error(ErrorCode::kUnsupported,
+                  fmt::format("a mixture of {} is not there yet", part.data.impl()->source.what()))
+          .with_hint("Make a loader of each part, or open the files of all parts together.");
     if (text(other.get()) != text(first.get()))
       throw refuse(fmt::format("the samples of {} are {}, those of {} are {}", parts[0].name, text(first.get()),
                                part.name, text(other.get())),

@@ -1,0 +1,68 @@
+"""ByTokens: batches by a budget of rows, where samples are ragged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headrace._support.checks import invalid, one_of, whole_number
+
+
+@dataclass(frozen=True)
+class ByTokens:
+    """Batches of as many samples as a budget of rows holds: ``hr.Loader(events, batch=hr.ByTokens(32768))``.
+
+    For samples of unequal length: events, documents. All ranks make equally many steps. With ``shuffle=`` or a sampler
+    every step holds long and short samples alike; without, samples come in order.
+
+    Args:
+        tokens: Most rows of a batch on each rank, counted in the ragged fields. A sample without rows costs nothing.
+        max_samples: Most samples of a batch on each rank. Default: no limit.
+        too_long: ``"error"``: samples that are longer than the budget are an error when the loader is made.
+            ``"alone"``: they come in steps of one sample a rank, which are above the budget.
+        lanes: The largest number of ranks that the steps are planned for. Fewer ranks get the same steps, several lanes
+            each: then the budget of a rank is that of its lanes together. Default: the ranks of the first run.
+        lookahead: Steps that are planned together: the more, the more alike they are, and the more of the data is read
+            at once.
+
+    Raises:
+        InvalidArgumentError: A number is out of range.
+    """
+
+    tokens: int
+    max_samples: int | None = None
+    too_long: str = "error"
+    lanes: int | None = None
+    lookahead: int = 64
+
+    def __post_init__(self) -> None:
+        """Check. Ranges are the engine's to say, but for what it takes to mean that nothing is given."""
+        whole_number("tokens", self.tokens, least=1)
+        for name in ("max_samples", "lanes"):
+            if getattr(self, name) is not None:
+                whole_number(name, getattr(self, name), least=1)
+        one_of("too_long", self.too_long, ("error", "alone"))
+        whole_number("lookahead", self.lookahead, least=1)
+
+    def __str__(self) -> str:
+        words = {
+            "tokens": self.tokens,
+            "max_samples": self.max_samples,
+            "too_long": None if self.too_long == "error" else self.too_long,
+            "lanes": self.lanes,
+            "lookahead": None if self.lookahead == ByTokens.lookahead else self.lookahead,
+        }
+        return ",".join(f"{name}={value}" for name, value in words.items() if value is not None)
+
+
+def tokens_text(batch: Any) -> str | None:
+    """Return what ``batch=`` says, as the engine takes it; a run file says it in that form.
+
+    Raises:
+        InvalidArgumentError: It is no ByTokens.
+    """
+    if batch is None or isinstance(batch, (str, ByTokens)):
+        return None if batch is None else str(batch)
+    raise invalid(
+        f"batch must be hr.ByTokens(tokens), not {batch!r}", "For batches of so many samples give batch_size=."
+    )
