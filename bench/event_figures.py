@@ -23,8 +23,7 @@ MANY = {"headrace": Contestant("event_samples", "", ("many",), trial=("--events"
 EVENT_FIGURES = [
     Figure(
         "events_decode",
-        "heavy-tailed events (mean 165 rows, three columns, gzip), batches of 512 events, shuffled, one thread, "
-        "against decode alone",
+        "events in gzip columns, batches of 512, shuffled, one thread, against decode alone",
         0.75,
         True,
         RATE,

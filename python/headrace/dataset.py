@@ -84,7 +84,8 @@ def open(
             (``"event_id"``; ``("HitData", 0)`` for a column of a matrix; whole numbers, also stored as floats, or text
             of fixed length), or :class:`headrace.Spans`. Samples then differ in length: the fields are ragged.
         targets: With ``sample_by``: fields with one row for each sample, from other arrays of the same files or, as
-            ``"FILES::PATH"``, of others. They follow ``fields`` in a batch.
+            ``"FILES::PATH"``, of others; or with one for each row, of which a sample gets that of its first row. They
+            follow ``fields`` in a batch.
         progress: Called about twenty times a second with (files open, files in all); returning False stops with a
             ClosedError. Without it, what takes longer than a second shows a line on stderr if that is a terminal;
             False: never.

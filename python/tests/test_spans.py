@@ -157,6 +157,7 @@ def test_gaps_and_empty_events(tmp_path: Path) -> None:
         file["x"] = np.arange(20)
         file["offsets"] = np.array([3, 5, 5, 11, 18], np.uint32)  # rows 0 to 2, 18 and 19 are no sample's
         file["y"] = np.array([0.0, 1, 2, 3])
+        file["run"] = np.zeros(20)
     data = hr.open(tmp_path / "a.h5", ["x"], sample_by=hr.Spans(offsets="offsets"), targets=["y"])
     want = [(0.0, [3, 4]), (1.0, []), (2.0, list(range(5, 11))), (3.0, list(range(11, 18)))]
     assert [(float(event["y"]), event["x"].tolist()) for event in data] == want
@@ -171,6 +172,8 @@ def test_gaps_and_empty_events(tmp_path: Path) -> None:
     assert data.select([1, 3])["y"][:].tolist() == [1.0, 3.0]
     assert data.select([1, 3]).selected_rows.tolist() == [1, 3]
     assert data.lengths().tolist() == [2, 0, 6, 7]
+    with pytest.raises(hr.InvalidArgumentError, match="sample 1 has no rows, and the targets have a row for each row"):
+        hr.open(tmp_path / "a.h5", ["x"], sample_by=hr.Spans(offsets="offsets"), targets=["run"])
     with hr.Loader(data, 2, sampler=hr.Balanced("y"), seed=1) as loader:
         assert all(set(batch["y"].tolist()) <= {0.0, 1, 2, 3} for batch in loader)
     for changed in (["x", "y", "x"], ["y", "x"]):
@@ -250,6 +253,24 @@ def test_targets_and_offsets_of_other_files(pulses: str, tmp_path: Path) -> None
         hr.open(pulses, ["time"], sample_by="event_id", targets={"time": "truth/zenith"})
 
 
+def test_targets_with_a_row_for_each_row(pulses: str) -> None:
+    numbers_of = [1000 * number + event for number in range(FILES) for event in range(60)]
+    data = hr.open(pulses, ["time"], sample_by=hr.Spans(offsets="event_offsets"), targets={"event": "event_id"})
+    want = {event: one["time"].tobytes() for event, one in zip(numbers_of, events_of(pulses), strict=True)}
+    assert [int(event["event"]) for event in data] == numbers_of
+    assert data["event"][:].tolist() == numbers_of
+    some = data.select([3, 70, 179])
+    assert [int(event["event"]) for event in some] == some["event"][:].tolist() == [3, 1010, 2059]
+    for threads in (1, 3):
+        with hr.Loader(data, 7, shuffle=True, seed=5, threads=threads) as loader:
+            seen = {}
+            for batch in loader:
+                at = batch["time.offsets"]
+                for i, event in enumerate(batch["event"].tolist()):
+                    seen[event] = batch["time"][at[i] : at[i + 1]].tobytes()
+            assert seen == want
+
+
 def test_inspect_tells_the_lengths(pulses: str, tmp_path: Path) -> None:
     lengths = np.concatenate([lengths_of(number) for number in range(FILES)])
     shown = hr.inspect(pulses, sample_by="event_id")
@@ -302,8 +323,8 @@ def test_keys_that_are_none(tmp_path: Path) -> None:
         path = written("offsets", [1, 2, 3], at=offsets)
         with pytest.raises(hr.CorruptDataError, match=message):
             hr.open(path, ["x"], sample_by=hr.Spans(offsets="at"))
-    short = written("short", [1, 1, 2], y=[1.0, 2.0, 3.0])
-    with pytest.raises(hr.InvalidArgumentError, match="y has 3 rows for 2 samples"):
+    short = written("short", [1, 1, 2], y=[1.0, 2.0, 3.0, 4.0])
+    with pytest.raises(hr.InvalidArgumentError, match="y has 4 rows for 2 samples"):
         hr.open(short, ["x"], sample_by="key", targets=["y"])
     with pytest.raises(hr.InvalidArgumentError, match="sample_by=, which is missing"):
         hr.open(short, ["x"], targets=["y"])

@@ -51,6 +51,8 @@ class SampleMaker {
   [[nodiscard]] virtual std::shared_ptr<const SampleMaker> with_side(std::shared_ptr<const Source> /*side*/) const {
     return nullptr;
   }
+  /// Return the row that a sample has in the table beside the rows, by its number in the map's homes.
+  [[nodiscard]] virtual std::uint64_t side_row(std::uint64_t stored) const { return stored; }
   /// Return the number of a sample among all, chosen or not, by its number in the map's homes.
   [[nodiscard]] virtual std::uint64_t sample_number(std::uint64_t stored) const { return stored; }
   /// \param chosen  Which of the samples; null: all. Throws headrace::Error where nothing can be made.

@@ -87,7 +87,8 @@ SpanMap::SpanMap(Options options) : options_(std::move(options)) {
     for (std::uint64_t b = 0; table && b < table->num_blocks(); ++b) first_rows_.push_back(table->stored_rows(b).first);
   // Blocks are alike but for a file's last: a window that is longer than the usual one has a part more at each end.
   const std::uint64_t blocks = options_.rows->num_blocks(), rows = options_.rows->num_rows();
-  usual_parts_ = 2 + (blocks == 0 ? 0 : length / std::max<std::uint64_t>(rows / blocks, 1)) + (options_.side ? 1 : 0);
+  const std::uint64_t usual = length > 0 ? length : rows / std::max<std::uint64_t>(options_.spans.size(), 1);
+  usual_parts_ = 2 + (blocks == 0 ? 0 : usual / std::max<std::uint64_t>(rows / blocks, 1)) + (options_.side ? 1 : 0);
 }
 
 void SpanMap::expand(std::span<const SampleRef> samples, std::vector<Part>& parts,

@@ -68,6 +68,7 @@ class SpanMap final : public SampleMap {
     std::shared_ptr<const BlockTable> rows;       ///< Blocks of the spans' rows: the units of group 0.
     std::shared_ptr<const BlockTable> side = {};  ///< Blocks of the table beside them; null: there is none.
     std::shared_ptr<const RowSet> sided = {};     ///< Samples that have a row in that table; null: all.
+    bool side_by_row = false;  ///< That table has a row for each row of the spans: a sample's is that of its first.
     /// Samples up to the end of each file, which no home reaches over; empty: they are one stretch.
     std::vector<std::uint64_t> file_ends = {};
     /// First row of each of these files; empty: each sample is an array of its own.
@@ -101,9 +102,11 @@ class SpanMap final : public SampleMap {
   }
   /// Return the row of the side table that a sample has; of one that has none, the next one's.
   [[nodiscard]] std::uint64_t side_row(std::uint64_t sample) const {
+    if (options_.side_by_row) return options_.spans.begin(sample);
     return options_.sided ? options_.sided->count_below(sample) : sample;
   }
   [[nodiscard]] std::uint64_t sample_of_side(std::uint64_t row) const {
+    if (options_.side_by_row) return options_.spans.first_ending_behind(row);
     return options_.sided ? (*options_.sided)[row] : row;
   }
   void homes_between(std::uint64_t first_sample, std::uint64_t end_sample, std::vector<std::uint32_t>& out) const;

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -107,6 +108,100 @@ TEST(SpanMap, ChosenWindowsAreMadeOfTheirRows) {
       named.clear(), map.homes_of(unit, named);
       for (const std::uint32_t home : named) RC_ASSERT(by_unit.emplace(home, unit).second);
     }
+    RC_ASSERT(by_home == by_unit);
+  }));
+}
+
+/// The units that homes name, and the homes that units name, as pairs.
+std::pair<std::set<std::pair<std::uint32_t, std::uint32_t>>, std::set<std::pair<std::uint32_t, std::uint32_t>>>
+mirrored(const SpanMap& map) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> by_home, by_unit;
+  std::vector<std::uint32_t> named;
+  for (std::uint32_t home = 0; home < map.shuffle_blocks()->num_blocks(); ++home) {
+    named.clear(), map.units_of(home, named);
+    for (const std::uint32_t unit : named) RC_ASSERT(by_home.emplace(home, unit).second);
+  }
+  for (std::uint32_t unit = 0; unit < map.num_units(); ++unit) {
+    named.clear(), map.homes_of(unit, named);
+    for (const std::uint32_t home : named) RC_ASSERT(by_unit.emplace(home, unit).second);
+  }
+  return {by_home, by_unit};
+}
+
+/// Runs of rows in files, some of which are no samples, with a table beside them that has a row a sample, or a row a
+/// row.
+TEST(SpanMap, ListedSpansHaveTheirRowsTheirFileAndTheirTarget) {
+  EXPECT_TRUE(rc::check([] {
+    std::vector<std::uint64_t> starts, file_ends, file_rows, named;
+    std::vector<std::uint32_t> file_of;
+    std::vector<BlockTable::FileBlocks> files;
+    const std::uint64_t block_rows = *rc::gen::inRange(1, 30);
+    const bool by_row = *rc::gen::arbitrary<bool>();
+    std::uint64_t row = 0;
+    for (int n = *rc::gen::inRange(1, 4), f = 0; f < n; ++f) {
+      file_rows.push_back(row);
+      for (int runs = *rc::gen::inRange(0, 12); runs >= 0; --runs) {
+        // A run that is no sample has rows; a sample may have none, but for a target of its first row.
+        const bool is_sample = runs == 0 || *rc::gen::inRange(0, 4) != 0;
+        if (is_sample) named.push_back(starts.size());
+        file_of.push_back(static_cast<std::uint32_t>(f));
+        starts.push_back(row);
+        row += *rc::gen::inRange<std::uint64_t>(is_sample && !by_row && runs > 0 ? 0 : 1, 50);
+      }
+      file_ends.push_back(starts.size());
+      files.push_back({row - file_rows.back(), block_rows});
+    }
+    starts.push_back(row);
+    std::vector<std::uint64_t> chosen;
+    for (const std::uint64_t run : named)
+      if (*rc::gen::inRange(0, 3) != 0) chosen.push_back(run);
+    if (chosen.empty()) chosen.push_back(named.back());
+    const auto blocks = std::make_shared<const BlockTable>(files);
+    const std::vector<BlockTable::FileBlocks> beside{{by_row ? row : named.size(), 1 + block_rows / 2}};
+    const auto side = std::make_shared<const BlockTable>(beside);
+    const SpanMap map({.home_samples = *rc::gen::inRange<std::uint64_t>(1, 9),
+                       .rows = blocks,
+                       .side = side,
+                       .sided = std::make_shared<const RowSet>(starts.size() - 1, named),
+                       .side_by_row = by_row,
+                       .file_ends = file_ends,
+                       .file_rows = file_rows,
+                       .chosen = std::make_shared<const RowSet>(starts.size() - 1, chosen),
+                       .row_weight = 1,
+                       .side_weight = 1,
+                       .spans = Spans::between(starts)});
+    const BlockTable& homes = *map.shuffle_blocks();
+    RC_ASSERT(homes.num_rows() == chosen.size());
+    for (std::uint64_t i = 0; i < chosen.size(); ++i) {
+      const std::uint64_t run = chosen[i];
+      const BlockTable::RowPlace at = homes.find(i);
+      const SampleRef sample{static_cast<std::uint32_t>(at.block), at.row_in_block};
+      const std::optional<SampleMap::FileRow> origin = map.file_row_of(sample);
+      RC_ASSERT(origin->file == file_of[run]);
+      RC_ASSERT(origin->row == starts[run] - file_rows[file_of[run]]);
+      std::vector<Part> parts;
+      std::vector<std::uint32_t> ends, units;
+      map.expand({&sample, 1}, parts, ends);
+      const auto target = static_cast<std::uint64_t>(std::ranges::find(named, run) - named.begin());
+      const Part last = parts.back();
+      parts.pop_back();
+      RC_ASSERT(side->stored_rows(last.unit - blocks->num_blocks()).first + last.row ==
+                (by_row ? starts[run] : target));
+      std::uint64_t place = 0;
+      map.units_of(sample.block, units);
+      RC_ASSERT(std::ranges::find(units, last.unit) != units.end());
+      for (const Part& part : parts) {
+        RC_ASSERT(part.place == place);
+        RC_ASSERT(blocks->stored_rows(part.unit).first + part.row == starts[run] + place);
+        place += part.count;
+        RC_ASSERT(std::ranges::find(units, part.unit) != units.end());
+      }
+      RC_ASSERT(place == starts[run + 1] - starts[run]);
+      std::vector<std::uint64_t> lengths;
+      map.lengths({&sample, 1}, 0, lengths);
+      RC_ASSERT(lengths == std::vector{place});
+    }
+    const auto [by_home, by_unit] = mirrored(map);
     RC_ASSERT(by_home == by_unit);
   }));
 }

@@ -16,12 +16,17 @@
 namespace headrace {
 namespace {
 
+/// A table beside the rows.
+struct Targets {
+  std::shared_ptr<const Source> source = nullptr;  ///< Null: there is none.
+  bool by_row = false;                             ///< It has the rows of the samples: the first of each is its own.
+};
+
 class SpanMaker final : public SampleMaker {
  public:
-  SpanMaker(SpanList list, std::shared_ptr<const Source> targets, std::string identity)
+  SpanMaker(SpanList list, Targets targets, std::string identity)
       : list_(std::move(list)), targets_(std::move(targets)), identity_(std::move(identity)) {}
-  SpanMaker(SpanList list, std::shared_ptr<const Source> targets)
-      : list_(std::move(list)), targets_(std::move(targets)) {
+  SpanMaker(SpanList list, Targets targets) : list_(std::move(list)), targets_(std::move(targets)) {
     RandomKey key = RandomKey::of({list_.starts->size()});
     for (const std::uint64_t start : *list_.starts) key = key.with(start);
     if (list_.named)
@@ -33,7 +38,11 @@ class SpanMaker final : public SampleMaker {
   [[nodiscard]] bool overlaps() const override { return false; }
   [[nodiscard]] bool joins() const override { return false; }  // the list is of these rows
   [[nodiscard]] std::shared_ptr<const SampleMaker> with_side(std::shared_ptr<const Source> side) const override {
-    return targets_ ? std::make_shared<SpanMaker>(list_, std::move(side), identity_) : nullptr;
+    if (!targets_.source) return nullptr;
+    return std::make_shared<SpanMaker>(list_, Targets{std::move(side), targets_.by_row}, identity_);
+  }
+  [[nodiscard]] std::uint64_t side_row(std::uint64_t stored) const override {
+    return targets_.by_row ? (*list_.starts)[stored] : list_.samples_before(stored);
   }
   [[nodiscard]] std::uint64_t sample_number(std::uint64_t stored) const override {
     return list_.samples_before(stored);
@@ -47,6 +56,7 @@ class SpanMaker final : public SampleMaker {
                                  layout.most_stored_rows() * samples / std::max<std::uint64_t>(rows, 1), 1),
                              .rows = layout.table,
                              .sided = list_.named,
+                             .side_by_row = targets_.by_row,
                              .file_ends = list_.file_ends,
                              .file_rows = file_rows(*source),
                              .chosen = chosen ? std::move(chosen) : list_.named,
@@ -54,10 +64,10 @@ class SpanMaker final : public SampleMaker {
                              .spans = Spans::between(list_.starts)};
     std::vector<SourceGroup> groups;
     groups.push_back({std::move(source), std::move(layout)});
-    if (targets_) {
-      groups.push_back({targets_, plan_layout(*targets_, 0)});
+    if (targets_.source) {
+      groups.push_back({targets_.source, plan_layout(*targets_.source, 0)});
       options.side = groups[1].layout.table;
-      options.side_weight = row_weight(targets_->columns->size());
+      options.side_weight = row_weight(targets_.source->columns->size());
     }
     std::shared_ptr<MappedSource> made =
         make_mapped_source(std::make_shared<SpanMap>(std::move(options)), nullptr, std::move(groups), identity_)
@@ -77,14 +87,27 @@ class SpanMaker final : public SampleMaker {
   }
 
   const SpanList list_;
-  const std::shared_ptr<const Source> targets_;
+  const Targets targets_;
   std::string identity_;
 };
 
-/// The targets' source. Throws where a file has not one row for each sample.
-std::shared_ptr<const Source> targets_of(const Source& rows, const SpanList& list,
-                                         const std::optional<Dataset>& targets) {
-  if (!targets) return nullptr;
+bool has_rows_of(const Source& source, const Source& rows) {
+  return std::ranges::equal(source.files, rows.files, {}, &SourceFile::rows, &SourceFile::rows);
+}
+
+/// Throws where a sample has no row that could be its target.
+void check_none_is_empty(const SpanList& list, const std::string& path) {
+  for (std::uint64_t run = 0; run + 1 < list.starts->size(); ++run)
+    if ((*list.starts)[run] == (*list.starts)[run + 1])
+      throw refuse(
+          fmt::format("sample {} has no rows, and the targets have a row for each row", list.samples_before(run)),
+          "Give targets with a row for each sample.")
+          .with_file(path);
+}
+
+/// Throws where a file has neither a row for each sample nor one for each row.
+Targets targets_of(const Source& rows, const SpanList& list, const std::optional<Dataset>& targets) {
+  if (!targets) return {};
   const Source& source = targets->impl()->rows_for("targets");
   if (source.mixture || source.chosen || source.program || source.finisher)
     throw Error(ErrorCode::kUnsupported, "targets that are selected, mixed or transformed are not there yet")
@@ -95,24 +118,27 @@ std::shared_ptr<const Source> targets_of(const Source& rows, const SpanList& lis
       throw refuse(fmt::format("both the samples and their targets have a field '{}'", field.name),
                    "Give one of them another name.")
           .with_field(field.name);
-  const auto wrong = [&](std::uint64_t length, std::uint64_t samples, std::string_view hint) {
+  std::shared_ptr<const Source> shared = targets->impl()->source.shared_rows();
+  if (has_rows_of(source, rows) && targets->size() != list.num_samples()) {
+    check_none_is_empty(list, source.files[0].path);
+    return {std::move(shared), true};
+  }
+  const auto wrong = [&](std::uint64_t length, std::uint64_t samples, std::string_view whose) {
     return std::move(refuse(fmt::format("{} has {} rows for {} samples", targets->fields()[0].name,
                                         group_digits(length), group_digits(samples)),
-                            hint));
+                            fmt::format("Targets have one row for each sample{}, or one for each row.", whose)));
   };
   const std::size_t files = source.files.size();
   std::uint64_t before = 0;
   for (std::size_t f = 0; f < files && files == list.file_ends.size(); ++f) {
     const std::uint64_t end = list.samples_before(list.file_ends[f]);
     if (source.files[f].rows != end - before)
-      throw wrong(source.files[f].rows, end - before, "Targets have one row for each sample of their file.")
-          .with_file(source.files[f].path);
+      throw wrong(source.files[f].rows, end - before, " of their file").with_file(source.files[f].path);
     before = end;
   }
   if (targets->size() != list.num_samples())
-    throw wrong(targets->size(), list.num_samples(), "Targets have one row for each sample.")
-        .with_file(source.files[0].path);
-  return targets->impl()->source.shared_rows();
+    throw wrong(targets->size(), list.num_samples(), "").with_file(source.files[0].path);
+  return {std::move(shared), false};
 }
 
 }  // namespace
@@ -120,7 +146,7 @@ std::shared_ptr<const Source> targets_of(const Source& rows, const SpanList& lis
 std::shared_ptr<Dataset::Impl> make_span_samples(std::shared_ptr<const Source> rows, SpanList list,
                                                  const std::optional<Dataset>& targets,
                                                  std::shared_ptr<const DataNode> node) {
-  std::shared_ptr<const Source> beside = targets_of(*rows, list, targets);
+  Targets beside = targets_of(*rows, list, targets);
   const auto maker = std::make_shared<const SpanMaker>(std::move(list), std::move(beside));
   return make_samples(maker, std::move(rows), nullptr, std::move(node));
 }

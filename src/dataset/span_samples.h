@@ -13,9 +13,9 @@
 namespace headrace {
 
 /// Return a data set whose samples are the named runs of `list`. \param rows  Stored rows, all of them. \param targets
-/// A row for each sample, fields that follow; of as many files as the list has, each has those of one. \param node  How
-/// it was made; null: in memory. Throws kInvalidArgument: targets of another length, or of names that the rows have;
-/// kUnsupported: targets that are not stored so.
+/// Fields that follow: a row for each sample (of as many files as the list has, each has those of one), or for each
+/// row. \param node  How it was made; null: in memory. Throws kInvalidArgument: targets of another length, or of names
+/// that the rows have; kUnsupported: targets that are not stored so.
 std::shared_ptr<Dataset::Impl> make_span_samples(std::shared_ptr<const Source> rows, SpanList list,
                                                  const std::optional<Dataset>& targets,
                                                  std::shared_ptr<const DataNode> node);

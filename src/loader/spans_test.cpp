@@ -111,7 +111,7 @@ TEST_F(SpansOfRows, AreRefusedWithThePlaceOfTheFault) {
   };
   refused({}, ErrorCode::kInvalidArgument, "by a key or by offsets");
   refused({.key = part("offsets")}, ErrorCode::kInvalidArgument, "rows, the fields have 300");
-  refused({.key = part("key"), .targets = part("key")}, ErrorCode::kInvalidArgument, "key has 300 rows for");
+  refused({.key = part("key"), .targets = part("offsets")}, ErrorCode::kInvalidArgument, "rows for");
   testing::write_npy(folder_.path("offsets_1.npy"), std::vector<std::int64_t>{0, 5, 3, 300});
   refused({.offsets = part("offsets")}, ErrorCode::kCorruptData, "offset 2 is 3, below the 5 before it");
   std::vector<std::int64_t> keys(300, 7);

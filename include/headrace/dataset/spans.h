@@ -22,7 +22,7 @@ struct SpanOptions {
   /// The same as a list, with rows counted through all files; empty: it is not given. No sample has rows of two files.
   std::vector<std::uint64_t> offset_list = {};
   /// A data set with a row for each sample, of the same files or others; its fields follow. Of as many files, each has
-  /// the rows of the samples of one.
+  /// the rows of the samples of one. With a row for each row, a sample's is that of its first row.
   std::optional<Dataset> targets = {};
   /// May be empty. If reading the key takes long, it is called by the calling thread about twenty times a second; when
   /// it returns false, spans() ends with kCancelled.

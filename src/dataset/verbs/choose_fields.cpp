@@ -41,12 +41,13 @@ Error no_such_field(const Dataset::Impl& impl, const Source& old, const std::str
 /// The table beside the samples' rows alone, with a row for each chosen sample.
 std::shared_ptr<const Source> side_alone(const MappedSource& mapped, const std::vector<std::size_t>& columns) {
   const std::shared_ptr<Source> made = with_columns(*mapped.groups[1].source, columns);
-  const RowSet* const chosen = mapped.map->shuffle_blocks()->chosen().get();
+  const BlockTable& homes = *mapped.map->shuffle_blocks();
   std::uint64_t all = 0;
   for (const SourceFile& file : made->files) all += file.rows;
-  if (!chosen || chosen->size() == all) return made;
-  std::vector<std::uint64_t> rows(chosen->size());
-  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = mapped.maker->sample_number((*chosen)[i]);
+  if (homes.num_rows() == all) return made;
+  std::vector<std::uint64_t> rows(homes.num_rows());
+  for (std::uint64_t i = 0; i < rows.size(); ++i)
+    rows[i] = mapped.maker->side_row(homes.is_chosen() ? (*homes.chosen())[i] : i);
   made->chosen = std::make_shared<const RowSet>(all, rows);
   return made;
 }
