@@ -99,8 +99,8 @@ def rate(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def limit(args: argparse.Namespace) -> dict[str, Any]:
-    command = [str(common.program("bench_decode_alone")), "--threads", str(args.threads), "--passes", str(args.epochs)]
-    return common.run_json([*command, "--fields", ",".join(FIELDS), *make(args.rows)])
+    options = ["--threads", str(args.threads), "--passes", str(args.epochs), "--fields", ",".join(FIELDS)]
+    return common.run_json([str(common.program("bench_decode_alone")), *make(args.rows), *options])
 
 
 def many(args: argparse.Namespace) -> dict[str, Any]:

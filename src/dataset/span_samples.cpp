@@ -52,16 +52,17 @@ class SpanMaker final : public SampleMaker {
                                                    std::shared_ptr<const RowSet> chosen) const override {
     BlockLayout layout = plan_layout(*source, 0);
     const std::uint64_t rows = layout.table->num_rows(), samples = list_.starts->size() - 1;
-    SpanMap::Options options{.home_samples = std::max<std::uint64_t>(
-                                 layout.most_stored_rows() * samples / std::max<std::uint64_t>(rows, 1), 1),
-                             .rows = layout.table,
-                             .sided = list_.named,
-                             .side_by_row = targets_.by_row,
-                             .file_ends = list_.file_ends,
-                             .file_rows = file_rows(*source),
-                             .chosen = chosen ? std::move(chosen) : list_.named,
-                             .row_weight = row_weight(source->columns->size()),
-                             .spans = Spans::between(list_.starts)};
+    const std::uint64_t home_rows = layout.most_stored_rows() * home_units(*source, layout);
+    SpanMap::Options options{
+        .home_samples = std::max<std::uint64_t>(home_rows * samples / std::max<std::uint64_t>(rows, 1), 1),
+        .rows = layout.table,
+        .sided = list_.named,
+        .side_by_row = targets_.by_row,
+        .file_ends = list_.file_ends,
+        .file_rows = file_rows(*source),
+        .chosen = chosen ? std::move(chosen) : list_.named,
+        .row_weight = row_weight(source->columns->size()),
+        .spans = Spans::between(list_.starts)};
     std::vector<SourceGroup> groups;
     groups.push_back({std::move(source), std::move(layout)});
     if (targets_.source) {
@@ -78,6 +79,13 @@ class SpanMaker final : public SampleMaker {
   }
 
  private:
+  /// A home's first and last unit are its neighbours' too, and are decoded for each: of so many units, one more.
+  [[nodiscard]] std::uint64_t home_units(const Source& source, const BlockLayout& layout) const {
+    constexpr std::uint64_t kHomeBytes = 4 << 20, kLeast = 4, kMost = 16;
+    if (list_.is_array_each) return 1;  // an array is one sample's
+    const std::uint64_t unit_bytes = layout.most_stored_rows() * source.row_bytes();
+    return std::clamp(kHomeBytes / std::max<std::uint64_t>(unit_bytes, 1), kLeast, kMost);
+  }
   /// First row of each file; none where it has a file's arrays for each sample.
   [[nodiscard]] std::vector<std::uint64_t> file_rows(const Source& source) const {
     std::vector<std::uint64_t> first;
