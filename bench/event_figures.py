@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from functools import partial
 
-from figure import Contestant, Figure, first_epoch_over, over_best_rival, printed, ratio
+from figure import Contestant, Figure, first_epoch_over, over_best_of, over_best_rival, printed, ratio
 
 SMALL = ("--rows", "2000000")
 RATE = {
     "headrace": Contestant("event_samples", "", ("rate",), trial=SMALL),
     "limit": Contestant("event_samples", "", ("limit",), trial=SMALL),
 }
+CACHED_MIB = "64"  # a file's column has 40
+
+
+def slices(workers: int, *options: str) -> Contestant:
+    trial = (*SMALL, "--seconds", "1")
+    return Contestant("h5py_events", "", ("--workers", str(workers), "--seconds", "5", *options), trial=trial)
+
+
 H5PY = {
-    "headrace": Contestant("event_samples", "", ("rate",), trial=SMALL),
-    **{
-        f"h5py w{n}": Contestant("h5py_events", "", ("--workers", str(n)), trial=(*SMALL, "--seconds", "1"))
-        for n in (0, 1, 2)
-    },
+    "headrace": Contestant("event_samples", "", ("rate", "--threads", "2"), trial=SMALL),
+    **{f"h5py w{n}": slices(n) for n in (0, 1, 2)},
+    **{f"h5py, all in its cache, w{n}": slices(n, "--cache-mib", CACHED_MIB) for n in (0, 1, 2)},
 }
 MANY = {"headrace": Contestant("event_samples", "", ("many",), trial=("--events", "1000000"))}
 
@@ -37,13 +43,15 @@ EVENT_FIGURES = [
     ),
     Figure(
         "events_h5py",
-        "the same against h5py slices by event, best of 0 to 2 workers",
+        "the same, two threads, against h5py slices by event, best of 0 to 2 workers",
         20,
         True,
         H5PY,
-        over_best_rival,
+        partial(over_best_of, ["h5py w0", "h5py w1", "h5py w2"]),
         "x",
         rows="rows",
+        repetitions=3,
+        beside={"its chunk cache holds all columns": (over_best_rival, "x")},
     ),
     Figure(
         "events_index",

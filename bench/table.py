@@ -81,8 +81,8 @@ places, made `int64`. Headrace delivers each window once an epoch, as stored, an
 
 EVENTS = """
 40 million pulses in 4 files, in the page cache: `time` and `charge` (f4) and `sensor_id` (i4) in gzip chunks of 32,768
-rows, events of 165 rows on average, the longest some tens of thousands. Contestants have one thread, h5py's workers a
-process each. *Decode alone* is `bench/decode_alone.cpp` over the same chunks. The rival is
+rows, events of 165 rows on average, the longest some tens of thousands. Contestants have one thread, or two where h5py
+has up to two workers. *Decode alone* is `bench/decode_alone.cpp` over the same chunks. The rival is
 `bench/rivals/h5py_events.py`: a slice an event, and `np.concatenate`. The 100 million events have one row each.
 """
 

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <headrace/dataset/dataset.h>
 #include <headrace/dataset/mix.h>
+#include <headrace/dataset/spans.h>
 #include <headrace/dataset/windows.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,6 +45,7 @@ class RecipeTest : public ::testing::Test {
                             *rc::gen::arbitrary<bool>()});
       return with_verbs(std::move(data));
     }
+    if (*rc::gen::inRange(0, 3) == 0) return with_verbs(random_spans(data));
     data = with_verbs(std::move(data));
     if (*rc::gen::inRange(0, 3) == 0) {
       const double weight = *rc::gen::element(0.0, 0.3, 2.0);
@@ -63,6 +66,17 @@ class RecipeTest : public ::testing::Test {
     for (std::uint64_t row = 1; row < data.size(); ++row)
       if (*rc::gen::inRange(0, 2) == 0) rows.push_back(row);
     return data.select(rows);
+  }
+
+  /// Samples of any length, also none, that end with their file; rows at both ends may be left out.
+  static Dataset random_spans(const Dataset& data) {
+    if (*rc::gen::inRange(0, 4) == 0) return spans(data, {.key = data.choose(std::vector<std::string>{"b"})});
+    std::vector<std::uint64_t> offsets;
+    for (int n = *rc::gen::inRange(2, 30); n > 0; --n)
+      offsets.push_back(*rc::gen::inRange<std::uint64_t>(0, data.size() + 1));
+    for (std::uint64_t end = kRows; end < data.size(); end += kRows) offsets.push_back(end);
+    std::ranges::sort(offsets);
+    return spans(data, {.offset_list = offsets});
   }
 
   static Dataset with_verbs(Dataset data) {
