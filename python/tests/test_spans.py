@@ -159,6 +159,9 @@ def test_gaps_and_empty_events(tmp_path: Path) -> None:
         file["y"] = np.array([0.0, 1, 2, 3])
         file["run"] = np.zeros(20)
     data = hr.open(tmp_path / "a.h5", ["x"], sample_by=hr.Spans(offsets="offsets"), targets=["y"])
+    assert "5 of 20 rows belong to no sample" in str(data)
+    assert "selected from 4 spans" in str(data.select([1, 3]))
+    assert "no sample" not in str(data.select([1, 3]))
     want = [(0.0, [3, 4]), (1.0, []), (2.0, list(range(5, 11))), (3.0, list(range(11, 18)))]
     assert [(float(event["y"]), event["x"].tolist()) for event in data] == want
     with hr.Loader(data, 3, shuffle=True, seed=1) as loader:

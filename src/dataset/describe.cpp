@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "catalog/packing.h"
 #include "dataset/dataset_contents.h"
@@ -48,8 +49,18 @@ std::string Dataset::describe() const {
                                  files().size() == 1 ? "" : "s");
   if (impl_->source.rows()) text += fmt::format(", blocks of {} rows", block_rows());
   text += '\n';
-  if (impl_->source.mapped() && impl_->blocks->is_chosen())
-    text += fmt::format("  selected from {} {}\n", impl_->blocks->num_stored_rows(), impl_->source.what());
+  if (const MappedSource* const mapped = impl_->source.mapped(); mapped && impl_->blocks->is_chosen()) {
+    // Rows that belong to no sample are runs of the map as well, which nobody chose.
+    const std::uint64_t runs = impl_->blocks->num_stored_rows();
+    const std::uint64_t samples = mapped->maker ? mapped->maker->sample_number(runs) : runs;
+    if (samples != size()) text += fmt::format("  selected from {} {}\n", samples, impl_->source.what());
+    if (samples == size() && samples != runs) {
+      const std::uint64_t rows = mapped->groups[0].layout.table->num_rows();
+      const std::vector<std::uint64_t> own = lengths();
+      text += fmt::format("  {} of {} rows belong to no sample\n",
+                          rows - std::accumulate(own.begin(), own.end(), std::uint64_t{0}), rows);
+    }
+  }
   if (const Source* const source = impl_->source.rows()) {
     if (!source->files.empty() && !source->files[0].axes.empty())
       text += fmt::format("  samples are cells of the axes ({}){}\n", fmt::join(source->files[0].axes, ", "),

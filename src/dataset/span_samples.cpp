@@ -132,9 +132,9 @@ Targets targets_of(const Source& rows, const SpanList& list, const std::optional
     return {std::move(shared), true};
   }
   const auto wrong = [&](std::uint64_t length, std::uint64_t samples, std::string_view whose) {
-    return std::move(refuse(fmt::format("{} has {} rows for {} samples", targets->fields()[0].name,
-                                        group_digits(length), group_digits(samples)),
-                            fmt::format("Targets have one row for each sample{}, or one for each row.", whose)));
+    return refuse(fmt::format("{} has {} rows for {} samples", targets->fields()[0].name, group_digits(length),
+                              group_digits(samples)),
+                  fmt::format("Targets have one row for each sample{}, or one for each row.", whose));
   };
   const std::size_t files = source.files.size();
   std::uint64_t before = 0;
