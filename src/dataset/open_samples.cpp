@@ -25,7 +25,7 @@ std::optional<Dataset> open_targets(const std::vector<std::string>& paths, const
   std::optional<std::string> others;
   for (const FieldChoice& target : options.targets) {
     const auto divided = divide_path(target.path.empty() ? target.name : target.path);
-    const bool first = &target == &options.targets[0];
+    const bool first = &target == options.targets.data();
     if (divided && first) others = divided->first;
     if (!divided || divided->first != others) others.reset();
     if (!others) break;

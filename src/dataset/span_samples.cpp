@@ -60,7 +60,7 @@ class SpanMaker final : public SampleMaker {
         .side_by_row = targets_.by_row,
         .file_ends = list_.file_ends,
         .file_rows = file_rows(*source),
-        .chosen = chosen ? std::move(chosen) : list_.named,
+        .chosen = chosen ? chosen : list_.named,
         .row_weight = row_weight(source->columns->size()),
         .spans = Spans::between(list_.starts)};
     std::vector<SourceGroup> groups;
