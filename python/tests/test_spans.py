@@ -359,6 +359,24 @@ def numbers(batch: dict[str, Any]) -> dict[str, np.ndarray]:
     return {name: column.numpy() for name, column in batch.items()}
 
 
+def test_names_like_those_of_offsets(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", **{"x": np.arange(6), "x.offsets": np.arange(6) + 10, "k": np.arange(6) // 2})
+    rows = hr.open(tmp_path / "a.npz", ["x", "x.offsets"])  # dense, whatever their names
+    assert rows[2] == {"x": 2, "x.offsets": 12}
+    assert [row["x.offsets"] for row in rows] == list(range(10, 16))
+    with pytest.raises(
+        hr.InvalidArgumentError, match=r"a field is named x\.offsets, which says where the samples of x"
+    ):
+        hr.open(tmp_path / "a.npz", ["x", "x.offsets"], sample_by="k")
+
+
+def test_each_receives_offsets_of_its_own(pulses: str) -> None:
+    batch = next(iter(hr.Loader(opened(pulses), 8)))
+    kept = batch["xyz.offsets"].copy()
+    batch["time.offsets"][:] = -1
+    assert np.array_equal(batch["xyz.offsets"], kept)
+
+
 def test_columns_and_lengths(pulses: str) -> None:
     data, want = opened(pulses), events_of(pulses)
     lengths = data.lengths()

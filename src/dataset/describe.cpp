@@ -50,7 +50,7 @@ std::string Dataset::describe() const {
   if (impl_->source.rows()) text += fmt::format(", blocks of {} rows", block_rows());
   text += '\n';
   if (const MappedSource* const mapped = impl_->source.mapped(); mapped && impl_->blocks->is_chosen()) {
-    // Rows that belong to no sample are runs of the map as well, which nobody chose.
+    // Rows that belong to no sample are runs of the map as well, which are never chosen.
     const std::uint64_t runs = impl_->blocks->num_stored_rows();
     const std::uint64_t samples = mapped->maker ? mapped->maker->sample_number(runs) : runs;
     if (samples != size()) text += fmt::format("  selected from {} {}\n", samples, impl_->source.what());

@@ -155,6 +155,12 @@ std::shared_ptr<Dataset::Impl> make_span_samples(std::shared_ptr<const Source> r
                                                  const std::optional<Dataset>& targets,
                                                  std::shared_ptr<const DataNode> node) {
   Targets beside = targets_of(*rows, list, targets);
+  for (const Field& field : *rows->fields)
+    for (const Source* const source : {rows.get(), beside.source.get()})
+      if (source && std::ranges::find(*source->fields, field.name + ".offsets", &Field::name) != source->fields->end())
+        throw refuse(fmt::format("a field is named {0}.offsets, which says where the samples of {0} begin", field.name),
+                     "Give it another name.")
+            .with_field(field.name + ".offsets");
   const auto maker = std::make_shared<const SpanMaker>(std::move(list), std::move(beside));
   return make_samples(maker, std::move(rows), nullptr, std::move(node));
 }

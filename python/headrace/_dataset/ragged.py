@@ -13,9 +13,12 @@ SUFFIX = ".offsets"
 def offsets_of(columns: Mapping[str, Any], name: str) -> Any:
     """Return where the rows of each sample begin in a ragged column, and at last how many there are; None: it is dense.
 
-    What the plan adds (``_group.offsets``) is no column's.
+    What the plan adds (``_group.offsets``) is no column's, nor is a dense one that only has such a name.
     """
-    return None if name.startswith("_") else columns.get(name + SUFFIX)
+    offsets = None if name.startswith("_") else columns.get(name + SUFFIX)
+    if offsets is None or len(offsets) == 0 or int(offsets[-1]) != len(columns[name]):
+        return None
+    return offsets
 
 
 def num_samples(columns: Mapping[str, Any]) -> int:
