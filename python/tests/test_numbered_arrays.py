@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,16 @@ def test_an_epoch_has_each_group_once(demos: Path, threads: int) -> None:
     assert state["epoch"] == 1
     shown = str(hr.replay(parts[0], epoch=0, step=0))
     assert "demos_a.hdf5" in shown or "demos_b.hdf5" in shown
+
+
+def test_a_newcomer_is_told_how(tmp_path: Path) -> None:
+    write(path := tmp_path / "demos.hdf5", 1, 12)
+    with h5py.File(path, "a") as file:
+        del file["success"]
+    with pytest.raises(hr.InvalidArgumentError, match=r"a '\*' stands for their names") as caught:
+        hr.open(path)
+    (told,) = re.findall(r'fields=({"x": "[^"]*\*[^"]*"})', str(caught.value))
+    assert len(hr.open(path, json.loads(told))) == 12
 
 
 def test_a_group_that_is_not_like_the_others(tmp_path: Path) -> None:

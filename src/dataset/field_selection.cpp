@@ -211,10 +211,9 @@ Error choose_yourself(const FormatReader& file, std::string_view what, const std
   std::string hint = "\nSay which arrays are the fields: fields={\"x\": \"path in the file\", ...}.";
   if (is_array_for_each_sample(arrays))
     hint += fmt::format(
-        " Where every sample or recording is a group or an array of its own, one of them can be opened by its path, "
-        "for example fields={{\"x\": \"{}\"}}; all of them together are no data set: write them one behind the other "
-        "into one array first.",
-        arrays[0]->path);
+        " Where every sample or recording is a group or an array of its own, a '*' stands for their names: "
+        "fields={{\"x\": \"{}\"}} opens all of them as samples, fields={{\"x\": \"{}\"}} the rows of one.",
+        path_pattern(arrays[0]->path), arrays[0]->path);
   return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("{}:{}", what, array_lines(arrays)))
                        .with_file(file.path())
                        .with_hint(hint));
