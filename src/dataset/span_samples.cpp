@@ -16,6 +16,8 @@
 namespace headrace {
 namespace {
 
+constexpr std::uint64_t kLeastHomes = 64;  // fewer would not mix, and blocks of so little data are soon all decoded
+
 /// A table beside the rows.
 struct Targets {
   std::shared_ptr<const Source> source = nullptr;  ///< Null: there is none.
@@ -53,16 +55,16 @@ class SpanMaker final : public SampleMaker {
     BlockLayout layout = plan_layout(*source, 0);
     const std::uint64_t rows = layout.table->num_rows(), samples = list_.starts->size() - 1;
     const std::uint64_t home_rows = layout.most_stored_rows() * home_units(*source, layout);
-    SpanMap::Options options{
-        .home_samples = std::max<std::uint64_t>(home_rows * samples / std::max<std::uint64_t>(rows, 1), 1),
-        .rows = layout.table,
-        .sided = list_.named,
-        .side_by_row = targets_.by_row,
-        .file_ends = list_.file_ends,
-        .file_rows = file_rows(*source),
-        .chosen = chosen ? chosen : list_.named,
-        .row_weight = row_weight(source->columns->size()),
-        .spans = Spans::between(list_.starts)};
+    const std::uint64_t usual = home_rows * samples / std::max<std::uint64_t>(rows, 1);
+    SpanMap::Options options{.home_samples = std::max<std::uint64_t>(std::min(usual, samples / kLeastHomes), 1),
+                             .rows = layout.table,
+                             .sided = list_.named,
+                             .side_by_row = targets_.by_row,
+                             .file_ends = list_.file_ends,
+                             .file_rows = file_rows(*source),
+                             .chosen = chosen ? chosen : list_.named,
+                             .row_weight = row_weight(source->columns->size()),
+                             .spans = Spans::between(list_.starts)};
     std::vector<SourceGroup> groups;
     groups.push_back({std::move(source), std::move(layout)});
     if (targets_.source) {

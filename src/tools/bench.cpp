@@ -50,11 +50,19 @@ std::string waits_text(const Json& contestant) {
                                      group_digits(contestant["samples"].get<std::uint64_t>())));
 }
 
+/// What a batch has on this rank.
+std::string batch_text(const Loader& loader) {
+  const LoaderOptions& options = loader.options();
+  if (options.batch_size > 0) return std::to_string(options.batch_size);
+  if (options.by_tokens) return fmt::format("up to {} rows", group_digits(options.by_tokens->tokens));
+  return fmt::format("up to {}", group_digits(loader.batch_rows()));
+}
+
 std::string text(const std::vector<BenchPass>& passes, const BenchPass& all, const Loader& loader) {
   const bool stopped = !all.complete;
   std::string out =
       fmt::format("{} samples in {} batch{} of {}, {}, {} epoch{}{}\n\n", group_digits(all.samples),
-                  group_digits(all.batches), all.batches == 1 ? "" : "es", loader.options().batch_size,
+                  group_digits(all.batches), all.batches == 1 ? "" : "es", batch_text(loader),
                   loader.options().shuffle.mode() == Shuffle::kNone ? "in order" : "shuffled", passes.size(),
                   plural(passes.size()), stopped ? fmt::format(", stopped after {:.1f} s", all.seconds) : "");
   TextTable table({{""},
