@@ -79,7 +79,7 @@ SourceGroup group_of(std::shared_ptr<ResidentArray> array, bool rows) {
 
 struct Pipeline {
   std::shared_ptr<const SampleMap> map;
-  const BoxMap* boxes = nullptr;
+  std::shared_ptr<const BoxMap> boxes;  // the map, where it is one
   std::vector<SourceGroup> groups;
   std::vector<SlotField> fields;
   std::uint64_t batch = 64, arena_bytes = 0;
@@ -92,10 +92,11 @@ double epoch_ns(const Pipeline& p) {
   RequestWindow window(std::make_shared<FixedSteps>(order, p.batch, RankShare{}, Tail::kPartial),
                        p.map->shuffle_blocks(), {.max_slots = 64, .map = p.map, .row_weight = 1}, *arena);
   arena->set_release_callback([&] { window.memory_released(); });
+  const MappedSource mapped{nullptr, p.map, p.boxes, p.groups, {}, {}};
   std::jthread decoder([&] {
     StageBoard board;
     DecodeCounters counters(board.add_thread());
-    PartServer server(*p.map, p.groups, p.boxes, counters);
+    PartServer server(mapped, counters);
     server.prepare().value();
     Claim claim;
     std::vector<RowDigest> digests;
@@ -148,7 +149,7 @@ double map_ns(const SampleMap& map, bool by_part) {
     const std::uint64_t start = now_ns();
     for (std::size_t at = 0; at < samples.size(); at += 256) {
       parts.clear(), ends.clear();
-      map.expand(std::span(samples).subspan(at, std::min<std::size_t>(256, samples.size() - at)), parts, ends);
+      map.expand(std::span(samples).subspan(at, std::min<std::size_t>(256, samples.size() - at)), {}, parts, ends);
       num_parts += parts.size();
     }
     const auto ns = static_cast<double>(now_ns() - start);
@@ -196,24 +197,21 @@ Costs ragged() {
   return {median_share(plain, [&] { return epoch_ns(p); }), map_ns(*p.map, false)};
 }
 
-/// Boxes of 64^3 out of cells of 64^3, one byte an element, at any place.
+/// Boxes of 64^3 out of cells of 64^3, one byte an element, every 45 elements.
 Costs boxes() {
   constexpr std::uint64_t kSide = 512, kCell = 64;
   const CellGrid grid{3, {kSide, kSide, kSide}, {kCell, kCell, kCell}, 1};
   const std::uint64_t cell_bytes = grid.cell_elements();
   const auto array =
       std::make_shared<ResidentArray>(grid.num_cells(), cell_bytes, std::vector<std::uint64_t>{1, cell_bytes});
+  const Axes box{kCell, kCell, kCell, 1, 1}, stride{45, 45, 45, 1, 1};
+  const auto grid_starts = std::make_shared<const GridStarts>(GridStarts::Options{3, {grid.shape}, box, stride});
   std::vector<Axes> starts;
-  for (std::uint64_t i = 0; i < 1024; ++i) {
-    const std::uint64_t r = RandomKey::of({3, i}).low;
-    constexpr std::uint64_t kPlaces = kSide - kCell + 1;
-    starts.push_back({r % kPlaces, r / kPlaces % kPlaces, r / kPlaces / kPlaces % kPlaces});
-  }
-  std::sort(starts.begin(), starts.end());
-  const auto map = std::make_shared<BoxMap>(BoxMap::Options{{grid}, {kCell, kCell, kCell}, starts, 16});
+  for (std::uint64_t i = 0; i < grid_starts->num_samples(); ++i) starts.push_back(grid_starts->place_of(i).start);
+  const auto map = std::make_shared<const BoxMap>(BoxMap::Options{{{0, {grid}}}, box, grid_starts, 16});
   Pipeline p;
   p.map = map;
-  p.boxes = map.get();
+  p.boxes = map;
   p.groups.push_back(group_of(array, false));
   p.fields = {{map->box_elements(0), 0}};
   p.batch = 16;

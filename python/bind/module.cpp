@@ -11,6 +11,7 @@ NB_MODULE(_headrace, m) {
   headrace::python::register_base(m);
   headrace::python::register_delivery(m);
   headrace::python::register_dataset(m);
+  headrace::python::register_volumes(m);
   headrace::python::register_report(m);
   headrace::python::register_loader(m);
   headrace::python::register_tools(m);

@@ -14,6 +14,7 @@ void register_base(nb::module_& m);
 /// Memory of a batch as seen through Python's buffer protocol.
 void register_delivery(nb::module_& m);
 void register_dataset(nb::module_& m);
+void register_volumes(nb::module_& m);
 void register_report(nb::module_& m);
 void register_loader(nb::module_& m);
 void register_tools(nb::module_& m);

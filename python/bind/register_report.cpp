@@ -156,7 +156,9 @@ void register_report(nb::module_& m) {
       .def_ro(
           "read_amplification", &Report::read_amplification,
           "Decoded bytes, divided by those of the distinct chunks that each epoch needed; above 1.0: some chunks were "
-          "decoded more than once, below: some came from memory.")
+          "decoded more than once, below: some came from memory. Of patches: decoded bytes, divided by the stored "
+          "bytes "
+          "of what was delivered.")
       .def_ro("waste", &Report::waste, "Share of decoded bytes that no field needed.")
       .def_ro("chunks_decoded", &Report::chunks_decoded, "Chunks decoded, each time counted.")
       .def_ro("slow_path_chunks", &Report::slow_path_chunks, "Chunks read by a format's own library, one at a time.")

@@ -104,32 +104,17 @@ RunConfig to_run(const std::vector<nb::bytes>& paths, const std::vector<std::pai
   return run;
 }
 
-nb::tuple read_run_file(const nb::bytes& path) {
-  const std::string name = from_python(path);
-  const RunConfig config = load_run(name);
-  nb::list files, fields;
-  for (const std::string& file : config.files) files.append(nb::bytes(file.data(), file.size()));
-  for (const FieldChoice& field : config.open.fields) {
-    fields.append(nb::make_tuple(to_python(field.name), to_python(field.path)));
-  }
-  nb::list broadcast;
-  for (const BroadcastChoice& field : config.open.broadcast)
-    broadcast.append(nb::make_tuple(to_python(field.name), to_python(field.path), field.axes));
-  nb::object windows = nb::none();
-  if (const auto& w = config.windows) {
-    const nb::object stride = w->stride ? nb::cast(*w->stride) : nb::none();
-    windows = nb::make_tuple(w->length, stride, w->lookahead, w->across_files);
-  }
-  nb::object sample_by = nb::none();
-  if (const auto& by = config.open.sample_by)
-    sample_by = nb::make_tuple(to_python(by->key), by->column ? nb::cast(*by->column) : nb::none(),
-                               to_python(by->offsets), nb::none());
-  nb::list targets;
-  for (const FieldChoice& field : config.open.targets)
-    targets.append(nb::make_tuple(to_python(field.name), to_python(field.path)));
-  return nb::make_tuple(nb::make_tuple(files, fields, to_python(config.open.companion_files), config.open.sample_axes,
-                                       broadcast, sample_by, targets),
-                        windows, to_words({config.loader, config.framework, config.batch_format, {}, {}}));
+nb::dict read_run_file(const nb::bytes& path) {
+  const RunConfig config = load_run(from_python(path));
+  return to_words({config.loader, config.framework, config.batch_format, {}, {}});
+}
+
+DatasetHandle open_run_file(const nb::bytes& path, const std::vector<nb::bytes>& files) {
+  RunConfig config = load_run(from_python(path));
+  if (!files.empty()) config.files = from_python(files);
+  Progress reporter{nb::none()};
+  config.open.progress = reporter.function();
+  return DatasetHandle(reporter.run([&] { return open_run(config); }));
 }
 
 nb::dict library_versions() {
@@ -246,11 +231,11 @@ void register_tools(nb::module_& m) {
       nb::arg("paths"), nb::arg("fields"), nb::arg("loader"),
       nb::sig("def check_memory(paths: collections.abc.Sequence[bytes], fields: "
               "collections.abc.Sequence[tuple[str, str]], loader: dict[str, typing.Any]) -> ToolResult"));
-  m.def("load_run", &read_run_file, nb::arg("path"),
-        nb::sig("def load_run(path: bytes) -> tuple[tuple[list[bytes], list[tuple[str, str]], "
-                "list[tuple[str, list[bytes]]], int, list[tuple[str, str, int]], "
-                "tuple[str, int | None, str, typing.Any] | None, list[tuple[str, str]]], "
-                "tuple[int, int | None, int, bool] | None, dict[str, typing.Any]]"));
+  m.def("load_run", &read_run_file, nb::arg("path"), nb::sig("def load_run(path: bytes) -> dict[str, typing.Any]"),
+        "The options of Loader that a run file gives.");
+  m.def("open_run", &open_run_file, nb::arg("path"), nb::arg("files") = std::vector<nb::bytes>(),
+        nb::sig("def open_run(path: bytes, files: collections.abc.Sequence[bytes] = []) -> Dataset"),
+        "Open the data of a run file, of these files where any are given.");
   m.def("versions", &library_versions, nb::sig("def versions() -> dict[str, str]"));
 }
 

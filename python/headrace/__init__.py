@@ -68,6 +68,7 @@ from headrace.tools import (
     show_versions,
     verify,
 )
+from headrace.volumes import Volumes, open_volume
 
 __all__ = [
     "Attributes",
@@ -101,6 +102,7 @@ __all__ = [
     "ToolResult",
     "UnknownArgumentError",
     "UnsupportedError",
+    "Volumes",
     "Weighted",
     "WriteFailedError",
     "__version__",
@@ -116,6 +118,7 @@ __all__ = [
     "load_run",
     "mix",
     "open",
+    "open_volume",
     "order",
     "replay",
     "rewrite",

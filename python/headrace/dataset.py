@@ -34,7 +34,7 @@ from headrace._support.logging import logger, warn
 from headrace._support.progress import Progress, ProgressLine, chosen_progress
 from headrace.column import Column
 from headrace.errors import ClosedError
-from headrace.fields import FieldInfo, FileInfo, numpy_dtype
+from headrace.fields import FieldInfo, FileInfo, field_info
 from headrace.stats import Stats
 from headrace.transforms import Transform
 
@@ -165,9 +165,7 @@ class Dataset:
     @property
     def fields(self) -> Mapping[str, FieldInfo]:
         """Type, shape and storage of each field by its name (a :class:`FieldInfo`), in the order of a batch."""
-        entries = (dict(entry) for entry in self._native.fields())
-        infos = (FieldInfo(dtype=numpy_dtype(entry.pop("typestr")), **entry) for entry in entries)
-        return MappingProxyType({info.name: info for info in infos})
+        return MappingProxyType({entry["name"]: field_info(entry) for entry in self._native.fields()})
 
     @property
     def attrs(self) -> Mapping[str, Attributes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -55,6 +56,12 @@ def numpy_dtype(typestr: str) -> np.dtype[Any]:
         found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
         return found
     return np.dtype(typestr)
+
+
+def field_info(entry: Mapping[str, Any]) -> FieldInfo:
+    """Return the description that the engine gives of a field."""
+    rest = dict(entry)
+    return FieldInfo(dtype=numpy_dtype(rest.pop("typestr")), **rest)
 
 
 class FileInfo(NamedTuple):

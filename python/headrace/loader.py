@@ -96,7 +96,7 @@ class Loader:
             longest), True where a row is the sample's own, and ``lengths``, int64.
         fill: With ``layout="padded"``: what samples are filled up with.
         provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): number of the file, and row in
-            it.
+            it. Of patches: ``_volume``, the number of the file, and ``_start``, the first voxel along each axis.
         on_error: ``"raise"``: damaged data is an error, at the first batch that holds it.
         timeout: Seconds to wait for one batch before LoaderTimeoutError. Default: no limit.
 

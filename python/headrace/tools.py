@@ -385,19 +385,11 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
     return resolve(**{**taken, "shuffle": True, **given})
 
 
-def open_run(opened: tuple[Any, ...], windows: tuple[Any, ...] | None) -> Dataset:
-    """Return the data set that a run file describes.
-
-    Args:
-        opened: Files, fields, files beside them, sample axes, broadcast, sample_by and targets, as
-            ``_headrace.load_run`` returns them.
-        windows: Length, stride, lookahead and whether they go on across files; None: rows are samples.
-    """
-    native = _headrace.open(*opened)
-    if windows is not None:
-        native = native.windows(*windows)
-        for notice in native.notices():  # files of which there is no window
-            warn(notice)
+def open_run(path: str | os.PathLike[str], files: Paths | None = None) -> Dataset:
+    """Return the data set that a run file describes; of ``files`` where they are given."""
+    native = _headrace.open_run(path_bytes(path), path_list(files) if files is not None else [])
+    for notice in native.notices():
+        warn(notice)
     return Dataset(native)
 
 
@@ -412,8 +404,8 @@ def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:
         FileMissingError: There is no such file.
         InvalidArgumentError: A key or value is wrong; an unknown key names the nearest one.
     """
-    opened, windows, options = _headrace.load_run(path_bytes(path))
-    dataset = open_run(opened, windows)
+    options = _headrace.load_run(path_bytes(path))
+    dataset = open_run(path)
     if any(loader.get(name) is not None for name in _SIZES):
         options = {name: value for name, value in options.items() if name not in _SIZES}
     return Loader(dataset, **{**options, **loader})

@@ -43,12 +43,13 @@ BoxCopied copy_box(const CellGrid& grid, const BoxOverlap& overlap, const std::b
   out.first_to = out.last_to = to + overlap.box_offset * item;
   // The innermost axis is one run; every axis that both sides have whole makes it longer.
   std::size_t axis = grid.rank - 1;
-  std::uint64_t run = overlap.count[axis], cell_stride = grid.cell[axis], box_stride = box[axis];
+  const Axes& extents = grid.extents();
+  std::uint64_t run = overlap.count[axis], cell_stride = extents[axis], box_stride = box[axis];
   out.run_bytes = run * item;
   while (axis > 0 && run == cell_stride && run == box_stride) {
     --axis;
     run *= overlap.count[axis];
-    cell_stride *= grid.cell[axis];
+    cell_stride *= extents[axis];
     box_stride *= box[axis];
   }
   Plane planes[kMostAxes] = {{1, 0, 0}};
@@ -57,7 +58,7 @@ BoxCopied copy_box(const CellGrid& grid, const BoxOverlap& overlap, const std::b
   for (std::size_t a = axis; a-- > 0;) {  // from the inside out, and then turned round
     planes[num_planes++] = {overlap.count[a], cell_stride * item, box_stride * item};
     bytes *= overlap.count[a];
-    cell_stride *= grid.cell[a];
+    cell_stride *= extents[a];
     box_stride *= box[a];
   }
   for (std::size_t i = 0; i < num_planes / 2; ++i) std::swap(planes[i], planes[num_planes - 1 - i]);
@@ -84,6 +85,27 @@ BoxCopied copy_box(const CellGrid& grid, const BoxOverlap& overlap, const std::b
   out.last_to += run * item - out.run_bytes;
   out.bytes = bytes;
   return out;
+}
+
+void fill_past_end(const CellGrid& grid, const BoxOverlap& overlap, const std::byte* element, const Axes& box,
+                   std::byte* to) {
+  const std::uint64_t item = grid.element_bytes;
+  const std::size_t last = grid.rank - 1;
+  Axes at{};  // row of the part of the box that is the cell's
+  for (;;) {
+    bool inside = true;
+    std::uint64_t row = 0;
+    for (std::size_t a = 0; a < last; ++a) {
+      inside = inside && at[a] < overlap.count[a];
+      row = row * box[a] + overlap.box_begin[a] + at[a];
+    }
+    const std::uint64_t first = inside ? overlap.count[last] : 0;
+    std::byte* out = to + (row * box[last] + overlap.box_begin[last] + first) * item;
+    for (std::uint64_t i = first; i < overlap.owned[last]; ++i, out += item) std::memcpy(out, element, item);
+    std::size_t a = last;
+    while (a > 0 && ++at[a - 1] == overlap.owned[a - 1]) at[--a] = 0;
+    if (a == 0) return;
+  }
 }
 
 }  // namespace headrace

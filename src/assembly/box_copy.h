@@ -1,10 +1,10 @@
-// Copying a box of elements out of a cell into a sample's box.
+// Copying a box of elements out of a cell into a sample's box, and filling what lies past the array's end.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "catalog/box_map.h"
+#include "catalog/cell_grid.h"
 
 namespace headrace {
 
@@ -15,9 +15,13 @@ struct BoxCopied {
   std::uint64_t run_bytes = 0, bytes = 0;
 };
 
-/// Copy `overlap` from a decoded cell (C order, `cell` elements along each axis) to a sample's box (C order, `box`
-/// elements along each axis).
+/// Copy `overlap` from what was decoded or read of a cell (C order, grid.extents() elements along each axis) to a
+/// sample's box (C order, `box` elements along each axis).
 BoxCopied copy_box(const CellGrid& grid, const BoxOverlap& overlap, const std::byte* cell, const Axes& box,
+                   std::byte* to);
+
+/// Write `element`, of grid.element_bytes, to what a cell has to fill of a sample's box past the array's end.
+void fill_past_end(const CellGrid& grid, const BoxOverlap& overlap, const std::byte* element, const Axes& box,
                    std::byte* to);
 
 }  // namespace headrace

@@ -10,14 +10,9 @@
 #include "assembly/window_slot.h"
 #include "base/result.h"
 #include "catalog/block.h"
+#include "catalog/epoch_seed.h"
 
 namespace headrace {
-
-/// Whose randomness transforms use.
-struct EpochSeed {
-  std::uint64_t epoch = 0;
-  std::uint64_t seed = 0;  ///< Seed of the loader; 0 where rows are read by number.
-};
 
 /// A batch whose bytes are in place.
 struct FilledBatch {

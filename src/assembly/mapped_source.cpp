@@ -65,8 +65,7 @@ SampleSizes measure(const MappedSource& mapped) {
 Dims dims_of(const MappedSource& mapped, std::size_t group, const StoredColumn& column) {
   std::vector<std::uint64_t> extents;
   if (mapped.boxes) {
-    const CellGrid& grid = mapped.boxes->grid(group);
-    for (std::size_t axis = 0; axis < grid.rank; ++axis) extents.push_back(mapped.boxes->box()[axis]);
+    for (std::size_t axis = 0; axis < mapped.boxes->rank(group); ++axis) extents.push_back(mapped.boxes->box()[axis]);
     return Dims(std::move(extents));
   }
   const UnitGroup& unit = mapped.map->groups()[group];
@@ -120,7 +119,7 @@ void set_program(MappedSource& mapped, std::shared_ptr<const Program> program) {
   for (const std::vector<Field>* const fields : {&program->fields(), &program->staged_fields()})
     for (const Field& field : *fields) bytes += field.row_bytes();
   mapped.sizes = {static_cast<double>(bytes), 0, bytes, 0};
-  mapped.groups[0].program = std::move(program);
+  mapped.program = std::move(program);
 }
 
 }  // namespace headrace

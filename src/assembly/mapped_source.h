@@ -18,9 +18,8 @@ namespace headrace {
 struct SourceGroup {
   std::shared_ptr<const Source> source;
   BlockLayout layout;  ///< Layout of a group of rows: its blocks are the group's units.
-  /// Transforms of whole samples, which says where the columns go; null: each to its field. Only of a map's single
-  /// group.
-  std::shared_ptr<const Program> program = {};
+  /// What an element past the end of a volume's array is, in its bytes.
+  std::vector<std::byte> fill_element = {};
 };
 
 /// Sizes of samples in a slot, over all of its arrays.
@@ -77,8 +76,14 @@ struct MappedSource {
   std::shared_ptr<const SampleMaker> maker = nullptr;  ///< Null: they cannot be made again.
   /// Null: one data set. Files of its parts are stretches of the map's homes.
   std::shared_ptr<const SourceMixture> mixture = nullptr;
-  /// Return the transforms of the samples; null: none.
-  [[nodiscard]] const std::shared_ptr<const Program>& program() const { return groups[0].program; }
+  /// What `maker` made them of; null: the first group's source.
+  std::shared_ptr<const Source> rows = nullptr;
+  /// Transforms of the samples, which say where the columns of all groups go; null: each to its field.
+  std::shared_ptr<const Program> program = nullptr;
+  /// True if batches say which elements lie in the volume: "raw.valid" beside "raw".
+  bool delivers_valid = false;
+  /// Return what `maker` made them of.
+  [[nodiscard]] const std::shared_ptr<const Source>& made_of() const { return rows ? rows : groups[0].source; }
 };
 
 /// Make the source of a data set of mapped samples: its fields are those of the groups, one after the other, ragged
@@ -88,7 +93,7 @@ Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const S
                                                          std::shared_ptr<const BoxMap> boxes,
                                                          std::vector<SourceGroup> groups, std::string identity);
 
-/// Let the samples go through a program, of which all columns are cut. \param mapped  Of one group, of one shape.
+/// Let the samples go through a program, of which all columns are cut. \param mapped  Of one shape.
 void set_program(MappedSource& mapped, std::shared_ptr<const Program> program);
 
 }  // namespace headrace

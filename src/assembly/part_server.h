@@ -5,14 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "assembly/block_server.h"
-#include "assembly/box_copy.h"
+#include "assembly/cell_server.h"
 #include "assembly/mapped_source.h"
 #include "assembly/window_slot.h"
-#include "catalog/box_map.h"
 #include "catalog/sample_map.h"
 
 namespace headrace {
@@ -20,9 +20,8 @@ namespace headrace {
 /// One thread's. Threads: one at a time.
 class PartServer {
  public:
-  /// \param boxes  The map, where its groups are grids: of one array, which has one field.
-  PartServer(const SampleMap& map, const std::vector<SourceGroup>& groups, const BoxMap* boxes,
-             DecodeCounters& counters);
+  /// \param mapped  Must outlive the server.
+  PartServer(const MappedSource& mapped, DecodeCounters& counters);
 
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();
@@ -37,18 +36,13 @@ class PartServer {
  private:
   void serve_rows(const Claim& claim, std::span<RowDigest> digests, SampleMap::GroupUnit at,
                   const std::atomic<bool>& cancelled);
-  void serve_cell(const Claim& claim, std::span<RowDigest> digests, SampleMap::GroupUnit at);
-  Result<const std::byte*> decode_cell(SampleMap::GroupUnit at);
 
   struct GroupServer {
-    std::size_t first_field = 0;
-    std::unique_ptr<BlockServer> rows;
-    std::unique_ptr<PieceDecoder> cells;
+    std::size_t first_array = 0;        // of the slot, that its columns go to
+    std::unique_ptr<BlockServer> rows;  // null: cells
   };
-  const SampleMap& map_;
-  const std::vector<SourceGroup>& groups_;
-  const BoxMap* const boxes_;
-  DecodeCounters& counters_;
+  const MappedSource& mapped_;
+  std::optional<CellServer> cells_;
   ResidentArrays no_residents_;
   SideChunks no_side_chunks_{0};
   std::vector<GroupServer> servers_;
@@ -56,8 +50,6 @@ class PartServer {
   std::vector<std::uint64_t> by_row_;  // row and number of each move, to sort
   std::vector<Move> found_, moves_;
   std::vector<RowFailure> failures_;
-  std::vector<Piece> pieces_;
-  std::uint64_t decoded_bytes_ = 0;  // of the cell that was decoded last
 };
 
 }  // namespace headrace

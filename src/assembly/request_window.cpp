@@ -15,7 +15,18 @@ constexpr std::uint64_t kOfferShare = 8;   // of the window, that stays empty be
 constexpr double kLongest = 8;             // times the mean, that one counts for
 constexpr double kNewest = 1.0 / 16;       // weight of the latest of a running mean
 constexpr std::uint64_t kAheadShare = 16;  // of the window, that an order without locality may be ahead of need
+constexpr std::uint64_t kDrawnShare = 4;   // and a map that draws samples, of which no request is known to be the last
+constexpr std::uint64_t kLeastAhead = 2;   // batches, of such a map
 }  // namespace
+
+/// How many slots ahead of the oldest batch a unit may be decoded that is not complete; nullopt: none is, for the order
+/// or the map tells when it is.
+std::optional<std::uint64_t> RequestWindow::ahead_slots(const StepPlan& steps, const Options& options) {
+  const std::uint64_t slots = std::max<std::uint64_t>(options.max_slots, 1);
+  if (options.map && !options.map->covers_each_epoch()) return std::max(slots / kDrawnShare, kLeastAhead);
+  if (!steps.sampler().traits().local) return slots / kAheadShare;
+  return std::nullopt;
+}
 
 RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_ptr<const BlockTable> blocks,
                              Options options, SlotAllocator& allocator)
@@ -23,7 +34,7 @@ RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_
       blocks_(std::move(blocks)),
       options_(std::move(options)),
       counts_homes_(options_.map && options_.map->covers_each_epoch()),
-      order_is_local_(steps_->sampler().traits().local),
+      ahead_slots_(ahead_slots(*steps_, options_)),
       keeps_samples_(options_.keep_samples || options_.map || options_.finishing.tasks(1) > 0),
       item_bits_(options_.map ? 0 : RequestList::item_bits(blocks_->max_stored_block_rows())),
       allocator_(allocator) {
@@ -56,11 +67,11 @@ bool RequestWindow::pick(Claim& out) {
   if (pick_finishing(out)) return true;
   while (!complete_.empty() && !valid(complete_.top())) complete_.pop();
   if (!complete_.empty()) return take(complete_.top().state, out), true;
-  // Without locality a block waits for the oldest batch to need it; some slots ahead of that keep the threads busy
+  // Without locality a unit waits for the oldest batch to need it; some slots ahead of that keep the threads busy
   // while the consumer works, and cost a decode in so many. A block that is kept costs none.
   if (!planning_ && !needed_.empty() &&
       ((options_.blocks_are_kept && options_.blocks_are_kept->load(std::memory_order_relaxed)) ||
-       (!order_is_local_ && needed_.top().first_need <= head_ + ring_.size() / kAheadShare)))
+       (ahead_slots_ && needed_.top().first_need <= head_ + *ahead_slots_)))
     return take(needed_.top().state, out), true;
   return false;
 }

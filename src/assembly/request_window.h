@@ -53,6 +53,7 @@ class RequestWindow {
     bool keep_samples = false;    ///< Deliver with each batch what it holds.
     /// What samples are made of; null: a sample is a row of a block.
     std::shared_ptr<const SampleMap> map = nullptr;
+    std::uint64_t seed = 0;    ///< Keys what the map draws, with the epoch.
     bool padded = false;       ///< Samples of ragged groups are filled up to the longest of their batch.
     Finishing finishing = {};  ///< Claimed like units, once everything of a batch is in place.
     /// What the hash of a row in its place weighs, see row_weight(); 0: rows in place are not checked.
@@ -178,6 +179,7 @@ class RequestWindow {
   static void note_finishing_failure(WindowSlot& slot, const RowFailure& failure);
   void slot_filled(WindowSlot& slot);
   bool pick(Claim& out);
+  static std::optional<std::uint64_t> ahead_slots(const StepPlan& steps, const Options& options);
   bool pick_finishing(Claim& out);
   bool pick_spare(Claim& out);
   void take(std::uint32_t state, Claim& out);
@@ -196,9 +198,9 @@ class RequestWindow {
   const std::shared_ptr<const StepPlan> steps_;
   const std::shared_ptr<const BlockTable> blocks_;
   const Options options_;
-  const bool counts_homes_;  // there is a map whose units are done with once their homes are
-  const bool order_is_local_;
-  const bool keeps_samples_;  // of a slot that is filled by blocks, after its requests were filed
+  const bool counts_homes_;                         // there is a map whose units are done with once their homes are
+  const std::optional<std::uint64_t> ahead_slots_;  // that units may be decoded ahead of need
+  const bool keeps_samples_;                        // of a slot that is filled by blocks, after its requests were filed
   const RequestList::ItemBits item_bits_;
   SlotAllocator& allocator_;
 

@@ -48,7 +48,8 @@ void RequestWindow::plan_content(const Run& run) {
   c.step = cursor_->next(c.samples, c.counted_elsewhere, c.counted);
   c.sizes.samples = c.samples.size();
   c.expected = 0;
-  if (options_.map) return plan_parts(*options_.map, options_.row_weight != 0, options_.padded, c);
+  if (options_.map)
+    return plan_parts(*options_.map, {run.epoch, options_.seed}, options_.row_weight != 0, options_.padded, c);
   if (blocks_->is_chosen())
     for (SampleRef& s : c.samples) s.row = blocks_->stored_row(s.block, s.row);
   if (options_.row_weight == 0) return;

@@ -42,7 +42,7 @@ std::vector<const Source*> SampleSource::stored() const {
 }
 
 ColumnPlace SampleSource::column_of(std::size_t field) const {
-  const Source* const source = rows() ? rows() : mapped()->groups[0].source.get();
+  const Source* const source = rows() ? rows() : mapped()->made_of().get();
   if (const Program* const program = this->program()) {
     const std::optional<std::size_t> column = program->origin(field);
     return column ? ColumnPlace{source, source->places[*column]} : ColumnPlace{};

@@ -45,7 +45,7 @@ class SampleSource {
   /// Return the shares of a mixture; null where the data set is none.
   [[nodiscard]] const SourceMixture* mixture() const { return (rows() ? rows()->mixture : mapped()->mixture).get(); }
   /// Return the transforms of the samples; null: none.
-  [[nodiscard]] const Program* program() const { return (rows() ? rows()->program : mapped()->program()).get(); }
+  [[nodiscard]] const Program* program() const { return (rows() ? rows()->program : mapped()->program).get(); }
   /// Return what the samples are, in messages: "rows", "windows".
   [[nodiscard]] std::string_view what() const { return rows() ? std::string_view("rows") : mapped()->what; }
   /// Return the stored bytes of a sample; of mapped ones on average.

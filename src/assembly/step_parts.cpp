@@ -4,12 +4,12 @@
 
 namespace headrace {
 
-void plan_parts(const SampleMap& map, bool checked, bool padded, StepContent& content) {
+void plan_parts(const SampleMap& map, EpochSeed draws, bool checked, bool padded, StepContent& content) {
   StepContent& c = content;
   const std::span<const UnitGroup> groups = map.groups();
   c.parts.clear();
   c.part_ends.clear();
-  map.expand(c.samples, c.parts, c.part_ends);
+  map.expand(c.samples, draws, c.parts, c.part_ends);
   c.starts.resize(groups.size());
   c.lengths.resize(padded ? groups.size() : 0);
   c.sizes.samples = c.samples.size();

@@ -1,138 +1,155 @@
 #include "catalog/box_map.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "catalog/row_digest.h"
 
 namespace headrace {
 namespace {
 
-/// Call `work` with the number of every cell that a box touches, in C order.
-template <class Work>
-void for_cells(const CellGrid& grid, const Axes& start, const Axes& box, Work work) {
-  Axes first{}, count{};
-  for (std::size_t a = 0; a < grid.rank; ++a) {
-    first[a] = start[a] / grid.cell[a];
-    count[a] = (start[a] + box[a] - 1) / grid.cell[a] - first[a] + 1;
-  }
-  Axes at{};
-  for (;;) {
-    std::uint64_t number = 0;
-    for (std::size_t a = 0; a < grid.rank; ++a) number = number * grid.cells_along(a) + first[a] + at[a];
-    work(static_cast<std::uint32_t>(number));
-    std::size_t a = grid.rank;
-    while (a > 0 && ++at[a - 1] == count[a - 1]) at[--a] = 0;
-    if (a == 0) return;
-  }
+std::shared_ptr<const BlockTable> homes_of_starts(const BoxMap::Options& options) {
+  std::vector<std::uint64_t> sizes = options.starts->volume_ends();
+  std::adjacent_difference(sizes.begin(), sizes.end(), sizes.begin());
+  if (sizes.empty()) sizes.push_back(options.starts->num_samples());
+  std::vector<BlockTable::FileBlocks> homes;
+  for (const std::uint64_t samples : sizes) homes.push_back({samples, options.home_samples});
+  return std::make_shared<const BlockTable>(homes, options.chosen);
+}
+
+/// Cells that a box at any place has parts in, on average.
+double cells_of_box(const CellGrid& grid, const Axes& box) {
+  if (grid.cells == CellGrid::Cells::kPlain) return 1;
+  double cells = 1;
+  for (std::size_t a = 0; a < grid.rank; ++a)
+    cells *= std::min(1 + static_cast<double>(box[a] - 1) / static_cast<double>(grid.cell[a]),
+                      static_cast<double>(grid.cells_along(a)));
+  return cells;
 }
 
 }  // namespace
 
-std::uint64_t CellGrid::num_cells() const {
-  std::uint64_t n = 1;
-  for (std::size_t a = 0; a < rank; ++a) n *= cells_along(a);
-  return n;
-}
-
-std::uint64_t CellGrid::cell_elements() const {
-  std::uint64_t n = 1;
-  for (std::size_t a = 0; a < rank; ++a) n *= cell[a];
-  return n;
-}
-
-Axes CellGrid::cell_start(std::uint64_t cell_number) const {
-  Axes start{};
-  for (std::size_t a = rank; a-- > 0;) {
-    const std::uint64_t along = cells_along(a);
-    start[a] = cell_number % along * cell[a];
-    cell_number /= along;
-  }
-  return start;
-}
-
-BoxOverlap overlap_of(const CellGrid& grid, std::uint64_t cell_number, const Axes& box_start, const Axes& box_shape) {
-  const Axes cell_start = grid.cell_start(cell_number);
-  BoxOverlap out;
-  for (std::size_t a = 0; a < grid.rank; ++a) {
-    const std::uint64_t begin = std::max(box_start[a], cell_start[a]);
-    const std::uint64_t end = std::min(box_start[a] + box_shape[a], cell_start[a] + grid.cell[a]);
-    out.count[a] = end > begin ? end - begin : 0;
-    out.cell_offset = out.cell_offset * grid.cell[a] + (begin - cell_start[a]);
-    out.box_offset = out.box_offset * box_shape[a] + (begin - box_start[a]);
-  }
-  return out;
-}
-
-std::uint64_t box_hash(std::uint64_t cell_number, std::uint64_t first_from, std::uint64_t last_from,
-                       std::uint64_t first_to, std::uint64_t last_to, std::uint64_t run_elements) {
-  std::uint64_t h = cell_number * 0x9E3779B97F4A7C15u + 0xD1B54A32D192ED03u;
-  for (const std::uint64_t word : {first_from, last_from, first_to, last_to, run_elements}) {
-    h = (h ^ word) * 0xC2B2AE3D27D4EB4Fu;
-    h ^= h >> 32;
-  }
-  return h;
-}
-
 BoxMap::BoxMap(Options options)
-    : options_(std::move(options)),
-      homes_(std::make_shared<const BlockTable>(
-          std::vector<BlockTable::FileBlocks>{{options_.starts.size(), options_.home_samples}})) {
-  for (const CellGrid& grid : options_.grids) {
-    groups_.push_back({static_cast<std::uint32_t>(grid.num_cells()), UnitGroup::Rows::kFixed, 1});
+    : options_(std::move(options)), drawn_(options_.starts->volume_ends().empty()), homes_(homes_of_starts(options_)) {
+  for (std::size_t g = 0; g < options_.volumes[0].grids.size(); ++g) {
+    std::vector<std::uint64_t>& first = first_cells_.emplace_back(1, 0);
+    double most = 0;
+    for (const Volume& volume : options_.volumes) {
+      first.push_back(first.back() + volume.grids[g].num_cells());
+      most = std::max(most, cells_of_box(volume.grids[g], options_.box));
+    }
+    mean_parts_.push_back(most);
+    groups_.push_back({static_cast<std::uint32_t>(first.back()), UnitGroup::Rows::kFixed, 1});
     std::uint64_t& elements = box_elements_.emplace_back(1);
-    for (std::size_t a = 0; a < grid.rank; ++a) elements *= options_.box[a];
+    for (std::size_t a = 0; a < rank(g); ++a) elements *= options_.box[a];
   }
-  homes_of_.resize(num_units());
-  std::vector<std::uint32_t> units;
-  for (std::uint32_t home = 0; home < homes_->num_blocks(); ++home) {
-    units.clear();
-    units_of(home, units);
-    for (const std::uint32_t unit : units) homes_of_[unit].push_back(home);
+  for (const std::uint64_t end : options_.starts->volume_ends()) first_samples_.push_back(end);
+}
+
+std::uint64_t BoxMap::usual_parts() const {
+  return static_cast<std::uint64_t>(std::ceil(std::accumulate(mean_parts_.begin(), mean_parts_.end(), 0.0)));
+}
+
+std::uint64_t BoxMap::memory_bytes() const {
+  std::uint64_t bytes = options_.starts->memory_bytes();
+  for (const Volume& volume : options_.volumes) bytes += sizeof(Volume) + volume.grids.capacity() * sizeof(CellGrid);
+  return bytes + first_cells_.size() * options_.volumes.size() * sizeof(std::uint64_t);
+}
+
+BoxMap::Cell BoxMap::cell_of(std::size_t group, std::uint64_t unit) const {
+  const std::vector<std::uint64_t>& first = first_cells_[group];
+  const auto volume = static_cast<std::size_t>(std::ranges::upper_bound(first, unit) - first.begin()) - 1;
+  return {static_cast<std::uint32_t>(volume), unit - first[volume]};
+}
+
+void BoxMap::units_of_box(const BoxPlace& place, std::vector<std::uint32_t>& units) const {
+  std::uint64_t first_unit = 0;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const std::uint64_t first = first_unit + first_cells_[g][place.volume];
+    options_.volumes[place.volume].grids[g].for_cells(place.start, options_.box, [&](std::uint64_t cell) {
+      units.push_back(static_cast<std::uint32_t>(first + cell));
+    });
+    first_unit += groups_[g].num_units;
   }
 }
 
-void BoxMap::expand(std::span<const SampleRef> samples, std::vector<Part>& parts,
+void BoxMap::expand(std::span<const SampleRef> samples, EpochSeed draws, std::vector<Part>& parts,
                     std::vector<std::uint32_t>& ends) const {
+  std::vector<std::uint32_t> units;
   for (const SampleRef sample : samples) {
-    std::uint32_t first_unit = 0;
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
-      for_cells(options_.grids[g], start_of(sample), options_.box, [&](std::uint32_t cell) {
-        parts.push_back({first_unit + cell, 0, 1, 0});
-      });
-      first_unit += groups_[g].num_units;
-    }
+    const std::uint64_t box = options_.starts->box_of(number_of(sample), draws);
+    units.clear();
+    units_of_box(options_.starts->place_of(box), units);
+    for (const std::uint32_t unit : units) parts.push_back({unit, 0, 1, box});
     ends.push_back(static_cast<std::uint32_t>(parts.size()));
   }
 }
 
+/// Tells of all samples of the home, chosen or not: homes_of() does not know either.
 void BoxMap::units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const {
-  const std::size_t before = out.size();
-  std::vector<SampleRef> samples;
-  for (std::uint32_t row = 0; row < homes_->block_rows(home); ++row) samples.push_back({home, row});
-  std::vector<Part> parts;
-  std::vector<std::uint32_t> ends;
-  expand(samples, parts, ends);
-  for (const Part& part : parts) out.push_back(part.unit);
-  const auto begin = out.begin() + static_cast<std::ptrdiff_t>(before);
-  std::sort(begin, out.end());
-  out.erase(std::unique(begin, out.end()), out.end());
+  if (drawn_) return;
+  const auto before = static_cast<std::ptrdiff_t>(out.size());
+  const std::uint64_t first = homes_->stored_rows(home).first;
+  for (std::uint64_t i = first; i < first + homes_->stored_rows(home).count; ++i)
+    units_of_box(options_.starts->place_of(i), out);
+  std::sort(out.begin() + before, out.end());
+  out.erase(std::unique(out.begin() + before, out.end()), out.end());
 }
 
 void BoxMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const {
-  out.insert(out.end(), homes_of_[unit].begin(), homes_of_[unit].end());
+  if (drawn_) return;
+  const GroupUnit at = group_of(unit);
+  const Cell cell = cell_of(at.group, at.unit);
+  const CellGrid& grid = options_.volumes[cell.volume].grids[at.group];
+  constexpr std::uint64_t kNoEnd = ~std::uint64_t{0};
+  Axes begin = grid.cell_start(cell.number), end, reach;
+  end.fill(kNoEnd), reach.fill(1);
+  for (std::size_t a = 0; a < grid.rank; ++a) {
+    // Past the array's end the last cells have what lies there.
+    end[a] = begin[a] + grid.cell[a] >= grid.shape[a] ? kNoEnd : begin[a] + grid.cell[a];
+    if (grid.cells != CellGrid::Cells::kPlain) reach[a] = options_.box[a];
+  }
+  std::vector<std::uint64_t> samples;
+  options_.starts->meeting(cell.volume, begin, end, reach, samples);
+  const auto before = static_cast<std::ptrdiff_t>(out.size());
+  const std::uint64_t first = first_samples_[cell.volume], end_of_volume = first_samples_[cell.volume + 1];
+  std::uint64_t seen = 0;  // samples before it lie in homes that were looked at, where they ascend
+  for (const std::uint64_t sample : samples) {
+    if (sample < seen) continue;
+    const std::uint64_t home_first = sample - (sample - first) % options_.home_samples;
+    seen = std::min(home_first + options_.home_samples, end_of_volume);
+    const RowSet* const chosen = options_.chosen.get();
+    const std::uint64_t own = chosen ? chosen->count_below(home_first) : home_first;
+    if (chosen && own == chosen->count_below(seen)) continue;
+    out.push_back(static_cast<std::uint32_t>(homes_->find(own).block));
+  }
+  std::sort(out.begin() + before, out.end());
+  out.erase(std::unique(out.begin() + before, out.end()), out.end());
 }
 
-std::uint64_t BoxMap::part_hash(SampleRef sample, const Part& part, std::uint64_t place) const {
+std::uint64_t BoxMap::last_meeting(SampleRef sample) const {
+  const BoxPlace at = place_of(sample, {});
+  Axes end = at.start;
+  for (std::size_t a = 0; a < kMostAxes; ++a) end[a] += options_.box[a];
+  std::vector<std::uint64_t> samples;
+  options_.starts->meeting(at.volume, at.start, end, options_.box, samples);
+  return samples.back();
+}
+
+std::uint64_t BoxMap::part_hash(SampleRef, const Part& part, std::uint64_t place) const {
   const GroupUnit at = group_of(part.unit);
-  const CellGrid& grid = options_.grids[at.group];
-  const BoxOverlap o = overlap_of(grid, at.unit, start_of(sample), options_.box);
+  const Cell cell = cell_of(at.group, at.unit);
+  const BoxPlace box = place_of(part);
+  const CellGrid& grid = options_.volumes[cell.volume].grids[at.group];
+  const BoxOverlap o = overlap_of(grid, cell.number, box.start, options_.box);
   std::uint64_t last_from = o.cell_offset, last_to = o.box_offset, cell_stride = 1, box_stride = 1;
   for (std::size_t a = grid.rank; a-- > 0;) {
     if (a + 1 < grid.rank) {
       last_from += (o.count[a] - 1) * cell_stride;
       last_to += (o.count[a] - 1) * box_stride;
     }
-    cell_stride *= grid.cell[a];
+    cell_stride *= grid.extents()[a];
     box_stride *= options_.box[a];
   }
   const std::uint64_t base = place * box_elements_[at.group];

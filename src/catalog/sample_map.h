@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "catalog/block.h"
+#include "catalog/epoch_seed.h"
 #include "catalog/sample_ref.h"
 
 namespace headrace {
@@ -24,7 +25,7 @@ namespace headrace {
 struct Part {
   std::uint32_t unit = 0;            ///< Unit of the map: groups one after the other.
   std::uint32_t row = 0, count = 1;  ///< Rows of the unit; of a grid's cell, what lies in the sample's box.
-  std::uint64_t place = 0;           ///< Row inside the sample, of the group's rows.
+  std::uint64_t place = 0;           ///< Row inside the sample, of the group's rows; of a box, its number.
 };
 
 /// Columns that decode together.
@@ -48,7 +49,8 @@ class SampleMap {
   [[nodiscard]] virtual std::span<const UnitGroup> groups() const = 0;
 
   /// Append the parts of each sample to `parts`, sample after sample, and to `ends` how many there are after each.
-  virtual void expand(std::span<const SampleRef> samples, std::vector<Part>& parts,
+  /// \param draws  Whose samples they are, where each epoch draws others.
+  virtual void expand(std::span<const SampleRef> samples, EpochSeed draws, std::vector<Part>& parts,
                       std::vector<std::uint32_t>& ends) const = 0;
   /// Append the rows that each sample has in a ragged group.
   virtual void lengths(std::span<const SampleRef> samples, std::size_t group,

@@ -91,7 +91,7 @@ SpanMap::SpanMap(Options options) : options_(std::move(options)) {
   usual_parts_ = 2 + (blocks == 0 ? 0 : usual / std::max<std::uint64_t>(rows / blocks, 1)) + (options_.side ? 1 : 0);
 }
 
-void SpanMap::expand(std::span<const SampleRef> samples, std::vector<Part>& parts,
+void SpanMap::expand(std::span<const SampleRef> samples, EpochSeed, std::vector<Part>& parts,
                      std::vector<std::uint32_t>& ends) const {
   for (const SampleRef sample : samples) {
     const std::uint64_t i = number_of(sample), begin = options_.spans.begin(i), end = options_.spans.end(i);

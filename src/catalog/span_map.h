@@ -81,7 +81,7 @@ class SpanMap final : public SampleMap {
 
   [[nodiscard]] const std::shared_ptr<const BlockTable>& shuffle_blocks() const override { return homes_; }
   [[nodiscard]] std::span<const UnitGroup> groups() const override { return groups_; }
-  void expand(std::span<const SampleRef> samples, std::vector<Part>& parts,
+  void expand(std::span<const SampleRef> samples, EpochSeed draws, std::vector<Part>& parts,
               std::vector<std::uint32_t>& ends) const override;
   void lengths(std::span<const SampleRef> samples, std::size_t group, std::vector<std::uint64_t>& out) const override;
   void units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const override;

@@ -86,7 +86,7 @@ TEST(SpanMap, ChosenWindowsAreMadeOfTheirRows) {
       RC_ASSERT(map.rows_of(sample) == (RowRange{all.begins[some[i]], length}));
       std::vector<Part> parts;
       std::vector<std::uint32_t> ends;
-      map.expand({&sample, 1}, parts, ends);
+      map.expand({&sample, 1}, {}, parts, ends);
       std::uint64_t place = 0;
       for (const Part& part : parts) {
         RC_ASSERT(part.place == place);
@@ -181,7 +181,7 @@ TEST(SpanMap, ListedSpansHaveTheirRowsTheirFileAndTheirTarget) {
       RC_ASSERT(origin->row == starts[run] - file_rows[file_of[run]]);
       std::vector<Part> parts;
       std::vector<std::uint32_t> ends, units;
-      map.expand({&sample, 1}, parts, ends);
+      map.expand({&sample, 1}, {}, parts, ends);
       const auto target = static_cast<std::uint64_t>(std::ranges::find(named, run) - named.begin());
       const Part last = parts.back();
       parts.pop_back();

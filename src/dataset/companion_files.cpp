@@ -21,9 +21,7 @@ SourceFile with_arrays(const SourceFile& file, std::span<const std::size_t> arra
   return out;
 }
 
-std::map<std::string, std::vector<std::string>> Dataset::companion_files() const {
-  if (!impl_->source.rows()) return {};
-  const Source& source = *impl_->source.rows();
+std::map<std::string, std::vector<std::string>> companion_files_of(const Source& source) {
   std::map<std::string, std::vector<std::string>> files;
   for (std::size_t c = 0; c < source.columns->size(); ++c) {
     const auto divided = divide_path((*source.columns)[c].path);
@@ -35,6 +33,11 @@ std::map<std::string, std::vector<std::string>> Dataset::companion_files() const
     if (paths.size() == source.files.size()) files.emplace(divided->first, std::move(paths));
   }
   return files;
+}
+
+std::map<std::string, std::vector<std::string>> Dataset::companion_files() const {
+  if (!impl_->source.rows()) return {};
+  return companion_files_of(*impl_->source.rows());
 }
 
 }  // namespace headrace

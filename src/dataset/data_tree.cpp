@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <headrace/dataset/spans.h>
+#include <headrace/dataset/volumes.h>
 #include <headrace/dataset/windows.h>
 
 #include <bit>
@@ -30,7 +31,8 @@ template <class... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
 
 std::string counted(std::uint64_t number, std::string_view noun) {
-  return fmt::format("{} {}{}", group_digits(number), noun, plural(number));
+  const bool hisses = noun.ends_with("ch");
+  return fmt::format("{} {}{}{}", group_digits(number), noun, hisses && number != 1 ? "e" : "", plural(number));
 }
 
 // ------------------------------------------------------------------------------------------------------------ writing
@@ -84,16 +86,23 @@ void write_transforms(PackedWriter& out, const std::vector<Transform>& transform
 
 const std::vector<std::uint64_t> kNoOffsets;
 
+void write_files(PackedWriter& out, const FilesNode& files) {
+  write_texts(out, files.paths);
+  out.number(files.options.fields.size());
+  for (const FieldChoice& field : files.options.fields) out.text(field.name), out.text(field.path);
+  out.number(files.options.companion_files.size());
+  for (const auto& [text, paths] : files.options.companion_files) out.text(text), write_texts(out, paths);
+}
+
+void write_numbers(PackedWriter& out, const std::vector<std::uint64_t>& numbers) {
+  out.number(numbers.size());
+  for (const std::uint64_t n : numbers) out.number(n);
+}
+
 void write_node(PackedWriter& out, const DataNode& node) {
   out.number(node.what.index());
   std::visit(Overloaded{[&](const FilesNode& files) {
-                          write_texts(out, files.paths);
-                          out.number(files.options.fields.size());
-                          for (const FieldChoice& field : files.options.fields)
-                            out.text(field.name), out.text(field.path);
-                          out.number(files.options.companion_files.size());
-                          for (const auto& [text, paths] : files.options.companion_files)
-                            out.text(text), write_texts(out, paths);
+                          write_files(out, files);
                           out.number(files.options.sample_axes);
                           out.number(files.options.broadcast.size());
                           for (const BroadcastChoice& field : files.options.broadcast)
@@ -117,6 +126,15 @@ void write_node(PackedWriter& out, const DataNode& node) {
                           std::uint64_t before = 0;
                           for (const std::uint64_t offset : spans.offset_list ? *spans.offset_list : kNoOffsets)
                             out.number(offset - std::exchange(before, offset));
+                        },
+                        [&](const PatchesNode& patches) {
+                          write_files(out, patches.volumes);
+                          write_numbers(out, patches.options.shape);
+                          out.number(patches.options.samples_per_epoch.value_or(0));
+                          write_numbers(out, patches.options.stride);
+                          out.number(static_cast<std::uint64_t>(patches.options.edge));
+                          out.number(std::bit_cast<std::uint64_t>(patches.options.fill));
+                          out.flag(patches.options.skip_small);
                         },
                         [&](const MixNode& mix) {
                           write_texts(out, mix.names);
@@ -189,21 +207,41 @@ MapNode read_transforms(PackedReader& in) {
   return map;
 }
 
+FilesNode read_files(PackedReader& in) {
+  FilesNode files{read_texts(in), {}};
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    const std::string_view name = in.text(), path = in.text();
+    files.options.fields.push_back({std::string(name), std::string(path)});
+  }
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    const std::string text(in.text());
+    files.options.companion_files[text] = read_texts(in);
+  }
+  return files;
+}
+
+PatchesNode read_patches(PackedReader& in) {
+  PatchesNode patches{read_files(in), {}};
+  PatchOptions& options = patches.options;
+  const auto read_numbers = [&](std::vector<std::uint64_t>& numbers) {
+    for (std::size_t n = in.count(); in.ok() && n > 0; --n) numbers.push_back(in.number());
+  };
+  read_numbers(options.shape);
+  if (const std::uint64_t samples = in.number()) options.samples_per_epoch = samples;
+  read_numbers(options.stride);
+  options.edge = static_cast<PatchEdge>(in.number_up_to(static_cast<std::uint64_t>(PatchEdge::kFill)));
+  options.fill = std::bit_cast<double>(in.number());
+  options.skip_small = in.flag();
+  return patches;
+}
+
 std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
   auto node = std::make_shared<DataNode>();
   if (depth > kMostDepth) in.fail();
   const std::uint64_t kind = in.number_up_to(std::variant_size_v<decltype(node->what)> - 1);
   if (!in.ok()) return node;
   if (kind == 0) {
-    FilesNode files{read_texts(in), {}};
-    for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
-      const std::string_view name = in.text(), path = in.text();
-      files.options.fields.push_back({std::string(name), std::string(path)});
-    }
-    for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
-      const std::string text(in.text());
-      files.options.companion_files[text] = read_texts(in);
-    }
+    FilesNode files = read_files(in);
     constexpr std::uint64_t kMostAxes = 1 << 10;
     files.options.sample_axes = static_cast<std::uint32_t>(in.number_up_to(kMostAxes));
     for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
@@ -235,6 +273,8 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
     for (std::size_t left = in.count(); in.ok() && left > 0; --left) list.push_back(offset += in.number());
     spans.offset_list = std::make_shared<const std::vector<std::uint64_t>>(std::move(list));
     node->what = std::move(spans);
+  } else if (kind == 7) {
+    node->what = read_patches(in);
   } else {
     MixNode mix{read_texts(in), {}, {}};
     for (std::size_t i = 0; i < mix.names.size(); ++i) mix.weights.push_back(std::bit_cast<double>(in.number()));
@@ -247,7 +287,8 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
   for (std::size_t i = 0; in.ok() && i < children; ++i) node->of.push_back(read_node(in, depth + 1));
   const auto* const mix = std::get_if<MixNode>(&node->what);
   const auto* const spans = std::get_if<SpansNode>(&node->what);
-  const std::size_t least = kind == 0 ? 0 : mix ? mix->names.size() : spans && spans->kind != SpansNode::kList ? 2 : 1;
+  const bool is_leaf = kind == 0 || kind == 7;
+  const std::size_t least = is_leaf ? 0 : mix ? mix->names.size() : spans && spans->kind != SpansNode::kList ? 2 : 1;
   if (children < least || children > least + (spans ? 1 : 0)) in.fail();
   return node;
 }
@@ -271,6 +312,7 @@ Dataset resolve_rows(const RowsNode& node, const Dataset& data) {
 std::string_view sample_noun(const DataNode& node) {
   if (std::holds_alternative<WindowsNode>(node.what)) return "window";
   if (std::holds_alternative<SpansNode>(node.what)) return "span";
+  if (std::holds_alternative<PatchesNode>(node.what)) return "patch";
   return node.of.empty() ? "row" : sample_noun(*node.of[0]);
 }
 
@@ -302,6 +344,13 @@ std::string text_of(const DataNode& node) {
                  [&](const SpansNode& spans) {
                    return fmt::format("{} → spans by {}", below(), spans.kind == SpansNode::kKey ? "a key" : "offsets");
                  },
+                 [&](const PatchesNode& patches) {
+                   const PatchOptions& o = patches.options;
+                   std::string text = fmt::format("{} → patches of {}", counted(patches.volumes.paths.size(), "volume"),
+                                                  fmt::join(o.shape, " x "));
+                   if (o.samples_per_epoch) return text + fmt::format(", {} drawn", group_digits(*o.samples_per_epoch));
+                   return text + fmt::format(" every {}", fmt::join(o.stride, " x "));
+                 },
                  [&](const MixNode& mix) {
                    std::string text;
                    for (std::size_t i = 0; i < node.of.size(); ++i)
@@ -331,29 +380,31 @@ Result<std::shared_ptr<const DataNode>> node_of_recipe(std::string_view recipe) 
 
 Dataset resolve(const DataNode& node) {
   return std::visit(
-      Overloaded{[&](const FilesNode& files) { return open(files.paths, files.options); },
-                 [&](const RowsNode& rows) { return resolve_rows(rows, resolve(*node.of[0])); },
-                 [&](const FieldsNode& fields) { return resolve(*node.of[0]).choose(fields.names); },
-                 [&](const MapNode& map) { return resolve(*node.of[0]).map(map.transforms); },
-                 [&](const WindowsNode& w) {
-                   return windows(resolve(*node.of[0]), {w.length, w.stride, w.lookahead, w.across_files});
-                 },
-                 [&](const SpansNode& s) {
-                   SpanOptions options;
-                   const bool is_listed = s.kind == SpansNode::kList;
-                   if (!is_listed) (s.kind == SpansNode::kKey ? options.key : options.offsets) = resolve(*node.of[1]);
-                   if (s.offset_list) options.offset_list = *s.offset_list;
-                   if (s.key_column > 0) options.key_column = s.key_column - 1;
-                   if (const std::size_t own = is_listed ? 1 : 2; node.of.size() > own)
-                     options.targets = resolve(*node.of[own]);
-                   return spans(resolve(*node.of[0]), options);
-                 },
-                 [&](const MixNode& node_of_mix) {
-                   std::vector<MixPart> parts;
-                   for (std::size_t i = 0; i < node.of.size(); ++i)
-                     parts.push_back({node_of_mix.names[i], resolve(*node.of[i]), node_of_mix.weights[i]});
-                   return mix(parts, node_of_mix.options);
-                 }},
+      Overloaded{
+          [&](const FilesNode& files) { return open(files.paths, files.options); },
+          [&](const RowsNode& rows) { return resolve_rows(rows, resolve(*node.of[0])); },
+          [&](const FieldsNode& fields) { return resolve(*node.of[0]).choose(fields.names); },
+          [&](const MapNode& map) { return resolve(*node.of[0]).map(map.transforms); },
+          [&](const WindowsNode& w) {
+            return windows(resolve(*node.of[0]), {w.length, w.stride, w.lookahead, w.across_files});
+          },
+          [&](const SpansNode& s) {
+            SpanOptions options;
+            const bool is_listed = s.kind == SpansNode::kList;
+            if (!is_listed) (s.kind == SpansNode::kKey ? options.key : options.offsets) = resolve(*node.of[1]);
+            if (s.offset_list) options.offset_list = *s.offset_list;
+            if (s.key_column > 0) options.key_column = s.key_column - 1;
+            if (const std::size_t own = is_listed ? 1 : 2; node.of.size() > own)
+              options.targets = resolve(*node.of[own]);
+            return spans(resolve(*node.of[0]), options);
+          },
+          [&](const PatchesNode& p) { return patches(open_volumes(p.volumes.paths, p.volumes.options), p.options); },
+          [&](const MixNode& node_of_mix) {
+            std::vector<MixPart> parts;
+            for (std::size_t i = 0; i < node.of.size(); ++i)
+              parts.push_back({node_of_mix.names[i], resolve(*node.of[i]), node_of_mix.weights[i]});
+            return mix(parts, node_of_mix.options);
+          }},
       node.what);
 }
 

@@ -5,6 +5,7 @@
 
 #include <headrace/dataset/dataset.h>
 #include <headrace/dataset/mix.h>
+#include <headrace/dataset/volumes.h>
 
 #include <cstdint>
 #include <map>
@@ -58,9 +59,15 @@ struct SpansNode {
   std::shared_ptr<const std::vector<std::uint64_t>> offset_list = {};
 };
 
+/// open_volumes() and patches() of them.
+struct PatchesNode {
+  FilesNode volumes;
+  PatchOptions options;
+};
+
 /// Immutable. A new verb is a new alternative here, and a case in each function of data_tree.cpp.
 struct DataNode {
-  std::variant<FilesNode, RowsNode, FieldsNode, MixNode, MapNode, WindowsNode, SpansNode> what;
+  std::variant<FilesNode, RowsNode, FieldsNode, MixNode, MapNode, WindowsNode, SpansNode, PatchesNode> what;
   std::vector<std::shared_ptr<const DataNode>> of;  ///< What the verb was applied to.
 };
 

@@ -10,6 +10,7 @@
 #include "dataset/dataset_contents.h"
 #include "dataset/field_selection.h"
 #include "dataset/file_lists.h"
+#include "dataset/mapped_samples.h"
 #include "dataset/open_samples.h"
 #include "dataset/open_source_file.h"
 #include "dataset/paths.h"
@@ -93,6 +94,10 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(SampleSource source, std::sha
       impl->files[f].rows = end - before;
       before = end;
     }
+  }
+  if (const MappedSource* const mapped = impl->source.mapped(); mapped && mapped->boxes && mapped->file_ends.empty()) {
+    impl->files.resize(mapped->made_of()->files.size());
+    for (FileEntry& file : impl->files) file.rows = 0;  // samples are drawn from all of them
   }
   impl->reading_bytes = headrace::reading_bytes(impl->source, impl->layout);
   return impl;
@@ -258,6 +263,7 @@ Batch Dataset::slice(std::uint64_t first, std::uint64_t count, const std::functi
 
 Batch Dataset::take(std::span<const std::uint64_t> rows, const std::function<bool()>& go_on) const {
   if (closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
+  refuse_drawn(*impl_, "reading samples by number");
   return impl_->take(rows, {}, go_on);
 }
 

@@ -14,7 +14,9 @@ namespace headrace {
 
 std::string Dataset::describe() const {
   using Row = std::array<std::string, 7>;
-  std::vector<Row> table{{"field", "type", "sample shape", "bytes", "chunk rows", "codec", "read by"}};
+  const bool of_volumes = impl_->source.mapped() && impl_->source.mapped()->boxes;
+  std::vector<Row> table{
+      {"field", "type", "sample shape", "bytes", of_volumes ? "chunk" : "chunk rows", "codec", "read by"}};
   std::vector<std::string> notes;
   for (std::size_t f = 0; f < fields().size(); ++f) {
     const Field& field = fields()[f];
@@ -26,7 +28,9 @@ std::string Dataset::describe() const {
       continue;
     }
     const ArrayInfo& info = column.info();
-    const std::string chunk = s.chunk_shape.empty() ? "any row" : fmt::format("{}", s.chunk_shape[0]);
+    const std::string chunk = of_volumes              ? Dims(s.chunk_shape).text()
+                              : s.chunk_shape.empty() ? "any row"
+                                                      : fmt::format("{}", s.chunk_shape[0]);
     table.push_back({field.name, field.dtype.name(), field.dims.text(), format_bytes(field.row_bytes()),
                      chunk + (s.uniform ? "" : " *"), s.codec, s.read_path});
     if (field.name != field.path) notes.push_back(fmt::format("{} is {} in the files", field.name, field.path));
@@ -34,7 +38,7 @@ std::string Dataset::describe() const {
       notes.push_back(fmt::format("{} is {} one call at a time: {}", field.name,
                                   s.read_path == "converted" ? "converted" : "read", s.reason));
     if (!s.uniform) notes.push_back(fmt::format("* {} is stored differently in some files", field.name));
-    if (!s.chunk_shape.empty() && (s.read_path == "native" || s.read_path == "converted"))
+    if (!of_volumes && !s.chunk_shape.empty() && (s.read_path == "native" || s.read_path == "converted"))
       notes.push_back(fmt::format("one random row of {} decodes a chunk of {}: take slices, or a Loader", field.name,
                                   format_bytes(info.chunk_rows() * info.distinct_row_bytes())));
     if (info.repeats > 1)
@@ -72,7 +76,8 @@ std::string Dataset::describe() const {
   }
   if (const Program* const program = impl_->source.program())
     for (const Transform& transform : program->transforms()) notes.push_back("through " + transform.text());
-  if (impl_->node && !impl_->node->of.empty()) text += fmt::format("  made of {}\n", text_of(*impl_->node));
+  if (impl_->node && !std::holds_alternative<FilesNode>(impl_->node->what))
+    text += fmt::format("  made of {}\n", text_of(*impl_->node));
   for (const Row& row : table) {
     std::string line = " ";
     for (std::size_t c = 0; c < columns; ++c) line += fmt::format(" {:<{}}", row[c], width[c] + 1);

@@ -21,4 +21,7 @@ std::shared_ptr<Dataset::Impl> make_samples(std::shared_ptr<const SampleMaker> m
 /// which names `what`, where they cannot.
 const MappedSource* remade(const Dataset::Impl& impl, std::string_view what);
 
+/// Throws kInvalidArgument, which names `what`, where samples are drawn anew in each epoch: none of them has a number.
+void refuse_drawn(const Dataset::Impl& impl, std::string_view what);
+
 }  // namespace headrace

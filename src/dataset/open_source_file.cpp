@@ -67,7 +67,7 @@ Status check_fields(const SourceFile& file, const FieldPlan& plan, const FileLis
 
 }  // namespace
 
-Result<SourceFile> open_source_file(FileLists& lists, std::size_t file, const FieldPlan& plan) {
+Result<SourceFile> open_unchecked(FileLists& lists, std::size_t file, const FieldPlan& plan) {
   SourceFile out{lists.paths(0)[file], 0, {}, {}};
   out.arrays.resize(plan.arrays.size());
   for (std::uint32_t list = 0; list < lists.num_lists(); ++list) {
@@ -86,6 +86,11 @@ Result<SourceFile> open_source_file(FileLists& lists, std::size_t file, const Fi
     else
       out.companion_files.push_back(std::move(companion));
   }
+  return out;
+}
+
+Result<SourceFile> open_source_file(FileLists& lists, std::size_t file, const FieldPlan& plan) {
+  HEADRACE_ASSIGN(SourceFile out, open_unchecked(lists, file, plan));
   const auto own = std::ranges::find(plan.arrays, 0u, &FieldPlan::Array::list);
   if (own == plan.arrays.end()) return out;
   const auto first = static_cast<std::size_t>(own - plan.arrays.begin());

@@ -15,6 +15,9 @@ namespace headrace {
 /// file.
 Result<SourceFile> open_source_file(FileLists& lists, std::size_t file, const FieldPlan& plan);
 
+/// Open the arrays of `plan` in file number `file` of each list, whatever their shapes are. Errors: those of opening.
+Result<SourceFile> open_unchecked(FileLists& lists, std::size_t file, const FieldPlan& plan);
+
 /// Open the arrays of `plan`, all of the data set's own files, in file number `file`, which is open as `reader`.
 /// Nothing is learnt of them. Errors: as open_source_file().
 Result<SourceFile> open_arrays(const FileLists& lists, const FormatReader& reader, std::size_t file,

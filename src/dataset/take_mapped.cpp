@@ -37,14 +37,14 @@ Result<Batch> take_mapped(const MappedSource& mapped, std::span<const std::uint6
     const BlockTable::RowPlace place = mapped.map->shuffle_blocks()->find(sample);
     content.samples.push_back({static_cast<std::uint32_t>(place.block), place.row_in_block});
   }
-  plan_parts(*mapped.map, true, padding != nullptr, content);
+  plan_parts(*mapped.map, draws, true, padding != nullptr, content);
   const std::vector<SlotField> fields = slot_fields(mapped);
   const auto arena = std::make_shared<SlotArena>(fields, SlotArena::slot_bytes(fields, content.sizes), mapped.fields);
   HEADRACE_ASSIGN(slot.memory, arena->acquire(content.sizes, true));
 
   StageClock clock;
   DecodeCounters counters(clock);
-  PartServer server(*mapped.map, mapped.groups, mapped.boxes.get(), counters);
+  PartServer server(mapped, counters);
   HEADRACE_TRY(server.prepare());
   const std::vector<WantedPart> wanted = parts_by_unit(content);
   const std::atomic<bool> cancelled{false};

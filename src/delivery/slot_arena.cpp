@@ -24,7 +24,7 @@ struct SlotArena::ArenaSlot final : SlotMemory {
 
 std::vector<SlotField> slot_fields(const MappedSource& mapped) {
   std::vector<SlotField> fields;
-  if (const std::shared_ptr<const Program>& program = mapped.program()) {
+  if (const std::shared_ptr<const Program>& program = mapped.program) {
     for (const Field& field : program->fields()) fields.push_back({field.row_bytes(), 0, false, true, false});
     for (const Field& field : program->staged_fields()) fields.push_back({field.row_bytes(), 0, false, true, true});
     return fields;

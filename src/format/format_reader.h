@@ -89,6 +89,8 @@ class ArrayReader {
   /// Errors: kCorruptData and the like with file, field, chunk, bytes and stage filled in.
   virtual Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte> stored,
                                       const DecodeScratch& scratch) const = 0;
+  /// Return whether the stored bytes of a piece are its decoded ones, so that any part of them can be read by itself.
+  [[nodiscard]] virtual bool is_plain(const Piece& /*piece*/) const { return false; }
   /// How one row of `column` lies in a piece. Depends on piece.across only; cache it. \param column  In info().columns.
   [[nodiscard]] virtual RowGeometry geometry(std::uint32_t across, std::size_t column) const = 0;
   /// Pieces across one row (1 where a chunk holds whole rows).

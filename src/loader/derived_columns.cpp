@@ -19,6 +19,27 @@ std::vector<std::uint64_t> lengths_of(const SampleMap& map, std::span<const Samp
   return lengths;
 }
 
+/// Write 1 for each element of a box that lies in its volume, and 0 for those past its end.
+void write_valid(const BoxMap& boxes, const BoxPlace& place, std::size_t group, std::uint8_t* out) {
+  const CellGrid& grid = boxes.volumes()[place.volume].grids[group];
+  const Axes& box = boxes.box();
+  Axes inside{};
+  for (std::size_t a = 0; a < grid.rank; ++a) inside[a] = std::min(box[a], grid.shape[a] - place.start[a]);
+  const std::size_t last = grid.rank - 1;
+  Axes at{};
+  for (;;) {
+    bool there = true;
+    for (std::size_t a = 0; a < last; ++a) there = there && at[a] < inside[a];
+    const std::uint64_t own = there ? inside[last] : 0;
+    std::fill_n(out, own, std::uint8_t{1});
+    std::fill_n(out + own, box[last] - own, std::uint8_t{0});
+    out += box[last];
+    std::size_t a = last;
+    while (a > 0 && ++at[a - 1] == box[a - 1]) at[--a] = 0;
+    if (a == 0) return;
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const std::vector<Field>> batch_fields(const SampleSource& source, const EnginePlan& plan) {
@@ -27,7 +48,18 @@ std::shared_ptr<const std::vector<Field>> batch_fields(const SampleSource& sourc
     fields->push_back({"mask", "", {DType::Kind::kBool, 1}, Dims({Dims::kRagged}), {}});
     fields->push_back({"lengths", "", {DType::Kind::kInt, 8}, {}, {}});
   }
-  if (plan.delivers_row_ids) fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}, {}});
+  if (plan.delivers_valid) {
+    std::vector<std::uint64_t> box;
+    for (std::size_t a = 0; a < plan.boxes->rank(0); ++a) box.push_back(plan.boxes->box()[a]);
+    for (const Source* const array : source.stored())
+      fields->push_back({(*array->columns)[0].name + ".valid", "", {DType::Kind::kBool, 1}, Dims(box), {}});
+  }
+  if (plan.delivers_row_ids && plan.boxes) {
+    fields->push_back({"_volume", "", {DType::Kind::kInt, 8}, {}, {}});
+    fields->push_back({"_start", "", {DType::Kind::kInt, 8}, {plan.boxes->rank(0)}, {}});
+  } else if (plan.delivers_row_ids) {
+    fields->push_back({"_rows", "", {DType::Kind::kInt, 8}, {2}, {}});
+  }
   if (plan.delivers_weights) fields->push_back({"_weight", "", {DType::Kind::kFloat, 4}, {}, {}});
   if (plan.groups)
     for (const char* const name : {"_group", "_group.offsets"})
@@ -66,7 +98,27 @@ std::vector<DerivedColumn> derived_columns(const EnginePlan& plan, std::span<con
     }
     std::ranges::copy(own, static_cast<std::int64_t*>(add(samples.size(), sizeof(std::int64_t))));
   }
-  if (plan.delivers_row_ids) {
+  if (plan.delivers_valid) {
+    const BoxMap& boxes = *plan.boxes;
+    const std::uint64_t elements = boxes.box_elements(0);
+    for (std::size_t g = 0; g < boxes.groups().size(); ++g) {
+      auto* valid = static_cast<std::uint8_t*>(add(samples.size(), elements));
+      for (const SampleRef sample : samples) {
+        write_valid(boxes, boxes.place_of(sample, {epoch, plan.seed}), g, valid);
+        valid += elements;
+      }
+    }
+  }
+  if (plan.delivers_row_ids && plan.boxes) {
+    const std::size_t rank = plan.boxes->rank(0);
+    auto* volume = static_cast<std::int64_t*>(add(samples.size(), sizeof(std::int64_t)));
+    auto* start = static_cast<std::int64_t*>(add(samples.size(), rank * sizeof(std::int64_t)));
+    for (const SampleRef sample : samples) {
+      const BoxPlace place = plan.boxes->place_of(sample, {epoch, plan.seed});
+      *volume++ = plan.boxes->volumes()[place.volume].file;
+      for (std::size_t a = 0; a < rank; ++a) *start++ = static_cast<std::int64_t>(place.start[a]);
+    }
+  } else if (plan.delivers_row_ids) {
     auto* out = static_cast<std::int64_t*>(add(samples.size(), 2 * sizeof(std::int64_t)));
     for (const SampleRef sample : samples) {
       const SampleOrigin origin = origin_of(plan, sample);

@@ -14,8 +14,8 @@
 
 namespace headrace {
 
-/// Return the fields of a batch: the data's, then "_rows", "_weight", "_group" and "_group.offsets" where the plan has
-/// them.
+/// Return the fields of a batch: the data's, then "mask" and "lengths", "NAME.valid", "_rows" (of boxes "_volume" and
+/// "_start"), "_weight", "_group" and "_group.offsets" where the plan has them.
 std::shared_ptr<const std::vector<Field>> batch_fields(const SampleSource& source, const EnginePlan& plan);
 
 /// Where a sample begins: a file, and a row of it as stored.

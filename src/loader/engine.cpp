@@ -52,8 +52,9 @@ RequestWindow::Options window_options(const SampleSource& source, const EnginePl
   const Finishing finishing = finisher ? finisher->finishing() : Finishing{};
   if (const MappedSource* const mapped = source.mapped())
     return {.max_slots = plan.slots,
-            .keep_samples = plan.delivers_row_ids || plan.padding,
+            .keep_samples = plan.delivers_row_ids || plan.padding || plan.delivers_valid,
             .map = mapped->map,
+            .seed = plan.seed,
             .padded = plan.padding != nullptr,
             .finishing = finishing,
             .row_weight = 1};

@@ -1,8 +1,11 @@
 #include "loader/engine_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "base/number_text.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan_memory.h"
 #include "loader/plan_order.h"
@@ -17,8 +20,15 @@ std::uint64_t EnginePlan::mean_rows() const {
   return budget ? std::clamp<std::uint64_t>(global_batch / share.world_size, 1, slot_rows()) : slot_rows();
 }
 
+std::string EnginePlan::order_text() const {
+  if (!draws_samples()) return sampler->describe();
+  const std::size_t volumes = boxes->volumes().size();
+  return fmt::format("drawn: every start of {} volume{} is equally likely for each patch, anew in each epoch", volumes,
+                     plural(volumes));
+}
+
 double EnginePlan::expected_decodes() const {
-  if (keeps_all()) return 1;
+  if (keeps_all() || draws_samples()) return 1;
   const std::uint64_t span = steps->span_steps();
   if (slots >= wanted_slots || window_slots() >= span) return 1;
   return std::max(1.0, std::ceil(static_cast<double>(span) / static_cast<double>(window_slots())));

@@ -14,6 +14,7 @@
 #include "base/own_cpus.h"
 #include "base/result.h"
 #include "cache/block_coder.h"
+#include "catalog/box_map.h"
 #include "catalog/sample_map.h"
 #include "dataset/label.h"
 #include "loader/coding_probe.h"
@@ -66,6 +67,8 @@ struct EnginePlan {
   /// What samples are made of, where they are not rows, and the blocks of the rows of its group 0; null: they are rows.
   std::shared_ptr<const SampleMap> map;
   std::shared_ptr<const BlockTable> map_rows;
+  std::shared_ptr<const BoxMap> boxes;       ///< The map, where samples are boxes of volumes; else null.
+  bool delivers_valid = false;               ///< Deliver, beside each array of volumes, which elements there are.
   std::shared_ptr<const Finisher> padding;   ///< Fills up ragged samples to the longest of their batch; null: nothing.
   std::shared_ptr<OnlineRows> online;        ///< Rows of an order that is made up as it goes.
   std::shared_ptr<const ListedRows> listed;  ///< Rows of an order that is a list for each epoch.
@@ -93,6 +96,10 @@ struct EnginePlan {
   bool fits_encoded = false;
   bool gather_ready = false;  ///< kDirectory, whole, and rows can be copied from anywhere in it.
 
+  /// True if the samples of each epoch are drawn anew.
+  [[nodiscard]] bool draws_samples() const { return boxes && boxes->drawn(); }
+  /// Return the order in words.
+  [[nodiscard]] std::string order_text() const;
   /// Rows of a batch on this rank, on average.
   [[nodiscard]] std::uint64_t mean_rows() const;
   /// Most rows of a batch that there can be.

@@ -22,7 +22,7 @@ struct Engine::DecodeThread {
                SideChunks& side_chunks)
       : counters(clock) {
     if (const MappedSource* const mapped = source.mapped())
-      parts.emplace(*mapped->map, mapped->groups, mapped->boxes.get(), counters);
+      parts.emplace(*mapped, counters);
     else
       server.emplace(*source.rows(), layout, resident, side_chunks, counters);
   }

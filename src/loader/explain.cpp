@@ -104,6 +104,15 @@ std::string describe_budget(const EnginePlan& p, std::uint64_t epoch) {
   return text;
 }
 
+/// What boxes are made of, on average over their places.
+std::string describe_parts(const BoxMap& boxes) {
+  std::string text;
+  for (std::size_t g = 0; g < boxes.groups().size(); ++g)
+    text += fmt::format("{}{:.1f}", g == 0 ? "" : ", ", boxes.mean_parts(g));
+  return fmt::format("each has parts in {} chunks on average{}", text,
+                     boxes.groups().size() > 1 ? " of its arrays, in the order of the fields" : "");
+}
+
 }  // namespace
 
 std::string explain_plan(const Loader::Impl& loader) {
@@ -125,11 +134,12 @@ std::string explain_plan(const Loader::Impl& loader) {
          fmt::format("{} an epoch, of {} samples ({}){}", p.num_batches, p.batch_rows, format_bytes(p.slot_bytes),
                      share.world_size > 1 ? fmt::format("; {} over all ranks", p.global_batch) : ""));
   if (share.world_size > 1) line("rank", fmt::format("{} of {} ({})", share.rank, share.world_size, p.rank_reason));
-  line("order", fmt::format("{}, seed {}", p.sampler->describe(), loader.options().seed));
+  line("order", fmt::format("{}, seed {}", p.order_text(), loader.options().seed));
+  if (p.boxes) line("patches", describe_parts(*p.boxes));
   if (rows)
     line("blocks", fmt::format("{} of up to {} rows ({} decoded){}", blocks.num_blocks(), blocks.max_block_rows(),
                                format_bytes(block_bytes), array_roles(*rows, p.layout, p.side_chunks_bytes > 0)));
-  else
+  else if (!p.draws_samples())
     line("blocks", fmt::format("{} of up to {} {} that follow each other ({} in batches)", blocks.num_blocks(),
                                blocks.max_block_rows(), source.what(), format_bytes(block_bytes)));
   if (blocks.is_chosen() && !rows) {
@@ -155,13 +165,21 @@ std::string explain_plan(const Loader::Impl& loader) {
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));
-  line("  slots", fmt::format("{} x {} = {}; {} would decode each block once an epoch", p.slots,
-                              format_bytes(p.slot_bytes), format_bytes(p.slots * p.slot_bytes), p.wanted_slots));
+  const std::string more = p.draws_samples() ? "patches that wait in them share what is decoded"
+                                             : fmt::format("{} would decode each block once an epoch", p.wanted_slots);
+  line("  slots", fmt::format("{} x {} = {}; {}", p.slots, format_bytes(p.slot_bytes),
+                              format_bytes(p.slots * p.slot_bytes), more));
   if (p.cache_bytes) line("  cache", format_bytes(p.cache_bytes));
   line("  scratch", format_bytes(p.scratch_bytes + p.keeping_bytes));
   line("  read buffers", format_bytes(p.read_buffer_bytes));
   if (p.side_bytes()) line("  side fields", format_bytes(p.side_bytes()));
   line("  bookkeeping", format_bytes(p.index_bytes));
+  if (p.draws_samples()) {
+    line("decodes",
+         "a chunk once for all patches that wait for it, and again for later ones: report() has the "
+         "amplification");
+    return text;
+  }
   std::string straddling;
   for (std::size_t a = 0; rows && a < rows->num_arrays(); ++a)
     if (p.layout.files[0].roles[a] == ArrayRole::kStraddling)

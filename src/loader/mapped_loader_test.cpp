@@ -272,7 +272,7 @@ TEST(MappedLoader, BoxesOfTwoVolumes) {
   const std::vector<CellGrid> grids{{3, shape, {8, 8, 8}, 4}, {3, shape, {5, 24, 7}, 4}};
   std::vector<Axes> starts;
   for (std::uint64_t i = 0; i < 40; ++i) starts.push_back({i * 7 % 14, i * 5 % 16, i * 11 % 20});
-  auto map = std::make_shared<BoxMap>(BoxMap::Options{grids, box, starts, 5});
+  auto map = testing::boxes_at(grids, box, starts, 5);
   std::vector<SourceGroup> groups{testing::volume_of(0, grids[0]), testing::volume_of(1, grids[1])};
   const Dataset data(Dataset::Impl::make(make_mapped_source(map, map, std::move(groups), "boxes").value()));
   EXPECT_EQ(data.fields()[1].dims.text(), "(7, 9, 11)");
@@ -296,8 +296,13 @@ TEST(MappedLoader, BoxesOfTwoVolumes) {
   std::uint64_t samples = 0;
   for (const Batch& batch : loader) {
     std::vector<std::uint64_t> rows;
-    const auto provenance = batch["_rows"].as<std::int64_t>();
-    for (std::uint64_t i = 0; i < batch.rows(); ++i) rows.push_back(static_cast<std::uint64_t>(provenance[2 * i + 1]));
+    const auto provenance = batch["_start"].as<std::int64_t>();
+    for (std::uint64_t i = 0; i < batch.rows(); ++i) {
+      Axes at{};
+      for (std::size_t a = 0; a < 3; ++a) at[a] = static_cast<std::uint64_t>(provenance[3 * i + a]);
+      rows.push_back(static_cast<std::uint64_t>(std::ranges::find(starts, at) - starts.begin()));
+      EXPECT_EQ(batch["_volume"].as<std::int64_t>()[i], 0);
+    }
     check(batch, rows);
     samples += batch.rows();
   }
@@ -310,7 +315,7 @@ TEST(MappedLoader, ReadAmplificationOfBoxesIsWhatWasDecodedOverWhatWasCopied) {
   const auto amplification = [&](const Axes& box, std::uint64_t count) {
     std::vector<Axes> starts;
     for (std::uint64_t i = 0; i < count; ++i) starts.push_back({i % 4 * 8, i / 4 % 4 * 8, i / 16 % 4 * 8});
-    auto map = std::make_shared<BoxMap>(BoxMap::Options{{grid}, box, starts, 5});
+    auto map = testing::boxes_at({grid}, box, starts, 5);
     const Dataset data(
         Dataset::Impl::make(make_mapped_source(map, map, {testing::volume_of(0, grid)}, "boxes").value()));
     Loader loader(data, {.batch_size = 4, .threads = 1});

@@ -17,6 +17,9 @@ namespace {
 constexpr std::uint64_t kPartBytes = 96;   // of a part in the window: planned, filed under its unit, claimed
 constexpr std::uint64_t kUnitBytes = 208;  // of a unit that a batch waits for, and how far its homes are
 constexpr std::uint64_t kHomeBytes = 8;    // of two epochs
+/// Batches of drawn samples that wait together share what is decoded for them: the more, the better, and this is enough
+/// for a thousand patches of half a MiB.
+constexpr std::uint64_t kDrawnWindowBytes = 512 << 20;
 
 /// Bytes of batches.
 struct BatchBytes {
@@ -90,6 +93,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
                    std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * usual_rows, 64), 0};
   const PaddedRows padded = plan.padding ? padded_rows(mapped) : PaddedRows{};
   if (plan.padding) batch = padded_bytes(padded, rows);
+  if (plan.delivers_valid) batch.beside = rows * plan.boxes->box_elements(0) * map.groups().size();
   const std::uint64_t largest = batch.largest, mean = batch.mean;
   const std::uint64_t parts = usual_rows * map.usual_parts();
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.shuffle_blocks()->memory_bytes() +
@@ -119,6 +123,8 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   }
   plan.wanted_slots = std::min(plan.steps->span_steps() + SlotPool::kHeldSlots + kReadAheadBatches,
                                2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
+  if (!map.covers_each_epoch())  // no order brings them nearer to each other
+    plan.wanted_slots = SlotPool::kHeldSlots + std::max(kDrawnWindowBytes / mean, kReadAheadBatches);
   // The arena takes what is left, but no more than the wanted window can fill; slots are counted by their mean.
   const std::uint64_t left = plan.budget_bytes - order - plan.threads * thread;
   const std::uint64_t fitting = (left - kLeastSlots * (largest - std::min(largest, mean))) / (mean + bookkeeping);

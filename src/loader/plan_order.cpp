@@ -225,6 +225,8 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
   if (const MappedSource* const mapped = source.mapped()) {
     plan.map = mapped->map;
     plan.map_rows = mapped->groups[0].layout.table;
+    plan.boxes = mapped->boxes;
+    plan.delivers_valid = mapped->delivers_valid;
     if (options.layout == BatchLayout::kPadded) {
       HEADRACE_ASSIGN(plan.padding, make_padding(*mapped, options.fill));
     }

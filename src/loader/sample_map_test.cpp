@@ -65,6 +65,7 @@ std::vector<Delivered> run(const MapCase& c, const Settings& settings, std::uint
       c.map->shuffle_blocks(), {.max_slots = settings.slots, .map = c.map, .finishing = finishing, .row_weight = 1},
       *arena);
   arena->set_release_callback([&] { window.memory_released(); });
+  const MappedSource mapped{nullptr, c.map, c.boxes, c.groups, {}, {}};
   StageBoard board;
   std::vector<std::unique_ptr<DecodeCounters>> counters;
   for (unsigned t = 0; t < settings.threads; ++t)
@@ -72,7 +73,7 @@ std::vector<Delivered> run(const MapCase& c, const Settings& settings, std::uint
   std::vector<std::jthread> threads;
   for (unsigned t = 0; t < settings.threads; ++t)
     threads.emplace_back([&, t] {
-      PartServer server(*c.map, c.groups, c.boxes.get(), *counters[t]);
+      PartServer server(mapped, *counters[t]);
       server.prepare().value();
       Claim claim;
       std::vector<RowDigest> digests;
@@ -149,7 +150,7 @@ void expect_mirrored(const SampleMap& map) {
     for (std::uint32_t row = 0; row < map.shuffle_blocks()->block_rows(home); ++row) {
       const SampleRef sample{home, row};
       found.clear(), ends.clear();
-      map.expand({&sample, 1}, found, ends);
+      map.expand({&sample, 1}, {}, found, ends);
       for (const Part& part : found) parts.emplace(home, part.unit);
     }
   }
@@ -225,7 +226,7 @@ TEST(SampleMaps, EventsOverTwoAndThreeUnitsArriveWhole) {
     for (std::uint32_t row = 0; row < c.map->shuffle_blocks()->block_rows(home); ++row) {
       const SampleRef sample{home, row};
       parts.clear(), ends.clear();
-      c.map->expand({&sample, 1}, parts, ends);
+      c.map->expand({&sample, 1}, {}, parts, ends);
       crossing += parts.size() == 3;  // two of the pulses, one of the label
       far += parts.size() > 3;
     }
@@ -354,7 +355,7 @@ TEST(SampleMaps, SamplesAndBatchesAreFinishedInOrder) {
 MapCase boxes_of(std::vector<CellGrid> grids, const Axes& box, std::vector<Axes> starts, std::uint64_t home_samples) {
   MapCase c;
   for (std::uint32_t g = 0; g < grids.size(); ++g) c.groups.push_back(volume_of(g, grids[g]));
-  c.boxes = std::make_shared<BoxMap>(BoxMap::Options{grids, box, std::move(starts), home_samples});
+  c.boxes = testing::boxes_at(grids, box, std::move(starts), home_samples);
   c.map = c.boxes;
   for (std::size_t g = 0; g < grids.size(); ++g) c.fields.push_back({c.boxes->box_elements(g) * 4, g});
   return c;
@@ -364,13 +365,13 @@ void expect_boxes(const MapCase& c, const std::vector<Delivered>& all) {
   for (const Delivered& d : all)
     for (std::size_t i = 0; i < d.samples.size(); ++i)
       for (std::size_t g = 0; g < c.groups.size(); ++g) {
-        const CellGrid& grid = c.boxes->grid(g);
+        const CellGrid& grid = c.boxes->volumes()[0].grids[g];
         const std::uint64_t elements = c.boxes->box_elements(g);
         for (std::uint64_t e = 0; e < elements; ++e) {
           Axes at{};
           std::uint64_t left = e;
           for (std::size_t a = grid.rank; a-- > 0;) {
-            at[a] = c.boxes->start_of(d.samples[i])[a] + left % c.boxes->box()[a];
+            at[a] = c.boxes->place_of(d.samples[i], {}).start[a] + left % c.boxes->box()[a];
             left /= c.boxes->box()[a];
           }
           ASSERT_EQ(d.fields[g][i * elements + e], FakeVolume::value(static_cast<std::uint32_t>(g), grid, at));

@@ -7,6 +7,7 @@
 
 #include "base/memory_budget.h"
 #include "base/own_cpus.h"
+#include "loader/access.h"
 
 namespace headrace {
 namespace {
@@ -116,7 +117,12 @@ void diagnose(Report& r, const Loader::Impl& loader) {
   if (share < kFine) return;
 
   if (r.read_amplification > 1.2) {
-    if (small)
+    if (source_of(loader.dataset()).mapped() && source_of(loader.dataset()).mapped()->boxes)
+      r.advice.push_back(
+          fmt::format("{:.1f} bytes are decoded for each that is delivered, since patches have parts of chunks: chunks "
+                      "that are no larger than a patch along each axis waste least",
+                      r.read_amplification));
+    else if (small)
       advise_once(r, *small);
     else
       r.advice.push_back(

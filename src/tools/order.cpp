@@ -220,6 +220,10 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
     throw Error(ErrorCode::kInvalidArgument,
                 "the sampler makes up the order while the epoch runs (lookahead=): nothing is known beforehand")
         .with_hint("Leave lookahead= out, or look at the rows that were delivered (provenance=True).");
+  if (plan.draws_samples())
+    throw Error(ErrorCode::kInvalidArgument,
+                "patches are drawn one by one: their order is that of independent draws, and nothing is to be measured")
+        .with_hint("headrace bench measures how fast they come, and how often chunks are decoded.");
   if (plan.sampler->num_samples() < plan.global_batch)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("an epoch of {} samples has no full batch of {}: there is nothing to measure",

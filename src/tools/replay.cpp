@@ -1,6 +1,7 @@
 // replay: a batch of any epoch once more, to hunt a loss spike: its rows, their files, and what their values
 // are.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <headrace/tools/tools.h>
 
 #include <algorithm>
@@ -131,13 +132,20 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
   std::vector<SampleOrigin> origins;
   std::map<std::uint32_t, std::vector<std::uint64_t>> rows_by_file;
   const std::string_view what = source_of(loader.dataset()).what();
-  const bool have_places = !plan.map || plan.map->rows_of({});
+  const bool have_places = !plan.boxes && (!plan.map || plan.map->rows_of({}));
   if (have_places)
     for (const SampleRef s : planned.stored) {
       origins.push_back(origin_of(plan, s));
       rows_by_file[origins.back().file].push_back(origins.back().row);
     }
+  const auto box_text = [&](std::uint64_t sample) {
+    const BoxPlace box = plan.boxes->place_of(planned.stored[sample], {options.epoch, plan.seed});
+    const std::string& path = files[plan.boxes->volumes()[box.volume].file].path;
+    return fmt::format("{} from ({})", std::filesystem::path(path).filename().string(),
+                       fmt::join(std::span(box.start).first(plan.boxes->rank(0)), ", "));
+  };
   const auto place_text = [&](std::uint64_t sample) {
+    if (plan.boxes) return fmt::format("sample {}: {}", sample, box_text(sample));
     if (!have_places) return fmt::format("sample {}: number {} of the data set", sample, planned.rows[sample]);
     const SampleOrigin& o = origins[sample];
     return fmt::format("sample {}: {}{} row {}", sample, std::filesystem::path(files[o.file].path).filename().string(),
@@ -152,7 +160,7 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
                             share.world_size > 1 ? fmt::format(", of which rank {} of {} gets {}", share.rank,
                                                                share.world_size, batch.rows())
                                                  : ""));
-  line("ORDER", fmt::format("{}; seed {}", plan.sampler->describe(), loader.options().seed));
+  line("ORDER", fmt::format("{}; seed {}", plan.order_text(), loader.options().seed));
   std::size_t shown = 0;
   for (const auto& [file, rows] : rows_by_file) {
     if (shown++ == kReplayFilesShown) {
@@ -168,6 +176,10 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
                   : fmt::format("{}: {} row{}: {}{}", shorten(files[file].path, 60), rows.size(),
                                 rows.size() == 1 ? "" : "s", some, rows.size() > kRowsShown ? ", …" : ""));
   }
+  for (std::size_t i = 0; plan.boxes && i < std::min(planned.stored.size(), kRowsShown); ++i)
+    line(i == 0 ? "PATCHES" : "", box_text(i));
+  if (plan.boxes && planned.stored.size() > kRowsShown)
+    line("", fmt::format("and {} more (--json lists every patch)", planned.stored.size() - kRowsShown));
   TextTable table({{"field"},
                    {"type"},
                    {"shape"},
@@ -221,7 +233,13 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
   Json& listed = json["files"] = Json::object();
   for (const auto& [file, rows] : rows_by_file) listed[std::to_string(file)] = files[file].path;
   Json& samples = json["samples"] = Json::array();
-  for (std::size_t i = 0; i < planned.rows.size(); ++i)
+  for (std::size_t i = 0; plan.boxes && i < planned.rows.size(); ++i) {
+    const BoxPlace box = plan.boxes->place_of(planned.stored[i], {options.epoch, plan.seed});
+    const std::uint32_t file = plan.boxes->volumes()[box.volume].file;
+    listed[std::to_string(file)] = files[file].path;
+    samples.push_back({{"file", file}, {"start", std::span(box.start).first(plan.boxes->rank(0))}});
+  }
+  for (std::size_t i = 0; !plan.boxes && i < planned.rows.size(); ++i)
     samples.push_back(have_places
                           ? Json{{"file", origins[i].file}, {"row", origins[i].row}, {"dataset_row", planned.rows[i]}}
                           : Json{{"dataset_row", planned.rows[i]}});

@@ -146,6 +146,64 @@ Status read_windows(const YamlNode& node, const std::string& key, WindowOptions&
   return {};
 }
 
+/// [64, 64, 64], or one number for a single axis.
+Status read_extents(const YamlNode& node, const std::string& key, std::vector<std::uint64_t>& extents) {
+  if (node.kind != YamlNode::Kind::kList) {
+    HEADRACE_ASSIGN(const std::uint64_t one, as_number(node, key));
+    extents.assign(1, one);
+    return {};
+  }
+  for (const YamlNode& item : node.items) {
+    HEADRACE_ASSIGN(const std::uint64_t one, as_number(item, key));
+    extents.push_back(one);
+  }
+  if (extents.empty()) return bad(node, key, "the list is empty");
+  return {};
+}
+
+template <class Value>
+Status read_word(const YamlNode& node, const std::string& key,
+                 const std::vector<std::pair<std::string_view, Value>>& words, Value& value) {
+  HEADRACE_ASSIGN(const std::string text, as_text(node, key));
+  std::vector<std::string_view> known;
+  for (const auto& [word, meant] : words) {
+    if (word == text) return value = meant, Status();
+    known.push_back(word);
+  }
+  return bad(node, key, fmt::format("one of {} is expected, '{}' was found", fmt::join(known, ", "), text));
+}
+
+Status read_patches(const YamlNode& node, const std::string& key, PatchOptions& patches) {
+  Keys keys;
+  keys["shape"] = [&](const YamlNode& n, const std::string& k) { return read_extents(n, k, patches.shape); };
+  keys["stride"] = [&](const YamlNode& n, const std::string& k) { return read_extents(n, k, patches.stride); };
+  keys["samples_per_epoch"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(patches.samples_per_epoch, as_number(n, k));
+    return {};
+  };
+  keys["edge"] = [&](const YamlNode& n, const std::string& k) {
+    return read_word<PatchEdge>(
+        n, k, {{"shift", PatchEdge::kShift}, {"drop", PatchEdge::kDrop}, {"fill", PatchEdge::kFill}}, patches.edge);
+  };
+  keys["fill"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(const std::string text, as_text(n, k));
+    std::size_t used = 0;
+    try {
+      patches.fill = std::stod(text, &used);
+    } catch (const std::exception&) {
+      used = 0;
+    }
+    return used == text.size() && used > 0 ? Status()
+                                           : bad(n, k, fmt::format("a number is expected, '{}' was found", text));
+  };
+  keys["small"] = [&](const YamlNode& n, const std::string& k) {
+    return read_word<bool>(n, k, {{"error", false}, {"skip", true}}, patches.skip_small);
+  };
+  HEADRACE_TRY(walk(node, key, keys));
+  if (patches.shape.empty()) return bad(node, key, "shape is missing: the voxels of a patch along each axis");
+  return {};
+}
+
 /// "event_id", {key: HitData, column: 0} or {offsets: event_offsets}.
 Status read_sample_by(const YamlNode& node, const std::string& key, SampleBy& by) {
   if (node.kind == YamlNode::Kind::kScalar) {
@@ -309,6 +367,21 @@ Result<RunConfig> parse_run(const std::string& path) {
   data_keys["windows"] = [&](const YamlNode& n, const std::string& k) {
     return read_windows(n, k, run.windows.emplace());
   };
+  bool has_volume = false;
+  data_keys["volume"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    has_volume = true;
+    Keys volume_keys;
+    volume_keys["arrays"] = [&](const YamlNode& arrays, const std::string& name) -> Status {
+      if (!run.open.fields.empty()) return bad(arrays, name, "fields are given as well: a volume has arrays");
+      HEADRACE_TRY(read_fields(arrays, name, run.open.fields));
+      std::ranges::for_each(run.open.fields, note_beside);
+      return {};
+    };
+    return walk(n, k, volume_keys);
+  };
+  data_keys["patches"] = [&](const YamlNode& n, const std::string& k) {
+    return read_patches(n, k, run.patches.emplace());
+  };
   Keys keys;
   keys["data"] = [&](const YamlNode& n, const std::string& k) { return walk(n, k, data_keys); };
   keys["loader"] = [&](const YamlNode& n, const std::string&) -> Status {
@@ -324,6 +397,17 @@ Result<RunConfig> parse_run(const std::string& path) {
     return Error(ErrorCode::kInvalidArgument, "the run file is empty: data and loader are expected");
   HEADRACE_TRY(walk(root, "", keys));
   if (run.files.empty()) return Error(ErrorCode::kInvalidArgument, "data.files is missing");
+  if (has_volume != run.patches.has_value())
+    return Error(ErrorCode::kInvalidArgument, has_volume
+                                                  ? "data.patches is missing: which boxes of a volume are samples"
+                                                  : "data.volume is missing: patches are boxes of a volume")
+        .with_hint(
+            "Such as volume: {arrays: {raw: volumes/raw}} and patches: {shape: [64, 64, 64], "
+            "samples_per_epoch: 10000}.");
+  if (run.patches && (run.windows || run.open.sample_by))
+    return Error(ErrorCode::kInvalidArgument,
+                 "patches are boxes of volumes; windows and sample_by make samples of rows")
+        .with_hint("Leave one of them out.");
   if (!has_loader) return Error(ErrorCode::kInvalidArgument, "loader is missing: at least batch_size is needed");
   return run;
 }
@@ -335,6 +419,7 @@ Dataset open_run(const RunConfig& run) {
 }
 
 Dataset open_run(const RunConfig& run, const std::vector<std::string>& files) {
+  if (run.patches) return patches(open_volumes(files, run.open), *run.patches);
   Dataset data = open(files, run.open);
   return run.windows ? windows(data, *run.windows) : data;
 }

@@ -1,6 +1,7 @@
 #include "tools/run_file_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 
@@ -37,13 +38,26 @@ std::string field_text(const std::string& name, const std::string& given, const 
   return fmt::format("    {}: {}\n", headrace::quoted(name), headrace::quoted(path));
 }
 
+std::string patches_text(const PatchOptions& patches) {
+  std::string out = fmt::format("  patches:\n    shape: [{}]\n", fmt::join(patches.shape, ", "));
+  if (patches.samples_per_epoch) out += fmt::format("    samples_per_epoch: {}\n", *patches.samples_per_epoch);
+  if (!patches.stride.empty()) out += fmt::format("    stride: [{}]\n", fmt::join(patches.stride, ", "));
+  if (patches.edge != PatchEdge::kShift)
+    out += fmt::format("    edge: {}\n", patches.edge == PatchEdge::kDrop ? "drop" : "fill");
+  if (patches.fill != 0) out += fmt::format("    fill: {}\n", patches.fill);
+  if (patches.skip_small) out += "    small: skip\n";
+  return out;
+}
+
 }  // namespace
 
 std::string data_section_text(const RunConfig& run, const std::set<std::string>* beside) {
   std::string out = "data:\n  files:\n";
   for (const std::string& file : run.files) out += fmt::format("    - {}\n", quoted(absolute(file)));
-  if (!run.open.fields.empty()) out += "  fields:\n";
-  for (const FieldChoice& field : run.open.fields) out += field_text(field.name, field.path, run.open, beside);
+  if (run.patches) out += run.open.fields.empty() ? "  volume: {}\n" : "  volume:\n    arrays:\n";
+  if (!run.open.fields.empty() && !run.patches) out += "  fields:\n";
+  for (const FieldChoice& field : run.open.fields)
+    out += (run.patches ? "  " : "") + field_text(field.name, field.path, run.open, beside);
   if (run.open.sample_axes > 1) out += fmt::format("  sample_axes: {}\n", run.open.sample_axes);
   if (!run.open.broadcast.empty()) out += "  broadcast:\n";
   for (const BroadcastChoice& field : run.open.broadcast) out += field_text(field.name, field.path, run.open, beside);
@@ -55,6 +69,7 @@ std::string data_section_text(const RunConfig& run, const std::set<std::string>*
   }
   if (!run.open.targets.empty()) out += "  targets:\n";
   for (const FieldChoice& field : run.open.targets) out += field_text(field.name, field.path, run.open, beside);
+  if (run.patches) out += patches_text(*run.patches);
   if (run.windows) {
     out += fmt::format("  windows:\n    length: {}\n", run.windows->length);
     if (run.windows->lookahead > 0) out += fmt::format("    lookahead: {}\n", run.windows->lookahead);

@@ -115,7 +115,8 @@ const char* run_spans() {
   std::jthread decoder([&] {
     StageBoard board;
     DecodeCounters counters(board.add_thread());
-    PartServer server(*map, groups, nullptr, counters);
+    const MappedSource mapped{nullptr, map, nullptr, groups, {}, {}};
+    PartServer server(mapped, counters);
     server.prepare().value();
     Claim claim;
     std::vector<RowDigest> digests;

@@ -119,7 +119,8 @@ struct LoaderOptions {
   /// Data-parallel rank and number of ranks; give both or neither. Default: what torchrun, srun or mpirun put into the
   /// environment, read when an epoch starts; otherwise 0 of 1.
   std::optional<std::uint32_t> rank = {}, world_size = {};
-  /// True: each batch has a field "_rows", int64: (file, row) of every sample.
+  /// True: each batch has a field "_rows", int64: (file, row) of every sample. Of patches "_volume", the number of the
+  /// file, and "_start", the first voxel.
   bool provenance = false;
   /// Batches of whole groups instead of batch_size. Each batch has two more fields: "_group", int64, the number of each
   /// sample's group (of the file; of the run of equal numbers or the place along axes, counted from 0), and

@@ -70,7 +70,8 @@ struct Report {
   double consumer_work_seconds = 0;   ///< Time between calls of next(): large if the training is.
   double first_batch_seconds = 0;     ///< Time from the first epoch's start to its first batch.
   /// Decoded bytes / bytes of decoding each needed chunk once an epoch. Above 1.0: chunks were decoded more often;
-  /// below: rows came from memory or from a cache directory.
+  /// below: rows came from memory or from a cache directory. Of patches: decoded bytes / stored bytes of what was
+  /// delivered, below 1.0 where patches that overlap share what is decoded.
   double read_amplification = 0;
   double waste = 0;                      ///< Share of decoded bytes that belong to columns which no field needs.
   std::uint64_t chunks_decoded = 0;      ///< Chunks decoded, counted each time.

@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace import _headrace
 from headrace._bench.compare import Settings, compare
-from headrace._support.checks import path_bytes, path_list
+from headrace._support.checks import path_bytes
 from headrace._support.progress import ProgressLine
 from headrace.errors import Error, WriteFailedError
 from headrace.loader import Loader
@@ -94,11 +94,9 @@ def _loaders(asked: dict[str, Any]) -> list[tuple[str, Loader]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.yaml"
         path.write_text(asked["run_file"], encoding="utf-8")
-        opened, windows, options = _headrace.load_run(path_bytes(path))
-    train = open_run(opened, windows)
-    others = path_list(asked["val_files"] or [])
-    _, fields, _, *how = opened
-    validation = open_run((others, fields, [], *how), windows) if asked["val_files"] else None
+        options = _headrace.load_run(path_bytes(path))
+        train = open_run(path)
+        validation = open_run(path, asked["val_files"]) if asked["val_files"] else None
     loaders = []
     for size in asked["batch_sizes"] or [None]:
         words = options

@@ -73,6 +73,36 @@ class FakeVolume final : public ArrayReader {
   ArrayInfo info_;
 };
 
+/// Boxes of one volume at places that are listed.
+class ListedStarts final : public BoxStarts {
+ public:
+  explicit ListedStarts(std::vector<Axes> starts) : starts_(std::move(starts)) {}
+  [[nodiscard]] std::uint64_t num_samples() const override { return starts_.size(); }
+  [[nodiscard]] std::vector<std::uint64_t> volume_ends() const override { return {starts_.size()}; }
+  [[nodiscard]] std::uint64_t box_of(std::uint64_t sample, EpochSeed) const override { return sample; }
+  [[nodiscard]] BoxPlace place_of(std::uint64_t box) const override { return {0, starts_[box]}; }
+  void meeting(std::uint32_t, const Axes& begin, const Axes& end, const Axes& reach,
+               std::vector<std::uint64_t>& samples) const override {
+    for (std::uint64_t i = 0; i < starts_.size(); ++i) {
+      bool meets = true;
+      for (std::size_t a = 0; a < kMostAxes; ++a)
+        meets = meets && starts_[i][a] < end[a] && starts_[i][a] + reach[a] > begin[a];
+      if (meets) samples.push_back(i);
+    }
+  }
+  [[nodiscard]] std::uint64_t memory_bytes() const override { return starts_.size() * sizeof(Axes); }
+
+ private:
+  const std::vector<Axes> starts_;
+};
+
+/// A map of boxes of one volume.
+inline std::shared_ptr<const BoxMap> boxes_at(std::vector<CellGrid> grids, const Axes& box, std::vector<Axes> starts,
+                                              std::uint64_t home_samples) {
+  return std::make_shared<BoxMap>(
+      BoxMap::Options{{{0, std::move(grids)}}, box, std::make_shared<ListedStarts>(std::move(starts)), home_samples});
+}
+
 inline SourceGroup volume_of(std::uint32_t number, const CellGrid& grid) {
   auto source = std::make_shared<Source>();
   source->set_columns({{"v" + std::to_string(number), "v", {DType::Kind::kUInt, 4}, {}}});

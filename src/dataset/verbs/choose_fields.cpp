@@ -56,8 +56,9 @@ std::shared_ptr<const Source> side_alone(const MappedSource& mapped, const std::
 
 Dataset Dataset::choose(std::span<const std::string> names) const {
   const MappedSource* const mapped = remade(*impl_, "a choice of fields");
-  const Source& old = mapped ? *mapped->groups[0].source : *impl_->source.rows();
-  const Source* const side = mapped && mapped->groups.size() > 1 ? mapped->groups[1].source.get() : nullptr;
+  const Source& old = mapped ? *mapped->made_of() : *impl_->source.rows();
+  const Source* const side =
+      mapped && !mapped->boxes && mapped->groups.size() > 1 ? mapped->groups[1].source.get() : nullptr;
   const std::vector<std::string> list(names.begin(), names.end());
   if (impl_->source.program()) return transformed(*impl_, {{"Keep", list, {}}}, impl_->node_with(FieldsNode{list}));
   if (old.finisher) throw refuse("fields of transformed samples cannot be chosen", "Choose first, then transform.");

@@ -75,12 +75,14 @@ Result<std::shared_ptr<const Source>> map_fields(const Source& source, const std
 }
 
 Result<MappedSamples> map_samples(const MappedSource& mapped, const std::vector<Transform>& transforms) {
-  if (mapped.groups.size() != 1 || mapped.boxes || mapped.map->groups()[0].rows != UnitGroup::Rows::kFixed)
+  const bool one_shape =
+      mapped.boxes || (mapped.groups.size() == 1 && mapped.map->groups()[0].rows == UnitGroup::Rows::kFixed);
+  if (!one_shape)
     return std::move(Error(ErrorCode::kUnsupported, fmt::format("a transform of {} is not there yet", mapped.what))
                          .with_hint("A Python function gets whole batches, ragged fields as values and offsets: "
                                     "ds.map(function)."));
-  const Source& rows = *mapped.groups[0].source;
-  const Program* const before = mapped.program().get();
+  const Source& rows = *mapped.made_of();
+  const Program* const before = mapped.program.get();
   std::vector<Program::Column> base;
   if (before) base = before->columns();
   for (std::size_t c = 0; !before && c < rows.columns->size(); ++c) {

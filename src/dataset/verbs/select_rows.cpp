@@ -18,8 +18,8 @@ Dataset select_set(const Dataset& data, std::shared_ptr<const RowSet> here) {
   }
   std::shared_ptr<const DataNode> node = impl.node_with(RowsNode{std::move(here)});
   if (const MappedSource* const mapped = impl.source.mapped())
-    return Dataset(make_samples(mapped->maker, mapped->groups[0].source, std::move(chosen), std::move(node), nullptr,
-                                mapped->program()));
+    return Dataset(
+        make_samples(mapped->maker, mapped->made_of(), std::move(chosen), std::move(node), nullptr, mapped->program));
   auto source = std::make_shared<Source>(*impl.source.rows());
   source->chosen = std::move(chosen);
   return Dataset(Dataset::Impl::make(std::move(source), std::move(node)));
@@ -27,6 +27,7 @@ Dataset select_set(const Dataset& data, std::shared_ptr<const RowSet> here) {
 
 Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
   remade(*impl_, "a selection");
+  refuse_drawn(*impl_, "a selection");
   if (impl_->source.mixture())
     throw refuse("rows of a mixture cannot be selected: they are drawn by weight", "Select from its parts, then mix.");
   if (rows.empty()) throw refuse("a selection of no rows", "Select at least one.");

@@ -144,6 +144,22 @@ std::vector<Runs> split_circle(std::uint64_t samples, std::span<const double> sh
   return parts;
 }
 
+/// Return where a run of boxes ends, without those from the first on that has elements of boxes of the next part's.
+std::uint64_t end_of_boxes(const BoxMap& boxes, std::uint64_t first, std::uint64_t end, std::uint64_t next) {
+  const auto ref = [&](std::uint64_t sample) {
+    const BlockTable::RowPlace at = boxes.shuffle_blocks()->find(sample);
+    return SampleRef{static_cast<std::uint32_t>(at.block), at.row_in_block};
+  };
+  const BoxPlace limit = boxes.place_of(ref(next), {});
+  std::uint64_t kept = end;
+  for (std::uint64_t i = end; i-- > first;) {
+    const BoxPlace at = boxes.place_of(ref(i), {});
+    if (at.volume != limit.volume || at.start[0] + boxes.box()[0] <= limit.start[0]) break;  // and so are all before
+    if (boxes.last_meeting(ref(i)) >= boxes.number_of(ref(next))) kept = i;
+  }
+  return kept;
+}
+
 /// Take the samples at a run's end away that have rows of the next part's.
 void part_overlapping(const MappedSource& mapped, std::vector<Runs>& parts) {
   const auto rows = [&](std::uint64_t sample) {
@@ -159,6 +175,10 @@ void part_overlapping(const MappedSource& mapped, std::vector<Runs>& parts) {
       auto next = std::ranges::lower_bound(begins, std::pair(end, std::size_t{0}));
       while (next != begins.end() && next->second == p) ++next;
       if (next == begins.end()) continue;
+      if (mapped.boxes) {
+        end = end_of_boxes(*mapped.boxes, first, end, next->first);
+        continue;
+      }
       const std::uint64_t limit = rows(next->first).first;
       std::uint64_t least = first;  // the first sample that reaches behind the limit is at least this one
       for (std::uint64_t last = end; least < last;) {
@@ -177,6 +197,7 @@ void part_overlapping(const MappedSource& mapped, std::vector<Runs>& parts) {
 SplitBy how_to_split(const Dataset& data, const SplitOptions& options) {
   const SampleSource& source = data.impl()->source;
   const MappedSource* const mapped = remade(*data.impl(), "a split");
+  refuse_drawn(*data.impl(), "a split");
   const bool overlaps = mapped && mapped->maker->overlaps();
   const SplitBy by = options.by != SplitBy::kAuto ? options.by : overlaps ? SplitBy::kRun : SplitBy::kRow;
   if (!options.stratify.empty() && by != SplitBy::kRow)

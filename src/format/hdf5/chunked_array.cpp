@@ -126,6 +126,12 @@ Result<std::uint64_t> ChunkedArray::locate_written(RowRange rows, std::vector<Pi
   return absent;
 }
 
+/// There is no filter to undo.
+bool ChunkedArray::as_stored(const Piece& piece) const {
+  const std::uint32_t all = chain_.codecs().size() >= 32 ? ~0U : (1U << chain_.codecs().size()) - 1;
+  return (piece.filter_mask & all) == all;
+}
+
 Result<DecodedPiece> ChunkedArray::decode(const Piece& piece, std::span<const std::byte> stored,
                                           const DecodeScratch& scratch) const {
   const std::size_t row_stride = static_cast<std::size_t>(info_.chunk_bytes / info_.array.chunk_shape[0]);
@@ -134,8 +140,7 @@ Result<DecodedPiece> ChunkedArray::decode(const Piece& piece, std::span<const st
     return placed(
         Error(ErrorCode::kInternal, fmt::format("{} bytes given, {} needed", stored.size(), piece.stored.range.size)),
         piece);
-  const std::uint32_t all = chain_.codecs().size() >= 32 ? ~0U : (1U << chain_.codecs().size()) - 1;
-  const bool as_stored = (piece.filter_mask & all) == all;  // no filter to undo
+  const bool as_stored = this->as_stored(piece);
   const bool converts = info_.element.memory_type.ok();
   if (!absent && as_stored && stored.size() != info_.stored_form.chunk_bytes)
     return placed(Error(ErrorCode::kCorruptData, fmt::format("the unfiltered chunk has {} stored bytes, {} expected",
@@ -168,6 +173,11 @@ Result<DecodedPiece> ChunkedArray::decode(const Piece& piece, std::span<const st
   if (status.ok() && !converts) to_native(info_.element, out);
   if (!status.ok()) return placed(std::move(status.error()), piece);
   return DecodedPiece{out.data(), row_stride};
+}
+
+bool ChunkedArray::is_plain(const Piece& piece) const {
+  return as_stored(piece) && piece.stored.range.size == info_.chunk_bytes && !info_.element.memory_type.ok() &&
+         info_.element.is_native();
 }
 
 ScratchNeed ChunkedArray::scratch_need(std::uint64_t) const {

@@ -26,6 +26,7 @@ class ChunkedArray final : public ArrayBase {
   Result<std::uint64_t> locate_written(RowRange rows, std::vector<Piece>& out) const override;
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
   [[nodiscard]] std::uint32_t pieces_across() const override { return across_; }
+  [[nodiscard]] bool is_plain(const Piece& piece) const override;
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
   [[nodiscard]] std::string piece_name(const Piece& piece) const override;
   [[nodiscard]] RowBox row_box_of(std::uint32_t across) const override;
@@ -35,6 +36,7 @@ class ChunkedArray final : public ArrayBase {
   Result<Piece> piece_at(const ChunkIndex& index, std::uint64_t row_chunk, std::uint32_t across) const;
   /// Coordinates along the axes after the first of a chunk across the row.
   [[nodiscard]] std::vector<std::uint64_t> coordinates(std::uint64_t across) const;
+  [[nodiscard]] bool as_stored(const Piece& piece) const;
   [[nodiscard]] bool is_partial(std::uint64_t row_chunk, std::uint32_t across) const;
   /// Elements of a chunk, padding included.
   [[nodiscard]] std::uint64_t elements() const { return info_.chunk_bytes / info_.element.record_bytes; }

@@ -16,6 +16,9 @@ class ContiguousArray final : public RowsArray {
       : RowsArray(std::move(state), std::move(info)), address_(address) {}
   bool remember(PackedWriter& out) const override;
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
+  [[nodiscard]] bool is_plain(const Piece&) const override {
+    return !info_.element.memory_type.ok() && info_.element.is_native();
+  }
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
   /// Null where numbers are converted by libhdf5.
   [[nodiscard]] std::shared_ptr<ArrayReader> merged(std::size_t axes) const override;

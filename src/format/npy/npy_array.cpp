@@ -59,6 +59,8 @@ class NpyArray final : public ArrayReader {
     return decoded;
   }
 
+  [[nodiscard]] bool is_plain(const Piece&) const override { return !values_.deflated && header_.type.swaps.empty(); }
+
   [[nodiscard]] RowGeometry geometry(std::uint32_t, std::size_t column) const override {
     const Column& c = info_.columns[column];
     const std::vector<std::uint64_t> row_shape(info_.shape.begin() + 1, info_.shape.end());

@@ -1,0 +1,72 @@
+// Volumes: arrays of files as volumes, and patches(): boxes of them as samples.
+#pragma once
+
+#include <headrace/dataset/dataset.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headrace {
+
+/// Opened volumes: each file is one, and has the same arrays. All arrays of a volume have one shape; volumes may differ
+/// in shape, not in the number of axes. A light handle: copies share the open files.
+/// Threads: const members from any thread. Errors: every member throws headrace::Error.
+class Volumes {
+ public:
+  struct Impl;
+  explicit Volumes(std::shared_ptr<const Impl> impl);
+
+  /// Return the number of volumes.
+  [[nodiscard]] std::uint64_t size() const;
+  /// Return their arrays, in the order of a batch. Their `dims` are empty: see shapes().
+  [[nodiscard]] const std::vector<Field>& arrays() const;
+  /// Return how each array is stored in the first file.
+  [[nodiscard]] std::vector<FieldStorage> storage() const;
+  /// Return the shape of each volume.
+  [[nodiscard]] const std::vector<std::vector<std::uint64_t>>& shapes() const;
+  /// Return the file of each volume.
+  [[nodiscard]] std::vector<std::string> files() const;
+  /// Return a table for people.
+  [[nodiscard]] std::string describe() const;
+  [[nodiscard]] const Impl& impl() const { return *impl_; }
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// Open files as volumes. Reads metadata only. \param options  `fields` are the arrays; if empty: every array of the
+/// first file, if they have one shape. `companion_files` and `progress` as for open(); the others must be left out.
+/// Throws what open() throws, and kInvalidArgument for arrays of one volume that differ in shape, and volumes that
+/// differ in their axes or types.
+Volumes open_volumes(const std::vector<std::string>& paths, const OpenOptions& options = {});
+
+/// What becomes of the last patch along an axis, where the volume is no multiple of the stride.
+enum class PatchEdge : std::uint8_t {
+  kShift,  ///< It moves inwards, so that it ends with the volume: each voxel is covered.
+  kDrop,   ///< It is left out, if it would reach past the end.
+  kFill,   ///< It reaches past the end, and `fill` is what lies there; "NAME.valid" tells which voxels there are.
+};
+
+/// Which boxes are the samples of patches(). Exactly one of `samples_per_epoch` and `stride` is given.
+struct PatchOptions {
+  std::vector<std::uint64_t> shape;  ///< Voxels along each axis.
+  /// Draw so many patches in each epoch: every possible start of every volume is equally likely, for each by itself.
+  std::optional<std::uint64_t> samples_per_epoch = {};
+  /// Voxels from the start of a patch to the start of the next, along each axis; empty: patches are drawn.
+  std::vector<std::uint64_t> stride = {};
+  PatchEdge edge = PatchEdge::kShift;  ///< What becomes of a grid's last patch along an axis.
+  double fill = 0;          ///< With PatchEdge::kFill.
+  bool skip_small = false;  ///< Leave out volumes that are smaller than a patch; else they are refused.
+};
+
+/// Return a data set whose samples are boxes of the volumes: fields of `shape`. A grid's samples are numbered volume by
+/// volume in C order. Drawn ones have no number outside an epoch: a Loader delivers them; slice(), take(), select() and
+/// split() refuse them. No I/O, but for what tells where chunks lie.
+/// Throws kInvalidArgument: another number of axes, a patch larger than a volume, which it names, a `fill` that an
+/// array cannot hold.
+Dataset patches(const Volumes& volumes, const PatchOptions& options);
+
+}  // namespace headrace

@@ -1,0 +1,151 @@
+"""Volumes: arrays of files as volumes, and boxes of them as samples."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from headrace import _headrace
+from headrace._support.checks import field_choices, invalid, one_of, path_list, real_number, whole_number
+from headrace._support.knobs import OPEN_KNOBS, names_knobs
+from headrace._support.logging import logger, warn
+from headrace._support.progress import Progress, ProgressLine, chosen_progress
+from headrace.dataset import Dataset, Fields, Paths
+from headrace.fields import FieldInfo, field_info
+
+
+@names_knobs("hr.open_volume", OPEN_KNOBS)
+def open_volume(paths: Paths, arrays: Fields = None, *, progress: Progress = None) -> Volumes:
+    """Open files as volumes: ``hr.open_volume("sample_*.h5", arrays={"raw": "volumes/raw", "labels": "volumes/ids"})``.
+
+    Takes HDF5, ``.npy`` and ``.npz`` files. Each file is a volume, and has the same arrays; those of one volume have
+    one shape, so that a box of one lies over the same box of the others. Volumes may differ in shape. Reads metadata
+    only (blocks on storage; the GIL is released).
+
+    Args:
+        paths: A path, a glob or a list of them, as in :func:`headrace.open`. Their order is part of the data's
+            identity.
+        arrays: Which arrays a volume has: a dict (name in a batch → path in the file), a list of paths, or None for
+            every array in the root, or in the only group, if they have one shape. ``"FILES::PATH"`` is an array of
+            other files, one for each of ``paths``.
+        progress: As in :func:`headrace.open`.
+
+    Raises:
+        FileMissingError: A file is absent or a glob matches nothing.
+        FieldMissingError: A file has no such array; the text lists those there are, nearest name first.
+        CorruptDataError: A file is truncated or damaged.
+        InvalidArgumentError: Arrays of one volume differ in shape, or volumes in their axes or types.
+        UnsupportedError: Arrays of records or text, or one that cannot be read by this build.
+    """
+    began = time.perf_counter()
+    with ProgressLine("opening", "files") as line:
+        call = chosen_progress(line, progress)
+        volumes = Volumes(_headrace.open_volumes(path_list(paths), field_choices(arrays), progress=call))
+    logger.debug("opened in %.3f s: %s", time.perf_counter() - began, volumes)
+    return volumes
+
+
+class Volumes:
+    """Volumes of one or more files. Made by :func:`headrace.open_volume`; :meth:`patches` makes samples of them.
+
+    ``len(volumes)`` is their number. May be used from any thread.
+    """
+
+    def __init__(self, native: _headrace.Volumes) -> None:
+        self._native = native
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    @property
+    def arrays(self) -> Mapping[str, FieldInfo]:
+        """Name → description of each array, in the order of a batch. Their ``shape`` is that of a voxel: ``()``."""
+        return MappingProxyType({info["name"]: field_info(info) for info in self._native.arrays()})
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each volume, in the order of :attr:`files`."""
+        return tuple(self._native.shapes())
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The file of each volume."""
+        return tuple(os.fsdecode(path) for path in self._native.files())
+
+    def patches(
+        self,
+        shape: Sequence[int],
+        samples_per_epoch: int | None = None,
+        *,
+        stride: int | Sequence[int] | None = None,
+        edge: str = "shift",
+        fill: float = 0,
+        small: str = "error",
+    ) -> Dataset:
+        """Return a data set whose samples are boxes of the volumes: ``volume.patches((64, 64, 64), 10_000)``.
+
+        Every field has the shape ``shape``. A 2-D slice has 1 along its thin axis: ``(1, 512, 512)``. Give one of
+        ``samples_per_epoch``, to train on random patches, and ``stride``, to go over each volume. Nothing is decoded.
+
+        Args:
+            shape: Voxels along each axis.
+            samples_per_epoch: Draw so many patches in each epoch. Every possible start of every volume is equally
+                likely, for each patch by itself, drawn anew in each epoch; so large volumes are drawn more often. Equal
+                seeds of a Loader draw equal patches, whatever the number of threads or ranks. Such samples have no
+                number: indexing, ``select`` and ``split`` are refused, ``loader.batch(epoch, step)`` works.
+            stride: Voxels from the start of a patch to the start of the next one along each axis; a number is for all
+                axes. With ``stride=shape`` each voxel is in one patch, but for the edge. Sample i is counted volume by
+                volume, in C order.
+            edge: What becomes of the last patch along an axis that is no multiple: ``"shift"``: it moves inwards, so
+                that every voxel is covered; ``"drop"``: it is left out; ``"fill"``: it reaches past the end, where
+                ``fill`` is put, and ``batch["NAME.valid"]`` tells the voxels that there are.
+            fill: What lies past the end, with ``edge="fill"``.
+            small: ``"error"``, or ``"skip"``: leave out volumes that are smaller than a patch, and say so.
+
+        Raises:
+            InvalidArgumentError: A patch is larger than a volume, which the text names; neither or both of
+                ``samples_per_epoch`` and ``stride``; another number of axes; a ``fill`` that an array cannot hold.
+        """
+        one_of("edge", edge, ("shift", "drop", "fill"))
+        one_of("small", small, ("error", "skip"))
+        axes = len(self.shapes[0])
+        native = self._native.patches(
+            _extents("shape", shape, axes),
+            None if samples_per_epoch is None else whole_number("samples_per_epoch", samples_per_epoch, least=1),
+            [] if stride is None else _extents("stride", stride, axes),
+            edge,
+            real_number("fill", fill),
+            small == "skip",
+        )
+        for notice in native.notices():
+            warn(notice)
+        return Dataset(native)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arrays = {name: _absolute_path(info.path) for name, info in self.arrays.items()}
+        return open_volume, ([str(Path(file).absolute()) for file in self.files], arrays)
+
+    def __repr__(self) -> str:
+        text: str = self._native.describe()
+        return text.rstrip()
+
+
+def _absolute_path(path: str) -> str:
+    """Return the path of an array, with FILES of a ``FILES::PATH`` from anywhere."""
+    files, divider, rest = path.partition("::")
+    return f"{Path(files).expanduser().absolute()}{divider}{rest}" if divider and files else path
+
+
+def _extents(name: str, extents: Any, axes: int) -> list[int]:
+    """Return numbers along each axis, as the engine takes them; one number is for all axes."""
+    if isinstance(extents, (str, bytes, Mapping)):
+        raise invalid(f"{name} is a number for each axis, not {extents!r}", f"Such as {name}={(64,) * axes}.")
+    try:
+        numbers = list(extents)
+    except TypeError:
+        numbers = [extents] * axes
+    return [whole_number(name, number, least=1) for number in numbers]

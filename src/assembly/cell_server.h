@@ -1,0 +1,71 @@
+// CellServer: decode a cell of a volume's array, or read boxes of it by themselves, and copy what lies in samples'
+// boxes to their places.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "assembly/block_server.h"
+#include "assembly/box_read.h"
+#include "assembly/decode_counters.h"
+#include "assembly/mapped_source.h"
+#include "assembly/window_slot.h"
+#include "base/page_buffer.h"
+#include "catalog/box_map.h"
+
+namespace headrace {
+
+/// One thread's, for all groups of a map. Threads: one at a time. Blocks: serve() waits for the disk.
+class CellServer {
+ public:
+  CellServer(const BoxMap& map, const std::vector<SourceGroup>& groups, DecodeCounters& counters)
+      : map_(map), groups_(groups), counters_(counters) {}
+
+  /// Allocate scratch. Errors: kOutOfBudget.
+  Status prepare();
+  /// Give the scratch back.
+  void release();
+  /// Return what one thread needs.
+  static ServerNeed need(const BoxMap& map, const std::vector<SourceGroup>& groups);
+  /// Serve a claim of a cell. \param array  Array of the slot where its boxes go. \param digests  One for each run.
+  /// \param failures  What failed is appended, by Request::item. Gives up, without a failure, once `cancelled`.
+  void serve(const Claim& claim, SampleMap::GroupUnit at, std::size_t array, std::span<RowDigest> digests,
+             std::vector<RowFailure>& failures, const std::atomic<bool>& cancelled);
+
+ private:
+  /// What is to be done for one claim.
+  struct Task {
+    const ArrayReader& reader;
+    const CellGrid& grid;
+    std::uint64_t cell;
+    SampleMap::GroupUnit at;
+    std::size_t array;
+    Piece piece = {};
+    Axes extents = {};
+  };
+  struct Request {
+    std::byte* to;
+    BoxOverlap overlap;
+    std::uint64_t first_place;  // element 0 of the box in the epoch's batches
+    std::uint32_t run;
+  };
+  Status locate(Task& task);
+  void list_requests(const Claim& claim, const Task& task);
+  [[nodiscard]] bool reads_boxes(const Task& task) const;
+  Status read_boxes(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled);
+  Status copy_boxes(const Task& task, std::span<RowDigest> digests);
+  Result<const std::byte*> decode(const Task& task);
+  void add_to(RowDigest& digest, const Task& task, const Request& request, std::uint64_t first_from,
+              std::uint64_t last_from, const BoxCopied& done) const;
+
+  const BoxMap& map_;
+  const std::vector<SourceGroup>& groups_;
+  DecodeCounters& counters_;
+  PageBuffer stored_, out_, ping_, pong_;
+  std::vector<Request> requests_;
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,210 @@
+#include "dataset/patch_samples.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/number_text.h"
+#include "catalog/box_map.h"
+#include "dataset/refuse.h"
+#include "dataset/verbs/map_fields.h"
+#include "dataset/volume_grid.h"
+#include "transform/numbers.h"
+
+namespace headrace {
+namespace {
+
+/// Neighbours of a grid share cells, and decode them once where they are shuffled together; but few homes mix badly.
+constexpr std::uint64_t kHomeBytes = 4 << 20, kLeastHomes = 64;
+constexpr std::uint64_t kMostStarts = std::numeric_limits<std::int64_t>::max();
+
+std::string times(std::span<const std::uint64_t> extents) {
+  return fmt::format("{}", fmt::join(extents, " x "));
+}
+
+std::span<const std::uint64_t> shape_of(const SourceFile& volume) {
+  return volume.arrays[0]->info().shape;
+}
+
+class PatchMaker final : public SampleMaker {
+ public:
+  PatchMaker(PatchOptions options, const Source& volumes)
+      : options_(std::move(options)), overlaps_(may_overlap(options_, volumes)) {}
+
+  [[nodiscard]] std::string identity() const override {
+    std::string text = fmt::format("patches of {}", times(options_.shape));
+    if (options_.samples_per_epoch) return text + fmt::format(" drawn, {} an epoch", *options_.samples_per_epoch);
+    text += fmt::format(" every {}", times(options_.stride));
+    switch (options_.edge) {
+      case PatchEdge::kShift:
+        return text + " shifted";
+      case PatchEdge::kDrop:
+        return text + " dropped";
+      case PatchEdge::kFill:
+        break;
+    }
+    return text + fmt::format(" filled with {}", options_.fill);
+  }
+  [[nodiscard]] bool follows_files() const override { return !options_.samples_per_epoch; }
+  [[nodiscard]] bool overlaps() const override { return overlaps_; }
+  [[nodiscard]] bool joins() const override { return false; }  // of these volumes
+
+  [[nodiscard]] std::shared_ptr<MappedSource> make(std::shared_ptr<const Source> volumes,
+                                                   std::shared_ptr<const RowSet> chosen) const override {
+    std::vector<std::string> notices;
+    const std::vector<std::uint32_t> used = large_enough(*volumes, notices);
+    std::vector<SourceGroup> groups = groups_of(volumes);
+    BoxMap::Options map;
+    map.box = axes_of(options_.shape);
+    map.chosen = std::move(chosen);
+    std::vector<Axes> shapes;
+    for (const std::uint32_t file : used) {
+      BoxMap::Volume volume{file, {}};
+      for (const SourceGroup& group : groups)
+        volume.grids.push_back(volume_grid(*group.source->files[file].arrays[0], map.box).value());
+      shapes.push_back(volume.grids[0].shape);
+      map.volumes.push_back(std::move(volume));
+    }
+    check_number(map.volumes, *volumes);
+    map.starts = starts_of(shapes, map.box);
+    if (map.starts->num_samples() == 0) throw refuse("there is no patch in these volumes");
+    std::uint64_t sample_bytes = volumes->row_bytes();
+    for (const std::uint64_t n : options_.shape) sample_bytes *= n;
+    map.home_samples = std::clamp<std::uint64_t>(kHomeBytes / std::max<std::uint64_t>(sample_bytes, 1), 1,
+                                                 map.starts->num_samples() / kLeastHomes + 1);
+    std::vector<std::uint64_t> file_ends = ends_of_files(*map.starts, used, volumes->files.size());
+    auto boxes = std::make_shared<const BoxMap>(std::move(map));
+    std::shared_ptr<MappedSource> made = make_mapped_source(boxes, boxes, std::move(groups), identity()).value();
+    made->what = "patches";
+    made->file_ends = std::move(file_ends);
+    made->notices = std::move(notices);
+    made->delivers_valid = !options_.samples_per_epoch && options_.edge == PatchEdge::kFill;
+    made->rows = std::move(volumes);
+    return made;
+  }
+
+ private:
+  /// True if some voxel may be in two patches of an epoch.
+  static bool may_overlap(const PatchOptions& options, const Source& volumes) {
+    if (options.samples_per_epoch) return true;
+    for (std::size_t a = 0; a < options.shape.size(); ++a) {
+      const std::uint64_t patch = options.shape[a], stride = options.stride[a];
+      if (stride < patch) return true;
+      for (const SourceFile& file : volumes.files)  // the last one moves inwards
+        if (const std::uint64_t size = shape_of(file)[a]; options.edge == PatchEdge::kShift && size > patch &&
+                                                          (size - patch) % stride != 0 &&
+                                                          (size - patch) % stride < patch)
+          return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] static Axes axes_of(std::span<const std::uint64_t> extents) {
+    Axes axes;
+    axes.fill(1);
+    std::ranges::copy(extents, axes.begin());
+    return axes;
+  }
+
+  /// The volumes that patches are made of, by number. Throws for one that is too small.
+  [[nodiscard]] std::vector<std::uint32_t> large_enough(const Source& volumes,
+                                                        std::vector<std::string>& notices) const {
+    const bool fills = !options_.samples_per_epoch && options_.edge == PatchEdge::kFill;
+    std::vector<std::uint32_t> used;
+    for (std::uint32_t f = 0; f < volumes.files.size(); ++f) {
+      const std::span<const std::uint64_t> shape = shape_of(volumes.files[f]);
+      bool fits = true;
+      for (std::size_t a = 0; a < shape.size(); ++a) fits = fits && shape[a] >= (fills ? 1 : options_.shape[a]);
+      if (fits) {
+        used.push_back(f);
+      } else if (!options_.skip_small) {
+        throw std::move(
+            refuse(fmt::format("a patch of {} is larger than this volume of {}", times(options_.shape), times(shape)),
+                   "small=\"skip\" leaves such volumes out; a grid with edge=\"fill\" fills them up.")
+                .with_file(volumes.files[f].path));
+      }
+    }
+    if (used.empty())
+      throw std::move(
+          refuse(fmt::format("a patch of {} is larger than each of the {} volumes; the first is {}",
+                             times(options_.shape), volumes.files.size(), times(shape_of(volumes.files[0]))),
+                 "Ask for smaller patches.")
+              .with_file(volumes.files[0].path));
+    if (const std::size_t small = volumes.files.size() - used.size(); small > 0)
+      notices.push_back(fmt::format("{} of {} volumes are smaller than a patch of {} and left out", small,
+                                    volumes.files.size(), times(options_.shape)));
+    return used;
+  }
+
+  /// A group for each array, in the order of the fields.
+  [[nodiscard]] std::vector<SourceGroup> groups_of(const std::shared_ptr<const Source>& volumes) const {
+    std::vector<SourceGroup> groups;
+    for (std::size_t c = 0; c < volumes->columns->size(); ++c) {
+      const StoredColumn& column = (*volumes->columns)[c];
+      SourceGroup& group = groups.emplace_back();
+      group.fill_element.resize(column.dtype.itemsize);
+      const bool zero = options_.fill == 0 && !std::signbit(options_.fill);
+      if (!zero && (!is_number(column.dtype) || !has_number(column.dtype, options_.fill)))
+        throw std::move(refuse(fmt::format("fill={}: a {} of the array '{}' cannot be that", options_.fill,
+                                           column.dtype.name(), column.name),
+                               "0 suits every type; 'NAME.valid' tells which voxels there are.")
+                            .with_field(column.name));
+      if (!zero) store_numbers(column.dtype, &options_.fill, 1, group.fill_element.data());
+      group.source = with_columns(*volumes, {c});
+      for (const SourceFile& file : group.source->files)
+        group.layout.files.push_back({file.arrays[0]->info().chunk_rows(), {ArrayRole::kAligned}});
+    }
+    return groups;
+  }
+
+  [[nodiscard]] std::shared_ptr<const BoxStarts> starts_of(std::vector<Axes> shapes, const Axes& box) const {
+    const std::size_t rank = options_.shape.size();
+    if (options_.samples_per_epoch)
+      return std::make_shared<DrawnStarts>(rank, std::move(shapes), box, *options_.samples_per_epoch);
+    const Axes stride = axes_of(options_.stride);
+    const BoxEdge edge = options_.edge == PatchEdge::kShift  ? BoxEdge::kShift
+                         : options_.edge == PatchEdge::kDrop ? BoxEdge::kDrop
+                                                             : BoxEdge::kFill;
+    return std::make_shared<GridStarts>(GridStarts::Options{rank, std::move(shapes), box, stride, edge});
+  }
+
+  /// Throws kUnsupported where numbers of cells, or of places, are too large.
+  void check_number(const std::vector<BoxMap::Volume>& volumes, const Source& source) const {
+    double cells = 0, starts = 0;
+    for (const BoxMap::Volume& volume : volumes) {
+      for (const CellGrid& grid : volume.grids) cells += static_cast<double>(grid.num_cells());
+      double places = 1;
+      for (std::size_t a = 0; a < options_.shape.size(); ++a) places *= static_cast<double>(volume.grids[0].shape[a]);
+      starts += places;
+    }
+    if (cells < 0x1p32 && starts < static_cast<double>(kMostStarts)) return;
+    throw Error(ErrorCode::kUnsupported, cells < 0x1p32 ? "more than 2^63 voxels" : "more than 2^32 chunks")
+        .with_file(source.files[0].path)
+        .with_hint("Open fewer volumes at once.");
+  }
+
+  /// Samples before the end of each file, also of those that are left out; none where they are drawn.
+  static std::vector<std::uint64_t> ends_of_files(const BoxStarts& starts, const std::vector<std::uint32_t>& used,
+                                                  std::size_t num_files) {
+    const std::vector<std::uint64_t> ends = starts.volume_ends();
+    if (ends.empty()) return {};
+    std::vector<std::uint64_t> of_files(num_files, 0);
+    for (std::size_t v = 0; v < used.size(); ++v) of_files[used[v]] = ends[v];
+    for (std::size_t f = 1; f < num_files; ++f) of_files[f] = std::max(of_files[f], of_files[f - 1]);
+    return of_files;
+  }
+
+  const PatchOptions options_;
+  const bool overlaps_;
+};
+
+}  // namespace
+
+std::shared_ptr<const SampleMaker> patch_maker(const PatchOptions& options, const Source& volumes) {
+  return std::make_shared<PatchMaker>(options, volumes);
+}
+
+}  // namespace headrace

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <headrace/dataset/volumes.h>
+
+#include <cmath>
+#include <utility>
+
+#include "dataset/dataset_contents.h"
+#include "dataset/mapped_samples.h"
+#include "dataset/patch_samples.h"
+#include "dataset/refuse.h"
+#include "dataset/volumes_contents.h"
+
+namespace headrace {
+namespace {
+
+void check_extents(const Volumes& volumes, std::span<const std::uint64_t> extents, std::string_view what) {
+  const std::size_t rank = volumes.shapes()[0].size();
+  if (extents.size() != rank)
+    throw refuse(fmt::format("a {} of {} number{} for volumes of {} axes", what, extents.size(),
+                             extents.size() == 1 ? "" : "s", rank),
+                 fmt::format("Give one for each axis of ({}); a slice has 1 along its thin axis.",
+                             fmt::join(volumes.shapes()[0], ", ")));
+  for (const std::uint64_t n : extents)
+    if (n == 0) throw refuse(fmt::format("a {} of 0 voxels along an axis", what), "Give at least 1.");
+}
+
+void check(const Volumes& volumes, const PatchOptions& options) {
+  check_extents(volumes, options.shape, "patch");
+  constexpr double kMostVoxels = 0x1p40;
+  double voxels = 1;
+  for (const std::uint64_t n : options.shape) voxels *= static_cast<double>(n);
+  if (voxels > kMostVoxels) throw refuse("a patch of more than 2^40 voxels", "Ask for smaller patches.");
+  const bool drawn = options.samples_per_epoch.has_value();
+  if (drawn != options.stride.empty())
+    throw refuse(drawn ? "patches are drawn, samples_per_epoch of them, or lie on a grid with a stride: both were given"
+                       : "patches are drawn, samples_per_epoch of them, or lie on a grid with a stride: neither was "
+                         "given",
+                 "Give samples_per_epoch to train on random patches, stride to go over each volume.");
+  if (drawn && *options.samples_per_epoch == 0) throw refuse("0 samples an epoch", "Give at least 1.");
+  if (drawn && *options.samples_per_epoch > std::uint64_t{1} << 52)
+    throw refuse("more than 2^52 samples an epoch", "Give fewer.");
+  if (drawn && options.edge != PatchEdge::kShift)
+    throw refuse("edge says what becomes of the last patch of a grid: drawn patches lie inside their volume",
+                 "Leave it out.");
+  if (!drawn) check_extents(volumes, options.stride, "stride");
+  const bool fills = !drawn && options.edge == PatchEdge::kFill;
+  if (!fills && (options.fill != 0 || std::signbit(options.fill)))
+    throw refuse("fill is what lies past the end of a volume, and no patch reaches past it",
+                 "Give edge=\"fill\" with it, or leave it out.");
+}
+
+}  // namespace
+
+Dataset patches(const Volumes& volumes, const PatchOptions& options) {
+  check(volumes, options);
+  auto node = std::make_shared<DataNode>();
+  node->what = PatchesNode{volumes.impl().files, options};
+  return Dataset(
+      make_samples(patch_maker(options, *volumes.impl().source), volumes.impl().source, nullptr, std::move(node)));
+}
+
+}  // namespace headrace

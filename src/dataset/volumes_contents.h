@@ -1,0 +1,21 @@
+// What is behind a Volumes handle.
+#pragma once
+
+#include <headrace/dataset/volumes.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "assembly/source.h"
+#include "dataset/data_tree.h"
+
+namespace headrace {
+
+struct Volumes::Impl {
+  std::shared_ptr<const Source> source;            ///< A column for each array, whose values are its elements.
+  FilesNode files;                                 ///< What opens them again.
+  std::vector<std::vector<std::uint64_t>> shapes;  ///< Of each file.
+};
+
+}  // namespace headrace
