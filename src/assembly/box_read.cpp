@@ -5,7 +5,7 @@
 namespace headrace {
 namespace {
 
-// Of files in the page cache: a call costs what copying 3 KiB does, and a disk moves more in the time of a seek.
+// A call on a file in the page cache costs what copying 3 KiB does, and a disk moves more in the time of a seek.
 constexpr std::uint64_t kHoleBytes = 8 << 10;
 constexpr std::uint64_t kTogetherBytes = 1 << 20;  // of one read, so that its bytes stay in the processor's cache
 

@@ -44,7 +44,7 @@ class GridStarts final : public BoxStarts {
  public:
   struct Options {
     std::size_t rank = 3;
-    std::vector<Axes> shapes;  ///< Of the volumes.
+    std::vector<Axes> shapes;  ///< Extents of each volume.
     Axes box{}, stride{};
     BoxEdge edge = BoxEdge::kShift;
   };

@@ -58,8 +58,8 @@ struct PatchOptions {
   /// Voxels from the start of a patch to the start of the next, along each axis; empty: patches are drawn.
   std::vector<std::uint64_t> stride = {};
   PatchEdge edge = PatchEdge::kShift;  ///< What becomes of a grid's last patch along an axis.
-  double fill = 0;          ///< With PatchEdge::kFill.
-  bool skip_small = false;  ///< Leave out volumes that are smaller than a patch; else they are refused.
+  double fill = 0;                     ///< With PatchEdge::kFill.
+  bool skip_small = false;             ///< Leave out volumes that are smaller than a patch; else they are refused.
 };
 
 /// Return a data set whose samples are boxes of the volumes: fields of `shape`. A grid's samples are numbered volume by
