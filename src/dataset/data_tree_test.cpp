@@ -82,6 +82,30 @@ TEST_F(DataTree, DamagedRecipesAreRefusedOrMeanOtherFiles) {
     }
 }
 
+TEST_F(DataTree, RecipesOfPatches) {
+  const Volumes volumes = open_volumes({folder_.path("0.npy"), folder_.path("1.npy")}, {.fields = {{"v", ""}}});
+  PatchOptions grid{.shape = {7}, .stride = {5}, .edge = PatchEdge::kFill, .fill = -3};
+  for (const PatchOptions& options : {PatchOptions{.shape = {7}, .samples_per_epoch = 20}, grid}) {
+    const Dataset data = patches(volumes, options);
+    const std::string recipe = data.recipe();
+    const Dataset again = open_recipe(recipe);
+    EXPECT_EQ(identity_of(again), identity_of(data));
+    EXPECT_EQ(again.describe(), data.describe());
+    for (std::size_t length = 0; length < recipe.size(); ++length)
+      EXPECT_FALSE(node_of_recipe(std::string_view(recipe).substr(0, length)).ok()) << length;
+    for (std::size_t at = 0; at < recipe.size(); ++at)
+      for (const int bit : {0, 3, 7}) {
+        std::string damaged = recipe;
+        damaged[at] = static_cast<char>(damaged[at] ^ 1 << bit);
+        try {
+          open_recipe(damaged);
+        } catch (const Error&) {  // an error of ours, never a crash
+        }
+      }
+  }
+  EXPECT_NE(patches(volumes, grid).describe().find("made of 2 volumes → patches of 7 every 5"), std::string::npos);
+}
+
 TEST_F(DataTree, DataInMemoryHasNone) {
   const Dataset on_disk = files(0, 1);
   const Dataset in_memory(Dataset::Impl::make(on_disk.impl()->source));

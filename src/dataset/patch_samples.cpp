@@ -19,6 +19,7 @@ namespace {
 
 /// Neighbours of a grid share cells, and decode them once where they are shuffled together; but few homes mix badly.
 constexpr std::uint64_t kHomeBytes = 4 << 20, kLeastHomes = 64;
+constexpr std::uint64_t kMostHomes = std::uint64_t{1} << 31, kHomesOfDrawn = 1 << 22;
 constexpr std::uint64_t kMostStarts = std::numeric_limits<std::int64_t>::max();
 
 std::string times(std::span<const std::uint64_t> extents) {
@@ -73,8 +74,12 @@ class PatchMaker final : public SampleMaker {
     if (map.starts->num_samples() == 0) throw refuse("there is no patch in these volumes");
     std::uint64_t sample_bytes = volumes->row_bytes();
     for (const std::uint64_t n : options_.shape) sample_bytes *= n;
-    map.home_samples = std::clamp<std::uint64_t>(kHomeBytes / std::max<std::uint64_t>(sample_bytes, 1), 1,
-                                                 map.starts->num_samples() / kLeastHomes + 1);
+    const std::uint64_t samples = map.starts->num_samples();
+    map.home_samples =
+        std::clamp<std::uint64_t>(kHomeBytes / std::max<std::uint64_t>(sample_bytes, 1), 1, samples / kLeastHomes + 1);
+    // Drawn ones have no neighbours; and homes are counted in 32 bits.
+    const std::uint64_t most_homes = options_.samples_per_epoch ? kHomesOfDrawn : kMostHomes;
+    map.home_samples = std::max(map.home_samples, samples / most_homes + 1);
     std::vector<std::uint64_t> file_ends = ends_of_files(*map.starts, used, volumes->files.size());
     auto boxes = std::make_shared<const BoxMap>(std::move(map));
     std::shared_ptr<MappedSource> made = make_mapped_source(boxes, boxes, std::move(groups), identity()).value();

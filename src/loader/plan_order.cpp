@@ -301,7 +301,8 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
   if (source.mixture()) {
     plan.sampler = make_mixed(*source.mixture(), *blocks, options, global_batch, row_bytes);
   } else if (!plan.sampler) {
-    const Shuffle::Mode mode = options.shuffle.mode();
+    // Draws are as good in one order as in another.
+    const Shuffle::Mode mode = plan.draws_samples() ? Shuffle::kNone : options.shuffle.mode();
     plan.sampler = mode == Shuffle::kBlock   ? make_block_shuffle(blocks, plan.shape, options.seed)
                    : mode == Shuffle::kExact ? make_global_shuffle(blocks, options.seed)
                                              : make_sequential(blocks);
@@ -329,8 +330,8 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
                     lanes, plan.share.world_size));
 
   const std::uint64_t stream_rows = samples / std::max<std::uint64_t>(plan.shape.streams, 1);
-  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture() && plan.shape.streams > 1 &&
-      blocks->max_block_rows() > stream_rows)
+  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture() && !plan.draws_samples() &&
+      plan.shape.streams > 1 && blocks->max_block_rows() > stream_rows)
     plan.warnings.push_back(
         fmt::format("the largest block has {} rows and a stream only {}: such a block is spread over several streams "
                     "and read for each; smaller chunks, or shuffle_buffer= with fewer than {} streams, would mend it",
