@@ -29,6 +29,7 @@ EPOCH_RESULTS = BENCH / "results" / "epochs.json"
 MEMORY_RESULTS = BENCH / "results" / "memory.json"
 TOKEN_RESULTS = BENCH / "results" / "tokens.json"
 EVENT_RESULTS = BENCH / "results" / "events.json"
+PATCH_RESULTS = BENCH / "results" / "patches.json"
 TABLE = ROOT / "docs" / "benchmarks.md"
 
 

@@ -19,6 +19,7 @@ from event_figures import EVENT_FIGURES
 from figure import HEADLINE_REPETITIONS, Figure
 from figures import FIGURES
 from memory_figures import MEMORY_FIGURES
+from patch_figures import PATCH_FIGURES
 from token_figures import TOKEN_FIGURES
 
 Results = dict[str, Any]
@@ -86,6 +87,15 @@ has up to two workers. *Decode alone* is `bench/decode_alone.cpp` over the same 
 `bench/rivals/h5py_events.py`: a slice an event, and `np.concatenate`. The 100 million events have one row each.
 """
 
+PATCHES = """
+600 patches of 64^3 an epoch, in batches of 4, drawn from three volumes of 320^3 in the page cache: two `uint8` arrays
+in chunks of 64^3, noise that gzip makes 1.4 times smaller and labels; `.npy` files have the noise alone. Headrace has
+1 GiB, in which each chunk is decoded once an epoch, since so many patches share it; in 64 MiB fewer do. The rivals take
+the same patches in the same order: `bench/rivals/torch_patches.py` by slices, `bench/copy_boxes.cpp` by copies into
+eight batches that stay in the processor's cache, out of huge pages, out of mapped files, or by a `pread` of each
+chunk's planes.
+"""
+
 COLUMNS = "| figure | reach | measured | runs | | key | at |\n| --- | --- | --- | ---: | --- | --- | --- |\n"
 
 SECTIONS = [
@@ -94,6 +104,7 @@ SECTIONS = [
     Section("memory", common.MEMORY_RESULTS, "Memory", MEMORY, MEMORY_FIGURES),
     Section("tokens", common.TOKEN_RESULTS, "Token windows", TOKENS, TOKEN_FIGURES),
     Section("events", common.EVENT_RESULTS, "Events of different length", EVENTS, EVENT_FIGURES),
+    Section("patches", common.PATCH_RESULTS, "Patches of volumes", PATCHES, PATCH_FIGURES),
 ]
 
 #: Results that docs/shuffling.md quotes, and what measures them.
