@@ -50,6 +50,7 @@ GZIP = {
 }
 PLAIN = {
     "headrace": patches("plain", 20),
+    "little memory": patches("plain", 6, "--memory", LITTLE),
     "copies": copies("memory"),
     "mapping": copies("mapping"),
     "pread": copies("pread"),
@@ -84,6 +85,7 @@ PATCH_FIGURES = [
         rows="patches",
         detail=stages,
         beside={
+            f"`memory` {LITTLE[:2]} MiB": (partial(ratio, "little memory", "copies"), "x"),
             "out of mapped files": (partial(ratio, "headrace", "mapping"), "x"),
             "by `pread`": (partial(ratio, "headrace", "pread"), "x"),
             "rate": (printed("rows_per_s"), "patches/s"),
