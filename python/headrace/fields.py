@@ -69,7 +69,7 @@ class FileInfo(NamedTuple):
 
     Attributes:
         path: Path of the file.
-        rows: Rows of the file that belong to the data set.
+        rows: Rows of the file, or samples made of it, that belong to the data set; 0 where samples are drawn.
     """
 
     path: str

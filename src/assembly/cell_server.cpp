@@ -97,12 +97,12 @@ bool CellServer::reads_boxes(const Task& task) const {
   if (task.piece.stored.range.size == 0 || !task.reader.is_plain(task.piece)) return false;
   if (task.grid.cells == CellGrid::Cells::kPlain) return true;
   std::uint64_t bytes = 0;
-  for (const Request& request : requests_) bytes += plan_box_reads(task.grid, request.overlap).bytes(task.grid);
+  for (const BoxRequest& request : requests_) bytes += plan_box_reads(task.grid, request.overlap).bytes(task.grid);
   return bytes < task.grid.cell_elements() * task.grid.element_bytes;
 }
 
 /// The proof is made of the addresses of the first and the last run that were copied.
-void CellServer::add_to(RowDigest& digest, const Task& task, const Request& request, std::uint64_t first_from,
+void CellServer::add_to(RowDigest& digest, const Task& task, const BoxRequest& request, std::uint64_t first_from,
                         std::uint64_t last_from, const BoxCopied& done) const {
   const std::uint64_t item = task.grid.element_bytes;
   const auto in_box = [&](const std::byte* to) {
@@ -114,7 +114,7 @@ void CellServer::add_to(RowDigest& digest, const Task& task, const Request& requ
 
 Status CellServer::read_boxes(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled) {
   std::uint64_t read_bytes = 0, copied_bytes = 0;
-  for (const Request& request : requests_) {
+  for (const BoxRequest& request : requests_) {
     if (cancelled.load(std::memory_order_relaxed)) return {};
     HEADRACE_ASSIGN(const BoxRead done, read_box(task.grid, request.overlap, task.piece.stored, map_.box(), request.to,
                                                  stored_.bytes(), counters_.clock));
@@ -150,7 +150,7 @@ Status CellServer::copy_boxes(const Task& task, std::span<RowDigest> digests) {
   StageSpan span(counters_.clock, Stage::kScatter);
   std::uint64_t copied_bytes = 0;
   const std::uint64_t item = task.grid.element_bytes;
-  for (const Request& request : requests_) {
+  for (const BoxRequest& request : requests_) {
     const BoxCopied done = copy_box(task.grid, request.overlap, cell, map_.box(), request.to);
     const auto in_cell = [&](const std::byte* from) { return static_cast<std::uint64_t>(from - cell) / item; };
     add_to(digests[request.run], task, request, in_cell(done.first_from), in_cell(done.last_from), done);
@@ -182,7 +182,7 @@ void CellServer::serve(const Claim& claim, SampleMap::GroupUnit at, std::size_t 
     return;
   }
   const std::vector<std::byte>& fill = groups_[at.group].fill_element;
-  for (const Request& request : requests_)
+  for (const BoxRequest& request : requests_)
     if (request.overlap.reaches_past_end())
       fill_past_end(task.grid, request.overlap, fill.data(), map_.box(), request.to);
 }

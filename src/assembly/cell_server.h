@@ -45,7 +45,7 @@ class CellServer {
     Piece piece = {};
     Axes extents = {};
   };
-  struct Request {
+  struct BoxRequest {
     std::byte* to;
     BoxOverlap overlap;
     std::uint64_t first_place;  // element 0 of the box in the epoch's batches
@@ -57,14 +57,14 @@ class CellServer {
   Status read_boxes(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled);
   Status copy_boxes(const Task& task, std::span<RowDigest> digests);
   Result<const std::byte*> decode(const Task& task);
-  void add_to(RowDigest& digest, const Task& task, const Request& request, std::uint64_t first_from,
+  void add_to(RowDigest& digest, const Task& task, const BoxRequest& request, std::uint64_t first_from,
               std::uint64_t last_from, const BoxCopied& done) const;
 
   const BoxMap& map_;
   const std::vector<SourceGroup>& groups_;
   DecodeCounters& counters_;
   PageBuffer stored_, out_, ping_, pong_;
-  std::vector<Request> requests_;
+  std::vector<BoxRequest> requests_;
   std::vector<Piece> pieces_;
 };
 

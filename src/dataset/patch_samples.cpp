@@ -58,6 +58,7 @@ class PatchMaker final : public SampleMaker {
     std::vector<std::string> notices;
     const std::vector<std::uint32_t> used = large_enough(*volumes, notices);
     std::vector<SourceGroup> groups = groups_of(volumes);
+    add_notices_of_arrays(*volumes, notices);
     BoxMap::Options map;
     map.box = axes_of(options_.shape);
     map.chosen = std::move(chosen);
@@ -142,6 +143,14 @@ class PatchMaker final : public SampleMaker {
       notices.push_back(fmt::format("{} of {} volumes are smaller than a patch of {} and left out", small,
                                     volumes.files.size(), times(options_.shape)));
     return used;
+  }
+
+  /// What should be known of arrays; of several the first, as all files of a data set tend to have the same.
+  static void add_notices_of_arrays(const Source& volumes, std::vector<std::string>& notices) {
+    for (const SourceFile& file : volumes.files)
+      for (const auto& array : file.arrays)
+        if (!array->info().notice.empty())
+          return notices.push_back(fmt::format("{}: {}", file.path, array->info().notice));
   }
 
   /// A group for each array, in the order of the fields.

@@ -90,7 +90,7 @@ struct FieldStorage {
 /// One file of a data set.
 struct FileEntry {
   std::string path;        ///< Path of the file.
-  std::uint64_t rows = 0;  ///< Rows that belong to the data set.
+  std::uint64_t rows = 0;  ///< Rows, or samples made of it, that belong to the data set; 0 where samples are drawn.
 };
 
 /// An opened data set. A light handle: copies share the open files.
