@@ -90,11 +90,10 @@ has up to two workers. *Decode alone* is `bench/decode_alone.cpp` over the same 
 PATCHES = """
 600 patches of 64^3 an epoch, in batches of 4, drawn from three volumes of 320^3 in the page cache: two `uint8` arrays
 in chunks of 64^3, noise that gzip makes 1.4 times smaller and labels; `.npy` files have the noise alone. Headrace has
-1 GiB, of which its window takes 256 MiB: so many patches share chunks; in 64 MiB fewer do, and of volumes that are larger
-than memory few would. The rivals take
-the same patches in the same order: `bench/rivals/torch_patches.py` by slices, `bench/copy_boxes.cpp` by copies into
-eight batches that stay in the processor's cache, out of huge pages, out of mapped files, or by a `pread` of each
-chunk's planes.
+1 GiB, of which its window takes 256 MiB: there many patches share a chunk. In 64 MiB fewer do, and few would of volumes
+that are larger than memory. The rivals take the same patches in the same order: `bench/rivals/torch_patches.py` by
+slices, `bench/copy_boxes.cpp` by copies into eight batches that stay in the processor's cache, out of huge pages, out
+of mapped files, or by a `pread` of each chunk's planes.
 """
 
 COLUMNS = "| figure | reach | measured | runs | | key | at |\n| --- | --- | --- | ---: | --- | --- | --- |\n"

@@ -17,8 +17,9 @@ namespace {
 constexpr std::uint64_t kPartBytes = 96;   // of a part in the window: planned, filed under its unit, claimed
 constexpr std::uint64_t kUnitBytes = 208;  // of a unit that a batch waits for, and how far its homes are
 constexpr std::uint64_t kHomeBytes = 8;    // of two epochs
-/// Batches of drawn samples that wait together share what is decoded for them. Twice as many were a quarter slower where
-/// nothing is decoded: parts of a row come from neighbouring cells, and the row leaves the processor's cache in between.
+/// Batches of drawn samples that wait together share what is decoded for them. Twice as many were a quarter slower
+/// where nothing is decoded: parts of a row come from neighbouring cells, and the row leaves the processor's cache in
+/// between.
 constexpr std::uint64_t kDrawnWindowBytes = 256 << 20;
 
 /// Bytes of batches.
