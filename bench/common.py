@@ -51,10 +51,13 @@ def program(name: str) -> Path:
         switches = ["-DCMAKE_BUILD_TYPE=Release", "-DHEADRACE_BUILD_BENCH=ON", "-DHEADRACE_BUILD_TESTS=OFF"]
         switches += ["-DHEADRACE_BUILD_SHARED=OFF", "-DHEADRACE_BUILD_CLI=ON"]
         quietly(["cmake", "-S", str(ROOT), "-B", str(build), *switches])
+    places = [build / folder / name for folder in ("bench", "cli/demo")]
+    if not any(place.exists() for place in places):
+        quietly(["cmake", str(build)])  # which may have been configured before there was such a program
     quietly(["cmake", "--build", str(build), "--target", name, "-j", str(os.cpu_count() or 1)])
-    for folder in ("bench", "cli/demo"):
-        if (build / folder / name).exists():
-            return build / folder / name
+    for place in places:
+        if place.exists():
+            return place
     raise FileNotFoundError(f"{name} was built, but is not where it should be")
 
 
