@@ -122,5 +122,27 @@ TEST_F(Bench, ARunAsTextLoadsAgain) {
   EXPECT_EQ(again.framework, "torch");
 }
 
+TEST_F(Bench, ARunOfPatchesAsTextLoadsAgain) {
+  run_.open.fields = {{"raw", "volumes/raw"}, {"ids", "volumes/ids"}};
+  for (const bool drawn : {true, false}) {
+    PatchOptions& patches = run_.patches.emplace(PatchOptions{.shape = {64, 32, 16}});
+    if (drawn)
+      patches.samples_per_epoch = 1000, patches.skip_small = true;
+    else
+      patches.stride = {8, 9, 10}, patches.edge = PatchEdge::kFill, patches.fill = -1.5;
+    std::ofstream(folder_.path("run.yaml")) << run_file_text(run_);
+    const RunConfig again = load_run(folder_.path("run.yaml"));
+    ASSERT_TRUE(again.patches);
+    EXPECT_EQ(again.patches->shape, patches.shape);
+    EXPECT_EQ(again.patches->samples_per_epoch, patches.samples_per_epoch);
+    EXPECT_EQ(again.patches->stride, patches.stride);
+    EXPECT_EQ(again.patches->edge, patches.edge);
+    EXPECT_EQ(again.patches->fill, patches.fill);
+    EXPECT_EQ(again.patches->skip_small, patches.skip_small);
+    ASSERT_EQ(again.open.fields.size(), 2U);
+    EXPECT_EQ(again.open.fields[1].path, "volumes/ids");
+  }
+}
+
 }  // namespace
 }  // namespace headrace
