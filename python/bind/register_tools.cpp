@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bind/dataset_handle.h"
 #include "bind/loader_handle.h"
 #include "bind/loader_words.h"
 #include "bind/progress.h"
