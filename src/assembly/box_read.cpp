@@ -38,6 +38,7 @@ Result<BoxRead> read_box(const CellGrid& grid, const BoxOverlap& overlap, const 
   const std::uint64_t item = grid.element_bytes, bytes = plan.read_elements * item;
   const bool direct = plan.axis + 1 == grid.rank;  // a row is read to where it belongs
   BoxRead out;
+  out.read_bytes = plan.bytes(grid);
   BoxOverlap part = overlap;  // what one read brings
   for (std::size_t a = 0; a < plan.axis; ++a) part.count[a] = 1;
   part.cell_offset = 0;
@@ -75,7 +76,7 @@ Result<BoxRead> read_box(const CellGrid& grid, const BoxOverlap& overlap, const 
       at[a] = 0;
     }
   }
-  clock.add(Stage::kRead, read_ns, plan.bytes(grid), plan.reads);
+  clock.add(Stage::kRead, read_ns, out.read_bytes, plan.reads);
   clock.add(Stage::kScatter, copy_ns, out.copied.bytes);
   return out;
 }

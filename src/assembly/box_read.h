@@ -31,6 +31,7 @@ std::uint64_t box_buffer_bytes(const CellGrid& grid, const Axes& box);
 /// What was copied, in elements of the cell and addresses of the box.
 struct BoxRead {
   std::uint64_t first_from = 0, last_from = 0;
+  std::uint64_t read_bytes = 0;  ///< With the holes between rows.
   BoxCopied copied;
 };
 

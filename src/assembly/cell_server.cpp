@@ -119,7 +119,7 @@ Status CellServer::read_boxes(const Task& task, std::span<RowDigest> digests, co
     HEADRACE_ASSIGN(const BoxRead done, read_box(task.grid, request.overlap, task.piece.stored, map_.box(), request.to,
                                                  stored_.bytes(), counters_.clock));
     add_to(digests[request.run], task, request, done.first_from, done.last_from, done.copied);
-    read_bytes += plan_box_reads(task.grid, request.overlap).bytes(task.grid);
+    read_bytes += done.read_bytes;
     copied_bytes += done.copied.bytes;
   }
   counters_.add_decodes(read_bytes, copied_bytes);

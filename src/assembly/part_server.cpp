@@ -31,12 +31,14 @@ void PartServer::release() {
 
 ServerNeed PartServer::need(const MappedSource& mapped) {
   ServerNeed sum;
-  if (mapped.boxes) sum = CellServer::need(*mapped.boxes, mapped.groups);
-  for (const SourceGroup& group : mapped.groups) {
-    if (mapped.boxes) break;
-    const PieceDecoder::Need need = PieceDecoder::need(*group.source, group.layout);
-    sum.scratch_bytes += need.scratch_bytes;
-    sum.read_buffer_bytes += need.read_buffer_bytes;
+  if (mapped.boxes) {
+    sum = CellServer::need(*mapped.boxes, mapped.groups);
+  } else {
+    for (const SourceGroup& group : mapped.groups) {
+      const PieceDecoder::Need need = PieceDecoder::need(*group.source, group.layout);
+      sum.scratch_bytes += need.scratch_bytes;
+      sum.read_buffer_bytes += need.read_buffer_bytes;
+    }
   }
   if (mapped.program) sum.scratch_bytes += mapped.program->scratch_bytes();
   return sum;

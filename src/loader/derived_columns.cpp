@@ -20,8 +20,8 @@ std::vector<std::uint64_t> lengths_of(const SampleMap& map, std::span<const Samp
 }
 
 /// Write 1 for each element of a box that lies in its volume, and 0 for those past its end.
-void write_valid(const BoxMap& boxes, const BoxPlace& place, std::size_t group, std::uint8_t* out) {
-  const CellGrid& grid = boxes.volumes()[place.volume].grids[group];
+void write_valid(const BoxMap& boxes, const BoxPlace& place, std::uint8_t* out) {
+  const CellGrid& grid = boxes.volumes()[place.volume].grids[0];
   const Axes& box = boxes.box();
   Axes inside{};
   for (std::size_t a = 0; a < grid.rank; ++a) inside[a] = std::min(box[a], grid.shape[a] - place.start[a]);
@@ -101,13 +101,11 @@ std::vector<DerivedColumn> derived_columns(const EnginePlan& plan, std::span<con
   if (plan.delivers_valid) {
     const BoxMap& boxes = *plan.boxes;
     const std::uint64_t elements = boxes.box_elements(0);
-    for (std::size_t g = 0; g < boxes.groups().size(); ++g) {
-      auto* valid = static_cast<std::uint8_t*>(add(samples.size(), elements));
-      for (const SampleRef sample : samples) {
-        write_valid(boxes, boxes.place_of(sample, {epoch, plan.seed}), g, valid);
-        valid += elements;
-      }
-    }
+    auto* const valid = static_cast<std::uint8_t*>(add(samples.size(), elements));
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      write_valid(boxes, boxes.place_of(samples[i], {epoch, plan.seed}), valid + i * elements);
+    for (std::size_t g = 1; g < boxes.groups().size(); ++g)  // arrays of a volume have one shape
+      std::copy_n(valid, samples.size() * elements, static_cast<std::uint8_t*>(add(samples.size(), elements)));
   }
   if (plan.delivers_row_ids && plan.boxes) {
     const std::size_t rank = plan.boxes->rank(0);
