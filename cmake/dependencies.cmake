@@ -22,6 +22,7 @@ option(HEADRACE_WITH_HDF5 "Read HDF5 files (libhdf5-dev)" ON)
 option(HEADRACE_WITH_BLOSC "Decode the filter blosc (libblosc-dev)" ON)
 option(HEADRACE_WITH_BZIP2 "Decode the filter bzip2 (libbz2-dev)" ON)
 option(HEADRACE_WITH_SZIP "Decode the filter szip (libaec-dev)" ON)
+option(HEADRACE_WITH_SNAPPY "Decode snappy, as in Parquet files (libsnappy-dev)" ON)
 set(without)
 
 # c-blosc ships a .pc file on some systems only.
@@ -63,6 +64,17 @@ if(HEADRACE_WITH_SZIP)
   target_link_libraries(aec::aec INTERFACE ${AEC_LIBRARY})
 else()
   list(APPEND without szip)
+endif()
+
+# Debian adds a .pc file to snappy, conda-forge does not.
+if(HEADRACE_WITH_SNAPPY)
+  find_path(SNAPPY_INCLUDE_DIR snappy-c.h REQUIRED)
+  find_library(SNAPPY_LIBRARY snappy REQUIRED)
+  add_library(snappy::snappy INTERFACE IMPORTED)
+  target_include_directories(snappy::snappy SYSTEM INTERFACE ${SNAPPY_INCLUDE_DIR})
+  target_link_libraries(snappy::snappy INTERFACE ${SNAPPY_LIBRARY})
+else()
+  list(APPEND without snappy)
 endif()
 
 find_package(ZLIB REQUIRED) # says why a deflate stream is bad; the demo's writer

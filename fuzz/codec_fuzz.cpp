@@ -12,8 +12,9 @@
 
 namespace {
 
-constexpr std::array<const char*, 12> kCodecs{"deflate", "shuffle",    "fletcher32", "bzip2", "lzf",  "blosc",
-                                              "lz4",     "bitshuffle", "zstd",       "szip",  "nbit", "scaleoffset"};
+constexpr std::array<const char*, 16> kCodecs{"deflate", "shuffle",    "fletcher32", "bzip2",     "lzf",  "blosc",
+                                              "lz4",     "bitshuffle", "zstd",       "szip",      "nbit", "scaleoffset",
+                                              "snappy",  "gzip",       "lz4_raw",    "lz4_hadoop"};
 const std::string kOnly = HEADRACE_FUZZ_FILTER;
 
 class Recipe {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Write the seeds of all fuzz targets to OUT_DIR/<target>/<case>: python fuzz/make_seeds.py OUT_DIR.
 
-For codec_fuzz.cpp the golden chunks; the recipe in front of the stored bytes is described there. For hdf5_open_fuzz.cpp
+For codec_fuzz.cpp the golden chunks, and a few streams of the codecs that only Parquet has; the recipe in front of the
+stored bytes is described there. For hdf5_open_fuzz.cpp
 small files, of one idea each; for hdf5_metadata_fuzz.cpp the structures in some of them. To those come the inputs of
 regressions.txt. They are the same every time, so that a failure can be made again; only the named type of types_v1*
 carries the time of writing.
@@ -11,6 +12,7 @@ import pathlib
 import shutil
 import struct
 import sys
+import zlib
 from collections.abc import Callable
 
 import h5py
@@ -30,6 +32,10 @@ TARGETS = [
     "szip",
     "nbit",
     "scaleoffset",
+    "snappy",  # from here on codecs of Parquet, without a number of HDF5's
+    "gzip",
+    "lz4_raw",
+    "lz4_hadoop",
 ]
 
 
@@ -50,6 +56,43 @@ def write_codec_seeds(out_dir: pathlib.Path) -> None:
             folder = out_dir / target
             folder.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(recipe + bytes.fromhex(stored))
+
+
+def gzip_member(data: bytes) -> bytes:
+    """Return one gzip member, without the time."""
+    packer = zlib.compressobj(wbits=31)
+    return packer.compress(data) + packer.flush()
+
+
+def write_page_codec_seeds(out_dir: pathlib.Path) -> None:
+    """Write the seeds of the codecs that HDF5 does not have: 48 bytes, twice, by hand where Python has no encoder."""
+    half = bytes(range(48))
+    block = b"\xff\x21" + half + b"\x30\x00\x18" + b"\x50" + half[-5:]  # 48 literals, 43 copied, 5 literals
+    frame = bytes.fromhex("04224d18604082") + struct.pack("<I", len(block)) + block + bytes(4)
+    hadoop = struct.pack(">II", 96, len(block)) + block
+    two_blocks = struct.pack(">I", 192) + 2 * hadoop[4:]
+    seeds = {
+        "snappy": {"copy": (96, b"\x60\xbc" + half + b"\xbe\x30\x00"), "nothing": (0, b"\0")},
+        "gzip": {
+            "member": (96, gzip_member(2 * half)),
+            "members": (96, 2 * gzip_member(half)),
+            "zlib": (96, zlib.compress(2 * half)),
+        },
+        "lz4_raw": {"block": (96, block), "nothing": (0, b"\0")},
+        "lz4_hadoop": {
+            "frame": (96, hadoop),
+            "frames": (192, 2 * hadoop),
+            "blocks": (192, two_blocks),
+            "bare": (96, block),
+            "own_frame": (96, frame),
+        },
+    }
+    for target, cases in seeds.items():
+        for name, (size, stored) in cases.items():
+            recipe = struct.pack("<BBHBB", 1, 0, size, TARGETS.index(target), 0)
+            for folder in (out_dir / target, out_dir / "codec_chain"):
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / f"{target}_{name}").write_bytes(recipe + stored)
 
 
 ROWS = 24
@@ -231,6 +274,7 @@ def write_all_seeds(out_dir: pathlib.Path) -> None:
     shutil.rmtree(out_dir, ignore_errors=True)
     for write in (
         write_codec_seeds,
+        write_page_codec_seeds,
         write_hdf5_seeds,
         write_hdf5_regressions,
         write_metadata_seeds,

@@ -8,6 +8,7 @@
 
 // clang-format off
 //  The name people know it by, its maker (defined in the filter's own file).
+//  The last four are codecs of Parquet's pages, under Parquet's names: no number of an HDF5 filter leads to them.
 #define HEADRACE_FILTERS(FILTER)                  \
   FILTER("deflate", make_deflate)              \
   FILTER("shuffle", make_shuffle)              \
@@ -20,7 +21,11 @@
   FILTER("blosc", make_blosc)              \
   FILTER("lz4", make_lz4)                  \
   FILTER("bitshuffle", make_bitshuffle)    \
-  FILTER("zstd", make_zstd)
+  FILTER("zstd", make_zstd)                \
+  FILTER("snappy", make_snappy)            \
+  FILTER("gzip", make_gzip)                \
+  FILTER("lz4_raw", make_lz4_raw)          \
+  FILTER("lz4_hadoop", make_lz4_hadoop)
 // clang-format on
 
 namespace headrace {
