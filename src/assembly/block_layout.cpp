@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t kSmallBlockBytes = 256 << 10;  // below, a block's fixed costs show
 constexpr std::uint64_t kRunBytes = 512 << 10;         // blocks of data without chunks
+constexpr std::uint64_t kPartsBytes = 1 << 20;         // blocks of chunks that are decoded in parts
 constexpr std::uint64_t kLargeBlockBytes = 8 << 20;    // aligning never makes a block larger than this
 
 std::uint64_t lcm_or_zero(std::uint64_t a, std::uint64_t b) {  // 0 on overflow
@@ -28,15 +29,40 @@ const ArrayReader* with_unequal_chunks(const SourceFile& file) {
   return leading;
 }
 
-/// Blocks are the chunks of `leading`. Arrays that are cut elsewhere cross them.
+/// Divide chunks that are decoded in parts into blocks of some MiB, where parts end if these are small.
+std::vector<std::uint64_t> ends_of_parts(const SourceFile& file, const ArrayInfo& leading) {
+  std::uint64_t row_bytes = 0;
+  for (const auto& array : file.arrays) row_bytes += array->info().distinct_row_bytes();
+  const std::uint64_t wanted = std::max<std::uint64_t>(kPartsBytes / std::max<std::uint64_t>(row_bytes, 1), 1);
+  const std::uint64_t page = leading.page_rows;
+  const std::uint64_t step = wanted <= page ? std::min(page, wanted * 4) : (wanted + page - 1) / page * page;
+  std::vector<std::uint64_t> ends;
+  std::uint64_t begin = 0;
+  for (const std::uint64_t end : leading.chunk_ends) {
+    // What is left at the end of a chunk joins the block before it where it would be less than half of one.
+    for (std::uint64_t at = begin + step; at < end && end - at >= step / 2; at += step) ends.push_back(at);
+    if (end > begin) ends.push_back(end);
+    begin = end;
+  }
+  return ends;
+}
+
+/// Blocks are the chunks of `leading`, or parts of them. Arrays that are cut elsewhere cross them.
 BlockTable::FileBlocks blocks_of(const SourceFile& file, const ArrayReader& leading, FileLayout& layout) {
-  const std::vector<std::uint64_t>& ends = leading.info().chunk_ends;
+  const bool parts = leading.info().page_rows > 0;
+  std::vector<std::uint64_t> ends = parts ? ends_of_parts(file, leading.info()) : leading.info().chunk_ends;
   layout.block_rows = leading.info().chunk_rows();
+  if (parts) {
+    layout.block_rows = 1;
+    for (std::size_t i = 0; i < ends.size(); ++i)
+      layout.block_rows = std::max(layout.block_rows, ends[i] - (i == 0 ? 0 : ends[i - 1]));
+  }
   for (const auto& array : file.arrays) {
-    const bool aligned = array->info().chunk_rows() == 1 || array->info().chunk_ends == ends;
+    const ArrayInfo& info = array->info();
+    const bool aligned = info.chunk_rows() == 1 || info.page_rows > 0 || info.chunk_ends == ends;
     layout.roles.push_back(aligned ? ArrayRole::kAligned : ArrayRole::kStraddling);
   }
-  return {file.rows, layout.block_rows, ends};
+  return {file.rows, layout.block_rows, std::move(ends)};
 }
 
 }  // namespace

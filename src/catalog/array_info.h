@@ -53,6 +53,9 @@ struct ArrayInfo {
   /// Where chunks differ in rows (row groups): rows up to the end of each; chunk_shape[0] is then the most of one.
   /// Empty: all have chunk_shape[0], but for the last.
   std::vector<std::uint64_t> chunk_ends;
+  /// Where chunks are decoded in parts: rows that a part usually has. locate() then gives the rows asked for and no
+  /// others, and cuts between parts cost least. 0: chunks are decoded whole.
+  std::uint64_t page_rows = 0;
   std::vector<FilterInfo> filters;  ///< In the order they were applied when writing.
   std::uint64_t stored_bytes = 0;   ///< Bytes on disk, as far as the file's metadata says.
   /// Rows that have the same stored bytes, one after the other: a value a recording, which each of its segments has.

@@ -55,6 +55,7 @@ void pack(const ArrayInfo& info, PackedWriter& out) {
   out.number(static_cast<std::uint64_t>(info.layout));
   out.numbers(info.chunk_shape);
   out.numbers(info.chunk_ends);
+  out.number(info.page_rows);
   out.number(info.filters.size());
   for (const FilterInfo& filter : info.filters) {
     out.text(filter.name);
@@ -80,6 +81,7 @@ ArrayInfo unpack_array_info(PackedReader& in) {
   info.layout = static_cast<Layout>(in.number_up_to(static_cast<std::uint64_t>(Layout::kExternal)));
   info.chunk_shape = in.numbers();
   info.chunk_ends = in.numbers();
+  info.page_rows = in.number();
   for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
     FilterInfo& filter = info.filters.emplace_back();
     filter.name = in.text();

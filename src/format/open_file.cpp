@@ -9,6 +9,8 @@
 #include "format/npy/cache_folder.h"
 #include "format/npy/npy_header.h"
 #include "format/npy/npy_reader.h"
+#include "format/parquet/footer.h"
+#include "format/parquet/parquet_reader.h"
 #include "format/sniff.h"
 #include "storage/file_system.h"
 
@@ -34,6 +36,7 @@ Result<std::shared_ptr<FormatReader>> open_bytes(std::shared_ptr<RandomAccessFil
   HEADRACE_TRY(file->read_at(0, head));
   if (npy::is_npy(head)) return npy::open_npy(std::move(file), path);
   if (is_zip(head)) return npy::open_npz(std::move(file), path);
+  if (parquet::is_parquet(head)) return parquet::open_parquet(std::move(file), path);
   return not_ours(head);
 }
 

@@ -1,0 +1,155 @@
+#include "format/parquet/leaf_column.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace headrace::parquet {
+namespace {
+
+using Kind = Meaning::Kind;
+
+constexpr std::uint32_t kMostDecimalBytes = 16;
+
+std::string unit_words(const Meaning& meaning) {
+  const char* const unit = meaning.unit == Meaning::Unit::kMillis   ? "milliseconds"
+                           : meaning.unit == Meaning::Unit::kMicros ? "microseconds"
+                                                                    : "nanoseconds";
+  if (meaning.kind == Kind::kTime) return fmt::format("{} since midnight", unit);
+  return fmt::format("{} since 1970{}", unit, meaning.utc ? " (UTC)" : "");
+}
+
+void as_decimal(LeafColumn& column, Conversion conversion) {
+  column.conversion = conversion;
+  column.dtype = {DType::Kind::kFloat, 8};
+  column.notice = "decimals, as the nearest float64";
+}
+
+void resolve_int32(LeafColumn& column) {
+  column.dtype = {DType::Kind::kInt, 4};
+  const Meaning& meaning = column.meaning;
+  if (meaning.kind == Kind::kDecimal) as_decimal(column, Conversion::kDecimalNumber);
+  if (meaning.kind == Kind::kDate) column.notice = "days since 1970-01-01";
+  if (meaning.kind == Kind::kTime) column.notice = unit_words(meaning);
+  if (meaning.kind != Kind::kInteger) return;
+  if (meaning.bits != 8 && meaning.bits != 16 && meaning.bits != 32) {
+    column.refusal = fmt::format("integers of {} bits, stored in 32", meaning.bits);
+    return;
+  }
+  column.dtype = {meaning.is_signed ? DType::Kind::kInt : DType::Kind::kUInt, meaning.bits / 8};
+  if (meaning.bits < 32) column.conversion = Conversion::kNarrow;
+}
+
+void resolve_int64(LeafColumn& column) {
+  column.dtype = {DType::Kind::kInt, 8};
+  const Meaning& meaning = column.meaning;
+  if (meaning.kind == Kind::kDecimal) as_decimal(column, Conversion::kDecimalNumber);
+  if (meaning.kind == Kind::kTime || meaning.kind == Kind::kTimestamp) column.notice = unit_words(meaning);
+  if (meaning.kind == Kind::kInteger && meaning.bits != 64)
+    column.refusal = fmt::format("integers of {} bits, stored in 64", meaning.bits);
+  else if (meaning.kind == Kind::kInteger && !meaning.is_signed)
+    column.dtype.kind = DType::Kind::kUInt;
+}
+
+void resolve_bytes(LeafColumn& column) {
+  const bool fixed = column.physical == PhysicalType::kFixedLenByteArray;
+  const Meaning& meaning = column.meaning;
+  if (meaning.kind == Kind::kDecimal) {
+    as_decimal(column, Conversion::kDecimalBytes);
+    if (fixed && column.value_bytes > kMostDecimalBytes)
+      column.refusal = fmt::format("decimals of {} bytes, more than {}", column.value_bytes, kMostDecimalBytes);
+  } else if (!fixed) {
+    column.dtype = {DType::Kind::kBytes, 1};
+    column.refusal = meaning.kind == Kind::kText ? "text of any length; only columns of numbers are read"
+                                                 : "bytes of any length; only columns of numbers are read";
+  } else if (meaning.kind == Kind::kFloat16) {
+    column.dtype = {DType::Kind::kFloat, 2};
+    if (column.value_bytes != 2) column.refusal = fmt::format("float16 of {} bytes", column.value_bytes);
+  } else {
+    column.dtype = {DType::Kind::kUInt, 1};
+    column.width = std::max<std::uint32_t>(column.value_bytes, 1);
+    if (column.value_bytes == 0) column.refusal = "values of no bytes";
+  }
+}
+
+/// Set how the column is delivered, or why not.
+void resolve(LeafColumn& column) {
+  switch (column.physical) {
+    case PhysicalType::kBoolean:
+      column.dtype = {DType::Kind::kBool, 1};
+      break;
+    case PhysicalType::kInt32:
+      column.value_bytes = 4;
+      resolve_int32(column);
+      break;
+    case PhysicalType::kInt64:
+      column.value_bytes = 8;
+      resolve_int64(column);
+      break;
+    case PhysicalType::kInt96:
+      column.value_bytes = 12;
+      column.conversion = Conversion::kInt96;
+      column.dtype = {DType::Kind::kInt, 8};
+      column.notice = "nanoseconds since 1970";
+      break;
+    case PhysicalType::kFloat:
+      column.value_bytes = 4;
+      column.dtype = {DType::Kind::kFloat, 4};
+      break;
+    case PhysicalType::kDouble:
+      column.value_bytes = 8;
+      column.dtype = {DType::Kind::kFloat, 8};
+      break;
+    case PhysicalType::kByteArray:
+    case PhysicalType::kFixedLenByteArray:
+      resolve_bytes(column);
+      break;
+  }
+  if (column.repetition_levels > 0)
+    column.refusal = column.meaning.kind == Kind::kMap ? "a map" : "a list; only columns with a value a row are read";
+}
+
+struct Walk {
+  const std::vector<SchemaNode>& schema;
+  std::vector<LeafColumn>& leaves;
+  std::size_t at = 0;
+
+  void below(const std::string& path, std::uint32_t definition, std::uint32_t repetition) {
+    const SchemaNode& node = schema[at++];
+    const bool root = at == 1;
+    if (!root) {
+      definition += node.repetition == Repetition::kRequired ? 0 : 1;
+      repetition += node.repetition == Repetition::kRepeated ? 1 : 0;
+    }
+    const std::string here = root ? "" : path.empty() ? node.name : path + "." + node.name;
+    if (node.is_group) {
+      for (std::uint32_t child = 0; child < node.children; ++child) below(here, definition, repetition);
+      return;
+    }
+    LeafColumn column;
+    column.path = here;
+    column.index = leaves.size();
+    column.physical = node.physical;
+    column.value_bytes = node.physical == PhysicalType::kFixedLenByteArray ? node.type_length : 0;
+    column.meaning = node.meaning;
+    column.definition_levels = definition;
+    column.repetition_levels = repetition;
+    resolve(column);
+    leaves.push_back(std::move(column));
+  }
+};
+
+}  // namespace
+
+std::vector<LeafColumn> leaf_columns(const FileMetadata& file) {
+  std::vector<LeafColumn> leaves;
+  Walk{file.schema, leaves}.below("", 0, 0);
+  std::map<std::string, std::size_t> seen;
+  for (const LeafColumn& column : leaves) ++seen[column.path];
+  for (LeafColumn& column : leaves)
+    if (seen[column.path] > 1) column.refusal = fmt::format("{} columns have this name", seen[column.path]);
+  return leaves;
+}
+
+}  // namespace headrace::parquet

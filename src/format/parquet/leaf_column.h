@@ -1,0 +1,44 @@
+// LeafColumn: what a column of a Parquet file is delivered as, or why it is not.
+#pragma once
+
+#include <headrace/catalog/dtype.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "format/parquet/file_metadata.h"
+
+namespace headrace::parquet {
+
+/// What is done to a value of a physical type to make an element.
+enum class Conversion : std::uint8_t {
+  kNone,           ///< Nothing: its bytes are the element's.
+  kNarrow,         ///< Integers of 1 or 2 bytes are stored in 4.
+  kDecimalNumber,  ///< An integer of 4 or 8 bytes, scaled.
+  kDecimalBytes,   ///< A big-endian integer of any number of bytes, scaled.
+  kInt96,          ///< Nanoseconds of a day and its Julian number, to nanoseconds since 1970.
+};
+
+struct LeafColumn {
+  std::string path;       ///< Names from the root down, joined by points: "hits.time".
+  std::size_t index = 0;  ///< Among the leaves of the schema.
+  PhysicalType physical = PhysicalType::kInt32;
+  std::uint32_t value_bytes = 0;  ///< Of a value as it is stored; 0: they differ.
+  Meaning meaning;
+  Conversion conversion = Conversion::kNone;
+  DType dtype;                          ///< Of an element of a row.
+  std::uint32_t width = 1;              ///< Elements a row: bytes of a kFixedLenByteArray without a meaning.
+  std::uint32_t definition_levels = 0;  ///< Nodes on its path that can be null or repeated.
+  std::uint32_t repetition_levels = 0;  ///< Nodes on its path that are repeated.
+  std::string refusal;                  ///< Why it cannot be read; empty: it can.
+  std::string notice;                   ///< What its reader should know.
+
+  [[nodiscard]] std::uint32_t row_bytes() const { return dtype.itemsize * width; }
+  [[nodiscard]] bool is_nullable() const { return definition_levels > 0; }
+};
+
+/// Return the leaves of a schema, in its order. \param file  Whose tree parse_file_metadata() has checked.
+std::vector<LeafColumn> leaf_columns(const FileMetadata& file);
+
+}  // namespace headrace::parquet
