@@ -38,7 +38,7 @@ using Broadcasts = std::vector<std::tuple<nb::str, nb::str, std::uint32_t>>;
 
 DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& choices, const Beside& beside,
                          std::uint32_t sample_axes, const Broadcasts& broadcast, const nb::object& sample_by,
-                         const Choices& targets, const nb::object& progress) {
+                         const Choices& targets, const nb::str& nulls, const nb::object& progress) {
   const std::vector<std::string> names = from_python(paths);
   OpenOptions options;
   for (const auto& [name, path] : choices) options.fields.push_back({from_python(name), from_python(path)});
@@ -48,6 +48,11 @@ DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& cho
     options.broadcast.push_back({from_python(name), from_python(path), axes});
   if (!sample_by.is_none()) options.sample_by = to_sample_by(sample_by);
   for (const auto& [name, path] : targets) options.targets.push_back({from_python(name), from_python(path)});
+  const std::string null_word = from_python(nulls);
+  const std::optional<Nulls> null_policy = nulls_of(null_word);
+  if (!null_policy)
+    throw Error(ErrorCode::kInvalidArgument, "nulls is '" + null_word + "': 'error', 'fill' or 'mask' is expected");
+  options.nulls = *null_policy;
   Progress reporter(progress, std::chrono::milliseconds(50));  // a file is described in less than a millisecond
   options.progress = reporter.function();
   return DatasetHandle(reporter.run([&] { return open(names, std::move(options)); }));
@@ -346,13 +351,14 @@ void register_dataset(nb::module_& m) {
         "A mixture of (name, data set, weight).");
   m.def("open", &open_paths, nb::arg("paths"), nb::arg("fields"), nb::arg("beside") = Beside(),
         nb::arg("sample_axes") = 1, nb::arg("broadcast") = Broadcasts(), nb::arg("sample_by") = nb::none(),
-        nb::arg("targets") = Choices(), nb::arg("progress") = nb::none(),
+        nb::arg("targets") = Choices(), nb::arg("nulls") = "error", nb::arg("progress") = nb::none(),
         nb::sig("def open(paths: collections.abc.Sequence[bytes], fields: collections.abc.Sequence[tuple[str, str]], "
                 "beside: collections.abc.Sequence[tuple[str, collections.abc.Sequence[bytes]]] = [], "
                 "sample_axes: int = 1, "
                 "broadcast: collections.abc.Sequence[tuple[str, str, int]] = [], "
                 "sample_by: tuple[str, int | None, str, typing.Any] | None = None, "
                 "targets: collections.abc.Sequence[tuple[str, str]] = [], "
+                "nulls: str = 'error', "
                 "progress: collections.abc.Callable[[int, int], typing.Any] | None = None) -> Dataset"),
         "Open a list of paths and globs, in its order. beside: what FILES of a field's FILES::PATH stands for.");
 }

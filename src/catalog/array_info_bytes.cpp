@@ -56,6 +56,7 @@ void pack(const ArrayInfo& info, PackedWriter& out) {
   out.numbers(info.chunk_shape);
   out.numbers(info.chunk_ends);
   out.number(info.page_rows);
+  out.flag(info.nullable);
   out.number(info.filters.size());
   for (const FilterInfo& filter : info.filters) {
     out.text(filter.name);
@@ -82,6 +83,7 @@ ArrayInfo unpack_array_info(PackedReader& in) {
   info.chunk_shape = in.numbers();
   info.chunk_ends = in.numbers();
   info.page_rows = in.number();
+  info.nullable = in.flag();
   for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
     FilterInfo& filter = info.filters.emplace_back();
     filter.name = in.text();

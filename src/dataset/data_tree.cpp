@@ -19,7 +19,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::string_view kRecipe = "headrace data set 2";
+constexpr std::string_view kRecipe = "headrace data set 3";
 constexpr int kMostDepth = 1000;         // verbs on top of each other in a recipe that is read
 constexpr std::uint64_t kWordRows = 64;  // rows that a word of a selection's bitmap stands for
 
@@ -104,6 +104,7 @@ void write_node(PackedWriter& out, const DataNode& node) {
   std::visit(Overloaded{[&](const FilesNode& files) {
                           write_files(out, files);
                           out.number(files.options.sample_axes);
+                          out.number(static_cast<std::uint64_t>(files.options.nulls));
                           out.number(files.options.broadcast.size());
                           for (const BroadcastChoice& field : files.options.broadcast)
                             out.text(field.name), out.text(field.path), out.number(field.axes);
@@ -244,6 +245,7 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
     FilesNode files = read_files(in);
     constexpr std::uint64_t kMostAxes = 1 << 10;
     files.options.sample_axes = static_cast<std::uint32_t>(in.number_up_to(kMostAxes));
+    files.options.nulls = static_cast<Nulls>(in.number_up_to(static_cast<std::uint64_t>(Nulls::kMask)));
     for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
       const std::string name(in.text()), path(in.text());
       files.options.broadcast.push_back({name, path, static_cast<std::uint32_t>(in.number_up_to(kMostAxes))});

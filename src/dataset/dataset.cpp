@@ -33,6 +33,7 @@ FilesNode files_node(const Dataset& data, const std::vector<std::uint32_t>& axes
   FilesNode node;
   for (const FileEntry& file : data.files()) node.paths.push_back(absolute(file.path));
   node.options.sample_axes = options.sample_axes;
+  node.options.nulls = options.nulls;
   for (std::size_t f = 0; f < data.fields().size(); ++f) {
     const Field& field = data.fields()[f];
     if (axes[f] == 0)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/nearest_name.h"
 #include "dataset/array_patterns.h"
@@ -13,6 +14,8 @@
 
 namespace headrace {
 namespace {
+
+constexpr std::string_view kValidSuffix = ".valid";  // FormatReader::open_array()
 
 std::string without_slash(std::string_view path) {
   while (!path.empty() && path.front() == '/') path.remove_prefix(1);
@@ -55,7 +58,7 @@ Error choose_one(const FormatReader& file) {
 /// Adds fields one by one and keeps track of arrays and names.
 class FieldPlanner {
  public:
-  FieldPlanner(FileLists& lists, const FormatReader& own) : lists_(lists), own_{own} {}
+  FieldPlanner(FileLists& lists, const FormatReader& own, Nulls nulls) : lists_(lists), own_{own}, nulls_(nulls) {}
 
   /// From now on fields are such that many samples share a row of.
   void broadcast() { broadcast_ = true; }
@@ -66,6 +69,15 @@ class FieldPlanner {
     const auto divided = divide_path(given_path);
     if (!divided) return add_linked(own_, name, without_slash(given_path));
     return add_beside(name, divided->first, without_slash(divided->second));
+  }
+
+  /// Add "NAME.valid" for each nullable field where the caller asked for it and has not named it.
+  Status add_masks() {
+    for (const Masked& field : std::exchange(masked_, {})) {
+      const std::string name = field.name + std::string(kValidSuffix);
+      if (!names_.contains(name)) HEADRACE_TRY(add_validity(field.home, *field.array, name));
+    }
+    return {};
   }
 
   Result<FieldPlan> take() {
@@ -110,6 +122,12 @@ class FieldPlanner {
       HEADRACE_TRY(add_array(home, name, *array));
       return true;
     }
+    if (path.ends_with(kValidSuffix))
+      if (const ArrayInfo* const array = find_array(home.file, path.substr(0, path.size() - kValidSuffix.size()));
+          array != nullptr && array->nullable) {
+        HEADRACE_TRY(add_validity(home, *array, name));
+        return true;
+      }
     // "array/member" or "array.member": one column of a record array.
     for (std::size_t cut = path.find_first_of("/."); cut != std::string::npos;
          cut = path.find_first_of("/.", cut + 1)) {
@@ -161,6 +179,15 @@ class FieldPlanner {
     return {};
   }
 
+  /// Add the field that says which rows of a nullable array have a value.
+  Status add_validity(const Home& home, const ArrayInfo& array, const std::string& name) {
+    HEADRACE_TRY(check_readable(home.file, array));
+    HEADRACE_ASSIGN(const std::shared_ptr<ArrayReader> validity,
+                    home.file.open_array(array.path + std::string(kValidSuffix)));
+    Home here{home.file, home.list, home.prefix, home.written.empty() ? "" : home.prefix + validity->info().path};
+    return add_column(here, validity->info(), 0, name);
+  }
+
   static Status check_readable(const FormatReader& file, const ArrayInfo& array) {
     if (array.read_path == ReadPath::kUnsupported) {
       auto opened = file.open_array(array.path);  // its error knows whether it is damaged, and what would help
@@ -192,11 +219,12 @@ class FieldPlanner {
     field.shape.assign(array.shape.begin() + 1, array.shape.end());
     field.shape.insert(field.shape.end(), c.inner_shape.begin(), c.inner_shape.end());
     plan_.columns.push_back(std::move(field));
-    const FieldPlan::Array wanted{home.list, array.path, broadcast_};
+    const FieldPlan::Array wanted{home.list, array.path, broadcast_, 1, array.nullable && nulls_ != Nulls::kError};
     auto known = std::ranges::find(plan_.arrays, wanted);
     if (known == plan_.arrays.end()) known = plan_.arrays.insert(known, wanted);
     plan_.places.push_back(
         {static_cast<std::uint32_t>(known - plan_.arrays.begin()), static_cast<std::uint32_t>(column)});
+    if (array.nullable && nulls_ == Nulls::kMask) masked_.push_back({home, &array, name});
     return {};
   }
 
@@ -205,6 +233,13 @@ class FieldPlanner {
   FieldPlan plan_;
   std::set<std::string> names_;
   bool broadcast_ = false;
+  const Nulls nulls_;
+  struct Masked {
+    Home home;
+    const ArrayInfo* array;
+    std::string name;
+  };
+  std::vector<Masked> masked_;
 };
 
 Error choose_yourself(const FormatReader& file, std::string_view what, const std::vector<const ArrayInfo*>& arrays) {
@@ -301,7 +336,7 @@ Status check_named(const FormatReader& file, const OpenOptions& options) {
 Result<FieldPlan> plan_fields(FileLists& lists, const OpenOptions& options) {
   HEADRACE_ASSIGN(const FormatReader* const own, lists.open(0, 0));
   const FormatReader& file = *own;
-  FieldPlanner planner(lists, file);
+  FieldPlanner planner(lists, file, options.nulls);
   const auto add = [&](const std::string& name, const std::string& path) -> Status {
     if (name.empty()) return Error(ErrorCode::kInvalidArgument, "a field has an empty name").with_file(file.path());
     return planner.add(name, path.empty() ? name : path);
@@ -314,6 +349,7 @@ Result<FieldPlan> plan_fields(FileLists& lists, const OpenOptions& options) {
     left_out = std::move(arrays.left_out);
   }
   for (const FieldChoice& c : options.fields) HEADRACE_TRY(add(c.name, c.path));
+  HEADRACE_TRY(planner.add_masks());
   planner.broadcast();
   for (const BroadcastChoice& c : options.broadcast) HEADRACE_TRY(add(c.name, c.path));
   HEADRACE_ASSIGN(FieldPlan plan, planner.take());

@@ -21,6 +21,7 @@ struct FieldPlan {
     std::string path;
     bool broadcast = false;  ///< Many samples share a row.
     std::uint32_t axes = 1;  ///< How many of its first axes are axes of the samples.
+    bool filled = false;     ///< Rows without a value are filled: ArrayReader::filled().
     friend bool operator==(const Array&, const Array&) = default;
   };
   std::vector<Source::Place> places;  ///< One for each column.

@@ -65,6 +65,14 @@ Status check_fields(const SourceFile& file, const FieldPlan& plan, const FileLis
   return {};
 }
 
+/// Open an array as the plan has it.
+Result<std::shared_ptr<ArrayReader>> open_planned(const FormatReader& reader, const FieldPlan::Array& planned) {
+  HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> array, reader.open_array(planned.path));
+  if (!planned.filled || !array->info().nullable) return array;
+  HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> filled, array->filled());
+  return filled != nullptr ? filled : array;
+}
+
 }  // namespace
 
 Result<SourceFile> open_unchecked(FileLists& lists, std::size_t file, const FieldPlan& plan) {
@@ -76,7 +84,7 @@ Result<SourceFile> open_unchecked(FileLists& lists, std::size_t file, const Fiel
     std::vector<std::shared_ptr<ArrayReader>> opened;
     for (std::uint32_t a = 0; a < plan.arrays.size(); ++a) {
       if (plan.arrays[a].list != list) continue;
-      HEADRACE_ASSIGN(out.arrays[a], reader->open_array(plan.arrays[a].path));
+      HEADRACE_ASSIGN(out.arrays[a], open_planned(*reader, plan.arrays[a]));
       opened.push_back(out.arrays[a]);
       companion.arrays.push_back(a);
     }
@@ -106,7 +114,7 @@ Result<SourceFile> open_arrays(const FileLists& lists, const FormatReader& reade
   SourceFile out{lists.paths(0)[file], 0, {}, {}};
   out.fingerprint = reader.file().fingerprint();
   for (const FieldPlan::Array& array : plan.arrays) {
-    HEADRACE_ASSIGN(out.arrays.emplace_back(), reader.open_array(array.path));
+    HEADRACE_ASSIGN(out.arrays.emplace_back(), open_planned(reader, array));
   }
   out.rows = out.arrays[0]->info().rows();
   HEADRACE_TRY(check_rows(out, plan, 0));

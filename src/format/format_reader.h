@@ -100,6 +100,9 @@ class ArrayReader {
   /// between the first and the last of piece.rows only. Where info().repeats is above 1, all rows of a run are the one
   /// at its index.
   virtual void runs(const Piece& piece, std::vector<PieceRun>& out) const { (void)piece, (void)out; }
+  /// Return the array with NaN (floats) or 0 (all else) in the rows that have no value, which are an error without it;
+  /// null: every row has one. Errors: as FormatReader::open_array().
+  [[nodiscard]] virtual Result<std::shared_ptr<ArrayReader>> filled() const { return std::shared_ptr<ArrayReader>(); }
   /// Return how many rows decode() leaves one stride apart.
   [[nodiscard]] std::uint64_t decoded_rows(const Piece& piece) const;
   /// Return how `column` lies in one element, from its first byte in a decoded piece, dense.
@@ -142,7 +145,8 @@ class FormatReader {
     return none;
   }
   /// Open an array for reading. \param path  As in arrays(), with or without a leading slash.
-  /// Errors: kFieldMissing (lists what there is, nearest name first), kUnsupported.
+  /// Where ArrayInfo::nullable, "PATH.valid" is an array of bool too, if no other has that name: whether a row has a
+  /// value. Errors: kFieldMissing (lists what there is, nearest name first), kUnsupported.
   virtual Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const = 0;
   /// Return what open_remembered() makes this reader of again, without reading the file, and the arrays `opened`; empty
   /// if it cannot, or if nothing new was learnt since it was made in that way.

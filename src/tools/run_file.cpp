@@ -346,6 +346,13 @@ Result<RunConfig> parse_run(const std::string& path) {
     run.open.sample_axes = static_cast<std::uint32_t>(axes);
     return {};
   };
+  data_keys["nulls"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(const std::string word, as_text(n, k));
+    const std::optional<Nulls> nulls = nulls_of(word);
+    if (!nulls) return bad(n, k, "error, fill or mask is expected");
+    run.open.nulls = *nulls;
+    return {};
+  };
   data_keys["broadcast"] = [&](const YamlNode& n, const std::string& k) -> Status {
     std::vector<FieldChoice> choices;
     HEADRACE_TRY(read_fields(n, k, choices));

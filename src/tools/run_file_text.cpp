@@ -59,6 +59,7 @@ std::string data_section_text(const RunConfig& run, const std::set<std::string>*
   for (const FieldChoice& field : run.open.fields)
     out += (run.patches ? "  " : "") + field_text(field.name, field.path, run.open, beside);
   if (run.open.sample_axes > 1) out += fmt::format("  sample_axes: {}\n", run.open.sample_axes);
+  if (run.open.nulls != Nulls::kError) out += fmt::format("  nulls: {}\n", to_string(run.open.nulls));
   if (!run.open.broadcast.empty()) out += "  broadcast:\n";
   for (const BroadcastChoice& field : run.open.broadcast) out += field_text(field.name, field.path, run.open, beside);
   if (const auto& by = run.open.sample_by) {

@@ -53,6 +53,18 @@ struct SampleBy {
   std::vector<std::uint64_t> offset_list = {};  ///< The same as a list, of rows counted through all files.
 };
 
+/// What is done where a row of a nullable column has no value.
+enum class Nulls : std::uint8_t {
+  kError,  ///< Reading it fails, by the row's number.
+  kFill,   ///< NaN for floats, 0 for all else.
+  kMask,   ///< As kFill, and a field "NAME.valid" of bool beside each nullable field.
+};
+
+/// Return the word for it, which run files and Python have: "error", "fill", "mask".
+std::string_view to_string(Nulls nulls);
+/// Return what a word stands for; nullopt if it is none of them.
+std::optional<Nulls> nulls_of(std::string_view word);
+
 /// What to open, beside the files.
 struct OpenOptions {
   /// Fields in batch order. If empty: every array with the common number of rows in the root, or in the only group;
@@ -76,6 +88,8 @@ struct OpenOptions {
   std::uint32_t sample_axes = 1;
   /// Fields whose values many samples share. They follow `fields` in a batch.
   std::vector<BroadcastChoice> broadcast = {};
+  /// What is done where a row of a nullable column has no value (Parquet).
+  Nulls nulls = Nulls::kError;
 };
 
 /// How a field is stored, for people and for `inspect`. It describes the first file; see `uniform`.

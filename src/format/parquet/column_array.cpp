@@ -141,6 +141,11 @@ class ColumnArray final : public ArrayReader {
     return whole;
   }
 
+  [[nodiscard]] Result<std::shared_ptr<ArrayReader>> filled() const override {
+    if (part_ != ColumnPart::kValues || !column_.is_nullable()) return std::shared_ptr<ArrayReader>();
+    return open_column(opened_, column_.index, ColumnPart::kFilledValues);
+  }
+
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override {
     const std::uint64_t rows = std::min(max_rows, info_.chunk_rows());
     return {rows * row_bytes_, page_bytes_ + rows};
@@ -204,7 +209,7 @@ class ColumnArray final : public ArrayReader {
     if (!header.is_data() || header.num_values != entry.num_rows)
       return corrupt("a page is another one than when its column was indexed");
     const std::uint64_t base = group == 0 ? 0 : info_.chunk_ends[group - 1];
-    const PageRows rows{piece.rows.first - base - entry.first_row, piece.rows.count};
+    const PageRows rows{piece.rows.first - base - entry.first_row, piece.rows.count, piece.rows.first};
     if (scratch.out.size() < rows.count * row_bytes_)
       return Error(ErrorCode::kInternal,
                    fmt::format("scratch of {} bytes, {} needed", scratch.out.size(), rows.count * row_bytes_));
@@ -323,6 +328,7 @@ ArrayInfo describe_column(const OpenParquet& opened, const LeafColumn& column) {
   info.chunk_shape = info.shape;
   info.chunk_shape[0] = 0;
   info.notice = column.notice;
+  info.nullable = column.is_nullable();
   std::uint64_t end = 0;
   std::uint32_t codec = 0;
   bool dictionary = false;
@@ -377,7 +383,8 @@ Result<std::shared_ptr<ArrayReader>> open_column(std::shared_ptr<const OpenParqu
     info.page_rows = std::min(std::max<std::uint64_t>((*first)->num_values, 1), info.chunk_rows());
   }
   if (part == ColumnPart::kPresence) {
-    info.path += ".valid";
+    info.path += kPresenceSuffix;
+    info.nullable = false;
     info.columns = {{"", {DType::Kind::kBool, 1}, {}, 0}};
     info.record_bytes = 1;
     info.shape.resize(1);

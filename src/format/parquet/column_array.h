@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "format/format_reader.h"
 #include "format/parquet/file_metadata.h"
@@ -18,6 +20,9 @@ struct OpenParquet {
   FileMetadata metadata;
   std::vector<LeafColumn> columns;
 };
+
+/// What the name of a nullable column's ColumnPart::kPresence ends in.
+inline constexpr std::string_view kPresenceSuffix = ".valid";
 
 /// What of a column is delivered.
 enum class ColumnPart : std::uint8_t {

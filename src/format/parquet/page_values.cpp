@@ -314,8 +314,9 @@ Status read_elements(const LeafColumn& column, const PageHeader& header, const P
   HEADRACE_ASSIGN(const Present found, read_presence(column, header, page, rows, present));
   if (nulls == NullPolicy::kError && found.among < rows.count) {
     const auto row = static_cast<std::uint64_t>(std::find(present, present + rows.count, 0) - present);
-    return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("row {} of the page has no value", rows.skip + row))
-                         .with_hint("Give nulls=\"fill\" or nulls=\"mask\"."));
+    return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("row {} has no value", rows.file_row + row))
+                         .with_hint("Open the data with nulls=\"fill\" (NaN, and 0 for what are no floats) or "
+                                    "nulls=\"mask\" (the same, and a field NAME.valid that says where)."));
   }
   HEADRACE_TRY(read_values(column, header.encoding, page.values, {found.before, found.among}, dictionary, out.data(),
                            spare.first(spare.size() - rows.count)));

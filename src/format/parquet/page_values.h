@@ -37,6 +37,7 @@ Result<PageBytes> divide_page(const LeafColumn& column, const PageHeader& header
 /// Rows of a page.
 struct PageRows {
   std::uint64_t skip = 0, count = 0;
+  std::uint64_t file_row = 0;  ///< Number in the file of the first of them, for messages.
 };
 
 /// Write one byte a row to `out`: 1 if it has a value. \return Rows with a value, before the first of `rows` and among

@@ -28,6 +28,8 @@ class ParquetReader final : public FormatReader {
     std::vector<std::string> names;
     for (const LeafColumn& column : opened_->columns) {
       if (column.path == name) return open_column(opened_, column.index, ColumnPart::kValues);
+      if (column.is_nullable() && name == column.path + std::string(kPresenceSuffix))
+        return open_column(opened_, column.index, ColumnPart::kPresence);
       names.push_back(column.path);
     }
     Error error(ErrorCode::kFieldMissing, fmt::format("the file has no column '{}'", name));

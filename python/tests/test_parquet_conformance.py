@@ -1,0 +1,205 @@
+"""Every file of parquet-testing: a column is pyarrow's or is refused; damaged and encrypted files are refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+from parquet_files import check_column, expected, is_readable, names_place, pack_file, pack_files, same  # noqa: E402
+
+import headrace as hr  # noqa: E402
+
+pytestmark = pytest.mark.fast
+
+# Each column that is not read: files, a word of the reason, and the columns.
+REFUSED_TEXT = """
+alltypes_dictionary alltypes_plain alltypes_plain.snappy | bytes: date_string_col, string_col
+alltypes_tiny_pages alltypes_tiny_pages_plain | text: date_string_col, string_col
+binary | bytes: foo
+binary_truncated_min_max | text: utf8_full_truncation, utf8_partial_truncation, utf8_no_truncation
+binary_truncated_min_max | bytes: binary_full_truncation, binary_partial_truncation, binary_no_truncation
+data_index_bloom_encoding_stats data_index_bloom_encoding_with_length | text: String
+datapage_v2.snappy | list: e.list.element
+datapage_v2.snappy hadoop_lz4_compressed_larger lz4_raw_compressed_larger | text: a
+delta_byte_array | text: c_customer_id, c_salutation, c_first_name, c_last_name, c_preferred_cust_flag
+delta_byte_array | text: c_birth_country, c_login, c_email_address, c_last_review_date
+delta_encoding_optional_column | text: c_customer_id, c_salutation, c_first_name, c_last_name, c_preferred_cust_flag
+delta_encoding_optional_column | text: c_birth_country, c_email_address, c_last_review_date
+delta_encoding_required_column | text: c_customer_id:, c_salutation:, c_first_name:, c_last_name:
+delta_encoding_required_column | text: c_preferred_cust_flag:, c_birth_country:, c_email_address:, c_last_review_date:
+delta_length_byte_array | text: FRUIT
+geospatial/crs-arbitrary-value geospatial/crs-default geospatial/crs-geography | text: wkt
+geospatial/crs-arbitrary-value geospatial/crs-default geospatial/crs-projjson | bytes: geometry
+geospatial/crs-geography | bytes: geography
+geospatial/crs-projjson geospatial/crs-srid | text: wkt
+geospatial/crs-srid geospatial/geography-lines geospatial/geography-points | bytes: geometry
+geospatial/geography-polygons geospatial/geospatial-with-nan geospatial/geospatial | bytes: geometry
+geospatial/geospatial-with-nan geospatial/geospatial | text: group, wkt
+hadoop_lz4_compressed lz4_raw_compressed non_hadoop_lz4_compressed | bytes: c1
+incorrect_map_schema | list: my_map.key_value.key, my_map.key_value.value
+large_string_map.brotli | list: arr.key_value.key, arr.key_value.value
+list_columns | list: int64_list.list.item, utf8_list.list.item
+map_no_value | list: my_map.key_value.key, my_map.key_value.value, my_map_no_v.key_value.key, my_list.list.element
+nation.dict-malformed | bytes: name, comment_col
+nested_lists.snappy | list: a.list.element.list.element.list.element
+nested_maps.snappy | list: a.key_value.key, a.key_value.value.key_value.key, a.key_value.value.key_value.value
+nonnullable.impala | list: Int_Array.list.element, int_array_array.list.element.list.element, Int_Map.map.key
+nonnullable.impala | list: Int_Map.map.value, int_map_array.list.element.map.key, int_map_array.list.element.map.value
+nonnullable.impala | list: nested_Struct.B.list.element, nested_Struct.c.D.list.element.list.element.e
+nonnullable.impala | list: nested_Struct.c.D.list.element.list.element.f, nested_Struct.G.map.key
+nonnullable.impala | list: nested_Struct.G.map.value.h.i.list.element
+null_list | list: emptylist.list.item
+nullable.impala | list: int_array.list.element, int_array_Array.list.element.list.element, int_map.map.key
+nullable.impala | list: int_map.map.value, int_Map_Array.list.element.map.key, int_Map_Array.list.element.map.value
+nullable.impala | list: nested_struct.b.list.element, nested_struct.C.d.list.element.list.element.E
+nullable.impala | list: nested_struct.C.d.list.element.list.element.F, nested_struct.g.map.key
+nullable.impala | list: nested_struct.g.map.value.H.i.list.element
+old_list_structure | list: a.array.array
+plain-dict-uncompressed-checksum rle-dict-snappy-checksum rle-dict-uncompressed-corrupt-checksum | bytes: binary_field
+repeated_no_annotation | list: phoneNumbers.phone.number, phoneNumbers.phone.kind
+repeated_primitive_no_list | list: Int32_list, String_list, group_of_lists.Int32_list_in_group
+repeated_primitive_no_list | list: group_of_lists.String_list_in_group
+sort_columns | text: b
+unknown-logical-type | text: column with known type
+unknown-logical-type | bytes: column with unknown type
+"""
+REFUSED: dict[str, dict[str, str]] = {}
+for line in REFUSED_TEXT.strip().splitlines():
+    of_files, word, names = re.fullmatch(r"(.+) \| (\w+): (.+)", line).groups()  # type: ignore[union-attr]
+    for of_file in of_files.split():
+        REFUSED.setdefault(of_file + ".parquet", {}).update(dict.fromkeys(names.split(", "), word))
+
+WRONG_CHECKSUM = ["datapage_v1-corrupt-checksum.parquet", "rle-dict-uncompressed-corrupt-checksum.parquet"]
+NO_ROWS = ["column_chunk_key_value_metadata.parquet"]
+NOT_FOR_PYARROW = ["incorrect_map_schema.parquet"]  # Its map's key may be missing.
+# An index of 0 bits into a dictionary of one value is no damage: pyarrow, duckdb and polars read zeros.
+SOUND = ["ARROW-GH-43605.parquet"]
+FILES = [name.removeprefix("data/") for name in pack_files("data", "*.parquet")]
+SOME = FILES or [pytest.param("", marks=pytest.mark.skip(reason="the data pack is not here: parquet-testing"))]
+ENCRYPTED = pack_files("data", "*.encrypted") or ["data/encrypt_columns_and_footer.parquet.encrypted"]
+BAD = pack_files("bad_data", "*.parquet") or ["bad_data/PARQUET-1481.parquet"]
+
+
+def read_in_full(path: Path, fields: Any = None, **options: Any) -> dict[str, np.ndarray]:
+    data = hr.open(path, fields, **options)
+    return {name: data[name][:] for name in data.fields}
+
+
+@pytest.mark.parametrize("name", [name for name in SOME if name not in WRONG_CHECKSUM + NO_ROWS + NOT_FOR_PYARROW])
+def test_each_column_is_pyarrows(name: str) -> None:
+    path = pack_file("data/" + name)
+    for column, want in expected(path).items():
+        check_column(path, column, want)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_what_is_not_read_is_refused_with_a_reason(name: str) -> None:
+    path = pack_file("data/" + name)
+    told = REFUSED.get(name, {})
+    if name not in NOT_FOR_PYARROW:
+        schema = pq.ParquetFile(path).schema
+        columns = [schema.column(i) for i in range(len(schema))]
+        assert {column.path for column in columns if not is_readable(column)} == set(told)
+    for column, reason in told.items():
+        with pytest.raises(hr.UnsupportedError, match=rf"\b{reason}\b") as refused:
+            hr.open(path, [column])
+        names_place(refused.value, path, column)
+        assert refused.value.field == column
+    if name in NO_ROWS:
+        with pytest.raises(hr.InvalidArgumentError, match="0 rows"):
+            hr.open(path)
+    elif name in NOT_FOR_PYARROW or set(told) == {column.path for column in columns}:
+        with pytest.raises(hr.Error) as nothing:
+            hr.open(path)
+        names_place(nothing.value, path)
+    else:  # Those that cannot be read are left out.
+        assert set(hr.open(path).fields) == {column.path for column in columns} - set(told)
+
+
+def test_the_table_has_no_other_files() -> None:
+    pack_file("data/alltypes_plain.parquet")
+    assert set(REFUSED) <= set(FILES)
+    assert set(WRONG_CHECKSUM + NO_ROWS + NOT_FOR_PYARROW) <= set(FILES)
+
+
+@pytest.mark.parametrize("name", WRONG_CHECKSUM)
+def test_a_wrong_checksum_is_named(name: str) -> None:
+    path = pack_file("data/" + name)
+    for column in list(hr.open(path).fields):
+        with pytest.raises(hr.CorruptDataError, match="CRC") as damaged:
+            read_in_full(path, [column])
+        names_place(damaged.value, path, column)
+
+
+@pytest.mark.parametrize("nulls", ["error", "fill", "mask"])
+@pytest.mark.parametrize("name", [name for name in BAD if name.split("/")[1] not in SOUND])
+def test_bad_data_is_refused(name: str, nulls: str) -> None:
+    path = pack_file(name)
+    with pytest.raises(hr.Error) as refused:
+        read_in_full(path, nulls=nulls)
+    names_place(refused.value, path)
+    assert type(refused.value) is not hr.InternalError
+    if nulls != "error" and "list" not in str(refused.value):
+        assert isinstance(refused.value, hr.CorruptDataError)
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_bad_data_that_is_sound(name: str) -> None:
+    path = pack_file("bad_data/" + name)
+    want = expected(path)
+    got = read_in_full(path)
+    assert set(got) == set(want)
+    for column in want:
+        same(got[column], want[column].values, column)
+
+
+@pytest.mark.parametrize("name", ENCRYPTED)
+def test_encrypted_files_are_refused(name: str) -> None:
+    """Where only some columns are encrypted, those are refused, and the others are read."""
+    path = pack_file(name)
+    try:
+        file = pq.ParquetFile(path)
+    except OSError:
+        file = None
+    if file is None:  # The footer is encrypted too.
+        with pytest.raises(hr.UnsupportedError, match="encrypted") as refused:
+            hr.open(path)
+        names_place(refused.value, path)
+        return
+    schema = file.schema
+    for column in (schema.column(i) for i in range(len(schema))):
+        if not is_readable(column):
+            continue
+        try:
+            want = expected(path, file=file, only=[column.path])
+        except OSError:
+            with pytest.raises(hr.UnsupportedError, match="encrypted") as refused:
+                read_in_full(path, [column.path])
+            names_place(refused.value, path, column.path)
+        else:
+            check_column(path, column.path, want[column.path])
+
+
+def test_int96_by_the_packs_own_values() -> None:
+    """Microseconds of int96_from_spark.md; those beyond 64 bits of nanoseconds have no right answer."""
+    path = pack_file("data/int96_from_spark.parquet")
+    micros = np.array([1704141296123456, 1704070800000000, 0, 1735599600000000, 0, 0])
+    within = [0, 1, 3]
+    got = hr.open(path, ["a"], nulls="mask")
+    same(got["a"][:][within], micros[within] * 1000)
+    assert got["a.valid"][:].tolist() == [True, True, True, True, False, True]
+
+
+def test_maps_are_refused_as_maps(tmp_path: Path) -> None:
+    kind = pa.map_(pa.string(), pa.int32())
+    pq.write_table(pa.table({"m": pa.array([[("a", 1)], []], kind), "x": [1, 2]}), tmp_path / "m.parquet")
+    for column in ("m.key_value.key", "m.key_value.value"):
+        with pytest.raises(hr.UnsupportedError, match=r"\bmap\b"):
+            hr.open(tmp_path / "m.parquet", [column])
