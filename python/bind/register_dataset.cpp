@@ -356,7 +356,7 @@ void register_dataset(nb::module_& m) {
                 "beside: collections.abc.Sequence[tuple[str, collections.abc.Sequence[bytes]]] = [], "
                 "sample_axes: int = 1, "
                 "broadcast: collections.abc.Sequence[tuple[str, str, int]] = [], "
-                "sample_by: tuple[str, int | None, str, typing.Any] | None = None, "
+                "sample_by: tuple[str, int | None, str, typing.Any, tuple[str, ...]] | None = None, "
                 "targets: collections.abc.Sequence[tuple[str, str]] = [], "
                 "nulls: str = 'error', "
                 "progress: collections.abc.Callable[[int, int], typing.Any] | None = None) -> Dataset"),

@@ -127,6 +127,8 @@ void write_node(PackedWriter& out, const DataNode& node) {
                           std::uint64_t before = 0;
                           for (const std::uint64_t offset : spans.offset_list ? *spans.offset_list : kNoOffsets)
                             out.number(offset - std::exchange(before, offset));
+                          out.flag(spans.meta_has_last);
+                          out.text(spans.file_template);
                         },
                         [&](const PatchesNode& patches) {
                           write_files(out, patches.volumes);
@@ -268,12 +270,14 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
     node->what = windows;
   } else if (kind == 6) {
     SpansNode spans;
-    spans.kind = static_cast<SpansNode::Kind>(in.number_up_to(SpansNode::kList));
+    spans.kind = static_cast<SpansNode::Kind>(in.number_up_to(SpansNode::kMeta));
     spans.key_column = in.number();
     std::uint64_t offset = 0;
     std::vector<std::uint64_t> list;
     for (std::size_t left = in.count(); in.ok() && left > 0; --left) list.push_back(offset += in.number());
     spans.offset_list = std::make_shared<const std::vector<std::uint64_t>>(std::move(list));
+    spans.meta_has_last = in.flag();
+    spans.file_template = in.text();
     node->what = std::move(spans);
   } else if (kind == 7) {
     node->what = read_patches(in);
@@ -344,7 +348,10 @@ std::string text_of(const DataNode& node) {
                    return text + (windows.across_files ? " across files" : "");
                  },
                  [&](const SpansNode& spans) {
-                   return fmt::format("{} → spans by {}", below(), spans.kind == SpansNode::kKey ? "a key" : "offsets");
+                   return fmt::format("{} → spans by {}", below(),
+                                      spans.kind == SpansNode::kKey    ? "a key"
+                                      : spans.kind == SpansNode::kMeta ? "a table"
+                                                                       : "offsets");
                  },
                  [&](const PatchesNode& patches) {
                    const PatchOptions& o = patches.options;
@@ -393,7 +400,12 @@ Dataset resolve(const DataNode& node) {
           [&](const SpansNode& s) {
             SpanOptions options;
             const bool is_listed = s.kind == SpansNode::kList;
-            if (!is_listed) (s.kind == SpansNode::kKey ? options.key : options.offsets) = resolve(*node.of[1]);
+            if (!is_listed)
+              (s.kind == SpansNode::kKey    ? options.key
+               : s.kind == SpansNode::kMeta ? options.meta
+                                            : options.offsets) = resolve(*node.of[1]);
+            options.meta_has_last = s.meta_has_last;
+            options.file_template = s.file_template;
             if (s.offset_list) options.offset_list = *s.offset_list;
             if (s.key_column > 0) options.key_column = s.key_column - 1;
             if (const std::size_t own = is_listed ? 1 : 2; node.of.size() > own)

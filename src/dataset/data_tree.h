@@ -50,13 +50,16 @@ struct WindowsNode {
   bool across_files = false;
 };
 
-/// spans() of the first data set that it is of. The second has the key or the offsets, the last the targets.
+/// spans() of the first data set that it is of. The second has the key, the offsets or
+/// the table of spans, the last the targets.
 struct SpansNode {
-  enum Kind : std::uint8_t { kKey, kOffsets, kList };
+  enum Kind : std::uint8_t { kKey, kOffsets, kList, kMeta };
   Kind kind = kKey;
   std::uint64_t key_column = 0;  ///< And one more: which column of the key; 0: it has one.
   /// For kList, which has no second data set.
   std::shared_ptr<const std::vector<std::uint64_t>> offset_list = {};
+  bool meta_has_last = true;       ///< For kMeta, as SpanOptions has it.
+  std::string file_template = {};  ///< For kMeta.
 };
 
 /// open_volumes() and patches() of them.

@@ -36,6 +36,34 @@ std::optional<Dataset> open_targets(const std::vector<std::string>& paths, const
   return open(paths, own);
 }
 
+/// The table that tells the spans: its fields are first, last or end, and the number of the file.
+Dataset open_table(const SampleBy& by, const OpenOptions& options) {
+  if (by.first.empty() || by.last.empty() == by.end.empty())
+    throw refuse("a table of spans has a field for the first row of a sample, and one for the last or the end",
+                 "Give first=, and one of last= and end=.");
+  if (by.file.empty() != by.file_template.empty())
+    throw refuse("file names a field with the number of a file, and file_template says the file's name by it",
+                 "Give both, such as file=\"batch_id\", file_template=\"batch_{batch_id}.parquet\".");
+  OpenOptions own;
+  own.fields = {{by.first, ""}, {by.last.empty() ? by.end : by.last, ""}};
+  if (!by.file.empty()) own.fields.push_back({by.file, ""});
+  return open(files_meant(options, by.meta), own);
+}
+
+/// The targets out of the table of spans; nullopt: it does not have them all.
+std::optional<Dataset> targets_of_table(const SampleBy& by, const OpenOptions& options) {
+  if (by.meta.empty() || options.targets.empty()) return std::nullopt;
+  OpenOptions own;
+  own.fields = options.targets;
+  own.companion_files = options.companion_files;
+  try {
+    return open(files_meant(options, by.meta), own);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kFieldMissing) throw;
+    return std::nullopt;
+  }
+}
+
 Dataset open_spans(const std::vector<std::string>& paths, const OpenOptions& options) {
   if (options.sample_axes > 1 || !options.broadcast.empty())
     throw refuse("sample_by= makes samples of rows; sample_axes= and broadcast= make samples of cells",
@@ -59,7 +87,13 @@ Dataset open_spans(const std::vector<std::string>& paths, const OpenOptions& opt
   made.key_column = by.column;
   if (!by.offsets.empty()) made.offsets = one(by.offsets);
   made.offset_list = by.offset_list;
-  made.targets = open_targets(paths, options);
+  if (!by.meta.empty()) {
+    made.meta = open_table(by, options);
+    made.meta_has_last = by.end.empty();
+    made.file_template = by.file_template;
+  }
+  made.targets = targets_of_table(by, options);
+  if (!made.targets) made.targets = open_targets(paths, options);
   if (const auto& progress = options.progress) {
     const std::uint64_t files = rows.files().size();
     made.go_on = [progress, files] { return progress(files, files); };

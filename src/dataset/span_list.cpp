@@ -2,81 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <span>
 #include <utility>
 
 #include "base/number_text.h"
 #include "dataset/refuse.h"
+#include "dataset/span_lister.h"
+#include "dataset/whole_numbers.h"
 
 namespace headrace {
-namespace {
-
-/// Puts runs together, file by file.
-class SpanLister {
- public:
-  explicit SpanLister(const Dataset& data) : data_(data) {}
-
-  /// Add the next file. \param offsets  Rows of it, ascending; of fewer than two there is no sample.
-  template <class Number>
-  void add_file(std::span<const Number> offsets) {
-    const std::uint64_t rows = data_.files()[list_.file_ends.size()].rows;
-    std::uint64_t at = 0;  // row of the file up to which there are runs
-    const auto leave_out = [&](std::uint64_t end) {
-      if (at == end) return;
-      unnamed_.push_back(starts_.size());
-      starts_.push_back(first_row_ + at);
-      at = end;
-    };
-    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-      leave_out(static_cast<std::uint64_t>(offsets[i]));
-      starts_.push_back(first_row_ + at);
-      at = static_cast<std::uint64_t>(offsets[i + 1]);
-    }
-    leave_out(rows);
-    list_.file_ends.push_back(starts_.size());
-    first_row_ += rows;
-  }
-
-  SpanList take() {
-    const std::uint64_t runs = starts_.size();
-    starts_.push_back(first_row_);
-    starts_.shrink_to_fit();
-    list_.starts = std::make_shared<const std::vector<std::uint64_t>>(std::move(starts_));
-    if (unnamed_.empty()) return std::move(list_);
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> named;
-    std::uint64_t next = 0;
-    unnamed_.push_back(runs);
-    for (const std::uint64_t run : unnamed_) {
-      if (run > next) named.emplace_back(next, run);
-      next = run + 1;
-    }
-    list_.named = std::make_shared<const RowSet>(runs, std::span(std::as_const(named)));
-    return std::move(list_);
-  }
-
- private:
-  const Dataset& data_;
-  SpanList list_;
-  std::vector<std::uint64_t> starts_, unnamed_;
-  std::uint64_t first_row_ = 0;  // of the next file
-};
-
-/// Whole numbers of any size. They are little-endian, as all that is delivered.
-std::vector<std::int64_t> whole_numbers(const Tensor& array) {
-  const DType& type = array.dtype();
-  const unsigned shift = 64 - 8 * static_cast<unsigned>(type.itemsize);
-  std::vector<std::int64_t> values(array.rows());
-  for (std::uint64_t i = 0; i < values.size(); ++i) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, array.data() + i * type.itemsize, type.itemsize);
-    values[i] = type.kind == DType::Kind::kInt ? static_cast<std::int64_t>(bits << shift) >> shift
-                                               : static_cast<std::int64_t>(bits);
-  }
-  return values;
-}
-
-}  // namespace
 
 SpanList read_offsets(const Dataset& data, const Dataset& offsets, const std::function<bool()>& go_on) {
   const Field& field = offsets.fields()[0];

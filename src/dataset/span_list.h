@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "catalog/row_set.h"
@@ -17,6 +18,7 @@ struct SpanList {
   std::shared_ptr<const std::vector<std::uint64_t>> starts;  ///< First row of each run, and at last all rows.
   std::vector<std::uint64_t> file_ends;                      ///< Runs up to the end of each file.
   std::shared_ptr<const RowSet> named;                       ///< Runs that are samples; null: all.
+  std::string notice = {};                                   ///< What should be known of them; empty: nothing.
   bool is_array_each = false;                                ///< Each sample has arrays of its own in its file.
   [[nodiscard]] std::uint64_t num_samples() const { return named ? named->size() : starts->size() - 1; }
   /// Return the samples in the first `runs` runs.

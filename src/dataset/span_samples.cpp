@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kLeastHomes = 64;  // fewer would not mix, and blocks of so little data are soon all decoded
+constexpr std::uint64_t kLeastSpanHomes = 64;  // fewer would not mix, and blocks of so little data are soon all decoded
 
 /// A table beside the rows.
 struct Targets {
@@ -56,7 +56,7 @@ class SpanMaker final : public SampleMaker {
     const std::uint64_t rows = layout.table->num_rows(), samples = list_.starts->size() - 1;
     const std::uint64_t home_rows = layout.most_stored_rows() * home_units(*source, layout);
     const std::uint64_t usual = home_rows * samples / std::max<std::uint64_t>(rows, 1);
-    SpanMap::Options options{.home_samples = std::max<std::uint64_t>(std::min(usual, samples / kLeastHomes), 1),
+    SpanMap::Options options{.home_samples = std::max<std::uint64_t>(std::min(usual, samples / kLeastSpanHomes), 1),
                              .rows = layout.table,
                              .sided = list_.named,
                              .side_by_row = targets_.by_row,
@@ -76,6 +76,7 @@ class SpanMaker final : public SampleMaker {
         make_mapped_source(std::make_shared<SpanMap>(std::move(options)), nullptr, std::move(groups), identity_)
             .value();
     made->what = "spans";
+    if (!list_.notice.empty()) made->notices.push_back(list_.notice);
     made->file_ends = list_.file_ends;
     return made;
   }
@@ -83,10 +84,10 @@ class SpanMaker final : public SampleMaker {
  private:
   /// A home's first and last unit are its neighbours' too, and are decoded for each: of so many units, one more.
   [[nodiscard]] std::uint64_t home_units(const Source& source, const BlockLayout& layout) const {
-    constexpr std::uint64_t kHomeBytes = 4 << 20, kLeast = 4, kMost = 16;
+    constexpr std::uint64_t kSpanHomeBytes = 4 << 20, kLeast = 4, kMost = 16;
     if (list_.is_array_each) return 1;  // an array is one sample's
     const std::uint64_t unit_bytes = layout.most_stored_rows() * source.row_bytes();
-    return std::clamp(kHomeBytes / std::max<std::uint64_t>(unit_bytes, 1), kLeast, kMost);
+    return std::clamp(kSpanHomeBytes / std::max<std::uint64_t>(unit_bytes, 1), kLeast, kMost);
   }
   /// First row of each file; none where it has a file's arrays for each sample.
   [[nodiscard]] std::vector<std::uint64_t> file_rows(const Source& source) const {

@@ -204,7 +204,7 @@ Status read_patches(const YamlNode& node, const std::string& key, PatchOptions& 
   return {};
 }
 
-/// "event_id", {key: HitData, column: 0} or {offsets: event_offsets}.
+/// "event_id", {key: HitData, column: 0}, {offsets: event_offsets} or {meta: …, first: …, last: …}.
 Status read_sample_by(const YamlNode& node, const std::string& key, SampleBy& by) {
   if (node.kind == YamlNode::Kind::kScalar) {
     HEADRACE_ASSIGN(by.key, as_text(node, key));
@@ -223,8 +223,17 @@ Status read_sample_by(const YamlNode& node, const std::string& key, SampleBy& by
     HEADRACE_ASSIGN(by.column, as_number(n, k));
     return {};
   };
+  for (const auto& [name, text] :
+       std::initializer_list<std::pair<const char*, std::string*>>{{"meta", &by.meta},
+                                                                   {"first", &by.first},
+                                                                   {"last", &by.last},
+                                                                   {"end", &by.end},
+                                                                   {"file", &by.file},
+                                                                   {"file_template", &by.file_template}})
+    keys[name] = path(*text);
   HEADRACE_TRY(walk(node, key, keys));
-  if (by.key.empty() == by.offsets.empty()) return bad(node, key, "a key or offsets are expected, and not both");
+  if (!by.key.empty() + !by.offsets.empty() + !by.meta.empty() != 1)
+    return bad(node, key, "one of key, offsets and meta is expected");
   return {};
 }
 
@@ -364,6 +373,7 @@ Result<RunConfig> parse_run(const std::string& path) {
     SampleBy& by = run.open.sample_by.emplace();
     HEADRACE_TRY(read_sample_by(n, k, by));
     for (const std::string& one : {by.key, by.offsets}) note_beside({"", one});
+    if (!by.meta.empty()) by.meta = beside(path, by.meta);
     return {};
   };
   data_keys["targets"] = [&](const YamlNode& n, const std::string& k) -> Status {

@@ -67,6 +67,14 @@ std::string data_section_text(const RunConfig& run, const std::set<std::string>*
     if (!by->key.empty()) out += fmt::format("    key: {}\n", quoted(by->key));
     if (by->column) out += fmt::format("    column: {}\n", *by->column);
     if (!by->offsets.empty()) out += fmt::format("    offsets: {}\n", quoted(by->offsets));
+    if (!by->meta.empty()) out += fmt::format("    meta: {}\n", quoted(absolute(by->meta)));
+    for (const auto& [key, text] :
+         std::initializer_list<std::pair<const char*, const std::string*>>{{"first", &by->first},
+                                                                           {"last", &by->last},
+                                                                           {"end", &by->end},
+                                                                           {"file", &by->file},
+                                                                           {"file_template", &by->file_template}})
+      if (!text->empty()) out += fmt::format("    {}: {}\n", key, quoted(*text));
   }
   if (!run.open.targets.empty()) out += "  targets:\n";
   for (const FieldChoice& field : run.open.targets) out += field_text(field.name, field.path, run.open, beside);

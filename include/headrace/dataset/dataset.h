@@ -40,8 +40,8 @@ struct BroadcastChoice {
   std::uint32_t axes = 0;
 };
 
-/// What makes a sample where it is not a row: a run of consecutive rows. One of `key`, `offsets` and `offset_list` is
-/// given. Samples then differ in length: the fields are ragged.
+/// What makes a sample where it is not a row: a run of consecutive rows. One of `key`, `offsets`, `offset_list` and
+/// `meta` is given. Samples then differ in length: the fields are ragged.
 struct SampleBy {
   /// Path of an array with a value for each row: equal values that stand together are a sample, which ends with its
   /// file. Whole numbers, also stored as floats, or text of fixed length.
@@ -51,6 +51,14 @@ struct SampleBy {
   /// one. Rows before the first are left out.
   std::string offsets = {};
   std::vector<std::uint64_t> offset_list = {};  ///< The same as a list, of rows counted through all files.
+  /// Path or glob of a table with a row for each sample. OpenOptions::targets are looked for in it first.
+  std::string meta = {};
+  std::string first = {};  ///< Its field that has the first row of a sample, counted in the sample's file.
+  std::string last = {};   ///< Its field that has the last row; first - 1 for a sample without rows.
+  std::string end = {};    ///< Instead of `last`: the row behind the last.
+  std::string file =
+      {};  ///< Its field that has the number of the sample's file; empty: there is one file, or as many tables.
+  std::string file_template = {};  ///< Name of a file, with {…} for that number: "batch_{batch_id}.parquet".
 };
 
 /// What is done where a row of a nullable column has no value.

@@ -10,7 +10,7 @@
 
 namespace headrace {
 
-/// Which runs of rows are the samples of spans(). Exactly one of `key`, `offsets` and `offset_list` is given.
+/// Which runs of rows are the samples of spans(). Exactly one of `key`, `offsets`, `offset_list` and `meta` is given.
 struct SpanOptions {
   /// A data set of one field, of the same files and rows: samples are runs of equal values, which end with their file.
   std::optional<Dataset> key = {};
@@ -21,7 +21,13 @@ struct SpanOptions {
   std::optional<Dataset> offsets = {};
   /// The same as a list, with rows counted through all files; empty: it is not given. No sample has rows of two files.
   std::vector<std::uint64_t> offset_list = {};
-  /// A data set with a row for each sample, of the same files or others; its fields follow. Of as many files, each has
+  /// A table with a row for each sample, in any order: its fields are the first row in the sample's file, the last (or
+  /// the row behind that), and the number of that file. Rows of files that are beside those of `data` are left out.
+  std::optional<Dataset> meta = {};
+  bool meta_has_last = true;       ///< The second field of `meta` is the last row; false: the row behind it.
+  std::string file_template = {};  ///< With {…} for the number of the third field; empty: it has two fields.
+  /// A data set with a row for each sample, of the same files or others; its fields follow. With `meta`, its row i
+  /// belongs to the sample of that table's row i. Of as many files, each has
   /// the rows of the samples of one. With a row for each row, a sample's is that of its first row.
   std::optional<Dataset> targets = {};
   /// May be empty. If reading the key takes long, it is called by the calling thread about twenty times a second; when

@@ -7,6 +7,8 @@
 #include "base/number_text.h"
 #include "dataset/dataset_contents.h"
 #include "dataset/key_runs.h"
+#include "dataset/memory_rows.h"
+#include "dataset/meta_spans.h"
 #include "dataset/refuse.h"
 #include "dataset/span_list.h"
 #include "dataset/span_samples.h"
@@ -14,7 +16,23 @@
 namespace headrace {
 namespace {
 
-SpanList list_spans(const Dataset& data, const SpanOptions& options) {
+/// Spans by a table; the targets are put into the order of the samples where the table has another.
+SpanList list_by_table(const Dataset& data, const SpanOptions& options, std::optional<Dataset>& targets) {
+  const std::size_t fields = options.meta->fields().size(), expected = options.file_template.empty() ? 2 : 3;
+  if (fields != expected)
+    throw refuse(fmt::format("a table of spans with {} fields, where {} are expected", fields, expected),
+                 "Its fields are the first row, the last, and with a template the number of the file.");
+  MetaSpans found = read_meta_spans(data, *options.meta, {options.meta_has_last, options.file_template}, options.go_on);
+  if (targets && !found.meta_rows.empty() && targets->size() == options.meta->size())
+    targets = Dataset(Dataset::Impl::make(rows_in_memory(*targets, found.meta_rows, options.go_on)));
+  if (found.rows_left_out > 0)
+    found.list.notice = fmt::format("{} of {} rows belong to no sample and are left out",
+                                    group_digits(found.rows_left_out), group_digits(data.size()));
+  return std::move(found.list);
+}
+
+SpanList list_spans(const Dataset& data, const SpanOptions& options, std::optional<Dataset>& targets) {
+  if (options.meta) return list_by_table(data, options, targets);
   if (options.offsets) return read_offsets(data, *options.offsets, options.go_on);
   if (!options.offset_list.empty()) return divide_offsets(data, options.offset_list);
   KeyRuns runs = find_key_runs(*options.key, options.key_column, options.go_on);
@@ -24,8 +42,9 @@ SpanList list_spans(const Dataset& data, const SpanOptions& options) {
 
 /// Throws for rows that spans are not made of, and for files that are not alike.
 void check(const Dataset& data, const SpanOptions& options) {
-  if (options.key.has_value() + options.offsets.has_value() + !options.offset_list.empty() != 1)
-    throw refuse("spans are told by a key or by offsets", "Give one of them.");
+  if (options.key.has_value() + options.offsets.has_value() + options.meta.has_value() + !options.offset_list.empty() !=
+      1)
+    throw refuse("spans are told by a key, by offsets or by a table", "Give one of them.");
   const Source& source = data.impl()->rows_for("spans()");
   if (source.mixture || source.chosen || source.program || source.finisher)
     throw Error(ErrorCode::kUnsupported, "spans of selected, mixed or transformed rows are not there yet")
@@ -52,15 +71,20 @@ std::shared_ptr<const DataNode> node_of(const Dataset& data, const SpanOptions& 
   auto node = std::make_shared<DataNode>();
   node->what = SpansNode{options.key       ? SpansNode::kKey
                          : options.offsets ? SpansNode::kOffsets
+                         : options.meta    ? SpansNode::kMeta
                                            : SpansNode::kList,
-                         options.key_column ? *options.key_column + 1 : 0, nullptr};
+                         options.key_column ? *options.key_column + 1 : 0, nullptr, options.meta_has_last,
+                         options.file_template};
   // A list of all rows is what the samples have anyway.
   if (*list.starts == options.offset_list)
     std::get<SpansNode>(node->what).offset_list = list.starts;
   else if (!options.offset_list.empty())
     std::get<SpansNode>(node->what).offset_list =
         std::make_shared<const std::vector<std::uint64_t>>(options.offset_list);
-  const Dataset* const told = options.key ? &*options.key : options.offsets ? &*options.offsets : nullptr;
+  const Dataset* const told = options.key       ? &*options.key
+                              : options.offsets ? &*options.offsets
+                              : options.meta    ? &*options.meta
+                                                : nullptr;
   for (const Dataset* const part : {&data, told, options.targets ? &*options.targets : nullptr}) {
     if (!part) continue;
     if (!part->impl()->node) return nullptr;
@@ -74,11 +98,11 @@ std::shared_ptr<const DataNode> node_of(const Dataset& data, const SpanOptions& 
 Dataset spans(const Dataset& data, const SpanOptions& options) {
   if (data.closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
   check(data, options);
-  SpanList list = list_spans(data, options);
+  std::optional<Dataset> targets = options.targets;
+  SpanList list = list_spans(data, options, targets);
   if (list.num_samples() == 0) throw refuse("there is no span in these files");
   std::shared_ptr<const DataNode> node = node_of(data, options, list);
-  return Dataset(
-      make_span_samples(data.impl()->source.shared_rows(), std::move(list), options.targets, std::move(node)));
+  return Dataset(make_span_samples(data.impl()->source.shared_rows(), std::move(list), targets, std::move(node)));
 }
 
 }  // namespace headrace
