@@ -142,7 +142,8 @@ def write(table: pa.Table, path: Path, name: str, encoding: str, codec: str, ver
 def small_table(rows: int = 60, seed: int = 0) -> pa.Table:
     """Required integers, floats of which some are missing, and integers of a byte in a dictionary."""
     random = np.random.default_rng(seed)
-    floats = [None if gone else value for gone, value in zip(random.random(rows) < 0.2, random.normal(size=rows))]  # noqa: B905
+    gone = random.random(rows) < 0.2
+    floats = [None if missing else value for missing, value in zip(gone, random.normal(size=rows), strict=True)]
     schema = pa.schema([
         pa.field("id", pa.int64(), nullable=False), pa.field("x", pa.float64()), pa.field("small", pa.int8()),
     ])  # fmt: skip

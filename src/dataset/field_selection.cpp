@@ -21,12 +21,12 @@ std::string without_slash(std::string_view path) {
   while (!path.empty() && path.front() == '/') path.remove_prefix(1);
   return std::string(path);
 }
-std::string group_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+std::string group_of(const FormatReader& file, const ArrayInfo& array) {
+  const auto slash = file.has_groups() ? array.path.rfind('/') : std::string::npos;
+  return slash == std::string::npos ? std::string() : array.path.substr(0, slash);
 }
-std::string last_name(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
+std::string last_name(const FormatReader& file, const ArrayInfo& array) {
+  return file.has_groups() ? array.path.substr(array.path.rfind('/') + 1) : array.path;
 }
 
 const ArrayInfo* find_array(const FormatReader& file, const std::string& path) {
@@ -64,7 +64,11 @@ class FieldPlanner {
   void broadcast() { broadcast_ = true; }
 
   Status add(const std::string& name, const std::string& given_path) {
-    HEADRACE_ASSIGN(const bool found, add_listed(own_, name, without_slash(given_path)));
+    HEADRACE_ASSIGN(bool found,
+                    add_listed(own_, name, own_.file.has_groups() ? without_slash(given_path) : given_path));
+    if (!found && !own_.file.has_groups()) {
+      HEADRACE_ASSIGN(found, add_listed(own_, name, without_slash(given_path)));
+    }
     if (found) return {};
     const auto divided = divide_path(given_path);
     if (!divided) return add_linked(own_, name, without_slash(given_path));
@@ -124,7 +128,7 @@ class FieldPlanner {
     }
     if (path.ends_with(kValidSuffix))
       if (const ArrayInfo* const array = find_array(home.file, path.substr(0, path.size() - kValidSuffix.size()));
-          array != nullptr && array->nullable) {
+          array != nullptr && home.file.open_array(path).ok()) {
         HEADRACE_TRY(add_validity(home, *array, name));
         return true;
       }
@@ -182,6 +186,12 @@ class FieldPlanner {
   /// Add the field that says which rows of a nullable array have a value.
   Status add_validity(const Home& home, const ArrayInfo& array, const std::string& name) {
     HEADRACE_TRY(check_readable(home.file, array));
+    if (find_array(home.file, array.path + std::string(kValidSuffix)) != nullptr)
+      return std::move(
+          Error(ErrorCode::kInvalidArgument, fmt::format("a column is named '{}{}', as the mask of '{}' would be",
+                                                         array.path, kValidSuffix, array.path))
+              .with_file(home.file.path())
+              .with_hint("Open the data with nulls=\"fill\"."));
     HEADRACE_ASSIGN(const std::shared_ptr<ArrayReader> validity,
                     home.file.open_array(array.path + std::string(kValidSuffix)));
     Home here{home.file, home.list, home.prefix, home.written.empty() ? "" : home.prefix + validity->info().path};
@@ -219,7 +229,12 @@ class FieldPlanner {
     field.shape.assign(array.shape.begin() + 1, array.shape.end());
     field.shape.insert(field.shape.end(), c.inner_shape.begin(), c.inner_shape.end());
     plan_.columns.push_back(std::move(field));
-    const FieldPlan::Array wanted{home.list, array.path, broadcast_, 1, array.nullable && nulls_ != Nulls::kError};
+    const FieldPlan::Array wanted{home.list,
+                                  array.path,
+                                  broadcast_,
+                                  1,
+                                  nulls_ != Nulls::kError,
+                                  nulls_ == Nulls::kMask && !array.nullable && !array.is_validity};
     auto known = std::ranges::find(plan_.arrays, wanted);
     if (known == plan_.arrays.end()) known = plan_.arrays.insert(known, wanted);
     plan_.places.push_back(
@@ -297,8 +312,8 @@ Result<DefaultArrays> default_arrays(const FormatReader& file) {
       continue;
     }
     readable.push_back(&a);
-    groups.insert(group_of(a.path));
-    if (group_of(a.path).empty()) root.push_back(&a);
+    groups.insert(group_of(file, a));
+    if (group_of(file, a).empty()) root.push_back(&a);
   }
   if (refusal) return std::move(*refusal);  // of the only array: say why
   if (readable.empty())
@@ -309,7 +324,7 @@ Result<DefaultArrays> default_arrays(const FormatReader& file) {
     return choose_yourself(file, "the file's arrays lie in several groups", readable);
   if (!root.empty())
     for (const ArrayInfo* a : readable)
-      if (!group_of(a->path).empty())
+      if (!group_of(file, *a).empty())
         out.left_out.push_back({a->path, "it lies in a group, and the fields are the arrays of the root"});
   const std::vector<const ArrayInfo*>& alike = root.empty() ? readable : root;
   const std::optional<std::uint64_t> rows = common_rows(alike);
@@ -345,7 +360,7 @@ Result<FieldPlan> plan_fields(FileLists& lists, const OpenOptions& options) {
   if (options.fields.empty()) {
     HEADRACE_TRY(check_named(file, options));
     HEADRACE_ASSIGN(DefaultArrays arrays, default_arrays(file));
-    for (const ArrayInfo* a : arrays.chosen) HEADRACE_TRY(planner.add(last_name(a->path), a->path));
+    for (const ArrayInfo* a : arrays.chosen) HEADRACE_TRY(planner.add(last_name(file, *a), a->path));
     left_out = std::move(arrays.left_out);
   }
   for (const FieldChoice& c : options.fields) HEADRACE_TRY(add(c.name, c.path));

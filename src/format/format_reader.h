@@ -134,6 +134,8 @@ class FormatReader {
   [[nodiscard]] virtual const std::string& path() const = 0;
   /// Every array with at least one dimension, sorted by path, also those that cannot be read (read_path says so).
   [[nodiscard]] virtual const std::vector<ArrayInfo>& arrays() const = 0;
+  /// Return whether a '/' in the path of an array divides groups; false: it is part of a name.
+  [[nodiscard]] virtual bool has_groups() const { return true; }
   /// Return what arrays() leaves out, sorted by path; the first hundred at most.
   [[nodiscard]] virtual const std::vector<LeftOut>& passed_over() const {
     static const std::vector<LeftOut> none;
@@ -145,8 +147,8 @@ class FormatReader {
     return none;
   }
   /// Open an array for reading. \param path  As in arrays(), with or without a leading slash.
-  /// Where ArrayInfo::nullable, "PATH.valid" is an array of bool too, if no other has that name: whether a row has a
-  /// value. Errors: kFieldMissing (lists what there is, nearest name first), kUnsupported.
+  /// In formats whose rows may have no value, "PATH.valid" is an array of bool too, if no other has that name: whether
+  /// a row has one. Errors: kFieldMissing (lists what there is, nearest name first), kUnsupported.
   virtual Result<std::shared_ptr<ArrayReader>> open_array(const std::string& path) const = 0;
   /// Return what open_remembered() makes this reader of again, without reading the file, and the arrays `opened`; empty
   /// if it cannot, or if nothing new was learnt since it was made in that way.

@@ -220,6 +220,10 @@ class ColumnArray final : public ArrayReader {
                     scratch_of(scratch.pong, header.decoded_bytes + rows.count, large_spare));
     HEADRACE_ASSIGN(const std::span<const std::byte> body, decompress(codec(group), page, room));
     HEADRACE_ASSIGN(const PageBytes bytes, divide_page(column_, header, body));
+    if (part_ == ColumnPart::kPresence && !column_.is_nullable()) {
+      std::fill_n(scratch.out.begin(), rows.count, std::byte{1});
+      return DecodedPiece{scratch.out.data(), row_bytes_};
+    }
     if (part_ == ColumnPart::kPresence) {
       HEADRACE_ASSIGN([[maybe_unused]] const Present present,
                       read_presence(column_, header, bytes, rows, as_u8(scratch.out.data())));
@@ -321,7 +325,7 @@ ArrayInfo describe_column(const OpenParquet& opened, const LeafColumn& column) {
   ArrayInfo info;
   info.path = column.path;
   info.shape = {opened.metadata.num_rows};
-  if (column.width > 1) info.shape.push_back(column.width);
+  if (column.is_row_of_bytes) info.shape.push_back(column.width);
   info.record_bytes = column.dtype.itemsize;
   info.columns = {{"", column.dtype, {}, 0}};
   info.layout = Layout::kChunked;
@@ -385,6 +389,7 @@ Result<std::shared_ptr<ArrayReader>> open_column(std::shared_ptr<const OpenParqu
   if (part == ColumnPart::kPresence) {
     info.path += kPresenceSuffix;
     info.nullable = false;
+    info.is_validity = true;
     info.columns = {{"", {DType::Kind::kBool, 1}, {}, 0}};
     info.record_bytes = 1;
     info.shape.resize(1);

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <string>
 
 #include "codec/coded_bytes.h"
 
@@ -29,9 +31,16 @@ void narrow(const std::byte* values, std::size_t count, std::byte* out) {
     store(out + i * sizeof(To), static_cast<To>(load<std::int32_t>(values + i * 4)));
 }
 
-/// 10^scale is exact up to 22, so that one rounding is all there is for integers below 2^53.
-double scaled(double unscaled, std::int32_t scale) {
-  return scale >= 0 ? unscaled / std::pow(10.0, scale) : unscaled * std::pow(10.0, -scale);
+/// Return the nearest double. Powers of ten are exact up to 10^22, so that one division rounds once for integers of up
+/// to 53 bits; for all others the decimal is written down and read.
+double scaled(__int128 unscaled, std::int32_t scale) {
+  constexpr __int128 kExact = __int128{1} << 53;
+  if (unscaled >= -kExact && unscaled <= kExact && scale >= 0 && scale <= 22)
+    return static_cast<double>(unscaled) / std::pow(10.0, scale);
+  const std::string text = fmt::format("{}e{}", unscaled, -std::int64_t{scale});
+  double nearest = 0;
+  std::from_chars(text.data(), text.data() + text.size(), nearest);  // 0 where it is smaller than any
+  return nearest;
 }
 
 /// A big-endian integer in two's complement.
@@ -40,36 +49,39 @@ double big_endian_decimal(std::span<const std::byte> value, std::int32_t scale) 
   const bool negative = (std::to_integer<unsigned>(value[0]) & 0x80U) != 0;
   unsigned __int128 number = negative ? ~static_cast<unsigned __int128>(0) : 0;
   for (const std::byte byte : value) number = number << 8 | std::to_integer<unsigned>(byte);
-  return scaled(static_cast<double>(static_cast<__int128>(number)), scale);
+  return scaled(static_cast<__int128>(number), scale);
 }
 
-/// Nanoseconds since 1970: those of the day are 8 bytes, its Julian number 4. Wraps where 64 bits are too few.
-std::int64_t int96_ns(const std::byte* value) {
-  constexpr std::uint64_t kDayNs = 86'400ULL * 1'000'000'000ULL;
-  constexpr std::uint64_t kEpochDay = 2'440'588;  // 1970-01-01
-  const auto ns = load<std::uint64_t>(value);
-  const auto day = static_cast<std::uint64_t>(load<std::int32_t>(value + 8));
-  return static_cast<std::int64_t>((day - kEpochDay) * kDayNs + ns);
+/// Nanoseconds since 1970: those of the day are 8 bytes, its Julian number 4.
+Result<std::int64_t> int96_ns(const std::byte* value) {
+  constexpr __int128 kDayNs = __int128{86'400} * 1'000'000'000;
+  constexpr __int128 kEpochDay = 2'440'588;  // 1970-01-01
+  const __int128 ns = (load<std::int32_t>(value + 8) - kEpochDay) * kDayNs + load<std::int64_t>(value);
+  if (ns < std::numeric_limits<std::int64_t>::min() || ns > std::numeric_limits<std::int64_t>::max())
+    return Error(ErrorCode::kUnsupported, "a time too far from 1970 for nanoseconds in 64 bits");
+  return static_cast<std::int64_t>(ns);
 }
 
 }  // namespace
 
-void convert_values(const LeafColumn& column, const std::byte* values, std::size_t count, std::byte* out) {
+Status convert_values(const LeafColumn& column, const std::byte* values, std::size_t count, std::byte* out) {
   const std::size_t size = column.value_bytes;
   switch (column.conversion) {
     case Conversion::kNone:
       if (values != out) copy_bytes(out, values, count * size);
-      return;
+      return {};
     case Conversion::kNarrow:  // the low bytes are the same with and without a sign
-      return column.dtype.itemsize == 1 ? narrow<std::uint8_t>(values, count, out)
-                                        : narrow<std::uint16_t>(values, count, out);
+      if (column.dtype.itemsize == 1)
+        narrow<std::uint8_t>(values, count, out);
+      else
+        narrow<std::uint16_t>(values, count, out);
+      return {};
     case Conversion::kDecimalNumber:
       for (std::size_t i = count; i-- > 0;) {  // from the end: elements of 8 bytes may overwrite values of 4
-        const double number = size == 4 ? static_cast<double>(load<std::int32_t>(values + i * 4))
-                                        : static_cast<double>(load<std::int64_t>(values + i * 8));
+        const std::int64_t number = size == 4 ? load<std::int32_t>(values + i * 4) : load<std::int64_t>(values + i * 8);
         store(out + i * 8, scaled(number, column.meaning.scale));
       }
-      return;
+      return {};
     case Conversion::kDecimalBytes: {
       // Elements of 8 bytes never overtake values that are longer, going up, or shorter, going down.
       const auto one = [&](std::size_t i) {
@@ -79,12 +91,16 @@ void convert_values(const LeafColumn& column, const std::byte* values, std::size
         for (std::size_t i = 0; i < count; ++i) one(i);
       else
         for (std::size_t i = count; i-- > 0;) one(i);
-      return;
+      return {};
     }
     case Conversion::kInt96:
-      for (std::size_t i = 0; i < count; ++i) store(out + i * 8, int96_ns(values + i * 12));
-      return;
+      for (std::size_t i = 0; i < count; ++i) {
+        HEADRACE_ASSIGN(const std::int64_t ns, int96_ns(values + i * 12));
+        store(out + i * 8, ns);
+      }
+      return {};
   }
+  return {};
 }
 
 Status convert_bytes(const LeafColumn& column, std::span<const std::byte> value, std::byte* out) {

@@ -11,7 +11,8 @@ namespace headrace::parquet {
 
 /// Write the elements of `count` stored values of a fixed size, one behind the other in `values`, to `out`.
 /// \param values  column.value_bytes each; may overlap `out` only if both begin at the same byte.
-void convert_values(const LeafColumn& column, const std::byte* values, std::size_t count, std::byte* out);
+/// Errors: kUnsupported  a time that the element cannot hold.
+Status convert_values(const LeafColumn& column, const std::byte* values, std::size_t count, std::byte* out);
 
 /// Write the element of one value of kByteArray. Errors: kCorruptData  a decimal of more bytes than can be held.
 Status convert_bytes(const LeafColumn& column, std::span<const std::byte> value, std::byte* out);

@@ -69,12 +69,13 @@ void resolve_bytes(LeafColumn& column) {
   } else {
     column.dtype = {DType::Kind::kUInt, 1};
     column.width = std::max<std::uint32_t>(column.value_bytes, 1);
+    column.is_row_of_bytes = true;
     if (column.value_bytes == 0) column.refusal = "values of no bytes";
   }
 }
 
 /// Set how the column is delivered, or why not.
-void resolve(LeafColumn& column) {
+void resolve(LeafColumn& column, bool in_map) {
   switch (column.physical) {
     case PhysicalType::kBoolean:
       column.dtype = {DType::Kind::kBool, 1};
@@ -107,7 +108,7 @@ void resolve(LeafColumn& column) {
       break;
   }
   if (column.repetition_levels > 0)
-    column.refusal = column.meaning.kind == Kind::kMap ? "a map" : "a list; only columns with a value a row are read";
+    column.refusal = fmt::format("a {}; only columns with a value a row are read", in_map ? "map" : "list");
 }
 
 struct Walk {
@@ -115,7 +116,7 @@ struct Walk {
   std::vector<LeafColumn>& leaves;
   std::size_t at = 0;
 
-  void below(const std::string& path, std::uint32_t definition, std::uint32_t repetition) {
+  void below(const std::string& path, std::uint32_t definition, std::uint32_t repetition, bool in_map) {
     const SchemaNode& node = schema[at++];
     const bool root = at == 1;
     if (!root) {
@@ -123,8 +124,9 @@ struct Walk {
       repetition += node.repetition == Repetition::kRepeated ? 1 : 0;
     }
     const std::string here = root ? "" : path.empty() ? node.name : path + "." + node.name;
+    in_map = in_map || node.meaning.kind == Kind::kMap;
     if (node.is_group) {
-      for (std::uint32_t child = 0; child < node.children; ++child) below(here, definition, repetition);
+      for (std::uint32_t child = 0; child < node.children; ++child) below(here, definition, repetition, in_map);
       return;
     }
     LeafColumn column;
@@ -135,7 +137,7 @@ struct Walk {
     column.meaning = node.meaning;
     column.definition_levels = definition;
     column.repetition_levels = repetition;
-    resolve(column);
+    resolve(column, in_map);
     leaves.push_back(std::move(column));
   }
 };
@@ -144,7 +146,7 @@ struct Walk {
 
 std::vector<LeafColumn> leaf_columns(const FileMetadata& file) {
   std::vector<LeafColumn> leaves;
-  Walk{file.schema, leaves}.below("", 0, 0);
+  Walk{file.schema, leaves}.below("", 0, 0, false);
   std::map<std::string, std::size_t> seen;
   for (const LeafColumn& column : leaves) ++seen[column.path];
   for (LeafColumn& column : leaves)

@@ -28,7 +28,8 @@ struct LeafColumn {
   Meaning meaning;
   Conversion conversion = Conversion::kNone;
   DType dtype;                          ///< Of an element of a row.
-  std::uint32_t width = 1;              ///< Elements a row: bytes of a kFixedLenByteArray without a meaning.
+  std::uint32_t width = 1;              ///< Elements a row.
+  bool is_row_of_bytes = false;         ///< A row is an array of bytes: of a kFixedLenByteArray without a meaning.
   std::uint32_t definition_levels = 0;  ///< Nodes on its path that can be null or repeated.
   std::uint32_t repetition_levels = 0;  ///< Nodes on its path that are repeated.
   std::string refusal;                  ///< Why it cannot be read; empty: it can.

@@ -10,8 +10,14 @@ using Type = CompactType;
 
 constexpr std::uint64_t kMost32 = 0x7fffffff;
 
+/// All numbers of a page header are i32: one of another type says that its bytes are something else.
+std::uint64_t count32(CompactReader& in, Type type, std::uint64_t most = kMost32) {
+  if (type != Type::kI32) in.fail("a number of another type than its specification says");
+  return in.count(type, most);
+}
+
 Encoding read_encoding(CompactReader& in, Type type) {
-  return static_cast<Encoding>(in.count(type, 255));
+  return static_cast<Encoding>(count32(in, type, 255));
 }
 
 /// The part of a data page of the first version, or of a dictionary, which has the first two fields only.
@@ -19,7 +25,7 @@ void read_data_header(CompactReader& in, PageHeader& header, bool levels) {
   in.read_struct([&](int id, Type type) {
     switch (id) {
       case 1:
-        header.num_values = in.count(type, kMost32);
+        header.num_values = count32(in, type);
         return true;
       case 2:
         header.encoding = read_encoding(in, type);
@@ -40,22 +46,22 @@ void read_data_header_v2(CompactReader& in, PageHeader& header) {
   in.read_struct([&](int id, Type type) {
     switch (id) {
       case 1:
-        header.num_values = in.count(type, kMost32);
+        header.num_values = count32(in, type);
         return true;
       case 2:
-        header.num_nulls = in.count(type, kMost32);
+        header.num_nulls = count32(in, type);
         return true;
       case 3:
-        header.num_rows = in.count(type, kMost32);
+        header.num_rows = count32(in, type);
         return true;
       case 4:
         header.encoding = read_encoding(in, type);
         return true;
       case 5:
-        header.definition_bytes = in.count(type, kMost32);
+        header.definition_bytes = count32(in, type);
         return true;
       case 6:
-        header.repetition_bytes = in.count(type, kMost32);
+        header.repetition_bytes = count32(in, type);
         return true;
       case 7:
         header.is_compressed = in.boolean(type);
@@ -76,13 +82,13 @@ Result<std::optional<PageHeader>> parse_page_header(std::span<const std::byte> b
     if (id >= 5 && id <= 8 && type != Type::kStruct) in.fail("a page header without its kind's part");
     switch (id) {
       case 1:
-        header.kind = static_cast<PageKind>(in.count(type, 255));
+        header.kind = static_cast<PageKind>(count32(in, type, 255));
         return true;
       case 2:
-        header.decoded_bytes = in.count(type, kMost32);
+        header.decoded_bytes = count32(in, type);
         return true;
       case 3:
-        header.stored_bytes = in.count(type, kMost32);
+        header.stored_bytes = count32(in, type);
         return true;
       case 4:
         header.crc32 = static_cast<std::uint32_t>(in.integer(type));

@@ -140,8 +140,8 @@ Status read_plain(const LeafColumn& column, std::span<const std::byte> bytes, Va
   if (column.physical == PhysicalType::kByteArray) return read_byte_arrays(column, bytes, values, out);
   if (bytes.size() / column.value_bytes < values.skip + values.count)
     return too_few(bytes.size() / column.value_bytes, values.skip + values.count);
-  convert_values(column, bytes.data() + values.skip * column.value_bytes, static_cast<std::size_t>(values.count), out);
-  return {};
+  return convert_values(column, bytes.data() + values.skip * column.value_bytes, static_cast<std::size_t>(values.count),
+                        out);
 }
 
 Status read_deltas(const LeafColumn& column, std::span<const std::byte> bytes, Values values, std::byte* out) {
@@ -155,11 +155,11 @@ Status read_deltas(const LeafColumn& column, std::span<const std::byte> bytes, V
     if (done >= values.skip) {
       std::byte* const to = out + (done - values.skip) * column.row_bytes();
       if (column.value_bytes == 8) {
-        convert_values(column, reinterpret_cast<const std::byte*>(batch.data()), some, to);
+        HEADRACE_TRY(convert_values(column, reinterpret_cast<const std::byte*>(batch.data()), some, to));
       } else {
         std::array<std::int32_t, kBatch> words;
         for (std::size_t i = 0; i < some; ++i) words[i] = static_cast<std::int32_t>(batch[i]);
-        convert_values(column, reinterpret_cast<const std::byte*>(words.data()), some, to);
+        HEADRACE_TRY(convert_values(column, reinterpret_cast<const std::byte*>(words.data()), some, to));
       }
     }
     done += some;
@@ -176,8 +176,7 @@ Status read_split_bytes(const LeafColumn& column, std::span<const std::byte> byt
   if (spare.size() < bytes.size())
     return Error(ErrorCode::kInternal, fmt::format("scratch of {} bytes, {} needed", spare.size(), bytes.size()));
   unshuffle(as_u8(bytes.data()), stored, size, as_u8(spare.data()));
-  convert_values(column, spare.data() + values.skip * size, static_cast<std::size_t>(values.count), out);
-  return {};
+  return convert_values(column, spare.data() + values.skip * size, static_cast<std::size_t>(values.count), out);
 }
 
 Status read_values(const LeafColumn& column, Encoding encoding, std::span<const std::byte> bytes, Values values,
@@ -255,10 +254,11 @@ std::string encoding_refusal(const LeafColumn& column, Encoding encoding) {
 
 Result<PageBytes> divide_page(const LeafColumn& column, const PageHeader& header, std::span<const std::byte> body) {
   if (header.kind == PageKind::kDataV2) {
-    if (header.repetition_bytes != 0) return corrupt("repetition levels in a column that is not repeated");
+    // Some writers store repetition levels, all of them 0, where there is nothing to repeat.
+    const auto skipped = static_cast<std::size_t>(header.repetition_bytes);
     const auto levels = static_cast<std::size_t>(header.definition_bytes);
-    if (body.size() < levels) return corrupt("a page that is shorter than its levels");
-    return PageBytes{body.first(levels), body.subspan(levels)};
+    if (body.size() < skipped + levels) return corrupt("a page that is shorter than its levels");
+    return PageBytes{body.subspan(skipped, levels), body.subspan(skipped + levels)};
   }
   if (!column.is_nullable()) return PageBytes{{}, body};
   if (header.definition_encoding != Encoding::kRle)

@@ -20,24 +20,29 @@ class ParquetReader final : public FormatReader {
 
   [[nodiscard]] std::string format_name() const override { return "Parquet"; }
   [[nodiscard]] const std::string& path() const override { return opened_->path; }
+  [[nodiscard]] bool has_groups() const override { return false; }
   [[nodiscard]] const std::vector<ArrayInfo>& arrays() const override { return arrays_; }
   [[nodiscard]] const RandomAccessFile& file() const override { return *opened_->file; }
 
   Result<std::shared_ptr<ArrayReader>> open_array(const std::string& asked) const override {
-    const std::string name = asked.substr(std::min(asked.find_first_not_of('/'), asked.size()));
-    std::vector<std::string> names;
-    for (const LeafColumn& column : opened_->columns) {
-      if (column.path == name) return open_column(opened_, column.index, ColumnPart::kValues);
-      if (column.is_nullable() && name == column.path + std::string(kPresenceSuffix))
+    for (const LeafColumn& column : opened_->columns)
+      if (column.path == asked) return open_column(opened_, column.index, ColumnPart::kValues);
+    for (const LeafColumn& column : opened_->columns)
+      if (asked == column.path + std::string(kPresenceSuffix))
         return open_column(opened_, column.index, ColumnPart::kPresence);
-      names.push_back(column.path);
-    }
+    if (asked.starts_with('/')) return open_array(asked.substr(1));
+    return missing(asked);
+  }
+
+ private:
+  [[nodiscard]] Error missing(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const LeafColumn& column : opened_->columns) names.push_back(column.path);
     Error error(ErrorCode::kFieldMissing, fmt::format("the file has no column '{}'", name));
     if (!names.empty()) error.with_hint("It has: " + list_names(nearest_names(name, names)) + ".");
     return std::move(error.with_file(opened_->path).with_field(name));
   }
 
- private:
   const std::shared_ptr<const OpenParquet> opened_;
   std::vector<ArrayInfo> arrays_;
 };
