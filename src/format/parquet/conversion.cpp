@@ -31,7 +31,7 @@ void narrow(const std::byte* values, std::size_t count, std::byte* out) {
 
 /// 10^scale is exact up to 22, so that one rounding is all there is for integers below 2^53.
 double scaled(double unscaled, std::int32_t scale) {
-  return scale >= 0 ? unscaled / std::pow(10.0, scale) : unscaled * std::pow(10.0, -scale);
+  return scale >= 0 ? unscaled / std::pow(10.0, scale) : unscaled * std::pow(10.0, -static_cast<double>(scale));
 }
 
 /// A big-endian integer in two's complement.

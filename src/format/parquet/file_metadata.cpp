@@ -273,6 +273,7 @@ Result<FileMetadata> parse_file_metadata(std::span<const std::byte> bytes) {
   in.read_struct([&](int id, Type type) {
     switch (id) {
       case 2:
+        if (has_schema) in.fail("a second schema");
         in.read_list(type, Type::kStruct, [&](std::size_t) { file.schema.push_back(read_node(in)); });
         if (in.ok()) tree = check_tree(file.schema, file.num_leaves);
         if (!tree.ok()) in.fail(tree.error().message());
