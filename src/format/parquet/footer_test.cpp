@@ -157,6 +157,20 @@ TEST(ParquetFooter, SchemaTreesThatDoNotCloseAreDamaged) {
   expect_tree_error([](CompactWriter& out) { flat_schema(out).list(2, CompactType::kStruct, 0); }, "a second schema");
 }
 
+TEST(ParquetFooter, MemoryForNamesFollowsFromTheFootersSize) {
+  const auto leaves_below = [](std::size_t name, std::size_t leaves) {
+    return [=](CompactWriter& out) {
+      out.list(2, CompactType::kStruct, leaves + 2);
+      group_node(out, 1);
+      out.begin().text(4, std::string(name, 'n')).number(5, static_cast<std::int64_t>(leaves)).end();
+      for (std::size_t i = 0; i < leaves; ++i) leaf_node(out);
+      out.long_number(3, 0);
+    };
+  };
+  EXPECT_EQ(tree_error(leaves_below(1000, 2000)), "");
+  expect_tree_error(leaves_below(20'000, 20'000), "far too many columns repeat");
+}
+
 void row_group(CompactWriter& out, std::size_t columns, std::int64_t rows) {
   out.begin().list(1, CompactType::kStruct, columns);
   for (std::size_t i = 0; i < columns; ++i) out.begin().begin(3).number(1, 1).end().end();
