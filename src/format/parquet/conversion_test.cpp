@@ -62,6 +62,24 @@ TEST(ParquetConversion, NarrowIntegersAndDecimals) {
   EXPECT_TRUE(std::isinf(converted_values<double>({}, smallest, {bytes_of(3)}).at(0)));
 }
 
+TEST(ParquetConversion, ValuesMayBecomeElementsInPlace) {
+  const Meaning decimal{.kind = Kind::kDecimal, .scale = 1};
+  for (std::uint32_t size = 1; size <= 16; ++size) {
+    const TestColumn column{.physical = PhysicalType::kFixedLenByteArray, .type_length = size};
+    Bytes values;
+    for (int i = 0; i < 20; ++i) append(values, big_endian_value(i * 5 - 30, size));
+    Bytes apart(20 * 8), room = values;
+    room.resize(std::max<std::size_t>(room.size(), apart.size()));
+    convert_values(leaf_of(column, decimal), values.data(), 20, apart.data());
+    convert_values(leaf_of(column, decimal), room.data(), 20, room.data());
+    room.resize(apart.size());
+    EXPECT_EQ(room, apart) << size;
+    double last = 0;
+    std::memcpy(&last, apart.data() + 19 * 8, 8);
+    EXPECT_EQ(last, 6.5);
+  }
+}
+
 TEST(ParquetConversion, Int96IsNanosecondsSince1970) {
   const auto stored = [](std::int64_t ns, std::int32_t day) {
     Bytes bytes = bytes_of(ns);

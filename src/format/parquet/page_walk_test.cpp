@@ -117,6 +117,9 @@ TEST(PageHeaders, ContradictionsAreDamage) {
   EXPECT_FALSE(parsed(other_part).ok());
   levels.number(1, 3).number(2, 9).number(3, 8).begin(8).number(1, 1).number(5, 5).number(6, 4).end().end();
   EXPECT_NE(parsed(levels).error().message().find("contradicts itself"), std::string::npos);
+  CompactWriter nulls;
+  nulls.number(1, 3).number(2, 9).number(3, 8).begin(8).number(1, 1).number(2, 2).end().end();
+  EXPECT_NE(parsed(nulls).error().message().find("contradicts itself"), std::string::npos);
   both.number(1, 0).number(2, 1).number(3, 1).begin(5).number(1, 1).number(2, 0).end();
   both.begin(8).number(1, 1).number(5, 1 << 20).end().end();
   ASSERT_TRUE(parsed(both).ok());

@@ -124,27 +124,47 @@ TEST(ParquetColumns, PresenceOfWhatCannotBeNull) {
   EXPECT_EQ(*testing_format::read_rows(*marks, {3, 9}), Bytes(9, std::byte{1}));
 }
 
-TEST(ParquetColumns, LargerPagesThanTheFirst) {
-  TestColumn column = numbered({.page_rows = 3}, 3);
-  Bytes file = bytes_of_text("PAR1"), expected;
-  TestChunk chunk = append_chunk(file, column, column.values);
-  column = numbered({.page_rows = 5000}, 5000);
-  chunk.bytes += append_chunk(file, column, column.values).bytes;
-  chunk.rows += 5000;
+/// A file of one row group, of these pages of a column.
+Bytes file_of_pages(const TestColumn& column, const std::vector<TestPage>& pages) {
+  Bytes file = bytes_of_text("PAR1");
+  TestChunk chunk{.data_at = file.size()};
+  for (const TestPage& page : pages) {
+    append(file, stored_page(page));
+    chunk.rows += page.header.num_values;
+  }
+  chunk.bytes = file.size() - chunk.data_at;
+  const auto rows = static_cast<std::int64_t>(chunk.rows);
   CompactWriter out;
-  write_schema(out.number(1, 2), std::vector{column});
-  out.long_number(3, 5003).list(4, CompactType::kStruct, 1).begin().list(1, CompactType::kStruct, 1);
+  write_schema(out.number(1, 2), std::span(&column, 1));
+  out.long_number(3, rows).list(4, CompactType::kStruct, 1).begin().list(1, CompactType::kStruct, 1);
   write_chunk(out, column, chunk);
-  out.long_number(3, 5003).end().end();
+  out.long_number(3, rows).end().end();
   append_footer(file, out.bytes);
-  const auto array = open_x(file_of(file));
+  return file;
+}
+
+TEST(ParquetColumns, LargerPagesThanTheFirst) {
+  const TestColumn column = numbered({}, 5003);
+  std::vector<Bytes> none;
+  const auto rows = std::span(column.values);
+  std::vector<TestPage> pages{data_page(column, rows.first(3), none), data_page(column, rows.subspan(3), none)};
+  const auto array = open_x(file_of(file_of_pages(column, pages)));
   ASSERT_TRUE(array.ok()) << array.error().what();
   EXPECT_EQ((*array)->info().page_rows, 3U);
-  const auto rows = testing_format::read_rows(**array, {2, 5001});
-  ASSERT_TRUE(rows.ok()) << rows.error().what();
-  append(expected, *numbered({}, 3).values[2]);
-  for (const StoredValue& value : column.values) append(expected, *value);
-  EXPECT_EQ(*rows, expected);
+  const auto read = testing_format::read_rows(**array, {2, 5001});
+  ASSERT_TRUE(read.ok()) << read.error().what();
+  Bytes expected;
+  for (const StoredValue& value : rows.subspan(2)) append(expected, *value);
+  EXPECT_EQ(*read, expected);
+  for (const std::size_t liar : {0U, 1U}) {
+    std::vector<TestPage> lying = pages;
+    lying[liar].header.decoded_bytes = 0x7fffffff;
+    const auto opened = open_x(file_of(file_of_pages(column, lying)));
+    ASSERT_EQ(opened.ok(), liar == 1) << "the first page is looked at when the column is opened";
+    const Error error = opened.ok() ? testing_format::read_rows(**opened, {2, 2}).error() : opened.error();
+    EXPECT_EQ(error.code(), ErrorCode::kCorruptData);
+    EXPECT_NE(error.message().find("is not compressed, where 2147483647 are expected"), std::string::npos);
+  }
 }
 
 TEST(ParquetColumns, WhatCannotBeReadIsNamed) {
