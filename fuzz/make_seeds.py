@@ -2,8 +2,8 @@
 """Write the seeds of all fuzz targets to OUT_DIR/<target>/<case>: python fuzz/make_seeds.py OUT_DIR.
 
 For codec_fuzz.cpp the golden chunks, and a few streams of the codecs that only Parquet has; the recipe in front of the
-stored bytes is described there. For hdf5_open_fuzz.cpp
-small files, of one idea each; for hdf5_metadata_fuzz.cpp the structures in some of them. To those come the inputs of
+stored bytes is described there. For hdf5_open_fuzz.cpp small files, of one idea each; for hdf5_metadata_fuzz.cpp the
+structures in some of them; for parquet_fuzz.cpp files of pyarrow's, where it is installed. To those come the inputs of
 regressions.txt. They are the same every time, so that a failure can be made again; only the named type of types_v1*
 carries the time of writing.
 """
@@ -259,6 +259,49 @@ def write_npy_seeds(out_dir: pathlib.Path) -> None:
     np.savez_compressed(folder / "deflated.npz", **arrays)
 
 
+def write_parquet_seeds(out_dir: pathlib.Path) -> None:
+    """Write the seeds of parquet below ``out_dir``, where pyarrow is there to write them."""
+    folder = out_dir / "parquet"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        print("fuzz/make_seeds.py: no Parquet files among the seeds, since pyarrow is not installed")
+        return
+    nulls = np.arange(ROWS) % 3 == 0
+    numbers = {
+        "flags": pa.array(np.arange(ROWS) % 5 < 2, mask=nulls),
+        "bytes": pa.array(np.arange(ROWS, dtype="u1")),
+        "ints": pa.array(np.arange(ROWS, dtype="i4") ** 3, mask=nulls),
+        "longs": pa.array(np.arange(ROWS, dtype="i8") * -(10**12)),
+        "floats": pa.array(np.linspace(0, 1, ROWS, dtype="f4"), mask=nulls),
+        "doubles": pa.array(np.linspace(-1, 1, ROWS)),
+    }
+    other = {
+        "halves": pa.array(np.linspace(0, 1, ROWS).astype("f2")),
+        "small": pa.array([1, None] * (ROWS // 2) + [2] * (ROWS % 2), pa.decimal128(7, 2)),
+        "times": pa.array(np.arange(ROWS), pa.timestamp("us", "UTC")),
+        "fixed": pa.array([b"abcde"] * ROWS, pa.binary(5)),
+        "texts": pa.array(["a", "bc"] * (ROWS // 2) + [""] * (ROWS % 2)),
+        "lists": pa.array([[1, 2]] * ROWS),
+        "inner": pa.array([{"a": 1.5, "b": None}] * ROWS, pa.struct({"a": pa.float64(), "b": pa.int32()})),
+    }
+    deltas = dict.fromkeys(("bytes", "ints", "longs"), "DELTA_BINARY_PACKED")
+    split = dict.fromkeys(("floats", "doubles"), "BYTE_STREAM_SPLIT")
+    settings: dict[str, dict[str, object]] = {
+        "dictionary": {"compression": "NONE"},
+        "plain": {"compression": "SNAPPY", "use_dictionary": False, "write_page_checksum": True},
+        "version2": {"compression": "ZSTD", "data_page_version": "2.0", "data_page_size": 64, "write_batch_size": 8},
+        "deltas": {"compression": "GZIP", "use_dictionary": False, "column_encoding": {**deltas, **split}},
+        "int96": {"compression": "LZ4", "use_deprecated_int96_timestamps": True, "row_group_size": ROWS // 2},
+    }
+    for name, options in settings.items():
+        pq.write_table(pa.table(numbers), folder / f"numbers_{name}.parquet", **options)
+        options.pop("column_encoding", None)
+        pq.write_table(pa.table(other), folder / f"other_{name}.parquet", store_decimal_as_integer=True, **options)
+
+
 def write_regressions(out_dir: pathlib.Path) -> None:
     """Write the inputs that regressions.txt spells out."""
     for line in pathlib.Path(__file__).with_name("regressions.txt").read_text().splitlines():
@@ -279,6 +322,7 @@ def write_all_seeds(out_dir: pathlib.Path) -> None:
         write_hdf5_regressions,
         write_metadata_seeds,
         write_npy_seeds,
+        write_parquet_seeds,
         write_regressions,
     ):
         write(out_dir)

@@ -12,10 +12,10 @@ namespace headrace::fuzz {
 
 inline constexpr std::uint64_t kSmallBytes = 1 << 22, kRows = 1000, kPieces = 64;
 
-inline void read_rows(const ArrayReader& array) {
-  const std::uint64_t rows = std::min(array.info().rows(), kRows);
+/// Locate and decode some rows, in buffers of exactly the size that the reader asks for.
+inline void read_rows(const ArrayReader& array, RowRange rows) {
   std::vector<Piece> pieces;
-  if (rows == 0 || array.pieces_across() > kPieces || !array.locate({0, rows}, pieces).ok()) return;
+  if (rows.count == 0 || array.pieces_across() > kPieces || !array.locate(rows, pieces).ok()) return;
   const auto buffer = [](std::uint64_t bytes) { return std::make_unique<std::byte[]>(bytes); };
   for (const Piece& piece : pieces) {
     const ScratchNeed need = array.scratch_need(piece.rows.count);
@@ -29,12 +29,12 @@ inline void read_rows(const ArrayReader& array) {
   }
 }
 
-/// Locate and decode up to kRows rows of each array, in buffers of exactly the size that the reader asks for.
+/// Read up to kRows rows of each array.
 inline void read_arrays(const Result<std::shared_ptr<FormatReader>>& file) {
   if (!file.ok()) return;
   for (const ArrayInfo& info : (*file)->arrays()) {
     const auto array = (*file)->open_array(info.path);
-    if (array.ok()) read_rows(**array);
+    if (array.ok()) read_rows(**array, {0, std::min((*array)->info().rows(), kRows)});
   }
 }
 

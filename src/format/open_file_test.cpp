@@ -38,7 +38,6 @@ TEST_F(OpenFile, OtherFormatsAreNamed) {
   } const cases[] = {{"CDF\x01\0\0\0\0"sv, "netCDF-3"},
                      {"CDF\x02\0\0\0\0"sv, "netCDF-3"},
                      {"CDF\x05\0\0\0\0"sv, "netCDF-3"},
-                     {"PAR1\0\0"sv, "Parquet"},
                      {"\x1f\x8b\x08\0"sv, "gzip"},
                      {"root\0\0"sv, "ROOT"},
                      {"\x89HDF\n\x1a\n....."sv, "text-mode"},
@@ -52,6 +51,12 @@ TEST_F(OpenFile, OtherFormatsAreNamed) {
     EXPECT_EQ(e.code(), ErrorCode::kUnsupported);
     EXPECT_NE(e.message().find(c.name), std::string::npos) << e.what();
   }
+}
+
+TEST_F(OpenFile, TruncatedParquetFilesAreDamaged) {
+  const Error error = refused(folder_.write_text("f", std::string("PAR1") + std::string(100, '\0')));
+  EXPECT_EQ(error.code(), ErrorCode::kCorruptData);
+  EXPECT_NE(error.message().find("does not end in PAR1"), std::string::npos) << error.what();
 }
 
 TEST_F(OpenFile, TruncatedFilesSayByHowMuch) {

@@ -63,17 +63,24 @@ Result<WholePage> open_page(std::span<const std::byte> bytes) {
   return page;
 }
 
+/// True if the bytes of a page are stored as they are, by the codec of its chunk and by its own header.
+bool is_stored_plain(bool compressed, const PageHeader& header) {
+  return !compressed || (header.kind == PageKind::kDataV2 && !header.is_compressed);
+}
+
+/// Refuse a page that is not compressed and says that it becomes larger, before there is memory for it.
+Status check_decoded_size(bool compressed, const PageHeader& header) {
+  if (!is_stored_plain(compressed, header) || header.stored_bytes == header.decoded_bytes) return {};
+  return corrupt(fmt::format("a page of {} bytes that is not compressed, where {} are expected", header.stored_bytes,
+                             header.decoded_bytes));
+}
+
 /// Decompress a page into `out`, of its decoded size. \return Its bytes: those stored if they are not compressed.
 Result<std::span<const std::byte>> decompress(const Codec* codec, const WholePage& page, std::span<std::byte> out) {
   const PageHeader& header = page.header;
   const auto levels =
       static_cast<std::size_t>(header.definition_bytes + header.repetition_bytes);  // as they are, in V2
-  if (codec == nullptr || (header.kind == PageKind::kDataV2 && !header.is_compressed)) {
-    if (page.stored.size() != header.decoded_bytes)
-      return corrupt(fmt::format("a page of {} bytes that is not compressed, where {} are expected", page.stored.size(),
-                                 header.decoded_bytes));
-    return page.stored;
-  }
+  if (is_stored_plain(codec != nullptr, header)) return page.stored;
   copy_bytes(out.data(), page.stored.data(), levels);
   const std::span<std::byte> values = out.subspan(levels, static_cast<std::size_t>(header.decoded_bytes) - levels);
   if (values.empty()) return std::span<const std::byte>(out.first(levels));
@@ -110,6 +117,7 @@ class ColumnArray final : public ArrayReader {
     const std::vector<std::uint64_t>& ends = info_.chunk_ends;
     auto group = static_cast<std::size_t>(std::ranges::upper_bound(ends, rows.first) - ends.begin());
     for (std::uint64_t row = rows.first; row < rows.end(); ++group) {
+      if (ends[group] == row) continue;  // a row group of no rows has no pages
       HEADRACE_ASSIGN(const std::shared_ptr<const PageTable> table, pages(group));
       const std::uint64_t base = group == 0 ? 0 : ends[group - 1];
       const auto after = [&](std::uint64_t wanted, const PageEntry& page) { return wanted < base + page.first_row; };
@@ -193,6 +201,7 @@ class ColumnArray final : public ArrayReader {
     HEADRACE_ASSIGN(const PageBuffer stored, PageBuffer::allocate(*budget, MemoryTag::kScratch, place.size));
     HEADRACE_TRY(opened_->file->read_at(place.offset, stored.bytes()));
     HEADRACE_ASSIGN(const WholePage page, open_page(stored.bytes()));
+    HEADRACE_TRY(check_decoded_size(codec(group) != nullptr, page.header));
     HEADRACE_ASSIGN(const PageBuffer decoded,
                     PageBuffer::allocate(*budget, MemoryTag::kScratch, page.header.decoded_bytes));
     HEADRACE_ASSIGN(const std::span<const std::byte> body, decompress(codec(group), page, decoded.bytes()));
@@ -208,6 +217,7 @@ class ColumnArray final : public ArrayReader {
     const PageHeader& header = page.header;
     if (!header.is_data() || header.num_values != entry.num_rows)
       return corrupt("a page is another one than when its column was indexed");
+    HEADRACE_TRY(check_decoded_size(codec(group) != nullptr, header));
     const std::uint64_t base = group == 0 ? 0 : info_.chunk_ends[group - 1];
     const PageRows rows{piece.rows.first - base - entry.first_row, piece.rows.count, piece.rows.first};
     if (scratch.out.size() < rows.count * row_bytes_)
@@ -303,7 +313,8 @@ Result<std::optional<PageHeader>> first_page(const OpenParquet& opened, const Le
     HEADRACE_ASSIGN(const ByteRange range, chunk_range(chunk, opened.file->size()));
     std::uint64_t offset = chunk.data_page_offset;
     for (std::uint64_t guess = 256;; guess *= 8) {
-      const std::uint64_t size = std::min(guess, range.end() - std::min(offset, range.end()));
+      if (offset < range.offset || offset >= range.end()) return corrupt("its first page is not among its pages");
+      const std::uint64_t size = std::min(guess, range.end() - offset);
       std::vector<std::byte> bytes(static_cast<std::size_t>(size));
       HEADRACE_TRY(opened.file->read_at(offset, bytes));
       HEADRACE_ASSIGN(const std::optional<PageHeader> header, parse_page_header(bytes));
@@ -312,7 +323,10 @@ Result<std::optional<PageHeader>> first_page(const OpenParquet& opened, const Le
         guess = 32;
         continue;
       }
-      if (header) return header;
+      if (header) {
+        HEADRACE_TRY(check_decoded_size(chunk.codec != 0, *header));
+        return header;
+      }
       if (size < guess || guess > 1 << 20) return corrupt("the header of its first page ends in the middle");
     }
   }

@@ -16,6 +16,7 @@ using Kind = Meaning::Kind;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 62;  // offsets and sizes add up without overflow
 constexpr std::uint64_t kMostNodes = 1 << 20;
 constexpr std::size_t kMostLevels = 100;
+constexpr std::uint64_t kMostPathFactor = 256;  // bytes of the leaves' paths for a byte of the footer
 
 Meaning::Unit read_unit(CompactReader& in) {
   constexpr std::array units{Meaning::Unit::kNone, Meaning::Unit::kMillis, Meaning::Unit::kMicros,
@@ -243,20 +244,31 @@ RowGroup read_row_group(CompactReader& in, std::size_t num_leaves) {
   return group;
 }
 
-/// The tree must have as many nodes as it says.
-Status check_tree(const std::vector<SchemaNode>& schema, std::size_t& leaves) {
+/// The tree must have as many nodes as it says. \param most_path_bytes  Of all leaves: a long name of a group is in the
+/// path of each leaf below, so that a small footer could ask for memory by the square of its size.
+Status check_tree(const std::vector<SchemaNode>& schema, std::uint64_t most_path_bytes, std::size_t& leaves) {
   if (schema.empty() || !schema[0].is_group) return Error(ErrorCode::kCorruptData, "its schema has no root");
-  std::vector<std::uint32_t> open{1};  // nodes that are still to come, for each level
+  std::vector<std::uint32_t> open{1};   // nodes that are still to come, for each level
+  std::vector<std::uint64_t> paths{0};  // and bytes of the path down to it
+  std::uint64_t path_bytes = 0;
   for (const SchemaNode& node : schema) {
-    while (!open.empty() && open.back() == 0) open.pop_back();
+    while (!open.empty() && open.back() == 0) open.pop_back(), paths.pop_back();
     if (open.empty()) return Error(ErrorCode::kCorruptData, "its schema has nodes below no group");
     --open.back();
     if (!node.is_group && node.children != 0)
       return Error(ErrorCode::kCorruptData, fmt::format("column '{}' of its schema has children", node.name));
     if (open.size() > kMostLevels)
       return Error(ErrorCode::kCorruptData, fmt::format("its schema is nested deeper than {} levels", kMostLevels));
-    if (node.is_group) open.push_back(node.children);
-    leaves += node.is_group ? 0 : 1;
+    const std::uint64_t path = open.size() == 1 ? 0 : paths.back() + 1 + node.name.size();
+    if (node.is_group) {
+      open.push_back(node.children);
+      paths.push_back(path);
+      continue;
+    }
+    ++leaves;
+    path_bytes += path;
+    if (path_bytes > most_path_bytes)
+      return Error(ErrorCode::kCorruptData, "its schema has long names that far too many columns repeat");
   }
   if (std::ranges::any_of(open, [](std::uint32_t nodes) { return nodes > 0; }))
     return Error(ErrorCode::kCorruptData, "its schema ends before all the nodes that it announces");
@@ -273,8 +285,9 @@ Result<FileMetadata> parse_file_metadata(std::span<const std::byte> bytes) {
   in.read_struct([&](int id, Type type) {
     switch (id) {
       case 2:
+        if (has_schema) in.fail("a second schema");
         in.read_list(type, Type::kStruct, [&](std::size_t) { file.schema.push_back(read_node(in)); });
-        if (in.ok()) tree = check_tree(file.schema, file.num_leaves);
+        if (in.ok()) tree = check_tree(file.schema, bytes.size() * kMostPathFactor, file.num_leaves);
         if (!tree.ok()) in.fail(tree.error().message());
         has_schema = true;
         return true;

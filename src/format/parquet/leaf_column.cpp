@@ -59,6 +59,7 @@ void resolve_bytes(LeafColumn& column) {
     as_decimal(column, Conversion::kDecimalBytes);
     if (fixed && column.value_bytes > kMostDecimalBytes)
       column.refusal = fmt::format("decimals of {} bytes, more than {}", column.value_bytes, kMostDecimalBytes);
+    if (fixed && column.value_bytes == 0) column.refusal = "decimals of no bytes";
   } else if (!fixed) {
     column.dtype = {DType::Kind::kBytes, 1};
     column.refusal = meaning.kind == Kind::kText ? "text of any length; only columns of numbers are read"

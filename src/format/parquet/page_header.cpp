@@ -114,6 +114,7 @@ Result<std::optional<PageHeader>> parse_page_header(std::span<const std::byte> b
                                            header.definition_bytes + header.repetition_bytes > header.decoded_bytes ||
                                            header.num_nulls > header.num_values))
     return corrupt("a page header contradicts itself");
+  if (header.kind != PageKind::kDataV2) header.definition_bytes = header.repetition_bytes = 0;  // another kind's part
   header.header_bytes = in.position();
   return std::optional<PageHeader>(header);
 }

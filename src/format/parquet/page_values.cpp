@@ -62,7 +62,6 @@ void repeat_element(const std::byte* element, std::size_t size, std::size_t coun
 Status read_indices(const LeafColumn& column, std::span<const std::byte> bytes, Values values,
                     const Dictionary* dictionary, std::byte* out) {
   if (dictionary == nullptr) return corrupt("a page of a dictionary's indices, without a dictionary before it");
-  if (values.count == 0) return {};
   if (bytes.empty()) return corrupt("a page of indices without their width");
   const auto width = std::to_integer<std::uint32_t>(bytes[0]);
   if (width > 32) return corrupt(fmt::format("indices of {} bits", width));
@@ -183,6 +182,7 @@ Status read_values(const LeafColumn& column, Encoding encoding, std::span<const 
                    const Dictionary* dictionary, std::byte* out, std::span<std::byte> spare) {
   if (const std::string refusal = encoding_refusal(column, encoding); !refusal.empty())
     return Error(ErrorCode::kUnsupported, refusal);
+  if (values.count == 0) return {};  // of a page of nulls some writers store nothing, not even a width
   switch (encoding) {
     case Encoding::kPlain:
       return read_plain(column, bytes, values, out);
@@ -274,6 +274,10 @@ Result<PageBytes> divide_page(const LeafColumn& column, const PageHeader& header
 Result<Present> read_presence(const LeafColumn& column, const PageHeader&, const PageBytes& page, PageRows rows,
                               std::uint8_t* out) {
   const std::uint32_t most = column.definition_levels;
+  if (most == 0) {  // it has no levels
+    std::memset(out, 1, rows.count);
+    return Present{rows.skip, rows.count};
+  }
   RleReader runs(page.levels, level_bits(column));
   std::array<std::uint32_t, kBatch> levels;
   Present present;

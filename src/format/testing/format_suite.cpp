@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "format/testing/read_rows.h"
 #include "storage/testing/file_doubles.h"
@@ -36,7 +37,8 @@ Result<Columns> read_all(const ArrayReader& array) {
   const auto beyond = [&](std::uint64_t bytes) { return bytes > kSaneBytes; };
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(info.row_record_bytes(), std::max<std::uint64_t>(info.rows(), 1), &bytes) ||
-      beyond(bytes) || beyond(info.rows()) || beyond(array.scratch_need(info.rows()).out_bytes))
+      beyond(bytes) || beyond(info.rows()) || beyond(array.scratch_need(info.rows()).out_bytes) ||
+      beyond(array.scratch_need(info.rows()).filter_bytes))
     return Columns{};
   Columns columns;
   for (std::size_t column = 0; column < info.columns.size(); ++column) {
@@ -79,6 +81,10 @@ class FormatTest : public testing::Test {
     return read_all(*array);
   }
   [[nodiscard]] bool has_file() const { return given.open_file != nullptr; }
+  /// True if pieces have the rows that were asked for and no others: rows are addressable, or chunks decoded in parts.
+  [[nodiscard]] bool has_exact_pieces(const ArrayReader& array) const {
+    return given.addressable || array.info().page_rows > 0;
+  }
 
   FormatCase given;
 
@@ -113,6 +119,15 @@ void describes_its_array(FormatTest& test) {
   }
   EXPECT_EQ(info.read_path == ReadPath::kNative, info.reason.empty()) << info.reason;
   EXPECT_TRUE(info.chunk_shape.empty() || info.chunk_shape.size() == info.shape.size());
+  EXPECT_TRUE(info.page_rows <= info.chunk_rows());
+  if (info.chunk_ends.empty()) return;
+  EXPECT_EQ(info.chunk_ends.back(), info.rows());
+  std::uint64_t end = 0, most = 1;
+  for (const std::uint64_t next : info.chunk_ends) {
+    ASSERT_GE(next, end);
+    most = std::max(most, next - std::exchange(end, next));
+  }
+  EXPECT_EQ(info.chunk_shape.at(0), most);
 }
 
 void reads_what_was_written(FormatTest& test) {
@@ -138,7 +153,8 @@ void refuses_rows_past_the_end(FormatTest& test) {
   }
 }
 
-/// Pieces of a range: by ascending row, then across the row; together exactly the rows, `across` times.
+/// Pieces of a range: by ascending row, then across the row; together exactly the rows, `across` times. Those of a
+/// chunk that is decoded in parts lie in the range.
 void expect_tiles(const ArrayReader& array, RowRange rows, bool addressable) {
   std::vector<Piece> pieces;
   ASSERT_TRUE(array.locate(rows, pieces).ok());
@@ -157,6 +173,9 @@ void expect_tiles(const ArrayReader& array, RowRange rows, bool addressable) {
     if (i % across + 1 == across) next = pieces[i].rows.end();
   }
   EXPECT_GE(next, rows.end());
+  if (array.info().page_rows == 0 || pieces.empty()) return;
+  EXPECT_EQ(pieces[0].rows.first, rows.first);
+  EXPECT_EQ(next, rows.end());
 }
 
 void pieces_tile_the_rows(FormatTest& test) {
@@ -172,7 +191,8 @@ void pieces_tile_the_rows(FormatTest& test) {
   }
 }
 
-/// A piece is the same whatever range it was asked for with, and locate_written() leaves only pieces out.
+/// A piece is the same whatever range it was asked for with, or a part of it; and locate_written() leaves only pieces
+/// out.
 void pieces_do_not_depend_on_the_question(FormatTest& test) {
   const auto array = test.open();
   ASSERT_NE(array, nullptr);
@@ -190,12 +210,18 @@ void pieces_do_not_depend_on_the_question(FormatTest& test) {
   for (const Piece& piece : written)
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Piece& other) { return same(piece, other); }));
   if (test.given.addressable) return;
+  const bool exact = test.has_exact_pieces(*array);
+  const auto part_of = [&](const Piece& part, const Piece& whole) {
+    return part.id == whole.id && part.stored == whole.stored && part.across == whole.across &&
+           part.rows.first >= whole.rows.first && part.rows.end() <= whole.rows.end();
+  };
   for (const RowRange range : some_ranges(rows)) {
     std::vector<Piece> some;
     ASSERT_TRUE(array->locate(range, some).ok());
     for (const Piece& piece : some)
-      EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Piece& other) { return same(piece, other); }))
-          << array->piece_name(piece);
+      EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Piece& other) {
+        return exact ? part_of(piece, other) : same(piece, other);
+      })) << array->piece_name(piece);
   }
 }
 
@@ -205,7 +231,8 @@ void cells_are_the_pieces_of_the_rows(FormatTest& test) {
   ASSERT_NE(array, nullptr);
   std::vector<Piece> pieces, cells;
   ASSERT_TRUE(array->locate({0, array->info().rows()}, pieces).ok());
-  const bool has_grid = !test.given.addressable && array->info().read_path != ReadPath::kFallback && !pieces.empty();
+  const bool has_grid =
+      !test.has_exact_pieces(*array) && array->info().read_path != ReadPath::kFallback && !pieces.empty();
   std::vector<std::uint64_t> ids;
   for (std::size_t i = pieces.size(); i-- > 0;) ids.push_back(pieces[i].id);
   const Status located = array->locate_cells(ids, cells);
