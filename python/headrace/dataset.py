@@ -58,8 +58,8 @@ def open(
 ) -> Dataset:
     """Open files as one data set: the rows of all files, one after the other.
 
-    Takes HDF5, Parquet, ``.npy`` and ``.npz`` files, and cache directories. Reads metadata only (blocks on storage; the GIL is
-    released).
+    Takes HDF5, Parquet, ``.npy`` and ``.npz`` files, and cache directories. Reads metadata only (blocks on storage; the
+    GIL is released).
 
     Args:
         paths: A path, a glob (``~``, ``*``, ``?``, ``[a-z]``, ``**``; ordered naturally, so ``f2`` before ``f10``),
@@ -87,9 +87,9 @@ def open(
         targets: With ``sample_by``: fields with one row for each sample, from other arrays of the same files or, as
             ``"FILES::PATH"``, of others; or with one for each row, of which a sample gets that of its first row. They
             follow ``fields`` in a batch.
-        nulls: What is done where a row of a nullable column (Parquet) has no value: ``"error"`` ends the reading with the
-            row's number; ``"fill"`` puts NaN there for floats, and 0 or False for all else; ``"mask"`` does the same,
-            and adds a field ``"x.valid"`` of bool beside each nullable field ``x``. ``fields`` may name ``"x.valid"`` too.
+        nulls: What is done where a row of a Parquet column has no value: ``"error"`` ends the reading with the row's
+            number; ``"fill"`` puts NaN there for floats, and 0 or False for all else; ``"mask"`` does the same, and
+            adds a field ``"x.valid"`` of bool for each field ``x``. ``fields`` may name ``"x.valid"`` too.
         progress: Called about twenty times a second with (files open, files in all); returning False stops with a
             ClosedError. Without it, what takes longer than a second shows a line on stderr if that is a terminal;
             False: never.

@@ -147,9 +147,8 @@ def check_column(path: Path, name: str, want: Expected) -> None:
     same(hr.open(path, [name], nulls="fill")[name][:], want.values, name)
     masked = hr.open(path, [name], nulls="mask")
     same(masked[name][:], want.values, name)
-    assert (name + ".valid" in masked.fields) == want.nullable, name
-    if want.nullable:
-        same(masked[name + ".valid"][:], want.valid, name)
+    assert name + ".valid" in masked.fields, name
+    same(masked[name + ".valid"][:], want.valid, name)
 
 
 def names_place(error: hr.Error, path: Path, name: str | None = None) -> None:

@@ -74,7 +74,7 @@ def test_encrypted_files_are_refused(name: str) -> None:
         return
     schema = file.schema
     for column in (schema.column(i) for i in range(len(schema))):
-        if not is_readable(column):
+        if not is_readable(column) or column.physical_type == "INT96":  # its times are beyond 64 bits
             continue
         try:
             want = expected(path, file=file, only=[column.path])

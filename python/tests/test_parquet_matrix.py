@@ -24,7 +24,7 @@ def check(path: Path, want: dict[str, Expected], random: np.random.Generator) ->
     """All rows, single rows, slices and a shuffled epoch; what is missing is refused by default."""
     data = hr.open(path, nulls="mask")
     have = {name: column.values for name, column in want.items()}
-    have |= {name + ".valid": column.valid for name, column in want.items() if column.nullable}
+    have |= {name + ".valid": column.valid for name, column in want.items()}
     assert set(data.fields) == set(have)
     assert len(data) == ROWS
     everything = data[:]

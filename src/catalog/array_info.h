@@ -56,8 +56,7 @@ struct ArrayInfo {
   /// Where chunks are decoded in parts: rows that a part usually has. locate() then gives the rows asked for and no
   /// others, and cuts between parts cost least. 0: chunks are decoded whole.
   std::uint64_t page_rows = 0;
-  bool nullable = false;            ///< Rows may have no value.
-  bool is_validity = false;         ///< Says which rows of another array have a value.
+  bool nullable = false;            ///< Rows may have no value, as far as the format goes.
   std::vector<FilterInfo> filters;  ///< In the order they were applied when writing.
   std::uint64_t stored_bytes = 0;   ///< Bytes on disk, as far as the file's metadata says.
   /// Rows that have the same stored bytes, one after the other: a value a recording, which each of its segments has.

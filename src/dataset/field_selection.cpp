@@ -229,12 +229,7 @@ class FieldPlanner {
     field.shape.assign(array.shape.begin() + 1, array.shape.end());
     field.shape.insert(field.shape.end(), c.inner_shape.begin(), c.inner_shape.end());
     plan_.columns.push_back(std::move(field));
-    const FieldPlan::Array wanted{home.list,
-                                  array.path,
-                                  broadcast_,
-                                  1,
-                                  nulls_ != Nulls::kError,
-                                  nulls_ == Nulls::kMask && !array.nullable && !array.is_validity};
+    const FieldPlan::Array wanted{home.list, array.path, broadcast_, 1, nulls_ != Nulls::kError};
     auto known = std::ranges::find(plan_.arrays, wanted);
     if (known == plan_.arrays.end()) known = plan_.arrays.insert(known, wanted);
     plan_.places.push_back(

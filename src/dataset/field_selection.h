@@ -19,10 +19,9 @@ struct FieldPlan {
   struct Array {
     std::uint32_t list;  ///< Number in FileLists; 0: in the data set's own files.
     std::string path;
-    bool broadcast = false;   ///< Many samples share a row.
-    std::uint32_t axes = 1;   ///< How many of its first axes are axes of the samples.
-    bool filled = false;      ///< Rows without a value are filled: ArrayReader::filled().
-    bool never_null = false;  ///< Rows without a value should have a mask, but in the first file there are none.
+    bool broadcast = false;  ///< Many samples share a row.
+    std::uint32_t axes = 1;  ///< How many of its first axes are axes of the samples.
+    bool filled = false;     ///< Rows without a value are filled: ArrayReader::filled().
     friend bool operator==(const Array&, const Array&) = default;
   };
   std::vector<Source::Place> places;  ///< One for each column.

@@ -69,14 +69,6 @@ Status check_fields(const SourceFile& file, const FieldPlan& plan, const FileLis
 Result<std::shared_ptr<ArrayReader>> open_planned(const FormatReader& reader, const FieldPlan::Array& planned) {
   HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> array, reader.open_array(planned.path));
   if (!planned.filled || !array->info().nullable) return array;
-  if (planned.never_null)
-    return std::move(
-        Error(ErrorCode::kInvalidArgument,
-              "rows may have no value here, but not in the first file, so that "
-              "there is no mask")
-            .with_file(reader.path())
-            .with_field(planned.path)
-            .with_hint(fmt::format("Name '{}.valid' among the fields, or put this file first.", planned.path)));
   HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> filled, array->filled());
   return filled != nullptr ? filled : array;
 }

@@ -28,8 +28,8 @@ class Spans:
             last one. Or such an array itself, which counts rows through all files. Rows before the first and behind the
             last are left out. A sample lies in one file.
         meta: Path or glob of a table with a row for each sample, in any order; samples come in the order of their rows.
-            Rows that no sample has are left out, and said (``warnings.warn``). ``targets`` of ``hr.open`` are looked for
-            in this table first.
+            Rows that no sample has are left out, and said (``warnings.warn``). ``hr.open`` looks for its ``targets`` in
+            this table first.
         first: Its field that has the first row of a sample, counted from 0 in the sample's file.
         last: Its field that has the last row, which belongs to the sample; ``first - 1`` where a sample has no rows.
         end: Instead of ``last``: the row behind the last.

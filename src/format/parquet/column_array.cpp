@@ -346,7 +346,7 @@ ArrayInfo describe_column(const OpenParquet& opened, const LeafColumn& column) {
   info.chunk_shape = info.shape;
   info.chunk_shape[0] = 0;
   info.notice = column.notice;
-  info.nullable = column.is_nullable();
+  info.nullable = true;
   std::uint64_t end = 0;
   std::uint32_t codec = 0;
   bool dictionary = false;
@@ -403,7 +403,6 @@ Result<std::shared_ptr<ArrayReader>> open_column(std::shared_ptr<const OpenParqu
   if (part == ColumnPart::kPresence) {
     info.path += kPresenceSuffix;
     info.nullable = false;
-    info.is_validity = true;
     info.columns = {{"", {DType::Kind::kBool, 1}, {}, 0}};
     info.record_bytes = 1;
     info.shape.resize(1);

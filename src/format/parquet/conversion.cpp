@@ -39,8 +39,10 @@ double scaled(__int128 unscaled, std::int32_t scale) {
     return static_cast<double>(unscaled) / std::pow(10.0, scale);
   const std::string text = fmt::format("{}e{}", unscaled, -std::int64_t{scale});
   double nearest = 0;
-  std::from_chars(text.data(), text.data() + text.size(), nearest);  // 0 where it is smaller than any
-  return nearest;
+  if (std::from_chars(text.data(), text.data() + text.size(), nearest).ec == std::errc() || unscaled == 0)
+    return nearest;
+  const double most = std::numeric_limits<double>::infinity();
+  return scale > 0 ? 0 : unscaled < 0 ? -most : most;  // beyond all numbers
 }
 
 /// A big-endian integer in two's complement.

@@ -28,9 +28,9 @@ enum class Encoding : std::uint8_t {
 
 struct PageHeader {
   PageKind kind = PageKind::kOther;
-  std::uint64_t header_bytes = 0;                     ///< Of this header itself.
-  std::uint64_t decoded_bytes = 0, stored_bytes = 0;  ///< Of what follows, levels included.
-  std::optional<std::uint32_t> crc32;                 ///< Of the stored bytes.
+  std::uint64_t header_bytes = 0;                     ///< Bytes of this header itself.
+  std::uint64_t decoded_bytes = 0, stored_bytes = 0;  ///< What follows, levels included.
+  std::optional<std::uint32_t> crc32;                 ///< Checksum of the stored bytes.
   std::uint64_t num_values = 0;                       ///< Nulls included.
   Encoding encoding = Encoding::kPlain;
   Encoding definition_encoding = Encoding::kRle, repetition_encoding = Encoding::kRle;  ///< kData.

@@ -258,6 +258,11 @@ Result<PageBytes> divide_page(const LeafColumn& column, const PageHeader& header
     const auto skipped = static_cast<std::size_t>(header.repetition_bytes);
     const auto levels = static_cast<std::size_t>(header.definition_bytes);
     if (body.size() < skipped + levels) return corrupt("a page that is shorter than its levels");
+    if (skipped > 0) {
+      RleReader repetition(body.first(skipped), 0);
+      HEADRACE_TRY(repetition.skip(header.num_values));
+      if (!repetition.at_end()) return corrupt("repetition levels in a column that is not repeated");
+    }
     return PageBytes{body.subspan(skipped, levels), body.subspan(skipped + levels)};
   }
   if (!column.is_nullable()) return PageBytes{{}, body};

@@ -95,10 +95,10 @@ TEST(PageValues, TheFirstNullIsNamed) {
   const ReadyPage ready = ready_page(leaf, column);
   EXPECT_TRUE(read_slice(leaf, ready, {0, 23}, NullPolicy::kError).ok());
   EXPECT_TRUE(read_slice(leaf, ready, {24, 6}, NullPolicy::kError).ok());
-  const auto refused = read_slice(leaf, ready, {10, 30}, NullPolicy::kError);
+  const auto refused = read_slice(leaf, ready, {10, 30, 110}, NullPolicy::kError);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(refused.error().message(), "row 23 of the page has no value");
+  EXPECT_EQ(refused.error().message(), "row 123 has no value");
   std::vector<std::uint8_t> present(20);
   const PageBytes bytes = *divide_page(leaf, ready.page.header, ready.page.body);
   const auto found = read_presence(leaf, ready.page.header, bytes, {20, 20}, present.data());

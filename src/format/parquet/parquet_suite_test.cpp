@@ -101,7 +101,7 @@ TEST(ParquetColumns, NullsAreRefusedFilledOrMarked) {
   EXPECT_TRUE(testing_format::read_rows(*strict, {0, 17}).ok());
   const Error error = testing_format::read_rows(*strict, {0, 30}).error();
   EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(error.message(), "row 2 of the page has no value");
+  EXPECT_EQ(error.message(), "row 17 has no value");
   EXPECT_EQ(error.chunk(), "(row group 1, page 0)");
   const auto filled = testing_format::read_rows(*open_column(opened, 0, ColumnPart::kFilledValues).value(), {0, 30});
   ASSERT_TRUE(filled.ok()) << filled.error().what();

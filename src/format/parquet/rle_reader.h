@@ -30,6 +30,8 @@ class RleReader {
   Result<RleRun> next(std::uint32_t* out, std::size_t most);
   /// Pass over `count` numbers. Errors: as next().
   Status skip(std::uint64_t count);
+  /// Return whether all numbers were read.
+  [[nodiscard]] bool at_end() const { return left_ == 0 && bytes_.empty(); }
 
  private:
   Status begin_run();
