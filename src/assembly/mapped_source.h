@@ -50,6 +50,12 @@ class SampleMaker {
   [[nodiscard]] virtual std::shared_ptr<const SampleMaker> with_side(std::shared_ptr<const Source> /*side*/) const {
     return nullptr;
   }
+  /// Return the same with no more than `most_rows` rows of each sample: its first, or drawn anew in each epoch.
+  /// \return  Null where samples have one length, or are shortened already.
+  [[nodiscard]] virtual std::shared_ptr<const SampleMaker> shortened(std::uint64_t /*most_rows*/,
+                                                                     bool /*drawn*/) const {
+    return nullptr;
+  }
   /// Return the row that a sample has in the table beside the rows, by its number in the map's homes.
   [[nodiscard]] virtual std::uint64_t side_row(std::uint64_t stored) const { return stored; }
   /// Return the number of a sample among all, chosen or not, by its number in the map's homes.

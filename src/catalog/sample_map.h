@@ -69,7 +69,8 @@ class SampleMap {
   /// batch, counted through the epoch's batches.
   [[nodiscard]] virtual std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const = 0;
 
-  /// Return the rows of group 0 that a sample has, numbered through all files; nullopt where it is made of no such run.
+  /// Return the rows of group 0 that a sample has, or has some of where these are drawn, numbered through all files;
+  /// nullopt where it is made of no such run.
   [[nodiscard]] virtual std::optional<RowRange> rows_of(SampleRef /*sample*/) const { return std::nullopt; }
   /// Return where a sample lies: the number of its file and a row of that, or its number there where the file has it as
   /// an array of its own. Nullopt: rows_of() says it.

@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/philox.h"
 #include "catalog/row_digest.h"
 
 namespace headrace {
+namespace {
+
+constexpr std::uint64_t kRowsOfSample = 0x726f7773;  // what is drawn, beside (seed, epoch, sample)
+
+}  // namespace
 
 Spans Spans::between(std::vector<std::uint64_t> starts) {
   return between(std::make_shared<const std::vector<std::uint64_t>>(std::move(starts)));
@@ -88,20 +94,56 @@ SpanMap::SpanMap(Options options) : options_(std::move(options)) {
   // Blocks are alike but for a file's last: a window that is longer than the usual one has a part more at each end.
   const std::uint64_t blocks = options_.rows->num_blocks(), rows = options_.rows->num_rows();
   const std::uint64_t usual = length > 0 ? length : rows / std::max<std::uint64_t>(options_.spans.size(), 1);
-  usual_parts_ = 2 + (blocks == 0 ? 0 : usual / std::max<std::uint64_t>(rows / blocks, 1)) + (options_.side ? 1 : 0);
+  std::uint64_t drawn = 0;  // rows that are drawn one by one, of all samples
+  for (std::uint64_t i = 0; options_.draws_rows && i < options_.spans.size(); ++i)
+    if (options_.spans.end(i) - options_.spans.begin(i) > options_.most_rows) drawn += options_.most_rows;
+  usual_parts_ = drawn / std::max<std::uint64_t>(options_.spans.size(), 1);
+  usual_parts_ += 2 + (blocks == 0 ? 0 : usual / std::max<std::uint64_t>(rows / blocks, 1)) + (options_.side ? 1 : 0);
 }
 
-void SpanMap::expand(std::span<const SampleRef> samples, EpochSeed, std::vector<Part>& parts,
+/// Add the parts of rows [row, end). \param place  Of the first in its sample.
+void SpanMap::add_rows(std::uint64_t row, std::uint64_t end, std::uint64_t place, std::vector<Part>& parts) const {
+  while (row < end) {
+    const BlockTable::RowPlace at = options_.rows->find(row);
+    const std::uint64_t count = std::min<std::uint64_t>(at.left, end - row);
+    parts.push_back({static_cast<std::uint32_t>(at.block), at.row_in_block, static_cast<std::uint32_t>(count), place});
+    row += count;
+    place += count;
+  }
+}
+
+/// Draw `most_rows` of a sample's rows, each set of them equally likely, and keep their order.
+void SpanMap::add_drawn_rows(std::uint64_t sample, EpochSeed draws, std::vector<Part>& parts) const {
+  const std::uint64_t begin = options_.spans.begin(sample), rows = options_.spans.end(sample) - begin;
+  KeyedRandom random(RandomKey::of({draws.seed, draws.epoch, kRowsOfSample, sample}));
+  std::vector<bool> drawn(rows);
+  // Floyd's method: as many draws as rows, whatever they are drawn from (Bentley and Floyd, CACM 30, 1987).
+  for (std::uint64_t last = rows - options_.most_rows; last < rows; ++last) {
+    const std::uint64_t row = random.below(last + 1);
+    drawn[drawn[row] ? last : row] = true;
+  }
+  std::uint64_t place = 0;
+  for (std::uint64_t row = 0; row < rows;) {
+    if (!drawn[row]) {
+      ++row;
+      continue;
+    }
+    std::uint64_t end = row + 1;
+    while (end < rows && drawn[end]) ++end;
+    add_rows(begin + row, begin + end, place, parts);
+    place += end - row;
+    row = end;
+  }
+}
+
+void SpanMap::expand(std::span<const SampleRef> samples, EpochSeed draws, std::vector<Part>& parts,
                      std::vector<std::uint32_t>& ends) const {
   for (const SampleRef sample : samples) {
     const std::uint64_t i = number_of(sample), begin = options_.spans.begin(i), end = options_.spans.end(i);
-    for (std::uint64_t row = begin; row < end;) {
-      const BlockTable::RowPlace at = options_.rows->find(row);
-      const std::uint64_t count = std::min<std::uint64_t>(at.left, end - row);
-      parts.push_back(
-          {static_cast<std::uint32_t>(at.block), at.row_in_block, static_cast<std::uint32_t>(count), row - begin});
-      row += count;
-    }
+    if (const std::uint64_t rows = rows_left(i); rows == end - begin || !options_.draws_rows)
+      add_rows(begin, begin + rows, 0, parts);
+    else
+      add_drawn_rows(i, draws, parts);
     if (options_.side) {
       const BlockTable::RowPlace at = options_.side->find(side_row(i));
       parts.push_back({groups_[0].num_units + static_cast<std::uint32_t>(at.block), at.row_in_block, 1, 0});
@@ -112,14 +154,13 @@ void SpanMap::expand(std::span<const SampleRef> samples, EpochSeed, std::vector<
 
 void SpanMap::lengths(std::span<const SampleRef> samples, std::size_t, std::vector<std::uint64_t>& out) const {
   for (const SampleRef sample : samples) {
-    const std::uint64_t i = number_of(sample);
-    out.push_back(options_.spans.end(i) - options_.spans.begin(i));
+    out.push_back(rows_left(number_of(sample)));
   }
 }
 
 std::optional<RowRange> SpanMap::rows_of(SampleRef sample) const {
   const std::uint64_t i = number_of(sample), begin = options_.spans.begin(i);
-  return RowRange{begin, options_.spans.end(i) - begin};
+  return RowRange{begin, options_.draws_rows ? options_.spans.end(i) - begin : rows_left(i)};
 }
 
 std::optional<SampleMap::FileRow> SpanMap::file_row_of(SampleRef sample) const {

@@ -2,6 +2,7 @@
 // beside them, where there is one (its label).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,7 +74,9 @@ class SpanMap final : public SampleMap {
     std::vector<std::uint64_t> file_ends = {};
     /// First row of each of these files; empty: each sample is an array of its own.
     std::vector<std::uint64_t> file_rows = {};
-    std::shared_ptr<const RowSet> chosen = {};      ///< Samples that were selected; null: all.
+    std::shared_ptr<const RowSet> chosen = {};  ///< Samples that were selected; null: all.
+    std::uint64_t most_rows = 0;                ///< Samples have no more rows than that; 0: all of theirs.
+    bool draws_rows = false;  ///< Which rows a longer one has is drawn anew in each epoch; false: its first.
     std::uint64_t row_weight = 0, side_weight = 0;  ///< Weight of a row of group 0 and 1, see row_weight().
     Spans spans;
   };
@@ -109,6 +112,13 @@ class SpanMap final : public SampleMap {
     if (options_.side_by_row) return options_.spans.first_ending_behind(row);
     return options_.sided ? (*options_.sided)[row] : row;
   }
+  /// Return how many rows a sample has, after what `most_rows` leaves out.
+  [[nodiscard]] std::uint64_t rows_left(std::uint64_t sample) const {
+    const std::uint64_t rows = options_.spans.end(sample) - options_.spans.begin(sample);
+    return options_.most_rows > 0 ? std::min(rows, options_.most_rows) : rows;
+  }
+  void add_rows(std::uint64_t row, std::uint64_t end, std::uint64_t place, std::vector<Part>& parts) const;
+  void add_drawn_rows(std::uint64_t sample, EpochSeed draws, std::vector<Part>& parts) const;
   void homes_between(std::uint64_t first_sample, std::uint64_t end_sample, std::vector<std::uint32_t>& out) const;
 
   const Options options_;

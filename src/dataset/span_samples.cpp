@@ -24,10 +24,16 @@ struct Targets {
   bool by_row = false;                             ///< It has the rows of the samples: the first of each is its own.
 };
 
+/// What is left of long samples.
+struct Shortening {
+  std::uint64_t most_rows = 0;  ///< 0: all rows.
+  bool drawn = false;
+};
+
 class SpanMaker final : public SampleMaker {
  public:
-  SpanMaker(SpanList list, Targets targets, std::string identity)
-      : list_(std::move(list)), targets_(std::move(targets)), identity_(std::move(identity)) {}
+  SpanMaker(SpanList list, Targets targets, Shortening shortening, std::string identity)
+      : list_(std::move(list)), targets_(std::move(targets)), shortening_(shortening), identity_(std::move(identity)) {}
   SpanMaker(SpanList list, Targets targets) : list_(std::move(list)), targets_(std::move(targets)) {
     RandomKey key = RandomKey::of({list_.starts->size()});
     for (const std::uint64_t start : *list_.starts) key = key.with(start);
@@ -41,7 +47,12 @@ class SpanMaker final : public SampleMaker {
   [[nodiscard]] bool joins() const override { return false; }  // the list is of these rows
   [[nodiscard]] std::shared_ptr<const SampleMaker> with_side(std::shared_ptr<const Source> side) const override {
     if (!targets_.source) return nullptr;
-    return std::make_shared<SpanMaker>(list_, Targets{std::move(side), targets_.by_row}, identity_);
+    return std::make_shared<SpanMaker>(list_, Targets{std::move(side), targets_.by_row}, shortening_, identity_);
+  }
+  [[nodiscard]] std::shared_ptr<const SampleMaker> shortened(std::uint64_t most_rows, bool drawn) const override {
+    if (shortening_.most_rows > 0) return nullptr;
+    return std::make_shared<SpanMaker>(list_, targets_, Shortening{most_rows, drawn},
+                                       fmt::format("{}, {} {} rows", identity_, drawn ? "any" : "first", most_rows));
   }
   [[nodiscard]] std::uint64_t side_row(std::uint64_t stored) const override {
     return targets_.by_row ? (*list_.starts)[stored] : list_.samples_before(stored);
@@ -63,6 +74,8 @@ class SpanMaker final : public SampleMaker {
                              .file_ends = list_.file_ends,
                              .file_rows = file_rows(*source),
                              .chosen = chosen ? chosen : list_.named,
+                             .most_rows = shortening_.most_rows,
+                             .draws_rows = shortening_.drawn,
                              .row_weight = row_weight(source->columns->size()),
                              .spans = Spans::between(list_.starts)};
     std::vector<SourceGroup> groups;
@@ -99,6 +112,7 @@ class SpanMaker final : public SampleMaker {
 
   const SpanList list_;
   const Targets targets_;
+  const Shortening shortening_;
   std::string identity_;
 };
 

@@ -23,6 +23,7 @@ from headrace.transforms._shapes import (
     Select,
     SymmetricPairs,
     Transpose,
+    Truncate,
 )
 from headrace.transforms._values import Affine, Cast, Clip, Log, OneHot, Relabel, Standardize, Threshold
 
@@ -50,4 +51,5 @@ __all__ = [
     "Threshold",
     "Transform",
     "Transpose",
+    "Truncate",
 ]

@@ -187,3 +187,19 @@ class Drop(Transform):
 
     def __init__(self, *fields: str) -> None:
         super().__init__("Drop", fields)
+
+
+class Truncate(Transform):
+    """Leave rows out of long samples (``hr.open(sample_by=)``): all fields of a sample are shortened alike.
+
+    Rows that are left out are neither copied nor counted: lengths, masks, padded batches and budgets of rows are those
+    of what is left. Name it before other transforms.
+
+    Args:
+        rows: Most rows of a sample.
+        method: ``"first"``: the first rows of a longer sample. ``"random"``: any of its rows, in their order, drawn anew
+            in each epoch from the loader's seed and the sample's number.
+    """
+
+    def __init__(self, rows: int, *, method: str = "first") -> None:
+        super().__init__("Truncate", (), rows=rows, method=method)

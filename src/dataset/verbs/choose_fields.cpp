@@ -8,6 +8,7 @@
 #include "dataset/mapped_samples.h"
 #include "dataset/refuse.h"
 #include "dataset/verbs/map_fields.h"
+#include "dataset/verbs/truncate.h"
 
 namespace headrace {
 namespace {
@@ -86,6 +87,8 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
 
 Dataset Dataset::map(const std::vector<Transform>& transforms) const {
   if (transforms.empty()) return *this;
+  const auto cut = std::ranges::find(transforms, kTruncate, &Transform::name);
+  if (cut != transforms.end()) return truncate(map({transforms.begin(), cut}), *cut).map({cut + 1, transforms.end()});
   return transformed(*impl_, transforms, impl_->node_with(MapNode{transforms}));
 }
 

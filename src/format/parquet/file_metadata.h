@@ -69,7 +69,7 @@ struct ColumnChunk {
   std::uint32_t codec = 0;      ///< As parquet.thrift numbers them.
   std::uint32_t encodings = 0;  ///< Bit i: encoding i of parquet.thrift is used.
   std::uint64_t num_values = 0;
-  std::uint64_t decoded_bytes = 0, stored_bytes = 0;  ///< Of all its pages, with their headers.
+  std::uint64_t decoded_bytes = 0, stored_bytes = 0;  ///< All its pages, with their headers.
   std::uint64_t data_page_offset = 0;
   std::uint64_t dictionary_offset = 0;  ///< 0: none.
   std::int64_t nulls = -1;              ///< -1: not said.

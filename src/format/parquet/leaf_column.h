@@ -24,10 +24,10 @@ struct LeafColumn {
   std::string path;       ///< Names from the root down, joined by points: "hits.time".
   std::size_t index = 0;  ///< Among the leaves of the schema.
   PhysicalType physical = PhysicalType::kInt32;
-  std::uint32_t value_bytes = 0;  ///< Of a value as it is stored; 0: they differ.
+  std::uint32_t value_bytes = 0;  ///< A value as it is stored; 0: they differ.
   Meaning meaning;
   Conversion conversion = Conversion::kNone;
-  DType dtype;                          ///< Of an element of a row.
+  DType dtype;                          ///< Type of the elements of a row.
   std::uint32_t width = 1;              ///< Elements a row.
   bool is_row_of_bytes = false;         ///< A row is an array of bytes: of a kFixedLenByteArray without a meaning.
   std::uint32_t definition_levels = 0;  ///< Nodes on its path that can be null or repeated.
