@@ -190,3 +190,9 @@ def test_names_that_two_files_have(tmp_path: Path) -> None:
     meta = write(tmp_path / "m.parquet", {name: values[:2] for name, values in GOOD.items()})
     with pytest.raises(hr.InvalidArgumentError, match=r"batch_1\.parquet"):
         hr.open(f"{tmp_path}/?/batch_*.parquet", FIELDS, sample_by=by_meta(meta), targets=["y"])
+
+
+def test_no_event_of_the_files_that_were_opened(folder: Path, tmp_path: Path) -> None:
+    meta = write(tmp_path / "m.parquet", {name: values[:2] for name, values in GOOD.items()})
+    with pytest.raises(hr.InvalidArgumentError, match=r"m\.parquet"):  # the table has none: it is not the files' fault
+        hr.open(folder / "batch_2.parquet", FIELDS, sample_by=by_meta(meta), targets=["y"])

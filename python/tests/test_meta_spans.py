@@ -177,3 +177,15 @@ def test_one_file_and_one_event(tmp_path: Path) -> None:
         for name in FIELDS:
             assert np.array_equal(data[0][name], rows[name][first : last + 1])
         assert data[0]["y"] == 0.5
+
+
+@pytest.mark.parametrize("template", ["{folder}/" + TEMPLATE, "./" + TEMPLATE])
+@pytest.mark.parametrize("files", ["batch_*.parquet", "{folder}/batch_*.parquet"])
+def test_templates_with_a_folder(events: Events, monkeypatch: Any, template: str, files: str) -> None:
+    """The same file, however it is written."""
+    monkeypatch.chdir(events.folder)
+    template, files = (text.replace("{folder}", str(events.folder)) for text in (template, files))
+    data = opened(events, files, by_meta("train_meta.parquet", file_template=template))
+    kept = pickle.dumps(data)
+    monkeypatch.chdir("/")
+    assert keys_of(data) == keys_of(pickle.loads(kept)) == keys_of(events.in_order())

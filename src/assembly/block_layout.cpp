@@ -51,6 +51,8 @@ std::vector<std::uint64_t> ends_of_parts(const SourceFile& file, const ArrayInfo
 BlockTable::FileBlocks blocks_of(const SourceFile& file, const ArrayReader& leading, FileLayout& layout) {
   const bool parts = leading.info().page_rows > 0;
   std::vector<std::uint64_t> ends = parts ? ends_of_parts(file, leading.info()) : leading.info().chunk_ends;
+  std::erase(ends, std::uint64_t{0});  // chunks without rows are no blocks
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   layout.block_rows = leading.info().chunk_rows();
   if (parts) {
     layout.block_rows = 1;

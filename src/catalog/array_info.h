@@ -57,6 +57,8 @@ struct ArrayInfo {
   /// others, and cuts between parts cost least. 0: chunks are decoded whole.
   std::uint64_t page_rows = 0;
   bool nullable = false;            ///< Rows may have no value, as far as the format goes.
+  bool is_filled = false;           ///< Rows without a value are filled: ArrayReader::filled().
+  bool has_checksums = false;       ///< Where chunks are decoded in parts: these have checksums.
   std::vector<FilterInfo> filters;  ///< In the order they were applied when writing.
   std::uint64_t stored_bytes = 0;   ///< Bytes on disk, as far as the file's metadata says.
   /// Rows that have the same stored bytes, one after the other: a value a recording, which each of its segments has.
@@ -77,6 +79,8 @@ struct ArrayInfo {
   }
   /// Rows that must be decoded together: the chunk's rows, 1 where rows are addressable one by one.
   [[nodiscard]] std::uint64_t chunk_rows() const { return chunk_shape.empty() ? 1 : chunk_shape[0]; }
+  /// Rows that are decoded for a single one.
+  [[nodiscard]] std::uint64_t rows_for_one() const { return page_rows > 0 ? page_rows : chunk_rows(); }
   /// Let the first `axes` axes be one. Errors (false): it would have more than 2^64 rows.
   bool merge_axes(std::size_t axes);
   /// "native", "converted", the library's name, or "refused".

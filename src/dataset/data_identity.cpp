@@ -90,6 +90,9 @@ std::string hash_of(const SampleSource& of, const BlockLayout& layout) {
     for (const std::uint64_t n : field.shape) key = key.with(n);
     if (field.dtype.kind == DType::Kind::kBytes) key = key.with(kTextForm);
   }
+  for (std::size_t c = 0; c < source.places.size(); ++c)  // filled rows are other rows, to a cache too
+    for (const SourceFile& file : source.files)
+      if (file.arrays[source.places[c].array]->info().is_filled) key = key.with(c);
   if (source.chosen)
     for (const std::uint64_t word : source.chosen->words()) key = key.with(word);
   return fmt::format("{:016x}", key.low);

@@ -73,7 +73,7 @@ std::shared_ptr<Dataset::Impl> Dataset::Impl::make(SampleSource source, std::sha
     FieldStorage storage{first.chunk_shape, first.codec_text(), first.read_path_name(), first.reason, true};
     for (const SourceFile& f : column.source->files) {
       const ArrayInfo& info = f.arrays[column.place.array]->info();
-      storage.uniform = storage.uniform && info.chunk_shape == first.chunk_shape &&
+      storage.uniform = storage.uniform && (info.page_rows > 0 || info.chunk_shape == first.chunk_shape) &&
                         info.codec_text() == storage.codec && info.read_path == first.read_path;
       common.add(info.attributes, f.path);
     }

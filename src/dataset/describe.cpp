@@ -30,7 +30,7 @@ std::string Dataset::describe() const {
     const ArrayInfo& info = column.info();
     const std::string chunk = of_volumes              ? Dims(s.chunk_shape).text()
                               : s.chunk_shape.empty() ? "any row"
-                                                      : fmt::format("{}", s.chunk_shape[0]);
+                                                      : fmt::format("{}", info.rows_for_one());
     table.push_back({field.name, field.dtype.name(), field.dims.text(), format_bytes(field.row_bytes()),
                      chunk + (s.uniform ? "" : " *"), s.codec, s.read_path});
     if (field.name != field.path) notes.push_back(fmt::format("{} is {} in the files", field.name, field.path));
@@ -39,8 +39,9 @@ std::string Dataset::describe() const {
                                   s.read_path == "converted" ? "converted" : "read", s.reason));
     if (!s.uniform) notes.push_back(fmt::format("* {} is stored differently in some files", field.name));
     if (!of_volumes && !s.chunk_shape.empty() && (s.read_path == "native" || s.read_path == "converted"))
-      notes.push_back(fmt::format("one random row of {} decodes a chunk of {}: take slices, or a Loader", field.name,
-                                  format_bytes(info.chunk_rows() * info.distinct_row_bytes())));
+      notes.push_back(fmt::format("one random row of {} decodes a {} of {}: take slices, or a Loader", field.name,
+                                  info.page_rows > 0 ? "page" : "chunk",
+                                  format_bytes(info.rows_for_one() * info.distinct_row_bytes())));
     if (info.repeats > 1)
       notes.push_back(fmt::format("{} has one value for {} samples{}", field.name, info.repeats,
                                   files().size() > 1 ? " of the first file" : ""));

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/number_text.h"
@@ -35,8 +38,20 @@ class FileNumbers {
                    "Such as file_template=\"batch_{batch_id}.parquet\".");
     before_ = pattern.substr(0, open);
     after_ = pattern.substr(close + 1);
+    // "{batch_id:04}": digits to fill up to, as in Python's formats.
+    const std::string inside = pattern.substr(open + 1, close - open - 1);
+    const std::size_t colon = inside.find(':');
+    if (colon == std::string::npos) return;
+    std::string_view format = std::string_view(inside).substr(colon + 1);
+    if (format.ends_with('d')) format.remove_suffix(1);
+    const auto [end, error] = std::from_chars(format.data(), format.data() + format.size(), digits_);
+    if (error != std::errc() || end != format.data() + format.size() || !format.starts_with('0') || digits_ > 20)
+      throw refuse(fmt::format("file_template is '{}': '{}' is no format of a number", pattern, inside),
+                   "Such as {batch_id}, or {batch_id:04} for four digits.");
   }
-  [[nodiscard]] std::string name(std::int64_t number) const { return fmt::format("{}{}{}", before_, number, after_); }
+  [[nodiscard]] std::string name(std::int64_t number) const {
+    return fmt::format("{}{:0{}}{}", before_, number, digits_, after_);
+  }
 
   /// Return the file of a number; kOtherFile: it is there, but not among the data's. Nullopt: it is not there.
   std::optional<std::uint32_t> find(std::int64_t number) {
@@ -46,19 +61,28 @@ class FileNumbers {
   }
 
  private:
-  [[nodiscard]] std::optional<std::uint32_t> look(const std::string& name) const {
+  [[nodiscard]] std::optional<std::uint32_t> look(const std::string& text) const {
+    namespace fs = std::filesystem;
+    const fs::path name = fs::path(text).lexically_normal();
+    std::optional<std::uint32_t> found;
     for (std::size_t f = 0; f < data_.files().size(); ++f) {
-      const std::string& path = data_.files()[f].path;
-      if (path == name || path.ends_with("/" + name)) return static_cast<std::uint32_t>(f);
+      const std::string path = fs::absolute(data_.files()[f].path).lexically_normal().string();
+      if (name.is_absolute() ? path != name : !path.ends_with("/" + name.string())) continue;
+      if (found)
+        throw refuse(fmt::format("{} may be {} or {}", text, data_.files()[*found].path, data_.files()[f].path),
+                     "Let file_template begin with the folder.");
+      found = static_cast<std::uint32_t>(f);
     }
+    if (found) return found;
     std::error_code ignored;
     for (const FileEntry& file : data_.files())
-      if (std::filesystem::exists(std::filesystem::path(file.path).parent_path() / name, ignored)) return kOtherFile;
+      if (fs::exists(fs::path(file.path).parent_path() / name, ignored)) return kOtherFile;
     return std::nullopt;
   }
 
   const Dataset& data_;
   std::string before_, after_;
+  int digits_ = 0;
   std::map<std::int64_t, std::optional<std::uint32_t>> known_;
 };
 
@@ -81,17 +105,24 @@ class MetaReader {
   }
 
  private:
-  [[nodiscard]] Error wrong(std::uint64_t row, std::string text) const {
+  [[nodiscard]] Error wrong(std::uint64_t row, std::string text, std::string hint = {}) const {
     std::uint64_t before = 0;
     std::size_t f = 0;
     while (f + 1 < meta_.files().size() && row - before >= meta_.files()[f].rows) before += meta_.files()[f++].rows;
-    return std::move(
-        Error(ErrorCode::kCorruptData, fmt::format("row {}: {}", row - before, text))
-            .with_file(meta_.files()[f].path)
-            .with_field(meta_.fields()[0].name)
-            .with_hint(columns_.last ? "A span has the rows first to last of its file, both included; one without rows "
-                                       "ends before it begins (last = first - 1)."
-                                     : "A span has the rows from first on, up to end, which is not one of them."));
+    if (hint.empty())
+      hint = columns_.last
+                 ? "A span has the rows first to last of its file, both included; one without rows ends before "
+                   "it begins (last = first - 1)."
+                 : "A span has the rows from first on, up to end, which is not one of them.";
+    return std::move(Error(ErrorCode::kCorruptData, fmt::format("row {}: {}", row - before, text))
+                         .with_file(meta_.files()[f].path)
+                         .with_field(meta_.fields()[0].name)
+                         .with_hint(hint));
+  }
+  [[nodiscard]] Error outside(std::uint64_t row, std::int64_t first, std::int64_t last, std::uint32_t file) const {
+    const __int128 most = __int128{last} - (columns_.last ? 0 : 1);
+    return wrong(row, fmt::format("its sample has the rows {} to {} of {}, which has {} rows", first, most, path(file),
+                                  data_.files()[file].rows));
   }
   [[nodiscard]] const std::string& path(std::uint32_t file) const { return data_.files()[file].path; }
 
@@ -123,18 +154,21 @@ class MetaReader {
       const std::optional<std::uint32_t> file = numbers_ ? numbers_->find(number[i]) : file_of(row);
       if (!file)
         throw wrong(
-            row, fmt::format("its sample is in {}, which is neither among the files that were opened nor beside them",
-                             numbers_->name(number[i])));
+            row,
+            fmt::format("its sample is in {}, which is neither among the files that were opened nor beside them",
+                        numbers_->name(number[i])),
+            "file_template makes this name of the file's number.");
       if (*file == kOtherFile) {
         ++other_;
         continue;
       }
-      const std::int64_t most = columns_.last ? last[i] : last[i] - 1;  // its last row
-      if (first[i] < 0 || last[i] < (columns_.last ? -1 : 0) || most < first[i] - 1 ||
-          static_cast<std::uint64_t>(most + 1) > data_.files()[*file].rows)
-        throw wrong(row, fmt::format("its sample has the rows {} to {} of {}, which has {} rows", first[i], most,
-                                     path(*file), data_.files()[*file].rows));
-      spans_.push_back({static_cast<std::uint64_t>(first[i]), static_cast<std::uint64_t>(most + 1), *file});
+      const std::uint64_t rows_of_file = data_.files()[*file].rows;
+      const std::int64_t least = columns_.last ? -1 : 0;  // of what stands for the end
+      if (first[i] < 0 || last[i] < least || (last[i] > 0 && static_cast<std::uint64_t>(last[i]) > rows_of_file))
+        throw outside(row, first[i], last[i], *file);
+      const auto begin = static_cast<std::uint64_t>(first[i]), end = static_cast<std::uint64_t>(last[i] - least);
+      if (end < begin || end > rows_of_file) throw outside(row, first[i], last[i], *file);
+      spans_.push_back({begin, end, *file});
       rows_.push_back(row);
     }
   }

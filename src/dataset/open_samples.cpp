@@ -17,23 +17,36 @@ std::vector<std::string> files_meant(const OpenOptions& options, const std::stri
   return known == options.companion_files.end() || known->second.empty() ? std::vector{files} : known->second;
 }
 
-/// The targets as a data set: of their own files where all are of the same others.
-std::optional<Dataset> open_targets(const std::vector<std::string>& paths, const OpenOptions& options) {
-  if (options.targets.empty()) return std::nullopt;
-  OpenOptions own;
-  own.companion_files = options.companion_files;
+/// The files that all targets are of, "FILES::PATH" each; nullopt: there are none.
+std::optional<std::string> others_of(const OpenOptions& options) {
   std::optional<std::string> others;
   for (const FieldChoice& target : options.targets) {
     const auto divided = divide_path(target.path.empty() ? target.name : target.path);
-    const bool first = &target == options.targets.data();
-    if (divided && first) others = divided->first;
-    if (!divided || divided->first != others) others.reset();
-    if (!others) break;
-    own.fields.push_back({target.name, divided->second.empty() ? target.name : divided->second});
+    if (!divided || (others && *others != divided->first)) return std::nullopt;
+    others = divided->first;
   }
-  if (others) return open(files_meant(options, *others), own);
+  return others;
+}
+
+OpenOptions options_of_targets(const OpenOptions& options) {
+  OpenOptions own;
+  own.companion_files = options.companion_files;
+  own.nulls = options.nulls;
   own.fields = options.targets;
-  return open(paths, own);
+  return own;
+}
+
+/// The targets as a data set: of their own files where all are of the same others.
+std::optional<Dataset> open_targets(const std::vector<std::string>& paths, const OpenOptions& options) {
+  if (options.targets.empty()) return std::nullopt;
+  OpenOptions own = options_of_targets(options);
+  const std::optional<std::string> others = others_of(options);
+  if (!others) return open(paths, own);
+  for (FieldChoice& target : own.fields) {
+    const auto divided = divide_path(target.path.empty() ? target.name : target.path);
+    target.path = divided->second.empty() ? target.name : divided->second;
+  }
+  return open(files_meant(options, *others), own);
 }
 
 /// The table that tells the spans: its fields are first, last or end, and the number of the file.
@@ -52,10 +65,8 @@ Dataset open_table(const SampleBy& by, const OpenOptions& options) {
 
 /// The targets out of the table of spans; nullopt: it does not have them all.
 std::optional<Dataset> targets_of_table(const SampleBy& by, const OpenOptions& options) {
-  if (by.meta.empty() || options.targets.empty()) return std::nullopt;
-  OpenOptions own;
-  own.fields = options.targets;
-  own.companion_files = options.companion_files;
+  if (by.meta.empty() || options.targets.empty() || others_of(options)) return std::nullopt;
+  const OpenOptions own = options_of_targets(options);
   try {
     return open(files_meant(options, by.meta), own);
   } catch (const Error& error) {

@@ -22,8 +22,8 @@ constexpr std::uint64_t kHeadBytes = 512;
 Error not_ours(std::span<const std::byte> head) {
   const Sniffed found = sniff(head);
   Error error(ErrorCode::kUnsupported, found.what.empty()
-                                           ? "neither an HDF5 nor a NumPy file, nor anything else that is known here"
-                                           : fmt::format("neither an HDF5 nor a NumPy file: {}", found.what));
+                                           ? "no HDF5, Parquet or NumPy file, nor anything else that is known here"
+                                           : fmt::format("no HDF5, Parquet or NumPy file: {}", found.what));
   return std::move(error.with_hint(found.hint));
 }
 

@@ -16,7 +16,7 @@ struct Magic {
 using namespace std::string_view_literals;
 
 constexpr const char* kUnpack = "Unpack it first.";
-constexpr const char* kConvert = "Headrace reads HDF5, .npy and .npz; convert it, for example with h5py.";
+constexpr const char* kConvert = "Headrace reads HDF5, Parquet, .npy and .npz; convert it, for example with h5py.";
 
 // Signatures as their specifications give them (netCDF classic: "CDF" + version byte; Parquet, Arrow, ROOT, …).
 constexpr Magic kMagics[] = {
@@ -28,8 +28,6 @@ constexpr Magic kMagics[] = {
      "Copy it again in binary mode."},
     {0, "\x89HDF\r\r\n\x1a"sv, "an HDF5 file damaged by a text-mode transfer (its \\n became \\r\\n)",
      "Copy it again in binary mode."},
-    {0, "PAR1"sv, "a Parquet file", kConvert},
-    {0, "PARE"sv, "an encrypted Parquet file", kConvert},
     {0, "ARROW1"sv, "an Arrow IPC (Feather) file", kConvert},
     {0, "FEA1"sv, "a Feather version 1 file", kConvert},
     {0, "ORC"sv, "an ORC file", kConvert},
@@ -84,7 +82,7 @@ Sniffed sniff(std::span<const std::byte> head) {
   if (std::ranges::all_of(text, [](char c) { return c == 0; }))
     return {"only zeros at its start: space reserved for a copy or a writer that never finished", "Copy it again."};
   if (std::ranges::all_of(text, [](char c) { return (c >= 32 && c < 127) || c == '\n' || c == '\r' || c == '\t'; }))
-    return {"a text file", "Headrace reads HDF5, .npy and .npz."};
+    return {"a text file", "Headrace reads HDF5, Parquet, .npy and .npz."};
   return {};
 }
 

@@ -47,12 +47,15 @@ std::string better_chunk(const ArrayInfo& array, std::uint64_t row_bytes) {
 std::string chunk_words(const ArrayInfo& array, std::uint64_t chunk_bytes) {
   if (array.layout != Layout::kChunked) return layout_name(array.layout);
   const std::uint64_t rows = array.chunk_rows();
+  if (!array.chunk_ends.empty())
+    return fmt::format("{} rows at most ({} row group{}, decoded page by page)", group_digits(rows),
+                       group_digits(array.chunk_ends.size()), plural(array.chunk_ends.size()));
   return fmt::format("{} row{}, {}", group_digits(rows), plural(rows), format_bytes(chunk_bytes));
 }
 
 std::vector<std::string> what_to_know(const ArrayInfo& array, const ArrayDescription& described) {
   std::vector<std::string> out;
-  const bool chunked = array.layout == Layout::kChunked;
+  const bool chunked = array.layout == Layout::kChunked && array.chunk_ends.empty();
   const bool is_ours = array.read_path == ReadPath::kNative || array.read_path == ReadPath::kConverted;
   if (array.read_path == ReadPath::kConverted)
     out.push_back(fmt::format("its numbers are converted one thread at a time: {}", array.reason));

@@ -47,6 +47,7 @@ Result<RecodeProbe> probe_recoding(const Source& source, const SampledBlock& blo
   if (!chosen) return out;
   const ArrayReader& reader = *source.files[block.place.file].arrays[chosen->array];
   const Piece& piece = chosen->pieces.front();
+  if (reader.info().page_rows > 0) return out;   // no HDF5 file, which is what is written anew
   if (piece.stored.range.size == 0) return out;  // fill values: nothing was written
   const ScratchNeed need = reader.scratch_need(piece.rows.count);
   std::vector<std::byte> raw(need.out_bytes), ping(need.filter_bytes), pong(need.filter_bytes),

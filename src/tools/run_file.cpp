@@ -234,6 +234,8 @@ Status read_sample_by(const YamlNode& node, const std::string& key, SampleBy& by
   HEADRACE_TRY(walk(node, key, keys));
   if (!by.key.empty() + !by.offsets.empty() + !by.meta.empty() != 1)
     return bad(node, key, "one of key, offsets and meta is expected");
+  if (by.meta.empty() && !(by.first + by.last + by.end + by.file + by.file_template).empty())
+    return bad(node, key, "first, last, end, file and file_template are fields of a table, and there is no meta");
   return {};
 }
 

@@ -99,7 +99,7 @@ class Verifier {
       ++arrays_;
       if (array.read_path == ReadPath::kFallback)
         slow_.insert(fmt::format("read by {}, one chunk at a time: {}: {}", array.library, array.path, array.reason));
-      if (array.filters.empty() && array.rows() > 0) unchecked_.insert(array.path);
+      if (array.filters.empty() && array.chunk_ends.empty() && array.rows() > 0) unchecked_.insert(array.path);
       Status status = verify_array(**reader, array);
       if (!status.ok()) add(std::move(status.error().with_file(path).with_field(array.path)));
     }
@@ -110,8 +110,10 @@ class Verifier {
 
   Status verify_array(const FormatReader& reader, const ArrayInfo& info) {
     HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> array, reader.open_array(info.path));
+    if (array->info().page_rows > 0 && !array->info().has_checksums) unchecked_.insert(info.path);
     if (info.nullable) {  // rows without a value are no damage
-      HEADRACE_ASSIGN(array, array->filled());
+      HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> filled, array->filled());
+      if (filled != nullptr) array = std::move(filled);
     }
     // Addressable rows come in runs; whole chunks come as they are, so the run is a multiple of the chunk's rows.
     const std::uint64_t row_bytes = std::max<std::uint64_t>(info.row_record_bytes(), 1);

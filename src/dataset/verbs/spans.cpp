@@ -100,7 +100,9 @@ Dataset spans(const Dataset& data, const SpanOptions& options) {
   check(data, options);
   std::optional<Dataset> targets = options.targets;
   SpanList list = list_spans(data, options, targets);
-  if (list.num_samples() == 0) throw refuse("there is no span in these files");
+  if (list.num_samples() == 0)
+    throw refuse("there is no span in these files", options.meta ? "All rows of the table name other files." : "")
+        .with_file((options.meta ? *options.meta : data).files()[0].path);
   std::shared_ptr<const DataNode> node = node_of(data, options, list);
   return Dataset(make_span_samples(data.impl()->source.shared_rows(), std::move(list), targets, std::move(node)));
 }

@@ -20,7 +20,7 @@ constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 
 /// What decides how arrays are read besides the file: facts of another build or library are of no use.
 std::string reading_ability() {
-  std::string text = "hdf5, facts 6, ";
+  std::string text = "hdf5, facts 7, ";
   {
     const LibraryLock library;
     text += library_version(library);

@@ -149,6 +149,10 @@ class ColumnArray final : public ArrayReader {
     return whole;
   }
 
+  [[nodiscard]] Status check_unchanged() const override {
+    Status same = opened_->file->check_unchanged();
+    return same.ok() ? std::move(same) : placed(std::move(same.error()));
+  }
   [[nodiscard]] Result<std::shared_ptr<ArrayReader>> filled() const override {
     if (part_ != ColumnPart::kValues || !column_.is_nullable()) return std::shared_ptr<ArrayReader>();
     return open_column(opened_, column_.index, ColumnPart::kFilledValues);
@@ -175,6 +179,7 @@ class ColumnArray final : public ArrayReader {
       if (tables_[group] != nullptr) return tables_[group];
     }
     auto walked = walk(group);
+    HEADRACE_TRY(check_unchanged());  // headers of a file that changed may be anything
     if (!walked.ok()) return placed(std::move(walked.error().with_chunk(fmt::format("(row group {})", group))));
     auto table = std::make_shared<const PageTable>(std::move(*walked));
     const std::lock_guard lock(mutex_);
@@ -191,6 +196,7 @@ class ColumnArray final : public ArrayReader {
     if (!table->dictionary) return std::shared_ptr<const Dictionary>();
     if (auto kept = DictionaryCache::process().find(this, group)) return kept;
     auto read = read_dictionary_page(group, *table->dictionary);
+    HEADRACE_TRY(check_unchanged());
     if (!read.ok()) return std::move(read.error().with_bytes(*table->dictionary).with_stage("dictionary"));
     auto made = std::make_shared<const Dictionary>(std::move(*read));
     DictionaryCache::process().keep(this, group, made);
@@ -398,8 +404,10 @@ Result<std::shared_ptr<ArrayReader>> open_column(std::shared_ptr<const OpenParqu
     if (std::string refusal = encoding_refusal(column, (*first)->encoding); !refusal.empty())
       return refused(*opened, column, refusal);
     page_bytes = (*first)->decoded_bytes;
+    info.has_checksums = (*first)->crc32.has_value();
     info.page_rows = std::min(std::max<std::uint64_t>((*first)->num_values, 1), info.chunk_rows());
   }
+  info.is_filled = part == ColumnPart::kFilledValues;
   if (part == ColumnPart::kPresence) {
     info.path += kPresenceSuffix;
     info.nullable = false;
