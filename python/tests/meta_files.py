@@ -41,7 +41,7 @@ class Events(NamedTuple):
         return {**cut, "azimuth": self.meta["azimuth"][row], "event_id": self.meta["event_id"][row]}
 
     def in_order(self, batches: tuple[int, ...] = BATCHES) -> list[Event]:
-        """Of the files in natural order, as their rows stand."""
+        """Events of the files in natural order, as their rows stand."""
         key = [
             (b, f, e) for b, f, e in zip(*(self.meta[n].tolist() for n in ("batch_id", "first", "last")), strict=True)
         ]

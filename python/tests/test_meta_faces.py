@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
 
 from cli_program import program
 from meta_files import (
@@ -189,3 +190,20 @@ def test_run_files_that_are_wrong(events: Events, by: str, text: str) -> None:
     done = subprocess.run([program(), "bench", path], capture_output=True, text=True, check=False)
     assert done.returncode in (2, 3)
     assert text in " ".join(done.stderr.split())
+
+
+def test_a_function_looks_up_a_row_for_each_row(tmp_path: Path) -> None:
+    """What a Python function makes of a ragged field is as long as that, not as the batch."""
+    table = pa.table({"sensor": np.array([4, 0, 2, 2, 1], "i2"), "event": [0, 0, 1, 2, 2]})
+    pq.write_table(table, tmp_path / "hits.parquet")
+    xyz = np.arange(15.0).reshape(5, 3)
+    events = hr.open(tmp_path / "hits.parquet", ["sensor"], sample_by="event")
+
+    def look_up(batch: dict[str, Any]) -> dict[str, Any]:
+        return batch | {"xyz": xyz[batch["sensor"]], "xyz.offsets": batch["sensor.offsets"]}
+
+    (batch,) = hr.Loader(events.map(look_up), 3)
+    np.testing.assert_array_equal(batch["xyz"], xyz[[4, 0, 2, 2, 1]])
+    np.testing.assert_array_equal(batch["xyz.offsets"], [0, 2, 3, 5])
+    with pytest.raises(hr.InvalidArgumentError, match="rows of a ragged field"):
+        list(hr.Loader(events.map(lambda batch: batch | {"xyz": xyz[:4]}), 3))

@@ -24,6 +24,7 @@ def apply(functions: tuple[ColumnFunction, ...], columns: dict[str, Any], rows: 
         InvalidArgumentError: What a function returns is no dict of columns with a value a sample.
     """
     lengths = {name: len(values) for name, values in columns.items()}  # "_group.offsets" has one of its own
+    ragged = {lengths[name] for name in lengths if f"{name}.offsets" in lengths}
     for function in functions:
         try:
             made = function(columns)
@@ -31,11 +32,12 @@ def apply(functions: tuple[ColumnFunction, ...], columns: dict[str, Any], rows: 
             if hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(f"in map({name_of(function)}), {where}")
             raise
-        columns = _checked(made, rows, lengths, f"map({name_of(function)}), {where}")
+        columns = _checked(made, rows, lengths, ragged, f"map({name_of(function)}), {where}")
     return columns
 
 
-def _checked(made: Any, rows: int, lengths: dict[str, int], where: str) -> dict[str, Any]:
+def _checked(made: Any, rows: int, lengths: dict[str, int], ragged: set[int], where: str) -> dict[str, Any]:
+    """``ragged``: how many rows the ragged fields have: what is made of one, row by row, has as many."""
     if not isinstance(made, Mapping):
         raise invalid(
             f"{where}: the function returned {type(made).__name__}, not a dict of columns",
@@ -44,11 +46,13 @@ def _checked(made: Any, rows: int, lengths: dict[str, int], where: str) -> dict[
     for name, values in made.items():
         shape = getattr(values, "shape", None)
         length = shape[0] if shape else len(values) if hasattr(values, "__len__") and shape is None else None
-        if length is None or length not in (rows, lengths.get(name)):
+        is_offsets = bool(ragged) and name.endswith(".offsets") and length == rows + 1
+        if length is None or not (length in (rows, lengths.get(name), *ragged) or is_offsets):
             found = "no list of values" if length is None else f"{length} values"
             raise invalid(
                 f"{where}: the field {name!r} that the function returned has {found}, for {rows} samples",
-                "The first axis of every column is that of the samples.",
+                "The first axis of every column is that of the samples"
+                + (", or that of the rows of a ragged field." if ragged else "."),
             )
     return dict(made)
 

@@ -197,8 +197,8 @@ class Truncate(Transform):
 
     Args:
         rows: Most rows of a sample.
-        method: ``"first"``: the first rows of a longer sample. ``"random"``: any of its rows, in their order, drawn anew
-            in each epoch from the loader's seed and the sample's number.
+        method: ``"first"``: the first rows of a longer sample. ``"random"``: any of its rows, in their order, drawn
+            anew in each epoch from the loader's seed and the sample's number.
     """
 
     def __init__(self, rows: int, *, method: str = "first") -> None:
