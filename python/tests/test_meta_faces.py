@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("pyarrow")
 
 from cli_program import program
 from meta_files import (
@@ -194,6 +193,9 @@ def test_run_files_that_are_wrong(events: Events, by: str, text: str) -> None:
 
 def test_a_function_looks_up_a_row_for_each_row(tmp_path: Path) -> None:
     """What a Python function makes of a ragged field is as long as that, not as the batch."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     table = pa.table({"sensor": np.array([4, 0, 2, 2, 1], "i2"), "event": [0, 0, 1, 2, 2]})
     pq.write_table(table, tmp_path / "hits.parquet")
     xyz = np.arange(15.0).reshape(5, 3)

@@ -88,7 +88,8 @@ std::string limit_text(const Advice& a) {
 }
 
 std::string recoding_text(const Advice& a) {
-  if (a.recode.codecs.size() < 2) return "nothing to measure: the leading field has no chunks that headrace rewrite could write anew";
+  if (a.recode.codecs.size() < 2)
+    return "nothing to measure: the leading field has no chunks that headrace rewrite could write anew";
   std::string text =
       fmt::format("measured on one chunk of {} ({}): ", a.recode.field, format_bytes(a.recode.chunk_bytes));
   for (std::size_t i = 0; i < a.recode.codecs.size(); ++i) {
