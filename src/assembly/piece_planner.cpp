@@ -75,15 +75,21 @@ void PiecePlanner::plan(std::uint32_t file_number, RowRange rows, const Wanted& 
     pieces_.clear();
     const bool sparse = some && reader.info().chunk_shape.empty() && num_wanted * 2 < rows.count &&
                         reader.info().row_record_bytes() * rows.count > kSparseGapBytes;
-    const Status located = sparse ? locate_wanted(reader, rows) : reader.locate(rows, pieces_);
+    const bool in_parts = reader.info().page_rows > 0;  // then pieces have the rows asked for and no others
+    RowRange asked = rows;
+    if (in_parts && some && !wanted_rows_.empty())
+      asked = {rows.first + wanted_rows_.front().first, wanted_rows_.back().end - wanted_rows_.front().first};
+    const Status located = sparse ? locate_wanted(reader, rows) : reader.locate(asked, pieces_);
     if (!located.ok()) {
       failures.push_back({{0, rows.count}, located.error()});
       continue;
     }
+    if (in_parts) needed_bytes_ += rows.count * reader.info().row_record_bytes();
     for (const Piece& p : pieces_) {
       if (p.rows.count == 0) continue;
       const std::uint64_t begin = std::max(p.rows.first, rows.first), end = std::min(p.rows.end(), rows.end());
-      needed_bytes_ += end - begin == p.rows.count ? p.decoded_bytes : p.decoded_bytes / p.rows.count * (end - begin);
+      if (!in_parts)
+        needed_bytes_ += end - begin == p.rows.count ? p.decoded_bytes : p.decoded_bytes / p.rows.count * (end - begin);
       if (some && !is_wanted(reader, p, rows)) continue;
       tasks.push_back({a, p});
     }

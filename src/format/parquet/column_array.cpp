@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <mutex>
@@ -11,9 +12,9 @@
 #include "base/page_buffer.h"
 #include "codec/codec.h"
 #include "codec/coded_bytes.h"
-#include "codec/raw_deflate.h"
 #include "format/parquet/dictionary_cache.h"
 #include "format/parquet/page_walk.h"
+#include "format/parquet/stored_page.h"
 
 namespace headrace::parquet {
 namespace {
@@ -45,49 +46,6 @@ Result<PageTable> walk_pages(const RandomAccessFile& file, ByteRange range, std:
     HEADRACE_TRY(walk.push(some));
   }
   return walk.take();
-}
-
-/// The header of a page that was read whole, and the bytes behind it.
-struct WholePage {
-  PageHeader header;
-  std::span<const std::byte> stored;
-};
-Result<WholePage> open_page(std::span<const std::byte> bytes) {
-  HEADRACE_ASSIGN(const std::optional<PageHeader> header, parse_page_header(bytes));
-  if (!header || header->page_bytes() != bytes.size())
-    return corrupt("a page has other bounds than when its column was indexed");
-  const WholePage page{*header, bytes.subspan(static_cast<std::size_t>(header->header_bytes))};
-  if (header->crc32 && crc32_of(page.stored) != *header->crc32)
-    return corrupt(
-        fmt::format("the CRC-32 of the page is {:08x}, its header says {:08x}", crc32_of(page.stored), *header->crc32));
-  return page;
-}
-
-/// True if the bytes of a page are stored as they are, by the codec of its chunk and by its own header.
-bool is_stored_plain(bool compressed, const PageHeader& header) {
-  return !compressed || (header.kind == PageKind::kDataV2 && !header.is_compressed);
-}
-
-/// Refuse a page that is not compressed and says that it becomes larger, before there is memory for it.
-Status check_decoded_size(bool compressed, const PageHeader& header) {
-  if (!is_stored_plain(compressed, header) || header.stored_bytes == header.decoded_bytes) return {};
-  return corrupt(fmt::format("a page of {} bytes that is not compressed, where {} are expected", header.stored_bytes,
-                             header.decoded_bytes));
-}
-
-/// Decompress a page into `out`, of its decoded size. \return Its bytes: those stored if they are not compressed.
-Result<std::span<const std::byte>> decompress(const Codec* codec, const WholePage& page, std::span<std::byte> out) {
-  const PageHeader& header = page.header;
-  const auto levels =
-      static_cast<std::size_t>(header.definition_bytes + header.repetition_bytes);  // as they are, in V2
-  if (is_stored_plain(codec != nullptr, header)) return page.stored;
-  copy_bytes(out.data(), page.stored.data(), levels);
-  const std::span<std::byte> values = out.subspan(levels, static_cast<std::size_t>(header.decoded_bytes) - levels);
-  if (values.empty()) return std::span<const std::byte>(out.first(levels));
-  HEADRACE_ASSIGN(const std::size_t got, codec->decode(page.stored.subspan(levels), values));
-  if (got != values.size())
-    return corrupt(fmt::format("{} decompressed bytes, where {} are expected", got, values.size()));
-  return std::span<const std::byte>(out.first(static_cast<std::size_t>(header.decoded_bytes)));
 }
 
 class ColumnArray final : public ArrayReader {
@@ -206,7 +164,7 @@ class ColumnArray final : public ArrayReader {
     const std::shared_ptr<MemoryBudget> budget = MemoryBudget::process();
     HEADRACE_ASSIGN(const PageBuffer stored, PageBuffer::allocate(*budget, MemoryTag::kScratch, place.size));
     HEADRACE_TRY(opened_->file->read_at(place.offset, stored.bytes()));
-    HEADRACE_ASSIGN(const WholePage page, open_page(stored.bytes()));
+    HEADRACE_ASSIGN(const StoredPage page, open_page(stored.bytes()));
     HEADRACE_TRY(check_decoded_size(codec(group) != nullptr, page.header));
     HEADRACE_ASSIGN(const PageBuffer decoded,
                     PageBuffer::allocate(*budget, MemoryTag::kScratch, page.header.decoded_bytes));
@@ -219,7 +177,7 @@ class ColumnArray final : public ArrayReader {
     const std::size_t group = group_of(piece);
     HEADRACE_ASSIGN(const std::shared_ptr<const PageTable> table, pages(group));
     const PageEntry& entry = table->pages[page_of(piece)];
-    HEADRACE_ASSIGN(const WholePage page, open_page(stored));
+    HEADRACE_ASSIGN(const StoredPage page, open_page(stored));
     const PageHeader& header = page.header;
     if (!header.is_data() || header.num_values != entry.num_rows)
       return corrupt("a page is another one than when its column was indexed");
