@@ -30,7 +30,9 @@ MEMORY_RESULTS = BENCH / "results" / "memory.json"
 TOKEN_RESULTS = BENCH / "results" / "tokens.json"
 EVENT_RESULTS = BENCH / "results" / "events.json"
 PATCH_RESULTS = BENCH / "results" / "patches.json"
+PARQUET_RESULTS = BENCH / "results" / "parquet.json"
 TABLE = ROOT / "docs" / "benchmarks.md"
+PACKAGES = ("headrace", "numpy", "h5py", "hdf5plugin", "torch", "pyarrow", "polars", "duckdb", "pandas")
 
 
 def data_dir() -> Path:
@@ -159,7 +161,7 @@ def machine_card() -> dict[str, Any]:
         "load_before": round(os.getloadavg()[0], 1),
         "python": platform.python_version(),
         "versions": {
-            **{name: version_of(name) for name in ("headrace", "numpy", "h5py", "hdf5plugin", "torch")},
+            **{name: version_of(name) for name in PACKAGES},
             "hdf5 of h5py": h5py.version.hdf5_version,
             **{name: pkg_config(name) for name in ("libdeflate", "libzstd", "zlib")},
         },

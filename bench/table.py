@@ -19,6 +19,7 @@ from event_figures import EVENT_FIGURES
 from figure import HEADLINE_REPETITIONS, Figure
 from figures import FIGURES
 from memory_figures import MEMORY_FIGURES
+from parquet_figures import PARQUET_FIGURES
 from patch_figures import PATCH_FIGURES
 from token_figures import TOKEN_FIGURES
 
@@ -96,6 +97,17 @@ slices, `bench/copy_boxes.cpp` by copies into eight batches that stay in the pro
 of mapped files, or by a `pread` of each chunk's planes.
 """
 
+PARQUET = """
+400,000 events of 151 pulses on average, the longest 178,000, in 8 files that are in the page cache: `sensor_id` (i2),
+`time` (i8), `charge` (f8), `auxiliary` (bool) and `event_id` (i8), as pyarrow writes them when nothing is said (snappy,
+dictionaries), and a table of each event's file, rows and targets. *Five columns decoded* is `headrace.tools.verify`,
+which keeps nothing; polars and pyarrow keep a file or a row group, DuckDB sums. Batches have three columns, offsets and
+two targets. Headrace has 1 GiB and `cache="none"`, and shuffles through its whole window; the rivals,
+`bench/rivals/torch_pandas.py` and `polars_gather.py`, hold a file at a time (a worker) and shuffle inside it. The small
+files have 1,320,000 events together; a fresh process opens them, with an empty index store or with one that another
+process filled.
+"""
+
 COLUMNS = "| figure | reach | measured | runs | | key | at |\n| --- | --- | --- | ---: | --- | --- | --- |\n"
 
 SECTIONS = [
@@ -105,6 +117,7 @@ SECTIONS = [
     Section("tokens", common.TOKEN_RESULTS, "Token windows", TOKENS, TOKEN_FIGURES),
     Section("events", common.EVENT_RESULTS, "Events of different length", EVENTS, EVENT_FIGURES),
     Section("patches", common.PATCH_RESULTS, "Patches of volumes", PATCHES, PATCH_FIGURES),
+    Section("parquet", common.PARQUET_RESULTS, "Events in Parquet files", PARQUET, PARQUET_FIGURES),
 ]
 
 #: Results that docs/shuffling.md quotes, and what measures them.
