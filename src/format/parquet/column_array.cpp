@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "base/fork_safe_mutex.h"
@@ -76,7 +78,7 @@ class ColumnArray final : public ArrayReader {
     auto group = static_cast<std::size_t>(std::ranges::upper_bound(ends, rows.first) - ends.begin());
     for (std::uint64_t row = rows.first; row < rows.end(); ++group) {
       if (ends[group] == row) continue;  // a row group of no rows has no pages
-      HEADRACE_ASSIGN(const std::shared_ptr<const PageTable> table, pages(group));
+      HEADRACE_ASSIGN(const PageTable* const table, pages(group));
       const std::uint64_t base = group == 0 ? 0 : ends[group - 1];
       const auto after = [&](std::uint64_t wanted, const PageEntry& page) { return wanted < base + page.first_row; };
       auto page = std::upper_bound(table->pages.begin(), table->pages.end(), row, after);
@@ -131,18 +133,19 @@ class ColumnArray final : public ArrayReader {
   }
   [[nodiscard]] const Codec* codec(std::size_t group) const { return codecs_.at(chunk(group).codec).get(); }
 
-  Result<std::shared_ptr<const PageTable>> pages(std::size_t group) const {
-    {
-      const std::lock_guard lock(mutex_);
-      if (tables_[group] != nullptr) return tables_[group];
-    }
+  /// The pages of a row group. They are kept as long as the array: each piece asks for them, and must not wait for
+  /// others.
+  Result<const PageTable*> pages(std::size_t group) const {
+    if (const PageTable* const known = tables_[group].load(std::memory_order_acquire)) return known;
     auto walked = walk(group);
     HEADRACE_TRY(check_unchanged());  // headers of a file that changed may be anything
     if (!walked.ok()) return placed(std::move(walked.error().with_chunk(fmt::format("(row group {})", group))));
-    auto table = std::make_shared<const PageTable>(std::move(*walked));
+    auto table = std::make_unique<const PageTable>(std::move(*walked));
     const std::lock_guard lock(mutex_);
-    if (tables_[group] == nullptr) tables_[group] = std::move(table);
-    return tables_[group];
+    if (const PageTable* const known = tables_[group].load(std::memory_order_acquire)) return known;
+    tables_[group].store(table.get(), std::memory_order_release);
+    kept_tables_.push_back(std::move(table));
+    return kept_tables_.back().get();
   }
   [[nodiscard]] Result<PageTable> walk(std::size_t group) const {
     HEADRACE_ASSIGN(const ByteRange range, chunk_range(chunk(group), opened_->file->size()));
@@ -150,7 +153,7 @@ class ColumnArray final : public ArrayReader {
   }
 
   Result<std::shared_ptr<const Dictionary>> dictionary(std::size_t group) const {
-    HEADRACE_ASSIGN(const std::shared_ptr<const PageTable> table, pages(group));
+    HEADRACE_ASSIGN(const PageTable* const table, pages(group));
     if (!table->dictionary) return std::shared_ptr<const Dictionary>();
     if (auto kept = DictionaryCache::process().find(this, group)) return kept;
     auto read = read_dictionary_page(group, *table->dictionary);
@@ -175,7 +178,7 @@ class ColumnArray final : public ArrayReader {
   Result<DecodedPiece> decode_rows(const Piece& piece, std::span<const std::byte> stored,
                                    const DecodeScratch& scratch) const {
     const std::size_t group = group_of(piece);
-    HEADRACE_ASSIGN(const std::shared_ptr<const PageTable> table, pages(group));
+    HEADRACE_ASSIGN(const PageTable* const table, pages(group));
     const PageEntry& entry = table->pages[page_of(piece)];
     HEADRACE_ASSIGN(const StoredPage page, open_page(stored));
     const PageHeader& header = page.header;
@@ -190,8 +193,9 @@ class ColumnArray final : public ArrayReader {
     // A page may be larger than the first of its file, by which scratch was sized.
     PageBuffer large_page, large_spare;
     HEADRACE_ASSIGN(const std::span<std::byte> room, scratch_of(scratch.ping, header.decoded_bytes, large_page));
-    HEADRACE_ASSIGN(const std::span<std::byte> spare,
-                    scratch_of(scratch.pong, header.decoded_bytes + rows.count, large_spare));
+    const std::uint64_t spare_bytes = (header.encoding == Encoding::kByteStreamSplit ? header.decoded_bytes : 0) +
+                                      (column_.is_nullable() ? rows.count : 0);
+    HEADRACE_ASSIGN(const std::span<std::byte> spare, scratch_of(scratch.pong, spare_bytes, large_spare));
     HEADRACE_ASSIGN(const std::span<const std::byte> body, decompress(codec(group), page, room));
     HEADRACE_ASSIGN(const PageBytes bytes, divide_page(column_, header, body));
     if (part_ == ColumnPart::kPresence && !column_.is_nullable()) {
@@ -232,8 +236,9 @@ class ColumnArray final : public ArrayReader {
   const std::map<std::uint32_t, std::unique_ptr<Codec>> codecs_;  // by number; null: pages are not compressed
   const std::uint64_t page_bytes_;                                // of the first page, decoded
   const std::size_t row_bytes_;
+  mutable std::vector<std::atomic<const PageTable*>> tables_;  // null: the row group was not asked for
   mutable ForkSafeMutex mutex_;
-  mutable std::vector<std::shared_ptr<const PageTable>> tables_;  // of the row groups that were asked for
+  mutable std::vector<std::unique_ptr<const PageTable>> kept_tables_;
 };
 
 /// Why the pages of a chunk cannot be read; empty: they can, as far as the footer says.
@@ -295,6 +300,17 @@ Result<std::optional<PageHeader>> first_page(const OpenParquet& opened, const Le
     }
   }
   return std::optional<PageHeader>();
+}
+
+/// Decoded bytes that a page of the column has at most, in files of sane writers: a first page of indices is much
+/// smaller than those of plain values that follow when the dictionary is full.
+std::uint64_t usual_page_bytes(const OpenParquet& opened, const LeafColumn& column, const PageHeader& first) {
+  constexpr std::uint64_t kLevelsOfRows = 4, kSlackBytes = 1024;
+  std::uint64_t chunk_bytes = 0;  // no page is larger than its chunk
+  for (const RowGroup& group : opened.metadata.row_groups)
+    chunk_bytes = std::max(chunk_bytes, group.columns[column.index].decoded_bytes);
+  const std::uint64_t plain = first.num_values * column.value_bytes + first.num_values / kLevelsOfRows + kSlackBytes;
+  return std::max(first.decoded_bytes, std::min(plain, chunk_bytes));
 }
 
 }  // namespace
@@ -361,7 +377,7 @@ Result<std::shared_ptr<ArrayReader>> open_column(std::shared_ptr<const OpenParqu
   if (*first) {
     if (std::string refusal = encoding_refusal(column, (*first)->encoding); !refusal.empty())
       return refused(*opened, column, refusal);
-    page_bytes = (*first)->decoded_bytes;
+    page_bytes = usual_page_bytes(*opened, column, **first);
     info.has_checksums = (*first)->crc32.has_value();
     info.page_rows = std::min(std::max<std::uint64_t>((*first)->num_values, 1), info.chunk_rows());
   }

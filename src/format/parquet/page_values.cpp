@@ -29,6 +29,7 @@ Error too_few(std::uint64_t found, std::uint64_t needed) {
 
 template <std::size_t kBytes>
 void gather(const std::byte* elements, const std::uint32_t* indices, std::size_t count, std::byte* out) {
+#pragma GCC unroll 8
   for (std::size_t i = 0; i < count; ++i) std::memcpy(out + i * kBytes, elements + indices[i] * kBytes, kBytes);
 }
 
@@ -59,6 +60,15 @@ void repeat_element(const std::byte* element, std::size_t size, std::size_t coun
   }
 }
 
+/// The largest of some numbers. Those of fewer than 32 bits are compared as signed ones, which every processor does in
+/// vectors.
+std::uint32_t largest(const std::uint32_t* numbers, std::size_t count, std::uint32_t bits) {
+  if (bits == 32) return count == 0 ? 0 : *std::max_element(numbers, numbers + count);
+  std::int32_t most = 0;
+  for (std::size_t i = 0; i < count; ++i) most = std::max(most, static_cast<std::int32_t>(numbers[i]));
+  return static_cast<std::uint32_t>(most);
+}
+
 Status read_indices(const LeafColumn& column, std::span<const std::byte> bytes, Values values,
                     const Dictionary* dictionary, std::byte* out) {
   if (dictionary == nullptr) return corrupt("a page of a dictionary's indices, without a dictionary before it");
@@ -73,11 +83,7 @@ Status read_indices(const LeafColumn& column, std::span<const std::byte> bytes, 
     // A repeated run may be as long as the page.
     HEADRACE_ASSIGN(const RleRun run,
                     runs.next(indices.data(), static_cast<std::size_t>(std::min<std::uint64_t>(left, kBatch))));
-    std::uint32_t most = run.value;
-    if (!run.repeated) {
-      most = 0;
-      for (std::size_t i = 0; i < run.count; ++i) most = std::max(most, indices[i]);
-    }
+    const std::uint32_t most = run.repeated ? run.value : largest(indices.data(), run.count, width);
     if (most >= dictionary->count)
       return corrupt(fmt::format("index {} into a dictionary of {} values", most, dictionary->count));
     if (run.repeated)
