@@ -79,7 +79,7 @@ PARQUET_FIGURES = [
     Figure(
         "parquet_decode",
         "five columns decoded, one thread, against the best of polars, pyarrow and DuckDB",
-        None,
+        0.9,
         True,
         DECODE,
         partial(over_best_of, list(READERS)),
@@ -94,7 +94,7 @@ PARQUET_FIGURES = [
     Figure(
         "parquet_shuffled",
         "events in ragged batches of 512, shuffled, one thread, second epoch, against the same in order",
-        None,
+        0.95,
         True,
         SHUFFLED,
         partial(ratio, "headrace", "in order"),
@@ -111,7 +111,7 @@ PARQUET_FIGURES = [
     Figure(
         "parquet_torch",
         "the same, two threads, against slices of a pandas frame in a torch DataLoader, best of 0 to 2 workers",
-        None,
+        8,
         True,
         TORCH,
         partial(over_best_of, SLICES),
@@ -124,7 +124,7 @@ PARQUET_FIGURES = [
     Figure(
         "parquet_loop",
         "the same, two threads, against a loop of polars reads and NumPy gathers, shuffled inside each file",
-        None,
+        4,
         True,
         LOOP,
         partial(over_best_of, ["loop", "loop, one thread"]),
@@ -136,7 +136,7 @@ PARQUET_FIGURES = [
     Figure(
         "parquet_open",
         "660 files of 2,000 events and their table, first opened: from `hr.open()` to the first shuffled batch",
-        None,
+        2,
         False,
         OPEN,
         printed("seconds"),
@@ -147,7 +147,7 @@ PARQUET_FIGURES = [
     Figure(
         "parquet_open_again",
         "the same files opened by another process before: from `hr.open()` to the first shuffled batch",
-        None,
+        0.15,
         False,
         OPEN,
         partial(told_by, "warm", "seconds"),
