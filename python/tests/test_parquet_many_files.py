@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +92,21 @@ def test_names_of_columns_are_not_paths(tmp_path: Path, name: str) -> None:
     pq.write_table(pa.table({name: [1, 2], "z": [3, 4]}), tmp_path / "n.parquet")
     assert set(hr.open(tmp_path / "n.parquet").fields) == {name, "z"}
     same(hr.open(tmp_path / "n.parquet", {"y": name})["y"][:], np.array([1, 2]))
+
+
+def test_units_are_told_by_attributes(tmp_path: Path) -> None:
+    """Nothing is warned of: a date is what it says. Files of different units are."""
+    times = np.array([0, 1, 2], "datetime64[us]")
+    columns = {"day": pa.array([0, 1, 2], pa.date32()), "at": times, "price": pa.array([1, 2, 3], pa.decimal128(9, 2))}
+    pq.write_table(pa.table(columns), tmp_path / "0.parquet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data = hr.open(tmp_path / "0.parquet")
+    assert data["day"].attrs["units"] == "days since 1970-01-01"
+    assert data["at"].attrs["units"] == "microseconds since 1970"
+    assert data["price"].attrs["stored as"] == "decimals of 2 digits behind the point"
+    same(data["at"][:], np.array([0, 1, 2]))
+    columns["at"] = times.astype("datetime64[ms]")
+    pq.write_table(pa.table(columns), tmp_path / "1.parquet")
+    with pytest.warns(hr.HeadraceWarning, match="at: files differ in what its values mean: units"):
+        hr.open(tmp_path / "*.parquet")

@@ -206,7 +206,7 @@ def test_a_run_file(pulses: str, tmp_path: Path) -> None:
         assert len(loader) == 20
     for by, message in (
         ("{key: event_id, offsets: event_offsets}", "one of key, offsets and meta is expected"),
-        ("{}", "a key or offsets are expected"),
+        ("{}", "one of key, offsets and meta is expected"),
         ("{kye: event_id}", "Did you mean key?"),
         ("nothing", "no array 'nothing'"),
     ):

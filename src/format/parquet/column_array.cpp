@@ -207,6 +207,14 @@ class ColumnArray final : public ArrayReader {
                       read_presence(column_, header, bytes, rows, as_u8(scratch.out.data())));
       return DecodedPiece{scratch.out.data(), row_bytes_};
     }
+    if (header.encoding == Encoding::kPlain && column_.conversion == Conversion::kNone &&
+        is_full(column_, header, bytes) &&
+        column_.physical != PhysicalType::kBoolean) {  // values are the elements where they are
+      if (bytes.values.size() / row_bytes_ < rows.skip + rows.count)
+        return corrupt(
+            fmt::format("its values end after {} of {}", bytes.values.size() / row_bytes_, rows.skip + rows.count));
+      return DecodedPiece{bytes.values.data() + rows.skip * row_bytes_, row_bytes_};
+    }
     std::shared_ptr<const Dictionary> dictionary_of_group;
     if (header.encoding == Encoding::kPlainDictionary || header.encoding == Encoding::kRleDictionary) {
       HEADRACE_ASSIGN(dictionary_of_group, dictionary(group));
@@ -325,7 +333,8 @@ ArrayInfo describe_column(const OpenParquet& opened, const LeafColumn& column) {
   info.layout = Layout::kChunked;
   info.chunk_shape = info.shape;
   info.chunk_shape[0] = 0;
-  info.notice = column.notice;
+  if (!column.units.empty()) info.attributes.values["units"] = column.units;
+  if (!column.stored_as.empty()) info.attributes.values["stored as"] = column.stored_as;
   info.nullable = true;
   std::uint64_t end = 0;
   std::uint32_t codec = 0;
@@ -389,7 +398,7 @@ Result<std::shared_ptr<ArrayReader>> open_column(std::shared_ptr<const OpenParqu
     info.record_bytes = 1;
     info.shape.resize(1);
     info.chunk_shape.resize(1);
-    info.notice.clear();
+    info.attributes = {};
   }
   return std::shared_ptr<ArrayReader>(
       std::make_shared<ColumnArray>(std::move(opened), column, part, std::move(info), std::move(codecs), page_bytes));

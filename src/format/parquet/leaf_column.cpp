@@ -23,15 +23,15 @@ std::string unit_words(const Meaning& meaning) {
 void as_decimal(LeafColumn& column, Conversion conversion) {
   column.conversion = conversion;
   column.dtype = {DType::Kind::kFloat, 8};
-  column.notice = "decimals, as the nearest float64";
+  column.stored_as = fmt::format("decimals of {} digits behind the point", column.meaning.scale);
 }
 
 void resolve_int32(LeafColumn& column) {
   column.dtype = {DType::Kind::kInt, 4};
   const Meaning& meaning = column.meaning;
   if (meaning.kind == Kind::kDecimal) as_decimal(column, Conversion::kDecimalNumber);
-  if (meaning.kind == Kind::kDate) column.notice = "days since 1970-01-01";
-  if (meaning.kind == Kind::kTime) column.notice = unit_words(meaning);
+  if (meaning.kind == Kind::kDate) column.units = "days since 1970-01-01";
+  if (meaning.kind == Kind::kTime) column.units = unit_words(meaning);
   if (meaning.kind != Kind::kInteger) return;
   if (meaning.bits != 8 && meaning.bits != 16 && meaning.bits != 32) {
     column.refusal = fmt::format("integers of {} bits, stored in 32", meaning.bits);
@@ -45,7 +45,7 @@ void resolve_int64(LeafColumn& column) {
   column.dtype = {DType::Kind::kInt, 8};
   const Meaning& meaning = column.meaning;
   if (meaning.kind == Kind::kDecimal) as_decimal(column, Conversion::kDecimalNumber);
-  if (meaning.kind == Kind::kTime || meaning.kind == Kind::kTimestamp) column.notice = unit_words(meaning);
+  if (meaning.kind == Kind::kTime || meaning.kind == Kind::kTimestamp) column.units = unit_words(meaning);
   if (meaning.kind == Kind::kInteger && meaning.bits != 64)
     column.refusal = fmt::format("integers of {} bits, stored in 64", meaning.bits);
   else if (meaning.kind == Kind::kInteger && !meaning.is_signed)
@@ -93,7 +93,7 @@ void resolve(LeafColumn& column, bool in_map) {
       column.value_bytes = 12;
       column.conversion = Conversion::kInt96;
       column.dtype = {DType::Kind::kInt, 8};
-      column.notice = "nanoseconds since 1970";
+      column.units = "nanoseconds since 1970";
       break;
     case PhysicalType::kFloat:
       column.value_bytes = 4;

@@ -33,7 +33,8 @@ struct LeafColumn {
   std::uint32_t definition_levels = 0;  ///< Nodes on its path that can be null or repeated.
   std::uint32_t repetition_levels = 0;  ///< Nodes on its path that are repeated.
   std::string refusal;                  ///< Why it cannot be read; empty: it can.
-  std::string notice;                   ///< What its reader should know.
+  std::string units;      ///< What whole numbers count: "days since 1970-01-01"; empty: they are just numbers.
+  std::string stored_as;  ///< What elements were made of, where that is no number of their type; else empty.
 
   [[nodiscard]] std::uint32_t row_bytes() const { return dtype.itemsize * width; }
   [[nodiscard]] bool is_nullable() const { return definition_levels > 0; }

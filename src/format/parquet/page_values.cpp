@@ -282,6 +282,11 @@ Result<PageBytes> divide_page(const LeafColumn& column, const PageHeader& header
   return PageBytes{body.subspan(4, size), body.subspan(4 + std::size_t{size})};
 }
 
+bool is_full(const LeafColumn& column, const PageHeader& header, const PageBytes& page) {
+  return !column.is_nullable() ||
+         RleReader(page.levels, level_bits(column)).repeats(column.definition_levels, header.num_values);
+}
+
 Result<Present> read_presence(const LeafColumn& column, const PageHeader&, const PageBytes& page, PageRows rows,
                               std::uint8_t* out) {
   const std::uint32_t most = column.definition_levels;
@@ -321,7 +326,7 @@ Status read_elements(const LeafColumn& column, const PageHeader& header, const P
                      std::span<std::byte> spare) {
   if (out.size() < rows.count * column.row_bytes())
     return Error(ErrorCode::kInternal, "scratch is too small for the rows");
-  if (!column.is_nullable())
+  if (is_full(column, header, page))
     return read_values(column, header.encoding, page.values, {rows.skip, rows.count}, dictionary, out.data(), spare);
   if (spare.size() < rows.count) return Error(ErrorCode::kInternal, "scratch is too small for the levels");
   const std::span<std::byte> flags = spare.last(rows.count);  // the values need the front

@@ -40,6 +40,9 @@ struct PageRows {
   std::uint64_t file_row = 0;  ///< Number in the file of the first of them, for messages.
 };
 
+/// Return whether it takes no look at the rows to know that each has a value, as in most pages of nullable columns.
+bool is_full(const LeafColumn& column, const PageHeader& header, const PageBytes& page);
+
 /// Write one byte a row to `out`: 1 if it has a value. \return Rows with a value, before the first of `rows` and among
 /// them. Errors: kCorruptData.
 struct Present {

@@ -109,6 +109,11 @@ Result<RleRun> RleReader::next(std::uint32_t* out, std::size_t most) {
   return run;
 }
 
+bool RleReader::repeats(std::uint32_t value, std::uint64_t count) {
+  if (left_ == 0 && !begin_run().ok()) return false;
+  return repeated_ && value_ == value && left_ >= count;
+}
+
 Status RleReader::skip(std::uint64_t count) {
   while (count > 0) {
     while (left_ == 0) HEADRACE_TRY(begin_run());

@@ -30,6 +30,9 @@ class RleReader {
   Result<RleRun> next(std::uint32_t* out, std::size_t most);
   /// Pass over `count` numbers. Errors: as next().
   Status skip(std::uint64_t count);
+  /// Return whether the next `count` numbers are one run of `value`. Reads none of them. False also where it is
+  /// damaged.
+  bool repeats(std::uint32_t value, std::uint64_t count);
   /// Return whether all numbers were read.
   [[nodiscard]] bool at_end() const { return left_ == 0 && bytes_.empty(); }
 
