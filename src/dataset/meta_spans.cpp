@@ -31,6 +31,8 @@ struct Span {
 class FileNumbers {
  public:
   FileNumbers(const Dataset& data, const std::string& pattern) : data_(data) {
+    for (const FileEntry& file : data.files())
+      paths_.push_back(std::filesystem::absolute(file.path).lexically_normal().string());
     const std::size_t open = pattern.find('{'), close = pattern.find('}');
     if (open == std::string::npos || close == std::string::npos || close < open ||
         pattern.find('{', open + 1) != std::string::npos)
@@ -65,9 +67,9 @@ class FileNumbers {
     namespace fs = std::filesystem;
     const fs::path name = fs::path(text).lexically_normal();
     std::optional<std::uint32_t> found;
-    for (std::size_t f = 0; f < data_.files().size(); ++f) {
-      const std::string path = fs::absolute(data_.files()[f].path).lexically_normal().string();
-      if (name.is_absolute() ? path != name : !path.ends_with("/" + name.string())) continue;
+    const std::string whole = name.is_absolute() ? name.string() : "/" + name.string();
+    for (std::size_t f = 0; f < paths_.size(); ++f) {
+      if (name.is_absolute() ? paths_[f] != whole : !paths_[f].ends_with(whole)) continue;
       if (found)
         throw refuse(fmt::format("{} may be {} or {}", text, data_.files()[*found].path, data_.files()[f].path),
                      "Let file_template begin with the folder.");
@@ -81,6 +83,7 @@ class FileNumbers {
   }
 
   const Dataset& data_;
+  std::vector<std::string> paths_;  // of its files, absolute
   std::string before_, after_;
   int digits_ = 0;
   std::map<std::int64_t, std::optional<std::uint32_t>> known_;
