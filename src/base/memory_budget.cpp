@@ -12,6 +12,7 @@
 #include "base/available_memory.h"
 #include "base/fork_safe_mutex.h"
 #include "base/local_processes.h"
+#include "base/made_once.h"
 #include "base/memory_limits.h"
 #include "base/memory_watch.h"
 
@@ -89,12 +90,12 @@ std::shared_ptr<MemoryBudget> MemoryBudget::child(std::string name, std::uint64_
 }
 
 std::shared_ptr<MemoryBudget> MemoryBudget::process() {
-  static const auto& budget = *new std::shared_ptr<MemoryBudget>([] {  // outlives static users
+  static MadeOnce<std::shared_ptr<MemoryBudget>> budget;
+  return budget.get([] {
     const std::uint64_t bytes = default_process_memory_bytes();
     wanted_bytes() = bytes;
     return create("process", bytes);
-  }());
-  return budget;
+  });
 }
 
 Result<MemoryReservation> MemoryBudget::try_reserve(MemoryTag tag, std::uint64_t bytes) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fork_safe_mutex.h"
+#include "base/made_once.h"
 #include "catalog/array_info_bytes.h"
 #include "catalog/attribute_bytes.h"
 #include "format/hdf5/chunked_array.h"
@@ -30,8 +31,8 @@ std::string reading_ability() {
 }
 
 const std::string& this_ability() {
-  static const std::string text = reading_ability();
-  return text;
+  static MadeOnce<std::string> text;
+  return text.get(&reading_ability);
 }
 
 void pack_bytes(std::span<const std::byte> bytes, PackedWriter& out) {

@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "base/made_once.h"
+
 namespace headrace::parquet {
 namespace {
 
@@ -11,12 +13,12 @@ constexpr int kRank = 0;  // gives memory back before loaders do
 }  // namespace
 
 DictionaryCache& DictionaryCache::process() {
-  static const std::shared_ptr<DictionaryCache> cache = [] {
+  static MadeOnce<std::shared_ptr<DictionaryCache>> cache;
+  return *cache.get([] {
     auto made = std::make_shared<DictionaryCache>();
     MemoryBudget::process()->add_reclaimable(made, kRank);
     return made;
-  }();
-  return *cache;
+  });
 }
 
 std::shared_ptr<const Dictionary> DictionaryCache::find(const void* array, std::size_t row_group) {
