@@ -12,7 +12,6 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 import headrace as hr
@@ -38,18 +37,23 @@ events = hr.open(
     ),
     targets=["azimuth", "zenith"],
 )
-events = events.map(T.Truncate(words.most_pulses, method="random"))  # other pulses of long events in each epoch
-geometry = torch.tensor(np.loadtxt(words.folder / "sensor_geometry.csv", delimiter=",", skiprows=1, usecols=(1, 2, 3)))
+events = events.join(words.folder / "sensor_geometry.csv", on="sensor_id", fields=["x", "y", "z"])
+features = ["x", "y", "z", "time", "charge", "auxiliary"]
+events = events.map(
+    *(T.Affine(axis, 1 / 500) for axis in "xyz"),
+    T.Affine("time", 1 / 3.0e3, -1.0e4 / 3.0e3),
+    T.Clip("charge", least=1e-3),
+    T.Log("charge", base=10),
+    *(T.Cast(name, "float32") for name in features),
+    T.Concat(features, to="pulses"),
+    T.Truncate(words.most_pulses, method="random"),  # other pulses of long events in each epoch
+)
 
 
-def prepare(batch: dict[str, Any]) -> dict[str, Any]:
-    """Pulses as five features, and the direction as a unit vector: for a whole batch, ragged or padded."""
-    xyz = geometry[batch["sensor_id"].long()].float() / 500
-    time = (batch["time"].float() - 1.0e4) / 3.0e3
-    charge = torch.log10(batch["charge"].float().clamp(min=1e-3))
+def with_direction(batch: dict[str, Any]) -> dict[str, Any]:
+    """Add the direction of each event as a unit vector."""
     azimuth, zenith = batch["azimuth"].float(), batch["zenith"].float()
     ring = zenith.sin()
-    batch["pulses"] = torch.cat([xyz, time[..., None], charge[..., None], batch["auxiliary"][..., None].float()], -1)
     batch["direction"] = torch.stack([azimuth.cos() * ring, azimuth.sin() * ring, zenith.cos()], -1)
     return batch
 
@@ -69,7 +73,7 @@ class Direction(torch.nn.Module):
             total = (hidden * batch["mask"][..., None]).sum(1)
             count = batch["lengths"]
         else:  # ragged: (pulses of all events, width)
-            count = batch["time.offsets"].diff()
+            count = batch["pulses.offsets"].diff()
             event = torch.repeat_interleave(torch.arange(len(count)), count)
             total = torch.zeros(len(count), hidden.shape[-1]).index_add_(0, event, hidden)
         return torch.nn.functional.normalize(self.event(total / count.clamp(min=1)[:, None]), dim=-1)
@@ -84,7 +88,7 @@ def angle(model: Direction, batch: dict[str, Any]) -> torch.Tensor:
 torch.manual_seed(0)
 parts = events.split({"train": 0.9, "val": 0.1}, seed=0)
 options = {"layout": words.layout, "framework": "torch", "shuffle": True}
-train, val = (hr.Loader(part.map(prepare), words.batch_size, **options) for part in parts.values())
+train, val = (hr.Loader(part.map(with_direction), words.batch_size, **options) for part in parts.values())
 model = Direction(words.width)
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
 

@@ -24,7 +24,7 @@ from headrace._loader.options import ShuffleShape
 from headrace._support.logging import configure as _configure_log
 from headrace._support.memory import set_memory
 from headrace.column import Column
-from headrace.dataset import Dataset, open
+from headrace.dataset import Dataset
 from headrace.errors import (
     ClosedError,
     CorruptDataError,
@@ -49,6 +49,7 @@ from headrace.fields import FieldInfo, FileInfo
 from headrace.groups import GroupReducer
 from headrace.loader import Loader
 from headrace.mixture import mix
+from headrace.opening import open
 from headrace.samplers import Balanced, Weighted
 from headrace.stats import Stats
 from headrace.tools import (

@@ -23,7 +23,8 @@ from headrace._support.display import preformatted
 from headrace._support.knobs import LOADER_KNOBS, names_knobs
 from headrace._support.logging import logger, quiet_other_ranks, warn
 from headrace._support.trainers import calling_trainer, distributed_rank, overfits, reopen_epoch
-from headrace.dataset import Dataset, Paths, open
+from headrace.dataset import Dataset, Paths
+from headrace.opening import open
 from headrace.samplers import FedEpoch, Listing, LookAhead
 
 atexit.register(_headrace.close_all_loaders)

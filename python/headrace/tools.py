@@ -31,9 +31,10 @@ from headrace._support.checks import (
 from headrace._support.knobs import LOADER_KNOBS, refuse_unknown
 from headrace._support.logging import warn
 from headrace._support.program import command_line
-from headrace.dataset import Dataset, Fields, Paths, open
+from headrace.dataset import Dataset, Fields, Paths
 from headrace.errors import InternalError, WriteFailedError
 from headrace.loader import Loader
+from headrace.opening import open
 
 _SIZES = ("batch_size", "global_batch_size", "batch")  # what says how many samples a batch has
 _USAGE, _OUT_OF_RESOURCES = 2, 4  # exit statuses of the command line

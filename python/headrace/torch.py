@@ -24,8 +24,9 @@ from headrace._faces.torch_arguments import TorchArguments
 from headrace._support.checks import invalid
 from headrace._support.knobs import DATALOADER_KNOBS, names_knobs
 from headrace._support.logging import logger, warn
-from headrace.dataset import Dataset, Paths, open
+from headrace.dataset import Dataset, Paths
 from headrace.loader import Loader
+from headrace.opening import open
 
 __all__ = ["DataLoader", "nested"]
 

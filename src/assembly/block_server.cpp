@@ -13,14 +13,15 @@ constexpr std::size_t kManyPieces = 4;  // from here on pieces find their reques
 }  // namespace
 
 BlockServer::BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident,
-                         SideChunks& side_chunks, DecodeCounters& counters, std::shared_ptr<const Program> program)
+                         SideChunks& side_chunks, DecodeCounters& counters, std::shared_ptr<const Program> program,
+                         std::size_t first_column)
     : source_(source),
       layout_(layout),
       resident_(resident),
       side_chunks_(side_chunks),
       counters_(counters),
       form_(*source.columns),
-      sink_(*source.columns, program ? program : source.program),
+      sink_(*source.columns, program ? program : source.program, first_column),
       planner_(source, layout),
       decoder_(source, layout, counters),
       filler_(form_, layout, counters.clock),

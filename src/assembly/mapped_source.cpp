@@ -19,16 +19,38 @@ std::vector<std::uint64_t> row_bytes_of(const MappedSource& mapped) {
   return bytes;
 }
 
-SampleSizes measure(const MappedSource& mapped) {
+/// Bytes that a sample takes.
+struct Weights {
+  std::uint64_t fixed_bytes = 0;         ///< Whatever its length.
+  std::vector<std::uint64_t> row_bytes;  ///< For each row of a ragged group, by group.
+};
+
+Weights weights_of(const MappedSource& mapped) {
+  Weights weights{0, row_bytes_of(mapped)};
   const std::span<const UnitGroup> groups = mapped.map->groups();
-  const std::vector<std::uint64_t> row_bytes = row_bytes_of(mapped);
-  std::uint64_t fixed_bytes = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (groups[g].rows == UnitGroup::Rows::kFixed)
+      weights.fixed_bytes += groups[g].rows_per_sample * weights.row_bytes[g];
+  return weights;
+}
+
+/// The same of samples that go through a program: its ragged fields are those of the first group.
+Weights weights_of(const MappedSource& mapped, const Program& program) {
+  Weights weights{0, std::vector<std::uint64_t>(mapped.groups.size())};
+  for (const std::vector<Field>* const fields : {&program.fields(), &program.staged_fields()})
+    for (const Field& field : *fields)
+      (field.dims.is_ragged() ? weights.row_bytes[0] : weights.fixed_bytes) += field.row_bytes();
+  return weights;
+}
+
+SampleSizes measure(const MappedSource& mapped, const Weights& weights) {
+  const std::span<const UnitGroup> groups = mapped.map->groups();
+  const auto& [fixed_bytes, row_bytes] = weights;
   bool ragged = false;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    ragged = ragged || groups[g].rows == UnitGroup::Rows::kRagged;
-    if (groups[g].rows == UnitGroup::Rows::kFixed) fixed_bytes += groups[g].rows_per_sample * row_bytes[g];
-  }
-  SampleSizes sizes{static_cast<double>(fixed_bytes), 0, fixed_bytes, 0};
+  for (const UnitGroup& group : groups) ragged = ragged || group.rows == UnitGroup::Rows::kRagged;
+  SampleSizes sizes{static_cast<double>(fixed_bytes), 0, fixed_bytes, 0, fixed_bytes};
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (groups[g].rows == UnitGroup::Rows::kRagged) sizes.ragged_row_bytes += row_bytes[g];
   const BlockTable& homes = *mapped.map->shuffle_blocks();
   if (!ragged || homes.num_rows() == 0) return sizes;
   sizes.most_bytes = 0;
@@ -102,7 +124,7 @@ Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const S
   }
   auto mapped = std::make_shared<MappedSource>(
       MappedSource{nullptr, std::move(map), std::move(boxes), std::move(groups), std::move(identity), {}});
-  mapped->sizes = measure(*mapped);
+  mapped->sizes = measure(*mapped, weights_of(*mapped));
   mapped->stored_sample_bytes = static_cast<std::uint64_t>(mapped->sizes.mean_bytes);
   std::vector<Field> fields;
   for (std::size_t g = 0; g < mapped->groups.size(); ++g)
@@ -114,11 +136,8 @@ Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const S
 
 void set_program(MappedSource& mapped, std::shared_ptr<const Program> program) {
   mapped.fields = std::make_shared<const std::vector<Field>>(program->fields());
-  mapped.finisher = make_transform_finisher(program);
-  std::uint64_t bytes = 0;
-  for (const std::vector<Field>* const fields : {&program->fields(), &program->staged_fields()})
-    for (const Field& field : *fields) bytes += field.row_bytes();
-  mapped.sizes = {static_cast<double>(bytes), 0, bytes, 0};
+  mapped.sizes = measure(mapped, weights_of(mapped, *program));
+  mapped.finisher = make_transform_finisher(program, mapped.sizes.mean_rows());
   mapped.program = std::move(program);
 }
 

@@ -26,7 +26,14 @@ struct SourceGroup {
 struct SampleSizes {
   double mean_bytes = 0, deviation_bytes = 0;
   std::uint64_t most_bytes = 0;
-  std::uint64_t largest = 0;  ///< Number of the first sample of so many bytes.
+  std::uint64_t largest = 0;           ///< Number of the first sample of so many bytes.
+  std::uint64_t fixed_bytes = 0;       ///< What a sample takes whatever its length,
+  std::uint64_t ragged_row_bytes = 0;  ///< and for each of its rows in ragged fields.
+  /// Return the rows that a sample has in ragged fields, on average; 0: no field is ragged.
+  [[nodiscard]] double mean_rows() const {
+    if (ragged_row_bytes == 0) return 0;
+    return (mean_bytes - static_cast<double>(fixed_bytes)) / static_cast<double>(ragged_row_bytes);
+  }
   /// Return what `samples` that come in a random order take, but for one batch in millions.
   [[nodiscard]] std::uint64_t largest_batch_bytes(std::uint64_t samples) const;
 };
@@ -99,7 +106,8 @@ Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const S
                                                          std::shared_ptr<const BoxMap> boxes,
                                                          std::vector<SourceGroup> groups, std::string identity);
 
-/// Let the samples go through a program, of which all columns are cut. \param mapped  Of one shape.
+/// Let the samples go through a program, whose columns are those of all groups. Goes through the lengths of all samples
+/// once.
 void set_program(MappedSource& mapped, std::shared_ptr<const Program> program);
 
 }  // namespace headrace

@@ -10,11 +10,12 @@ PartServer::PartServer(const MappedSource& mapped, DecodeCounters& counters) : m
   for (const SourceGroup& group : mapped.groups) {
     GroupServer& server = servers_.emplace_back();
     // Transforms say where each column goes; rows ask them themselves.
-    server.first_array = mapped.boxes && mapped.program ? mapped.program->target(first_column).array : first_column;
-    first_column += group.source->columns->size();
+    if (!mapped.program) server.first_array = first_column;
+    if (mapped.boxes && mapped.program) server.first_array = mapped.program->target(first_column).array;
     if (!mapped.boxes)
       server.rows = std::make_unique<BlockServer>(*group.source, group.layout, no_residents_, no_side_chunks_, counters,
-                                                  mapped.program);
+                                                  mapped.program, first_column);
+    first_column += group.source->columns->size();
   }
 }
 
@@ -55,6 +56,13 @@ std::span<const RowFailure> PartServer::serve(const Claim& claim, std::span<RowD
   return failures_;
 }
 
+std::uint64_t PartServer::number_of(const WindowSlot& slot, std::uint32_t position) const {
+  const SampleRef sample = slot.content.samples[position];
+  const BlockTable& homes = *mapped_.map->shuffle_blocks();
+  return homes.stored_rows(sample.block).first +
+         (homes.is_chosen() ? homes.stored_row(sample.block, sample.row) : sample.row);
+}
+
 /// Parts become moves by ascending row, which the pieces of the unit find by order.
 void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, SampleMap::GroupUnit at,
                             const std::atomic<bool>& cancelled) {
@@ -86,8 +94,12 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
     for (const SlotRun& r : claim.runs)
       for (std::uint32_t i = r.begin; i < r.end; ++i) {
         const Part& part = r.slot->content.parts[claim.requests[i].item];
-        if (part.row < f.rows.end() && part.row + part.count > f.rows.first)
-          failures_.push_back({{claim.requests[i].item, 1}, f.error});
+        if (part.row >= f.rows.end() || part.row + part.count <= f.rows.first) continue;
+        failures_.push_back({{claim.requests[i].item, 1}, f.error, r.slot});
+        // What a transform could not take is told by the sample, what was not decoded by its chunk.
+        Error& error = failures_.back().error;
+        if (error.file().empty() && error.chunk().empty())
+          error = at_sample(f.error, number_of(*r.slot, claim.requests[i].position));
       }
 }
 

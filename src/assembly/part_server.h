@@ -36,6 +36,8 @@ class PartServer {
  private:
   void serve_rows(const Claim& claim, std::span<RowDigest> digests, SampleMap::GroupUnit at,
                   const std::atomic<bool>& cancelled);
+  /// Return the number of a sample among all, chosen or not.
+  [[nodiscard]] std::uint64_t number_of(const WindowSlot& slot, std::uint32_t position) const;
 
   struct GroupServer {
     std::size_t first_array = 0;        // of the slot, that its columns go to

@@ -198,13 +198,15 @@ void RequestWindow::note_failures(const Claim& claim, std::span<const RowFailure
   std::vector<std::uint64_t> reach;
   for (const std::uint32_t f : by_row)
     reach.push_back(std::max(reach.empty() ? 0 : reach.back(), failures[f].rows.end()));
-  const auto failure_of = [&](std::uint64_t row) -> const RowFailure* {
+  const auto failure_of = [&](std::uint64_t row, const WindowSlot* slot) -> const RowFailure* {
     auto at = std::upper_bound(by_row.begin(), by_row.end(), row,
                                [&](std::uint64_t r, std::uint32_t f) { return r < failures[f].rows.first; });
     const RowFailure* found = nullptr;
     while (at != by_row.begin() && reach[static_cast<std::size_t>(at - by_row.begin()) - 1] > row) {
       --at;
-      if (row < failures[*at].rows.end() && (!found || &failures[*at] < found)) found = &failures[*at];
+      const RowFailure& failure = failures[*at];
+      if (failure.slot && failure.slot != slot) continue;
+      if (row < failure.rows.end() && (!found || &failure < found)) found = &failure;
     }
     return found;
   };
@@ -212,7 +214,7 @@ void RequestWindow::note_failures(const Claim& claim, std::span<const RowFailure
     for (std::uint32_t i = run.begin; i < run.end; ++i) {
       const Request request = claim.kind == Claim::Kind::kBatch ? Request{i, i} : claim.requests[i];
       if (run.slot->error && run.slot->error_position <= request.position) continue;
-      const RowFailure* const failure = failure_of(request.item);
+      const RowFailure* const failure = failure_of(request.item, run.slot);
       if (!failure) continue;
       run.slot->error = failure->error;
       run.slot->error_position = request.position;

@@ -42,12 +42,12 @@ std::vector<const Source*> SampleSource::stored() const {
 }
 
 ColumnPlace SampleSource::column_of(std::size_t field) const {
-  const Source* const source = rows() ? rows() : mapped()->made_of().get();
   if (const Program* const program = this->program()) {
     const std::optional<std::size_t> column = program->origin(field);
-    return column ? ColumnPlace{source, source->places[*column]} : ColumnPlace{};
+    if (!column) return {};
+    field = *column;
   }
-  if (rows()) return {source, source->places[field]};
+  if (rows()) return {rows(), rows()->places[field]};
   for (const SourceGroup& group : mapped()->groups) {
     if (field < group.source->places.size()) return {group.source.get(), group.source->places[field]};
     field -= group.source->places.size();

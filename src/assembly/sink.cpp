@@ -1,6 +1,7 @@
 #include "assembly/sink.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 #include "assembly/row_copy.h"
@@ -9,6 +10,8 @@
 
 namespace headrace {
 namespace {
+
+constexpr std::size_t kLargestNumber = 8;  // rows are aligned for any type
 
 /// What the kernels of one field work on.
 struct Job {
@@ -142,22 +145,28 @@ void put_nothing(const Job& job, const Wanted& wanted) {
 
 }  // namespace
 
-Sink::Sink(const std::vector<StoredColumn>& columns, std::shared_ptr<const Program> program)
-    : program_(std::move(program)) {
+Sink::Sink(const std::vector<StoredColumn>& columns, std::shared_ptr<const Program> program, std::size_t first_column)
+    : program_(std::move(program)), first_column_(first_column) {
   for (const StoredColumn& c : columns) {
     row_bytes_.emplace_back(std::max<std::uint64_t>(c.row_bytes(), 1));
     empty_.push_back(c.row_bytes() == 0);
   }
-  for (std::size_t c = 0; program_ && c < columns.size(); ++c)
-    made_bytes_.push_back(row_program(c) ? Divisor(program_->fields()[array_of(c)].row_bytes()) : row_bytes_[c]);
+  for (std::size_t c = 0; program_ && c < columns.size(); ++c) {
+    const RowProgram* const row = row_program(c);
+    made_bytes_.push_back(row ? Divisor(program_->fields()[array_of(c)].row_bytes()) : row_bytes_[c]);
+    const std::size_t item = columns[c].dtype.itemsize;
+    alignments_.push_back(row && row->takes_rows() && std::has_single_bit(item) ? std::min(item, kLargestNumber)
+                                                                                : kLargestNumber);
+  }
 }
 
 SinkWork Sink::put(std::size_t field, const FieldRows& from, std::uint64_t first_row, const Wanted& wanted) const {
   const Divisor row_bytes = row_bytes_[field];
   if (const RowProgram* const program = row_program(field)) {
     const auto put = [&](const FieldRows& rows) {
-      return put_transformed({*program, rows, row_bytes.value(), array_of(field), made_bytes_[field]}, first_row,
-                             wanted);
+      return put_transformed(
+          {*program, rows, row_bytes.value(), array_of(field), made_bytes_[field], alignments_[field]}, first_row,
+          wanted);
     };
     if (from.runs.empty()) return put(from);
     SinkWork work;

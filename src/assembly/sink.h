@@ -51,8 +51,9 @@ struct SinkWork {
 class Sink {
  public:
   /// \param program  Transforms that go with the copies of some columns, and where the others go; null: each to the
-  /// array of its number.
-  explicit Sink(const std::vector<StoredColumn>& columns, std::shared_ptr<const Program> program = {});
+  /// array of its number. \param first_column  Number that the first of `columns` has among those of the program.
+  explicit Sink(const std::vector<StoredColumn>& columns, std::shared_ptr<const Program> program = {},
+                std::size_t first_column = 0);
 
   /// True if the rows of this column are transformed while they are copied: they must come whole.
   [[nodiscard]] bool transforms(std::size_t field) const { return row_program(field) != nullptr; }
@@ -71,16 +72,18 @@ class Sink {
 
  private:
   [[nodiscard]] const RowProgram* row_program(std::size_t field) const {
-    return program_ ? program_->target(field).row : nullptr;
+    return program_ ? program_->target(first_column_ + field).row : nullptr;
   }
   [[nodiscard]] std::size_t array_of(std::size_t field) const {
-    return program_ ? program_->target(field).array : field;
+    return program_ ? program_->target(first_column_ + field).array : field;
   }
 
   const std::shared_ptr<const Program> program_;
-  std::vector<Divisor> row_bytes_;   // of at least 1 byte
-  std::vector<bool> empty_;          // rows of no bytes
-  std::vector<Divisor> made_bytes_;  // of the array that a column goes to
+  const std::size_t first_column_;
+  std::vector<Divisor> row_bytes_;       // of at least 1 byte
+  std::vector<bool> empty_;              // rows of no bytes
+  std::vector<Divisor> made_bytes_;      // of the array that a column goes to
+  std::vector<std::size_t> alignments_;  // that transforms need of a column's rows
 };
 
 }  // namespace headrace

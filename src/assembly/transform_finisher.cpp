@@ -7,16 +7,30 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kTaskBytes = 256 << 10;  // some tens of microseconds
+constexpr double kTaskBytes = 256 << 10;  // some tens of microseconds
+
+/// Rows of a slot's array.
+struct Rows {
+  std::uint64_t first = 0, count = 1;
+};
+
+/// The rows that a sample has in the ragged fields of a batch, which are those of a map's first group.
+Rows ragged_rows(const FilledBatch& batch, std::uint32_t position) {
+  const std::vector<std::uint64_t>& starts = batch.starts[0];
+  const std::uint64_t own =
+      batch.lengths.empty() ? starts[position + 1] - starts[position] : batch.lengths[0][position];
+  return {starts[position], own};
+}
 
 class TransformFinisher final : public Finisher {
  public:
-  explicit TransformFinisher(std::shared_ptr<const Program> program) : program_(std::move(program)) {
-    std::uint64_t bytes = 1;
+  TransformFinisher(std::shared_ptr<const Program> program, double sample_rows) : program_(std::move(program)) {
+    double bytes = 1;
     for (const Program::Staged& staged : program_->staged())
-      for (const std::uint64_t row : staged.row_bytes) bytes += row;
+      for (const std::uint64_t row : staged.row_bytes)
+        bytes += static_cast<double>(row) * (staged.is_ragged ? sample_rows : 1);
     if (!program_->staged().empty())
-      finishing_.samples_per_task = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kTaskBytes / bytes, 1, 4096));
+      finishing_.samples_per_task = static_cast<std::uint32_t>(std::clamp(kTaskBytes / bytes, 1.0, 4096.0));
     finishing_.batch = !program_->mixed().empty();
   }
   std::string identity() const override { return {}; }  // the program's is part of a state already
@@ -26,10 +40,14 @@ class TransformFinisher final : public Finisher {
     std::vector<const std::byte*> columns;
     for (const Program::Staged& staged : program_->staged()) {
       columns.clear();
+      const Rows rows = staged.is_ragged ? ragged_rows(batch, position) : Rows{position};
       for (std::size_t c = 0; c < staged.arrays.size(); ++c)
-        columns.push_back(batch.fields[staged.arrays[c]] + position * staged.row_bytes[c]);
-      HEADRACE_TRY(staged.program->run({batch.seed, batch.epoch, batch.sample_number(position)}, columns,
-                                       batch.fields.data(), position));
+        columns.push_back(batch.fields[staged.arrays[c]] + rows.first * staged.row_bytes[c]);
+      const std::uint64_t number = batch.sample_number(position);
+      Status done =
+          staged.program->run({batch.seed, batch.epoch, number}, columns, batch.fields.data(), rows.first, rows.count);
+      if (!done.ok() && staged.is_ragged) return at_sample(done.error(), number);
+      if (!done.ok()) return done;
     }
     return {};
   }
@@ -54,9 +72,9 @@ class TransformFinisher final : public Finisher {
 
 }  // namespace
 
-std::shared_ptr<const Finisher> make_transform_finisher(std::shared_ptr<const Program> program) {
+std::shared_ptr<const Finisher> make_transform_finisher(std::shared_ptr<const Program> program, double sample_rows) {
   if (program->staged().empty() && program->mixed().empty()) return nullptr;
-  return std::make_shared<TransformFinisher>(std::move(program));
+  return std::make_shared<TransformFinisher>(std::move(program), sample_rows);
 }
 
 }  // namespace headrace

@@ -9,6 +9,7 @@
 namespace headrace {
 
 /// Return what finishes batches of this program; null where all of it is done while rows are copied.
-std::shared_ptr<const Finisher> make_transform_finisher(std::shared_ptr<const Program> program);
+/// \param sample_rows  Rows of ragged fields that a sample has, on average.
+std::shared_ptr<const Finisher> make_transform_finisher(std::shared_ptr<const Program> program, double sample_rows = 1);
 
 }  // namespace headrace

@@ -9,33 +9,44 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kLargestNumber = 8;  // kernels take rows that are aligned for any type
+constexpr std::uint64_t kTileBytes = 16 << 10;  // of rows that are made dense at once
 
 /// Makes a row dense and aligned, if it is not.
 class DenseRow {
  public:
   explicit DenseRow(const TransformedRows& job) : geometry_(job.from.geometry), row_bytes_(job.row_bytes) {
     is_dense_ = !geometry_ || lies_dense(*geometry_, row_bytes_);
-    const bool aligned = reinterpret_cast<std::uintptr_t>(job.from.rows.data) % kLargestNumber == 0 &&
-                         job.from.rows.stride_bytes % kLargestNumber == 0;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(job.from.rows.data) % job.alignment == 0 &&
+                         job.from.rows.stride_bytes % job.alignment == 0;
     in_place_ = is_dense_ && aligned;
+  }
+  /// Return whether rows lie one behind the other as they are to.
+  [[nodiscard]] bool in_place(std::size_t stride_bytes) const { return in_place_ && stride_bytes == row_bytes_; }
+  /// The same for several rows.
+  const std::byte* of(const std::byte* rows, std::size_t stride_bytes, std::uint64_t count) {
+    std::byte* const dense = room(count * row_bytes_);
+    for (std::uint64_t i = 0; i < count; ++i) put(rows + i * stride_bytes, dense + i * row_bytes_);
+    return dense;
   }
   const std::byte* of(const std::byte* row) {
     if (in_place_) return row;
-    const std::size_t words = (row_bytes_ + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
-    if (memory().size() < words) memory().resize(words);
-    auto* const dense = reinterpret_cast<std::byte*>(memory().data());
-    if (is_dense_)
-      std::copy_n(row, row_bytes_, dense);
-    else
-      copy_row(*geometry_, dense, row);
+    std::byte* const dense = room(row_bytes_);
+    put(row, dense);
     return dense;
   }
 
  private:
-  static std::vector<std::uint64_t>& memory() {
-    thread_local std::vector<std::uint64_t> row;
-    return row;
+  void put(const std::byte* row, std::byte* dense) const {
+    if (is_dense_)
+      std::copy_n(row, row_bytes_, dense);
+    else
+      copy_row(*geometry_, dense, row);
+  }
+  static std::byte* room(std::uint64_t bytes) {
+    thread_local std::vector<std::uint64_t> rows;
+    const std::uint64_t words = (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+    if (rows.size() < words) rows.resize(words);
+    return reinterpret_cast<std::byte*>(rows.data());
   }
   const RowGeometry* const geometry_;
   const std::size_t row_bytes_;
@@ -58,6 +69,28 @@ class Run {
     if (job_.from.counts_rows && to_.digest) to_.digest->sums.add(number);
     const std::byte* const dense = dense_.of(row);
     return job_.program.run({to_.seed, to_.epoch, number}, {&dense, 1}, to_.fields, place);
+  }
+  /// Rows of a ragged field: some of a sample's.
+  Status transform_rows(const std::byte* rows, std::uint64_t place, std::uint64_t count, std::uint64_t distance) {
+    const std::size_t stride_bytes = job_.from.rows.stride_bytes;
+    const std::uint64_t tile =
+        dense_.in_place(stride_bytes) ? count : std::max<std::uint64_t>(kTileBytes / job_.row_bytes, 1);
+    for (std::uint64_t done = 0; done < count; done += tile) {
+      const std::uint64_t some = std::min(tile, count - done);
+      const std::byte* const from = rows + done * stride_bytes;
+      // Rows that are one in the place of many have an address only by their distance.
+      const std::uint64_t together = stride_bytes == 0 ? 1 : some;
+      for (std::uint64_t i = 0; i < some; i += together) {
+        const std::uint64_t number =
+            copies_.saw(from + i * stride_bytes, to_.fields[job_.array] + (place + done + i) * job_.made_bytes.value(),
+                        together, stride_bytes == 0 ? distance + done + i : distance);
+        for (std::uint64_t k = 0; job_.from.counts_rows && to_.digest && k < together; ++k)
+          to_.digest->sums.add(number + k);
+      }
+      const std::byte* const dense = dense_.in_place(stride_bytes) ? from : dense_.of(from, stride_bytes, some);
+      HEADRACE_TRY(job_.program.run({to_.seed, to_.epoch, 0}, {&dense, 1}, to_.fields, place + done, some));
+    }
+    return {};
   }
   [[nodiscard]] std::uint64_t hash() const { return copies_.hash(); }
 
@@ -102,7 +135,14 @@ SinkWork put_transformed(const TransformedRows& job, std::uint64_t first_row, co
     const std::uint64_t end = std::min(first + move.count, source.first_row + source.count);
     if (begin >= end) continue;
     Run run(job, wanted.runs[move.run]);
-    for (std::uint64_t number = begin; number < end; ++number) put(run, number, move.place + (number - first));
+    if (job.program.takes_rows()) {
+      const std::uint64_t distance = source.stride_bytes == 0 ? begin - source.first_row : 0;
+      Status done = run.transform_rows(row_at(begin), move.place + (begin - first), end - begin, distance);
+      if (!done.ok()) work.failures.push_back({{begin - first_row, end - begin}, std::move(done.error())});
+      work.written_bytes += (end - begin) * job.made_bytes.value();
+    } else {
+      for (std::uint64_t number = begin; number < end; ++number) put(run, number, move.place + (number - first));
+    }
     add(wanted.runs[move.run], run);
   }
   return work;

@@ -18,6 +18,7 @@ struct TransformedRows {
   std::size_t row_bytes;      ///< As stored, dense.
   std::size_t array;          ///< Array of the slot: its addresses tell which row went where.
   const Divisor& made_bytes;  ///< Bytes of a row of that array.
+  std::size_t alignment = 8;  ///< Bytes that rows are to be aligned to.
 };
 
 /// As Sink::put().

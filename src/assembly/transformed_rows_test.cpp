@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kElements = 3, kPlaces = 64;
 
-std::shared_ptr<const Program> twice_and_one() {
-  const std::vector<Program::Column> columns{{{"x", "x", {DType::Kind::kFloat, 4}, {kElements}}, false}};
+std::shared_ptr<const Program> twice_and_one(bool is_ragged) {
+  const std::vector<Program::Column> columns{{{"x", "x", {DType::Kind::kFloat, 4}, {kElements}}, false, is_ragged}};
   return *Program::make(columns, {{"Affine", {"x"}, {{"scale", 2.0}, {"shift", 1.0}}},
                                   {"Cast", {"x"}, {{"dtype", std::string("float64")}}}});
 }
@@ -76,14 +76,16 @@ Source any_source(bool may_repeat) {
 }
 
 struct Sinks {
-  std::shared_ptr<const Program> program = twice_and_one();
+  explicit Sinks(bool is_ragged) : program(twice_and_one(is_ragged)) {}
+  std::shared_ptr<const Program> program;
   std::vector<StoredColumn> columns{program->columns()[0].stored};
   Sink plain{columns}, made{columns, program};
 };
 
 TEST(TransformedRows, GoWhereTheRowsWouldGo) {
-  const Sinks sinks;
+  const Sinks one_by_one(false), in_runs(true);
   EXPECT_TRUE(rc::check([&] {
+    const Sinks& sinks = *rc::gen::arbitrary<bool>() ? one_by_one : in_runs;
     const bool moved = *rc::gen::arbitrary<bool>();
     const Source source = any_source(moved);  // one row in the place of many is wanted by moves
     const std::uint64_t first_row = *rc::gen::inRange<std::uint64_t>(0, 10);
@@ -117,7 +119,7 @@ TEST(TransformedRows, GoWhereTheRowsWouldGo) {
 }
 
 TEST(TransformedRows, AreGatheredFromAnywhere) {
-  const Sinks sinks;
+  const Sinks sinks(false);
   EXPECT_TRUE(rc::check([&] {
     const std::uint64_t count = *rc::gen::inRange<std::uint64_t>(1, 60), first_row = *rc::gen::inRange(0, 9);
     const Source source(first_row, count, kElements, 1, 0, false);
@@ -164,6 +166,25 @@ TEST(TransformedRows, TellWhichRowsFailed) {
   EXPECT_EQ(rows_of(sink.put(0, {from}, 90, {{}, moves, {&run, 1}, 4}).failures), (std::vector<std::uint64_t>{20, 21}));
   EXPECT_EQ(rows_of(sink.gather({&from, 1}, std::vector<std::uint64_t>{3, 11, 4, 19}, {}, 5, run)),
             (std::vector<std::uint64_t>{6, 8}));
+}
+
+/// Rows of a ragged field are taken by runs, of which the sample fails that has one.
+TEST(TransformedRows, TellWhichRunFailed) {
+  const std::vector<Program::Column> columns{{{"y", "y", {DType::Kind::kInt, 4}, {}}, false, true}};
+  const auto program = *Program::make(columns, {{"OneHot", {"y"}, {{"classes", std::int64_t{10}}}}});
+  const Sink sink({columns[0].stored}, program);
+  std::vector<std::int32_t> labels(20);
+  std::iota(labels.begin(), labels.end(), 0);  // from 10 on none
+  const RowsAt from{reinterpret_cast<const std::byte*>(labels.data()), sizeof(labels[0]), 100, labels.size()};
+  std::vector<std::byte> slot(30 * program->fields()[0].row_bytes());
+  std::byte* start = slot.data();
+  RowDigest digest;
+  const RowRun run{&start, 0, 0, 0, &digest};
+  const std::vector<Move> moves{{10, 4, 0, 0}, {18, 4, 4, 0}};  // rows 100 to 103, and 108 to 111
+  const SinkWork work = sink.put(0, {from}, 90, {{}, moves, {&run, 1}, 4});
+  ASSERT_EQ(work.failures.size(), 1u);
+  EXPECT_EQ(work.failures[0].rows.first, 18u);
+  EXPECT_EQ(work.failures[0].rows.count, 4u);
 }
 
 }  // namespace

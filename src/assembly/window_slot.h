@@ -128,6 +128,7 @@ struct Claim {
 struct RowFailure {
   RowRange rows;  ///< By Request::item; positions where the claim is a whole batch or a finishing task.
   Error error;
+  const WindowSlot* slot = nullptr;  ///< Whose requests are meant, where each slot numbers its own; null: all of them.
 };
 
 }  // namespace headrace

@@ -237,10 +237,13 @@ const std::vector<std::string>& Dataset::notices() const {
   return source->notes ? source->notes->notices : none;
 }
 std::uint64_t Dataset::sample_bytes() const {
-  if (impl_->source.mapped() && !impl_->source.program()) return impl_->source.sample_bytes();
-  std::uint64_t bytes = 0;
-  for (const Field& field : fields()) bytes += field.row_bytes();
-  return bytes;
+  const MappedSource* const mapped = impl_->source.mapped();
+  if (mapped && !mapped->program) return impl_->source.sample_bytes();
+  const double rows = mapped ? mapped->sizes.mean_rows() : 1;  // of ragged fields
+  double bytes = 0;
+  for (const Field& field : fields())
+    bytes += static_cast<double>(field.row_bytes()) * (field.dims.is_ragged() ? rows : 1);
+  return static_cast<std::uint64_t>(bytes);
 }
 std::uint64_t Dataset::block_rows() const {
   return impl_->layout.files.empty() ? 0 : impl_->layout.files[0].block_rows;

@@ -25,8 +25,12 @@ struct SlotArena::ArenaSlot final : SlotMemory {
 std::vector<SlotField> slot_fields(const MappedSource& mapped) {
   std::vector<SlotField> fields;
   if (const std::shared_ptr<const Program>& program = mapped.program) {
-    for (const Field& field : program->fields()) fields.push_back({field.row_bytes(), 0, false, true, false});
-    for (const Field& field : program->staged_fields()) fields.push_back({field.row_bytes(), 0, false, true, true});
+    const auto add = [&](const Field& field, bool staged) {
+      const bool ragged = field.dims.is_ragged();  // of the first group
+      fields.push_back({field.row_bytes(), 0, ragged, !ragged, staged});
+    };
+    for (const Field& field : program->fields()) add(field, false);
+    for (const Field& field : program->staged_fields()) add(field, true);
     return fields;
   }
   for (std::size_t g = 0; g < mapped.groups.size(); ++g)

@@ -38,15 +38,11 @@ struct PaddedRows {
 PaddedRows padded_rows(const MappedSource& mapped) {
   constexpr std::uint64_t kTried = 1 << 14;
   PaddedRows rows;
+  rows.row_bytes = mapped.sizes.ragged_row_bytes;
+  rows.fixed_bytes = mapped.sizes.fixed_bytes;
   const SampleMap& map = *mapped.map;
-  std::size_t ragged = 0;
-  for (std::size_t g = 0; g < map.groups().size(); ++g) {
-    const std::uint64_t bytes = mapped.groups[g].source->row_bytes();
-    if (map.groups()[g].rows == UnitGroup::Rows::kRagged)
-      rows.row_bytes = bytes, ragged = g;
-    else
-      rows.fixed_bytes += bytes * map.groups()[g].rows_per_sample;
-  }
+  const auto groups = map.groups();
+  const auto ragged = std::ranges::find(groups, UnitGroup::Rows::kRagged, &UnitGroup::rows) - groups.begin();
   rows.longest = (mapped.sizes.most_bytes - rows.fixed_bytes) / std::max<std::uint64_t>(rows.row_bytes, 1);
   const BlockTable& homes = *map.shuffle_blocks();
   std::vector<SampleRef> samples;
@@ -54,7 +50,7 @@ PaddedRows padded_rows(const MappedSource& mapped) {
     const BlockTable::RowPlace at = homes.find(i);
     samples.push_back({static_cast<std::uint32_t>(at.block), at.row_in_block});
   }
-  map.lengths(samples, ragged, rows.tried);
+  map.lengths(samples, static_cast<std::size_t>(ragged), rows.tried);
   std::ranges::sort(rows.tried);
   return rows;
 }
@@ -71,15 +67,10 @@ BatchBytes padded_bytes(const PaddedRows& rows, std::uint64_t samples) {
 std::uint64_t largest_bytes(const MappedSource& mapped, const EnginePlan& plan, std::uint64_t rows) {
   const std::uint64_t likely = mapped.sizes.largest_batch_bytes(rows);
   if (!plan.budget) return likely;
-  std::uint64_t bytes = 0;
-  for (std::size_t g = 0; g < mapped.groups.size(); ++g) {
-    const UnitGroup& group = mapped.map->groups()[g];
-    const std::uint64_t most =
-        group.rows == UnitGroup::Rows::kRagged ? plan.budget->most_cost() : rows * group.rows_per_sample;
-    const std::vector<StoredColumn>& columns = *mapped.groups[g].source->columns;
-    bytes += most * mapped.groups[g].source->row_bytes() + columns.size() * kCacheLineBytes;
-  }
-  return std::min(bytes, mapped.sizes.most_bytes * rows + kCacheLineBytes * mapped.fields->size());
+  const std::size_t arrays = mapped.fields->size() + (mapped.program ? mapped.program->staged_fields().size() : 0);
+  const std::uint64_t bytes =
+      plan.budget->most_cost() * mapped.sizes.ragged_row_bytes + rows * mapped.sizes.fixed_bytes;
+  return std::min(bytes, mapped.sizes.most_bytes * rows) + arrays * kCacheLineBytes;
 }
 
 }  // namespace
@@ -95,7 +86,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   const PaddedRows padded = plan.padding ? padded_rows(mapped) : PaddedRows{};
   if (plan.padding) batch = padded_bytes(padded, rows);
   if (plan.delivers_valid) batch.beside = rows * plan.boxes->box_elements(0) * map.groups().size();
-  const std::uint64_t largest = batch.largest, mean = batch.mean;
+  const std::uint64_t largest = batch.largest, mean = std::min(batch.mean, largest);
   const std::uint64_t parts = usual_rows * map.usual_parts();
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.shuffle_blocks()->memory_bytes() +
                               map.memory_bytes() + map.num_units() * kUnitBytes +

@@ -7,6 +7,7 @@
 
 #include "transform/element_kernel.h"
 #include "transform/kinds.h"
+#include "transform/log_values.h"
 #include "transform/numbers.h"
 
 namespace headrace {
@@ -22,9 +23,11 @@ class IntegerCast final : public Kernel {
  public:
   IntegerCast(Field in, Field out) : in_(std::move(in)), out_(std::move(out)) {}
   Status run(const KernelCall& call) const override {
-    const std::string wrong = cast_integers(in_.dtype, call.in[0], in_.row_elements(), out_.dtype, call.out[0]);
+    const std::string wrong =
+        cast_integers(in_.dtype, call.in[0], in_.row_elements() * call.rows, out_.dtype, call.out[0]);
     return wrong.empty() ? Status() : no_value_of(out_.dtype, wrong);
   }
+  [[nodiscard]] bool takes_rows() const override { return true; }
 
  private:
   const Field in_, out_;
@@ -134,11 +137,11 @@ Result<CompiledTransform> compile_log(const Transform& transform, std::span<cons
   return element_transform(inputs[0], to, result_type(inputs[0].dtype),
                            op([base, offset]<class C>(std::span<C> values) -> Status {
                              const auto by = static_cast<C>(offset), divisor = static_cast<C>(std::log(base));
-                             for (C& v : values)
-                               v = base == 0    ? std::log(v + by)
-                                   : base == 10 ? std::log10(v + by)
-                                   : base == 2  ? std::log2(v + by)
-                                                : std::log(v + by) / divisor;
+                             if (offset != 0)
+                               for (C& v : values) v += by;
+                             log_values(base == 10 ? LogBase::kTen : base == 2 ? LogBase::kTwo : LogBase::kE, values);
+                             if (base != 0 && base != 2 && base != 10)
+                               for (C& v : values) v /= divisor;
                              return {};
                            }));
 }

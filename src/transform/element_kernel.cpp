@@ -53,7 +53,7 @@ Status ElementKernel::run_as(const KernelCall& call) const {
   std::array<C, kStackElements> stack;
   std::vector<C> heap(tile_ > kStackElements ? tile_ : 0);
   C* const tile = heap.empty() ? stack.data() : heap.data();
-  const std::size_t elements = in_.row_elements();
+  const std::size_t elements = in_.row_elements() * call.rows;  // a tile is whole runs of the last axis
   for (std::size_t begin = 0; begin < elements; begin += tile_) {
     const std::size_t n = std::min(tile_, elements - begin);
     load_numbers(in_.dtype, call.in[0] + begin * in_.dtype.itemsize, n, tile);

@@ -63,6 +63,7 @@ class ElementKernel final : public Kernel {
                 bool whole = false);
   Status run(const KernelCall& call) const override;
   [[nodiscard]] const ElementKernel* elements() const override { return this; }
+  [[nodiscard]] bool takes_rows() const override { return true; }
   /// Return a kernel that does this and then `next`; null where that would round otherwise than one after the other.
   [[nodiscard]] std::shared_ptr<const ElementKernel> then(const ElementKernel& next) const;
 

@@ -30,6 +30,8 @@ struct KernelCall {
   std::span<const std::byte* const> in;  ///< Dense and aligned for their types; not where the outputs are.
   std::span<std::byte* const> out;
   bool is_last = false;  ///< Outputs go to a batch, and are not read soon: past the caches, if they are large.
+  /// Rows that lie one behind the other, of a field that has several a sample. Above 1 only for kernels that say so.
+  std::size_t rows = 1;
 };
 
 /// Immutable. Threads: any, for different samples at once.
@@ -40,6 +42,9 @@ class Kernel {
   virtual Status run(const KernelCall& call) const = 0;
   /// Return itself if it works value by value, so that several can go over a sample together; else null.
   [[nodiscard]] virtual const ElementKernel* elements() const { return nullptr; }
+  /// Return whether it does the same to every row, whichever sample has it: then it takes any number of them, and
+  /// ragged fields.
+  [[nodiscard]] virtual bool takes_rows() const { return false; }
 };
 
 /// Samples of a batch for a kernel that mixes them.

@@ -15,6 +15,7 @@ Result<CompiledTransform> compile_cast(const Transform&, std::span<const Field>,
 Result<CompiledTransform> compile_relabel(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_threshold(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_one_hot(const Transform&, std::span<const Field>, Settings&);
+Result<CompiledTransform> compile_join(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_select(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_concat(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_reshape(const Transform&, std::span<const Field>, Settings&);

@@ -21,13 +21,14 @@ class LabelKernel final : public Kernel {
  public:
   LabelKernel(const Field& in, Work work) : in_(in), work_(std::move(work)) {}
   Status run(const KernelCall& call) const override {
-    for (std::size_t i = 0; i < in_.row_elements(); ++i) {
+    for (std::size_t i = 0; i < in_.row_elements() * call.rows; ++i) {
       double value = 0;
       load_numbers(in_.dtype, call.in[0] + i * in_.dtype.itemsize, 1, &value);
       HEADRACE_TRY(work_(value, i, call.out[0]));
     }
     return {};
   }
+  [[nodiscard]] bool takes_rows() const override { return true; }
 
  private:
   const Field in_;

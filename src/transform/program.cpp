@@ -20,7 +20,7 @@ class ProgramCompiler {
   explicit ProgramCompiler(std::vector<Program::Column> columns) : columns_(std::move(columns)) {
     for (const Program::Column& column : columns_) {
       current_.push_back(nodes_.size());
-      nodes_.push_back({column.stored.field(), {}});
+      nodes_.push_back({column.stored.field(), {}, column.is_ragged});
     }
   }
 
@@ -33,7 +33,12 @@ class ProgramCompiler {
       inputs.push_back(nodes_[in.back()].field);
     }
     if (in.empty()) return Error(ErrorCode::kInvalidArgument, fmt::format("{}: names no field", transform.name));
-    HEADRACE_ASSIGN(CompiledTransform made, compile_transform(transform, inputs));
+    Result<CompiledTransform> compiled = compile_transform(transform, inputs);
+    const bool works = !compiled.ok() || compiled->batch || (!compiled->outputs.empty() && !compiled->keeps_inputs);
+    if (works) HEADRACE_TRY(check_alike(transform, in));
+    HEADRACE_ASSIGN(CompiledTransform made, std::move(compiled));
+    const bool ragged = nodes_[in[0]].ragged;
+    if (works && ragged) HEADRACE_TRY(check_takes_rows(transform, made));
     if (!made.outputs.empty()) HEADRACE_TRY(need_unmixed(transform, made));
     if (made.batch) {
       mixed_names_.insert(mixed_names_.end(), transform.fields.begin(), transform.fields.end());
@@ -52,7 +57,7 @@ class ProgramCompiler {
       const std::size_t node = nodes_.size();
       steps_.back().out.push_back(node);
       const std::string name = output.name;
-      nodes_.push_back({std::move(output), step});
+      nodes_.push_back({std::move(output), step, ragged});
       const auto slot = std::ranges::find_if(current_, [&](std::size_t n) { return nodes_[n].field.name == name; });
       if (slot == current_.end())
         current_.push_back(node);
@@ -68,7 +73,7 @@ class ProgramCompiler {
     auto program = std::make_shared<Program>();
     Program& p = *program;
     p.transforms_ = std::move(transforms);
-    for (const std::size_t node : current_) p.fields_.push_back(nodes_[node].field);
+    for (const std::size_t node : current_) p.fields_.push_back(delivered(node));
     mark_used();
     join_columns();
     for (std::size_t c = 0; c < columns_.size(); ++c)
@@ -90,8 +95,9 @@ class ProgramCompiler {
 
  private:
   struct Node {
-    Field field;
+    Field field;                      // of a row
     std::optional<std::size_t> step;  // that makes it; none: a column
+    bool ragged = false;              // a sample has any number of rows
   };
   struct Step {
     std::string text;
@@ -103,6 +109,40 @@ class ProgramCompiler {
     Transform transform;
     std::shared_ptr<const BatchKernel> kernel;
   };
+
+  /// The field as a batch has it.
+  [[nodiscard]] Field delivered(std::size_t node) const {
+    Field field = nodes_[node].field;
+    if (!nodes_[node].ragged) return field;
+    std::vector<std::uint64_t> extents = field.dims.row_shape();
+    extents.insert(extents.begin(), Dims::kRagged);
+    field.dims = Dims(std::move(extents));
+    return field;
+  }
+
+  /// A transform does not put a sample's rows and its one value together.
+  [[nodiscard]] Status check_alike(const Transform& transform, std::span<const std::size_t> in) const {
+    for (const std::size_t node : in)
+      if (nodes_[node].ragged != nodes_[in[0]].ragged) {
+        const bool first = nodes_[in[0]].ragged;
+        return transform_error(
+            transform,
+            fmt::format("'{}' has any number of rows a sample, and '{}' one value",
+                        nodes_[first ? in[0] : node].field.name, nodes_[first ? node : in[0]].field.name),
+            "Name fields of one kind in a transform.");
+      }
+    return {};
+  }
+  [[nodiscard]] static Status check_takes_rows(const Transform& transform, const CompiledTransform& made) {
+    if (!made.batch && (!made.kernel || made.kernel->takes_rows())) return {};
+    return std::move(Error(ErrorCode::kUnsupported,
+                           fmt::format("{}: it works on whole samples of one shape, and those of '{}' have any number "
+                                       "of rows",
+                                       transform.name, transform.fields[0]))
+                         .with_field(transform.fields[0])
+                         .with_hint("A Python function gets whole batches, ragged fields as values and offsets: "
+                                    "ds.map(function)."));
+  }
 
   /// Keep only these of all fields, by node.
   Status keep(std::vector<std::size_t> nodes) {
@@ -207,6 +247,7 @@ class ProgramCompiler {
       p.targets_[group[0]].array = *slot_of_node(column);
       return;
     }
+    const bool ragged = nodes_[column].ragged;
     const bool fused = group.size() == 1 && !cut && !empty;
     std::map<std::size_t, RowProgram::Value> values;  // by node
     Program::Staged staged;
@@ -217,7 +258,7 @@ class ProgramCompiler {
       // A column that is delivered as it is lies in its field; others lie beside the fields.
       const std::optional<std::size_t> slot = slot_of_node(node);
       p.targets_[group[k]].array = slot ? *slot : p.fields_.size() + p.staged_fields_.size();
-      if (!slot) p.staged_fields_.push_back(nodes_[node].field);
+      if (!slot) p.staged_fields_.push_back(delivered(node));
       staged.arrays.push_back(p.targets_[group[k]].array);
       staged.row_bytes.push_back(nodes_[node].field.row_bytes());
     }
@@ -228,6 +269,7 @@ class ProgramCompiler {
       p.fused_.push_back(std::move(program));
     } else {
       staged.program = std::move(program);
+      staged.is_ragged = ragged;
       p.staged_.push_back(std::move(staged));
     }
   }
@@ -263,7 +305,7 @@ class ProgramCompiler {
       for (const std::size_t n : step.out) out.out.push_back(value_of(n));
       made.push_back(std::move(out));
     }
-    return std::make_shared<const RowProgram>(std::move(values), std::move(made), scratch);
+    return std::make_shared<const RowProgram>(std::move(values), std::move(made), scratch, nodes_[column].ragged);
   }
 
   /// The group's steps, those that work value by value put together where no step needs what lies between.

@@ -29,6 +29,7 @@ class Program {
     std::shared_ptr<const RowProgram> program;
     std::vector<std::size_t> arrays;  ///< Arrays of the slot: where each of its columns lies.
     std::vector<std::uint64_t> row_bytes;
+    bool is_ragged = false;  ///< It is run with all rows of a sample at once, and with none where it has none.
   };
   /// A transform of the batch as a whole.
   struct Mixed {
@@ -37,14 +38,16 @@ class Program {
     std::vector<std::size_t> arrays;
   };
 
-  /// A stored column, and whether its rows may come in several pieces: then it is staged.
+  /// A stored column.
   struct Column {
     StoredColumn stored;
-    bool is_cut = false;
+    bool is_cut = false;     ///< Its rows may come in several pieces: then it is staged.
+    bool is_ragged = false;  ///< A sample has any number of its rows. Only transforms that take rows work on it.
   };
 
-  /// Compile transforms of `columns`. Columns that no field needs are left out.
-  /// Errors: kInvalidArgument, with the transform's name.
+  /// Compile transforms of `columns`. Columns that no field needs are left out. A transform of ragged columns gets each
+  /// row as a sample of its own.
+  /// Errors: kInvalidArgument, with the transform's name; kUnsupported  one of whole samples, of ragged columns.
   static Result<std::shared_ptr<const Program>> make(std::vector<Column> columns, std::vector<Transform> transforms);
 
   /// Return what it was compiled of.

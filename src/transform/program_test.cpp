@@ -185,6 +185,70 @@ TEST(Program, RowsWithoutBytesAreNotTransformedWhileTheyAreCopied) {  // their a
   EXPECT_EQ((*made)->staged().size(), 1u);
 }
 
+// Rows of a ragged field are samples of a transform: any number of them at once gives what one by one does.
+TEST(Program, RowsOfRaggedFieldsGoTogether) {
+  constexpr std::size_t kPulses = 3000;  // several tiles
+  const std::vector<Program::Column> given{{{"a", "a", {DType::Kind::kFloat, 4}, {2}}, false, true},
+                                           {{"b", "b", {DType::Kind::kInt, 2}, {}}, false, true},
+                                           {{"y", "y", {DType::Kind::kFloat, 4}, {}}, false, false}};
+  const std::vector<Transform> transforms{
+      {"Affine", {"a"}, {{"scale", std::vector<double>{2, 3}}}},
+      {"Cast", {"b"}, {{"dtype", std::string("float32")}}},
+      {"Reshape", {"b"}, {{"shape", std::vector<double>{1}}}},
+      {"Concat", {"a", "b"}, {{"to", std::string("ab")}}},
+      {"Affine", {"y"}, {{"shift", 1.0}}},
+  };
+  const Result<std::shared_ptr<const Program>> made = Program::make(given, transforms);
+  ASSERT_TRUE(made.ok()) << made.error().what();
+  const Program& program = **made;
+  ASSERT_EQ(program.fields().size(), 2u);
+  EXPECT_EQ(program.fields()[1].dims, (Dims{Dims::kRagged, 3}));
+  EXPECT_EQ(program.fields()[1].row_bytes(), 12u);
+  EXPECT_FALSE(program.fields()[0].dims.is_ragged());
+  ASSERT_EQ(program.staged().size(), 1u);
+  const Program::Staged& staged = program.staged()[0];
+  ASSERT_TRUE(staged.is_ragged);
+  std::vector<float> a(2 * kPulses), y(1), out(3 * (kPulses + 5), -1);
+  std::vector<std::int16_t> b(kPulses);
+  for (std::size_t i = 0; i < kPulses; ++i) {
+    a[2 * i] = static_cast<float>(i), a[2 * i + 1] = static_cast<float>(i) + 0.5F;
+    b[i] = static_cast<std::int16_t>(i);
+  }
+  const std::vector<const std::byte*> columns{reinterpret_cast<const std::byte*>(a.data()),
+                                              reinterpret_cast<const std::byte*>(b.data())};
+  std::vector<std::byte*> arrays(program.fields().size() + program.staged_fields().size());
+  arrays[1] = reinterpret_cast<std::byte*>(out.data());
+  ASSERT_TRUE(staged.program->run({}, columns, arrays.data(), 5, kPulses).ok());
+  for (std::size_t i = 0; i < 15; ++i) EXPECT_EQ(out[i], -1);  // rows of the sample before
+  for (std::size_t i = 0; i < kPulses; ++i) {
+    const float* const row = out.data() + 3 * (i + 5);
+    ASSERT_EQ(row[0], 2 * a[2 * i]) << i;
+    ASSERT_EQ(row[1], 3 * a[2 * i + 1]) << i;
+    ASSERT_EQ(row[2], static_cast<float>(b[i])) << i;
+  }
+}
+
+TEST(Program, RefusesRaggedFieldsWhereAWholeSampleIsNeeded) {
+  const std::vector<Program::Column> given{{{"a", "a", {DType::Kind::kFloat, 4}, {4}}, false, true},
+                                           {{"y", "y", {DType::Kind::kFloat, 4}, {4}}, false, false}};
+  const auto error = [&](Transform transform) -> std::string {
+    const Result<std::shared_ptr<const Program>> made = Program::make(given, {std::move(transform)});
+    return made.ok() ? "" : made.error().what();
+  };
+  for (const char* const name : {"Noise", "Flip", "MixUp", "Transpose", "SpecAugment"}) {
+    Transform transform{name, {"a"}, {}};
+    if (transform.name == "Noise") transform.settings["std"] = 1.0;
+    if (transform.name == "Flip") transform.settings["axis"] = std::int64_t{-1};
+    EXPECT_NE(error(transform), "") << name;
+  }
+  EXPECT_NE(error({"Noise", {"a"}, {{"std", 1.0}}}).find("any number of rows"), std::string::npos);
+  EXPECT_NE(error({"Concat", {"a", "y"}, {}}).find("'a' has any number of rows a sample, and 'y' one value"),
+            std::string::npos);
+  EXPECT_NE(error({"Concat", {"y", "a"}, {}}).find("'a' has any number of rows a sample, and 'y' one value"),
+            std::string::npos);
+  EXPECT_EQ(error({"Keep", {"a", "y"}, {}}), "");
+}
+
 TEST(Program, RefusesWhatCannotBe) {
   const auto error = [](std::vector<Transform> transforms) -> std::string {
     const Result<std::shared_ptr<const Program>> made = Program::make(columns(kFields, false), std::move(transforms));

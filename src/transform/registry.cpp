@@ -25,6 +25,7 @@ constexpr Entry kKinds[] = {
     {"Relabel", compile_relabel},
     {"Threshold", compile_threshold},
     {"OneHot", compile_one_hot},
+    {"Join", compile_join},
     {"Select", compile_select},
     {"Concat", compile_concat},
     {"Reshape", compile_reshape},

@@ -3,20 +3,31 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <bit>
 #include <cmath>
 
 #include "base/nearest_name.h"
+#include "base/number_text.h"
+#include "base/philox.h"
 #include "transform/numbers.h"
 
 namespace headrace {
 namespace {
+
+constexpr std::size_t kMostNumbers = 32;  // what is still read
 
 struct SettingText {
   std::string operator()(bool value) const { return value ? "True" : "False"; }
   std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
   std::string operator()(double value) const { return fmt::format("{}", value); }
   std::string operator()(const std::string& value) const { return fmt::format("'{}'", value); }
-  std::string operator()(const std::vector<double>& value) const { return fmt::format("[{}]", fmt::join(value, ", ")); }
+  /// A long list is told by its size and a hash: it is part of states and of what is printed.
+  std::string operator()(const std::vector<double>& value) const {
+    if (value.size() <= kMostNumbers) return fmt::format("[{}]", fmt::join(value, ", "));
+    RandomKey key = RandomKey::of({value.size()});
+    for (const double one : value) key = key.with(std::bit_cast<std::uint64_t>(one));
+    return fmt::format("[{} numbers, {:016x}]", group_digits(value.size()), key.low);
+  }
   std::string operator()(const std::vector<std::string>& value) const {
     return fmt::format("['{}']", fmt::join(value, "', '"));
   }

@@ -106,6 +106,19 @@ TEST(Settings, TransformsSayWhatTheyAre) {
   EXPECT_EQ(transform.text(), "Clip(x, y, a=0.5, b=2, c=True, d='t', e=[1, 2.5], f=['u', 'v'])");
 }
 
+// A table's column is part of states and of what is printed: as its length and a hash that tells it from others.
+TEST(Settings, LongListsAreToldByAHash) {
+  std::vector<double> column(33, 0.5);
+  const std::string one = Transform{"Join", {"k"}, {{"values", column}}}.text();
+  EXPECT_TRUE(one.starts_with("Join(k, values=[33 numbers, ")) << one;
+  column[20] = 0.25;
+  const std::string other = Transform{"Join", {"k"}, {{"values", column}}}.text();
+  EXPECT_NE(one, other);
+  column.pop_back();
+  const std::string listed = Transform{"Join", {"k"}, {{"values", column}}}.text();
+  EXPECT_NE(listed.find("0.5, 0.25, 0.5"), std::string::npos);
+}
+
 // Every transform refuses a setting that it does not know: it would be left out in silence otherwise.
 TEST(Settings, EveryTransformRefusesWhatItDoesNotKnow) {
   for (const std::string& name : transform_names()) {
@@ -115,6 +128,11 @@ TEST(Settings, EveryTransformRefusesWhatItDoesNotKnow) {
         {"Cast", {{"dtype", std::string("int8")}}},
         {"Relabel", {{"stored", std::vector<double>{1}}, {"labels", std::vector<double>{2}}}},
         {"Threshold", {{"at", 0.5}}},
+        {"Join",
+         {{"keys", std::vector<double>{1}},
+          {"values", std::vector<double>{2}},
+          {"names", std::vector<std::string>{"z"}},
+          {"dtypes", std::vector<std::string>{"int64"}}}},
         {"OneHot", {{"classes", std::int64_t{3}}}},
         {"Select", {{"indices", std::vector<double>{0}}}},
         {"Reshape", {{"shape", std::vector<double>{12}}}},
@@ -123,7 +141,7 @@ TEST(Settings, EveryTransformRefusesWhatItDoesNotKnow) {
     };
     if (const auto it = needed.find(name); it != needed.end())
       transform.settings.insert(it->second.begin(), it->second.end());
-    std::vector<Field> inputs = {name == "OneHot" || name == "Relabel" ? kY : kX};
+    std::vector<Field> inputs = {name == "OneHot" || name == "Relabel" || name == "Join" ? kY : kX};
     if (name == "SymmetricPairs") inputs[0].dims = Dims{6};
     const Result<CompiledTransform> made = compile_transform(transform, inputs);
     ASSERT_FALSE(made.ok()) << name;

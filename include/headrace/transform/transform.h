@@ -20,7 +20,8 @@ struct Transform {
   std::map<std::string, Setting> settings;  ///< Settings by name.
   friend bool operator==(const Transform&, const Transform&) = default;
 
-  /// Return it as text on one line, with every setting: "Standardize(x, mean=0.5, std=2)".
+  /// Return it as text on one line, with every setting: "Standardize(x, mean=0.5, std=2)". More than 32 numbers are
+  /// told by how many they are and a hash of them.
   [[nodiscard]] std::string text() const;
 };
 

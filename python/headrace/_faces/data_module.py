@@ -14,7 +14,8 @@ from headrace._faces.old_knobs import OldKnobs, table
 from headrace._faces.trainer_loader import TrainerLoader
 from headrace._support.checks import invalid, memory_bytes, one_of
 from headrace._support.knobs import names_knobs
-from headrace.dataset import Dataset, Fields, Paths, open
+from headrace.dataset import Dataset, Fields, Paths
+from headrace.opening import open
 from headrace.torch import DataLoader
 
 _STAGES = {"fit": ("train", "val"), "validate": ("val",), "test": ("test",), "predict": ("predict",)}

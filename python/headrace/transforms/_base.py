@@ -29,14 +29,24 @@ class Transform:
         self.settings = {key: _setting(name, key, value) for key, value in settings.items() if value is not None}
 
     def __repr__(self) -> str:
-        inside = [*map(repr, self.fields), *(f"{key}={value!r}" for key, value in self.settings.items())]
+        inside = [*map(repr, self.fields), *(f"{key}={_short(value)}" for key, value in self.settings.items())]
         return f"{self.name}({', '.join(inside)})"
 
+    def _words(self) -> str:
+        """All of it as text."""
+        return repr((self.name, self.fields, self.settings))
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Transform) and repr(self) == repr(other)
+        return isinstance(other, Transform) and self._words() == other._words()
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(self._words())
+
+
+def _short(value: Any) -> str:
+    """A setting as text; a table's column is told by its length, as the engine does."""
+    most = 32
+    return f"[{len(value):,} numbers]" if isinstance(value, list) and len(value) > most else repr(value)
 
 
 def _setting(name: str, key: str, value: Any) -> Any:

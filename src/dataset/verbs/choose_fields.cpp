@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "assembly/transform_finisher.h"
 #include "dataset/dataset_contents.h"
 #include "dataset/mapped_samples.h"
 #include "dataset/refuse.h"
@@ -12,16 +13,6 @@
 
 namespace headrace {
 namespace {
-
-Dataset transformed(const Dataset::Impl& impl, const std::vector<Transform>& transforms,
-                    std::shared_ptr<const DataNode> node) {
-  const MappedSource* const mapped = remade(impl, "a transform");
-  if (!mapped)
-    return Dataset(Dataset::Impl::make(map_fields(*impl.source.rows(), transforms).value(), std::move(node)));
-  MappedSamples made = map_samples(*mapped, transforms).value();
-  return Dataset(make_samples(mapped->maker, std::move(made.rows), mapped->map->shuffle_blocks()->chosen(),
-                              std::move(node), mapped->mixture, std::move(made.program)));
-}
 
 std::size_t column_of(const Source& source, const std::string& name) {
   return static_cast<std::size_t>(std::ranges::find(*source.columns, name, &StoredColumn::name) -
@@ -51,6 +42,28 @@ std::shared_ptr<const Source> side_alone(const MappedSource& mapped, const std::
     rows[i] = mapped.maker->side_row(homes.is_chosen() ? (*homes.chosen())[i] : i);
   made->chosen = std::make_shared<const RowSet>(all, rows);
   return made;
+}
+
+/// The same through the program of the samples.
+std::shared_ptr<const Source> targets_alone(const MappedSource& mapped, MappedSamples made) {
+  auto source = std::make_shared<Source>(*side_alone(mapped, made.side_alone));
+  source->fields = std::make_shared<const std::vector<Field>>(made.program->fields());
+  source->finisher = make_transform_finisher(made.program);
+  source->program = std::move(made.program);
+  return source;
+}
+
+Dataset transformed(const Dataset::Impl& impl, const std::vector<Transform>& transforms,
+                    std::shared_ptr<const DataNode> node) {
+  const MappedSource* const mapped = remade(impl, "a transform");
+  if (!mapped)
+    return Dataset(Dataset::Impl::make(map_fields(*impl.source.rows(), transforms).value(), std::move(node)));
+  MappedSamples made = map_samples(*mapped, transforms).value();
+  if (!made.rows) return Dataset(Dataset::Impl::make(targets_alone(*mapped, std::move(made)), std::move(node)));
+  const bool sided = !mapped->boxes && mapped->groups.size() > 1;
+  return Dataset(make_samples(sided ? mapped->maker->with_side(std::move(made.side)) : mapped->maker,
+                              std::move(made.rows), mapped->map->shuffle_blocks()->chosen(), std::move(node),
+                              mapped->mixture, std::move(made.program)));
 }
 
 }  // namespace

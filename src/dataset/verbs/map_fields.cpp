@@ -22,6 +22,31 @@ std::vector<Program::Column> base_columns(const Source& source) {
   return columns;
 }
 
+/// The columns of samples that are made of rows, group by group.
+std::vector<Program::Column> columns_of_groups(const MappedSource& mapped) {
+  std::vector<Program::Column> columns;
+  const auto add = [&](const Source& source, bool is_ragged, bool is_cut) {
+    for (std::size_t c = 0; c < source.columns->size(); ++c) {
+      const auto in_parts = [&](const SourceFile& file) {
+        return file.arrays[source.places[c].array]->pieces_across() > 1;
+      };
+      Program::Column column{(*source.columns)[c], is_cut || std::ranges::any_of(source.files, in_parts), is_ragged};
+      // A sample of one shape is all of its rows.
+      if (!is_ragged) column.stored.shape = (*mapped.fields)[columns.size()].dims.row_shape();
+      columns.push_back(std::move(column));
+    }
+  };
+  if (mapped.boxes) {  // the groups are views of one source
+    add(*mapped.made_of(), false, true);
+    return columns;
+  }
+  for (std::size_t g = 0; g < mapped.groups.size(); ++g) {
+    const bool is_ragged = mapped.map->groups()[g].rows == UnitGroup::Rows::kRagged;
+    add(*mapped.groups[g].source, is_ragged, !is_ragged);  // rows of one sample come from several units
+  }
+  return columns;
+}
+
 /// Compile transforms behind those of `before`; null: there are none.
 Result<std::shared_ptr<const Program>> compile(std::vector<Program::Column> base, const Program* before,
                                                const std::vector<Transform>& transforms) {
@@ -75,22 +100,23 @@ Result<std::shared_ptr<const Source>> map_fields(const Source& source, const std
 }
 
 Result<MappedSamples> map_samples(const MappedSource& mapped, const std::vector<Transform>& transforms) {
-  const bool one_shape =
-      mapped.boxes || (mapped.groups.size() == 1 && mapped.map->groups()[0].rows == UnitGroup::Rows::kFixed);
-  if (!one_shape)
-    return std::move(Error(ErrorCode::kUnsupported, fmt::format("a transform of {} is not there yet", mapped.what))
-                         .with_hint("A Python function gets whole batches, ragged fields as values and offsets: "
-                                    "ds.map(function)."));
   const Source& rows = *mapped.made_of();
   const Program* const before = mapped.program.get();
-  std::vector<Program::Column> base;
-  if (before) base = before->columns();
-  for (std::size_t c = 0; !before && c < rows.columns->size(); ++c) {
-    base.push_back({(*rows.columns)[c], true});  // a sample's rows come in the pieces of several units
-    base.back().stored.shape = (*mapped.fields)[c].dims.row_shape();
-  }
-  HEADRACE_ASSIGN(std::shared_ptr<const Program> program, compile(std::move(base), before, transforms));
-  return MappedSamples{with_columns(rows, columns_of(*program, before)), std::move(program)};
+  const std::vector<Program::Column> base = before ? before->columns() : columns_of_groups(mapped);
+  HEADRACE_ASSIGN(std::shared_ptr<const Program> program, compile(base, before, transforms));
+  std::vector<std::size_t> of_rows, of_side;
+  const bool sided = !mapped.boxes && mapped.groups.size() > 1;
+  const std::size_t side_begin = rows.columns->size();
+  for (const std::size_t column : columns_of(*program, before))
+    if (sided && column >= side_begin)
+      of_side.push_back(column - side_begin);
+    else
+      of_rows.push_back(column);
+  if (of_rows.empty()) return MappedSamples{nullptr, nullptr, std::move(of_side), std::move(program)};
+  return MappedSamples{with_columns(rows, of_rows),
+                       of_side.empty() ? nullptr : with_columns(*mapped.groups[1].source, of_side),
+                       {},
+                       std::move(program)};
 }
 
 }  // namespace headrace

@@ -26,12 +26,12 @@ Dataset truncate(const Dataset& data, const Transform& transform) {
                           "It shortens samples that differ in length: open the data with sample_by=.");
   const std::shared_ptr<const SampleMaker> maker =
       mapped->maker->shortened(static_cast<std::uint64_t>(rows), method == "random");
-  if (!maker || mapped->program)
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("{}: these {} are shortened or transformed already", kTruncate, mapped->what))
-        .with_hint("Truncate once, before other transforms.");
+  if (!maker)
+    throw Error(ErrorCode::kUnsupported, fmt::format("{}: these {} are shortened already", kTruncate, mapped->what))
+        .with_hint("Truncate once.");
+  // Transforms work on each row by itself: on those that are left as on all.
   return Dataset(make_samples(maker, mapped->made_of(), mapped->map->shuffle_blocks()->chosen(),
-                              data.impl()->node_with(MapNode{{transform}}), mapped->mixture));
+                              data.impl()->node_with(MapNode{{transform}}), mapped->mixture, mapped->program));
 }
 
 }  // namespace headrace
