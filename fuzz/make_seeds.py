@@ -287,6 +287,13 @@ def write_parquet_seeds(out_dir: pathlib.Path) -> None:
         "lists": pa.array([[1, 2]] * ROWS),
         "inner": pa.array([{"a": 1.5, "b": None}] * ROWS, pa.struct({"a": pa.float64(), "b": pa.int32()})),
     }
+    few = ([[1.5, None], [], None, [2.5] * 9, [4.0]] * ROWS)[:ROWS]
+    hits = ([[{"time": 1.0, "dom": None}, {"time": 2.0, "dom": 3}], [], None] * ROWS)[:ROWS]
+    lists = {
+        "few": pa.array(few, pa.list_(pa.float32())),
+        "hits": pa.array(hits, pa.list_(pa.struct({"time": pa.float64(), "dom": pa.int16()}))),
+        "pairs": pa.array([[1, 2]] * ROWS, pa.list_(pa.int64(), 2)),
+    }
     deltas = dict.fromkeys(("bytes", "ints", "longs"), "DELTA_BINARY_PACKED")
     split = dict.fromkeys(("floats", "doubles"), "BYTE_STREAM_SPLIT")
     settings: dict[str, dict[str, object]] = {
@@ -300,6 +307,7 @@ def write_parquet_seeds(out_dir: pathlib.Path) -> None:
         pq.write_table(pa.table(numbers), folder / f"numbers_{name}.parquet", **options)
         options.pop("column_encoding", None)
         pq.write_table(pa.table(other), folder / f"other_{name}.parquet", store_decimal_as_integer=True, **options)
+        pq.write_table(pa.table(lists), folder / f"lists_{name}.parquet", **options)
 
 
 def write_regressions(out_dir: pathlib.Path) -> None:

@@ -1,5 +1,6 @@
 // Opens arbitrary bytes as a Parquet file, and decodes the first rows of every column, as each of its parts, in runs of
-// several sizes. What the process may hold is limited, so that no page is believed to be as large as it says.
+// several sizes; those of lists must have as many elements as the lengths of their lists say. What the process may hold
+// is limited, so that no page is believed to be as large as it says.
 #include <array>
 #include <memory>
 #include <vector>
@@ -41,6 +42,15 @@ void read_in_runs(const ArrayReader& array) {
   }
 }
 
+/// Stop where a reader contradicts itself.
+void check_lengths(const ArrayReader& array, std::uint64_t file_rows) {
+  const auto lengths = array.list_lengths();
+  if (!lengths.ok() || array.info().list.empty()) return;
+  std::uint64_t elements = 0;
+  for (const std::uint32_t length : *lengths) elements += length;
+  if (elements != array.info().rows() || lengths->size() != file_rows) __builtin_trap();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -51,7 +61,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t column = 0; column < std::min(opened->columns.size(), kColumns); ++column)
     for (const auto part :
          {parquet::ColumnPart::kValues, parquet::ColumnPart::kFilledValues, parquet::ColumnPart::kPresence})
-      if (const auto array = parquet::open_column(opened, column, part); array.ok()) read_in_runs(**array);
+      if (const auto array = parquet::open_column(opened, column, part); array.ok()) {
+        check_lengths(**array, opened->metadata.num_rows);
+        read_in_runs(**array);
+      }
   const auto reader = parquet::open_parquet(
       std::make_shared<MemoryFile>("fuzz", std::vector<std::byte>(bytes.begin(), bytes.end())), "fuzz.parquet");
   if (reader.ok()) (void)(*reader)->open_array("no such column");

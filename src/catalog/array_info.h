@@ -45,8 +45,12 @@ struct FilterInfo {
 struct ArrayInfo {
   std::string path;                  ///< Inside the file, without a leading slash.
   std::vector<std::uint64_t> shape;  ///< Whole array; shape[0] is rows. Never empty.
-  std::uint64_t record_bytes = 0;    ///< Stored bytes an element (a whole record for compounds).
-  std::vector<Column> columns;       ///< One for a plain array; one per leaf member of a compound.
+  /// Where a row of the file has a list, and the rows of this array are the elements of all lists: the name of that
+  /// list, by which arrays whose lists have equal lengths are found. FormatReader::arrays() may then give too many
+  /// rows, since nothing but the levels says how many there are. Empty: a row is a row of the file.
+  std::string list;
+  std::uint64_t record_bytes = 0;  ///< Stored bytes an element (a whole record for compounds).
+  std::vector<Column> columns;     ///< One for a plain array; one per leaf member of a compound.
   bool is_record = false;
   Layout layout = Layout::kContiguous;
   std::vector<std::uint64_t> chunk_shape;  ///< Empty unless chunked; same rank as shape.

@@ -103,6 +103,10 @@ class ArrayReader {
   /// Return the array with NaN (floats) or 0 (all else) in the rows that have no value, which are an error without it;
   /// null: every row has one. Errors: as FormatReader::open_array().
   [[nodiscard]] virtual Result<std::shared_ptr<ArrayReader>> filled() const { return std::shared_ptr<ArrayReader>(); }
+  /// Return how many elements each row of the file has, where the rows of this array are elements of lists, as
+  /// info().list says: their sum is info().rows(). Null lists have 0 in arrays that are filled(). Empty: the rows are
+  /// those of the file. Errors: kInvalidArgument  a row has no list, and the array is not filled().
+  [[nodiscard]] virtual Result<std::vector<std::uint32_t>> list_lengths() const { return std::vector<std::uint32_t>(); }
   /// Return how many rows decode() leaves one stride apart.
   [[nodiscard]] std::uint64_t decoded_rows(const Piece& piece) const;
   /// Return how `column` lies in one element, from its first byte in a decoded piece, dense.

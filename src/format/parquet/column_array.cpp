@@ -3,63 +3,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cctype>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/fork_safe_mutex.h"
 #include "base/page_buffer.h"
 #include "codec/codec.h"
 #include "codec/coded_bytes.h"
+#include "format/parquet/column_description.h"
+#include "format/parquet/column_pages.h"
 #include "format/parquet/dictionary_cache.h"
+#include "format/parquet/list_lengths.h"
+#include "format/parquet/page_values.h"
 #include "format/parquet/page_walk.h"
 #include "format/parquet/stored_page.h"
 
 namespace headrace::parquet {
 namespace {
 
-constexpr std::uint64_t kWholeChunkBytes = 64 << 10;  // below, its headers are read with what lies between them
-constexpr std::uint64_t kPageNumberBits = 32;         // of Piece.id; the row group is above
-
-/// Names of the codec registry for the numbers of parquet.thrift; null: not read.
-const char* registered_codec(std::uint32_t codec) {
-  constexpr std::array<const char*, 8> names{"", "snappy", "gzip", nullptr, nullptr, "lz4_hadoop", "zstd", "lz4_raw"};
-  return codec < names.size() ? names[codec] : nullptr;
-}
-
-/// Read what a walk asks for. \param whole  The range, if it is read at once; empty: header by header.
-Result<PageTable> walk_pages(const RandomAccessFile& file, ByteRange range, std::uint64_t num_values) {
-  std::vector<std::byte> whole, some;
-  if (range.size <= kWholeChunkBytes) {
-    whole.resize(static_cast<std::size_t>(range.size));
-    HEADRACE_TRY(file.read_at(range.offset, whole));
-  }
-  PageWalk walk(range, num_values);
-  while (const auto needs = walk.needs()) {
-    if (!whole.empty()) {
-      HEADRACE_TRY(walk.push(std::span(whole).subspan(needs->offset - range.offset, needs->size)));
-      continue;
-    }
-    some.resize(static_cast<std::size_t>(needs->size));
-    HEADRACE_TRY(file.read_at(needs->offset, some));
-    HEADRACE_TRY(walk.push(some));
-  }
-  return walk.take();
-}
+constexpr std::uint64_t kPageNumberBits = 32;  // of Piece.id; the row group is above
 
 class ColumnArray final : public ArrayReader {
  public:
   ColumnArray(std::shared_ptr<const OpenParquet> opened, const LeafColumn& column, ColumnPart part, ArrayInfo info,
-              std::map<std::uint32_t, std::unique_ptr<Codec>> codecs, std::uint64_t page_bytes)
+              CodecsByNumber codecs, std::uint64_t page_bytes, std::shared_ptr<const ListLengths> lists)
       : opened_(std::move(opened)),
         column_(column),
         part_(part),
         info_(std::move(info)),
         codecs_(std::move(codecs)),
         page_bytes_(page_bytes),
+        lists_(std::move(lists)),
         row_bytes_(static_cast<std::size_t>(info_.row_record_bytes())),
         tables_(opened_->metadata.row_groups.size()) {}
   ~ColumnArray() override { DictionaryCache::process().forget(this); }
@@ -118,6 +94,16 @@ class ColumnArray final : public ArrayReader {
     return open_column(opened_, column_.index, ColumnPart::kFilledValues);
   }
 
+  Result<std::vector<std::uint32_t>> list_lengths() const override {
+    std::vector<std::uint32_t> lengths;
+    if (lists_ == nullptr) return lengths;
+    if (part_ == ColumnPart::kValues) HEADRACE_TRY(check_no_null_list());
+    lengths.reserve(static_cast<std::size_t>(opened_->metadata.num_rows));
+    for (const GroupLengths& group : lists_->groups)
+      lengths.insert(lengths.end(), group.lengths.begin(), group.lengths.end());
+    return lengths;
+  }
+
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override {
     const std::uint64_t rows = std::min(max_rows, info_.chunk_rows());
     return {rows * row_bytes_, page_bytes_ + rows};
@@ -128,10 +114,21 @@ class ColumnArray final : public ArrayReader {
   static std::size_t page_of(const Piece& piece) {
     return static_cast<std::size_t>(piece.id & ((std::uint64_t{1} << kPageNumberBits) - 1));
   }
-  [[nodiscard]] const ColumnChunk& chunk(std::size_t group) const {
-    return opened_->metadata.row_groups[group].columns[column_.index];
-  }
+  [[nodiscard]] const ColumnChunk& chunk(std::size_t group) const { return opened_->chunk(group, column_); }
   [[nodiscard]] const Codec* codec(std::size_t group) const { return codecs_.at(chunk(group).codec).get(); }
+
+  [[nodiscard]] Status check_no_null_list() const {
+    std::uint64_t before = 0;
+    for (const GroupLengths& group : lists_->groups) {
+      if (group.first_null_row)
+        return placed(
+            Error(ErrorCode::kInvalidArgument, fmt::format("row {} has no list", before + *group.first_null_row))
+                .with_hint("Open the data with nulls=\"fill\": a row without a list has an empty one then "
+                           "(and elements without a value are NaN, or 0 for what are no floats)."));
+      before += group.lengths.size();
+    }
+    return {};
+  }
 
   /// The pages of a row group. They are kept as long as the array: each piece asks for them, and must not wait for
   /// others.
@@ -148,8 +145,9 @@ class ColumnArray final : public ArrayReader {
     return kept_tables_.back().get();
   }
   [[nodiscard]] Result<PageTable> walk(std::size_t group) const {
-    HEADRACE_ASSIGN(const ByteRange range, chunk_range(chunk(group), opened_->file->size()));
-    return walk_pages(*opened_->file, range, chunk(group).num_values);
+    HEADRACE_ASSIGN(PageTable table, walk_chunk(*opened_, column_, group));
+    if (lists_ != nullptr) to_elements(table, lists_->groups[group]);
+    return table;
   }
 
   Result<std::shared_ptr<const Dictionary>> dictionary(std::size_t group) const {
@@ -182,11 +180,11 @@ class ColumnArray final : public ArrayReader {
     const PageEntry& entry = table->pages[page_of(piece)];
     HEADRACE_ASSIGN(const StoredPage page, open_page(stored));
     const PageHeader& header = page.header;
-    if (!header.is_data() || header.num_values != entry.num_rows)
+    if (!header.is_data() || header.num_values != entry.num_entries)
       return corrupt("a page is another one than when its column was indexed");
     HEADRACE_TRY(check_decoded_size(codec(group) != nullptr, header));
     const std::uint64_t base = group == 0 ? 0 : info_.chunk_ends[group - 1];
-    const PageRows rows{piece.rows.first - base - entry.first_row, piece.rows.count, piece.rows.first};
+    const PageRows rows{piece.rows.first - base - entry.first_row, piece.rows.count, piece.rows.first, entry.num_rows};
     if (scratch.out.size() < rows.count * row_bytes_)
       return Error(ErrorCode::kInternal,
                    fmt::format("scratch of {} bytes, {} needed", scratch.out.size(), rows.count * row_bytes_));
@@ -198,6 +196,8 @@ class ColumnArray final : public ArrayReader {
     HEADRACE_ASSIGN(const std::span<std::byte> spare, scratch_of(scratch.pong, spare_bytes, large_spare));
     HEADRACE_ASSIGN(const std::span<const std::byte> body, decompress(codec(group), page, room));
     HEADRACE_ASSIGN(const PageBytes bytes, divide_page(column_, header, body));
+    const bool full = is_full(column_, header, bytes);
+    if (lists_ != nullptr) HEADRACE_TRY(check_list_page(header, bytes, entry.num_rows, full));
     if (part_ == ColumnPart::kPresence && !column_.is_nullable()) {
       std::fill_n(scratch.out.begin(), rows.count, std::byte{1});
       return DecodedPiece{scratch.out.data(), row_bytes_};
@@ -207,8 +207,8 @@ class ColumnArray final : public ArrayReader {
                       read_presence(column_, header, bytes, rows, as_u8(scratch.out.data())));
       return DecodedPiece{scratch.out.data(), row_bytes_};
     }
-    if (header.encoding == Encoding::kPlain && column_.conversion == Conversion::kNone &&
-        is_full(column_, header, bytes) &&
+    const bool stays = large_page.size_bytes() == 0 || body.data() != room.data();
+    if (stays && full && header.encoding == Encoding::kPlain && column_.conversion == Conversion::kNone &&
         column_.physical != PhysicalType::kBoolean) {  // values are the elements where they are
       if (bytes.values.size() / row_bytes_ < rows.skip + rows.count)
         return corrupt(
@@ -231,83 +231,25 @@ class ColumnArray final : public ArrayReader {
   }
 
   [[nodiscard]] Error placed(Error error) const {
-    error.with_file(opened_->path).with_field(info_.path);
-    if (error.code() == ErrorCode::kCorruptData)
-      error.with_stage("decode").with_hint(fmt::format("Run: headrace verify {}", opened_->path));
-    return error;
+    return headrace::parquet::placed(std::move(error), *opened_, info_.path);
   }
 
   const std::shared_ptr<const OpenParquet> opened_;
   const LeafColumn& column_;  // of opened_
   const ColumnPart part_;
   const ArrayInfo info_;
-  const std::map<std::uint32_t, std::unique_ptr<Codec>> codecs_;  // by number; null: pages are not compressed
-  const std::uint64_t page_bytes_;                                // of the first page, decoded
+  const CodecsByNumber codecs_;
+  const std::uint64_t page_bytes_;                  // of the first page, decoded
+  const std::shared_ptr<const ListLengths> lists_;  // null: the column is none
   const std::size_t row_bytes_;
   mutable std::vector<std::atomic<const PageTable*>> tables_;  // null: the row group was not asked for
   mutable ForkSafeMutex mutex_;
   mutable std::vector<std::unique_ptr<const PageTable>> kept_tables_;
 };
 
-/// Why the pages of a chunk cannot be read; empty: they can, as far as the footer says.
-std::string chunk_refusal(const LeafColumn& column, const ColumnChunk& chunk) {
-  if (chunk.encrypted) return "an encrypted column";
-  if (!chunk.other_file.empty()) return fmt::format("a column whose bytes are in another file, {}", chunk.other_file);
-  if (registered_codec(chunk.codec) == nullptr)
-    return fmt::format("compressed by {}, which is not read", codec_name(chunk.codec));
-  for (std::uint32_t encoding = 0; encoding < 32; ++encoding) {
-    // Levels are named among the encodings too: by RLE and BIT_PACKED.
-    const bool of_levels = encoding == 3 || encoding == 4;
-    if ((chunk.encodings >> encoding & 1) == 0 || of_levels) continue;
-    if (std::string refusal = encoding_refusal(column, static_cast<Encoding>(encoding)); !refusal.empty())
-      return refusal;
-  }
-  return {};
-}
-
 Error refused(const OpenParquet& opened, const LeafColumn& column, std::string why) {
   return std::move(
       Error(ErrorCode::kUnsupported, std::move(why)).with_file(opened.path).with_field(column.path).with_stage("open"));
-}
-
-std::string refusal_of(const OpenParquet& opened, const LeafColumn& column) {
-  if (!column.refusal.empty()) return column.refusal;
-  for (const RowGroup& group : opened.metadata.row_groups)
-    if (std::string refusal = chunk_refusal(column, group.columns[column.index]); !refusal.empty()) return refusal;
-  return {};
-}
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-/// The header of the first data page: by it scratch and blocks are sized.
-Result<std::optional<PageHeader>> first_page(const OpenParquet& opened, const LeafColumn& column) {
-  for (const RowGroup& group : opened.metadata.row_groups) {
-    if (group.num_rows == 0) continue;
-    const ColumnChunk& chunk = group.columns[column.index];
-    HEADRACE_ASSIGN(const ByteRange range, chunk_range(chunk, opened.file->size()));
-    std::uint64_t offset = chunk.data_page_offset;
-    for (std::uint64_t guess = 256;; guess *= 8) {
-      if (offset < range.offset || offset >= range.end()) return corrupt("its first page is not among its pages");
-      const std::uint64_t size = std::min(guess, range.end() - offset);
-      std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-      HEADRACE_TRY(opened.file->read_at(offset, bytes));
-      HEADRACE_ASSIGN(const std::optional<PageHeader> header, parse_page_header(bytes));
-      if (header && !header->is_data()) {  // some writers let the data's offset be the dictionary's
-        offset += header->page_bytes();
-        guess = 32;
-        continue;
-      }
-      if (header) {
-        HEADRACE_TRY(check_decoded_size(chunk.codec != 0, *header));
-        return header;
-      }
-      if (size < guess || guess > 1 << 20) return corrupt("the header of its first page ends in the middle");
-    }
-  }
-  return std::optional<PageHeader>();
 }
 
 /// Decoded bytes that a page of the column has at most, in files of sane writers: a first page of indices is much
@@ -321,75 +263,68 @@ std::uint64_t usual_page_bytes(const OpenParquet& opened, const LeafColumn& colu
   return std::max(first.decoded_bytes, std::min(plain, chunk_bytes));
 }
 
-}  // namespace
-
-ArrayInfo describe_column(const OpenParquet& opened, const LeafColumn& column) {
-  ArrayInfo info;
-  info.path = column.path;
-  info.shape = {opened.metadata.num_rows};
-  if (column.is_row_of_bytes) info.shape.push_back(column.width);
-  info.record_bytes = column.dtype.itemsize;
-  info.columns = {{"", column.dtype, {}, 0}};
-  info.layout = Layout::kChunked;
-  info.chunk_shape = info.shape;
-  info.chunk_shape[0] = 0;
-  if (!column.units.empty()) info.attributes.values["units"] = column.units;
-  if (!column.stored_as.empty()) info.attributes.values["stored as"] = column.stored_as;
-  info.nullable = true;
+/// Let the array of a list have the elements that were counted. \return The lengths of the lists.
+/// Errors: kCorruptData  the column has other entries than they; those of count_lists().
+Result<std::shared_ptr<const ListLengths>> set_elements(ArrayInfo& info, const OpenParquet& opened,
+                                                        const LeafColumn& column) {
+  HEADRACE_ASSIGN(std::shared_ptr<const ListLengths> lists, count_lists(opened, column));
+  std::vector<std::uint64_t> ends;
   std::uint64_t end = 0;
-  std::uint32_t codec = 0;
-  bool dictionary = false;
-  for (const RowGroup& group : opened.metadata.row_groups) {
-    end += group.num_rows;
-    info.chunk_ends.push_back(end);
-    info.chunk_shape[0] = std::max(info.chunk_shape[0], group.num_rows);
-    const ColumnChunk& chunk = group.columns[column.index];
-    info.stored_bytes += chunk.stored_bytes;
-    codec = chunk.codec;
-    dictionary = dictionary || (chunk.encodings & (1U << 2 | 1U << 8)) != 0;
+  for (std::size_t g = 0; g < lists->groups.size(); ++g) {
+    const std::uint64_t entries = opened.chunk(g, column).num_values;
+    if (entries != lists->groups[g].entries)
+      return placed(corrupt(fmt::format("row group {} has {} values of it, where the lengths of its lists say {}", g,
+                                        entries, lists->groups[g].entries)),
+                    opened, column.path);
+    ends.push_back(end += lists->groups[g].elements);
   }
-  info.chunk_shape[0] = std::max<std::uint64_t>(info.chunk_shape[0], 1);
-  if (dictionary) info.filters.push_back({"dictionary", ""});
-  if (codec != 0) info.filters.push_back({lower(codec_name(codec)), ""});
-  if (std::string refusal = refusal_of(opened, column); !refusal.empty()) {
-    info.read_path = ReadPath::kUnsupported;
-    info.reason = std::move(refusal);
-  }
-  return info;
+  set_rows(info, std::move(ends));
+  return lists;
 }
+
+/// Size pages by the first one that has rows. \return Decoded bytes that a page has.
+Result<std::uint64_t> size_pages(ArrayInfo& info, const OpenParquet& opened, const LeafColumn& column) {
+  std::uint64_t before = 0;
+  for (std::size_t g = 0; g < info.chunk_ends.size(); ++g) {
+    const std::uint64_t rows = info.chunk_ends[g] - std::exchange(before, info.chunk_ends[g]);
+    if (rows == 0) continue;
+    HEADRACE_ASSIGN(const PageHeader first, first_page(opened, column, g));
+    if (std::string refusal = encoding_refusal(column, first.encoding); !refusal.empty())
+      return Error(ErrorCode::kUnsupported, std::move(refusal)).with_stage("open");
+    info.has_checksums = first.crc32.has_value();
+    info.page_rows = first.num_values;
+    if (column.is_list())  // as many of its entries are elements as of all
+      info.page_rows = static_cast<std::uint64_t>(static_cast<double>(first.num_values) * static_cast<double>(rows) /
+                                                  static_cast<double>(opened.chunk(g, column).num_values));
+    info.page_rows = std::min(std::max<std::uint64_t>(info.page_rows, 1), info.chunk_rows());
+    return usual_page_bytes(opened, column, first);
+  }
+  return std::uint64_t{0};
+}
+
+}  // namespace
 
 Result<std::shared_ptr<ArrayReader>> open_column(std::shared_ptr<const OpenParquet> opened, std::size_t number,
                                                  ColumnPart part) {
   const LeafColumn& column = opened->columns[number];
   if (std::string refusal = refusal_of(*opened, column); !refusal.empty()) return refused(*opened, column, refusal);
   const auto place = [&](Error& error) { return std::move(error.with_file(opened->path).with_field(column.path)); };
-  ArrayInfo info = describe_column(*opened, column);
-  std::map<std::uint32_t, std::unique_ptr<Codec>> codecs;
   for (std::size_t g = 0; g < opened->metadata.row_groups.size(); ++g) {
-    const RowGroup& group = opened->metadata.row_groups[g];
-    const ColumnChunk& chunk = group.columns[column.index];
-    if (chunk.physical != column.physical || chunk.num_values != group.num_rows) {
-      Error error =
-          corrupt(fmt::format("row group {} has {} values of it in {} rows", g, chunk.num_values, group.num_rows));
-      return place(error);
-    }
-    if (codecs.contains(chunk.codec)) continue;
-    codecs[chunk.codec] = nullptr;
-    if (chunk.codec == 0) continue;
-    auto made = make_codec({registered_codec(chunk.codec), {}}, {});
-    if (!made.ok()) return place(made.error());
-    codecs[chunk.codec] = std::move(*made);
+    const std::uint64_t rows = opened->metadata.row_groups[g].num_rows;
+    const ColumnChunk& chunk = opened->chunk(g, column);
+    if (chunk.physical == column.physical && (column.is_list() || chunk.num_values == rows)) continue;
+    Error error = corrupt(fmt::format("row group {} has {} values of it in {} rows", g, chunk.num_values, rows));
+    return place(error);
   }
-  auto first = first_page(*opened, column);
-  if (!first.ok()) return place(first.error());
-  std::uint64_t page_bytes = 0;
-  if (*first) {
-    if (std::string refusal = encoding_refusal(column, (*first)->encoding); !refusal.empty())
-      return refused(*opened, column, refusal);
-    page_bytes = usual_page_bytes(*opened, column, **first);
-    info.has_checksums = (*first)->crc32.has_value();
-    info.page_rows = std::min(std::max<std::uint64_t>((*first)->num_values, 1), info.chunk_rows());
+  ArrayInfo info = describe_column(*opened, column);
+  auto codecs = make_codecs(*opened, column);
+  if (!codecs.ok()) return place(codecs.error());
+  std::shared_ptr<const ListLengths> lists;
+  if (column.is_list()) {
+    HEADRACE_ASSIGN(lists, set_elements(info, *opened, column));
   }
+  auto page_bytes = size_pages(info, *opened, column);
+  if (!page_bytes.ok()) return place(page_bytes.error());
   info.is_filled = part == ColumnPart::kFilledValues;
   if (part == ColumnPart::kPresence) {
     info.path += kPresenceSuffix;
@@ -400,8 +335,8 @@ Result<std::shared_ptr<ArrayReader>> open_column(std::shared_ptr<const OpenParqu
     info.chunk_shape.resize(1);
     info.attributes = {};
   }
-  return std::shared_ptr<ArrayReader>(
-      std::make_shared<ColumnArray>(std::move(opened), column, part, std::move(info), std::move(codecs), page_bytes));
+  return std::shared_ptr<ArrayReader>(std::make_shared<ColumnArray>(std::move(opened), column, part, std::move(info),
+                                                                    std::move(*codecs), *page_bytes, std::move(lists)));
 }
 
 }  // namespace headrace::parquet

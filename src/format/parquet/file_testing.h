@@ -15,7 +15,7 @@ struct TestFile {
 inline Bytes stored_page(const TestPage& page, bool snappy = false, bool checksum = false,
                          const std::function<void(CompactWriter&)>& extra = nullptr) {
   const PageHeader& header = page.header;
-  const auto levels = static_cast<std::size_t>(header.definition_bytes);
+  const auto levels = static_cast<std::size_t>(header.definition_bytes + header.repetition_bytes);
   Bytes body(page.body.begin(), page.body.begin() + static_cast<std::ptrdiff_t>(levels));
   const auto values = std::span(page.body).subspan(levels);
   append(body, snappy ? snappy_of(values) : Bytes(values.begin(), values.end()));
@@ -34,7 +34,7 @@ inline Bytes stored_page(const TestPage& page, bool snappy = false, bool checksu
         .number(3, n(header.num_rows))
         .number(4, n(header.encoding))
         .number(5, n(header.definition_bytes))
-        .number(6, 0)
+        .number(6, n(header.repetition_bytes))
         .truth(7, snappy)
         .end();
   if (extra) extra(out);

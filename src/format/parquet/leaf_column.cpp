@@ -108,8 +108,18 @@ void resolve(LeafColumn& column, bool in_map) {
       resolve_bytes(column);
       break;
   }
-  if (column.repetition_levels > 0)
-    column.refusal = fmt::format("a {}; only columns with a value a row are read", in_map ? "map" : "list");
+  if (column.repetition_levels > 0 && in_map)
+    column.refusal = "a map; only values and lists of values are read";
+  else if (column.repetition_levels > 1)
+    column.refusal = "a list of lists; only lists of values are read";
+}
+
+/// How many names from a list's group on down make it a list and name nothing, by the specification's rules for the
+/// lists of old writers too: 0, `list` is none; 1, its child is the element; 2, its child's child is.
+int list_names(const SchemaNode& list, const SchemaNode& child, const SchemaNode* grandchild) {
+  if (list.meaning.kind != Kind::kList || list.children != 1 || child.repetition != Repetition::kRepeated) return 0;
+  if (!child.is_group || child.children != 1 || child.name == "array" || child.name == list.name + "_tuple") return 1;
+  return grandchild == nullptr || grandchild->repetition == Repetition::kRepeated ? 1 : 2;
 }
 
 struct Walk {
@@ -117,37 +127,74 @@ struct Walk {
   std::vector<LeafColumn>& leaves;
   std::size_t at = 0;
 
-  void below(const std::string& path, std::uint32_t definition, std::uint32_t repetition, bool in_map) {
-    const SchemaNode& node = schema[at++];
-    const bool root = at == 1;
-    if (!root) {
-      definition += node.repetition == Repetition::kRequired ? 0 : 1;
-      repetition += node.repetition == Repetition::kRepeated ? 1 : 0;
+  /// What is known of a node from those above it.
+  struct Above {
+    std::string path;
+    std::uint32_t definition = 0, repetition = 0;
+    bool in_map = false;
+    int unnamed = 0;            // nodes from this one on that are not named
+    std::size_t list_node = 0;  // the last repeated node
+    std::string list;           // its path
+    std::uint32_t element_level = 0;
+  };
+
+  void below(Above here) {
+    const std::size_t number = at++;
+    const SchemaNode& node = schema[number];
+    if (number > 0) {
+      here.definition += node.repetition == Repetition::kRequired ? 0 : 1;
+      if (here.unnamed > 0)
+        --here.unnamed;
+      else
+        here.path += (here.path.empty() ? "" : ".") + node.name;
+      if (node.repetition == Repetition::kRepeated) {
+        ++here.repetition;
+        here.list_node = number;
+        here.list = here.path;
+        here.element_level = here.definition;
+      }
     }
-    const std::string here = root ? "" : path.empty() ? node.name : path + "." + node.name;
-    in_map = in_map || node.meaning.kind == Kind::kMap;
+    here.in_map = here.in_map || node.meaning.kind == Kind::kMap;
     if (node.is_group) {
-      for (std::uint32_t child = 0; child < node.children; ++child) below(here, definition, repetition, in_map);
+      if (number > 0 && here.unnamed == 0 && node.children == 1) {
+        const SchemaNode& child = schema[at];
+        here.unnamed = list_names(node, child, child.is_group && child.children > 0 ? &schema[at + 1] : nullptr);
+      }
+      for (std::uint32_t child = 0; child < node.children; ++child) below(here);
       return;
     }
     LeafColumn column;
-    column.path = here;
+    column.path = std::move(here.path);
     column.index = leaves.size();
     column.physical = node.physical;
     column.value_bytes = node.physical == PhysicalType::kFixedLenByteArray ? node.type_length : 0;
     column.meaning = node.meaning;
-    column.definition_levels = definition;
-    column.repetition_levels = repetition;
-    resolve(column, in_map);
+    column.definition_levels = here.definition;
+    column.repetition_levels = here.repetition;
+    resolve(column, here.in_map);
+    if (here.repetition == 1 && !here.in_map) {
+      column.list_node = here.list_node;
+      column.list = std::move(here.list);
+      column.element_level = here.element_level;
+    }
     leaves.push_back(std::move(column));
   }
 };
+
+/// Let no two lists have one name, which only columns of one name could have.
+void tell_lists_apart(std::vector<LeafColumn>& leaves) {
+  std::map<std::string, std::size_t> nodes;
+  for (LeafColumn& column : leaves)
+    while (column.is_list() && nodes.try_emplace(column.list, column.list_node).first->second != column.list_node)
+      column.list += fmt::format(" (node {} of the schema)", column.list_node);
+}
 
 }  // namespace
 
 std::vector<LeafColumn> leaf_columns(const FileMetadata& file) {
   std::vector<LeafColumn> leaves;
-  Walk{file.schema, leaves}.below("", 0, 0, false);
+  Walk{file.schema, leaves}.below({});
+  tell_lists_apart(leaves);
   std::map<std::string, std::size_t> seen;
   for (const LeafColumn& column : leaves) ++seen[column.path];
   for (LeafColumn& column : leaves)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 
 #include "codec/coded_bytes.h"
@@ -226,10 +225,6 @@ void spread(const LeafColumn& column, const std::uint8_t* present, std::uint64_t
   }
 }
 
-std::uint32_t level_bits(const LeafColumn& column) {
-  return static_cast<std::uint32_t>(std::bit_width(column.definition_levels));
-}
-
 }  // namespace
 
 std::string encoding_refusal(const LeafColumn& column, Encoding encoding) {
@@ -258,69 +253,6 @@ std::string encoding_refusal(const LeafColumn& column, Encoding encoding) {
                             encoding_name(static_cast<std::uint32_t>(encoding)));
 }
 
-Result<PageBytes> divide_page(const LeafColumn& column, const PageHeader& header, std::span<const std::byte> body) {
-  if (header.kind == PageKind::kDataV2) {
-    // Some writers store repetition levels, all of them 0, where there is nothing to repeat.
-    const auto skipped = static_cast<std::size_t>(header.repetition_bytes);
-    const auto levels = static_cast<std::size_t>(header.definition_bytes);
-    if (body.size() < skipped + levels) return corrupt("a page that is shorter than its levels");
-    if (skipped > 0) {
-      RleReader repetition(body.first(skipped), 0);
-      HEADRACE_TRY(repetition.skip(header.num_values));
-      if (!repetition.at_end()) return corrupt("repetition levels in a column that is not repeated");
-    }
-    return PageBytes{body.subspan(skipped, levels), body.subspan(skipped + levels)};
-  }
-  if (!column.is_nullable()) return PageBytes{{}, body};
-  if (header.definition_encoding != Encoding::kRle)
-    return Error(
-        ErrorCode::kUnsupported,
-        fmt::format("levels encoded as {}", encoding_name(static_cast<std::uint32_t>(header.definition_encoding))));
-  if (body.size() < 4 || load_le32(body.data()) > body.size() - 4)
-    return corrupt(fmt::format("a page of {} bytes that is shorter than its levels", body.size()));
-  const std::uint32_t size = load_le32(body.data());
-  return PageBytes{body.subspan(4, size), body.subspan(4 + std::size_t{size})};
-}
-
-bool is_full(const LeafColumn& column, const PageHeader& header, const PageBytes& page) {
-  return !column.is_nullable() ||
-         RleReader(page.levels, level_bits(column)).repeats(column.definition_levels, header.num_values);
-}
-
-Result<Present> read_presence(const LeafColumn& column, const PageHeader&, const PageBytes& page, PageRows rows,
-                              std::uint8_t* out) {
-  const std::uint32_t most = column.definition_levels;
-  if (most == 0) {  // it has no levels
-    std::memset(out, 1, rows.count);
-    return Present{rows.skip, rows.count};
-  }
-  RleReader runs(page.levels, level_bits(column));
-  std::array<std::uint32_t, kBatch> levels;
-  Present present;
-  const std::uint64_t end = rows.skip + rows.count;
-  for (std::uint64_t row = 0; row < end;) {
-    const std::uint64_t until = row < rows.skip ? rows.skip : end;
-    HEADRACE_ASSIGN(const RleRun run,
-                    runs.next(levels.data(), static_cast<std::size_t>(std::min<std::uint64_t>(until - row, kBatch))));
-    std::uint64_t found = 0;
-    if (run.repeated) {
-      if (run.value > most) return corrupt(fmt::format("level {}, where {} is the most", run.value, most));
-      found = run.value == most ? run.count : 0;
-      if (row >= rows.skip) std::memset(out + (row - rows.skip), run.value == most, run.count);
-    } else {
-      for (std::size_t i = 0; i < run.count; ++i) {
-        if (levels[i] > most) return corrupt(fmt::format("level {}, where {} is the most", levels[i], most));
-        found += levels[i] == most;
-      }
-      if (row >= rows.skip)
-        for (std::size_t i = 0; i < run.count; ++i) out[row - rows.skip + i] = levels[i] == most;
-    }
-    (row < rows.skip ? present.before : present.among) += found;
-    row += run.count;
-  }
-  return present;
-}
-
 Status read_elements(const LeafColumn& column, const PageHeader& header, const PageBytes& page, PageRows rows,
                      const Dictionary* dictionary, NullPolicy nulls, std::span<std::byte> out,
                      std::span<std::byte> spare) {
@@ -334,7 +266,8 @@ Status read_elements(const LeafColumn& column, const PageHeader& header, const P
   HEADRACE_ASSIGN(const Present found, read_presence(column, header, page, rows, present));
   if (nulls == NullPolicy::kError && found.among < rows.count) {
     const auto row = static_cast<std::uint64_t>(std::find(present, present + rows.count, 0) - present);
-    return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("row {} has no value", rows.file_row + row))
+    return std::move(Error(ErrorCode::kInvalidArgument,
+                           fmt::format("{} {} has no value", column.is_list() ? "element" : "row", rows.number + row))
                          .with_hint("Open the data with nulls=\"fill\" (NaN, and 0 for what are no floats) or "
                                     "nulls=\"mask\" (the same, and a field NAME.valid that says where)."));
   }

@@ -26,7 +26,8 @@ Result<ByteRange> chunk_range(const ColumnChunk& chunk, std::uint64_t file_bytes
   return ByteRange{begin, std::min(chunk.stored_bytes + kSlackBytes, file_bytes - begin)};
 }
 
-PageWalk::PageWalk(ByteRange range, std::uint64_t num_values) : range_(range), num_values_(num_values) {
+PageWalk::PageWalk(ByteRange range, std::uint64_t num_values, PageUnit unit)
+    : range_(range), num_values_(num_values), unit_(unit) {
   if (num_values > 0) needs_ = ByteRange{range.offset, std::min(kHeaderGuessBytes, range.size)};
 }
 
@@ -57,12 +58,12 @@ Status PageWalk::enter(const PageHeader& header) {
                                          range_.end() - place.offset))
                          .with_bytes(place));
   if (header.is_data()) {
-    if (header.kind == PageKind::kDataV2 && header.num_rows != header.num_values)
+    if (unit_ == PageUnit::kRows && header.kind == PageKind::kDataV2 && header.num_rows != header.num_values)
       return std::move(
           corrupt(fmt::format("a page of {} values in {} rows", header.num_values, header.num_rows)).with_bytes(place));
     if (header.num_values > num_values_ - found_)
       return std::move(corrupt(fmt::format("its pages have more than {} values", num_values_)).with_bytes(place));
-    if (header.num_values > 0) table_.pages.push_back({place, found_, header.num_values});
+    if (header.num_values > 0) table_.pages.push_back({place, found_, header.num_values, header.num_values});
     found_ += header.num_values;
   } else if (header.kind == PageKind::kDictionary) {
     if (table_.dictionary || !table_.pages.empty())

@@ -15,9 +15,10 @@ namespace headrace::parquet {
 
 /// A data page.
 struct PageEntry {
-  ByteRange place;              ///< Its header and what follows.
-  std::uint64_t first_row = 0;  ///< In its row group.
-  std::uint64_t num_rows = 0;
+  ByteRange place;                ///< Its header and what follows.
+  std::uint64_t first_row = 0;    ///< In its row group: of the column's array, so that those of lists are elements.
+  std::uint64_t num_rows = 0;     ///< As first_row.
+  std::uint64_t num_entries = 0;  ///< Values as its header counts them. Lists: an empty one is an entry, and no row.
 };
 
 /// What is known of a column chunk once its page headers were read.
@@ -30,15 +31,23 @@ struct PageTable {
 /// Errors: kCorruptData  they are not within the file.
 Result<ByteRange> chunk_range(const ColumnChunk& chunk, std::uint64_t file_bytes);
 
-/// Threads: one. For columns without repetition levels, in which a row is a value.
+/// What the values of a page are.
+enum class PageUnit : std::uint8_t {
+  kRows,         ///< One a row.
+  kListEntries,  ///< Elements of lists, and empty lists; rows are counted as if each were one: to_elements().
+};
+
+/// Threads: one.
 class PageWalk {
  public:
   /// \param range  By chunk_range(). \param num_values  Of the chunk.
-  PageWalk(ByteRange range, std::uint64_t num_values);
+  PageWalk(ByteRange range, std::uint64_t num_values, PageUnit unit = PageUnit::kRows);
   /// Return the bytes that push() wants next, as many as a header usually has; nothing: the walk is at its end.
   [[nodiscard]] std::optional<ByteRange> needs() const { return needs_; }
   /// Take the bytes of needs(), or more from there on. Errors: kCorruptData.
   Status push(std::span<const std::byte> bytes);
+  /// What was found so far.
+  [[nodiscard]] const PageTable& table() const { return table_; }
   PageTable take() { return std::move(table_); }
 
  private:
@@ -47,6 +56,7 @@ class PageWalk {
 
   ByteRange range_;
   std::uint64_t num_values_, found_ = 0;
+  PageUnit unit_;
   std::optional<ByteRange> needs_;
   PageTable table_;
 };

@@ -6,6 +6,7 @@
 
 #include "base/nearest_name.h"
 #include "format/parquet/column_array.h"
+#include "format/parquet/column_description.h"
 #include "format/parquet/footer.h"
 
 namespace headrace::parquet {

@@ -1,4 +1,5 @@
-// Parquet files: each column that has a value a row is an array of rows.
+// Parquet files: each column that has a value a row is an array of rows, and each that has a list of values a row is an
+// array of all their elements, with the lengths of the lists beside it (ArrayReader::list_lengths()).
 //
 // Read by ourselves and decoded on every thread: docs/decisions/0026 says why, and what is not read.
 #pragma once
