@@ -10,6 +10,7 @@
 #include "dataset/dataset_contents.h"
 #include "dataset/field_selection.h"
 #include "dataset/file_lists.h"
+#include "dataset/list_samples.h"
 #include "dataset/mapped_samples.h"
 #include "dataset/open_samples.h"
 #include "dataset/open_source_file.h"
@@ -174,11 +175,13 @@ class NotesOfFiles {
 
 }  // namespace
 
-Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::string>& paths, const OpenOptions& options) {
+Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::string>& paths, const OpenOptions& options,
+                                                    ListsAs lists_as) {
   HEADRACE_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
   auto source = std::make_shared<Source>();
   FileLists lists(files, options.companion_files, IndexStore::of_user());
   HEADRACE_ASSIGN(FieldPlan plan, plan_fields(lists, options));
+  if (lists_as == ListsAs::kSamples && has_lists(plan)) return open_list_samples(paths, options, plan).impl();
   NotesOfFiles notes;
   for (std::size_t i = 0; i < files.size(); ++i) {
     HEADRACE_ASSIGN(SourceFile file, open_source_file(lists, i, plan));
@@ -214,7 +217,8 @@ const std::vector<Field>& Dataset::fields() const {
 }
 const std::vector<LeftOut>& Dataset::left_out() const {
   static const std::vector<LeftOut> nothing;
-  return impl_->source.rows() ? impl_->source.rows()->left_out : nothing;
+  const Source* const source = impl_->source.stored()[0];
+  return impl_->source.rows() || !impl_->source.mapped()->boxes ? source->left_out : nothing;
 }
 const std::vector<FieldStorage>& Dataset::storage() const {
   return impl_->storage;

@@ -229,7 +229,7 @@ class FieldPlanner {
     field.shape.assign(array.shape.begin() + 1, array.shape.end());
     field.shape.insert(field.shape.end(), c.inner_shape.begin(), c.inner_shape.end());
     plan_.columns.push_back(std::move(field));
-    const FieldPlan::Array wanted{home.list, array.path, broadcast_, 1, nulls_ != Nulls::kError};
+    const FieldPlan::Array wanted{home.list, array.path, broadcast_, 1, nulls_ != Nulls::kError, !array.list.empty()};
     auto known = std::ranges::find(plan_.arrays, wanted);
     if (known == plan_.arrays.end()) known = plan_.arrays.insert(known, wanted);
     plan_.places.push_back(
@@ -287,7 +287,7 @@ std::optional<std::uint64_t> common_rows(const std::vector<const ArrayInfo*>& ar
 
 /// Every array with the common number of rows in the root, or in the only group.
 Result<DefaultArrays> default_arrays(const FormatReader& file) {
-  std::vector<const ArrayInfo*> readable, root;
+  std::vector<const ArrayInfo*> readable, root, lists;
   std::set<std::string> groups;
   std::optional<Error> refusal;
   DefaultArrays out;
@@ -306,11 +306,17 @@ Result<DefaultArrays> default_arrays(const FormatReader& file) {
           {a.path, fmt::format("its shape ({}) has a dimension of size 0", fmt::join(a.shape, ", "))});
       continue;
     }
+    if (!a.list.empty()) {  // whose number of values says nothing of the file's rows
+      lists.push_back(&a);
+      continue;
+    }
     readable.push_back(&a);
     groups.insert(group_of(file, a));
     if (group_of(file, a).empty()) root.push_back(&a);
   }
   if (refusal) return std::move(*refusal);  // of the only array: say why
+  out.chosen = lists;
+  if (readable.empty() && !lists.empty()) return out;
   if (readable.empty())
     return std::move(Error(ErrorCode::kFieldMissing, "the file has no array that could be a field")
                          .with_file(file.path())
@@ -330,6 +336,7 @@ Result<DefaultArrays> default_arrays(const FormatReader& file) {
     else
       out.left_out.push_back({a->path, fmt::format("it has {} rows, and the fields have {}", a->rows(), *rows)});
   }
+  std::ranges::sort(out.chosen);  // as the file has them
   return out;
 }
 

@@ -22,6 +22,7 @@ struct FieldPlan {
     bool broadcast = false;  ///< Many samples share a row.
     std::uint32_t axes = 1;  ///< How many of its first axes are axes of the samples.
     bool filled = false;     ///< Rows without a value are filled: ArrayReader::filled().
+    bool is_list = false;    ///< Its rows are the values of lists: ArrayInfo::list.
     friend bool operator==(const Array&, const Array&) = default;
   };
   std::vector<Source::Place> places;  ///< One for each column.

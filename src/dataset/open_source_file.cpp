@@ -15,9 +15,16 @@ Status check_rows(const SourceFile& file, const FieldPlan& plan, std::size_t own
   for (std::size_t a = 0; a < file.arrays.size(); ++a) {
     if (plan.arrays[a].list != 0 || file.arrays[a]->info().rows() == file.rows) continue;
     std::string list;
+    const bool lists = std::ranges::all_of(plan.arrays, &FieldPlan::Array::is_list);
     for (std::size_t b = 0; b < file.arrays.size(); ++b)
       if (plan.arrays[b].list == 0)
-        list += fmt::format("\n  {}: {} rows", file.arrays[b]->info().path, file.arrays[b]->info().rows());
+        list += fmt::format("\n  {}: {} {}", file.arrays[b]->info().path, file.arrays[b]->info().rows(),
+                            lists ? "values" : "rows");
+    if (lists)
+      return std::move(Error(ErrorCode::kInvalidArgument, "the lists have different lengths:" + list)
+                           .with_file(file.path)
+                           .with_hint("\nChoose lists of one length with fields=, and open others as a data set of "
+                                      "their own."));
     return std::move(Error(ErrorCode::kInvalidArgument, "the fields have different numbers of rows:" + list)
                          .with_file(file.path)
                          .with_hint("\nOpen arrays of another length as a data set of their own."));
