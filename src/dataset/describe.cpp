@@ -11,6 +11,11 @@
 #include "dataset/dataset_contents.h"
 
 namespace headrace {
+namespace {
+
+constexpr std::uint64_t kCostlyBytes = 64 << 10;  // some tens of microseconds: less is not worth a line
+
+}  // namespace
 
 std::string Dataset::describe() const {
   using Row = std::array<std::string, 7>;
@@ -38,10 +43,11 @@ std::string Dataset::describe() const {
       notes.push_back(fmt::format("{} is {} one call at a time: {}", field.name,
                                   s.read_path == "converted" ? "converted" : "read", s.reason));
     if (!s.uniform) notes.push_back(fmt::format("* {} is stored differently in some files", field.name));
-    if (!of_volumes && !s.chunk_shape.empty() && (s.read_path == "native" || s.read_path == "converted"))
+    const std::uint64_t decoded_bytes = info.rows_for_one() * info.distinct_row_bytes();
+    if (!of_volumes && !s.chunk_shape.empty() && decoded_bytes >= kCostlyBytes &&
+        (s.read_path == "native" || s.read_path == "converted"))
       notes.push_back(fmt::format("one random row of {} decodes a {} of {}: take slices, or a Loader", field.name,
-                                  info.page_rows > 0 ? "page" : "chunk",
-                                  format_bytes(info.rows_for_one() * info.distinct_row_bytes())));
+                                  info.page_rows > 0 ? "page" : "chunk", format_bytes(decoded_bytes)));
     if (info.repeats > 1)
       notes.push_back(fmt::format("{} has one value for {} samples{}", field.name, info.repeats,
                                   files().size() > 1 ? " of the first file" : ""));

@@ -48,8 +48,9 @@ std::string chunk_words(const ArrayInfo& array, std::uint64_t chunk_bytes) {
   if (array.layout != Layout::kChunked) return layout_name(array.layout);
   const std::uint64_t rows = array.chunk_rows();
   if (!array.chunk_ends.empty())
-    return fmt::format("{} rows at most ({} row group{}, decoded page by page)", group_digits(rows),
-                       group_digits(array.chunk_ends.size()), plural(array.chunk_ends.size()));
+    return fmt::format("{} {} at most ({} row group{}, decoded page by page)", group_digits(rows),
+                       array.list.empty() ? "rows" : "values of lists", group_digits(array.chunk_ends.size()),
+                       plural(array.chunk_ends.size()));
   return fmt::format("{} row{}, {}", group_digits(rows), plural(rows), format_bytes(chunk_bytes));
 }
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace._support.checks import engine_text, invalid, real_number
+from headrace import _headrace
+from headrace._support.checks import engine_text, invalid, path_list, real_number
 from headrace.errors import CorruptDataError, FieldMissingError, FileMissingError, ReadFailedError
 from headrace.transforms._base import Transform
 
@@ -50,12 +51,10 @@ def join_of(table: Any, on: str, fields: Sequence[str], key: str | None, otherwi
 
 def _columns_of(table: Any, names: list[str]) -> tuple[Mapping[str, Any], str]:
     """Return what has the named columns, and what the table is called in messages."""
-    from headrace.dataset import Dataset
-
     if isinstance(table, (str, os.PathLike)):
         path = os.fspath(table)
         return (_read_csv(path, names) if path.lower().endswith(".csv") else _read_file(path, names)), path
-    if isinstance(table, Dataset):
+    if hasattr(table, "sample_bytes"):  # a Dataset, whose module imports this one
         return {name: table[name][:] for name in names}, "the table"
     if not hasattr(table, "keys") or not hasattr(table, "__getitem__"):
         raise invalid(f"a table is a path, a Dataset, or a mapping of names to columns, not {table!r}")
@@ -64,10 +63,9 @@ def _columns_of(table: Any, names: list[str]) -> tuple[Mapping[str, Any], str]:
 
 
 def _read_file(path: str, names: list[str]) -> Mapping[str, Any]:
-    from headrace.opening import open as open_files
-
-    with open_files(path, fields=list(dict.fromkeys(names))) as rows:
-        return rows[:]
+    rows = _headrace.open(path_list(path), [(name, name) for name in dict.fromkeys(names)])
+    columns: Mapping[str, Any] = rows.rows(0, len(rows))
+    return columns
 
 
 def _read_csv(path: str, names: list[str]) -> Mapping[str, Any]:
