@@ -37,6 +37,14 @@ def one_thread_over_loop(runs: Runs) -> list[float]:
     return ratio("one thread", "loop, one thread", runs)
 
 
+def over_parts(above: str, parts: tuple[str, ...], runs: Runs) -> list[float]:
+    """A contestant over parts done one after the other, each of which printed its own rate."""
+    values = []
+    for i, run in enumerate(runs[above]):
+        values.append(run["rows_per_s"] * sum(1 / runs[part][i]["rows_per_s"] for part in parts))
+    return values
+
+
 def stages(runs: Runs) -> str:
     """Say where the threads' time went in the last repetition."""
     report = runs["headrace"][-1]["report"]
@@ -70,6 +78,50 @@ LOOP = {
     "one thread": shuffled(1),
     "loop, one thread": rival("polars_gather", "--threads", "1"),
 }
+JOIN = ("--joined", *SECOND)
+EVENT_BYTES = ",".join(str(151 * size) for size in (2, 8, 8, 1))  # of each column that is read, of an event on average
+
+
+def gather(threads: int) -> Contestant:
+    """Events of equal length, of the stored columns, copied in a random order in memory: no join, no arithmetic."""
+    sizes = ("--rows", "400000", "--row-bytes", EVENT_BYTES, "--batch-size", "512")
+    return Contestant("gather", "", (*sizes, "--threads", str(threads)))
+
+
+JOINED = {
+    "headrace": shuffled(1, *JOIN),
+    "in order": headrace("epochs", *JOIN),
+    "plain": shuffled(1, *SECOND),
+    "decode": headrace("decode", "--joined"),
+    "gather": gather(1),
+    "features": headrace("features"),
+    "two threads": shuffled(2, *JOIN),
+    "decode, two threads": headrace("decode", "--joined", "--threads", "2"),
+    "gather, two threads": gather(2),
+}
+PAD = ("--joined", "--padded", "512")
+TORCH_PADDED = {
+    "headrace": shuffled(2, "--framework", "torch", *PAD),
+    **{name: rival("torch_pandas", "--workers", str(n), *PAD) for name, n in zip(SLICES, WORKERS, strict=True)},
+    **{
+        f"torch {what} w{n}": rival("torch_pandas", "--slices", what, "--workers", str(n), *PAD)
+        for what in ("arrays", "features")
+        for n in WORKERS
+    },
+}
+LOOPS = {
+    f"loop, features of a {what}, {name}": rival("polars_gather", "--threads", str(n), "--features", what, *PAD)
+    for what in ("batch", "file")
+    for n, name in ((2, "two threads"), (1, "one thread"))
+}
+LOOP_PADDED = {"headrace": shuffled(2, *PAD), **LOOPS, "one thread": shuffled(1, *PAD)}
+
+
+def one_thread_over_loops(runs: Runs) -> list[float]:
+    """Headrace's one thread over the best of the loops that have one."""
+    return over_best_of([name for name in LOOPS if "one" in name], {**runs, "headrace": runs["one thread"]})
+
+
 OPEN = {
     "headrace": headrace("open", "--set", "many", "--threads", "2"),
     "warm": headrace("open", "--set", "many", "--threads", "2", "--store", "warm"),
@@ -132,6 +184,58 @@ PARQUET_FIGURES = [
         rows="events",
         detail=stages,
         beside={"one thread each": (one_thread_over_loop, "x"), **RATE},
+    ),
+    Figure(
+        "parquet_joined",
+        "events in ragged batches of 512, shuffled, x, y, z joined, six float32 features, one thread, second epoch, "
+        "against four columns decoded, and then gathered in memory, alone",
+        0.8,
+        True,
+        JOINED,
+        partial(over_parts, "headrace", ("decode", "gather")),
+        "x",
+        rows="events",
+        detail=stages,
+        beside={
+            "two threads each": (
+                partial(over_parts, "two threads", ("decode, two threads", "gather, two threads")),
+                "x",
+            ),
+            "against both and NumPy's join and features": (
+                partial(over_parts, "headrace", ("decode", "gather", "features")),
+                "x",
+            ),
+            "against the same in order": (partial(ratio, "headrace", "in order"), "x"),
+            "against three columns as stored, shuffled": (partial(ratio, "headrace", "plain"), "x"),
+            **RATE,
+        },
+    ),
+    Figure(
+        "parquet_torch_padded",
+        "the same features, padded, 512 pulses at most, two threads, against slices of a pandas frame in a torch "
+        "DataLoader, best of 0 to 2 workers",
+        8,
+        True,
+        TORCH_PADDED,
+        partial(over_best_of, SLICES),
+        "x",
+        rows="events",
+        repetitions=3,
+        detail=stages,
+        beside={"frames made NumPy arrays, or features, when read": (over_best_rival, "x"), **RATE},
+    ),
+    Figure(
+        "parquet_loop_padded",
+        "the same, two threads, against a loop of polars reads and NumPy gathers, features and filling, shuffled "
+        "inside each file, best of one or two threads and of two ways",
+        4,
+        True,
+        LOOP_PADDED,
+        partial(over_best_of, list(LOOPS)),
+        "x",
+        rows="events",
+        detail=stages,
+        beside={"one thread each": (one_thread_over_loops, "x"), **RATE},
     ),
     Figure(
         "parquet_open",

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Make the Parquet files of the benchmarks once: events like IceCube's, and a table of where they lie.
 
+The places of the sensors are no file: geometry() makes them, the same ones each time.
+
 Usage: parquet_files.py [NAME…]      files go to $HEADRACE_BENCH_DATA or ./bench_data
 
 large   8 files of 50,000 events, about 0.4 GB
@@ -23,6 +25,8 @@ import numpy as np
 SETS = {"large": (8, 50_000), "many": (660, 2_000), "small": (2, 2_000)}  # files, and events in each
 COLUMNS = ("sensor_id", "time", "charge", "auxiliary", "event_id")
 FIELDS = ("sensor_id", "time", "charge")
+JOINED = ("sensor_id", "time", "charge", "auxiliary")  # what the joined benchmarks read
+SENSORS = 5_160
 TARGETS = ("azimuth", "zenith")
 LEAST, MOST = 5, 178_000  # pulses of an event
 
@@ -48,7 +52,7 @@ def pulses_of(random: np.random.Generator, ids: np.ndarray, lengths: np.ndarray)
     time_ = np.cumsum(steps)
     time_ -= np.repeat(time_[ends - lengths] - steps[ends - lengths], lengths)
     return {
-        "sensor_id": random.integers(0, 5_160, rows, dtype=np.int16),
+        "sensor_id": random.integers(0, SENSORS, rows, dtype=np.int16),
         "time": time_,
         "charge": np.round(40 * random.lognormal(0, 0.6, rows) + 1) * 0.025,
         "auxiliary": random.random(rows, dtype=np.float32) < 0.7,
@@ -97,6 +101,34 @@ def make(name: str) -> Files:
     for path in paths:
         path.read_bytes()
     return Files([str(path) for path in paths], str(folder / "train_meta.parquet"), files * events, rows)
+
+
+def geometry() -> dict[str, np.ndarray]:
+    """Return the sensors' numbers and places: 86 strings of 60 sensors in a cubic kilometre, in metres."""
+    random = np.random.default_rng(86)
+    string, depth = np.divmod(np.arange(SENSORS), 60)
+    across = random.uniform(-500, 500, (86, 2))[string]
+    places = {"x": across[:, 0], "y": across[:, 1], "z": 500 - 17 * depth + random.normal(0, 1, SENSORS)}
+    return {"sensor_id": np.arange(SENSORS, dtype=np.int16), **{k: v.astype(np.float32) for k, v in places.items()}}
+
+
+def four_columns(files: Files) -> list[str]:
+    """Return files of the columns of JOINED alone, made once of those of a set, and left in the page cache."""
+    import pyarrow.parquet as pq
+
+    folder = Path(files.meta).parent
+    folder = folder.with_name(f"{folder.name}_joined")
+    if not folder.exists():
+        part = folder.with_suffix(".part")
+        part.mkdir(parents=True, exist_ok=True)
+        for path in files.paths:
+            table = pq.read_table(path, columns=list(JOINED)).combine_chunks()
+            pq.write_table(table, part / Path(path).name)
+        part.rename(folder)
+    paths = [folder / Path(path).name for path in files.paths]
+    for path in paths:
+        path.read_bytes()
+    return [str(path) for path in paths]
 
 
 def spans_of(meta: str) -> list[dict[str, np.ndarray]]:

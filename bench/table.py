@@ -103,9 +103,13 @@ PARQUET = """
 dictionaries), and a table of each event's file, rows and targets. *Five columns decoded* is `headrace.tools.verify`,
 which keeps nothing; polars and pyarrow keep a file or a row group, DuckDB sums. Batches have three columns, offsets and
 two targets. Headrace has 1 GiB and `cache="none"`, and shuffles through its whole window; the rivals,
-`bench/rivals/torch_pandas.py` and `polars_gather.py`, hold a file at a time (a worker) and shuffle inside it. The small
-files have 1,320,000 events together; a fresh process opens them, with an empty index store or with one that another
-process filled.
+`bench/rivals/torch_pandas.py` and `polars_gather.py`, hold a file at a time (a worker) and shuffle inside it. *Six
+features* are x, y and z of each pulse's sensor, joined from a table of 5,160, its time scaled, the logarithm of its
+charge, and `auxiliary`, as one field of (pulses, 6) float32 and two targets; the rivals make the same by vectorised
+NumPy. *Decoded and gathered alone*: `headrace.tools.verify` over files of those four columns, then
+`bench/gather_alone.cpp` over their bytes, events of 151 pulses each; one after the other, without join and arithmetic.
+The small files have 1,320,000 events together; a fresh process opens them, with an empty index store or with one that
+another process filled.
 """
 
 COLUMNS = "| figure | reach | measured | runs | | key | at |\n| --- | --- | --- | ---: | --- | --- | --- |\n"
