@@ -46,25 +46,87 @@ def pack_files(under: str, pattern: str) -> list[str]:
 
 
 class Expected(NamedTuple):
-    """What Headrace should deliver: values with the fill where there is none, and which rows have one."""
+    """What Headrace should deliver: values with the fill where there is none, and which rows have one.
+
+    Those of a list are its elements, and its lengths are -1 where a row has no list.
+    """
 
     values: np.ndarray
     valid: np.ndarray
     nullable: bool
+    lengths: np.ndarray | None = None
 
 
-def leaf_of(table: pa.Table, path: str) -> pa.Array:
-    """Return the column of a dotted path; a row of a struct that is missing has no value."""
+class Leaf(NamedTuple):
+    """A column of numbers, under the name that Headrace gives it."""
+
+    name: str
+    column: pq.ColumnSchema
+    lists: int
+    in_map: bool
+
+    @property
+    def is_text(self) -> bool:
+        """Text or bytes of any length."""
+        return self.column.physical_type == "BYTE_ARRAY" and "Decimal" not in str(self.column.logical_type)
+
+    @property
+    def is_readable(self) -> bool:
+        """A value or a list of values a row, of numbers or of bytes of one length."""
+        return self.lists < 2 and not self.in_map and not self.is_text
+
+
+def is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def leaves(file: pq.ParquetFile) -> list[Leaf]:
+    """The columns of a file, by its schema as Arrow sees it: what makes lists has no name there."""
+    found: list[tuple[str, int, bool]] = []
+
+    def below(kind: pa.DataType, name: str, lists: int, in_map: bool) -> None:
+        if pa.types.is_map(kind):
+            below(kind.key_type, name + ".key", lists, True)
+            below(kind.item_type, name + ".value", lists, True)
+        elif is_list(kind):
+            below(kind.value_type, name, lists + 1, in_map)
+        elif pa.types.is_struct(kind):
+            for field in kind:
+                below(field.type, f"{name}.{field.name}", lists, in_map)
+        else:
+            found.append((name, lists, in_map))
+
+    for field in file.schema_arrow:
+        below(field.type, field.name, 0, False)
+    columns = [file.schema.column(i) for i in range(len(file.schema))]
+    out = []
+    for (name, lists, in_map), column in zip(found, columns, strict=True):
+        in_map = in_map or ".key_value." in column.path  # Arrow takes a map without values for a list.
+        out.append(Leaf(column.path.replace(".list.element", "") if in_map else name, column, lists, in_map))
+    return out
+
+
+def list_lengths(array: pa.Array) -> np.ndarray:
+    """Elements of each row; -1 where it has no list."""
+    return pc.fill_null(pc.list_value_length(array), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def leaf_of(table: pa.Table, path: str) -> tuple[pa.Array, np.ndarray | None]:
+    """Return the column of a dotted path, and the lengths of its lists; a missing struct has no value."""
     name = next(n for n in table.column_names if path == n or path.startswith(n + "."))
     array = table[name].combine_chunks()
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    rest = path[len(name) + 1 :]
-    while rest:
+    rest, lengths = path[len(name) + 1 :], None
+    while rest or is_list(array.type):
+        if is_list(array.type):
+            assert lengths is None, "a list of lists"
+            array, lengths = array.flatten(), list_lengths(array)
+            continue
         names = [field.name for field in array.type]
         name = next(n for n in names if rest == n or rest.startswith(n + "."))
         array = pc.struct_field(array, [names.index(name)])
         rest = rest[len(name) + 1 :]
-    return array
+    return array, lengths
 
 
 def stored_unit(column: pq.ColumnSchema) -> str | None:
@@ -113,27 +175,23 @@ def as_numpy(array: pa.Array, column: pq.ColumnSchema) -> np.ndarray:
 
 
 def expected(path: Path, *, file: pq.ParquetFile | None = None, only: list[str] | None = None) -> dict[str, Expected]:
-    """What Headrace should deliver of each column that has a value a row and is no text or bytes."""
+    """What Headrace should deliver of each column that is read."""
     file = file or pq.ParquetFile(path)
-    columns = [file.schema.column(i) for i in range(len(file.schema))]
     out = {}
-    for column in columns:
-        if not is_readable(column) or (only is not None and column.path not in only):
+    for leaf in leaves(file):
+        if not leaf.is_readable or (only is not None and leaf.name not in only):
             continue
-        array = leaf_of(file.read(columns=[column.path]), column.path)
+        array, lengths = leaf_of(file.read(columns=[leaf.column.path]), leaf.name)
         valid = array.is_valid().to_numpy(zero_copy_only=False)
-        out[column.path] = Expected(as_numpy(array, column), valid, column.max_definition_level > 0)
+        out[leaf.name] = Expected(as_numpy(array, leaf.column), valid, leaf.column.max_definition_level > 0, lengths)
     return out
-
-
-def is_readable(column: pq.ColumnSchema) -> bool:
-    """A value a row, of a number or of bytes of one length."""
-    text = column.physical_type == "BYTE_ARRAY" and "Decimal" not in str(column.logical_type)
-    return column.max_repetition_level == 0 and not text
 
 
 def check_column(path: Path, name: str, want: Expected) -> None:
     """Read a column with each policy of nulls and compare it with what is expected."""
+    if want.lengths is not None:
+        check_list(path, name, want)
+        return
     full = bool(want.valid.all())
     data = hr.open(path, [name])
     if full:
@@ -149,6 +207,35 @@ def check_column(path: Path, name: str, want: Expected) -> None:
     same(masked[name][:], want.values, name)
     assert name + ".valid" in masked.fields, name
     same(masked[name + ".valid"][:], want.valid, name)
+
+
+def same_lists(got: Any, name: str, values: np.ndarray, lengths: np.ndarray) -> None:
+    """A batch has these elements, and offsets by these lengths, where -1 is an empty list."""
+    same(got[name], values, name)
+    ends = np.cumsum(np.maximum(lengths, 0))
+    np.testing.assert_array_equal(got[name + ".offsets"], np.concatenate(([0], ends)), err_msg=name)
+
+
+def check_list(path: Path, name: str, want: Expected) -> None:
+    """Read a column of lists with each policy of nulls: rows without a list, and elements without a value."""
+    assert want.lengths is not None
+    if (want.lengths < 0).any():
+        with pytest.raises(hr.InvalidArgumentError, match=rf"row {want.lengths.argmin()} has no list") as refused:
+            hr.open(path, [name])
+        names_place(refused.value, path, name)
+    elif not want.valid.all():
+        with pytest.raises(hr.InvalidArgumentError, match=rf"element {want.valid.argmin()} has no value") as refused:
+            hr.open(path, [name])[:]
+        names_place(refused.value, path, name)
+    else:
+        same_lists(hr.open(path, [name])[:], name, want.values, want.lengths)
+    same_lists(hr.open(path, [name], nulls="fill")[:], name, want.values, want.lengths)
+    masked = hr.open(path, [name], nulls="mask")
+    assert list(masked.fields) == [name, name + ".valid"]
+    assert all(field.ragged for field in masked.fields.values())
+    assert masked.lengths().tolist() == np.maximum(want.lengths, 0).tolist()
+    same_lists(masked[:], name, want.values, want.lengths)
+    same_lists(masked[:], name + ".valid", want.valid, want.lengths)
 
 
 def names_place(error: hr.Error, path: Path, name: str | None = None) -> None:

@@ -122,8 +122,14 @@ def make_table(name: str) -> pa.Table:
 
 
 def paths_of(table: pa.Table) -> list[str]:
-    nested = [f"{f.name}.{g.name}" for f in table.schema if pa.types.is_struct(f.type) for g in f.type]
-    return [name for name in table.column_names if not pa.types.is_struct(table.schema.field(name).type)] + nested
+    """Paths of the columns as Parquet has them, where lists and their elements are groups of their own."""
+
+    def below(kind: pa.DataType, path: str) -> list[str]:
+        if pa.types.is_struct(kind):
+            return [name for field in kind for name in below(field.type, f"{path}.{field.name}")]
+        return below(kind.value_type, path + ".list.element") if hasattr(kind, "value_field") else [path]
+
+    return [path for field in table.schema for path in below(field.type, field.name)]
 
 
 def write(table: pa.Table, path: Path, name: str, encoding: str, codec: str, version: str) -> None:

@@ -52,7 +52,7 @@ def columns(events: list[Event]) -> dict[str, np.ndarray]:
     return table
 
 
-FORMATS = ["h5", "compound.h5", "npz", "npy", "parquet"]
+FORMATS = ["h5", "compound.h5", "npz", "npy", "parquet", "lists.parquet"]
 
 
 def opened(folder: Path, kind: str, events: list[Event]) -> hr.Dataset:
@@ -70,6 +70,8 @@ def opened(folder: Path, kind: str, events: list[Event]) -> hr.Dataset:
         np.savez(folder / "targets.npz", **{name: columns(events)[name] for name in TARGETS})
         named = {name: f"part.{name}" for name in ROWS}
         return hr.open(files, named, sample_by=hr.Spans(offsets=begin), targets=targets)
+    if kind == "lists.parquet":
+        return hr.open(files, [*(name for name in ROWS if name != "xyz"), *TARGETS])
     if kind == "parquet":
         spans = hr.Spans(meta=folder / "meta_*.parquet", first="first", end="end")
         return hr.open(files, [name for name in ROWS if name != "xyz"], sample_by=spans, targets=TARGETS)
@@ -111,12 +113,24 @@ def write_parquet(path: Path, table: dict[str, np.ndarray]) -> None:
     pq.write_table(pa.table(meta), path.with_name(path.name.replace("part", "meta")))
 
 
+def write_lists(path: Path, table: dict[str, np.ndarray]) -> None:
+    """A row for each event, whose columns are lists; pages of few elements."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    begin = pa.array(table["begin"], pa.int32())
+    lists = {name: pa.ListArray.from_arrays(begin, pa.array(table[name])) for name in ROWS if name != "xyz"}
+    values = {name: table[name] for name in TARGETS}
+    pq.write_table(pa.table({**lists, **values}), path, row_group_size=11, data_page_size=500, write_batch_size=64)
+
+
 WRITERS: dict[str, Callable[[Path, dict[str, np.ndarray]], Any]] = {
     "h5": write_h5,
     "compound.h5": write_compound,
     "npz": lambda path, table: np.savez(path, **table),  # type: ignore[arg-type]
     "npy": lambda path, table: np.save(path, records_of(table)),
     "parquet": write_parquet,
+    "lists.parquet": write_lists,
 }
 
 

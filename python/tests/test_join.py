@@ -9,7 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from ragged_files import Event, changed, check, check_everywhere, equal, events_of, make_events
+from ragged_files import FORMATS, Event, changed, check, check_everywhere, equal, events_of, make_events
 from ragged_files import opened as opened_as
 
 import headrace as hr
@@ -52,9 +52,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> hr.Dataset:
     return hr.open(path)
 
 
-@pytest.mark.parametrize("kind", ["h5", "compound.h5", "npz", "npy", "parquet"])
+@pytest.mark.parametrize("kind", FORMATS)
 def test_each_row_gets_its_row_of_the_table(tmp_path: Path, kind: str) -> None:
-    pytest.importorskip("pyarrow" if kind == "parquet" else "numpy")
+    pytest.importorskip("pyarrow" if "parquet" in kind else "numpy")
     data = opened_as(tmp_path, kind, WANT).join(TABLE, "sensor", ["px", "string", "dead"])
     check_everywhere(data, changed(WANT, looked_up, data.fields), fill=1)
 

@@ -18,6 +18,7 @@ import headrace as hr
 PROMETHEUS = "examples/parquet/prometheus/merged"
 OSCNEXT = "tests/parquet/oscNext_genie_level7_v02"
 HITS = [206, 97, 176, 188, 196, 151, 252, 232, 236, 138]
+TEXT = "text of any length; only columns of numbers are read"
 TRUTH = ["injection_energy", "injection_zenith", "injection_type", "total_energy", "dummy_pid"]
 
 
@@ -136,24 +137,28 @@ def test_geometry_tables(name: str, rows: int, columns: int) -> None:
         np.testing.assert_array_equal(data[column][100:3000:7], values[100:3000:7])
 
 
-def test_lists_in_structs_are_refused_by_name() -> None:
-    """What is flat beside them is read: the truth, and the number of the event, in a struct each."""
-    path = pack(f"{OSCNEXT}/*_first_5_frames.parquet")
-    path = str(files_of(path)[0])
+def test_lists_in_structs_event_by_event() -> None:
+    """The pulses of an event are large lists in a struct; the truth, and the event's number, are values in structs."""
+    path = str(files_of(pack(f"{OSCNEXT}/*_first_5_frames.parquet"))[0])
     table = pq.read_table(path)
-    lists = [f.name for f in table.schema.field("SRTInIcePulses").type if pa.types.is_large_list(f.type)]
-    flat = {f"truth.{f.name}" for f in table.schema.field("truth").type} | {"SRTInIcePulses.event_no"}
+    kinds = {f"{s}.{f.name}": f.type for s in ("SRTInIcePulses", "truth") for f in table.schema.field(s).type}
+    lists = {name for name, kind in kinds.items() if pa.types.is_large_list(kind)}
     data = hr.open(path)
-    assert set(data.fields) == flat - {"truth.sim_type"}
+    assert set(data.fields) == set(kinds) - {"truth.sim_type"}
+    assert {name for name, field in data.fields.items() if field.ragged} == lists
     assert len(lists) == 19
+    assert (len(data), data.lengths().sum(), data.left_out) == (5, 56, {"truth.sim_type": TEXT})
+    want: list[dict[str, Any]] = [{} for _ in range(5)]
     for name in data.fields:
         struct, column = name.split(".")
-        want = table[struct].combine_chunks().field(column).to_numpy(zero_copy_only=False)
-        np.testing.assert_array_equal(data[name][:], want, err_msg=name)
-        assert data[name][:].dtype == want.dtype
-    told = {name: reason for name, reason in data.left_out.items() if name.startswith("SRTInIcePulses")}
-    for name in lists:
-        (reason,) = [reason for column, reason in told.items() if column.split(".")[1] == name]
-        assert "list" in reason or "repeated" in reason, reason
-        with pytest.raises(hr.UnsupportedError, match=rf"SRTInIcePulses\.{name}.*list"):
-            hr.open(path, [next(column for column in told if column.split(".")[1] == name)])
+        for event, value in zip(want, table[struct].combine_chunks().field(column), strict=True):
+            kind = kinds[name].value_type if name in lists else kinds[name]
+            event[name] = np.array(value.as_py(), kind.to_pandas_dtype())
+    for got, event in zip(data, want, strict=True):
+        same(got, event)
+    with hr.Loader(data, 2, shuffle=True, layout="padded") as loader:
+        for batch in loader:
+            for i, number in enumerate(batch["SRTInIcePulses.event_no"].tolist()):
+                (event,) = (one for one in want if one["SRTInIcePulses.event_no"] == number)
+                length = batch["lengths"][i]
+                same({n: batch[n][i][:length] if n in lists else batch[n][i] for n in event}, event)

@@ -123,3 +123,26 @@ def test_bytes_of_the_pages(good: Good) -> None:
             assert isinstance(error, hr.CorruptDataError), (name, at)
             assert "CRC" in str(error)
             assert error.field == name
+
+
+@pytest.mark.xfail(strict=True, reason="the levels are taken for values: what is behind the last value is not refused")
+def test_a_column_that_is_nullable_no_more(tmp_path: Path) -> None:
+    """One bit of the footer says so; without a missing value, a page of version 1 is long enough for it."""
+    path = tmp_path / "a.parquet"
+    options = {"compression": "none", "use_dictionary": False, "store_schema": False}
+    pq.write_table(pa.table({"y": range(60)}), path, write_page_checksum=True, **options)
+    whole = path.read_bytes()
+    at = next(i for i in range(footer_start(whole), len(whole)) if is_required(flipped(whole, i, 2)))
+    path.unlink()
+    path.write_bytes(flipped(whole, at, 2))
+    with pytest.raises(hr.CorruptDataError) as refused:
+        hr.open(path)[:]
+    names_place(refused.value, path, "y")
+
+
+def is_required(whole: bytes) -> bool:
+    """Whether the file can be opened, and its only column has no levels."""
+    try:
+        return pq.ParquetFile(pa.BufferReader(whole)).schema.column(0).max_definition_level == 0
+    except (OSError, pa.ArrowException, IndexError):
+        return False

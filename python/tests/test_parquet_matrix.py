@@ -72,7 +72,7 @@ def test_values_are_pyarrows(tmp_path: Path, name: str, encoding: str) -> None:
     used = pq.ParquetFile(path).metadata.row_group(0).column(1).encodings
     assert (encoding if encoding != "dictionary" else "RLE_DICTIONARY") in used, used
     for column, held in want.items():  # The file is what was meant to be written.
-        valid = leaf_of(table, column).is_valid().to_numpy(zero_copy_only=False)
+        valid = leaf_of(table, column)[0].is_valid().to_numpy(zero_copy_only=False)
         np.testing.assert_array_equal(held.valid, valid)
 
 

@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=FORMATS)
 def each(request: pytest.FixtureRequest, folder: Path) -> hr.Dataset:
-    pytest.importorskip("pyarrow" if request.param == "parquet" else "numpy")
+    pytest.importorskip("pyarrow" if "parquet" in request.param else "numpy")
     return opened_as(folder, request.param, WANT)
 
 

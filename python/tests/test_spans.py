@@ -221,7 +221,6 @@ def test_what_is_not_there_yet_is_refused(pulses: str) -> None:
     data = opened(pulses)
     for what, call in (
         ("a mixture of spans", lambda: hr.mix({"a": (data, 1), "b": (data, 1)})),
-        ("a transform of spans", lambda: data.map(hr.transforms.Log("time"))),
         ("stats of spans", lambda: data.stats("time")),
         (r"windows\(\) of spans", lambda: data.windows(3)),
         ("group_by= for spans", lambda: hr.Loader(data, group_by="file")),

@@ -98,7 +98,7 @@ void BlockServer::put_dense(std::uint64_t block, std::span<const std::byte* cons
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const RowsAt rows{fields[f], form_.row_bytes(f), decoder_.first_row_of(place.file) + place.rows.first,
                       place.rows.count};
-    put(f, {rows, nullptr, field_weight(f), f == 0}, first_row, wanted, span);
+    put(f, {rows, nullptr, field_weight(f), f == 0 && wanted.counts_rows}, first_row, wanted, span);
   }
   span.stop();
   count_kept(*task_);
@@ -136,7 +136,7 @@ Status BlockServer::put_coded(const KeptBlock& kept, const Wanted& wanted) {
           std::copy(piece.begin(), piece.end(), row_.data() + p * pieces.bytes);
           if (p + 1 < pieces.per_row) continue;
           const RowsAt row{row_.data(), pieces.row_bytes, block_row + begin, 1};
-          put(f, {row, nullptr, field_weight(f), f == 0}, first_row, here, span);
+          put(f, {row, nullptr, field_weight(f), f == 0 && wanted.counts_rows}, first_row, here, span);
           continue;
         }
         const std::uint64_t weight = part_weight(f, p, pieces.per_row);
@@ -145,7 +145,7 @@ Status BlockServer::put_coded(const KeptBlock& kept, const Wanted& wanted) {
           part.run_bytes = piece.size();
         }
         const RowsAt rows{piece.data(), pieces.row_bytes, block_row + begin, end - begin};
-        put(f, {rows, &part, weight, f == 0 && p == 0}, first_row, here, span);
+        put(f, {rows, &part, weight, f == 0 && p == 0 && wanted.counts_rows}, first_row, here, span);
       }
       ++group;
       while (near < sorted.moves.size() && sorted.moves[near].row + sorted.longest_move <= end) ++near;

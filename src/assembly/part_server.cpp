@@ -19,6 +19,10 @@ PartServer::PartServer(const MappedSource& mapped, DecodeCounters& counters) : m
   }
 }
 
+void PartServer::set_decoded_cache(DecodedCache* decoded_cache) {
+  if (!cells_) servers_[0].rows->set_decoded_cache(decoded_cache);
+}
+
 Status PartServer::prepare() {
   if (cells_) return cells_->prepare();
   for (GroupServer& server : servers_) HEADRACE_TRY(server.rows->prepare());
@@ -88,7 +92,9 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
   moves_.resize(found_.size());
   for (std::size_t i = 0; i < by_row_.size(); ++i) moves_[i] = found_[static_cast<std::uint32_t>(by_row_[i])];
   const BlockTable::Place place = mapped_.groups[at.group].layout.table->place(at.unit);
-  const auto failed = server.rows->serve({at.unit, place.file, place.rows, claim.first, 0},
+  // Uses are as far away for all units: what is kept stays.
+  const KeepPolicy::Moment moment{.ahead = claim.ahead, .wanted_again = !claim.last, .starting = claim.starting};
+  const auto failed = server.rows->serve({at.unit, place.file, place.rows, claim.first, 0, moment},
                                          {{}, moves_, runs_, longest, false}, cancelled);
   for (const RowFailure& f : failed)
     for (const SlotRun& r : claim.runs)

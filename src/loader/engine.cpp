@@ -130,8 +130,10 @@ void Engine::provide_memory(std::vector<MemoryReservation> reservations, std::sh
     const std::lock_guard lock(cache_mutex_);
     decoded_cache_ = std::move(decoded_cache);
   }
-  for (auto& w : decoders_)
+  for (auto& w : decoders_) {
     if (w->server) w->server->set_decoded_cache(decoded_cache_.get());
+    if (w->parts) w->parts->set_decoded_cache(decoded_cache_.get());
+  }
   preloads_ = plan_.preloads && decoded_cache_->rows;
   const bool asked = preloads_ || plan_.tier == CacheTier::kDirectory || plan_.tier == CacheTier::kHostRows;
   if (asked) decoded_cache_->policy.keep_everything();

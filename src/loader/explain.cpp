@@ -45,7 +45,7 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
   switch (p.tier) {
     case CacheTier::kNothing:
       if (!mapped.empty() && choice.mode != CacheChoice::kNone)
-        return fmt::format("nothing is kept between epochs: {} are decoded anew", mapped);
+        return fmt::format("nothing is kept between epochs: {}", p.tier_reason);
       return choice.mode == CacheChoice::kNone        ? "nothing is kept between epochs (cache='none')"
              : choice.mode == CacheChoice::kDirectory ? "nothing is kept between epochs: see WARNING"
              : !known ? "not decided yet: the first epoch measures whether re-encoded blocks fit, and keeps them if "
@@ -57,6 +57,9 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
                            to_string(p.coding),
                            format_bytes(static_cast<std::uint64_t>(p.coded_share * static_cast<double>(p.data_bytes))),
                            format_bytes(p.data_bytes), kKeptWhen);
+      if (!mapped.empty())
+        return fmt::format("rows, decoded, in {}: {:.0f} % of them ({}), {}", format_bytes(p.cache_bytes),
+                           100 * std::min(share, 1.0), format_bytes(p.data_bytes), kKeptWhen);
       return fmt::format("blocks, in {}: {:.0f} % of the decoded data ({}), {}", format_bytes(p.cache_bytes),
                          100 * std::min(share / p.coded_share, 1.0), format_bytes(p.data_bytes),
                          p.coding == BlockCoding::kRaw ? "more if re-encoding pays, which the first epoch measures"

@@ -259,12 +259,30 @@ TEST(MappedLoader, GroupsAreRefused) {
   }
 }
 
-TEST(MappedLoader, ExplainSaysThatNothingIsKept) {
-  const Events events(heavy_tailed(100, 1));
-  Loader loader(*events.data, {.batch_size = 16, .shuffle = true});
-  for (const Batch& batch : loader) (void)batch;
-  EXPECT_NE(loader.explain().find("mapped samples are decoded anew"), std::string::npos) << loader.explain();
-  EXPECT_EQ(loader.explain().find("the first epoch measures"), std::string::npos) << loader.explain();
+/// HEADRACE_KEEP_SHARE for the length of a test: units are kept at once.
+class KeptAtOnce {
+ public:
+  KeptAtOnce() { ::setenv("HEADRACE_KEEP_SHARE", "inf", 1); }
+  ~KeptAtOnce() { ::unsetenv("HEADRACE_KEEP_SHARE"); }
+};
+
+TEST(MappedLoader, DecodedUnitsAreKeptWhereTheyFit) {
+  const KeptAtOnce at_once;
+  const Events events(heavy_tailed(400, 1), 13);
+  LoaderOptions options{.batch_size = 16, .shuffle = true, .threads = 2};
+  options.cache.mode = CacheChoice::kNone;
+  Loader anew(*events.data, options);
+  const std::vector<Copy> want = delivered_copies(anew, 3);
+  EXPECT_NE(anew.explain().find("cache='none'"), std::string::npos) << anew.explain();
+  EXPECT_EQ(anew.report().cache.hits, 0u);
+  options.cache.mode = CacheChoice::kAuto;
+  Loader kept(*events.data, options);
+  EXPECT_EQ(delivered_copies(kept, 3), want);
+  const Report::Cache cache = kept.report().cache;
+  EXPECT_TRUE(cache.complete) << cache.blocks << " of " << cache.all_blocks;
+  EXPECT_EQ(cache.misses, cache.all_blocks);  // each was decoded once in three epochs
+  EXPECT_NE(kept.explain().find("rows, decoded, in"), std::string::npos) << kept.explain();
+  EXPECT_EQ(kept.explain().find("the first epoch measures"), std::string::npos) << kept.explain();
 }
 
 TEST(MappedLoader, BoxesOfTwoVolumes) {

@@ -135,11 +135,14 @@ Status check_samples(const SampleSource& source, const LoaderOptions& options) {
         Error(ErrorCode::kUnsupported, fmt::format("{} for {} is not there yet{}", option, mapped->what, why))
             .with_hint(hint));
   };
-  constexpr std::string_view kAnew = ": they are decoded anew in each epoch", kNone = "Use cache='auto' or 'none'.";
+  constexpr std::string_view kNone = "Use cache='auto' or 'none'.";
+  const std::string_view kAnew =
+      mapped->boxes ? ": they are decoded anew in each epoch" : ": cache='auto' keeps what fits";
   if (options.group_by) return unsupported("group_by=", "", "Leave it out.");
   if (options.cache.mode == CacheChoice::kRam) return unsupported("cache='ram'", kAnew, kNone);
   if (options.cache.mode == CacheChoice::kDirectory) return unsupported("a cache directory", kAnew, kNone);
-  if (options.share == Share::kHost) return unsupported("share='host'", ", as nothing is kept", "Leave it out.");
+  if (options.share == Share::kHost)
+    return unsupported("share='host'", ": each process keeps its own", "Leave it out.");
   return {};
 }
 

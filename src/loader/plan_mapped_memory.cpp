@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "assembly/block_filler.h"
 #include "assembly/part_server.h"
 #include "base/align.h"
 #include "base/number_text.h"
@@ -21,6 +22,8 @@ constexpr std::uint64_t kHomeBytes = 8;    // of two epochs
 /// where nothing is decoded: parts of a row come from neighbouring cells, and the row leaves the processor's cache in
 /// between.
 constexpr std::uint64_t kDrawnWindowBytes = 256 << 20;
+
+constexpr std::uint64_t kLeastKeptUnits = 4;  // a smaller cache is not worth its scratch
 
 /// Bytes of batches.
 struct BatchBytes {
@@ -73,6 +76,47 @@ std::uint64_t largest_bytes(const MappedSource& mapped, const EnginePlan& plan, 
   return std::min(bytes, mapped.sizes.most_bytes * rows) + arrays * kCacheLineBytes;
 }
 
+/// Is there anything to decode in these rows?
+bool is_decoded(const Source& rows) {
+  return std::ranges::any_of(rows.files, [](const SourceFile& file) {
+    return std::ranges::any_of(file.arrays, [](const std::shared_ptr<ArrayReader>& array) {
+      return !array->info().filters.empty() || array->info().read_path != ReadPath::kNative;
+    });
+  });
+}
+
+/// Memory that may be used, and what of it is spoken for whatever is kept.
+struct Room {
+  std::uint64_t limit_bytes, fixed_bytes;
+};
+
+/// Keep decoded units of rows in what the window leaves; all of them before a long window, which only saves decoding
+/// again what is not kept. Blocks that have to stay together in memory: docs/decisions/0027.
+/// \param slots_in  Slots for so many bytes. \param bytes_of  Bytes of so many slots.
+template <class SlotsIn, class BytesOf>
+void plan_kept_units(const SourceGroup& rows, Room room, SlotsIn slots_in, BytesOf bytes_of, EnginePlan& plan) {
+  const BlockForm form(*rows.source->columns);
+  const BlockTable& units = *rows.layout.table;
+  const std::uint64_t dense = BlockFiller::need(form, rows.layout).dense_bytes;
+  std::uint64_t all = 0, largest = 1;
+  for (std::uint64_t u = 0; u < units.num_blocks(); ++u) {
+    const std::uint64_t bytes = PageBuffer::charge_for(form.bytes(units.place(u).rows.count));
+    all += bytes;
+    largest = std::max(largest, bytes);
+  }
+  // Units that are read while the last one is put there.
+  const std::uint64_t beside = room.fixed_bytes + plan.threads * dense + (plan.threads + 1) * largest;
+  const std::uint64_t direct = plan.direct_window_slots();
+  if (beside + all + bytes_of(direct) <= room.limit_bytes)
+    plan.slots = std::max(slots_in(room.limit_bytes - beside - all), direct);
+  const std::uint64_t used = beside + bytes_of(plan.slots);
+  if (used + kLeastKeptUnits * largest > room.limit_bytes && used + all > room.limit_bytes) return;
+  plan.tier = CacheTier::kSomeBlocks;
+  plan.cache_bytes = std::min(room.limit_bytes - used, all);
+  plan.keeping_bytes = plan.threads * dense;
+  plan.tier_reason = "what the window leaves";
+}
+
 }  // namespace
 
 Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& options, const PlanContext& context,
@@ -118,17 +162,31 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   if (!map.covers_each_epoch())  // no order brings them nearer to each other
     plan.wanted_slots = SlotPool::kHeldSlots + std::max(kDrawnWindowBytes / mean, kReadAheadBatches);
   // The arena takes what is left, but no more than the wanted window can fill; slots are counted by their mean.
-  const std::uint64_t left = plan.budget_bytes - order - plan.threads * thread;
-  const std::uint64_t fitting = (left - kLeastSlots * (largest - std::min(largest, mean))) / (mean + bookkeeping);
-  plan.slots = std::clamp(fitting, kLeastSlots, std::max(plan.wanted_slots, kLeastSlots));
+  const auto slots_in = [&](std::uint64_t bytes) {
+    const std::uint64_t above_mean = kLeastSlots * (largest - mean);
+    const std::uint64_t fitting = (bytes - std::min(bytes, above_mean)) / (mean + bookkeeping);
+    return std::clamp(fitting, kLeastSlots, std::max(plan.wanted_slots, kLeastSlots));
+  };
+  const std::uint64_t fixed = order + plan.threads * thread;
+  plan.slots = slots_in(plan.budget_bytes - fixed);
+  plan.tier = CacheTier::kNothing;
+  plan.tier_reason = fmt::format("{} are decoded anew in each epoch", mapped.what);
+  if (options.cache.mode == CacheChoice::kAuto && !mapped.boxes && !is_decoded(*mapped.groups[0].source)) {
+    plan.tier_reason =
+        fmt::format("{} are stored as they are delivered, and the system keeps what it read", mapped.what);
+  } else if (options.cache.mode == CacheChoice::kAuto && !mapped.boxes) {
+    const auto bytes_of = [&](std::uint64_t slots) {
+      return std::max(slots * mean, kLeastSlots * largest) + slots * bookkeeping;
+    };
+    plan_kept_units(mapped.groups[0], {std::min(plan.budget_bytes, context.room.free_bytes), fixed}, slots_in, bytes_of,
+                    plan);
+  }
   const std::uint64_t arena = std::max(plan.slots * mean, kLeastSlots * largest);
   plan.slot_bytes = (arena + plan.slots - 1) / plan.slots;
   plan.scratch_bytes = plan.threads * need.scratch_bytes;
   plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
   plan.index_bytes = order + plan.slots * bookkeeping;
   plan.data_bytes = mapped.stored_sample_bytes * map.shuffle_blocks()->num_rows();
-  plan.tier = CacheTier::kNothing;
-  plan.tier_reason = fmt::format("{} are not kept yet", mapped.what);
   return {};
 }
 

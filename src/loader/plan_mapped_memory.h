@@ -5,8 +5,9 @@
 
 namespace headrace {
 
-/// Plan all else within plan.budget_bytes, after the order. Nothing is kept between epochs.
-/// Errors: kOutOfBudget with the smallest budget that would do; kInvalidArgument where a cache was asked for.
+/// Plan all else within plan.budget_bytes, after the order. Units of rows are kept decoded in what the window leaves;
+/// cells of volumes are not.
+/// Errors: kOutOfBudget with the smallest budget that would do.
 Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& options, const PlanContext& context,
                           EnginePlan& plan);
 

@@ -113,7 +113,7 @@ std::string knob(const Check& c, const SampleSource& source, const LoaderOptions
     return small->is_shuffle ? no_shuffle_text(*small) : "a smaller batch_size=: it needs fewer decodes";
   }
   if (c.plan->draws_samples()) return fmt::format("nothing needed; {} are decoded anew in each epoch", source.what());
-  if (source.mapped())
+  if (source.mapped() && c.plan->tier == CacheTier::kNothing)
     return fmt::format("nothing needed: every block is decoded once an epoch; {} are not kept for later ones",
                        source.what());
   if (c.plan->tier == CacheTier::kDirectory)

@@ -39,6 +39,7 @@ class FakeArray : public ArrayReader {
     info_.record_bytes = 4;
     info_.columns = {{"", {DType::Kind::kUInt, 4}, {}, 0}};
     if (chunk_rows > 1) info_.chunk_shape = {chunk_rows, width};
+    info_.filters = {{"fake", ""}};  // there is something to decode
     info_.chunk_ends = std::move(chunk_ends);
   }
   const ArrayInfo& info() const override { return info_; }
