@@ -78,20 +78,18 @@ CONTRADICTORY = ["repeated_no_annotation.parquet"]  # Its footer counts no rows,
 BEYOND_64_BITS = ["int96_from_spark.parquet"]  # Some of its times: they have a test of their own.
 NOT_FOR_PYARROW = ["incorrect_map_schema.parquet"]  # Its map's key may be missing.
 FILES = [name.removeprefix("data/") for name in pack_files("data", "*.parquet")]
-ONLY_EMPTY = pytest.mark.xfail(strict=True, reason="a file whose lists are all empty has '0 rows'")
-SOME = [pytest.param(name, marks=ONLY_EMPTY if name == "null_list.parquet" else ()) for name in FILES]
-SOME = SOME or [pytest.param("", marks=pytest.mark.skip(reason="the data pack is not here: parquet-testing"))]
+SOME = FILES or [pytest.param("", marks=pytest.mark.skip(reason="the data pack is not here: parquet-testing"))]
 NOT_AS_PYARROW = WRONG_CHECKSUM + NO_ROWS + CONTRADICTORY + BEYOND_64_BITS + NOT_FOR_PYARROW
 
 
-@pytest.mark.parametrize("name", [name for name in SOME if name.values[0] not in NOT_AS_PYARROW])
+@pytest.mark.parametrize("name", [name for name in SOME if name not in NOT_AS_PYARROW])
 def test_each_column_is_pyarrows(name: str) -> None:
     path = pack_file("data/" + name)
     for column, want in expected(path).items():
         check_column(path, column, want)
 
 
-@pytest.mark.parametrize("name", [name for name in SOME if name.values[0] not in CONTRADICTORY])
+@pytest.mark.parametrize("name", [name for name in SOME if name not in CONTRADICTORY])
 def test_what_is_not_read_is_refused_with_a_reason(name: str) -> None:
     path = pack_file("data/" + name)
     told = REFUSED.get(name, {})

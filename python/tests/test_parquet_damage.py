@@ -125,7 +125,6 @@ def test_bytes_of_the_pages(good: Good) -> None:
             assert error.field == name
 
 
-@pytest.mark.xfail(strict=True, reason="the levels are taken for values: what is behind the last value is not refused")
 def test_a_column_that_is_nullable_no_more(tmp_path: Path) -> None:
     """One bit of the footer says so; without a missing value, a page of version 1 is long enough for it."""
     path = tmp_path / "a.parquet"

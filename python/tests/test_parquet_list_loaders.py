@@ -150,7 +150,7 @@ def test_the_smallest_budget(events: hr.Dataset, shuffle: Any, layout: str) -> N
     "own",
     [
         "y",
-        pytest.param("", marks=pytest.mark.xfail(strict=True, reason="'no field comes from the data set's own files'")),
+        "",
     ],
 )
 def test_values_of_other_files(events: hr.Dataset, tmp_path: Path, own: str) -> None:
@@ -224,7 +224,6 @@ def test_verify(full: Path) -> None:
     assert (data["arrays"], data["bad_pieces"], data["bad_files"], data["without_checksum"]) == (3, 0, 0, [])
 
 
-@pytest.mark.xfail(strict=True, reason="an empty list counts as an element: '72 rows from 0 on of an array of 60'")
 def test_verify_files_with_empty_lists(holes: Path) -> None:
     assert run("verify", holes).returncode == 0
     assert told("verify", holes)["findings"] == []

@@ -147,7 +147,6 @@ def test_a_file_without_elements_among_others(tmp_path: Path, where: int, how: s
         assert sorted(seen) == [0, 1, 2, 3, 4, 5] + [100] * rows
 
 
-@pytest.mark.xfail(strict=True, reason="refused: the fields have 0 rows")
 def test_a_column_whose_lists_are_all_empty(tmp_path: Path) -> None:
     path = write_columns(tmp_path / "a.parquet", a=lists_of(*[[]] * 40, kind=pa.float32()), y=range(40))
     for options in ({"nulls": "error"}, {"nulls": "mask"}):

@@ -199,7 +199,7 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
   source->places = std::move(plan.places);
   auto impl = Dataset::Impl::make(std::move(source));
   impl->node = std::make_shared<const DataNode>(DataNode{files_node(Dataset(impl), axes, options), {}});
-  if (impl->rows == 0)
+  if (impl->rows == 0 && lists_as == ListsAs::kSamples)  // lists may all be empty
     return Error(ErrorCode::kInvalidArgument, files.size() == 1 ? "the fields have 0 rows" : "no file has any rows")
         .with_file(files[0])
         .with_hint("Run: headrace inspect " + files[0]);

@@ -350,6 +350,10 @@ Status check_named(const FormatReader& file, const OpenOptions& options) {
 
 }  // namespace
 
+bool has_lists(const FieldPlan& plan) {
+  return std::ranges::any_of(plan.arrays, &FieldPlan::Array::is_list);
+}
+
 Result<FieldPlan> plan_fields(FileLists& lists, const OpenOptions& options) {
   HEADRACE_ASSIGN(const FormatReader* const own, lists.open(0, 0));
   const FormatReader& file = *own;
@@ -372,6 +376,11 @@ Result<FieldPlan> plan_fields(FileLists& lists, const OpenOptions& options) {
   HEADRACE_ASSIGN(FieldPlan plan, planner.take());
   plan.left_out.insert(plan.left_out.end(), left_out.begin(), left_out.end());
   std::ranges::sort(plan.left_out, {}, &LeftOut::path);
+  if (has_lists(plan) && (options.sample_axes > 1 || !options.broadcast.empty()))
+    return std::move(Error(ErrorCode::kInvalidArgument,
+                           "a row of lists is a sample; sample_axes= and broadcast= make samples of cells")
+                         .with_file(file.path())
+                         .with_hint("Leave the lists out of fields=, or open them as a data set of their own."));
   HEADRACE_TRY(plan_axes(lists, options, plan));
   return plan;
 }

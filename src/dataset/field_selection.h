@@ -30,6 +30,9 @@ struct FieldPlan {
   std::vector<Array> arrays;          ///< Arrays to open, in the order Place::array counts.
 };
 
+/// Return whether fields of a plan are lists: each row of the file is a sample then.
+bool has_lists(const FieldPlan& plan);
+
 /// Resolve `options` against the first file of each list, and add the lists that "FILES::PATH" names; no fields
 /// mean every array with the common number of rows in the root, or in the only group, of the data set's own files; what
 /// that leaves out is named with the reason. The common number is the one that all arrays have, or more than half of

@@ -8,6 +8,8 @@
 
 #include "base/number_text.h"
 #include "dataset/dataset_contents.h"
+#include "dataset/file_lists.h"
+#include "dataset/open_samples.h"
 #include "dataset/refuse.h"
 #include "dataset/span_samples.h"
 
@@ -23,10 +25,7 @@ std::vector<FieldChoice> fields_of(const FieldPlan& plan, bool lists) {
   return fields;
 }
 
-void check_plan(const OpenOptions& options, const FieldPlan& plan) {
-  if (options.sample_axes > 1 || !options.broadcast.empty())
-    throw refuse("a row of lists is a sample; sample_axes= and broadcast= make samples of cells",
-                 "Leave the lists out of fields=, or open them as a data set of their own.");
+void check_files(const FieldPlan& plan) {
   for (const FieldPlan::Array& array : plan.arrays)
     if (array.is_list && array.list != 0)
       throw Error(ErrorCode::kUnsupported, "lists of files beside the own ones are not there yet")
@@ -64,12 +63,8 @@ std::vector<std::uint32_t> lengths_of(const SourceFile& file) {
 
 }  // namespace
 
-bool has_lists(const FieldPlan& plan) {
-  return std::ranges::any_of(plan.arrays, &FieldPlan::Array::is_list);
-}
-
 Dataset open_list_samples(const std::vector<std::string>& paths, const OpenOptions& options, const FieldPlan& plan) {
-  check_plan(options, plan);
+  check_files(plan);
   OpenOptions of_values = options, of_rows = options;
   of_values.fields = fields_of(plan, true);
   of_rows.fields = fields_of(plan, false);
@@ -85,14 +80,20 @@ Dataset open_list_samples(const std::vector<std::string>& paths, const OpenOptio
   }
   list.starts = std::make_shared<const std::vector<std::uint64_t>>(std::move(starts));
   std::optional<Dataset> beside;
-  if (!of_rows.fields.empty()) beside = Dataset(open_dataset(paths, of_rows, ListsAs::kValues).value());
+  of_rows.targets = std::exchange(of_rows.fields, {});
+  if (!of_rows.targets.empty()) beside = open_targets(paths, of_rows);
   if (source.notes && !source.notes->notices.empty()) list.notice = source.notes->notices[0];
   FilesNode node;
   node.options.nulls = options.nulls;
   for (const FileEntry& file : values.files()) node.paths.push_back(std::filesystem::absolute(file.path).string());
-  for (const OpenOptions* const part : {&of_values, &of_rows})
-    node.options.fields.insert(node.options.fields.end(), part->fields.begin(), part->fields.end());
-  if (beside) node.options.companion_files = beside->companion_files();
+  for (const std::vector<FieldChoice>* const fields : {&of_values.fields, &of_rows.targets})
+    node.options.fields.insert(node.options.fields.end(), fields->begin(), fields->end());
+  node.options.companion_files = options.companion_files;
+  if (beside)
+    for (auto& [text, files] : beside->companion_files()) node.options.companion_files[text] = files;
+  for (const FieldChoice& field : of_rows.targets)  // where all of these are of the same others
+    if (const auto divided = divide_path(field.path); divided && !node.options.companion_files.contains(divided->first))
+      for (const FileEntry& file : beside->files()) node.options.companion_files[divided->first].push_back(file.path);
   for (auto& [text, files] : node.options.companion_files)
     for (std::string& file : files) file = std::filesystem::absolute(file).string();
   auto rows = std::make_shared<Source>(source);

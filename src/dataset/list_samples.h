@@ -10,9 +10,6 @@
 
 namespace headrace {
 
-/// Return whether fields of a plan are lists.
-bool has_lists(const FieldPlan& plan);
-
 /// Open files as samples: lists as ragged fields, and behind them what has one value a row. \param plan  Of `options`.
 /// Throws those of open(); kInvalidArgument where the lists of a row have different lengths; kUnsupported for lists of
 /// other files, or beside sample_axes.

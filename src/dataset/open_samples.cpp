@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "dataset/dataset_contents.h"
 #include "dataset/file_lists.h"
 #include "dataset/numbered_arrays.h"
 #include "dataset/refuse.h"
@@ -34,19 +35,6 @@ OpenOptions options_of_targets(const OpenOptions& options) {
   own.nulls = options.nulls;
   own.fields = options.targets;
   return own;
-}
-
-/// The targets as a data set: of their own files where all are of the same others.
-std::optional<Dataset> open_targets(const std::vector<std::string>& paths, const OpenOptions& options) {
-  if (options.targets.empty()) return std::nullopt;
-  OpenOptions own = options_of_targets(options);
-  const std::optional<std::string> others = others_of(options);
-  if (!others) return open(paths, own);
-  for (FieldChoice& target : own.fields) {
-    const auto divided = divide_path(target.path.empty() ? target.name : target.path);
-    target.path = divided->second.empty() ? target.name : divided->second;
-  }
-  return open(files_meant(options, *others), own);
 }
 
 /// The table that tells the spans: its fields are first, last or end, and the number of the file.
@@ -83,6 +71,9 @@ Dataset open_spans(const std::vector<std::string>& paths, const OpenOptions& opt
   of_rows.sample_by.reset();
   of_rows.targets.clear();
   const Dataset rows = open(paths, of_rows);
+  if (rows.impl()->source.mapped())
+    throw refuse("rows that have lists are samples already", "Leave out sample_by=, or the lists: fields=[...].")
+        .with_file(rows.files()[0].path);
   SpanOptions made;
   const auto one = [&](const std::string& path) {
     OpenOptions own;
@@ -113,6 +104,18 @@ Dataset open_spans(const std::vector<std::string>& paths, const OpenOptions& opt
 }
 
 }  // namespace
+
+std::optional<Dataset> open_targets(const std::vector<std::string>& paths, const OpenOptions& options) {
+  if (options.targets.empty()) return std::nullopt;
+  OpenOptions own = options_of_targets(options);
+  const std::optional<std::string> others = others_of(options);
+  if (!others) return open(paths, own);
+  for (FieldChoice& target : own.fields) {
+    const auto divided = divide_path(target.path.empty() ? target.name : target.path);
+    target.path = divided->second.empty() ? target.name : divided->second;
+  }
+  return open(files_meant(options, *others), own);
+}
 
 std::optional<Dataset> open_samples(const std::vector<std::string>& paths, const OpenOptions& options) {
   if (options.sample_by) return open_spans(paths, options);

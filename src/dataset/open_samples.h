@@ -13,4 +13,8 @@ namespace headrace {
 /// Throws what open() and spans() throw.
 std::optional<Dataset> open_samples(const std::vector<std::string>& paths, const OpenOptions& options);
 
+/// Open OpenOptions::targets as a data set: of their own files where all are of the same others. \return  Nullopt:
+/// there are none. Throws what open() throws.
+std::optional<Dataset> open_targets(const std::vector<std::string>& paths, const OpenOptions& options);
+
 }  // namespace headrace

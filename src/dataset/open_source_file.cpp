@@ -10,6 +10,23 @@
 namespace headrace {
 namespace {
 
+/// An array has a list in each row here, or has not, as in the first file. \param i  Number of the file in each list.
+Status check_lists(const SourceFile& file, const FieldPlan& plan, const FileLists& lists, std::size_t i) {
+  for (std::size_t a = 0; a < file.arrays.size(); ++a) {
+    const ArrayInfo& info = file.arrays[a]->info();
+    if (plan.arrays[a].is_list != info.list.empty()) continue;
+    const std::vector<std::string>& paths = lists.paths(plan.arrays[a].list);
+    const auto form = [](bool is_list) { return is_list ? "a list in each row" : "one value in each row"; };
+    return std::move(
+        Error(ErrorCode::kInvalidArgument, fmt::format("the field has {} here, but {} in {}", form(!info.list.empty()),
+                                                       form(plan.arrays[a].is_list), paths[0]))
+            .with_file(paths[i])
+            .with_field(info.path)
+            .with_hint("Files of one data set must agree; open those that differ apart."));
+  }
+  return {};
+}
+
 /// Every array must have the rows of the file's own ones. \param own  The first of these.
 Status check_rows(const SourceFile& file, const FieldPlan& plan, std::size_t own) {
   for (std::size_t a = 0; a < file.arrays.size(); ++a) {
@@ -109,6 +126,7 @@ Result<SourceFile> open_source_file(FileLists& lists, std::size_t file, const Fi
   const auto own = std::ranges::find(plan.arrays, 0u, &FieldPlan::Array::list);
   if (own == plan.arrays.end()) return out;
   const auto first = static_cast<std::size_t>(own - plan.arrays.begin());
+  HEADRACE_TRY(check_lists(out, plan, lists, file));
   HEADRACE_TRY(merge_axes(out, plan));
   out.rows = out.arrays[first]->info().rows();
   HEADRACE_TRY(check_rows(out, plan, first));

@@ -133,6 +133,11 @@ void check_none_is_empty(const SpanList& list, const std::string& path) {
 /// Throws where a file has neither a row for each sample nor one for each row.
 Targets targets_of(const Source& rows, const SpanList& list, const std::optional<Dataset>& targets) {
   if (!targets) return {};
+  if (targets->impl()->source.mapped())
+    throw refuse(fmt::format("'{}' has a list for each sample, and targets one value", targets->fields()[0].name),
+                 "Name it among the fields.")
+        .with_file(targets->files()[0].path)
+        .with_field(targets->fields()[0].name);
   const Source& source = targets->impl()->rows_for("targets");
   if (source.mixture || source.chosen || source.program || source.finisher)
     throw Error(ErrorCode::kUnsupported, "targets that are selected, mixed or transformed are not there yet")

@@ -108,9 +108,11 @@ class Verifier {
     if (!unchanged.ok()) add(std::move(unchanged.error().with_file(path)));
   }
 
-  Status verify_array(const FormatReader& reader, const ArrayInfo& info) {
-    HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> array, reader.open_array(info.path));
-    if (array->info().page_rows > 0 && !array->info().has_checksums) unchecked_.insert(info.path);
+  Status verify_array(const FormatReader& reader, const ArrayInfo& listed) {
+    HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> array, reader.open_array(listed.path));
+    const std::shared_ptr<ArrayReader> as_opened = array;  // of lists only that knows how many values they have
+    const ArrayInfo& info = as_opened->info();
+    if (info.page_rows > 0 && !info.has_checksums) unchecked_.insert(info.path);
     if (info.nullable) {  // rows without a value are no damage
       HEADRACE_ASSIGN(std::shared_ptr<ArrayReader> filled, array->filled());
       if (filled != nullptr) array = std::move(filled);

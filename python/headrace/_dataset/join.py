@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from headrace import _headrace
 from headrace._support.checks import engine_text, invalid, path_list, real_number
-from headrace.errors import CorruptDataError, FieldMissingError, FileMissingError, ReadFailedError
+from headrace.errors import CorruptDataError, FieldMissingError, FileMissingError, InvalidArgumentError, ReadFailedError
 from headrace.transforms._base import Transform
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ def _columns_of(table: Any, names: list[str]) -> tuple[Mapping[str, Any], str]:
         path = os.fspath(table)
         return (_read_csv(path, names) if path.lower().endswith(".csv") else _read_file(path, names)), path
     if hasattr(table, "sample_bytes"):  # a Dataset, whose module imports this one
+        for name in names:
+            if name in table.fields and table.fields[name].ragged:
+                raise _no_value_a_row("the table", name)
         return {name: table[name][:] for name in names}, "the table"
     if not hasattr(table, "keys") or not hasattr(table, "__getitem__"):
         raise invalid(f"a table is a path, a Dataset, or a mapping of names to columns, not {table!r}")
@@ -65,7 +68,14 @@ def _columns_of(table: Any, names: list[str]) -> tuple[Mapping[str, Any], str]:
 def _read_file(path: str, names: list[str]) -> Mapping[str, Any]:
     rows = _headrace.open(path_list(path), [(name, name) for name in dict.fromkeys(names)])
     columns: Mapping[str, Any] = rows.rows(0, len(rows))
+    for name in names:
+        if f"{name}.offsets" in columns:
+            raise _no_value_a_row(path, name)
     return columns
+
+
+def _no_value_a_row(source: str, name: str) -> InvalidArgumentError:
+    return invalid(f"{source}: '{name}' has a list in each row; a column that is joined has one number")
 
 
 def _read_csv(path: str, names: list[str]) -> Mapping[str, Any]:

@@ -50,6 +50,13 @@ void check(const Dataset& data, const SpanOptions& options) {
     throw Error(ErrorCode::kUnsupported, "spans of selected, mixed or transformed rows are not there yet")
         .with_file(source.files[0].path)
         .with_hint("Make spans of what is stored, and select() or mix() those.");
+  for (const std::optional<Dataset>* const other : {&options.key, &options.offsets, &options.meta})
+    if (*other && (*other)->impl()->source.mapped())
+      throw refuse(
+          fmt::format("'{}' has a list in each row, where one value says what a sample is", (*other)->fields()[0].name),
+          "Lists need no sample_by=: each row is a sample.")
+          .with_file((*other)->files()[0].path)
+          .with_field((*other)->fields()[0].name);
   for (const std::optional<Dataset>* const other : {&options.key, &options.offsets})
     if (*other && (*other)->files().size() != data.files().size())
       throw refuse(fmt::format("{} files beside {}", (*other)->files().size(), data.files().size()),

@@ -198,6 +198,7 @@ class ColumnArray final : public ArrayReader {
     HEADRACE_ASSIGN(const PageBytes bytes, divide_page(column_, header, body));
     const bool full = is_full(column_, header, bytes);
     if (lists_ != nullptr) HEADRACE_TRY(check_list_page(header, bytes, entry.num_rows, full));
+    if (full && header.encoding == Encoding::kPlain) HEADRACE_TRY(check_nothing_left(header, bytes));
     if (part_ == ColumnPart::kPresence && !column_.is_nullable()) {
       std::fill_n(scratch.out.begin(), rows.count, std::byte{1});
       return DecodedPiece{scratch.out.data(), row_bytes_};
@@ -222,6 +223,15 @@ class ColumnArray final : public ArrayReader {
     const NullPolicy nulls = part_ == ColumnPart::kFilledValues ? NullPolicy::kFill : NullPolicy::kError;
     HEADRACE_TRY(read_elements(column_, header, bytes, rows, dictionary_of_group.get(), nulls, scratch.out, spare));
     return DecodedPiece{scratch.out.data(), row_bytes_};
+  }
+
+  /// Plain values fill their page: what is behind them may be levels of a column that its schema calls something else.
+  [[nodiscard]] Status check_nothing_left(const PageHeader& header, const PageBytes& bytes) const {
+    const bool bits = column_.physical == PhysicalType::kBoolean;
+    if (!bits && column_.value_bytes == 0) return {};  // their sizes differ
+    const std::uint64_t used = bits ? (header.num_values + 7) / 8 : header.num_values * column_.value_bytes;
+    if (bytes.values.size() <= used) return {};  // too few are met when they are read
+    return corrupt(fmt::format("{} bytes follow its {} values", bytes.values.size() - used, header.num_values));
   }
 
   static Result<std::span<std::byte>> scratch_of(std::span<std::byte> planned, std::uint64_t bytes, PageBuffer& large) {
