@@ -289,6 +289,17 @@ def test_ragged_fields_alone(events: hr.Dataset) -> None:
         np.testing.assert_array_equal(batch["charge"], np.concatenate([e["charge"] for e in WANT[:20]]) * 2)
 
 
+def test_what_fills_a_padded_batch_is_not_transformed(tmp_path: Path) -> None:
+    """There is no row for the key 0 in the table, nor in the events: only fresh memory has it."""
+    np.savez(tmp_path / "x.npz", k=np.arange(1, 31), x=np.ones(30, "f4"), at=[0, 1, 4, 10, 10, 30])
+    data = hr.open(tmp_path / "x.npz", ["k", "x"], sample_by=hr.Spans(offsets="at"))
+    table = {"k": np.arange(1, 31), "z": np.arange(1, 31, dtype="f4")}
+    data = data.join(table, "k", ["z"]).map(T.Concat(["x", "z"], to="xz"), T.Keep("xz"))
+    batch = next(iter(hr.Loader(data, 5, layout="padded", fill=-1)))
+    assert batch["xz"][2, :6, 1].tolist() == [5, 6, 7, 8, 9, 10]
+    assert (batch["xz"][2, 6:] == -1).all()
+
+
 @pytest.fixture(scope="module")
 def damaged(tmp_path_factory: pytest.TempPathFactory) -> hr.Dataset:
     """Event 33 has a NaN, and event 12, the long one, a sensor that is none, in a late tile."""
