@@ -176,7 +176,7 @@ def test_cells_of_axes(path: Path, words: dict[str, Any]) -> None:
 
 
 def test_the_names_of_parquets_own_groups(path: Path) -> None:
-    """Who reads the schema gives the path that is written there."""
+    """The path that is written in the schema is none of ours; the message lists those there are."""
     with pytest.raises(hr.FieldMissingError, match=r"no column 'a\.list\.element'. It has: ") as refused:
         hr.open(path, ["a.list.element"])
     assert (str(refused.value.file), refused.value.field) == (str(path), "a.list.element")

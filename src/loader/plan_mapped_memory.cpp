@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "assembly/block_filler.h"
+#include "assembly/block_server.h"
 #include "assembly/part_server.h"
 #include "base/align.h"
 #include "base/number_text.h"
@@ -97,7 +97,7 @@ template <class SlotsIn, class BytesOf>
 void plan_kept_units(const SourceGroup& rows, Room room, SlotsIn slots_in, BytesOf bytes_of, EnginePlan& plan) {
   const BlockForm form(*rows.source->columns);
   const BlockTable& units = *rows.layout.table;
-  const std::uint64_t dense = BlockFiller::need(form, rows.layout).dense_bytes;
+  const std::uint64_t dense = BlockServer::need(*rows.source, rows.layout).dense_bytes;
   std::uint64_t all = 0, largest = 1;
   for (std::uint64_t u = 0; u < units.num_blocks(); ++u) {
     const std::uint64_t bytes = PageBuffer::charge_for(form.bytes(units.place(u).rows.count));
