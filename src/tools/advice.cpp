@@ -40,9 +40,9 @@ bool has_room_for_directory(const Dataset& dataset, LoaderOptions options, std::
   return plan.ok() && plan->tier == CacheTier::kDirectory;
 }
 
-Settings settle(const Advice& advice, const Dataset& dataset, const LoaderOptions& options, const EnginePlan& plan,
-                std::uint64_t chunks, std::string name) {
-  Settings s;
+AdvisedSettings settle(const Advice& advice, const Dataset& dataset, const LoaderOptions& options,
+                       const EnginePlan& plan, std::uint64_t chunks, std::string name) {
+  AdvisedSettings s;
   s.name = std::move(name);
   s.threads = plan.threads;
   s.memory_bytes = plan.budget_bytes;

@@ -18,7 +18,7 @@
 namespace headrace {
 
 /// Settings and what they give.
-struct Settings {
+struct AdvisedSettings {
   std::string name;  ///< "safe", "balanced", "max", or "advised".
   std::uint32_t threads = 1;
   std::uint64_t memory_bytes = 0;
@@ -42,9 +42,9 @@ struct Advice {
   Probe probe;
   RecodeProbe recode;                 ///< What the files would be, if they were written anew.
   std::optional<CodingProbe> coding;  ///< Probe of blocks that are kept in memory.
-  Settings advised;
+  AdvisedSettings advised;
   std::optional<SmallBudget> small;  ///< Where the advised memory is too small for the order: what decodes blocks once.
-  std::vector<Settings> presets;
+  std::vector<AdvisedSettings> presets;
   std::string threads_reason, memory_reason;
   double target_per_second = 0;
 

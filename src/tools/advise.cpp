@@ -35,7 +35,7 @@ double epoch_seconds(const Advice& a, double rate) {
 }
 
 /// Return the seconds of the first ten epochs. \param rate  Samples a second from the files.
-std::vector<double> epochs_of(const Advice& a, const Settings& s, double rate) {
+std::vector<double> epochs_of(const Advice& a, const AdvisedSettings& s, double rate) {
   constexpr std::size_t kEpochs = 10;
   std::vector<double> seconds = forecast_epochs(s.cache, rate, static_cast<double>(a.data.epoch_samples), kEpochs);
   seconds.front() += s.start_seconds;
@@ -48,7 +48,7 @@ std::string cache_words(const CacheAdvice& cache) {
 
 /// A line for each setting; the reason wraps under itself.
 std::string settings_text(const Advice& a) {
-  const Settings& s = a.advised;
+  const AdvisedSettings& s = a.advised;
   constexpr std::size_t kReason = 36;
   std::string out;
   const auto add = [&](std::string_view name, const std::string& value, const std::string& reason) {
@@ -69,7 +69,7 @@ std::string settings_text(const Advice& a) {
 }
 
 std::string expected_text(const Advice& a) {
-  const Settings& s = a.advised;
+  const AdvisedSettings& s = a.advised;
   TextTable table({{"expected"}, {"samples/s", Align::kRight}, {"epoch", Align::kRight}, {"GB/s", Align::kRight}});
   const auto add = [&](std::string name, double seconds) {
     const double rate = seconds > 0 ? static_cast<double>(a.data.epoch_samples) / seconds : 0;
@@ -101,11 +101,11 @@ std::string presets_text(const Advice& a) {
                    {"samples/s", Align::kRight},
                    {"later epochs", Align::kRight},
                    {"cache"}});
-  for (const Settings& s : a.presets)
+  for (const AdvisedSettings& s : a.presets)
     table.add({s.name, fmt::format("{}", s.threads), size_setting(s.memory_bytes), format_bytes(s.peak_bytes),
                fmt::format("{:.1f}", s.forecast.decodes), whole(s.forecast.warm), whole(s.cache.later),
                cache_setting(s.cache.kind)});
-  const bool more = std::any_of(a.presets.begin(), a.presets.end(), [&](const Settings& s) {
+  const bool more = std::any_of(a.presets.begin(), a.presets.end(), [&](const AdvisedSettings& s) {
     return s.memory_bytes > process_memory_wanted() + (1 << 20);
   });
   return table.indented() + (more ? fmt::format("  a loader gets at most {} by itself; for more, call hr.set_memory() "
@@ -147,7 +147,7 @@ std::string screen(const Advice& a, const RunConfig& run) {
   return out;
 }
 
-Json settings_json(const Advice& a, const Settings& s) {
+Json settings_json(const Advice& a, const AdvisedSettings& s) {
   static constexpr const char* kKinds[] = {"all_in_memory", "recoded", "directory", "part", "none"};
   return {{"name", s.name},
           {"threads", s.threads},
@@ -208,7 +208,7 @@ Json advice_json(const Advice& a, const RunConfig& run, const std::string& yaml)
                       {"warm_samples_per_second", a.recoded(i).warm},
                       {"cold_samples_per_second", a.recoded(i).cold}});
   }
-  for (const Settings& s : a.presets) presets.push_back(settings_json(a, s));
+  for (const AdvisedSettings& s : a.presets) presets.push_back(settings_json(a, s));
   Json json = {
       {"data",
        {{"files", a.files},
