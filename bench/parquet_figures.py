@@ -187,8 +187,7 @@ PARQUET_FIGURES = [
     ),
     Figure(
         "parquet_joined",
-        "events in ragged batches of 512, shuffled, x, y, z joined, six float32 features, one thread, second epoch, "
-        "against four columns decoded, and then gathered in memory, alone",
+        "ragged, shuffled, x, y, z joined, six features, one thread, against decoding and then gathering alone",
         0.8,
         True,
         JOINED,
@@ -212,8 +211,7 @@ PARQUET_FIGURES = [
     ),
     Figure(
         "parquet_torch_padded",
-        "the same features, padded, 512 pulses at most, two threads, against slices of a pandas frame in a torch "
-        "DataLoader, best of 0 to 2 workers",
+        "the same padded, 512 pulses at most, two threads, against slices of a pandas frame in a torch DataLoader",
         8,
         True,
         TORCH_PADDED,
@@ -226,8 +224,7 @@ PARQUET_FIGURES = [
     ),
     Figure(
         "parquet_loop_padded",
-        "the same, two threads, against a loop of polars reads and NumPy gathers, features and filling, shuffled "
-        "inside each file, best of one or two threads and of two ways",
+        "the same, two threads, against the best loop of polars reads and NumPy gathers, features and filling",
         4,
         True,
         LOOP_PADDED,
