@@ -90,8 +90,8 @@ struct Room {
   std::uint64_t limit_bytes, fixed_bytes;
 };
 
-/// Keep decoded units of rows in what the window leaves; all of them before a long window, which only saves decoding
-/// again what is not kept. Blocks that have to stay together in memory: docs/decisions/0027.
+/// Keep decoded units of rows in what the window leaves. Where all of them fit, they come before a long window, which
+/// only saves decoding again what is not kept: docs/decisions/0027.
 /// \param slots_in  Slots for so many bytes. \param bytes_of  Bytes of so many slots.
 template <class SlotsIn, class BytesOf>
 void plan_kept_units(const SourceGroup& rows, Room room, SlotsIn slots_in, BytesOf bytes_of, EnginePlan& plan) {

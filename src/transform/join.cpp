@@ -72,7 +72,7 @@ class JoinKernel final : public Kernel {
     const std::size_t all = key_.row_elements() * call.rows;
     for (std::size_t begin = 0; begin < all; begin += kKeysAtOnce) {
       const std::size_t n = std::min(kKeysAtOnce, all - begin);
-      read_keys(call.in[0] + begin * key_.dtype.itemsize, n, keys.data());
+      keys_of_rows(call.in[0] + begin * key_.dtype.itemsize, n, keys.data());
       for (std::size_t i = 0; i < n; ++i) {
         rows[i] = rows_.row_of(keys[i]);
         if (rows[i] != kNoRow) continue;
@@ -87,7 +87,7 @@ class JoinKernel final : public Kernel {
 
  private:
   /// As int64; what is beyond becomes its largest, which is in no table.
-  void read_keys(const std::byte* from, std::size_t n, std::int64_t* keys) const {
+  void keys_of_rows(const std::byte* from, std::size_t n, std::int64_t* keys) const {
     if (key_.dtype != DType{DType::Kind::kUInt, 8}) {
       (void)cast_integers(key_.dtype, from, n, kKeyType, reinterpret_cast<std::byte*>(keys));
       return;
@@ -125,7 +125,8 @@ class JoinKernel final : public Kernel {
   const std::vector<JoinedColumn> columns_;
 };
 
-Result<std::vector<std::int64_t>> read_keys(const Transform& transform, const std::vector<double>& keys) {
+/// Return the keys of the table. Errors: kInvalidArgument  one is no whole number, or there twice.
+Result<std::vector<std::int64_t>> keys_of_table(const Transform& transform, const std::vector<double>& keys) {
   std::vector<std::int64_t> whole;
   for (const double key : keys) {
     if (key != std::floor(key) || std::abs(key) > 0x1p53)  // also NaN
@@ -158,7 +159,7 @@ Result<CompiledTransform> compile_join(const Transform& transform, std::span<con
       values.size() != table_keys.size() * names.size())
     return transform_error(transform, fmt::format("{} keys, {} names, {} types and {} values do not make a table",
                                                   table_keys.size(), names.size(), dtypes.size(), values.size()));
-  HEADRACE_ASSIGN(const std::vector<std::int64_t> keys, read_keys(transform, table_keys));
+  HEADRACE_ASSIGN(const std::vector<std::int64_t> keys, keys_of_table(transform, table_keys));
   CompiledTransform made;
   std::vector<JoinedColumn> columns;
   for (std::size_t c = 0; c < names.size(); ++c) {
