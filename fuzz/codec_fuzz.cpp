@@ -12,9 +12,9 @@
 
 namespace {
 
-constexpr std::array<const char*, 16> kCodecs{"deflate", "shuffle",    "fletcher32", "bzip2",     "lzf",  "blosc",
-                                              "lz4",     "bitshuffle", "zstd",       "szip",      "nbit", "scaleoffset",
-                                              "snappy",  "gzip",       "lz4_raw",    "lz4_hadoop"};
+constexpr std::array<const char*, 18> kCodecs{
+    "deflate", "shuffle", "fletcher32",  "bzip2",  "lzf",  "blosc",   "lz4",        "bitshuffle", "zstd",
+    "szip",    "nbit",    "scaleoffset", "snappy", "gzip", "lz4_raw", "lz4_hadoop", "crc32c",     "lz4_sized"};
 const std::string kOnly = HEADRACE_FUZZ_FILTER;
 
 class Recipe {

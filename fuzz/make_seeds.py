@@ -36,6 +36,8 @@ TARGETS = [
     "gzip",
     "lz4_raw",
     "lz4_hadoop",
+    "crc32c",  # and of Zarr
+    "lz4_sized",
 ]
 
 

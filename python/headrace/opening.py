@@ -28,8 +28,8 @@ def open(
 ) -> Dataset:
     """Open files as one data set: the rows of all files, one after the other.
 
-    Takes HDF5, Parquet, ``.npy`` and ``.npz`` files, and cache directories. Reads metadata only (blocks on storage; the
-    GIL is released).
+    Takes HDF5, Parquet, ``.npy`` and ``.npz`` files, Zarr stores (directories, v2 and v3) and cache directories. Reads
+    metadata only (blocks on storage; the GIL is released).
 
     Args:
         paths: A path, a glob (``~``, ``*``, ``?``, ``[a-z]``, ``**``; ordered naturally, so ``f2`` before ``f10``),

@@ -22,9 +22,9 @@ from headrace.fields import FieldInfo, field_info
 def open_volume(paths: Paths, arrays: Fields = None, *, progress: Progress = None) -> Volumes:
     """Open files as volumes: ``hr.open_volume("sample_*.h5", arrays={"raw": "volumes/raw", "labels": "volumes/ids"})``.
 
-    Takes HDF5, ``.npy`` and ``.npz`` files. Each file is a volume, and has the same arrays; those of one volume have
-    one shape, so that a box of one lies over the same box of the others. Volumes may differ in shape. Reads metadata
-    only (blocks on storage; the GIL is released).
+    Takes HDF5, ``.npy`` and ``.npz`` files and Zarr stores. Each file is a volume, and has the same arrays; those of
+    one volume have one shape, so that a box of one lies over the same box of the others. Volumes may differ in shape.
+    Reads metadata only (blocks on storage; the GIL is released).
 
     Args:
         paths: A path, a glob or a list of them, as in :func:`headrace.open`. Their order is part of the data's

@@ -200,7 +200,7 @@ def test_a_cache_is_a_data_set(tmp_path: Path) -> None:
         check(dataset, want)
         assert dataset.files[0].path == str(folder)
     check(hr.open(f"{folder}/", fields={"z": "image"}), {"z": want["image"]})
-    with pytest.raises(hr.InvalidArgumentError, match=f"Name the cache inside: {folder}"):
+    with pytest.raises(hr.InvalidArgumentError, match=f"Name what lies inside: {folder}"):
         hr.open(tmp_path / "c")
     (folder / "y.npy").write_bytes((folder / "y.npy").read_bytes()[:-8])
     with pytest.raises(hr.CorruptDataError, match="truncated copy") as caught:

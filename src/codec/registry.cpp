@@ -8,7 +8,8 @@
 
 // clang-format off
 //  The name people know it by, its maker (defined in the filter's own file).
-//  The last four are codecs of Parquet's pages, under Parquet's names: no number of an HDF5 filter leads to them.
+//  From "snappy" to "lz4_hadoop" they are codecs of Parquet's pages, under Parquet's names, and from "crc32c" on Zarr's:
+//  no number of an HDF5 filter leads to them.
 #define HEADRACE_FILTERS(FILTER)                  \
   FILTER("deflate", make_deflate)              \
   FILTER("shuffle", make_shuffle)              \
@@ -25,7 +26,9 @@
   FILTER("snappy", make_snappy)            \
   FILTER("gzip", make_gzip)                \
   FILTER("lz4_raw", make_lz4_raw)          \
-  FILTER("lz4_hadoop", make_lz4_hadoop)
+  FILTER("lz4_hadoop", make_lz4_hadoop)    \
+  FILTER("crc32c", make_crc32c)            \
+  FILTER("lz4_sized", make_lz4_sized)
 // clang-format on
 
 namespace headrace {

@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "base/nearest_name.h"
-#include "format/npy/cache_folder.h"
+#include "format/readable_directory.h"
 #include "storage/file_system.h"
 
 namespace headrace {
@@ -115,7 +115,7 @@ class Globber {
  private:
   Status take(const std::string& path, std::size_t part, bool last) {
     if (!last) return is_directory(path) ? walk(path, part + 1) : Status();
-    if (is_directory(path)) {
+    if (is_directory(path) && !is_readable_directory(path)) {
       ++directories;
     } else {
       files.insert(path);
@@ -142,7 +142,7 @@ class Globber {
     for (const std::string& name : names) {
       if (name[0] == '.') continue;
       const std::string path = join(at, name);
-      if (is_directory(path)) {
+      if (is_directory(path) && !is_readable_directory(path)) {
         HEADRACE_TRY(walk_any_depth(path, part));
       } else if (last) {
         files.insert(path);
@@ -201,12 +201,16 @@ Error not_found(const std::string& path, std::size_t directories) {
 
 /// kInvalidArgument that says what to name instead.
 Error is_a_directory(const std::string& path) {
-  Error error(ErrorCode::kInvalidArgument, "this is a directory, files are expected");
+  Error error(ErrorCode::kInvalidArgument, "this is a directory, files or Zarr stores are expected");
   error.with_file(path);
+  if (const std::string known = unread_directory(path); !known.empty())
+    return std::move(Error(ErrorCode::kUnsupported, fmt::format("this is {}, which is not read", known))
+                         .with_file(path)
+                         .with_hint("Convert it to Zarr."));
   const auto names = FileSystem::of(path).list(path);
   for (std::size_t i = 0; names.ok() && i < names->size(); ++i)
-    if (const std::string inside = join(path, (*names)[i]); npy::is_cache_folder(inside))
-      return error.with_hint(fmt::format("Name the cache inside: {}.", inside));
+    if (const std::string inside = join(path, (*names)[i]); is_directory(inside) && is_readable_directory(inside))
+      return error.with_hint(fmt::format("Name what lies inside: {}.", inside));
   return error.with_hint(fmt::format("Name the files inside: {} or {}.", join(path, "*.h5"), join(path, "**/*.h5")));
 }
 
@@ -216,7 +220,7 @@ Status expand_one(const std::string& written, std::vector<std::string>& out) {
   HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path).status(path));
   if (status.kind == PathKind::kFile || status.kind == PathKind::kDirectory ||
       (status.kind == PathKind::kOther && !has_glob(path))) {
-    if (status.kind == PathKind::kDirectory && !npy::is_cache_folder(path)) return is_a_directory(path);
+    if (status.kind == PathKind::kDirectory && !is_readable_directory(path)) return is_a_directory(path);
     out.push_back(path);
     return {};
   }

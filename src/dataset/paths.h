@@ -13,8 +13,9 @@ namespace headrace {
 ///
 /// "~" and "~user" are home directories. "*", "?" and "[a-z]" match inside one name, "**" any number of directories; a
 /// leading dot must be written out. The files of one glob are ordered naturally (f2 before f10); the list keeps its
-/// order. A path that exists as it stands is taken literally, whatever characters it has. Directories are not files:
-/// a glob passes over them; but a whole cache (a directory with a manifest.json) may be named.
+/// order. A path that exists as it stands is taken literally, whatever characters it has. Directories are not files,
+/// and a glob passes over them, but for those that are opened as files are (is_readable_directory()): Zarr stores and
+/// whole caches, which "**" does not enter.
 /// Errors: kInvalidArgument  nothing given, a directory, one file meant twice (by its path; links are not followed);
 /// kNotFound  no such file, or a glob without a match: lists what is there, nearest name first; kPermission  a
 /// directory on the way may not be read.

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,6 +65,12 @@ struct OutsideFile {
   FileFingerprint fingerprint;
 };
 
+/// The files that hold the chunks of an array.
+struct ChunkFiles {
+  std::uint64_t there = 0, bytes = 0;  ///< Those that were written.
+  std::uint64_t all = 0;               ///< As many as the array's shape has.
+};
+
 /// One array of an open file.
 /// Threads: all const members from any thread at once. Life time: keeps its file open.
 class ArrayReader {
@@ -107,6 +114,10 @@ class ArrayReader {
   /// info().list says: their sum is info().rows(). Null lists have 0 in arrays that are filled(). Empty: the rows are
   /// those of the file. Errors: kInvalidArgument  a row has no list, and the array is not filled().
   [[nodiscard]] virtual Result<std::vector<std::uint32_t>> list_lengths() const { return std::vector<std::uint32_t>(); }
+  /// Count the files that chunks lie in, where each has one of its own, or one with some others: info().stored_bytes
+  /// is 0 then, for nothing but the files says it. Nullopt: chunks lie in the file that describes them.
+  /// Errors: kPermission, kReadFailed. Blocks: looks at every file.
+  [[nodiscard]] virtual Result<std::optional<ChunkFiles>> chunk_files() const { return std::optional<ChunkFiles>(); }
   /// Return how many rows decode() leaves one stride apart.
   [[nodiscard]] std::uint64_t decoded_rows(const Piece& piece) const;
   /// Return how `column` lies in one element, from its first byte in a decoded piece, dense.

@@ -11,7 +11,10 @@
 #include "format/npy/npy_reader.h"
 #include "format/parquet/footer.h"
 #include "format/parquet/parquet_reader.h"
+#include "format/readable_directory.h"
 #include "format/sniff.h"
+#include "format/zarr/store_walk.h"
+#include "format/zarr/zarr_reader.h"
 #include "storage/file_system.h"
 
 namespace headrace {
@@ -21,9 +24,9 @@ constexpr std::uint64_t kHeadBytes = 512;
 
 Error not_ours(std::span<const std::byte> head) {
   const Sniffed found = sniff(head);
-  Error error(ErrorCode::kUnsupported, found.what.empty()
-                                           ? "no HDF5, Parquet or NumPy file, nor anything else that is known here"
-                                           : fmt::format("no HDF5, Parquet or NumPy file: {}", found.what));
+  Error error(ErrorCode::kUnsupported,
+              found.what.empty() ? "no HDF5, Parquet, Zarr or NumPy file, nor anything else that is known here"
+                                 : fmt::format("no HDF5, Parquet, Zarr or NumPy file: {}", found.what));
   return std::move(error.with_hint(found.hint));
 }
 
@@ -42,8 +45,17 @@ Result<std::shared_ptr<FormatReader>> open_bytes(std::shared_ptr<RandomAccessFil
 
 }  // namespace
 
+bool is_readable_directory(const std::string& path) {
+  return npy::is_cache_folder(path) || zarr::is_store(path);
+}
+
+std::string unread_directory(const std::string& path) {
+  return zarr::known_directory(path);
+}
+
 Result<std::shared_ptr<FormatReader>> open_file(const std::string& path) {
   if (npy::is_cache_folder(path)) return npy::open_cache_folder(path);
+  if (zarr::is_store(path)) return zarr::open_store(path);
   auto file = FileSystem::of(path).open(path);
   if (!file.ok()) return std::move(file.error().with_file(path).with_stage("open"));
   auto reader = open_bytes(std::move(*file), path);

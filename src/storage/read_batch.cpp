@@ -39,7 +39,8 @@ Result<std::uint64_t> ReadBatch::plan(std::span<const FileRange> ranges) {
   places_.assign(ranges.size(), {});
   order_.clear();
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const auto& [file, range] = ranges[i];
+    const RandomAccessFile* const file = ranges[i].file;
+    const ByteRange range = ranges[i].range;
     if (range.size == 0) continue;
     if (file == nullptr)
       return Error(ErrorCode::kInternal, "bytes to read of no file").with_bytes(range).with_stage("read");
@@ -53,7 +54,8 @@ Result<std::uint64_t> ReadBatch::plan(std::span<const FileRange> ranges) {
   order_by_file(ranges);
 
   for (const std::uint32_t i : order_) {
-    const auto& [file, range] = ranges[i];
+    const RandomAccessFile* const file = ranges[i].file;
+    const ByteRange range = ranges[i].range;
     bool joins = false;
     if (!merged_.empty() && merged_.back().file == file) {
       ByteRange& last = merged_.back().range;
@@ -71,7 +73,7 @@ Result<std::uint64_t> ReadBatch::plan(std::span<const FileRange> ranges) {
             .with_file(file->name())
             .with_stage("read");
       buffer_bytes_ += range.size;
-      merged_.push_back({file, range});
+      merged_.push_back(ranges[i]);
     }
     // Merged ranges lie in the buffer one after the other, so the last one ends where the buffer does.
     const ByteRange& last = merged_.back().range;

@@ -59,7 +59,10 @@ DataFacts facts_of(const Dataset& dataset, std::uint64_t epoch_samples) {
   std::uint64_t chunked = 0, all = 0, leading = 0;
   std::set<std::string> codecs;
   for (const SourceFile& file : source.files)
-    for (const auto& array : file.arrays) facts.stored_bytes += array->info().stored_bytes;
+    for (const auto& array : file.arrays) {
+      facts.stored_bytes += array->info().stored_bytes;
+      if (const auto files = array->chunk_files(); files.ok() && *files) facts.stored_bytes += (*files)->bytes;
+    }
   for (std::size_t a = 0; a < source.num_arrays(); ++a) {
     const ArrayInfo& info = source.files[0].arrays[a]->info();
     const std::uint64_t bytes = info.row_record_bytes();

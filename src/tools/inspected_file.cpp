@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/number_text.h"
 #include "catalog/packing.h"
 #include "format/format_reader.h"
 #include "tools/array_description.h"
@@ -78,6 +79,16 @@ Json to_json(const ArrayInfo& array) {
   return json;
 }
 
+/// Say what only the files of its chunks tell.
+void count_chunk_files(const ArrayReader& reader, ArrayInfo& array) {
+  const auto files = reader.chunk_files();
+  if (!files.ok() || !*files) return;
+  array.stored_bytes = (*files)->bytes;
+  if (const std::uint64_t absent = (*files)->all - (*files)->there; absent > 0 && (*files)->there > 0)
+    array.notice = fmt::format("{} of its {} chunk files {} never written, and hold the fill value",
+                               group_digits(absent), group_digits((*files)->all), absent == 1 ? "was" : "were");
+}
+
 }  // namespace
 
 bool is_bad_file(ErrorCode code) {
@@ -96,10 +107,18 @@ InspectedFile inspect_file(const std::string& path) {
   file.format = (*reader)->format_name();
   file.size_bytes = (*reader)->file().size();
   file.arrays = (*reader)->arrays();
-  for (const ArrayInfo& array : file.arrays)
-    if (array.read_path == ReadPath::kUnsupported)
-      if (const auto refused = (*reader)->open_array(array.path); !refused.ok() && !refused.error().hint().empty())
-        file.remedies[array.path] = refused.error().hint();
+  for (ArrayInfo& array : file.arrays) {
+    if (array.read_path != ReadPath::kUnsupported && array.stored_bytes > 0) continue;
+    const auto opened = (*reader)->open_array(array.path);
+    if (opened.ok()) {
+      count_chunk_files(**opened, array);
+      file.size_bytes += array.stored_bytes;
+    } else {
+      array.read_path = ReadPath::kUnsupported;
+      if (array.reason.empty()) array.reason = opened.error().message();
+      if (!opened.error().hint().empty()) file.remedies[array.path] = opened.error().hint();
+    }
+  }
   return file;
 }
 

@@ -1,0 +1,178 @@
+#include "format/zarr/store_walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "storage/file_system.h"
+
+namespace headrace::zarr {
+namespace {
+
+constexpr std::uint64_t kMostMetadataBytes = std::uint64_t{256} << 20;  // consolidated ones of large stores are long
+constexpr std::size_t kMostDepth = 64;
+
+bool is_file(const std::string& path) {
+  const auto status = FileSystem::of(path).status(path);
+  return status.ok() && status->kind == PathKind::kFile;
+}
+
+std::string join(const std::string& directory, const std::string& name) {
+  return directory.empty() || directory.ends_with('/') ? directory + name : directory + "/" + name;
+}
+
+/// A document, and the file that holds it.
+struct Document {
+  std::shared_ptr<RandomAccessFile> file;
+  Result<Json> json;
+};
+Result<Document> read_document(const std::string& path) {
+  auto file = FileSystem::of(path).open(path);
+  if (!file.ok()) return std::move(file.error().with_file(path));
+  if ((*file)->size() > kMostMetadataBytes)
+    return std::move(
+        Error(ErrorCode::kCorruptData, fmt::format("metadata of {} bytes", (*file)->size())).with_file(path));
+  std::vector<std::byte> bytes(static_cast<std::size_t>((*file)->size()));
+  if (Status read = (*file)->read_at(0, bytes); !read.ok()) return std::move(read.error().with_file(path));
+  auto json = parse_json(bytes);
+  if (!json.ok()) json.error().with_file(path);
+  return Document{std::move(*file), std::move(json)};
+}
+
+class Walk {
+ public:
+  FoundStore found;
+
+  /// \param path  In the store; empty: its root. \param depth  Of directories above it.
+  Status enter(const std::string& directory, const std::string& path, std::size_t depth) {
+    if (depth > kMostDepth) return {};
+    const std::string array = join(directory, ".zarray"), group = join(directory, ".zgroup"),
+                      v3 = join(directory, "zarr.json");
+    if (is_file(v3)) return enter_v3(directory, path, v3, depth);
+    if (is_file(array)) return add_v2(directory, path, array);
+    if (path.empty()) {
+      HEADRACE_ASSIGN(Document document, read_document(group));
+      found.file = std::move(document.file);
+      HEADRACE_ASSIGN(found.attributes, attributes_beside(directory));
+    }
+    return enter_children(directory, path, depth);
+  }
+
+ private:
+  Status enter_children(const std::string& directory, const std::string& path, std::size_t depth) {
+    const auto here = FileSystem::of(directory).status(directory);
+    if (!here.ok()) return here.error();
+    const auto identity = std::make_pair(here->fingerprint.device, here->fingerprint.inode);
+    if (std::ranges::find(inside_, identity) != inside_.end()) return {};  // a link to what it lies in
+    inside_.push_back(identity);
+    Status status = list_children(directory, path, depth);
+    inside_.pop_back();
+    return status;
+  }
+
+  Status list_children(const std::string& directory, const std::string& path, std::size_t depth) {
+    HEADRACE_ASSIGN(std::vector<std::string> names, FileSystem::of(directory).list(directory));
+    std::ranges::sort(names);
+    for (const std::string& name : names) {
+      if (name.starts_with('.')) continue;
+      const std::string child = join(directory, name);
+      const auto status = FileSystem::of(child).status(child);
+      if (!status.ok() || status->kind != PathKind::kDirectory) continue;
+      HEADRACE_TRY(enter(child, path.empty() ? name : path + "/" + name, depth + 1));
+    }
+    return {};
+  }
+
+  Status add_v2(const std::string& directory, const std::string& path, const std::string& file) {
+    HEADRACE_ASSIGN(Document document, read_document(file));
+    Result<ArrayMetadata> metadata = document.json.ok() ? parse_v2_array(*document.json) : document.json.error();
+    HEADRACE_ASSIGN(Json attributes, attributes_beside(directory));
+    if (metadata.ok()) metadata->attributes = std::move(attributes);
+    add(directory, path, std::move(document.file), std::move(metadata));
+    return {};
+  }
+
+  Status enter_v3(const std::string& directory, const std::string& path, const std::string& file, std::size_t depth) {
+    HEADRACE_ASSIGN(Document document, read_document(file));
+    if (path.empty()) {
+      found.version = 3;
+      found.file = document.file;
+    }
+    const Result<bool> array = document.json.ok() ? is_array(*document.json) : document.json.error();
+    if (!array.ok() && path.empty()) return array.error();
+    if (!array.ok() || *array) {
+      Result<ArrayMetadata> metadata = array.ok() ? parse_v3_array(*document.json) : array.error();
+      add(directory, path, std::move(document.file), std::move(metadata));
+      return {};
+    }
+    if (path.empty()) found.attributes = member(*document.json, "attributes");
+    return enter_children(directory, path, depth);
+  }
+
+  /// An array, or else a group?
+  static Result<bool> is_array(const Json& document) {
+    const Json& format = member(document, "zarr_format");
+    if (format.is_string())
+      return std::move(Error(ErrorCode::kUnsupported, fmt::format("a draft of Zarr v3 ({}), from before its first "
+                                                                  "version",
+                                                                  format.get<std::string>()))
+                           .with_hint("Write it again by zarr-python 3."));
+    if (format != 3)
+      return Error(ErrorCode::kUnsupported, fmt::format("zarr_format {} in a zarr.json, 3 is expected", shown(format)));
+    const Json& kind = member(document, "node_type");
+    if (kind == "array" || kind == "group") return kind == "array";
+    return Error(ErrorCode::kCorruptData,
+                 fmt::format("the node_type is {}, \"array\" or \"group\" is expected", shown(kind)));
+  }
+
+  /// The attributes of v2 lie in a file of their own; most nodes have one.
+  static Result<Json> attributes_beside(const std::string& directory) {
+    const std::string path = join(directory, ".zattrs");
+    if (!is_file(path)) return Json();
+    HEADRACE_ASSIGN(Document document, read_document(path));
+    if (!document.json.ok()) return document.json.error();
+    return std::move(*document.json);
+  }
+
+  void add(const std::string& directory, const std::string& path, std::shared_ptr<RandomAccessFile> file,
+           Result<ArrayMetadata> metadata) {
+    if (path.empty()) found.file = file;
+    if (!metadata.ok()) metadata.error().with_file(file->name());
+    // The array itself was opened: it is named as its directory is.
+    const std::string name =
+        path.empty() ? std::filesystem::path(FileSystem::of(directory).absolute(directory)).filename().string() : path;
+    found.arrays.push_back({name, directory, std::move(file), std::move(metadata)});
+  }
+
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> inside_;  // directories that the walk is in
+};
+
+}  // namespace
+
+bool is_store(const std::string& directory) {
+  return is_file(join(directory, ".zgroup")) || is_file(join(directory, ".zarray")) ||
+         is_file(join(directory, "zarr.json"));
+}
+
+Result<FoundStore> walk_store(const std::string& directory) {
+  Walk walk;
+  std::string root = directory;
+  while (root.size() > 1 && root.ends_with('/')) root.pop_back();
+  HEADRACE_TRY(walk.enter(root, "", 0));
+  std::ranges::sort(walk.found.arrays, {}, &FoundArray::path);
+  return std::move(walk.found);
+}
+
+std::string known_directory(const std::string& directory) {
+  const std::string path = join(directory, "attributes.json");
+  if (!is_file(path)) return {};
+  const auto document = read_document(path);
+  if (!document.ok() || !document->json.ok()) return {};
+  const Json& json = *document->json;
+  const bool array = member(json, "dimensions").is_array() && member(json, "blockSize").is_array();
+  return member(json, "n5").is_null() && !array ? "" : array ? "an N5 array" : "an N5 container";
+}
+
+}  // namespace headrace::zarr

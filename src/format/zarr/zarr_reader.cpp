@@ -1,0 +1,101 @@
+#include "format/zarr/zarr_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/nearest_name.h"
+#include "format/zarr/attributes.h"
+#include "format/zarr/chunk_files.h"
+#include "format/zarr/store_walk.h"
+#include "format/zarr/zarr_array.h"
+
+namespace headrace::zarr {
+namespace {
+
+/// The decoders of an array's chunks. Errors: kUnsupported, kCorruptData.
+Result<CodecChain> chain_of(const ArrayMetadata& metadata) {
+  std::uint64_t elements = 1;
+  for (const std::uint64_t n : metadata.chunk_shape) elements *= n;
+  return CodecChain::make(metadata.filters, {elements * metadata.type.record_bytes,
+                                             std::max<std::uint64_t>(metadata.type.record_bytes, 1)});
+}
+
+class ZarrReader final : public FormatReader {
+ public:
+  ZarrReader(std::string path, FoundStore found)
+      : path_(std::move(path)), found_(std::move(found)), attributes_(attributes_of(found_.attributes)) {
+    for (FoundArray& array : found_.arrays) list(array);
+  }
+
+  [[nodiscard]] std::string format_name() const override { return fmt::format("Zarr v{} (directory)", found_.version); }
+  [[nodiscard]] const std::string& path() const override { return path_; }
+  [[nodiscard]] const std::vector<ArrayInfo>& arrays() const override { return arrays_; }
+  [[nodiscard]] const std::vector<LeftOut>& passed_over() const override { return passed_over_; }
+  [[nodiscard]] const Attributes& attributes() const override { return attributes_; }
+  [[nodiscard]] const RandomAccessFile& file() const override { return *found_.file; }
+
+  Result<std::shared_ptr<ArrayReader>> open_array(const std::string& asked) const override {
+    const std::string name = asked.substr(std::min(asked.find_first_not_of('/'), asked.size()));
+    const auto found = std::ranges::find(found_.arrays, name, &FoundArray::path);
+    const auto listed = std::ranges::find(arrays_, name, &ArrayInfo::path);
+    if (found == found_.arrays.end() || listed == arrays_.end()) return missing(name);
+    auto opened = open(*found, *listed);
+    if (!opened.ok()) return std::move(opened.error().with_file(path_).with_field(name).with_stage("open"));
+    return opened;
+  }
+
+ private:
+  Result<std::shared_ptr<ArrayReader>> open(const FoundArray& found, const ArrayInfo& info) const {
+    if (!found.metadata.ok()) return found.metadata.error();
+    HEADRACE_ASSIGN(CodecChain chain, chain_of(*found.metadata));
+    HEADRACE_TRY(check_separator(found.directory, found.metadata->keys, found.metadata->shape.size()));
+    return std::shared_ptr<ArrayReader>(std::make_shared<ZarrArray>(ArrayPlace{path_, found.directory, found.file},
+                                                                    *found.metadata, info, std::move(chain)));
+  }
+
+  void list(FoundArray& array) {
+    if (array.metadata.ok() && array.metadata->shape.empty()) {
+      constexpr std::size_t kMost = 100;
+      if (passed_over_.size() < kMost) passed_over_.push_back({array.path, "a scalar, which has no rows"});
+      return;
+    }
+    ArrayInfo info;
+    Result<CodecChain> chain = array.metadata.ok() ? chain_of(*array.metadata) : array.metadata.error();
+    if (chain.ok()) {
+      info = describe(array.path, *array.metadata, *chain);
+      info.attributes = attributes_of(array.metadata->attributes);
+    } else {
+      if (array.metadata.ok()) array.metadata = chain.error();
+      info.path = array.path;
+      info.shape = {0};
+      info.read_path = ReadPath::kUnsupported;
+      info.reason = chain.error().message();
+    }
+    arrays_.push_back(std::move(info));
+  }
+
+  [[nodiscard]] Error missing(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const ArrayInfo& info : arrays_) names.push_back(info.path);
+    Error error(ErrorCode::kFieldMissing, fmt::format("the store has no array '{}'", name));
+    if (!names.empty()) error.with_hint("It has: " + list_names(nearest_names(name, names)) + ".");
+    return std::move(error.with_file(path_).with_field(name));
+  }
+
+  const std::string path_;
+  FoundStore found_;
+  const Attributes attributes_;
+  std::vector<ArrayInfo> arrays_;
+  std::vector<LeftOut> passed_over_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<FormatReader>> open_store(const std::string& directory) {
+  auto found = walk_store(directory);
+  if (!found.ok()) return std::move(found.error().with_file(directory).with_stage("open"));
+  return std::shared_ptr<FormatReader>(std::make_shared<ZarrReader>(directory, std::move(*found)));
+}
+
+}  // namespace headrace::zarr
