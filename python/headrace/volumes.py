@@ -85,6 +85,7 @@ class Volumes:
         edge: str = "shift",
         fill: float = 0,
         small: str = "error",
+        draws: str = "visits",
     ) -> Dataset:
         """Return a data set whose samples are boxes of the volumes: ``volume.patches((64, 64, 64), 10_000)``.
 
@@ -105,6 +106,9 @@ class Volumes:
                 ``fill`` is put, and ``batch["NAME.valid"]`` tells the voxels that there are.
             fill: What lies past the end, with ``edge="fill"``.
             small: ``"error"``, or ``"skip"``: leave out volumes that are smaller than a patch, and say so.
+            draws: With ``samples_per_epoch``: ``"visits"`` draws several patches near each other, which come in
+                different batches, so that a chunk is decoded for all of them; ``"independent"`` draws each without
+                regard to the others. Either way each patch by itself is as likely to begin anywhere.
 
         Raises:
             InvalidArgumentError: A patch is larger than a volume, which the text names; neither or both of
@@ -112,6 +116,7 @@ class Volumes:
         """
         one_of("edge", edge, ("shift", "drop", "fill"))
         one_of("small", small, ("error", "skip"))
+        one_of("draws", draws, ("visits", "independent"))
         axes = len(self.shapes[0])
         native = self._native.patches(
             _extents("shape", shape, axes),
@@ -120,6 +125,7 @@ class Volumes:
             edge,
             real_number("fill", fill),
             small == "skip",
+            draws == "independent",
         )
         for notice in native.notices():
             warn(notice)

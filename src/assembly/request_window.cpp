@@ -23,7 +23,12 @@ constexpr std::uint64_t kLeastAhead = 2;   // batches, of such a map
 /// or the map tells when it is.
 std::optional<std::uint64_t> RequestWindow::ahead_slots(const StepPlan& steps, const Options& options) {
   const std::uint64_t slots = std::max<std::uint64_t>(options.max_slots, 1);
-  if (options.map && !options.map->covers_each_epoch()) return std::max(slots / kDrawnShare, kLeastAhead);
+  if (options.map && options.map->draws_samples()) {
+    // Where homes tell what they ask for, units are waited for in a window that holds whole homes; a shorter one would
+    // keep threads idle.
+    const bool waits = options.map->home_units() == SampleMap::HomeUnits::kByEpoch && slots >= options.span_slots;
+    return waits ? kLeastAhead : std::max(slots / kDrawnShare, kLeastAhead);
+  }
   if (!steps.sampler().traits().local) return slots / kAheadShare;
   return std::nullopt;
 }
@@ -33,7 +38,7 @@ RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_
     : steps_(std::move(steps)),
       blocks_(std::move(blocks)),
       options_(std::move(options)),
-      counts_homes_(options_.map && options_.map->covers_each_epoch()),
+      homes_known_(options_.map ? options_.map->home_units() : SampleMap::HomeUnits::kUnknown),
       ahead_slots_(ahead_slots(*steps_, options_)),
       keeps_samples_(options_.keep_samples || options_.map || options_.finishing.tasks(1) > 0),
       item_bits_(options_.map ? 0 : RequestList::item_bits(blocks_->max_stored_block_rows())),
@@ -65,7 +70,7 @@ bool RequestWindow::pick(Claim& out) {
   // While a batch is being planned its rows may still belong to a block of the oldest batch: wait for it.
   if (!needed_.empty() && needed_.top().first_need == head_ && !planning_) return take(needed_.top().state, out), true;
   if (pick_finishing(out)) return true;
-  while (!complete_.empty() && !valid(complete_.top())) complete_.pop();
+  while (!complete_.empty() && !(valid(complete_.top()) && is_ripe(complete_.top().state))) complete_.pop();
   if (!complete_.empty()) return take(complete_.top().state, out), true;
   // Without locality a unit waits for the oldest batch to need it; some slots ahead of that keep the threads busy
   // while the consumer works, and cost a decode in so many. A block that is kept costs none.

@@ -53,7 +53,8 @@ class RequestWindow {
     bool keep_samples = false;    ///< Deliver with each batch what it holds.
     /// What samples are made of; null: a sample is a row of a block.
     std::shared_ptr<const SampleMap> map = nullptr;
-    std::uint64_t seed = 0;    ///< Keys what the map draws, with the epoch.
+    std::uint64_t span_slots = ~std::uint64_t{0};  ///< Slots over which the samples of a home are spread.
+    std::uint64_t seed = 0;                        ///< Keys what the map draws, with the epoch.
     bool padded = false;       ///< Samples of ragged groups are filled up to the longest of their batch.
     Finishing finishing = {};  ///< Claimed like units, once everything of a batch is in place.
     /// What the hash of a row in its place weighs, see row_weight(); 0: rows in place are not checked.
@@ -129,7 +130,7 @@ class RequestWindow {
   struct MapProgress {
     std::vector<std::uint32_t> home_left;  // samples of each home still to be given, here or elsewhere; or:
     static constexpr std::uint32_t kNotCounted = ~std::uint32_t{0}, kDone = kNotCounted - 1;
-    std::vector<std::uint32_t> homes_done;    // of each unit
+    std::vector<std::uint32_t> homes_done;    // of each unit; where samples are drawn: those that are half given
     std::vector<std::uint32_t> homes_coming;  // of each unit, by the walk; 0 until it was counted
   };
   struct Need {  // heap entry, stale when the version moved on
@@ -166,6 +167,9 @@ class RequestWindow {
   void count(UnitState& block, std::uint64_t rows, std::uint32_t state);
   void count_home(std::uint32_t home, std::uint32_t samples, std::uint64_t epoch);
   [[nodiscard]] bool homes_are_done(std::uint32_t unit, std::uint64_t epoch);
+  void open_home(std::uint32_t home, std::uint64_t epoch);
+  void close_home(std::uint32_t home, std::uint64_t epoch);
+  [[nodiscard]] bool is_ripe(std::uint32_t state) const;
   UnitState& state_of(std::uint32_t unit, std::uint64_t epoch, std::uint64_t sequence);
   void mark_complete(std::uint32_t state);
   void free_state(std::uint32_t state);
@@ -198,7 +202,7 @@ class RequestWindow {
   const std::shared_ptr<const StepPlan> steps_;
   const std::shared_ptr<const BlockTable> blocks_;
   const Options options_;
-  const bool counts_homes_;                         // there is a map whose units are done with once their homes are
+  const SampleMap::HomeUnits homes_known_;          // what is known of the units that homes ask for
   const std::optional<std::uint64_t> ahead_slots_;  // that units may be decoded ahead of need
   const bool keeps_samples_;                        // of a slot that is filled by blocks, after its requests were filed
   const RequestList::ItemBits item_bits_;

@@ -215,7 +215,7 @@ void RequestWindow::count(UnitState& b, std::uint64_t rows, std::uint32_t state)
 
 /// So many more of the home's samples were given, here or elsewhere: with the last of them its units may be complete.
 void RequestWindow::count_home(std::uint32_t home, std::uint32_t samples, std::uint64_t epoch) {
-  if (!counts_homes_) return;
+  if (homes_known_ == SampleMap::HomeUnits::kUnknown) return;
   MapProgress& p = progress_[epoch & 1];
   if (p.home_left.empty()) {
     p.home_left.resize(options_.map->shuffle_blocks()->num_blocks(), MapProgress::kNotCounted);
@@ -226,12 +226,14 @@ void RequestWindow::count_home(std::uint32_t home, std::uint32_t samples, std::u
   if (left == MapProgress::kNotCounted) {
     const std::uint64_t coming = cursor_->rows_of(home);
     left = coming == 0 ? MapProgress::kDone : static_cast<std::uint32_t>(coming);
+    if (left != MapProgress::kDone && homes_known_ == SampleMap::HomeUnits::kByEpoch) open_home(home, epoch);
   }
   if (left == MapProgress::kDone) return;
   if ((left -= std::min(left, samples)) != 0) return;
   left = MapProgress::kDone;
+  if (homes_known_ == SampleMap::HomeUnits::kByEpoch) return close_home(home, epoch);
   units_.clear();
-  options_.map->units_of(home, units_);
+  options_.map->units_of(home, {epoch, options_.seed}, units_);
   for (const std::uint32_t unit : units_) {
     ++p.homes_done[unit];
     const std::uint32_t state = state_of_unit_[epoch & 1][unit];
@@ -252,6 +254,31 @@ bool RequestWindow::homes_are_done(std::uint32_t unit, std::uint64_t epoch) {
     for (const std::uint32_t home : homes_) p.homes_coming[unit] += cursor_->rows_of(home) > 0;
   }
   return p.homes_done[unit] >= p.homes_coming[unit];
+}
+
+/// The first sample of a home whose samples are drawn was given: its units wait for the others.
+void RequestWindow::open_home(std::uint32_t home, std::uint64_t epoch) {
+  units_.clear();
+  options_.map->units_of(home, {epoch, options_.seed}, units_);
+  for (const std::uint32_t unit : units_) ++progress_[epoch & 1].homes_done[unit];
+}
+
+/// And the last one: a unit that no other home waits for may be decoded. A home that comes later may ask for it again.
+void RequestWindow::close_home(std::uint32_t home, std::uint64_t epoch) {
+  units_.clear();
+  options_.map->units_of(home, {epoch, options_.seed}, units_);
+  for (const std::uint32_t unit : units_) {
+    const std::uint32_t state = state_of_unit_[epoch & 1][unit];
+    if (--progress_[epoch & 1].homes_done[unit] != 0 || state == 0) continue;
+    const UnitState& b = states_[state - 1];
+    if (!b.requests.empty() && !b.complete) complete_.push({b.first_need, state - 1, b.version});
+  }
+}
+
+/// True if no home that is half given waits for more of the unit.
+bool RequestWindow::is_ripe(std::uint32_t state) const {
+  const UnitState& b = states_[state];
+  return b.complete || progress_[b.epoch & 1].homes_done.empty() || progress_[b.epoch & 1].homes_done[b.unit] == 0;
 }
 
 void RequestWindow::forget_progress(std::uint64_t epoch) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "catalog/row_digest.h"
+#include "catalog/visit_starts.h"
 
 namespace headrace {
 namespace {
@@ -13,6 +14,9 @@ std::shared_ptr<const BlockTable> homes_of_starts(const BoxMap::Options& options
   std::vector<std::uint64_t> sizes = options.starts->volume_ends();
   std::adjacent_difference(sizes.begin(), sizes.end(), sizes.begin());
   if (sizes.empty()) sizes.push_back(options.starts->num_samples());
+  if (std::vector<std::uint64_t> ends = options.starts->home_ends(); !ends.empty())
+    return std::make_shared<const BlockTable>(std::vector<BlockTable::FileBlocks>{{sizes[0], 1, std::move(ends)}},
+                                              options.chosen);
   std::vector<BlockTable::FileBlocks> homes;
   for (const std::uint64_t samples : sizes) homes.push_back({samples, options.home_samples});
   return std::make_shared<const BlockTable>(homes, options.chosen);
@@ -31,7 +35,9 @@ double cells_of_box(const CellGrid& grid, const Axes& box) {
 }  // namespace
 
 BoxMap::BoxMap(Options options)
-    : options_(std::move(options)), drawn_(options_.starts->volume_ends().empty()), homes_(homes_of_starts(options_)) {
+    : options_(std::move(options)),
+      drawn_(options_.starts->volume_ends().empty()),
+      homes_(homes_of_starts(options_)) {
   for (std::size_t g = 0; g < options_.volumes[0].grids.size(); ++g) {
     std::vector<std::uint64_t>& first = first_cells_.emplace_back(1, 0);
     double most = 0;
@@ -55,6 +61,16 @@ std::uint64_t BoxMap::memory_bytes() const {
   std::uint64_t bytes = options_.starts->memory_bytes();
   for (const Volume& volume : options_.volumes) bytes += sizeof(Volume) + volume.grids.capacity() * sizeof(CellGrid);
   return bytes + first_cells_.size() * options_.volumes.size() * sizeof(std::uint64_t);
+}
+
+double BoxMap::visit_amplification_of(std::size_t group) const {
+  const CellGrid& grid = options_.volumes[0].grids[group];
+  if (visits() == nullptr || grid.cells == CellGrid::Cells::kPlain) return 1;
+  VisitShape visit = visits()->visit();
+  visit.rank = grid.rank;
+  Axes chunk{};
+  for (std::size_t a = 0; a < grid.rank; ++a) chunk[a] = std::min(grid.cell[a], grid.shape[a]);
+  return visit_amplification(visit, options_.box, chunk);
 }
 
 BoxMap::Cell BoxMap::cell_of(std::size_t group, std::uint64_t unit) const {
@@ -87,12 +103,12 @@ void BoxMap::expand(std::span<const SampleRef> samples, EpochSeed draws, std::ve
 }
 
 /// Tells of all samples of the home, chosen or not: homes_of() does not know either.
-void BoxMap::units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const {
-  if (drawn_) return;
+void BoxMap::units_of(std::uint32_t home, EpochSeed draws, std::vector<std::uint32_t>& out) const {
+  if (home_units() == HomeUnits::kUnknown) return;
   const auto before = static_cast<std::ptrdiff_t>(out.size());
   const std::uint64_t first = homes_->stored_rows(home).first;
   for (std::uint64_t i = first; i < first + homes_->stored_rows(home).count; ++i)
-    units_of_box(options_.starts->place_of(i), out);
+    units_of_box(options_.starts->place_of(options_.starts->box_of(i, draws)), out);
   std::sort(out.begin() + before, out.end());
   out.erase(std::unique(out.begin() + before, out.end()), out.end());
 }

@@ -38,9 +38,11 @@ class BoxMap final : public SampleMap {
   void expand(std::span<const SampleRef> samples, EpochSeed draws, std::vector<Part>& parts,
               std::vector<std::uint32_t>& ends) const override;
   void lengths(std::span<const SampleRef>, std::size_t, std::vector<std::uint64_t>&) const override {}
-  void units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const override;
+  void units_of(std::uint32_t home, EpochSeed draws, std::vector<std::uint32_t>& out) const override;
   void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const override;
-  [[nodiscard]] bool covers_each_epoch() const override { return !drawn_; }
+  [[nodiscard]] HomeUnits home_units() const override {
+    return !drawn_ ? HomeUnits::kSettled : visits() ? HomeUnits::kByEpoch : HomeUnits::kUnknown;
+  }
   [[nodiscard]] std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const override;
   [[nodiscard]] std::uint64_t usual_parts() const override;
   [[nodiscard]] std::uint64_t memory_bytes() const override;
@@ -59,6 +61,11 @@ class BoxMap final : public SampleMap {
   [[nodiscard]] std::uint64_t last_meeting(SampleRef sample) const;
   /// Return the cells of a group that a box has parts in, on average over all places.
   [[nodiscard]] double mean_parts(std::size_t group) const { return mean_parts_[group]; }
+  /// Return how boxes are drawn, where that is a visit at a time: each is a home. Null: they are not.
+  [[nodiscard]] const VisitStarts* visits() const { return options_.starts->visits(); }
+  /// Return the decoded bytes of a group's array for each delivered one, where each visit decodes the chunks of its boxes
+  /// once: of the first volume, whose chunks the others tend to have.
+  [[nodiscard]] double visit_amplification_of(std::size_t group) const;
   /// True if each epoch draws other boxes.
   [[nodiscard]] bool drawn() const { return drawn_; }
   [[nodiscard]] const std::vector<Volume>& volumes() const { return options_.volumes; }

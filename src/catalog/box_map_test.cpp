@@ -140,7 +140,7 @@ void check(BoxEdge edge) {
   std::uint64_t number = 0;
   for (std::uint32_t home = 0; home < homes.num_blocks(); ++home) {
     named.clear();
-    map.units_of(home, named);
+    map.units_of(home, {}, named);
     for (const std::uint32_t unit : named) RC_ASSERT(by_home.emplace(home, unit).second);
     for (std::uint32_t row = 0; row < homes.block_rows(home); ++row, ++number) {
       const SampleRef sample{home, row};

@@ -15,6 +15,8 @@ struct BoxPlace {
   Axes start{};
 };
 
+class VisitStarts;
+
 /// Boxes are numbered; a sample has one of them in each epoch. Immutable. Threads: all members from any thread at once.
 class BoxStarts {
  public:
@@ -22,6 +24,9 @@ class BoxStarts {
   [[nodiscard]] virtual std::uint64_t num_samples() const = 0;
   /// Return the samples before the end of each volume; empty where each may come from any volume.
   [[nodiscard]] virtual std::vector<std::uint64_t> volume_ends() const = 0;
+  /// Return the samples before the end of each home, where these are not equally long: of drawn ones that are near each
+  /// other in every epoch. Empty: any samples may be shuffled together.
+  [[nodiscard]] virtual std::vector<std::uint64_t> home_ends() const { return {}; }
   /// Return the box that a sample has in an epoch.
   [[nodiscard]] virtual std::uint64_t box_of(std::uint64_t sample, EpochSeed draws) const = 0;
   [[nodiscard]] virtual BoxPlace place_of(std::uint64_t box) const = 0;
@@ -30,6 +35,8 @@ class BoxStarts {
   virtual void meeting(std::uint32_t volume, const Axes& begin, const Axes& end, const Axes& reach,
                        std::vector<std::uint64_t>& samples) const = 0;
   [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
+  /// Return itself where boxes are drawn a visit at a time; else null.
+  [[nodiscard]] virtual const VisitStarts* visits() const { return nullptr; }
 };
 
 /// What becomes of the last box along an axis, where the array is no multiple of the stride.

@@ -56,13 +56,19 @@ class SampleMap {
   virtual void lengths(std::span<const SampleRef> samples, std::size_t group,
                        std::vector<std::uint64_t>& out) const = 0;
 
-  /// Append the units that samples of a home have parts in, each once.
-  virtual void units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const = 0;
+  /// Append the units that samples of a home have parts in, each once. \param draws  As expand().
+  virtual void units_of(std::uint32_t home, EpochSeed draws, std::vector<std::uint32_t>& out) const = 0;
   /// Append the homes whose samples have parts in a unit, each once.
   virtual void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const = 0;
-  /// True if units_of() and homes_of() tell every unit that an epoch asks for, so that a unit is done with once its
-  /// homes are. False where samples are drawn.
-  [[nodiscard]] virtual bool covers_each_epoch() const { return true; }
+  /// What units_of() and homes_of() know.
+  enum class HomeUnits : std::uint8_t {
+    kSettled,  ///< Every unit that an epoch asks for: a unit is done with once its homes are.
+    kByEpoch,  ///< Samples are drawn, and units_of() tells for each epoch what a home asks for; homes_of() nothing.
+    kUnknown,  ///< Samples are drawn, and nothing is known of a home.
+  };
+  [[nodiscard]] virtual HomeUnits home_units() const { return HomeUnits::kSettled; }
+  /// True if each epoch draws its samples anew.
+  [[nodiscard]] bool draws_samples() const { return home_units() != HomeUnits::kSettled; }
 
   /// Return what a part adds to the sum that proves it was put in place: the hash of what is copied, from where, to
   /// where, times what the columns of its group weigh. \param place  Place 0 of the sample in its group's rows of the

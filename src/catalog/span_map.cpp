@@ -172,7 +172,7 @@ std::optional<SampleMap::FileRow> SpanMap::file_row_of(SampleRef sample) const {
 }
 
 /// From the first to the last that its chosen samples have rows in.
-void SpanMap::units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const {
+void SpanMap::units_of(std::uint32_t home, EpochSeed, std::vector<std::uint32_t>& out) const {
   const std::uint64_t first = number_of({home, 0});
   const std::uint64_t last = number_of({home, static_cast<std::uint32_t>(homes_->block_rows(home) - 1)});
   const std::uint64_t begin = options_.spans.begin(first), end = options_.spans.end(last);
@@ -219,7 +219,7 @@ void SpanMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) cons
   }
   for (const std::uint32_t home : homes) {
     units.clear();
-    units_of(home, units);  // a home at either end may have no row here after all, if its nearest samples are empty
+    units_of(home, {}, units);  // a home at either end may have no row here after all, if its nearest samples are empty
     if (std::find(units.begin(), units.end(), unit) != units.end()) out.push_back(home);
   }
 }

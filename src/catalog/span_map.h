@@ -87,7 +87,7 @@ class SpanMap final : public SampleMap {
   void expand(std::span<const SampleRef> samples, EpochSeed draws, std::vector<Part>& parts,
               std::vector<std::uint32_t>& ends) const override;
   void lengths(std::span<const SampleRef> samples, std::size_t group, std::vector<std::uint64_t>& out) const override;
-  void units_of(std::uint32_t home, std::vector<std::uint32_t>& out) const override;
+  void units_of(std::uint32_t home, EpochSeed, std::vector<std::uint32_t>& out) const override;
   void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const override;
   [[nodiscard]] std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const override;
   [[nodiscard]] std::optional<RowRange> rows_of(SampleRef sample) const override;

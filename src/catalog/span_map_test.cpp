@@ -94,14 +94,14 @@ TEST(SpanMap, ChosenWindowsAreMadeOfTheirRows) {
         RC_ASSERT(part.row + part.count <= blocks->block_rows(part.unit));
         place += part.count;
         std::vector<std::uint32_t> units;
-        map.units_of(sample.block, units);
+        map.units_of(sample.block, {}, units);
         RC_ASSERT(std::ranges::find(units, part.unit) != units.end());
       }
       RC_ASSERT(place == length);
     }
     std::vector<std::uint32_t> named;
     for (std::uint32_t home = 0; home < homes.num_blocks(); ++home) {
-      named.clear(), map.units_of(home, named);
+      named.clear(), map.units_of(home, {}, named);
       for (const std::uint32_t unit : named) RC_ASSERT(by_home.emplace(home, unit).second);
     }
     for (std::uint32_t unit = 0; unit < map.num_units(); ++unit) {
@@ -118,7 +118,7 @@ mirrored(const SpanMap& map) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> by_home, by_unit;
   std::vector<std::uint32_t> named;
   for (std::uint32_t home = 0; home < map.shuffle_blocks()->num_blocks(); ++home) {
-    named.clear(), map.units_of(home, named);
+    named.clear(), map.units_of(home, {}, named);
     for (const std::uint32_t unit : named) RC_ASSERT(by_home.emplace(home, unit).second);
   }
   for (std::uint32_t unit = 0; unit < map.num_units(); ++unit) {
@@ -188,7 +188,7 @@ TEST(SpanMap, ListedSpansHaveTheirRowsTheirFileAndTheirTarget) {
       RC_ASSERT(side->stored_rows(last.unit - blocks->num_blocks()).first + last.row ==
                 (by_row ? starts[run] : target));
       std::uint64_t place = 0;
-      map.units_of(sample.block, units);
+      map.units_of(sample.block, {}, units);
       RC_ASSERT(std::ranges::find(units, last.unit) != units.end());
       for (const Part& part : parts) {
         RC_ASSERT(part.place == place);

@@ -138,6 +138,7 @@ void write_node(PackedWriter& out, const DataNode& node) {
                           out.number(static_cast<std::uint64_t>(patches.options.edge));
                           out.number(std::bit_cast<std::uint64_t>(patches.options.fill));
                           out.flag(patches.options.skip_small);
+                          out.flag(patches.options.draws == PatchDraws::kIndependent);
                         },
                         [&](const MixNode& mix) {
                           write_texts(out, mix.names);
@@ -235,6 +236,7 @@ PatchesNode read_patches(PackedReader& in) {
   options.edge = static_cast<PatchEdge>(in.number_up_to(static_cast<std::uint64_t>(PatchEdge::kFill)));
   options.fill = std::bit_cast<double>(in.number());
   options.skip_small = in.flag();
+  if (in.flag()) options.draws = PatchDraws::kIndependent;
   return patches;
 }
 

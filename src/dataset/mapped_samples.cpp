@@ -26,7 +26,7 @@ const MappedSource* remade(const Dataset::Impl& impl, std::string_view what) {
 
 void refuse_drawn(const Dataset::Impl& impl, std::string_view what) {
   const MappedSource* const mapped = impl.source.mapped();
-  if (!mapped || mapped->map->covers_each_epoch()) return;
+  if (!mapped || !mapped->map->draws_samples()) return;
   throw refuse(fmt::format("{} of {} that are drawn anew in each epoch: there is no i-th one outside an epoch", what,
                            mapped->what),
                "A Loader delivers them, and loader.batch(epoch, step) makes any batch again. A grid has numbers: give "

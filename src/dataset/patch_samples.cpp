@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/number_text.h"
 #include "catalog/box_map.h"
+#include "catalog/visit_starts.h"
 #include "dataset/refuse.h"
 #include "dataset/verbs/map_fields.h"
 #include "dataset/volume_grid.h"
@@ -20,6 +22,7 @@ namespace {
 /// Neighbours of a grid share cells, and decode them once where they are shuffled together; but few homes mix badly.
 constexpr std::uint64_t kHomeBytes = 4 << 20, kLeastHomes = 64;
 constexpr std::uint64_t kMostHomes = std::uint64_t{1} << 31, kHomesOfDrawn = 1 << 22;
+constexpr std::uint64_t kMostVisits = 1 << 24;  // 16 bytes each
 constexpr std::uint64_t kMostStarts = std::numeric_limits<std::int64_t>::max();
 
 std::string times(std::span<const std::uint64_t> extents) {
@@ -71,7 +74,7 @@ class PatchMaker final : public SampleMaker {
       map.volumes.push_back(std::move(volume));
     }
     check_number(map.volumes, *volumes);
-    map.starts = starts_of(shapes, map.box);
+    map.starts = starts_of(std::move(shapes), map, notices);
     if (map.starts->num_samples() == 0) throw refuse("there is no patch in these volumes");
     std::uint64_t sample_bytes = volumes->row_bytes();
     for (const std::uint64_t n : options_.shape) sample_bytes *= n;
@@ -83,7 +86,9 @@ class PatchMaker final : public SampleMaker {
     map.home_samples = std::max(map.home_samples, samples / most_homes + 1);
     std::vector<std::uint64_t> file_ends = ends_of_files(*map.starts, used, volumes->files.size());
     auto boxes = std::make_shared<const BoxMap>(std::move(map));
-    std::shared_ptr<MappedSource> made = make_mapped_source(boxes, boxes, std::move(groups), identity()).value();
+    std::string text = identity();
+    if (const VisitStarts* const visits = boxes->visits()) text += ", in " + visit_text(visits->visit());
+    std::shared_ptr<MappedSource> made = make_mapped_source(boxes, boxes, std::move(groups), std::move(text)).value();
     made->what = "patches";
     made->file_ends = std::move(file_ends);
     made->notices = std::move(notices);
@@ -174,15 +179,48 @@ class PatchMaker final : public SampleMaker {
     return groups;
   }
 
-  [[nodiscard]] std::shared_ptr<const BoxStarts> starts_of(std::vector<Axes> shapes, const Axes& box) const {
+  [[nodiscard]] std::shared_ptr<const BoxStarts> starts_of(std::vector<Axes> shapes, const BoxMap::Options& map,
+                                                           std::vector<std::string>& notices) const {
     const std::size_t rank = options_.shape.size();
-    if (options_.samples_per_epoch)
-      return std::make_shared<DrawnStarts>(rank, std::move(shapes), box, *options_.samples_per_epoch);
+    if (options_.samples_per_epoch) {
+      const std::uint64_t samples = *options_.samples_per_epoch;
+      const std::optional<Axes> chunk = leading_chunk(map.volumes[0].grids);
+      if (options_.draws == PatchDraws::kIndependent || !chunk)
+        return std::make_shared<DrawnStarts>(rank, std::move(shapes), map.box, samples);
+      const VisitShape visit = visit_shape(rank, map.box, *chunk);
+      if (samples / visit.num_boxes() < kMostVisits)
+        return std::make_shared<VisitStarts>(VisitStarts::Options{std::move(shapes), map.box, visit, samples});
+      notices.push_back(fmt::format("each patch is drawn by itself, as there are more than {} visits an epoch",
+                                    group_digits(kMostVisits)));
+      return std::make_shared<DrawnStarts>(rank, std::move(shapes), map.box, samples);
+    }
     const Axes stride = axes_of(options_.stride);
     const BoxEdge edge = options_.edge == PatchEdge::kShift  ? BoxEdge::kShift
                          : options_.edge == PatchEdge::kDrop ? BoxEdge::kDrop
                                                              : BoxEdge::kFill;
-    return std::make_shared<GridStarts>(GridStarts::Options{rank, std::move(shapes), box, stride, edge});
+    return std::make_shared<GridStarts>(GridStarts::Options{rank, std::move(shapes), map.box, stride, edge});
+  }
+
+  /// The chunks of the array of which single boxes decode most; nullopt where none is decoded in chunks.
+  [[nodiscard]] std::optional<Axes> leading_chunk(const std::vector<CellGrid>& grids) const {
+    std::optional<Axes> leading;
+    double most = 0;
+    for (const CellGrid& grid : grids) {
+      if (grid.cells == CellGrid::Cells::kPlain || grid.rank != options_.shape.size()) continue;
+      double bytes = static_cast<double>(grid.element_bytes);
+      for (std::size_t a = 0; a < grid.rank; ++a)
+        bytes *= static_cast<double>(options_.shape[a] - 1 + grid.cell[a]);
+      if (bytes <= most) continue;
+      most = bytes;
+      leading = grid.cell;
+      for (std::size_t a = 0; a < grid.rank; ++a) (*leading)[a] = std::min(grid.cell[a], grid.shape[a]);
+    }
+    return leading;
+  }
+
+  [[nodiscard]] std::string visit_text(const VisitShape& visit) const {
+    const auto first = [&](const Axes& axes) { return std::span(axes).first(visit.rank); };
+    return fmt::format("visits of {} in cells of {}", times(first(visit.boxes)), times(first(visit.cell)));
   }
 
   /// Throws kUnsupported where numbers of cells, or of places, are too large.

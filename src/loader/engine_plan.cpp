@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/number_text.h"
+#include "catalog/visit_starts.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan_memory.h"
 #include "loader/plan_order.h"
@@ -23,8 +24,13 @@ std::uint64_t EnginePlan::mean_rows() const {
 std::string EnginePlan::order_text() const {
   if (!draws_samples()) return sampler->describe();
   const std::size_t volumes = boxes->volumes().size();
-  return fmt::format("drawn: every start of {} volume{} is equally likely for each patch, anew in each epoch", volumes,
-                     plural(volumes));
+  std::string text = fmt::format(
+      "drawn: every start of {} volume{} is equally likely for each patch, anew in each epoch", volumes,
+      plural(volumes));
+  if (const VisitStarts* const visits = boxes->visits())
+    text += fmt::format("; in visits of {} patches near each other, {} visits at a time", visits->visit().num_boxes(),
+                        shape.mixed_blocks());
+  return text;
 }
 
 double EnginePlan::expected_decodes() const {

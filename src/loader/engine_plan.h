@@ -98,6 +98,11 @@ struct EnginePlan {
 
   /// True if the samples of each epoch are drawn anew.
   [[nodiscard]] bool draws_samples() const { return boxes && boxes->drawn(); }
+  /// Return the slots over which the samples of a home are spread, where each is a visit, and a tenth more.
+  [[nodiscard]] std::uint64_t visit_slots() const {
+    const std::uint64_t mixed = shape.mixed_blocks() * blocks->max_block_rows();
+    return mixed * 11 / 10 / std::max<std::uint64_t>(global_batch, 1) + 2;
+  }
   /// Return the order in words.
   [[nodiscard]] std::string order_text() const;
   /// Rows of a batch on this rank, on average.

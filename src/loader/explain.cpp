@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/number_text.h"
+#include "catalog/visit_starts.h"
 #include "dataset/dataset_contents.h"
 #include "delivery/slot_pool.h"
 #include "loader/loader_impl.h"
@@ -112,8 +113,19 @@ std::string describe_parts(const BoxMap& boxes) {
   std::string text;
   for (std::size_t g = 0; g < boxes.groups().size(); ++g)
     text += fmt::format("{}{:.1f}", g == 0 ? "" : ", ", boxes.mean_parts(g));
-  return fmt::format("each has parts in {} chunks on average{}", text,
+  text = fmt::format("each has parts in {} chunks on average{}", text,
                      boxes.groups().size() > 1 ? " of its arrays, in the order of the fields" : "");
+  const VisitStarts* const visits = boxes.visits();
+  if (visits == nullptr) return text;
+  const VisitShape& visit = visits->visit();
+  std::string decoded;
+  for (std::size_t g = 0; g < boxes.groups().size(); ++g)
+    decoded += fmt::format("{}{:.2f}", g == 0 ? "" : ", ", boxes.visit_amplification_of(g));
+  const auto first = [&](const Axes& axes) { return fmt::join(axes.begin(), axes.begin() + visit.rank, " x "); };
+  return text + fmt::format("; {} an epoch, each of {} patches out of a cell of {} starts: about {} decoded bytes for "
+                            "each delivered one while a visit is in the slots, and each voxel in {:.1f} of its patches",
+                            group_digits(visits->num_visits()), first(visit.boxes), first(visit.cell), decoded,
+                            visit_overlap(visit, boxes.box()));
 }
 
 }  // namespace

@@ -159,7 +159,9 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   }
   plan.wanted_slots = std::min(plan.steps->span_steps() + SlotPool::kHeldSlots + kReadAheadBatches,
                                2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
-  if (!map.covers_each_epoch())  // no order brings them nearer to each other
+  if (map.home_units() == SampleMap::HomeUnits::kByEpoch)
+    plan.wanted_slots = std::min(plan.wanted_slots, SlotPool::kHeldSlots + plan.visit_slots());
+  if (map.home_units() == SampleMap::HomeUnits::kUnknown)  // no order brings them nearer to each other
     plan.wanted_slots = SlotPool::kHeldSlots + std::max(kDrawnWindowBytes / mean, kReadAheadBatches);
   // The arena takes what is left, but no more than the wanted window can fill; slots are counted by their mean.
   const auto slots_in = [&](std::uint64_t bytes) {

@@ -113,8 +113,10 @@ Status check_sampler_of_budget(const LoaderOptions& options) {
 }
 
 BlockShuffleShape resolve_shape(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
-                                std::uint64_t row_bytes) {
+                                std::uint64_t row_bytes, bool visits = false) {
   const ShuffleShape& asked = options.shuffle_buffer;
+  if (visits && (asked == ShuffleShape{} || asked.bytes != 0))
+    return visit_shuffle_shape(blocks, global_batch, row_bytes, asked.bytes);
   if (asked == ShuffleShape{}) return default_shuffle_shape(blocks, global_batch, row_bytes);
   if (asked.bytes != 0) return shuffle_shape_of_bytes(blocks, asked.bytes, row_bytes);
   return BlockShuffleShape{asked.streams, asked.pool_blocks};
@@ -297,12 +299,14 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
   plan.rank_reason = context.rank.reason;
   plan.delivers_row_ids = options.provenance;
   plan.seed = options.seed;
-  plan.shape = resolve_shape(options, *blocks, global_batch, row_bytes);
+  const bool visits = plan.boxes && plan.boxes->visits();
+  plan.shape = resolve_shape(options, *blocks, global_batch, row_bytes, visits);
   if (source.mixture()) {
     plan.sampler = make_mixed(*source.mixture(), *blocks, options, global_batch, row_bytes);
   } else if (!plan.sampler) {
-    // Draws are as good in one order as in another.
-    const Shuffle::Mode mode = plan.draws_samples() ? Shuffle::kNone : options.shuffle.mode();
+    // Draws are as good in one order as in another; those of a visit come in different batches, shuffled or not.
+    Shuffle::Mode mode = options.shuffle.mode();
+    if (plan.draws_samples()) mode = visits ? Shuffle::kBlock : Shuffle::kNone;
     plan.sampler = mode == Shuffle::kBlock   ? make_block_shuffle(blocks, plan.shape, options.seed)
                    : mode == Shuffle::kExact ? make_global_shuffle(blocks, options.seed)
                                              : make_sequential(blocks);

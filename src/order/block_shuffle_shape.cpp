@@ -21,15 +21,30 @@ BlockShuffleShape shape_of(const BlockTable& blocks, std::uint64_t mixed_rows) {
   shape.pool_blocks = static_cast<std::uint32_t>(wanted / shape.streams);
   return shape;
 }
+
+std::uint64_t default_mixed_rows(std::uint64_t global_batch, std::uint64_t row_bytes) {
+  const std::uint64_t bytes = std::max<std::uint64_t>(row_bytes, 1);
+  const std::uint64_t mixed = std::clamp(kMixBatches * global_batch, kSmallMixBytes / bytes,
+                                         std::max(kSmallMixBytes / bytes, kLargeMixBytes / bytes));
+  return std::max(mixed, kLeastMixBatches * global_batch);
+}
+
 }  // namespace
 
 BlockShuffleShape default_shuffle_shape(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes) {
   if (blocks.num_blocks() == 0) return {};
-  const std::uint64_t bytes = std::max<std::uint64_t>(row_bytes, 1);
-  std::uint64_t mixed = std::clamp(kMixBatches * global_batch, kSmallMixBytes / bytes,
-                                   std::max(kSmallMixBytes / bytes, kLargeMixBytes / bytes));
-  mixed = std::max(mixed, kLeastMixBatches * global_batch);
-  return shape_of(blocks, mixed);
+  return shape_of(blocks, default_mixed_rows(global_batch, row_bytes));
+}
+
+BlockShuffleShape visit_shuffle_shape(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes,
+                                      std::uint64_t bytes) {
+  if (blocks.num_blocks() == 0) return {};
+  const std::uint64_t mixed =
+      bytes == 0 ? default_mixed_rows(global_batch, row_bytes) : bytes / std::max<std::uint64_t>(row_bytes, 1);
+  const std::uint64_t visits = std::bit_floor(std::max<std::uint64_t>(mixed / blocks.max_block_rows(), 1));
+  const std::uint64_t batch = std::bit_ceil(std::min<std::uint64_t>(global_batch, kMaxStreams));
+  const std::uint64_t streams = std::min<std::uint64_t>(std::max(visits, batch), kMaxStreams);
+  return {static_cast<std::uint32_t>(std::min(streams, std::bit_floor(blocks.num_blocks()))), 1};
 }
 
 BlockShuffleShape shuffle_shape_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t row_bytes) {

@@ -199,6 +199,10 @@ Status read_patches(const YamlNode& node, const std::string& key, PatchOptions& 
   keys["small"] = [&](const YamlNode& n, const std::string& k) {
     return read_word<bool>(n, k, {{"error", false}, {"skip", true}}, patches.skip_small);
   };
+  keys["draws"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    return read_word<PatchDraws>(n, k, {{"visits", PatchDraws::kVisits}, {"independent", PatchDraws::kIndependent}},
+                                 patches.draws);
+  };
   HEADRACE_TRY(walk(node, key, keys));
   if (patches.shape.empty()) return bad(node, key, "shape is missing: the voxels of a patch along each axis");
   return {};

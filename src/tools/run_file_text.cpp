@@ -46,6 +46,7 @@ std::string patches_text(const PatchOptions& patches) {
     out += fmt::format("    edge: {}\n", patches.edge == PatchEdge::kDrop ? "drop" : "fill");
   if (patches.fill != 0) out += fmt::format("    fill: {}\n", patches.fill);
   if (patches.skip_small) out += "    small: skip\n";
+  if (patches.draws == PatchDraws::kIndependent) out += "    draws: independent\n";
   return out;
 }
 

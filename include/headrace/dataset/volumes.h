@@ -50,6 +50,12 @@ enum class PatchEdge : std::uint8_t {
   kFill,   ///< It reaches past the end, and `fill` is what lies there; "NAME.valid" tells which voxels there are.
 };
 
+/// How patches are drawn. Each by itself begins at every place of every volume with equal probability.
+enum class PatchDraws : std::uint8_t {
+  kVisits,       ///< Several near each other, which come in different batches: a chunk is decoded for all of them.
+  kIndependent,  ///< Each without regard to the others.
+};
+
 /// Which boxes are the samples of patches(). Exactly one of `samples_per_epoch` and `stride` is given.
 struct PatchOptions {
   std::vector<std::uint64_t> shape;  ///< Voxels along each axis.
@@ -60,6 +66,7 @@ struct PatchOptions {
   PatchEdge edge = PatchEdge::kShift;  ///< What becomes of a grid's last patch along an axis.
   double fill = 0;                     ///< With PatchEdge::kFill.
   bool skip_small = false;             ///< Leave out volumes that are smaller than a patch; else they are refused.
+  PatchDraws draws = PatchDraws::kVisits;  ///< With `samples_per_epoch`.
 };
 
 /// Return a data set whose samples are boxes of the volumes: fields of `shape`. A grid's samples are numbered volume by
