@@ -7,12 +7,13 @@ from typing import Any
 
 import h5py
 import numpy as np
+from zarr_stores import array3, group3
 
 import headrace as hr
 
 SHAPES = ((23, 34, 41), (20, 20, 20), (31, 25, 57))
 PATCH = (10, 12, 17)
-KINDS = ("gzip", "chunks", "contiguous", "big-endian", "npy", "npz")
+KINDS = ("gzip", "chunks", "contiguous", "big-endian", "npy", "npz", "zarr")
 GRIDS: tuple[dict[str, Any], ...] = (
     {"stride": PATCH},
     {"stride": PATCH, "edge": "drop"},
@@ -33,6 +34,10 @@ def write_volumes(folder: Path, kind: str) -> tuple[hr.Volumes, list[Volume]]:
         if kind == "npy":
             for name, values in volume.items():
                 np.save(folder / f"{name}_{number}.npy", values)
+        elif kind == "zarr":
+            store = group3(group3(folder / f"s_{number}.zarr") / "volumes").parent
+            array3(store / "volumes" / "raw", volume["raw"], (8, 8, 8), shards=(16, 8, 24), transpose=(2, 0, 1))
+            array3(store / "volumes" / "ids", volume["ids"], (5, 20, 7), endian="big", crc=True)
         elif kind == "npz":
             np.savez_compressed(folder / f"s_{number}.npz", **volume)
         else:
@@ -42,7 +47,8 @@ def write_volumes(folder: Path, kind: str) -> tuple[hr.Volumes, list[Volume]]:
         arrays = {"raw": "raw", "ids": f"{folder}/ids_*.npy::"}
         return hr.open_volume(folder / "raw_*.npy", arrays), held
     arrays = {name: name if kind == "npz" else f"volumes/{name}" for name in ("raw", "ids")}
-    return hr.open_volume(folder / ("s_*.npz" if kind == "npz" else "s_*.h5"), arrays), held
+    ending = kind if kind in ("npz", "zarr") else "h5"
+    return hr.open_volume(folder / f"s_*.{ending}", arrays), held
 
 
 def _write(file: h5py.File, volume: Volume, kind: str) -> None:
