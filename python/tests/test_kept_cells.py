@@ -145,7 +145,7 @@ def test_budgets_from_small_to_all(tmp_path: Path) -> None:
     for memory in range(3 << 19, 10 << 20, 1 << 19):
         got, report = batches_of(data, batch_size=4, memory=memory)
         assert_same(got, want)
-        assert report.memory.peak_bytes <= memory
+        assert report.memory.peak_bytes <= report.memory.planned_bytes <= memory
         assert report.memory.peak_cache_bytes <= report.memory.cache_bytes
         shares.append(report.cache.blocks / max(report.cache.all_blocks, 1))
     assert shares[0] == 0

@@ -27,8 +27,6 @@ class CellServer {
 
   /// From now on serve() looks there for cells, and keeps there what it decoded. It must outlive this.
   void set_decoded_cache(DecodedCache* decoded_cache);
-  /// True if cells of an array have anything to decode, without which they are not kept.
-  static bool may_be_kept(const CellGrid& grid, const ArrayReader& array);
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();
   /// Give the scratch back.

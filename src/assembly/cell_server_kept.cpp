@@ -34,14 +34,10 @@ void CellServer::set_decoded_cache(DecodedCache* decoded_cache) {
   decoded_cache_ = decoded_cache->blocks ? decoded_cache : nullptr;
 }
 
-bool CellServer::may_be_kept(const CellGrid& grid, const ArrayReader& array) {
-  return grid.cells != CellGrid::Cells::kPlain && is_decoded(array.info());
-}
-
 /// Copy boxes from where the cell is kept, or decode it and keep it. A cell of which nothing is decoded, since it was
 /// never written or is stored as it is, is kept as no bytes: to make it again costs what copying it does.
 Status CellServer::copy_boxes(const Claim& claim, const Task& task, std::span<RowDigest> digests) {
-  if (!decoded_cache_ || !may_be_kept(task.grid, task.reader)) return decode_boxes(task, digests, {});
+  if (!decoded_cache_ || !cells_are_decoded(task.grid, task.reader)) return decode_boxes(task, digests, {});
   BlockCache& cache = *decoded_cache_->blocks;
   KeepPolicy& policy = decoded_cache_->policy;
   const bool keeps = task.piece.stored.range.size > 0 && !task.reader.is_plain(task.piece);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "assembly/block_server.h"
-#include "assembly/cell_server.h"
 
 namespace headrace {
 namespace {
@@ -39,7 +38,7 @@ void for_kept_grids(const MappedSource& mapped, Work work) {
   for (const BoxMap::Volume& volume : mapped.boxes->volumes())
     for (std::size_t g = 0; g < mapped.groups.size(); ++g) {
       const CellGrid& grid = volume.grids[g];
-      if (!CellServer::may_be_kept(grid, *mapped.groups[g].source->files[volume.file].arrays[0])) continue;
+      if (!cells_are_decoded(grid, *mapped.groups[g].source->files[volume.file].arrays[0])) continue;
       work(grid, g, grid.cell_elements() * grid.element_bytes);
     }
 }
