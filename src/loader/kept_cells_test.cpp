@@ -61,7 +61,7 @@ TEST_F(KeptCells, TakeThePlaceOfAWindowThatSavesLess) {
   const LoaderOptions options{.batch_size = 1, .shuffle = true, .threads = 2};
   const std::uint64_t least = smallest_budget(data, options);
   int windows = 0, some = 0, all = 0;
-  for (std::uint64_t budget = least; budget < least + 2 * kCells * kCellBytes; budget += kCellBytes) {
+  for (std::uint64_t budget = least; budget < least + 4 * kCells * kCellBytes; budget += kCellBytes) {
     const Result<EnginePlan> plan = plan_for(data, options, budget);
     ASSERT_TRUE(plan.ok()) << budget;
     EXPECT_LE(plan->planned_bytes(), budget);
