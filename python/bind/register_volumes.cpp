@@ -85,7 +85,8 @@ void register_volumes(nb::module_& m) {
           "describe", [](const Volumes& self) { return to_python(self.describe()); },
           nb::sig("def describe(self) -> str"), "A table for people.")
       .def("patches", &patches_of, nb::arg("shape"), nb::arg("samples_per_epoch").none(), nb::arg("stride"),
-           nb::arg("edge"), nb::arg("fill"), nb::arg("skip_small"), nb::arg("independent"), "Boxes of the volumes as samples.");
+           nb::arg("edge"), nb::arg("fill"), nb::arg("skip_small"), nb::arg("independent"),
+           "Boxes of the volumes as samples.");
   m.def("open_volumes", &open_volume_files, nb::arg("paths"), nb::arg("arrays"), nb::arg("progress") = nb::none(),
         nb::sig("def open_volumes(paths: collections.abc.Sequence[bytes], arrays: "
                 "collections.abc.Sequence[tuple[str, str]], progress: collections.abc.Callable[[int, int], typing.Any] "

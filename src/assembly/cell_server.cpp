@@ -145,8 +145,17 @@ Result<const std::byte*> CellServer::decode(const Task& task) {
   return decoded.data;
 }
 
-Status CellServer::copy_boxes(const Task& task, std::span<RowDigest> digests) {
+/// \param then  Called with the cell when its boxes are in their places; may be empty.
+Status CellServer::decode_boxes(const Task& task, std::span<RowDigest> digests,
+                                const std::function<void(const std::byte*)>& then) {
   HEADRACE_ASSIGN(const std::byte* const cell, decode(task));
+  scatter(task, cell, digests);
+  counters_.add_decodes(task.piece.decoded_bytes, 0);
+  if (then) then(cell);
+  return {};
+}
+
+void CellServer::scatter(const Task& task, const std::byte* cell, std::span<RowDigest> digests) {
   StageSpan span(counters_.clock, Stage::kScatter);
   std::uint64_t copied_bytes = 0;
   const std::uint64_t item = task.grid.element_bytes;
@@ -157,9 +166,8 @@ Status CellServer::copy_boxes(const Task& task, std::span<RowDigest> digests) {
     copied_bytes += done.bytes;
   }
   span.add_bytes(copied_bytes);
-  counters_.add_decodes(task.piece.decoded_bytes, copied_bytes);
+  counters_.add_decodes(0, copied_bytes);
   finish_streaming();
-  return {};
 }
 
 void CellServer::serve(const Claim& claim, SampleMap::GroupUnit at, std::size_t array, std::span<RowDigest> digests,
@@ -172,7 +180,7 @@ void CellServer::serve(const Claim& claim, SampleMap::GroupUnit at, std::size_t 
   Status done = locate(task);
   if (done.ok()) {
     list_requests(claim, task);
-    done = reads_boxes(task) ? read_boxes(task, digests, cancelled) : copy_boxes(task, digests);
+    done = reads_boxes(task) ? read_boxes(task, digests, cancelled) : copy_boxes(claim, task, digests);
   }
   if (!done.ok()) {
     Error& error = done.error();

@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "assembly/block_server.h"
 #include "assembly/box_read.h"
 #include "assembly/decode_counters.h"
+#include "assembly/decoded_cache.h"
 #include "assembly/mapped_source.h"
 #include "assembly/window_slot.h"
 #include "base/page_buffer.h"
@@ -23,6 +25,8 @@ class CellServer {
   CellServer(const BoxMap& map, const std::vector<SourceGroup>& groups, DecodeCounters& counters)
       : map_(map), groups_(groups), counters_(counters) {}
 
+  /// From now on serve() looks there for cells, and keeps there what it decoded. It must outlive this.
+  void set_decoded_cache(DecodedCache* decoded_cache);
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();
   /// Give the scratch back.
@@ -55,7 +59,12 @@ class CellServer {
   void list_requests(const Claim& claim, const Task& task);
   [[nodiscard]] bool reads_boxes(const Task& task) const;
   Status read_boxes(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled);
-  Status copy_boxes(const Task& task, std::span<RowDigest> digests);
+  // cell_server_kept.cpp
+  Status copy_boxes(const Claim& claim, const Task& task, std::span<RowDigest> digests);
+
+  Status decode_boxes(const Task& task, std::span<RowDigest> digests,
+                      const std::function<void(const std::byte*)>& then);
+  void scatter(const Task& task, const std::byte* cell, std::span<RowDigest> digests);
   Result<const std::byte*> decode(const Task& task);
   void add_to(RowDigest& digest, const Task& task, const BoxRequest& request, std::uint64_t first_from,
               std::uint64_t last_from, const BoxCopied& done) const;
@@ -63,6 +72,7 @@ class CellServer {
   const BoxMap& map_;
   const std::vector<SourceGroup>& groups_;
   DecodeCounters& counters_;
+  DecodedCache* decoded_cache_ = nullptr;
   PageBuffer stored_, out_, ping_, pong_;
   std::vector<BoxRequest> requests_;
   std::vector<Piece> pieces_;

@@ -106,6 +106,11 @@ Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const S
                                                          std::shared_ptr<const BoxMap> boxes,
                                                          std::vector<SourceGroup> groups, std::string identity);
 
+/// True if cells of an array have anything to decode, without which they are not kept.
+[[nodiscard]] inline bool cells_are_decoded(const CellGrid& grid, const ArrayReader& array) {
+  return grid.cells != CellGrid::Cells::kPlain && is_decoded(array.info());
+}
+
 /// Let the samples go through a program, whose columns are those of all groups. Goes through the lengths of all samples
 /// once.
 void set_program(MappedSource& mapped, std::shared_ptr<const Program> program);

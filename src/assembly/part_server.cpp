@@ -20,7 +20,10 @@ PartServer::PartServer(const MappedSource& mapped, DecodeCounters& counters) : m
 }
 
 void PartServer::set_decoded_cache(DecodedCache* decoded_cache) {
-  if (!cells_) servers_[0].rows->set_decoded_cache(decoded_cache);
+  if (cells_)
+    cells_->set_decoded_cache(decoded_cache);
+  else
+    servers_[0].rows->set_decoded_cache(decoded_cache);
 }
 
 Status PartServer::prepare() {

@@ -23,8 +23,8 @@ class PartServer {
   /// \param mapped  Must outlive the server.
   PartServer(const MappedSource& mapped, DecodeCounters& counters);
 
-  /// From now on serve() looks there for units of the first group, and keeps there what it decoded of them; of groups
-  /// of rows alone. It must outlive this.
+  /// From now on serve() looks there for units, and keeps there what it decoded of them: of all grids of cells, or of
+  /// the first group of rows. It must outlive this.
   void set_decoded_cache(DecodedCache* decoded_cache);
 
   /// Allocate scratch. Errors: kOutOfBudget.

@@ -90,13 +90,15 @@ void BlockCache::put(std::uint32_t block, std::uint64_t rows, std::uint64_t next
     }
     bytes_ += charge;  // promised; the memory comes below, without the lock
   }
-  Result<PageBuffer> memory = slabs_->allocate(*budget_, MemoryTag::kBlockCache, size);
-  if (memory.ok()) {
-    std::memcpy(memory->data(), from, size);
-    kept->data = std::move(*memory);
+  if (size > 0) {
+    Result<PageBuffer> memory = slabs_->allocate(*budget_, MemoryTag::kBlockCache, size);
+    if (memory.ok()) {
+      std::memcpy(memory->data(), from, size);
+      kept->data = std::move(*memory);
+    }
   }
   const std::lock_guard lock(mutex_);
-  if (!kept->data.data() || closed_) {  // others needed the memory meanwhile
+  if (kept->data.size_bytes() < size || closed_) {  // others needed the memory meanwhile
     bytes_ -= charge;
     if (!closed_) capacity_bytes_ = std::min(capacity_bytes_, bytes_);
     entries_.erase(block);

@@ -57,7 +57,7 @@ class BlockCache final : public Reclaimable {
   Lookup look_up(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, bool may_fill,
                  std::shared_ptr<const KeptBlock>& out);
   /// What look_up() said kFill for, decoded. \param block_bytes  As BlockForm has it. \param spare  Of
-  /// most_coded_bytes(), to encode into.
+  /// most_coded_bytes(), to encode into. A block of no rows takes no memory: there is nothing to be kept of it.
   void put(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, const std::byte* block_bytes,
            std::span<std::byte> spare);
   void abandon(std::uint32_t block);

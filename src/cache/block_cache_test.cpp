@@ -253,6 +253,31 @@ TEST(BlockCoder, EveryBlockComesBack) {
   }));
 }
 
+/// Cells of different sizes in one cache; one that is there without bytes takes no memory.
+TEST(BlockCache, HoldsBlocksOfBytes) {
+  const auto budget = MemoryBudget::create("test", std::uint64_t{1} << 20);
+  BlockCache cache(budget, {BlockForm::of_bytes(), 3 * PageBuffer::charge_for(1), BlockCoding::kRaw, 1, 1});
+  std::shared_ptr<const KeptBlock> kept;
+  const std::vector<std::byte> cell(77, std::byte{7}), larger(PageBuffer::charge_for(1) + 1, std::byte{8});
+  const auto keep = [&](std::uint32_t block, std::span<const std::byte> bytes) {
+    if (cache.look_up(block, bytes.size(), 0, true, kept) != BlockCache::Lookup::kFill) return false;
+    cache.put(block, bytes.size(), 0, bytes.data(), {});
+    return true;
+  };
+  EXPECT_TRUE(keep(1, cell));
+  EXPECT_TRUE(keep(2, larger));
+  EXPECT_FALSE(keep(3, cell)) << "there is no room left";
+  EXPECT_TRUE(keep(4, {}));
+  ASSERT_EQ(cache.look_up(1, cell.size(), 0, true, kept), BlockCache::Lookup::kHit);
+  EXPECT_TRUE(std::ranges::equal(kept->data.bytes(), cell));
+  ASSERT_EQ(cache.look_up(2, larger.size(), 0, true, kept), BlockCache::Lookup::kHit);
+  EXPECT_TRUE(std::ranges::equal(kept->data.bytes(), larger));
+  ASSERT_EQ(cache.look_up(4, 0, 0, true, kept), BlockCache::Lookup::kHit);
+  EXPECT_EQ(kept->rows, 0u);
+  EXPECT_EQ(cache.usage().blocks, 3u);
+  EXPECT_EQ(cache.usage().bytes, 3 * PageBuffer::charge_for(1));
+}
+
 TEST(BlockCache, KeptBlocksShareMappings) {
   const auto mappings = [] {
     std::ifstream maps("/proc/self/maps");

@@ -21,13 +21,22 @@ class BlockForm {
     }
   }
 
+  /// Return the form of what has no rows: a block of n "rows" is n bytes, and nothing behind them.
+  static BlockForm of_bytes() {
+    BlockForm form;
+    form.row_bytes_ = {1};
+    form.element_bytes_ = {1};
+    form.step_ = 1;
+    return form;
+  }
+
   [[nodiscard]] std::size_t num_fields() const { return row_bytes_.size(); }
   [[nodiscard]] std::uint64_t row_bytes(std::size_t field) const { return row_bytes_[field]; }
   [[nodiscard]] std::uint32_t element_bytes(std::size_t field) const { return element_bytes_[field]; }
   /// Where a field starts in the buffer of a block of `rows`.
   [[nodiscard]] std::uint64_t offset(std::size_t field, std::uint64_t rows) const {
     std::uint64_t at = 0;
-    for (std::size_t f = 0; f < field; ++f) at += align_up(rows * row_bytes_[f]);
+    for (std::size_t f = 0; f < field; ++f) at += align_up(rows * row_bytes_[f], step_);
     return at;
   }
   /// Return the bytes of a block of `rows`.
@@ -36,6 +45,7 @@ class BlockForm {
  private:
   std::vector<std::uint64_t> row_bytes_;
   std::vector<std::uint32_t> element_bytes_;
+  std::uint64_t step_ = kCacheLineBytes;
 };
 
 }  // namespace headrace

@@ -98,4 +98,9 @@ struct ArrayInfo {
   return array.read_path == ReadPath::kConverted || array.read_path == ReadPath::kFallback;
 }
 
+/// True if there is anything to decode in the array.
+[[nodiscard]] inline bool is_decoded(const ArrayInfo& array) {
+  return !array.filters.empty() || array.read_path != ReadPath::kNative;
+}
+
 }  // namespace headrace

@@ -35,9 +35,7 @@ double cells_of_box(const CellGrid& grid, const Axes& box) {
 }  // namespace
 
 BoxMap::BoxMap(Options options)
-    : options_(std::move(options)),
-      drawn_(options_.starts->volume_ends().empty()),
-      homes_(homes_of_starts(options_)) {
+    : options_(std::move(options)), drawn_(options_.starts->volume_ends().empty()), homes_(homes_of_starts(options_)) {
   for (std::size_t g = 0; g < options_.volumes[0].grids.size(); ++g) {
     std::vector<std::uint64_t>& first = first_cells_.emplace_back(1, 0);
     double most = 0;

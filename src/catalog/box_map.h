@@ -63,8 +63,8 @@ class BoxMap final : public SampleMap {
   [[nodiscard]] double mean_parts(std::size_t group) const { return mean_parts_[group]; }
   /// Return how boxes are drawn, where that is a visit at a time: each is a home. Null: they are not.
   [[nodiscard]] const VisitStarts* visits() const { return options_.starts->visits(); }
-  /// Return the decoded bytes of a group's array for each delivered one, where each visit decodes the chunks of its boxes
-  /// once: of the first volume, whose chunks the others tend to have.
+  /// Return the decoded bytes of a group's array for each delivered one, where each visit decodes the chunks of its
+  /// boxes once: of the first volume, whose chunks the others tend to have.
   [[nodiscard]] double visit_amplification_of(std::size_t group) const;
   /// True if each epoch draws other boxes.
   [[nodiscard]] bool drawn() const { return drawn_; }

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kTarget = 1.5;             // decoded bytes for each delivered one
 constexpr std::uint64_t kMostBoxes = 64;    // of a visit; beyond, boxes of a visit are too many for the mix of a batch
+constexpr std::uint64_t kLeastVisits = 32;  // an epoch of fewer would see little of the volumes
 constexpr std::uint64_t kWidestCell = 20;   // chunks
 constexpr std::uint64_t kPlacesTried = 512;
 
@@ -59,10 +60,11 @@ VisitFigures visit_figures(std::uint64_t count, std::uint64_t cell, std::uint64_
   return {static_cast<double>(chunks * chunk) / (n * static_cast<double>(count * box)), overlap / n};
 }
 
-VisitShape visit_shape(std::size_t rank, const Axes& box, const Axes& chunk) {
+VisitShape visit_shape(std::size_t rank, const Axes& box, const Axes& chunk, std::uint64_t samples) {
   VisitShape shape{rank, {}, {}};
+  const std::uint64_t most_boxes = std::clamp<std::uint64_t>(samples / kLeastVisits, 1, kMostBoxes);
   Axes most{};
-  most.fill(kMostBoxes);
+  most.fill(most_boxes);
   for (;;) {
     std::size_t largest = 0;
     for (std::size_t a = 0; a < rank; ++a) {
@@ -71,7 +73,7 @@ VisitShape visit_shape(std::size_t rank, const Axes& box, const Axes& chunk) {
       shape.cell[a] = axis.cell;
       if (axis.boxes > shape.boxes[largest]) largest = a;
     }
-    if (shape.num_boxes() <= kMostBoxes) return shape;
+    if (shape.num_boxes() <= most_boxes) return shape;
     most[largest] = shape.boxes[largest] - 1;
   }
 }

@@ -26,13 +26,14 @@ struct VisitFigures {
   double overlap = 1;        ///< Elements of the boxes, over those that differ.
 };
 
-/// Return the figures of `count` boxes of `box` elements in a cell of `cell` starts that begins on a border of chunks of
-/// `chunk` elements. Source: an exact mean over at most 512 places of the cell, at equal distances.
+/// Return the figures of `count` boxes of `box` elements in a cell of `cell` starts that begins on a border of chunks
+/// of `chunk` elements. Source: an exact mean over at most 512 places of the cell, at equal distances.
 VisitFigures visit_figures(std::uint64_t count, std::uint64_t cell, std::uint64_t box, std::uint64_t chunk);
 
 /// Return the shape whose amplification is at most 1.5 with the fewest boxes, at most 64, in the widest cells; where
-/// none is, the one that comes nearest. Boxes of an axis are half a box apart at least.
-VisitShape visit_shape(std::size_t rank, const Axes& box, const Axes& chunk);
+/// none is, the one that comes nearest. Boxes of an axis are half a box apart at least. \param samples  An epoch: it
+/// has 32 visits or more.
+VisitShape visit_shape(std::size_t rank, const Axes& box, const Axes& chunk, std::uint64_t samples);
 
 /// Return the amplification of a visit for an array of these chunks.
 double visit_amplification(const VisitShape& shape, const Axes& box, const Axes& chunk);

@@ -1,12 +1,12 @@
 // VisitStarts: boxes that are drawn a visit at a time, so that those which share chunks are near each other in an
 // epoch. Each box by itself begins at every place of every volume with equal probability.
 //
-// All starts of all volumes lie on a line: volume by volume, cell by cell, every other row of cells backwards, each cell
-// as long as it has starts. Visit j of J lies at u_j = (U + a_j + r_j) mod T: T starts, a_j = floor(jT/J), r_j uniform
-// below a_(j+1) - a_j, U uniform below T, one an epoch. So u_j is uniform, and a cell is hit as often as it has starts.
-// Along an axis where the cell has l starts the visit's m boxes begin at lo + floor((o + i l) / m), i = 0 … m-1, o
-// uniform below l: o + i l is uniform below m l for a uniform i, and m numbers give each start. Sample i of a visit
-// gets box i + s modulo their number, s uniform.
+// All starts of all volumes lie on a line: volume by volume, cell by cell, every other row of cells backwards, each
+// cell as long as it has starts. Visit j of J lies at u_j = (U + a_j + r_j) mod T: T starts, a_j = floor(jT/J), r_j
+// uniform below a_(j+1) - a_j, U uniform below T, one an epoch. So u_j is uniform, and a cell is hit as often as it has
+// starts. Along an axis where the cell has l starts the visit's m boxes begin at lo + floor((o + i l) / m), i = 0 …
+// m-1, o uniform below l: o + i l is uniform below m l for a uniform i, and m numbers give each start. Sample i of a
+// visit gets box i + s modulo their number, s uniform.
 //
 // Where a volume is so small that boxes of a cell would nearly be one, a visit takes one box along that axis, and goes
 // on in other cells of such volumes, so that all visits have equally many boxes.

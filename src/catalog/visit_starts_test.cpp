@@ -17,10 +17,7 @@ Axes three(std::uint64_t z, std::uint64_t y, std::uint64_t x) {
 }
 
 VisitStarts::Options uneven_volumes() {
-  return {{three(9, 7, 11), three(5, 6, 5), three(14, 4, 4)},
-          three(3, 2, 4),
-          {3, three(2, 2, 3), three(4, 3, 6)},
-          75};
+  return {{three(9, 7, 11), three(5, 6, 5), three(14, 4, 4)}, three(3, 2, 4), {3, three(2, 2, 3), three(4, 3, 6)}, 75};
 }
 
 /// Volumes so small that a visit takes one box of a cell along some axes.
@@ -77,7 +74,8 @@ TEST(VisitStarts, CellsPartTheStarts) {
       for (std::uint64_t z = 0; z < cell.count[0]; ++z)
         for (std::uint64_t y = 0; y < cell.count[1]; ++y)
           for (std::uint64_t x = 0; x < cell.count[2]; ++x)
-            EXPECT_TRUE(seen.emplace(cell.volume, Axes{cell.first[0] + z, cell.first[1] + y, cell.first[2] + x}).second);
+            EXPECT_TRUE(
+                seen.emplace(cell.volume, Axes{cell.first[0] + z, cell.first[1] + y, cell.first[2] + x}).second);
     }
     EXPECT_EQ(seen.size(), starts.num_starts());
   }
@@ -139,7 +137,7 @@ TEST(VisitStarts, MoreSamplesThanStarts) {
 /// The shapes that a simulation by another program found.
 TEST(VisitShape, OfCubes) {
   const auto shape = [](std::uint64_t box, std::uint64_t chunk) {
-    const VisitShape made = visit_shape(3, three(box, box, box), three(chunk, chunk, chunk));
+    const VisitShape made = visit_shape(3, three(box, box, box), three(chunk, chunk, chunk), 10'000);
     EXPECT_EQ(made.boxes[0], made.boxes[2]);
     return std::pair(made.boxes[0], made.cell[0]);
   };
@@ -153,6 +151,12 @@ TEST(VisitShape, OfCubes) {
   EXPECT_EQ(shape(96, 64), std::pair(3ul, 256ul));
   EXPECT_EQ(shape(128, 256), std::pair(4ul, 256ul));
   EXPECT_EQ(shape(64, 128), std::pair(4ul, 128ul));
+}
+
+TEST(VisitShape, AShortEpochHasManyVisitsAllTheSame) {
+  for (const std::uint64_t samples : {1, 31, 64, 100, 300, 1000})
+    EXPECT_LE(visit_shape(3, three(64, 64, 64), three(128, 128, 128), samples).num_boxes(),
+              std::max<std::uint64_t>(samples / 32, 1));
 }
 
 TEST(VisitShape, FiguresOfThatSimulation) {

@@ -187,7 +187,7 @@ class PatchMaker final : public SampleMaker {
       const std::optional<Axes> chunk = leading_chunk(map.volumes[0].grids);
       if (options_.draws == PatchDraws::kIndependent || !chunk)
         return std::make_shared<DrawnStarts>(rank, std::move(shapes), map.box, samples);
-      const VisitShape visit = visit_shape(rank, map.box, *chunk);
+      const VisitShape visit = visit_shape(rank, map.box, *chunk, samples);
       if (samples / visit.num_boxes() < kMostVisits)
         return std::make_shared<VisitStarts>(VisitStarts::Options{std::move(shapes), map.box, visit, samples});
       notices.push_back(fmt::format("each patch is drawn by itself, as there are more than {} visits an epoch",
@@ -208,8 +208,7 @@ class PatchMaker final : public SampleMaker {
     for (const CellGrid& grid : grids) {
       if (grid.cells == CellGrid::Cells::kPlain || grid.rank != options_.shape.size()) continue;
       double bytes = static_cast<double>(grid.element_bytes);
-      for (std::size_t a = 0; a < grid.rank; ++a)
-        bytes *= static_cast<double>(options_.shape[a] - 1 + grid.cell[a]);
+      for (std::size_t a = 0; a < grid.rank; ++a) bytes *= static_cast<double>(options_.shape[a] - 1 + grid.cell[a]);
       if (bytes <= most) continue;
       most = bytes;
       leading = grid.cell;

@@ -58,7 +58,8 @@ RequestWindow::Options window_options(const SampleSource& source, const EnginePl
             .seed = plan.seed,
             .padded = plan.padding != nullptr,
             .finishing = finishing,
-            .row_weight = 1};
+            .row_weight = 1,
+            .tells_ahead = plan.tier == CacheTier::kSomeBlocks};
   return {.max_slots = plan.slots,
           .keep_samples = plan.delivers_row_ids,
           .finishing = finishing,

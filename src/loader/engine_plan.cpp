@@ -24,9 +24,9 @@ std::uint64_t EnginePlan::mean_rows() const {
 std::string EnginePlan::order_text() const {
   if (!draws_samples()) return sampler->describe();
   const std::size_t volumes = boxes->volumes().size();
-  std::string text = fmt::format(
-      "drawn: every start of {} volume{} is equally likely for each patch, anew in each epoch", volumes,
-      plural(volumes));
+  std::string text =
+      fmt::format("drawn: every start of {} volume{} is equally likely for each patch, anew in each epoch", volumes,
+                  plural(volumes));
   if (const VisitStarts* const visits = boxes->visits())
     text += fmt::format("; in visits of {} patches near each other, {} visits at a time", visits->visit().num_boxes(),
                         shape.mixed_blocks());

@@ -85,7 +85,9 @@ struct EnginePlan {
 
   CacheTier tier = CacheTier::kNothing;
   std::string tier_reason;
-  std::uint64_t data_bytes = 0;            ///< Bytes of all rows of the blocks, decoded.
+  std::uint64_t data_bytes = 0;            ///< Bytes of all rows of the blocks, or of all cells, decoded.
+  std::uint64_t kept_units = 0;            ///< Units of a map that have anything to decode.
+  bool keeps_all_units = false;            ///< All of them fit in `cache_bytes`.
   std::uint64_t cache_bytes = 0;           ///< Part of the budget, for what is kept.
   std::uint64_t keeping_bytes = 0;         ///< Scratch for blocks on their way there, all threads.
   bool preloads = false;                   ///< All is decoded before the first batch.
@@ -118,7 +120,8 @@ struct EnginePlan {
   [[nodiscard]] std::uint64_t direct_window_slots() const;
   /// Is every block kept once it was decoded?
   [[nodiscard]] bool keeps_all() const {
-    return tier == CacheTier::kAllRows || tier == CacheTier::kHostRows || tier == CacheTier::kDirectory || fits_encoded;
+    return tier == CacheTier::kAllRows || tier == CacheTier::kHostRows || tier == CacheTier::kDirectory ||
+           fits_encoded || keeps_all_units;
   }
   /// Without what is kept.
   [[nodiscard]] std::uint64_t window_bytes() const {

@@ -59,8 +59,9 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
                            format_bytes(static_cast<std::uint64_t>(p.coded_share * static_cast<double>(p.data_bytes))),
                            format_bytes(p.data_bytes), kKeptWhen);
       if (!mapped.empty())
-        return fmt::format("rows, decoded, in {}: {:.0f} % of them ({}), {}", format_bytes(p.cache_bytes),
-                           100 * std::min(share, 1.0), format_bytes(p.data_bytes), kKeptWhen);
+        return fmt::format("{}, decoded, in {}: {:.0f} % of them ({}), {}", p.boxes ? "chunks" : "rows",
+                           format_bytes(p.cache_bytes), 100 * std::min(share, 1.0), format_bytes(p.data_bytes),
+                           p.draws_samples() ? "those that are decoded first" : kKeptWhen);
       return fmt::format("blocks, in {}: {:.0f} % of the decoded data ({}), {}", format_bytes(p.cache_bytes),
                          100 * std::min(share / p.coded_share, 1.0), format_bytes(p.data_bytes),
                          p.coding == BlockCoding::kRaw ? "more if re-encoding pays, which the first epoch measures"
@@ -122,10 +123,11 @@ std::string describe_parts(const BoxMap& boxes) {
   for (std::size_t g = 0; g < boxes.groups().size(); ++g)
     decoded += fmt::format("{}{:.2f}", g == 0 ? "" : ", ", boxes.visit_amplification_of(g));
   const auto first = [&](const Axes& axes) { return fmt::join(axes.begin(), axes.begin() + visit.rank, " x "); };
-  return text + fmt::format("; {} an epoch, each of {} patches out of a cell of {} starts: about {} decoded bytes for "
-                            "each delivered one while a visit is in the slots, and each voxel in {:.1f} of its patches",
-                            group_digits(visits->num_visits()), first(visit.boxes), first(visit.cell), decoded,
-                            visit_overlap(visit, boxes.box()));
+  return text + fmt::format(
+                    "; {} an epoch, each of {} patches out of a cell of {} starts: about {} decoded bytes for "
+                    "each delivered one while a visit is in the slots, and each voxel in {:.1f} of its patches",
+                    group_digits(visits->num_visits()), first(visit.boxes), first(visit.cell), decoded,
+                    visit_overlap(visit, boxes.box()));
 }
 
 }  // namespace
@@ -190,9 +192,10 @@ std::string explain_plan(const Loader::Impl& loader) {
   if (p.side_bytes()) line("  side fields", format_bytes(p.side_bytes()));
   line("  bookkeeping", format_bytes(p.index_bytes));
   if (p.draws_samples()) {
-    line("decodes",
-         "a chunk once for all patches that wait for it, and again for later ones: report() has the "
-         "amplification");
+    line("decodes", p.keeps_all_units ? "a chunk once for all patches that wait for it, and none once all are kept"
+                                      : fmt::format("a chunk once for all patches that wait for it, and again for "
+                                                    "later ones{}: report() has the amplification",
+                                                    p.tier == CacheTier::kSomeBlocks ? " unless it is kept" : ""));
     return text;
   }
   std::string straddling;
@@ -209,7 +212,8 @@ std::string explain_plan(const Loader::Impl& loader) {
          std::string(source.mixture() ? "every block once per pass over its part of the mixture"
                      : short_window ? "every block once an epoch, and none once all are kept; until then some of them "
                                       "again, as their rows go into more batches than the slots hold"
-                                    : "every block once an epoch") +
+                     : p.keeps_all_units ? "every block once an epoch, and none once all are kept"
+                                         : "every block once an epoch") +
              straddling);
     return text;
   }

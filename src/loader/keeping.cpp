@@ -86,7 +86,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
       break;
     case CacheTier::kSomeBlocks: {
       BlockCache::Options options;
-      options.form = BlockForm(*source.columns);
+      options.form = plan.boxes ? BlockForm::of_bytes() : BlockForm(*source.columns);
       options.capacity_bytes = plan.cache_bytes;
       options.coding = plan.coding;
       options.coded_share = plan.coded_share;

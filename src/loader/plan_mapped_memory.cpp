@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "assembly/block_server.h"
 #include "assembly/part_server.h"
 #include "base/align.h"
 #include "base/number_text.h"
 #include "delivery/slot_pool.h"
+#include "loader/kept_units.h"
 #include "loader/plan_memory.h"
 
 namespace headrace {
@@ -76,44 +76,43 @@ std::uint64_t largest_bytes(const MappedSource& mapped, const EnginePlan& plan, 
   return std::min(bytes, mapped.sizes.most_bytes * rows) + arrays * kCacheLineBytes;
 }
 
-/// Is there anything to decode in these rows?
-bool is_decoded(const Source& rows) {
-  return std::ranges::any_of(rows.files, [](const SourceFile& file) {
-    return std::ranges::any_of(file.arrays, [](const std::shared_ptr<ArrayReader>& array) {
-      return !array->info().filters.empty() || array->info().read_path != ReadPath::kNative;
-    });
-  });
-}
-
 /// Memory that may be used, and what of it is spoken for whatever is kept.
 struct Room {
   std::uint64_t limit_bytes, fixed_bytes;
 };
 
-/// Keep decoded units of rows in what the window leaves. Where all of them fit, they come before a long window, which
-/// only saves decoding again what is not kept: docs/decisions/0027.
-/// \param slots_in  Slots for so many bytes. \param bytes_of  Bytes of so many slots.
+/// Keep decoded units in what the window leaves. Where all of them fit, they come before a long window, which only
+/// saves decoding again what is not kept: docs/decisions/0027. Else boxes that are drawn one by one share the memory
+/// between window and cache as decodes least: docs/decisions/0028; visits need the window. \param slots_in  Slots for
+/// so many bytes. \param bytes_of Bytes of so many slots.
 template <class SlotsIn, class BytesOf>
-void plan_kept_units(const SourceGroup& rows, Room room, SlotsIn slots_in, BytesOf bytes_of, EnginePlan& plan) {
-  const BlockForm form(*rows.source->columns);
-  const BlockTable& units = *rows.layout.table;
-  const std::uint64_t dense = BlockServer::need(*rows.source, rows.layout).dense_bytes;
-  std::uint64_t all = 0, largest = 1;
-  for (std::uint64_t u = 0; u < units.num_blocks(); ++u) {
-    const std::uint64_t bytes = PageBuffer::charge_for(form.bytes(units.place(u).rows.count));
-    all += bytes;
-    largest = std::max(largest, bytes);
-  }
+void plan_kept_units(const MappedSource& mapped, const KeptUnits& units, Room room, SlotsIn slots_in, BytesOf bytes_of,
+                     EnginePlan& plan) {
   // Units that are read while the last one is put there.
-  const std::uint64_t beside = room.fixed_bytes + plan.threads * dense + (plan.threads + 1) * largest;
-  const std::uint64_t direct = plan.direct_window_slots();
-  if (beside + all + bytes_of(direct) <= room.limit_bytes)
+  const std::uint64_t beside =
+      room.fixed_bytes + plan.threads * units.dense_bytes + (plan.threads + 1) * units.largest_bytes;
+  const std::uint64_t direct = plan.direct_window_slots(), all = units.all_bytes;
+  const auto left = [&](std::uint64_t slots) {
+    return room.limit_bytes - std::min(beside + bytes_of(slots), room.limit_bytes);
+  };
+  plan.keeps_all_units = all <= left(direct);
+  if (plan.keeps_all_units) {
     plan.slots = std::max(slots_in(room.limit_bytes - beside - all), direct);
-  const std::uint64_t used = beside + bytes_of(plan.slots);
-  if (used + kLeastKeptUnits * largest > room.limit_bytes && used + all > room.limit_bytes) return;
+  } else if (plan.draws_samples() && !plan.boxes->visits()) {
+    const auto decoded = [&](std::uint64_t slots) {
+      const double waiting =
+          static_cast<double>(slots - std::min(slots, SlotPool::kHeldSlots)) * static_cast<double>(plan.mean_rows());
+      return decoded_bytes_of_drawn(mapped, waiting, static_cast<double>(left(slots)) / static_cast<double>(all));
+    };
+    // It falls, or rises, all the way.
+    if (direct < plan.slots && decoded(direct) < decoded(plan.slots)) plan.slots = direct;
+  }
+  const std::uint64_t rest = left(plan.slots);
+  if (rest < all && rest < kLeastKeptUnits * units.largest_bytes) return;
   plan.tier = CacheTier::kSomeBlocks;
-  plan.cache_bytes = std::min(room.limit_bytes - used, all);
-  plan.keeping_bytes = plan.threads * dense;
+  plan.cache_bytes = std::min(rest, all);
+  plan.kept_units = units.number;
+  plan.keeping_bytes = plan.threads * units.dense_bytes;
   plan.tier_reason = "what the window leaves";
 }
 
@@ -173,22 +172,25 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   plan.slots = slots_in(plan.budget_bytes - fixed);
   plan.tier = CacheTier::kNothing;
   plan.tier_reason = fmt::format("{} are decoded anew in each epoch", mapped.what);
-  if (options.cache.mode == CacheChoice::kAuto && !mapped.boxes && !is_decoded(*mapped.groups[0].source)) {
-    plan.tier_reason =
-        fmt::format("{} are stored as they are delivered, and the system keeps what it read", mapped.what);
-  } else if (options.cache.mode == CacheChoice::kAuto && !mapped.boxes) {
+  plan.data_bytes = mapped.stored_sample_bytes * map.shuffle_blocks()->num_rows();
+  if (options.cache.mode == CacheChoice::kAuto) {
     const auto bytes_of = [&](std::uint64_t slots) {
       return std::max(slots * mean, kLeastSlots * largest) + slots * bookkeeping;
     };
-    plan_kept_units(mapped.groups[0], {std::min(plan.budget_bytes, context.room.free_bytes), fixed}, slots_in, bytes_of,
-                    plan);
+    const KeptUnits units = count_kept_units(mapped);
+    if (mapped.boxes) plan.data_bytes = units.all_bytes;
+    if (units.number == 0)
+      plan.tier_reason =
+          fmt::format("{} are stored as they are delivered, and the system keeps what it read", mapped.what);
+    else
+      plan_kept_units(mapped, units, {std::min(plan.budget_bytes, context.room.free_bytes), fixed}, slots_in, bytes_of,
+                      plan);
   }
   const std::uint64_t arena = std::max(plan.slots * mean, kLeastSlots * largest);
   plan.slot_bytes = (arena + plan.slots - 1) / plan.slots;
   plan.scratch_bytes = plan.threads * need.scratch_bytes;
   plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
   plan.index_bytes = order + plan.slots * bookkeeping;
-  plan.data_bytes = mapped.stored_sample_bytes * map.shuffle_blocks()->num_rows();
   return {};
 }
 

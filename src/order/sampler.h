@@ -125,8 +125,8 @@ struct BlockShuffleShape {
 /// The default shape. Depends on the blocks, the global batch and the bytes a row only, never on the machine: a seed
 /// means the same batches everywhere.
 BlockShuffleShape default_shuffle_shape(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes);
-/// The same where a block is a visit, whose rows are near each other: pools of one, in up to 64 streams, so that no batch
-/// of that size has two rows of a block. \param bytes  To mix; 0: the default.
+/// The same where a block is a visit, whose rows are near each other: pools of one, in up to 64 streams, so that no
+/// batch of that size has two rows of a block. \param bytes  To mix; 0: the default.
 BlockShuffleShape visit_shuffle_shape(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes,
                                       std::uint64_t bytes);
 /// The shape that mixes about `bytes` of decoded rows at any time.

@@ -112,7 +112,8 @@ std::string knob(const Check& c, const SampleSource& source, const LoaderOptions
                          small->fitting ? ". That buffer costs mixing. " + mixing_text(*small) : "");
     return small->is_shuffle ? no_shuffle_text(*small) : "a smaller batch_size=: it needs fewer decodes";
   }
-  if (c.plan->draws_samples()) return fmt::format("nothing needed; {} are decoded anew in each epoch", source.what());
+  if (c.plan->draws_samples() && c.plan->tier == CacheTier::kNothing)
+    return fmt::format("nothing needed; {} are decoded anew in each epoch", source.what());
   if (source.mapped() && c.plan->tier == CacheTier::kNothing)
     return fmt::format("nothing needed: every block is decoded once an epoch; {} are not kept for later ones",
                        source.what());

@@ -63,9 +63,9 @@ struct PatchOptions {
   std::optional<std::uint64_t> samples_per_epoch = {};
   /// Voxels from the start of a patch to the start of the next, along each axis; empty: patches are drawn.
   std::vector<std::uint64_t> stride = {};
-  PatchEdge edge = PatchEdge::kShift;  ///< What becomes of a grid's last patch along an axis.
-  double fill = 0;                     ///< With PatchEdge::kFill.
-  bool skip_small = false;             ///< Leave out volumes that are smaller than a patch; else they are refused.
+  PatchEdge edge = PatchEdge::kShift;      ///< What becomes of a grid's last patch along an axis.
+  double fill = 0;                         ///< With PatchEdge::kFill.
+  bool skip_small = false;                 ///< Leave out volumes that are smaller than a patch; else they are refused.
   PatchDraws draws = PatchDraws::kVisits;  ///< With `samples_per_epoch`.
 };
 
