@@ -66,7 +66,9 @@ def overlap(model: UNet) -> float:
     truth = np.zeros(held_out.shapes[0], bool)
     with torch.inference_mode():
         for batch in hr.Loader(grid, words.batch_size, framework="torch", provenance=True):
-            for start, one, label in zip(batch["_start"].tolist(), model(batch["raw"]) > 0, batch["label"], strict=True):
+            for start, one, label in zip(
+                batch["_start"].tolist(), model(batch["raw"]) > 0, batch["label"], strict=True
+            ):
                 box = tuple(slice(begin, begin + words.patch) for begin in start)
                 predicted[box], truth[box] = one.numpy(), label.numpy() != 0
     return float((predicted & truth).sum() / max((predicted | truth).sum(), 1))
