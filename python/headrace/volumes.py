@@ -17,6 +17,9 @@ from headrace._support.progress import Progress, ProgressLine, chosen_progress
 from headrace.dataset import Dataset, Fields, Paths
 from headrace.fields import FieldInfo, field_info
 
+#: Names of arrays, or the values of each that are classes.
+Balance = str | Sequence[str] | Mapping[str, int | Sequence[int] | None]
+
 
 @names_knobs("hr.open_volume", OPEN_KNOBS)
 def open_volume(paths: Paths, arrays: Fields = None, *, progress: Progress = None) -> Volumes:
@@ -86,6 +89,7 @@ class Volumes:
         fill: float = 0,
         small: str = "error",
         draws: str = "visits",
+        balance: Balance = (),
     ) -> Dataset:
         """Return a data set whose samples are boxes of the volumes: ``volume.patches((64, 64, 64), 10_000)``.
 
@@ -109,10 +113,17 @@ class Volumes:
             draws: With ``samples_per_epoch``: ``"visits"`` draws several patches near each other, which come in
                 different batches, so that a chunk is decoded for all of them; ``"independent"`` draws each without
                 regard to the others. Either way each patch by itself is as likely to begin anywhere.
+            balance: With ``samples_per_epoch``: classes of voxels, of which each gets as many patches. A name is that
+                of an array whose voxels are a class where they are neither 0 nor NaN: ``["mito", "er"]``; a dict tells
+                the values of an array that are classes each: ``{"labels": [1, 2, 5]}``. A patch is centred in a block
+                of at most 16 voxels a side that holds voxels of its class, each block as likely as it has, and moved
+                inwards at a volume's border. The labels are read once for that, on every processor, and what was
+                counted is remembered.
 
         Raises:
             InvalidArgumentError: A patch is larger than a volume, which the text names; neither or both of
-                ``samples_per_epoch`` and ``stride``; another number of axes; a ``fill`` that an array cannot hold.
+                ``samples_per_epoch`` and ``stride``; another number of axes; a ``fill`` that an array cannot hold; a
+                class in ``balance`` without voxels.
         """
         one_of("edge", edge, ("shift", "drop", "fill"))
         one_of("small", small, ("error", "skip"))
@@ -126,6 +137,7 @@ class Volumes:
             real_number("fill", fill),
             small == "skip",
             draws == "independent",
+            _classes(balance),
         )
         for notice in native.notices():
             warn(notice)
@@ -144,6 +156,22 @@ def _absolute_path(path: str) -> str:
     """Return the path of an array, with FILES of a ``FILES::PATH`` from anywhere."""
     files, divider, rest = path.partition("::")
     return f"{Path(files).expanduser().absolute()}{divider}{rest}" if divider and files else path
+
+
+def _classes(balance: Balance) -> list[tuple[str, int | None]]:
+    """Return names of arrays with the value that is a class, or None."""
+    if isinstance(balance, str):
+        return [(balance, None)]
+    if not isinstance(balance, Mapping):
+        return [(str(name), None) for name in balance]
+    classes: list[tuple[str, int | None]] = []
+    for name, values in balance.items():
+        if values is None:
+            classes.append((str(name), None))
+            continue
+        several = [values] if isinstance(values, int) else list(values)
+        classes += [(str(name), int(value)) for value in several]
+    return classes
 
 
 def _extents(name: str, extents: Any, axes: int) -> list[int]:

@@ -139,6 +139,12 @@ void write_node(PackedWriter& out, const DataNode& node) {
                           out.number(std::bit_cast<std::uint64_t>(patches.options.fill));
                           out.flag(patches.options.skip_small);
                           out.flag(patches.options.draws == PatchDraws::kIndependent);
+                          out.number(patches.options.balance.size());
+                          for (const PatchClass& one : patches.options.balance) {
+                            out.text(one.array);
+                            out.flag(one.value.has_value());
+                            out.signed_number(one.value.value_or(0));
+                          }
                         },
                         [&](const MixNode& mix) {
                           write_texts(out, mix.names);
@@ -237,6 +243,13 @@ PatchesNode read_patches(PackedReader& in) {
   options.fill = std::bit_cast<double>(in.number());
   options.skip_small = in.flag();
   if (in.flag()) options.draws = PatchDraws::kIndependent;
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    PatchClass& one = options.balance.emplace_back();
+    one.array = in.text();
+    const bool has_value = in.flag();
+    const std::int64_t value = in.signed_number();
+    if (has_value) one.value = value;
+  }
   return patches;
 }
 

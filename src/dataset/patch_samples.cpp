@@ -4,13 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "base/nearest_name.h"
 #include "base/number_text.h"
+#include "base/philox.h"
+#include "catalog/balanced_visits.h"
 #include "catalog/box_map.h"
-#include "catalog/visit_starts.h"
+#include "catalog/even_visits.h"
+#include "dataset/class_counts.h"
 #include "dataset/refuse.h"
 #include "dataset/verbs/map_fields.h"
 #include "dataset/volume_grid.h"
@@ -22,6 +27,7 @@ namespace {
 /// Neighbours of a grid share cells, and decode them once where they are shuffled together; but few homes mix badly.
 constexpr std::uint64_t kHomeBytes = 4 << 20, kLeastHomes = 64;
 constexpr std::uint64_t kMostHomes = std::uint64_t{1} << 31, kHomesOfDrawn = 1 << 22;
+constexpr std::uint64_t kMostBlock = 16;        // voxels a side in which classes are counted
 constexpr std::uint64_t kMostVisits = 1 << 24;  // 16 bytes each
 constexpr std::uint64_t kMostStarts = std::numeric_limits<std::int64_t>::max();
 
@@ -36,11 +42,24 @@ std::span<const std::uint64_t> shape_of(const SourceFile& volume) {
 class PatchMaker final : public SampleMaker {
  public:
   PatchMaker(PatchOptions options, const Source& volumes)
-      : options_(std::move(options)), overlaps_(may_overlap(options_, volumes)) {}
+      : options_(std::move(options)), overlaps_(may_overlap(options_, volumes)) {
+    if (options_.balance.empty()) return;
+    for (std::size_t a = 0; a < options_.shape.size(); ++a)
+      block_[a] = std::clamp<std::uint64_t>(std::bit_floor(options_.shape[a] / 4), 1, kMostBlock);
+    classes_ = count_classes(volumes, classes_of(volumes), block_).value();
+    for (const ClassBlocks& one : classes_)
+      if (one.blocks.empty())
+        throw refuse(fmt::format("no voxel of the class '{}' is in these volumes", one.name),
+                     "Leave it out of balance=.");
+  }
 
   [[nodiscard]] std::string identity() const override {
     std::string text = fmt::format("patches of {}", times(options_.shape));
-    if (options_.samples_per_epoch) return text + fmt::format(" drawn, {} an epoch", *options_.samples_per_epoch);
+    if (options_.samples_per_epoch) {
+      text += fmt::format(" drawn, {} an epoch", *options_.samples_per_epoch);
+      for (const ClassBlocks& one : classes_) text += fmt::format("; {} ({:016x})", one.name, hash_of(one));
+      return text;
+    }
     text += fmt::format(" every {}", times(options_.stride));
     switch (options_.edge) {
       case PatchEdge::kShift:
@@ -184,12 +203,16 @@ class PatchMaker final : public SampleMaker {
     const std::size_t rank = options_.shape.size();
     if (options_.samples_per_epoch) {
       const std::uint64_t samples = *options_.samples_per_epoch;
-      const std::optional<Axes> chunk = leading_chunk(map.volumes[0].grids);
+      std::optional<Axes> chunk = leading_chunk(map.volumes[0].grids);
+      if (!classes_.empty() && !chunk) chunk = map.box;  // there is nothing to share, and a visit is as good as any
       if (options_.draws == PatchDraws::kIndependent || !chunk)
         return std::make_shared<DrawnStarts>(rank, std::move(shapes), map.box, samples);
       const VisitShape visit = visit_shape(rank, map.box, *chunk, samples);
+      if (!classes_.empty())
+        return std::make_shared<BalancedVisits>(VisitStarts::Options{std::move(shapes), map.box, visit, samples},
+                                                block_, classes_in(map.volumes));
       if (samples / visit.num_boxes() < kMostVisits)
-        return std::make_shared<VisitStarts>(VisitStarts::Options{std::move(shapes), map.box, visit, samples});
+        return std::make_shared<EvenVisits>(VisitStarts::Options{std::move(shapes), map.box, visit, samples});
       notices.push_back(fmt::format("each patch is drawn by itself, as there are more than {} visits an epoch",
                                     group_digits(kMostVisits)));
       return std::make_shared<DrawnStarts>(rank, std::move(shapes), map.box, samples);
@@ -248,8 +271,49 @@ class PatchMaker final : public SampleMaker {
     return of_files;
   }
 
+  [[nodiscard]] std::vector<VoxelClass> classes_of(const Source& volumes) const {
+    std::vector<VoxelClass> classes;
+    for (const PatchClass& one : options_.balance) {
+      const auto column = std::ranges::find(*volumes.columns, one.array, &StoredColumn::name);
+      if (column == volumes.columns->end()) {
+        std::vector<std::string> names;
+        for (const StoredColumn& c : *volumes.columns) names.push_back(c.name);
+        throw refuse(fmt::format("the volumes have no array '{}' to balance by", one.array),
+                     fmt::format("They have: {}.", list_names(nearest_names(one.array, names))));
+      }
+      classes.push_back({static_cast<std::size_t>(column - volumes.columns->begin()), one.value,
+                         one.value ? fmt::format("{} = {}", one.array, *one.value) : one.array});
+    }
+    return classes;
+  }
+
+  /// The classes' blocks in the volumes that are used, by their numbers in the map.
+  [[nodiscard]] std::vector<ClassBlocks> classes_in(const std::vector<BoxMap::Volume>& used) const {
+    std::vector<ClassBlocks> made;
+    for (const ClassBlocks& one : classes_) {
+      ClassBlocks& kept = made.emplace_back(ClassBlocks{one.name, {}});
+      for (const ClassBlocks::Block& block : one.blocks) {
+        const auto volume = std::ranges::find(used, block.volume, &BoxMap::Volume::file);
+        if (volume == used.end()) continue;
+        kept.blocks.push_back({static_cast<std::uint32_t>(volume - used.begin()), block.number, block.voxels});
+      }
+      if (kept.blocks.empty())
+        throw refuse(fmt::format("no voxel of the class '{}' is in the volumes that are large enough", one.name),
+                     "Leave it out of balance=, or ask for smaller patches.");
+    }
+    return made;
+  }
+
+  static std::uint64_t hash_of(const ClassBlocks& one) {
+    RandomKey key = RandomKey::of({one.blocks.size()});
+    for (const ClassBlocks::Block& b : one.blocks) key = key.with(b.volume).with(b.number).with(b.voxels);
+    return key.low;
+  }
+
   const PatchOptions options_;
   const bool overlaps_;
+  Axes block_{};                      // voxels of a block in which classes are counted
+  std::vector<ClassBlocks> classes_;  // by number of file
 };
 
 }  // namespace

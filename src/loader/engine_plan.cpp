@@ -27,6 +27,12 @@ std::string EnginePlan::order_text() const {
   std::string text =
       fmt::format("drawn: every start of {} volume{} is equally likely for each patch, anew in each epoch", volumes,
                   plural(volumes));
+  const std::size_t classes = boxes->visits() ? boxes->visits()->num_classes() : 0;
+  if (classes > 0)
+    text = fmt::format(
+        "drawn: as many patches for each of {} class{}, centred where it lies in {} volume{}, anew in "
+        "each epoch",
+        classes, classes == 1 ? "" : "es", volumes, plural(volumes));
   if (const VisitStarts* const visits = boxes->visits())
     text += fmt::format("; in visits of {} patches near each other, {} visits at a time", visits->visit().num_boxes(),
                         shape.mixed_blocks());

@@ -119,12 +119,16 @@ std::string describe_parts(const BoxMap& boxes) {
   const VisitStarts* const visits = boxes.visits();
   if (visits == nullptr) return text;
   const VisitShape& visit = visits->visit();
+  if (visits->num_classes() > 0)
+    return text + fmt::format("; {} visits an epoch, each of {} patches that are centred in one cell of {} voxels",
+                              group_digits(visits->num_visits()), visit.num_boxes(),
+                              fmt::join(visit.cell.begin(), visit.cell.begin() + visit.rank, " x "));
   std::string decoded;
   for (std::size_t g = 0; g < boxes.groups().size(); ++g)
     decoded += fmt::format("{}{:.2f}", g == 0 ? "" : ", ", boxes.visit_amplification_of(g));
   const auto first = [&](const Axes& axes) { return fmt::join(axes.begin(), axes.begin() + visit.rank, " x "); };
   return text + fmt::format(
-                    "; {} an epoch, each of {} patches out of a cell of {} starts: about {} decoded bytes for "
+                    "; {} visits an epoch, each of {} patches out of a cell of {} starts: about {} decoded bytes for "
                     "each delivered one while a visit is in the slots, and each voxel in {:.1f} of its patches",
                     group_digits(visits->num_visits()), first(visit.boxes), first(visit.cell), decoded,
                     visit_overlap(visit, boxes.box()));

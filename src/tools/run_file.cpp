@@ -173,6 +173,26 @@ Status read_word(const YamlNode& node, const std::string& key,
   return bad(node, key, fmt::format("one of {} is expected, '{}' was found", fmt::join(known, ", "), text));
 }
 
+/// A list of arrays, or a map of an array and its values that are classes: [mito, er], {labels: [1, 2, 5]}.
+Status read_balance(const YamlNode& node, const std::string& key, std::vector<PatchClass>& classes) {
+  if (node.kind == YamlNode::Kind::kMap) {
+    for (const auto& [name, values] : node.entries) {
+      std::vector<std::uint64_t> numbers;
+      HEADRACE_TRY(read_extents(values, key + "." + name.text, numbers));
+      for (const std::uint64_t n : numbers) classes.push_back({name.text, static_cast<std::int64_t>(n)});
+    }
+    return {};
+  }
+  if (node.kind != YamlNode::Kind::kList)
+    return bad(node, key,
+               fmt::format("a list of arrays, or a map of arrays and values, is expected; {} was found", found(node)));
+  for (const YamlNode& item : node.items) {
+    HEADRACE_ASSIGN(std::string name, as_text(item, key));
+    classes.push_back({std::move(name), {}});
+  }
+  return {};
+}
+
 Status read_patches(const YamlNode& node, const std::string& key, PatchOptions& patches) {
   Keys keys;
   keys["shape"] = [&](const YamlNode& n, const std::string& k) { return read_extents(n, k, patches.shape); };
@@ -199,6 +219,7 @@ Status read_patches(const YamlNode& node, const std::string& key, PatchOptions& 
   keys["small"] = [&](const YamlNode& n, const std::string& k) {
     return read_word<bool>(n, k, {{"error", false}, {"skip", true}}, patches.skip_small);
   };
+  keys["balance"] = [&](const YamlNode& n, const std::string& k) { return read_balance(n, k, patches.balance); };
   keys["draws"] = [&](const YamlNode& n, const std::string& k) -> Status {
     return read_word<PatchDraws>(n, k, {{"visits", PatchDraws::kVisits}, {"independent", PatchDraws::kIndependent}},
                                  patches.draws);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
+#include <map>
 
 #include "loader/options_table.h"
 #include "tools/json.h"
@@ -38,6 +39,22 @@ std::string field_text(const std::string& name, const std::string& given, const 
   return fmt::format("    {}: {}\n", headrace::quoted(name), headrace::quoted(path));
 }
 
+/// As run files have it: names alone, or the values of each.
+std::string balance_text(const std::vector<PatchClass>& classes) {
+  std::map<std::string, std::vector<std::int64_t>> values;
+  std::vector<std::string> names;
+  for (const PatchClass& one : classes)
+    if (one.value)
+      values[one.array].push_back(*one.value);
+    else
+      names.push_back(quoted(one.array));
+  if (values.empty()) return fmt::format("[{}]", fmt::join(names, ", "));
+  std::vector<std::string> entries;
+  for (const auto& [name, numbers] : values)
+    entries.push_back(fmt::format("{}: [{}]", quoted(name), fmt::join(numbers, ", ")));
+  return fmt::format("{{{}}}", fmt::join(entries, ", "));
+}
+
 std::string patches_text(const PatchOptions& patches) {
   std::string out = fmt::format("  patches:\n    shape: [{}]\n", fmt::join(patches.shape, ", "));
   if (patches.samples_per_epoch) out += fmt::format("    samples_per_epoch: {}\n", *patches.samples_per_epoch);
@@ -47,6 +64,7 @@ std::string patches_text(const PatchOptions& patches) {
   if (patches.fill != 0) out += fmt::format("    fill: {}\n", patches.fill);
   if (patches.skip_small) out += "    small: skip\n";
   if (patches.draws == PatchDraws::kIndependent) out += "    draws: independent\n";
+  if (!patches.balance.empty()) out += "    balance: " + balance_text(patches.balance) + "\n";
   return out;
 }
 

@@ -56,6 +56,12 @@ enum class PatchDraws : std::uint8_t {
   kIndependent,  ///< Each without regard to the others.
 };
 
+/// A class of voxels that drawn patches are centred in.
+struct PatchClass {
+  std::string array;                       ///< Name of one of the volumes' arrays: labels.
+  std::optional<std::int64_t> value = {};  ///< Voxels of this value; nullopt: those that are neither 0 nor NaN.
+};
+
 /// Which boxes are the samples of patches(). Exactly one of `samples_per_epoch` and `stride` is given.
 struct PatchOptions {
   std::vector<std::uint64_t> shape;  ///< Voxels along each axis.
@@ -67,11 +73,15 @@ struct PatchOptions {
   double fill = 0;                         ///< With PatchEdge::kFill.
   bool skip_small = false;                 ///< Leave out volumes that are smaller than a patch; else they are refused.
   PatchDraws draws = PatchDraws::kVisits;  ///< With `samples_per_epoch`.
+  /// Draw as many patches for each of these classes, centred in blocks of at most 16 voxels a side that hold voxels of
+  /// it, each block as likely as it has. Empty: every start is equally likely. Only for PatchDraws::kVisits.
+  std::vector<PatchClass> balance = {};
 };
 
 /// Return a data set whose samples are boxes of the volumes: fields of `shape`. A grid's samples are numbered volume by
 /// volume in C order. Drawn ones have no number outside an epoch: a Loader delivers them; slice(), take(), select() and
-/// split() refuse them. No I/O, but for what tells where chunks lie.
+/// split() refuse them. No I/O, but for what tells where chunks lie; with `balance` all labels are read once, on every
+/// processor, and what was counted is remembered in the user's cache directory.
 /// Throws kInvalidArgument: another number of axes, a patch larger than a volume, which it names, a `fill` that an
 /// array cannot hold.
 Dataset patches(const Volumes& volumes, const PatchOptions& options);

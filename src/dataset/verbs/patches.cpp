@@ -44,6 +44,10 @@ void check(const Volumes& volumes, const PatchOptions& options) {
     throw refuse("edge says what becomes of the last patch of a grid: drawn patches lie inside their volume",
                  "Leave it out.");
   if (!drawn) check_extents(volumes, options.stride, "stride");
+  if (!options.balance.empty() && (!drawn || options.draws == PatchDraws::kIndependent))
+    throw refuse(drawn ? "balance draws patches in visits; draws says independent"
+                       : "balance says where patches are drawn, and a grid has its own places",
+                 drawn ? "Leave draws out." : "Give samples_per_epoch in place of stride.");
   const bool fills = !drawn && options.edge == PatchEdge::kFill;
   if (!fills && (options.fill != 0 || std::signbit(options.fill)))
     throw refuse("fill is what lies past the end of a volume, and no patch reaches past it",

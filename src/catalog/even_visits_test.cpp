@@ -1,4 +1,4 @@
-#include "catalog/visit_starts.h"
+#include "catalog/even_visits.h"
 
 #include <gtest/gtest.h>
 
@@ -31,10 +31,10 @@ VisitStarts::Options tiny_volumes() {
 using Start = std::pair<std::uint32_t, Axes>;
 
 /// The law, enumerated: every number of the line, every offset and every box of a visit.
-void expect_exact_law(const VisitStarts& starts, const VisitStarts::Options& options) {
+void expect_exact_law(const EvenVisits& starts, const VisitStarts::Options& options) {
   std::map<std::pair<std::uint32_t, std::pair<Axes, Axes>>, std::uint64_t> cells;
   for (std::uint64_t u = 0; u < starts.num_starts(); ++u) {
-    const VisitStarts::Cell cell = starts.cell_at(u);
+    const EvenVisits::Cell cell = starts.cell_at(u);
     ++cells[{cell.volume, {cell.first, cell.count}}];
   }
   std::uint64_t all = 0;
@@ -58,18 +58,18 @@ void expect_exact_law(const VisitStarts& starts, const VisitStarts::Options& opt
   EXPECT_EQ(all, starts.num_starts());
 }
 
-TEST(VisitStarts, EveryStartHasItsShareExactly) {
-  expect_exact_law(VisitStarts(uneven_volumes()), uneven_volumes());
-  expect_exact_law(VisitStarts(tiny_volumes()), tiny_volumes());
+TEST(EvenVisits, EveryStartHasItsShareExactly) {
+  expect_exact_law(EvenVisits(uneven_volumes()), uneven_volumes());
+  expect_exact_law(EvenVisits(tiny_volumes()), tiny_volumes());
 }
 
-TEST(VisitStarts, CellsPartTheStarts) {
+TEST(EvenVisits, CellsPartTheStarts) {
   for (const auto& options : {uneven_volumes(), tiny_volumes()}) {
-    const VisitStarts starts(options);
+    const EvenVisits starts(options);
     std::set<Start> seen;
     std::set<std::pair<std::uint32_t, Axes>> cells;
     for (std::uint64_t u = 0; u < starts.num_starts(); ++u) {
-      const VisitStarts::Cell cell = starts.cell_at(u);
+      const EvenVisits::Cell cell = starts.cell_at(u);
       if (!cells.emplace(cell.volume, cell.first).second) continue;
       for (std::uint64_t z = 0; z < cell.count[0]; ++z)
         for (std::uint64_t y = 0; y < cell.count[1]; ++y)
@@ -82,7 +82,7 @@ TEST(VisitStarts, CellsPartTheStarts) {
 }
 
 /// chi^2 over its degrees of freedom, of one sample of many epochs against equal shares.
-double chi2(const VisitStarts& starts, std::uint64_t sample, std::uint64_t epochs, std::uint64_t seed) {
+double chi2(const EvenVisits& starts, std::uint64_t sample, std::uint64_t epochs, std::uint64_t seed) {
   std::vector<double> hits(starts.num_starts());
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) ++hits[starts.box_of(sample, {epoch, seed})];
   const double expected = static_cast<double>(epochs) / static_cast<double>(hits.size());
@@ -91,19 +91,19 @@ double chi2(const VisitStarts& starts, std::uint64_t sample, std::uint64_t epoch
   return sum / static_cast<double>(hits.size() - 1);
 }
 
-TEST(VisitStarts, EverySampleOfAnEpochFollowsTheLaw) {
+TEST(EvenVisits, EverySampleOfAnEpochFollowsTheLaw) {
   for (const auto& options : {uneven_volumes(), tiny_volumes()}) {
-    const VisitStarts starts(options);
+    const EvenVisits starts(options);
     const double sd = std::sqrt(2.0 / static_cast<double>(starts.num_starts() - 1));
     for (const std::uint64_t sample : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{17}, options.samples - 1})
       EXPECT_NEAR(chi2(starts, sample, 60'000, 5), 1, 5 * sd) << sample;
   }
 }
 
-TEST(VisitStarts, SamplesOfAVisitAreDifferentBoxesOfOneCell) {
+TEST(EvenVisits, SamplesOfAVisitAreDifferentBoxesOfOneCell) {
   const VisitStarts::Options options{
       {three(300, 300, 300)}, three(64, 64, 64), {3, three(2, 2, 2), three(96, 96, 96)}, 1000};
-  const VisitStarts starts(options);
+  const EvenVisits starts(options);
   EXPECT_EQ(starts.num_visits() % 2, 1u);
   const std::vector<std::uint64_t> ends = starts.home_ends();
   EXPECT_EQ(ends.back(), 1000u);
@@ -127,10 +127,10 @@ TEST(VisitStarts, SamplesOfAVisitAreDifferentBoxesOfOneCell) {
   }
 }
 
-TEST(VisitStarts, MoreSamplesThanStarts) {
-  const VisitStarts starts({{three(4, 4, 4)}, three(4, 4, 4), {3, three(2, 2, 2), three(4, 4, 4)}, 100});
+TEST(EvenVisits, MoreSamplesThanStarts) {
+  const EvenVisits starts({{three(4, 4, 4)}, three(4, 4, 4), {3, three(2, 2, 2), three(4, 4, 4)}, 100});
   for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(starts.place_of(starts.box_of(i, {0, 1})).start, Axes{});
-  const VisitStarts one({{three(9, 9, 9)}, three(4, 4, 4), {3, three(2, 2, 2), three(4, 4, 4)}, 1});
+  const EvenVisits one({{three(9, 9, 9)}, three(4, 4, 4), {3, three(2, 2, 2), three(4, 4, 4)}, 1});
   EXPECT_EQ(one.num_visits(), 1u);
 }
 
@@ -178,7 +178,7 @@ TEST(BoxMap, VisitsTellWhatTheyAskForInEachEpoch) {
   CellGrid grid{3, three(40, 40, 40), three(8, 8, 8), 1};
   map.volumes = {{0, {grid, grid}}};
   map.box = options.box;
-  map.starts = std::make_shared<VisitStarts>(options);
+  map.starts = std::make_shared<EvenVisits>(options);
   const BoxMap boxes(std::move(map));
   ASSERT_EQ(boxes.home_units(), SampleMap::HomeUnits::kByEpoch);
   const BlockTable& homes = *boxes.shuffle_blocks();

@@ -1,0 +1,169 @@
+"""Patches that are centred where classes lie: as many for each class, at places as likely as they have voxels."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from zarr_stores import array3, group3
+
+import headrace as hr
+
+pytestmark = pytest.mark.fast
+SHAPE, PATCH = (48, 40, 56), (16, 16, 16)
+Labels = dict[str, np.ndarray[Any, Any]]
+
+
+def labels() -> Labels:
+    mito = np.zeros(SHAPE, np.uint8)
+    mito[3:9, 3:9, 3:9] = 1
+    er = np.zeros(SHAPE, "f4")
+    er[30:46, 20:38, 30:50] = 0.5
+    er[0, 0, 0] = np.nan  # unknown, and no class
+    ids = np.zeros(SHAPE, np.int64)
+    ids[20:24, 20:24, 20:24] = 7
+    ids[40:48, 0:8, 0:8] = -3
+    ids[0:30, 30:40, 50:56] = 2
+    return {"mito": mito, "er": er, "ids": ids}
+
+
+def write(path: Path, kind: str, values: Labels) -> hr.Volumes:
+    if kind == "zarr":
+        group3(path)
+        for name, one in values.items():
+            array3(path / name, one, (8, 16, 8), shards=(16, 16, 16) if name == "ids" else None)
+        return hr.open_volume(path)
+    chunks = {"gzip": (9, 7, 16), "contiguous": None, "rows": (8, *SHAPE[1:])}[kind]
+    with h5py.File(path, "w") as file:
+        for name, one in values.items():
+            file.create_dataset(name, data=one, chunks=chunks, compression="gzip" if chunks else None)
+    return hr.open_volume(path)
+
+
+def centres(loader: hr.Loader) -> np.ndarray[Any, Any]:
+    return np.concatenate([batch["_start"] for batch in loader]).astype(int) + 8
+
+
+@pytest.mark.parametrize("kind", ["gzip", "contiguous", "rows", "zarr"])
+def test_each_class_gets_as_many_patches(tmp_path: Path, kind: str) -> None:
+    values = labels()
+    volume = write(tmp_path / "v", kind, values)
+    patches = volume.patches(PATCH, samples_per_epoch=600, balance={"mito": None, "er": None, "ids": [7, -3]})
+    loader = hr.Loader(patches, 8, seed=3, provenance=True)
+    assert "as many patches for each of 4 classes" in loader.explain()
+    counts = np.zeros(4)
+    masks = [values["mito"] != 0, values["er"] > 0, values["ids"] == 7, values["ids"] == -3]
+    for batch in loader:
+        for start in batch["_start"].astype(int):
+            box = tuple(slice(a, a + 16) for a in start)
+            here = [bool(mask[box].any()) for mask in masks]
+            assert any(here)
+            counts += here
+    # Classes are 20 voxels apart or more, but for er and 7: a patch has one of them, or both of those.
+    assert counts[0] == pytest.approx(150, abs=20)  # to within a visit
+    assert counts[3] == pytest.approx(150, abs=20)  # to within a visit
+    assert counts[1] >= 130
+    assert counts[2] >= 130
+
+
+def test_places_of_a_class_are_as_likely_as_they_have_voxels(tmp_path: Path) -> None:
+    values = np.zeros(SHAPE, np.uint8)
+    values[16:20, 16:20, 16:20] = 1  # 64 voxels of one block
+    values[32:36, 16:20, 32:33] = 1  # 16 of another
+    volume = write(tmp_path / "v", "gzip", {"a": values})
+    patches = volume.patches(PATCH, samples_per_epoch=5000, balance="a")
+    at = centres(hr.Loader(patches, 50, seed=1, provenance=True))
+    first = ((at >= 16) & (at < 20)).all(axis=1)
+    second = (at[:, 0] >= 32) & (at[:, 0] < 36) & (at[:, 2] >= 32) & (at[:, 2] < 36)
+    assert (first | second).all()
+    assert first.mean() == pytest.approx(0.8, abs=0.03)
+    places, hits = np.unique(at[first], axis=0, return_counts=True)
+    assert len(places) == 64
+    assert hits.std() < 2 * np.sqrt(hits.mean())
+
+
+def test_threads_ranks_resume_and_pickle_give_the_same(tmp_path: Path) -> None:
+    volume = write(tmp_path / "v", "gzip", labels())
+    patches = volume.patches(PATCH, samples_per_epoch=100, balance=["mito", "er"])
+    want = centres(hr.Loader(patches, 4, seed=3, provenance=True))
+    again = pickle.loads(pickle.dumps(patches))
+    np.testing.assert_array_equal(centres(hr.Loader(again, 4, seed=3, threads=3, provenance=True)), want)
+    loader = hr.Loader(patches, 4, seed=3, provenance=True)
+    walk = iter(loader)
+    for _ in range(9):
+        next(walk)
+    resumed = hr.Loader(patches, 4, seed=3, provenance=True)
+    resumed.load_state_dict(loader.state_dict())
+    np.testing.assert_array_equal(centres(resumed), want[36:])
+    chosen = patches.map(hr.transforms.Cast("er", "f2"))
+    np.testing.assert_array_equal(centres(hr.Loader(chosen, 4, seed=3, provenance=True)), want)
+
+
+def test_counts_are_remembered_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
+    for kind in ("gzip", "zarr"):
+        path = tmp_path / kind
+        values = labels()
+        write(path, kind, values)
+        for at in [path, *path.rglob("*")] if kind == "zarr" else [path]:
+            os.utime(at, (1e9, 1e9))
+        hr.open_volume(path).patches(PATCH, samples_per_epoch=40, balance=["mito"])
+        kept = list((tmp_path / "cache" / "classes").glob("*"))
+        assert kept, kind
+        damaged = path if kind == "gzip" else path / "mito" / "c" / "0" / "0" / "0"
+        before = damaged.read_bytes()
+        stamp = damaged.stat()
+        damaged.write_bytes(bytes(len(before)))  # nobody reads it: what was counted is known
+        os.utime(damaged, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+        if kind == "zarr":
+            hr.open_volume(path).patches(PATCH, samples_per_epoch=40, balance=["mito"])
+        damaged.write_bytes(before)
+        os.utime(damaged, (2e9, 2e9))
+        volume = hr.open_volume(path)
+        volume.patches(PATCH, samples_per_epoch=40, balance=["mito"])
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    values = labels() | {"none": np.zeros(SHAPE, np.uint8), "text": np.full(SHAPE, 1 + 2j)}
+    volume = write(tmp_path / "v", "gzip", values)
+    for balance, words in (
+        (["nono"], "no array 'nono'"),
+        (["none"], "no voxel of the class 'none'"),
+        ({"ids": [5]}, "no voxel of the class 'ids = 5'"),
+        (["text"], "complex"),
+    ):
+        with pytest.raises(hr.Error, match=words):
+            volume.patches(PATCH, samples_per_epoch=40, balance=balance)
+    with pytest.raises(hr.InvalidArgumentError, match="grid"):
+        volume.patches(PATCH, stride=PATCH, balance=["mito"])
+    with pytest.raises(hr.InvalidArgumentError, match="independent"):
+        volume.patches(PATCH, samples_per_epoch=40, balance=["mito"], draws="independent")
+
+
+def test_a_damaged_chunk_of_labels_is_named(tmp_path: Path) -> None:
+    store = group3(tmp_path / "v.zarr")
+    array3(store / "mito", labels()["mito"], (16, 16, 16))
+    chunk = store / "mito" / "c" / "1" / "1" / "1"
+    chunk.write_bytes(chunk.read_bytes()[:10])
+    with pytest.raises(hr.CorruptDataError, match="c/1/1/1"):
+        hr.open_volume(store, ["mito"]).patches(PATCH, samples_per_epoch=40, balance=["mito"])
+
+
+@pytest.mark.parametrize("text", ["[mito, er]", "{ids: [7]}"])
+def test_a_run_file_says_it(tmp_path: Path, text: str) -> None:
+    volume = write(tmp_path / "v", "gzip", labels())
+    run = tmp_path / "run.yaml"
+    run.write_text(
+        f"data:\n  files: {volume.files[0]}\n  volume: {{arrays: {{mito: mito, er: er, ids: ids}}}}\n"
+        f"  patches: {{shape: [16, 16, 16], samples_per_epoch: 40, balance: {text}}}\n"
+        "loader: {batch_size: 4, seed: 5, provenance: true}\n"
+    )
+    balance: Any = ["mito", "er"] if text.startswith("[") else {"ids": 7}
+    opened = hr.open_volume(volume.files[0], {"mito": "mito", "er": "er", "ids": "ids"})
+    want = centres(hr.Loader(opened.patches(PATCH, 40, balance=balance), 4, seed=5, provenance=True))
+    np.testing.assert_array_equal(centres(hr.load_run(run)), want)

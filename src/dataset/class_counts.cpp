@@ -1,0 +1,281 @@
+#include "dataset/class_counts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "base/cpu_count.h"
+#include "base/packed.h"
+#include "base/page_buffer.h"
+#include "base/parallel.h"
+#include "dataset/kept_facts.h"
+#include "dataset/verbs/map_fields.h"
+#include "dataset/volume_grid.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::string_view kFormat = "classes 1";  // of what is kept
+
+/// Blocks of one class in one volume.
+struct VolumeCounts {
+  Axes along{};                       // blocks along each axis
+  std::vector<std::uint32_t> voxels;  // of each block
+};
+
+/// A part of an array that is decoded at once.
+struct CountTask {
+  std::uint32_t file;
+  std::uint64_t cell;
+};
+
+template <class T>
+bool is_of_class(T value, const std::optional<std::int64_t>& wanted) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (wanted) return value == static_cast<T>(*wanted);
+    return value != 0 && !std::isnan(value);
+  } else {
+    if (!wanted) return value != 0;
+    if constexpr (std::is_unsigned_v<T>)
+      return *wanted >= 0 && value == static_cast<std::uint64_t>(*wanted);
+    else
+      return value == *wanted;
+  }
+}
+
+/// Count one run along the last axis that lies in one block.
+template <class T>
+std::uint32_t count_run(const std::byte* from, std::uint64_t elements, const std::optional<std::int64_t>& wanted) {
+  std::uint32_t count = 0;
+  for (std::uint64_t i = 0; i < elements; ++i) {
+    T value;
+    std::memcpy(&value, from + i * sizeof(T), sizeof value);
+    count += is_of_class(value, wanted);
+  }
+  return count;
+}
+
+using CountRun = std::uint32_t (*)(const std::byte*, std::uint64_t, const std::optional<std::int64_t>&);
+CountRun count_run_of(DType dtype) {
+  const bool is_signed = dtype.kind == DType::Kind::kInt;
+  if (dtype.kind == DType::Kind::kFloat)
+    return dtype.itemsize == 4 ? count_run<float> : dtype.itemsize == 8 ? count_run<double> : nullptr;
+  if (!is_signed && dtype.kind != DType::Kind::kUInt && dtype.kind != DType::Kind::kBool) return nullptr;
+  switch (dtype.itemsize) {
+    case 1:
+      return is_signed ? count_run<std::int8_t> : count_run<std::uint8_t>;
+    case 2:
+      return is_signed ? count_run<std::int16_t> : count_run<std::uint16_t>;
+    case 4:
+      return is_signed ? count_run<std::int32_t> : count_run<std::uint32_t>;
+    case 8:
+      return is_signed ? count_run<std::int64_t> : count_run<std::uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+/// Counts the classes of one column in all volumes.
+class ColumnCount {
+ public:
+  ColumnCount(const Source& volumes, std::size_t column, std::vector<const VoxelClass*> classes, const Axes& block)
+      : volumes_(volumes), column_(column), classes_(std::move(classes)), block_(block) {}
+
+  Status prepare() {
+    const StoredColumn& column = (*volumes_.columns)[column_];
+    count_ = count_run_of(column.dtype);
+    if (count_ == nullptr)
+      return std::move(Error(ErrorCode::kUnsupported, fmt::format("classes are counted in whole numbers, bool, float32 "
+                                                                  "and float64, not in {}",
+                                                                  column.dtype.name()))
+                           .with_field(column.name));
+    for (std::uint32_t f = 0; f < volumes_.files.size(); ++f) {
+      HEADRACE_ASSIGN(CellGrid grid, volume_grid(reader(f), block_));
+      if (grid.cells == CellGrid::Cells::kPlain) {  // rows that are read together
+        grid.cells = CellGrid::Cells::kRows;
+        grid.cell = grid.shape;
+        const std::uint64_t row_bytes = std::max<std::uint64_t>(
+            grid.element_bytes * grid.cell_elements() / std::max<std::uint64_t>(grid.shape[0], 1), 1);
+        grid.cell[0] = std::max<std::uint64_t>((1 << 20) / row_bytes, 1);
+      }
+      for (std::uint64_t cell = 0; cell < grid.num_cells(); ++cell) tasks_.push_back({f, cell});
+      VolumeCounts counts;
+      std::uint64_t blocks = 1;
+      for (std::size_t a = 0; a < grid.rank; ++a)
+        blocks *= counts.along[a] = BalancedVisits::blocks_along(grid.shape[a], block_[a]);
+      counts.voxels.resize(blocks);
+      grids_.push_back(grid);
+      counts_.resize(classes_.size());
+      for (auto& of_class : counts_) of_class.push_back(counts);
+    }
+    return {};
+  }
+
+  Status run(int threads) {
+    return run_parallel(threads, "hr-classes", [&](int, const std::stop_token& stop) { return work(stop); });
+  }
+
+  [[nodiscard]] const std::vector<VolumeCounts>& counts(std::size_t of_class) const { return counts_[of_class]; }
+  [[nodiscard]] std::size_t num_classes() const { return classes_.size(); }
+  [[nodiscard]] const VoxelClass& of(std::size_t number) const { return *classes_[number]; }
+
+ private:
+  [[nodiscard]] const ArrayReader& reader(std::uint32_t file) const {
+    return *volumes_.files[file].arrays[volumes_.places[column_].array];
+  }
+
+  Status work(const std::stop_token& stop) {
+    PageBuffer stored, out, ping, pong;
+    std::vector<Piece> pieces;
+    for (std::size_t t; (t = next_.fetch_add(1)) < tasks_.size() && !stop.stop_requested();) {
+      const CountTask& task = tasks_[t];
+      const ArrayReader& array = reader(task.file);
+      const CellGrid& grid = grids_[task.file];
+      const Axes start = grid.cell_start(task.cell);
+      const std::uint64_t rows = std::min(grid.cell[0], grid.shape[0] - start[0]);
+      pieces.clear();
+      Status status = grid.cells == CellGrid::Cells::kChunks ? array.locate_cells({&task.cell, 1}, pieces)
+                                                             : array.locate({start[0], rows}, pieces);
+      const ScratchNeed need = array.scratch_need(rows);
+      for (std::size_t i = 0; i < pieces.size() && status.ok(); ++i)
+        status = count_piece(task, pieces[i], need, {stored, out, ping, pong});
+      if (status.ok()) continue;
+      return std::move(status.error().with_file(volumes_.files[task.file].path).with_field(array.info().path));
+    }
+    return {};
+  }
+
+  struct Buffers {
+    PageBuffer &stored, &out, &ping, &pong;
+  };
+  static Status grow(PageBuffer& buffer, std::uint64_t bytes) {
+    if (bytes <= buffer.size_bytes()) return {};
+    buffer.reset();
+    HEADRACE_ASSIGN(buffer, PageBuffer::allocate(bytes));
+    return {};
+  }
+
+  Status count_piece(const CountTask& task, const Piece& piece, const ScratchNeed& need, Buffers buffers) {
+    HEADRACE_TRY(grow(buffers.stored, piece.stored.range.size));
+    HEADRACE_TRY(grow(buffers.out, need.out_bytes));
+    HEADRACE_TRY(grow(buffers.ping, need.filter_bytes));
+    HEADRACE_TRY(grow(buffers.pong, need.filter_bytes));
+    const std::span<std::byte> bytes = buffers.stored.bytes().first(piece.stored.range.size);
+    HEADRACE_TRY(read_ranges({&piece.stored, 1}, bytes));
+    HEADRACE_ASSIGN(
+        const DecodedPiece decoded,
+        reader(task.file).decode(piece, bytes, {buffers.out.bytes(), buffers.ping.bytes(), buffers.pong.bytes()}));
+    const CellGrid& grid = grids_[task.file];
+    Axes start = grid.cell_start(task.cell), extents = grid.cell;
+    if (grid.cells != CellGrid::Cells::kChunks) start[0] = piece.rows.first, extents[0] = piece.rows.count;
+    add(task.file, start, extents, decoded.data);
+    return {};
+  }
+
+  /// Add what lies in a decoded cell of C order.
+  void add(std::uint32_t file, const Axes& start, const Axes& extents, const std::byte* from) {
+    const CellGrid& grid = grids_[file];
+    const std::size_t last = grid.rank - 1;
+    Axes real{};
+    for (std::size_t a = 0; a < grid.rank; ++a) real[a] = std::min(extents[a], grid.shape[a] - start[a]);
+    Axes at{};
+    for (;;) {
+      std::uint64_t element = 0, block = 0;
+      for (std::size_t a = 0; a < last; ++a) {
+        element = (element + at[a]) * extents[a + 1];
+        block = (block + (start[a] + at[a]) / block_[a]) * counts_[0][file].along[a + 1];
+      }
+      for (std::uint64_t x = 0; x < real[last];) {
+        const std::uint64_t place = start[last] + x;
+        const std::uint64_t end = std::min(real[last], x + block_[last] - place % block_[last]);
+        for (std::size_t c = 0; c < classes_.size(); ++c) {
+          const std::uint32_t count = count_(from + (element + x) * grid.element_bytes, end - x, classes_[c]->value);
+          if (count == 0) continue;
+          std::uint32_t& to = counts_[c][file].voxels[block + place / block_[last]];
+          std::atomic_ref(to).fetch_add(count, std::memory_order_relaxed);  // chunks may share blocks
+        }
+        x = end;
+      }
+      std::size_t a = last;
+      while (a > 0 && ++at[a - 1] == real[a - 1]) at[--a] = 0;
+      if (a == 0) return;
+    }
+  }
+
+  const Source& volumes_;
+  const std::size_t column_;
+  const std::vector<const VoxelClass*> classes_;
+  const Axes block_;
+  CountRun count_ = nullptr;
+  std::vector<CellGrid> grids_;
+  std::vector<CountTask> tasks_;
+  std::vector<std::vector<VolumeCounts>> counts_;  // of each class and volume
+  std::atomic<std::size_t> next_{0};
+};
+
+std::string key_of(const StoredColumn& column, const VoxelClass& one, const Axes& block) {
+  return fmt::format("{}, {} {} in blocks of {}", kFormat, column.path,
+                     one.value ? fmt::format("= {}", *one.value) : "not 0", fmt::join(block, " x "));
+}
+
+std::string packed(const ClassBlocks& blocks) {
+  PackedWriter out;
+  out.number(blocks.blocks.size());
+  for (const ClassBlocks::Block& b : blocks.blocks)
+    for (const std::uint64_t n : {std::uint64_t{b.volume}, std::uint64_t{b.number}, b.voxels}) out.number(n);
+  return out.take();
+}
+
+std::optional<ClassBlocks> unpacked(const std::string& bytes, const std::string& name) {
+  PackedReader in(bytes);
+  ClassBlocks made{name, {}};
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    const auto volume = static_cast<std::uint32_t>(in.number_up_to(~std::uint32_t{0}));
+    const auto number = static_cast<std::uint32_t>(in.number_up_to(~std::uint32_t{0}));
+    made.blocks.push_back({volume, number, in.number()});
+  }
+  if (!in.complete()) return std::nullopt;
+  return made;
+}
+
+}  // namespace
+
+Result<std::vector<ClassBlocks>> count_classes(const Source& volumes, std::span<const VoxelClass> classes,
+                                               const Axes& block, int threads) {
+  if (threads == 0) threads = static_cast<int>(usable_cpu_count());
+  std::vector<ClassBlocks> made(classes.size());
+  for (std::size_t column = 0; column < volumes.columns->size(); ++column) {
+    const bool asked = std::ranges::any_of(classes, [&](const VoxelClass& c) { return c.column == column; });
+    if (!asked) continue;
+    const KeptFacts kept(*with_columns(volumes, {column}), IndexStore::of_user("classes"));
+    std::vector<const VoxelClass*> to_count;
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      if (classes[c].column != column) continue;
+      made[c].name = classes[c].name;
+      const auto bytes = kept.find(key_of((*volumes.columns)[column], classes[c], block));
+      auto known = bytes ? unpacked(*bytes, classes[c].name) : std::nullopt;
+      if (known)
+        made[c] = std::move(*known);
+      else
+        to_count.push_back(&classes[c]);
+    }
+    if (to_count.empty()) continue;
+    ColumnCount count(volumes, column, std::move(to_count), block);
+    HEADRACE_TRY(count.prepare());
+    HEADRACE_TRY(count.run(threads));
+    for (std::size_t c = 0; c < count.num_classes(); ++c) {
+      ClassBlocks& to = made[static_cast<std::size_t>(&count.of(c) - classes.data())];
+      for (std::uint32_t f = 0; f < count.counts(c).size(); ++f)
+        for (std::uint32_t b = 0; b < count.counts(c)[f].voxels.size(); ++b)
+          if (const std::uint32_t n = count.counts(c)[f].voxels[b]; n > 0) to.blocks.push_back({f, b, n});
+      kept.keep(key_of((*volumes.columns)[column], count.of(c), block), packed(to));
+    }
+  }
+  return made;
+}
+
+}  // namespace headrace

@@ -1,0 +1,89 @@
+#include "dataset/kept_facts.h"
+
+#include <algorithm>
+
+#include "base/packed.h"
+#include "dataset/dataset_index.h"
+#include "storage/file_system.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::size_t kMostKept = 100;  // facts of a data set
+
+std::string to_bytes(const std::map<std::string, std::string>& facts) {
+  PackedWriter out;
+  out.number(facts.size());
+  for (const auto& [key, bytes] : facts) {
+    out.text(key);
+    out.text(bytes);
+  }
+  return out.take();
+}
+
+/// Return what to_bytes() wrote; nothing of bytes that make no sense.
+std::map<std::string, std::string> from_bytes(std::string_view bytes) {
+  PackedReader in(bytes);
+  std::map<std::string, std::string> facts;
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    std::string key(in.text());
+    facts.emplace(std::move(key), in.text());
+  }
+  return in.complete() ? facts : std::map<std::string, std::string>();
+}
+
+/// The status of a directory says when something in it was made, renamed or removed; its size says nothing.
+std::optional<FileFingerprint> now_of(const std::string& path) {
+  auto now = FileSystem::of(path).status(path);
+  if (!now.ok() || (now->kind != PathKind::kFile && now->kind != PathKind::kDirectory)) return std::nullopt;
+  if (now->kind == PathKind::kDirectory) now->fingerprint.size_bytes = 0;
+  return now->fingerprint;
+}
+
+}  // namespace
+
+KeptFacts::KeptFacts(const Source& source, std::optional<IndexStore> store) : store_(std::move(store)) {
+  const auto add = [&](const std::string& path, const FileFingerprint& fingerprint) {
+    const auto status = FileSystem::of(path).status(path);
+    const bool is_store = status.ok() && status->kind == PathKind::kDirectory && fingerprint.size_bytes != 0;
+    if (is_store) return;  // its arrays name the files and directories that they read
+    files_.push_back({FileSystem::of(path).absolute(path), fingerprint, {}});
+  };
+  for (const SourceFile& file : source.files) {
+    add(file.path, file.fingerprint);
+    for (const CompanionFile& companion : file.companion_files) add(companion.path, companion.fingerprint);
+    for (const OutsideFile& other : other_files(file)) add(other.path, other.fingerprint);
+  }
+}
+
+std::vector<IndexEntry> KeptFacts::load() const {
+  if (!store_ || files_.empty()) return {};
+  std::vector<std::string> paths;
+  for (const IndexEntry& file : files_) {
+    if (now_of(file.path) != file.fingerprint || !has_settled(file.fingerprint)) return {};
+    paths.push_back(file.path);
+  }
+  std::vector<IndexEntry> kept = store_->load(paths);
+  const bool same = std::ranges::equal(kept, files_, {}, &IndexEntry::fingerprint, &IndexEntry::fingerprint);
+  return same ? kept : files_;
+}
+
+std::optional<std::string> KeptFacts::find(const std::string& key) const {
+  const std::vector<IndexEntry> kept = load();
+  if (kept.empty()) return std::nullopt;
+  Facts facts = from_bytes(kept[0].facts);
+  const auto found = facts.find(key);
+  return found == facts.end() ? std::nullopt : std::optional(std::move(found->second));
+}
+
+void KeptFacts::keep(const std::string& key, std::string bytes) const {
+  std::vector<IndexEntry> kept = load();
+  if (kept.empty()) return;
+  Facts facts = from_bytes(kept[0].facts);
+  if (facts.size() >= kMostKept) facts.clear();
+  facts[key] = std::move(bytes);
+  kept[0].facts = to_bytes(facts);
+  (void)store_->save(kept);
+}
+
+}  // namespace headrace
