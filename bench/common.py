@@ -30,6 +30,7 @@ MEMORY_RESULTS = BENCH / "results" / "memory.json"
 TOKEN_RESULTS = BENCH / "results" / "tokens.json"
 EVENT_RESULTS = BENCH / "results" / "events.json"
 PATCH_RESULTS = BENCH / "results" / "patches.json"
+ZARR_RESULTS = BENCH / "results" / "zarr.json"
 PARQUET_RESULTS = BENCH / "results" / "parquet.json"
 TABLE = ROOT / "docs" / "benchmarks.md"
 PACKAGES = ("headrace", "numpy", "h5py", "hdf5plugin", "torch", "pyarrow", "polars", "duckdb", "pandas")

@@ -22,6 +22,7 @@ from memory_figures import MEMORY_FIGURES
 from parquet_figures import PARQUET_FIGURES
 from patch_figures import PATCH_FIGURES
 from token_figures import TOKEN_FIGURES
+from zarr_figures import ZARR_FIGURES
 
 Results = dict[str, Any]
 
@@ -97,6 +98,15 @@ slices, `bench/copy_boxes.cpp` by copies into eight batches that stay in the pro
 of mapped files, or by a `pread` of each chunk's planes.
 """
 
+ZARR = """
+Two `uint8` arrays of 512 x 1024 x 1024 in Zarr v3, in the page cache: the noise and the labels of *Patches*. Whole arrays
+are read by a loader in batches of 64 rows, by one read of TensorStore 0.1 or zarr-python 3 into memory of its own, and by
+zarr-python with the pipeline of zarrs; *decoding alone* is `headrace.tools.verify`. Random crops of both arrays come in
+batches of 4: Headrace has 256 MiB, a quarter of the data, and draws visits; TensorStore reads the crops of a batch at
+once with a cache pool of 256 MiB; zarr-python slices them in a torch DataLoader. Both rivals draw crops one by one, as
+their users do.
+"""
+
 PARQUET = """
 400,000 events of 151 pulses on average, the longest 178,000, in 8 files that are in the page cache: `sensor_id` (i2),
 `time` (i8), `charge` (f8), `auxiliary` (bool) and `event_id` (i8), as pyarrow writes them when nothing is said (snappy,
@@ -121,6 +131,7 @@ SECTIONS = [
     Section("tokens", common.TOKEN_RESULTS, "Token windows", TOKENS, TOKEN_FIGURES),
     Section("events", common.EVENT_RESULTS, "Events of different length", EVENTS, EVENT_FIGURES),
     Section("patches", common.PATCH_RESULTS, "Patches of volumes", PATCHES, PATCH_FIGURES),
+    Section("zarr", common.ZARR_RESULTS, "Volumes in Zarr stores", ZARR, ZARR_FIGURES),
     Section("parquet", common.PARQUET_RESULTS, "Events in Parquet files", PARQUET, PARQUET_FIGURES),
 ]
 
