@@ -22,32 +22,48 @@ Balance = str | Sequence[str] | Mapping[str, int | Sequence[int] | None]
 
 
 @names_knobs("hr.open_volume", OPEN_KNOBS)
-def open_volume(paths: Paths, arrays: Fields = None, *, progress: Progress = None) -> Volumes:
+def open_volume(
+    paths: Paths,
+    arrays: Fields = None,
+    *,
+    voxel: float | Sequence[float] | None = None,
+    progress: Progress = None,
+) -> Volumes:
     """Open files as volumes: ``hr.open_volume("sample_*.h5", arrays={"raw": "volumes/raw", "labels": "volumes/ids"})``.
 
     Takes HDF5, ``.npy`` and ``.npz`` files and Zarr stores. Each file is a volume, and has the same arrays; those of
-    one volume have one shape, so that a box of one lies over the same box of the others. Volumes may differ in shape.
-    Reads metadata only (blocks on storage; the GIL is released).
+    one volume have one shape, so that a box of one lies over the same box of the others; of OME-NGFF images, which say
+    where they lie, the part that all of them have is the volume. Volumes may differ in shape. Reads metadata only
+    (blocks on storage; the GIL is released).
 
     Args:
         paths: A path, a glob or a list of them, as in :func:`headrace.open`. Their order is part of the data's
             identity.
         arrays: Which arrays a volume has: a dict (name in a batch → path in the file), a list of paths, or None for
             every array in the root, or in the only group, if they have one shape. ``"FILES::PATH"`` is an array of
-            other files, one for each of ``paths``.
+            other files, one for each of ``paths``. ``"GROUP@8"`` is the level of the OME-NGFF image GROUP whose
+            voxels have size 8 along each axis, ``"GROUP@40x4x4"`` one whose voxels are no cubes.
+        voxel: Size of the voxels, in the unit of the files: ``arrays`` are images, of which each file gives the level
+            of that size. One number, or one for each axis.
         progress: As in :func:`headrace.open`.
 
     Raises:
         FileMissingError: A file is absent or a glob matches nothing.
         FieldMissingError: A file has no such array; the text lists those there are, nearest name first.
         CorruptDataError: A file is truncated or damaged.
-        InvalidArgumentError: Arrays of one volume differ in shape, or volumes in their axes or types.
+        InvalidArgumentError: Arrays of one volume differ in shape, or in the size of their voxels, or have no voxel in
+            common; or volumes differ in their axes or types.
         UnsupportedError: Arrays of records or text, or one that cannot be read by this build.
     """
     began = time.perf_counter()
     with ProgressLine("opening", "files") as line:
         call = chosen_progress(line, progress)
-        volumes = Volumes(_headrace.open_volumes(path_list(paths), field_choices(arrays), progress=call))
+        choices = field_choices(arrays)
+        if voxel is not None:
+            if not choices:
+                raise invalid("voxel= says which level of an image is meant: arrays= names none", "Name the images.")
+            choices = [(name, f"{path}@{_voxel_text(voxel)}") for name, path in choices]
+        volumes = Volumes(_headrace.open_volumes(path_list(paths), choices, progress=call))
     logger.debug("opened in %.3f s: %s", time.perf_counter() - began, volumes)
     return volumes
 
@@ -156,6 +172,15 @@ def _absolute_path(path: str) -> str:
     """Return the path of an array, with FILES of a ``FILES::PATH`` from anywhere."""
     files, divider, rest = path.partition("::")
     return f"{Path(files).expanduser().absolute()}{divider}{rest}" if divider and files else path
+
+
+def _voxel_text(voxel: float | Sequence[float]) -> str:
+    """Return a size of voxels as paths have it: "8", "40x4x4"."""
+    sizes = [voxel] if isinstance(voxel, (int, float)) else list(voxel)
+    numbers = [real_number("voxel", size) for size in sizes]
+    if not numbers or not all(0 < size < float("inf") for size in numbers):
+        raise invalid(f"voxel is a size along each axis, not {voxel!r}", "Such as voxel=8 or voxel=(40, 4, 4).")
+    return "x".join(f"{size:.12g}" for size in numbers)
 
 
 def _classes(balance: Balance) -> list[tuple[str, int | None]]:

@@ -118,7 +118,7 @@ def test_counts_are_remembered_until_a_file_changes(tmp_path: Path, monkeypatch:
         damaged = path if kind == "gzip" else path / "mito" / "c" / "0" / "0" / "0"
         before = damaged.read_bytes()
         stamp = damaged.stat()
-        damaged.write_bytes(bytes(len(before)))  # nobody reads it: what was counted is known
+        damaged.write_bytes(bytes(len(before)))  # it is not read: what was counted is known
         os.utime(damaged, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
         if kind == "zarr":
             hr.open_volume(path).patches(PATCH, samples_per_epoch=40, balance=["mito"])

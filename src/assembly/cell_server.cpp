@@ -86,7 +86,7 @@ void CellServer::list_requests(const Claim& claim, const Task& task) {
       const std::uint64_t position = claim.requests[i].position;
       const BoxPlace place = map_.place_of(r.slot->content.parts[claim.requests[i].item]);
       requests_.push_back({field + position * box_elements * item,
-                           overlap_of(task.grid, task.cell, place.start, map_.box()),
+                           overlap_of(task.grid, task.cell, map_.start_in(task.at.group, place), map_.box()),
                            (first_place + position) * box_elements, run});
     }
   }

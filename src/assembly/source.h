@@ -32,6 +32,9 @@ struct SourceFile {
   std::vector<CompanionFile> companion_files = {};   ///< What `arrays` come from besides the file itself.
   /// Extents of the axes that samples are cells of, whose product is `rows`; empty: one axis.
   std::vector<std::uint64_t> axes = {};
+  /// Volumes: the extents that all arrays have in common, and where these begin in each array; empty: at its beginning.
+  std::vector<std::uint64_t> extents = {};
+  std::vector<std::vector<std::uint64_t>> offsets = {};
 };
 
 /// Return the files that rows of `file` come from besides itself and those beside it, each once: external raw files,

@@ -1,5 +1,8 @@
 #include "catalog/array_info.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace headrace {
 
 std::uint64_t ArrayInfo::row_record_bytes() const {
@@ -39,6 +42,11 @@ std::string ArrayInfo::codec_text() const {
     if (!f.setting.empty()) text += "-" + f.setting;
   }
   return text.empty() ? "none" : text;
+}
+
+std::string Voxel::text() const {
+  std::string text = fmt::format("{}", fmt::join(size, " x "));
+  return unit.empty() ? text : text + " " + unit;
 }
 
 }  // namespace headrace

@@ -6,6 +6,7 @@
 #include <headrace/catalog/left_out.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,15 @@ struct FilterInfo {
   std::string setting;  ///< For people: "4" for gzip-4, "zstd-3 + shuffle" for Blosc.
 };
 
+/// Where the voxels of an array lie in the world.
+struct Voxel {
+  std::vector<double> size;    ///< Along each axis.
+  std::vector<double> origin;  ///< Centre of the first.
+  std::string unit;            ///< Unit of both: "nanometer"; may be empty.
+  /// Return "8 x 8 x 8 nanometer".
+  [[nodiscard]] std::string text() const;
+};
+
 /// An array of a file whose first axis is rows.
 struct ArrayInfo {
   std::string path;                  ///< Inside the file, without a leading slash.
@@ -73,6 +83,7 @@ struct ArrayInfo {
   std::vector<LeftOut> left_out;  ///< Members of its records that are no columns, by name, and why.
   std::string notice;             ///< What its reader should know of it; empty: nothing.
   Attributes attributes;          ///< What the file says of it.
+  std::optional<Voxel> voxel;     ///< Where that is said.
 
   [[nodiscard]] std::uint64_t rows() const { return shape.empty() ? 0 : shape[0]; }
   /// Stored-form bytes a row after decoding (all columns).

@@ -81,7 +81,7 @@ void BoxMap::units_of_box(const BoxPlace& place, std::vector<std::uint32_t>& uni
   std::uint64_t first_unit = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const std::uint64_t first = first_unit + first_cells_[g][place.volume];
-    options_.volumes[place.volume].grids[g].for_cells(place.start, options_.box, [&](std::uint64_t cell) {
+    options_.volumes[place.volume].grids[g].for_cells(start_in(g, place), options_.box, [&](std::uint64_t cell) {
       units.push_back(static_cast<std::uint32_t>(first + cell));
     });
     first_unit += groups_[g].num_units;
@@ -124,6 +124,13 @@ void BoxMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const
     end[a] = begin[a] + grid.cell[a] >= grid.shape[a] ? kNoEnd : begin[a] + grid.cell[a];
     if (grid.cells != CellGrid::Cells::kPlain) reach[a] = options_.box[a];
   }
+  if (const std::vector<Axes>& offsets = options_.volumes[cell.volume].offsets; !offsets.empty())
+    for (std::size_t a = 0; a < grid.rank; ++a) {
+      const std::uint64_t offset = offsets[at.group][a];
+      if (end[a] <= offset) return;
+      begin[a] -= std::min(begin[a], offset);
+      if (end[a] != kNoEnd) end[a] -= offset;
+    }
   std::vector<std::uint64_t> samples;
   options_.starts->meeting(cell.volume, begin, end, reach, samples);
   const auto before = static_cast<std::ptrdiff_t>(out.size());
@@ -156,7 +163,7 @@ std::uint64_t BoxMap::part_hash(SampleRef, const Part& part, std::uint64_t place
   const Cell cell = cell_of(at.group, at.unit);
   const BoxPlace box = place_of(part);
   const CellGrid& grid = options_.volumes[cell.volume].grids[at.group];
-  const BoxOverlap o = overlap_of(grid, cell.number, box.start, options_.box);
+  const BoxOverlap o = overlap_of(grid, cell.number, start_in(at.group, box), options_.box);
   std::uint64_t last_from = o.cell_offset, last_to = o.box_offset, cell_stride = 1, box_stride = 1;
   for (std::size_t a = grid.rank; a-- > 0;) {
     if (a + 1 < grid.rank) {

@@ -22,7 +22,8 @@ class BoxMap final : public SampleMap {
  public:
   struct Volume {
     std::uint32_t file = 0;
-    std::vector<CellGrid> grids;  ///< One for each array.
+    std::vector<CellGrid> grids;     ///< One for each array.
+    std::vector<Axes> offsets = {};  ///< Where the volume begins in each array; empty: at its beginning.
   };
   struct Options {
     std::vector<Volume> volumes;
@@ -56,6 +57,14 @@ class BoxMap final : public SampleMap {
   [[nodiscard]] BoxPlace place_of(const Part& part) const { return options_.starts->place_of(part.place); }
   [[nodiscard]] BoxPlace place_of(SampleRef sample, EpochSeed draws) const {
     return options_.starts->place_of(options_.starts->box_of(number_of(sample), draws));
+  }
+  /// Return where a box begins in the array of a group.
+  [[nodiscard]] Axes start_in(std::size_t group, const BoxPlace& place) const {
+    const Volume& volume = options_.volumes[place.volume];
+    Axes start = place.start;
+    if (!volume.offsets.empty())
+      for (std::size_t a = 0; a < kMostAxes; ++a) start[a] += volume.offsets[group][a];
+    return start;
   }
   /// Return the number of the last sample whose box has elements of this one's. Not of drawn ones.
   [[nodiscard]] std::uint64_t last_meeting(SampleRef sample) const;

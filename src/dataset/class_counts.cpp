@@ -24,6 +24,7 @@ constexpr std::string_view kFormat = "classes 1";  // of what is kept
 /// Blocks of one class in one volume.
 struct VolumeCounts {
   Axes along{};                       // blocks along each axis
+  Axes begin{}, extents{};            // of the volume, in the array
   std::vector<std::uint32_t> voxels;  // of each block
 };
 
@@ -105,8 +106,11 @@ class ColumnCount {
       for (std::uint64_t cell = 0; cell < grid.num_cells(); ++cell) tasks_.push_back({f, cell});
       VolumeCounts counts;
       std::uint64_t blocks = 1;
-      for (std::size_t a = 0; a < grid.rank; ++a)
-        blocks *= counts.along[a] = BalancedVisits::blocks_along(grid.shape[a], block_[a]);
+      for (std::size_t a = 0; a < grid.rank; ++a) {
+        counts.extents[a] = volumes_.files[f].extents[a];
+        counts.begin[a] = offset_of(f, a);
+        blocks *= counts.along[a] = BalancedVisits::blocks_along(counts.extents[a], block_[a]);
+      }
       counts.voxels.resize(blocks);
       grids_.push_back(grid);
       counts_.resize(classes_.size());
@@ -126,6 +130,11 @@ class ColumnCount {
  private:
   [[nodiscard]] const ArrayReader& reader(std::uint32_t file) const {
     return *volumes_.files[file].arrays[volumes_.places[column_].array];
+  }
+
+  [[nodiscard]] std::uint64_t offset_of(std::uint32_t file, std::size_t axis) const {
+    const SourceFile& of = volumes_.files[file];
+    return of.offsets.empty() ? 0 : of.offsets[volumes_.places[column_].array][axis];
   }
 
   Status work(const std::stop_token& stop) {
@@ -180,17 +189,23 @@ class ColumnCount {
   void add(std::uint32_t file, const Axes& start, const Axes& extents, const std::byte* from) {
     const CellGrid& grid = grids_[file];
     const std::size_t last = grid.rank - 1;
-    Axes real{};
-    for (std::size_t a = 0; a < grid.rank; ++a) real[a] = std::min(extents[a], grid.shape[a] - start[a]);
-    Axes at{};
+    const VolumeCounts& volume = counts_[0][file];
+    Axes first{}, real{};  // of the cell, what lies in the volume
+    for (std::size_t a = 0; a < grid.rank; ++a) {
+      const std::uint64_t begin = volume.begin[a], end = begin + volume.extents[a];
+      if (start[a] >= end || start[a] + extents[a] <= begin) return;
+      first[a] = begin - std::min(begin, start[a]);
+      real[a] = std::min(extents[a], end - start[a]);
+    }
+    Axes at = first;
     for (;;) {
       std::uint64_t element = 0, block = 0;
       for (std::size_t a = 0; a < last; ++a) {
         element = (element + at[a]) * extents[a + 1];
-        block = (block + (start[a] + at[a]) / block_[a]) * counts_[0][file].along[a + 1];
+        block = (block + (start[a] + at[a] - volume.begin[a]) / block_[a]) * volume.along[a + 1];
       }
-      for (std::uint64_t x = 0; x < real[last];) {
-        const std::uint64_t place = start[last] + x;
+      for (std::uint64_t x = first[last]; x < real[last];) {
+        const std::uint64_t place = start[last] + x - volume.begin[last];
         const std::uint64_t end = std::min(real[last], x + block_[last] - place % block_[last]);
         for (std::size_t c = 0; c < classes_.size(); ++c) {
           const std::uint32_t count = count_(from + (element + x) * grid.element_bytes, end - x, classes_[c]->value);
@@ -201,7 +216,7 @@ class ColumnCount {
         x = end;
       }
       std::size_t a = last;
-      while (a > 0 && ++at[a - 1] == real[a - 1]) at[--a] = 0;
+      while (a > 0 && ++at[a - 1] == real[a - 1]) --a, at[a] = first[a];
       if (a == 0) return;
     }
   }
@@ -217,9 +232,15 @@ class ColumnCount {
   std::atomic<std::size_t> next_{0};
 };
 
-std::string key_of(const StoredColumn& column, const VoxelClass& one, const Axes& block) {
-  return fmt::format("{}, {} {} in blocks of {}", kFormat, column.path,
-                     one.value ? fmt::format("= {}", *one.value) : "not 0", fmt::join(block, " x "));
+/// What was counted depends on which part of an array is the volume.
+std::string key_of(const Source& volumes, const VoxelClass& one, const Axes& block) {
+  std::string key = fmt::format("{}, {} {} in blocks of {}", kFormat, (*volumes.columns)[one.column].path,
+                                one.value ? fmt::format("= {}", *one.value) : "not 0", fmt::join(block, " x "));
+  for (const SourceFile& file : volumes.files)
+    if (!file.offsets.empty())
+      key += fmt::format("; {} from {}", fmt::join(file.extents, " x "),
+                         fmt::join(file.offsets[volumes.places[one.column].array], ", "));
+  return key;
 }
 
 std::string packed(const ClassBlocks& blocks) {
@@ -256,7 +277,7 @@ Result<std::vector<ClassBlocks>> count_classes(const Source& volumes, std::span<
     for (std::size_t c = 0; c < classes.size(); ++c) {
       if (classes[c].column != column) continue;
       made[c].name = classes[c].name;
-      const auto bytes = kept.find(key_of((*volumes.columns)[column], classes[c], block));
+      const auto bytes = kept.find(key_of(volumes, classes[c], block));
       auto known = bytes ? unpacked(*bytes, classes[c].name) : std::nullopt;
       if (known)
         made[c] = std::move(*known);
@@ -272,7 +293,7 @@ Result<std::vector<ClassBlocks>> count_classes(const Source& volumes, std::span<
       for (std::uint32_t f = 0; f < count.counts(c).size(); ++f)
         for (std::uint32_t b = 0; b < count.counts(c)[f].voxels.size(); ++b)
           if (const std::uint32_t n = count.counts(c)[f].voxels[b]; n > 0) to.blocks.push_back({f, b, n});
-      kept.keep(key_of((*volumes.columns)[column], count.of(c), block), packed(to));
+      kept.keep(key_of(volumes, count.of(c), block), packed(to));
     }
   }
   return made;

@@ -12,6 +12,9 @@ namespace headrace {
 SourceFile with_arrays(const SourceFile& file, std::span<const std::size_t> arrays) {
   SourceFile out{file.path, file.rows, file.fingerprint, {}, {}, file.axes};
   for (const std::size_t a : arrays) out.arrays.push_back(file.arrays[a]);
+  out.extents = file.extents;
+  if (!file.offsets.empty())
+    for (const std::size_t a : arrays) out.offsets.push_back(file.offsets[a]);
   for (const CompanionFile& one : file.companion_files) {
     CompanionFile kept{one.path, one.fingerprint, {}};
     for (std::uint32_t i = 0; i < arrays.size(); ++i)

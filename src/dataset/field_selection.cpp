@@ -170,7 +170,12 @@ class FieldPlanner {
   Status add_linked(const Home& home, const std::string& name, const std::string& path) {
     auto opened = home.file.open_array(path);
     if (!opened.ok()) return std::move(opened.error());  // names what there is, nearest first
-    if (const ArrayInfo* array = find_array(home.file, (*opened)->info().path)) return add_array(home, name, *array);
+    if (const ArrayInfo* array = find_array(home.file, (*opened)->info().path)) {
+      if (path.find('@') == std::string::npos) return add_array(home, name, *array);
+      ArrayInfo sized = *array;  // its level may be another in each file
+      sized.path = path;
+      return add_array(home, name, sized);
+    }
     return Error(ErrorCode::kInternal, fmt::format("'{}' opens but is not listed", path)).with_file(home.file.path());
   }
 

@@ -4,7 +4,10 @@
 #include <headrace/base/bytes.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <limits>
+#include <optional>
 
 #include "catalog/cell_grid.h"
 #include "dataset/companion_files.h"
@@ -18,6 +21,14 @@ namespace {
 
 std::string shape_text(const std::vector<std::uint64_t>& shape) {
   return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+}
+
+/// True if voxels have the size of others, to within a thousandth.
+bool has_size_of(const Voxel& voxel, const Voxel& other) {
+  for (std::size_t a = 0; a < other.size.size(); ++a)
+    if (voxel.size.size() != other.size.size() || std::abs(voxel.size[a] - other.size[a]) > other.size[a] / 1000)
+      return false;
+  return true;
 }
 
 /// Every array must be of numbers, not of records.
@@ -47,17 +58,59 @@ Status check_elements(const SourceFile& file, const FieldPlan& plan) {
   return {};
 }
 
-/// All arrays of a volume must have one shape, of as many axes as the first volume's.
-Status check_shapes(const SourceFile& file, std::size_t rank, const std::string& first_path) {
-  const std::vector<std::uint64_t>& shape = file.arrays[0]->info().shape;
+Error differ(const SourceFile& file, const std::string& what, const std::string& hint) {
+  std::string list;
+  for (const auto& one : file.arrays)
+    list += fmt::format("\n  {}: {}{}", one->info().path, shape_text(one->info().shape),
+                        one->info().voxel ? ", voxels of " + one->info().voxel->text() : "");
+  return std::move(Error(ErrorCode::kInvalidArgument, what + list).with_file(file.path).with_hint("\n" + hint));
+}
+
+/// Where arrays lie in the world, in whole voxels from the first array's beginning; empty: not all of them say it.
+Result<std::vector<std::vector<std::int64_t>>> world_places(const SourceFile& file) {
+  std::vector<std::vector<std::int64_t>> places;
+  const std::optional<Voxel>& first = file.arrays[0]->info().voxel;
   for (const auto& array : file.arrays) {
-    if (array->info().shape == shape) continue;
-    std::string list;
-    for (const auto& one : file.arrays)
-      list += fmt::format("\n  {}: {}", one->info().path, shape_text(one->info().shape));
-    return std::move(Error(ErrorCode::kInvalidArgument, "the arrays of the volume differ in shape:" + list)
-                         .with_file(file.path)
-                         .with_hint("\nArrays of a volume lie over each other, voxel by voxel: name those that do."));
+    const std::optional<Voxel>& voxel = array->info().voxel;
+    if (!voxel || !first || array->info().shape.size() != file.arrays[0]->info().shape.size())
+      return std::vector<std::vector<std::int64_t>>();
+    if (!has_size_of(*voxel, *first) || voxel->unit != first->unit)
+      return differ(file, "the arrays of the volume have voxels of different size:",
+                    "Name levels of one size: \"GROUP@8\" is the level of the image GROUP whose voxels have size 8.");
+    std::vector<std::int64_t>& place = places.emplace_back();
+    for (std::size_t a = 0; a < first->size.size(); ++a) {
+      const double voxels = (voxel->origin[a] - first->origin[a]) / first->size[a];
+      if (!(std::abs(voxels) < 0x1p53)) return differ(file, "the arrays of the volume lie too far apart:", "");
+      place.push_back(std::llround(voxels));
+    }
+  }
+  return places;
+}
+
+/// Settle what the arrays of a volume have in common: where they lie is known, or else they must have one shape.
+Status set_extents(SourceFile& file, std::size_t rank, const std::string& first_path) {
+  const std::vector<std::uint64_t>& shape = file.arrays[0]->info().shape;
+  file.extents = shape;
+  HEADRACE_ASSIGN(const auto places, world_places(file));
+  const bool one_shape =
+      std::ranges::all_of(file.arrays, [&](const auto& array) { return array->info().shape == shape; });
+  const bool one_place = std::ranges::all_of(places, [&](const auto& place) { return place == places[0]; });
+  if (places.empty() && !one_shape)
+    return differ(file, "the arrays of the volume differ in shape:",
+                  "Arrays of a volume lie over each other, voxel by voxel: name those that do.");
+  if (!places.empty() && !(one_shape && one_place)) {
+    file.offsets.assign(file.arrays.size(), std::vector<std::uint64_t>(shape.size()));
+    for (std::size_t a = 0; a < shape.size(); ++a) {
+      std::int64_t begin = places[0][a], end = std::numeric_limits<std::int64_t>::max();
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        begin = std::max(begin, places[i][a]);
+        end = std::min(end, places[i][a] + static_cast<std::int64_t>(file.arrays[i]->info().shape[a]));
+      }
+      if (begin >= end) return differ(file, "the arrays of the volume have no voxel in common, by where they lie:", "");
+      file.extents[a] = static_cast<std::uint64_t>(end - begin);
+      for (std::size_t i = 0; i < places.size(); ++i)
+        file.offsets[i][a] = static_cast<std::uint64_t>(begin - places[i][a]);
+    }
   }
   if (shape.size() == rank) return {};
   return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("a volume of {} axes, {}; that of {} has {}",
@@ -78,12 +131,12 @@ Result<std::shared_ptr<const Volumes::Impl>> open_them(const std::vector<std::st
   for (std::size_t i = 0; i < files.size(); ++i) {
     HEADRACE_ASSIGN(SourceFile file, open_unchecked(lists, i, plan));
     HEADRACE_TRY(check_elements(file, plan));
-    HEADRACE_TRY(check_shapes(
+    HEADRACE_TRY(set_extents(
         file,
         source->files.empty() ? file.arrays[0]->info().shape.size() : source->files[0].arrays[0]->info().shape.size(),
         files[0]));
     file.rows = file.arrays[0]->info().rows();
-    made->shapes.push_back(file.arrays[0]->info().shape);
+    made->shapes.push_back(file.extents);
     source->files.push_back(std::move(file));
     if (options.progress && !options.progress(i + 1, files.size()))
       return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files.size()));

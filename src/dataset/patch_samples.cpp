@@ -36,7 +36,7 @@ std::string times(std::span<const std::uint64_t> extents) {
 }
 
 std::span<const std::uint64_t> shape_of(const SourceFile& volume) {
-  return volume.arrays[0]->info().shape;
+  return volume.extents;
 }
 
 class PatchMaker final : public SampleMaker {
@@ -89,7 +89,12 @@ class PatchMaker final : public SampleMaker {
       BoxMap::Volume volume{file, {}};
       for (const SourceGroup& group : groups)
         volume.grids.push_back(volume_grid(*group.source->files[file].arrays[0], map.box).value());
-      shapes.push_back(volume.grids[0].shape);
+      const SourceFile& here = volumes->files[file];
+      for (const std::vector<std::uint64_t>& offset : here.offsets) {
+        volume.offsets.emplace_back();
+        std::ranges::copy(offset, volume.offsets.back().begin());
+      }
+      shapes.push_back(axes_of(here.extents));
       map.volumes.push_back(std::move(volume));
     }
     check_number(map.volumes, *volumes);
@@ -106,6 +111,9 @@ class PatchMaker final : public SampleMaker {
     std::vector<std::uint64_t> file_ends = ends_of_files(*map.starts, used, volumes->files.size());
     auto boxes = std::make_shared<const BoxMap>(std::move(map));
     std::string text = identity();
+    for (const BoxMap::Volume& volume : boxes->volumes())
+      for (const Axes& offset : volume.offsets)
+        text += fmt::format(", {}", times(std::span(offset).first(boxes->rank(0))));
     if (const VisitStarts* const visits = boxes->visits()) text += ", in " + visit_text(visits->visit());
     std::shared_ptr<MappedSource> made = make_mapped_source(boxes, boxes, std::move(groups), std::move(text)).value();
     made->what = "patches";
@@ -143,6 +151,11 @@ class PatchMaker final : public SampleMaker {
   [[nodiscard]] std::vector<std::uint32_t> large_enough(const Source& volumes,
                                                         std::vector<std::string>& notices) const {
     const bool fills = !options_.samples_per_epoch && options_.edge == PatchEdge::kFill;
+    for (const SourceFile& file : volumes.files)
+      if (fills && !file.offsets.empty())
+        throw std::move(refuse("edge=\"fill\" of arrays that begin or end at different places is not there yet",
+                               "edge=\"shift\" moves the last patch inwards.")
+                            .with_file(file.path));
     std::vector<std::uint32_t> used;
     for (std::uint32_t f = 0; f < volumes.files.size(); ++f) {
       const std::span<const std::uint64_t> shape = shape_of(volumes.files[f]);

@@ -135,6 +135,16 @@ LengthSummary lengths_by(const std::vector<std::string>& paths, const SampleBy& 
   return summarize_lengths(open(paths, options), name);
 }
 
+/// Arrays of an image, and the size of their voxels.
+std::vector<std::string> voxel_sentences(const std::vector<ArrayInfo>& arrays) {
+  std::vector<std::string> sentences;
+  for (const ArrayInfo& array : arrays)
+    if (array.voxel)
+      sentences.push_back(fmt::format("{}: {}, the first at {}", array.path, array.voxel->text(),
+                                      fmt::join(array.voxel->origin, ", ")));
+  return sentences;
+}
+
 std::string first_text(const InspectedFile& file, const std::string& sample_text) {
   std::string out = fmt::format("{}\n  {}, {}, {} array{}\n\n", file.path, file.format, format_bytes(file.size_bytes),
                                 file.arrays.size(), plural(file.arrays.size()));
@@ -143,7 +153,8 @@ std::string first_text(const InspectedFile& file, const std::string& sample_text
   const Storage storage = storage_of(file.path);
   return out + array_table(file.arrays) + "\n" + paragraph("Samples", kInspectLabelColumns, sample_text) +
          paragraph("Storage", kInspectLabelColumns, fmt::format("{}. {}", storage.name, storage.meaning())) +
-         section("Fast", described.fast) + section("Mind", described.care) + section("Refused", described.refused);
+         section("Voxels", voxel_sentences(file.arrays)) + section("Fast", described.fast) +
+         section("Mind", described.care) + section("Refused", described.refused);
 }
 
 /// "16,384 rows", "100 to 121,096 rows".

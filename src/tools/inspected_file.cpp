@@ -71,6 +71,8 @@ Json to_json(const ArrayInfo& array) {
   json["read_path"] = array.read_path_name();
   if (!array.reason.empty()) json["reason"] = array.reason;
   json["care"] = described.care;
+  if (array.voxel)
+    json["voxel"] = {{"size", array.voxel->size}, {"origin", array.voxel->origin}, {"unit", array.voxel->unit}};
   if (!array.attributes.values.empty()) json["attributes"] = attributes_json(array.attributes);
   if (!array.attributes.left_out.empty()) json["attributes_left_out"] = array.attributes.left_out;
   if (!array.notice.empty()) json["notice"] = array.notice;

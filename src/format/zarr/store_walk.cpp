@@ -55,12 +55,19 @@ class Walk {
     if (path.empty()) {
       HEADRACE_ASSIGN(Document document, read_document(group));
       found.file = std::move(document.file);
-      HEADRACE_ASSIGN(found.attributes, attributes_beside(directory));
     }
-    return enter_children(directory, path, depth);
+    HEADRACE_ASSIGN(Json attributes, attributes_beside(directory));
+    return enter_group(directory, path, std::move(attributes), depth);
   }
 
  private:
+  Status enter_group(const std::string& directory, const std::string& path, Json attributes, std::size_t depth) {
+    if (std::vector<ImageLevel> levels = levels_of(attributes, path); !levels.empty())
+      found.images.push_back({path, std::move(levels)});
+    if (path.empty()) found.attributes = std::move(attributes);
+    return enter_children(directory, path, depth);
+  }
+
   Status enter_children(const std::string& directory, const std::string& path, std::size_t depth) {
     const auto here = FileSystem::of(directory).status(directory);
     if (!here.ok()) return here.error();
@@ -107,8 +114,7 @@ class Walk {
       add(directory, path, std::move(document.file), std::move(metadata));
       return {};
     }
-    if (path.empty()) found.attributes = member(*document.json, "attributes");
-    return enter_children(directory, path, depth);
+    return enter_group(directory, path, member(*document.json, "attributes"), depth);
   }
 
   /// An array, or else a group?

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "format/zarr/array_metadata.h"
+#include "format/zarr/multiscales.h"
 #include "storage/random_access_file.h"
 
 namespace headrace::zarr {
@@ -23,6 +24,7 @@ struct FoundStore {
   std::uint32_t version = 2;
   Json attributes;                 ///< What the root says of itself.
   std::vector<FoundArray> arrays;  ///< By path.
+  std::vector<Image> images;       ///< Groups with several voxel sizes.
 };
 
 /// Return whether a directory is a store, or a group or an array of one: it has a ".zarray", a ".zgroup" or a

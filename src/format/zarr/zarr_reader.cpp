@@ -26,6 +26,11 @@ class ZarrReader final : public FormatReader {
   ZarrReader(std::string path, FoundStore found)
       : path_(std::move(path)), found_(std::move(found)), attributes_(attributes_of(found_.attributes)) {
     for (FoundArray& array : found_.arrays) list(array);
+    for (const Image& image : found_.images)
+      for (const ImageLevel& level : image.levels)
+        if (const auto array = std::ranges::find(arrays_, level.path, &ArrayInfo::path);
+            array != arrays_.end() && array->shape.size() == level.voxel.size.size())
+          array->voxel = level.voxel;
   }
 
   [[nodiscard]] std::string format_name() const override { return fmt::format("Zarr v{} (directory)", found_.version); }
@@ -37,15 +42,39 @@ class ZarrReader final : public FormatReader {
 
   Result<std::shared_ptr<ArrayReader>> open_array(const std::string& asked) const override {
     const std::string name = asked.substr(std::min(asked.find_first_not_of('/'), asked.size()));
-    const auto found = std::ranges::find(found_.arrays, name, &FoundArray::path);
     const auto listed = std::ranges::find(arrays_, name, &ArrayInfo::path);
-    if (found == found_.arrays.end() || listed == arrays_.end()) return missing(name);
+    if (listed == arrays_.end()) {
+      if (const auto sized = split_sized_name(name)) return open_level(*sized, name);
+      return missing(name);
+    }
+    const auto found = std::ranges::find(found_.arrays, name, &FoundArray::path);
     auto opened = open(*found, *listed);
     if (!opened.ok()) return std::move(opened.error().with_file(path_).with_field(name).with_stage("open"));
     return opened;
   }
 
  private:
+  /// Open the array of an image, or that array itself, whose voxels have this size.
+  Result<std::shared_ptr<ArrayReader>> open_level(const SizedName& sized, const std::string& name) const {
+    std::vector<const ArrayInfo*> levels;
+    for (const ArrayInfo& info : arrays_) {
+      const auto image = std::ranges::find(found_.images, sized.path, &Image::path);
+      const bool of_image = image != found_.images.end() &&
+                            std::ranges::find(image->levels, info.path, &ImageLevel::path) != image->levels.end();
+      if (info.voxel && (of_image || info.path == sized.path)) levels.push_back(&info);
+    }
+    const auto level =
+        std::ranges::find_if(levels, [&](const ArrayInfo* i) { return has_size(*i->voxel, sized.size); });
+    if (level != levels.end()) return open_array((*level)->path);
+    if (levels.empty()) return missing(name);
+    std::vector<std::string> sizes;
+    for (const ArrayInfo* info : levels) sizes.push_back(fmt::format("{} ({})", info->path, info->voxel->text()));
+    return std::move(Error(ErrorCode::kFieldMissing, fmt::format("no voxels of '{}' have this size", name))
+                         .with_file(path_)
+                         .with_field(name)
+                         .with_hint("There are: " + list_names(sizes) + "."));
+  }
+
   Result<std::shared_ptr<ArrayReader>> open(const FoundArray& found, const ArrayInfo& info) const {
     if (!found.metadata.ok()) return found.metadata.error();
     HEADRACE_ASSIGN(CodecChain chain, chain_of(*found.metadata));
