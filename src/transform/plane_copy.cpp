@@ -13,7 +13,8 @@ namespace headrace {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::uint64_t kPartBytes = 64;  // a cache line
+constexpr std::uint64_t kPartBytes = 64;    // a cache line
+constexpr std::int64_t kCrowdBytes = 1024;  // lines so far apart share a few sets of the first cache
 #if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
 constexpr bool kHasSquares = false;  // no arrays of vectors, or no vectors
 #else
@@ -102,7 +103,23 @@ void TransposeRest(const Plane& plane, std::byte* to, const std::byte* from) {
   }
 }
 
-/// In parts as wide as a cache line on either side, which stay in the first cache.
+/// A part by way of memory that stays in the first cache, from which lines push each other that are a multiple of its
+/// sets apart: each is read and written as a whole, once.
+template <class T>
+void TransposeBuffered(const Plane& part, std::byte* to, const std::byte* from) {
+  constexpr std::uint64_t kLanes = kNarrow<T>, kPart = kPartBytes / sizeof(T);
+  HWY_ALIGN std::byte lines[kPart * kPartBytes], turned[kPart * kPartBytes];
+  for (std::uint64_t slow = 0; slow < kPart; ++slow)
+    std::memcpy(lines + slow * kPartBytes, from + static_cast<std::int64_t>(slow) * part.slow_from, kPartBytes);
+  for (std::uint64_t line = 0; line < kPart; line += kLanes)
+    for (std::uint64_t slow = 0; slow < kPart; slow += kLanes)
+      TransposeSquare<T>(lines + slow * kPartBytes + line * sizeof(T), kPartBytes,
+                         turned + line * kPartBytes + slow * sizeof(T), kPartBytes);
+  for (std::uint64_t line = 0; line < kPart; ++line)
+    std::memcpy(to + static_cast<std::int64_t>(line) * part.line_to, turned + line * kPartBytes, kPartBytes);
+}
+
+/// In parts as wide as a cache line on either side.
 template <class T>
 void TransposePlane(const Plane& plane, std::byte* to, const std::byte* from) {
   constexpr std::uint64_t kLanes = kNarrow<T>, kPart = kPartBytes / sizeof(T);
@@ -114,11 +131,17 @@ void TransposePlane(const Plane& plane, std::byte* to, const std::byte* from) {
   const auto in = [&](std::uint64_t line, std::uint64_t slow) {
     return from + static_cast<std::int64_t>(slow) * plane.slow_from + line * sizeof(T);
   };
-  for (std::uint64_t i = 0; i < lines; i += kPart)
-    for (std::uint64_t j = 0; j < slows; j += kPart)
-      for (std::uint64_t line = i; line < std::min(i + kPart, lines); line += kLanes)
-        for (std::uint64_t slow = j; slow < std::min(j + kPart, slows); slow += kLanes)
-          TransposeSquare<T>(in(line, slow), plane.slow_from, out(line, slow), plane.line_to);
+  const bool crowds = plane.slow_from % kCrowdBytes == 0 || plane.line_to % kCrowdBytes == 0;
+  for (std::uint64_t slow = 0; slow < slows; slow += kPart)
+    for (std::uint64_t line = 0; line < lines; line += kPart) {
+      if (crowds && line + kPart <= lines && slow + kPart <= slows) {
+        TransposeBuffered<T>(plane, out(line, slow), in(line, slow));
+        continue;
+      }
+      for (std::uint64_t i = line; i < std::min(line + kPart, lines); i += kLanes)
+        for (std::uint64_t j = slow; j < std::min(slow + kPart, slows); j += kLanes)
+          TransposeSquare<T>(in(i, j), plane.slow_from, out(i, j), plane.line_to);
+    }
   TransposeRest<T>({plane.slow - slows, plane.slow_from, lines, plane.line_to}, out(0, slows), in(0, slows));
   TransposeRest<T>({plane.slow, plane.slow_from, plane.line - lines, plane.line_to}, out(lines, 0), in(lines, 0));
 }
