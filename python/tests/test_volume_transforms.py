@@ -166,7 +166,7 @@ ALL = (
 def test_what_is_drawn_follows_from_seed_epoch_and_sample(volume: hr.Volumes) -> None:
     data = volume.patches((12, 12, 12), samples_per_epoch=192).map(*ALL)
     first = epoch(data, threads=1)
-    for options in ({"threads": 4}, {"threads": 3, "memory": "16MiB", "batch_size": 8}, {"cache": "none"}):
+    for options in ({"threads": 4}, {"threads": 3, "memory": "16MiB"}, {"cache": "none"}):
         again = epoch(data, **options)
         assert all(np.array_equal(first[name], again[name]) for name in first)
     with hr.Loader(data, batch_size=32, seed=5) as loader:
