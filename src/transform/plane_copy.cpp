@@ -63,8 +63,9 @@ void ReverseLines(const LineStack& stack, std::byte* to, const std::byte* from) 
       ReverseLine(wide, out, in, stack.elements);
     else if (stack.elements >= hn::Lanes(narrow))
       ReverseLine(narrow, out, in, stack.elements);
-    else
-      for (std::uint64_t e = 0; e < stack.elements; ++e) out[e] = in[stack.elements - 1 - e];
+    else  // elements of several values that lie together may be less aligned than T
+      for (std::uint64_t e = 0; e < stack.elements; ++e)
+        std::memcpy(to + e * sizeof(T), from + (stack.elements - 1 - e) * sizeof(T), sizeof(T));
   }
 }
 
@@ -134,6 +135,9 @@ void TransposePlane(const Plane& plane, std::byte* to, const std::byte* from) {
   const bool crowds = plane.slow_from % kCrowdBytes == 0 || plane.line_to % kCrowdBytes == 0;
   for (std::uint64_t slow = 0; slow < slows; slow += kPart)
     for (std::uint64_t line = 0; line < lines; line += kPart) {
+      if (plane.next_to != 0)  // where a store would wait for the line
+        for (std::uint64_t i = line; i < std::min(line + kPart, lines); ++i)
+          __builtin_prefetch(out(i, slow) + plane.next_to, 1);
       if (crowds && line + kPart <= lines && slow + kPart <= slows) {
         TransposeBuffered<T>(plane, out(line, slow), in(line, slow));
         continue;

@@ -20,6 +20,8 @@ struct Plane {
   std::int64_t slow_from = 0;
   std::uint64_t line = 1;    ///< Elements of a line.
   std::int64_t line_to = 0;  ///< May be negative, as `slow_from` may.
+  /// Bytes in the target to the plane that is copied next; its lines are fetched meanwhile. 0: none is.
+  std::int64_t next_to = 0;
 };
 
 /// True for elements of 1, 2, 4 or 8 bytes, which both copies take.

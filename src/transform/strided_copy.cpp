@@ -53,6 +53,7 @@ void StridedCopy::choose_inner(std::vector<Axis> axes) {
         plane_.line_to = -fast->to;
       }
       axes.erase(fast);
+      if (!axes.empty()) plane_.next_to = axes[0].to;
     }
   }
   outer_.assign(axes.rbegin(), axes.rend());
