@@ -204,7 +204,16 @@ def test_seeds_and_epochs_draw_others(volume: hr.Volumes) -> None:
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fields") / "fields.npz"
     random = np.random.default_rng(1)
-    shapes = {"image": (8, 8), "mask": (8, 8), "y": (), "box": (4,), "layers": (3, 8, 8), "wide": (8, 5), "one": (8, 1)}
+    shapes = {
+        "image": (8, 8),
+        "mask": (8, 8),
+        "y": (),
+        "box": (4,),
+        "layers": (3, 8, 8),
+        "wide": (8, 5),
+        "one": (8, 1),
+        "eight": (8,),
+    }
     np.savez(path, **{name: random.normal(size=(64, *shape)).astype("f4") for name, shape in shapes.items()})
     return path
 
@@ -224,6 +233,12 @@ def test_none_is_all_fields_that_lie_over_each_other(table: Path, transform: T.T
         changed(table, [*fields, "wide"], transform)
     with pytest.raises(hr.InvalidArgumentError, match="no field has 2 axes or more"):
         changed(table, ["y", "box"], transform)
+
+
+def test_none_passes_fields_of_one_axis_by(table: Path) -> None:
+    for axes in (-1, 0):
+        assert changed(table, ["eight", "image", "box", "y"], T.Mirror(axes=axes)) == {"image"}
+    assert changed(table, ["image", "layers"], T.Mirror(axes=-3)) == {"layers"}
 
 
 def test_none_follows_what_the_transforms_before_made(table: Path) -> None:
