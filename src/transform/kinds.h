@@ -22,9 +22,14 @@ Result<CompiledTransform> compile_reshape(const Transform&, std::span<const Fiel
 Result<CompiledTransform> compile_transpose(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_pair_features(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_spec_augment(const Transform&, std::span<const Field>, Settings&);
+Result<CompiledTransform> compile_contrast(const Transform&, std::span<const Field>, Settings&);
+Result<CompiledTransform> compile_gamma(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_noise(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_crop(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_flip(const Transform&, std::span<const Field>, Settings&);
+Result<CompiledTransform> compile_mirror(const Transform&, std::span<const Field>, Settings&);
+Result<CompiledTransform> compile_rotate90(const Transform&, std::span<const Field>, Settings&);
+Result<CompiledTransform> compile_shuffle_axes(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_mix_up(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_keep(const Transform&, std::span<const Field>, Settings&);
 Result<CompiledTransform> compile_drop(const Transform&, std::span<const Field>, Settings&);

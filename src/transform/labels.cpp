@@ -2,9 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "transform/element_kernel.h"
 #include "transform/kinds.h"
@@ -47,6 +51,71 @@ void put(std::byte* out, std::size_t i, std::int64_t value) {
   std::memcpy(out + i * sizeof(value), &value, sizeof(value));
 }
 
+/// Looks small whole numbers up in a table, which is where nearly all labels of voxels are; others in a map.
+class RelabelKernel final : public Kernel {
+ public:
+  RelabelKernel(const Field& in, std::map<double, std::int64_t> labels, std::optional<std::int64_t> otherwise)
+      : in_(in),
+        labels_(std::move(labels)),
+        otherwise_(otherwise),
+        is_wide_(in.dtype.itemsize == 8 && is_whole(in.dtype)) {
+    for (const auto& [stored, label] : labels_) {
+      if (!(stored >= 0) || stored >= kMostTable || stored != std::floor(stored)) continue;
+      const auto at = static_cast<std::size_t>(stored);
+      table_.resize(at + 1);  // ascending
+      table_[at] = {label, true};
+    }
+  }
+  Status run(const KernelCall& call) const override {
+    std::array<double, kTile> tile;
+    const std::size_t elements = in_.row_elements() * call.rows;
+    for (std::size_t begin = 0; begin < elements; begin += kTile) {
+      const std::size_t n = std::min(kTile, elements - begin);
+      load_numbers(in_.dtype, call.in[0] + begin * in_.dtype.itemsize, n, tile.data());
+      for (std::size_t i = 0; i < n; ++i) {
+        const double value = tile[i];
+        if (value >= 0 && value < static_cast<double>(table_.size())) {
+          const auto at = static_cast<std::size_t>(value);
+          if (table_[at].is_named && static_cast<double>(at) == value) {
+            put(call.out[0], begin + i, table_[at].label);
+            continue;
+          }
+        }
+        HEADRACE_ASSIGN(const std::int64_t label, look_up(value));
+        put(call.out[0], begin + i, label);
+      }
+    }
+    return {};
+  }
+  [[nodiscard]] bool takes_rows() const override { return true; }
+
+ private:
+  static constexpr double kMostTable = 1 << 16;
+  static constexpr std::size_t kTile = 1024;
+  struct Entry {
+    std::int64_t label = 0;
+    bool is_named = false;
+  };
+
+  [[nodiscard]] Result<std::int64_t> look_up(double value) const {
+    if (is_wide_ && std::abs(value) >= 0x1p53)  // several integers are this double
+      return Error(ErrorCode::kCorruptData, fmt::format("the stored label {:.0f} is beyond 2^53", value));
+    if (std::isnan(value))  // which no map finds, and equals every key to it
+      return std::move(Error(ErrorCode::kCorruptData, "the stored label is NaN, which is no label")
+                           .with_hint("Correct it in the file, or leave the sample out: data.select(...)."));
+    if (const auto it = labels_.find(value); it != labels_.end()) return it->second;
+    if (otherwise_) return *otherwise_;
+    return std::move(Error(ErrorCode::kCorruptData, fmt::format("the stored label {} has no new one", value))
+                         .with_hint("Name it, or give otherwise= for all that are not named."));
+  }
+
+  const Field in_;
+  const std::map<double, std::int64_t> labels_;
+  const std::optional<std::int64_t> otherwise_;
+  const bool is_wide_;
+  std::vector<Entry> table_;
+};
+
 }  // namespace
 
 Result<CompiledTransform> compile_relabel(const Transform& transform, std::span<const Field> inputs,
@@ -66,21 +135,11 @@ Result<CompiledTransform> compile_relabel(const Transform& transform, std::span<
     if (!labels.emplace(from[i], static_cast<std::int64_t>(made[i])).second)
       return transform_error(transform, fmt::format("the stored value {} is named twice", from[i]));
   }
-  const bool is_wide = inputs[0].dtype.itemsize == 8 && is_whole(inputs[0].dtype);
-  return label_transform(
-      inputs[0], to, kInt64, inputs[0].dims, [=](double value, std::size_t i, std::byte* out) -> Status {
-        if (is_wide && std::abs(value) >= 0x1p53)  // several integers are this double
-          return Error(ErrorCode::kCorruptData, fmt::format("the stored label {:.0f} is beyond 2^53", value));
-        if (std::isnan(value))  // which no map finds, and equals every key to it
-          return Error(ErrorCode::kCorruptData, "the stored label is NaN, which is no label")
-              .with_hint("Correct it in the file, or leave the sample out: data.select(...).");
-        const auto it = labels.find(value);
-        if (it == labels.end() && !has_default)
-          return Error(ErrorCode::kCorruptData, fmt::format("the stored label {} has no new one", value))
-              .with_hint("Name it, or give otherwise= for all that are not named.");
-        put(out, i, it == labels.end() ? otherwise : it->second);
-        return {};
-      });
+  const std::optional<std::int64_t> rest = has_default ? std::optional(otherwise) : std::nullopt;
+  CompiledTransform result;
+  result.outputs.push_back({to, to == inputs[0].name ? inputs[0].path : "", kInt64, inputs[0].dims, {}});
+  result.kernel = std::make_shared<RelabelKernel>(inputs[0], std::move(labels), rest);
+  return result;
 }
 
 Result<CompiledTransform> compile_threshold(const Transform& transform, std::span<const Field> inputs,

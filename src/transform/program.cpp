@@ -11,6 +11,7 @@
 #include "base/nearest_name.h"
 #include "transform/element_kernel.h"
 #include "transform/registry.h"
+#include "transform/turned_fields.h"
 
 namespace headrace {
 
@@ -25,45 +26,17 @@ class ProgramCompiler {
   }
 
   Status add(const Transform& transform) {
-    std::vector<Field> inputs;
-    std::vector<std::size_t> in;
+    if (!turns_fields(transform.name)) return add_step(transform);
+    std::vector<Field> fields;
     for (const std::string& name : transform.fields) {
       HEADRACE_ASSIGN(const std::size_t slot, find(transform, name));
-      in.push_back(current_[slot]);
-      inputs.push_back(nodes_[in.back()].field);
+      fields.push_back(nodes_[current_[slot]].field);
     }
-    if (in.empty()) return Error(ErrorCode::kInvalidArgument, fmt::format("{}: names no field", transform.name));
-    Result<CompiledTransform> compiled = compile_transform(transform, inputs);
-    const bool works = !compiled.ok() || compiled->batch || (!compiled->outputs.empty() && !compiled->keeps_inputs);
-    if (works) HEADRACE_TRY(check_alike(transform, in));
-    HEADRACE_ASSIGN(CompiledTransform made, std::move(compiled));
-    const bool ragged = nodes_[in[0]].ragged;
-    if (works && ragged) HEADRACE_TRY(check_takes_rows(transform, made));
-    if (!made.outputs.empty()) HEADRACE_TRY(need_unmixed(transform, made));
-    if (made.batch) {
-      mixed_names_.insert(mixed_names_.end(), transform.fields.begin(), transform.fields.end());
-      mixes_.push_back({transform, made.batch});
-      return {};
-    }
-    if (made.keeps_inputs) return keep(std::move(in));
-    for (const std::string& name : made.dropped) {
-      HEADRACE_ASSIGN(const std::size_t slot, find(transform, name));
-      current_.erase(current_.begin() + static_cast<std::ptrdiff_t>(slot));
-    }
-    if (made.outputs.empty()) return {};
-    const std::size_t step = steps_.size();
-    steps_.push_back({transform.text(), made.kernel, in, {}});
-    for (Field& output : made.outputs) {
-      const std::size_t node = nodes_.size();
-      steps_.back().out.push_back(node);
-      const std::string name = output.name;
-      nodes_.push_back({std::move(output), step, ragged});
-      const auto slot = std::ranges::find_if(current_, [&](std::size_t n) { return nodes_[n].field.name == name; });
-      if (slot == current_.end())
-        current_.push_back(node);
-      else
-        *slot = node;
-    }
+    if (transform.fields.empty())
+      for (const std::size_t node : current_)
+        if (!nodes_[node].ragged) fields.push_back(nodes_[node].field);
+    HEADRACE_ASSIGN(const std::vector<Transform> turns, turns_by_field(transform, fields));
+    for (const Transform& turn : turns) HEADRACE_TRY(add_step(turn));
     return {};
   }
 
@@ -109,6 +82,49 @@ class ProgramCompiler {
     Transform transform;
     std::shared_ptr<const BatchKernel> kernel;
   };
+
+  Status add_step(const Transform& transform) {
+    std::vector<Field> inputs;
+    std::vector<std::size_t> in;
+    for (const std::string& name : transform.fields) {
+      HEADRACE_ASSIGN(const std::size_t slot, find(transform, name));
+      in.push_back(current_[slot]);
+      inputs.push_back(nodes_[in.back()].field);
+    }
+    if (in.empty()) return Error(ErrorCode::kInvalidArgument, fmt::format("{}: names no field", transform.name));
+    Result<CompiledTransform> compiled = compile_transform(transform, inputs);
+    const bool works = !compiled.ok() || compiled->batch || (!compiled->outputs.empty() && !compiled->keeps_inputs);
+    if (works) HEADRACE_TRY(check_alike(transform, in));
+    HEADRACE_ASSIGN(CompiledTransform made, std::move(compiled));
+    const bool ragged = nodes_[in[0]].ragged;
+    if (works && ragged) HEADRACE_TRY(check_takes_rows(transform, made));
+    if (!made.outputs.empty()) HEADRACE_TRY(need_unmixed(transform, made));
+    if (made.batch) {
+      mixed_names_.insert(mixed_names_.end(), transform.fields.begin(), transform.fields.end());
+      mixes_.push_back({transform, made.batch});
+      return {};
+    }
+    if (made.keeps_inputs) return keep(std::move(in));
+    for (const std::string& name : made.dropped) {
+      HEADRACE_ASSIGN(const std::size_t slot, find(transform, name));
+      current_.erase(current_.begin() + static_cast<std::ptrdiff_t>(slot));
+    }
+    if (made.outputs.empty()) return {};
+    const std::size_t step = steps_.size();
+    steps_.push_back({transform.text(), made.kernel, in, {}});
+    for (Field& output : made.outputs) {
+      const std::size_t node = nodes_.size();
+      steps_.back().out.push_back(node);
+      const std::string name = output.name;
+      nodes_.push_back({std::move(output), step, ragged});
+      const auto slot = std::ranges::find_if(current_, [&](std::size_t n) { return nodes_[n].field.name == name; });
+      if (slot == current_.end())
+        current_.push_back(node);
+      else
+        *slot = node;
+    }
+    return {};
+  }
 
   /// The field as a batch has it.
   [[nodiscard]] Field delivered(std::size_t node) const {

@@ -67,9 +67,15 @@ Transform random_transform(std::mt19937& random, const std::vector<Field>& field
       {"Flip", {any_field(), any_field()}, {}},
       {"Concat", {any_field(), any_field()}, {{"to", std::string("c")}}},
       {"Drop", {any_field()}, {}},
+      {"Mirror", {}, {}},
+      {"Mirror", {any_field()}, {{"axes", std::vector<double>{-1}}}},
+      {"ShuffleAxes", {any_field()}, {}},
+      {"Contrast", {any_field()}, {{"least", 0.5}, {"most", 2.0}}},
+      {"Gamma", {any_field()}, {{"least", 0.5}, {"most", 2.0}}},
   };
   Transform made = kinds[random() % kinds.size()];
-  const bool renames = made.name != "Mask" && made.name != "Flip" && made.name != "Concat" && made.name != "Drop";
+  const bool renames = made.name != "Mask" && made.name != "Flip" && made.name != "Concat" && made.name != "Drop" &&
+                       made.name != "Mirror" && made.name != "ShuffleAxes";
   if (renames && random() % 3 == 0) made.settings["to"] = std::string(1, static_cast<char>('p' + random() % 3));
   return made;
 }

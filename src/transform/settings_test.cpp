@@ -138,11 +138,14 @@ TEST(Settings, EveryTransformRefusesWhatItDoesNotKnow) {
         {"Reshape", {{"shape", std::vector<double>{12}}}},
         {"Noise", {{"std", 1.0}}},
         {"Crop", {{"size", std::vector<double>{2, 2}}}},
+        {"Contrast", {{"least", 0.8}, {"most", 1.2}}},
+        {"Gamma", {{"least", 0.8}, {"most", 1.2}}},
     };
     if (const auto it = needed.find(name); it != needed.end())
       transform.settings.insert(it->second.begin(), it->second.end());
     std::vector<Field> inputs = {name == "OneHot" || name == "Relabel" || name == "Join" ? kY : kX};
     if (name == "SymmetricPairs") inputs[0].dims = Dims{6};
+    if (name == "Rotate90" || name == "ShuffleAxes") inputs[0].dims = Dims{4, 4};
     const Result<CompiledTransform> made = compile_transform(transform, inputs);
     ASSERT_FALSE(made.ok()) << name;
     EXPECT_NE(made.error().message().find("no setting is called 'unheard_of'"), std::string::npos)

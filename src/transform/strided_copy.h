@@ -1,11 +1,12 @@
 // Copies of boxes between dense arrays: what cropping, flipping, transposing and choosing have in common.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "transform/plane_copy.h"
 
 namespace headrace {
 
@@ -14,15 +15,30 @@ class StridedCopy {
  public:
   /// \param extents  Of the target. \param strides_bytes  Of the source, for each of its axes. \param item  Bytes of an
   /// element.
-  StridedCopy(std::vector<std::uint64_t> extents, std::vector<std::int64_t> strides_bytes, std::size_t item);
+  StridedCopy(const std::vector<std::uint64_t>& extents, const std::vector<std::int64_t>& strides_bytes,
+              std::size_t item);
   /// \param from  The source's element that becomes the target's first.
   void run(std::byte* to, const std::byte* from) const;
 
  private:
-  void copy(std::size_t axis, std::byte*& to, const std::byte* from) const;
-  std::vector<std::uint64_t> extents_;
-  std::vector<std::int64_t> strides_;
-  std::size_t item_;
+  /// An axis of the loops: so many places, so far apart in bytes on each side.
+  struct Axis {
+    std::uint64_t count;
+    std::int64_t from, to;
+  };
+  enum class Inner : std::uint8_t { kNothing, kItem, kLine, kBackwards, kPlane };
+
+  void choose_inner(std::vector<Axis> axes);
+  void walk(std::size_t axis, std::byte* to, const std::byte* from) const;
+  void copy_line(std::byte* to, const std::byte* from) const;
+
+  std::size_t item_;         // bytes that lie together on both sides
+  std::vector<Axis> outer_;  // the slowest first
+  Inner inner_ = Inner::kItem;
+  Axis line_{1, 0, 0};  // the target's last axis
+  LineStack stack_;
+  Plane plane_;
+  std::int64_t first_from_ = 0, first_to_ = 0;
 };
 
 /// Return the strides of a dense array in bytes, first axis first.

@@ -12,7 +12,18 @@ name; without it, the result takes the place of the field that it was made of (M
 """
 
 from headrace.transforms._base import Transform
-from headrace.transforms._random import Crop, Flip, MixUp, Noise, SpecAugment
+from headrace.transforms._random import (
+    Contrast,
+    Crop,
+    Flip,
+    Gamma,
+    Mirror,
+    MixUp,
+    Noise,
+    Rotate90,
+    ShuffleAxes,
+    SpecAugment,
+)
 from headrace.transforms._shapes import (
     Concat,
     Drop,
@@ -32,19 +43,24 @@ __all__ = [
     "Cast",
     "Clip",
     "Concat",
+    "Contrast",
     "Crop",
     "Drop",
     "Flip",
+    "Gamma",
     "Keep",
     "Log",
     "Mask",
+    "Mirror",
     "MixUp",
     "Noise",
     "OneHot",
     "PairFeatures",
     "Relabel",
     "Reshape",
+    "Rotate90",
     "Select",
+    "ShuffleAxes",
     "SpecAugment",
     "Standardize",
     "SymmetricPairs",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
+from headrace._support.checks import invalid
 from headrace.transforms._base import Transform, whole_numbers
 
 
@@ -105,6 +106,116 @@ class Flip(Transform):
         super().__init__("Flip", fields, axis=axis, p=float(p), seed=seed)
 
 
+class Mirror(Transform):
+    """Reverse each of some axes with a chance, each by itself; several fields alike.
+
+    Args:
+        fields: Name of the field, or names. None: all fields of two axes or more that have these axes, in the data set
+            as it is at this place among the transforms; one of other extents along them than the first's is an error,
+            and fields of fewer axes (labels, targets) or of different length stay as they are.
+        axes: Axes of a sample; negative ones count from the end. None: the last three, or all if there are fewer (of
+            the field with the fewest).
+        p: Chance of each axis.
+        seed: Another seed draws others.
+    """
+
+    def __init__(
+        self,
+        fields: str | Sequence[str] | None = None,
+        axes: int | Sequence[int] | None = None,
+        *,
+        p: float = 0.5,
+        seed: int = 0,
+    ) -> None:
+        super().__init__("Mirror", _turned("Mirror", fields), axes=_axes("Mirror", axes), p=float(p), seed=seed)
+
+
+class Rotate90(Transform):
+    """Rotate by 0, 90, 180 or 270 degrees in a plane, each equally likely; several fields alike.
+
+    Args:
+        fields: Name of the field, or names. None: as :class:`Mirror` has it.
+        axes: The two axes of the plane, of equal extents; negative ones count from the end. ``"cube"``: one of the 24
+            rotations of a cube, of the last three axes.
+        p: Chance that a sample is rotated at all, then by 0 degrees too.
+        seed: Another seed draws others.
+    """
+
+    def __init__(
+        self,
+        fields: str | Sequence[str] | None = None,
+        axes: str | Sequence[int] = (-2, -1),
+        *,
+        p: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        if isinstance(axes, str) and axes != "cube":
+            raise invalid(f"Rotate90: axes are two whole numbers or 'cube', not {axes!r}")
+        cube = isinstance(axes, str) or None
+        numbers = None if isinstance(axes, str) else _axes("Rotate90", axes)
+        super().__init__("Rotate90", _turned("Rotate90", fields), axes=numbers, cube=cube, p=float(p), seed=seed)
+
+
+class ShuffleAxes(Transform):
+    """Put axes of equal extents into a random order, each order equally likely; several fields alike.
+
+    With :class:`Mirror` of the same axes, that makes all 48 ways in which a cube may lie.
+
+    Args:
+        fields: Name of the field, or names. None: as :class:`Mirror` has it.
+        axes: Axes of a sample, of equal extents; negative ones count from the end. None: those of the last three that
+            have equal extents: y and x of thin patches.
+        p: Chance that they are put into another order at all.
+        seed: Another seed draws others.
+    """
+
+    def __init__(
+        self,
+        fields: str | Sequence[str] | None = None,
+        axes: Sequence[int] | None = None,
+        *,
+        p: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        name = "ShuffleAxes"
+        super().__init__(name, _turned(name, fields), axes=_axes(name, axes), p=float(p), seed=seed)
+
+
+class Contrast(Transform):
+    """Stretch values about their mean: ``(x - mean) * factor + mean``, in float32 (float64 stays).
+
+    The mean is that of the sample, of the values that are no NaN; NaN stays.
+
+    Args:
+        field: Name of the field.
+        least: Least factor. Each sample draws its own, uniformly.
+        most: Factors are below it.
+        seed: Another seed draws others.
+        to: Name of the field to make.
+    """
+
+    def __init__(self, field: str, least: float, most: float, *, seed: int = 0, to: str | None = None) -> None:
+        super().__init__("Contrast", field, least=float(least), most=float(most), seed=seed, to=to)
+
+
+class Gamma(Transform):
+    """Raise values from 0 to 1 to a power: ``x ** gamma``, in float32 (float64 stays).
+
+    Values below 0 become 0; those above 1 are raised as they are; NaN stays. Whole numbers are refused: bring them to 0
+    to 1 first, with :class:`Affine`.
+
+    Args:
+        field: Name of the field.
+        least: Least exponent, above 0. Each sample draws its own, uniformly on a logarithmic scale.
+        most: Exponents are below it.
+        seed: Another seed draws others.
+        to: Name of the field to make.
+    """
+
+    def __init__(self, field: str, least: float, most: float, *, seed: int = 0, to: str | None = None) -> None:
+        super().__init__("Gamma", field, least=float(least), most=float(most), seed=seed, to=to)
+
+
 class MixUp(Transform):
     """Mix pairs of samples of a batch: each becomes a weighted mean of both, in all fields named.
 
@@ -120,3 +231,21 @@ class MixUp(Transform):
 
     def __init__(self, fields: Sequence[str], alpha: float = 0.2, *, seed: int = 0) -> None:
         super().__init__("MixUp", fields, alpha=float(alpha), seed=seed)
+
+
+def _turned(name: str, fields: str | Sequence[str] | None) -> str | Sequence[str]:
+    """Return the fields as the engine takes them, which has none for all."""
+    if fields is None:
+        return ()
+    if not isinstance(fields, str) and not len(fields):
+        raise invalid(f"{name}: names no field", "None stands for all that lie over each other.")
+    return fields
+
+
+def _axes(name: str, axes: int | Sequence[int] | None) -> list[float] | None:
+    if axes is None:
+        return None
+    numbers = whole_numbers(name, "axes", [axes] if isinstance(axes, int) else axes)
+    if not numbers:
+        raise invalid(f"{name}: axes are none")
+    return numbers

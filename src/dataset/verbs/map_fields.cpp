@@ -7,6 +7,7 @@
 
 #include "assembly/transform_finisher.h"
 #include "dataset/companion_files.h"
+#include "transform/turned_fields.h"
 
 namespace headrace {
 namespace {
@@ -65,6 +66,19 @@ std::vector<std::size_t> columns_of(const Program& program, const Program* befor
   return columns;
 }
 
+/// Which voxels there are is told as they are stored.
+Status check_valid_lies_still(const MappedSource& mapped, const std::vector<Transform>& transforms) {
+  const auto turn =
+      std::ranges::find_if(transforms, [](const Transform& transform) { return turns_fields(transform.name); });
+  if (!mapped.delivers_valid || turn == transforms.end()) return {};
+  return std::move(Error(ErrorCode::kUnsupported,
+                         fmt::format("{}: patches with edge=\"fill\" come with 'NAME.valid', which would not be turned "
+                                     "with them",
+                                     turn->name))
+                       .with_hint("Turn patches that lie in their volume: drawn ones (samples_per_epoch=), or those of "
+                                  "edge=\"shift\" or \"drop\"."));
+}
+
 }  // namespace
 
 std::shared_ptr<Source> with_columns(const Source& source, const std::vector<std::size_t>& columns) {
@@ -100,6 +114,7 @@ Result<std::shared_ptr<const Source>> map_fields(const Source& source, const std
 }
 
 Result<MappedSamples> map_samples(const MappedSource& mapped, const std::vector<Transform>& transforms) {
+  HEADRACE_TRY(check_valid_lies_still(mapped, transforms));
   const Source& rows = *mapped.made_of();
   const Program* const before = mapped.program.get();
   const std::vector<Program::Column> base = before ? before->columns() : columns_of_groups(mapped);
