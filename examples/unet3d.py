@@ -31,7 +31,7 @@ arrays = {"raw": words.raw, "label": words.label}
 patch = (words.patch,) * 3
 train = hr.open_volume(files[:-1], arrays).patches(patch, samples_per_epoch=max(words.steps * words.batch_size, 1))
 # The bytes of a voxel stay one on their way to the device: the network makes floats of them there.
-train = train.map(*(T.Flip(["raw", "label"], axis=axis) for axis in (-3, -2, -1)))
+train = train.map(T.Mirror(), T.Rotate90())
 held_out = hr.open_volume(files[-1], arrays)
 grid = held_out.patches(patch, stride=patch)
 

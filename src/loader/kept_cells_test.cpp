@@ -27,9 +27,10 @@ class KeptCells : public ::testing::Test {
     ::setenv("HEADRACE_KEEP_SHARE", "inf", 1);
   }
   ~KeptCells() override { ::unsetenv("HEADRACE_KEEP_SHARE"); }
-  [[nodiscard]] Dataset drawn(std::vector<FieldChoice> fields = {{"gzip", ""}, {"chunks", ""}}) const {
+  [[nodiscard]] Dataset drawn(std::vector<FieldChoice> fields = {{"gzip", ""}, {"chunks", ""}},
+                              PatchDraws draws = PatchDraws::kIndependent) const {
     return patches(open_volumes({folder_.path("v.h5")}, {.fields = std::move(fields)}),
-                   {.shape = {16, 16, 16}, .samples_per_epoch = 400});
+                   {.shape = {16, 16, 16}, .samples_per_epoch = 400, .draws = draws});
   }
   [[nodiscard]] static const MappedSource& mapped(const Dataset& data) { return *source_of(data).mapped(); }
 
@@ -85,6 +86,23 @@ TEST_F(KeptCells, TakeThePlaceOfAWindowThatSavesLess) {
   LoaderOptions none = options;
   none.cache = {CacheChoice::kNone, {}};
   EXPECT_EQ(plan_for(data, none, std::uint64_t{1} << 30)->tier, CacheTier::kNothing);
+}
+
+/// Visits need their window: it does not give way before all of them fit.
+TEST_F(KeptCells, LeaveVisitsTheirWindow) {
+  const Dataset data = drawn({{"gzip", ""}}, PatchDraws::kVisits);
+  const LoaderOptions options{.batch_size = 1, .shuffle = true, .threads = 2};
+  int kept = 0;
+  for (std::uint64_t budget = smallest_budget(data, options); kept == 0; budget += kCellBytes) {
+    ASSERT_LT(budget, std::uint64_t{1} << 30);
+    const Result<EnginePlan> plan = plan_for(data, options, budget);
+    ASSERT_TRUE(plan.ok()) << budget;
+    EXPECT_LE(plan->planned_bytes(), budget);
+    kept += plan->keeps_all_units;
+    if (!plan->keeps_all_units && plan->tier == CacheTier::kSomeBlocks) {
+      EXPECT_GE(plan->slots, plan->visit_slots()) << "the cache takes what the visits leave";
+    }
+  }
 }
 
 TEST_F(KeptCells, AreDecodedOnce) {
