@@ -9,9 +9,9 @@ from figure import Contestant, Figure, Runs, over_best_of, printed, ratio
 SMALL = ("--side", "128")
 WORKERS = ("zarr w0", "zarr w1", "zarr w2")
 STORAGES = {
-    "zstd64": "zstd in chunks of 64^3",
-    "shard64": "zstd in chunks of 64^3 inside shards of 256^3",
-    "blosc128": "Blosc (LZ4, bitshuffle) in chunks of 128^3",
+    "zstd64": "zstd in 64^3",
+    "shard64": "zstd in 64^3 inside shards of 256^3",
+    "blosc128": "Blosc (LZ4, bitshuffle) in 128^3",
 }
 
 
@@ -46,7 +46,7 @@ ZARR_FIGURES = [
     *(
         Figure(
             f"zarr_whole_{storage}",
-            f"whole arrays of {words}, two threads: over the best of TensorStore, zarr-python and zarrs",
+            f"whole arrays of {words}: over the best of TensorStore, zarr-python and zarrs",
             1.0,
             True,
             whole(storage),
@@ -64,7 +64,7 @@ ZARR_FIGURES = [
     *(
         Figure(
             f"zarr_crops_{storage}",
-            f"random 128^3 of {STORAGES[storage]}, a quarter of the data as memory: over TensorStore's cache",
+            f"random 128^3 of {STORAGES[storage]}, memory for a quarter: over TensorStore's cache",
             2.0,
             True,
             crops(storage),

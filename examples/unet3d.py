@@ -27,6 +27,10 @@ parser.add_argument("--memory", default=None, help="memory of the training loade
 words = parser.parse_args()
 
 files = sorted(path for ending in ("zarr", "h5") for path in words.folder.glob(f"crop_*.{ending}"))
+if len(files) < 2:
+    parser.error(
+        f"{words.folder} has {len(files)} volumes named crop_*.zarr or crop_*.h5; one to train on and one more"
+    )
 arrays = {"raw": words.raw, "label": words.label}
 patch = (words.patch,) * 3
 train = hr.open_volume(files[:-1], arrays).patches(patch, samples_per_epoch=max(words.steps * words.batch_size, 1))

@@ -3,11 +3,13 @@
 
 For codec_fuzz.cpp the golden chunks, and a few streams of the codecs that only Parquet has; the recipe in front of the
 stored bytes is described there. For hdf5_open_fuzz.cpp small files, of one idea each; for hdf5_metadata_fuzz.cpp the
-structures in some of them; for parquet_fuzz.cpp files of pyarrow's, where it is installed. To those come the inputs of
+structures in some of them; for parquet_fuzz.cpp files of pyarrow's, where it is installed; for zarr_fuzz.cpp metadata
+with a chunk or a shard. To those come the inputs of
 regressions.txt. They are the same every time, so that a failure can be made again; only the named type of types_v1*
 carries the time of writing.
 """
 
+import json
 import pathlib
 import shutil
 import struct
@@ -88,6 +90,8 @@ def write_page_codec_seeds(out_dir: pathlib.Path) -> None:
             "bare": (96, block),
             "own_frame": (96, frame),
         },
+        "crc32c": {"digits": (9, b"123456789" + bytes.fromhex("839206e3"))},
+        "lz4_sized": {"block": (96, struct.pack("<I", 96) + block)},
     }
     for target, cases in seeds.items():
         for name, (size, stored) in cases.items():
@@ -312,6 +316,50 @@ def write_parquet_seeds(out_dir: pathlib.Path) -> None:
         pq.write_table(pa.table(lists), folder / f"lists_{name}.parquet", **options)
 
 
+def write_zarr_seeds(out_dir: pathlib.Path) -> None:
+    """Write the seeds of zarr: metadata of each version, and a chunk or a shard behind it."""
+    folder = out_dir / "zarr"
+    folder.mkdir(parents=True, exist_ok=True)
+    two = {"zarr_format": 2, "shape": [10, 6], "chunks": [4, 3], "order": "C", "fill_value": 0, "filters": None}
+    plain = bytes(range(48))
+    documents: dict[str, tuple[int, dict, bytes]] = {
+        "raw": (2, {**two, "dtype": "<f4", "compressor": None}, plain),
+        "fortran": (2, {**two, "dtype": ">i2", "compressor": None, "order": "F", "fill_value": -3}, plain[:24]),
+        "zlib": (2, {**two, "dtype": "<f4", "compressor": {"id": "zlib"}, "fill_value": "NaN"}, zlib.compress(plain)),
+        "record": (2, {**two, "dtype": [["a", "<i2"], ["b", "|u1", [2]]], "compressor": None}, plain),
+        "shuffled": (
+            2,
+            {**two, "dtype": "<c8", "compressor": {"id": "gzip"}, "filters": [{"id": "shuffle", "elementsize": 8}]},
+            gzip_member(plain + plain),
+        ),
+    }
+    little = {"name": "bytes", "configuration": {"endian": "little"}}
+    three = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [10, 6],
+        "data_type": "float32",
+        "fill_value": "0x7fc00000",
+    }
+    three |= {"chunk_key_encoding": {"name": "default"}}
+    grid = {"name": "regular", "configuration": {"chunk_shape": [4, 3]}}
+    documents["transposed"] = (
+        3,
+        {**three, "chunk_grid": grid, "codecs": [{"name": "transpose", "configuration": {"order": [1, 0]}}, little]},
+        plain,
+    )
+    for place in ("start", "end"):
+        inner = {"chunk_shape": [2, 3], "codecs": [little], "index_codecs": [little], "index_location": place}
+        codecs = [{"name": "sharding_indexed", "configuration": inner}]
+        first = 32 if place == "start" else 0
+        index = struct.pack("<QQQQ", first, 24, 2**64 - 1, 2**64 - 1)
+        shard = index + plain[:24] if place == "start" else plain[:24] + index
+        documents[f"shard_{place}"] = (3, {**three, "chunk_grid": grid, "codecs": codecs}, shard)
+    for name, (version, document, stored) in documents.items():
+        text = json.dumps(document).encode()
+        (folder / name).write_bytes(struct.pack("<BH", version, len(text)) + text + stored)
+
+
 def write_regressions(out_dir: pathlib.Path) -> None:
     """Write the inputs that regressions.txt spells out."""
     for line in pathlib.Path(__file__).with_name("regressions.txt").read_text().splitlines():
@@ -333,6 +381,7 @@ def write_all_seeds(out_dir: pathlib.Path) -> None:
         write_metadata_seeds,
         write_npy_seeds,
         write_parquet_seeds,
+        write_zarr_seeds,
         write_regressions,
     ):
         write(out_dir)
