@@ -21,9 +21,9 @@ inline void read_rows(const ArrayReader& array, RowRange rows) {
     const ScratchNeed need = array.scratch_need(piece.rows.count);
     if (std::max({need.out_bytes, need.filter_bytes, piece.stored.range.size}) > kSmallBytes) return;
     const auto out = buffer(need.out_bytes), ping = buffer(need.filter_bytes), pong = buffer(need.filter_bytes);
-    const auto [file, range] = piece.stored;
+    const ByteRange range = piece.stored.range;
     const auto stored = buffer(range.size);
-    if (range.size > 0 && !file->read_at(range.offset, {stored.get(), range.size}).ok()) continue;
+    if (range.size > 0 && !piece.stored.file->read_at(range.offset, {stored.get(), range.size}).ok()) continue;
     (void)array.decode(piece, {stored.get(), range.size},
                        {{out.get(), need.out_bytes}, {ping.get(), need.filter_bytes}, {pong.get(), need.filter_bytes}});
   }

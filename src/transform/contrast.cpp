@@ -48,8 +48,8 @@ double mean_of(const Field& in, const std::byte* values) {
     for (std::size_t i = 0; i < kTileValues; i += kSums)
       for (std::size_t k = 0; k < kSums; ++k) {
         const C value = tile[i + k];
-        sums[k] += static_cast<double>(value == value ? value : C{0});
-        counts[k] += value == value ? 1.0 : 0.0;
+        sums[k] += static_cast<double>(std::isnan(value) ? C{0} : value);
+        counts[k] += std::isnan(value) ? 0.0 : 1.0;
       }
   }
   double sum = 0, count = 0;

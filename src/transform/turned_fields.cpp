@@ -37,7 +37,7 @@ std::uint64_t extent_of(const Field& field, std::int64_t axis) {
 std::vector<std::int64_t> default_axes(const Transform& transform, const TurnSettings& settings, std::size_t rank,
                                        const Field& first) {
   if (transform.name == "Rotate90") return last_axes(settings.cube ? 3 : 2);
-  const std::vector<std::int64_t> all = last_axes(std::min(rank, kDefaultAxes));
+  std::vector<std::int64_t> all = last_axes(std::min(rank, kDefaultAxes));
   if (transform.name != "ShuffleAxes") return all;
   std::vector<std::int64_t> alike;  // those that may change places
   for (const std::int64_t axis : all)

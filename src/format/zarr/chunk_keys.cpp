@@ -1,6 +1,7 @@
 #include "format/zarr/chunk_keys.h"
 
 #include <charconv>
+#include <memory>
 
 namespace headrace::zarr {
 
@@ -23,8 +24,8 @@ std::optional<std::vector<std::uint64_t>> ChunkKeys::parse(std::string_view name
   for (;;) {
     const std::string_view digits = name.substr(0, name.find(separator));
     std::uint64_t number = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, number);
+    const char* const end = std::to_address(digits.end());
+    const auto [stop, error] = std::from_chars(std::to_address(digits.begin()), end, number);
     if (digits.empty() || error != std::errc() || stop != end || (digits.size() > 1 && digits[0] == '0'))
       return std::nullopt;
     at.push_back(number);
