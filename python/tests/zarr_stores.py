@@ -386,3 +386,15 @@ def refused(
     told = f"{error}\n{error.hint or ''}"
     assert re.search(say, told, re.IGNORECASE | re.DOTALL), f"{say!r} is not in {told!r}"
     return error
+
+
+def outcome(path: Path, want: Array) -> hr.Error | None:
+    """The error that reading ends with, or None where all values are right; nothing else may happen."""
+    try:
+        got = rows_of(hr.open(path))
+    except hr.Error as error:
+        assert isinstance(error, (hr.CorruptDataError, hr.UnsupportedError, hr.ReadFailedError)), repr(error)
+        names_place(error, path)
+        return error
+    same(got, want)
+    return None

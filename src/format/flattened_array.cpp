@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "format/chunk_grid.h"
 #include "format/merged_chunks.h"
 
 namespace headrace {
@@ -118,17 +119,9 @@ class Cells final : public FlattenedArray {
   void runs(const Piece& piece, std::vector<PieceRun>& out) const override { chunks_.runs_of(piece.id, out); }
   [[nodiscard]] std::uint32_t pieces_across() const override { return static_cast<std::uint32_t>(chunks_.across()); }
   [[nodiscard]] RowGeometry geometry(std::uint32_t across, std::size_t column) const override {
-    const std::vector<std::uint64_t> shape(info_.shape.begin() + 1, info_.shape.end()), zeros(shape.size(), 0);
-    const std::vector<std::uint64_t> chunk(info_.chunk_shape.begin() + 1, info_.chunk_shape.end());
-    std::vector<std::uint64_t> start(shape.size()), count(shape.size());
-    std::uint64_t left = across;
-    for (std::size_t d = shape.size(); d-- > 0;) {
-      const std::uint64_t chunks = (shape[d] + chunk[d] - 1) / chunk[d];
-      start[d] = left % chunks * chunk[d];
-      count[d] = std::min(chunk[d], shape[d] - start[d]);
-      left /= chunks;
-    }
-    return row_box(chunk, shape, zeros, start, count, info_.record_bytes, element_geometry(column));
+    std::vector<std::uint64_t> chunk = info_.chunk_shape;
+    chunk[0] = std::max<std::uint64_t>(chunk[0], 1);  // the geometry of a row does not depend on it
+    return ChunkGrid(info_.shape, std::move(chunk)).geometry(across, info_.record_bytes, element_geometry(column));
   }
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t) const override {
     return inner_->scratch_need(inner_->info().chunk_rows());

@@ -5,23 +5,12 @@
 #include <mutex>
 
 #include "base/crc32c.h"
+#include "codec/coded_bytes.h"
 
 namespace headrace::zarr {
 namespace {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
-
-std::uint64_t load_u64(const std::byte* p, bool big_endian) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < 8; ++i) value |= std::to_integer<std::uint64_t>(p[big_endian ? 7 - i : i]) << 8 * i;
-  return value;
-}
-
-std::uint32_t load_u32(const std::byte* p) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) value |= std::to_integer<std::uint32_t>(p[i]) << 8 * i;
-  return value;
-}
 
 std::uint64_t memory_bytes(const Shard& shard, const std::string& path) {
   return shard.index.num_chunks() * sizeof(ByteRange) + 2 * path.size() + 256;
@@ -33,7 +22,7 @@ Result<ShardIndex> ShardIndex::parse(std::span<const std::byte> stored, const Sh
                                      std::uint64_t file_bytes) {
   if (form.index_has_crc) {
     const std::span<const std::byte> entries = stored.first(stored.size() - kCrcBytes);
-    const std::uint32_t sum = crc32c(entries), said = load_u32(stored.data() + entries.size());
+    const std::uint32_t sum = crc32c(entries), said = load_le32(stored.data() + entries.size());
     if (sum != said)
       return Error(ErrorCode::kCorruptData,
                    fmt::format("the index of the shard has the checksum {:#010x}, its {} bytes "
@@ -44,8 +33,8 @@ Result<ShardIndex> ShardIndex::parse(std::span<const std::byte> stored, const Sh
   ShardIndex index;
   index.places_.reserve(stored.size() / kEntryBytes);
   for (std::size_t i = 0; i + kEntryBytes <= stored.size(); i += kEntryBytes) {
-    const ByteRange place{load_u64(stored.data() + i, form.index_is_big_endian),
-                          load_u64(stored.data() + i + 8, form.index_is_big_endian)};
+    const auto load = form.index_is_big_endian ? load_be64 : load_le64;
+    const ByteRange place{load(stored.data() + i), load(stored.data() + i + 8)};
     if (place.offset == kNever && place.size == kNever) {
       index.places_.push_back({});
       continue;
