@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 
 #include "exit_status.h"
 #include "loader_options.h"
 #include "verbs.h"
+#include "written_file.h"
 
 namespace headrace::cli {
 namespace {
@@ -20,15 +20,7 @@ int run_advise(const AdviseArguments& options) {
   AdviseOptions advise_options;
   if (!options.target.empty()) advise_options.target_per_second = parse_rate(options.target);
   const ToolResult result = advise(options.loader.config(), advise_options);
-  if (!options.write.empty()) {
-    std::ofstream file(options.write, std::ios::binary);
-    file << result.run_file;
-    file.close();
-    if (!file)
-      throw Error(ErrorCode::kWriteFailed, "the run file could not be written")
-          .with_file(options.write)
-          .with_hint("Name a file in a directory that exists and may be written.");
-  }
+  if (!options.write.empty()) write_file(options.write, result.run_file, "the run file");
   return show_result(result, options.json);
 }
 

@@ -8,11 +8,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "base/nearest_name.h"
 #include "tools/json.h"
 #include "tools/run_file_text.h"
+#include "written_file.h"
 
 namespace headrace::cli {
 namespace {
@@ -126,15 +126,8 @@ std::string BenchArguments::description() const {
 
 void save_bench(const ToolResult& result, const std::string& name) {
   for (const auto& [ending, text] :
-       {std::pair{".md", &result.markdown}, std::pair{".json", &result.json}, std::pair{".svg", &result.plot}}) {
-    std::ofstream file(name + ending, std::ios::binary);
-    file << *text;
-    file.close();
-    if (!file)
-      throw Error(ErrorCode::kWriteFailed, "the result could not be written")
-          .with_file(name + ending)
-          .with_hint("Give --save a name in a directory that exists and may be written.");
-  }
+       {std::pair{".md", &result.markdown}, std::pair{".json", &result.json}, std::pair{".svg", &result.plot}})
+    write_file(name + ending, *text, "the result");
 }
 
 }  // namespace headrace::cli

@@ -7,6 +7,7 @@
 
 #include "exit_status.h"
 #include "verbs.h"
+#include "written_file.h"
 
 namespace headrace::cli {
 
@@ -14,7 +15,8 @@ Verb add_inspect(CLI::App& program) {
   struct Options {
     std::vector<std::string> files;
     bool json = false;
-    std::string sample_by, offsets;
+    std::string sample_by, offsets, png, array;
+    std::vector<std::string> values;
     std::optional<std::uint64_t> column;
   };
   const auto options = std::make_shared<Options>();
@@ -29,14 +31,24 @@ Verb add_inspect(CLI::App& program) {
   app->add_option("--offsets", options->offsets,
                   "The same by an array of where each sample begins, and the end at last")
       ->excludes(key);
+  app->add_option("--values", options->values,
+                  "Count the values of these arrays, such as the voxels of each class in labels. Reads them whole")
+      ->delimiter(',');
+  auto* const array = app->add_option("--array", options->array, "Array that --png draws");
+  app->add_option("--png", options->png, "Write a picture of the slice in the middle of --array, in the first file")
+      ->needs(array);
   app->add_flag("--json", options->json, "Print JSON");
   app->footer(
-      "Examples:\n  headrace inspect train_00.h5\n  headrace inspect 'train_*.h5' --json | jq .files[0].arrays");
+      "Examples:\n  headrace inspect train_00.h5\n  headrace inspect 'train_*.h5' --json | jq .files[0].arrays\n"
+      "  headrace inspect 'crop_*.zarr' --values labels/mito --array em/s0 --png em.png");
   return {app, &options->json, [options] {
-            std::optional<SampleBy> by;
+            InspectOptions wanted{.values = options->values};
+            if (!options->png.empty()) wanted.picture = options->array;
             if (!options->sample_by.empty() || !options->offsets.empty())
-              by = SampleBy{options->sample_by, options->column, options->offsets, {}};
-            return show_result(inspect(options->files, by), options->json);
+              wanted.sample_by = SampleBy{options->sample_by, options->column, options->offsets, {}};
+            const ToolResult result = inspect(options->files, wanted);
+            if (!options->png.empty()) write_file(options->png, result.png, "the picture");
+            return show_result(result, options->json);
           }};
 }
 

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "exit_status.h"
 #include "loader_options.h"
 #include "verbs.h"
+#include "written_file.h"
 
 namespace headrace::cli {
 namespace {
@@ -27,15 +27,7 @@ int run_order(const OrderArguments& options) {
   const RunConfig run = options.loader.config();
   const Loader loader(open_run(run), run.loader);
   const ToolResult result = order(loader, options.order);
-  if (!options.plot.empty()) {
-    std::ofstream file(options.plot, std::ios::binary);
-    file << result.plot;
-    file.close();
-    if (!file)
-      throw Error(ErrorCode::kWriteFailed, "the picture could not be written")
-          .with_file(options.plot)
-          .with_hint("Name a file in a directory that exists and may be written.");
-  }
+  if (!options.plot.empty()) write_file(options.plot, result.plot, "the picture");
   return show_result(result, options.json);
 }
 

@@ -23,12 +23,13 @@
 namespace headrace::python {
 namespace {
 
-ToolResult inspect_files(const std::vector<nb::bytes>& paths, const nb::object& sample_by) {
+ToolResult inspect_files(const std::vector<nb::bytes>& paths, const nb::object& sample_by,
+                         std::vector<std::string> values, std::string picture) {
   const std::vector<std::string> names = from_python(paths);
-  std::optional<SampleBy> by;
-  if (!sample_by.is_none()) by = to_sample_by(sample_by);
+  InspectOptions options{{}, std::move(values), std::move(picture)};
+  if (!sample_by.is_none()) options.sample_by = to_sample_by(sample_by);
   const WithoutGil nogil;
-  return inspect(names, by);
+  return inspect(names, options);
 }
 
 ToolResult verify_files(const std::vector<nb::bytes>& paths, std::uint32_t threads, nb::object progress) {
@@ -145,6 +146,9 @@ void register_tools(nb::module_& m) {
           "plot", [](const ToolResult& self) { return to_python(self.plot); }, nb::sig("def plot(self) -> str"),
           "A picture as SVG text, where the tool draws one.")
       .def_prop_ro(
+          "png", [](const ToolResult& self) { return nb::bytes(self.png.data(), self.png.size()); },
+          nb::sig("def png(self) -> bytes"), "A picture as the bytes of a PNG, where the tool draws one.")
+      .def_prop_ro(
           "markdown", [](const ToolResult& self) { return to_python(self.markdown); },
           nb::sig("def markdown(self) -> str"), "The table as Markdown, where the tool compares.")
       .def(
@@ -154,7 +158,8 @@ void register_tools(nb::module_& m) {
           "to_dict",
           [](const ToolResult& self) { return nb::module_::import_("json").attr("loads")(to_python(self.json)); },
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "Return the data as plain Python objects.");
-  m.def("inspect", &inspect_files, nb::arg("paths"), nb::arg("sample_by").none());
+  m.def("inspect", &inspect_files, nb::arg("paths"), nb::arg("sample_by").none(), nb::arg("values"),
+        nb::arg("picture"));
   m.def("verify", &verify_files, nb::arg("paths"), nb::arg("threads"), nb::arg("progress").none());
   m.def("cache_build", &build_cache, nb::arg("loader"), nb::arg("progress").none());
   m.def("cache_list", &list_caches_of, nb::arg("directory"));

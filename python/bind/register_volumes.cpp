@@ -66,10 +66,12 @@ nb::list volume_files(const Volumes& self) {
 DatasetHandle patches_of(const Volumes& self, const std::vector<std::uint64_t>& shape,
                          std::optional<std::uint64_t> samples_per_epoch, const std::vector<std::uint64_t>& stride,
                          const std::string& edge, double fill, bool skip_small, bool independent,
-                         const std::vector<std::pair<std::string, std::optional<std::int64_t>>>& balance) {
+                         const std::vector<std::pair<std::string, std::optional<std::int64_t>>>& balance,
+                         const std::vector<std::pair<std::string, std::vector<std::uint64_t>>>& context) {
   PatchOptions options{shape, samples_per_epoch, stride, PatchEdge::kShift, fill, skip_small};
   if (independent) options.draws = PatchDraws::kIndependent;
   for (const auto& [array, value] : balance) options.balance.push_back({array, value});
+  for (const auto& [array, extents] : context) options.context.push_back({array, extents});
   if (edge != "shift") options.edge = edge == "drop" ? PatchEdge::kDrop : PatchEdge::kFill;
   return DatasetHandle(without_gil([&] { return patches(self, options); }));
 }
@@ -88,7 +90,7 @@ void register_volumes(nb::module_& m) {
           nb::sig("def describe(self) -> str"), "A table for people.")
       .def("patches", &patches_of, nb::arg("shape"), nb::arg("samples_per_epoch").none(), nb::arg("stride"),
            nb::arg("edge"), nb::arg("fill"), nb::arg("skip_small"), nb::arg("independent"), nb::arg("balance"),
-           "Boxes of the volumes as samples.");
+           nb::arg("context"), "Boxes of the volumes as samples.");
   m.def("open_volumes", &open_volume_files, nb::arg("paths"), nb::arg("arrays"), nb::arg("progress") = nb::none(),
         nb::sig("def open_volumes(paths: collections.abc.Sequence[bytes], arrays: "
                 "collections.abc.Sequence[tuple[str, str]], progress: collections.abc.Callable[[int, int], typing.Any] "

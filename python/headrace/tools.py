@@ -42,17 +42,28 @@ ToolResult = _headrace.ToolResult
 Progress = Callable[[int, int], Any]
 
 
-def inspect(paths: Paths, *, sample_by: str | tuple[str, int] | Spans | None = None) -> ToolResult:
+def inspect(
+    paths: Paths,
+    *,
+    sample_by: str | tuple[str, int] | Spans | None = None,
+    values: str | Sequence[str] = (),
+    picture: str | None = None,
+) -> ToolResult:
     """Describe files: layout, chunks, filters, bytes a sample, and which path will decode each array and why.
 
-    Reads metadata only. ``print(result)`` shows one screen, ``result.to_dict()`` gives the data.
+    Reads metadata only, but for what is asked for by name. ``print(result)`` shows one screen, ``result.to_dict()``
+    gives the data.
 
     Args:
         paths: Files, as in :func:`headrace.open`.
         sample_by: What makes a sample, as in :func:`headrace.open`, or ``"data/demo_*/actions"``: the result then tells
             how long samples are. Reads the key or the offsets.
+        values: Arrays whose values are counted, in all files together: what share of the voxels each class has. Reads
+            them whole, on every processor; the GIL is released.
+        picture: An array whose slice in the middle is drawn: ``result.png``, bytes of a PNG.
     """
-    return _headrace.inspect(path_list(paths), sample_words(sample_by))
+    names = [values] if isinstance(values, str) else list(values)
+    return _headrace.inspect(path_list(paths), sample_words(sample_by), names, picture or "")
 
 
 def verify(paths: Paths, *, threads: int | None = None, progress: Progress | None = None) -> ToolResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,11 @@ from headrace.fields import FieldInfo, field_info
 
 #: Names of arrays, or the values of each that are classes.
 Balance = str | Sequence[str] | Mapping[str, int | Sequence[int] | None]
+#: Names of arrays, or the shape of each one's box; None: that of the patch.
+Context = str | Sequence[str] | Mapping[str, int | Sequence[int] | None]
+
+#: The end of a path that names the size of the voxels itself: "@8", "@40x4x4".
+_SIZED = re.compile(r"@[0-9.]+(x[0-9.]+)*$")
 
 
 @names_knobs("hr.open_volume", OPEN_KNOBS)
@@ -33,8 +39,9 @@ def open_volume(
 
     Takes HDF5, ``.npy`` and ``.npz`` files and Zarr stores. Each file is a volume, and has the same arrays; those of
     one volume have one shape, so that a box of one lies over the same box of the others; of OME-NGFF images, which say
-    where they lie, the part that all of them have is the volume. Volumes may differ in shape. Reads metadata only
-    (blocks on storage; the GIL is released).
+    where they lie, the part that all of them have is the volume, and levels of larger voxels may be among them, for
+    ``context`` of :meth:`Volumes.patches`. Volumes may differ in shape. Reads metadata only (blocks on storage; the GIL
+    is released).
 
     Args:
         paths: A path, a glob or a list of them, as in :func:`headrace.open`. Their order is part of the data's
@@ -42,16 +49,17 @@ def open_volume(
         arrays: Which arrays a volume has: a dict (name in a batch → path in the file), a list of paths, or None for
             every array in the root, or in the only group, if they have one shape. ``"FILES::PATH"`` is an array of
             other files, one for each of ``paths``. ``"GROUP@8"`` is the level of the OME-NGFF image GROUP whose
-            voxels have size 8 along each axis, ``"GROUP@40x4x4"`` one whose voxels are no cubes.
+            voxels have size 8 along each axis, ``"GROUP@40x4x4"`` one whose voxels are no cubes. The first array's
+            voxels are those of the volume.
         voxel: Size of the voxels, in the unit of the files: ``arrays`` are images, of which each file gives the level
-            of that size. One number, or one for each axis.
+            of that size, but for those that name one themselves. One number, or one for each axis.
         progress: As in :func:`headrace.open`.
 
     Raises:
         FileMissingError: A file is absent or a glob matches nothing.
         FieldMissingError: A file has no such array; the text lists those there are, nearest name first.
         CorruptDataError: A file is truncated or damaged.
-        InvalidArgumentError: Arrays of one volume differ in shape, or in the size of their voxels, or have no voxel in
+        InvalidArgumentError: Arrays of one volume differ in shape and do not say where they lie, or have no voxel in
             common; or volumes differ in their axes or types.
         UnsupportedError: Arrays of records or text, or one that cannot be read by this build.
     """
@@ -62,7 +70,8 @@ def open_volume(
         if voxel is not None:
             if not choices:
                 raise invalid("voxel= says which level of an image is meant: arrays= names none", "Name the images.")
-            choices = [(name, f"{path}@{_voxel_text(voxel)}") for name, path in choices]
+            size = _voxel_text(voxel)
+            choices = [(name, path if _SIZED.search(path) else f"{path}@{size}") for name, path in choices]
         volumes = Volumes(_headrace.open_volumes(path_list(paths), choices, progress=call))
     logger.debug("opened in %.3f s: %s", time.perf_counter() - began, volumes)
     return volumes
@@ -106,6 +115,7 @@ class Volumes:
         small: str = "error",
         draws: str = "visits",
         balance: Balance = (),
+        context: Context = (),
     ) -> Dataset:
         """Return a data set whose samples are boxes of the volumes: ``volume.patches((64, 64, 64), 10_000)``.
 
@@ -124,7 +134,7 @@ class Volumes:
             edge: What becomes of the last patch along an axis that is no multiple: ``"shift"``: it moves inwards, so
                 that every voxel is covered; ``"drop"``: it is left out; ``"fill"``: it reaches past the end, where
                 ``fill`` is put, and ``batch["NAME.valid"]`` tells the voxels that there are.
-            fill: What lies past the end, with ``edge="fill"``.
+            fill: What lies past the end, with ``edge="fill"``, and outside an array of ``context``.
             small: ``"error"``, or ``"skip"``: leave out volumes that are smaller than a patch, and say so.
             draws: With ``samples_per_epoch``: ``"visits"`` draws several patches near each other, which come in
                 different batches, so that a chunk is decoded for all of them; ``"independent"`` draws each without
@@ -135,11 +145,15 @@ class Volumes:
                 of at most 16 voxels a side that holds voxels of its class, each block as likely as it has, and moved
                 inwards at a volume's border. The labels are read once for that, on every processor, and what was
                 counted is remembered.
+            context: The arrays whose voxels have another size than the first array's: a patch has a box of each, about
+                the same centre. ``{"raw_32nm": (64, 64, 64)}`` tells its shape in its own voxels; a name alone gives it
+                the shape of the patch. Its centre is the patch's to within half a voxel of the array, and where it
+                sticks out of the array it is ``fill``.
 
         Raises:
             InvalidArgumentError: A patch is larger than a volume, which the text names; neither or both of
                 ``samples_per_epoch`` and ``stride``; another number of axes; a ``fill`` that an array cannot hold; a
-                class in ``balance`` without voxels.
+                class in ``balance`` without voxels; an array of other voxels that ``context`` does not name.
         """
         one_of("edge", edge, ("shift", "drop", "fill"))
         one_of("small", small, ("error", "skip"))
@@ -154,6 +168,7 @@ class Volumes:
             small == "skip",
             draws == "independent",
             _classes(balance),
+            _context(context, axes),
         )
         for notice in native.notices():
             warn(notice)
@@ -197,6 +212,18 @@ def _classes(balance: Balance) -> list[tuple[str, int | None]]:
         several = [values] if isinstance(values, int) else list(values)
         classes += [(str(name), int(value)) for value in several]
     return classes
+
+
+def _context(context: Context, axes: int) -> list[tuple[str, list[int]]]:
+    """Return names of arrays with the extents of their boxes; none: those of the patch."""
+    if isinstance(context, str):
+        return [(context, [])]
+    if not isinstance(context, Mapping):
+        return [(str(name), []) for name in context]
+    return [
+        (str(name), [] if shape is None else _extents(f"context[{name!r}]", shape, axes))
+        for name, shape in context.items()
+    ]
 
 
 def _extents(name: str, extents: Any, axes: int) -> list[int]:

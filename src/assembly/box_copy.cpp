@@ -87,21 +87,27 @@ BoxCopied copy_box(const CellGrid& grid, const BoxOverlap& overlap, const std::b
   return out;
 }
 
-void fill_past_end(const CellGrid& grid, const BoxOverlap& overlap, const std::byte* element, const Axes& box,
-                   std::byte* to) {
+void fill_outside(const CellGrid& grid, const BoxOverlap& overlap, const std::byte* element, const Axes& box,
+                  std::byte* to) {
   const std::uint64_t item = grid.element_bytes;
   const std::size_t last = grid.rank - 1;
+  const auto fill = [&](std::uint64_t first, std::uint64_t count) {
+    for (std::byte* out = to + first * item; count > 0; --count, out += item) std::memcpy(out, element, item);
+  };
   Axes at{};  // row of the part of the box that is the cell's
   for (;;) {
     bool inside = true;
     std::uint64_t row = 0;
     for (std::size_t a = 0; a < last; ++a) {
-      inside = inside && at[a] < overlap.count[a];
-      row = row * box[a] + overlap.box_begin[a] + at[a];
+      const std::uint64_t along = overlap.owned_begin[a] + at[a];
+      inside = inside && along >= overlap.box_begin[a] && along - overlap.box_begin[a] < overlap.count[a];
+      row = row * box[a] + along;
     }
-    const std::uint64_t first = inside ? overlap.count[last] : 0;
-    std::byte* out = to + (row * box[last] + overlap.box_begin[last] + first) * item;
-    for (std::uint64_t i = first; i < overlap.owned[last]; ++i, out += item) std::memcpy(out, element, item);
+    const std::uint64_t begin = row * box[last] + overlap.owned_begin[last];
+    const std::uint64_t before = overlap.box_begin[last] - overlap.owned_begin[last];
+    const std::uint64_t copied = inside ? before + overlap.count[last] : 0;
+    if (inside) fill(begin, before);
+    fill(begin + copied, overlap.owned[last] - copied);
     std::size_t a = last;
     while (a > 0 && ++at[a - 1] == overlap.owned[a - 1]) at[--a] = 0;
     if (a == 0) return;

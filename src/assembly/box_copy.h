@@ -1,4 +1,4 @@
-// Copying a box of elements out of a cell into a sample's box, and filling what lies past the array's end.
+// Copying a box of elements out of a cell into a sample's box, and filling what lies outside the array.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct BoxCopied {
 BoxCopied copy_box(const CellGrid& grid, const BoxOverlap& overlap, const std::byte* cell, const Axes& box,
                    std::byte* to);
 
-/// Write `element`, of grid.element_bytes, to what a cell has to fill of a sample's box past the array's end.
-void fill_past_end(const CellGrid& grid, const BoxOverlap& overlap, const std::byte* element, const Axes& box,
-                   std::byte* to);
+/// Write `element`, of grid.element_bytes, to what a cell has to fill of a sample's box outside the array.
+void fill_outside(const CellGrid& grid, const BoxOverlap& overlap, const std::byte* element, const Axes& box,
+                  std::byte* to);
 
 }  // namespace headrace

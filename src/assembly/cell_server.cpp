@@ -21,13 +21,13 @@ Need largest_need(const BoxMap& map, const std::vector<SourceGroup>& groups) {
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const CellGrid& grid = volume.grids[g];
       if (grid.cells == CellGrid::Cells::kPlain) {
-        most.stored = std::max(most.stored, box_buffer_bytes(grid, map.box()));
+        most.stored = std::max(most.stored, box_buffer_bytes(grid, map.box(g)));
         continue;
       }
       const ArrayReader& reader = *groups[g].source->files[volume.file].arrays[0];
       const ScratchNeed scratch = reader.scratch_need(grid.cell[0]);
       const std::uint64_t cell_bytes = grid.cell_elements() * grid.element_bytes;
-      most.stored = std::max(most.stored, std::max(cell_bytes + cell_bytes / 4, box_buffer_bytes(grid, map.box())));
+      most.stored = std::max(most.stored, std::max(cell_bytes + cell_bytes / 4, box_buffer_bytes(grid, map.box(g))));
       most.out = std::max(most.out, scratch.out_bytes);
       most.filter = std::max(most.filter, scratch.filter_bytes);
     }
@@ -85,9 +85,10 @@ void CellServer::list_requests(const Claim& claim, const Task& task) {
     for (std::uint32_t i = r.begin; i < r.end; ++i) {
       const std::uint64_t position = claim.requests[i].position;
       const BoxPlace place = map_.place_of(r.slot->content.parts[claim.requests[i].item]);
-      requests_.push_back({field + position * box_elements * item,
-                           overlap_of(task.grid, task.cell, map_.start_in(task.at.group, place), map_.box()),
-                           (first_place + position) * box_elements, run});
+      requests_.push_back(
+          {field + position * box_elements * item,
+           overlap_of(task.grid, task.cell, map_.start_in(task.at.group, place), map_.box(task.at.group)),
+           (first_place + position) * box_elements, run});
     }
   }
 }
@@ -116,8 +117,8 @@ Status CellServer::read_boxes(const Task& task, std::span<RowDigest> digests, co
   std::uint64_t read_bytes = 0, copied_bytes = 0;
   for (const BoxRequest& request : requests_) {
     if (cancelled.load(std::memory_order_relaxed)) return {};
-    HEADRACE_ASSIGN(const BoxRead done, read_box(task.grid, request.overlap, task.piece.stored, map_.box(), request.to,
-                                                 stored_.bytes(), counters_.clock));
+    HEADRACE_ASSIGN(const BoxRead done, read_box(task.grid, request.overlap, task.piece.stored, map_.box(task.at.group),
+                                                 request.to, stored_.bytes(), counters_.clock));
     add_to(digests[request.run], task, request, done.first_from, done.last_from, done.copied);
     read_bytes += done.read_bytes;
     copied_bytes += done.copied.bytes;
@@ -160,7 +161,7 @@ void CellServer::scatter(const Task& task, const std::byte* cell, std::span<RowD
   std::uint64_t copied_bytes = 0;
   const std::uint64_t item = task.grid.element_bytes;
   for (const BoxRequest& request : requests_) {
-    const BoxCopied done = copy_box(task.grid, request.overlap, cell, map_.box(), request.to);
+    const BoxCopied done = copy_box(task.grid, request.overlap, cell, map_.box(task.at.group), request.to);
     const auto in_cell = [&](const std::byte* from) { return static_cast<std::uint64_t>(from - cell) / item; };
     add_to(digests[request.run], task, request, in_cell(done.first_from), in_cell(done.last_from), done);
     copied_bytes += done.bytes;
@@ -191,8 +192,8 @@ void CellServer::serve(const Claim& claim, SampleMap::GroupUnit at, std::size_t 
   }
   const std::vector<std::byte>& fill = groups_[at.group].fill_element;
   for (const BoxRequest& request : requests_)
-    if (request.overlap.reaches_past_end())
-      fill_past_end(task.grid, request.overlap, fill.data(), map_.box(), request.to);
+    if (request.overlap.reaches_outside())
+      fill_outside(task.grid, request.overlap, fill.data(), map_.box(at.group), request.to);
 }
 
 }  // namespace headrace

@@ -87,7 +87,8 @@ SampleSizes measure(const MappedSource& mapped, const Weights& weights) {
 Dims dims_of(const MappedSource& mapped, std::size_t group, const StoredColumn& column) {
   std::vector<std::uint64_t> extents;
   if (mapped.boxes) {
-    for (std::size_t axis = 0; axis < mapped.boxes->rank(group); ++axis) extents.push_back(mapped.boxes->box()[axis]);
+    for (std::size_t axis = 0; axis < mapped.boxes->rank(group); ++axis)
+      extents.push_back(mapped.boxes->box(group)[axis]);
     return Dims(std::move(extents));
   }
   const UnitGroup& unit = mapped.map->groups()[group];

@@ -8,10 +8,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "catalog/row_set.h"
+#include "catalog/voxel_scale.h"
 #include "format/format_reader.h"
 #include "transform/program.h"
 
@@ -35,6 +37,8 @@ struct SourceFile {
   /// Volumes: the extents that all arrays have in common, and where these begin in each array; empty: at its beginning.
   std::vector<std::uint64_t> extents = {};
   std::vector<std::vector<std::uint64_t>> offsets = {};
+  /// Volumes: how each array of other voxels than the first lies over the volume; empty: all have those of the first.
+  std::vector<std::optional<VoxelScale>> scales = {};
 };
 
 /// Return the files that rows of `file` come from besides itself and those beside it, each once: external raw files,

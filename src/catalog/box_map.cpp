@@ -41,12 +41,12 @@ BoxMap::BoxMap(Options options)
     double most = 0;
     for (const Volume& volume : options_.volumes) {
       first.push_back(first.back() + volume.grids[g].num_cells());
-      most = std::max(most, cells_of_box(volume.grids[g], options_.box));
+      most = std::max(most, cells_of_box(volume.grids[g], box(g)));
     }
     mean_parts_.push_back(most);
     groups_.push_back({static_cast<std::uint32_t>(first.back()), UnitGroup::Rows::kFixed, 1});
     std::uint64_t& elements = box_elements_.emplace_back(1);
-    for (std::size_t a = 0; a < rank(g); ++a) elements *= options_.box[a];
+    for (std::size_t a = 0; a < rank(g); ++a) elements *= box(g)[a];
   }
   for (const std::uint64_t end : options_.starts->volume_ends()) first_samples_.push_back(end);
 }
@@ -68,7 +68,11 @@ double BoxMap::visit_amplification_of(std::size_t group) const {
   visit.rank = grid.rank;
   Axes chunk{};
   for (std::size_t a = 0; a < grid.rank; ++a) chunk[a] = std::min(grid.cell[a], grid.shape[a]);
-  return visit_amplification(visit, options_.box, chunk);
+  if (const VoxelScale* const scale = scale_of(group, 0))
+    for (std::size_t a = 0; a < grid.rank; ++a)
+      visit.cell[a] = std::max<std::uint64_t>(
+          static_cast<std::uint64_t>(std::llround(static_cast<double>(visit.cell[a]) / scale->size[a])), 1);
+  return visit_amplification(visit, box(group), chunk);
 }
 
 BoxMap::Cell BoxMap::cell_of(std::size_t group, std::uint64_t unit) const {
@@ -77,11 +81,28 @@ BoxMap::Cell BoxMap::cell_of(std::size_t group, std::uint64_t unit) const {
   return {static_cast<std::uint32_t>(volume), unit - first[volume]};
 }
 
+const VoxelScale* BoxMap::scale_of(std::size_t group, std::size_t volume) const {
+  const auto& scales = options_.volumes[volume].scales;
+  return scales.empty() || !scales[group] ? nullptr : &*scales[group];
+}
+
+Places BoxMap::start_in(std::size_t group, const BoxPlace& place) const {
+  const Volume& volume = options_.volumes[place.volume];
+  const VoxelScale* const scale = scale_of(group, place.volume);
+  Places start{};
+  for (std::size_t a = 0; a < volume.grids[group].rank; ++a) {
+    const std::uint64_t offset = volume.offsets.empty() ? 0 : volume.offsets[group][a];
+    start[a] = scale ? scale->start_of(a, place.start[a], options_.box[a], box(group)[a], volume.grids[group].shape[a])
+                     : static_cast<std::int64_t>(place.start[a] + offset);
+  }
+  return start;
+}
+
 void BoxMap::units_of_box(const BoxPlace& place, std::vector<std::uint32_t>& units) const {
   std::uint64_t first_unit = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const std::uint64_t first = first_unit + first_cells_[g][place.volume];
-    options_.volumes[place.volume].grids[g].for_cells(start_in(g, place), options_.box, [&](std::uint64_t cell) {
+    options_.volumes[place.volume].grids[g].for_cells(start_in(g, place), box(g), [&](std::uint64_t cell) {
       units.push_back(static_cast<std::uint32_t>(first + cell));
     });
     first_unit += groups_[g].num_units;
@@ -111,11 +132,9 @@ void BoxMap::units_of(std::uint32_t home, EpochSeed draws, std::vector<std::uint
   out.erase(std::unique(out.begin() + before, out.end()), out.end());
 }
 
-void BoxMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const {
-  if (drawn_) return;
-  const GroupUnit at = group_of(unit);
-  const Cell cell = cell_of(at.group, at.unit);
-  const CellGrid& grid = options_.volumes[cell.volume].grids[at.group];
+/// Appends the samples of a volume that have a part in a cell of it.
+void BoxMap::meeting_of(std::size_t group, const Cell& cell, std::vector<std::uint64_t>& samples) const {
+  const CellGrid& grid = options_.volumes[cell.volume].grids[group];
   constexpr std::uint64_t kNoEnd = ~std::uint64_t{0};
   Axes begin = grid.cell_start(cell.number), end, reach;
   end.fill(kNoEnd), reach.fill(1);
@@ -124,15 +143,48 @@ void BoxMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const
     end[a] = begin[a] + grid.cell[a] >= grid.shape[a] ? kNoEnd : begin[a] + grid.cell[a];
     if (grid.cells != CellGrid::Cells::kPlain) reach[a] = options_.box[a];
   }
+  if (const VoxelScale* const scale = scale_of(group, cell.volume)) {
+    // A box begins in the array where its centre says. All that may begin near enough are looked at one by one.
+    Axes index{};
+    for (std::size_t a = 0; a < grid.rank; ++a) {
+      index[a] = begin[a] / grid.cell[a];
+      const double half = static_cast<double>(options_.box[a]) / 2, margin = static_cast<double>(box(group)[a]) / 2 + 1;
+      const auto start_at = [&](double element) { return element * scale->size[a] + scale->begin[a] - half; };
+      const double least = start_at(static_cast<double>(begin[a]) - margin);
+      const double most = start_at(static_cast<double>(begin[a] + grid.cell[a]) + margin);
+      begin[a] = begin[a] == 0 ? 0 : static_cast<std::uint64_t>(std::fmax(least, 0));
+      if (end[a] != kNoEnd) end[a] = static_cast<std::uint64_t>(std::fmax(most, 0)) + 1;
+      reach[a] = 1;
+    }
+    const auto before = static_cast<std::ptrdiff_t>(samples.size());
+    options_.starts->meeting(cell.volume, begin, end, reach, samples);
+    const auto has_none = [&](std::uint64_t sample) {
+      const Places start = start_in(group, options_.starts->place_of(options_.starts->box_of(sample, {})));
+      for (std::size_t a = 0; a < grid.rank; ++a) {
+        const CellGrid::Along along = grid.cells_of(a, start[a], box(group)[a]);
+        if (index[a] < along.first || index[a] - along.first >= along.count) return true;
+      }
+      return false;
+    };
+    samples.erase(std::remove_if(samples.begin() + before, samples.end(), has_none), samples.end());
+    return;
+  }
   if (const std::vector<Axes>& offsets = options_.volumes[cell.volume].offsets; !offsets.empty())
     for (std::size_t a = 0; a < grid.rank; ++a) {
-      const std::uint64_t offset = offsets[at.group][a];
+      const std::uint64_t offset = offsets[group][a];
       if (end[a] <= offset) return;
       begin[a] -= std::min(begin[a], offset);
       if (end[a] != kNoEnd) end[a] -= offset;
     }
-  std::vector<std::uint64_t> samples;
   options_.starts->meeting(cell.volume, begin, end, reach, samples);
+}
+
+void BoxMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const {
+  if (drawn_) return;
+  const GroupUnit at = group_of(unit);
+  const Cell cell = cell_of(at.group, at.unit);
+  std::vector<std::uint64_t> samples;
+  meeting_of(at.group, cell, samples);
   const auto before = static_cast<std::ptrdiff_t>(out.size());
   const std::uint64_t first = first_samples_[cell.volume], end_of_volume = first_samples_[cell.volume + 1];
   std::uint64_t seen = 0;  // samples before it lie in homes that were looked at, where they ascend
@@ -163,7 +215,8 @@ std::uint64_t BoxMap::part_hash(SampleRef, const Part& part, std::uint64_t place
   const Cell cell = cell_of(at.group, at.unit);
   const BoxPlace box = place_of(part);
   const CellGrid& grid = options_.volumes[cell.volume].grids[at.group];
-  const BoxOverlap o = overlap_of(grid, cell.number, start_in(at.group, box), options_.box);
+  const Axes& shape = this->box(at.group);
+  const BoxOverlap o = overlap_of(grid, cell.number, start_in(at.group, box), shape);
   std::uint64_t last_from = o.cell_offset, last_to = o.box_offset, cell_stride = 1, box_stride = 1;
   for (std::size_t a = grid.rank; a-- > 0;) {
     if (a + 1 < grid.rank) {
@@ -171,7 +224,7 @@ std::uint64_t BoxMap::part_hash(SampleRef, const Part& part, std::uint64_t place
       last_to += (o.count[a] - 1) * box_stride;
     }
     cell_stride *= grid.extents()[a];
-    box_stride *= options_.box[a];
+    box_stride *= shape[a];
   }
   const std::uint64_t base = place * box_elements_[at.group];
   return box_hash(at.unit, o.cell_offset, last_from, base + o.box_offset, base + last_to, o.count[grid.rank - 1]) *

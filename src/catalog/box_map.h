@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "catalog/cell_grid.h"
 #include "catalog/row_set.h"
 #include "catalog/sample_map.h"
+#include "catalog/voxel_scale.h"
 
 namespace headrace {
 
@@ -18,12 +20,16 @@ namespace headrace {
 /// all boxes that differ along the others (a label for each file, a row for each volume).
 ///
 /// Part::place is the number of the box that a part belongs to.
+///
+/// An array may have other voxels than its volume: its box lies about the same centre, to the nearest of its own
+/// voxels.
 class BoxMap final : public SampleMap {
  public:
   struct Volume {
     std::uint32_t file = 0;
     std::vector<CellGrid> grids;     ///< One for each array.
     std::vector<Axes> offsets = {};  ///< Where the volume begins in each array; empty: at its beginning.
+    std::vector<std::optional<VoxelScale>> scales = {};  ///< Of each array; empty: all have the volume's voxels.
   };
   struct Options {
     std::vector<Volume> volumes;
@@ -31,6 +37,7 @@ class BoxMap final : public SampleMap {
     std::shared_ptr<const BoxStarts> starts;
     std::uint64_t home_samples = 1;             ///< Consecutive samples that are shuffled together.
     std::shared_ptr<const RowSet> chosen = {};  ///< Samples that were selected; null: all.
+    std::vector<Axes> boxes = {};               ///< Elements of a sample in each array; empty: `box` in all.
   };
   explicit BoxMap(Options options);
 
@@ -59,13 +66,7 @@ class BoxMap final : public SampleMap {
     return options_.starts->place_of(options_.starts->box_of(number_of(sample), draws));
   }
   /// Return where a box begins in the array of a group.
-  [[nodiscard]] Axes start_in(std::size_t group, const BoxPlace& place) const {
-    const Volume& volume = options_.volumes[place.volume];
-    Axes start = place.start;
-    if (!volume.offsets.empty())
-      for (std::size_t a = 0; a < kMostAxes; ++a) start[a] += volume.offsets[group][a];
-    return start;
-  }
+  [[nodiscard]] Places start_in(std::size_t group, const BoxPlace& place) const;
   /// Return the number of the last sample whose box has elements of this one's. Not of drawn ones.
   [[nodiscard]] std::uint64_t last_meeting(SampleRef sample) const;
   /// Return the cells of a group that a box has parts in, on average over all places.
@@ -79,6 +80,10 @@ class BoxMap final : public SampleMap {
   [[nodiscard]] bool drawn() const { return drawn_; }
   [[nodiscard]] const std::vector<Volume>& volumes() const { return options_.volumes; }
   [[nodiscard]] const Axes& box() const { return options_.box; }
+  /// Return the elements of a sample along each axis of a group's array.
+  [[nodiscard]] const Axes& box(std::size_t group) const {
+    return options_.boxes.empty() ? options_.box : options_.boxes[group];
+  }
   /// Return the elements of a sample's box in the array of a group.
   [[nodiscard]] std::uint64_t box_elements(std::size_t group) const { return box_elements_[group]; }
   /// Return the axes of a group's array.
@@ -94,6 +99,8 @@ class BoxMap final : public SampleMap {
 
  private:
   void units_of_box(const BoxPlace& place, std::vector<std::uint32_t>& units) const;
+  [[nodiscard]] const VoxelScale* scale_of(std::size_t group, std::size_t volume) const;
+  void meeting_of(std::size_t group, const Cell& cell, std::vector<std::uint64_t>& samples) const;
 
   const Options options_;
   const bool drawn_;

@@ -36,6 +36,7 @@ struct Case {
   std::vector<std::pair<std::uint32_t, Axes>> places;  // of all samples, in order
 
   explicit Case(BoxEdge edge) {
+    const bool scaled = edge != BoxEdge::kFill && some(0, 1) == 1;
     grid.edge = edge;
     grid.box.fill(1), grid.stride.fill(1);
     for (std::size_t a = 0; a < rank; ++a) grid.box[a] = some(1, 7), grid.stride[a] = some(1, 9);
@@ -47,11 +48,18 @@ struct Case {
         const std::uint64_t least = edge == BoxEdge::kFill ? 1 : grid.box[a], size = some(least, grid.box[a] + 12);
         for (CellGrid& one : volume.grids) one.shape[a] = size;
       }
+      if (scaled) add_context(volume);
       grid.shapes.push_back(volume.grids[0].shape);
       add_places(v, volume.grids[0].shape);
       map.volumes.push_back(std::move(volume));
     }
     map.box = grid.box;
+    if (scaled) {
+      map.boxes.assign(2, grid.box);
+      for (Axes& box : map.boxes)
+        for (std::size_t a = 0; a < rank; ++a)
+          if (&box != map.boxes.data()) box[a] = some(1, 9);
+    }
     map.starts = std::make_shared<GridStarts>(grid);
     map.home_samples = some(1, 6);
     if (some(0, 1) == 1) choose();
@@ -63,6 +71,18 @@ struct Case {
     made.shape.fill(1), made.cell.fill(1);
     for (std::size_t a = 0; a < rank; ++a) made.cell[a] = some(1, 8);
     return made;
+  }
+  /// The second array has other voxels, and lies a little elsewhere.
+  void add_context(BoxMap::Volume& volume) const {
+    volume.scales.resize(2);
+    VoxelScale& scale = volume.scales[1].emplace();
+    volume.offsets.resize(2);
+    for (std::size_t a = 0; a < rank; ++a) {
+      scale.size[a] = static_cast<double>(some(1, 9)) / 2;
+      scale.begin[a] = static_cast<double>(some(0, 8)) / 4 - 1;
+      const auto extent = static_cast<double>(volume.grids[0].shape[a]);
+      volume.grids[1].shape[a] = static_cast<std::uint64_t>(extent / scale.size[a]) + 1;
+    }
   }
   void add_places(std::uint32_t volume, const Axes& shape) {
     std::vector<Axes> all{{}};
@@ -98,7 +118,10 @@ void expect_parts_make_the_box(const BoxMap& map, SampleRef sample, const BoxPla
     const CellGrid& grid = map.volumes()[cell.volume].grids[at.group];
     const BoxPlace box = map.place_of(part);
     RC_ASSERT(box.start == place.start);
-    const BoxOverlap o = overlap_of(grid, cell.number, box.start, map.box());
+    const Places start = map.start_in(at.group, box);
+    if (map.volumes()[cell.volume].scales.empty())
+      for (std::size_t a = 0; a < grid.rank; ++a) RC_ASSERT(start[a] == static_cast<std::int64_t>(place.start[a]));
+    const BoxOverlap o = overlap_of(grid, cell.number, start, map.box(at.group));
     const Axes cell_start = grid.cells == CellGrid::Cells::kPlain ? Axes{} : grid.cell_start(cell.number);
     std::uint64_t elements = 1;
     for (std::size_t a = 0; a < grid.rank; ++a) elements *= o.owned[a];
@@ -106,17 +129,20 @@ void expect_parts_make_the_box(const BoxMap& map, SampleRef sample, const BoxPla
       std::uint64_t left = e, in_box = 0, scale = 1;
       bool inside = true;
       for (std::size_t a = grid.rank; a-- > 0;) {
-        const std::uint64_t along = o.box_begin[a] + left % o.owned[a];
-        const std::uint64_t in_volume = place.start[a] + along;
-        inside = inside && left % o.owned[a] < o.count[a];
-        if (left % o.owned[a] < o.count[a]) {
-          RC_ASSERT(in_volume < grid.shape[a] && in_volume >= cell_start[a]);
-          RC_ASSERT(in_volume - cell_start[a] < grid.extents()[a]);
+        const std::uint64_t along = o.owned_begin[a] + left % o.owned[a];
+        const std::int64_t in_array = start[a] + static_cast<std::int64_t>(along);
+        const bool is_copied = along >= o.box_begin[a] && along < o.box_begin[a] + o.count[a];
+        inside = inside && is_copied;
+        if (is_copied) {
+          RC_ASSERT(in_array >= 0);
+          const auto element = static_cast<std::uint64_t>(in_array);
+          RC_ASSERT(element < grid.shape[a] && element >= cell_start[a]);
+          RC_ASSERT(element - cell_start[a] < grid.extents()[a]);
         } else {
-          RC_ASSERT(in_volume >= grid.shape[a]);
+          RC_ASSERT(in_array < 0 || in_array >= static_cast<std::int64_t>(grid.shape[a]));
         }
         in_box += along * scale;
-        scale *= map.box()[a];
+        scale *= map.box(at.group)[a];
         left /= o.owned[a];
       }
       ++(inside ? copied : filled)[at.group][in_box];

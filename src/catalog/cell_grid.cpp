@@ -26,18 +26,22 @@ Axes CellGrid::cell_start(std::uint64_t cell_number) const {
   return start;
 }
 
-BoxOverlap overlap_of(const CellGrid& grid, std::uint64_t cell_number, const Axes& box_start, const Axes& box_shape) {
+BoxOverlap overlap_of(const CellGrid& grid, std::uint64_t cell_number, const Places& box_start, const Axes& box_shape) {
   const bool plain = grid.cells == CellGrid::Cells::kPlain;
   const Axes cell_start = plain ? Axes{} : grid.cell_start(cell_number);
   const Axes& extents = grid.extents();
   BoxOverlap out;
   for (std::size_t a = 0; a < grid.rank; ++a) {
-    const std::uint64_t begin = std::max(box_start[a], cell_start[a]), box_end = box_start[a] + box_shape[a];
+    const std::int64_t start = box_start[a];
+    const std::uint64_t begin = std::max(start < 0 ? 0 : static_cast<std::uint64_t>(start), cell_start[a]);
+    const auto box_end = static_cast<std::uint64_t>(start + static_cast<std::int64_t>(box_shape[a]));
     const std::uint64_t cell_end = std::min(cell_start[a] + extents[a], grid.shape[a]);
     const std::uint64_t end = std::min(box_end, cell_end);
     out.count[a] = end > begin ? end - begin : 0;
-    out.box_begin[a] = begin - box_start[a];
-    out.owned[a] = cell_end == grid.shape[a] && box_end > begin ? box_end - begin : out.count[a];
+    out.box_begin[a] = static_cast<std::uint64_t>(static_cast<std::int64_t>(begin) - start);
+    out.owned_begin[a] = begin == 0 ? 0 : out.box_begin[a];
+    const bool has_rest = cell_end == grid.shape[a] && box_end > begin;
+    out.owned[a] = (has_rest ? box_shape[a] : out.box_begin[a] + out.count[a]) - out.owned_begin[a];
     out.cell_offset = out.cell_offset * extents[a] + (begin - cell_start[a]);
     out.box_offset = out.box_offset * box_shape[a] + out.box_begin[a];
   }

@@ -8,7 +8,8 @@
 namespace headrace {
 
 inline constexpr std::size_t kMostAxes = 5;
-using Axes = std::array<std::uint64_t, kMostAxes>;  ///< Entries behind the rank are 1 for shapes, 0 for places.
+using Axes = std::array<std::uint64_t, kMostAxes>;   ///< Entries behind the rank are 1 for shapes, 0 for places.
+using Places = std::array<std::int64_t, kMostAxes>;  ///< Where a box begins, which may be before its array does.
 
 /// An array cut into cells of one shape, C order; cells at its end reach past it.
 struct CellGrid {
@@ -35,15 +36,25 @@ struct CellGrid {
   /// Return the extents that what is read of a cell lies in, C order: the cell's, or the array's where boxes are read
   /// by themselves.
   [[nodiscard]] const Axes& extents() const { return cells == Cells::kPlain ? shape : cell; }
-  /// Call `work` with the number of every cell that has a part of a box, in C order. A box may reach past the array's
-  /// end: the last cells have what lies there.
+  /// Return the first cell along an axis that has a part of a box, and how many have. A box has an element of the array
+  /// at least, and may begin before it and reach past its end: the outermost cells have what lies there.
+  struct Along {
+    std::uint64_t first, count;
+  };
+  [[nodiscard]] Along cells_of(std::size_t axis, std::int64_t start, std::uint64_t box) const {
+    const std::uint64_t inside = start < 0 ? 0 : static_cast<std::uint64_t>(start), first = inside / cell[axis];
+    if (cells == Cells::kPlain) return {first, 1};
+    const std::uint64_t last = (static_cast<std::uint64_t>(start + static_cast<std::int64_t>(box)) - 1) / cell[axis];
+    const std::uint64_t most = cells_along(axis) - 1;
+    return {first, (last < most ? last : most) - first + 1};
+  }
+  /// Call `work` with the number of every cell that has a part of a box, in C order.
   template <class Work>
-  void for_cells(const Axes& start, const Axes& box, Work work) const {
+  void for_cells(const Places& start, const Axes& box, Work work) const {
     Axes first{}, count{};
     for (std::size_t a = 0; a < rank; ++a) {
-      first[a] = start[a] / cell[a];
-      const std::uint64_t last = (start[a] + box[a] - 1) / cell[a], most = cells_along(a) - 1;
-      count[a] = cells == Cells::kPlain ? 1 : (last < most ? last : most) - first[a] + 1;
+      const Along along = cells_of(a, start[a], box[a]);
+      first[a] = along.first, count[a] = along.count;
     }
     Axes at{};
     for (;;) {
@@ -63,13 +74,13 @@ struct BoxOverlap {
   Axes box_begin{};               ///< First element in the box, along each axis.
   std::uint64_t cell_offset = 0;  ///< First element, counted in CellGrid::extents().
   std::uint64_t box_offset = 0;   ///< And in the box.
-  /// Elements of the box from `box_begin` on that are this cell's to fill: more than `count` where the box reaches past
-  /// the array's end.
-  Axes owned{};
-  /// True if some of those lie past the array's end.
-  [[nodiscard]] bool reaches_past_end() const { return owned != count; }
+  /// Elements of the box from `owned_begin` on that are this cell's to write: more than `count` where the box begins
+  /// before the array, or reaches past its end.
+  Axes owned_begin{}, owned{};
+  /// True if some of those lie outside the array.
+  [[nodiscard]] bool reaches_outside() const { return owned != count; }
 };
-BoxOverlap overlap_of(const CellGrid& grid, std::uint64_t cell_number, const Axes& box_start, const Axes& box_shape);
+BoxOverlap overlap_of(const CellGrid& grid, std::uint64_t cell_number, const Places& box_start, const Axes& box_shape);
 
 /// Return the hash of an overlap of cell `cell_number` that is copied to where it belongs in the box at `place`. It is
 /// made of the first and the last run of elements, which a wrong stride moves apart.

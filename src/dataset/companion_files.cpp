@@ -15,6 +15,8 @@ SourceFile with_arrays(const SourceFile& file, std::span<const std::size_t> arra
   out.extents = file.extents;
   if (!file.offsets.empty())
     for (const std::size_t a : arrays) out.offsets.push_back(file.offsets[a]);
+  if (!file.scales.empty())
+    for (const std::size_t a : arrays) out.scales.push_back(file.scales[a]);
   for (const CompanionFile& one : file.companion_files) {
     CompanionFile kept{one.path, one.fingerprint, {}};
     for (std::uint32_t i = 0; i < arrays.size(); ++i)

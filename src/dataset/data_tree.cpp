@@ -19,7 +19,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::string_view kRecipe = "headrace data set 3";
+constexpr std::string_view kRecipe = "headrace data set 4";
 constexpr int kMostDepth = 1000;         // verbs on top of each other in a recipe that is read
 constexpr std::uint64_t kWordRows = 64;  // rows that a word of a selection's bitmap stands for
 
@@ -145,6 +145,11 @@ void write_node(PackedWriter& out, const DataNode& node) {
                             out.flag(one.value.has_value());
                             out.signed_number(one.value.value_or(0));
                           }
+                          out.number(patches.options.context.size());
+                          for (const PatchContext& one : patches.options.context) {
+                            out.text(one.array);
+                            write_numbers(out, one.shape);
+                          }
                         },
                         [&](const MixNode& mix) {
                           write_texts(out, mix.names);
@@ -249,6 +254,11 @@ PatchesNode read_patches(PackedReader& in) {
     const bool has_value = in.flag();
     const std::int64_t value = in.signed_number();
     if (has_value) one.value = value;
+  }
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    PatchContext& one = options.context.emplace_back();
+    one.array = in.text();
+    read_numbers(one.shape);
   }
   return patches;
 }

@@ -58,6 +58,13 @@ Status check_elements(const SourceFile& file, const FieldPlan& plan) {
   return {};
 }
 
+/// "voxels of 4 x 4 x 4 of the volume's"; empty: of its own.
+std::string scale_text(const SourceFile& file, std::size_t array) {
+  if (file.scales.empty() || !file.scales[array]) return {};
+  const auto size = std::span(file.scales[array]->size).first(file.extents.size());
+  return fmt::format("voxels of {:.4g} of the volume's", fmt::join(size, " x "));
+}
+
 Error differ(const SourceFile& file, const std::string& what, const std::string& hint) {
   std::string list;
   for (const auto& one : file.arrays)
@@ -66,51 +73,87 @@ Error differ(const SourceFile& file, const std::string& what, const std::string&
   return std::move(Error(ErrorCode::kInvalidArgument, what + list).with_file(file.path).with_hint("\n" + hint));
 }
 
-/// Where arrays lie in the world, in whole voxels from the first array's beginning; empty: not all of them say it.
-Result<std::vector<std::vector<std::int64_t>>> world_places(const SourceFile& file) {
-  std::vector<std::vector<std::int64_t>> places;
+/// Where the arrays of a volume lie, counted in voxels of the first one from its beginning.
+struct WorldPlaces {
+  std::vector<std::vector<std::int64_t>> places;  // of arrays that have voxels of this size; empty: not all tell it
+  std::vector<std::optional<VoxelScale>> scales;  // of those that have others
+};
+
+Result<WorldPlaces> world_places(const SourceFile& file) {
+  WorldPlaces world;
   const std::optional<Voxel>& first = file.arrays[0]->info().voxel;
   for (const auto& array : file.arrays) {
     const std::optional<Voxel>& voxel = array->info().voxel;
-    if (!voxel || !first || array->info().shape.size() != file.arrays[0]->info().shape.size())
-      return std::vector<std::vector<std::int64_t>>();
-    if (!has_size_of(*voxel, *first) || voxel->unit != first->unit)
-      return differ(file, "the arrays of the volume have voxels of different size:",
-                    "Name levels of one size: \"GROUP@8\" is the level of the image GROUP whose voxels have size 8.");
-    std::vector<std::int64_t>& place = places.emplace_back();
+    if (!voxel || !first || array->info().shape.size() != file.arrays[0]->info().shape.size()) return WorldPlaces();
+    if (voxel->unit != first->unit || voxel->size.size() != first->size.size())
+      return differ(
+          file, "the arrays of the volume have voxels in different units:", "Name arrays whose sizes are in one unit.");
+    const bool same = has_size_of(*voxel, *first);
+    std::vector<std::int64_t>& place = world.places.emplace_back();
+    std::optional<VoxelScale>& scale = world.scales.emplace_back();
+    if (!same) scale.emplace();
     for (std::size_t a = 0; a < first->size.size(); ++a) {
       const double voxels = (voxel->origin[a] - first->origin[a]) / first->size[a];
       if (!(std::abs(voxels) < 0x1p53)) return differ(file, "the arrays of the volume lie too far apart:", "");
       place.push_back(std::llround(voxels));
+      if (same) continue;
+      // OME-NGFF says where the centre of the first voxel is; its border is half a voxel before.
+      scale->size[a] = voxel->size[a] / first->size[a];
+      scale->begin[a] = voxels + 0.5 - scale->size[a] / 2;
     }
   }
-  return places;
+  return world;
+}
+
+/// What arrays have of an axis of the volume, in voxels of the first one.
+struct Reach {
+  std::int64_t begin = std::numeric_limits<std::int64_t>::min(), end = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Of arrays of other voxels as much is enough as has a centre within one of these of the array.
+Reach common_reach(const SourceFile& file, const WorldPlaces& world, std::size_t axis) {
+  Reach reach;
+  for (std::size_t i = 0; i < file.arrays.size(); ++i) {
+    const std::uint64_t extent = file.arrays[i]->info().shape[axis];
+    std::int64_t begin = world.places[i][axis], end = begin + static_cast<std::int64_t>(extent);
+    if (const std::optional<VoxelScale>& scale = world.scales[i]) {
+      const double size = scale->size[axis], first = scale->begin[axis];
+      begin = static_cast<std::int64_t>(std::ceil(first - size));
+      end = static_cast<std::int64_t>(std::floor(first + size * (static_cast<double>(extent) + 1)));
+    }
+    reach.begin = std::max(reach.begin, begin);
+    reach.end = std::min(reach.end, end);
+  }
+  return reach;
 }
 
 /// Settle what the arrays of a volume have in common: where they lie is known, or else they must have one shape.
 Status set_extents(SourceFile& file, std::size_t rank, const std::string& first_path) {
   const std::vector<std::uint64_t>& shape = file.arrays[0]->info().shape;
   file.extents = shape;
-  HEADRACE_ASSIGN(const auto places, world_places(file));
+  HEADRACE_ASSIGN(WorldPlaces world, world_places(file));
+  const auto& places = world.places;
   const bool one_shape =
       std::ranges::all_of(file.arrays, [&](const auto& array) { return array->info().shape == shape; });
   const bool one_place = std::ranges::all_of(places, [&](const auto& place) { return place == places[0]; });
+  const bool one_size = std::ranges::none_of(world.scales, [](const auto& scale) { return scale.has_value(); });
   if (places.empty() && !one_shape)
     return differ(file, "the arrays of the volume differ in shape:",
                   "Arrays of a volume lie over each other, voxel by voxel: name those that do.");
-  if (!places.empty() && !(one_shape && one_place)) {
+  if (!places.empty() && !(one_shape && one_place && one_size)) {
     file.offsets.assign(file.arrays.size(), std::vector<std::uint64_t>(shape.size()));
     for (std::size_t a = 0; a < shape.size(); ++a) {
-      std::int64_t begin = places[0][a], end = std::numeric_limits<std::int64_t>::max();
-      for (std::size_t i = 0; i < places.size(); ++i) {
-        begin = std::max(begin, places[i][a]);
-        end = std::min(end, places[i][a] + static_cast<std::int64_t>(file.arrays[i]->info().shape[a]));
-      }
-      if (begin >= end) return differ(file, "the arrays of the volume have no voxel in common, by where they lie:", "");
-      file.extents[a] = static_cast<std::uint64_t>(end - begin);
+      const Reach reach = common_reach(file, world, a);
+      if (reach.begin >= reach.end)
+        return differ(file, "the arrays of the volume have no voxel in common, by where they lie:", "");
+      file.extents[a] = static_cast<std::uint64_t>(reach.end - reach.begin);
       for (std::size_t i = 0; i < places.size(); ++i)
-        file.offsets[i][a] = static_cast<std::uint64_t>(begin - places[i][a]);
+        if (std::optional<VoxelScale>& scale = world.scales[i])
+          scale->begin[a] -= static_cast<double>(reach.begin);
+        else
+          file.offsets[i][a] = static_cast<std::uint64_t>(reach.begin - places[i][a]);
     }
+    if (!one_size) file.scales = std::move(world.scales);
   }
   if (shape.size() == rank) return {};
   return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("a volume of {} axes, {}; that of {} has {}",
@@ -201,6 +244,8 @@ std::string Volumes::describe() const {
     text += fmt::format("  {}  {}  {}  {}{}\n", arrays()[a].name, arrays()[a].dtype.name(),
                         s.chunk_shape.empty() ? std::string("no chunks") : "chunks of " + shape_text(s.chunk_shape),
                         s.codec, s.uniform ? "" : "  (others in some files)");
+    if (const std::string scale = scale_text(impl_->source->files[0], impl_->source->places[a].array); !scale.empty())
+      text.insert(text.size() - 1, "  " + scale);
   }
   return text;
 }

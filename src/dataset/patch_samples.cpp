@@ -55,6 +55,8 @@ class PatchMaker final : public SampleMaker {
 
   [[nodiscard]] std::string identity() const override {
     std::string text = fmt::format("patches of {}", times(options_.shape));
+    for (const PatchContext& one : options_.context)
+      text += fmt::format(" with {} {}", one.array, times(one.shape.empty() ? options_.shape : one.shape));
     if (options_.samples_per_epoch) {
       text += fmt::format(" drawn, {} an epoch", *options_.samples_per_epoch);
       for (const ClassBlocks& one : classes_) text += fmt::format("; {} ({:016x})", one.name, hash_of(one));
@@ -83,25 +85,22 @@ class PatchMaker final : public SampleMaker {
     add_notices_of_arrays(*volumes, notices);
     BoxMap::Options map;
     map.box = axes_of(options_.shape);
+    map.boxes = boxes_of(*volumes);
     map.chosen = std::move(chosen);
     std::vector<Axes> shapes;
     for (const std::uint32_t file : used) {
-      BoxMap::Volume volume{file, {}};
-      for (const SourceGroup& group : groups)
-        volume.grids.push_back(volume_grid(*group.source->files[file].arrays[0], map.box).value());
-      const SourceFile& here = volumes->files[file];
-      for (const std::vector<std::uint64_t>& offset : here.offsets) {
-        volume.offsets.emplace_back();
-        std::ranges::copy(offset, volume.offsets.back().begin());
-      }
-      shapes.push_back(axes_of(here.extents));
-      map.volumes.push_back(std::move(volume));
+      shapes.push_back(axes_of(volumes->files[file].extents));
+      map.volumes.push_back(volume_of(*volumes, file, groups, map));
     }
     check_number(map.volumes, *volumes);
     map.starts = starts_of(std::move(shapes), map, notices);
     if (map.starts->num_samples() == 0) throw refuse("there is no patch in these volumes");
-    std::uint64_t sample_bytes = volumes->row_bytes();
-    for (const std::uint64_t n : options_.shape) sample_bytes *= n;
+    std::uint64_t sample_bytes = 0;
+    for (std::size_t c = 0; c < groups.size(); ++c) {
+      std::uint64_t bytes = (*volumes->columns)[c].dtype.itemsize;
+      for (std::size_t a = 0; a < options_.shape.size(); ++a) bytes *= (map.boxes.empty() ? map.box : map.boxes[c])[a];
+      sample_bytes += bytes;
+    }
     const std::uint64_t samples = map.starts->num_samples();
     map.home_samples =
         std::clamp<std::uint64_t>(kHomeBytes / std::max<std::uint64_t>(sample_bytes, 1), 1, samples / kLeastHomes + 1);
@@ -111,9 +110,12 @@ class PatchMaker final : public SampleMaker {
     std::vector<std::uint64_t> file_ends = ends_of_files(*map.starts, used, volumes->files.size());
     auto boxes = std::make_shared<const BoxMap>(std::move(map));
     std::string text = identity();
-    for (const BoxMap::Volume& volume : boxes->volumes())
+    for (const BoxMap::Volume& volume : boxes->volumes()) {
       for (const Axes& offset : volume.offsets)
         text += fmt::format(", {}", times(std::span(offset).first(boxes->rank(0))));
+      for (const std::optional<VoxelScale>& scale : volume.scales)
+        if (scale) text += fmt::format(", of {} at {}", fmt::join(scale->size, " x "), fmt::join(scale->begin, " x "));
+    }
     if (const VisitStarts* const visits = boxes->visits()) text += ", in " + visit_text(visits->visit());
     std::shared_ptr<MappedSource> made = make_mapped_source(boxes, boxes, std::move(groups), std::move(text)).value();
     made->what = "patches";
@@ -125,6 +127,64 @@ class PatchMaker final : public SampleMaker {
   }
 
  private:
+  [[nodiscard]] BoxMap::Volume volume_of(const Source& volumes, std::uint32_t file,
+                                         const std::vector<SourceGroup>& groups, const BoxMap::Options& map) const {
+    BoxMap::Volume volume{file, {}};
+    const SourceFile& here = volumes.files[file];
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const Axes& box = map.boxes.empty() ? map.box : map.boxes[g];
+      volume.grids.push_back(volume_grid(*groups[g].source->files[file].arrays[0], box).value());
+      const std::uint32_t array = volumes.places[g].array;
+      if (!here.offsets.empty()) std::ranges::copy(here.offsets[array], volume.offsets.emplace_back().begin());
+      if (options_.context.empty()) continue;
+      std::optional<VoxelScale>& scale = volume.scales.emplace_back();
+      if (!here.scales.empty()) scale = here.scales[array];
+      if (!scale && context_of((*volumes.columns)[g].name)) {  // of the volume's own voxels here, but not elsewhere
+        scale.emplace();
+        for (std::size_t a = 0; a < options_.shape.size(); ++a) {
+          scale->size[a] = 1;
+          scale->begin[a] = here.offsets.empty() ? 0 : -static_cast<double>(here.offsets[array][a]);
+        }
+      }
+    }
+    return volume;
+  }
+
+  [[nodiscard]] const PatchContext* context_of(std::string_view name) const {
+    const auto found = std::ranges::find(options_.context, name, &PatchContext::array);
+    return found == options_.context.end() ? nullptr : &*found;
+  }
+  /// The first file where an array of other voxels than the volume's is; null: there is none.
+  static const SourceFile* file_with_scale(const Source& volumes, std::size_t column) {
+    const auto found = std::ranges::find_if(volumes.files, [&](const SourceFile& file) {
+      return !file.scales.empty() && file.scales[volumes.places[column].array].has_value();
+    });
+    return found == volumes.files.end() ? nullptr : &*found;
+  }
+
+  /// Boxes of the arrays, where one has voxels of its own; each such must be named, and no other may be.
+  [[nodiscard]] std::vector<Axes> boxes_of(const Source& volumes) const {
+    std::vector<Axes> boxes;
+    for (std::size_t c = 0; c < volumes.columns->size(); ++c) {
+      const std::string& name = (*volumes.columns)[c].name;
+      const PatchContext* const context = context_of(name);
+      const SourceFile* const other = file_with_scale(volumes, c);
+      if (other && !context)
+        throw std::move(refuse(fmt::format("the array '{}' has voxels of another size than '{}', and lies over it only "
+                                           "as context",
+                                           name, (*volumes.columns)[0].name),
+                               fmt::format("context={{\"{}\": ({})}} takes a box of so many of its voxels about the "
+                                           "centre of each patch.",
+                                           name, fmt::join(options_.shape, ", ")))
+                            .with_file(other->path));
+      if (!other && context)
+        throw refuse(fmt::format("context names '{}', whose voxels have the size of the volume's", name),
+                     "It has a patch of its own already; open another level of the image, \"GROUP@32\", for context.");
+      boxes.push_back(axes_of(context && !context->shape.empty() ? context->shape : options_.shape));
+    }
+    return options_.context.empty() ? std::vector<Axes>() : boxes;
+  }
+
   /// True if some voxel may be in two patches of an epoch.
   static bool may_overlap(const PatchOptions& options, const Source& volumes) {
     if (options.samples_per_epoch) return true;
@@ -152,7 +212,7 @@ class PatchMaker final : public SampleMaker {
                                                         std::vector<std::string>& notices) const {
     const bool fills = !options_.samples_per_epoch && options_.edge == PatchEdge::kFill;
     for (const SourceFile& file : volumes.files)
-      if (fills && !file.offsets.empty())
+      if (fills && !(file.offsets.empty() && file.scales.empty()))
         throw std::move(refuse("edge=\"fill\" of arrays that begin or end at different places is not there yet",
                                "edge=\"shift\" moves the last patch inwards.")
                             .with_file(file.path));
@@ -197,7 +257,8 @@ class PatchMaker final : public SampleMaker {
       const StoredColumn& column = (*volumes->columns)[c];
       SourceGroup& group = groups.emplace_back();
       group.fill_element.resize(column.dtype.itemsize);
-      const bool zero = options_.fill == 0 && !std::signbit(options_.fill);
+      const bool is_filled = options_.edge == PatchEdge::kFill || context_of(column.name) != nullptr;
+      const bool zero = !is_filled || (options_.fill == 0 && !std::signbit(options_.fill));
       if (!zero && (!is_number(column.dtype) || !has_number(column.dtype, options_.fill)))
         throw std::move(refuse(fmt::format("fill={}: a {} of the array '{}' cannot be that", options_.fill,
                                            column.dtype.name(), column.name),
@@ -216,7 +277,7 @@ class PatchMaker final : public SampleMaker {
     const std::size_t rank = options_.shape.size();
     if (options_.samples_per_epoch) {
       const std::uint64_t samples = *options_.samples_per_epoch;
-      std::optional<Axes> chunk = leading_chunk(map.volumes[0].grids);
+      std::optional<Axes> chunk = leading_chunk(map.volumes[0]);
       if (!classes_.empty() && !chunk) chunk = map.box;  // there is nothing to share, and a visit is as good as any
       if (options_.draws == PatchDraws::kIndependent || !chunk)
         return std::make_shared<DrawnStarts>(rank, std::move(shapes), map.box, samples);
@@ -238,10 +299,12 @@ class PatchMaker final : public SampleMaker {
   }
 
   /// The chunks of the array of which single boxes decode most; nullopt where none is decoded in chunks.
-  [[nodiscard]] std::optional<Axes> leading_chunk(const std::vector<CellGrid>& grids) const {
+  [[nodiscard]] std::optional<Axes> leading_chunk(const BoxMap::Volume& volume) const {
     std::optional<Axes> leading;
     double most = 0;
-    for (const CellGrid& grid : grids) {
+    for (std::size_t g = 0; g < volume.grids.size(); ++g) {
+      const CellGrid& grid = volume.grids[g];
+      if (!volume.scales.empty() && volume.scales[g]) continue;  // context follows
       if (grid.cells == CellGrid::Cells::kPlain || grid.rank != options_.shape.size()) continue;
       double bytes = static_cast<double>(grid.element_bytes);
       for (std::size_t a = 0; a < grid.rank; ++a) bytes *= static_cast<double>(options_.shape[a] - 1 + grid.cell[a]);
@@ -294,6 +357,9 @@ class PatchMaker final : public SampleMaker {
         throw refuse(fmt::format("the volumes have no array '{}' to balance by", one.array),
                      fmt::format("They have: {}.", list_names(nearest_names(one.array, names))));
       }
+      if (file_with_scale(volumes, static_cast<std::size_t>(column - volumes.columns->begin())))
+        throw refuse(fmt::format("balance names '{}', whose voxels are not those of the volume", one.array),
+                     "Name an array of the volume's own voxels.");
       classes.push_back({static_cast<std::size_t>(column - volumes.columns->begin()), one.value,
                          one.value ? fmt::format("{} = {}", one.array, *one.value) : one.array});
     }

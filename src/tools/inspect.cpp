@@ -1,4 +1,5 @@
-// inspect: from one screen a newcomer learns what will be fast, what not, and why. Metadata only.
+// inspect: from one screen a newcomer learns what will be fast, what not, and why. Metadata only, unless values are
+// asked for.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <headrace/base/bytes.h>
@@ -14,6 +15,7 @@
 #include "tools/inspected_file.h"
 #include "tools/length_summary.h"
 #include "tools/text_table.h"
+#include "tools/voxel_values.h"
 
 namespace headrace {
 namespace {
@@ -199,7 +201,7 @@ std::string others_text(const std::vector<const InspectedFile*>& others) {
 
 }  // namespace
 
-ToolResult inspect(const std::vector<std::string>& paths, const std::optional<SampleBy>& sample_by) {
+ToolResult inspect(const std::vector<std::string>& paths, const InspectOptions& options) {
   std::vector<InspectedFile> files;
   for (const std::string& path : expand_paths(paths).value()) files.push_back(inspect_file(path));
   const auto first = std::find_if(files.begin(), files.end(), [](const InspectedFile& f) { return !f.error; });
@@ -224,8 +226,18 @@ ToolResult inspect(const std::vector<std::string>& paths, const std::optional<Sa
     if (!file.error && file.differences.empty()) alike.push_back(file.path);
   const Samples sample = samples(alike);
   result.text = first_text(*first, sample.text);
-  const std::optional<LengthSummary> lengths = sample_by ? std::optional(lengths_by(alike, *sample_by)) : std::nullopt;
+  const std::optional<LengthSummary> lengths =
+      options.sample_by ? std::optional(lengths_by(alike, *options.sample_by)) : std::nullopt;
   if (lengths) result.text += lengths->text;
+  Json values = Json::array();
+  std::vector<std::string> told;
+  for (const std::string& array : options.values) {
+    const VoxelValues counted = count_values(alike, array);
+    told.push_back(fmt::format("{}: {}", array, counted.text()));
+    values.push_back(counted.json());
+  }
+  result.text += section("Values", told);
+  if (!options.picture.empty()) result.png = slice_picture(first->path, options.picture);
   if (!others.empty()) result.text += others_text(others);
   const Storage storage = storage_of(first->path);
   Json json = {{"files", std::move(list)},
@@ -237,6 +249,7 @@ ToolResult inspect(const std::vector<std::string>& paths, const std::optional<Sa
                  {"means", storage.meaning()}}},
                {"findings", result.findings}};
   if (lengths) json["lengths"] = lengths->json;
+  if (!values.empty()) json["values"] = std::move(values);
   result.json = dump(json);
   return result;
 }

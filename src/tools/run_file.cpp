@@ -193,6 +193,25 @@ Status read_balance(const YamlNode& node, const std::string& key, std::vector<Pa
   return {};
 }
 
+/// A list of arrays, whose boxes have the patch's shape, or a map of an array and its shape: {raw_32nm: [64, 64, 64]}.
+Status read_context(const YamlNode& node, const std::string& key, std::vector<PatchContext>& context) {
+  if (node.kind == YamlNode::Kind::kMap) {
+    for (const auto& [name, shape] : node.entries) {
+      PatchContext& one = context.emplace_back(PatchContext{name.text, {}});
+      HEADRACE_TRY(read_extents(shape, key + "." + name.text, one.shape));
+    }
+    return {};
+  }
+  if (node.kind != YamlNode::Kind::kList)
+    return bad(node, key,
+               fmt::format("a list of arrays, or a map of arrays and shapes, is expected; {} was found", found(node)));
+  for (const YamlNode& item : node.items) {
+    HEADRACE_ASSIGN(std::string name, as_text(item, key));
+    context.push_back({std::move(name), {}});
+  }
+  return {};
+}
+
 Status read_patches(const YamlNode& node, const std::string& key, PatchOptions& patches) {
   Keys keys;
   keys["shape"] = [&](const YamlNode& n, const std::string& k) { return read_extents(n, k, patches.shape); };
@@ -220,6 +239,7 @@ Status read_patches(const YamlNode& node, const std::string& key, PatchOptions& 
     return read_word<bool>(n, k, {{"error", false}, {"skip", true}}, patches.skip_small);
   };
   keys["balance"] = [&](const YamlNode& n, const std::string& k) { return read_balance(n, k, patches.balance); };
+  keys["context"] = [&](const YamlNode& n, const std::string& k) { return read_context(n, k, patches.context); };
   keys["draws"] = [&](const YamlNode& n, const std::string& k) -> Status {
     return read_word<PatchDraws>(n, k, {{"visits", PatchDraws::kVisits}, {"independent", PatchDraws::kIndependent}},
                                  patches.draws);

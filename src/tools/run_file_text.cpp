@@ -65,6 +65,10 @@ std::string patches_text(const PatchOptions& patches) {
   if (patches.skip_small) out += "    small: skip\n";
   if (patches.draws == PatchDraws::kIndependent) out += "    draws: independent\n";
   if (!patches.balance.empty()) out += "    balance: " + balance_text(patches.balance) + "\n";
+  if (!patches.context.empty()) out += "    context:\n";
+  for (const PatchContext& one : patches.context)
+    out += fmt::format("      {}: [{}]\n", quoted(one.array),
+                       fmt::join(one.shape.empty() ? patches.shape : one.shape, ", "));
   return out;
 }
 

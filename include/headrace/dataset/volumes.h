@@ -11,9 +11,10 @@
 
 namespace headrace {
 
-/// Opened volumes: each file is one, and has the same arrays. All arrays of a volume have one shape; volumes may differ
-/// in shape, not in the number of axes. A light handle: copies share the open files.
-/// Threads: const members from any thread. Errors: every member throws headrace::Error.
+/// Opened volumes: each file is one, and has the same arrays. All arrays of a volume have one shape, or say where they
+/// lie in the world; the first one's voxels are the volume's. Volumes may differ in shape, not in the number of axes. A
+/// light handle: copies share the open files. Threads: const members from any thread. Errors: every member throws
+/// headrace::Error.
 class Volumes {
  public:
   struct Impl;
@@ -62,6 +63,12 @@ struct PatchClass {
   std::optional<std::int64_t> value = {};  ///< Voxels of this value; nullopt: those that are neither 0 nor NaN.
 };
 
+/// An array of other voxels than the volume's, of which each patch has a box about the same centre.
+struct PatchContext {
+  std::string array;
+  std::vector<std::uint64_t> shape = {};  ///< Of its own voxels along each axis; empty: as many as the patch has.
+};
+
 /// Which boxes are the samples of patches(). Exactly one of `samples_per_epoch` and `stride` is given.
 struct PatchOptions {
   std::vector<std::uint64_t> shape;  ///< Voxels along each axis.
@@ -70,12 +77,14 @@ struct PatchOptions {
   /// Voxels from the start of a patch to the start of the next, along each axis; empty: patches are drawn.
   std::vector<std::uint64_t> stride = {};
   PatchEdge edge = PatchEdge::kShift;      ///< What becomes of a grid's last patch along an axis.
-  double fill = 0;                         ///< With PatchEdge::kFill.
+  double fill = 0;                         ///< With PatchEdge::kFill, and with `context`.
   bool skip_small = false;                 ///< Leave out volumes that are smaller than a patch; else they are refused.
   PatchDraws draws = PatchDraws::kVisits;  ///< With `samples_per_epoch`.
   /// Draw as many patches for each of these classes, centred in blocks of at most 16 voxels a side that hold voxels of
   /// it, each block as likely as it has. Empty: every start is equally likely. Only for PatchDraws::kVisits.
   std::vector<PatchClass> balance = {};
+  /// The arrays of other voxels, each of which must be named. What lies outside such an array is `fill`.
+  std::vector<PatchContext> context = {};
 };
 
 /// Return a data set whose samples are boxes of the volumes: fields of `shape`. A grid's samples are numbered volume by

@@ -21,6 +21,7 @@ struct ToolResult {
   std::string text;       ///< One screen, no colour.
   std::string json;       ///< The same as data.
   std::string plot;       ///< A picture as SVG, from tools that draw one.
+  std::string png;        ///< A picture as PNG, from tools that draw one.
   std::string markdown;   ///< The table as Markdown, from tools that compare.
   bool findings = false;  ///< True gives exit status 1: something deserves attention.
   bool bad_data = false;  ///< True gives exit status 3: damaged, truncated or unreadable bytes.
@@ -28,10 +29,16 @@ struct ToolResult {
   int exit_status = 0;    ///< Exit status of tools that have their own (check_memory); 0: see above.
 };
 
+/// What inspect() looks into beside metadata.
+struct InspectOptions {
+  /// Say how long the samples are that it makes. Reads its key or offsets. A "*" in the key stands for files with
+  /// arrays for each sample, as in FieldChoice.
+  std::optional<SampleBy> sample_by = {};
+  std::vector<std::string> values = {};  ///< Arrays whose values are counted, in all files. Reads all of them.
+  std::string picture = {};              ///< An array whose middle slice, in the first file, is drawn; empty: none.
+};
 /// Describe every array of some files (layout, chunks, filters, bytes of a sample, read path), and what will be fast.
-/// \param sample_by  If given, say how long the samples are that it makes. Reads its key or offsets. A "*" in the key
-/// stands for files with arrays for each sample, as in FieldChoice.
-ToolResult inspect(const std::vector<std::string>& paths, const std::optional<SampleBy>& sample_by = {});
+ToolResult inspect(const std::vector<std::string>& paths, const InspectOptions& options = {});
 
 /// Decode and check every chunk of every readable array, and list those that are damaged. `progress(done_bytes,
 /// total_bytes)` may be empty; return false to stop.

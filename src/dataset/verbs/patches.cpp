@@ -2,9 +2,11 @@
 #include <fmt/ranges.h>
 #include <headrace/dataset/volumes.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "base/nearest_name.h"
 #include "dataset/dataset_contents.h"
 #include "dataset/mapped_samples.h"
 #include "dataset/patch_samples.h"
@@ -25,12 +27,32 @@ void check_extents(const Volumes& volumes, std::span<const std::uint64_t> extent
     if (n == 0) throw refuse(fmt::format("a {} of 0 voxels along an axis", what), "Give at least 1.");
 }
 
-void check(const Volumes& volumes, const PatchOptions& options) {
-  check_extents(volumes, options.shape, "patch");
+void check_voxels(std::span<const std::uint64_t> extents, std::string_view what) {
   constexpr double kMostVoxels = 0x1p40;
   double voxels = 1;
-  for (const std::uint64_t n : options.shape) voxels *= static_cast<double>(n);
-  if (voxels > kMostVoxels) throw refuse("a patch of more than 2^40 voxels", "Ask for smaller patches.");
+  for (const std::uint64_t n : extents) voxels *= static_cast<double>(n);
+  if (voxels > kMostVoxels)
+    throw refuse(fmt::format("a {} of more than 2^40 voxels", what), "Ask for smaller patches.");
+}
+
+void check_context(const Volumes& volumes, const PatchOptions& options) {
+  for (const PatchContext& one : options.context) {
+    if (std::ranges::find(volumes.arrays(), one.array, &Field::name) == volumes.arrays().end()) {
+      std::vector<std::string> names;
+      for (const Field& array : volumes.arrays()) names.push_back(array.name);
+      throw refuse(fmt::format("the volumes have no array '{}' for context", one.array),
+                   fmt::format("They have: {}.", list_names(nearest_names(one.array, names))));
+    }
+    if (std::ranges::count(options.context, one.array, &PatchContext::array) > 1)
+      throw refuse(fmt::format("context names '{}' twice", one.array), "Name it once.");
+    if (!one.shape.empty()) check_extents(volumes, one.shape, "context");
+    check_voxels(one.shape, "context");
+  }
+}
+
+void check(const Volumes& volumes, const PatchOptions& options) {
+  check_extents(volumes, options.shape, "patch");
+  check_voxels(options.shape, "patch");
   const bool drawn = options.samples_per_epoch.has_value();
   if (drawn != options.stride.empty())
     throw refuse(drawn ? "patches are drawn, samples_per_epoch of them, or lie on a grid with a stride: both were given"
@@ -49,9 +71,10 @@ void check(const Volumes& volumes, const PatchOptions& options) {
                        : "balance says where patches are drawn, and a grid has its own places",
                  drawn ? "Leave draws out." : "Give samples_per_epoch in place of stride.");
   const bool fills = !drawn && options.edge == PatchEdge::kFill;
-  if (!fills && (options.fill != 0 || std::signbit(options.fill)))
+  if (!fills && options.context.empty() && (options.fill != 0 || std::signbit(options.fill)))
     throw refuse("fill is what lies past the end of a volume, and no patch reaches past it",
                  "Give edge=\"fill\" with it, or leave it out.");
+  check_context(volumes, options);
 }
 
 }  // namespace
