@@ -31,7 +31,8 @@ class BatchForm:
     def first_of_crops(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The number of the first place of each crop, if places are counted crop by crop."""
         places = self.starts.prod(axis=1)
-        return np.cumsum(places) - places
+        first: np.ndarray[Any, np.dtype[np.int64]] = np.cumsum(places) - places
+        return first
 
     def __call__(self, batch: dict[str, torch.Tensor]) -> dict[str, Any]:
         """Return the batch with cellmap-data's keys. Tensors are changed once a batch."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headrace import transforms as T
 from headrace._support.checks import invalid, real_number, unsupported, whole_number
 from headrace._support.knobs import refuse_unknown
+from headrace.transforms import Mirror, Rotate90, ShuffleAxes, Transform
 
 AXES = "zyx"
 
@@ -57,7 +57,7 @@ def _box(name: str, spec: Any) -> Box:
     return Box((1,) * (3 - len(shape)) + tuple(shape), (scale[0],) * (3 - len(scale)) + tuple(scale))
 
 
-def turned_at_random(config: Mapping[str, Any] | None, fields: Sequence[str]) -> list[T.Transform]:
+def turned_at_random(config: Mapping[str, Any] | None, fields: Sequence[str]) -> list[Transform]:
     """Return the transforms that ``spatial_transforms`` asks for, of fields that lie over each other.
 
     Raises:
@@ -72,27 +72,27 @@ def turned_at_random(config: Mapping[str, Any] | None, fields: Sequence[str]) ->
     steps = [*_rotated(config.get("rotate"), config.get("rotate90"), fields), *_mirrored(config.get("mirror"), fields)]
     if transpose := config.get("transpose"):
         axes = transpose.get("axes") if isinstance(transpose, Mapping) else None
-        steps.append(T.ShuffleAxes(fields, None if axes is None else [_axis(name) for name in axes]))
+        steps.append(ShuffleAxes(fields, None if axes is None else [_axis(name) for name in axes]))
     return steps
 
 
-def _mirrored(mirror: Any, fields: Sequence[str]) -> list[T.Transform]:
+def _mirrored(mirror: Any, fields: Sequence[str]) -> list[Transform]:
     chances = mirror.get("axes", mirror) if isinstance(mirror, Mapping) else mirror
     if not chances:
         return []
     if not isinstance(chances, Mapping):  # True, or a list, which cellmap-data takes for all axes
-        return [T.Mirror(fields, range(-3, 0))]
-    mirrored: list[T.Transform] = []
+        return [Mirror(fields, range(-3, 0))]
+    mirrored: list[Transform] = []
     for name, chance in chances.items():
         p = float(chance) if isinstance(chance, bool) else real_number(f"the chance of {name!r}", chance)
         if not 0 <= p <= 1:
             raise invalid(f"mirror: the chance of {name!r} must be from 0 to 1, not {chance!r}")
         axis = _axis(name)
-        mirrored += [T.Mirror(fields, axis, p=p, seed=-axis)] if p else []  # each axis draws by itself
+        mirrored += [Mirror(fields, axis, p=p, seed=-axis)] if p else []  # each axis draws by itself
     return mirrored
 
 
-def _rotated(angles: Any, quarters: Any, fields: Sequence[str]) -> list[T.Transform]:
+def _rotated(angles: Any, quarters: Any, fields: Sequence[str]) -> list[Transform]:
     ranges = angles.get("axes", angles) if isinstance(angles, Mapping) else angles
     given = list(ranges.values()) if isinstance(ranges, Mapping) else []  # without angles cellmap-data rotates nothing
     if any(any(angle) if isinstance(angle, (list, tuple)) else angle for angle in given):
@@ -104,9 +104,9 @@ def _rotated(angles: Any, quarters: Any, fields: Sequence[str]) -> list[T.Transf
     if not axes:
         return []
     if axes is True:
-        return [T.Rotate90(fields, "cube")]
+        return [Rotate90(fields, "cube")]
     about = [_axis(name) for name in axes]
-    return [T.Rotate90(fields, [axis for axis in (-3, -2, -1) if axis != one], seed=-one) for one in about]
+    return [Rotate90(fields, [axis for axis in (-3, -2, -1) if axis != one], seed=-one) for one in about]
 
 
 def _axis(name: Any) -> int:

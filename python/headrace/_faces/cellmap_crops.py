@@ -34,14 +34,14 @@ class Crop:
             FileMissingError: There is no such raw image; or no image of any class, unless ``may_be_empty``.
         """
         raw = _local(raw_path)
-        if not os.path.isdir(raw):
+        if not Path(raw).is_dir():
             message = f"{raw}: there is no such image"
             raise FileMissingError(message, message=message)
         template, annotated = split_target_path(_local(target_path)) if target_path else ("", [])
         labels: dict[str, str | None] = {}
         for name in classes:
             path = template.replace("{label}", name)
-            labels[name] = path if name in annotated and os.path.isdir(path) else None
+            labels[name] = path if name in annotated and Path(path).is_dir() else None
         if classes and not may_be_empty and not any(labels.values()):
             message = f"{target_path}: there is no image of any of the classes {', '.join(classes)}"
             hint = "Write target_path='…/[mito,er]', or say force_has_data=True: all of them are unknown here."
@@ -53,7 +53,7 @@ def split_target_path(path: str) -> tuple[str, list[str]]:
     """Return a template with ``{label}``, and the classes that stood in brackets; without any, the last part's name."""
     match = re.fullmatch(r"([^\[\]]*)\[([^\[\]]*)\]([^\[\]]*)", path)
     if match is None:
-        return path, [os.path.basename(path.rstrip("/"))]
+        return path, [Path(path).name]
     return f"{match[1]}{{label}}{match[3]}", [name.strip() for name in match[2].split(",")]
 
 
@@ -131,11 +131,9 @@ def _cache_directory() -> Path:
 
 def _local(path: Any) -> str:
     try:
-        text = os.fspath(path)
+        text: str = os.fsdecode(path)
     except TypeError:
         raise invalid(f"a path must be a str or a Path, not {path!r}") from None
-    if isinstance(text, bytes):
-        text = os.fsdecode(text)
     if "://" in text:
         raise unsupported(f"{text}: reading from other machines does not exist yet", "Copy the crops to a local disk.")
-    return os.path.abspath(os.path.expanduser(text))
+    return str(Path(text).expanduser().absolute())

@@ -38,7 +38,8 @@ def levels_of(image: str) -> dict[str, Any]:
 def level_type(image: str) -> str:
     """Return the type of an image's first level, as version 2 writes it: ``"<u2"``."""
     array = _array(image, multiscales_of(image)["datasets"][0]["path"])
-    return np.dtype(array.get("data_type") or array["dtype"]).str
+    name: str = np.dtype(array.get("data_type") or array["dtype"]).str
+    return name
 
 
 def write_empty_image(folder: Path, plan: Mapping[str, Any]) -> None:

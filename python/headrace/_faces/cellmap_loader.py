@@ -7,31 +7,14 @@ from typing import Any
 
 import torch
 
-from headrace._faces.cellmap_dataset import CellMapCrops, CellMapDataset, CellMapMultiDataset
+from headrace._faces.cellmap_patches import CellMapCrops
+from headrace._faces.cellmap_theirs import balanced_sampler, crops_of
 from headrace._faces.old_knobs import table
-from headrace._support.checks import invalid, unsupported, whole_number
+from headrace._support.checks import invalid, whole_number
 from headrace._support.knobs import CELLMAP_KNOBS, names_knobs
 from headrace._support.logging import logger
 from headrace.dataset import Dataset
 from headrace.torch import DataLoader
-
-
-class ClassBalancedSampler:
-    """Says that each class gets as many patches: ``CellMapDataLoader(dataset, sampler=ClassBalancedSampler(dataset))``.
-
-    Args:
-        dataset: Whose classes are meant.
-        samples_per_epoch: Patches of an epoch. Default: as many as there are places.
-        seed: Seed of what is drawn.
-    """
-
-    def __init__(self, dataset: Any, samples_per_epoch: int | None = None, seed: int = 42) -> None:
-        self.dataset = dataset
-        self.samples_per_epoch = samples_per_epoch or len(dataset)
-        self.seed = seed
-
-    def __len__(self) -> int:
-        return int(self.samples_per_epoch)
 
 
 class CellMapDataLoader:
@@ -113,7 +96,7 @@ class CellMapDataLoader:
         self.device = torch.device("cpu") if device is None else torch.device(device)
         self._lines: list[tuple[str, str, str]] = []
         if sampler is not None:
-            sampler = _balanced_sampler(sampler)
+            sampler = balanced_sampler(sampler)
             weighted_sampler, iterations_per_epoch = True, sampler.samples_per_epoch
             self._tell("sampler", type(sampler).__name__, "weighted_sampler=True")
             seed = int(sampler.seed) if seed is None and hasattr(sampler, "seed") else seed
@@ -170,9 +153,8 @@ class CellMapDataLoader:
             self._tell("iterations_per_epoch", str(samples), f"samples_per_epoch={samples}")
         balance: list[str] = []
         if weighted:
-            annotated = self.dataset.get_crop_class_matrix().any(axis=0)
-            there = [name for name, any_crop in zip(self.dataset.classes, annotated, strict=True) if any_crop]
-            balance = [name for name in self.classes if name in there]
+            annotated = {name for crop in self.dataset.crops for name, path in crop.labels.items() if path is not None}
+            balance = [name for name in self.classes if name in annotated]
             if not balance:
                 raise invalid("weighted_sampler: no crop has any of the classes", "Look at target_path= and classes=.")
             self._tell("weighted_sampler", "True", f"balance={balance}")
@@ -235,35 +217,3 @@ class CellMapDataLoader:
 
     def __str__(self) -> str:
         return self._table
-
-
-def crops_of(dataset: Any) -> CellMapCrops:
-    """Return a data set of crops, also of a list, and of cellmap-data's objects by their attributes.
-
-    Raises:
-        InvalidArgumentError: It is none of these.
-    """
-    if isinstance(dataset, CellMapCrops):
-        return dataset
-    several = dataset if isinstance(dataset, (list, tuple)) else getattr(dataset, "datasets", None)
-    if several is not None:
-        return CellMapMultiDataset([crops_of(one) for one in several])
-    if hasattr(dataset, "raw_path") and hasattr(dataset, "target_path"):
-        same = ("raw_path", "target_path", "classes", "input_arrays", "target_arrays", "pad", "raw_value_transforms")
-        words = {name: getattr(dataset, name) for name in (*same, "target_value_transforms", "force_has_data")}
-        return CellMapDataset(**words, spatial_transforms=dataset.spatial_transforms_config)
-    if hasattr(dataset, "indices"):
-        raise unsupported(
-            f"a {type(dataset).__name__} chooses patches by number, which does not exist yet",
-            "For validation give the data set itself, and is_train=False: tiles cover each crop.",
-        )
-    raise invalid(f"dataset must be a CellMapDataset or a list of them, not a {type(dataset).__name__}")
-
-
-def _balanced_sampler(sampler: Any) -> Any:
-    if any(cls.__name__ == "ClassBalancedSampler" for cls in type(sampler).__mro__):
-        return sampler
-    raise unsupported(
-        f"sampler: a {type(sampler).__name__} chooses patches by number, which does not exist yet",
-        "Use weighted_sampler=True or sampler=ClassBalancedSampler(dataset, samples_per_epoch).",
-    )

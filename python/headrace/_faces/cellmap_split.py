@@ -6,11 +6,13 @@ import csv
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from headrace._faces.cellmap_dataset import Arrays, CellMapCrops, CellMapDataset, CellMapMultiDataset
+from headrace._faces.cellmap_dataset import CellMapDataset, CellMapMultiDataset
+from headrace._faces.cellmap_patches import Arrays, CellMapCrops
 from headrace._support.checks import invalid
 from headrace._support.knobs import CELLMAP_KNOBS, names_knobs
 
@@ -127,7 +129,7 @@ def crops_of_table(path: str | os.PathLike[str]) -> dict[str, list[dict[str, str
         InvalidArgumentError: A row has another number of columns than three or five.
     """
     found: dict[str, list[dict[str, str]]] = {}
-    with open(path, newline="", encoding="utf-8") as file:
+    with Path(path).open(newline="", encoding="utf-8") as file:
         for number, row in enumerate(csv.reader(file), start=1):
             cells = [cell.strip() for cell in row]
             if not any(cells) or cells[0].startswith("#"):
