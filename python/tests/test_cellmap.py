@@ -251,7 +251,13 @@ def test_an_epoch_of_training(world: World) -> None:
 
 def test_each_argument_is_told_with_what_it_became(world: World) -> None:
     given: dict[str, Any] = {"num_workers": 2, "prefetch_factor": 4, "persistent_workers": True, "pin_memory": True}
-    given |= {"multiprocessing_context": "spawn", "iterations_per_epoch": 20, "weighted_sampler": True, "device": "cpu"}
+    given |= {
+        "in_order": False,
+        "multiprocessing_context": "spawn",
+        "iterations_per_epoch": 20,
+        "weighted_sampler": True,
+        "device": "cpu",
+    }
     told = str(CellMapDataLoader(world.both(), batch_size=4, **given))
     assert all(name in told for name in given), told
     assert "balance=['mito', 'er']" in told and "samples_per_epoch=20" in told and "decode thread" in told

@@ -12,7 +12,7 @@ from headrace._support.knobs import CELLMAP_KNOBS, names_knobs
 
 
 class CellMapDataset(CellMapCrops):
-    """One crop, by the arguments of cellmap-data's class of this name; all others of its arguments are refused by name.
+    """One crop, by the arguments of cellmap-data's class of this name; ``dataset[idx]`` is a patch.
 
     Args:
         raw_path: Group of the OME-NGFF image of grey values, of Zarr v2 or v3.

@@ -16,6 +16,16 @@ from headrace._support.logging import logger
 from headrace.dataset import Dataset
 from headrace.torch import DataLoader
 
+#: What is said of arguments that are accepted and change nothing.
+_WITHOUT_EFFECT = {
+    "prefetch_factor": "as many batches ahead as the memory holds",
+    "persistent_workers": "threads, which stay as long as the loader",
+    "multiprocessing_context": "no effect: there are no worker processes",
+    "worker_init_fn": "never called: there are no worker processes",
+    "pin_memory_device": "no effect, as in torch",
+    "in_order": "no effect: batches always come in order",
+}
+
 
 class CellMapDataLoader:
     """Deliver patches as cellmap-data's loader of this name does, by C++ threads: the same arguments, keys and shapes.
@@ -128,7 +138,14 @@ class CellMapDataLoader:
             world_size=world_size,
             provenance=isinstance(self.dataset, CellMapCrops),
         )
-        self._tell_of_workers(prefetch_factor, persistent_workers, multiprocessing_context, worker_init_fn)
+        self._tell_of_workers(
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers or None,
+            multiprocessing_context=multiprocessing_context,
+            worker_init_fn=worker_init_fn,
+            pin_memory_device=pin_memory_device or None,
+            in_order=None if in_order else False,
+        )
         if pin_memory:
             pins = torch.accelerator.is_available()
             self._tell("pin_memory", "True", "page-locked batches" if pins else "no effect: torch has no accelerator")
@@ -168,17 +185,14 @@ class CellMapDataLoader:
     def _tell(self, argument: str, given: str, became: str) -> None:
         self._lines.append((argument, given, became))
 
-    def _tell_of_workers(self, prefetch: Any, persistent: bool, context: Any, init: Any) -> None:
+    def _tell_of_workers(self, **given: Any) -> None:
         if self.num_workers:
             self._tell("num_workers", str(self.num_workers), f"{self.loader.loader.report().threads} decode threads")
-        if prefetch is not None:
-            self._tell("prefetch_factor", str(prefetch), "as many batches ahead as the memory holds")
-        if persistent:
-            self._tell("persistent_workers", "True", "threads, which stay as long as the loader")
-        if context is not None:
-            self._tell("multiprocessing_context", str(context), "no effect: there are no worker processes")
-        if init is not None:
-            self._tell("worker_init_fn", "a function", "never called: there are no worker processes")
+        for name, value in given.items():
+            if value is not None:
+                self._tell(name, "a function" if callable(value) else str(value), _WITHOUT_EFFECT[name])
+        if getattr(self.dataset, "pad", False):
+            self._tell("pad", "True", "patches lie within a crop, and none is smaller than a patch")
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Start the next epoch."""

@@ -45,6 +45,10 @@ class CellMapDataSplit:
         context: Accepted, without effect, as in cellmap-data.
         device: Accepted, without effect, as in cellmap-data.
         dtype: As :class:`CellMapDataset` has it.
+
+    Attributes:
+        train_datasets: The crops for training.
+        validation_datasets: The crops for validation.
     """
 
     @names_knobs("CellMapDataSplit", CELLMAP_KNOBS)
@@ -99,14 +103,22 @@ class CellMapDataSplit:
             self.validation_datasets = list(datasets.get("validate", []))
 
     @cached_property
-    def train_datasets_combined(self) -> CellMapMultiDataset:
-        """The crops for training as one data set."""
+    def _train(self) -> CellMapMultiDataset:
         return CellMapMultiDataset(self.train_datasets)
 
     @cached_property
+    def _validate(self) -> CellMapMultiDataset:
+        return CellMapMultiDataset(self.validation_datasets)
+
+    @property
+    def train_datasets_combined(self) -> CellMapMultiDataset:
+        """The crops for training as one data set."""
+        return self._train
+
+    @property
     def validation_datasets_combined(self) -> CellMapMultiDataset:
         """The crops for validation as one data set."""
-        return CellMapMultiDataset(self.validation_datasets)
+        return self._validate
 
     @property
     def validation_blocks(self) -> CellMapCrops:
