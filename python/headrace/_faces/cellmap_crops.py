@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import json
 import os
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace._faces.cellmap_images import level_type, levels_of, write_empty_image
+from headrace._faces.cellmap_images import level_type, levels_of, multiscales_of, write_empty_image
 from headrace._support.checks import invalid, unsupported
 from headrace.errors import FileMissingError
 
@@ -32,11 +33,13 @@ class Crop:
 
         Raises:
             FileMissingError: There is no such raw image; or no image of any class, unless ``may_be_empty``.
+            InvalidArgumentError: The raw image is none.
         """
         raw = _local(raw_path)
         if not Path(raw).is_dir():
             message = f"{raw}: there is no such image"
             raise FileMissingError(message, message=message)
+        multiscales_of(raw)
         template, annotated = split_target_path(_local(target_path)) if target_path else ("", [])
         labels: dict[str, str | None] = {}
         for name in classes:
@@ -85,7 +88,7 @@ def link_crops(crops: Sequence[Crop], raw_name: str) -> list[str]:
 
 
 def _plan(crop: Crop, crops: Sequence[Crop], raw_name: str) -> dict[str, Any]:
-    """Name → path to link to, or the levels and the type of an image of zeros."""
+    """Return name → path to link to, or the levels and the type of an image of zeros."""
     plan: dict[str, Any] = {link_name(raw_name): crop.raw}
     for name, path in crop.labels.items():
         if path is None:
@@ -108,21 +111,20 @@ def _write(folder: Path, plan: Mapping[str, Any]) -> None:
 
 
 def _folder_name(number: int, crop: Crop) -> str:
-    """Number and a name that tells people which crop it is."""
+    """Return a number, and a name that tells people which crop it is."""
     path = next((label for label in crop.labels.values() if label is not None), crop.raw)
     return f"{number:04}-{link_name('-'.join(Path(path).parts[-3:-1]))}.zarr"
 
 
 def _cache_directory() -> Path:
+    """Return where folders of links are kept: where the engine keeps what it remembers, else a folder until exit."""
     chosen, home = os.environ.get("HEADRACE_CACHE", ""), os.environ.get("HOME", "")
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     if chosen != "off" and (chosen or xdg.startswith("/") or home.startswith("/")):
         root = Path(chosen).absolute() if chosen else Path(xdg or f"{home}/.cache") / "headrace"
-        try:
+        with contextlib.suppress(OSError):
             (root / "crops").mkdir(parents=True, exist_ok=True)
-        except OSError:
-            pass
-        else:
+        if os.access(root / "crops", os.W_OK):
             return root / "crops"
     folder = tempfile.mkdtemp(prefix="headrace-crops-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -109,7 +109,8 @@ class CellMapDataLoader:
             sampler = balanced_sampler(sampler)
             weighted_sampler, iterations_per_epoch = True, sampler.samples_per_epoch
             self._tell("sampler", type(sampler).__name__, "weighted_sampler=True")
-            seed = int(sampler.seed) if seed is None and hasattr(sampler, "seed") else seed
+            if seed is None and rng is None:
+                seed = getattr(sampler, "seed", None)
         if seed is None and rng is None:
             seed = getattr(self.dataset, "seed", None)
         if rng is not None:

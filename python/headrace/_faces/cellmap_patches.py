@@ -175,6 +175,7 @@ def _function(given: Any) -> Callable[[Any], Any] | None:
 
 
 def _functions(given: Any) -> Callable[[Any], Any] | Mapping[str, Callable[[Any], Any]] | None:
+    """Return the function of the targets, or that of each class that has one."""
     if isinstance(given, Mapping):
         return {str(name): function for name, one in given.items() if (function := _function(one)) is not None}
     return _function(given)

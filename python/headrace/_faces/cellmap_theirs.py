@@ -10,7 +10,7 @@ from headrace._support.checks import invalid, unsupported
 
 
 class ClassBalancedSampler:
-    """Says that each class gets as many patches: ``CellMapDataLoader(dataset, sampler=ClassBalancedSampler(dataset))``.
+    """Say that each class gets as many patches: ``CellMapDataLoader(dataset, sampler=ClassBalancedSampler(dataset))``.
 
     Args:
         dataset: Whose classes are meant.
