@@ -115,6 +115,7 @@ def test_one_crop_by_number_and_pickled(world: World) -> None:
     np.testing.assert_array_equal(dataset[1234]["raw"], raw[None])
     np.testing.assert_array_equal(dataset[1234]["gt"], gt)
     assert int(dataset[-1]["idx"]) == len(dataset) - 1
+    np.testing.assert_array_equal(dataset[torch.tensor(1234)]["raw"], raw[None])
     with pytest.raises(IndexError):
         dataset[len(dataset)]
     loader = CellMapDataLoader(dataset, batch_size=4, iterations_per_epoch=8, seed=5)
@@ -286,6 +287,8 @@ def test_what_there_is_not_is_refused_by_name(world: World) -> None:
     ):
         with pytest.raises(kind, match=text):
             CellMapDataLoader(world.dataset(**words), batch_size=4, iterations_per_epoch=4)
+    with pytest.raises(hr.InvalidArgumentError, match="no OME-NGFF image"):
+        CellMapDataset(f"{world.paths[0][0]}/s0", world.paths[0][1], CLASSES, {"raw": BOX}, {"gt": BOX})
     for path in ("s3://bucket/em", "/not/there"):
         with pytest.raises(hr.Error, match=path):
             CellMapDataset(path, "", CLASSES, {"raw": BOX}, {"gt": BOX})

@@ -76,9 +76,9 @@ class CellMapCrops:
 
     def __getitem__(self, idx: int) -> dict[str, torch.Tensor]:
         """Return the patch that begins at a place, counted crop by crop in C order; it is not turned."""
-        grid = self._mapped(self._cut(stride=1), turned=False)
-        rows = {name: torch.as_tensor(np.asarray(array)) for name, array in grid[[idx]].items()}
         number = range(len(self))[idx]
+        grid = self._mapped(self._cut(stride=1), turned=False)
+        rows = {name: torch.as_tensor(np.asarray(array)) for name, array in grid[[number]].items()}
         crop = int(np.searchsorted(self.form.first_of_crops, number, side="right")) - 1
         start = np.unravel_index(number - self.form.first_of_crops[crop], self.starts[crop])
         place = {"_volume": torch.tensor([crop]), "_start": torch.tensor([list(map(int, start))])}
