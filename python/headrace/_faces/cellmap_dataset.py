@@ -98,7 +98,8 @@ class CellMapMultiDataset(CellMapCrops):
             raise invalid("a data set of several crops needs one at least, and there is none")
         first = self.datasets[0]
         for other in self.datasets:
-            differ = [name for name, value in first.settings.items() if other.settings[name] != value]
+            ours, others = ({**one.settings, "seed": None} for one in (first, other))  # the first's seed holds
+            differ = [name for name, value in ours.items() if others[name] != value]
             differ += ["classes"] if other.classes != first.classes else []
             if differ:
                 raise invalid(f"the crops differ in {' and '.join(differ)}", "Make a loader for each kind of crop.")
