@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -244,10 +245,19 @@ def test_an_epoch_of_training(world: World) -> None:
         optimizer.step()
         assert torch.isfinite(loss)
     loader.refresh()
+    engine = weakref.ref(loader.loader.loader)
     state = loader.state_dict()
     want = next(iter(loader))["idx"]
     loader.load_state_dict(state)
     np.testing.assert_array_equal(next(iter(loader))["idx"], want)
+    del loader
+    assert engine() is None, "threads stop when nothing refers to the loader"
+
+
+def test_batches_come_on_another_device(world: World) -> None:
+    loader = CellMapDataLoader(world.dataset(), batch_size=4, iterations_per_epoch=8, device="meta")
+    assert {tensor.device.type for tensor in next(iter(loader)).values()} == {"meta"} == {loader.device.type}
+    check(world, next(iter(loader.to("cpu"))))
 
 
 def test_each_argument_is_told_with_what_it_became(world: World) -> None:

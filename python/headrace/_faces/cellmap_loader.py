@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from headrace._faces.cellmap_batch import Delivery
 from headrace._faces.cellmap_patches import CellMapCrops
 from headrace._faces.cellmap_theirs import balanced_sampler, crops_of
 from headrace._faces.old_knobs import table
@@ -103,7 +104,6 @@ class CellMapDataLoader:
         self.classes = list(classes) if classes is not None else list(getattr(self.dataset, "classes", []))
         self.batch_size, self.num_workers, self.is_train = batch_size, num_workers, is_train
         self.iterations_per_epoch = iterations_per_epoch
-        self.device = torch.device("cpu") if device is None else torch.device(device)
         self._lines: list[tuple[str, str, str]] = []
         if sampler is not None:
             sampler = balanced_sampler(sampler)
@@ -116,6 +116,8 @@ class CellMapDataLoader:
         if rng is not None:
             self._tell("rng", "a generator", f"seed={rng.initial_seed() if seed is None else seed}")
         patches = self._patches(bool(weighted_sampler), iterations_per_epoch)
+        form = self.dataset.form if isinstance(self.dataset, CellMapCrops) else None
+        self._delivery = Delivery(form, torch.device("cpu" if device is None else device))
         self.loader = DataLoader(
             patches,
             batch_size,
@@ -131,7 +133,7 @@ class CellMapDataLoader:
             persistent_workers=persistent_workers,
             pin_memory_device=pin_memory_device,
             in_order=in_order,
-            column_fn=self._finish,
+            column_fn=self._delivery,
             seed=seed,
             memory=memory,
             cache=cache,
@@ -178,11 +180,6 @@ class CellMapDataLoader:
             self._tell("weighted_sampler", "True", f"balance={balance}")
         return self.dataset.patches(len(self.dataset) if samples is None else samples, balance)
 
-    def _finish(self, batch: dict[str, torch.Tensor]) -> dict[str, Any]:
-        if self.device.type != "cpu":
-            batch = {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
-        return self.dataset.form(batch) if isinstance(self.dataset, CellMapCrops) else batch
-
     def _tell(self, argument: str, given: str, became: str) -> None:
         self._lines.append((argument, given, became))
 
@@ -203,12 +200,17 @@ class CellMapDataLoader:
         """Return the exact number of batches of an epoch."""
         return len(self.loader)
 
+    @property
+    def device(self) -> torch.device:
+        """Where batches are delivered."""
+        return self._delivery.device
+
     def refresh(self) -> None:
         """Do nothing: each epoch draws anew."""
 
     def to(self, device: str | torch.device, non_blocking: bool = True) -> CellMapDataLoader:
         """Deliver batches on this device from now on."""
-        self.device = torch.device(device)
+        self._delivery.device = torch.device(device)
         return self
 
     def set_epoch(self, epoch: int) -> None:
