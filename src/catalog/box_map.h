@@ -29,7 +29,7 @@ class BoxMap final : public SampleMap {
     std::uint32_t file = 0;
     std::vector<CellGrid> grids;     ///< One for each array.
     std::vector<Axes> offsets = {};  ///< Where the volume begins in each array; empty: at its beginning.
-    std::vector<std::optional<VoxelScale>> scales = {};  ///< Of each array; empty: all have the volume's voxels.
+    std::vector<std::optional<VoxelScale>> scales = {};  ///< One for each array; empty: all have the volume's voxels.
   };
   struct Options {
     std::vector<Volume> volumes;

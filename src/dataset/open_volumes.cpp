@@ -110,7 +110,7 @@ struct Reach {
   std::int64_t begin = std::numeric_limits<std::int64_t>::min(), end = std::numeric_limits<std::int64_t>::max();
 };
 
-/// Of arrays of other voxels as much is enough as has a centre within one of these of the array.
+/// An array of other voxels needs not cover a patch: a centre within one of these voxels of it is enough.
 Reach common_reach(const SourceFile& file, const WorldPlaces& world, std::size_t axis) {
   Reach reach;
   for (std::size_t i = 0; i < file.arrays.size(); ++i) {

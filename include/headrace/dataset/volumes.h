@@ -65,8 +65,8 @@ struct PatchClass {
 
 /// An array of other voxels than the volume's, of which each patch has a box about the same centre.
 struct PatchContext {
-  std::string array;
-  std::vector<std::uint64_t> shape = {};  ///< Of its own voxels along each axis; empty: as many as the patch has.
+  std::string array;                      ///< Name of one of the volumes' arrays.
+  std::vector<std::uint64_t> shape = {};  ///< Extents of the box, in its own voxels; empty: those of the patch.
 };
 
 /// Which boxes are the samples of patches(). Exactly one of `samples_per_epoch` and `stride` is given.

@@ -171,6 +171,34 @@ DATALOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )
 
+#: The same for the classes of ``headrace.cellmap``, which have cellmap-data's arguments.
+CELLMAP_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "headrace.Loader": {
+            "threads": "Use num_workers=.",
+            "samples_per_epoch": "Use iterations_per_epoch=.",
+            "balance": "Use weighted_sampler=True, and classes= for some of them.",
+            "framework": "Not needed: batches are of tensors.",
+            "provenance": "Not needed: batches have 'idx', the number of each place: dataset[idx].",
+        },
+        "torch": {
+            "shuffle": "Use is_train=: True draws random patches, False goes over each crop in order.",
+            "batch_sampler": "Use weighted_sampler=True; other orders of patches do not exist yet.",
+            "collate_fn": "Not needed: batches come collated, as a dict of tensors; change them in the loop.",
+            "generator": "Use rng=.",
+        },
+        "cellmap-data": {
+            "context": "Not needed: files are read by C++ threads, without TensorStore.",
+            "max_workers": _THREADS.replace("threads=", "the loader's num_workers="),
+            "is_train": "Say it to the CellMapDataLoader: is_train=True draws random patches.",
+            "rng": "Use seed=, or the CellMapDataLoader's rng=.",
+            "interpolation": "Not needed: nothing is resampled, the level of the scale must be there.",
+            "axis_order": "Not supported: arrays lie in the order z, y, x.",
+            "empty_store": "Not needed: a class that a crop lacks is NaN.",
+        },
+    }
+)
+
 #: The same for ``hr.open``.
 OPEN_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {

@@ -1,0 +1,87 @@
+"""The form of cellmap-data's batches: their keys, the numbers of places, and NaN where a class is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from headrace._support.checks import invalid
+
+Change = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class BatchForm:
+    """Makes a batch of cellmap-data of a batch of patches, which is a dict of tensors with its provenance."""
+
+    inputs: Mapping[str, str]  # name → the array of a patch that it is
+    targets: tuple[str, ...]
+    classes: tuple[str, ...]
+    known: np.ndarray[Any, np.dtype[np.bool_]]  # of each crop, of each class
+    starts: np.ndarray[Any, Any]  # of each crop, along each axis: where patches may begin
+    change_raw: Change | None
+    change_targets: Change | Mapping[str, Change] | None
+
+    @property
+    def first_of_crops(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The number of the first place of each crop, if places are counted crop by crop."""
+        places = self.starts.prod(axis=1)
+        first: np.ndarray[Any, np.dtype[np.int64]] = np.cumsum(places) - places
+        return first
+
+    def __call__(self, batch: dict[str, torch.Tensor]) -> dict[str, Any]:
+        """Return the batch with cellmap-data's keys. Tensors are changed once a batch."""
+        crops, at = batch.pop("_volume").long(), batch.pop("_start").long()
+        raw = {array: batch[array] for array in self.inputs.values()}
+        if self.change_raw is not None:
+            raw = {array: self.change_raw(grey) for array, grey in raw.items()}
+        labels = self._unknown(self._changed(batch[self.classes[0]]), crops)
+        named: dict[str, Any] = {"idx": self._numbers(crops, at)}
+        named |= {name: raw[array] for name, array in self.inputs.items()}
+        return named | dict.fromkeys(self.targets, labels)
+
+    def _numbers(self, crops: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """Return the number of each place, counted crop by crop and in C order."""
+        _, ys, xs = torch.from_numpy(self.starts).to(at.device)[crops].unbind(1)
+        first = torch.from_numpy(self.first_of_crops).to(at.device)[crops]
+        return first + (at[:, 0] * ys + at[:, 1]) * xs + at[:, 2]
+
+    def _changed(self, labels: torch.Tensor) -> torch.Tensor:
+        change = self.change_targets
+        if not change:
+            return labels
+        if not isinstance(change, Mapping):
+            changed: torch.Tensor = change(labels)
+            return changed
+        columns = [change.get(name, lambda column: column)(labels[:, i]) for i, name in enumerate(self.classes)]
+        return torch.stack(columns, dim=1)
+
+    def _unknown(self, labels: torch.Tensor, crops: torch.Tensor) -> torch.Tensor:
+        """Put NaN where a crop was not annotated for a class: unknown, which is not the same as absent."""
+        if self.known.all():
+            return labels
+        if not labels.is_floating_point():
+            raise invalid(
+                f"a class that a crop lacks is NaN, which {labels.dtype} does not have",
+                "Leave out dtype=, or let target_value_transforms return floating-point numbers.",
+            )
+        labels[~torch.from_numpy(self.known).to(crops.device)[crops]] = torch.nan
+        return labels
+
+
+@dataclass
+class Delivery:
+    """Moves a batch and gives it its form. Knows no loader, so that a loader ends when nothing refers to it."""
+
+    form: BatchForm | None
+    device: torch.device
+
+    def __call__(self, batch: dict[str, torch.Tensor]) -> dict[str, Any]:
+        """Return the batch as it is delivered."""
+        if self.device.type != "cpu":
+            batch = {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
+        return batch if self.form is None else self.form(batch)

@@ -1,0 +1,236 @@
+"""CellMapDataLoader: the arguments of cellmap-data's loader, what each becomes, and batches in its form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from headrace._faces.cellmap_batch import Delivery
+from headrace._faces.cellmap_patches import CellMapCrops
+from headrace._faces.cellmap_theirs import balanced_sampler, crops_of
+from headrace._faces.old_knobs import table
+from headrace._support.checks import invalid, whole_number
+from headrace._support.knobs import CELLMAP_KNOBS, names_knobs
+from headrace._support.logging import logger
+from headrace.dataset import Dataset
+from headrace.torch import DataLoader
+
+#: What is said of arguments that are accepted and change nothing.
+_WITHOUT_EFFECT = {
+    "prefetch_factor": "as many batches ahead as the memory holds",
+    "persistent_workers": "threads, which stay as long as the loader",
+    "multiprocessing_context": "no effect: there are no worker processes",
+    "worker_init_fn": "never called: there are no worker processes",
+    "pin_memory_device": "no effect, as in torch",
+    "in_order": "no effect: batches always come in order",
+}
+
+
+class CellMapDataLoader:
+    """Deliver patches as cellmap-data's loader of this name does, by C++ threads: the same arguments, keys and shapes.
+
+    A batch is a dict: each input array ``[B, 1, z, y, x]``, each target array ``[B, C, z, y, x]`` with the classes in
+    order, and ``idx``, the number of each patch's place (``dataset[idx]``). Axes of one voxel are left out. What each
+    argument became is logged, and ``print(loader)`` says it.
+
+    Args:
+        dataset: :class:`CellMapDataset`, :class:`CellMapMultiDataset`, or a list of the former; cellmap-data's own
+            objects, whose crops and arrays are taken over; or a Headrace data set, whose batches come as they are.
+        classes: Classes that ``weighted_sampler`` draws alike. Default: those of the data set that any crop has.
+        batch_size: Patches a batch, on each rank.
+        num_workers: Above 0: so many C++ decode threads at most. 0: as many as this process may use.
+        weighted_sampler: True: each class gets as many patches, if ``is_train``.
+        sampler: A :class:`ClassBalancedSampler`, or cellmap-data's; others are refused.
+        is_train: True: random patches. False: the tiles that cover each crop, in order, not turned.
+        rng: Its ``initial_seed()`` is the seed. Default: ``seed``, else the data set's, else 0.
+        device: Where batches are delivered. None: on the CPU.
+        iterations_per_epoch: Patches of an epoch, also without ``weighted_sampler``. Default: ``len(dataset)``.
+        pin_memory: Batches lie in page-locked memory, if torch has an accelerator.
+        drop_last: Drop the patches that do not fill the last batch.
+        timeout: Seconds to wait for a batch before LoaderTimeoutError; 0: no limit.
+        prefetch_factor: Accepted, without effect: as many batches are ready ahead as ``memory`` holds.
+        persistent_workers: Accepted, without effect: threads stay as long as the loader.
+        multiprocessing_context: Accepted, without effect: there are no worker processes.
+        worker_init_fn: Accepted, never called, for the same reason.
+        pin_memory_device: Accepted, without effect, as in torch.
+        in_order: Accepted, without effect: batches always come in order.
+        seed: Seed of what is drawn.
+        memory: Bytes this loader may hold, as :class:`headrace.Loader` has it.
+        cache: What stays of decoded data, as :class:`headrace.Loader` has it.
+        rank: Data-parallel rank. Default: what torch.distributed or the launcher says.
+        world_size: Number of data-parallel ranks; give it with ``rank``.
+
+    Attributes:
+        loader: The :class:`headrace.torch.DataLoader` that does the work.
+
+    Raises:
+        InvalidArgumentError: An argument is wrong, or a class has no voxel that could be drawn.
+        UnknownArgumentError: There is no such argument; the text says what replaces it.
+        UnsupportedError: Something that cellmap-data has and Headrace has not; the text says what to do.
+    """
+
+    @names_knobs("CellMapDataLoader", CELLMAP_KNOBS)
+    def __init__(
+        self,
+        dataset: Any,
+        classes: Any = None,
+        batch_size: int = 1,
+        num_workers: int = 0,
+        weighted_sampler: bool = False,
+        sampler: Any = None,
+        is_train: bool = True,
+        rng: torch.Generator | None = None,
+        device: str | torch.device | None = None,
+        iterations_per_epoch: int | None = None,
+        *,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        multiprocessing_context: Any = None,
+        worker_init_fn: Any = None,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        seed: int | None = None,
+        memory: int | str | None = None,
+        cache: Any = "auto",
+        rank: int | None = None,
+        world_size: int | None = None,
+    ) -> None:
+        self.dataset = dataset if isinstance(dataset, Dataset) else crops_of(dataset)
+        self.classes = list(classes) if classes is not None else list(getattr(self.dataset, "classes", []))
+        self.batch_size, self.num_workers, self.is_train = batch_size, num_workers, is_train
+        self.iterations_per_epoch = iterations_per_epoch
+        self._lines: list[tuple[str, str, str]] = []
+        if sampler is not None:
+            sampler = balanced_sampler(sampler)
+            weighted_sampler, iterations_per_epoch = True, sampler.samples_per_epoch
+            self._tell("sampler", type(sampler).__name__, "weighted_sampler=True")
+            if seed is None and rng is None:
+                seed = getattr(sampler, "seed", None)
+        if seed is None and rng is None:
+            seed = getattr(self.dataset, "seed", None)
+        if rng is not None:
+            self._tell("rng", "a generator", f"seed={rng.initial_seed() if seed is None else seed}")
+        patches = self._patches(bool(weighted_sampler), iterations_per_epoch)
+        form = self.dataset.form if isinstance(self.dataset, CellMapCrops) else None
+        self._delivery = Delivery(form, torch.device("cpu" if device is None else device))
+        self.loader = DataLoader(
+            patches,
+            batch_size,
+            shuffle=is_train,
+            num_workers=num_workers,
+            pin_memory=pin_memory,
+            drop_last=drop_last,
+            timeout=timeout,
+            worker_init_fn=worker_init_fn,
+            multiprocessing_context=multiprocessing_context,
+            generator=rng,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+            pin_memory_device=pin_memory_device,
+            in_order=in_order,
+            column_fn=self._delivery,
+            seed=seed,
+            memory=memory,
+            cache=cache,
+            rank=rank,
+            world_size=world_size,
+            provenance=isinstance(self.dataset, CellMapCrops),
+        )
+        self._tell_of_workers(
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers or None,
+            multiprocessing_context=multiprocessing_context,
+            worker_init_fn=worker_init_fn,
+            pin_memory_device=pin_memory_device or None,
+            in_order=None if in_order else False,
+        )
+        if pin_memory:
+            pins = torch.accelerator.is_available()
+            self._tell("pin_memory", "True", "page-locked batches" if pins else "no effect: torch has no accelerator")
+        if device is not None:
+            self._tell("device", str(device), f"batches are delivered on {self.device}")
+        self._table = table("CellMapDataLoader", self._lines, self.loader.loader.report(), keeps=cache == "auto")
+        logger.info("%s", self._table)
+
+    def _patches(self, weighted: bool, samples: int | None) -> Dataset:
+        if isinstance(self.dataset, Dataset):
+            if weighted or samples is not None:
+                raise invalid(
+                    "weighted_sampler=, sampler= and iterations_per_epoch= are for a CellMapDataset",
+                    "A Headrace data set says it itself: volume.patches(shape, samples_per_epoch, balance=classes).",
+                )
+            return self.dataset
+        if not self.is_train:
+            self._tell("is_train", "False", f"tiles of {self.dataset.box.shape}, in order, not turned")
+            return self.dataset.tiles()
+        if samples is not None:
+            samples = whole_number("iterations_per_epoch", samples, least=1)
+            self._tell("iterations_per_epoch", str(samples), f"samples_per_epoch={samples}")
+        balance: list[str] = []
+        if weighted:
+            annotated = {name for crop in self.dataset.crops for name, path in crop.labels.items() if path is not None}
+            balance = [name for name in self.classes if name in annotated]
+            if not balance:
+                raise invalid("weighted_sampler: no crop has any of the classes", "Look at target_path= and classes=.")
+            self._tell("weighted_sampler", "True", f"balance={balance}")
+        return self.dataset.patches(len(self.dataset) if samples is None else samples, balance)
+
+    def _tell(self, argument: str, given: str, became: str) -> None:
+        self._lines.append((argument, given, became))
+
+    def _tell_of_workers(self, **given: Any) -> None:
+        if self.num_workers:
+            self._tell("num_workers", str(self.num_workers), f"{self.loader.loader.report().threads} decode threads")
+        for name, value in given.items():
+            if value is not None:
+                self._tell(name, "a function" if callable(value) else str(value), _WITHOUT_EFFECT[name])
+        if getattr(self.dataset, "pad", False):
+            self._tell("pad", "True", "patches lie within a crop, and none is smaller than a patch")
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Start the next epoch."""
+        return iter(self.loader)
+
+    def __len__(self) -> int:
+        """Return the exact number of batches of an epoch."""
+        return len(self.loader)
+
+    @property
+    def device(self) -> torch.device:
+        """Where batches are delivered."""
+        return self._delivery.device
+
+    def refresh(self) -> None:
+        """Do nothing: each epoch draws anew."""
+
+    def to(self, device: str | torch.device, non_blocking: bool = True) -> CellMapDataLoader:
+        """Deliver batches on this device from now on."""
+        self._delivery.device = torch.device(device)
+        return self
+
+    def set_epoch(self, epoch: int) -> None:
+        """Name the epoch that the next ``iter()`` delivers (from 0)."""
+        self.loader.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the loader is, exact after each batch."""
+        return self.loader.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to where :meth:`state_dict` was taken."""
+        self.loader.load_state_dict(state)
+
+    def close(self) -> None:
+        """Stop the threads and give memory back."""
+        self.loader.close()
+
+    def __repr__(self) -> str:
+        return f"<CellMapDataLoader of {self.dataset!r}, batch_size={self.batch_size}>"
+
+    def __str__(self) -> str:
+        return self._table

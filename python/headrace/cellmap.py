@@ -1,0 +1,15 @@
+"""``headrace.cellmap``: the names of cellmap-data over Headrace's C++ threads, for programs that change one import.
+
+from headrace.cellmap import CellMapDataLoader, CellMapDataSplit
+
+split = CellMapDataSplit(csv_path="datasplit.csv", classes=["mito", "er"], input_arrays=arrays, target_arrays=targets)
+for batch in CellMapDataLoader(split.train_datasets_combined, batch_size=4, weighted_sampler=True):
+    ...
+"""
+
+from headrace._faces.cellmap_dataset import CellMapDataset, CellMapMultiDataset
+from headrace._faces.cellmap_loader import CellMapDataLoader
+from headrace._faces.cellmap_split import CellMapDataSplit
+from headrace._faces.cellmap_theirs import ClassBalancedSampler
+
+__all__ = ["CellMapDataLoader", "CellMapDataSplit", "CellMapDataset", "CellMapMultiDataset", "ClassBalancedSampler"]
