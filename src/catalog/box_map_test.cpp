@@ -72,16 +72,17 @@ struct Case {
     for (std::size_t a = 0; a < rank; ++a) made.cell[a] = some(1, 8);
     return made;
   }
-  /// The second array has other voxels, and lies a little elsewhere.
+  /// The second array has other voxels, and begins and ends within one of them from where the volume does.
   void add_context(BoxMap::Volume& volume) const {
     volume.scales.resize(2);
     VoxelScale& scale = volume.scales[1].emplace();
     volume.offsets.resize(2);
     for (std::size_t a = 0; a < rank; ++a) {
       scale.size[a] = static_cast<double>(some(1, 9)) / 2;
-      scale.begin[a] = static_cast<double>(some(0, 8)) / 4 - 1;
-      const auto extent = static_cast<double>(volume.grids[0].shape[a]);
-      volume.grids[1].shape[a] = static_cast<std::uint64_t>(extent / scale.size[a]) + 1;
+      scale.begin[a] = scale.size[a] * (static_cast<double>(some(0, 8)) / 4 - 1);
+      const double end = static_cast<double>(volume.grids[0].shape[a]) - scale.begin[a];
+      volume.grids[1].shape[a] =
+          std::max<std::uint64_t>(static_cast<std::uint64_t>(end / scale.size[a]) + some(0, 1), 1);
     }
   }
   void add_places(std::uint32_t volume, const Axes& shape) {
