@@ -72,11 +72,7 @@ def test_windows_and_documents_are_numpys(tmp_path: Path, kind: str, wide: bool)
     for length, stride, lookahead in [(64, None, 1), (100, 37, 0), (33, 1, 3)]:
         windows = tokens.windows(length, stride=stride, lookahead=lookahead)
         want = np.concatenate(
-            [
-                windows_of(file, length, stride or length, lookahead)
-                for file in files
-                if len(file) >= length + lookahead
-            ]
+            [windows_of(file, length, stride or length, lookahead) for file in files if len(file) >= length + lookahead]
         )
         np.testing.assert_array_equal(windows[:]["tokens"], want)
         got = np.concatenate([batch["tokens"] for batch in hr.Loader(windows, 16)])
@@ -96,7 +92,7 @@ def test_windows_and_documents_are_numpys(tmp_path: Path, kind: str, wide: bool)
     assert documents.lengths().tolist() == [len(document) for document in wanted]
     for i, document in enumerate(wanted):
         np.testing.assert_array_equal(documents[i]["tokens"], document)
-    order = [batch for batch in hr.Loader(documents, 4, shuffle=True, seed=1)]
+    order = list(hr.Loader(documents, 4, shuffle=True, seed=1))
     got = [part for batch in order for part in np.split(batch["tokens"], batch["tokens.offsets"][1:-1])]
     assert sorted(map(bytes, got)) == sorted(map(bytes, wanted))
 
@@ -349,11 +345,9 @@ def test_files_that_are_no_tokens(tmp_path: Path) -> None:
     refused(hr.InvalidArgumentError, "an HDF5 file", tmp_path / "d.bin", dtype="u2")
     refused(hr.InvalidArgumentError, "directory without a manifest", tmp_path)
     refused(hr.FileMissingError, "no such file", tmp_path / "e.bin", dtype="u2")
-    np.arange(9, dtype="u2").tofile(tmp_path / "f.bin")
-    np.save(tmp_path / "g.npy", np.arange(9, dtype="u4"))
-    refused(hr.InvalidArgumentError, "tokens are uint16 here, but uint32", [tmp_path / "g.npy", tmp_path / "h.npy"]) if (
-        np.save(tmp_path / "h.npy", np.arange(9, dtype="u2")) is None
-    ) else None
+    for name, dtype in (("f.npy", "u2"), ("g.npy", "u4")):
+        np.save(tmp_path / name, np.arange(9, dtype=dtype))
+    refused(hr.InvalidArgumentError, "tokens are uint32 here, but uint16", [tmp_path / "f.npy", tmp_path / "g.npy"])
 
 
 def test_doubtful_widths_are_told(tmp_path: Path) -> None:
@@ -452,7 +446,9 @@ def test_datatroves_files_that_disagree(tmp_path: Path) -> None:
     index.write_bytes(whole)
     damage(index, 16, b"\x00\x00")
     tokens = hr.open_tokens(path)
-    with pytest.raises(hr.CorruptDataError, match="document 2 ends at token 0, where 700 to 4000 is possible") as raised:
+    with pytest.raises(
+        hr.CorruptDataError, match="document 2 ends at token 0, where 700 to 4000 is possible"
+    ) as raised:
         tokens.documents()
     assert raised.value.byte_range == (16, 8)
     Path(f"{path}.metadata").write_text("gpt2|3\n")
