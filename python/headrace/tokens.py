@@ -19,6 +19,7 @@ from headrace.dataset import Dataset, Paths
 from headrace.errors import ClosedError
 from headrace.fields import FileInfo
 
+__all__ = ["Writer"]  # what `headrace` itself does not have
 _MOST_ID = 2**32 - 1
 
 
@@ -158,6 +159,23 @@ class Writer:
 
     Nothing stands under the final name before :meth:`finish`, which the end of the ``with`` block calls; an exception
     in the block, and :meth:`abandon`, remove what was written.
+
+    Args:
+        path: The folder, the ``.bin`` file, or Megatron's name with or without ending. Nothing may be there.
+        format: ``"headrace"``: a folder of ``.npy`` files with a manifest; ``"nanogpt"``: a raw ``.bin`` file,
+            which does not say where documents end; ``"megatron"``: ``.bin`` and ``.idx`` as Megatron-LM writes
+            them.
+        dtype: Type of the numbers; default: what readers of the format expect for ``vocab_size``. Give one of both.
+        vocab_size: Ids must be below it.
+        end_of_text: An id that is written behind each document.
+        tokenizer: Name of the tokenizer, for the manifest.
+        tokenizer_hash: What tells it from others of the name, for the manifest.
+        shard_tokens: A ``.npy`` file of a folder ends with the document that reaches so many tokens.
+
+    Raises:
+        InvalidArgumentError: Something is there already; neither ``dtype`` nor ``vocab_size``, or a type that does
+            not hold the vocabulary.
+        WriteFailedError: The system's error.
     """
 
     def __init__(
@@ -172,25 +190,7 @@ class Writer:
         tokenizer_hash: str = "",
         shard_tokens: int = 2**30,
     ) -> None:
-        """Begin to write.
-
-        Args:
-            path: The folder, the ``.bin`` file, or Megatron's name with or without ending. Nothing may be there.
-            format: ``"headrace"``: a folder of ``.npy`` files with a manifest; ``"nanogpt"``: a raw ``.bin`` file,
-                which does not say where documents end; ``"megatron"``: ``.bin`` and ``.idx`` as Megatron-LM writes
-                them.
-            dtype: Type of the numbers; default: what readers of the format expect for ``vocab_size``. Give one of both.
-            vocab_size: Ids must be below it.
-            end_of_text: An id that is written behind each document.
-            tokenizer: Name of the tokenizer, for the manifest.
-            tokenizer_hash: What tells it from others of the name, for the manifest.
-            shard_tokens: A ``.npy`` file of a folder ends with the document that reaches so many tokens.
-
-        Raises:
-            InvalidArgumentError: Something is there already; neither ``dtype`` nor ``vocab_size``, or a type that does
-                not hold the vocabulary.
-            WriteFailedError: The system's error.
-        """
+        """Begin to write."""
         one_of("format", format, ("headrace", "nanogpt", "megatron"))
         self._native: _headrace.TokenWriter | None = _headrace.make_token_writer(
             os.fsencode(path),

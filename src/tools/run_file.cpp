@@ -146,6 +146,25 @@ Status read_windows(const YamlNode& node, const std::string& key, WindowOptions&
   return {};
 }
 
+/// What is said of files of tokens; {} says nothing.
+Status read_tokens(const YamlNode& node, const std::string& key, TokenOptions& tokens) {
+  Keys keys;
+  keys["dtype"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(tokens.dtype, as_text(n, k));
+    return {};
+  };
+  keys["vocab_size"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(tokens.vocab_size, as_number(n, k));
+    if (tokens.vocab_size == 0) return bad(n, k, "a number of at least 1 is expected");
+    return {};
+  };
+  keys["check"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(tokens.check, as_bool(n, k));
+    return {};
+  };
+  return walk(node, key, keys);
+}
+
 /// [64, 64, 64], or one number for a single axis.
 Status read_extents(const YamlNode& node, const std::string& key, std::vector<std::uint64_t>& extents) {
   if (node.kind != YamlNode::Kind::kList) {
@@ -411,6 +430,9 @@ Result<RunConfig> parse_run(const std::string& path) {
   data_keys["windows"] = [&](const YamlNode& n, const std::string& k) {
     return read_windows(n, k, run.windows.emplace());
   };
+  data_keys["tokens"] = [&](const YamlNode& n, const std::string& k) {
+    return read_tokens(n, k, run.tokens.emplace());
+  };
   bool has_volume = false;
   data_keys["volume"] = [&](const YamlNode& n, const std::string& k) -> Status {
     has_volume = true;
@@ -452,6 +474,9 @@ Result<RunConfig> parse_run(const std::string& path) {
     return Error(ErrorCode::kInvalidArgument,
                  "patches are boxes of volumes; windows and sample_by make samples of rows")
         .with_hint("Leave one of them out.");
+  if (run.tokens && (run.patches || run.open.sample_by || !run.open.fields.empty()))
+    return Error(ErrorCode::kInvalidArgument, "files of tokens have one field, tokens, of which windows are made")
+        .with_hint("Leave fields, sample_by and volume out.");
   if (!has_loader) return Error(ErrorCode::kInvalidArgument, "loader is missing: at least batch_size is needed");
   return run;
 }
@@ -464,7 +489,8 @@ Dataset open_run(const RunConfig& run) {
 
 Dataset open_run(const RunConfig& run, const std::vector<std::string>& files) {
   if (run.patches) return patches(open_volumes(files, run.open), *run.patches);
-  Dataset data = open(files, run.open);
+  const bool is_tokens = run.tokens.has_value();
+  Dataset data = is_tokens ? open_tokens(files, *run.tokens).rows() : open(files, run.open);
   return run.windows ? windows(data, *run.windows) : data;
 }
 

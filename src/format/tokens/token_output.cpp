@@ -128,6 +128,7 @@ class FolderOutput final : public TokenOutput {
     return {};
   }
   Status write(std::span<const std::byte> numbers) override {
+    if (numbers.empty()) return {};
     if (is_full_) HEADRACE_TRY(end_shard());
     if (!numbers_) HEADRACE_TRY(begin_shard());
     return numbers_->write(numbers);
