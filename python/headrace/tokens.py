@@ -266,7 +266,8 @@ def _type_word(dtype: Any) -> str:
         raise invalid(f"tokens are whole numbers, not {found.name}", 'Such as "u2", "u4" or np.uint16.')
     if found.byteorder == ">":
         raise invalid("raw files of big-endian tokens are not read", "Save them as .npy, which says it: np.save.")
-    return found.name
+    name: str = found.name
+    return name
 
 
 def _ids(ids: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:

@@ -113,4 +113,10 @@ def test_the_command_line_looks_at_an_index(tmp_path: Path) -> None:
     found = hr.inspect(str(tmp_path / "corpus.idx"))
     assert "Megatron .bin and .idx (7 documents)" in str(found)
     assert "tokens" in str(found)
-    assert len(hr.open(tmp_path / "corpus.idx")) == 4000
+    rows = hr.open(tmp_path / "corpus.idx")  # its tokens, as rows
+    assert len(rows) == 4000
+    identity = hr.Loader(rows, 8).state_dict()
+    numbers = bytearray((tmp_path / "corpus.bin").read_bytes())
+    numbers[100:4000] = bytes(3900)
+    (tmp_path / "corpus.bin").write_bytes(numbers)
+    assert hr.Loader(hr.open(tmp_path / "corpus.idx"), 8).state_dict() != identity

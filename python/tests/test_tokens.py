@@ -312,6 +312,11 @@ def test_an_id_outside_of_the_vocabulary(tmp_path: Path, place: int) -> None:
     assert error.byte_range == (4 * place, 4)
 
 
+def test_a_check_needs_a_vocabulary(tmp_path: Path) -> None:
+    path = write_raw(tmp_path / "a.bin", documents_of())
+    refused(hr.InvalidArgumentError, "nothing says its size", path, dtype="u2", check=True)
+
+
 def test_negative_ids(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array([5, 6, -1, 7], ">i4"))
     refused(hr.CorruptDataError, "token 2 is -1, and ids are 0 or more", tmp_path / "a.npy")
@@ -452,7 +457,9 @@ def test_datatroves_files_that_disagree(tmp_path: Path) -> None:
         tokens.documents()
     assert raised.value.byte_range == (16, 8)
     Path(f"{path}.metadata").write_text("gpt2|3\n")
-    refused(hr.CorruptDataError, "tokens of '3' bytes", path)
+    refused(hr.CorruptDataError, "tokens of 3 bytes", path)
+    Path(f"{path}.metadata").write_text("gpt2|small\n")
+    assert hr.open_tokens(path).tokenizer == "gpt2|small"
     index.unlink()
     Path(f"{path}.metadata").unlink()
     refused(hr.InvalidArgumentError, "nothing says how wide", path)

@@ -71,6 +71,11 @@ Result<std::vector<TokenFile>> open_files(const std::vector<std::string>& paths,
     HEADRACE_ASSIGN(TokenFile file, token_files::open_token_file(path, words, manifests));
     files.push_back(std::move(file));
     HEADRACE_TRY(check_like_first(files[0], files.back()));
+    if (options.check && files.back().vocab_size == 0)
+      return std::move(
+          Error(ErrorCode::kInvalidArgument, "check compares ids with a vocabulary, and nothing says its size")
+              .with_file(path)
+              .with_hint("Give vocab_size= as well."));
     const auto go_on = [&] { return !options.progress || options.progress(files.size() - 1, paths.size()); };
     if (options.check) HEADRACE_TRY(token_files::check_ids(files.back(), {0, files.back().tokens()}, go_on));
     if (options.progress && !options.progress(files.size(), paths.size()))

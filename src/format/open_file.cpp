@@ -27,7 +27,7 @@ constexpr std::uint64_t kHeadBytes = 512;
 
 Error not_ours(std::span<const std::byte> head, const std::string& path) {
   Sniffed found = sniff(head);
-  if (path.ends_with(".bin") || path.ends_with(".ds"))
+  if (found.what.empty() && (path.ends_with(".bin") || path.ends_with(".ds")))
     found.hint = "If it is a file of tokens, hr.open_tokens (C++: headrace::open_tokens) takes it.";
   Error error(ErrorCode::kUnsupported,
               found.what.empty() ? "no HDF5, Parquet, Zarr or NumPy file, nor anything else that is known here"

@@ -46,6 +46,18 @@ std::string_view foreign_name(std::span<const std::byte> head) {
   return {};
 }
 
+/// What a .npy header would say of so many bytes of numbers.
+Result<npy::NpyHeader> raw_header(const DType& dtype, std::uint64_t bytes) {
+  npy::Literal descr;
+  descr.kind = npy::Literal::Kind::kText;
+  descr.text = fmt::format("<{}{}", dtype.kind == DType::Kind::kInt ? 'i' : 'u', dtype.itemsize);
+  npy::NpyHeader header;
+  HEADRACE_ASSIGN(header.type, npy::parse_type(descr));
+  header.shape = {bytes / dtype.itemsize};
+  header.value_bytes = bytes;
+  return header;
+}
+
 /// Set the array of a file that has nothing but numbers.
 Status set_raw(TokenFile& out, std::shared_ptr<RandomAccessFile> file) {
   const std::uint64_t size = file->size(), width = out.dtype.itemsize, rest = size % width;
@@ -55,13 +67,7 @@ Status set_raw(TokenFile& out, std::shared_ptr<RandomAccessFile> file) {
                                               size, out.dtype.name(), size / width, width, rest),
                                   "Another dtype, or a copy that was cut short?")
                          .with_bytes({size - rest, rest}));
-  npy::Literal descr;
-  descr.kind = npy::Literal::Kind::kText;
-  descr.text = fmt::format("<{}{}", out.dtype.kind == DType::Kind::kInt ? 'i' : 'u', width);
-  npy::NpyHeader header;
-  HEADRACE_ASSIGN(header.type, npy::parse_type(descr));
-  header.shape = {size / width};
-  header.value_bytes = size;
+  HEADRACE_ASSIGN(npy::NpyHeader header, raw_header(out.dtype, size));
   out.values = {0, size};
   npy::NpyValues values{std::move(file), out.path, out.values};
   ArrayInfo info = npy::describe(kTokensName, header, values);
@@ -178,11 +184,13 @@ Result<DatatroveMetadata> read_datatrove_metadata(const std::string& path) {
   const std::size_t bar = found.tokenizer.rfind('|');
   if (bar == std::string::npos) return found;
   const std::string width = found.tokenizer.substr(bar + 1);
+  std::uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(width.data(), width.data() + width.size(), bytes);
+  if (error != std::errc() || end != width.data() + width.size()) return found;  // a part of the name
+  if (bytes != 2 && bytes != 4)
+    return refused_file(ErrorCode::kCorruptData, path, fmt::format("tokens of {} bytes, 2 or 4 are known", bytes), "");
   found.tokenizer.resize(bar);
-  const auto [end, error] = std::from_chars(width.data(), width.data() + width.size(), found.width);
-  if (error != std::errc() || end != width.data() + width.size() || (found.width != 2 && found.width != 4))
-    return refused_file(ErrorCode::kCorruptData, path, fmt::format("tokens of '{}' bytes, 2 or 4 are known", width),
-                        "");
+  found.width = bytes;
   return found;
 }
 
@@ -327,22 +335,19 @@ Result<TokenFile> open_token_file(const std::string& path, const TokenWords& wor
 Result<std::shared_ptr<FormatReader>> open_megatron(const std::string& idx_path) {
   const std::size_t stem = idx_path.ends_with(".idx") ? idx_path.size() - 4 : idx_path.size();
   const std::string path = idx_path.substr(0, stem) + ".bin";
-  HEADRACE_ASSIGN(const std::shared_ptr<RandomAccessFile> file, open_bytes_of(path));
+  HEADRACE_ASSIGN(const std::shared_ptr<RandomAccessFile> numbers, open_bytes_of(path));
   Manifests none;
   HEADRACE_ASSIGN(const TokenFile opened, open_token_file(path, {}, none));
   npy::Entry entry;
   entry.info = opened.array->info();
-  npy::Literal descr;
-  descr.kind = npy::Literal::Kind::kText;
-  descr.text = opened.dtype.numpy_typestr();
-  HEADRACE_ASSIGN(entry.header.type, npy::parse_type(descr));
-  entry.header.shape = entry.info.shape;
-  entry.header.value_bytes = opened.values.size;
-  entry.values = {file, path, opened.values};
+  HEADRACE_ASSIGN(entry.header, raw_header(opened.dtype, opened.values.size));
+  entry.values = {numbers, path, opened.values};
+  entry.values.is_beside = true;
   std::vector<npy::Entry> entries;
   entries.push_back(std::move(entry));
+  HEADRACE_ASSIGN(std::shared_ptr<RandomAccessFile> index, open_bytes_of(idx_path));
   const std::string name = fmt::format("Megatron .bin and .idx ({} documents)", opened.documents->size());
-  return npy::make_npy_reader(name, path, file, std::move(entries));
+  return npy::make_npy_reader(name, idx_path, std::move(index), std::move(entries));
 }
 
 }  // namespace headrace::token_files
