@@ -4,7 +4,7 @@
 For codec_fuzz.cpp the golden chunks, and a few streams of the codecs that only Parquet has; the recipe in front of the
 stored bytes is described there. For hdf5_open_fuzz.cpp small files, of one idea each; for hdf5_metadata_fuzz.cpp the
 structures in some of them; for parquet_fuzz.cpp files of pyarrow's, where it is installed; for zarr_fuzz.cpp metadata
-with a chunk or a shard. To those come the inputs of
+with a chunk or a shard; for tokens_fuzz.cpp indexes and a manifest. To those come the inputs of
 regressions.txt. They are the same every time, so that a failure can be made again; only the named type of types_v1*
 carries the time of writing.
 """
@@ -360,6 +360,25 @@ def write_zarr_seeds(out_dir: pathlib.Path) -> None:
         (folder / name).write_bytes(struct.pack("<BH", version, len(text)) + text + stored)
 
 
+def write_token_seeds(out_dir: pathlib.Path) -> None:
+    """Write the seeds of tokens: an index of Megatron's, a manifest, and ends of documents."""
+    folder = out_dir / "tokens"
+    folder.mkdir(parents=True, exist_ok=True)
+    lengths, marks = [5, 3, 7, 0, 2], [0, 2, 2, 3, 5]
+    for code, width in ((8, 2), (4, 4), (1, 1)):
+        pointers = [width * sum(lengths[:i]) for i in range(5)]
+        index = (
+            b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, 5, 5) + struct.pack("<5i5q5q", *lengths, *pointers, *marks)
+        )
+        (folder / f"index_{width}").write_bytes(struct.pack("<BQ", 0, 17 * width) + index)
+        (folder / f"modes_{width}").write_bytes(struct.pack("<BQ", 0, 17 * width) + index + bytes(5))
+    shard = {"file": "tokens-00000.npy", "ends": "ends-00000.npy", "tokens": 17, "documents": 4}
+    manifest = {"format": "headrace-tokens", "format_version": 1, "dtype": "uint16", "vocab_size": 50257}
+    manifest |= {"tokenizer": {"name": "gpt2", "hash": "6d"}, "end_of_text": 50256, "tokens": 17, "shards": [shard]}
+    (folder / "manifest").write_bytes(struct.pack("<BQ", 1, 0) + json.dumps(manifest).encode())
+    (folder / "ends").write_bytes(struct.pack("<BQ4Q", 2, 17, 8, 8, 15, 17))
+
+
 def write_regressions(out_dir: pathlib.Path) -> None:
     """Write the inputs that regressions.txt spells out."""
     for line in pathlib.Path(__file__).with_name("regressions.txt").read_text().splitlines():
@@ -382,6 +401,7 @@ def write_all_seeds(out_dir: pathlib.Path) -> None:
         write_npy_seeds,
         write_parquet_seeds,
         write_zarr_seeds,
+        write_token_seeds,
         write_regressions,
     ):
         write(out_dir)

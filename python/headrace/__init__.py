@@ -52,6 +52,7 @@ from headrace.mixture import mix
 from headrace.opening import open
 from headrace.samplers import Balanced, Weighted
 from headrace.stats import Stats
+from headrace.tokens import Tokens, open_tokens
 from headrace.tools import (
     advise,
     bench,
@@ -100,6 +101,7 @@ __all__ = [
     "ShuffleShape",
     "Spans",
     "Stats",
+    "Tokens",
     "ToolResult",
     "UnknownArgumentError",
     "UnsupportedError",
@@ -119,6 +121,7 @@ __all__ = [
     "load_run",
     "mix",
     "open",
+    "open_tokens",
     "open_volume",
     "order",
     "replay",

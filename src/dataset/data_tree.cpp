@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <headrace/dataset/spans.h>
+#include <headrace/dataset/tokens.h>
 #include <headrace/dataset/volumes.h>
 #include <headrace/dataset/windows.h>
 
@@ -150,6 +151,12 @@ void write_node(PackedWriter& out, const DataNode& node) {
                             out.text(one.array);
                             write_numbers(out, one.shape);
                           }
+                        },
+                        [&](const TokensNode& tokens) {
+                          write_texts(out, tokens.paths);
+                          out.text(tokens.dtype);
+                          out.number(tokens.vocab_size);
+                          out.flag(tokens.documents);
                         },
                         [&](const MixNode& mix) {
                           write_texts(out, mix.names);
@@ -306,6 +313,12 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
     node->what = std::move(spans);
   } else if (kind == 7) {
     node->what = read_patches(in);
+  } else if (kind == 8) {
+    TokensNode tokens{read_texts(in)};
+    tokens.dtype = in.text();
+    tokens.vocab_size = in.number();
+    tokens.documents = in.flag();
+    node->what = std::move(tokens);
   } else {
     MixNode mix{read_texts(in), {}, {}};
     for (std::size_t i = 0; i < mix.names.size(); ++i) mix.weights.push_back(std::bit_cast<double>(in.number()));
@@ -318,7 +331,7 @@ std::shared_ptr<const DataNode> read_node(PackedReader& in, int depth) {
   for (std::size_t i = 0; in.ok() && i < children; ++i) node->of.push_back(read_node(in, depth + 1));
   const auto* const mix = std::get_if<MixNode>(&node->what);
   const auto* const spans = std::get_if<SpansNode>(&node->what);
-  const bool is_leaf = kind == 0 || kind == 7;
+  const bool is_leaf = kind == 0 || kind == 7 || kind == 8;
   const std::size_t least = is_leaf ? 0 : mix ? mix->names.size() : spans && spans->kind != SpansNode::kList ? 2 : 1;
   if (children < least || children > least + (spans ? 1 : 0)) in.fail();
   return node;
@@ -344,6 +357,7 @@ std::string_view sample_noun(const DataNode& node) {
   if (std::holds_alternative<WindowsNode>(node.what)) return "window";
   if (std::holds_alternative<SpansNode>(node.what)) return "span";
   if (std::holds_alternative<PatchesNode>(node.what)) return "patch";
+  if (const auto* const tokens = std::get_if<TokensNode>(&node.what)) return tokens->documents ? "document" : "token";
   return node.of.empty() ? "row" : sample_noun(*node.of[0]);
 }
 
@@ -384,6 +398,10 @@ std::string text_of(const DataNode& node) {
                                                   fmt::join(o.shape, " x "));
                    if (o.samples_per_epoch) return text + fmt::format(", {} drawn", group_digits(*o.samples_per_epoch));
                    return text + fmt::format(" every {}", fmt::join(o.stride, " x "));
+                 },
+                 [&](const TokensNode& tokens) {
+                   return counted(tokens.paths.size(), "file") +
+                          (tokens.documents ? " of tokens → documents" : " of tokens");
                  },
                  [&](const MixNode& mix) {
                    std::string text;
@@ -438,6 +456,10 @@ Dataset resolve(const DataNode& node) {
             return spans(resolve(*node.of[0]), options);
           },
           [&](const PatchesNode& p) { return patches(open_volumes(p.volumes.paths, p.volumes.options), p.options); },
+          [&](const TokensNode& t) {
+            const Tokens opened = open_tokens(t.paths, {t.dtype, t.vocab_size});
+            return t.documents ? opened.documents() : opened.rows();
+          },
           [&](const MixNode& node_of_mix) {
             std::vector<MixPart> parts;
             for (std::size_t i = 0; i < node.of.size(); ++i)

@@ -68,9 +68,17 @@ struct PatchesNode {
   PatchOptions options;
 };
 
+/// open_tokens(), as rows or as documents: absolute paths of the files of tokens, and what was said of them.
+struct TokensNode {
+  std::vector<std::string> paths;
+  std::string dtype = {};
+  std::uint64_t vocab_size = 0;
+  bool documents = false;
+};
+
 /// Immutable. A new verb is a new alternative here, and a case in each function of data_tree.cpp.
 struct DataNode {
-  std::variant<FilesNode, RowsNode, FieldsNode, MixNode, MapNode, WindowsNode, SpansNode, PatchesNode> what;
+  std::variant<FilesNode, RowsNode, FieldsNode, MixNode, MapNode, WindowsNode, SpansNode, PatchesNode, TokensNode> what;
   std::vector<std::shared_ptr<const DataNode>> of;  ///< What the verb was applied to.
 };
 

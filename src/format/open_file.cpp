@@ -13,6 +13,9 @@
 #include "format/parquet/parquet_reader.h"
 #include "format/readable_directory.h"
 #include "format/sniff.h"
+#include "format/tokens/megatron_index.h"
+#include "format/tokens/token_file.h"
+#include "format/tokens/token_manifest.h"
 #include "format/zarr/store_walk.h"
 #include "format/zarr/zarr_reader.h"
 #include "storage/file_system.h"
@@ -22,8 +25,10 @@ namespace {
 
 constexpr std::uint64_t kHeadBytes = 512;
 
-Error not_ours(std::span<const std::byte> head) {
-  const Sniffed found = sniff(head);
+Error not_ours(std::span<const std::byte> head, const std::string& path) {
+  Sniffed found = sniff(head);
+  if (found.what.empty() && (path.ends_with(".bin") || path.ends_with(".ds")))
+    found.hint = "If it is a file of tokens, hr.open_tokens (C++: headrace::open_tokens) takes it.";
   Error error(ErrorCode::kUnsupported,
               found.what.empty() ? "no HDF5, Parquet, Zarr or NumPy file, nor anything else that is known here"
                                  : fmt::format("no HDF5, Parquet, Zarr or NumPy file: {}", found.what));
@@ -40,7 +45,8 @@ Result<std::shared_ptr<FormatReader>> open_bytes(std::shared_ptr<RandomAccessFil
   if (npy::is_npy(head)) return npy::open_npy(std::move(file), path);
   if (is_zip(head)) return npy::open_npz(std::move(file), path);
   if (parquet::is_parquet(head)) return parquet::open_parquet(std::move(file), path);
-  return not_ours(head);
+  if (token_files::is_megatron_index(head)) return token_files::open_megatron(path);
+  return not_ours(head, path);
 }
 
 }  // namespace
@@ -54,7 +60,13 @@ std::string unread_directory(const std::string& path) {
 }
 
 Result<std::shared_ptr<FormatReader>> open_file(const std::string& path) {
-  if (npy::is_cache_folder(path)) return npy::open_cache_folder(path);
+  if (npy::is_cache_folder(path)) {
+    if (!token_files::is_token_folder(path)) return npy::open_cache_folder(path);
+    return std::move(Error(ErrorCode::kUnsupported, "this is a folder of tokens")
+                         .with_file(path)
+                         .with_stage("open")
+                         .with_hint("hr.open_tokens (C++: headrace::open_tokens) takes it."));
+  }
   if (zarr::is_store(path)) return zarr::open_store(path);
   auto file = FileSystem::of(path).open(path);
   if (!file.ok()) return std::move(file.error().with_file(path).with_stage("open"));

@@ -122,6 +122,22 @@ TEST_F(Bench, ARunAsTextLoadsAgain) {
   EXPECT_EQ(again.framework, "torch");
 }
 
+TEST_F(Bench, ARunOfTokensAsTextLoadsAgain) {
+  run_.windows = WindowOptions{.length = 8, .lookahead = 1};
+  for (const TokenOptions& said : {TokenOptions{}, TokenOptions{.dtype = "u2", .vocab_size = 50257, .check = true}}) {
+    run_.tokens = said;
+    std::ofstream(folder_.path("run.yaml")) << run_file_text(run_);
+    const RunConfig again = load_run(folder_.path("run.yaml"));
+    ASSERT_TRUE(again.tokens);
+    EXPECT_EQ(again.tokens->dtype, said.dtype);
+    EXPECT_EQ(again.tokens->vocab_size, said.vocab_size);
+    EXPECT_EQ(again.tokens->check, said.check);
+  }
+  run_.open.fields = {{"x", "x"}};
+  std::ofstream(folder_.path("run.yaml")) << run_file_text(run_);
+  EXPECT_THROW(load_run(folder_.path("run.yaml")), Error);
+}
+
 TEST_F(Bench, ARunOfPatchesAsTextLoadsAgain) {
   run_.open.fields = {{"raw", "volumes/raw"}, {"ids", "volumes/ids"}};
   for (const bool drawn : {true, false}) {

@@ -5,18 +5,15 @@
 #include <headrace/tools/tools.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <set>
 
-#include "base/nearest_name.h"
 #include "loader/options_table.h"
-#include "tools/yaml_tree.h"
+#include "tools/patches_section.h"
+#include "tools/yaml_values.h"
 
 namespace headrace {
 namespace {
@@ -25,80 +22,13 @@ constexpr std::uint64_t kMostAxes = 64;  // no array has more
 
 constexpr std::streamoff kMaxFileBytes = 1 << 20;
 
-Error bad(const YamlNode& node, const std::string& key, const std::string& what) {
-  return Error(ErrorCode::kInvalidArgument, fmt::format("line {}: {}: {}", node.line, key, what));
-}
-
-std::string found(const YamlNode& node) {
-  switch (node.kind) {
-    case YamlNode::Kind::kNull:
-      return "nothing";
-    case YamlNode::Kind::kList:
-      return "a list";
-    case YamlNode::Kind::kMap:
-      return "a map";
-    case YamlNode::Kind::kScalar:
-      return "'" + node.text + "'";
-  }
-  return "nothing";
-}
-
-Result<std::string> as_text(const YamlNode& node, const std::string& key) {
-  if (node.kind != YamlNode::Kind::kScalar || node.text.empty())
-    return bad(node, key, fmt::format("text is expected, {} was found", found(node)));
-  return node.text;
-}
-
-Result<std::uint64_t> as_number(const YamlNode& node, const std::string& key) {
-  std::uint64_t value = 0;
-  const char* end = node.text.data() + node.text.size();
-  const bool plain = node.kind == YamlNode::Kind::kScalar && !node.text.empty();
-  const auto [stop, ec] = std::from_chars(node.text.data(), end, value);
-  if (!plain || ec != std::errc() || stop != end)
-    return bad(node, key, fmt::format("a whole number is expected, {} was found", found(node)));
-  if (node.text.size() > 1 && node.text[0] == '0')  // 010 is eight to some readers of YAML
-    return bad(node, key, fmt::format("a number does not begin with 0, '{}' was found", node.text));
-  return value;
-}
-
-Result<bool> as_bool(const YamlNode& node, const std::string& key) {
-  if (node.kind == YamlNode::Kind::kScalar && !node.quoted) {
-    if (node.text == "true" || node.text == "True") return true;
-    if (node.text == "false" || node.text == "False") return false;
-  }
-  return bad(node, key, fmt::format("true or false is expected, {} was found", found(node)));
-}
-
-std::string known_keys(const std::string& key, const std::vector<std::string>& names) {
-  const std::optional<std::string> meant = did_you_mean(key, names);
-  return fmt::format("{}There are: {}.", meant ? fmt::format("Did you mean {}? ", *meant) : "",
-                     fmt::join(nearest_names(key, names), ", "));
-}
-
-/// The keys of one section and what to do with each value.
-using Keys = std::map<std::string, std::function<Status(const YamlNode&, const std::string&)>>;
-
-Status walk(const YamlNode& node, const std::string& section, const Keys& keys) {
-  const std::string prefix = section.empty() ? "" : section + ".";
-  if (node.kind != YamlNode::Kind::kMap)
-    return bad(node, section.empty() ? "run file" : section,
-               fmt::format("a map of keys and values is expected, {} was found", found(node)));
-  std::vector<std::string> names;
-  for (const auto& [name, ignored] : keys) names.push_back(name);
-  std::map<std::string, int> seen;
-  for (const auto& [key, value] : node.entries) {
-    const auto known = keys.find(key.text);
-    if (known == keys.end()) {
-      Error error = bad(key, prefix + key.text, "there is no such key");
-      return error.with_hint(known_keys(key.text, names));
-    }
-    const auto [first, fresh] = seen.emplace(key.text, key.line);
-    if (!fresh) return bad(key, prefix + key.text, fmt::format("given twice, first on line {}", first->second));
-    if (value.kind == YamlNode::Kind::kNull) return bad(key, prefix + key.text, "a value is missing");
-    HEADRACE_TRY(known->second(value, prefix + key.text));
-  }
-  return {};
-}
+using yaml::as_bool;
+using yaml::as_number;
+using yaml::as_text;
+using yaml::bad;
+using yaml::found;
+using yaml::Keys;
+using yaml::walk;
 
 Status read_fields(const YamlNode& node, const std::string& key, std::vector<FieldChoice>& fields) {
   std::set<std::string> names;
@@ -146,109 +76,26 @@ Status read_windows(const YamlNode& node, const std::string& key, WindowOptions&
   return {};
 }
 
-/// [64, 64, 64], or one number for a single axis.
-Status read_extents(const YamlNode& node, const std::string& key, std::vector<std::uint64_t>& extents) {
-  if (node.kind != YamlNode::Kind::kList) {
-    HEADRACE_ASSIGN(const std::uint64_t one, as_number(node, key));
-    extents.assign(1, one);
-    return {};
-  }
-  for (const YamlNode& item : node.items) {
-    HEADRACE_ASSIGN(const std::uint64_t one, as_number(item, key));
-    extents.push_back(one);
-  }
-  if (extents.empty()) return bad(node, key, "the list is empty");
-  return {};
-}
-
-template <class Value>
-Status read_word(const YamlNode& node, const std::string& key,
-                 const std::vector<std::pair<std::string_view, Value>>& words, Value& value) {
-  HEADRACE_ASSIGN(const std::string text, as_text(node, key));
-  std::vector<std::string_view> known;
-  for (const auto& [word, meant] : words) {
-    if (word == text) return value = meant, Status();
-    known.push_back(word);
-  }
-  return bad(node, key, fmt::format("one of {} is expected, '{}' was found", fmt::join(known, ", "), text));
-}
-
-/// A list of arrays, or a map of an array and its values that are classes: [mito, er], {labels: [1, 2, 5]}.
-Status read_balance(const YamlNode& node, const std::string& key, std::vector<PatchClass>& classes) {
-  if (node.kind == YamlNode::Kind::kMap) {
-    for (const auto& [name, values] : node.entries) {
-      std::vector<std::uint64_t> numbers;
-      HEADRACE_TRY(read_extents(values, key + "." + name.text, numbers));
-      for (const std::uint64_t n : numbers) classes.push_back({name.text, static_cast<std::int64_t>(n)});
-    }
-    return {};
-  }
-  if (node.kind != YamlNode::Kind::kList)
-    return bad(node, key,
-               fmt::format("a list of arrays, or a map of arrays and values, is expected; {} was found", found(node)));
-  for (const YamlNode& item : node.items) {
-    HEADRACE_ASSIGN(std::string name, as_text(item, key));
-    classes.push_back({std::move(name), {}});
-  }
-  return {};
-}
-
-/// A list of arrays, whose boxes have the patch's shape, or a map of an array and its shape: {raw_32nm: [64, 64, 64]}.
-Status read_context(const YamlNode& node, const std::string& key, std::vector<PatchContext>& context) {
-  if (node.kind == YamlNode::Kind::kMap) {
-    for (const auto& [name, shape] : node.entries) {
-      PatchContext& one = context.emplace_back(PatchContext{name.text, {}});
-      HEADRACE_TRY(read_extents(shape, key + "." + name.text, one.shape));
-    }
-    return {};
-  }
-  if (node.kind != YamlNode::Kind::kList)
-    return bad(node, key,
-               fmt::format("a list of arrays, or a map of arrays and shapes, is expected; {} was found", found(node)));
-  for (const YamlNode& item : node.items) {
-    HEADRACE_ASSIGN(std::string name, as_text(item, key));
-    context.push_back({std::move(name), {}});
-  }
-  return {};
-}
-
-Status read_patches(const YamlNode& node, const std::string& key, PatchOptions& patches) {
+/// What is said of files of tokens; {} says nothing.
+Status read_tokens(const YamlNode& node, const std::string& key, TokenOptions& tokens) {
   Keys keys;
-  keys["shape"] = [&](const YamlNode& n, const std::string& k) { return read_extents(n, k, patches.shape); };
-  keys["stride"] = [&](const YamlNode& n, const std::string& k) { return read_extents(n, k, patches.stride); };
-  keys["samples_per_epoch"] = [&](const YamlNode& n, const std::string& k) -> Status {
-    HEADRACE_ASSIGN(patches.samples_per_epoch, as_number(n, k));
+  keys["dtype"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(tokens.dtype, as_text(n, k));
     return {};
   };
-  keys["edge"] = [&](const YamlNode& n, const std::string& k) {
-    return read_word<PatchEdge>(
-        n, k, {{"shift", PatchEdge::kShift}, {"drop", PatchEdge::kDrop}, {"fill", PatchEdge::kFill}}, patches.edge);
+  keys["vocab_size"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(tokens.vocab_size, as_number(n, k));
+    if (tokens.vocab_size == 0) return bad(n, k, "a number of at least 1 is expected");
+    return {};
   };
-  keys["fill"] = [&](const YamlNode& n, const std::string& k) -> Status {
-    HEADRACE_ASSIGN(const std::string text, as_text(n, k));
-    std::size_t used = 0;
-    try {
-      patches.fill = std::stod(text, &used);
-    } catch (const std::exception&) {
-      used = 0;
-    }
-    return used == text.size() && used > 0 ? Status()
-                                           : bad(n, k, fmt::format("a number is expected, '{}' was found", text));
+  keys["check"] = [&](const YamlNode& n, const std::string& k) -> Status {
+    HEADRACE_ASSIGN(tokens.check, as_bool(n, k));
+    return {};
   };
-  keys["small"] = [&](const YamlNode& n, const std::string& k) {
-    return read_word<bool>(n, k, {{"error", false}, {"skip", true}}, patches.skip_small);
-  };
-  keys["balance"] = [&](const YamlNode& n, const std::string& k) { return read_balance(n, k, patches.balance); };
-  keys["context"] = [&](const YamlNode& n, const std::string& k) { return read_context(n, k, patches.context); };
-  keys["draws"] = [&](const YamlNode& n, const std::string& k) -> Status {
-    return read_word<PatchDraws>(n, k, {{"visits", PatchDraws::kVisits}, {"independent", PatchDraws::kIndependent}},
-                                 patches.draws);
-  };
-  HEADRACE_TRY(walk(node, key, keys));
-  if (patches.shape.empty()) return bad(node, key, "shape is missing: the voxels of a patch along each axis");
-  return {};
+  return walk(node, key, keys);
 }
 
+/// [64, 64, 64], or one number for a single axis.
 /// "event_id", {key: HitData, column: 0}, {offsets: event_offsets} or {meta: …, first: …, last: …}.
 Status read_sample_by(const YamlNode& node, const std::string& key, SampleBy& by) {
   if (node.kind == YamlNode::Kind::kScalar) {
@@ -431,6 +278,9 @@ Result<RunConfig> parse_run(const std::string& path) {
   data_keys["windows"] = [&](const YamlNode& n, const std::string& k) {
     return read_windows(n, k, run.windows.emplace());
   };
+  data_keys["tokens"] = [&](const YamlNode& n, const std::string& k) {
+    return read_tokens(n, k, run.tokens.emplace());
+  };
   bool has_volume = false;
   data_keys["volume"] = [&](const YamlNode& n, const std::string& k) -> Status {
     has_volume = true;
@@ -472,6 +322,9 @@ Result<RunConfig> parse_run(const std::string& path) {
     return Error(ErrorCode::kInvalidArgument,
                  "patches are boxes of volumes; windows and sample_by make samples of rows")
         .with_hint("Leave one of them out.");
+  if (run.tokens && (run.patches || run.open.sample_by || !run.open.fields.empty()))
+    return Error(ErrorCode::kInvalidArgument, "files of tokens have one field, tokens, of which windows are made")
+        .with_hint("Leave fields, sample_by and volume out.");
   if (!has_loader) return Error(ErrorCode::kInvalidArgument, "loader is missing: at least batch_size is needed");
   return run;
 }
@@ -484,7 +337,8 @@ Dataset open_run(const RunConfig& run) {
 
 Dataset open_run(const RunConfig& run, const std::vector<std::string>& files) {
   if (run.patches) return patches(open_volumes(files, run.open), *run.patches);
-  Dataset data = open(files, run.open);
+  const bool is_tokens = run.tokens.has_value();
+  Dataset data = is_tokens ? open_tokens(files, *run.tokens).rows() : open(files, run.open);
   return run.windows ? windows(data, *run.windows) : data;
 }
 

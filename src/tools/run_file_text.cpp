@@ -102,6 +102,13 @@ std::string data_section_text(const RunConfig& run, const std::set<std::string>*
   if (!run.open.targets.empty()) out += "  targets:\n";
   for (const FieldChoice& field : run.open.targets) out += field_text(field.name, field.path, run.open, beside);
   if (run.patches) out += patches_text(*run.patches);
+  if (const auto& tokens = run.tokens) {
+    const bool says_nothing = tokens->dtype.empty() && tokens->vocab_size == 0 && !tokens->check;
+    out += says_nothing ? "  tokens: {}\n" : "  tokens:\n";
+    if (!tokens->dtype.empty()) out += fmt::format("    dtype: {}\n", quoted(tokens->dtype));
+    if (tokens->vocab_size > 0) out += fmt::format("    vocab_size: {}\n", tokens->vocab_size);
+    if (tokens->check) out += "    check: true\n";
+  }
   if (run.windows) {
     out += fmt::format("  windows:\n    length: {}\n", run.windows->length);
     if (run.windows->lookahead > 0) out += fmt::format("    lookahead: {}\n", run.windows->lookahead);

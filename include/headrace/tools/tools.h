@@ -1,6 +1,7 @@
 // The commands of the command line as functions. Each returns data (JSON text) and a screen for people.
 #pragma once
 
+#include <headrace/dataset/tokens.h>
 #include <headrace/dataset/volumes.h>
 #include <headrace/dataset/windows.h>
 #include <headrace/loader/loader.h>
@@ -142,6 +143,7 @@ struct RunConfig {
   std::vector<std::string> files;             ///< Paths and globs.
   OpenOptions open;                           ///< What to open.
   std::optional<WindowOptions> windows = {};  ///< Which windows of the rows are samples; none: rows are.
+  std::optional<TokenOptions> tokens = {};  ///< What is said of them, if they are files of tokens; none: they are not.
   /// Which boxes of the files are samples, which then are volumes of the arrays `open.fields`; none: they have rows.
   std::optional<PatchOptions> patches = {};
   LoaderOptions loader;               ///< Options of the loader.
@@ -151,7 +153,7 @@ struct RunConfig {
 /// Read a run file. For an unknown key the error names the most similar one.
 RunConfig load_run(const std::string& path);
 /// Open the data of a run: its files and, of their rows, its windows, or patches of its volumes. Errors: those of
-/// open(), windows(), open_volumes() and patches().
+/// open(), open_tokens(), windows(), open_volumes() and patches().
 Dataset open_run(const RunConfig& run);
 /// As open_run(), with these files in place of the run's.
 Dataset open_run(const RunConfig& run, const std::vector<std::string>& files);

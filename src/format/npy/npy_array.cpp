@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "codec/raw_deflate.h"
+#include "storage/file_system.h"
 
 namespace headrace::npy {
 namespace {
@@ -73,6 +74,11 @@ class NpyArray final : public ArrayReader {
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override {
     if (values_.deflated) return {header_.header_bytes + header_.value_bytes, 0};
     return {header_.type.swaps.empty() ? 0 : std::min(max_rows, info_.rows()) * row_bytes_, 0};
+  }
+
+  [[nodiscard]] std::vector<OutsideFile> other_files() const override {
+    if (!values_.is_beside) return {};
+    return {{FileSystem::of(values_.file_name).canonical(values_.file_name), values_.file->fingerprint()}};
   }
 
   /// A deflated member is one chunk, which cannot be had row by row.

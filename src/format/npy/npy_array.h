@@ -16,6 +16,7 @@ struct NpyValues {
   ByteRange stored;       ///< The values; of a deflated member its whole stream, header included.
   bool deflated = false;  ///< Decoded at once, and compared with crc32.
   std::uint32_t crc32 = 0;
+  bool is_beside = false;  ///< In a file beside the one that was opened.
 };
 
 /// Return what a header says, as the catalog has it. \param path  Name of the array.

@@ -1,0 +1,94 @@
+#include "format/tokens/byte_sink.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "format/tokens/token_manifest.h"
+#include "storage/file_calls.h"
+
+namespace headrace::token_files {
+namespace {
+
+constexpr std::size_t kBufferBytes = 1 << 20;
+
+Error write_error(const std::string& path, const char* call, int error_number) {
+  return std::move(Error(ErrorCode::kWriteFailed, fmt::format("{}: {}", call, errno_name(error_number)))
+                       .with_file(path)
+                       .with_stage("write"));
+}
+
+}  // namespace
+
+ByteSink::~ByteSink() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Error ByteSink::failed(const char* call) const {
+  return write_error(path_, call, errno);
+}
+
+Status ByteSink::create(const std::string& path) {
+  path_ = path;
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) return failed("open");
+  buffer_.reserve(kBufferBytes);
+  return {};
+}
+
+Status ByteSink::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const std::span<const std::byte> part = bytes.first(std::min(bytes.size(), kBufferBytes - buffer_.size()));
+    buffer_.insert(buffer_.end(), part.begin(), part.end());
+    bytes = bytes.subspan(part.size());
+    if (buffer_.size() == kBufferBytes) HEADRACE_TRY(flush());
+  }
+  return {};
+}
+
+Status ByteSink::flush() {
+  for (std::span<const std::byte> left = buffer_; !left.empty();) {
+    const ssize_t written = ::write(descriptor_, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failed("write");
+    left = left.subspan(static_cast<std::size_t>(written));
+  }
+  buffer_.clear();
+  return {};
+}
+
+Status ByteSink::rewrite_start(std::string_view text) {
+  HEADRACE_TRY(flush());
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t written = ::pwrite(descriptor_, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failed("pwrite");
+    done += static_cast<std::size_t>(written);
+  }
+  return {};
+}
+
+Status ByteSink::close() {
+  HEADRACE_TRY(flush());
+  if (::fdatasync(descriptor_) != 0) return failed("fdatasync");
+  const int descriptor = descriptor_;
+  descriptor_ = -1;
+  if (::close(descriptor) != 0) return failed("close");
+  return {};
+}
+
+Status give_name(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) return write_error(to, "rename", errno);
+  const int folder = ::open(folder_of(to).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return {};  // it can be entered and not read: the name is given all the same
+  ::fsync(folder);
+  ::close(folder);
+  return {};
+}
+
+}  // namespace headrace::token_files

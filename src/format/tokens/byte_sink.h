@@ -1,0 +1,53 @@
+// ByteSink: a file that is written from its start to its end, through a buffer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace headrace::token_files {
+
+/// Threads: one at a time. Errors: kWriteFailed, with the file.
+class ByteSink {
+ public:
+  ByteSink() = default;
+  ~ByteSink();
+  ByteSink(const ByteSink&) = delete;
+  ByteSink& operator=(const ByteSink&) = delete;
+
+  /// Make an empty file; there must be none of that name.
+  Status create(const std::string& path);
+  Status write(std::span<const std::byte> bytes);
+  Status write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+  /// Write a number little-endian.
+  template <class Number>
+  Status write_number(Number number) {
+    std::byte bytes[sizeof(Number)];
+    for (std::size_t i = 0; i < sizeof(Number); ++i)
+      bytes[i] = static_cast<std::byte>(static_cast<std::uint64_t>(number) >> 8 * i & 0xFF);
+    return write(std::span<const std::byte>(bytes));
+  }
+  /// Put bytes in place of the first that were written.
+  Status rewrite_start(std::string_view text);
+  /// Write what is buffered, wait until it is on the disk, and close the file.
+  Status close();
+  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
+
+ private:
+  Status flush();
+  [[nodiscard]] Error failed(const char* call) const;
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::vector<std::byte> buffer_;
+};
+
+/// Give a file or a folder its name, on the disk too. There must be nothing of that name but an empty folder.
+Status give_name(const std::string& from, const std::string& to);
+
+}  // namespace headrace::token_files
