@@ -100,8 +100,8 @@ of mapped files, or by a `pread` of each chunk's planes.
 
 ZARR = """
 Two `uint8` arrays of 512 x 1024 x 1024 in Zarr v3, in the page cache: the noise and the labels of *Patches*. Whole
-arrays are read by a loader in batches of 64 rows, by one read of TensorStore 0.1 or zarr-python 3 into memory of its
-own, and by zarr-python with the pipeline of zarrs; *decoding alone* is `headrace.tools.verify`. Random crops of both
+arrays are read by a loader of 1 GiB in batches of 64 rows, by one read of TensorStore 0.1 or zarr-python 3 into memory
+of its own, and by zarr-python with the pipeline of zarrs; *decoding alone* is `headrace.tools.verify`. Random crops of both
 arrays come in batches of 4: Headrace has 256 MiB, a quarter of the data, and draws visits; TensorStore reads the crops
 of a batch at once with a cache pool of 256 MiB; zarr-python slices them in a torch DataLoader. Both rivals draw crops
 one by one, as their users do.

@@ -56,7 +56,7 @@ ZARR_FIGURES = [
             repetitions=3,
             beside={
                 "decoding alone": (partial(ratio, "headrace", "verify"), "x"),
-                "rate": (printed("rows_per_s"), "bytes/s"),
+                "rate": (printed("rows_per_s", 1e-9), "GB/s"),
             },
         )
         for storage, words in STORAGES.items()
