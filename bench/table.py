@@ -77,7 +77,8 @@ configurations, `bench/cache_simulation.py` simulates block caches, `bench/gathe
 """
 
 TOKENS = """
-200 million random tokens in a `.npy` file, in the page cache. Both contestants have one thread. The loop is
+200 million random tokens in a `.npy` file, in the page cache. Contestants have one thread, but for Grain's reading
+threads. The loop is
 `get_batch()` of nanoGPT's `train.py` without the copy to a GPU (`bench/rivals/nanogpt_memmap.py`): windows at random
 places, made `int64`. Headrace delivers each window once an epoch, as stored, and beside it as `int64`.
 """

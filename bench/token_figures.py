@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 
-from figure import Contestant, Figure, Runs, printed, ratio
+from figure import Contestant, Figure, Runs, over_best_of, printed, ratio
 
 SMALL = ("--tokens", "20000000")
 RATE = {
     "headrace": Contestant("token_windows", "", ("rate",), trial=SMALL),
     "nanoGPT's loop": Contestant("nanogpt_memmap", "", trial=(*SMALL, "--batches", "10")),
 }
+GRAIN = ("Grain w/o threads", "Grain, 1 thread", "Grain, 8 threads")
+WITH_GRAIN = {"headrace": RATE["headrace"]} | {
+    name: Contestant("grain_tokens", "", ("--read-threads", threads), trial=(*SMALL, "--batches", "10"))
+    for name, threads in zip(GRAIN, ("0", "1", "8"), strict=True)
+}
+FIRST = {"headrace": Contestant("token_windows", "", ("first",), trial=("--windows", "1000000"))}
+GLOBAL = {"headrace": Contestant("jax_batches", "", trial=(*SMALL, "--steps", "10", "--rounds", "1"))}
 MANY = {"headrace": Contestant("token_windows", "", ("many",), trial=("--windows", "1000000"))}
 
 
@@ -42,6 +49,38 @@ TOKEN_FIGURES = [
         "x",
         rows="windows",
         beside={"as `int64`, by `map(Cast)`": (as_int64, "x")},
+    ),
+    Figure(
+        "token_windows_grain",
+        "the same against Grain: a source of slices of a memmap, `shuffle`, `batch`, 0, 1 or 8 reading threads",
+        10,
+        True,
+        WITH_GRAIN,
+        partial(over_best_of, list(GRAIN)),
+        "x",
+        rows="windows",
+    ),
+    Figure(
+        "token_windows_first",
+        "a raw file of 10^10 tokens: `open_tokens()`, `windows()`, a `Loader` and its first batch",
+        100,
+        False,
+        FIRST,
+        printed("first_ms"),
+        "ms",
+        rows="windows",
+        beside={"load_state_dict()": (printed("resume_ms"), "ms")},
+    ),
+    Figure(
+        "token_windows_jax",
+        "a global `jax.Array` of 512 x 1,024 `int32` on two CPU devices, over handing JAX a NumPy batch that is ready",
+        1.15,
+        False,
+        GLOBAL,
+        printed("ratio"),
+        "x",
+        rows="windows",
+        beside={"a step": (printed("step_us"), "us")},
     ),
     Figure(
         "token_windows_open",

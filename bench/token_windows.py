@@ -3,6 +3,7 @@
 
 Usage: token_windows.py rate [--tokens 200000000] [--length 1024] [--batch-size 512] [--threads 1] [--epochs 3]
        token_windows.py many [--windows 1000000000]
+       token_windows.py first [--windows 10000000]
 
 rate   tokens_per_s, rows_per_s    windows of uint16 from a .npy file in the page cache, shuffled, the epochs after the
                                    first; first_tokens_per_s: the first one
@@ -10,6 +11,8 @@ rate   tokens_per_s, rows_per_s    windows of uint16 from a .npy file in the pag
 many   open_ms, resume_ms, above_mib
                                    a file of holes with so many windows, one at each place: windows() of the open data
                                    set; a Loader and load_state_dict(); the memory that both have taken
+first  first_ms, resume_ms         a raw file of holes with so many windows of 1,024: open_tokens(), windows(), a Loader,
+                                   and its first shuffled batch of 512; load_state_dict() of another Loader
 """
 
 from __future__ import annotations
@@ -115,14 +118,37 @@ def many(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def first(args: argparse.Namespace) -> dict[str, Any]:
+    import headrace as hr
+
+    path = common.data_dir() / "token_holes.bin"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.truncate(2 * 1024 * args.windows)
+    settings: dict[str, Any] = {"batch_size": 512, "shuffle": True, "threads": args.threads}
+    started = time.perf_counter()
+    windows = hr.open_tokens(path, vocab_size=50_257).windows(1024)
+    with hr.Loader(windows, **settings) as loader:
+        next(iter(loader))
+        done = time.perf_counter()
+        state = loader.state_dict()
+    with hr.Loader(windows, **settings) as loader:
+        resuming = time.perf_counter()
+        loader.load_state_dict(state)
+        resumed = time.perf_counter()
+    path.unlink()
+    return {"first_ms": 1e3 * (done - started), "resume_ms": 1e3 * (resumed - resuming), "windows": len(windows)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("rate", "many"))
+    parser.add_argument("what", choices=("rate", "many", "first"))
     for name, number in (("tokens", TOKENS), ("length", 1024), ("batch-size", 512), ("threads", 1), ("epochs", 3)):
         parser.add_argument(f"--{name}", type=int, default=number)
-    parser.add_argument("--windows", type=int, default=1_000_000_000)
+    parser.add_argument("--windows", type=int, help="default: 1,000,000,000 of many, 10,000,000 of first")
     args = parser.parse_args()
-    print(json.dumps({"rate": rate, "many": many}[args.what](args)))
+    args.windows = args.windows or {"first": 10_000_000}.get(args.what, 1_000_000_000)
+    print(json.dumps({"rate": rate, "many": many, "first": first}[args.what](args)))
 
 
 if __name__ == "__main__":
