@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "loader/options_table.h"
 
@@ -59,6 +60,7 @@ RunConfig LoaderArguments::config() const {
       throw Error(ErrorCode::kInvalidArgument, "give one run file, or data files, but not both")
           .with_file(files.front());
     run = load_run(files.front());
+    for (const std::string& line : run.became) std::fprintf(stderr, "note: %s\n", line.c_str());
   } else {
     run.files = files;
     run.loader.batch_size = kBatchSize;

@@ -53,7 +53,7 @@ std::string waits_text(const Json& contestant) {
 /// What a batch has on this rank.
 std::string batch_text(const Loader& loader) {
   const LoaderOptions& options = loader.options();
-  if (options.batch_size > 0) return std::to_string(options.batch_size);
+  if (const std::uint64_t size = usual_batch(loader); size > 0) return std::to_string(size);
   if (options.by_tokens) return fmt::format("up to {} rows", group_digits(options.by_tokens->tokens));
   return fmt::format("up to {}", group_digits(loader.batch_rows()));
 }
@@ -119,7 +119,7 @@ ToolResult bench(Loader& loader, const BenchOptions& options,
   Json json = {{"schema", kBenchSchema},
                {"samples", all.samples},
                {"batches", all.batches},
-               {"batch_size", loader.options().batch_size},
+               {"batch_size", usual_batch(loader)},
                {"shuffle", shuffle_name(loader.options().shuffle)},
                {"seed", loader.options().seed},
                {"delivered_bytes", all.bytes},

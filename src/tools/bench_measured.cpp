@@ -27,7 +27,7 @@ Json bench_contestant(const Loader& loader, const std::string& split) {
   return {{"name", "headrace"},
           {"title", loader.options().shuffle.mode() == Shuffle::kNone ? "Headrace, in order" : "Headrace, shuffled"},
           {"split", split},
-          {"batch_size", loader.options().batch_size},
+          {"batch_size", usual_batch(loader)},
           {"samples", loader.dataset().size()}};
 }
 

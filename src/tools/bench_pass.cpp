@@ -35,12 +35,17 @@ BenchPass joined(const std::vector<BenchPass>& passes) {
   return all;
 }
 
+std::uint64_t usual_batch(const Loader& loader) {
+  const LoaderOptions& options = loader.options();
+  return options.batch_size > 0 || options.global_batch_size > 0 ? loader.batch_rows() : 0;
+}
+
 std::vector<BenchPass> time_epochs(Loader& loader, const BenchOptions& options,
                                    const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {
   std::vector<BenchPass> passes;
   const std::uint64_t most = options.max_batches == 0 ? ~std::uint64_t{0} : options.max_batches;
   std::uint64_t epoch_samples = loader.dataset().size();
-  if (const std::uint64_t batch = loader.options().batch_size; batch > 0 && epoch_samples / batch >= most)
+  if (const std::uint64_t batch = usual_batch(loader); batch > 0 && epoch_samples / batch >= most)
     epoch_samples = most * batch;
   std::uint64_t done = 0;
   const auto tick = [&] {

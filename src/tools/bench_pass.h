@@ -37,4 +37,7 @@ double percentile(std::vector<double> values, double share);
 /// Return a pass as the schema of docs/is-my-loading-slow.md has it.
 Json pass_json(const BenchPass& pass);
 
+/// Return the samples of every batch of this rank but the last; 0: they differ.
+std::uint64_t usual_batch(const Loader& loader);
+
 }  // namespace headrace

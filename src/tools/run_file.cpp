@@ -13,6 +13,8 @@
 
 #include "loader/options_table.h"
 #include "tools/patches_section.h"
+#include "tools/run_file_paths.h"
+#include "tools/text_config.h"
 #include "tools/yaml_values.h"
 
 namespace headrace {
@@ -131,18 +133,6 @@ Status read_sample_by(const YamlNode& node, const std::string& key, SampleBy& by
   return {};
 }
 
-/// A path of a run file means the same wherever the program was started: it starts at the run file.
-std::string beside(const std::string& run_file, const std::string& path) {
-  if (path.starts_with('/') || path.starts_with('~')) return path;
-  const std::string directory = std::filesystem::path(run_file).parent_path().string();
-  if (directory.empty()) return path;
-  if (path.find_first_of("*?[") == std::string::npos) return directory + "/" + path;
-  std::string literal;  // the directory's own name is no pattern
-  for (const char c : directory)
-    literal += c == '*' || c == '?' || c == '[' ? std::string{'[', c, ']'} : std::string{c};
-  return literal + "/" + path;
-}
-
 Status read_files(const YamlNode& node, const std::string& key, const std::string& run_file,
                   std::vector<std::string>& files) {
   if (node.kind != YamlNode::Kind::kList) {
@@ -230,6 +220,7 @@ Result<std::string> read_text(const std::string& path) {
 Result<RunConfig> parse_run(const std::string& path) {
   HEADRACE_ASSIGN(const std::string text, read_text(path));
   HEADRACE_ASSIGN(const YamlNode root, parse_yaml(text));
+  if (is_text_config(root)) return read_text_config(root, path);
   RunConfig run;
   bool has_loader = false;
   Keys data_keys;

@@ -146,11 +146,13 @@ struct RunConfig {
   std::optional<TokenOptions> tokens = {};  ///< What is said of them, if they are files of tokens; none: they are not.
   /// Which boxes of the files are samples, which then are volumes of the arrays `open.fields`; none: they have rows.
   std::optional<PatchOptions> patches = {};
-  LoaderOptions loader;               ///< Options of the loader.
-  std::string framework = "numpy";    ///< What arrays are in Python: "numpy" or "torch".
-  std::string batch_format = "dict";  ///< What a batch is in Python: "dict" or "tuple".
+  LoaderOptions loader;                  ///< Options of the loader.
+  std::string framework = "numpy";       ///< What arrays are in Python: "numpy" or "torch".
+  std::string batch_format = "dict";     ///< What a batch is in Python: "dict" or "tuple".
+  std::vector<std::string> became = {};  ///< What words of another program's file became, a sentence each.
 };
-/// Read a run file. For an unknown key the error names the most similar one.
+/// Read a run file, or the configuration of a program that trained on text with Grain (see docs/start-jax.md). For an
+/// unknown key the error names the most similar one.
 RunConfig load_run(const std::string& path);
 /// Open the data of a run: its files and, of their rows, its windows, or patches of its volumes. Errors: those of
 /// open(), open_tokens(), windows(), open_volumes() and patches().

@@ -1,0 +1,209 @@
+#include "tools/text_config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "base/nearest_name.h"
+#include "base/own_cpus.h"
+#include "tools/run_file_paths.h"
+#include "tools/yaml_values.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::array kPaths{"path", "data_path", "train_path", "dataset_path"};
+constexpr std::array kLengths{"block_size", "seq_len", "max_seq_len", "sequence_length", "maxlen", "context_length"};
+constexpr std::array kWorkers{"worker_count", "worker_buffer_size", "prefetch_buffer_size"};
+constexpr std::array kOthers{"batch_size", "cache_size", "tokenizer_name", "vocab_size",
+                             "seed",       "shuffle",    "num_epochs"};
+constexpr std::array kTextEndings{".txt", ".json", ".jsonl", ".csv", ".parquet", ".arrow", ".gz", ".zst"};
+
+bool is_one_of(std::string_view name, const auto& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// A word, where it was found.
+struct Setting {
+  std::string key;  ///< "training.batch_size"
+  const YamlNode* value = nullptr;
+};
+
+/// The words of all sections, each once.
+class Settings {
+ public:
+  static Result<Settings> of(const YamlNode& root) {
+    Settings all;
+    HEADRACE_TRY(all.add(root, ""));
+    return all;
+  }
+  [[nodiscard]] const Setting* find(std::string_view name) const {
+    const auto found = std::ranges::find(found_, name, &std::pair<std::string, Setting>::first);
+    return found == found_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] const Setting* first_of(const auto& names) const {
+    for (const std::string_view name : names)
+      if (const Setting* const setting = find(name)) return setting;
+    return nullptr;
+  }
+
+ private:
+  static std::vector<std::string> known() {
+    std::vector<std::string> names;
+    for (const char* const name : kPaths) names.emplace_back(name);
+    for (const char* const name : kLengths) names.emplace_back(name);
+    for (const char* const name : kWorkers) names.emplace_back(name);
+    for (const char* const name : kOthers) names.emplace_back(name);
+    return names;
+  }
+
+  Status add(const YamlNode& section, const std::string& prefix) {
+    const std::vector<std::string> names = known();
+    const bool has_path = std::ranges::any_of(
+        section.entries, [](const YamlNode::Entry& entry) { return is_one_of(entry.key.text, kPaths); });
+    for (const auto& [key, value] : section.entries) {
+      if (value.kind == YamlNode::Kind::kMap && prefix.empty()) {
+        HEADRACE_TRY(add(value, key.text + "."));
+        continue;
+      }
+      if (!is_one_of(key.text, names)) {
+        if (!has_path || prefix.empty()) continue;  // the program's own
+        return yaml::bad(key, prefix + key.text, "there is no such setting of the data")
+            .with_hint(fmt::format("There are: {}.", fmt::join(nearest_names(key.text, names), ", ")));
+      }
+      if (value.kind == YamlNode::Kind::kNull) continue;
+      const Setting* const before = find(key.text);
+      if (before != nullptr && before->value->text != value.text)
+        return yaml::bad(key, prefix + key.text,
+                         fmt::format("{} and {} contradict each other", before->key, prefix + key.text));
+      if (before == nullptr) found_.emplace_back(key.text, Setting{prefix + key.text, &value});
+    }
+    return {};
+  }
+
+  std::vector<std::pair<std::string, Setting>> found_;
+};
+
+Error missing(std::string_view what, const auto& names) {
+  return Error(ErrorCode::kInvalidArgument, fmt::format("{} is missing", what))
+      .with_hint(fmt::format("Give one of these: {}.", fmt::join(names, ", ")));
+}
+
+Status refuse_text(const std::string& file) {
+  for (const std::string_view ending : kTextEndings)
+    if (file.ends_with(ending))
+      return std::move(
+          Error(ErrorCode::kUnsupported, fmt::format("{} is text, and the tokenizer is not there yet", file))
+              .with_hint("Tokenise it once with headrace.tokens.Writer, and give the folder."));
+  return {};
+}
+
+/// Reads settings into a run, and notes what became of each.
+class Reader {
+ public:
+  Reader(const Settings& settings, RunConfig& run) : settings_(settings), run_(run) {}
+
+  void note(const Setting& setting, std::string_view what) {
+    run_.became.push_back(fmt::format("{} {}: {}", setting.key, setting.value->text, what));
+  }
+  Result<std::optional<std::uint64_t>> number(std::string_view name) const {
+    const Setting* const setting = settings_.find(name);
+    if (setting == nullptr) return std::optional<std::uint64_t>();
+    HEADRACE_ASSIGN(const std::uint64_t value, yaml::as_number(*setting->value, setting->key));
+    return std::optional(value);
+  }
+  Status files(const std::string& path) {
+    const Setting* const data = settings_.first_of(kPaths);
+    if (data == nullptr) return missing("the path of the data", kPaths);
+    HEADRACE_ASSIGN(const std::string file, yaml::as_text(*data->value, data->key));
+    HEADRACE_TRY(refuse_text(file));
+    run_.files = {beside(path, file)};
+    HEADRACE_ASSIGN(const auto vocab_size, number("vocab_size"));
+    run_.tokens = TokenOptions{.vocab_size = vocab_size.value_or(0)};
+    note(*data, "files of tokens");
+    return {};
+  }
+  Status sizes() {
+    const Setting* const length = settings_.first_of(kLengths);
+    if (length == nullptr) return missing("the sequence length", kLengths);
+    HEADRACE_ASSIGN(const std::uint64_t tokens, yaml::as_number(*length->value, length->key));
+    if (tokens == 0) return yaml::bad(*length->value, length->key, "at least 1 is expected");
+    run_.windows = WindowOptions{.length = tokens, .lookahead = 1};
+    note(*length, "windows of so many tokens, and the one behind them");
+    const Setting* const batch = settings_.find("batch_size");
+    if (batch == nullptr) return missing("the batch size", std::array{"batch_size"});
+    HEADRACE_ASSIGN(run_.loader.global_batch_size, number_of(*batch));
+    if (run_.loader.global_batch_size == 0) return yaml::bad(*batch->value, batch->key, "at least 1 is expected");
+    note(*batch, "windows in a batch, of all ranks together");
+    return {};
+  }
+  Status order() {
+    run_.loader.shuffle = true;
+    if (const Setting* const shuffle = settings_.find("shuffle")) {
+      HEADRACE_ASSIGN(const bool on, yaml::as_bool(*shuffle->value, shuffle->key));
+      run_.loader.shuffle = on;
+    }
+    HEADRACE_ASSIGN(const auto seed, number("seed"));
+    run_.loader.seed = seed.value_or(0);
+    return {};
+  }
+  Status workers() {
+    if (const Setting* const count = settings_.find("worker_count")) {
+      HEADRACE_ASSIGN(const std::uint64_t wanted, number_of(*count));
+      const auto most = static_cast<std::uint64_t>(own_cpus().count);
+      run_.loader.threads = static_cast<std::uint32_t>(std::min(wanted, most));
+      note(*count, fmt::format("{} decode threads; no worker processes",
+                               wanted == 0 ? "as many" : std::to_string(run_.loader.threads)));
+    }
+    for (const char* const name : {"worker_buffer_size", "prefetch_buffer_size"})
+      if (const Setting* const setting = settings_.find(name))
+        note(*setting, "without effect: as many batches ahead as the memory holds");
+    if (const Setting* const setting = settings_.find("cache_size"))
+      note(*setting, "not needed: windows are read from the files, which the system keeps in memory");
+    if (const Setting* const setting = settings_.find("tokenizer_name"))
+      note(*setting, "not compared here; headrace.jax.load_text_dataset compares it");
+    if (const Setting* const setting = settings_.find("num_epochs"))
+      note(*setting, "--epochs says how many are measured");
+    return {};
+  }
+
+ private:
+  static Result<std::uint64_t> number_of(const Setting& setting) {
+    return yaml::as_number(*setting.value, setting.key);
+  }
+
+  const Settings& settings_;
+  RunConfig& run_;
+};
+
+bool has_key(const YamlNode& root, const auto& names) {
+  return std::ranges::any_of(root.entries, [&](const YamlNode::Entry& entry) {
+    return is_one_of(entry.key.text, names) || std::ranges::any_of(entry.value.entries, [&](const auto& inner) {
+             return is_one_of(inner.key.text, names);
+           });
+  });
+}
+
+}  // namespace
+
+bool is_text_config(const YamlNode& root) {
+  if (root.kind != YamlNode::Kind::kMap || has_key(root, std::array{"loader"})) return false;
+  return has_key(root, kWorkers) || (has_key(root, kPaths) && has_key(root, kLengths));
+}
+
+Result<RunConfig> read_text_config(const YamlNode& root, const std::string& path) {
+  HEADRACE_ASSIGN(const Settings settings, Settings::of(root));
+  RunConfig run;
+  Reader reader(settings, run);
+  HEADRACE_TRY(reader.files(path));
+  HEADRACE_TRY(reader.sizes());
+  HEADRACE_TRY(reader.order());
+  HEADRACE_TRY(reader.workers());
+  return run;
+}
+
+}  // namespace headrace
