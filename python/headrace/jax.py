@@ -125,6 +125,8 @@ class Loader:
         self._owns_dataset = not isinstance(dataset, Dataset)
         data = dataset if isinstance(dataset, Dataset) else open(dataset)
         self._columns = Columns(data, width, fill)
+        for name, shape in self._columns.shapes.items():
+            self._shards.check_field(name, (self.batch_size, *shape))
         self.loader = engine.Loader(
             data,
             global_batch_size=self.batch_size,

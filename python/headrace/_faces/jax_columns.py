@@ -22,6 +22,10 @@ class Columns:
         width: Rows that each sample of ragged fields is filled up to.
         fill: What is written there.
 
+    Attributes:
+        width: Rows that each sample of ragged fields is filled up to; None: there are none.
+        shapes: Shape of a sample by field, where it is known before the first batch.
+
     Raises:
         InvalidArgumentError: A field is of a type that JAX has not, or ragged without ``width``.
     """
@@ -39,9 +43,12 @@ class Columns:
             )
         if width is not None and not ragged:
             raise invalid("width says how wide ragged fields become, and there are none", "Leave it out.")
-        if not dataset._functions:  # which may make others of them
-            for name, field in dataset.fields.items():
-                check_type(name, field.dtype)
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        if dataset._functions:  # which may make other fields
+            return
+        for name, field in dataset.fields.items():
+            check_type(name, field.dtype)
+            self.shapes[name] = (self.width, *field.shape) if field.ragged and self.width else field.shape
 
     def ready(self, columns: Mapping[str, Any]) -> dict[str, Column]:
         """Return the columns with the types that JAX gives them, and ragged ones as wide as ``width``."""

@@ -86,6 +86,15 @@ class Shards:
                 rank=jax.process_index(),
             )
 
+    def check_field(self, name: str, shape: tuple[int, ...]) -> None:
+        """Check that a field can be divided whose global arrays have this shape.
+
+        Raises:
+            InvalidArgumentError: It cannot be.
+        """
+        if self.sharding is not None:
+            self._indices(shape, f"the field {name!r}")
+
     def check_rows(self, rows: int) -> None:
         """Check that a last batch of ``rows`` rows can be divided.
 
@@ -143,8 +152,11 @@ class Shards:
         try:
             indices: dict[Any, Index] = dict(self._cut(len(shape)).addressable_devices_indices_map(shape))  # type: ignore[arg-type]
         except ValueError as error:
-            text = f"{what} of global shape {shape} cannot be divided as {self.sharding} says"
-            raise invalid(text, f"JAX: {error}") from error
+            text = f"{what} of global shape {shape} cannot be divided over {_shown(self.sharding)}"
+            hint = "Windows with lookahead=1 are one longer: cut inputs and targets by dataset.map(function)."
+            is_first = len(shape) == 1 or shape[0] % self.num_blocks
+            hint = "Give a batch_size that the axes of the mesh divide." if is_first else hint
+            raise invalid(text, f"{hint} JAX says: {error}") from error
         return indices
 
     def __str__(self) -> str:
@@ -152,7 +164,14 @@ class Shards:
             return "on jax's default device"
         devices = len(self.sharding.addressable_devices)
         part = f"block {self.block} of {self.num_blocks}" if self.num_blocks > 1 else "all"
-        return f"{self.sharding}; this process loads {part} of each batch for {devices} devices"
+        return f"{_shown(self.sharding)}; this process loads {part} of each batch for {devices} devices"
+
+
+def _shown(sharding: Sharding | None) -> str:
+    if not isinstance(sharding, NamedSharding):
+        return str(sharding)
+    axes = ", ".join(f"{name}: {size}" for name, size in sharding.mesh.shape.items())
+    return f"mesh ({axes}) as {sharding.spec}"
 
 
 def _span(rows: slice, total: int) -> tuple[int, int]:
