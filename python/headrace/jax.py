@@ -119,7 +119,9 @@ class Loader:
         self.batch_size = whole_number("batch_size", batch_size, least=1)
         self.num_epochs = None if num_epochs is None else whole_number("num_epochs", num_epochs, least=1)
         self._shards = Shards(sharding_of(mesh, spec, sharding), self.batch_size)
-        devices = jax.local_devices()[:1] if self._shards.sharding is None else self._shards.sharding.addressable_devices
+        devices = (
+            jax.local_devices()[:1] if self._shards.sharding is None else self._shards.sharding.addressable_devices
+        )
         usual = int(any(device.platform != "cpu" for device in devices))
         self.ahead = usual if ahead is None else whole_number("ahead", ahead, least=0)
         self._owns_dataset = not isinstance(dataset, Dataset)
@@ -271,4 +273,3 @@ class Loader:
         """Check that the devices divide the last batch of an epoch that goes on after ``first`` samples."""
         if self._tail == "partial":
             self._shards.check_rows((self.loader._next_samples()[2] - first) % self.batch_size)
-

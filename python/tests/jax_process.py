@@ -1,6 +1,6 @@
 """One of several processes that load global batches over local CPU devices: see test_jax_processes.py.
 
-jax_process.py FOLDER PORT PROCESSES NUMBER, and words as JSON: dict(data=, run=, spec=, mesh=, order=, steps=, restore=)
+jax_process.py FOLDER PORT PROCESSES NUMBER WORDS, WORDS: JSON of data, run, spec, mesh, order, steps and restore.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _ITEM = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 
 
 #: Modules of the package that are imported by themselves; their names are `torch.DataLoader`.
-FACES = ("torch", "lightning", "accelerate", "transforms", "tokens")
+FACES = ("torch", "lightning", "accelerate", "jax", "transforms", "tokens")
 
 
 def python_entries(root: Path) -> dict[str, Entry]:

@@ -75,7 +75,7 @@ def check_type(name: str, dtype: np.dtype[Any]) -> None:
     Raises:
         InvalidArgumentError: It is text, bytes or a time, for example.
     """
-    if jax.dtypes.issubdtype(dtype, np.number) or jax.dtypes.issubdtype(dtype, np.bool_):
+    if jax.numpy.issubdtype(dtype, np.number) or jax.numpy.issubdtype(dtype, np.bool_):
         return
     raise invalid(
         f"the field {name!r} is of type {dtype}, which jax.Arrays do not have",

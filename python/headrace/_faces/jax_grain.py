@@ -13,7 +13,7 @@ from headrace.dataset import Dataset
 class GrainSource:
     """Give a data set to Grain: ``grain.MapDataset.source(GrainSource(windows)).shuffle(seed=0).batch(32)``.
 
-    For pipelines that stay Grain's. Grain then asks row by row, in Python; :class:`headrace.jax.Loader` is what is fast.
+    For pipelines that stay Grain's. Grain then asks row by row, in Python; :class:`headrace.jax.Loader` is fast.
     Several rows that are asked for together are read together. Pickles as the recipe of the data set, so worker
     processes open the files by themselves.
 

@@ -39,7 +39,7 @@ def sharding_of(mesh: Any, spec: Any, sharding: Any) -> Sharding | None:
     if not isinstance(mesh, Mesh):
         raise invalid(f"mesh must be a jax.sharding.Mesh, not {mesh!r}", "jax.make_mesh makes one.")
     if isinstance(spec, str):
-        spec = PartitionSpec(spec)
+        spec = PartitionSpec(spec)  # type: ignore[no-untyped-call]
     if not isinstance(spec, PartitionSpec):
         raise invalid(
             f"spec must be a jax.sharding.PartitionSpec, not {spec!r}",
@@ -114,8 +114,8 @@ class Shards:
     def place(self, columns: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, jax.Array]:
         """Return this process's rows as global arrays; the copies to accelerators go on after it returns."""
         if self.sharding is None:
-            put: dict[str, jax.Array] = jax.device_put(dict(columns))
-            return put
+            alone: dict[str, jax.Array] = jax.device_put(dict(columns))
+            return alone
         whole: dict[str, Any] = {}
         for name, column in columns.items():
             shape = (column.shape[0] * self.num_blocks, *column.shape[1:])
@@ -123,7 +123,7 @@ class Shards:
                 self._places[shape] = (self._cut(len(shape)), self._indices(shape, f"the field {name!r}"))
             whole[name] = self._places[shape]
         if self.sharding.is_fully_addressable:
-            put = jax.device_put(dict(columns), {name: sharding for name, (sharding, _) in whole.items()})
+            put: dict[str, jax.Array] = jax.device_put(dict(columns), {name: place[0] for name, place in whole.items()})
             return put
         return {name: self._assembled(columns[name], *whole[name]) for name in columns}
 
@@ -142,7 +142,7 @@ class Shards:
     def _cut(self, axes: int) -> Sharding:
         """Return the sharding of a field of so many axes: the spec says nothing of those that it has not."""
         if isinstance(self.sharding, NamedSharding) and len(self.sharding.spec) > axes:
-            spec = PartitionSpec(*self.sharding.spec[:axes])
+            spec = PartitionSpec(*self.sharding.spec[:axes])  # type: ignore[no-untyped-call]
             return NamedSharding(self.sharding.mesh, spec, memory_kind=self.sharding.memory_kind)
         assert self.sharding is not None
         return self.sharding
@@ -150,14 +150,14 @@ class Shards:
     def _indices(self, shape: tuple[int, ...], what: str) -> dict[Any, Index]:
         """Return the piece of a global array that each device of this process has."""
         try:
-            indices: dict[Any, Index] = dict(self._cut(len(shape)).addressable_devices_indices_map(shape))  # type: ignore[arg-type]
+            found: Any = self._cut(len(shape)).addressable_devices_indices_map(shape)
         except ValueError as error:
             text = f"{what} of global shape {shape} cannot be divided over {_shown(self.sharding)}"
             hint = "Windows with lookahead=1 are one longer: cut inputs and targets by dataset.map(function)."
             is_first = len(shape) == 1 or shape[0] % self.num_blocks
             hint = "Give a batch_size that the axes of the mesh divide." if is_first else hint
             raise invalid(text, f"{hint} JAX says: {error}") from error
-        return indices
+        return dict(found)
 
     def __str__(self) -> str:
         if self.sharding is None:

@@ -48,7 +48,7 @@ def load_text_dataset(
     token later. They are windows of the files, shuffled, each once an epoch.
 
     Args:
-        d_config: A dict or an object with ``path`` (or ``data_path``, ``train_path``, ``dataset_path``) of anything that
+        d_config: A dict or an object with ``path`` (or ``data_path``, ``train_path``, ``dataset_path``) of what
             :func:`headrace.open_tokens` opens, ``batch_size``, and, if wanted, ``shuffle``, ``num_epochs``,
             ``vocab_size``, ``tokenizer_name``, ``worker_count``, ``worker_buffer_size``, ``prefetch_buffer_size`` and
             ``cache_size``. Others are refused.
