@@ -31,7 +31,7 @@ from headrace._support.logging import logger
 from headrace.dataset import Dataset, Paths
 from headrace.opening import open
 
-__all__ = ["GrainSource", "Loader", "load_text_dataset", "load_text_dataset_tf_fallback"]
+__all__ = ["BatchIterator", "GrainSource", "Loader", "load_text_dataset", "load_text_dataset_tf_fallback"]
 
 
 class Loader:

@@ -161,8 +161,11 @@ def test_types_are_those_that_jax_gives(tmp_path: Path) -> None:
     for kind in kinds:
         assert batch[kind].dtype == jax.device_put(np.zeros(1, kind)).dtype
         np.testing.assert_array_equal(np.asarray(batch[kind]), np.arange(BATCH).astype(kind))
-    with jax.enable_x64(True):
+    jax.config.update("jax_enable_x64", True)
+    try:
         assert next(iter(Loader(data, BATCH)))["int64"].dtype == np.int64
+    finally:
+        jax.config.update("jax_enable_x64", False)
 
 
 def test_a_number_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
