@@ -1,6 +1,6 @@
 """One of several processes that load global batches over local CPU devices: see test_jax_processes.py.
 
-jax_process.py FOLDER PORT PROCESSES NUMBER WORDS, WORDS: JSON of data, run, spec, mesh, order, steps and restore.
+jax_process.py FOLDER PORT PROCESSES NUMBER WORDS, WORDS: JSON of data, run, spec, mesh, order, steps, tail, restore.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def main(folder: Path, port: int, processes: int, number: int, words: dict[str, 
     mesh = Mesh(devices, ("data", "model"), axis_types=(AxisType.Auto,) * 2)
     windows = hr.open_tokens(words["data"], vocab_size=50_257).windows(16)
     spec = PartitionSpec(*words["spec"])
-    loader = Loader(windows, 12, mesh=mesh, spec=spec, shuffle=True, seed=5, num_epochs=2, ahead=words.get("ahead", 1))
+    loader = Loader(
+        windows, 12, mesh=mesh, spec=spec, shuffle=True, seed=5, num_epochs=2, ahead=1, tail=words.get("tail")
+    )
     batches = iter(loader)
     if restore := words.get("restore"):
         batches.set_state((folder / restore).read_text())

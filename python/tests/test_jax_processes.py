@@ -68,7 +68,8 @@ def global_batches(seen: list[dict[str, Any]]) -> list[np.ndarray]:
     """The batches, put together from what lies on all devices. Copies of a piece have to agree."""
     made = []
     for parts in zip(*(one["steps"] for one in seen), strict=True):
-        batch = np.full((BATCH, LENGTH), -1)
+        rows = max(shard["spans"][0][1] for part in parts for shard in part["shards"])
+        batch = np.full((rows, LENGTH), -1)
         for shard in (shard for part in parts for shard in part["shards"]):
             piece = tuple(slice(*span) for span in shard["spans"])
             values = np.array(shard["values"])
@@ -118,6 +119,14 @@ def test_each_process_loads_the_rows_of_its_devices(
     same(global_batches(seen), expected)
     assert [one["blocks"] for one in seen] == blocks
     assert not any("HeadraceWarning" in one["said"] for one in seen)
+
+
+def test_a_smaller_last_batch_is_divided_too(corpus: Path, tmp_path: Path) -> None:
+    loader = hr.Loader(hr.open_tokens(corpus).windows(LENGTH), BATCH, shuffle=True, seed=5)
+    whole = [batch["tokens"] for _ in range(2) for batch in loader]
+    assert len(whole[-1]) == 10
+    seen = run(tmp_path, corpus, 2, run="partial", mesh=[2, 2], spec=["data"], tail="partial")
+    same(global_batches(seen), whole)
 
 
 def test_rows_that_are_no_block_are_loaded_with_those_between(corpus: Path, expected: Any, tmp_path: Path) -> None:

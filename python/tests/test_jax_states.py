@@ -211,3 +211,13 @@ def test_orbax_saves_and_restores(windows: hr.Dataset, tmp_path: Path) -> None:
         again = iter(Loader(windows, BATCH, shuffle=True))
         manager.restore(1, args=checkpoint.args.Composite(loader=grain.CheckpointRestore(again)))
     same(list(again), expected(windows, shuffle=True)[1:])
+
+
+def test_orbax_saves_and_restores_by_its_own_protocol(windows: hr.Dataset, tmp_path: Path) -> None:
+    checkpoint = pytest.importorskip("orbax.checkpoint.experimental.v1", reason="orbax is not installed")
+    batches = iter(Loader(windows, BATCH, shuffle=True, ahead=2))
+    next(batches)
+    checkpoint.save_checkpointables(tmp_path / "checkpoint", {"loader": batches})
+    again = iter(Loader(windows, BATCH, shuffle=True))
+    checkpoint.load_checkpointables(tmp_path / "checkpoint", {"loader": again})
+    same(list(again), expected(windows, shuffle=True)[1:])
