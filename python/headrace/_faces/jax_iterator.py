@@ -13,7 +13,7 @@ from headrace._support.checks import invalid
 from headrace.errors import ClosedError
 
 if TYPE_CHECKING:
-    from headrace.jax import Loader
+    from headrace._faces.jax_loader import Loader
 
 _FILE = "headrace_loader.json"
 

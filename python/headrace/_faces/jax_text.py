@@ -6,17 +6,15 @@ import os
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from headrace._faces.jax_loader import Loader
 from headrace._faces.old_knobs import table
 from headrace._support.checks import invalid, unsupported, whole_number
 from headrace._support.logging import logger
 from headrace.errors import UnknownArgumentError
 from headrace.tokens import Tokens, open_tokens
 from headrace.transforms import Cast
-
-if TYPE_CHECKING:
-    from headrace.jax import Loader
 
 PATHS = ("path", "data_path", "train_path", "dataset_path")
 LENGTHS = ("block_size", "seq_len", "max_seq_len", "sequence_length", "maxlen", "context_length")
@@ -66,8 +64,6 @@ def load_text_dataset(
         InvalidArgumentError: One is missing, or two contradict each other.
         UnsupportedError: The path is of text that is not tokenised.
     """
-    from headrace.jax import Loader
-
     configs = _Configs(d_config, m_config, t_config, tokenizer_name)
     where, path = configs.needed("the path of the data", PATHS, (0,))
     tokens = open_tokens(_tokenised(path), vocab_size=configs.value("vocab_size"))
