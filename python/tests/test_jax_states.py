@@ -98,6 +98,12 @@ def test_epochs(windows: hr.Dataset) -> None:
     same(list(loader), wanted[4 * STEPS :])
     same([loader.batch(1, 2)], wanted[STEPS + 2 : STEPS + 3])
 
+    loader = Loader(windows, BATCH, shuffle=True, num_epochs=2)
+    batches = iter(loader)
+    loader.set_epoch(3)  # named before the first batch is taken
+    assert batches.get_state()["epoch"] == 3
+    same(list(batches), wanted[3 * STEPS : 4 * STEPS])
+
     endless = Loader(windows, BATCH, shuffle=True, num_epochs=None)
     same(list(itertools.islice(endless, 2 * STEPS + 3)), wanted[: 2 * STEPS + 3])
     with pytest.raises(hr.InvalidArgumentError, match="steps_per_epoch"):

@@ -42,6 +42,21 @@ def test_a_program_for_grain_keeps_its_settings(corpus: Path) -> None:
         assert len(loader) == WINDOWS // 8
 
 
+def test_settings_may_be_attributes_of_a_class(corpus: Path) -> None:
+    class Data:
+        path = str(corpus)
+        batch_size = 8
+
+        def __init__(self) -> None:
+            self.vocab_size = 50_257
+
+        def shuffled(self) -> bool:
+            return False
+
+    for data in (Data(), SimpleNamespace(path=corpus, batch_size=8, vocab_size=50_257)):
+        assert len(load_text_dataset(data, {"block_size": LENGTH}, None)) == WINDOWS // 8
+
+
 def test_settings_that_are_wrong_are_named(corpus: Path, tmp_path: Path) -> None:
     good: dict[str, Any] = {"data_path": corpus, "batch_size": 8, "vocab_size": 50_257}
     model = {"maxlen": LENGTH}

@@ -54,15 +54,14 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
         self._closed = False
-        self._state = loader._next_state()
+        self._state: IteratorState | None = None  # of what was delivered; None: nothing yet
         self._clear()
 
     def _clear(self) -> None:
         self._ready: deque[tuple[dict[str, jax.Array], IteratorState] | Exception] = deque()
         self._batches: Iterator[Any] | None = None
-        self._epoch = int(self._state["epoch"])
-        epochs = self._loader.num_epochs
-        self._end = None if epochs is None else (self._epoch // epochs + 1) * epochs
+        self._epoch: int | None = None  # that is read; None: not begun
+        self._end: int | None = None
         self._done = False
 
     def __iter__(self) -> BatchIterator:
@@ -97,15 +96,19 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
                 self._ready.append((batch, IteratorState(self._loader.loader.state_dict())))
                 return True
             self._batches = None
-            self._epoch += 1
-            self._done = self._epoch == self._end
+            assert self._epoch is not None
+            self._done = self._epoch + 1 == self._end
         return False
 
     def start_prefetch(self) -> None:
         """Begin to read, without waiting: while a model is restored, for example. May be called twice."""
         self._check_live()
-        if self._batches is None and not self._done:
-            self._batches = iter(self._loader.loader)
+        if self._batches is not None or self._done:
+            return
+        begins, self._epoch = self._epoch is None, self._loader.loader._next_samples()[0]
+        if begins and (epochs := self._loader.num_epochs) is not None:
+            self._end = (self._epoch // epochs + 1) * epochs
+        self._batches = iter(self._loader.loader)
 
     def get_state(self) -> IteratorState:
         """Return where it is: the epoch, and how many of its samples were delivered to all processes together.
@@ -114,7 +117,7 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
         than 200 bytes of JSON. After the last batch of an epoch it is the beginning of the next.
         """
         self._check_live()
-        return IteratorState(self._state)
+        return self._loader._next_state() if self._state is None else IteratorState(self._state)
 
     def set_state(self, state: Mapping[str, Any] | str | bytes) -> None:
         """Go to where :meth:`get_state` was called; the number of processes and the batch size may be others.

@@ -180,8 +180,8 @@ def _settings(name: str, config: Any) -> Iterator[tuple[str, Any]]:
         raise invalid(f"{name} must be a dict or an object with attributes, not {config!r}")
     of_class = [key for made in reversed(type(config).__mro__[:-1]) for key in vars(made) if key in KNOWN]
     for key in dict.fromkeys((*of_class, *known)):
-        if not key.startswith("_"):
-            yield key, getattr(config, key)
+        if not key.startswith("_") and not callable(value := getattr(config, key)):
+            yield key, value
 
 
 def _tokenised(path: Any) -> Any:
