@@ -2,7 +2,8 @@
 
 nanogpt.py 'corpus_*.npy' [--vocabulary 50304] [--context 64] [--batch-size 32] [--steps 300] [--layers 2] [--width 64]
 
-The files hold token numbers, one after the other: `.npy` arrays of uint16, or a column of HDF5 files (--field).
+The files hold token numbers, one after the other: nanoGPT's `train.bin`, `.npy` arrays, files of Megatron or datatrove,
+or a column of HDF5 files (--field).
 """
 
 import argparse
@@ -15,7 +16,7 @@ import headrace as hr
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("files")
-parser.add_argument("--field", help="the column of tokens; default: the only one")
+parser.add_argument("--field", help="the column of HDF5 files that has the tokens")
 parser.add_argument("--vocabulary", type=int, default=50_304, help="kinds of tokens; default: GPT-2's, rounded up")
 for name, number in (("context", 64), ("batch-size", 32), ("steps", 300), ("layers", 2), ("width", 64), ("heads", 4)):
     parser.add_argument(f"--{name}", type=int, default=number)
@@ -53,8 +54,8 @@ class GPT(torch.nn.Module):
 
 
 torch.manual_seed(0)
-tokens = hr.open(words.files, [words.field] if words.field else None)
-(field,) = tokens.fields
+field = words.field or "tokens"
+tokens = hr.open(words.files, [field]) if words.field else hr.open_tokens(words.files, vocab_size=words.vocabulary)
 windows = tokens.windows(words.context, lookahead=1).map(hr.transforms.Cast(field, dtype="int64"))  # for an Embedding
 parts = windows.split({"train": 0.9, "val": 0.1}, seed=0)  # runs of windows that share no token
 train, val = (hr.Loader(part, words.batch_size, shuffle=True, framework="torch") for part in parts.values())

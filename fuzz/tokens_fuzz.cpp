@@ -9,10 +9,8 @@
 #include "format/tokens/token_manifest.h"
 #include "storage/testing/memory_file.h"
 
+namespace headrace::token_files {
 namespace {
-
-using namespace headrace;
-using namespace headrace::token_files;
 
 /// Documents follow each other, and end with the tokens.
 void read_all(const Result<std::shared_ptr<const DocumentIndex>>& index, std::uint64_t tokens) {
@@ -26,10 +24,8 @@ void read_all(const Result<std::shared_ptr<const DocumentIndex>>& index, std::ui
   if (read.ok() && (at != tokens || documents != (*index)->size())) std::abort();
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size < 9) return 0;
+void read_input(const std::uint8_t* data, std::size_t size) {
+  if (size < 9) return;
   std::uint64_t token_bytes = 0;
   std::memcpy(&token_bytes, data + 1, 8);
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data) + 9, size - 9);
@@ -37,15 +33,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const auto manifest = parse_token_manifest(text);
     if (manifest.ok() && !parse_token_manifest(manifest_text(*manifest)).ok()) std::abort();
-    return 0;
+    return;
   }
   const auto file = std::make_shared<MemoryFile>("a.idx", std::vector<std::byte>(bytes.begin(), bytes.end()));
   if (data[0] % 3 == 2) {
     read_all(open_document_ends({file, "a.ds.index", 0, file->size() / 8}, token_bytes), token_bytes);
-    return 0;
+    return;
   }
   const auto index = open_megatron_index(file, "a.idx");
-  if (!index.ok()) return 0;
+  if (!index.ok()) return;
   read_all(open_megatron_documents(*index, token_bytes, "a.bin"), token_bytes / index->dtype.itemsize);
+}
+
+}  // namespace
+}  // namespace headrace::token_files
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  headrace::token_files::read_input(data, size);
   return 0;
 }

@@ -1,4 +1,4 @@
-"""The GPT of examples/nanogpt.py learns a made language, from both kinds of files."""
+"""The GPT of examples/nanogpt.py learns a made language, from each kind of files."""
 
 import os
 import re
@@ -24,19 +24,21 @@ def made_tokens(number: int) -> np.ndarray:
     return tokens
 
 
-@pytest.mark.parametrize("kind", ["npy", "hdf5"])
+@pytest.mark.parametrize("kind", ["npy", "bin", "hdf5"])
 def test_a_small_gpt_learns(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     parts = np.split(made_tokens(30_000), [17_001])
     for number, tokens in enumerate(parts):
         if kind == "npy":
             np.save(tmp_path / f"corpus_{number}.npy", tokens)
+        elif kind == "bin":
+            tokens.tofile(tmp_path / f"corpus_{number}.bin")
         else:
             with h5py.File(tmp_path / f"corpus_{number}.h5", "w") as file:
                 file.create_dataset("ids", data=tokens, chunks=(1024,), compression="gzip")
                 file.create_dataset("document", data=np.zeros(len(tokens), np.int32))
     words = ["--vocabulary", str(KINDS), "--context", "16", "--steps", "150", "--layers", "1", "--width", "32"]
-    words += [] if kind == "npy" else ["--field", "ids"]
+    words += ["--field", "ids"] if kind == "hdf5" else []
     command = [sys.executable, str(EXAMPLE), str(tmp_path / "corpus_*"), *words]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stdout + done.stderr

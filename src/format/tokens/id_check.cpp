@@ -45,7 +45,7 @@ Found find_outside(std::span<const std::byte> bytes, std::uint64_t limit) {
   if (found.at == kNone) return found;
   Id id;
   std::memcpy(&id, bytes.data() + found.at * sizeof(Id), sizeof(Id));
-  found.id = static_cast<std::int64_t>(id);
+  found.id = static_cast<std::int64_t>(id);  // NOLINT(bugprone-signed-char-misuse): a number, not a letter
   return found;
 }
 
