@@ -14,6 +14,7 @@ import headrace as hr
 from headrace import transforms as T
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
+jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", 4)  # before anything computes
 from jax.sharding import NamedSharding, SingleDeviceSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402

@@ -15,6 +15,7 @@ from jax_batches import BATCH, LENGTH, STEPS, WINDOWS, expected, ragged, same, w
 import headrace as hr
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
+jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", 4)  # before anything computes, as in test_jax.py
 from headrace.jax import GrainSource, Loader  # noqa: E402
 

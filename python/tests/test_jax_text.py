@@ -15,6 +15,7 @@ from jax_batches import LENGTH, WINDOWS, write_corpus
 import headrace as hr
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
+jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", 4)  # before anything computes, as in test_jax.py
 from headrace.jax import load_text_dataset, load_text_dataset_tf_fallback  # noqa: E402
 

@@ -73,16 +73,16 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
         self._check_live()
         if not self._ready and not self._pull():
             raise StopIteration
-        oldest = self._ready.popleft()
+        try:
+            while len(self._ready) <= self._loader.ahead and self._pull():
+                pass
+        except Exception as error:
+            self._ready.append(error)  # raised when its batch is asked for
+        oldest = self._ready.popleft()  # only now: Ctrl-C loses nothing
         if isinstance(oldest, Exception):
             raise oldest
         batch, self._state = oldest
         self._loader._state = self._state
-        try:
-            while len(self._ready) < self._loader.ahead and self._pull():
-                pass
-        except Exception as error:
-            self._ready.append(error)  # when its batch is asked for
         return batch
 
     def _pull(self) -> bool:
