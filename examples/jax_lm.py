@@ -8,8 +8,12 @@ the mesh, the wide matrices over the other. A checkpoint that exists is gone on 
 
 import argparse
 import json
+import os
 import tempfile
 from pathlib import Path
+
+# Threads of XLA. Where several CPU devices share fewer processors, their collectives can wait for each other forever.
+os.environ.setdefault("NPROC", "16")
 
 import jax
 import jax.numpy as jnp

@@ -9,7 +9,15 @@ for batch in CellMapDataLoader(split.train_datasets_combined, batch_size=4, weig
 
 from headrace._faces.cellmap_dataset import CellMapDataset, CellMapMultiDataset
 from headrace._faces.cellmap_loader import CellMapDataLoader
+from headrace._faces.cellmap_patches import CellMapCrops
 from headrace._faces.cellmap_split import CellMapDataSplit
 from headrace._faces.cellmap_theirs import ClassBalancedSampler
 
-__all__ = ["CellMapDataLoader", "CellMapDataSplit", "CellMapDataset", "CellMapMultiDataset", "ClassBalancedSampler"]
+__all__ = [
+    "CellMapCrops",
+    "CellMapDataLoader",
+    "CellMapDataSplit",
+    "CellMapDataset",
+    "CellMapMultiDataset",
+    "ClassBalancedSampler",
+]

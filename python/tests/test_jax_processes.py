@@ -44,6 +44,7 @@ def run(folder: Path, corpus: Path, processes: int, **words: Any) -> list[dict[s
     told = json.dumps({"data": str(corpus), **words})
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={4 // processes}"
+    environment["NPROC"] = "16"  # threads of XLA: with fewer, collectives of several devices can wait for each other
     running = [
         subprocess.Popen(
             [sys.executable, str(PROGRAM), str(folder), str(port), str(processes), str(number), told],
@@ -55,7 +56,7 @@ def run(folder: Path, corpus: Path, processes: int, **words: Any) -> list[dict[s
         for number in range(processes)
     ]
     try:
-        said = [process.communicate(timeout=60)[0] for process in running]
+        said = [process.communicate(timeout=240)[0] for process in running]
     finally:
         for process in running:
             process.kill()

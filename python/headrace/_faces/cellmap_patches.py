@@ -22,7 +22,21 @@ Arrays = Mapping[str, Mapping[str, Any]]
 
 
 class CellMapCrops:
-    """What one crop and several have in common. Made by :class:`CellMapDataset` and :class:`CellMapMultiDataset`."""
+    """What one crop and several have in common. Made by :class:`CellMapDataset` and :class:`CellMapMultiDataset`.
+
+    Attributes:
+        crops: The images of each crop.
+        classes: Names of the classes, in the order of the targets' second axis.
+        input_arrays: Name → shape and scale, as they were given.
+        target_arrays: The same for the targets.
+        pad: As it was given.
+        spatial_transforms_config: How patches are turned.
+        raw_value_transforms: What is done with grey values.
+        target_value_transforms: What is done with targets.
+        dtype: Type of the tensors; None: as stored.
+        seed: Seed of what is drawn; None: the loader's.
+        box: Voxels of a patch, and the size of each.
+    """
 
     def __init__(self, crops: Sequence[Crop], classes: Sequence[str], settings: Mapping[str, Any]) -> None:
         self.crops = tuple(crops)
