@@ -177,7 +177,9 @@ def _id_array(ids: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
         wrong = int(array.min()) if int(array.min()) < 0 else int(array.max())
         raise invalid(f"token {int(np.flatnonzero(array == wrong)[0])} is {wrong}, which is no id of a vocabulary")
     if array.dtype.kind == "i" and int(array.min()) < 0:
-        raise invalid(f"token {int(np.flatnonzero(array < 0)[0])} is {int(array.min())}, which is no id of a vocabulary")
+        raise invalid(
+            f"token {int(np.flatnonzero(array < 0)[0])} is {int(array.min())}, which is no id of a vocabulary"
+        )
     return np.ascontiguousarray(array, np.uint32)
 
 

@@ -100,7 +100,8 @@ Result<std::vector<std::pair<std::string, std::string>>> merges_in(const Json& l
   return pairs;
 }
 
-Status put_added(const Json& list, Vocabulary& vocabulary) {
+/// An added word may stand for the bytes of another token, but not have the name of one.
+Status put_added(const Json& list, const NamedIds& ids, Vocabulary& vocabulary) {
   if (list.is_null()) return {};
   if (!list.is_array()) return Error(ErrorCode::kCorruptData, "\"added_tokens\" is no list");
   for (const Json& entry : list) {
@@ -108,6 +109,9 @@ Status put_added(const Json& list, Vocabulary& vocabulary) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() > 0xFFFFFFFFu || !member(entry, "content").is_string())
       return Error(ErrorCode::kCorruptData, "an added token has no id or no content");
     AddedWord word{word_in(entry, "content"), id.get<std::uint32_t>()};
+    if (const auto found = ids.find(word.text); found != ids.end() && found->second != word.id)
+      return Error(ErrorCode::kCorruptData, fmt::format("\"{}\" is added as id {}, and is id {} of the vocabulary",
+                                                        word.text, word.id, found->second));
     word.special = flag_in(entry, "special", false);
     word.normalized = flag_in(entry, "normalized", !word.special);
     for (const char* trait : {"lstrip", "rstrip", "single_word"})
@@ -137,7 +141,7 @@ Result<Vocabulary> parse_tokenizer_json(std::string_view text) {
   HEADRACE_ASSIGN(const auto pairs, merges_in(member(model, "merges")));
   HEADRACE_ASSIGN(const auto merges, ordered_merges(ids, pairs));
   HEADRACE_TRY(put_ids(ids, vocabulary));
-  HEADRACE_TRY(put_added(member(json, "added_tokens"), vocabulary));
+  HEADRACE_TRY(put_added(member(json, "added_tokens"), ids, vocabulary));
   HEADRACE_TRY(complete(vocabulary, merges));
   return vocabulary;
 }

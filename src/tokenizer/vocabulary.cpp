@@ -70,10 +70,6 @@ Status complete(Vocabulary& vocabulary, const std::vector<NamedMerge>& merges) {
   for (std::size_t i = 0; i < vocabulary.added.size(); ++i) {
     const AddedWord& word = vocabulary.added[i];
     if (word.text.empty()) return Error(ErrorCode::kCorruptData, fmt::format("added word {} is empty", i));
-    const auto found = vocabulary.ids.find(word.text);
-    if (found != vocabulary.ids.end() && found->second != word.id)
-      return Error(ErrorCode::kCorruptData, fmt::format("\"{}\" is added as id {}, and is id {} of the vocabulary",
-                                                        word.text, word.id, found->second));
     for (std::size_t k = 0; k < i; ++k)
       if (vocabulary.added[k].text == word.text || vocabulary.added[k].id == word.id)
         return Error(ErrorCode::kCorruptData, fmt::format("two added words, \"{}\" and \"{}\", share a text or id {}",

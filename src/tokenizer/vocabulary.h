@@ -46,7 +46,7 @@ struct Vocabulary {
 
 /// Put ids, merges and added words into a vocabulary and fill in what follows from them: byte_ids, pairs, tokens, hash.
 /// Needs grammar, whole_words, ids and added. Errors: kUnsupported  a byte has no token, an id of 2^24 or more;
-/// kCorruptData  two words share an id, an added word stands in the vocabulary with another id.
+/// kCorruptData  two words share an id, two added words share a text.
 Status complete(Vocabulary& vocabulary, const std::vector<NamedMerge>& merges);
 
 }  // namespace headrace::tokenizing

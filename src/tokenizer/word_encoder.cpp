@@ -18,7 +18,7 @@ const std::uint8_t* bytes_of(const std::string& text) {
 }  // namespace
 
 WordEncoder::WordEncoder(const Vocabulary& vocabulary)
-    : vocabulary_(vocabulary), frozen_(std::bit_ceil(vocabulary.ids.size() * 2 + 64), ~std::size_t{0}) {
+    : vocabulary_(vocabulary), frozen_(std::bit_ceil(vocabulary.ids.size() * 3 + 64), ~std::size_t{0}) {
   std::vector<std::uint32_t> tokens;
   for (const auto& [bytes, id] : vocabulary.ids) {
     if (bytes.empty() || bytes.size() > kShortWordBytes) continue;
@@ -44,10 +44,8 @@ std::uint32_t* WordEncoder::look_further(const std::uint8_t* p, std::size_t size
   const std::string_view word(reinterpret_cast<const char*>(p), size);
   if (size > kShortWordBytes) {
     if (const auto* tokens = learned.long_words.find(word)) return std::copy(tokens->begin(), tokens->end(), out);
-  } else {
-    const std::uint64_t hash = key.hash();
-    if (const WordEntry* entry = frozen_.find(key, hash)) return frozen_.copy(*entry, out);
-    if (const WordEntry* entry = learned.words.find(key, hash)) return learned.words.copy(*entry, out);
+  } else if (const WordEntry* entry = learned.words.find(key, key.hash())) {
+    return learned.words.copy(*entry, out);
   }
   learned.merged.clear();
   encode_word({p, size}, learned.merged);
@@ -63,27 +61,28 @@ std::uint32_t* WordEncoder::encode_chunk(const std::uint8_t* p, const std::uint8
                                          std::uint32_t* out) const {
   const std::vector<std::uint32_t>& ends = learned.ends;
   WordKey keys[kTogether];
+  std::uint64_t hashes[kTogether];
   const WordEntry* entries[kTogether];
+  std::uint32_t begin = 0;
   for (std::size_t first = 0; first < ends.size(); first += kTogether) {
     const std::size_t count = std::min(kTogether, ends.size() - first);
-    std::uint32_t begin = first == 0 ? 0 : ends[first - 1];
-    const std::uint32_t group_begin = begin;
+    std::uint32_t at = begin;
     for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t size = ends[first + i] - begin;
-      keys[i] =
-          size > kShortWordBytes ? WordKey{} : word_key(p + begin, size, static_cast<std::size_t>(end - (p + begin)));
-      entries[i] = &frozen_.first(keys[i].hash());
-      __builtin_prefetch(entries[i]);
-      begin = ends[first + i];
+      const std::uint32_t size = ends[first + i] - at;
+      const std::uint32_t kept = size > kShortWordBytes ? 0 : size;  // no word has the key of no bytes
+      keys[i] = word_key(p + at, kept, static_cast<std::size_t>(end - (p + at)));
+      hashes[i] = keys[i].hash();
+      __builtin_prefetch(&frozen_.first(hashes[i]));
+      at = ends[first + i];
     }
-    begin = group_begin;
     for (std::size_t i = 0; i < count; ++i) {
-      const WordEntry& entry = *entries[i];
+      entries[i] = frozen_.find(keys[i], hashes[i]);
+      if (entries[i] == nullptr) __builtin_prefetch(&learned.words.first(hashes[i]));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t word_end = ends[first + i];
-      out[0] = entry.tokens[0] & (kMostIds - 1);  // four tokens always, of which as many count as there are
-      std::copy_n(entry.tokens + 1, 3, out + 1);
-      if (entry.key == keys[i] && keys[i].high != 0 && entry.count() != WordEntry::kElsewhere) [[likely]] {
-        out += entry.count();
+      if (const WordEntry* entry = entries[i]; entry != nullptr && keys[i].high != 0) [[likely]] {
+        out = frozen_.copy(*entry, out);
       } else {
         out = look_further(p + begin, word_end - begin, keys[i], learned, out);
       }

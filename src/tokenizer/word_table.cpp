@@ -4,10 +4,8 @@
 
 namespace headrace::tokenizing {
 
-std::uint32_t* WordTable::copy(const WordEntry& entry, std::uint32_t* out) const {
-  if (entry.count() == WordEntry::kElsewhere) return std::copy_n(&elsewhere_[entry.tokens[1]], entry.tokens[2], out);
-  for (std::uint32_t i = 0; i < entry.count(); ++i) out[i] = entry.tokens[i] & (kMostIds - 1);
-  return out + entry.count();
+std::uint32_t* WordTable::copy_elsewhere(const WordEntry& entry, std::uint32_t* out) const {
+  return std::copy_n(elsewhere_.data() + entry.tokens[1], entry.tokens[2], out);
 }
 
 void WordTable::put(const WordKey& key, std::span<const std::uint32_t> tokens) {

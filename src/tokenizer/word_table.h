@@ -21,19 +21,28 @@ struct WordKey {
   }
 };
 
-/// Return the key of `size` bytes (1 to 15) at `p`; `readable` bytes may be read there.
+/// Which bytes of a key belong to a word, by its length.
+struct KeyMasks {
+  std::uint64_t low[16], high[16];
+};
+inline constexpr KeyMasks kKeyMasks = [] {
+  KeyMasks masks{};
+  for (std::size_t size = 0; size < 16; ++size) {
+    masks.low[size] = size >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * size) - 1;
+    masks.high[size] = size > 8 ? (std::uint64_t{1} << 8 * (size - 8)) - 1 : 0;
+  }
+  return masks;
+}();
+
+/// Return the key of `size` bytes (0 to 15) at `p`; `readable` bytes may be read there.
 inline WordKey word_key(const std::uint8_t* p, std::size_t size, std::size_t readable) {
   WordKey key;
   if (readable >= 16) {
     std::memcpy(&key, p, 16);
-    const auto mask = [](std::size_t bytes) { return (std::uint64_t{1} << 8 * bytes) - 1; };
-    if (size < 8) key.low &= mask(size);
-    key.high = size > 8 ? key.high & mask(size - 8) : 0;
   } else {
     std::memcpy(&key, p, size);
   }
-  key.high |= std::uint64_t{size} << 56;
-  return key;
+  return {key.low & kKeyMasks.low[size], (key.high & kKeyMasks.high[size]) | std::uint64_t{size} << 56};
 }
 
 /// Half a line of the processor's cache, so that a look-up touches one.
@@ -61,8 +70,14 @@ class WordTable {
     const WordEntry& entry = entries_[place(key, hash)];
     return entry.key == key ? &entry : nullptr;
   }
-  /// Write the tokens of an entry. \return Behind the last one.
-  std::uint32_t* copy(const WordEntry& entry, std::uint32_t* out) const;
+  /// Write the tokens of an entry: four always, of which as many count as there are. \return Behind the last one.
+  std::uint32_t* copy(const WordEntry& entry, std::uint32_t* out) const {
+    if (entry.count() == WordEntry::kElsewhere) [[unlikely]]
+      return copy_elsewhere(entry, out);
+    std::memcpy(out, entry.tokens, sizeof(entry.tokens));
+    out[0] &= kMostIds - 1;
+    return out + entry.count();
+  }
   void put(const WordKey& key, std::span<const std::uint32_t> tokens);
   [[nodiscard]] std::size_t words() const { return words_; }
 
@@ -72,6 +87,7 @@ class WordTable {
     while (entries_[i].key.high != 0 && !(entries_[i].key == key)) i = (i + 1) & (entries_.size() - 1);
     return i;
   }
+  std::uint32_t* copy_elsewhere(const WordEntry& entry, std::uint32_t* out) const;
   void grow();
 
   std::vector<WordEntry> entries_;

@@ -1,4 +1,4 @@
-"""Train the small tokenizer beside this: 5,000 tokens of GPT-2's kind, from this repository's text and some of other scripts.
+"""Train the small tokenizer beside this: 5,000 tokens of GPT-2's kind, from this repository and words of other scripts.
 
 usage: make_small_bpe.py
 
@@ -14,9 +14,10 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-WORDS = (
-    "été über Straße данные модель データ 模型 中文字符 한국어 αβγ naïve 😀 👍🏽 ñandú čeština ١٢٣ हिन्दी"
-).split()
+WORDS = [
+    *["été", "über", "Straße", "данные", "модель", "データ", "模型", "中文字符", "한국어"],
+    *["αβγ", "naïve", "😀", "👍🏽", "ñandú", "čeština", "١٢٣", "हिन्दी"],
+]
 
 
 def main() -> None:
