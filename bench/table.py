@@ -78,9 +78,9 @@ configurations, `bench/cache_simulation.py` simulates block caches, `bench/gathe
 
 TOKENS = """
 200 million random tokens in a `.npy` file, in the page cache. Contestants have one thread, but for Grain's reading
-threads. The loop is
-`get_batch()` of nanoGPT's `train.py` without the copy to a GPU (`bench/rivals/nanogpt_memmap.py`): windows at random
-places, made `int64`. Headrace delivers each window once an epoch, as stored, and beside it as `int64`.
+threads. The loop is `get_batch()` of nanoGPT's `train.py` without the copy to a GPU (`bench/rivals/nanogpt_memmap.py`):
+windows at random places, made `int64`. Headrace delivers each window once an epoch, as stored, and beside it as
+`int64`.
 """
 
 EVENTS = """
@@ -102,10 +102,10 @@ of mapped files, or by a `pread` of each chunk's planes.
 ZARR = """
 Two `uint8` arrays of 512 x 1024 x 1024 in Zarr v3, in the page cache: the noise and the labels of *Patches*. Whole
 arrays are read by a loader of 1 GiB in batches of 64 rows, by one read of TensorStore 0.1 or zarr-python 3 into memory
-of its own, and by zarr-python with the pipeline of zarrs; *decoding alone* is `headrace.tools.verify`. Random crops of both
-arrays come in batches of 4: Headrace has 256 MiB, a quarter of the data, and draws visits; TensorStore reads the crops
-of a batch at once with a cache pool of 256 MiB; zarr-python slices them in a torch DataLoader. Both rivals draw crops
-one by one, as their users do.
+of its own, and by zarr-python with the pipeline of zarrs; *decoding alone* is `headrace.tools.verify`. Random crops of
+both arrays come in batches of 4: Headrace has 256 MiB, a quarter of the data, and draws visits; TensorStore reads the
+crops of a batch at once with a cache pool of 256 MiB; zarr-python slices them in a torch DataLoader. Both rivals draw
+crops one by one, as their users do.
 """
 
 PARQUET = """

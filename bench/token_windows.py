@@ -11,7 +11,7 @@ rate   tokens_per_s, rows_per_s    windows of uint16 from a .npy file in the pag
 many   open_ms, resume_ms, above_mib
                                    a file of holes with so many windows, one at each place: windows() of the open data
                                    set; a Loader and load_state_dict(); the memory that both have taken
-first  first_ms, resume_ms         a raw file of holes with so many windows of 1,024: open_tokens(), windows(), a Loader,
+first  first_ms, resume_ms         a raw file of holes with so many windows of 1,024: open_tokens(), windows(), Loader,
                                    and its first shuffled batch of 512; load_state_dict() of another Loader
 """
 

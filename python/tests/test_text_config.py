@@ -103,3 +103,15 @@ def test_a_run_file_stays_one(tmp_path: Path) -> None:
     path.write_text("data:\n  files: a.bin\n  seq_len: 5\nloader:\n  batch_size: 3\n")
     with pytest.raises(hr.InvalidArgumentError, match=r"data\.seq_len: there is no such key"):
         hr.load_run(path)
+
+
+def test_words_are_those_of_python(tmp_path: Path) -> None:
+    text = pytest.importorskip("headrace._faces.jax_text", reason="jax is not installed")
+    others = [name for name in text.KNOWN if name not in (*text.PATHS, *text.LENGTHS, "batch_size")]
+    values = {"shuffle": "true", "tokenizer_name": "gpt2"}
+    for path, length in [(path, text.LENGTHS[0]) for path in text.PATHS] + [("path", name) for name in text.LENGTHS]:
+        lines = [f"  {path}: a.npy", f"  {length}: 8", "  batch_size: 4"]
+        lines += [f"  {name}: {values.get(name, 9)}" for name in others]
+        np.save(tmp_path / "a.npy", np.zeros(100, np.uint16))
+        (tmp_path / "config.yaml").write_text("\n".join(["data:", *lines, ""]))
+        assert len(hr.load_run(tmp_path / "config.yaml").dataset) == 12

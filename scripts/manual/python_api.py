@@ -15,7 +15,7 @@ _ITEM = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 
 
 #: Modules of the package that are imported by themselves; their names are `torch.DataLoader`.
-FACES = ("torch", "lightning", "accelerate", "cellmap", "transforms", "tokens")
+FACES = ("torch", "lightning", "accelerate", "cellmap", "jax", "transforms", "tokens")
 
 
 def python_entries(root: Path) -> dict[str, Entry]:
@@ -97,7 +97,7 @@ def _definitions(package: Path, path: Path) -> list[tuple[ast.ClassDef | ast.Fun
     return found
 
 
-def arguments(function: ast.FunctionDef) -> dict[str, tuple[str, str]]:
+def arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, tuple[str, str]]:
     """Name → (type, default) of the arguments, without self; the default is empty where there is none."""
     given = function.args
     plain = [*given.posonlyargs, *given.args]
@@ -127,7 +127,7 @@ def _exports(path: Path) -> tuple[set[str], set[str]]:
     return exported, bound
 
 
-def _docstring(node: ast.ClassDef | ast.FunctionDef) -> str:
+def _docstring(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     return inspect.cleandoc(ast.get_docstring(node) or "")
 
 
@@ -138,7 +138,7 @@ def _text(annotation: ast.expr | None) -> str:
     return re.sub(r"\b(ndarray|dtype)\[[^\[\]]*(?:\[[^\[\]]*\])?\]", r"\1", text)
 
 
-def _function(node: ast.FunctionDef) -> Entry:
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Entry:
     keyword_only = {arg.arg for arg in node.args.kwonlyargs}
     words: list[str] = []
     for name, (_, default) in arguments(node).items():
@@ -164,7 +164,7 @@ def _class(node: ast.ClassDef, source: str) -> Entry:
             members |= {name: Entry(name, name, "", texts.get(name, ""), "attribute") for name in _assigned(item)}
         elif isinstance(item, ast.FunctionDef) and _is_property(item):
             members[item.name] = Entry(item.name, item.name, _text(item.returns), _docstring(item), "attribute")
-        elif isinstance(item, ast.FunctionDef):
+        elif isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
             members[item.name] = _function(item)
     public = [member for name, member in members.items() if not name.startswith("_")]
     bases = ", ".join(base for base in map(ast.unparse, node.bases) if base != "Exception")

@@ -13,7 +13,7 @@ import headrace as hr
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 CLASSIFIERS = ("jetclass_lightning.py", "jetclass_torch.py")
-OF_OTHER_DATA = ("icecube.py", "mel_leaks.py", "nanogpt.py", "unet3d.py")  # test_icecube.py and so on
+OF_OTHER_DATA = ("icecube.py", "jax_lm.py", "mel_leaks.py", "nanogpt.py", "unet3d.py")  # test_icecube.py and so on
 BUILT = ROOT / "build" / "release" / "examples"
 
 

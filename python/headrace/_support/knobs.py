@@ -199,6 +199,53 @@ CELLMAP_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )
 
+#: Hints for Loader that name what ``headrace.jax.Loader`` has not, and what it has in its place.
+_OF_JAX: Mapping[str, str] = MappingProxyType(
+    {
+        _TO_DEVICE: "Use mesh= and spec=, or sharding=: batches arrive on their devices.",
+        _RANKS: "Not needed: each process finds its rows from mesh= and spec=.",
+        _LOOP: "Use num_epochs=: for each iter(loader).",
+    }
+)
+_ROWS = _OF_JAX[_RANKS]
+_SIZES = "Use hr.Loader: batches of other sizes compile anew."
+
+#: The same for ``headrace.jax.Loader``.
+JAX_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "headrace.Loader": {
+            "global_batch_size": "Use batch_size=, which is global.",
+            "rank": _ROWS,
+            "world_size": _ROWS,
+            "batch": _SIZES,
+            "batch_sampler": _SIZES,
+            "group_by": _SIZES,
+            "max_items": _SIZES,
+            "max_groups": _SIZES,
+            "lookahead": "Use hr.Loader(lookahead=).",
+            "layout": "Use width=, which fills ragged fields up.",
+            "framework": "Not needed: batches are of jax.Arrays.",
+            "device": _OF_JAX[_TO_DEVICE],
+            "batch_format": "Not needed: a dict is a pytree.",
+            "on_error": "Not supported yet: damaged data is an error; run headrace verify first.",
+        },
+        **{
+            loader: {
+                name: _ROWS if "rank" in text else _OF_JAX.get(text, text)
+                for name, text in group.items()
+                if name != "num_epochs"
+            }
+            for loader, group in LOADER_KNOBS.items()
+        },
+        "Grain's Dataset": {
+            "cpu_buffer_size": _MEMORY,
+            "device_buffer_size": "Use ahead=: batches on the devices before they are asked for.",
+            "read_options": _THREADS,
+            "prefetch_buffer_size": _MEMORY,
+        },
+    }
+)
+
 #: The same for ``hr.open``.
 OPEN_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {

@@ -1,0 +1,168 @@
+"""BatchIterator: the batches of a loader for JAX, with the protocol of Grain's iterators."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Awaitable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from headrace._support.checks import invalid
+from headrace.errors import ClosedError
+
+if TYPE_CHECKING:
+    from headrace._faces.jax_loader import Loader
+
+_FILE = "headrace_loader.json"
+
+
+class IteratorState(dict[str, Any]):
+    """Where an iterator is: a dict of plain JSON values, which does not say how many processes there are.
+
+    ``decode()`` is what Grain's checkpoint handler calls.
+    """
+
+    def decode(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(self, indent=4)
+
+
+def state_from(state: Any) -> IteratorState:
+    """Return a state that was given as a dict, or as JSON in a str or bytes.
+
+    Raises:
+        InvalidArgumentError: It is something else.
+    """
+    try:
+        made = json.loads(state) if isinstance(state, (str, bytes)) else state
+    except ValueError as error:
+        raise invalid(f"a state is a dict or JSON, and this is not JSON: {error}") from error
+    if not isinstance(made, Mapping):
+        raise invalid(f"a state is the dict that get_state() returned, not {made!r}")
+    return IteratorState(made)
+
+
+class BatchIterator(Iterator[dict[str, jax.Array]]):
+    """The global batches of a loader, one after the other. Made by ``iter(loader)``; use it from one thread.
+
+    The epoch begins with the first ``next()``, or with :meth:`start_prefetch`. A later iterator of the loader ends it
+    with ClosedError.
+    """
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        self._closed = False
+        self._state: IteratorState | None = None  # of what was delivered; None: nothing yet
+        self._clear()
+
+    def _clear(self) -> None:
+        self._ready: deque[tuple[dict[str, jax.Array], IteratorState] | Exception] = deque()
+        self._batches: Iterator[Any] | None = None
+        self._epoch: int | None = None  # that is read; None: not begun
+        self._end: int | None = None
+        self._done = False
+
+    def __iter__(self) -> BatchIterator:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> dict[str, jax.Array]:
+        """Return the next batch. Raises what :meth:`headrace.Loader.__iter__` names."""
+        self._check_live()
+        if not self._ready and not self._pull():
+            raise StopIteration
+        try:
+            while len(self._ready) <= self._loader.ahead and self._pull():
+                pass
+        except Exception as error:
+            self._ready.append(error)  # raised when its batch is asked for
+        oldest = self._ready.popleft()  # only now: Ctrl-C loses nothing
+        if isinstance(oldest, Exception):
+            raise oldest
+        batch, self._state = oldest
+        self._loader._state = self._state
+        return batch
+
+    def _pull(self) -> bool:
+        """Take a batch from the engine and begin to copy it to the devices. False: there is none."""
+        while not self._done and not (self._ready and isinstance(self._ready[-1], Exception)):
+            self.start_prefetch()
+            assert self._batches is not None
+            columns = next(self._batches, None)
+            if columns is not None:
+                batch = self._loader._placed(columns)
+                self._ready.append((batch, IteratorState(self._loader.loader.state_dict())))
+                return True
+            self._batches = None
+            assert self._epoch is not None
+            self._done = self._epoch + 1 == self._end
+        return False
+
+    def start_prefetch(self) -> None:
+        """Begin to read, without waiting: while a model is restored, for example. May be called twice."""
+        self._check_live()
+        if self._batches is not None or self._done:
+            return
+        begins, self._epoch = self._epoch is None, self._loader.loader._next_samples()[0]
+        if begins and (epochs := self._loader.num_epochs) is not None:
+            self._end = (self._epoch // epochs + 1) * epochs
+        self._batches = iter(self._loader.loader)
+
+    def get_state(self) -> IteratorState:
+        """Return where it is: the epoch, and how many of its samples were delivered to all processes together.
+
+        Counts what ``next()`` returned, never what is under way to the devices. The same in every process, and less
+        than 200 bytes of JSON. After the last batch of an epoch it is the beginning of the next.
+        """
+        self._check_live()
+        return self._loader._next_state() if self._state is None else IteratorState(self._state)
+
+    def set_state(self, state: Mapping[str, Any] | str | bytes) -> None:
+        """Go to where :meth:`get_state` was called; the number of processes and the batch size may be others.
+
+        Raises:
+            InvalidArgumentError: The state is of other data, another seed or another order.
+        """
+        self._check_live()
+        self._loader.load_state_dict(state_from(state))
+
+    def _moved(self, state: IteratorState) -> None:
+        """Go on at a state that the engine's loader was given."""
+        self._state = state
+        self._clear()
+
+    async def save(self, directory: Any) -> Awaitable[None]:
+        """Save the state in a checkpoint of Orbax, which calls this; one process writes it for all."""
+        text = self.get_state().decode()
+
+        async def write() -> None:
+            folder = await directory.await_creation()
+            if jax.process_index() == 0:
+                (folder / _FILE).write_text(text)
+
+        return write()
+
+    async def load(self, directory: Any) -> Awaitable[None]:
+        """Load the state from a checkpoint of Orbax, which calls this, or from one of Grain's handler."""
+
+        async def read() -> None:
+            files = [directory / _FILE] if (directory / _FILE).exists() else sorted(directory.glob("process_*.json"))
+            if not files:
+                raise invalid(f"{directory} has no state of a loader", f"It would be {_FILE}.")
+            self.set_state(files[0].read_text())
+
+        return read()
+
+    def close(self) -> None:
+        """Let go of what was read ahead. May be called twice."""
+        self._closed = True
+        self._ready.clear()
+        self._batches = None
+
+    def _check_live(self) -> None:
+        if self._closed:
+            raise ClosedError("this iterator was closed")
+        if self._loader._live() is not self:
+            raise ClosedError("a newer iterator of the loader took over")

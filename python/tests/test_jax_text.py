@@ -1,0 +1,86 @@
+"""load_text_dataset: a program's settings for Grain, over files of tokens."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from jax_batches import LENGTH, WINDOWS, write_corpus
+
+import headrace as hr
+
+jax = pytest.importorskip("jax", reason="jax is not installed")
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", 4)  # before anything computes, as in test_jax.py
+from headrace.jax import load_text_dataset, load_text_dataset_tf_fallback  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def test_a_program_for_grain_keeps_its_settings(corpus: Path) -> None:
+    settings = {"path": str(corpus), "batch_size": 8, "tokenizer_name": "gpt2", "worker_count": 4, "cache_size": 50_000}
+    settings |= {"worker_buffer_size": 100, "prefetch_buffer_size": 50}
+    model = SimpleNamespace(block_size=LENGTH, vocab_size=50_257, layers=4)
+    for load in (load_text_dataset, load_text_dataset_tf_fallback):
+        loader = load(settings, model, {"seed": 7, "learning_rate": 1e-3}, "gpt2", 0)
+        batch = next(iter(loader))
+        assert {name: (array.shape, array.dtype.name) for name, array in batch.items()} == {
+            "input": ((8, LENGTH), "int32"),
+            "target": ((8, LENGTH), "int32"),
+        }
+        np.testing.assert_array_equal(batch["input"][:, 1:], batch["target"][:, :-1])
+        for name in (*settings, "seed", "block_size", "vocab_size", "pad_token_id"):
+            assert f"\n  {name} " in str(loader)
+        assert loader.loader.seed == 7
+        assert len(loader) == WINDOWS // 8
+
+
+def test_settings_may_be_attributes_of_a_class(corpus: Path) -> None:
+    class Data:
+        path = str(corpus)
+        batch_size = 8
+
+        def __init__(self) -> None:
+            self.vocab_size = 50_257
+
+        def shuffled(self) -> bool:
+            return False
+
+    for data in (Data(), SimpleNamespace(path=corpus, batch_size=8, vocab_size=50_257)):
+        assert len(load_text_dataset(data, {"block_size": LENGTH}, None)) == WINDOWS // 8
+
+
+def test_settings_that_are_wrong_are_named(corpus: Path, tmp_path: Path) -> None:
+    good: dict[str, Any] = {"data_path": corpus, "batch_size": 8, "vocab_size": 50_257}
+    model = {"maxlen": LENGTH}
+    with pytest.raises(
+        hr.UnknownArgumentError, match=r"no setting 'batchsize' in d_config\. Did you mean 'batch_size'"
+    ):
+        load_text_dataset({**good, "batchsize": 9}, model, {}, "gpt2", 0)
+    with pytest.raises(hr.InvalidArgumentError, match=r"the sequence length is missing.*maxlen"):
+        load_text_dataset(good, {}, {}, "gpt2", 0)
+    with pytest.raises(hr.InvalidArgumentError, match="maxlen=16 and seq_len=8 contradict"):
+        load_text_dataset(good, model, {"seq_len": 8}, "gpt2", 0)
+    with pytest.raises(hr.InvalidArgumentError, match="the path of the data is missing"):
+        load_text_dataset({"batch_size": 8}, model, {}, "gpt2", 0)
+    with pytest.raises(hr.UnsupportedError, match=r"stories\.txt is text, and the tokenizer is not there yet"):
+        load_text_dataset({**good, "data_path": tmp_path / "stories.txt"}, model, {}, "gpt2", 0)
+    with hr.tokens.Writer(tmp_path / "own", vocab_size=50_257, tokenizer="gpt2") as writer:
+        writer.write(np.arange(300))
+    own = {"path": tmp_path / "own", "batch_size": 8}
+    assert "what the files say" in str(load_text_dataset(own, model, None, "gpt2", 0))
+    with pytest.raises(hr.InvalidArgumentError, match="tokenised by 'gpt2', and tokenizer_name is 'llama'"):
+        load_text_dataset(own, model, None, "llama", 0)
+
+
+def test_headrace_does_not_import_jax() -> None:
+    code = "import sys, headrace; sys.exit('jax' in sys.modules or 'grain' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
