@@ -5,8 +5,8 @@ For codec_fuzz.cpp the golden chunks, and a few streams of the codecs that only 
 stored bytes is described there. For hdf5_open_fuzz.cpp small files, of one idea each; for hdf5_metadata_fuzz.cpp the
 structures in some of them; for parquet_fuzz.cpp files of pyarrow's, where it is installed; for zarr_fuzz.cpp metadata
 with a chunk or a shard; for tokens_fuzz.cpp indexes and a manifest; for tokenizer_fuzz.cpp text and vocabularies. To
-those come the inputs of regressions.txt. They are the same every time, so that a failure can be made again; only the named type of types_v1*
-carries the time of writing.
+those come the inputs of regressions.txt. They are the same every time, so that a failure can be made again; only the
+named type of types_v1* carries the time of writing.
 """
 
 import base64

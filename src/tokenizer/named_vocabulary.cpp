@@ -16,7 +16,7 @@ struct KnownName {
   const char* ranks;  ///< tiktoken's name of its file: the SHA-1 of where it was fetched from.
   const char* merges = nullptr;
   const char* vocab = nullptr;
-  std::vector<std::string> repositories = {};  ///< Of Hugging Face.
+  std::vector<std::string> repositories = {};  ///< Hugging Face has it in these.
 };
 
 const std::vector<KnownName>& known_names() {

@@ -10,7 +10,7 @@
 namespace headrace::tokenizing {
 namespace {
 
-/// Two lanes of 64 bits; nothing that defends against one who wants two files to have one hash.
+/// Two lanes of 64 bits; files that are made to have the same hash may.
 class TextHash {
  public:
   void add(std::uint64_t number) {

@@ -41,7 +41,7 @@ struct Vocabulary {
   std::vector<AddedWord> added = {};
   bool overlaps_are_open =
       false;              ///< The kind of file does not say which of two added words of one beginning is found.
-  std::string hash = {};  ///< Of all but the name.
+  std::string hash = {};  ///< Tells it from others: all but the name is in it.
 };
 
 /// Put ids, merges and added words into a vocabulary and fill in what follows from them: byte_ids, pairs, tokens, hash.
