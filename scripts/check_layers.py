@@ -3,10 +3,11 @@
 usage: check_layers.py [ROOT]
 
 Prints FILE:LINE and the reason for each, and exits with 1 when there is one. Rules:
-- base <- catalog <- storage <- codec <- format <- cache <- order <- transform <- assembly <- delivery <- dataset
-  <- loader <- tools <- faces;
+- base <- catalog <- storage <- codec <- format <- cache <- order <- transform <- tokenizer <- assembly <- delivery
+  <- dataset <- loader <- tools <- faces;
 - `order` gives the order of samples, without I/O, threads or a clock: it includes base and catalog only;
 - `transform` is arithmetic on memory: it includes base and catalog only, too;
+- `tokenizer` reads the file of a vocabulary and knows no others: it includes base, catalog and storage;
 - public headers (include/headrace) include the standard library and other public headers only: users have no more;
 - headers directly in include/headrace (the umbrella) belong to the faces;
 - a header in src/<layer> is internal to its layer, but for those in src/layer_headers.txt, which other layers may
@@ -24,11 +25,15 @@ from pathlib import Path
 from own_includes import includes, source_files
 
 LAYERS = [
-    *["base", "catalog", "storage", "codec", "format", "cache", "order", "transform"],
+    *["base", "catalog", "storage", "codec", "format", "cache", "order", "transform", "tokenizer"],
     *["assembly", "delivery", "dataset", "loader", "tools"],
 ]
 FACES = len(LAYERS)
-ONLY = {"order": {"base", "catalog", "order"}, "transform": {"base", "catalog", "transform"}}
+ONLY = {
+    "order": {"base", "catalog", "order"},
+    "transform": {"base", "catalog", "transform"},
+    "tokenizer": {"base", "catalog", "storage", "tokenizer"},
+}
 LISTED = "src/layer_headers.txt"
 ALWAYS_INTERNAL = re.compile(r"(_impl|_internal|-inl)\.h$")
 TESTS_ONLY = re.compile(r"(^|/)testing/|(^|/)testing_\w+\.h$|_testing\.(h|cpp)$")
@@ -123,7 +128,8 @@ def problems(root: Path) -> list[str]:
             elif rank(target) > rank(layer):
                 found.append(f"{where}{layer} includes {name}, which belongs to {target}, above it")
             elif target not in ONLY.get(layer, {target}):
-                found.append(f"{where}{layer} includes {name} of {target}; it may include only base and catalog")
+                allowed = " and ".join(sorted(ONLY[layer] - {layer}))
+                found.append(f"{where}{layer} includes {name} of {target}; it may include only {allowed}")
             elif quoted and (why := internal(relative, layer, target, name, listed)):
                 found.append(where + why)
     return found + listed.problems()

@@ -13,4 +13,5 @@
 #include <headrace/loader/group_totals.h>
 #include <headrace/loader/loader.h>
 #include <headrace/loader/report.h>
+#include <headrace/tokenizer/tokenizer.h>
 #include <headrace/tools/tools.h>

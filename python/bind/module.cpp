@@ -13,6 +13,7 @@ NB_MODULE(_headrace, m) {
   headrace::python::register_dataset(m);
   headrace::python::register_volumes(m);
   headrace::python::register_tokens(m);
+  headrace::python::register_tokenizer(m);
   headrace::python::register_report(m);
   headrace::python::register_loader(m);
   headrace::python::register_tools(m);

@@ -52,6 +52,7 @@ from headrace.mixture import mix
 from headrace.opening import open
 from headrace.samplers import Balanced, Weighted
 from headrace.stats import Stats
+from headrace.tokenizer import Tokenizer
 from headrace.tokens import Tokens, open_tokens
 from headrace.tools import (
     advise,
@@ -101,6 +102,7 @@ __all__ = [
     "ShuffleShape",
     "Spans",
     "Stats",
+    "Tokenizer",
     "Tokens",
     "ToolResult",
     "UnknownArgumentError",

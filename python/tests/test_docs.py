@@ -79,6 +79,7 @@ def test_block_runs(
             pytest.skip(f"{page}:{line} needs {package}, which is not installed")
     for file in demo_jets.glob("train_*.h5"):
         (tmp_path / file.name).symlink_to(file)
+    (tmp_path / "tokenizer.json").symlink_to(ROOT / "tests/data/small_bpe/tokenizer.json")
     monkeypatch.chdir(tmp_path)
     script = tmp_path / "block.py"
     script.write_text("\n" * (line - 1) + code, encoding="utf-8")  # the page's line numbers in tracebacks

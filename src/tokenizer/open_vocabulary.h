@@ -1,0 +1,37 @@
+// Vocabularies by path or by name: which files are meant, and what they are.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/result.h"
+#include "tokenizer/vocabulary.h"
+
+namespace headrace::tokenizing {
+
+/// What is said of a .tiktoken file, which has ranks and nothing else.
+struct VocabularyWords {
+  std::string grammar = {};  ///< Empty: what the name of the file says.
+  std::map<std::string, std::uint32_t> special = {};
+};
+
+/// Open a vocabulary: a tokenizer.json, NAME.tiktoken, a folder of either kind of files, or a name such as "gpt2", of
+/// which tiktoken's and Hugging Face's caches on this machine are searched.
+/// Errors: kNotFound  nothing is there, with the command that fetches it; kInvalidArgument  a .tiktoken file of unknown
+/// grammar, words that contradict the file; those of reading and of parsing, with the file.
+Result<Vocabulary> open_vocabulary(const std::string& path_or_name, const VocabularyWords& words);
+
+/// Open a .tiktoken file. \param name  What its ranks are called, such as "cl100k_base"; says grammar and special words
+/// where they are known.
+Result<Vocabulary> open_ranks(const std::string& path, const std::string& name, const VocabularyWords& words);
+/// Open a tokenizer.json.
+Result<Vocabulary> open_json(const std::string& path);
+/// Open vocab.json with merges.txt, or whatever they are called.
+Result<Vocabulary> open_pair(const std::string& vocab_path, const std::string& merges_path);
+
+/// Open a vocabulary that other libraries keep on this machine. Errors: kNotFound.
+Result<Vocabulary> open_named(const std::string& name, const VocabularyWords& words);
+/// Return true if the name is one that open_named() knows.
+bool is_known_name(const std::string& name);
+
+}  // namespace headrace::tokenizing

@@ -1,0 +1,142 @@
+#include "tokenizer/word_encoder.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tokenizer/testing/toy_vocabulary.h"
+#include "tokenizer/text_jobs.h"
+
+namespace headrace::tokenizing {
+namespace {
+
+using Ids = std::vector<std::uint32_t>;
+constexpr Grammar kGrammars[] = {Grammar::kGpt2, Grammar::kCl100k, Grammar::kLlama3};
+
+const std::uint8_t* start_of(const std::string& text) {
+  return reinterpret_cast<const std::uint8_t*>(text.data());
+}
+
+/// Word for word, without masks, tables or cuts.
+Ids plainly(const WordEncoder& encoder, Grammar grammar, const std::string& text) {
+  Ids ids;
+  const std::uint8_t *p = start_of(text), *end = p + text.size();
+  while (p < end) {
+    const std::uint8_t* word_end = next_word(grammar, p, end);
+    encoder.encode_word({p, static_cast<std::size_t>(word_end - p)}, ids);
+    p = word_end;
+  }
+  return ids;
+}
+
+std::string decoded(const Vocabulary& vocabulary, const Ids& ids) {
+  std::string text;
+  for (const std::uint32_t id : ids) text += *vocabulary.tokens[id];
+  return text;
+}
+
+/// A copy at the end of its allocation, so that a sanitizer sees a byte read too many.
+struct Tight {
+  explicit Tight(const std::string& text) : bytes(new std::uint8_t[text.size()]), end(bytes.get() + text.size()) {
+    std::copy(text.begin(), text.end(), bytes.get());
+  }
+  std::unique_ptr<std::uint8_t[]> bytes;
+  std::uint8_t* end;
+};
+
+TEST(WordEncoder, MasksTablesAndCutsChangeNothing) {
+  std::mt19937 draw(1);
+  for (const Grammar grammar : kGrammars) {
+    const Vocabulary vocabulary = toy_vocabulary(grammar);
+    const WordEncoder encoder(vocabulary);
+    LearnedWords with_masks, without;
+    for (int round = 0; round < 1500; ++round) {
+      const std::size_t kinds = round % 3 == 0 ? 99 : round % 3 == 1 ? 39 : 22;  // with odd whitespace, without, ASCII
+      const std::string text = hard_text(draw, round % 100 == 99 ? 50'000 : 1 + draw() % 700, kinds);
+      const Tight tight(text);
+      const Ids want = plainly(encoder, grammar, text);
+      Ids masks, scalar, cut;
+      encoder.encode(tight.bytes.get(), tight.end, tight.end, with_masks, masks);
+      encoder.encode(tight.bytes.get(), tight.end, tight.end, without, scalar, WordScan::kScalar);
+      const std::string_view view(reinterpret_cast<const char*>(tight.bytes.get()), text.size());
+      const AddedWords none = AddedWords::make(vocabulary, {}).value();
+      for (const TextPiece& piece : divide_texts({&view, 1}, none, 1 + draw() % 90).pieces)
+        encoder.encode(piece.begin, piece.stop, piece.end, with_masks, cut);
+      ASSERT_EQ(masks, want) << to_string(grammar) << " round " << round;
+      ASSERT_EQ(scalar, want) << to_string(grammar) << " round " << round;
+      ASSERT_EQ(cut, want) << to_string(grammar) << " round " << round;
+      ASSERT_EQ(decoded(vocabulary, want), text);
+    }
+  }
+}
+
+TEST(WordEncoder, LongWordsTakeAboutLinearTimeAndAreMergedAlike) {
+  const Vocabulary vocabulary = toy_vocabulary(Grammar::kGpt2);
+  const WordEncoder encoder(vocabulary);
+  LearnedWords learned;
+  const std::string text(1'000'003, 'a');
+  Ids ids;
+  encoder.encode(start_of(text), start_of(text) + text.size(), start_of(text) + text.size(), learned, ids);
+  EXPECT_EQ(ids.size(), 250'002u);  // aaaa …, then aa and a
+  EXPECT_EQ(decoded(vocabulary, ids), text);
+}
+
+TEST(WordEncoder, LongAndShortWordsAreMergedAlike) {
+  const Vocabulary vocabulary = toy_vocabulary(Grammar::kGpt2);
+  const WordEncoder encoder(vocabulary);
+  std::mt19937 draw(2);
+  for (int round = 0; round < 300; ++round) {
+    std::string word;
+    while (word.size() < 65) word += hard_fragments()[draw() % 20];
+    Ids together, simple;
+    encoder.encode_word({start_of(word), word.size()}, together);
+    for (const char c : word) simple.push_back(vocabulary.byte_ids[static_cast<std::uint8_t>(c)]);
+    while (true) {  // the definition
+      std::size_t best = 0;
+      Merge lowest;
+      for (std::size_t i = 0; i + 1 < simple.size(); ++i)
+        if (const Merge merge = vocabulary.pairs.find(simple[i], simple[i + 1]); merge.rank < lowest.rank)
+          lowest = merge, best = i;
+      if (lowest.rank == kNoRank) break;
+      simple[best] = lowest.result;
+      simple.erase(simple.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+    }
+    ASSERT_EQ(together, simple) << word;
+  }
+}
+
+TEST(WordEncoder, AnEntryThatMergesDoNotReachIsWhatTheyMakeOfIt) {
+  Vocabulary vocabulary;
+  for (int byte = 0; byte < 256; ++byte)
+    vocabulary.ids[std::string(1, static_cast<char>(byte))] = static_cast<std::uint32_t>(byte);
+  vocabulary.ids["lost"] = 256;
+  complete(vocabulary, {}).value();
+  const std::string text = "lost";
+  const auto encoded = [&] {
+    LearnedWords learned;
+    Ids ids;
+    WordEncoder(vocabulary).encode(start_of(text), start_of(text) + 4, start_of(text) + 4, learned, ids);
+    return ids;
+  };
+  EXPECT_EQ(encoded(), (Ids{'l', 'o', 's', 't'}));
+  vocabulary.whole_words = true;  // as ranks and ignore_merges have it
+  EXPECT_EQ(encoded(), Ids{256});
+}
+
+TEST(WordTable, ForgetsAllWhereItIsFull) {
+  WordTable table(16, 100);
+  for (std::uint32_t word = 0; word < 1000; ++word) {
+    const WordKey key = word_key(reinterpret_cast<const std::uint8_t*>(&word), 4, 4);
+    const Ids tokens(word % 9, word);
+    table.put(key, tokens);
+    ASSERT_LE(table.words(), 100u);
+    const WordEntry* entry = table.find(key, key.hash());
+    ASSERT_NE(entry, nullptr);
+    Ids copied(12);
+    copied.resize(static_cast<std::size_t>(table.copy(*entry, copied.data()) - copied.data()));
+    ASSERT_EQ(copied, tokens);
+  }
+}
+
+}  // namespace
+}  // namespace headrace::tokenizing
