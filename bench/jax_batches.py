@@ -24,10 +24,10 @@ os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
 import jax
 import numpy as np
 import token_windows
-from headrace.jax import Loader
 from jax.sharding import NamedSharding, PartitionSpec
 
 import headrace as hr
+from headrace.jax import Loader
 
 
 def main() -> None:
