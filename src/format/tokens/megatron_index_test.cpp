@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <cstring>
+#include <span>
 #include <utility>
 
 #include "storage/testing/memory_file.h"
@@ -36,8 +36,8 @@ std::string index_text(const DType& dtype, const std::vector<std::vector<std::in
 }
 
 Result<MegatronIndex> opened(const std::string& text) {
-  std::vector<std::byte> bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
+  const auto stored = std::as_bytes(std::span(text));
+  std::vector<std::byte> bytes(stored.begin(), stored.end());
   return open_megatron_index(std::make_shared<MemoryFile>("a.idx", std::move(bytes)), "a.idx");
 }
 
