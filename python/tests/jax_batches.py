@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import headrace as hr
+
+# Threads of XLA, before it starts: with fewer, collectives of several CPU devices can wait for each other forever.
+os.environ.setdefault("NPROC", "16")
 
 LENGTH, WINDOWS, BATCH = 16, 106, 12
 STEPS = WINDOWS // BATCH  # of an epoch, whose rest is dropped

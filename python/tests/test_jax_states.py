@@ -44,6 +44,16 @@ def test_the_state_is_that_of_what_was_delivered(windows: hr.Dataset) -> None:
     assert len(json.dumps(batches.get_state())) < 200
 
 
+@pytest.mark.parametrize("ahead", [0, 1, 2])
+def test_as_many_batches_as_asked_for_are_taken_ahead(windows: hr.Dataset, ahead: int) -> None:
+    loader = Loader(windows, BATCH, ahead=ahead)
+    batches = iter(loader)
+    for number in (1, 2):
+        next(batches)
+        assert loader.state_dict()["samples"] == number * BATCH
+        assert loader.loader.state_dict()["samples"] == (number + ahead) * BATCH
+
+
 def test_a_live_iterator_goes_where_it_is_told(windows: hr.Dataset) -> None:
     wanted = expected(windows, shuffle=True)
     batches = iter(Loader(windows, BATCH, shuffle=True, ahead=2))
