@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 
 from headrace._bench.text.plan import absent
 from headrace._support.checks import invalid
-from headrace.errors import FileMissingError, UnsupportedError
+from headrace.errors import FileMissingError, InvalidArgumentError, UnsupportedError
 from headrace.tokenizer import Tokenizer
 
 _TRAINED_IDS = 8192
@@ -102,9 +103,9 @@ def ranks_of(tokenizer: Tokenizer) -> dict[bytes, int]:
     found: dict[bytes, int] = {}
     for number in range(tokenizer.vocab_size):
         if number not in special:
-            token = tokenizer.decode_bytes([number])
-            if token:
-                found.setdefault(token, number)
+            with suppress(InvalidArgumentError):  # a number between ids
+                found.setdefault(tokenizer.decode_bytes([number]), number)
+    found.pop(b"", None)
     return found
 
 
