@@ -83,9 +83,12 @@ class Turns:
 
     def measure(self) -> None:
         """Check all tokenizers, then measure in turns: in the first round every way, then the best of each."""
-        for entry in self._live():
-            if entry.part == "tokenising":
-                entry.checked = self._turn(entry, entry.ways[0], check=True) or {}
+        last = {entry.name: entry for entry in self._live() if entry.part == "tokenising"}
+        for name, entry in last.items():  # with all threads
+            self._turn(entry, entry.ways[0], check=True)
+            for other in self.entries:
+                if (other.part, other.name) == ("tokenising", name):
+                    other.skipped, other.failed = entry.skipped, entry.failed
         for number in range(self._settings.rounds):
             live = self._live()
             for entry in live if number % 2 == 0 else reversed(live):
@@ -129,7 +132,7 @@ class Turns:
         return None if entry.skipped or entry.failed else answer
 
     def _turns(self) -> int:
-        checks = sum(entry.part == "tokenising" for entry in self._live())
+        checks = len({entry.name for entry in self._live() if entry.part == "tokenising"})
         more = sum(len(entry.ways) - 1 for entry in self._live())
         return max(checks + more + self._settings.rounds * len(self._live()), self._done)
 
