@@ -273,6 +273,8 @@ def test_batches_go_on_from_epoch_to_epoch() -> None:
 
     assert timing.time_batches(lambda: epoch, 8, 60.0)["batches"] == 8
     assert begun == [0, 1, 2]
+    of_all = timing.time_batches(lambda: epoch, 8, 60.0, counts_first=True)
+    assert of_all["batches_per_second"] == pytest.approx(8 / of_all["seconds"])
 
 
 def test_memory_is_that_of_a_process_and_what_it_started() -> None:

@@ -30,11 +30,11 @@ def time_passes(encode: Callable[[Sequence[str]], Any], texts: Sequence[str], se
     return {"first_seconds": taken[0], "later_seconds": median(taken[1:] or taken), "passes": len(taken)}
 
 
-def time_batches(make: Callable[[], Epochs], count: int, seconds: float) -> dict[str, Any]:
+def time_batches(make: Callable[[], Epochs], count: int, seconds: float, counts_first: bool = False) -> dict[str, Any]:
     """Take so many batches, from epoch to epoch, and return how long each was waited for.
 
     The first batch is that from nothing: data set, loader and workers are made in its time. Rates are those of the
-    batches behind it.
+    batches behind it; with ``counts_first`` those of all, for a loader that fills its memory during the first wait.
     """
     began = before = time.perf_counter()
     until = began + seconds
@@ -55,7 +55,10 @@ def time_batches(make: Callable[[], Epochs], count: int, seconds: float) -> dict
         epoch += 1
     if not waits:
         raise RuntimeError("it delivered no batch")
-    return summary(waits) | {"complete": len(waits) == count}
+    made = summary(waits) | {"complete": len(waits) == count}
+    if counts_first:
+        made["batches_per_second"] = len(waits) / sum(waits)
+    return made
 
 
 def summary(waits: Sequence[float]) -> dict[str, Any]:
