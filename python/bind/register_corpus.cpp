@@ -39,7 +39,7 @@ nb::dict tokenize_files(const std::vector<nb::bytes>& paths, const nb::bytes& to
   const std::vector<std::string> names = from_python(paths);
   const std::string output = from_python(to);
   TokenizeOptions options = options_of(words);
-  Progress reporter(progress, std::chrono::milliseconds(50));
+  Progress reporter(progress);  // a call a piece, which is a MiB or a file
   options.progress = reporter.function();
   const TokenizeResult done = reporter.run([&] { return tokenize(names, output, tokenizer, options); });
   nb::dict result;

@@ -44,7 +44,7 @@ Result<std::unique_ptr<TokenRun>> TokenRun::begin(const std::string& to, const T
   } else {
     HEADRACE_ASSIGN(before, file.load(settings));
   }
-  std::unique_ptr<TokenRun> run(new TokenRun(std::move(file), std::move(settings), options));
+  std::unique_ptr<TokenRun> run(new TokenRun(to, std::move(file), std::move(settings), options));
   run->width_ = width;
   run->end_of_text_ = writer.end_of_text;
   run->saved_ns_ = now_ns();
@@ -108,6 +108,8 @@ Status TokenRun::save() {
 
 Status TokenRun::finish() {
   if (progress_.tokens == 0) {
+    output_.reset();
+    token_files::remove_unfinished(output_format(options_.format), to_);
     file_.remove();
     return std::move(Error(ErrorCode::kInvalidArgument, "the files have no text")
                          .with_hint("A file without tokens is none that can be opened."));

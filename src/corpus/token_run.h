@@ -32,9 +32,10 @@ class TokenRun {
   [[nodiscard]] const RunProgress& progress() const { return progress_; }
 
  private:
-  TokenRun(ProgressFile file, std::string settings, const TokenizeOptions& options)
-      : file_(std::move(file)), settings_(std::move(settings)), options_(options) {}
+  TokenRun(std::string to, ProgressFile file, std::string settings, const TokenizeOptions& options)
+      : to_(std::move(to)), file_(std::move(file)), settings_(std::move(settings)), options_(options) {}
 
+  const std::string to_;
   ProgressFile file_;
   const std::string settings_;
   const TokenizeOptions options_;
