@@ -15,8 +15,10 @@
 namespace headrace::python {
 namespace {
 
+using Words = nb::typed<nb::dict, nb::str, nb::any>;
+
 /// The words of Python, which has checked them.
-TokenizeOptions options_of(const nb::dict& words) {
+TokenizeOptions options_of(const Words& words) {
   const auto text = [&](const char* name) { return from_python(nb::cast<nb::str>(words[name])); };
   TokenizeOptions options;
   options.field = text("field");
@@ -34,15 +36,15 @@ TokenizeOptions options_of(const nb::dict& words) {
   return options;
 }
 
-nb::dict tokenize_files(const std::vector<nb::bytes>& paths, const nb::bytes& to, const Tokenizer& tokenizer,
-                        const nb::dict& words, const nb::object& progress) {
+Words tokenize_files(const std::vector<nb::bytes>& paths, const nb::bytes& to, const Tokenizer& tokenizer,
+                        const Words& words, const nb::object& progress) {
   const std::vector<std::string> names = from_python(paths);
   const std::string output = from_python(to);
   TokenizeOptions options = options_of(words);
   Progress reporter(progress);  // a call a piece, which is a MiB or a file
   options.progress = reporter.function();
   const TokenizeResult done = reporter.run([&] { return tokenize(names, output, tokenizer, options); });
-  nb::dict result;
+  Words result;
   result["files"] = done.files;
   result["documents"] = done.documents;
   result["tokens"] = done.tokens;
@@ -54,11 +56,11 @@ nb::dict tokenize_files(const std::vector<nb::bytes>& paths, const nb::bytes& to
   return result;
 }
 
-nb::dict estimate_files(const std::vector<nb::bytes>& paths, const Tokenizer& tokenizer, const nb::dict& words) {
+Words estimate_files(const std::vector<nb::bytes>& paths, const Tokenizer& tokenizer, const Words& words) {
   const std::vector<std::string> names = from_python(paths);
   const TokenizeOptions options = options_of(words);
   const TokenizeEstimate about = without_gil([&] { return estimate_tokenize(names, tokenizer, options); });
-  nb::dict result;
+  Words result;
   result["files"] = about.files;
   result["stored_bytes"] = about.stored_bytes;
   result["text_bytes"] = about.text_bytes;
@@ -77,7 +79,7 @@ void register_corpus(nb::module_& m) {
         "Say what tokenize() would cost.");
   m.def(
       "tokenize_settings",
-      [](const std::vector<nb::bytes>& paths, const Tokenizer& tokenizer, const nb::dict& words) {
+      [](const std::vector<nb::bytes>& paths, const Tokenizer& tokenizer, const Words& words) {
         const std::vector<std::string> names = from_python(paths);
         const TokenizeOptions options = options_of(words);
         return without_gil([&] { return tokenize_settings(names, tokenizer, options); });

@@ -26,7 +26,7 @@ Result<TextKind> kind_of(const std::string& path, TextDocument document) {
                          .with_file(path)
                          .with_stage("open")
                          .with_hint("Text is read from .txt, .jsonl and .ndjson, each also as .gz or .zst. From others, "
-                                    "write it with hr.tokens.Writer: docs/tokenizing-a-corpus.md."));
+                                    "write it with hr.tokens.Writer: docs/start-text.md."));
   return document == TextDocument::kLine ? TextKind::kLines : TextKind::kWhole;
 }
 
