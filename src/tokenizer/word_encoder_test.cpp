@@ -123,19 +123,42 @@ TEST(WordEncoder, AnEntryThatMergesDoNotReachIsWhatTheyMakeOfIt) {
   EXPECT_EQ(encoded(), Ids{256});
 }
 
-TEST(WordTable, ForgetsAllWhereItIsFull) {
-  WordTable table(16, 100);
-  for (std::uint32_t word = 0; word < 1000; ++word) {
-    const WordKey key = word_key(reinterpret_cast<const std::uint8_t*>(&word), 4, 4);
-    const Ids tokens(word % 9, word);
-    table.put(key, tokens);
-    ASSERT_LE(table.words(), 100u);
-    const WordEntry* entry = table.find(key, key.hash());
-    ASSERT_NE(entry, nullptr);
-    Ids copied(12);
-    copied.resize(static_cast<std::size_t>(table.copy(*entry, copied.data()) - copied.data()));
-    ASSERT_EQ(copied, tokens);
+TEST(WordTable, KeepsWordsOfAllLengthsUntilItIsFull) {
+  WordTable table(4, 3000);
+  std::vector<std::pair<std::string, Ids>> kept;
+  std::mt19937 draw(3);
+  for (std::uint32_t i = 0; !table.full(); ++i) {
+    std::string word = std::to_string(i);
+    word.append(draw() % 4 == 0 ? draw() % 500 : draw() % 12, 'x');
+    kept.emplace_back(word, Ids(draw() % 9, i));
+    const WordKey key = word_key(start_of(word), word.size(), word.size());
+    ASSERT_EQ(table.find(key, key.hash()), nullptr);
+    table.put(key, {start_of(word), word.size()}, kept.back().second);
   }
+  EXPECT_EQ(table.words(), 3000u);
+  const WordTable copied = table.copy();
+  for (const auto& [word, tokens] : kept)
+    for (const WordTable* each : {&std::as_const(table), &copied}) {
+      const WordKey key = word_key(start_of(word), word.size(), word.size());
+      const WordEntry* entry = each->find(key, key.hash());
+      ASSERT_NE(entry, nullptr);
+      EXPECT_TRUE(each->is_word(*entry, {start_of(word), word.size()}));
+      Ids found(16);
+      found.resize(static_cast<std::size_t>(each->copy(*entry, found.data()) - found.data()));
+      ASSERT_EQ(found, tokens);
+    }
+}
+
+TEST(WordTable, TellsLongWordsOfOneKeyApart) {
+  WordTable table(4);
+  const std::string word(20, 'a'), other(20, 'b'), longer(21, 'a');
+  const WordKey key = word_key(start_of(word), word.size(), word.size());
+  table.put(key, {start_of(word), word.size()}, Ids{1});
+  const WordEntry* entry = table.find(key, key.hash());
+  ASSERT_NE(entry, nullptr);
+  EXPECT_TRUE(table.is_word(*entry, {start_of(word), word.size()}));
+  EXPECT_FALSE(table.is_word(*entry, {start_of(other), other.size()}));
+  EXPECT_FALSE(table.is_word(*entry, {start_of(longer), longer.size()}));
 }
 
 }  // namespace
