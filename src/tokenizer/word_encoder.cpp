@@ -60,9 +60,9 @@ std::uint32_t* WordEncoder::look_further(std::span<const std::uint8_t> word, con
   return std::copy(learned.merged.begin(), learned.merged.end(), out);
 }
 
-std::uint32_t* WordEncoder::encode_chunk(const std::uint8_t* p, const std::uint8_t* end, LearnedWords& learned,
+std::uint32_t* WordEncoder::encode_chunk(const std::uint8_t* p, const std::uint8_t* end,
+                                         std::span<const std::uint32_t> ends, LearnedWords& learned,
                                          std::uint32_t* out) const {
-  const std::span<const std::uint32_t> ends = learned.ends;
   const WordLine* lines = learned.words.lines();
   std::size_t mask = learned.words.mask();
   WordKey keys[kTogether];
@@ -100,10 +100,10 @@ void WordEncoder::encode(const std::uint8_t* p, const std::uint8_t* stop, const 
                          LearnedWords& learned, std::vector<std::uint32_t>& out, WordScan scan) const {
   if (learned.words.empty()) learned.words = first_words_.copy();
   while (p < stop) {
-    find_word_ends(vocabulary_.grammar, scan, p, stop, end, learned.ends);
-    const std::size_t bytes = learned.ends.back();
+    const std::span ends = find_word_ends(vocabulary_.grammar, scan, p, stop, end, learned.ends);
+    const std::size_t bytes = ends.back();
     if (learned.tokens.size() < bytes + 4) learned.tokens.resize(bytes + 4);  // a token has a byte at least
-    const std::uint32_t* last = encode_chunk(p, end, learned, learned.tokens.data());
+    const std::uint32_t* last = encode_chunk(p, end, ends, learned, learned.tokens.data());
     out.insert(out.end(), static_cast<const std::uint32_t*>(learned.tokens.data()), last);
     p += bytes;
   }

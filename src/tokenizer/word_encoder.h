@@ -34,8 +34,8 @@ class WordEncoder {
   void encode_word(std::span<const std::uint8_t> word, std::vector<std::uint32_t>& out) const;
 
  private:
-  std::uint32_t* encode_chunk(const std::uint8_t* p, const std::uint8_t* end, LearnedWords& learned,
-                              std::uint32_t* out) const;
+  std::uint32_t* encode_chunk(const std::uint8_t* p, const std::uint8_t* end, std::span<const std::uint32_t> ends,
+                              LearnedWords& learned, std::uint32_t* out) const;
   std::uint32_t* look_further(std::span<const std::uint8_t> word, const WordKey& key, std::uint64_t hash,
                               LearnedWords& learned, std::uint32_t* out) const;
 
