@@ -114,8 +114,8 @@ void find_cl100k_starts(bool whole_at_end, ChunkMasks& masks) {
     own_spaces_before = own_spaces;
     taken_before = taken;
   }
-  if (!after_newline.is_open()) return;
   const bool text_ends = masks.left <= masks.blocks * 64;
+  if (!after_newline.is_open() || (!text_ends && (masks.classes[masks.blocks].spaces & 1) == 0)) return;
   masks.is_open = !text_ends;
   if (whole_at_end || !text_ends) after_newline.take_open_back();
 }

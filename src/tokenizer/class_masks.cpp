@@ -94,86 +94,86 @@ HWY_EXPORT(FindLetterLeads);
 
 namespace {
 
+/// \param count  Below 64.
 std::uint64_t lowest(std::size_t count) {
-  return count >= 64 ? ~std::uint64_t{0} : (kOne << count) - 1;
+  return (kOne << count) - 1;
 }
 
-/// Gives bytes of characters above ASCII the class of their character, block after block.
+/// Gives bytes of characters above ASCII the class of their character, block after block. Bytes of ill-formed UTF-8 are
+/// left in none.
 class WideCharacters {
  public:
   WideCharacters(const std::uint8_t* begin, const std::uint8_t* end, ChunkMasks& masks)
       : begin_(begin), end_(end), masks_(masks) {}
 
   void add(std::size_t block) {
-    ClassBits& bits = masks_.classes[block];
-    std::uint64_t high = bits.high & ~lowest(spilled_);
-    spilled_ = 0;
-    if (block < masks_.blocks && end_ - (begin_ + block * 64) >= 128) {
-      high &= ~add_letters(block);
-    } else {
-      leads_block_ = ~std::size_t{0};
-    }
-    add_rest(block, high);
+    const std::uint8_t* p = begin_ + block * 64;
+    const auto left = static_cast<std::size_t>(end_ - p);
+    std::uint8_t rest[128] = {};
+    const std::uint8_t* readable = p;
+    if (left < 128) readable = rest, std::copy_n(p, left, rest);
+    const LetterLeads now = next_block_ == block ? next_leads_ : HWY_DYNAMIC_DISPATCH(FindLetterLeads)(readable);
+    next_leads_ = HWY_DYNAMIC_DISPATCH(FindLetterLeads)(readable + 64);
+    next_block_ = block + 1;
+    spilled_ = {};
+    const std::uint64_t leads = masks_.classes[block].high & ~now.continuations;
+    add_rest(block, leads & ~add_letters(block, now));
+    if (block == masks_.blocks) return;
+    ClassBits& next = masks_.classes[block + 1];
+    next.letters |= spilled_.letters;
+    next.numbers |= spilled_.numbers;
+    next.spaces |= spilled_.spaces;
+    next.tails |= spilled_.tails;
   }
 
  private:
-  /// Adds characters whose first byte says that they are letters. \return Their bytes in this block.
-  std::uint64_t add_letters(std::size_t block) {
-    const std::uint8_t* p = begin_ + block * 64;
-    const LetterLeads now = leads_block_ == block ? leads_ : HWY_DYNAMIC_DISPATCH(FindLetterLeads)(p);
-    leads_ = HWY_DYNAMIC_DISPATCH(FindLetterLeads)(p + 64);
-    leads_block_ = block + 1;
-    const std::uint64_t second = now.continuations >> 1 | leads_.continuations << 63;
-    const std::uint64_t third = now.continuations >> 2 | leads_.continuations << 62;
+  /// Adds characters whose first byte says that they are letters. \return Those bytes.
+  std::uint64_t add_letters(std::size_t block, const LetterLeads& now) {
+    const std::uint64_t second = now.continuations >> 1 | next_leads_.continuations << 63;
+    const std::uint64_t third = now.continuations >> 2 | next_leads_.continuations << 62;
     const std::uint64_t three = now.three & second & third, leads = (now.two & second) | three;
     const std::uint64_t tails = leads << 1 | three << 2;
-    ClassBits &bits = masks_.classes[block], &next = masks_.classes[block + 1];
-    bits.letters |= leads | tails;
-    bits.tails |= tails;
-    const std::uint64_t spilled = leads >> 63 | three >> 62;
-    next.letters |= spilled;
-    next.tails |= spilled;
-    spilled_ = static_cast<std::size_t>(std::bit_width(spilled));
-    return leads | tails;
+    masks_.classes[block].letters |= leads | tails;
+    masks_.classes[block].tails |= tails;
+    spilled_.letters = spilled_.tails = leads >> 63 | three >> 62;
+    return leads;
   }
 
-  void add_rest(std::size_t block, std::uint64_t high) {
+  /// Looks at characters one by one. Where they begin is known, so that none waits for the one before it.
+  void add_rest(std::size_t block, std::uint64_t leads) {
     const CharacterClass* classes = unicode_classes();
     const std::uint8_t* p = begin_ + block * 64;
-    std::uint64_t kinds[4] = {}, tails = 0;
-    while (high != 0) {
-      const auto at = static_cast<std::size_t>(std::countr_zero(high));
-      if (p + at >= end_) break;
+    ClassBits found;
+    for (; leads != 0; leads &= leads - 1) {
+      const auto at = static_cast<std::size_t>(std::countr_zero(leads));
       const Character character = character_at(classes, p + at, end_);
-      const std::uint64_t first = kOne << at, all = lowest(character.bytes) << at;
-      high &= ~all;
-      kinds[static_cast<std::size_t>(character.kind)] |= all;
-      tails |= all & ~first;
-      if (at + character.bytes > 64) spill(block + 1, character.kind, at + character.bytes - 64);
+      const std::uint64_t bytes = lowest(character.bytes), all = bytes << at;
+      const auto if_is = [&](CharacterClass kind) { return character.kind == kind ? ~std::uint64_t{0} : 0; };
+      found.letters |= all & if_is(CharacterClass::kLetter);
+      found.numbers |= all & if_is(CharacterClass::kNumber);
+      found.spaces |= all & if_is(CharacterClass::kSpace);
+      found.tails |= (bytes & ~kOne) << at;
+      if (at + character.bytes <= 64) [[likely]]
+        continue;
+      const std::uint64_t over = bytes >> (64 - at);
+      spilled_.letters |= over & if_is(CharacterClass::kLetter);
+      spilled_.numbers |= over & if_is(CharacterClass::kNumber);
+      spilled_.spaces |= over & if_is(CharacterClass::kSpace);
+      spilled_.tails |= over;
     }
     ClassBits& bits = masks_.classes[block];
-    bits.letters |= kinds[static_cast<std::size_t>(CharacterClass::kLetter)];
-    bits.numbers |= kinds[static_cast<std::size_t>(CharacterClass::kNumber)];
-    bits.spaces |= kinds[static_cast<std::size_t>(CharacterClass::kSpace)];
-    bits.tails |= tails;
-    if (kinds[static_cast<std::size_t>(CharacterClass::kSpace)] != 0) masks_.has_wide_spaces = true;
-  }
-
-  void spill(std::size_t block, CharacterClass kind, std::size_t count) {
-    spilled_ = count;
-    if (block > masks_.blocks) return;
-    ClassBits& bits = masks_.classes[block];
-    if (kind == CharacterClass::kLetter) bits.letters |= lowest(count);
-    if (kind == CharacterClass::kNumber) bits.numbers |= lowest(count);
-    if (kind == CharacterClass::kSpace) bits.spaces |= lowest(count);
-    bits.tails |= lowest(count);
+    bits.letters |= found.letters;
+    bits.numbers |= found.numbers;
+    bits.spaces |= found.spaces;
+    bits.tails |= found.tails;
+    masks_.has_wide_spaces |= found.spaces != 0;
   }
 
   const std::uint8_t *begin_, *end_;
   ChunkMasks& masks_;
-  std::size_t spilled_ = 0;  ///< Bytes of the next block that belong to a character of the last one.
-  LetterLeads leads_;
-  std::size_t leads_block_ = ~std::size_t{0};  ///< Whose leads_ are.
+  ClassBits spilled_;  ///< Of bytes in the next block whose character begins in this one.
+  LetterLeads next_leads_;
+  std::size_t next_block_ = ~std::size_t{0};  ///< Whose next_leads_ are.
 };
 
 }  // namespace

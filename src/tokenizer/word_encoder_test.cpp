@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tokenizer/testing/toy_vocabulary.h"
@@ -68,6 +69,65 @@ TEST(WordEncoder, MasksTablesAndCutsChangeNothing) {
       ASSERT_EQ(decoded(vocabulary, want), text);
     }
   }
+}
+
+TEST(WordEnds, MasksFindTheWordsOfTheGrammarAtEveryPlaceOfABlock) {
+  std::vector<std::string> pieces = hard_fragments();
+  for (const char* more :
+       {"\r", " \n", "\n ", "  \n  ", "\v", "'S", "'Re", "!!", "12", "345", "\xE1\x9A\x80", "\xE5\x80", "\xD0\x8F",
+        "\xE9\xBF\xBF", "\xEC\x80\x80", "\xF0\x9F\x98\x80", "\xD9\xA3\xD9\xA3", "\xE0\xA4\xBF"})
+    pieces.emplace_back(more);
+  std::mt19937 draw(4);
+  std::vector<std::uint32_t> masks, scalar;
+  for (int round = 0; round < 4000; ++round) {
+    std::string odd;
+    for (std::size_t i = 0; i < 5; ++i) odd += pieces[draw() % pieces.size()];
+    const char filler = "a1! \n\t"[draw() % 6];
+    const std::size_t before = draw() % 2 == 0 ? 52 + draw() % 14 : 116 + draw() % 14;
+    const Tight tight(std::string(before, filler) + odd + std::string(draw() % 3 == 0 ? 0 : draw() % 140, filler));
+    for (const Grammar grammar : kGrammars) {
+      std::vector<std::uint32_t> found;
+      for (const std::uint8_t* p = tight.bytes.get(); p < tight.end;) {
+        const auto ends = find_word_ends(grammar, WordScan::kBest, p, tight.end, tight.end, masks);
+        for (const std::uint32_t end : ends) found.push_back(static_cast<std::uint32_t>(p - tight.bytes.get()) + end);
+        p += ends.back();
+      }
+      const auto want = find_word_ends(grammar, WordScan::kScalar, tight.bytes.get(), tight.end, tight.end, scalar);
+      ASSERT_TRUE(std::ranges::equal(found, want)) << to_string(grammar) << " round " << round;
+    }
+  }
+}
+
+TEST(WordEnds, MasksFindTheWordsOfTheGrammarWhereChunksEnd) {
+  std::mt19937 draw(5);
+  std::vector<std::uint32_t> buffer;
+  for (const std::size_t long_run : {std::size_t{0}, std::size_t{40}, kChunkBytes - 70, kChunkBytes + 100})
+    for (int round = 0; round < 40; ++round) {
+      std::string text = hard_text(draw, kChunkBytes - 200 + draw() % 100, 99);
+      text += hard_fragments()[draw() % hard_fragments().size()];
+      text += std::string(long_run, " a1!\n"[draw() % 5]) + "\n" + std::string(draw() % 3 * 60, ' ');
+      text += hard_text(draw, 400 + draw() % 64, 99);
+      const Tight tight(text);
+      for (const Grammar grammar : kGrammars) {
+        std::vector<const std::uint8_t*> found, want;
+        for (const std::uint8_t* p = tight.bytes.get(); p < tight.end; p = found.back()) {
+          const std::uint8_t* from = p;
+          for (const std::uint32_t end : find_word_ends(grammar, WordScan::kBest, p, tight.end, tight.end, buffer))
+            found.push_back(from + end);
+        }
+        for (const std::uint8_t* p = tight.bytes.get(); p < tight.end; p = want.back())
+          want.push_back(next_word(grammar, p, tight.end));
+        const auto differ = std::ranges::mismatch(found, want).in1;
+        ASSERT_TRUE(found == want) << to_string(grammar) << ", a run of " << long_run << ", at byte "
+                                   << differ[-1] - tight.bytes.get() << " of " << ::testing::PrintToString(text);
+      }
+    }
+}
+
+TEST(ClassMasks, CharactersThatAreLettersByTheirFirstByteAreLetters) {
+  for (const auto& [first, last] : {std::pair{0x400u, 0x47Fu}, {0x5000u, 0x9FFFu}, {0xB000u, 0xCFFFu}})
+    for (std::uint32_t code = first; code <= last; ++code)
+      ASSERT_EQ(unicode_classes()[code], CharacterClass::kLetter) << std::hex << code;
 }
 
 TEST(WordEncoder, LongWordsTakeAboutLinearTimeAndAreMergedAlike) {
