@@ -1,6 +1,7 @@
 #include "tokenizer/grammar.h"
 
 #include "tokenizer/character.h"
+#include "tokenizer/contraction.h"
 
 namespace headrace::tokenizing {
 namespace {
@@ -10,20 +11,6 @@ using Bytes = const std::uint8_t*;
 
 bool is_newline(std::uint8_t byte) {
   return byte == '\n' || byte == '\r';
-}
-
-/// Return the length of the contraction whose apostrophe is at `p`, or 0. \param any_case  As (?i:…) with Unicode's
-/// folding, in which the long s (U+017F) is an s.
-std::uint32_t contraction(Bytes p, Bytes end, bool any_case) {
-  const auto at = [&](int k) -> std::uint8_t {
-    if (end - p <= k) return 0;
-    return any_case && p[k] >= 'A' && p[k] <= 'Z' ? static_cast<std::uint8_t>(p[k] | 0x20) : p[k];
-  };
-  const std::uint8_t first = at(1), second = at(2);
-  if (first == 's' || first == 't' || first == 'm' || first == 'd') return 2;
-  if ((first == 'r' || first == 'v') && second == 'e') return 3;
-  if (first == 'l' && second == 'l') return 3;
-  return any_case && first == 0xC5 && second == 0xBF ? 3 : 0;
 }
 
 /// Goes over characters of one class.
@@ -139,12 +126,10 @@ const std::uint8_t* next_word(Grammar grammar, const std::uint8_t* p, const std:
   return next_cl100k(classes, grammar == Grammar::kCl100k, p, end);
 }
 
-bool is_word_start(const std::uint8_t* p) {
-  const auto is_space = [](std::uint8_t byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); };
-  if (p[-1] >= 0x80 || p[0] >= 0x80) return false;
+bool is_word_start(const std::uint8_t* p, const std::uint8_t* end) {
+  if (p[-1] == '\n') return character_at(unicode_classes(), p, end).kind != kSpace;
   // Newlines may belong to punctuation before them, other whitespace only to what follows.
-  if (p[0] == ' ' || p[0] == '\t') return !is_space(p[-1]);
-  return p[-1] == '\n' && !is_space(p[0]);
+  return (p[0] == ' ' || p[0] == '\t') && p[-1] < 0x80 && unicode_classes()[p[-1]] != kSpace;
 }
 
 }  // namespace headrace::tokenizing

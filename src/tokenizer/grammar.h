@@ -23,7 +23,8 @@ std::optional<Grammar> grammar_of_pattern(std::string_view pattern);
 /// Return the end of the word that begins at `p`, which is before `end`. `end` is where the text ends.
 const std::uint8_t* next_word(Grammar grammar, const std::uint8_t* p, const std::uint8_t* end);
 
-/// Return true if a word begins at `p` in every grammar, whatever is before and behind. \param p  Not the first byte.
-bool is_word_start(const std::uint8_t* p);
+/// Return true if a word begins at `p` in every grammar, whatever else is before and behind. \param p  Not the first
+/// byte of a text, nor `end`, where it ends.
+bool is_word_start(const std::uint8_t* p, const std::uint8_t* end);
 
 }  // namespace headrace::tokenizing

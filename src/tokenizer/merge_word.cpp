@@ -7,13 +7,11 @@
 namespace headrace::tokenizing {
 namespace {
 
-constexpr std::size_t kShortWord = 64;
+constexpr std::size_t kShortPart = 64;
 
 /// Looks at all pairs for each merge: quadratic, and quickest for words as they are.
-void merge_short(const PairTable& pairs, std::span<std::uint32_t> tokens, std::vector<std::uint32_t>& out) {
-  Merge merges[kShortWord];
-  std::size_t n = tokens.size();
-  for (std::size_t i = 0; i + 1 < n; ++i) merges[i] = pairs.find(tokens[i], tokens[i + 1]);
+void merge_short(const PairTable& pairs, std::uint32_t* tokens, Merge* merges, std::size_t n,
+                 std::vector<std::uint32_t>& out) {
   while (n > 1) {
     std::size_t best = 0;
     for (std::size_t i = 1; i + 1 < n; ++i)
@@ -25,7 +23,7 @@ void merge_short(const PairTable& pairs, std::span<std::uint32_t> tokens, std::v
     if (best > 0) merges[best - 1] = pairs.find(tokens[best - 1], tokens[best]);
     if (best + 1 < n) merges[best] = pairs.find(tokens[best], tokens[best + 1]);
   }
-  out.insert(out.end(), tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(n));
+  out.insert(out.end(), tokens, tokens + n);
 }
 
 /// Keeps the pairs in a heap by (rank, place), and the tokens in a list.
@@ -73,18 +71,43 @@ class LongWord {
 
 }  // namespace
 
-void merge_word(const std::array<std::uint32_t, 256>& byte_ids, const PairTable& pairs,
-                std::span<const std::uint8_t> word, std::vector<std::uint32_t>& out) {
-  const auto id_of = [&](std::uint8_t byte) { return byte_ids[byte]; };
-  if (word.size() <= kShortWord) {
-    std::uint32_t tokens[kShortWord];
-    std::transform(word.begin(), word.end(), tokens, id_of);
-    merge_short(pairs, {tokens, word.size()}, out);
+WordMerger::WordMerger(const std::array<std::uint32_t, 256>& byte_ids, const PairTable& pairs,
+                       const std::unordered_map<std::string, std::uint32_t>& ids)
+    : byte_ids_(byte_ids), pairs_(pairs), byte_pairs_(65536) {
+  for (std::size_t i = 0; i < byte_pairs_.size(); ++i)
+    byte_pairs_[i].merge = pairs.find(byte_ids[i >> 8], byte_ids[i & 255]);
+  for (const auto& [bytes, id] : ids)
+    for (std::size_t i = 0; i + 1 < bytes.size(); ++i)
+      byte_pairs_[std::size_t{static_cast<std::uint8_t>(bytes[i])} << 8 | static_cast<std::uint8_t>(bytes[i + 1])]
+          .in_token = true;
+}
+
+void WordMerger::merge_part(std::span<const std::uint8_t> part, std::vector<std::uint32_t>& out) const {
+  const std::size_t n = part.size();
+  if (n <= kShortPart) {
+    std::uint32_t tokens[kShortPart];
+    Merge merges[kShortPart];
+    for (std::size_t i = 0; i < n; ++i) tokens[i] = byte_ids_[part[i]];
+    for (std::size_t i = 0; i + 1 < n; ++i) merges[i] = pair(&part[i]).merge;
+    merge_short(pairs_, tokens, merges, n, out);
     return;
   }
-  std::vector<std::uint32_t> tokens(word.size());
-  std::transform(word.begin(), word.end(), tokens.begin(), id_of);
-  LongWord(pairs, tokens).merge_all(out);
+  std::vector<std::uint32_t> tokens(n);
+  std::transform(part.begin(), part.end(), tokens.begin(), [&](std::uint8_t byte) { return byte_ids_[byte]; });
+  LongWord(pairs_, tokens).merge_all(out);
+}
+
+void WordMerger::merge(std::span<const std::uint8_t> word, std::vector<std::uint32_t>& out) const {
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i <= word.size(); ++i) {
+    if (i < word.size() && pair(&word[i - 1]).in_token) continue;
+    if (i - begin == 1) {
+      out.push_back(byte_ids_[word[begin]]);
+    } else {
+      merge_part(word.subspan(begin, i - begin), out);
+    }
+    begin = i;
+  }
 }
 
 }  // namespace headrace::tokenizing

@@ -12,7 +12,7 @@ void cut(const AddedWords::Part& part, std::size_t text, std::size_t job_bytes, 
   const std::uint8_t* begin = part.begin;
   while (static_cast<std::size_t>(part.end - begin) > job_bytes) {
     const std::uint8_t* p = begin + job_bytes;
-    while (p < part.end && !is_word_start(p)) ++p;
+    while (p < part.end && !is_word_start(p, part.end)) ++p;
     if (p == part.end) break;
     pieces.push_back({begin, p, part.end, -1, text});
     begin = p;

@@ -18,13 +18,21 @@ const std::uint8_t* bytes_of(const std::string& text) {
 }  // namespace
 
 WordEncoder::WordEncoder(const Vocabulary& vocabulary)
-    : vocabulary_(vocabulary), frozen_(std::bit_ceil(vocabulary.ids.size() * 3 + 64), ~std::size_t{0}) {
+    : vocabulary_(vocabulary),
+      merger_(vocabulary.byte_ids, vocabulary.pairs, vocabulary.ids),
+      first_words_(vocabulary.ids.size(), std::max(WordTable::kMostWords, vocabulary.ids.size() * 2)) {
+  std::vector<std::pair<std::uint32_t, std::span<const std::uint8_t>>> words;  // by id: the first ones are met most
+  for (const auto& [bytes, id] : vocabulary.ids)
+    if (!bytes.empty() && bytes.size() <= kMostWordBytes)
+      words.emplace_back(id, std::span(bytes_of(bytes), bytes.size()));
+  std::ranges::sort(words, {}, [](const auto& word) { return word.first; });
   std::vector<std::uint32_t> tokens;
-  for (const auto& [bytes, id] : vocabulary.ids) {
-    if (bytes.empty() || bytes.size() > kShortWordBytes) continue;
+  for (const auto& [id, word] : words) {
+    const WordKey key = word_key(word.data(), word.size(), word.size());
+    if (first_words_.find(key, key.hash()) != nullptr) continue;
     tokens.clear();
-    encode_word({bytes_of(bytes), bytes.size()}, tokens);
-    frozen_.put(word_key(bytes_of(bytes), bytes.size(), bytes.size()), tokens);
+    encode_word(word, tokens);
+    first_words_.put(key, word, tokens);
   }
 }
 
@@ -36,57 +44,53 @@ void WordEncoder::encode_word(std::span<const std::uint8_t> word, std::vector<st
       return;
     }
   }
-  merge_word(vocabulary_.byte_ids, vocabulary_.pairs, word, out);
+  merger_.merge(word, out);
 }
 
-std::uint32_t* WordEncoder::look_further(const std::uint8_t* p, std::size_t size, const WordKey& key,
+std::uint32_t* WordEncoder::look_further(std::span<const std::uint8_t> word, const WordKey& key, std::uint64_t hash,
                                          LearnedWords& learned, std::uint32_t* out) const {
-  const std::string_view word(reinterpret_cast<const char*>(p), size);
-  if (size > kShortWordBytes) {
-    if (const auto* tokens = learned.long_words.find(word)) return std::copy(tokens->begin(), tokens->end(), out);
-  } else if (const WordEntry* entry = learned.words.find(key, key.hash())) {
-    return learned.words.copy(*entry, out);
-  }
+  const WordEntry* entry = learned.words.find(key, hash);
+  if (entry != nullptr && learned.words.is_word(*entry, word)) return learned.words.copy(*entry, out);
   learned.merged.clear();
-  encode_word({p, size}, learned.merged);
-  if (size > kShortWordBytes) {
-    learned.long_words.put(word, learned.merged);
-  } else {
-    learned.words.put(key, learned.merged);
+  encode_word(word, learned.merged);
+  if (entry == nullptr && word.size() <= kMostWordBytes) {
+    if (learned.words.full()) learned.words = first_words_.copy();
+    learned.words.put(key, word, learned.merged);
   }
   return std::copy(learned.merged.begin(), learned.merged.end(), out);
 }
 
-std::uint32_t* WordEncoder::encode_chunk(const std::uint8_t* p, const std::uint8_t* end, LearnedWords& learned,
+std::uint32_t* WordEncoder::encode_chunk(const std::uint8_t* p, const std::uint8_t* end,
+                                         std::span<const std::uint32_t> ends, LearnedWords& learned,
                                          std::uint32_t* out) const {
-  const std::vector<std::uint32_t>& ends = learned.ends;
+  const WordLine* lines = learned.words.lines();
+  std::size_t mask = learned.words.mask();
   WordKey keys[kTogether];
   std::uint64_t hashes[kTogether];
-  const WordEntry* entries[kTogether];
   std::uint32_t begin = 0;
   for (std::size_t first = 0; first < ends.size(); first += kTogether) {
-    const std::size_t count = std::min(kTogether, ends.size() - first);
+    const std::span<const std::uint32_t> some = ends.subspan(first, std::min(kTogether, ends.size() - first));
     std::uint32_t at = begin;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t size = ends[first + i] - at;
-      const std::uint32_t kept = size > kShortWordBytes ? 0 : size;  // no word has the key of no bytes
-      keys[i] = word_key(p + at, kept, static_cast<std::size_t>(end - (p + at)));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      keys[i] = word_key(p + at, some[i] - at, static_cast<std::size_t>(end - (p + at)));
       hashes[i] = keys[i].hash();
-      __builtin_prefetch(&frozen_.first(hashes[i]));
-      at = ends[first + i];
+      __builtin_prefetch(&lines[hashes[i] & mask]);
+      at = some[i];
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      entries[i] = frozen_.find(keys[i], hashes[i]);
-      if (entries[i] == nullptr) __builtin_prefetch(&learned.words.first(hashes[i]));
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t word_end = ends[first + i];
-      if (const WordEntry* entry = entries[i]; entry != nullptr && keys[i].high != 0) [[likely]] {
-        out = frozen_.copy(*entry, out);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      const WordLine& line = lines[hashes[i] & mask];
+      const WordEntry& entry = line.entries[line.entries[1].key == keys[i] ? 1 : 0];
+      const std::uint32_t count = entry.count();
+      if (entry.key == keys[i] && count != WordEntry::kElsewhere) [[likely]] {
+        std::memcpy(out, entry.tokens, sizeof(entry.tokens));
+        out[0] &= kMostIds - 1;
+        out += count;
       } else {
-        out = look_further(p + begin, word_end - begin, keys[i], learned, out);
+        out = look_further({p + begin, some[i] - begin}, keys[i], hashes[i], learned, out);
+        lines = learned.words.lines();  // which may have grown
+        mask = learned.words.mask();
       }
-      begin = word_end;
+      begin = some[i];
     }
   }
   return out;
@@ -94,11 +98,12 @@ std::uint32_t* WordEncoder::encode_chunk(const std::uint8_t* p, const std::uint8
 
 void WordEncoder::encode(const std::uint8_t* p, const std::uint8_t* stop, const std::uint8_t* end,
                          LearnedWords& learned, std::vector<std::uint32_t>& out, WordScan scan) const {
+  if (learned.words.empty()) learned.words = first_words_.copy();
   while (p < stop) {
-    find_word_ends(vocabulary_.grammar, scan, p, stop, end, learned.ends);
-    const std::size_t bytes = learned.ends.back();
+    const std::span ends = find_word_ends(vocabulary_.grammar, scan, p, stop, end, learned.ends);
+    const std::size_t bytes = ends.back();
     if (learned.tokens.size() < bytes + 4) learned.tokens.resize(bytes + 4);  // a token has a byte at least
-    const std::uint32_t* last = encode_chunk(p, end, learned, learned.tokens.data());
+    const std::uint32_t* last = encode_chunk(p, end, ends, learned, learned.tokens.data());
     out.insert(out.end(), static_cast<const std::uint32_t*>(learned.tokens.data()), last);
     p += bytes;
   }

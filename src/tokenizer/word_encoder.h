@@ -2,29 +2,26 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
-#include "tokenizer/long_words.h"
+#include "tokenizer/merge_word.h"
 #include "tokenizer/vocabulary.h"
 #include "tokenizer/word_ends.h"
 #include "tokenizer/word_table.h"
 
 namespace headrace::tokenizing {
 
-/// What a thread has learned beyond the vocabulary, and its buffers. Bounded: some 30 MB.
+/// What a thread has learned, on top of the vocabulary's words, and its buffers. Bounded: see WordTable.
 struct LearnedWords {
-  static constexpr std::size_t kMostWords = std::size_t{1} << 18;
-  WordTable words{std::size_t{1} << 10, kMostWords};
-  LongWords long_words = {};
+  WordTable words = {};  ///< Empty until a WordEncoder takes it, whose it is from then on.
   std::vector<std::uint32_t> ends = {}, tokens = {}, merged = {};
 };
 
 /// Threads: encode() from any, each with LearnedWords of its own.
 class WordEncoder {
  public:
-  /// Make the table that all threads share: the words of the vocabulary, with what becomes of them. An entry that
+  /// Make the table that all threads begin with: the words of the vocabulary, with what becomes of them. An entry that
   /// merges do not reach is what they make of it. \param vocabulary  Has to outlive it.
   explicit WordEncoder(const Vocabulary& vocabulary);
 
@@ -37,13 +34,14 @@ class WordEncoder {
   void encode_word(std::span<const std::uint8_t> word, std::vector<std::uint32_t>& out) const;
 
  private:
-  std::uint32_t* encode_chunk(const std::uint8_t* p, const std::uint8_t* end, LearnedWords& learned,
-                              std::uint32_t* out) const;
-  std::uint32_t* look_further(const std::uint8_t* p, std::size_t size, const WordKey& key, LearnedWords& learned,
-                              std::uint32_t* out) const;
+  std::uint32_t* encode_chunk(const std::uint8_t* p, const std::uint8_t* end, std::span<const std::uint32_t> ends,
+                              LearnedWords& learned, std::uint32_t* out) const;
+  std::uint32_t* look_further(std::span<const std::uint8_t> word, const WordKey& key, std::uint64_t hash,
+                              LearnedWords& learned, std::uint32_t* out) const;
 
   const Vocabulary& vocabulary_;
-  WordTable frozen_;
+  WordMerger merger_;
+  WordTable first_words_;
 };
 
 }  // namespace headrace::tokenizing

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tokenizer/testing/toy_vocabulary.h"
@@ -70,6 +71,65 @@ TEST(WordEncoder, MasksTablesAndCutsChangeNothing) {
   }
 }
 
+TEST(WordEnds, MasksFindTheWordsOfTheGrammarAtEveryPlaceOfABlock) {
+  std::vector<std::string> pieces = hard_fragments();
+  for (const char* more :
+       {"\r", " \n", "\n ", "  \n  ", "\v", "'S", "'Re", "!!", "12", "345", "\xE1\x9A\x80", "\xE5\x80", "\xD0\x8F",
+        "\xE9\xBF\xBF", "\xEC\x80\x80", "\xF0\x9F\x98\x80", "\xD9\xA3\xD9\xA3", "\xE0\xA4\xBF"})
+    pieces.emplace_back(more);
+  std::mt19937 draw(4);
+  std::vector<std::uint32_t> masks, scalar;
+  for (int round = 0; round < 4000; ++round) {
+    std::string odd;
+    for (std::size_t i = 0; i < 5; ++i) odd += pieces[draw() % pieces.size()];
+    const char filler = "a1! \n\t"[draw() % 6];
+    const std::size_t before = draw() % 2 == 0 ? 52 + draw() % 14 : 116 + draw() % 14;
+    const Tight tight(std::string(before, filler) + odd + std::string(draw() % 3 == 0 ? 0 : draw() % 140, filler));
+    for (const Grammar grammar : kGrammars) {
+      std::vector<std::uint32_t> found;
+      for (const std::uint8_t* p = tight.bytes.get(); p < tight.end;) {
+        const auto ends = find_word_ends(grammar, WordScan::kBest, p, tight.end, tight.end, masks);
+        for (const std::uint32_t end : ends) found.push_back(static_cast<std::uint32_t>(p - tight.bytes.get()) + end);
+        p += ends.back();
+      }
+      const auto want = find_word_ends(grammar, WordScan::kScalar, tight.bytes.get(), tight.end, tight.end, scalar);
+      ASSERT_TRUE(std::ranges::equal(found, want)) << to_string(grammar) << " round " << round;
+    }
+  }
+}
+
+TEST(WordEnds, MasksFindTheWordsOfTheGrammarWhereChunksEnd) {
+  std::mt19937 draw(5);
+  std::vector<std::uint32_t> buffer;
+  for (const std::size_t long_run : {std::size_t{0}, std::size_t{40}, kChunkBytes - 70, kChunkBytes + 100})
+    for (int round = 0; round < 40; ++round) {
+      std::string text = hard_text(draw, kChunkBytes - 200 + draw() % 100, 99);
+      text += hard_fragments()[draw() % hard_fragments().size()];
+      text += std::string(long_run, " a1!\n"[draw() % 5]) + "\n" + std::string(draw() % 3 * 60, ' ');
+      text += hard_text(draw, 400 + draw() % 64, 99);
+      const Tight tight(text);
+      for (const Grammar grammar : kGrammars) {
+        std::vector<const std::uint8_t*> found, want;
+        for (const std::uint8_t* p = tight.bytes.get(); p < tight.end; p = found.back()) {
+          const std::uint8_t* from = p;
+          for (const std::uint32_t end : find_word_ends(grammar, WordScan::kBest, p, tight.end, tight.end, buffer))
+            found.push_back(from + end);
+        }
+        for (const std::uint8_t* p = tight.bytes.get(); p < tight.end; p = want.back())
+          want.push_back(next_word(grammar, p, tight.end));
+        const auto differ = std::ranges::mismatch(found, want).in1;
+        ASSERT_TRUE(found == want) << to_string(grammar) << ", a run of " << long_run << ", at byte "
+                                   << differ[-1] - tight.bytes.get() << " of " << ::testing::PrintToString(text);
+      }
+    }
+}
+
+TEST(ClassMasks, CharactersThatAreLettersByTheirFirstByteAreLetters) {
+  for (const auto& [first, last] : {std::pair{0x400u, 0x47Fu}, {0x5000u, 0x9FFFu}, {0xB000u, 0xCFFFu}})
+    for (std::uint32_t code = first; code <= last; ++code)
+      ASSERT_EQ(unicode_classes()[code], CharacterClass::kLetter) << std::hex << code;
+}
+
 TEST(WordEncoder, LongWordsTakeAboutLinearTimeAndAreMergedAlike) {
   const Vocabulary vocabulary = toy_vocabulary(Grammar::kGpt2);
   const WordEncoder encoder(vocabulary);
@@ -123,19 +183,42 @@ TEST(WordEncoder, AnEntryThatMergesDoNotReachIsWhatTheyMakeOfIt) {
   EXPECT_EQ(encoded(), Ids{256});
 }
 
-TEST(WordTable, ForgetsAllWhereItIsFull) {
-  WordTable table(16, 100);
-  for (std::uint32_t word = 0; word < 1000; ++word) {
-    const WordKey key = word_key(reinterpret_cast<const std::uint8_t*>(&word), 4, 4);
-    const Ids tokens(word % 9, word);
-    table.put(key, tokens);
-    ASSERT_LE(table.words(), 100u);
-    const WordEntry* entry = table.find(key, key.hash());
-    ASSERT_NE(entry, nullptr);
-    Ids copied(12);
-    copied.resize(static_cast<std::size_t>(table.copy(*entry, copied.data()) - copied.data()));
-    ASSERT_EQ(copied, tokens);
+TEST(WordTable, KeepsWordsOfAllLengthsUntilItIsFull) {
+  WordTable table(4, 3000);
+  std::vector<std::pair<std::string, Ids>> kept;
+  std::mt19937 draw(3);
+  for (std::uint32_t i = 0; !table.full(); ++i) {
+    std::string word = std::to_string(i);
+    word.append(draw() % 4 == 0 ? draw() % 500 : draw() % 12, 'x');
+    kept.emplace_back(word, Ids(draw() % 9, i));
+    const WordKey key = word_key(start_of(word), word.size(), word.size());
+    ASSERT_EQ(table.find(key, key.hash()), nullptr);
+    table.put(key, {start_of(word), word.size()}, kept.back().second);
   }
+  EXPECT_EQ(table.words(), 3000u);
+  const WordTable copied = table.copy();
+  for (const auto& [word, tokens] : kept)
+    for (const WordTable* each : {&std::as_const(table), &copied}) {
+      const WordKey key = word_key(start_of(word), word.size(), word.size());
+      const WordEntry* entry = each->find(key, key.hash());
+      ASSERT_NE(entry, nullptr);
+      EXPECT_TRUE(each->is_word(*entry, {start_of(word), word.size()}));
+      Ids found(16);
+      found.resize(static_cast<std::size_t>(each->copy(*entry, found.data()) - found.data()));
+      ASSERT_EQ(found, tokens);
+    }
+}
+
+TEST(WordTable, TellsLongWordsOfOneKeyApart) {
+  WordTable table(4);
+  const std::string word(20, 'a'), other(20, 'b'), longer(21, 'a');
+  const WordKey key = word_key(start_of(word), word.size(), word.size());
+  table.put(key, {start_of(word), word.size()}, Ids{1});
+  const WordEntry* entry = table.find(key, key.hash());
+  ASSERT_NE(entry, nullptr);
+  EXPECT_TRUE(table.is_word(*entry, {start_of(word), word.size()}));
+  EXPECT_FALSE(table.is_word(*entry, {start_of(other), other.size()}));
+  EXPECT_FALSE(table.is_word(*entry, {start_of(longer), longer.size()}));
 }
 
 }  // namespace

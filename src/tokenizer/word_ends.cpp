@@ -2,26 +2,23 @@
 
 #include <algorithm>
 
-#include "tokenizer/gpt2_masks.h"
+#include "tokenizer/mask_words.h"
 
 namespace headrace::tokenizing {
 
-void find_word_ends(Grammar grammar, WordScan scan, const std::uint8_t* p, const std::uint8_t* stop,
-                    const std::uint8_t* end, std::vector<std::uint32_t>& ends) {
-  ends.clear();
-  std::size_t size = std::min(static_cast<std::size_t>(stop - p), kChunkBytes);
-  bool whole = p + size == stop;
-  for (std::size_t cut = size; !whole && cut > kChunkBytes / 2; --cut) {
-    if (!is_word_start(p + cut)) continue;
-    size = cut;
-    whole = true;
-  }
-  if (whole && scan == WordScan::kBest && grammar == Grammar::kGpt2 && gpt2_word_ends(p, size, end, ends)) return;
-  const std::uint8_t* at = p;
-  while (at < p + size) {
-    at = next_word(grammar, at, end);
-    ends.push_back(static_cast<std::uint32_t>(at - p));
-  }
+std::span<const std::uint32_t> find_word_ends(Grammar grammar, WordScan scan, const std::uint8_t* p,
+                                              const std::uint8_t* stop, const std::uint8_t* end,
+                                              std::vector<std::uint32_t>& buffer) {
+  if (buffer.size() < kChunkBytes + 8) buffer.resize(kChunkBytes + 8);
+  const std::size_t size = std::min(static_cast<std::size_t>(stop - p), kChunkBytes);
+  std::size_t count = 0;
+  if (scan == WordScan::kBest) count = mask_word_ends(grammar, p, size, p + size == stop, end, buffer.data());
+  if (count == 0)
+    for (const std::uint8_t* at = p; at < p + size; ++count) {
+      at = next_word(grammar, at, end);
+      buffer[count] = static_cast<std::uint32_t>(at - p);
+    }
+  return {buffer.data(), count};
 }
 
 }  // namespace headrace::tokenizing

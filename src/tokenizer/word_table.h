@@ -1,4 +1,4 @@
-// A table of short words and their tokens: what most of a text consists of is looked up, not merged.
+// A table of words and their tokens: what most of a text consists of is looked up, not merged.
 #pragma once
 
 #include <cstddef>
@@ -7,51 +7,24 @@
 #include <span>
 #include <vector>
 
+#include "base/page_buffer.h"
+#include "tokenizer/word_key.h"
+
 namespace headrace::tokenizing {
 
-inline constexpr std::size_t kShortWordBytes = 15;
-
-/// Up to 15 bytes of a word, zeros behind them, and its length in the last byte. Zeros: no word.
-struct WordKey {
-  std::uint64_t low = 0, high = 0;
-  friend bool operator==(const WordKey&, const WordKey&) = default;
-  [[nodiscard]] std::uint64_t hash() const {
-    const std::uint64_t mixed = (low ^ (high << 29 | high >> 35)) * 0x9E3779B97F4A7C15ull;
-    return ((mixed ^ mixed >> 32) + high) * 0xC2B2AE3D27D4EB4Full >> 24;
-  }
-};
-
-/// Which bytes of a key belong to a word, by its length.
-struct KeyMasks {
-  std::uint64_t low[16], high[16];
-};
-inline constexpr KeyMasks kKeyMasks = [] {
-  KeyMasks masks{};
-  for (std::size_t size = 0; size < 16; ++size) {
-    masks.low[size] = size >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * size) - 1;
-    masks.high[size] = size > 8 ? (std::uint64_t{1} << 8 * (size - 8)) - 1 : 0;
-  }
-  return masks;
-}();
-
-/// Return the key of `size` bytes (0 to 15) at `p`; `readable` bytes may be read there.
-inline WordKey word_key(const std::uint8_t* p, std::size_t size, std::size_t readable) {
-  WordKey key;
-  if (readable >= 16) {
-    std::memcpy(&key, p, 16);
-  } else {
-    std::memcpy(&key, p, size);
-  }
-  return {key.low & kKeyMasks.low[size], (key.high & kKeyMasks.high[size]) | std::uint64_t{size} << 56};
-}
-
-/// Half a line of the processor's cache, so that a look-up touches one.
+/// Half a line of the processor's cache.
 struct alignas(32) WordEntry {
   static constexpr std::uint32_t kElsewhere = 0xFF;
   WordKey key = {};
-  /// Four tokens at most, the top byte of the first says how many; kElsewhere: [1] and [2] are a place and a number.
+  /// Four tokens at most, the top byte of the first says how many; kElsewhere: [1] is a place, [2] how many tokens are
+  /// there, and [3] the length of a long word, whose bytes are behind them.
   std::uint32_t tokens[4] = {};
   [[nodiscard]] std::uint32_t count() const { return tokens[0] >> 24; }
+};
+
+/// Two entries, so that a look-up touches one line.
+struct alignas(64) WordLine {
+  WordEntry entries[2];
 };
 
 /// The largest id that an entry can hold, and one.
@@ -60,39 +33,64 @@ inline constexpr std::uint32_t kMostIds = 1u << 24;
 /// Threads: const members from any thread while no other member runs.
 class WordTable {
  public:
-  /// \param slots  A power of two. \param most_words  So many are kept; with one more, all are forgotten.
-  WordTable(std::size_t slots, std::size_t most_words) : entries_(slots), most_words_(most_words) {}
+  /// Some 64 MB in all: 2^20 entries, half of them words, and as much for what does not go into an entry.
+  static constexpr std::size_t kMostWords = std::size_t{1} << 19, kMostElsewhere = std::size_t{1} << 23;
 
-  /// Return the first place where a word may be; the next ones follow.
-  [[nodiscard]] const WordEntry& first(std::uint64_t hash) const { return entries_[hash & (entries_.size() - 1)]; }
-  /// Return the entry of a word; null: it is not there.
+  WordTable() = default;
+  /// \param words  So many are expected. \param most_words  With so many it is full; tests take less.
+  explicit WordTable(std::size_t words, std::size_t most_words = kMostWords);
+  [[nodiscard]] WordTable copy() const;
+
+  /// True before anything was put there: then nothing may be asked of it.
+  [[nodiscard]] bool empty() const { return lines_ == nullptr; }
+  /// True where another word ought not to be put; it has to be replaced then.
+  [[nodiscard]] bool full() const { return words_ >= most_words_ || elsewhere_.size() >= kMostElsewhere; }
+  [[nodiscard]] std::size_t words() const { return words_; }
+
+  /// Return the first place where a word may be, in lines(); the next ones follow.
+  [[nodiscard]] std::size_t place(std::uint64_t hash) const { return hash & mask_; }
+  [[nodiscard]] const WordLine* lines() const { return lines_; }
+  [[nodiscard]] std::size_t mask() const { return mask_; }
+  /// Return the entry of a key; null: it is not there.
   [[nodiscard]] const WordEntry* find(const WordKey& key, std::uint64_t hash) const {
-    const WordEntry& entry = entries_[place(key, hash)];
-    return entry.key == key ? &entry : nullptr;
+    const WordEntry& entry = *slot(key, hash);
+    return entry.key.high != 0 ? &entry : nullptr;
   }
-  /// Write the tokens of an entry: four always, of which as many count as there are. \return Behind the last one.
+  /// True if a word is the one of the entry that its key has. Only long words can differ.
+  [[nodiscard]] bool is_word(const WordEntry& entry, std::span<const std::uint8_t> word) const {
+    return word.size() <= kShortWordBytes ||
+           (entry.tokens[3] == word.size() &&
+            std::memcmp(elsewhere_.data() + entry.tokens[1] + entry.tokens[2], word.data(), word.size()) == 0);
+  }
+  /// Write the tokens of an entry, and up to three more words behind them. \return Behind the last one.
   std::uint32_t* copy(const WordEntry& entry, std::uint32_t* out) const {
-    if (entry.count() == WordEntry::kElsewhere) [[unlikely]]
-      return copy_elsewhere(entry, out);
+    const bool here = entry.count() != WordEntry::kElsewhere;
+    if (!here) return copy_elsewhere(entry, out);
     std::memcpy(out, entry.tokens, sizeof(entry.tokens));
     out[0] &= kMostIds - 1;
     return out + entry.count();
   }
-  void put(const WordKey& key, std::span<const std::uint32_t> tokens);
-  [[nodiscard]] std::size_t words() const { return words_; }
+  /// Keep a word that is not there.
+  void put(const WordKey& key, std::span<const std::uint8_t> word, std::span<const std::uint32_t> tokens);
 
  private:
-  [[nodiscard]] std::size_t place(const WordKey& key, std::uint64_t hash) const {
-    std::size_t i = hash & (entries_.size() - 1);
-    while (entries_[i].key.high != 0 && !(entries_[i].key == key)) i = (i + 1) & (entries_.size() - 1);
-    return i;
+  [[nodiscard]] WordEntry* slot(const WordKey& key, std::uint64_t hash) const {
+    for (std::size_t i = hash & mask_;; i = (i + 1) & mask_)
+      for (WordEntry& entry : lines_[i].entries)
+        if (entry.key == key || entry.key.high == 0) return &entry;
   }
-  std::uint32_t* copy_elsewhere(const WordEntry& entry, std::uint32_t* out) const;
+  std::uint32_t* copy_elsewhere(const WordEntry& entry, std::uint32_t* out) const {
+    const std::uint32_t *from = elsewhere_.data() + entry.tokens[1], count = entry.tokens[2];
+    for (std::uint32_t i = 0; i < count; i += 4) std::memcpy(out + i, from + i, 16);
+    return out + count;
+  }
+  void allocate(std::size_t lines);
   void grow();
 
-  std::vector<WordEntry> entries_;
-  std::vector<std::uint32_t> elsewhere_;
-  std::size_t words_ = 0, most_words_;
+  PageBuffer memory_;
+  WordLine* lines_ = nullptr;
+  std::size_t mask_ = 0, words_ = 0, most_words_ = kMostWords;
+  std::vector<std::uint32_t> elsewhere_;  // and four more at its end, which copies of four may read
 };
 
 }  // namespace headrace::tokenizing
