@@ -91,10 +91,10 @@ int run(int argc, char** argv) {
   bool version = false, version_json = false;
   program.add_flag("--version", version, "Print the version, and those of the libraries");
   program.add_flag("--json", version_json, "Print JSON");
-  const std::vector<Verb> verbs = {
-      add_inspect(program), add_verify(program),       add_order(program), add_replay(program),  add_bench(program),
-      add_advise(program),  add_check_memory(program), add_cache(program), add_rewrite(program),
-      add_tokenize(program), add_demo(program)};
+  const std::vector<Verb> verbs = {add_inspect(program),      add_verify(program), add_order(program),
+                                   add_replay(program),       add_bench(program),  add_advise(program),
+                                   add_check_memory(program), add_cache(program),  add_rewrite(program),
+                                   add_tokenize(program),     add_demo(program)};
   program.footer(
       "Results go to stdout, progress to stderr. Exit status: 0 good, 1 findings, 2 usage, 3 bad data,\n"
       "4 out of resources, 130 interrupted; of check-memory: 0 fits, 10 tight, 11 would be killed.\n"
@@ -110,6 +110,10 @@ int run(int argc, char** argv) {
     return usage_error(fmt::format("there is no command '{}'", *word),
                        with_nearest(*word, verb_names, fmt::format("There are: {}.", fmt::join(verb_names, ", "))),
                        json);
+
+  if (arguments.size() > 1 && arguments[0] == "bench" && arguments[1] == "text")
+    return usage_error("bench text runs tokenizers and loaders of Python, which this program cannot",
+                       "The Python package's does: python -m headrace bench text, with the same options.", json);
 
   try {
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back

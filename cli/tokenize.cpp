@@ -23,9 +23,8 @@ struct TokenizeWords {
 const std::map<std::string, TextDocument> kDocuments{{"file", TextDocument::kFile}, {"line", TextDocument::kLine}};
 const std::map<std::string, BadText> kBadTexts{
     {"error", BadText::kError}, {"replace", BadText::kReplace}, {"skip", BadText::kSkip}};
-const std::map<std::string, TokenFormat> kFormats{{"headrace", TokenFormat::kHeadrace},
-                                                  {"megatron", TokenFormat::kMegatron},
-                                                  {"nanogpt", TokenFormat::kNanogpt}};
+const std::map<std::string, TokenFormat> kFormats{
+    {"headrace", TokenFormat::kHeadrace}, {"megatron", TokenFormat::kMegatron}, {"nanogpt", TokenFormat::kNanogpt}};
 
 template <class Map>
 std::vector<std::string> names_of(const Map& map) {

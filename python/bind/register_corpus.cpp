@@ -37,7 +37,7 @@ TokenizeOptions options_of(const Words& words) {
 }
 
 Words tokenize_files(const std::vector<nb::bytes>& paths, const nb::bytes& to, const Tokenizer& tokenizer,
-                        const Words& words, const nb::object& progress) {
+                     const Words& words, const nb::object& progress) {
   const std::vector<std::string> names = from_python(paths);
   const std::string output = from_python(to);
   TokenizeOptions options = options_of(words);

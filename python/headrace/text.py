@@ -27,23 +27,26 @@ __all__ = ["TokenizedText", "open_text", "tokenize"]
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """What :func:`tokenize` has done."""
+    """What :func:`tokenize` has done.
 
-    #: Number of files that were read.
+    Attributes:
+        files: Number of files that were read.
+        documents: Number of documents that were written.
+        tokens: Number of tokens that were written, ends of text among them.
+        text_bytes: Bytes of text, decompressed.
+        skipped_documents: Documents that were left out (``bad_text="skip"``).
+        first_skipped: What was wrong with the first of them, and where; empty if there is none.
+        resumed_bytes: Bytes of text that an earlier call had done, which was stopped.
+        seconds: How long this call took.
+    """
+
     files: int
-    #: Number of documents that were written.
     documents: int
-    #: Number of tokens that were written, ends of text among them.
     tokens: int
-    #: Bytes of text, decompressed.
     text_bytes: int
-    #: Documents that were left out (``bad_text="skip"``).
     skipped_documents: int
-    #: What was wrong with the first of them, and where; empty if there is none.
     first_skipped: str
-    #: Bytes of text that an earlier call had done, which was stopped.
     resumed_bytes: int
-    #: How long this call took.
     seconds: float
 
 

@@ -2,7 +2,8 @@
 
 Ishannaik/agent-sweep#228 (U+2028 and others inside a record), infiniflow/ragflow#19179 (byte order marks),
 tommy0103/obelisk#29 (a character cut by a buffer), wbolster/jsonlines#68 and
-EdinburghNLP/code-docstring-corpus#10 (bytes that are no UTF-8), hiyouga/LlamaFactory#370 and simonw/ttok#13 (special words in a text).
+EdinburghNLP/code-docstring-corpus#10 (bytes that are no UTF-8), hiyouga/LlamaFactory#370 and
+simonw/ttok#13 (special words in a text).
 """
 
 from __future__ import annotations

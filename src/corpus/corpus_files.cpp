@@ -15,18 +15,19 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 constexpr std::array kJsonLines{".jsonl"sv, ".ndjson"sv, ".json"sv};
-constexpr std::array kOthers{".parquet"sv, ".arrow"sv, ".csv"sv, ".tsv"sv, ".bz2"sv, ".xz"sv, ".zip"sv, ".tar"sv,
-                             ".bin"sv,     ".npy"sv,   ".h5"sv,  ".hdf5"sv, ".pdf"sv, ".idx"sv};
+constexpr std::array kOthers{".parquet"sv, ".arrow"sv, ".csv"sv, ".tsv"sv, ".bz2"sv,  ".xz"sv,  ".zip"sv,
+                             ".tar"sv,     ".bin"sv,   ".npy"sv, ".h5"sv,  ".hdf5"sv, ".pdf"sv, ".idx"sv};
 
 Result<TextKind> kind_of(const std::string& path, TextDocument document) {
   const std::string_view name = text_files::plain_name(path);
   if (text_files::ends_with_any(name, kJsonLines)) return TextKind::kJsonLines;
   if (text_files::ends_with_any(name, kOthers))
-    return std::move(Error(ErrorCode::kUnsupported, "files of this kind are not read as text")
-                         .with_file(path)
-                         .with_stage("open")
-                         .with_hint("Text is read from .txt, .jsonl and .ndjson, each also as .gz or .zst. From others, "
-                                    "write it with hr.tokens.Writer: docs/start-text.md."));
+    return std::move(
+        Error(ErrorCode::kUnsupported, "files of this kind are not read as text")
+            .with_file(path)
+            .with_stage("open")
+            .with_hint("Text is read from .txt, .jsonl and .ndjson, each also as .gz or .zst. From others, "
+                       "write it with hr.tokens.Writer: docs/start-text.md."));
   return document == TextDocument::kLine ? TextKind::kLines : TextKind::kWhole;
 }
 
@@ -53,7 +54,8 @@ Result<std::string> settings_text(const std::vector<CorpusFile>& files, const To
   for (const CorpusFile& one : files) {
     HEADRACE_ASSIGN(const auto file, FileSystem::of(one.path).open(one.path));
     const FileFingerprint print = file->fingerprint();
-    listed.push_back(nlohmann::json::array({FileSystem::of(one.path).absolute(one.path), file->size(), print.mtime_ns}));
+    listed.push_back(
+        nlohmann::json::array({FileSystem::of(one.path).absolute(one.path), file->size(), print.mtime_ns}));
   }
   const nlohmann::json settings{{"version", 1},
                                 {"tokenizer", tokenizer.hash()},

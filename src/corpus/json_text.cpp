@@ -14,12 +14,18 @@ Error bad(std::string text, std::string_view hint = {}) {
 
 std::string_view kind_name(dom::element_type type) {
   switch (type) {
-    case dom::element_type::ARRAY: return "a list";
-    case dom::element_type::OBJECT: return "an object";
-    case dom::element_type::BOOL: return "true or false";
-    case dom::element_type::NULL_VALUE: return "null";
-    case dom::element_type::STRING: return "text";
-    default: return "a number";
+    case dom::element_type::ARRAY:
+      return "a list";
+    case dom::element_type::OBJECT:
+      return "an object";
+    case dom::element_type::BOOL:
+      return "true or false";
+    case dom::element_type::NULL_VALUE:
+      return "null";
+    case dom::element_type::STRING:
+      return "text";
+    default:
+      return "a number";
   }
 }
 
@@ -63,8 +69,8 @@ JsonText& JsonText::operator=(JsonText&&) noexcept = default;
 
 Result<JsonText> JsonText::make(const std::string& field) {
   if (field.empty())
-    return std::move(Error(ErrorCode::kInvalidArgument, "field is empty")
-                         .with_hint("Give the key of the text, such as \"text\"."));
+    return std::move(
+        Error(ErrorCode::kInvalidArgument, "field is empty").with_hint("Give the key of the text, such as \"text\"."));
   auto impl = std::make_unique<Impl>();
   impl->field = field;
   return JsonText(std::move(impl));
@@ -82,8 +88,7 @@ Result<std::string_view> JsonText::text_of(std::string_view line) {
     return bad(fmt::format("a line is an object, and this is {}", kind_name(root.type())),
                "A file that is one list becomes lines with jq -c '.[]'.");
   HEADRACE_ASSIGN(const dom::element found, impl_->member(root));
-  if (!found.is_string())
-    return bad(fmt::format("'{}' is {}, not text", impl_->field, kind_name(found.type())));
+  if (!found.is_string()) return bad(fmt::format("'{}' is {}, not text", impl_->field, kind_name(found.type())));
   return std::string_view(found.get_string());
 }
 

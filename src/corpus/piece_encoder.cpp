@@ -14,11 +14,11 @@ bool is_blank(std::string_view line) {
 }
 
 Error ill_formed(std::string_view text, std::size_t at) {
-  return std::move(Error(ErrorCode::kCorruptData,
-                         fmt::format("byte {} of the text, {:#04x}, is no UTF-8", at,
-                                     static_cast<unsigned>(static_cast<unsigned char>(text[at]))))
-                       .with_hint("Convert the file; or replace such bytes, or leave out such documents: bad_text=, "
-                                  "--bad-text replace or skip."));
+  return std::move(
+      Error(ErrorCode::kCorruptData, fmt::format("byte {} of the text, {:#04x}, is no UTF-8", at,
+                                                 static_cast<unsigned>(static_cast<unsigned char>(text[at]))))
+          .with_hint("Convert the file; or replace such bytes, or leave out such documents: bad_text=, "
+                     "--bad-text replace or skip."));
 }
 
 }  // namespace

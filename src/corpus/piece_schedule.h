@@ -1,7 +1,8 @@
 // Which piece is read, encoded and written next, by whichever thread is free.
 //
 // Files are read several at once, since a compressed one is read by one thread at a time; each file's pieces come in
-// order, and what is encoded is written in the order of files and pieces. So many pieces exist at once as memory allows.
+// order, and what is encoded is written in the order of files and pieces. So many pieces exist at once as memory
+// allows.
 #pragma once
 
 #include <condition_variable>

@@ -74,7 +74,7 @@ Result<std::optional<RunProgress>> ProgressFile::load(const std::string& setting
                              "an unfinished output of other files, options or another tokenizer is here")
                            .with_file(path_)
                            .with_hint("Go on with those, name another output, or begin anew: restart=True, "
-                                       "--restart."));
+                                      "--restart."));
     return std::optional(progress_of(saved));
   } catch (const std::exception&) {
     return std::move(Error(ErrorCode::kCorruptData, "this does not say how far an output is")

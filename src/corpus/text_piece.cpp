@@ -32,8 +32,8 @@ Result<TextPiece> PieceReader::next() {
   std::size_t end = 0;
   for (std::size_t wanted = std::max(piece_bytes_, bytes.size() + piece_bytes_ / 2); end == 0; wanted *= 2) {
     if (wanted > most_bytes_ && bytes.size() >= most_bytes_)
-      return std::move(Error(ErrorCode::kOutOfBudget,
-                             fmt::format("line {}: {} follow that cannot be divided", line_, format_bytes(bytes.size())))
+      return std::move(Error(ErrorCode::kOutOfBudget, fmt::format("line {}: {} follow that cannot be divided", line_,
+                                                                  format_bytes(bytes.size())))
                            .with_file(stream_->file().name())
                            .with_hint("Give more memory, or divide the document."));
     wanted = std::min(wanted, most_bytes_);

@@ -62,8 +62,7 @@ bool may_cut(Grammar grammar, std::string_view text, std::size_t at) {
 
 }  // namespace
 
-TextEncoder::TextEncoder(const Tokenizer& tokenizer, const EncodeOptions& options)
-    : impl_(std::make_unique<Impl>()) {
+TextEncoder::TextEncoder(const Tokenizer& tokenizer, const EncodeOptions& options) : impl_(std::make_unique<Impl>()) {
   impl_->tokenizer = tokenizer.impl_;
   impl_->added = AddedWords::make(tokenizer.impl_->vocabulary, {options.all_special, options.special}).value();
   impl_->has_words_over_cuts = std::ranges::any_of(tokenizer.impl_->vocabulary.added, goes_over_cuts, &AddedWord::text);

@@ -98,7 +98,8 @@ Status refuse_text(const std::string& file) {
     if (file.ends_with(ending))
       return std::move(
           Error(ErrorCode::kUnsupported, fmt::format("{} is text, and a run file reads tokens", file))
-              .with_hint("Tokenise it once: headrace tokenize FILE --tokenizer NAME --to FOLDER, and give the folder."));
+              .with_hint(
+                  "Tokenise it once: headrace tokenize FILE --tokenizer NAME --to FOLDER, and give the folder."));
   return {};
 }
 

@@ -45,7 +45,9 @@ struct TokenizeOptions {
 
 /// What tokenize() has done.
 struct TokenizeResult {
-  std::uint64_t files = 0, documents = 0, tokens = 0;
+  std::uint64_t files = 0;              ///< Files that were read.
+  std::uint64_t documents = 0;          ///< Documents that were written.
+  std::uint64_t tokens = 0;             ///< Tokens that were written, ends of text among them.
   std::uint64_t text_bytes = 0;         ///< As it is in the files, decompressed.
   std::uint64_t skipped_documents = 0;  ///< Left out, as `bad_text` asks.
   std::string first_skipped = {};       ///< What was wrong with the first of them, and where.
@@ -55,11 +57,14 @@ struct TokenizeResult {
 
 /// What tokenize() would do, from a look at parts of some files.
 struct TokenizeEstimate {
-  std::uint64_t files = 0, stored_bytes = 0;
-  std::uint64_t text_bytes = 0, tokens = 0, token_bytes = 0;  ///< About.
-  double bytes_per_second = 0;                                ///< Text of one thread, on this machine, about.
-  std::uint32_t threads = 0;
-  double seconds = 0;  ///< About, with so many threads.
+  std::uint64_t files = 0;         ///< Number of files.
+  std::uint64_t stored_bytes = 0;  ///< What they are on the disk.
+  std::uint64_t text_bytes = 0;    ///< Text in them, decompressed; about.
+  std::uint64_t tokens = 0;        ///< Tokens that they become, about.
+  std::uint64_t token_bytes = 0;   ///< What those take on the disk, about.
+  double bytes_per_second = 0;     ///< Text of one thread, on this machine, about.
+  std::uint32_t threads = 0;       ///< Threads that would work.
+  double seconds = 0;              ///< About, with so many threads.
 };
 
 /// Say what tokenize() would cost. Reads the beginnings of up to eight files. Throws as tokenize() does.
@@ -70,9 +75,9 @@ TokenizeEstimate estimate_tokenize(const std::vector<std::string>& paths, const 
 /// with .gz or .zst behind. Files and documents keep their order; the output is the same for any number of threads.
 /// While it works, `to` is called TO.unfinished, and TO.progress says how far it is: the same call after a kill goes on
 /// there. \param to  As for TokenWriter.
-/// Throws kInvalidArgument: something is at `to`, or an unfinished output of other settings; kCorruptData: damaged text,
-/// JSON or compression, with the file and the line; kUnsupported: files of another kind; kOutOfBudget: a line or a
-/// document that cannot be divided is larger than the memory; kWriteFailed; kFileChanged; kCancelled.
+/// Throws kInvalidArgument: something is at `to`, or an unfinished output of other settings; kCorruptData: damaged
+/// text, JSON or compression, with the file and the line; kUnsupported: files of another kind; kOutOfBudget: a line or
+/// a document that cannot be divided is larger than the memory; kWriteFailed; kFileChanged; kCancelled.
 TokenizeResult tokenize(const std::vector<std::string>& paths, const std::string& to, const Tokenizer& tokenizer,
                         const TokenizeOptions& options = {});
 

@@ -94,7 +94,8 @@ class Tokenizer {
 /// Threads: one at a time; as many encoders as there are threads may share a tokenizer.
 class TextEncoder {
  public:
-  /// \param options  As for Tokenizer::encode_batch(); `threads` decides nothing. Throws what that throws of them.
+  /// Make an encoder. \param options  As for Tokenizer::encode_batch(); `threads` decides nothing. Throws what that
+  /// throws of them.
   explicit TextEncoder(const Tokenizer& tokenizer, const EncodeOptions& options = {});
   ~TextEncoder();
   TextEncoder(TextEncoder&&) noexcept;

@@ -141,11 +141,11 @@ ToolResult rewrite(const std::vector<std::string>& paths, const RewriteOptions& 
 
 /// What tokenize_corpus() is told.
 struct TokenizeArguments {
-  std::string tokenizer;                    ///< Path or name, as Tokenizer takes it.
-  TokenizerOptions tokenizer_options = {};  ///< What is said of a .tiktoken file.
-  std::string to;                           ///< The output, as for TokenWriter.
-  TokenizeOptions options = {};             ///< All else; its `progress` is not used.
-  bool dry_run = false;                     ///< Say what it would take, and write nothing.
+  std::string tokenizer;                                  ///< Path or name, as Tokenizer takes it.
+  TokenizerOptions tokenizer_options = {};                ///< What is said of a .tiktoken file.
+  std::string to;                                         ///< The output, as for TokenWriter.
+  TokenizeOptions options = {};                           ///< All else; its `progress` is not used.
+  bool dry_run = false;                                   ///< Say what it would take, and write nothing.
   std::function<void(const std::string&)> announce = {};  ///< Called with the estimate before anything is written.
 };
 /// Tokenise files of text (tokenize()), with an estimate before. `progress(done_bytes, total_bytes)` may be empty;

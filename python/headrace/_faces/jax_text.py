@@ -199,7 +199,7 @@ def _opened(configs: _Configs, path: Any) -> Tokens:
         )
     tokens = open_text(path, name)
     size = configs.value("vocab_size")
-    if size is not None and tokens.vocab_size is not None and whole_number("vocab_size", size) < tokens.vocab_size:
+    if size is not None and tokens.vocab_size is not None and whole_number("vocab_size", size, least=1) < tokens.vocab_size:
         raise invalid(f"vocab_size is {size}, and {name} has {tokens.vocab_size} ids", "Give the model as many.")
     return tokens
 

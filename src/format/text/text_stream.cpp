@@ -17,7 +17,9 @@ constexpr std::array<Magic, 7> kNotText{{
     {kGzip, "gzip", "Name it so that it ends with .gz."},
     {kZstd, "zstd", "Name it so that it ends with .zst."},
     {"BZh", "bzip2", "Decompress it: bunzip2."},
-    {"\xfd" "7zXZ", "xz", "Decompress it: unxz."},
+    {"\xfd"
+     "7zXZ",
+     "xz", "Decompress it: unxz."},
     {"PK\x03\x04", "a zip archive", "Unpack it."},
     {"\xff\xfe", "UTF-16 or UTF-32", "Convert it: iconv -f UTF-16 -t UTF-8."},
     {"\xfe\xff", "UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8."},

@@ -63,8 +63,8 @@ class MegatronOutput final : public FlatOutput {
     lengths_.resize(documents);
     std::ifstream file(index_.working(), std::ios::binary);
     if (!file.read(reinterpret_cast<char*>(lengths_.data()), static_cast<std::streamsize>(documents * 4)))
-      return std::move(Error(ErrorCode::kReadFailed, "the lengths of documents cannot be read again")
-                           .with_file(index_.working()));
+      return std::move(
+          Error(ErrorCode::kReadFailed, "the lengths of documents cannot be read again").with_file(index_.working()));
     return {};
   }
   Status end_document(std::uint64_t tokens) override {
