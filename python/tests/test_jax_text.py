@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokenizer_files as files
 from jax_batches import LENGTH, WINDOWS, write_corpus
 
 import headrace as hr
@@ -84,3 +85,17 @@ def test_settings_that_are_wrong_are_named(corpus: Path, tmp_path: Path) -> None
 def test_headrace_does_not_import_jax() -> None:
     code = "import sys, headrace; sys.exit('jax' in sys.modules or 'grain' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_text_is_tokenised_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "stories.txt"
+    path.write_text("The reader loads the file. " * 500)
+    tokenizer = str(files.SMALL)
+    config = {"path": path, "batch_size": 4, "tokenizer_name": tokenizer, "shuffle": False}
+    loader = load_text_dataset(config, {"maxlen": 16}, {})
+    want = hr.Tokenizer(tokenizer).encode(path.read_text())[: 4 * 16].reshape(4, 16)
+    assert np.array_equal(np.asarray(next(iter(loader))["input"]), want)
+    assert len(list((tmp_path / "cache/text").iterdir())) == 1
+    with pytest.raises(hr.InvalidArgumentError, match=r"vocab_size is 100, and .* has 5000 ids"):
+        load_text_dataset({**config, "vocab_size": 100}, {"maxlen": 16}, {})

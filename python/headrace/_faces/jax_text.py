@@ -198,9 +198,9 @@ def _opened(configs: _Configs, path: Any) -> Tokens:
             'Give its name or its file: tokenizer_name="gpt2".',
         )
     tokens = open_text(path, name)
-    size = configs.value("vocab_size")
-    if size is not None and tokens.vocab_size is not None and whole_number("vocab_size", size, least=1) < tokens.vocab_size:
-        raise invalid(f"vocab_size is {size}, and {name} has {tokens.vocab_size} ids", "Give the model as many.")
+    size, ids = configs.value("vocab_size"), tokens.vocab_size or 0
+    if size is not None and whole_number("vocab_size", size, least=1) < ids:
+        raise invalid(f"vocab_size is {size}, and {name} has {ids} ids", "Give the model as many.")
     return tokens
 
 
