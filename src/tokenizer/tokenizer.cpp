@@ -77,6 +77,8 @@ struct Tokenizer::Impl {
     return std::make_unique<LearnedWords>();
   }
   void give(std::unique_ptr<LearnedWords> words) const {
+    for (auto* buffer : {&words->tokens, &words->ids})
+      if (buffer->capacity() > kMostKept) *buffer = {};  // of a text without words, or one that could not be cut
     const std::lock_guard lock(mutex);
     learned.push_back(std::move(words));
   }
