@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 
 #include "base/cpu_count.h"
+#include "base/page_buffer.h"
 #include "base/parallel.h"
 #include "tokenizer/added_words.h"
 #include "tokenizer/open_vocabulary.h"
@@ -15,8 +17,44 @@ namespace headrace {
 
 using namespace tokenizing;  // NOLINT(google-build-using-namespace): the layer's own
 
+/// Ids lie in one piece of memory, as wide as they need be, in which each job has a place for as many as its text has
+/// bytes: what is not written is not resident, and in huge pages the rest costs few faults.
 struct EncodedTexts::Impl {
-  std::vector<std::vector<std::uint32_t>> jobs;
+  struct Job {
+    std::size_t place = 0, count = 0;
+  };
+  [[nodiscard]] bool narrow() const { return vocab_size <= 65536; }
+  template <class T>
+  [[nodiscard]] T* ids() const {
+    return std::bit_cast<T*>(memory.data());
+  }
+  /// Make the places.
+  void prepare(const TextJobs& texts) {
+    jobs.resize(texts.count());
+    std::size_t bytes = 0;
+    for (std::size_t job = 0; job < jobs.size(); ++job) {
+      jobs[job].place = bytes;
+      for (std::size_t i = texts.firsts[job]; i < texts.firsts[job + 1]; ++i)
+        bytes += static_cast<std::size_t>(texts.pieces[i].stop - texts.pieces[i].begin);
+    }
+    memory = PageBuffer::allocate(bytes * (narrow() ? 2 : 4)).value();
+  }
+  /// Keep what became of a job. Threads: one a job.
+  void keep(Job& job, std::span<const std::uint32_t> found) const {
+    job.count = found.size();
+    if (narrow()) {
+      std::ranges::transform(found, ids<std::uint16_t>() + job.place, narrowed<std::uint16_t>);
+    } else {
+      std::ranges::copy(found, ids<std::uint32_t>() + job.place);
+    }
+  }
+  template <class T>
+  static T narrowed(std::uint32_t id) {
+    return static_cast<T>(id);
+  }
+
+  PageBuffer memory;
+  std::vector<Job> jobs;
   std::vector<std::int64_t> offsets;
   std::uint64_t vocab_size = 0;
 };
@@ -50,8 +88,10 @@ void copy_jobs(const EncodedTexts::Impl& impl, std::span<T> out) {
   if (sizeof(T) == 2 && impl.vocab_size > 65536)
     throw Error(ErrorCode::kInvalidArgument, "ids of this vocabulary are larger than 16 bits");
   T* to = out.data();
-  for (const std::vector<std::uint32_t>& ids : impl.jobs)
-    to = std::transform(ids.begin(), ids.end(), to, [](std::uint32_t id) { return static_cast<T>(id); });
+  for (const EncodedTexts::Impl::Job& job : impl.jobs)
+    to = impl.narrow() ? std::copy_n(impl.ids<std::uint16_t>() + job.place, job.count, to)
+                       : std::transform(impl.ids<std::uint32_t>() + job.place,
+                                        impl.ids<std::uint32_t>() + job.place + job.count, to, impl.narrowed<T>);
 }
 
 }  // namespace
@@ -82,7 +122,7 @@ EncodedTexts Tokenizer::encode_batch(std::span<const std::string_view> texts, co
   const TextJobs jobs = divide_texts(texts, added);
   auto result = std::make_shared<EncodedTexts::Impl>();
   result->vocab_size = vocab_size();
-  result->jobs.resize(jobs.count());
+  result->prepare(jobs);
   std::vector<std::int64_t> counts(jobs.pieces.size());
   std::atomic<std::size_t> next = 0;
   const ParallelBody body = [&](int, const std::stop_token& stop) -> Status {
@@ -90,7 +130,9 @@ EncodedTexts Tokenizer::encode_batch(std::span<const std::string_view> texts, co
     for (std::size_t job = next++; job < jobs.count() && !stop.stop_requested(); job = next++) {
       const std::size_t first = jobs.firsts[job];
       const std::span pieces = std::span(jobs.pieces).subspan(first, jobs.firsts[job + 1] - first);
-      HEADRACE_TRY(encode_job(impl_->encoder, pieces, *learned, result->jobs[job], counts.data() + first));
+      learned->ids.clear();
+      HEADRACE_TRY(encode_job(impl_->encoder, pieces, *learned, learned->ids, counts.data() + first));
+      result->keep(result->jobs[job], learned->ids);
     }
     impl_->give(std::move(learned));
     return {};

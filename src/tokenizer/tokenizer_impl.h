@@ -17,6 +17,9 @@ namespace headrace {
 /// Positions in a text have 32 bits.
 inline constexpr std::uint64_t kMostTextBytes = 0xFFFF0000u;
 
+/// Ids for which a thread keeps room.
+inline constexpr std::size_t kMostKept = std::size_t{1} << 22;
+
 /// Holds what threads have learned between calls. Two calls at once have one each.
 struct Tokenizer::Impl {
   explicit Impl(tokenizing::Vocabulary opened) : vocabulary(std::move(opened)), encoder(vocabulary) {}
@@ -33,6 +36,8 @@ struct Tokenizer::Impl {
     return std::make_unique<tokenizing::LearnedWords>();
   }
   void give(std::unique_ptr<tokenizing::LearnedWords> words) const {
+    for (auto* buffer : {&words->tokens, &words->ids})
+      if (buffer->capacity() > kMostKept) *buffer = {};  // of a text without words, or one that could not be cut
     const std::lock_guard lock(mutex);
     learned.push_back(std::move(words));
   }

@@ -15,7 +15,7 @@ namespace headrace::tokenizing {
 /// What a thread has learned, on top of the vocabulary's words, and its buffers. Bounded: see WordTable.
 struct LearnedWords {
   WordTable words = {};  ///< Empty until a WordEncoder takes it, whose it is from then on.
-  std::vector<std::uint32_t> ends = {}, tokens = {}, merged = {};
+  std::vector<std::uint32_t> ends = {}, tokens = {}, merged = {}, ids = {};
 };
 
 /// Threads: encode() from any, each with LearnedWords of its own.

@@ -68,9 +68,10 @@ def load_text_dataset(
     """
     configs = _Configs(d_config, m_config, t_config, tokenizer_name)
     where, path = configs.needed("the path of the data", PATHS, (0,))
-    tokens = _opened(configs, path)
+    is_text = _is_text(path)
+    tokens = _tokenised(configs, path) if is_text else open_tokens(path, vocab_size=configs.value("vocab_size"))
     configs.became(where, path, f"{len(tokens):,} tokens of {tokens.dtype}, {tokens.kind} files")
-    _compare_tokenizer(configs, tokens)
+    _compare_tokenizer(configs, tokens, is_text)
     where, length = configs.needed("the sequence length", LENGTHS, (1, 2, 0))
     length = whole_number(where, length, least=1)
     windows = tokens.windows(length, lookahead=1).map(Cast("tokens", dtype="int32"))
@@ -186,15 +187,17 @@ def _settings(name: str, config: Any) -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
-def _opened(configs: _Configs, path: Any) -> Tokens:
-    """Open files of tokens, or tokenise files of text, once."""
+def _is_text(path: Any) -> bool:
     paths = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
-    if not any(Path(os.fsdecode(one)).suffix.lower() in _TEXT for one in paths):
-        return open_tokens(path, vocab_size=configs.value("vocab_size"))
+    return any(Path(os.fsdecode(one)).suffix.lower() in _TEXT for one in paths)
+
+
+def _tokenised(configs: _Configs, path: Any) -> Tokens:
+    """Tokenise files of text, once."""
     name = configs.tokenizer_name or configs.value("tokenizer_name")
     if not name:
         raise invalid(
-            f"{os.fsdecode(paths[0])} is text, and tokenizer_name is missing",
+            f"{path} is text, and tokenizer_name is missing",
             'Give its name or its file: tokenizer_name="gpt2".',
         )
     tokens = open_text(path, name)
@@ -204,12 +207,15 @@ def _opened(configs: _Configs, path: Any) -> Tokens:
     return tokens
 
 
-def _compare_tokenizer(configs: _Configs, tokens: Tokens) -> None:
+def _compare_tokenizer(configs: _Configs, tokens: Tokens, is_text: bool) -> None:
     name = configs.value("tokenizer_name")
     if name and configs.tokenizer_name and name != configs.tokenizer_name:
         raise invalid(f"tokenizer_name is {configs.tokenizer_name!r}, and {name!r} in d_config", "Give one of them.")
     name = configs.tokenizer_name or name
     if not name:
+        return
+    if is_text:
+        configs.became("tokenizer_name", name, "the text was tokenised with it, once, into the cache directory")
         return
     if tokens.tokenizer and tokens.tokenizer != name:
         raise invalid(
