@@ -93,7 +93,8 @@ int run(int argc, char** argv) {
   program.add_flag("--json", version_json, "Print JSON");
   const std::vector<Verb> verbs = {
       add_inspect(program), add_verify(program),       add_order(program), add_replay(program),  add_bench(program),
-      add_advise(program),  add_check_memory(program), add_cache(program), add_rewrite(program), add_demo(program)};
+      add_advise(program),  add_check_memory(program), add_cache(program), add_rewrite(program),
+      add_tokenize(program), add_demo(program)};
   program.footer(
       "Results go to stdout, progress to stderr. Exit status: 0 good, 1 findings, 2 usage, 3 bad data,\n"
       "4 out of resources, 130 interrupted; of check-memory: 0 fits, 10 tight, 11 would be killed.\n"

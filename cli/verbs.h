@@ -24,5 +24,6 @@ Verb add_check_memory(CLI::App& program);
 Verb add_demo(CLI::App& program);
 Verb add_cache(CLI::App& program);
 Verb add_rewrite(CLI::App& program);
+Verb add_tokenize(CLI::App& program);
 
 }  // namespace headrace::cli

@@ -16,6 +16,7 @@ headrace_pkg(deflate::deflate libdeflate libdeflate-dev)
 headrace_pkg(zstd::zstd libzstd libzstd-dev)
 headrace_pkg(lz4::lz4 liblz4 liblz4-dev)
 headrace_pkg(hwy::hwy libhwy libhwy-dev)
+headrace_pkg(simdjson::simdjson simdjson libsimdjson-dev)
 
 # What a user of other formats need not have. A build without one refuses its files or filters by name (src/*/without/).
 option(HEADRACE_WITH_HDF5 "Read HDF5 files (libhdf5-dev)" ON)

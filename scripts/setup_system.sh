@@ -6,7 +6,7 @@ group=${1:-demo}
 
 packages=(g++ cmake ninja-build pkg-config ccache libhdf5-dev libdeflate-dev libzstd-dev liblz4-dev libblosc-dev
           libhwy-dev libfmt-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev libbz2-dev libaec-dev
-          libsnappy-dev)
+          libsnappy-dev libsimdjson-dev)
 case $group in
   demo | docs | wheel) ;;
   *) packages+=(libgtest-dev librapidcheck-dev) ;;

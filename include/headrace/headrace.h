@@ -5,6 +5,7 @@
 #include <headrace/base/error.h>
 #include <headrace/catalog/dtype.h>
 #include <headrace/catalog/field.h>
+#include <headrace/corpus/tokenize.h>
 #include <headrace/dataset/dataset.h>
 #include <headrace/dataset/mix.h>
 #include <headrace/dataset/split.h>

@@ -14,6 +14,7 @@ NB_MODULE(_headrace, m) {
   headrace::python::register_volumes(m);
   headrace::python::register_tokens(m);
   headrace::python::register_tokenizer(m);
+  headrace::python::register_corpus(m);
   headrace::python::register_report(m);
   headrace::python::register_loader(m);
   headrace::python::register_tools(m);

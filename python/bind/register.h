@@ -17,6 +17,7 @@ void register_dataset(nb::module_& m);
 void register_volumes(nb::module_& m);
 void register_tokens(nb::module_& m);
 void register_tokenizer(nb::module_& m);
+void register_corpus(nb::module_& m);
 void register_report(nb::module_& m);
 void register_loader(nb::module_& m);
 void register_tools(nb::module_& m);

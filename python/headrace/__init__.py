@@ -52,6 +52,7 @@ from headrace.mixture import mix
 from headrace.opening import open
 from headrace.samplers import Balanced, Weighted
 from headrace.stats import Stats
+from headrace.text import TokenizedText, open_text, tokenize
 from headrace.tokenizer import Tokenizer
 from headrace.tokens import Tokens, open_tokens
 from headrace.tools import (
@@ -102,6 +103,7 @@ __all__ = [
     "ShuffleShape",
     "Spans",
     "Stats",
+    "TokenizedText",
     "Tokenizer",
     "Tokens",
     "ToolResult",
@@ -123,6 +125,7 @@ __all__ = [
     "load_run",
     "mix",
     "open",
+    "open_text",
     "open_tokens",
     "open_volume",
     "order",
@@ -130,6 +133,7 @@ __all__ = [
     "rewrite",
     "set_memory",
     "show_versions",
+    "tokenize",
     "verify",
 ]
 

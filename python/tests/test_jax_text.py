@@ -71,8 +71,8 @@ def test_settings_that_are_wrong_are_named(corpus: Path, tmp_path: Path) -> None
         load_text_dataset(good, model, {"seq_len": 8}, "gpt2", 0)
     with pytest.raises(hr.InvalidArgumentError, match="the path of the data is missing"):
         load_text_dataset({"batch_size": 8}, model, {}, "gpt2", 0)
-    with pytest.raises(hr.UnsupportedError, match=r"stories\.txt is text, and the tokenizer is not there yet"):
-        load_text_dataset({**good, "data_path": tmp_path / "stories.txt"}, model, {}, "gpt2", 0)
+    with pytest.raises(hr.InvalidArgumentError, match=r"stories\.txt is text, and tokenizer_name is missing"):
+        load_text_dataset({**good, "data_path": tmp_path / "stories.txt"}, model, {})
     with hr.tokens.Writer(tmp_path / "own", vocab_size=50_257, tokenizer="gpt2") as writer:
         writer.write(np.arange(300))
     own = {"path": tmp_path / "own", "batch_size": 8}

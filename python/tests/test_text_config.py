@@ -94,7 +94,7 @@ def test_what_is_refused(config: Path, old: str, new: str, words: str) -> None:
 
 def test_text_that_is_not_tokenised_is_refused(config: Path) -> None:
     config.write_text(CONFIG.replace("corpus.bin", "corpus.jsonl"))
-    with pytest.raises(hr.UnsupportedError, match="tokenizer is not there yet"):
+    with pytest.raises(hr.UnsupportedError, match="is text, and a run file reads tokens.*headrace tokenize"):
         hr.load_run(config)
 
 

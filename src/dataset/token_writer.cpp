@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dataset/refuse.h"
-#include "format/tokens/token_output.h"
+#include "dataset/token_numbers.h"
 #include "format/tokens/token_type.h"
 
 namespace headrace {
@@ -16,7 +16,7 @@ namespace {
 /// Megatron writes uint16 for fewer ids than this, and int32 for all others.
 constexpr std::uint64_t kMegatronWide = 65500;
 
-DType type_to_write(const TokenWriterOptions& options) {
+DType asked_type(const TokenWriterOptions& options) {
   if (!options.dtype.empty()) {
     const std::optional<DType> type = token_files::token_type(options.dtype);
     if (!type)
@@ -29,12 +29,38 @@ DType type_to_write(const TokenWriterOptions& options) {
   return options.vocab_size < kMegatronWide ? DType{DType::Kind::kUInt, 2} : DType{DType::Kind::kInt, 4};
 }
 
+}  // namespace
+
+DType type_to_write(const TokenWriterOptions& options) {
+  const DType dtype = asked_type(options);
+  const std::uint64_t largest = token_files::largest_of(dtype);
+  if (options.vocab_size > 0 && options.vocab_size - 1 > largest)
+    throw refuse(fmt::format("a vocabulary of {} does not fit in {}, which ends at {}: ids would wrap",
+                             options.vocab_size, dtype.name(), largest),
+                 "Leave dtype out, or give a wider one.");
+  return dtype;
+}
+
 token_files::OutputFormat output_format(TokenFormat format) {
   if (format == TokenFormat::kNanogpt) return token_files::OutputFormat::kRaw;
   return format == TokenFormat::kMegatron ? token_files::OutputFormat::kMegatron : token_files::OutputFormat::kFolder;
 }
 
-}  // namespace
+void append_numbers(std::span<const std::uint32_t> ids, std::size_t width, std::vector<std::byte>& out) {
+  const std::size_t before = out.size();
+  out.resize(before + ids.size() * width);
+  std::byte* to = out.data() + before;
+  if (width == 2) {  // the compiler makes wide stores of it
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      to[2 * i] = static_cast<std::byte>(ids[i] & 0xFF);
+      to[2 * i + 1] = static_cast<std::byte>(ids[i] >> 8 & 0xFF);
+    }
+    return;
+  }
+  for (const std::uint32_t id : ids)
+    for (std::size_t byte = 0; byte < width; ++byte)
+      *to++ = byte < 4 ? static_cast<std::byte>(id >> 8 * byte & 0xFF) : std::byte{0};
+}
 
 struct TokenWriter::Impl {
   DType dtype;
@@ -55,11 +81,8 @@ struct TokenWriter::Impl {
             "Another dtype, or another tokenizer's vocabulary?");
   }
   void write(std::span<const std::uint32_t> ids) {
-    const std::size_t width = dtype.itemsize;
-    numbers.resize(ids.size() * width);
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      for (std::size_t byte = 0; byte < width; ++byte)
-        numbers[i * width + byte] = byte < 4 ? static_cast<std::byte>(ids[i] >> 8 * byte & 0xFF) : std::byte{0};
+    numbers.clear();
+    append_numbers(ids, dtype.itemsize, numbers);
     output->write(numbers).value();
     tokens += ids.size();
     in_document += ids.size();
@@ -75,10 +98,6 @@ struct TokenWriter::Impl {
 TokenWriter::TokenWriter(const std::string& path, const TokenWriterOptions& options) : impl_(std::make_unique<Impl>()) {
   impl_->dtype = type_to_write(options);
   const std::uint64_t largest = token_files::largest_of(impl_->dtype);
-  if (options.vocab_size > 0 && options.vocab_size - 1 > largest)
-    throw refuse(fmt::format("a vocabulary of {} does not fit in {}, which ends at {}: ids would wrap",
-                             options.vocab_size, impl_->dtype.name(), largest),
-                 "Leave dtype out, or give a wider one.");
   impl_->vocab_size = options.vocab_size;
   impl_->limit = options.vocab_size > 0 ? options.vocab_size : largest == ~std::uint64_t{0} ? largest : largest + 1;
   impl_->end_of_text = options.end_of_text;

@@ -4,16 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <mutex>
 
 #include "base/cpu_count.h"
-#include "base/fork_safe_mutex.h"
 #include "base/page_buffer.h"
 #include "base/parallel.h"
 #include "tokenizer/added_words.h"
 #include "tokenizer/open_vocabulary.h"
 #include "tokenizer/text_jobs.h"
-#include "tokenizer/word_encoder.h"
+#include "tokenizer/tokenizer_impl.h"
 
 namespace headrace {
 
@@ -61,37 +59,7 @@ struct EncodedTexts::Impl {
   std::uint64_t vocab_size = 0;
 };
 
-/// Holds what threads have learned between calls. Two calls at once have one each.
-struct Tokenizer::Impl {
-  explicit Impl(Vocabulary opened) : vocabulary(std::move(opened)), encoder(vocabulary) {}
-
-  std::unique_ptr<LearnedWords> take() const {
-    {
-      const std::lock_guard lock(mutex);
-      if (!learned.empty()) {
-        auto taken = std::move(learned.back());
-        learned.pop_back();
-        return taken;
-      }
-    }
-    return std::make_unique<LearnedWords>();
-  }
-  void give(std::unique_ptr<LearnedWords> words) const {
-    for (auto* buffer : {&words->tokens, &words->ids})
-      if (buffer->capacity() > kMostKept) *buffer = {};  // of a text without words, or one that could not be cut
-    const std::lock_guard lock(mutex);
-    learned.push_back(std::move(words));
-  }
-
-  Vocabulary vocabulary;
-  WordEncoder encoder;
-  mutable ForkSafeMutex mutex;
-  mutable std::vector<std::unique_ptr<LearnedWords>> learned;
-};
-
 namespace {
-
-constexpr std::uint64_t kMostTextBytes = 0xFFFF0000u;
 
 Status encode_job(const WordEncoder& encoder, std::span<const TextPiece> pieces, LearnedWords& learned,
                   std::vector<std::uint32_t>& ids, std::int64_t* counts) {

@@ -97,8 +97,8 @@ Status refuse_text(const std::string& file) {
   for (const std::string_view ending : kTextEndings)
     if (file.ends_with(ending))
       return std::move(
-          Error(ErrorCode::kUnsupported, fmt::format("{} is text, and the tokenizer is not there yet", file))
-              .with_hint("Tokenise it once with headrace.tokens.Writer, and give the folder."));
+          Error(ErrorCode::kUnsupported, fmt::format("{} is text, and a run file reads tokens", file))
+              .with_hint("Tokenise it once: headrace tokenize FILE --tokenizer NAME --to FOLDER, and give the folder."));
   return {};
 }
 

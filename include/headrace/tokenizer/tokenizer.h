@@ -86,7 +86,30 @@ class Tokenizer {
   [[nodiscard]] std::map<std::string, std::uint32_t> special() const;
 
  private:
+  friend class TextEncoder;
   std::shared_ptr<const Impl> impl_;
+};
+
+/// Encodes one text after the other on the caller's thread, and keeps what it learned of words.
+/// Threads: one at a time; as many encoders as there are threads may share a tokenizer.
+class TextEncoder {
+ public:
+  /// \param options  As for Tokenizer::encode_batch(); `threads` decides nothing. Throws what that throws of them.
+  explicit TextEncoder(const Tokenizer& tokenizer, const EncodeOptions& options = {});
+  ~TextEncoder();
+  TextEncoder(TextEncoder&&) noexcept;
+  TextEncoder& operator=(TextEncoder&&) noexcept;
+
+  /// Append the tokens of a text. Throws kInvalidArgument: a text of 4 GiB or more.
+  void encode(std::string_view text, std::vector<std::uint32_t>& ids);
+  /// Return the last place, other than its start and its end, where a text may be divided, so that the tokens of both
+  /// parts, one after the other, are those of the whole; 0: there is none, or it was not found in the last MiB.
+  /// What follows `text` has no influence.
+  [[nodiscard]] std::size_t last_cut(std::string_view text) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // The commands of the command line as functions. Each returns data (JSON text) and a screen for people.
 #pragma once
 
+#include <headrace/corpus/tokenize.h>
 #include <headrace/dataset/tokens.h>
 #include <headrace/dataset/volumes.h>
 #include <headrace/dataset/windows.h>
@@ -137,6 +138,20 @@ struct RewriteOptions {
 /// fails; kCorruptData: a source is damaged, or what was written is not what was read; kOutOfBudget; kCancelled.
 ToolResult rewrite(const std::vector<std::string>& paths, const RewriteOptions& options,
                    const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
+
+/// What tokenize_corpus() is told.
+struct TokenizeArguments {
+  std::string tokenizer;                    ///< Path or name, as Tokenizer takes it.
+  TokenizerOptions tokenizer_options = {};  ///< What is said of a .tiktoken file.
+  std::string to;                           ///< The output, as for TokenWriter.
+  TokenizeOptions options = {};             ///< All else; its `progress` is not used.
+  bool dry_run = false;                     ///< Say what it would take, and write nothing.
+  std::function<void(const std::string&)> announce = {};  ///< Called with the estimate before anything is written.
+};
+/// Tokenise files of text (tokenize()), with an estimate before. `progress(done_bytes, total_bytes)` may be empty;
+/// return false to stop. Findings: documents that were skipped. Errors: as tokenize() and Tokenizer.
+ToolResult tokenize_corpus(const std::vector<std::string>& paths, const TokenizeArguments& arguments,
+                           const std::function<bool(std::uint64_t, std::uint64_t)>& progress);
 
 /// Contents of a run file: the options in YAML (docs/run-files.md).
 struct RunConfig {

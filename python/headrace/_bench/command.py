@@ -1,4 +1,7 @@
-"""``headrace bench`` with --compare or --against: the C++ program reads the options, Python runs the contestants."""
+"""``headrace bench`` where contestants run in Python.
+
+With --compare or --against the C++ program reads the options; ``bench text`` is Python's from the beginning.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from headrace.loader import Loader
 from headrace.tools import open_run
 
 _FINDINGS, _USAGE, _BAD_DATA, _RESOURCES, _BUG, _INTERRUPTED = 1, 2, 3, 4, 70, 130
+_TEXT = ("bench", "text")  # a file of this name is ./text
 _STATUS = {
     **dict.fromkeys(("invalid_argument", "not_found", "permission", "field_missing"), _USAGE),
     **dict.fromkeys(("corrupt_data", "unsupported", "read_failed", "file_changed"), _BAD_DATA),
@@ -29,6 +33,8 @@ _STATUS = {
 
 def is_for_python(arguments: Sequence[str]) -> bool:
     """True if these arguments of the command line ask for contestants that run in Python."""
+    if tuple(arguments[:2]) == _TEXT:
+        return True
     words = [word for word in arguments if not word.startswith("-")]
     if words[:1] != ["bench"] or any(word in ("-h", "--help", "--describe") for word in arguments):
         return False
@@ -37,6 +43,8 @@ def is_for_python(arguments: Sequence[str]) -> bool:
 
 def run(program: str, arguments: Sequence[str]) -> int:
     """Run the command and return its exit status."""
+    if tuple(arguments[:2]) == _TEXT:
+        return _run_text(arguments[2:])
     described = subprocess.run([program, *arguments, "--describe"], stdout=subprocess.PIPE, text=True, check=False)
     if described.returncode != 0:
         sys.stdout.write(described.stdout)
@@ -55,6 +63,20 @@ def run(program: str, arguments: Sequence[str]) -> int:
     if asked["save"]:
         print(f"saved {asked['save']}.md, {asked['save']}.json and {asked['save']}.svg", file=sys.stderr)
     return _FINDINGS if result.findings else 0
+
+
+def _run_text(arguments: Sequence[str]) -> int:
+    """Run ``bench text`` and return its exit status."""
+    from headrace._bench.text.command import options
+    from headrace._bench.text.command import run as run_text
+
+    try:
+        return run_text(options(arguments))
+    except Error as error:
+        return _show_error(error, "--json" in arguments)
+    except KeyboardInterrupt:
+        print("error: stopped before the end.", file=sys.stderr)
+        return _INTERRUPTED
 
 
 def save(result: _headrace.ToolResult, name: str) -> None:

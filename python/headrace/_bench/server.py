@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     """Serve until stdin ends."""
-    _end_with_parent()
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked tells this one when to stop
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what contestants print is no answer
@@ -37,7 +37,7 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             os.close(reader)
-            _end_with_parent()
+            end_with_parent()
             with os.fdopen(writer, "wb", buffering=0) as to:
                 _answer(to, _measured(json.loads(line)))
             return
@@ -50,7 +50,8 @@ def main() -> None:
         answers.write(text)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Let this process be killed when the one that started it ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

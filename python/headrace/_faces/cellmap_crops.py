@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import hashlib
 import json
 import os
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._faces.cellmap_images import level_type, levels_of, multiscales_of, write_empty_image
+from headrace._support.cache_home import cache_home
 from headrace._support.checks import invalid, unsupported
 from headrace.errors import FileMissingError
 
@@ -74,7 +73,7 @@ def link_crops(crops: Sequence[Crop], raw_name: str) -> list[str]:
     """
     plans = [_plan(crop, crops, raw_name) for crop in crops]
     key = hashlib.sha256(json.dumps(plans, sort_keys=True).encode()).hexdigest()[:16]
-    home = _cache_directory()
+    home = cache_home("crops")
     folder = home / key
     if not folder.is_dir():
         draft = Path(tempfile.mkdtemp(prefix=f"{key}.", dir=home))
@@ -114,21 +113,6 @@ def _folder_name(number: int, crop: Crop) -> str:
     """Return a number, and a name that tells people which crop it is."""
     path = next((label for label in crop.labels.values() if label is not None), crop.raw)
     return f"{number:04}-{link_name('-'.join(Path(path).parts[-3:-1]))}.zarr"
-
-
-def _cache_directory() -> Path:
-    """Return where folders of links are kept: where the engine keeps what it remembers, else a folder until exit."""
-    chosen, home = os.environ.get("HEADRACE_CACHE", ""), os.environ.get("HOME", "")
-    xdg = os.environ.get("XDG_CACHE_HOME", "")
-    if chosen != "off" and (chosen or xdg.startswith("/") or home.startswith("/")):
-        root = Path(chosen).absolute() if chosen else Path(xdg or f"{home}/.cache") / "headrace"
-        with contextlib.suppress(OSError):
-            (root / "crops").mkdir(parents=True, exist_ok=True)
-        if os.access(root / "crops", os.W_OK):
-            return root / "crops"
-    folder = tempfile.mkdtemp(prefix="headrace-crops-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
 
 
 def _local(path: Any) -> str:

@@ -1,4 +1,4 @@
-"""load_text_dataset: the settings of a program that trains language models with Grain, over files of tokens."""
+"""load_text_dataset: the settings of a program that trains language models with Grain, over tokens or text."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 from headrace._faces.jax_loader import Loader
 from headrace._faces.old_knobs import table
-from headrace._support.checks import invalid, unsupported, whole_number
+from headrace._support.checks import invalid, whole_number
 from headrace._support.logging import logger
 from headrace.errors import UnknownArgumentError
+from headrace.text import open_text
 from headrace.tokens import Tokens, open_tokens
 from headrace.transforms import Cast
 
@@ -47,13 +48,14 @@ def load_text_dataset(
 
     Args:
         d_config: A dict or an object with ``path`` (or ``data_path``, ``train_path``, ``dataset_path``) of what
-            :func:`headrace.open_tokens` opens, ``batch_size``, and, if wanted, ``shuffle``, ``num_epochs``,
+            :func:`headrace.open_tokens` opens, or of text, which :func:`headrace.open_text` tokenises once,
+            ``batch_size``, and, if wanted, ``shuffle``, ``num_epochs``,
             ``vocab_size``, ``tokenizer_name``, ``worker_count``, ``worker_buffer_size``, ``prefetch_buffer_size`` and
             ``cache_size``. Others are refused.
         m_config: The model's, for the sequence length (``block_size``, ``seq_len``, ``max_seq_len``,
             ``sequence_length``, ``maxlen`` or ``context_length``) and ``vocab_size``; others are the program's own.
         t_config: The training's, for the same and ``seed``.
-        tokenizer_name: Compared with the tokenizer that the files name.
+        tokenizer_name: The tokenizer of text; of files of tokens, it is compared with the one that they name.
         pad_token_id: Accepted, without effect: windows have no padding.
         mesh: As :class:`headrace.jax.Loader` has it.
         spec: As :class:`headrace.jax.Loader` has it.
@@ -62,11 +64,11 @@ def load_text_dataset(
     Raises:
         UnknownArgumentError: A setting of ``d_config`` is not known; the text names the nearest.
         InvalidArgumentError: One is missing, or two contradict each other.
-        UnsupportedError: The path is of text that is not tokenised.
+        UnsupportedError: The path is of files that neither opens.
     """
     configs = _Configs(d_config, m_config, t_config, tokenizer_name)
     where, path = configs.needed("the path of the data", PATHS, (0,))
-    tokens = open_tokens(_tokenised(path), vocab_size=configs.value("vocab_size"))
+    tokens = _opened(configs, path)
     configs.became(where, path, f"{len(tokens):,} tokens of {tokens.dtype}, {tokens.kind} files")
     _compare_tokenizer(configs, tokens)
     where, length = configs.needed("the sequence length", LENGTHS, (1, 2, 0))
@@ -184,17 +186,22 @@ def _settings(name: str, config: Any) -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
-def _tokenised(path: Any) -> Any:
-    """Return a path, unless it is of text."""
-    for one in [path] if isinstance(path, (str, bytes, os.PathLike)) else path:
-        name = os.fsdecode(one)
-        if Path(name).suffix.lower() in _TEXT:
-            raise unsupported(
-                f"{name} is text, and the tokenizer is not there yet",
-                'Tokenise it once, with hr.tokens.Writer("corpus", vocab_size=…) as writer: '
-                "writer.write(tokenizer.encode(text)) for each text, and give the folder.",
-            )
-    return path
+def _opened(configs: _Configs, path: Any) -> Tokens:
+    """Open files of tokens, or tokenise files of text, once."""
+    paths = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
+    if not any(Path(os.fsdecode(one)).suffix.lower() in _TEXT for one in paths):
+        return open_tokens(path, vocab_size=configs.value("vocab_size"))
+    name = configs.tokenizer_name or configs.value("tokenizer_name")
+    if not name:
+        raise invalid(
+            f"{os.fsdecode(paths[0])} is text, and tokenizer_name is missing",
+            'Give its name or its file: tokenizer_name="gpt2".',
+        )
+    tokens = open_text(path, name)
+    size = configs.value("vocab_size")
+    if size is not None and tokens.vocab_size is not None and whole_number("vocab_size", size) < tokens.vocab_size:
+        raise invalid(f"vocab_size is {size}, and {name} has {tokens.vocab_size} ids", "Give the model as many.")
+    return tokens
 
 
 def _compare_tokenizer(configs: _Configs, tokens: Tokens) -> None:

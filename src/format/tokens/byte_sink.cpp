@@ -40,7 +40,32 @@ Status ByteSink::create(const std::string& path) {
   return {};
 }
 
+Status ByteSink::reopen(const std::string& path, std::uint64_t size) {
+  path_ = path;
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor_ < 0) return failed("open");
+  const off_t there = ::lseek(descriptor_, 0, SEEK_END);
+  if (there < 0) return failed("lseek");
+  if (static_cast<std::uint64_t>(there) < size)
+    return std::move(Error(ErrorCode::kCorruptData, fmt::format("{} bytes were written, and {} are there", size, there))
+                         .with_file(path)
+                         .with_stage("write")
+                         .with_hint("Remove what is unfinished, and begin again."));
+  if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) return failed("ftruncate");
+  if (::lseek(descriptor_, 0, SEEK_END) < 0) return failed("lseek");
+  size_ = size;
+  buffer_.reserve(kBufferBytes);
+  return {};
+}
+
+Status ByteSink::save() {
+  HEADRACE_TRY(flush());
+  if (::fdatasync(descriptor_) != 0) return failed("fdatasync");
+  return {};
+}
+
 Status ByteSink::write(std::span<const std::byte> bytes) {
+  size_ += bytes.size();
   while (!bytes.empty()) {
     const std::span<const std::byte> part = bytes.first(std::min(bytes.size(), kBufferBytes - buffer_.size()));
     buffer_.insert(buffer_.end(), part.begin(), part.end());
@@ -74,8 +99,7 @@ Status ByteSink::rewrite_start(std::string_view text) {
 }
 
 Status ByteSink::close() {
-  HEADRACE_TRY(flush());
-  if (::fdatasync(descriptor_) != 0) return failed("fdatasync");
+  HEADRACE_TRY(save());
   const int descriptor = descriptor_;
   descriptor_ = -1;
   if (::close(descriptor) != 0) return failed("close");

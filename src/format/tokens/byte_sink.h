@@ -34,6 +34,12 @@ class ByteSink {
   }
   /// Put bytes in place of the first that were written.
   Status rewrite_start(std::string_view text);
+  /// Go on with a file of which the first `size` bytes are kept. Errors: also kCorruptData  it is shorter.
+  Status reopen(const std::string& path, std::uint64_t size);
+  /// Write what is buffered, and wait until it is on the disk.
+  Status save();
+  /// Return how many bytes the file has, with those that are buffered.
+  [[nodiscard]] std::uint64_t size() const { return size_; }
   /// Write what is buffered, wait until it is on the disk, and close the file.
   Status close();
   [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
@@ -44,6 +50,7 @@ class ByteSink {
 
   std::string path_;
   int descriptor_ = -1;
+  std::uint64_t size_ = 0;
   std::vector<std::byte> buffer_;
 };
 

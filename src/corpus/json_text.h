@@ -1,0 +1,32 @@
+// The text in a line of JSON.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace headrace::corpora {
+
+/// Parses lines with simdjson, which reads every byte of them. Threads: one at a time.
+class JsonText {
+ public:
+  /// \param field  A key, or a JSON Pointer, which begins with "/". Errors: kInvalidArgument  neither.
+  static Result<JsonText> make(const std::string& field);
+  ~JsonText();
+  JsonText(JsonText&&) noexcept;
+  JsonText& operator=(JsonText&&) noexcept;
+
+  /// Return the text of a line, which stays until the next call. \param line  kPaddingBytes behind it may be read.
+  /// Errors: kCorruptData  it is no object of JSON, has no such key or has it twice, or has no text there; without a
+  /// place.
+  Result<std::string_view> text_of(std::string_view line);
+
+ private:
+  struct Impl;
+  explicit JsonText(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace headrace::corpora

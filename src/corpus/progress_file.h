@@ -1,0 +1,46 @@
+// How far an unfinished output is, for the next process.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "corpus/piece_schedule.h"
+
+namespace headrace::corpora {
+
+struct RunProgress {
+  CorpusPlace place = {};
+  std::uint64_t tokens = 0, documents = 0, text_bytes = 0, in_document = 0;
+  std::uint64_t skipped = 0;
+  std::string first_skipped = {};
+  std::string output = {};  ///< A checkpoint of TokenOutput's.
+};
+
+/// Threads: one at a time. While it lives, no other process has the same one.
+class ProgressFile {
+ public:
+  /// Errors: kInvalidArgument  another process works on it; kWriteFailed.
+  static Result<ProgressFile> lock(const std::string& output_path);
+  ~ProgressFile();
+  ProgressFile(ProgressFile&& other) noexcept;
+  ProgressFile& operator=(ProgressFile&&) = delete;
+
+  /// Return what was saved last, if it is of these settings. Errors: kInvalidArgument  it is of others; kCorruptData.
+  [[nodiscard]] Result<std::optional<RunProgress>> load(const std::string& settings) const;
+  /// Replace what was saved, at once.
+  [[nodiscard]] Status save(const std::string& settings, const RunProgress& progress) const;
+  /// Forget what was saved.
+  void forget() const;
+  /// Remove it and its lock: the output is whole.
+  void remove() const;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  ProgressFile(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  std::string path_;
+  int lock_;
+};
+
+}  // namespace headrace::corpora

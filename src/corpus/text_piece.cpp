@@ -1,0 +1,59 @@
+#include "corpus/text_piece.h"
+
+#include <fmt/format.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace headrace::corpora {
+
+PieceReader::PieceReader(std::unique_ptr<text_files::TextStream> stream, LastCut last_cut, std::size_t piece_bytes,
+                         std::size_t most_bytes)
+    : stream_(std::move(stream)), last_cut_(std::move(last_cut)), piece_bytes_(piece_bytes), most_bytes_(most_bytes) {}
+
+Status PieceReader::skip_to(std::uint64_t offset, std::uint64_t line) {
+  carry_.clear();
+  line_ = line;
+  return stream_->skip_to(offset);
+}
+
+std::size_t PieceReader::end_of_piece(std::string_view text) const {
+  if (last_cut_) return last_cut_(text);
+  const std::size_t newline = text.rfind('\n');
+  return newline == std::string_view::npos ? 0 : newline + 1;
+}
+
+Result<TextPiece> PieceReader::next() {
+  TextPiece piece;
+  piece.offset = stream_->offset() - carry_.size();
+  piece.line = line_;
+  std::vector<char> bytes = std::exchange(carry_, {});
+  std::size_t end = 0;
+  for (std::size_t wanted = std::max(piece_bytes_, bytes.size() + piece_bytes_ / 2); end == 0; wanted *= 2) {
+    if (wanted > most_bytes_ && bytes.size() >= most_bytes_)
+      return std::move(Error(ErrorCode::kOutOfBudget,
+                             fmt::format("line {}: {} follow that cannot be divided", line_, format_bytes(bytes.size())))
+                           .with_file(stream_->file().name())
+                           .with_hint("Give more memory, or divide the document."));
+    wanted = std::min(wanted, most_bytes_);
+    const std::size_t before = bytes.size();
+    bytes.resize(std::max(wanted, before));
+    HEADRACE_ASSIGN(const std::size_t read, stream_->read(std::as_writable_bytes(std::span(bytes).subspan(before))));
+    piece.is_last = read < bytes.size() - before;
+    bytes.resize(before + read);
+    end = piece.is_last ? bytes.size() : end_of_piece({bytes.data(), bytes.size()});
+    if (piece.is_last) break;
+  }
+  carry_.assign(bytes.begin() + static_cast<std::ptrdiff_t>(end), bytes.end());
+  bytes.resize(end);
+  line_ += static_cast<std::uint64_t>(std::ranges::count(bytes, '\n'));
+  bytes.resize(end + kPaddingBytes);
+  piece.bytes = std::move(bytes);
+  piece.end_offset = stream_->offset() - carry_.size();
+  piece.end_line = line_;
+  piece.end_stored_offset = stream_->stored_offset();
+  return piece;
+}
+
+}  // namespace headrace::corpora

@@ -1,0 +1,123 @@
+#include "corpus/token_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/clock.h"
+#include "dataset/token_numbers.h"
+
+namespace headrace::corpora {
+
+Result<TokenWriterOptions> writer_options(const Tokenizer& tokenizer, const TokenizeOptions& options) {
+  TokenWriterOptions writer;
+  writer.format = options.format;
+  writer.dtype = options.dtype;
+  writer.vocab_size = tokenizer.vocab_size();
+  writer.tokenizer = tokenizer.name();
+  writer.tokenizer_hash = tokenizer.hash();
+  writer.shard_tokens = options.shard_tokens;
+  if (!options.end_of_text) return writer;
+  writer.end_of_text = tokenizer.end_of_text();
+  if (writer.end_of_text) return writer;
+  return std::move(Error(ErrorCode::kInvalidArgument,
+                         fmt::format("the tokenizer {} has no word for the end of a text", tokenizer.name()))
+                       .with_hint("Write none: end_of_text=False, --no-end-of-text."));
+}
+
+Result<std::unique_ptr<TokenRun>> TokenRun::begin(const std::string& to, const Tokenizer& tokenizer,
+                                                  const TokenizeOptions& options, std::string settings) {
+  HEADRACE_ASSIGN(const TokenWriterOptions writer, writer_options(tokenizer, options));
+  token_files::TokenManifest manifest;
+  manifest.dtype = type_to_write(writer);
+  manifest.vocab_size = writer.vocab_size;
+  manifest.tokenizer = writer.tokenizer;
+  manifest.tokenizer_hash = writer.tokenizer_hash;
+  if (writer.end_of_text) manifest.end_of_text = *writer.end_of_text;
+  const std::size_t width = manifest.dtype.itemsize;
+  HEADRACE_ASSIGN(ProgressFile file, ProgressFile::lock(to));
+  const token_files::OutputFormat format = output_format(options.format);
+  std::optional<RunProgress> before;
+  if (options.restart) {
+    token_files::remove_unfinished(format, to);
+    file.forget();
+  } else {
+    HEADRACE_ASSIGN(before, file.load(settings));
+  }
+  std::unique_ptr<TokenRun> run(new TokenRun(to, std::move(file), std::move(settings), options));
+  run->width_ = width;
+  run->end_of_text_ = writer.end_of_text;
+  run->saved_ns_ = now_ns();
+  if (before) {
+    run->progress_ = *before;
+    HEADRACE_ASSIGN(run->output_, token_files::resume_token_output(format, to, std::move(manifest),
+                                                                   options.shard_tokens, before->output));
+    return run;
+  }
+  auto opened = token_files::open_token_output(format, to, std::move(manifest), options.shard_tokens,
+                                               token_files::Unfinished::kKept);
+  if (!opened.ok()) {
+    run->file_.remove();
+    return std::move(opened.error());
+  }
+  run->output_ = std::move(*opened);
+  HEADRACE_TRY(run->save());
+  return run;
+}
+
+Status TokenRun::take(std::size_t file, const TextPiece& piece, const EncodedPiece& encoded) {
+  if (encoded.error) return {};  // the work ends here, and the next call begins with this piece
+  std::size_t done = 0;
+  const auto write = [&](std::size_t end) -> Status {
+    append_numbers(std::span(encoded.ids).subspan(done, end - done), width_, numbers_);
+    progress_.tokens += end - done;
+    progress_.in_document += end - done;
+    done = end;
+    return {};
+  };
+  numbers_.clear();
+  for (const std::size_t end : encoded.ends) {
+    HEADRACE_TRY(write(end));
+    if (end_of_text_) {
+      append_numbers({&*end_of_text_, 1}, width_, numbers_);
+      ++progress_.tokens;
+      ++progress_.in_document;
+    }
+    HEADRACE_TRY(output_->write(numbers_));
+    numbers_.clear();
+    HEADRACE_TRY(output_->end_document(progress_.in_document));
+    progress_.in_document = 0;
+    ++progress_.documents;
+  }
+  HEADRACE_TRY(write(encoded.ids.size()));
+  HEADRACE_TRY(output_->write(numbers_));
+  if (progress_.skipped == 0) progress_.first_skipped = encoded.first_skipped;
+  progress_.skipped += encoded.skipped;
+  progress_.text_bytes += piece.end_offset - piece.offset;
+  progress_.place = piece.is_last ? CorpusPlace{file + 1, 0, 1} : CorpusPlace{file, piece.end_offset, piece.end_line};
+  const bool is_due = static_cast<double>(now_ns() - saved_ns_) >= options_.checkpoint_seconds * 1e9;
+  return is_due ? save() : Status{};
+}
+
+Status TokenRun::save() {
+  HEADRACE_ASSIGN(progress_.output, output_->checkpoint());
+  HEADRACE_TRY(file_.save(settings_, progress_));
+  saved_ns_ = now_ns();
+  return {};
+}
+
+Status TokenRun::finish() {
+  if (progress_.tokens == 0) {
+    output_.reset();
+    token_files::remove_unfinished(output_format(options_.format), to_);
+    file_.remove();
+    return std::move(Error(ErrorCode::kInvalidArgument, "the files have no text")
+                         .with_hint("A file without tokens is none that can be opened."));
+  }
+  HEADRACE_TRY(save());
+  HEADRACE_TRY(output_->finish());
+  file_.remove();
+  return {};
+}
+
+}  // namespace headrace::corpora

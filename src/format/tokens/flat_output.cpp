@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "format/tokens/byte_sink.h"
+#include "format/tokens/megatron_index.h"
+#include "format/tokens/output_formats.h"
+#include "format/tokens/output_place.h"
+
+namespace headrace::token_files {
+namespace {
+
+/// A .bin file of numbers alone; with an index, Megatron's pair.
+class FlatOutput : public TokenOutput {
+ public:
+  FlatOutput(std::string path, Unfinished unfinished) : place_(std::move(path), unfinished) {}
+  Status begin() {
+    HEADRACE_TRY(place_.check_free());
+    if (place_.is_kept()) remove_quietly(place_.working());
+    return numbers_.create(place_.working());
+  }
+  Status resume(const nlohmann::json& checkpoint) {
+    HEADRACE_TRY(place_.take_back());
+    return numbers_.reopen(place_.working(), checkpoint.at("numbers_bytes").get<std::uint64_t>());
+  }
+  Status write(std::span<const std::byte> numbers) override { return numbers_.write(numbers); }
+  Status end_document(std::uint64_t) override { return {}; }
+  Status finish() override {
+    HEADRACE_TRY(numbers_.close());
+    return place_.give();
+  }
+  Result<std::string> checkpoint() override {
+    HEADRACE_TRY(numbers_.save());
+    return nlohmann::json{{"numbers_bytes", numbers_.size()}}.dump();
+  }
+
+ private:
+  OutputPlace place_;
+  ByteSink numbers_;
+};
+
+/// Lengths of documents stay in memory, and, where the output is kept, in a file beside it, for the next process.
+class MegatronOutput final : public FlatOutput {
+ public:
+  MegatronOutput(const std::string& stem, DType dtype, Unfinished unfinished)
+      : FlatOutput(stem + ".bin", unfinished), index_(stem + ".idx", unfinished), dtype_(dtype) {}
+  Status begin_both() {
+    HEADRACE_TRY(index_.check_free());
+    HEADRACE_TRY(begin());
+    if (!index_.is_kept()) return {};
+    remove_quietly(index_.working());
+    return kept_lengths_.create(index_.working());
+  }
+  Status resume_both(const nlohmann::json& checkpoint) {
+    HEADRACE_TRY(resume(checkpoint));
+    remove_quietly(index_.path());  // of a pair that was not said to be whole
+    const auto documents = checkpoint.at("documents").get<std::uint64_t>();
+    HEADRACE_TRY(kept_lengths_.reopen(index_.working(), documents * sizeof(std::int32_t)));
+    lengths_.resize(documents);
+    std::ifstream file(index_.working(), std::ios::binary);
+    if (!file.read(reinterpret_cast<char*>(lengths_.data()), static_cast<std::streamsize>(documents * 4)))
+      return std::move(Error(ErrorCode::kReadFailed, "the lengths of documents cannot be read again")
+                           .with_file(index_.working()));
+    return {};
+  }
+  Status end_document(std::uint64_t tokens) override {
+    if (tokens > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
+      return std::move(
+          Error(ErrorCode::kInvalidArgument,
+                fmt::format("document {} has {} tokens, and Megatron's lengths have 32 bits", lengths_.size(), tokens))
+              .with_file(index_.path())
+              .with_hint("Divide it, or write another format."));
+    lengths_.push_back(static_cast<std::int32_t>(tokens));
+    return index_.is_kept() ? kept_lengths_.write_number(lengths_.back()) : Status{};
+  }
+  Result<std::string> checkpoint() override {
+    HEADRACE_ASSIGN(const std::string numbers, FlatOutput::checkpoint());
+    HEADRACE_TRY(kept_lengths_.save());
+    nlohmann::json state = nlohmann::json::parse(numbers);
+    state["documents"] = lengths_.size();
+    return state.dump();
+  }
+  /// The index comes last: without it there is no pair.
+  Status finish() override {
+    const std::string written = index_.working() + ".index";
+    remove_quietly(written);
+    ByteSink index;
+    HEADRACE_TRY(index.create(written));
+    HEADRACE_TRY(index.write(std::string_view(megatron_header(dtype_, lengths_.size(), lengths_.size() + 1))));
+    for (const std::int32_t length : lengths_) HEADRACE_TRY(index.write_number(length));
+    std::int64_t pointer = 0;
+    for (const std::int32_t length : lengths_) {
+      HEADRACE_TRY(index.write_number(pointer));
+      pointer += std::int64_t{length} * dtype_.itemsize;
+    }
+    for (std::int64_t mark = 0; mark <= static_cast<std::int64_t>(lengths_.size()); ++mark)
+      HEADRACE_TRY(index.write_number(mark));
+    HEADRACE_TRY(index.close());
+    HEADRACE_TRY(FlatOutput::finish());
+    HEADRACE_TRY(give_name(written, index_.path()));
+    remove_quietly(index_.working());
+    return {};
+  }
+  ~MegatronOutput() override {
+    if (!index_.is_kept()) remove_quietly(index_.working() + ".index");
+  }
+
+ private:
+  OutputPlace index_;
+  const DType dtype_;
+  std::vector<std::int32_t> lengths_;
+  ByteSink kept_lengths_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TokenOutput>> open_flat_output(const std::string& path, Unfinished unfinished,
+                                                      const std::string* checkpoint) {
+  auto output = std::make_unique<FlatOutput>(path, unfinished);
+  HEADRACE_TRY(checkpoint ? output->resume(nlohmann::json::parse(*checkpoint)) : output->begin());
+  return std::unique_ptr<TokenOutput>(std::move(output));
+}
+
+Result<std::unique_ptr<TokenOutput>> open_megatron_output(const std::string& stem, DType dtype, Unfinished unfinished,
+                                                          const std::string* checkpoint) {
+  auto output = std::make_unique<MegatronOutput>(stem, dtype, unfinished);
+  HEADRACE_TRY(checkpoint ? output->resume_both(nlohmann::json::parse(*checkpoint)) : output->begin_both());
+  return std::unique_ptr<TokenOutput>(std::move(output));
+}
+
+}  // namespace headrace::token_files

@@ -1,0 +1,55 @@
+#include "format/tokens/output_place.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "format/tokens/byte_sink.h"
+#include "storage/file_system.h"
+
+namespace headrace::token_files {
+
+std::string kept_name(const std::string& path) {
+  return path + ".unfinished";
+}
+
+void remove_quietly(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+OutputPlace::OutputPlace(std::string path, Unfinished unfinished)
+    : path_(std::move(path)),
+      // This process's, so that two writers do not meet, or one that the next process finds.
+      working_(unfinished == Unfinished::kKept ? kept_name(path_) : fmt::format("{}.writing-{}", path_, ::getpid())),
+      is_kept_(unfinished == Unfinished::kKept) {}
+
+OutputPlace::~OutputPlace() {
+  if (!is_given_ && !is_kept_) remove_quietly(working_);
+}
+
+Status OutputPlace::check_free() const {
+  HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path_).status(path_));
+  if (status.kind == PathKind::kNothing) return {};
+  return std::move(Error(ErrorCode::kInvalidArgument, "something of this name is there already")
+                       .with_file(path_)
+                       .with_stage("write")
+                       .with_hint("Name another place, or remove it first."));
+}
+
+Status OutputPlace::take_back() const {
+  HEADRACE_ASSIGN(const PathStatus whole, FileSystem::of(path_).status(path_));
+  HEADRACE_ASSIGN(const PathStatus part, FileSystem::of(working_).status(working_));
+  if (whole.kind == PathKind::kNothing || part.kind != PathKind::kNothing) return {};
+  return give_name(path_, working_);
+}
+
+Status OutputPlace::give() {
+  HEADRACE_TRY(give_name(working_, path_));
+  is_given_ = true;
+  return {};
+}
+
+}  // namespace headrace::token_files
