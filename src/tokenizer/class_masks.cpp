@@ -171,7 +171,7 @@ class WideCharacters {
 
   const std::uint8_t *begin_, *end_;
   ChunkMasks& masks_;
-  ClassBits spilled_;  ///< Of bytes in the next block whose character begins in this one.
+  ClassBits spilled_;  ///< Bytes in the next block whose character begins in this one.
   LetterLeads next_leads_;
   std::size_t next_block_ = ~std::size_t{0};  ///< Whose next_leads_ are.
 };
