@@ -23,7 +23,7 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 /// What a piece holds at once: its text, and ids of which there may be one for a byte.
 constexpr std::size_t kPieceCost = 6 * kPieceBytes;
 /// What a thread keeps: words that it learned, a parser.
-constexpr std::size_t kThreadCost = std::size_t{40} << 20;
+constexpr std::size_t kThreadCost = std::size_t{80} << 20;
 constexpr std::size_t kFilesCost = std::size_t{16} << 20;
 
 struct Means {

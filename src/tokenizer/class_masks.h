@@ -15,7 +15,7 @@ struct ClassBits {
   std::uint64_t letters = 0, numbers = 0, spaces = 0;
   std::uint64_t blanks = 0;       ///< The space of ASCII.
   std::uint64_t newlines = 0;     ///< \r and \n.
-  std::uint64_t apostrophes = 0;  ///< ASCII only.
+  std::uint64_t apostrophes = 0;  ///< That of ASCII.
   std::uint64_t high = 0;         ///< Bytes above ASCII.
   std::uint64_t tails = 0;        ///< All bytes of well-formed characters but their first.
 };
@@ -29,7 +29,7 @@ inline std::uint64_t moved_up(std::uint64_t bits, std::uint64_t before) {
 struct ChunkMasks {
   std::size_t blocks = 0;             ///< Without the one behind the chunk.
   std::size_t left = 0;               ///< Bytes until the text ends.
-  std::vector<ClassBits> classes;     ///< Also those of the block behind the chunk.
+  std::vector<ClassBits> classes;     ///< Those of the block behind the chunk too.
   std::vector<std::uint64_t> starts;  ///< A word begins here; one block more, as above.
   bool has_wide_spaces = false;       ///< There is whitespace of several bytes.
   bool is_open = false;               ///< What follows the chunk decides where its last word ends.

@@ -18,7 +18,7 @@ namespace headrace {
 inline constexpr std::uint64_t kMostTextBytes = 0xFFFF0000u;
 
 /// Ids for which a thread keeps room.
-inline constexpr std::size_t kMostKept = std::size_t{1} << 22;
+inline constexpr std::size_t kMostKept = std::size_t{1} << 21;
 
 /// Holds what threads have learned between calls. Two calls at once have one each.
 struct Tokenizer::Impl {

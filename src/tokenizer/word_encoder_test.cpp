@@ -98,6 +98,26 @@ TEST(WordEnds, MasksFindTheWordsOfTheGrammarAtEveryPlaceOfABlock) {
   }
 }
 
+TEST(WordEnds, WordsEndBeforeAPlaceWhereOneBegins) {
+  std::vector<std::uint32_t> buffer, scalar;
+  for (const Grammar grammar : kGrammars)
+    for (std::size_t before = 50; before < 66; ++before) {
+      const Tight tight(std::string(before, 'a') + "\n   \n    b'll 12345!\n\n x");
+      const std::uint8_t* p = tight.bytes.get();
+      const auto want = find_word_ends(grammar, WordScan::kScalar, p, tight.end, tight.end, scalar);
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        std::vector<std::uint32_t> found;
+        for (std::uint32_t at = 0; at < want[i]; at = found.back()) {
+          const std::uint32_t from = at;
+          for (const std::uint32_t end :
+               find_word_ends(grammar, WordScan::kBest, p + at, p + want[i], tight.end, buffer))
+            found.push_back(from + end);
+        }
+        ASSERT_TRUE(std::ranges::equal(found, want.first(i + 1))) << to_string(grammar) << " " << before << " " << i;
+      }
+    }
+}
+
 TEST(WordEnds, MasksFindTheWordsOfTheGrammarWhereChunksEnd) {
   std::mt19937 draw(5);
   std::vector<std::uint32_t> buffer;
@@ -211,14 +231,14 @@ TEST(WordTable, KeepsWordsOfAllLengthsUntilItIsFull) {
 
 TEST(WordTable, TellsLongWordsOfOneKeyApart) {
   WordTable table(4);
-  const std::string word(20, 'a'), other(20, 'b'), longer(21, 'a');
+  const std::string word(20, 'a'), other(20, 'b'), shorter(19, 'a');
   const WordKey key = word_key(start_of(word), word.size(), word.size());
   table.put(key, {start_of(word), word.size()}, Ids{1});
   const WordEntry* entry = table.find(key, key.hash());
   ASSERT_NE(entry, nullptr);
   EXPECT_TRUE(table.is_word(*entry, {start_of(word), word.size()}));
   EXPECT_FALSE(table.is_word(*entry, {start_of(other), other.size()}));
-  EXPECT_FALSE(table.is_word(*entry, {start_of(longer), longer.size()}));
+  EXPECT_FALSE(table.is_word(*entry, {start_of(shorter), shorter.size()}));
 }
 
 }  // namespace
