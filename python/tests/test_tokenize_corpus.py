@@ -268,6 +268,49 @@ def test_an_unfinished_output_of_other_settings_is_not_gone_on_with(tmp_path: Pa
     assert sorted(found.name for found in tmp_path.iterdir()) == ["a.txt", "out"]
 
 
+@pytest.mark.parametrize("format", ["headrace", "megatron", "nanogpt"])
+def test_what_took_the_name_meanwhile_is_not_lost(tmp_path: Path, format: str) -> None:
+    path = write(tmp_path / "a.txt", " ".join(many_documents(1000)).encode())
+    stopped(path, tmp_path / "out", format=format)
+    taken = [tmp_path / "out.bin", tmp_path / "out.idx"] if format == "megatron" else [tmp_path / "out"]
+    for other in taken:
+        other.write_text("something else")
+        with pytest.raises(hr.InvalidArgumentError, match="something of this name"):
+            hr.tokenize(path, tmp_path / "out", TOKENIZER, format=format)
+        assert other.read_text() == "something else"
+        other.unlink()
+    hr.tokenize(path, tmp_path / "out", TOKENIZER, format=format)
+
+
+@pytest.mark.parametrize("format", ["headrace", "megatron", "nanogpt"])
+def test_a_kill_between_the_names_and_the_end_is_mended(tmp_path: Path, format: str) -> None:
+    """All files have their names, and what says how far they are is still there."""
+    path = write(tmp_path / "a.txt", " ".join(many_documents(1000)).encode())
+    hr.tokenize(path, tmp_path / "whole", TOKENIZER, format=format)
+    want = [found.read_bytes() for found in written(tmp_path, "whole")]
+    stopped(path, tmp_path / "out", format=format)
+    kept = {found: found.read_bytes() for found in tmp_path.glob("out.progress*")}
+    hr.tokenize(path, tmp_path / "out", TOKENIZER, format=format)
+    for found, data in kept.items():
+        found.write_bytes(data)
+    if format == "megatron":
+        (tmp_path / "out.idx.unfinished").write_bytes(b"")  # it goes last, after the index has its name
+    hr.tokenize(path, tmp_path / "out", TOKENIZER, format=format)
+    assert [found.read_bytes() for found in written(tmp_path, "out")] == want
+
+
+def test_a_checkpoint_that_is_damaged_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", " ".join(many_documents(1000)).encode())
+    stopped(path, tmp_path / "out")
+    saved = json.loads((tmp_path / "out.progress").read_text())
+    (tmp_path / "out.progress").write_text(json.dumps({**saved, "output": {}}))
+    with pytest.raises(hr.CorruptDataError, match=r"checkpoint.*restart"):
+        hr.tokenize(path, tmp_path / "out", TOKENIZER)
+    (tmp_path / "out.progress").write_text("{")
+    with pytest.raises(hr.CorruptDataError, match="how far"):
+        hr.tokenize(path, tmp_path / "out", TOKENIZER)
+
+
 @pytest.mark.parametrize(
     ("name", "damage", "words"),
     [

@@ -117,6 +117,7 @@ Status TokenRun::finish() {
   HEADRACE_TRY(save());
   HEADRACE_TRY(output_->finish());
   file_.remove();
+  token_files::remove_unfinished(output_format(options_.format), to_);
   return {};
 }
 

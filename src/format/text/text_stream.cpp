@@ -16,7 +16,7 @@ constexpr std::string_view kGzip = "\x1f\x8b", kZstd = "\x28\xb5\x2f\xfd";
 constexpr std::array<Magic, 7> kNotText{{
     {kGzip, "gzip", "Name it so that it ends with .gz."},
     {kZstd, "zstd", "Name it so that it ends with .zst."},
-    {"BZh", "bzip2", "Decompress it: bunzip2."},
+    {"BZh91AY&", "bzip2", "Decompress it: bunzip2."},
     {"\xfd"
      "7zXZ",
      "xz", "Decompress it: unxz."},

@@ -52,7 +52,7 @@ class TextStream {
   std::uint64_t stored_ = 0, offset_ = 0;
 };
 
-/// Return true for the names of text, compressed or not, without .gz and .zst. \return Empty: none of ours.
+/// Return true if a name has one of these endings.
 bool ends_with_any(std::string_view name, std::span<const std::string_view> endings);
 /// Return a name without .gz or .zst.
 std::string_view plain_name(std::string_view name);

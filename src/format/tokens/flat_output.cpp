@@ -24,7 +24,7 @@ class FlatOutput : public TokenOutput {
     return numbers_.create(place_.working());
   }
   Status resume(const nlohmann::json& checkpoint) {
-    HEADRACE_TRY(place_.take_back());
+    HEADRACE_ASSIGN(was_whole_, place_.take_back());
     return numbers_.reopen(place_.working(), checkpoint.at("numbers_bytes").get<std::uint64_t>());
   }
   Status write(std::span<const std::byte> numbers) override { return numbers_.write(numbers); }
@@ -38,9 +38,13 @@ class FlatOutput : public TokenOutput {
     return nlohmann::json{{"numbers_bytes", numbers_.size()}}.dump();
   }
 
+  /// True if the file had its name when the work went on.
+  [[nodiscard]] bool was_whole() const { return was_whole_; }
+
  private:
   OutputPlace place_;
   ByteSink numbers_;
+  bool was_whole_ = false;
 };
 
 /// Lengths of documents stay in memory, and, where the output is kept, in a file beside it, for the next process.
@@ -57,7 +61,8 @@ class MegatronOutput final : public FlatOutput {
   }
   Status resume_both(const nlohmann::json& checkpoint) {
     HEADRACE_TRY(resume(checkpoint));
-    remove_quietly(index_.path());  // of a pair that was not said to be whole
+    if (was_whole()) remove_quietly(index_.path());  // the other of the pair, if it came as far
+    HEADRACE_TRY(index_.check_free());
     const auto documents = checkpoint.at("documents").get<std::uint64_t>();
     HEADRACE_TRY(kept_lengths_.reopen(index_.working(), documents * sizeof(std::int32_t)));
     lengths_.resize(documents);
@@ -101,9 +106,7 @@ class MegatronOutput final : public FlatOutput {
       HEADRACE_TRY(index.write_number(mark));
     HEADRACE_TRY(index.close());
     HEADRACE_TRY(FlatOutput::finish());
-    HEADRACE_TRY(give_name(written, index_.path()));
-    remove_quietly(index_.working());
-    return {};
+    return give_name(written, index_.path());  // lengths that are kept go when nothing goes on from them any more
   }
   ~MegatronOutput() override {
     if (!index_.is_kept()) remove_quietly(index_.working() + ".index");

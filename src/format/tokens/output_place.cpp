@@ -39,11 +39,13 @@ Status OutputPlace::check_free() const {
                        .with_hint("Name another place, or remove it first."));
 }
 
-Status OutputPlace::take_back() const {
+Result<bool> OutputPlace::take_back() const {
   HEADRACE_ASSIGN(const PathStatus whole, FileSystem::of(path_).status(path_));
   HEADRACE_ASSIGN(const PathStatus part, FileSystem::of(working_).status(working_));
-  if (whole.kind == PathKind::kNothing || part.kind != PathKind::kNothing) return {};
-  return give_name(path_, working_);
+  if (whole.kind == PathKind::kNothing) return false;
+  if (part.kind != PathKind::kNothing) HEADRACE_TRY(check_free());
+  HEADRACE_TRY(give_name(path_, working_));
+  return true;
 }
 
 Status OutputPlace::give() {

@@ -19,8 +19,9 @@ class OutputPlace {
 
   /// Errors: kInvalidArgument  something of the name is there.
   [[nodiscard]] Status check_free() const;
-  /// Take the name away again from what an earlier process had finished, and the rest had not.
-  [[nodiscard]] Status take_back() const;
+  /// Take the name away again from what an earlier process had finished, and the rest had not. \return True if it did.
+  /// Errors: kInvalidArgument  something else has the name.
+  [[nodiscard]] Result<bool> take_back() const;
   /// Give the name.
   Status give();
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "format/tokens/megatron_index.h"
 #include "format/tokens/output_formats.h"
 #include "format/tokens/output_place.h"
@@ -43,7 +45,13 @@ Result<std::unique_ptr<TokenOutput>> open_token_output(OutputFormat format, cons
 Result<std::unique_ptr<TokenOutput>> resume_token_output(OutputFormat format, const std::string& path,
                                                          TokenManifest manifest, std::uint64_t shard_tokens,
                                                          const std::string& checkpoint) {
-  return open(format, path, std::move(manifest), shard_tokens, Unfinished::kKept, &checkpoint);
+  try {
+    return open(format, path, std::move(manifest), shard_tokens, Unfinished::kKept, &checkpoint);
+  } catch (const nlohmann::json::exception& error) {
+    return std::move(Error(ErrorCode::kCorruptData, fmt::format("the checkpoint says something else: {}", error.what()))
+                         .with_file(path)
+                         .with_hint("Begin anew: restart=True, --restart."));
+  }
 }
 
 void remove_unfinished(OutputFormat format, const std::string& path) {
