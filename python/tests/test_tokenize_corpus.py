@@ -157,6 +157,18 @@ def test_a_long_text_is_divided_where_it_changes_nothing(tmp_path: Path, grammar
     assert np.array_equal(hr.open_tokens(tmp_path / "out")[:], tokenizer.encode(text.encode("utf-8", "replace")))
 
 
+@pytest.mark.parametrize("grammar", ["gpt2", "cl100k", "llama3"])
+def test_newlines_behind_punctuation_stay_with_it(tmp_path: Path, grammar: str) -> None:
+    """A long document whose only places to divide it are newlines behind punctuation, and behind letters."""
+    path = files.write_ranks(tmp_path / "small.tiktoken", files.small())
+    tokenizer = hr.Tokenizer(path, grammar=grammar)
+    for i, line in enumerate(["。!\n", "数据\n", "!\n数据\n", "5\r\n", "\u3000\n"]):
+        text = (line * (3 << 20))[: (2 << 20) // len(line.encode()) * len(line)]
+        write(tmp_path / f"{i}.txt", text.encode())
+        hr.tokenize(tmp_path / f"{i}.txt", tmp_path / f"out{i}", tokenizer, end_of_text=False)
+        assert np.array_equal(hr.open_tokens(tmp_path / f"out{i}")[:], tokenizer.encode(text)), line
+
+
 def test_added_words_with_blanks_inside_are_not_divided(tmp_path: Path) -> None:
     made = files.small()
     made["added_tokens"].append(
