@@ -38,7 +38,7 @@ std::string estimate_text(const TokenizeEstimate& about, const std::string& to) 
       about.bytes_per_second / 1e6);
 }
 
-std::string done_text(const TokenizeResult& done, const std::string& to, TokenFormat format) {
+std::string done_text(const TokenizeResult& done, const std::string& to, TokenFormat format, std::uint64_t vocab_size) {
   const std::uint64_t fresh = done.text_bytes - std::min(done.text_bytes, done.resumed_bytes);
   std::string text =
       fmt::format("DONE  {} tokens of {} in {}, {}: {} of text in {}, {:.1f} MB/s.\n", number_text(done.tokens),
@@ -50,7 +50,7 @@ std::string done_text(const TokenizeResult& done, const std::string& to, TokenFo
     text += fmt::format("SKIPPED  {} left out, the first: {}\n", counted(done.skipped_documents, "document"),
                         done.first_skipped);
   text += format == TokenFormat::kNanogpt
-              ? fmt::format("NEXT  hr.open_tokens(\"{}\", dtype=…).windows(1024, lookahead=1)\n", to)
+              ? fmt::format("NEXT  hr.open_tokens(\"{}\", vocab_size={}).windows(1024, lookahead=1)\n", to, vocab_size)
               : fmt::format("NEXT  hr.open_tokens(\"{}\").windows(1024, lookahead=1)\n", to);
   return text;
 }
@@ -93,7 +93,7 @@ ToolResult tokenize_corpus(const std::vector<std::string>& paths, const Tokenize
   if (!arguments.dry_run) {
     const TokenizeResult done = tokenize(paths, arguments.to, tokenizer, options);
     json["done"] = done_json(done, arguments.to);
-    result.text += done_text(done, arguments.to, options.format);
+    result.text += done_text(done, arguments.to, options.format, tokenizer.vocab_size());
     result.findings = done.skipped_documents > 0;
   }
   result.json = dump(json);
