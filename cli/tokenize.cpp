@@ -1,9 +1,9 @@
 #include <headrace/base/bytes.h>
 #include <headrace/tools/tools.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <map>
 #include <memory>
 
 #include "exit_status.h"
@@ -20,25 +20,34 @@ struct TokenizeWords {
   bool without_end = false, json = false, quiet = false;
 };
 
-const std::map<std::string, TextDocument> kDocuments{{"file", TextDocument::kFile}, {"line", TextDocument::kLine}};
-const std::map<std::string, BadText> kBadTexts{
+template <class Value>
+struct Word {
+  const char* name;
+  Value value;
+};
+constexpr Word<TextDocument> kDocuments[] = {{"file", TextDocument::kFile}, {"line", TextDocument::kLine}};
+constexpr Word<BadText> kBadTexts[] = {
     {"error", BadText::kError}, {"replace", BadText::kReplace}, {"skip", BadText::kSkip}};
-const std::map<std::string, TokenFormat> kFormats{
+constexpr Word<TokenFormat> kFormats[] = {
     {"headrace", TokenFormat::kHeadrace}, {"megatron", TokenFormat::kMegatron}, {"nanogpt", TokenFormat::kNanogpt}};
 
-template <class Map>
-std::vector<std::string> names_of(const Map& map) {
+std::vector<std::string> names_of(const auto& words) {
   std::vector<std::string> names;
-  for (const auto& [name, value] : map) names.push_back(name);
+  for (const auto& word : words) names.emplace_back(word.name);
   return names;
+}
+
+/// Return what a word stands for; CLI11 has seen that it is one of them.
+auto value_of(const auto& words, const std::string& name) {
+  return std::ranges::find_if(words, [&](const auto& word) { return name == word.name; })->value;
 }
 
 int run_tokenize(TokenizeWords words) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error like a full disk, not the end
   TokenizeOptions& options = words.arguments.options;
-  options.document = kDocuments.at(words.document);
-  options.bad_text = kBadTexts.at(words.bad_text);
-  options.format = kFormats.at(words.format);
+  options.document = value_of(kDocuments, words.document);
+  options.bad_text = value_of(kBadTexts, words.bad_text);
+  options.format = value_of(kFormats, words.format);
   options.end_of_text = !words.without_end;
   if (!words.memory.empty()) options.memory_bytes = parse_bytes(words.memory);
   bool announced = false;

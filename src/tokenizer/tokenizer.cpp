@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 
 #include "base/cpu_count.h"
 #include "base/page_buffer.h"
@@ -26,7 +25,7 @@ struct EncodedTexts::Impl {
   [[nodiscard]] bool narrow() const { return vocab_size <= 65536; }
   template <class T>
   [[nodiscard]] T* ids() const {
-    return std::bit_cast<T*>(memory.data());
+    return reinterpret_cast<T*>(memory.data());
   }
   /// Make the places.
   void prepare(const TextJobs& texts) {

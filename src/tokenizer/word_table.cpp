@@ -16,7 +16,7 @@ WordTable::WordTable(std::size_t words, std::size_t most_words) : most_words_(mo
 
 void WordTable::allocate(std::size_t lines) {
   memory_ = PageBuffer::allocate(lines * sizeof(WordLine)).value();
-  lines_ = std::bit_cast<WordLine*>(memory_.data());
+  lines_ = reinterpret_cast<WordLine*>(memory_.data());
   mask_ = lines - 1;
 }
 
