@@ -74,7 +74,7 @@ Words estimate_files(const std::vector<nb::bytes>& paths, const Tokenizer& token
 
 void register_corpus(nb::module_& m) {
   m.def("tokenize", &tokenize_files, nb::arg("paths"), nb::arg("to"), nb::arg("tokenizer"), nb::arg("words"),
-        nb::arg("progress") = nb::none(), "Write the tokens of text files; see headrace.tokens.tokenize.");
+        nb::arg("progress") = nb::none(), "Write the tokens of text files; see headrace.tokenize.");
   m.def("estimate_tokenize", &estimate_files, nb::arg("paths"), nb::arg("tokenizer"), nb::arg("words"),
         "Say what tokenize() would cost.");
   m.def(

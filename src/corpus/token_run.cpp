@@ -67,17 +67,17 @@ Result<std::unique_ptr<TokenRun>> TokenRun::begin(const std::string& to, const T
 
 Status TokenRun::take(std::size_t file, const TextPiece& piece, const EncodedPiece& encoded) {
   if (encoded.error) return {};  // the work ends here, and the next call begins with this piece
+  is_sound_ = false;
   std::size_t done = 0;
-  const auto write = [&](std::size_t end) -> Status {
+  const auto add_ids_to = [&](std::size_t end) {
     append_numbers(std::span(encoded.ids).subspan(done, end - done), width_, numbers_);
     progress_.tokens += end - done;
     progress_.in_document += end - done;
     done = end;
-    return {};
   };
   numbers_.clear();
   for (const std::size_t end : encoded.ends) {
-    HEADRACE_TRY(write(end));
+    add_ids_to(end);
     if (end_of_text_) {
       append_numbers({&*end_of_text_, 1}, width_, numbers_);
       ++progress_.tokens;
@@ -89,19 +89,23 @@ Status TokenRun::take(std::size_t file, const TextPiece& piece, const EncodedPie
     progress_.in_document = 0;
     ++progress_.documents;
   }
-  HEADRACE_TRY(write(encoded.ids.size()));
+  add_ids_to(encoded.ids.size());
   HEADRACE_TRY(output_->write(numbers_));
   if (progress_.skipped == 0) progress_.first_skipped = encoded.first_skipped;
   progress_.skipped += encoded.skipped;
   progress_.text_bytes += piece.end_offset - piece.offset;
   progress_.place = piece.is_last ? CorpusPlace{file + 1, 0, 1} : CorpusPlace{file, piece.end_offset, piece.end_line};
+  is_sound_ = true;
   const bool is_due = static_cast<double>(now_ns() - saved_ns_) >= options_.checkpoint_seconds * 1e9;
   return is_due ? save() : Status{};
 }
 
 Status TokenRun::save() {
+  if (!is_sound_) return {};
+  is_sound_ = false;  // what failed once is not tried again: part of it may have been written
   HEADRACE_ASSIGN(progress_.output, output_->checkpoint());
   HEADRACE_TRY(file_.save(settings_, progress_));
+  is_sound_ = true;
   saved_ns_ = now_ns();
   return {};
 }

@@ -25,7 +25,7 @@ class TokenRun {
                                                  const TokenizeOptions& options, std::string settings);
   /// Write a piece. Saves how far it is where the last time was long ago.
   Status take(std::size_t file, const TextPiece& piece, const EncodedPiece& encoded);
-  /// Save how far it is.
+  /// Save how far it is, unless a piece or a checkpoint failed in the middle: then the last checkpoint stands.
   Status save();
   /// Give the files their names. Errors: kInvalidArgument  there is no token.
   Status finish();
@@ -45,6 +45,7 @@ class TokenRun {
   RunProgress progress_;
   std::vector<std::byte> numbers_;
   std::uint64_t saved_ns_ = 0;
+  bool is_sound_ = true;  ///< False while the output and `progress_` may say different things.
 };
 
 /// Return the ids' type, their end and the tokenizer's name as writers take them.

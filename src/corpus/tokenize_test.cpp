@@ -2,7 +2,9 @@
 #include <headrace/corpus/tokenize.h>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -49,6 +51,41 @@ TEST(Tokenize, AnyNumberOfThreadsWritesTheSameTokens) {
     if (first.empty()) first = found;
     EXPECT_TRUE(found == first) << threads << " threads";
   }
+}
+
+/// The system refuses to make a file larger, once: then it has room again, as a disk where something was removed.
+void give_room(int) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+TEST(Tokenize, WhatFailedToBeWrittenIsWrittenByTheNextCall) {
+  const TemporaryFolder folder;
+  write_bytes_as_ranks(folder.path("bytes.tiktoken"));
+  const Tokenizer tokenizer(folder.path("bytes.tiktoken"), {"gpt2", {{"<|endoftext|>", 256}}});
+  {
+    std::ofstream file(folder.path("corpus.jsonl"));
+    for (int line = 0; line < 60000; ++line) file << R"({"text": "line )" << line << std::string(100, 'x') << "\"}\n";
+  }
+  TokenizeOptions options;
+  options.threads = 1;  // the caller's, which alone receives signals
+  options.format = TokenFormat::kNanogpt;
+  tokenize({folder.path("corpus.jsonl")}, folder.path("whole"), tokenizer, options);
+  auto* const before = std::signal(SIGXFSZ, give_room);
+  for (const double checkpoint_seconds : {0.0, 1000.0}) {
+    options.checkpoint_seconds = checkpoint_seconds;
+    const std::string to = folder.path("out" + std::to_string(static_cast<int>(checkpoint_seconds)));
+    rlimit limit{};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = 7'000'001;
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+    EXPECT_THROW(tokenize({folder.path("corpus.jsonl")}, to, tokenizer, options), Error);
+    tokenize({folder.path("corpus.jsonl")}, to, tokenizer, options);
+    EXPECT_TRUE(contents(to) == contents(folder.path("whole"))) << checkpoint_seconds;
+  }
+  std::signal(SIGXFSZ, before);
 }
 
 TEST(Tokenize, TheFirstErrorInOrderIsTold) {
