@@ -31,6 +31,7 @@ TOKEN_RESULTS = BENCH / "results" / "tokens.json"
 EVENT_RESULTS = BENCH / "results" / "events.json"
 PATCH_RESULTS = BENCH / "results" / "patches.json"
 ZARR_RESULTS = BENCH / "results" / "zarr.json"
+DEVICE_RESULTS = BENCH / "results" / "device.json"
 PARQUET_RESULTS = BENCH / "results" / "parquet.json"
 TABLE = ROOT / "docs" / "benchmarks.md"
 PACKAGES = ("headrace", "numpy", "h5py", "hdf5plugin", "torch", "pyarrow", "polars", "duckdb", "pandas")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import common
 import provenance
+from device_figures import DEVICE_FIGURES
 from epoch_figures import EPOCH_FIGURES
 from event_figures import EVENT_FIGURES
 from figure import HEADLINE_REPETITIONS, Figure
@@ -123,6 +124,12 @@ The small files have 1,320,000 events together; a fresh process opens them, with
 another process filled.
 """
 
+DEVICE = """
+No GPU: `device="fake"` copies in the host's memory, at a rate and behind the program's back, by threads that share its
+processors. Its figures say what Headrace's side costs, not what a card does. Samples have three fields of 2 KiB, 40
+bytes and 8 bytes, uncompressed in HDF5.
+"""
+
 COLUMNS = "| figure | reach | measured | runs | | key | at |\n| --- | --- | --- | ---: | --- | --- | --- |\n"
 
 SECTIONS = [
@@ -134,6 +141,7 @@ SECTIONS = [
     Section("patches", common.PATCH_RESULTS, "Patches of volumes", PATCHES, PATCH_FIGURES),
     Section("zarr", common.ZARR_RESULTS, "Volumes in Zarr stores", ZARR, ZARR_FIGURES),
     Section("parquet", common.PARQUET_RESULTS, "Events in Parquet files", PARQUET, PARQUET_FIGURES),
+    Section("device", common.DEVICE_RESULTS, "Batches on a device", DEVICE, DEVICE_FIGURES),
 ]
 
 #: Results that docs/shuffling.md quotes, and what measures them.

@@ -73,7 +73,7 @@ RunConfig LoaderArguments::config() const {
   if (given.contains("batch_size") || given.contains("global_batch_size") || given.contains("group_by") ||
       given.contains("batch"))
     run.loader.batch_size = run.loader.global_batch_size = 0;
-  LoaderSettings settings{run.loader, run.framework, run.batch_format, {}, {}};
+  LoaderSettings settings{run.loader, run.framework, run.device, run.batch_format, {}, {}};
   for (const auto& [name, text] : given)
     if (const Status set = find_loader_option(name)->set(settings, text); !set.ok()) {
       std::string flag = "--" + name;

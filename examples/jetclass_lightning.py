@@ -1,6 +1,6 @@
 """A JetClass classifier in Lightning: the data module of the JetClass scripts, with another import.
 
-jetclass_lightning.py 'train_*.h5' [--epochs 2] [--amp] [--accumulate 4] [--compile [BACKEND]] [--batches 20]
+jetclass_lightning.py 'train_*.h5' [--epochs N] [--amp] [--accumulate 4] [--compile] [--batches N] [--device D]
 """
 
 import argparse
@@ -19,6 +19,7 @@ parser.add_argument("--batches", type=int, help="at most so many batches an epoc
 parser.add_argument("--amp", action="store_true", help="bfloat16 where it is enough")
 parser.add_argument("--accumulate", type=int, default=1, metavar="N", help="a step of the optimizer every N batches")
 parser.add_argument("--compile", nargs="?", const="inductor", metavar="BACKEND", help="torch.compile")
+parser.add_argument("--device", default="auto", help='"auto": the Trainer\'s; "fake": as if there were one')
 words = parser.parse_args()
 
 fields = {"node_features": "feature_matrix", "edge_features": "adjacency_matrix", "labels": "labels"}
@@ -30,6 +31,7 @@ data = JetClassLightningDataModule(
     read_chunk_size=2048,  # the familiar knobs: the run says what each became
     max_cached_chunks=20,
     num_workers=8,
+    device=words.device,
 )
 
 
@@ -68,4 +70,5 @@ trainer = pl.Trainer(
 )
 trainer.fit(Classifier(), data)
 figures = {name: round(float(value), 3) for name, value in trainer.callback_metrics.items()}
+print(trainer.train_dataloader.report().verdict)
 print(f"after {trainer.current_epoch} epochs and {trainer.global_step} steps: {figures}")

@@ -1,6 +1,6 @@
 """The JetClass classifier in a plain PyTorch loop, on the device that torch has.
 
-jetclass_torch.py 'train_*.h5' [--epochs 2] [--amp] [--accumulate 4] [--compile [BACKEND]] [--batches 20]
+jetclass_torch.py 'train_*.h5' [--epochs N] [--amp] [--accumulate 4] [--compile] [--batches N] [--device D]
 """
 
 import argparse
@@ -21,13 +21,15 @@ parser.add_argument("--batches", type=int, help="at most so many batches an epoc
 parser.add_argument("--amp", action="store_true", help="bfloat16 where it is enough")
 parser.add_argument("--accumulate", type=int, default=1, metavar="N", help="a step of the optimizer every N batches")
 parser.add_argument("--compile", nargs="?", const="inductor", metavar="BACKEND", help="torch.compile")
+parser.add_argument("--device", help='default: the accelerator that torch has; "fake": as if there were one')
 words = parser.parse_args()
 
-accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-device = accelerator or torch.device("cpu")
+accelerator = torch.accelerator.current_accelerator(check_available=True)
+destination = words.device or accelerator or "cpu"
+device = torch.device("cpu" if destination == "fake" else destination)
 jets = hr.open(words.files, {"nodes": "feature_matrix", "pairs": "adjacency_matrix", "label": "labels"})
 jets = jets.map(T.Mask("nodes", to="there", count="count"), T.SymmetricPairs("pairs", sentinel=-999.0))
-loader = DataLoader(jets, batch_size=128, shuffle=True, memory="1GiB", pin_memory=accelerator is not None)
+loader = DataLoader(jets, batch_size=128, shuffle=True, memory="1GiB", device=destination)
 model = JetTransformer(features=jets.fields["nodes"].shape[1]).to(device)
 network = torch.compile(model, backend=words.compile) if words.compile else model
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
@@ -37,10 +39,9 @@ for epoch in range(words.epochs):
     number = len(loader) if words.batches is None else min(words.batches, len(loader))
     total = torch.zeros((), device=device)
     for step, batch in enumerate(itertools.islice(loader, number), 1):
-        moved = {name: values.to(device, non_blocking=True) for name, values in batch.items()}
         with precision:
-            scores = network(moved["nodes"], moved["pairs"], moved["count"])
-            loss = torch.nn.functional.cross_entropy(scores, moved["label"])
+            scores = network(batch["nodes"], batch["pairs"], batch["count"])
+            loss = torch.nn.functional.cross_entropy(scores, batch["label"])
         (loss / words.accumulate).backward()
         if step % words.accumulate == 0 or step == number:
             optimizer.step()

@@ -73,6 +73,30 @@ nb::object batch_again(LoaderHandle& self, std::uint64_t epoch, std::uint64_t st
   return self.exporter()(make());
 }
 
+/// \param copies  None; or what was measured of copies to a device: a value for each field of Report::ToDevice.
+Report report_of(LoaderHandle& self, const nb::object& copies) {
+  Report report = self.report();
+  if (copies.is_none()) return report;
+  const auto number = [&](const char* name) { return nb::cast<double>(copies[name]); };
+  const auto count = [&](const char* name) { return nb::cast<std::uint64_t>(copies[name]); };
+  report.add_to_device({.name = nb::cast<std::string>(copies["name"]),
+                        .batches = count("batches"),
+                        .bytes = count("bytes"),
+                        .copy_seconds = number("copy_seconds"),
+                        .stage_seconds = number("stage_seconds"),
+                        .buffer_wait_seconds = number("buffer_wait_seconds"),
+                        .batch_wait_seconds = number("batch_wait_seconds"),
+                        .step_wait_seconds = number("step_wait_seconds"),
+                        .step_seconds = number("step_seconds"),
+                        .by_events = nb::cast<bool>(copies["by_events"]),
+                        .pinned_bytes_per_second = number("pinned_bytes_per_second"),
+                        .pageable_bytes_per_second = number("pageable_bytes_per_second"),
+                        .buffers = count("buffers"),
+                        .buffer_bytes = count("buffer_bytes"),
+                        .larger_batches = count("larger_batches")});
+  return report;
+}
+
 void preload(LoaderHandle& self, const nb::object& progress) {
   self.check_process();
   {
@@ -197,7 +221,9 @@ void register_loader(nb::module_& m) {
           "explain", [](LoaderHandle& self) { return to_python(self.loader().explain()); },
           nb::sig("def explain(self) -> str"))
       .def("warn_of_notices", &LoaderHandle::warn_of_notices)
-      .def("report", &LoaderHandle::report)
+      .def("report", &report_of, nb::arg("to_device") = nb::none(),
+           nb::sig("def report(self, to_device: dict[str, typing.Any] | None = None) -> Report"))
+      .def("staging_bytes", [](LoaderHandle& self) { return self.loader().report().memory.staging_bytes; })
       .def("add_python_ns", &LoaderHandle::add_python_ns, nb::arg("ns"),
            "Count time that Python functions took of a batch.")
       .def("close",

@@ -57,6 +57,7 @@ void register_memory(nb::class_<Report>& report) {
       .def_ro("read_buffer_bytes", &Memory::read_buffer_bytes, "Stored bytes in flight.")
       .def_ro("resident_bytes", &Memory::resident_bytes, "Chunks kept decoded.")
       .def_ro("index_bytes", &Memory::index_bytes, "Chunk indexes.")
+      .def_ro("staging_bytes", &Memory::staging_bytes, "Buffers on the way to a device.")
       .def_ro("cache_bytes", &Memory::cache_bytes, "Planned for decoded blocks that are kept.")
       .def_ro("peak_slot_bytes", &Memory::peak_slot_bytes, "Slots, measured.")
       .def_ro("peak_cache_bytes", &Memory::peak_cache_bytes, "Kept blocks, measured.")
@@ -128,6 +129,29 @@ void register_decode_once(nb::class_<Report>& report) {
       });
 }
 
+void register_to_device(nb::class_<Report>& report) {
+  using ToDevice = Report::ToDevice;
+  nb::class_<ToDevice>(report, "ToDevice", "Copies of batches to a device.")
+      .def_ro("name", &ToDevice::name, "Device: \"cuda:0\".")
+      .def_ro("batches", &ToDevice::batches, "Batches copied.")
+      .def_ro("bytes", &ToDevice::bytes, "Bytes copied.")
+      .def_ro("copy_seconds", &ToDevice::copy_seconds, "Time of the copies on the device; 0: not measured.")
+      .def_ro("stage_seconds", &ToDevice::stage_seconds, "Time of the copies into page-locked memory.")
+      .def_ro("buffer_wait_seconds", &ToDevice::buffer_wait_seconds,
+              "Time waited for a buffer of page-locked memory, whose copy was not over.")
+      .def_ro("batch_wait_seconds", &ToDevice::batch_wait_seconds, "Time waited for the loader's batches.")
+      .def_ro("step_wait_seconds", &ToDevice::step_wait_seconds, "Time that training steps waited for their batches.")
+      .def_ro("step_seconds", &ToDevice::step_seconds, "Time from the first batch to the last, within epochs.")
+      .def_ro("by_events", &ToDevice::by_events, "True if waits are of the device, by its events; False: of the host.")
+      .def_ro("pinned_bytes_per_second", &ToDevice::pinned_bytes_per_second,
+              "Rate of a copy from page-locked memory, tried at the start; 0: not tried.")
+      .def_ro("pageable_bytes_per_second", &ToDevice::pageable_bytes_per_second,
+              "Rate of a copy from other memory, tried at the start; 0: not tried.")
+      .def_ro("buffers", &ToDevice::buffers, "Buffers of page-locked memory.")
+      .def_ro("buffer_bytes", &ToDevice::buffer_bytes, "Size of each.")
+      .def_ro("larger_batches", &ToDevice::larger_batches, "Batches that none of them could hold.");
+}
+
 }  // namespace
 
 void register_report(nb::module_& m) {
@@ -137,6 +161,7 @@ void register_report(nb::module_& m) {
   register_row_sums(report);
   register_cache(report);
   register_decode_once(report);
+  register_to_device(report);
   report.def_ro("epochs_started", &Report::epochs_started, "Epochs that were started.")
       .def_ro("epochs_finished", &Report::epochs_finished, "Epochs that were delivered to their end.")
       .def_ro("batches", &Report::batches, "Batches delivered.")
@@ -177,6 +202,7 @@ void register_report(nb::module_& m) {
       .def_ro("cache", &Report::cache, "What is kept of decoded blocks.")
       .def_ro("decode_once", &Report::decode_once,
               "What would decode every block once, where the memory is too small for the order; None where it is not.")
+      .def_ro("to_device", &Report::to_device, "Copies to a device; None where batches stay in the host's memory.")
       .def_prop_ro(
           "verdict", [](const Report& self) { return to_python(self.verdict); }, nb::sig("def verdict(self) -> str"),
           "One sentence: is loading the limit, and which part.")

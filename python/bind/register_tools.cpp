@@ -102,13 +102,14 @@ RunConfig to_run(const std::vector<nb::bytes>& paths, const std::vector<std::pai
   LoaderSettings settings = to_settings(words);
   run.loader = std::move(settings.options);
   run.framework = std::move(settings.framework);
+  run.device = std::move(settings.device);
   run.batch_format = std::move(settings.batch_format);
   return run;
 }
 
 nb::dict read_run_file(const nb::bytes& path) {
   const RunConfig config = load_run(from_python(path));
-  return to_words({config.loader, config.framework, config.batch_format, {}, {}});
+  return to_words({config.loader, config.framework, config.device, config.batch_format, {}, {}});
 }
 
 DatasetHandle open_run_file(const nb::bytes& path, const std::vector<nb::bytes>& files) {

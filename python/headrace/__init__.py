@@ -46,6 +46,7 @@ from headrace.errors import (
     WriteFailedError,
 )
 from headrace.fields import FieldInfo, FileInfo
+from headrace.fitting import FittedBatchSize, TriedBatchSize, fit_batch_size
 from headrace.groups import GroupReducer
 from headrace.loader import Loader
 from headrace.mixture import mix
@@ -88,6 +89,7 @@ __all__ = [
     "FileChangedError",
     "FileInfo",
     "FileMissingError",
+    "FittedBatchSize",
     "ForkedError",
     "GroupReducer",
     "HeadraceWarning",
@@ -107,6 +109,7 @@ __all__ = [
     "Tokenizer",
     "Tokens",
     "ToolResult",
+    "TriedBatchSize",
     "UnknownArgumentError",
     "UnsupportedError",
     "Volumes",
@@ -121,6 +124,7 @@ __all__ = [
     "cache_verify",
     "check_memory",
     "demo",
+    "fit_batch_size",
     "inspect",
     "load_run",
     "mix",

@@ -28,8 +28,9 @@ def prepare(loader: Loader | DataLoader, accelerator: Accelerator) -> PreparedLo
     """Make of a loader what ``accelerator.prepare`` makes of a DataLoader.
 
     ``accelerator.prepare(loader)`` returns a loader unchanged. What this returns delivers on the accelerator's device,
-    tells ``accelerator.accumulate`` where an epoch ends, and is saved and restored by ``accelerator.save_state`` and
-    ``load_state``. Ranks are divided by the loader.
+    copied ahead (or on the loader's own, where it was made with ``device=``), tells ``accelerator.accumulate`` where an
+    epoch ends, and is saved and restored by ``accelerator.save_state`` and ``load_state``. Ranks are divided by the
+    loader.
 
     Args:
         loader: A :class:`headrace.Loader` with ``framework="torch"``, or a :class:`headrace.torch.DataLoader`.
@@ -68,6 +69,10 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
         self._loader = loader
         self._plan = plan
         self._device: torch.device | None = accelerator.device if accelerator.device_placement else None
+        if plan._delivery is None and self._device is not None and self._device.type != "cpu":
+            plan._deliver_on(self._device)
+        if plan._delivery is not None:
+            self._device = None  # batches are where they were asked for
         self.gradient_state = GradientState()
         accelerator.register_for_checkpointing(self)
 

@@ -9,12 +9,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace import _headrace
 from headrace._dataset.functions import MappedEpoch, apply, rows_of
 from headrace._loader.by_tokens import ByTokens
-from headrace._loader.options import ShuffleShape, Words, resolve
+from headrace._loader.options import ShuffleShape, Words, delivery_to, resolve
 from headrace._loader.order import engine_words, order_of
 from headrace._loader.steps import Rows, Steps, collate
 from headrace._loader.walk import Walk
@@ -26,6 +26,9 @@ from headrace._support.trainers import calling_trainer, distributed_rank, overfi
 from headrace.dataset import Dataset, Paths
 from headrace.opening import open
 from headrace.samplers import FedEpoch, Listing, LookAhead
+
+if TYPE_CHECKING:
+    from headrace._device.delivery import Delivery
 
 atexit.register(_headrace.close_all_loaders)
 
@@ -89,7 +92,10 @@ class Loader:
         share: ``"host"``: processes of this host that load the same data keep it once, together (give it to all
             of them; with a cache directory it is so anyway).
         framework: ``"numpy"`` or ``"torch"`` (tensors over the same memory, without a copy).
-        device: ``"cpu"``.
+        device: Where batches are delivered. ``"cpu"``; or, with ``framework="torch"``, a device of torch (``"cuda"``):
+            batches are copied there ahead, by a thread and on a stream of their own, and are ready for the current
+            stream of the thread that takes them (see docs/feeding-a-gpu.md). Or ``"fake"``, or a
+            :class:`headrace.torch.FakeDevice`: as if there were a device.
         batch_format: ``"dict"`` or ``"tuple"`` (in field order).
         layout: How samples of different length lie in a batch. ``"ragged"``: ``x`` has the rows of all samples, one
             behind the other, and ``x.offsets``, int64, where each begins and at last their number. ``"padded"``: ``x``
@@ -137,7 +143,7 @@ class Loader:
         cache: str | os.PathLike[str] = "auto",
         share: str | None = None,
         framework: str = "numpy",
-        device: str = "cpu",
+        device: Any = "cpu",
         batch_format: str = "dict",
         layout: str = "ragged",
         fill: float = 0,
@@ -177,11 +183,11 @@ class Loader:
         )
         order = order_of(sampler, batch_sampler, lookahead)
         if isinstance(dataset, Dataset):
-            self._start(dataset, options, owns_dataset=False, order=order)
+            self._start(dataset, options, owns_dataset=False, order=order, device=device)
         else:
-            self._start(open(dataset), options, owns_dataset=True, order=order)
+            self._start(open(dataset), options, owns_dataset=True, order=order, device=device)
 
-    def _start(self, dataset: Dataset, options: Words, owns_dataset: bool, order: Any) -> None:
+    def _start(self, dataset: Dataset, options: Words, owns_dataset: bool, order: Any, device: Any) -> None:
         self._dataset = dataset
         self._owns_dataset = owns_dataset
         self._order = order
@@ -192,6 +198,9 @@ class Loader:
         self._repeated: int | None = None  # the epoch that an overfitting Trainer gets each time
         words, options, self._listing = engine_words(order, options)
         self._options = options
+        self._device = device
+        self._delivery: Delivery | None = delivery_to(device)
+        self._prepare: Callable[[Any], Any] | None = None  # what batches go through before they are copied
         native: dict[str, object] = {**options, **({"batch_format": "dict"} if dataset._functions else {})}
         self._native = _headrace.Loader(dataset._native, native, words)
         if logger.isEnabledFor(logging.INFO):
@@ -287,6 +296,8 @@ class Loader:
     def __len__(self) -> int:
         """Return the exact number of batches of the epoch that is under way, or else the next."""
         reopen_epoch()  # a Lightning Trainer asks for it first of all
+        if self._delivery is not None and (epoch := self._delivery.epoch()) is not None:
+            return self._native.batches_after(epoch, 0)
         return self._native.num_batches()
 
     def __iter__(self) -> Iterator[Any]:
@@ -302,6 +313,11 @@ class Loader:
         """
         # A Lightning Trainer calls iter() more often than it iterates, to look whether it can, and names the epoch only
         # afterwards.
+        return self._epoch()
+
+    def _epoch(self, prepare: Callable[[Any], Any] | None = None) -> Iterator[Any]:
+        """Start the next epoch, whose batches go through ``prepare`` before they are delivered at their device."""
+        self._prepare = prepare
         return self._begin() if calling_trainer() is None else self._begin_later()
 
     def _begin_later(self) -> Iterator[Any]:
@@ -310,16 +326,40 @@ class Loader:
     def _begin(self) -> Iterator[Any]:
         self._ask_framework()
         self._repeat_if_overfitting()
+        if self._delivery is None:
+            return self._on_host()
+        epoch = self._native.next_epoch()
+        return self._delivery.begin(
+            self._native,
+            self._on_host,
+            position=(epoch, self._resumed[1] if self._resumed[0] == epoch else 0),
+            timeout=self._timeout(),
+            ahead=not isinstance(self._order, LookAhead),
+        )
+
+    def _timeout(self) -> float | None:
+        seconds = self._options["timeout"]
+        return None if seconds is None else float(seconds)
+
+    def _on_host(self) -> Iterator[Any]:
+        """Start the next epoch; its batches lie in the host's memory."""
+        batches = self._begin_native()
+        return batches if self._prepare is None else map(self._prepare, batches)
+
+    def _begin_native(self) -> Iterator[Any]:
         self._resumed = (0, 0)
         if logger.isEnabledFor(logging.DEBUG):  # else an epoch of a token budget would be counted for nothing
             logger.debug("epoch %d begins, of %d batches", self._native.next_epoch(), len(self))
-        if isinstance(self._order, LookAhead):
-            number = self._native.next_epoch()
-            self._fed = FedEpoch(self._native, self._order)
-            return self._through_functions(self._fed, number)
         number = self._native.next_epoch()
-        self._list_rows(number)
-        return self._through_functions(self._native.epoch(), number)
+        batches: Iterator[Any]
+        if isinstance(self._order, LookAhead):
+            batches = self._fed = FedEpoch(self._native, self._order)
+        else:
+            self._list_rows(number)
+            batches = self._native.epoch()
+        if self._delivery is not None:
+            batches = self._delivery.counted(batches)
+        return self._through_functions(batches, number)
 
     def _through_functions(self, batches: Iterator[Any], epoch: int) -> Iterator[Any]:
         functions = self._dataset._functions
@@ -368,6 +408,8 @@ class Loader:
         enough. Less than 200 bytes as JSON.
         """
         state: dict[str, Any] = json.loads(self._native.state())
+        if self._delivery is not None and (place := self._delivery.position()) is not None:
+            state["epoch"], state["samples"] = place  # the engine is ahead of what was handed out
         if self._fed is not None and state["samples"] > 0:
             warn("a state from the middle of an epoch with lookahead= cannot be loaded: save at the epoch's end")
         return state
@@ -395,10 +437,14 @@ class Loader:
         rows = None
         if self._listing is not None and self._listing.epoch != state["epoch"]:
             rows = self._listing.rows(state["epoch"])
+        if self._delivery is not None:
+            self._delivery.pause()
         self._native.load_state(text, accept_changed_data, rows)
         if self._listing is not None:
             self._listing.epoch = int(state["epoch"])
         self._resumed = (int(state["epoch"]), int(state["samples"]))
+        if self._delivery is not None:
+            self._delivery.go_on(self._on_host, self._native, self._resumed)
         logger.debug("the next batch is the one after %s samples of epoch %s", state["samples"], state["epoch"])
 
     def batch(self, epoch: int, step: int) -> Any:
@@ -421,10 +467,10 @@ class Loader:
         """
         batch = self._native.batch(*self._place(epoch, step))
         functions = self._dataset._functions
-        if not functions:
-            return batch
-        columns = apply(functions, batch, rows_of(batch), f"batch {step} of epoch {epoch}")
-        return tuple(columns.values()) if self._options["batch_format"] == "tuple" else columns
+        if functions:
+            columns = apply(functions, batch, rows_of(batch), f"batch {step} of epoch {epoch}")
+            batch = tuple(columns.values()) if self._options["batch_format"] == "tuple" else columns
+        return batch if self._delivery is None else self._delivery.at_once(batch)
 
     def _replay(self, epoch: int, step: int) -> _headrace.ToolResult:
         return _headrace.replay(self._native, *self._place(epoch, step))
@@ -470,7 +516,7 @@ class Loader:
 
     def report(self) -> _headrace.Report:
         """Return what was delivered, where the time went, memory against budget, and a verdict; at any time."""
-        return self._native.report()
+        return self._native.report(None if self._delivery is None else self._delivery.figures())
 
     @property
     def closed(self) -> bool:
@@ -484,9 +530,15 @@ class Loader:
         """
         if logger.isEnabledFor(logging.DEBUG) and not self.closed and self._process == os.getpid():
             logger.debug("closing after\n%s", self.report())
-        self._native.close()
+        self._close_engine()
         if self._owns_dataset:
             self._dataset.close()
+
+    def _close_engine(self) -> None:
+        if self._delivery is None:
+            self._native.close()
+        else:
+            self._delivery.close(self._native.close)
 
     def __enter__(self) -> Loader:
         return self
@@ -497,10 +549,20 @@ class Loader:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remake, (self._dataset, self._options, self._owns_dataset, self._order, self.state_dict())
+        words = (self._dataset, self._options, self._owns_dataset, self._order, self._device)
+        return _remake, (*words, self.state_dict())
+
+    def _deliver_on(self, device: Any) -> None:
+        """Deliver on another device from now on: the plan is made anew, and goes on where the loader is."""
+        state = self.state_dict()
+        self._close_engine()
+        options = {**self._options, "device": "cpu" if delivery_to(device) is None else "device"}
+        self._start(self._dataset, options, self._owns_dataset, self._order, device)
+        self.load_state_dict(state)
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self._options.items() if value)
+        device = None if self._delivery is None else self._device
+        given = ", ".join(f"{name}={value!r}" for name, value in {**self._options, "device": device}.items() if value)
         state = ", closed" if self.closed else ""
         return f"<headrace.Loader of {len(self):,} batches: {given}{state}>"
 
@@ -508,8 +570,10 @@ class Loader:
         return preformatted(self.explain())
 
 
-def _remake(dataset: Dataset, options: Words, owns_dataset: bool, order: Any, state: dict[str, Any]) -> Loader:
+def _remake(
+    dataset: Dataset, options: Words, owns_dataset: bool, order: Any, device: Any, state: dict[str, Any]
+) -> Loader:
     loader = Loader.__new__(Loader)
-    loader._start(dataset, options, owns_dataset, order)
+    loader._start(dataset, options, owns_dataset, order, device)
     loader.load_state_dict(state)
     return loader

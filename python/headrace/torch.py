@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import GenericAlias, TracebackType
 from typing import Any, ClassVar
 
@@ -19,6 +20,8 @@ import torch
 import torch.utils.data
 
 from headrace._dataset import ragged
+from headrace._device.delivery import Pinned
+from headrace._device.fake import FakeDevice
 from headrace._faces.bulk_sampler import in_bulk
 from headrace._faces.torch_arguments import TorchArguments
 from headrace._support.checks import invalid
@@ -28,7 +31,7 @@ from headrace.dataset import Dataset, Paths
 from headrace.loader import Loader
 from headrace.opening import open
 
-__all__ = ["DataLoader", "nested"]
+__all__ = ["DataLoader", "FakeDevice", "nested"]
 
 #: Samples that are decoded together where none are batched: ``batch_size=None``.
 _SAMPLES_TOGETHER = 256
@@ -64,8 +67,8 @@ class DataLoader:
             no worker processes.
         collate_fn: Called with a list of samples, as torch calls it; without batches, with each sample. Slow: each
             sample is a dict made in Python. ``column_fn`` gets the batch as a whole.
-        pin_memory: Batches lie in page-locked memory, if torch has an accelerator; the thread that takes a batch copies
-            it there.
+        pin_memory: Batches lie in page-locked memory, if torch has an accelerator: a thread copies them there ahead.
+            Has no effect with ``device``, where the loader keeps page-locked memory of its own.
         drop_last: Drop the samples that do not fill the last batch.
         timeout: Seconds to wait for a batch before LoaderTimeoutError; 0: no limit.
         worker_init_fn: Accepted, never called: there are no worker processes.
@@ -77,10 +80,12 @@ class DataLoader:
         in_order: Accepted, without effect: batches always come in order.
         snapshot_every_n_steps: Accepted, as torchdata has it, without effect: ``state_dict()`` is exact after every
             batch.
-        column_fn: Called with each batch, and returns what is delivered in its place; on the thread that takes it. Not
-            with ``batch_size=None``.
+        column_fn: Called with each batch, and returns what is delivered in its place; on the thread that takes it, with
+            tensors that are on ``device``. Not with ``batch_size=None``.
         batch_format: ``"dict"`` or ``"tuple"``, in field order: ``x, adj, y = batch``.
-        device: Where the tensors are delivered: ``"cpu"``, or a device that torch has (copied by ``Tensor.to``).
+        device: Where the tensors are delivered: ``"cpu"``, a device that torch has, ``"fake"`` or a
+            :class:`FakeDevice`; copied ahead, as :class:`headrace.Loader` has it. ``collate_fn`` is then called by the
+            thread that copies.
         seed: Seed of the order. Default: the generator's, else 0.
         memory: Bytes this loader may hold, as :class:`headrace.Loader` has it.
         cache: What stays of decoded data between epochs, as :class:`headrace.Loader` has it.
@@ -128,7 +133,7 @@ class DataLoader:
         snapshot_every_n_steps: int | None = 1,
         column_fn: Callable[[Any], Any] | None = None,
         batch_format: str = "dict",
-        device: str | torch.device = "cpu",
+        device: str | torch.device | FakeDevice = "cpu",
         seed: int | None = None,
         memory: int | str | None = None,
         cache: Any = "auto",
@@ -171,7 +176,6 @@ class DataLoader:
         self._collate_fn = collate_fn
         self._batched = given.batched
         self._in_samples = False  # some samples of an epoch were given out one by one, and others were not
-        self._device = _device(device)
         self._owned = None if isinstance(dataset, Dataset) else open(dataset)
         self.loader = Loader(
             dataset if self._owned is None else self._owned,
@@ -182,12 +186,12 @@ class DataLoader:
             world_size=world_size,
             provenance=provenance,
             framework="torch",
+            device=Pinned() if pin_memory and str(device) == "cpu" else device,
             batch_format=batch_format,
         )
-        self._pins = pin_memory and torch.accelerator.is_available()
         for text in given.without_effect():
             logger.info("%s", text)
-        if pin_memory and not self._pins:
+        if pin_memory and self.loader._delivery is None:
             logger.info("pin_memory has no effect: torch has no accelerator here")
         if collate_fn is not None and self._batched:
             warn(
@@ -246,31 +250,21 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         """Start the next epoch, also after a ``break``. Raises what :meth:`headrace.Loader.__iter__` names."""
         self._in_samples = False
-        return self._samples_of(iter(self.loader)) if not self._batched else self._batches(iter(self.loader))
+        prepare = None
+        if self._collate_fn is not None:
+            prepare = partial(_collated if self._batched else _changed_samples, self._collate_fn)
+        batches = self.loader._epoch(prepare)
+        return self._batches(batches) if self._batched else self._samples_of(batches)
 
     def _batches(self, batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            yield self._finish(batch)
+        return batches if self.column_fn is None else map(self.column_fn, batches)
 
     def _samples_of(self, batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
-            for sample in _rows(batch):
+            for sample in batch if self._collate_fn is not None else _rows(batch):
                 self._in_samples = True
-                yield self._move(sample if self._collate_fn is None else self._collate_fn(sample))
+                yield sample
         self._in_samples = False
-
-    def _finish(self, batch: Any) -> Any:
-        if self._collate_fn is not None:
-            batch = self._collate_fn(_rows(batch))
-        batch = self._move(batch)
-        return batch if self.column_fn is None else self.column_fn(batch)
-
-    def _move(self, batch: Any) -> Any:
-        if self._pins:
-            batch = _each(batch, torch.Tensor.pin_memory)
-        if self._device.type == "cpu":
-            return batch
-        return _each(batch, lambda tensor: tensor.to(self._device, non_blocking=True))
 
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next ``iter()`` delivers (from 0)."""
@@ -317,16 +311,6 @@ def _blank() -> DataLoader:
 
 def _no_state() -> Exception:
     return invalid("a loader of single samples has no state: it is exact between batches only", "Give batch_size=.")
-
-
-def _device(device: Any) -> torch.device:
-    try:
-        return torch.device(device)
-    except (RuntimeError, TypeError) as error:
-        reason = str(error).partition("\n")[0]
-        raise invalid(
-            f"device must be one that torch has, not {device!r} ({reason})", "Leave it out for 'cpu'."
-        ) from None
 
 
 def _is_paths(dataset: Any) -> bool:
@@ -379,14 +363,9 @@ def _rows(batch: Any) -> list[Any]:
     return list(zip(*batch, strict=True))
 
 
-def _each(batch: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """Change the tensors of a batch; what a collate_fn put beside them stays."""
-    if isinstance(batch, torch.Tensor):
-        return change(batch)
-    if isinstance(batch, Mapping):
-        return {name: _each(value, change) for name, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(_each(value, change) for value in batch))
-    if isinstance(batch, (list, tuple)):
-        return type(batch)(_each(value, change) for value in batch)
-    return batch
+def _collated(collate_fn: Callable[[list[Any]], Any], batch: Any) -> Any:
+    return collate_fn(_rows(batch))
+
+
+def _changed_samples(collate_fn: Callable[[Any], Any], batch: Any) -> list[Any]:
+    return [collate_fn(sample) for sample in _rows(batch)]

@@ -189,3 +189,29 @@ def test_metrics_of_two_processes_have_each_sample_once(jets, tmp_path: Path) ->
     rows = json.loads(out.read_text())
     loader = make(jets)
     assert rows == [row for step in range(len(loader)) for row in loader.batch(0, step)["y"].tolist()]
+
+
+def test_batches_are_on_the_accelerators_device_ahead(jets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from headrace.torch import FakeDevice
+
+    run = accelerator()
+    batches = prepare(make(jets, device=FakeDevice(1e9, delay_seconds=0.002)), run)
+    rows, ends = [], []
+    for number, batch in enumerate(batches):
+        if number == 4:
+            run.save_state(tmp_path / "state")
+        rows.append(batch["y"].tolist())
+        ends.append(run.gradient_state.end_of_dataloader)
+    want = make(jets)
+    assert rows == [want.batch(0, step)["y"].tolist() for step in range(len(want))]
+    assert ends == [False] * 12 + [True]
+    again = accelerator()
+    resumed = prepare(make(jets), again)
+    again.load_state(tmp_path / "state")
+    assert [batch["y"].tolist() for batch in resumed] == rows[5:]
+    monkeypatch.setattr(type(run), "device", torch.device("meta"))
+    loader = make(jets)
+    loader.load_state_dict(batches.state_dict())
+    on_meta = prepare(loader, run)
+    assert loader._delivery.to == torch.device("meta") and on_meta.state_dict() == batches.state_dict()
+    assert next(iter(on_meta))["x"].device.type == "meta"

@@ -85,7 +85,7 @@ def test_a_whole_call_of_a_data_loader_is_answered_at_once() -> None:
         hr.Loader("no.h5", 32, shuffle=True, num_workers=4, pin_memory=True, nonsense=1)  # type: ignore[call-arg]
     text = str(caught.value)
     assert "has no arguments 'num_workers', 'pin_memory', 'nonsense'." in text
-    for words in ("num_workers: Use threads=", "pin_memory: Move batches"):
+    for words in ("num_workers: Use threads=", "pin_memory: Use device="):
         assert words in (caught.value.hint or "")
     assert "\n" not in text
 

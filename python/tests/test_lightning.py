@@ -302,3 +302,35 @@ def test_importing_headrace_imports_no_trainer(run_python) -> None:
         "import sys; print([name for name in ('torch', 'lightning', 'pytorch_lightning') if name in sys.modules])"
     )
     assert done.stdout.strip() == "[]"
+
+
+# --- on a device -----------------------------------------------------------------------------------------------------
+
+
+def test_batches_are_on_the_trainers_device_ahead(jets, tmp_path: Path) -> None:
+    """As on the CPU: the rows of each epoch and stage, and where a checkpoint goes on."""
+    from headrace.torch import FakeDevice
+
+    lightning = package()
+    device = FakeDevice(1e9, delay_seconds=0.002)
+    whole = noting_model(lightning, saving(tmp_path / "c.ckpt", (1, 4)))
+    fit = trainer(lightning, max_epochs=3)
+    fit.fit(whole, module(jets, device=device))
+    assert whole.seen["train"] == {number: epoch(jets, number) for number in range(3)}
+    assert whole.seen["val"] == dict.fromkeys(range(3), values(jets, 2))
+    assert fit.train_dataloader.report().to_device.batches == 3 * 13
+    rest = noting_model(lightning)
+    trainer(lightning, max_epochs=3).fit(rest, module(jets, device=device), ckpt_path=tmp_path / "c.ckpt")
+    assert rest.seen["train"] == {1: epoch(jets, 1)[5 * BATCH :], 2: epoch(jets, 2)}
+
+
+def test_the_device_of_the_trainer_is_found(jets, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    data = module(jets, device="auto")
+    assert data.train_dataloader().loader._delivery is None, "without a Trainer"
+    data.trainer = trainer(package())
+    assert data.train_dataloader().loader._delivery is None, "the Trainer trains on the CPU"
+    monkeypatch.setattr(type(data.trainer.strategy), "root_device", torch.device("meta"))
+    assert data.val_dataloader().loader._delivery.to == torch.device("meta")
+    data.close()

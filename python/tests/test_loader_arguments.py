@@ -80,7 +80,6 @@ INVALID: list[dict[str, Any]] = [
 ]
 
 UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
-    ({"device": "cuda:0"}, "cpu"),
     ({"on_error": "skip"}, "verify"),
 ]
 

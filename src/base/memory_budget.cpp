@@ -59,6 +59,8 @@ std::string_view to_string(MemoryTag tag) {
       return "index";
     case MemoryTag::kBlockCache:
       return "block cache";
+    case MemoryTag::kStaging:
+      return "staging";
     case MemoryTag::kOther:
       return "other";
   }

@@ -24,9 +24,10 @@ enum class MemoryTag : std::uint8_t {
   kResidentFields,
   kIndex,
   kBlockCache,
+  kStaging,
   kOther
 };
-inline constexpr std::size_t kMemoryTagCount = 7;
+inline constexpr std::size_t kMemoryTagCount = 8;
 /// "window slots", "scratch", …
 std::string_view to_string(MemoryTag tag);
 

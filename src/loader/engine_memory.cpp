@@ -29,7 +29,8 @@ Status EngineManager::reserve() {
                                    {MemoryTag::kScratch, plan.scratch_bytes + plan.keeping_bytes},
                                    {MemoryTag::kReadBuffers, plan.read_buffer_bytes},
                                    {MemoryTag::kResidentFields, plan.side_bytes()},
-                                   {MemoryTag::kIndex, plan.index_bytes}}) {
+                                   {MemoryTag::kIndex, plan.index_bytes},
+                                   {MemoryTag::kStaging, plan.staging_bytes}}) {
     HEADRACE_ASSIGN(MemoryReservation reservation, budget_->try_reserve(tag, bytes));
     reservations.push_back(std::move(reservation));
   }

@@ -80,6 +80,7 @@ struct EnginePlan {
   std::uint64_t slot_bytes = 0;
   std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0;  ///< All threads.
   std::uint64_t index_bytes = 0;               ///< The window's bookkeeping, and the order's pools and lists.
+  std::uint64_t staging_bytes = 0;             ///< Buffers of the program, on the way to a device.
   std::uint64_t side_chunks_bytes = 0;         ///< Kept of straddling arrays; 0: none.
   std::uint64_t side_chunks_in_use_bytes = 0;  ///< Beside those: one a thread.
 
@@ -125,7 +126,8 @@ struct EnginePlan {
   }
   /// Without what is kept.
   [[nodiscard]] std::uint64_t window_bytes() const {
-    return slots * slot_bytes + scratch_bytes + keeping_bytes + read_buffer_bytes + side_bytes() + index_bytes;
+    return slots * slot_bytes + scratch_bytes + keeping_bytes + read_buffer_bytes + side_bytes() + index_bytes +
+           staging_bytes;
   }
   /// Return the bytes for fields whose chunks reach past the blocks.
   [[nodiscard]] std::uint64_t side_bytes() const {

@@ -195,6 +195,9 @@ std::string explain_plan(const Loader::Impl& loader) {
   line("  read buffers", format_bytes(p.read_buffer_bytes));
   if (p.side_bytes()) line("  side fields", format_bytes(p.side_bytes()));
   line("  bookkeeping", format_bytes(p.index_bytes));
+  if (p.staging_bytes)
+    line("  staging", fmt::format("{} on the way to the device, for {} batches", format_bytes(p.staging_bytes),
+                                  loader.options().staged_batches));
   if (p.draws_samples()) {
     line("decodes", p.keeps_all_units ? "a chunk once for all patches that wait for it, and none once all are kept"
                                       : fmt::format("a chunk once for all patches that wait for it, and again for "

@@ -17,6 +17,8 @@ namespace {
 using Kind = LoaderOption::Kind;
 using Settings = LoaderSettings;
 constexpr std::uint64_t kMostThreads = 4096;
+/// On the way to a device: two are copied while the next is filled.
+constexpr std::uint32_t kStagedBatches = 3;
 
 Error unexpected(std::string_view expected, const std::string& text) {
   return refuse(fmt::format("must be {}, not {}", expected, text.empty() ? "''" : text));
@@ -71,6 +73,18 @@ Status read_shape(const std::string& text, ShuffleShape& to) {
   shape = {};
   HEADRACE_TRY(read_bytes(text, shape.bytes));
   to = shape;
+  return {};
+}
+
+/// "cpu", "cuda", "cuda:1". Whether torch has it, torch says.
+Status read_device(const std::string& text, Settings& to) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const bool is_name = colon > 0 && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz") >= colon;
+  const bool is_number = colon == text.size() || (colon + 1 < text.size() &&
+                                                  text.find_first_not_of("0123456789", colon + 1) == std::string::npos);
+  if (!is_name || !is_number) return unexpected("cpu, or a device of torch such as cuda or cuda:1", text);
+  to.device = text;
+  to.options.staged_batches = text == "cpu" ? 0 : kStagedBatches;
   return {};
 }
 
@@ -398,16 +412,12 @@ constexpr std::array kOptions = {
                      },
                  .get = [](const Settings& s) { return s.framework; }},
     LoaderOption{.name = "device",
-                 .expected = "cpu",
+                 .expected = "cpu, or with framework torch a device of torch",
                  .fallback = "'cpu'",
-                 .doc = "Where batches are delivered: cpu",
+                 .doc = "Where batches are delivered in Python: cpu, or a device of torch such as cuda",
                  .where = LoaderOption::kRunFile,
-                 .set =
-                     [](Settings&, const std::string& t) {
-                       std::string ignored;
-                       return read_word(t, {"cpu"}, ignored);
-                     },
-                 .get = [](const Settings&) { return std::string("cpu"); }},
+                 .set = [](Settings& s, const std::string& t) { return read_device(t, s); },
+                 .get = [](const Settings& s) { return s.device; }},
     LoaderOption{.name = "batch_format",
                  .expected = "dict or tuple",
                  .fallback = "'dict'",
@@ -492,6 +502,10 @@ Status settle(LoaderSettings& settings) {
     options.group_by->shuffle = true;
     options.shuffle = false;
   }
+  if (settings.device != "cpu" && settings.framework != "torch")
+    return refuse(
+        fmt::format("device={} takes tensors of torch, and framework is {}", settings.device, settings.framework),
+        "Give framework=\"torch\" with it. JAX: headrace.jax copies to JAX's devices.");
   if (settings.drop_last && settings.tail && *settings.drop_last != (*settings.tail == Tail::kDrop))
     return refuse("drop_last and tail contradict each other", "Give one of them.");
   HEADRACE_TRY(check_tail(options, settings.tail || settings.drop_last.value_or(false)));

@@ -17,7 +17,7 @@ namespace headrace {
 /// What options set. Those of the Python face are kept as the words they are.
 struct LoaderSettings {
   LoaderOptions options;
-  std::string framework = "numpy", batch_format = "dict";
+  std::string framework = "numpy", device = "cpu", batch_format = "dict";
   std::optional<Tail> tail;       ///< What tail= says, and
   std::optional<bool> drop_last;  ///< what drop_last= does: they may contradict each other.
 };

@@ -136,10 +136,11 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
                               map.shuffle_blocks()->num_blocks() * kHomeBytes;
   const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes,
                       bookkeeping = parts * kPartBytes + batch.beside;
-  const std::uint64_t least = order + thread + kLeastSlots * (largest + bookkeeping);
+  plan.staging_bytes = staging_bytes(options, std::min(largest, 2 * mean));
+  const std::uint64_t least = order + plan.staging_bytes + thread + kLeastSlots * (largest + bookkeeping);
   if (least > plan.budget_bytes) {
     Error error = too_small_a_budget(mapped.groups[0].source->files[0].path, plan.budget_bytes,
-                                     {largest + bookkeeping, thread, order}, least,
+                                     {largest + bookkeeping, thread, order + plan.staging_bytes}, least,
                                      plan.budget ? "a smaller budget of tokens" : "a smaller batch_size");
     if (!plan.padding) return error;
     return std::move(
@@ -168,7 +169,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
     const std::uint64_t fitting = (bytes - std::min(bytes, above_mean)) / (mean + bookkeeping);
     return std::clamp(fitting, kLeastSlots, std::max(plan.wanted_slots, kLeastSlots));
   };
-  const std::uint64_t fixed = order + plan.threads * thread;
+  const std::uint64_t fixed = order + plan.staging_bytes + plan.threads * thread;
   plan.slots = slots_in(plan.budget_bytes - fixed);
   plan.tier = CacheTier::kNothing;
   plan.tier_reason = fmt::format("{} are decoded anew in each epoch", mapped.what);

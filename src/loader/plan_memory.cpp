@@ -4,6 +4,7 @@
 #include <headrace/base/bytes.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "assembly/block_server.h"
 #include "assembly/request_list.h"
@@ -53,6 +54,7 @@ class MemoryPlanner {
                      blocks_->num_blocks() * kBlockIndexBytes),
         block_bytes_(std::max<std::uint64_t>(plan.layout.most_stored_rows() * source.row_bytes(), 1)) {
     plan_.slot_bytes = SlotPool::slot_bytes(source.slot_fields(), plan.slot_rows());
+    plan_.staging_bytes = staging_bytes(options, plan_.slot_bytes);
     plan_.data_bytes = stored_rows(*blocks_) * source.row_bytes();
     find_need();
   }
@@ -84,7 +86,7 @@ class MemoryPlanner {
   [[nodiscard]] std::uint64_t fixed(std::uint64_t threads) const {
     const std::uint64_t keeping = fills_directory() ? need_.dense_bytes : 0;
     return threads * (need_.scratch_bytes + need_.read_buffer_bytes + keeping) + plan_.layout.resident_bytes +
-           order_bytes_;
+           order_bytes_ + plan_.staging_bytes;
   }
   [[nodiscard]] std::uint64_t around() const {
     return fixed(plan_.threads) + plan_.side_chunks_bytes + plan_.side_chunks_in_use_bytes;
@@ -132,9 +134,10 @@ class MemoryPlanner {
     }
     const std::uint64_t smallest = fixed(1) + least_slots();
     if (smallest <= plan_.budget_bytes) return {};
-    return too_small_a_budget(source_.files[0].path, plan_.budget_bytes,
-                              {plan_.slot_bytes, need_.scratch_bytes + need_.read_buffer_bytes, order_bytes_},
-                              smallest);
+    return too_small_a_budget(
+        source_.files[0].path, plan_.budget_bytes,
+        {plan_.slot_bytes, need_.scratch_bytes + need_.read_buffer_bytes, order_bytes_ + plan_.staging_bytes},
+        smallest);
   }
 
   void do_without_directory() {
@@ -270,6 +273,11 @@ class MemoryPlanner {
 };
 
 }  // namespace
+
+std::uint64_t staging_bytes(const LoaderOptions& options, std::uint64_t batch_bytes) {
+  constexpr std::uint64_t kStarts = 4096;
+  return options.staged_batches == 0 ? 0 : std::bit_ceil(options.staged_batches * (batch_bytes + kStarts));
+}
 
 Status plan_memory(const SampleSource& source, const LoaderOptions& options, const PlanContext& context,
                    EnginePlan& plan) {

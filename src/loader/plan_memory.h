@@ -15,6 +15,10 @@ constexpr std::uint64_t kLeastSlots = 2;        // one being filled, one with th
 Status plan_memory(const SampleSource& source, const LoaderOptions& options, const PlanContext& context,
                    EnginePlan& plan);
 
+/// Return the bytes of the buffers on the way to a device. Page-locked memory comes from torch, which rounds up to a
+/// power of two. \param batch_bytes  That a buffer holds; more is needed where fields begin.
+std::uint64_t staging_bytes(const LoaderOptions& options, std::uint64_t batch_bytes);
+
 /// What the smallest plan consists of.
 struct LeastMemory {
   std::uint64_t batch_bytes, thread_bytes, order_bytes;

@@ -14,6 +14,7 @@
 #include "base/number_text.h"
 #include "dataset/dataset_contents.h"
 #include "loader/loader_impl.h"
+#include "loader/to_device.h"
 #include "loader/verdict.h"
 
 namespace headrace {
@@ -152,6 +153,7 @@ Report make_report(const Loader::Impl& loader) {
   m.read_buffer_bytes = plan.read_buffer_bytes;
   m.resident_bytes = plan.side_bytes();
   m.index_bytes = plan.index_bytes;
+  m.staging_bytes = plan.staging_bytes;
   m.held_over_bytes = totals.peak_held_over_bytes;
   r.cache = describe_cache(engine);
   m.cache_bytes = plan.cache_bytes;
@@ -165,7 +167,7 @@ Report make_report(const Loader::Impl& loader) {
   m.peak_read_buffer_bytes = totals.peak.read_buffer_bytes;
   m.peak_resident_bytes = totals.peak.side_bytes;
   m.peak_bytes = m.peak_slot_bytes + m.peak_scratch_bytes + m.peak_read_buffer_bytes + m.peak_resident_bytes +
-                 (engine.has_memory() ? m.index_bytes : 0) + m.peak_cache_bytes;
+                 (engine.has_memory() ? m.index_bytes + m.staging_bytes : 0) + m.peak_cache_bytes;
   // The parts had theirs at different times: as the cache grows, the window shrinks.
   if (engine.has_memory()) m.peak_bytes = std::min(m.peak_bytes, loader.manager->peak_reserved_bytes());
   m.process_peak_bytes = process_peak_bytes();
@@ -208,6 +210,7 @@ std::string Report::text() const {
   if (world_size > 1) line("RANK", fmt::format("{} of {}", rank, world_size));
   line("CONSUMER", fmt::format("waited {:.2f} s for batches, worked {:.2f} s on them", consumer_wait_seconds,
                                consumer_work_seconds));
+  if (to_device) line("TO DEVICE", to_device_text(*to_device));
   out += fmt::format("{:<10} {:>8} {:>7} {:>10} {:>12}   ({} threads)\n", "STAGE", "seconds", "share", "calls",
                      "GB/s a thread", threads);
   double total = 0;
@@ -260,6 +263,7 @@ std::string Report::Memory::text() const {
   part("read buffers", read_buffer_bytes, peak_read_buffer_bytes);
   part("side fields", resident_bytes, peak_resident_bytes);
   part("bookkeeping", index_bytes, index_bytes);
+  part("staging", staging_bytes, staging_bytes);
   part("all", planned_bytes, peak_bytes);
   return out;
 }
@@ -304,6 +308,7 @@ std::string Report::json() const {
                  {"read_buffer_bytes", memory.read_buffer_bytes},
                  {"resident_bytes", memory.resident_bytes},
                  {"index_bytes", memory.index_bytes},
+                 {"staging_bytes", memory.staging_bytes},
                  {"cache_bytes", memory.cache_bytes},
                  {"peak_slot_bytes", memory.peak_slot_bytes},
                  {"peak_cache_bytes", memory.peak_cache_bytes},
@@ -324,6 +329,23 @@ std::string Report::json() const {
                         {"deff_now", decode_once->deff_now},
                         {"speedup", decode_once->speedup},
                         {"memory_bytes", decode_once->memory_bytes}};
+  j["to_device"] = nullptr;
+  if (to_device)
+    j["to_device"] = {{"name", to_device->name},
+                      {"batches", to_device->batches},
+                      {"bytes", to_device->bytes},
+                      {"copy_seconds", to_device->copy_seconds},
+                      {"stage_seconds", to_device->stage_seconds},
+                      {"buffer_wait_seconds", to_device->buffer_wait_seconds},
+                      {"batch_wait_seconds", to_device->batch_wait_seconds},
+                      {"step_wait_seconds", to_device->step_wait_seconds},
+                      {"step_seconds", to_device->step_seconds},
+                      {"by_events", to_device->by_events},
+                      {"pinned_bytes_per_second", to_device->pinned_bytes_per_second},
+                      {"pageable_bytes_per_second", to_device->pageable_bytes_per_second},
+                      {"buffers", to_device->buffers},
+                      {"buffer_bytes", to_device->buffer_bytes},
+                      {"larger_batches", to_device->larger_batches}};
   j["notices"] = notices;
   j["advice"] = advice;
   // File names in notes and reasons are bytes that need not be UTF-8.

@@ -12,9 +12,6 @@
 namespace headrace {
 namespace {
 
-// Shares of the step that the consumer waits: the thresholds of TensorFlow's input-pipeline analyser.
-constexpr double kFine = 0.05, kModerate = 0.20;
-
 const Report::Stage& stage(const Report& r, std::string_view name) {
   return *std::find_if(r.stages.begin(), r.stages.end(), [&](const Report::Stage& s) { return s.name == name; });
 }
@@ -103,18 +100,18 @@ void diagnose(Report& r, const Loader::Impl& loader) {
     if (s.name != "idle") busy += s.seconds;
   }
   const std::string limit = busiest_stage(r);
-  if (share < kFine)
+  if (share < kFineShare)
     r.verdict = fmt::format("loading is not your limit: the consumer waited {:.1f} % of the time", 100 * share);
   else
     r.verdict = fmt::format(
         "loading is {}your limit: the consumer waited {:.0f} % of the time; the threads were busy {:.0f} %, mostly in "
         "{}",
-        share < kModerate ? "partly " : "", 100 * share, total > 0 ? 100 * busy / total : 0, limit);
+        share < kModerateShare ? "partly " : "", 100 * share, total > 0 ? 100 * busy / total : 0, limit);
   const std::uint32_t cpus = own_cpus().count;
   if (const std::string shared = advice_for_shared_cpus(loader.consumer->cpu_seconds(), r.wall_seconds, busy, cpus);
       !shared.empty())
     r.advice.push_back(shared);
-  if (share < kFine) return;
+  if (share < kFineShare) return;
 
   if (r.read_amplification > 1.2) {
     if (source_of(loader.dataset()).mapped() && source_of(loader.dataset()).mapped()->boxes)

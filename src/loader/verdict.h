@@ -10,6 +10,10 @@
 
 namespace headrace {
 
+/// Shares of the time that waiting takes, below which loading is not the limit, and below which it is so in part: the
+/// thresholds of TensorFlow's input-pipeline analyser.
+inline constexpr double kFineShare = 0.05, kModerateShare = 0.20;
+
 /// Say what to do where handling kept blocks takes the threads most of their time: what follows from what is kept.
 std::string advice_for_cache(const Report::Cache& cache);
 

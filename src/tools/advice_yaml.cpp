@@ -23,7 +23,7 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
                   a.advised.forecast.warm, a.advised.forecast.cold, a.advised.cache.later);
   out += "# Try it: headrace bench THIS_FILE --epochs 2\n" + data_section_text(run, &a.companion_files);
   out += "loader:\n";
-  const LoaderSettings settings{run.loader, run.framework, run.batch_format, {}, {}};
+  const LoaderSettings settings{run.loader, run.framework, run.device, run.batch_format, {}, {}};
   for (const LoaderOption& option : loader_options()) {
     const bool advised = option.name == "threads" || option.name == "memory" || option.name == "cache";
     const bool shown = option.name == "shuffle" || option.name == "seed" || is_given(option, settings);

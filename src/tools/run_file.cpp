@@ -295,6 +295,7 @@ Result<RunConfig> parse_run(const std::string& path) {
     HEADRACE_TRY(read_loader(n, path, settings));
     run.loader = settings.options;
     run.framework = settings.framework;
+    run.device = settings.device;
     run.batch_format = settings.batch_format;
     return {};
   };

@@ -100,7 +100,10 @@ TEST_F(RunFile, ContradictionsAreRefused) {
 }
 
 TEST_F(RunFile, KnownWordsOfLaterVersionsSayWhatIsTaken) {
-  expect_contains(refusal(with("device: cuda:0")), "must be cpu");
+  expect_contains(refusal(with("device: cuda:0")), "framework is numpy");
+  expect_contains(refusal(with("device: Cuda\n  framework: torch")), "must be cpu, or a device of torch");
+  expect_contains(refusal(with("device: 'cuda:'\n  framework: torch")), "must be cpu, or a device of torch");
+  EXPECT_EQ(load(with("device: cuda:0\n  framework: torch")).loader.staged_batches, 3U);
   expect_contains(refusal(with("sampler: mine")), "given in code");
 }
 

@@ -121,7 +121,7 @@ std::string data_section_text(const RunConfig& run, const std::set<std::string>*
 std::string run_file_text(const RunConfig& run) {
   std::string out = data_section_text(run);
   out += "loader:\n";
-  const LoaderSettings settings{run.loader, run.framework, run.batch_format, {}, {}};
+  const LoaderSettings settings{run.loader, run.framework, run.device, run.batch_format, {}, {}};
   for (const LoaderOption& option : loader_options()) {
     if ((option.where & LoaderOption::kRunFile) == 0 || !is_given(option, settings)) continue;
     const bool quote = option.kind == LoaderOption::Kind::kText && option.name == "cache";

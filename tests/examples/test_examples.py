@@ -12,7 +12,7 @@ import headrace as hr
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
-CLASSIFIERS = ("jetclass_lightning.py", "jetclass_torch.py")
+CLASSIFIERS = ("jetclass_accelerate.py", "jetclass_lightning.py", "jetclass_torch.py")
 OF_OTHER_DATA = ("icecube.py", "jax_lm.py", "mel_leaks.py", "nanogpt.py", "unet3d.py")  # test_icecube.py and so on
 BUILT = ROOT / "build" / "release" / "examples"
 
@@ -37,7 +37,7 @@ def run(command: list[str]) -> str:
 def need_packages(name: str) -> None:
     """Skip where an example imports what is not installed."""
     text = (EXAMPLES / name).read_text()
-    for package in ("torch", "lightning"):
+    for package in ("torch", "lightning", "accelerate"):
         used = f"import {package}" in text or f"headrace.{package}" in text
         if used and importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
@@ -57,6 +57,15 @@ def test_switches_of_the_classifiers(name: str, files: str) -> None:
     switches = ["--batches", "5", "--accumulate", "2", "--amp", "--compile", "eager"]
     said = run([sys.executable, str(EXAMPLES / name), files, *switches])
     assert "3 steps" in said or "over 5 batches" in said
+
+
+@pytest.mark.parametrize("name", [*CLASSIFIERS, "torch_training.py"])
+def test_on_a_device(name: str, files: str) -> None:
+    """One that is not there: what is said of steps and batches is by its events."""
+    need_packages(name)
+    switches = ["fake"] if name == "torch_training.py" else ["--batches", "5", "--device", "fake"]
+    said = run([sys.executable, str(EXAMPLES / name), files, *switches])
+    assert "the step waited" in said
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.cpp")))

@@ -146,6 +146,9 @@ struct LoaderOptions {
   std::uint32_t threads = 0;
   /// Longest wait for one batch before Error(kTimeout); zero: no limit.
   std::chrono::nanoseconds timeout{0};
+  /// Batches for which a program that copies them to a device has buffers of its own, which the budget pays for:
+  /// Report::Memory::staging_bytes. Nothing is allocated for them here.
+  std::uint32_t staged_batches = 0;
 };
 
 /// How to treat a state that does not fit exactly.

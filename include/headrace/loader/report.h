@@ -29,6 +29,7 @@ struct Report {
     std::uint64_t read_buffer_bytes = 0;  ///< Planned for stored bytes in flight.
     std::uint64_t resident_bytes = 0;     ///< Planned for arrays and chunks that stay decoded.
     std::uint64_t index_bytes = 0;        ///< Planned for the indexes of chunks.
+    std::uint64_t staging_bytes = 0;      ///< Planned for the program's buffers on the way to a device.
     std::uint64_t cache_bytes = 0;        ///< Planned for decoded data kept between epochs.
     /// Most that was allocated of each part so far. index_bytes is reserved at once and has no peak of its own.
     std::uint64_t peak_slot_bytes = 0, peak_cache_bytes = 0, peak_scratch_bytes = 0, peak_read_buffer_bytes = 0,
@@ -105,9 +106,30 @@ struct Report {
     std::uint64_t memory_bytes = 0;  ///< A memory= that is enough for the order as it is; 0: none is.
   };
   std::optional<DecodeOnce> decode_once;  ///< Empty if every block is decoded once.
-  std::string verdict;                    ///< One sentence: is loading the bottleneck, and which part of it.
-  std::vector<std::string> advice;        ///< What to change, most useful first.
-  std::string data_summary;               ///< For example "4 files, 65,536 samples of 40.7 kB, gzip-4".
+  /// Copies to a device, measured by the program that makes them.
+  struct ToDevice {
+    std::string name;                    ///< "cuda:0".
+    std::uint64_t batches = 0;           ///< Batches copied.
+    std::uint64_t bytes = 0;             ///< Bytes copied.
+    double copy_seconds = 0;             ///< Time of the copies on the device; 0: not measured.
+    double stage_seconds = 0;            ///< Time of the copies into buffers from which the device copies.
+    double buffer_wait_seconds = 0;      ///< Time waited for such a buffer: the copy before was not over.
+    double batch_wait_seconds = 0;       ///< Time waited for the loader's batches.
+    double step_wait_seconds = 0;        ///< Time that training steps waited for their batches.
+    double step_seconds = 0;             ///< Time from the first batch to the last, without pauses between epochs.
+    bool by_events = false;              ///< True if waits are of the device, by its events; false: of the host.
+    double pinned_bytes_per_second = 0;  ///< Rate of a copy from page-locked memory, tried at the start; 0: not tried.
+    double pageable_bytes_per_second = 0;  ///< Rate of a copy from other memory; 0: not tried.
+    std::uint64_t buffers = 0;             ///< Buffers of page-locked memory.
+    std::uint64_t buffer_bytes = 0;        ///< Size of each.
+    std::uint64_t larger_batches = 0;      ///< Batches that none of them could hold.
+  };
+  std::optional<ToDevice> to_device;  ///< Empty if batches stay in the memory of the host.
+  /// Take in what the copies to a device took. The verdict is then by what the steps waited.
+  void add_to_device(ToDevice copies);
+  std::string verdict;              ///< One sentence: is loading the bottleneck, and which part of it.
+  std::vector<std::string> advice;  ///< What to change, most useful first.
+  std::string data_summary;         ///< For example "4 files, 65,536 samples of 40.7 kB, gzip-4".
 
   /// Return delivered samples / wall_seconds; 0 before the first batch.
   [[nodiscard]] double samples_per_second() const;

@@ -163,6 +163,7 @@ struct RunConfig {
   std::optional<PatchOptions> patches = {};
   LoaderOptions loader;                  ///< Options of the loader.
   std::string framework = "numpy";       ///< What arrays are in Python: "numpy" or "torch".
+  std::string device = "cpu";            ///< Where batches are delivered in Python. The C++ program leaves them here.
   std::string batch_format = "dict";     ///< What a batch is in Python: "dict" or "tuple".
   std::vector<std::string> became = {};  ///< What words of another program's file became, a sentence each.
 };

@@ -71,17 +71,3 @@ class BatchForm:
             )
         labels[~torch.from_numpy(self.known).to(crops.device)[crops]] = torch.nan
         return labels
-
-
-@dataclass
-class Delivery:
-    """Moves a batch and gives it its form. Knows no loader, so that a loader ends when nothing refers to it."""
-
-    form: BatchForm | None
-    device: torch.device
-
-    def __call__(self, batch: dict[str, torch.Tensor]) -> dict[str, Any]:
-        """Return the batch as it is delivered."""
-        if self.device.type != "cpu":
-            batch = {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
-        return batch if self.form is None else self.form(batch)

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from headrace._faces.cellmap_batch import Delivery
 from headrace._faces.cellmap_patches import CellMapCrops
 from headrace._faces.cellmap_theirs import balanced_sampler, crops_of
 from headrace._faces.old_knobs import table
@@ -116,8 +115,7 @@ class CellMapDataLoader:
         if rng is not None:
             self._tell("rng", "a generator", f"seed={rng.initial_seed() if seed is None else seed}")
         patches = self._patches(bool(weighted_sampler), iterations_per_epoch)
-        form = self.dataset.form if isinstance(self.dataset, CellMapCrops) else None
-        self._delivery = Delivery(form, torch.device("cpu" if device is None else device))
+        self._device = "cpu" if device is None else device
         self.loader = DataLoader(
             patches,
             batch_size,
@@ -133,7 +131,8 @@ class CellMapDataLoader:
             persistent_workers=persistent_workers,
             pin_memory_device=pin_memory_device,
             in_order=in_order,
-            column_fn=self._delivery,
+            column_fn=self.dataset.form if isinstance(self.dataset, CellMapCrops) else None,
+            device=self._device,
             seed=seed,
             memory=memory,
             cache=cache,
@@ -150,7 +149,7 @@ class CellMapDataLoader:
             in_order=None if in_order else False,
         )
         if pin_memory:
-            pins = torch.accelerator.is_available()
+            pins = self.loader.loader._delivery is not None
             self._tell("pin_memory", "True", "page-locked batches" if pins else "no effect: torch has no accelerator")
         if device is not None:
             self._tell("device", str(device), f"batches are delivered on {self.device}")
@@ -203,14 +202,16 @@ class CellMapDataLoader:
     @property
     def device(self) -> torch.device:
         """Where batches are delivered."""
-        return self._delivery.device
+        delivery = self.loader.loader._delivery
+        return delivery.to if delivery is not None and isinstance(delivery.to, torch.device) else torch.device("cpu")
 
     def refresh(self) -> None:
         """Do nothing: each epoch draws anew."""
 
     def to(self, device: str | torch.device, non_blocking: bool = True) -> CellMapDataLoader:
         """Deliver batches on this device from now on."""
-        self._delivery.device = torch.device(device)
+        self.loader.loader._deliver_on(device)
+        self._device = device
         return self
 
     def set_epoch(self, epoch: int) -> None:

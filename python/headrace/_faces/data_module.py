@@ -55,6 +55,9 @@ class DataModule(LightningDataModule):
         provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): file, and row in it.
         timeout: Seconds to wait for a batch before LoaderTimeoutError; 0: no limit.
         pin_memory: Batches lie in page-locked memory, if torch has an accelerator.
+        device: ``"auto"``: batches are copied to the Trainer's device ahead, by the loader (see
+            :class:`headrace.Loader`); or any device, as ``Loader(device=)`` takes it. ``"cpu"``: the Trainer copies
+            each batch when its step begins.
         read_chunk_size: Rows of a cached chunk: with ``max_cached_chunks``, a limit of ``memory``.
         max_cached_chunks: Chunks that each worker would keep: so many bytes at most are held.
         num_workers: Above 0: so many decode threads at most. There are no worker processes.
@@ -90,6 +93,7 @@ class DataModule(LightningDataModule):
         provenance: bool = False,
         timeout: float = 0,
         pin_memory: bool = False,
+        device: Any = "cpu",
         read_chunk_size: int | None = None,
         max_cached_chunks: int | None = None,
         num_workers: int | None = None,
@@ -113,6 +117,7 @@ class DataModule(LightningDataModule):
         self._threads = threads
         self._cache = cache
         self._pin_memory = pin_memory
+        self._device = device
         self._words: dict[str, Any] = {
             "batch_format": batch_format,
             "seed": seed,
@@ -282,6 +287,7 @@ class DataModule(LightningDataModule):
             cache=became.cache,
             drop_last=self._drop_last and kind == "train",
             pin_memory=self._pin_memory,
+            device=self._destination(),
             column_fn=self._column_fn,
             **self._words,
         )
@@ -297,10 +303,15 @@ class DataModule(LightningDataModule):
             )
         return TrainerLoader(loader, training=kind == "train", overfits=overfits)
 
+    def _destination(self) -> Any:
+        if not isinstance(self._device, str) or self._device != "auto":
+            return self._device
+        return "cpu" if self.trainer is None else self.trainer.strategy.root_device
+
     def _more_lines(self) -> list[tuple[str, str, str]]:
         if not self._pin_memory:
             return []
-        there = torch.accelerator.is_available()
+        there = torch.accelerator.current_accelerator() is not None
         return [("pin_memory", "True", "page-locked batches" if there else "nothing: torch has no accelerator here")]
 
     def _share(self, kind: str) -> int | None:

@@ -102,7 +102,7 @@ def resolve(
     one_of("tail", tail, (None, "partial", "drop", "pad"))
     one_of("layout", layout, ("ragged", "padded"))
     one_of("share", share, (None, "host"))
-    _check_later_features(device, on_error)
+    _check_later_features(on_error)
     is_axis = isinstance(group_by, int) and not isinstance(group_by, bool) and group_by >= 0
     if group_by is not None and not is_axis and (not isinstance(group_by, str) or not group_by):
         raise invalid(f'group_by must be "file", the name of a field or the number of an axis, not {group_by!r}')
@@ -129,6 +129,7 @@ def resolve(
         "threads": _integer("threads", threads),
         "timeout": _timeout_seconds(timeout),
         "framework": _framework(framework),
+        "device": _device(device, framework),
         "batch_format": batch_format,
     }
     # The engine's table and rules say what is out of range and what contradicts what, as for run files and in C++.
@@ -192,12 +193,33 @@ def _cache(cache: Any) -> str | bytes:
     return text if b"/" in text else b"./" + text
 
 
-def _check_later_features(device: Any, on_error: Any) -> None:
-    if str(device) != "cpu":
-        raise unsupported(
-            f"device={str(device)!r} does not exist yet",
-            "Use device='cpu' with framework='torch' and move batches by tensor.to(device).",
+def _device(device: Any, framework: Any) -> str:
+    """Return the engine's word for a destination: whatever it is, the engine only plans memory for the way there."""
+    if str(device) == "cpu":
+        return "cpu"
+    if framework != "torch":
+        raise invalid(
+            f"device={device!r} takes tensors of torch, and framework is {framework!r}",
+            "Give framework='torch' with it. JAX: headrace.jax.Loader copies to JAX's devices.",
         )
+    return "cpu" if delivery_to(device) is None else "device"
+
+
+def delivery_to(device: Any) -> Any:
+    """Return the delivery of batches to a device, as headrace._device.delivery has it; None: they stay on the CPU.
+
+    Raises:
+        InvalidArgumentError: torch has no device of that name.
+    """
+    if str(device) == "cpu":
+        return None
+    from headrace._device.delivery import Delivery, destination  # imports torch
+
+    to = destination(device)
+    return None if to is None else Delivery(to)
+
+
+def _check_later_features(on_error: Any) -> None:
     if not isinstance(on_error, str):
         raise invalid(f"on_error must be 'raise', not {on_error!r}")
     if on_error != "raise":

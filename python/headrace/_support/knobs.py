@@ -23,7 +23,7 @@ _SEED = "Use seed=: the seed and the epoch number determine every batch."
 _RANKS = "Not needed: the loader finds its rank by itself; or give rank= and world_size=."
 _IN_LOOP = "Not needed: batches come collated, as a dict of columns; change the columns in the loop."
 _MAP = "Use dataset.map(): transforms run in C++, functions get the columns of a whole batch."
-_TO_DEVICE = 'Move batches in the loop: batch["x"].pin_memory().to(device, non_blocking=True).'
+_TO_DEVICE = 'Use device="cuda", with framework="torch": batches are copied there ahead, from page-locked memory.'
 _TAIL = 'Use tail="partial", "drop" or "pad".'
 _WORKERS = "Not needed: there are no worker processes."
 _FIELDS = "Use hr.open(paths, fields=...): fields are chosen when the files are opened."

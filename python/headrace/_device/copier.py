@@ -1,0 +1,136 @@
+"""Copier: a batch through page-locked memory to a device, without waiting for the copy to end."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from headrace._device.backend import Backend
+from headrace._device.figures import Figures
+
+#: Where fields begin in a buffer: lines of any processor's and any device's caches.
+_ALIGNMENT = 256
+
+
+def each_tensor(batch: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+    """Change the tensors of a batch; what a function put beside them stays."""
+    if isinstance(batch, torch.Tensor):
+        return change(batch)
+    if isinstance(batch, Mapping):
+        return {name: each_tensor(value, change) for name, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(each_tensor(value, change) for value in batch))
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(each_tensor(value, change) for value in batch)
+    return batch
+
+
+@dataclass
+class OnDevice:
+    """A batch whose copy was begun.
+
+    Attributes:
+        batch: As the program gets it.
+        tensors: The tensors of it that were made on the device.
+        copied: Happens when all of them are there; None: they are.
+    """
+
+    batch: Any
+    tensors: list[torch.Tensor] = field(default_factory=list)
+    copied: Any = None
+
+
+class Copier:
+    """Copies batches to a device; on one thread, which is that of :meth:`copy`.
+
+    Page-locked memory is one piece, divided into buffers that are filled in turn. A buffer is filled again only after
+    the copy out of it has ended; the host waits for that here, and nowhere else. Memory on the device is allocated in
+    the order of the copying stream.
+    """
+
+    def __init__(self, backend: Backend, buffers: int, num_bytes: int, figures: Figures) -> None:
+        """Divide `num_bytes` of page-locked memory into so many buffers."""
+        self._backend = backend
+        self._figures = figures
+        self._stream = backend.stream()
+        size = num_bytes // buffers // _ALIGNMENT * _ALIGNMENT
+        memory = backend.host_memory(size * buffers)
+        self._buffers = [memory[i * size : (i + 1) * size] for i in range(buffers)]
+        self._ends: list[Any] = [None] * buffers
+        self._next = 0
+        self._first: Any = None  # the end of the first batch's copy, until rates were tried
+        figures.buffers, figures.buffer_bytes = buffers, size
+
+    def copy(self, batch: Any) -> OnDevice:
+        """Begin to copy a batch, as soon as a buffer is free. Afterwards the batch's own memory may be reused."""
+        if self._first is not None:  # not before the first batch is under way
+            self._first.synchronize()
+            self._first = None
+            rates = self._backend.rates(self._buffers[1])
+            self._figures.pinned_bytes_per_second, self._figures.pageable_bytes_per_second = rates
+        hosts: list[torch.Tensor] = []
+        each_tensor(batch, lambda tensor: hosts.append(tensor) if _is_plain(tensor) else None)
+        places, num_bytes = _places(hosts)
+        began = time.perf_counter_ns()
+        buffer, index = self._buffer(num_bytes)
+        waited = time.perf_counter_ns()
+        staged = [_stage(buffer, place, host) for place, host in zip(places, hosts, strict=True)]
+        filled = time.perf_counter_ns()
+        start, end = self._backend.event(), self._backend.event()
+        with self._backend.on(self._stream):
+            tensors = [self._backend.empty_like(tensor) for tensor in staged]
+            start.record(self._stream)
+            for tensor, host in zip(tensors, staged, strict=True):
+                self._backend.copy(tensor, host)
+            end.record(self._stream)
+        if index is not None:
+            self._ends[index] = end
+        if self._figures.batches == 0:
+            self._first = end
+        made = iter(tensors)
+        on_device = each_tensor(batch, lambda tensor: next(made) if _is_plain(tensor) else tensor)
+        self._figures.copied(start, end, sum(host.nbytes for host in hosts), waited - began, filled - waited)
+        return OnDevice(on_device, tensors, end)
+
+    def _buffer(self, num_bytes: int) -> tuple[torch.Tensor, int | None]:
+        """Return the next buffer once it is free, and its number; or memory of its own for a batch that is too large.
+
+        torch keeps such memory until the copies out of it have ended.
+        """
+        if num_bytes > self._buffers[0].nbytes:
+            self._figures.larger_batches += 1
+            return self._backend.host_memory(num_bytes), None
+        index = self._next
+        self._next = (index + 1) % len(self._buffers)
+        if self._ends[index] is not None:
+            self._ends[index].synchronize()
+        return self._buffers[index], index
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """True if it lies in the host's memory, as numbers and nothing else; else it is delivered as it is."""
+    return tensor.device.type == "cpu" and tensor.layout is torch.strided and not tensor.is_nested
+
+
+def _places(hosts: list[torch.Tensor]) -> tuple[list[int], int]:
+    places, end = [], 0
+    for host in hosts:
+        places.append(end)
+        end += math.ceil(host.nbytes / _ALIGNMENT) * _ALIGNMENT
+    return places, end
+
+
+def _stage(buffer: torch.Tensor, place: int, host: torch.Tensor) -> torch.Tensor:
+    """Copy a tensor to a place of the buffer, without the GIL and on this thread alone."""
+    staged = buffer[place : place + host.nbytes].view(host.dtype).view(host.shape)
+    if host.is_contiguous() and not host.is_neg() and not host.is_conj():
+        ctypes.memmove(staged.data_ptr(), host.data_ptr(), host.nbytes)
+    else:
+        staged.copy_(host)
+    return staged

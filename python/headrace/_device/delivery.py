@@ -1,0 +1,208 @@
+"""Delivery: where a loader's batches go, and where the loader is that delivers some while it copies others."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from headrace import _headrace
+from headrace._device.backend import Backend, TorchDevice, has_streams
+from headrace._device.copier import Copier, OnDevice, each_tensor
+from headrace._device.fake import FakeDevice
+from headrace._device.feed import Feed, Way
+from headrace._device.figures import Figures
+from headrace._device.hand_over import HandOver, WhenAskedFor
+from headrace._device.place import Counted, Place
+from headrace._support.checks import invalid
+
+#: Batches that are on the device, or on their way, before they are asked for.
+AHEAD = 2
+#: Buffers of page-locked memory: as many as the engine plans memory for (kStagedBatches).
+_BUFFERS = 3
+
+
+class Pinned:
+    """Page-locked memory of the host, in place of a device: what ``pin_memory=True`` asks for."""
+
+    def __repr__(self) -> str:
+        return "page-locked memory"
+
+
+def destination(device: Any) -> torch.device | FakeDevice | Pinned | None:
+    """Return where batches go; None: they stay where they are. Initialises no device.
+
+    Raises:
+        InvalidArgumentError: torch has no device of that name.
+    """
+    if isinstance(device, Pinned):
+        return None if torch.accelerator.current_accelerator() is None else device
+    if isinstance(device, FakeDevice):
+        return device
+    if device == "fake":
+        return FakeDevice()
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise invalid(
+            f"device must be one that torch has, not {device!r} ({reason})", "Leave it out for 'cpu'."
+        ) from None
+    return None if found.type == "cpu" else found
+
+
+class Delivery:
+    """Delivers a loader's batches at their destination."""
+
+    def __init__(self, to: torch.device | FakeDevice | Pinned) -> None:
+        """Deliver there. The device is not touched before the first epoch."""
+        self._to = to
+        self._place: Place | None = None
+        self._feed: weakref.ref[Feed] | None = None
+        self._backend: Backend | None = None
+        self._copier: Copier | None = None
+        self._figures: Figures | None = None
+        self._counted: Counted | None = None
+
+    @property
+    def to(self) -> torch.device | FakeDevice | Pinned:
+        """Where batches go."""
+        return self._to
+
+    def begin(
+        self,
+        native: _headrace.Loader,
+        start: Callable[[], Iterator[Any]],
+        *,
+        position: tuple[int, int],
+        timeout: float | None,
+        ahead: bool,
+    ) -> Iterator[Any]:
+        """Return the batches of an epoch, on their device.
+
+        Args:
+            native: The engine's loader.
+            start: Starts the epoch, and returns its batches.
+            position: The epoch, and its samples that were delivered before.
+            timeout: Seconds to wait for a batch; None: no limit.
+            ahead: False: a batch is taken and copied when it is asked for, since what comes depends on the last ones.
+        """
+        before = self._live()
+        if before is not None:
+            before.close()
+        batches = start()
+        if before is not None:
+            before.join()  # its thread must not copy beside the new one
+        self._prepare(native)
+        self._feed = self._place = None
+        if not ahead:
+            return WhenAskedFor(batches, self._way(_nothing))
+        self._place = Place(native, *position)
+        feed = Feed(batches, self._way(self._place.delivered), ahead=AHEAD, timeout=timeout)
+        self._feed = weakref.ref(feed)
+        return feed
+
+    def _live(self) -> Feed | None:
+        return None if self._feed is None else self._feed()
+
+    def _prepare(self, native: _headrace.Loader) -> None:
+        """Get to know the device, from the thread that iterates."""
+        if self._backend is None and isinstance(self._to, FakeDevice):
+            self._backend = self._to._backend
+        elif self._backend is None and isinstance(self._to, torch.device) and has_streams(self._to):
+            self._backend = TorchDevice(self._to)
+        if self._backend is not None and self._copier is None:
+            if self._figures is None:
+                self._figures = Figures(self._backend.name)
+            self._copier = Copier(self._backend, _BUFFERS, native.staging_bytes(), self._figures)
+
+    def counted(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Count the batches that the engine gives; called where an epoch starts."""
+        self._counted = Counted(batches)
+        return self._counted
+
+    def _way(self, delivered: Callable[[int], None]) -> Way:
+        counted = self._counted
+        assert counted is not None
+        words: dict[str, Any] = {"taken": lambda: counted.taken, "delivered": delivered}
+        if self._backend is None:
+            change = _change_of(self._to)
+            return Way(
+                copy=lambda batch: OnDevice(each_tensor(batch, change)),
+                hand_over=lambda take: take().batch,
+                entered=contextlib.nullcontext,
+                spent=_nothing,
+                **words,
+            )
+        assert self._copier is not None and self._figures is not None
+        return Way(
+            copy=self._copier.copy,
+            hand_over=HandOver(self._backend, self._figures),
+            entered=self._backend.entered,
+            spent=self._figures.add_batch_wait,
+            **words,
+        )
+
+    def go_on(self, start: Callable[[], Iterator[Any]], native: _headrace.Loader, position: tuple[int, int]) -> None:
+        """Let an iterator that is live go on at another position, which the engine was given. Waits for its thread."""
+        self._place = None
+        feed = self._live()
+        if feed is None or feed.is_over:
+            return
+
+        def anew() -> tuple[Iterator[Any], Way]:
+            self._place = Place(native, *position)
+            return start(), self._way(self._place.delivered)
+
+        feed.go_on_with(anew)
+
+    def pause(self) -> None:
+        """End the thread that copies, if there is one."""
+        if (feed := self._live()) is not None:
+            feed.close()
+            feed.join()
+
+    def position(self) -> tuple[int, int] | None:
+        """Return the epoch, and its samples that were handed over; None: what the engine says is right."""
+        return None if self._place is None else self._place.now()
+
+    def epoch(self) -> int | None:
+        """Return the number of the epoch whose batches are handed over; None: the engine knows."""
+        return None if self._place is None else self._place.now()[0]
+
+    def at_once(self, batch: Any) -> Any:
+        """Return a batch there, and wait for it."""
+        return each_tensor(batch, _change_of(self._to))
+
+    def figures(self) -> dict[str, Any] | None:
+        """Return the fields of ``Report.to_device``; None: nothing is measured."""
+        return None if self._figures is None else self._figures.report()
+
+    def close(self, close_engine: Callable[[], None]) -> None:
+        """End the thread, and give page-locked memory back. Batches stay valid.
+
+        Args:
+            close_engine: Called in between: it ends a wait for a batch.
+        """
+        feed = self._live()
+        if feed is not None:
+            feed.close()
+        close_engine()
+        if feed is not None:
+            feed.join()
+        self._copier = None
+
+
+def _change_of(to: torch.device | FakeDevice | Pinned) -> Callable[[torch.Tensor], torch.Tensor]:
+    if isinstance(to, FakeDevice):
+        return torch.clone
+    if isinstance(to, Pinned):
+        return torch.Tensor.pin_memory
+    return lambda tensor: tensor.to(to)
+
+
+def _nothing(*_: Any) -> None:
+    pass

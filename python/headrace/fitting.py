@@ -1,0 +1,220 @@
+"""fit_batch_size: the largest batch whose training step fits the device's memory."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from headrace._support.checks import invalid, whole_number
+from headrace._support.display import preformatted
+from headrace.dataset import Dataset
+from headrace.errors import OutOfBudgetError
+from headrace.loader import Loader
+
+#: Where the search begins; it stops where the answer is known to this part of it.
+_FIRST, _EXACT = 16, 16
+
+
+@dataclass(frozen=True)
+class TriedBatchSize:
+    """A batch size that was tried.
+
+    Attributes:
+        batch_size: Samples a batch.
+        fits: True if all its steps came to their end.
+        samples_per_second: Samples a second that they took, the first step not counted; 0 where they did not fit.
+        peak_bytes: Most memory that torch had allocated on the device; None where it does not say.
+        reason: What was too small, where it did not fit.
+    """
+
+    batch_size: int
+    fits: bool
+    samples_per_second: float = 0
+    peak_bytes: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class FittedBatchSize:
+    """What :func:`fit_batch_size` found; ``print()`` shows all that was tried.
+
+    Attributes:
+        batch_size: The largest that fits, to within a sixteenth of it.
+        fastest: The one of most samples a second among those that fit.
+        tried: All of them, in the order of their size.
+    """
+
+    batch_size: int
+    fastest: int
+    tried: tuple[TriedBatchSize, ...]
+
+    def __int__(self) -> int:
+        return self.batch_size
+
+    def __str__(self) -> str:
+        lines = [f"batch_size={self.batch_size} is the largest that fits; {self.fastest} is the fastest"]
+        lines.append(f"{'batch_size':>12} {'samples/s':>12} {'peak memory':>12}")
+        for each in self.tried:
+            peak = "" if each.peak_bytes is None else f"{each.peak_bytes / 2**30:.2f} GiB"
+            rate = f"{each.samples_per_second:,.0f}" if each.fits else "-"
+            lines.append(f"{each.batch_size:>12,} {rate:>12} {peak:>12}  {each.reason}".rstrip())
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
+
+
+def fit_batch_size(
+    step: Callable[[Any], Any],
+    dataset: Dataset,
+    *,
+    up_to: int,
+    device: Any = None,
+    steps: int = 5,
+    **loader: Any,
+) -> FittedBatchSize:
+    """Find the largest batch size whose step fits the device's memory, and how fast each size is that was tried.
+
+    Sizes are doubled from 16 until one does not fit, and then halved in between. Each gets a loader of its own, and
+    ``steps`` batches after a first one. The step is the program's own, so it trains: give it a copy of the model, or
+    load the weights afterwards. Blocks until all is tried.
+
+    Args:
+        step: Called with each batch: forward, backward, and the optimizer's step, as in training.
+        dataset: What is trained on.
+        up_to: Largest size to try.
+        device: Where batches are delivered, as :class:`Loader` has it. Default: torch's accelerator, if it has one.
+        steps: Batches of each size that are timed.
+        **loader: More arguments of :class:`Loader`.
+
+    Returns:
+        The largest size that fits, and all that were tried.
+
+    Raises:
+        InvalidArgumentError: An argument is wrong.
+        OutOfMemoryError: Not even one sample fits: what the step raised. Other errors of the step come through.
+    """
+    most = min(whole_number("up_to", up_to, least=1), len(dataset))
+    steps = whole_number("steps", steps, least=1)
+    if most == 0:
+        raise invalid("the data set has no samples", "There is nothing to try a step with.")
+    if not callable(step):
+        raise invalid(f"step must be a function of a batch, not {step!r}")
+    words = _with_device({"shuffle": False, "cache": "none", **loader}, device)
+    tried: dict[int, TriedBatchSize] = {}
+
+    def fits(size: int) -> bool:
+        if size not in tried:
+            tried[size] = _try(step, dataset, size, steps, words, raises=size == 1)
+        return tried[size].fits
+
+    low = _largest(fits, most)
+    results = tuple(tried[size] for size in sorted(tried))
+    fastest = max((each for each in results if each.fits), key=lambda each: each.samples_per_second)
+    return FittedBatchSize(low, fastest.batch_size, results)
+
+
+def _largest(fits: Callable[[int], bool], most: int) -> int:
+    """Return the largest that fits, to within a sixteenth. Every size below one that fits does too."""
+    low, high = 0, most + 1
+    size = min(_FIRST, most)
+    while True:  # by doubling, or by halving where the first does not fit
+        if fits(size):
+            low = size
+            if low == most or high <= most:
+                break
+            size = min(2 * size, most)
+        else:
+            high = size
+            if low:
+                break
+            size = max(size // 2, 1)
+    while high - low > max(1, low // _EXACT):
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _with_device(words: dict[str, Any], device: Any) -> dict[str, Any]:
+    torch = sys.modules.get("torch")  # a step of torch's has imported it
+    if torch is None and device is None:
+        return words
+    words = {"framework": "torch", **words}
+    if device is None and words["framework"] == "torch":
+        device = torch.accelerator.current_accelerator(check_available=True)  # type: ignore[union-attr]
+    return words if device is None else {"device": device, **words}
+
+
+def _try(
+    step: Callable[[Any], Any], dataset: Dataset, size: int, steps: int, words: dict[str, Any], *, raises: bool
+) -> TriedBatchSize:
+    """Make steps of one size. Errors that are not of memory come through; those of memory too, if it ``raises``."""
+    module = _device_module(words.get("device"))
+    if hasattr(module, "reset_peak_memory_stats"):
+        module.reset_peak_memory_stats()
+    try:
+        seconds = _time(step, dataset, size, steps, words, module)
+    except Exception as error:
+        reason = _reason(error)
+        if reason is None or raises:
+            raise
+        result = TriedBatchSize(size, fits=False, reason=reason)
+    else:
+        peak = module.max_memory_allocated() if hasattr(module, "max_memory_allocated") else None
+        result = TriedBatchSize(size, fits=True, samples_per_second=steps * size / seconds, peak_bytes=peak)
+    gc.collect()  # what a failed step left in the frames of its error
+    if hasattr(module, "empty_cache"):
+        module.empty_cache()
+    return result
+
+
+def _time(
+    step: Callable[[Any], Any], dataset: Dataset, size: int, steps: int, words: dict[str, Any], module: Any
+) -> float:
+    with Loader(dataset, size, drop_last=True, **words) as loader:
+        batches = _again_and_again(loader)
+        step(next(batches))
+        _wait(module)
+        began = time.perf_counter()
+        for _ in range(steps):
+            step(next(batches))
+        _wait(module)
+        return max(time.perf_counter() - began, 1e-9)
+
+
+def _again_and_again(loader: Loader) -> Iterator[Any]:
+    while True:
+        yield from loader
+
+
+def _wait(module: Any) -> None:
+    if module is not None:
+        module.synchronize()
+
+
+def _device_module(device: Any) -> Any:
+    """Return torch's module of a device, such as torch.cuda; None for the CPU and for what torch does not have."""
+    torch = sys.modules.get("torch")
+    if device is None or torch is None:
+        return None
+    try:
+        found = torch.device(device)
+        return None if found.type == "cpu" else torch.get_device_module(found)
+    except (RuntimeError, TypeError):
+        return None
+
+
+def _reason(error: Exception) -> str | None:
+    """Say which memory an error tells was too small; None: it is another error."""
+    if isinstance(error, OutOfBudgetError):
+        return "the loader's memory is too small"
+    text = str(error)
+    # torch.OutOfMemoryError is a RuntimeError; libraries under it, and JAX, have texts only.
+    parts = ("out of memory", "RESOURCE_EXHAUSTED", "ALLOC_FAILED")
+    if isinstance(error, MemoryError) or any(part in text for part in parts):
+        return "the device's memory is too small"
+    return None
