@@ -10,7 +10,7 @@ from device_loaders import epochs, same, torch
 from jet_files import FIELDS
 
 import headrace as hr
-from headrace._device.backend import TorchDevice, has_streams
+from headrace._device.backend import has_streams
 from headrace.torch import DataLoader
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -133,17 +133,16 @@ def test_each_batch_is_copied_in_one_stream_and_awaited_in_the_other(jets, modul
         assert f"host waits for {event}" in calls
 
 
-def test_ranges_and_sleeping_waits_on_cuda(monkeypatch: pytest.MonkeyPatch, module: Module) -> None:
+def test_ranges_and_sleeping_waits_on_cuda(jets, monkeypatch: pytest.MonkeyPatch, module: Module) -> None:
     words: list[dict[str, Any]] = []
     names: list[str] = []
-    module.Event = lambda **given: words.append(given)  # type: ignore[assignment]
+    module.Event = lambda **given: words.append(given) or NotingEvent(module)  # type: ignore[assignment]
     monkeypatch.setattr(torch.cuda.nvtx, "range", lambda name: names.append(name) or contextlib.nullcontext())
-    device = TorchDevice(torch.device("cuda"))
-    device.event()
-    with device.range("headrace: next batch"):
-        pass
-    assert device.name == "cuda:0" and names == ["headrace: next batch"]
-    assert words == [{"enable_timing": True, "blocking": True}]
+    with hr.Loader(jets.open(), 100, framework="torch", device="cuda") as loader:
+        assert len(list(loader)) == 7
+        assert loader.report().to_device.name == "cuda:0"
+    assert sorted(names) == ["headrace: next batch"] * 8 + ["headrace: to device"] * 7
+    assert all(given == {"enable_timing": True, "blocking": True} for given in words)
 
 
 def test_devices_without_streams_get_plain_copies(jets) -> None:

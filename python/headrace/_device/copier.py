@@ -74,6 +74,10 @@ class Copier:
             self._first = None
             rates = self._backend.rates(self._buffers[1])
             self._figures.pinned_bytes_per_second, self._figures.pageable_bytes_per_second = rates
+        with self._backend.range("headrace: to device"):
+            return self._begin_copy(batch)
+
+    def _begin_copy(self, batch: Any) -> OnDevice:
         hosts: list[torch.Tensor] = []
         each_tensor(batch, lambda tensor: hosts.append(tensor) if _is_plain(tensor) else None)
         places, num_bytes = _places(hosts)
