@@ -23,7 +23,7 @@ from headrace.column import Column
 from headrace.errors import ClosedError
 from headrace.fields import FieldInfo, FileInfo, field_info
 from headrace.stats import Stats
-from headrace.transforms import Transform
+from headrace.transforms import SpecAugment, Transform
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Fields = Mapping[str, str] | Sequence[str] | None
@@ -192,7 +192,7 @@ class Dataset:
                         f"{transform.name} comes after the Python function {name_of(functions[-1])}",
                         "Transforms run before functions: name them first.",
                     )
-                native.append((transform.name, list(transform.fields), dict(transform.settings)))
+                native.append(transform._for_engine())
             elif callable(transform) and not isinstance(transform, type):
                 functions = (*functions, transform)
             else:
@@ -200,7 +200,13 @@ class Dataset:
                     f"map takes transforms and functions, not {transform!r}",
                     "See headrace.transforms for those there are.",
                 )
-        return Dataset(self._native.map(native), functions=functions)
+        made = self._native.map(native)
+        for place, transform in enumerate(transforms[: len(native)]):
+            if isinstance(transform, SpecAugment):
+                before = self._native.map(native[:place]) if place else self._native
+                [shape] = [entry["shape"] for entry in before.fields() if entry["name"] == transform.fields[0]]
+                transform.check_shape(tuple(shape))
+        return Dataset(made, functions=functions)
 
     def join(
         self,

@@ -55,6 +55,12 @@ BLOCKS = runnable_blocks()
 LINKS = links()
 
 
+def test_the_page_of_spectrograms_promises_no_rate() -> None:
+    """What a machine reaches is for a measurement there to say."""
+    text = " ".join((ROOT / "docs/start-mel.md").read_text(encoding="utf-8").split())
+    assert not re.findall(r"\d[\d.,]* ?(?:million|thousand|[kM])?[^.|]{0,40}?(?: a second|/s\b)", text)
+
+
 @pytest.fixture(scope="session")
 def demo_jets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with 2,000 jets in train_*.h5, made by the command line that travels in the package."""

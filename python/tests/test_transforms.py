@@ -166,7 +166,7 @@ def test_pairs_and_standardize_and_mask(data, kind: str, way: str) -> None:
 @pytest.mark.parametrize("kind", ["", "cut_"])
 def test_triangles(data, kind: str, name: str, k: int, packed: bool) -> None:
     arrays = data[1]
-    made = T.SymmetricPairs("a", sentinel=SENTINEL, k=k, layout="packed" if packed else "max", diagonal=2.0)
+    made = T.SymmetricPairs("a", sentinel=SENTINEL, k=k, layout="triu_n" if packed else "triu_max", diagonal=2.0)
     want = [dense(p, m, k, packed, 0, 2) for p, m in zip(arrays[name], arrays["n"], strict=True)]
     check(data, {"a": kind + name}, [made], {"a": np.stack(want)})
 
@@ -176,7 +176,7 @@ def test_pairs_without_a_sentinel_and_of_other_types(data) -> None:
     rows, columns = np.triu_indices(P, 1)
     want = np.zeros((ROWS, P, P), np.float32)
     want[:, rows, columns] = want[:, columns, rows] = arrays["adj"]
-    check(data, {"a": "adj"}, [T.SymmetricPairs("a", particles=P)], {"a": want})
+    check(data, {"a": "adj"}, [T.SymmetricPairs("a", n=P)], {"a": want})
     # 7 = no triangle; 4·3/2 = 6 of the 7 values cannot be taken: pairs are all or nothing
     with pytest.raises(hr.InvalidArgumentError, match="7 pairs are no upper triangle: 3 particles have 3, 4 have 6"):
         hr.open(data[0], fields=["u1"]).map(T.SymmetricPairs("u1"))
@@ -305,9 +305,8 @@ def test_what_is_damaged_is_an_error_of_its_batch(tmp_path: Path) -> None:
         (T.Standardize("x", [1.0, 2.0], 1.0), "mean has 2 values, and the field's last axis 5"),
         (T.Standardize("x", 0.0, 1.0, clip=-1.0), "clip is -1"),
         (T.Standardize("x", 0.0, 1.0, pad_feature=9), "pad_feature is 9, and the field's last axis has 5"),
-        (T.SymmetricPairs("adj", sentinel=-1.0, particles=19), "190 pairs are no upper triangle of 19 particles"),
-        (T.SymmetricPairs("adj", layout="packed"), "layout='packed' needs sentinel="),
-        (T.SymmetricPairs("adj", layout="min"), "layout is 'min'"),
+        (T.SymmetricPairs("adj", sentinel=-1.0, n=19), "190 pairs are no upper triangle of 19 particles"),
+        (T.SymmetricPairs("y", fill=0.5), "fill is 0.5"),
         (T.SymmetricPairs("adj", sentinel=float("nan")), "sentinel is NaN"),
         (T.SymmetricPairs("x"), r"20 pairs are no upper triangle"),
         (T.Mask("y"), r"the field's sample shape is \(\)"),

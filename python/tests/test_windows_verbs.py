@@ -211,7 +211,7 @@ def test_random_transforms_know_the_window(tmp_path: Path) -> None:
     """Whatever was selected, however many threads: an epoch draws the same for a window."""
     with h5py.File(tmp_path / "mel.h5", "w") as file:
         file.create_dataset("mel", data=np.ones((600, 8), np.float32), chunks=(50, 8), compression="gzip")
-    masked = hr.open(tmp_path / "mel.h5").windows(30, stride=10).map(T.SpecAugment("mel", time=9, freq=3, seed=1))
+    masked = hr.open(tmp_path / "mel.h5").windows(30, stride=10).map(T.SpecAugment("mel", time=3, freq=9, seed=1))
     settings: dict[str, Any] = {"shuffle": True, "seed": 4, "provenance": True}
 
     def by_row(data: hr.Dataset, threads: int) -> dict[int, bytes]:

@@ -60,12 +60,13 @@ def speech() -> list[tuple[np.ndarray, int]]:
 
 
 def write_set(path: Path, sounds: list[tuple[np.ndarray, int]]) -> None:
+    """Labels are int32, as many files have them; torch's losses take int64."""
     made = [(mel, label) for sound, label in sounds if (mel := segments(sound, 8000)) is not None]
     order = np.random.default_rng(2).permutation(len(made))
     mels = np.stack([made[i][0] for i in order])
     with h5py.File(path, "w") as file:
         file.create_dataset("segments_mel", data=mels, chunks=(7, 2, *mels.shape[2:]), compression="gzip")
-        file["labels"] = np.array([made[i][1] for i in order])
+        file["labels"] = np.array([made[i][1] for i in order], np.int32)
 
 
 @pytest.fixture(scope="module", params=["made", "speech"])
@@ -77,15 +78,37 @@ def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return path
 
 
-def test_the_example_learns(path: Path) -> None:
+def losses_of(path: Path, *switches: str) -> list[float]:
+    """Run the example; return the mean loss of each epoch."""
     pytest.importorskip("torch", reason="torch is not installed")
-    command = [sys.executable, str(EXAMPLE), str(path), "--epochs", "12", "--batch-size", "256"]
+    command = [sys.executable, str(EXAMPLE), str(path), "--batch-size", "256", *switches]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    losses = [float(line.split()[-1]) for line in done.stdout.splitlines() if line.startswith("epoch")]
+    assert "recordings held out" in done.stdout
+    return [float(line.split()[-1]) for line in done.stdout.splitlines() if line.startswith("epoch")]
+
+
+def test_the_example_learns(path: Path) -> None:
+    losses = losses_of(path, "--epochs", "12")
     assert len(losses) == 12
     assert losses[-1] < losses[0]
-    assert "recordings held out" in done.stdout
+
+
+def test_switches_of_the_example(path: Path) -> None:
+    """Half precision, accumulated gradients and torch.compile, of which the test leaves the C++ compiler out."""
+    plain = losses_of(path, "--epochs", "2")
+    switched = losses_of(path, "--epochs", "2", "--amp", "--accumulate", "2", "--compile", "eager")
+    assert len(switched) == 2
+    assert switched != plain  # fewer steps, in another precision
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float32"])
+def test_labels_of_any_type_and_spectrograms_of_one_frame(tmp_path: Path, dtype: str) -> None:
+    random = np.random.default_rng(7)
+    with h5py.File(tmp_path / "set.h5", "w") as file:
+        file["segments_mel"] = random.normal(size=(12, 4, 3, 32, 1)).astype(np.float32)
+        file["labels"] = (np.arange(12) % 2).astype(dtype)
+    assert len(losses_of(tmp_path / "set.h5", "--epochs", "1")) == 1
 
 
 def test_votes_are_those_of_a_loop_over_the_files(path: Path) -> None:

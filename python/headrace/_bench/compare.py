@@ -13,6 +13,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headrace import _headrace
 from headrace._bench.processes import Server, TooSlowError
 from headrace._bench.rivals import GROUPS, RIVALS, Column, Rows
@@ -68,6 +70,7 @@ class Contestant:
         return {
             **asked,
             "files": list(rows.files),
+            "extents": list(rows.extents),
             "columns": [asdict(column) for column in rows.columns],
             "batch_size": self.loader.batch_size,
             "shuffled": _shuffled(self.loader),
@@ -78,11 +81,15 @@ class Contestant:
     def rows(self) -> Rows:
         """Return what a rival has to load."""
         dataset = self.loader.dataset
+        extents = dataset.sample_shape
+        along_axes = len(extents) == len(dataset.files) and any(len(one) > 1 for one in extents)
+        each = int(np.prod(extents[0][1:], dtype=np.int64)) if along_axes else 1  # samples under an entry of axis 0
         columns = [
-            Column(info.name, info.path, info.dtype.str, info.shape, info.chunks[0] if info.chunks else 1)
+            Column(info.name, info.path, info.dtype.str, info.shape, info.chunks[0] if info.chunks else each)
             for info in dataset.fields.values()
         ]
-        return Rows(tuple((file.path, file.rows) for file in dataset.files), tuple(columns))
+        files = tuple((file.path, file.rows) for file in dataset.files)
+        return Rows(files, tuple(columns), extents if along_axes else ())
 
     def cached_rows(self, memory: int) -> int:
         """Return how many rows its own cache holds; 0: it has none."""

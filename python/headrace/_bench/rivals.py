@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from headrace._bench.cells import as_rows
+
 _UNIT_ROWS = 1024  # what the recipe reads at once, as whole chunks
 _UNIT_BYTES = 64 << 20  # but no more than this
 _UNITS = 10  # in a worker's cache
@@ -48,6 +50,11 @@ class Rows:
 
     files: tuple[tuple[str, int], ...]
     columns: tuple[Column, ...]
+    extents: tuple[tuple[int, ...], ...] = ()  # of the axes that count samples in each file; none: the first axis does
+
+    def array(self, dataset: Any, column: Column, index: int) -> Any:
+        """Return a column's array in a file (a dataset of h5py) as one whose entries are samples."""
+        return as_rows(dataset, self.extents[index] if self.extents else (), len(column.shape))
 
     @property
     def row_bytes(self) -> int:
@@ -84,7 +91,9 @@ class Handles:
         """The datasets of a file by field."""
         if index not in self._open:
             file = _h5py().File(self.rows.files[index][0], "r", rdcc_nbytes=self.cache_bytes)
-            self._open[index] = {column.name: file[column.path] for column in self.rows.columns}
+            self._open[index] = {
+                column.name: self.rows.array(file[column.path], column, index) for column in self.rows.columns
+            }
         return self._open[index]
 
     def read(self, index: int, start: int, end: int) -> Columns:
@@ -101,13 +110,15 @@ def check(rows: Rows) -> None:
     """Raise CannotError unless h5py reads what Headrace delivers: the same arrays, all rows of them."""
     h5py = _h5py()
     step = max(len(rows.files) // _CHECKED_FILES, 1)
-    for path, count in rows.files[::step]:
+    for index in range(0, len(rows.files), step):
+        path, count = rows.files[index]
         try:
             with h5py.File(path, "r") as file:
                 for column in rows.columns:
                     dataset = file.get(column.path)
                     if not isinstance(dataset, h5py.Dataset):
                         raise CannotError(f"{path} has no array {column.path} that h5py reads by itself")
+                    dataset = rows.array(dataset, column, index)
                     if len(dataset) != count or dataset.shape[1:] != column.shape:
                         raise CannotError(
                             f"samples are not the rows of {column.path}: a selection, or an array of another shape"

@@ -95,7 +95,8 @@ def _starter(request: dict[str, Any]) -> Callable[[], Iterable[Any]]:
         loader = pickle.loads(base64.b64decode(request["loader"]))
         return lambda: loader
     columns = [Column(**{**column, "shape": tuple(column["shape"])}) for column in request["columns"]]
-    rows = Rows(tuple((path, count) for path, count in request["files"]), tuple(columns))
+    files = tuple((path, count) for path, count in request["files"])
+    rows = Rows(files, tuple(columns), tuple(map(tuple, request["extents"])))
     check(rows)
     rival = RIVALS[request["name"]]
     words = {name: request[name] for name in ("shuffled", "workers", "memory")}

@@ -14,6 +14,7 @@ from headrace._support.checks import invalid, one_of
 from headrace._support.knobs import refuse_unknown
 from headrace.dataset import Dataset, Paths
 from headrace.transforms import Cast, Drop, Mask, SymmetricPairs, Transform
+from headrace.transforms._words import LAYOUTS, layout_word
 
 #: Key of a batch → array in the files, as the scripts of JetClass write them.
 JET_FIELDS = {"node_features": "feature_matrix", "edge_features": "adjacency_matrix", "labels": "labels"}
@@ -45,8 +46,9 @@ class JetClassLightningDataModule(DataModule):
             GB, up to 100 GB, and above. What you give beside it goes first.
         fields: Other names in the files, for example ``{"node_features": "part_features"}``; further fields are added.
         sentinel: Value of pairs that are absent.
-        layout: ``"packed"``: the pairs of the particles that are there come first, as JetClass scripts write them;
-            ``"max"``: each pair lies where it is of all particles. Default: as the first jets have it.
+        layout: ``"triu_n"``: the pairs of the particles that are there come first, as JetClass scripts write them;
+            ``"triu_max"``: each pair lies where it is of all particles. Default: as the first jets have it. The words
+            before, ``"packed"`` and ``"max"``, warn.
         predict_files: Files for ``predict()``. Default: ``test_files``.
         others: Further arguments of :class:`DataModule`: ``memory``, ``seed``, ``transforms``, …
 
@@ -80,7 +82,8 @@ class JetClassLightningDataModule(DataModule):
         names = {name for cls in (DataModule, type(self)) for name in inspect.signature(cls.__init__).parameters}
         refuse_unknown("JetClassLightningDataModule", others, sorted(names), DATA_MODULE_KNOBS)
         one_of("preset", preset, (None, *PRESETS))
-        one_of("layout", layout, (None, "packed", "max"))
+        layout = layout_word("JetClassLightningDataModule", layout)
+        one_of("layout", layout, (None, *LAYOUTS))
         given = {
             "batch_size": batch_size,
             "read_chunk_size": read_chunk_size,
@@ -117,8 +120,7 @@ class JetClassLightningDataModule(DataModule):
         if self._reconstruct and "edge_features" in fields and is_flat(fields["edge_features"].shape):
             particles = fields["node_features"].shape[0]
             layout = self._layout or _find_layout(dataset, particles, self._sentinel)
-            pairs = SymmetricPairs("edge_features", sentinel=self._sentinel, layout=layout, particles=particles)
-            steps.append(pairs)
+            steps.append(SymmetricPairs("edge_features", layout, particles, self._sentinel))
         if "labels" in fields and fields["labels"].dtype != np.int64:
             steps.append(Cast("labels", "int64", exact=True))
         return super()._prepare(dataset.map(*steps))
@@ -137,7 +139,7 @@ def _find_layout(dataset: Dataset, particles: int, sentinel: float) -> str:
     """Look at a few jets whether their pairs are packed. Decodes the chunk that they are in."""
     pairs = dataset.fields["edge_features"].shape[0]
     if pairs != particles * (particles - 1) // 2:
-        return "max"  # SymmetricPairs says what is wrong
+        return "triu_max"  # SymmetricPairs says what is wrong
     second = np.triu_indices(particles, k=1)[1]
     for first in range(0, min(len(dataset), 1024), 64):
         flat = dataset["edge_features"][first : first + 64]
@@ -147,5 +149,5 @@ def _find_layout(dataset: Dataset, particles: int, sentinel: float) -> str:
         packed = there == (np.arange(pairs) < count[:, None])
         in_place = there == (second < present[:, None])
         if np.any(packed.all(1) != in_place.all(1)):  # where neither all nor very few particles are there
-            return "packed" if np.any(packed.all(1) & ~in_place.all(1)) else "max"
-    return "packed"
+            return "triu_n" if np.any(packed.all(1) & ~in_place.all(1)) else "triu_max"
+    return "triu_n"

@@ -268,6 +268,23 @@ OPEN_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )
 
+#: The same for ``transforms.SpecAugment``.
+SPEC_AUGMENT_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "torchaudio": {
+            "time_mask_param": "Use time=: the widest stripe, in frames.",
+            "freq_mask_param": "Use freq=: the widest stripe, in frequencies.",
+            "n_time_masks": "Use num_time=.",
+            "n_freq_masks": "Use num_freq=.",
+            "iid_masks": "Not needed: each sample has its own stripes.",
+            "zero_masking": "Use fill=, which is 0 by default: that is the mean after T.Standardize.",
+            "mask_param": "Use time= (frames) or freq= (frequencies).",
+            "mask_value": "Use fill=.",
+            "axis": "Use time= for stripes of frames, and freq= for stripes of frequencies.",
+        },
+    }
+)
+
 
 def refuse_unknown(function: str, given: Iterable[str], known: Iterable[str], knobs: Mapping[str, Any]) -> None:
     """Raise if a name that was given is not known, and say what to use in its place.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace._support.checks import engine_text, invalid
+from headrace.transforms._words import engine_settings
 
 
 class Transform:
@@ -31,6 +32,10 @@ class Transform:
     def __repr__(self) -> str:
         inside = [*map(repr, self.fields), *(f"{key}={_short(value)}" for key, value in self.settings.items())]
         return f"{self.name}({', '.join(inside)})"
+
+    def _for_engine(self) -> tuple[str, list[str], dict[str, Any]]:
+        """Return name, fields and settings as the engine takes them."""
+        return self.name, list(self.fields), engine_settings(self.name, self.settings)
 
     def _words(self) -> str:
         """All of it as text."""

@@ -7,26 +7,33 @@ from collections.abc import Sequence
 from numpy.typing import ArrayLike
 
 from headrace._support.checks import invalid
+from headrace._support.knobs import SPEC_AUGMENT_KNOBS, names_knobs
 from headrace.transforms._base import Transform, whole_numbers
 
 
 class SpecAugment(Transform):
     """Blank random stripes of a spectrogram, of sample shape (…, frequencies, frames). The type stays.
 
-    Each stripe is 0 to ``time`` frames (``freq`` frequencies) wide, but never all of them.
+    Each stripe is 0 to ``time`` frames (``freq`` frequencies) wide. What would blank nothing, or could blank all, is
+    refused: by its arguments at once, by the field's shape in :meth:`Dataset.map`.
 
     Args:
         field: Name of the field.
-        time: Widest stripe in frames; 0: none.
-        freq: Widest stripe in frequencies; 0: none.
+        time: Widest stripe in frames, fewer than there are; 0: none.
+        freq: Widest stripe in frequencies, fewer than there are; 0: none.
         num_time: Stripes of frames.
         num_freq: Stripes of frequencies.
         fill: Value of what is blanked.
         p: Chance that a sample is changed at all.
         seed: Another seed draws other stripes.
         to: Name of the field to make.
+
+    Raises:
+        InvalidArgumentError: Nothing would be blanked.
+        UnknownArgumentError: There is no such argument; of those of torchaudio, the text says what replaces each.
     """
 
+    @names_knobs("SpecAugment", SPEC_AUGMENT_KNOBS)
     def __init__(
         self,
         field: str,
@@ -40,6 +47,16 @@ class SpecAugment(Transform):
         seed: int = 0,
         to: str | None = None,
     ) -> None:
+        if not (time or freq):
+            raise invalid(
+                "SpecAugment: neither time= nor freq= is given, so that nothing is blanked",
+                "Give the widest stripe in frames (time=), in frequencies (freq=), or both.",
+            )
+        for key, widest, stripes in (("time", time, num_time), ("freq", freq, num_freq)):
+            if widest and not stripes:
+                raise invalid(f"SpecAugment: {key}={widest} does nothing with num_{key}=0", f"Leave {key}= out.")
+            if not widest and stripes not in (0, 1):
+                raise invalid(f"SpecAugment: num_{key}={stripes} does nothing without {key}=", f"Give {key}= too.")
         super().__init__(
             "SpecAugment",
             field,
@@ -52,6 +69,19 @@ class SpecAugment(Transform):
             seed=seed,
             to=to,
         )
+
+    def check_shape(self, shape: tuple[int, ...]) -> None:
+        """Raise InvalidArgumentError where stripes are as wide as samples of this shape, or wider."""
+        for key, extent, unit in (("time", shape[-1], "frame"), ("freq", shape[-2], "frequency")):
+            widest = self.settings.get(key, 0)
+            if widest == 0 or widest < extent:
+                continue
+            units = "frequencies" if unit == "frequency" else "frames"
+            raise invalid(
+                f"SpecAugment: {key} is {widest}, and a sample of {self.fields[0]!r} has "
+                + (f"one {unit}, which is never blanked" if extent == 1 else f"{extent} {units}"),
+                f"Leave {key}= out." if extent == 1 else f"Give less than {extent}: a stripe leaves some of them.",
+            )
 
 
 class Noise(Transform):

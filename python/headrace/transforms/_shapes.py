@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace._support.checks import invalid, one_of
 from headrace.transforms._base import Transform, whole_numbers
+from headrace.transforms._words import LAYOUTS, layout_word, renamed
 
 
 class SymmetricPairs(Transform):
@@ -15,44 +17,55 @@ class SymmetricPairs(Transform):
 
     Args:
         field: Name of the field.
+        layout: ``"triu_max"``: the triangle of all P particles, in which each pair has its place. ``"triu_n"``: the
+            triangle of the particles that are there comes first, then the sentinel. Both are of one length, and give
+            different matrices.
+        n: P, to be checked against the length.
         sentinel: Value that stands for pairs with a particle that is not there, for example -999.0. They become
             ``fill``. A sentinel between real pairs is an error (CorruptDataError, at the batch that has the sample).
-        fill: What entries of absent particles become.
+        fill: What entries of absent particles become: a number that the field's type has.
         diagonal: What entries (i, i) of real particles become. Not used with ``k=0``.
         k: First diagonal that is stored: 1 without the main diagonal, 0 with it; then P·(P+1)/2 pairs.
-        layout: ``"max"``: each pair is stored where it is of all P particles. ``"packed"``: the pairs of the n real
-            particles come first, as the triangle of n, then the sentinel.
         strict: False: single pairs may be missing; the matrix has ``fill`` there.
         mask: Name of another field to make: bool of shape (P, P), True where both particles are there.
-        particles: P, to be checked against the length.
         to: Name of the field to make.
+        particles: The word for ``n`` before, which warns; so do ``layout="max"`` and ``"packed"``.
     """
 
     def __init__(
         self,
         field: str,
-        *,
+        layout: str = "triu_max",
+        n: int | None = None,
         sentinel: float | None = None,
         fill: float = 0.0,
+        *,
         diagonal: float = 0.0,
         k: int = 1,
-        layout: str = "max",
         strict: bool = True,
         mask: str | None = None,
-        particles: int | None = None,
         to: str | None = None,
+        particles: int | None = None,
     ) -> None:
+        name = "SymmetricPairs"
+        layout = layout_word(name, layout)
+        one_of(f"{name}: layout", layout, tuple(LAYOUTS))
+        if sentinel is None and (layout == "triu_n" or mask is not None):
+            raise invalid(
+                f"{name}: {'layout=' + repr(layout) if layout == 'triu_n' else 'mask='} needs sentinel=",
+                "Without it, nothing tells which particles are there.",
+            )
         super().__init__(
-            "SymmetricPairs",
+            name,
             field,
+            layout=layout,
+            n=renamed(name, "n", n, "particles", particles),
             sentinel=sentinel,
             fill=fill,
             diagonal=diagonal,
             k=k,
-            layout=layout,
             strict=strict,
             mask=mask,
-            particles=particles,
             to=to,
         )
 
@@ -67,14 +80,23 @@ class Mask(Transform):
         to: Name of the field to make.
         feature: Number of the feature (along the last axis) that tells; None: an entry is real if any of its features
             is. Not used where there is one axis.
-        pad: Value that padding has.
+        fill: Value that samples are filled up with.
         count: Name of another field to make: int64, how many entries are real.
+        pad: The word for ``fill`` before, which warns.
     """
 
     def __init__(
-        self, field: str, to: str = "mask", *, feature: int | None = None, pad: float = 0.0, count: str | None = None
+        self,
+        field: str,
+        to: str = "mask",
+        *,
+        feature: int | None = None,
+        fill: float = 0.0,
+        count: str | None = None,
+        pad: float | None = None,
     ) -> None:
-        super().__init__("Mask", field, to=to, feature=feature, pad=pad, count=count)
+        fill = renamed("Mask", "fill", fill, "pad", pad, default=0.0)
+        super().__init__("Mask", field, to=to, feature=feature, fill=fill, count=count)
 
 
 class PairFeatures(Transform):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from headrace._support.checks import invalid
 from headrace.transforms._base import Transform, type_name, whole_numbers
+from headrace.transforms._words import renamed
 
 
 class Standardize(Transform):
@@ -20,10 +21,11 @@ class Standardize(Transform):
         mean: One number, or one for each of the last axis (:meth:`Dataset.stats` measures them).
         std: The same; above 0.
         clip: Largest size of a result: it is cut to ±clip. NaN stays.
-        pad_feature: Number of the feature (along the last axis) that is ``pad`` in padding: such entries stay as they
+        pad_feature: Number of the feature (along the last axis) that is ``fill`` in padding: such entries stay as they
             are.
-        pad: Value of that feature in padding.
+        fill: Value of that feature in padding; None: 0.
         to: Name of the field to make.
+        pad: The word for ``fill`` before, which warns.
     """
 
     def __init__(
@@ -34,10 +36,16 @@ class Standardize(Transform):
         *,
         clip: float | None = None,
         pad_feature: int | None = None,
-        pad: float | None = None,
+        fill: float | None = None,
         to: str | None = None,
+        pad: float | None = None,
     ) -> None:
-        super().__init__("Standardize", field, mean=mean, std=std, clip=clip, pad_feature=pad_feature, pad=pad, to=to)
+        fill = renamed("Standardize", "fill", fill, "pad", pad)
+        if fill is not None and pad_feature is None:
+            raise invalid(
+                "Standardize: fill= says nothing without pad_feature=", "Name the feature that tells padding."
+            )
+        super().__init__("Standardize", field, mean=mean, std=std, clip=clip, pad_feature=pad_feature, fill=fill, to=to)
 
 
 class Affine(Transform):
