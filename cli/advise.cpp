@@ -13,12 +13,14 @@ namespace {
 struct AdviseArguments {
   LoaderArguments loader;
   std::string target, write;
+  std::uint64_t epochs = 0;
   bool json = false;
 };
 
 int run_advise(const AdviseArguments& options) {
   AdviseOptions advise_options;
   if (!options.target.empty()) advise_options.target_per_second = parse_rate(options.target);
+  advise_options.epochs = options.epochs;
   const ToolResult result = advise(options.loader.config(), advise_options);
   if (!options.write.empty()) write_file(options.write, result.run_file, "the run file");
   return show_result(result, options.json);
@@ -31,6 +33,8 @@ Verb add_advise(CLI::App& program) {
   CLI::App* app = program.add_subcommand("advise", "Say which settings suit this machine and these files, and why");
   options->loader.add_to(*app);
   app->add_option("--target", options->target, "Samples per second that the training needs, for example 20000/s");
+  app->add_option("--epochs", options->epochs, "Epochs of the training: a cache must pay in these (assumed: 10)")
+      ->check(above_zero());
   app->add_option("--write", options->write, "Write the settings as a run file (.yaml), with the reasons");
   app->add_flag("--json", options->json, "Print JSON");
   app->footer(

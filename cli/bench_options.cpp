@@ -51,18 +51,18 @@ void BenchArguments::add_to(CLI::App& app) {
   app.add_flag("--compare", compare, "Compare with h5py and torch, and save table and picture (needs Python)");
   listed(app.add_option("--against", against, "Compare with: h5py, torch, torch-slices, torch-lru, torch-rows"));
   listed(app.add_option("--workers", workers, "Worker processes that torch is tried with (default 0,1,2)"));
-  listed(app.add_option("--batch-sizes", batch_sizes, "Measure each of these batch sizes, in turns")
-             ->check(CLI::PositiveNumber));
-  app.add_option("--num-batches", num_batches, "Batches after which an epoch is cut short")->check(CLI::PositiveNumber);
+  listed(
+      app.add_option("--batch-sizes", batch_sizes, "Measure each of these batch sizes, in turns")->check(above_zero()));
+  app.add_option("--num-batches", num_batches, "Batches after which an epoch is cut short")->check(above_zero());
   app.add_option("--epochs", epochs, "Number of epochs (default 1; 3 where several things are measured)")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   app.add_option("--rounds", rounds, "How often each is measured, in turns (default 3 where there are several)")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   app.add_option("--seconds", seconds, "Stop after so many seconds; default: no limit, 60 for several, 120 for rivals")
-      ->check(CLI::NonNegativeNumber);
+      ->check(above_zero(true));
   app.add_option("--baseline", baseline, "Compare with this earlier result (.json), and name what is slower");
   app.add_option("--max-slowdown", max_slowdown, "Exit status 1 if slower than the baseline by more percent than this")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   app.add_option("--save", save, "Write NAME.md, NAME.json and NAME.svg (a picture); --compare saves headrace-bench");
   app.add_flag("--explain", explain, "First print every automatic setting and its reason, on stderr");
   app.add_flag("--json", json, "Print JSON");

@@ -26,6 +26,15 @@ FieldChoice field_choice(const std::string& text) {
 
 }  // namespace
 
+CLI::Validator above_zero(bool or_zero) {
+  const auto check = [or_zero](const std::string& text) -> std::string {
+    double number = 0;
+    if (CLI::detail::lexical_cast(text, number) && (number > 0 || (or_zero && number == 0))) return "";
+    return fmt::format("must be {} 0, not {}", or_zero ? "at least" : "above", text);
+  };
+  return {check, or_zero ? "NONNEGATIVE" : "POSITIVE"};
+}
+
 void LoaderArguments::add_to(CLI::App& app) {
   app.add_option("FILE", files, "Files or globs, or one run file (.yaml)")->required();
   app.add_option("--fields", fields,

@@ -11,6 +11,9 @@
 
 namespace headrace::cli {
 
+/// Check that a number is above 0 (or 0), and say so in words: CLI11's own check prints the largest double.
+CLI::Validator above_zero(bool or_zero = false);
+
 /// What was given; what was not stays as the run file or the default has it.
 struct LoaderArguments {
   std::vector<std::string> files, fields;

@@ -43,6 +43,20 @@ std::vector<std::string> with_dashes(int argc, char** argv) {
   return arguments;
 }
 
+/// What to give in place of an option that other loaders have; null: there is nothing.
+const char* other_loaders_option(std::string_view name) {
+  static constexpr std::pair<std::string_view, const char*> kInstead[] = {
+      {"--num-workers", "Use --threads: C++ threads decode, and there are no worker processes. "},
+      {"--num-threads", "Use --threads. "},
+      {"--prefetch-factor", "Use --memory: the larger it is, the more batches are ready in advance. "},
+      {"--read-chunk-size", "Not needed: the files' own chunks are decoded; --memory says how many bytes to hold. "},
+      {"--max-cached-chunks", "Use --memory, or --cache for what is kept between epochs. "},
+      {"--preload-to-ram", "Use --cache ram. "},
+      {"--buffer-size", "Use --shuffle-buffer, in bytes of data that are mixed at any time. "}};
+  const auto* const found = std::ranges::find(kInstead, name, [](const auto& pair) { return pair.first; });
+  return found == std::end(kInstead) ? nullptr : found->second;
+}
+
 int usage_error(const std::string& message, const std::string& hint, bool json) {
   return show_error(Error(ErrorCode::kInvalidArgument, message).with_hint(hint), json);
 }
@@ -75,9 +89,11 @@ int parse_error(const CLI::App& program, const std::vector<Verb>& verbs, const s
   for (const std::string& text : arguments) {
     if (!text.starts_with("--") || text == "--") continue;
     const std::string name = text.substr(0, text.find('='));
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      return usage_error(fmt::format("there is no option {}", name),
-                         with_nearest(name, names, fmt::format("headrace {}--help lists them.", words)), json);
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string rest = fmt::format("headrace {}--help lists them.", words);
+    const char* const instead = std::ranges::count(names, "--threads") > 0 ? other_loaders_option(name) : nullptr;
+    if (instead != nullptr) return usage_error(fmt::format("there is no option {}", name), instead + rest, json);
+    return usage_error(fmt::format("there is no option {}", name), with_nearest(name, names, rest), json);
   }
   return usage_error(error.what(), fmt::format("headrace {}--help shows how.", words), json);
 }

@@ -40,7 +40,14 @@ int run_rewrite(RewriteArguments options) {
       std::fputs((text + "\n").c_str(), stderr);
     };
   ProgressLine line("rewriting", ProgressLine::Unit::kBytes, !options.quiet);
-  ToolResult result = rewrite(options.files, options.rewrite, line.callback());
+  ToolResult result;
+  try {
+    result = rewrite(options.files, options.rewrite, line.callback());
+  } catch (Error& error) {
+    if (error.code() == ErrorCode::kCancelled && !options.rewrite.dry_run)
+      throw error.with_hint("Run the same command again: it goes on with what is written already.");
+    throw;
+  }
   if (announced && stderr_is_terminal())  // cost and gain stand above already
     result.text.erase(0, result.text.find("DONE"));
   return show_result(result, options.json);

@@ -30,3 +30,14 @@ def test_rows_that_the_lru_keeps() -> None:
     assert lru_rows(rows, 0, 1 << 30) == lru_rows(rows, 1, 1 << 30) == 10_240
     assert lru_rows(rows, 2, 1 << 30) == 20_480
     assert lru_rows(rows, 0, 4 * 3 * 1024 * 32) == 3 * 1024
+
+
+def test_a_reader_that_has_gone_is_no_traceback() -> None:
+    code = "import sys; from headrace._bench.command import show; sys.stdin.read(); sys.exit(0 if show('x' * 9) else 141)"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], text=True, **pipes) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        process.stdin.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141

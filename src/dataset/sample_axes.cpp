@@ -88,9 +88,11 @@ Status plan_axes(FileLists& lists, const OpenOptions& options, FieldPlan& plan) 
     } else if (shape.size() < options.sample_axes) {
       return refusal(here, array.path,
                      fmt::format("sample_axes={} of an array of shape {}", options.sample_axes, text(shape)),
-                     fmt::format("Leave it out of fields=. If it has one value for many samples: broadcast={{\"{}\": "
-                                 "\"{}\"}}.",
-                                 plan.columns[c].name, array.path));
+                     plan.places[c].array == leading
+                         ? fmt::format("It has {} axes: sample_axes is at most so many.", shape.size())
+                         : fmt::format("Leave it out of fields=. If it has one value for many samples: "
+                                       "broadcast={{\"{}\": \"{}\"}}.",
+                                       plan.columns[c].name, array.path));
     } else {
       array.axes = options.sample_axes;
     }

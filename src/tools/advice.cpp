@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kDefaultShare = 0.60;  // of what is available
 constexpr double kHeadway = 1.15;       // over the target: a loader that is just fast enough is late half the time
+constexpr std::uint64_t kAssumedEpochs = 10, kMostEpochs = 10'000;  // later ones are all alike
 constexpr double kRecodeSeconds = 0.25;
 constexpr std::uint64_t kMiB = 1 << 20;
 
@@ -58,6 +59,15 @@ AdvisedSettings settle(const Advice& advice, const Dataset& dataset, const Loade
   s.cache = choose_cache(advice.probe, advice.coding ? &*advice.coding : nullptr, advice.data, s.forecast, plan.threads,
                          room);
   if (!wanted) s.cache.reason = "set by you";
+  if (advice.probe.touch_bytes_per_s > 0 && s.cache.kept_share > 0 && s.cache.kind != CacheAdvice::Kind::kDirectory)
+    s.cache.keep_seconds_a_row +=  // fresh memory is part of what keeping a row costs
+        s.cache.kept_bytes_share * static_cast<double>(advice.data.sample_bytes) / advice.probe.touch_bytes_per_s;
+  if (options.cache.mode == CacheChoice::kAuto) {
+    const double rest = static_cast<double>(room.rest_bytes) /
+                        static_cast<double>(std::max<std::uint64_t>(advice.data.decoded_bytes, 1));
+    s.cache = over_epochs(s.cache, rest, s.forecast.warm, static_cast<double>(advice.data.epoch_samples),
+                          static_cast<std::size_t>(advice.epochs));
+  }
   if (s.cache.kind == CacheAdvice::Kind::kAllInMemory || s.cache.kind == CacheAdvice::Kind::kRecoded) {
     EnginePlan short_window = plan;  // batches come from memory then
     short_window.slots = s.slots = direct_window_slots(plan);
@@ -65,25 +75,19 @@ AdvisedSettings settle(const Advice& advice, const Dataset& dataset, const Loade
   }
   if (s.cache.kind == CacheAdvice::Kind::kDirectory)  // from the first epoch on, whatever the window
     s.forecast = forecast(advice.probe, advice.data, 1, plan.threads);
-  std::uint64_t kept = 0;
   if (s.cache.kind == CacheAdvice::Kind::kAllInMemory)
-    s.components.push_back({"decoded data", kept = advice.data.decoded_bytes, "kept for later epochs"});
+    s.components.push_back({"decoded data", advice.data.decoded_bytes, "kept for later epochs"});
   else if (s.cache.kind == CacheAdvice::Kind::kRecoded)
     s.components.push_back(
         {"recoded data",
-         kept = static_cast<std::uint64_t>(static_cast<double>(advice.data.decoded_bytes) * s.cache.kept_bytes_share),
+         static_cast<std::uint64_t>(static_cast<double>(advice.data.decoded_bytes) * s.cache.kept_bytes_share),
          "kept for later epochs"});
   else if (s.cache.kind == CacheAdvice::Kind::kPart)
-    s.components.push_back({"kept data", kept = std::min(cache_rest_bytes(plan), advice.data.decoded_bytes),
+    s.components.push_back({"kept data", std::min(cache_rest_bytes(plan), advice.data.decoded_bytes),
                             "kept for later epochs, as much as fits"});
   s.peak_bytes = sum_bytes(s.components);
-  if (advice.probe.touch_bytes_per_s > 0) {
+  if (advice.probe.touch_bytes_per_s > 0)
     s.start_seconds = static_cast<double>(s.slots * plan.slot_bytes) / advice.probe.touch_bytes_per_s;
-    if (s.cache.kept_share > 0)  // fresh memory is part of what keeping a row costs
-      s.cache.keep_seconds_a_row += static_cast<double>(kept) / s.cache.kept_share /
-                                    static_cast<double>(std::max<std::uint64_t>(advice.data.rows, 1)) /
-                                    advice.probe.touch_bytes_per_s;
-  }
   return s;
 }
 
@@ -118,11 +122,27 @@ Forecast Advice::recoded(std::size_t codec) const {
              : recoded_forecast(probe, recode, codec, data, advised.forecast.decodes, advised.threads);
 }
 
+std::vector<double> seconds_of_epochs(const Advice& a, const AdvisedSettings& s, double rate, std::size_t epochs) {
+  std::vector<double> seconds = forecast_epochs(s.cache, rate, static_cast<double>(a.data.epoch_samples), epochs);
+  seconds.front() += s.start_seconds;
+  return seconds;
+}
+
+double first_epoch_rate(const Advice& a, const AdvisedSettings& s, double rate) {
+  return static_cast<double>(a.data.epoch_samples) / std::max(seconds_of_epochs(a, s, rate, 1).front(), 1e-9);
+}
+
+std::string advised_cache(const Advice& a, const RunConfig& run) {
+  return run.loader.cache.mode == CacheChoice::kNone ? "none" : cache_setting(a.advised.cache.kind);
+}
+
 Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   const Dataset dataset = open_run(run);
   const Source& source = rows_of(dataset, "advice");
   Advice a;
   a.target_per_second = options.target_per_second;
+  a.epochs_assumed = options.epochs == 0;
+  a.epochs = a.epochs_assumed ? kAssumedEpochs : std::min(options.epochs, kMostEpochs);
   a.files = dataset.files().size();
   for (const auto& [files, paths] : dataset.companion_files()) a.companion_files.insert(files);
   a.storages = storages_of(dataset);

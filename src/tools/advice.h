@@ -47,6 +47,8 @@ struct Advice {
   std::vector<AdvisedSettings> presets;
   std::string threads_reason, memory_reason;
   double target_per_second = 0;
+  std::uint64_t epochs = 0;  ///< Of the training that the cache must pay in.
+  bool epochs_assumed = true;
 
   LocalProcesses local;  ///< That divide what there is.
 
@@ -62,6 +64,14 @@ struct Advice {
 /// Measure and decide. Errors: as advise().
 Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options);
 
+/// Return the seconds of the first epochs, with all that a first one costs more. \param rate  Samples a second from the
+/// files.
+std::vector<double> seconds_of_epochs(const Advice& advice, const AdvisedSettings& settings, double rate,
+                                      std::size_t epochs);
+/// Return the samples a second of a first epoch, by the same figures.
+double first_epoch_rate(const Advice& advice, const AdvisedSettings& settings, double rate);
+/// What Loader(cache=) takes; "none" where that was asked for.
+std::string advised_cache(const Advice& advice, const RunConfig& run);
 /// "is reached …" or what would reach it. Empty without a target.
 std::string target_text(const Advice& advice);
 std::string limit_text(const Advice& advice);

@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "base/number_text.h"
+#include "loader/options_table.h"
 #include "tools/advice.h"
+#include "tools/run_file_text.h"
 #include "tools/text_table.h"
 
 namespace headrace {
@@ -56,6 +58,60 @@ bool worth_rewriting(const Advice& a) {
          (then.cold > 1.5 * a.advised.forecast.cold && then.warm > 0.8 * a.advised.forecast.warm);
 }
 
+/// A word that a shell takes as it is.
+std::string quoted_word(const std::string& word) {
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string fields_words(const RunConfig& run) {
+  std::vector<std::string> words;
+  for (const FieldChoice& field : run.open.fields)
+    words.push_back(field.path.empty() || field.path == field.name ? field.name : field.name + "=" + field.path);
+  return words.empty() ? "" : " --fields " + quoted_word(fmt::format("{}", fmt::join(words, ",")));
+}
+
+/// Options of the loader that differ from what a command has without them, but for those that are advised.
+std::string loader_words(const RunConfig& run, const RunConfig& plain) {
+  const LoaderSettings now{run.loader, run.framework, run.batch_format, {}, {}},
+      before{plain.loader, plain.framework, plain.batch_format, {}, {}};
+  std::string out;
+  for (const LoaderOption& option : loader_options()) {
+    const bool advised = option.name == "threads" || option.name == "memory" || option.name == "cache";
+    if (advised || option.get == nullptr || (option.where & LoaderOption::kCommandLine) == 0) continue;
+    const std::string value = option.get(now);
+    if (value.empty() || value == option.get(before)) continue;
+    std::string flag = fmt::format(" --{}", option.name);
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    if (option.name == "shuffle")
+      out += run.loader.shuffle.mode() == Shuffle::kNone    ? " --no-shuffle"
+             : run.loader.shuffle.mode() == Shuffle::kExact ? " --exact"
+                                                            : " --shuffle";
+    else if (option.kind != LoaderOption::Kind::kSwitch)
+      out += flag + " " + value;
+    else if (value == "true")
+      out += flag;
+  }
+  return out;
+}
+
+/// What follows "headrace bench " to measure the same samples in the same batches; empty where no command line says it.
+std::string same_work(const RunConfig& run) {
+  if (!run.path.empty()) {
+    const RunConfig file = load_run(run.path);
+    const bool same = data_section_text(file) == data_section_text(run);
+    return quoted_word(run.path) + (same ? "" : fields_words(run)) + loader_words(run, file);
+  }
+  RunConfig plain;
+  plain.files = run.files, plain.open.fields = run.open.fields;
+  if (run.files.size() > 2 || data_section_text(plain) != data_section_text(run)) return "";
+  plain.loader.shuffle = true;
+  std::vector<std::string> words;
+  for (const std::string& file : run.files) words.push_back(quoted_word(file));
+  return fmt::format("{}{}{}", fmt::join(words, " "), fields_words(run), loader_words(run, plain));
+}
+
 std::string quoted_files(const RunConfig& run) {
   std::string out;
   for (std::size_t i = 0; i < std::min<std::size_t>(run.files.size(), 2); ++i)
@@ -68,22 +124,26 @@ std::string quoted_files(const RunConfig& run) {
 std::string limit_text(const Advice& a) {
   const Forecast& f = a.advised.forecast;
   std::string text = why(f.warm_bottleneck, a);
-  text += fmt::format(": {} samples/s with one thread", rate(a.probe.one.rows_per_s));
+  text += fmt::format(": on a few blocks {} samples/s with one thread", rate(a.probe.one.rows_per_s));
   if (a.probe.many.threads > 1)
     text += fmt::format(", {} with {}", rate(a.probe.many.rows_per_s), a.probe.many.threads);
   if (f.decodes > 1.05) text += fmt::format(" if each block were decoded once, {} with these settings", rate(f.warm));
   std::vector<std::string> others;
   if (f.warm_bottleneck != Bottleneck::kDecoding && f.decode_limit > 0 && f.decode_limit < 50 * f.warm)
     others.push_back("decoding " + rate(f.decode_limit));
-  if (f.warm_read_limit > 0)
-    others.push_back(
-        fmt::format("reading {} from memory and {} from the disk", rate(f.warm_read_limit), rate(f.cold_read_limit)));
+  const bool slow_disk = f.cold_read_limit < f.warm;  // then it is no step that would be faster
+  if (f.warm_bottleneck != Bottleneck::kReading && f.warm_read_limit > 0)
+    others.push_back("reading " + rate(f.warm_read_limit) + " from memory" +
+                     (slow_disk ? "" : fmt::format(" and {} from the disk", rate(f.cold_read_limit))));
   if (f.warm_bottleneck != Bottleneck::kMoving && f.move_limit > 0)
     others.push_back("copying rows into batches " + rate(f.move_limit));
   if (!others.empty())
     text += fmt::format(". Each of the other steps alone would be faster: {}", fmt::join(others, ", "));
   if (f.cold_bottleneck != f.warm_bottleneck)
     text += fmt::format(". While files come from the disk the limit is {}", why(f.cold_bottleneck, a));
+  else if (f.cold_read_limit > 0 && f.cold_read_limit < 0.9 * f.warm_read_limit && slow_disk)
+    text += ". While files come from the disk this is slower";
+  if (slow_disk && f.cold_read_limit > 0) text += fmt::format(": at most {} samples/s", rate(f.cold_read_limit));
   return text;
 }
 
@@ -103,9 +163,8 @@ std::string recoding_text(const Advice& a) {
   const Forecast now = a.advised.forecast, then = a.recoded(best);
   if (best == 0 || !worth_rewriting(a)) return text + ". Another codec would gain little";
   text += fmt::format(
-      ". Written with {} the files would load at about {} samples/s from memory instead of {}, and {} from "
-      "the disk instead of {}",
-      a.recode.codecs[best].codec, rate(then.warm), rate(now.warm), rate(then.cold), rate(now.cold));
+      ". Written with {} the files would load {:.1f} times as fast from memory, and {:.1f} times from the disk",
+      a.recode.codecs[best].codec, then.warm / std::max(now.warm, 1e-9), then.cold / std::max(now.cold, 1e-9));
   const double size = a.recode.codecs[0].ratio / a.recode.codecs[best].ratio;
   if (size > 1.25) text += fmt::format("; they would take {:.1f} times the space", size);
   if (size < 0.8) text += fmt::format("; they would take {:.0f} % of the space", 100 * size);
@@ -115,7 +174,8 @@ std::string recoding_text(const Advice& a) {
 std::string target_text(const Advice& a) {
   const double target = a.target_per_second;
   if (target <= 0) return "";
-  const Forecast& f = a.advised.forecast;
+  Forecast f = a.advised.forecast;
+  f.warm = first_epoch_rate(a, a.advised, f.warm), f.cold = first_epoch_rate(a, a.advised, f.cold);  // as in the table
   const std::string wanted = rate(target) + " samples/s ";
   if (f.cold >= target)
     return wanted + fmt::format("is reached, also while files come from the disk ({})", rate(f.cold));
@@ -149,11 +209,13 @@ std::string target_text(const Advice& a) {
 std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
   std::vector<std::string> steps;
   const std::string memory = size_setting(a.advised.memory_bytes);
-  const std::string cache = cache_setting(a.advised.cache.kind);
-  steps.push_back(fmt::format(
-      "Check it: headrace bench{} --batch-size {} --threads {} --memory {}{} --epochs 2 "
-      "(or --write run.yaml here, then headrace bench run.yaml)",
-      quoted_files(run), run.loader.batch_size, a.advised.threads, memory, cache == "auto" ? "" : " --cache " + cache));
+  const std::string cache = advised_cache(a, run);
+  const std::string work = same_work(run);
+  steps.push_back(
+      work.empty() ? "Check it: --write run.yaml here, then headrace bench run.yaml --epochs 2"
+                   : fmt::format("Check it: headrace bench {} --threads {} --memory {} --cache {} --epochs 2{}", work,
+                                 a.advised.threads, memory, cache,
+                                 run.path.empty() ? " (or --write run.yaml here, then headrace bench run.yaml)" : ""));
   steps.push_back(
       fmt::format("In your program: hr.Loader(data, {}{}, threads={}, memory=\"{}\"{}). Afterwards "
                   "print(loader.report()) says what really limited it",

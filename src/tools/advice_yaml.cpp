@@ -18,9 +18,10 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
   const MemoryLimit& rules = a.limits.rules();
   out += fmt::format("# By headrace advise, for {} processors ({}) and {} of memory ({} of {}).\n", a.cpus.usable,
                      a.cpus.rules().rule, format_bytes(a.available_bytes()), rules.rule, rules.where);
-  out +=
-      fmt::format("# Expected: {:.0f} samples/s from the page cache, {:.0f} from the disk, {:.0f} in later epochs.\n",
-                  a.advised.forecast.warm, a.advised.forecast.cold, a.advised.cache.later);
+  out += fmt::format(
+      "# Expected: {:.0f} samples/s in a first epoch from the page cache, {:.0f} from the disk, {:.0f} later.\n",
+      first_epoch_rate(a, a.advised, a.advised.forecast.warm), first_epoch_rate(a, a.advised, a.advised.forecast.cold),
+      a.advised.cache.later);
   out += "# Try it: headrace bench THIS_FILE --epochs 2\n" + data_section_text(run, &a.companion_files);
   out += "loader:\n";
   const LoaderSettings settings{run.loader, run.framework, run.device, run.batch_format, {}, {}};
@@ -34,7 +35,7 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
   }
   setting(fmt::format("threads: {}", a.advised.threads), a.threads_reason);
   setting("memory: " + size_setting(a.advised.memory_bytes), a.memory_reason);
-  setting("cache: " + cache_setting(a.advised.cache.kind), a.advised.cache.reason);
+  setting("cache: " + advised_cache(a, run), a.advised.cache.reason);
   return out;
 }
 

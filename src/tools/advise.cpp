@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 
 #include "base/memory_budget.h"
 #include "base/number_text.h"
@@ -24,6 +25,7 @@ std::string whole(double number) {
 /// "0.4 s", "3 min 20 s", "2 h 5 min".
 std::string duration(double seconds) {
   if (!(seconds < 1e9)) return "-";
+  if (seconds < 0.0995) return fmt::format("{:.{}f} ms", seconds * 1e3, seconds < 0.00995 ? 1 : 0);
   if (seconds < 10) return fmt::format("{:.1f} s", seconds);
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
   const auto s = static_cast<std::uint64_t>(seconds);
@@ -34,12 +36,9 @@ double epoch_seconds(const Advice& a, double rate) {
   return static_cast<double>(a.data.epoch_samples) / std::max(rate, 1e-9);
 }
 
-/// Return the seconds of the first ten epochs. \param rate  Samples a second from the files.
+/// Return the seconds of the training's epochs. \param rate  Samples a second from the files.
 std::vector<double> epochs_of(const Advice& a, const AdvisedSettings& s, double rate) {
-  constexpr std::size_t kEpochs = 10;
-  std::vector<double> seconds = forecast_epochs(s.cache, rate, static_cast<double>(a.data.epoch_samples), kEpochs);
-  seconds.front() += s.start_seconds;
-  return seconds;
+  return seconds_of_epochs(a, s, rate, static_cast<std::size_t>(a.epochs));
 }
 
 std::string cache_words(const CacheAdvice& cache) {
@@ -82,13 +81,16 @@ std::string expected_text(const Advice& a) {
                                             : "first epoch, from storage",
       epochs_of(a, s, s.forecast.cold).front());
   add("first epoch, files in memory already", warm.front());
-  add("second epoch", warm[1]);
-  add("tenth epoch", warm.back());
+  if (warm.size() > 1) add("second epoch", warm[1]);
+  if (warm.size() > 2) add(warm.size() == 10 ? "tenth epoch" : fmt::format("epoch {}", warm.size()), warm.back());
   std::string out = table.indented();
   const double keeping = warm.front() - s.start_seconds - epoch_seconds(a, s.forecast.warm);
   if (s.start_seconds + std::max(keeping, 0.0) >= 0.05)
     out += fmt::format("  about {} of a first epoch go into allocating memory and filling the cache\n",
                        duration(s.start_seconds + std::max(keeping, 0.0)));
+  out += fmt::format("  {} epoch{} in {}{}\n", warm.size(), plural(warm.size()),
+                     duration(std::accumulate(warm.begin(), warm.end(), 0.0)),
+                     a.epochs_assumed ? "; so many are assumed, --epochs N is yours" : "");
   return out;
 }
 
@@ -98,13 +100,13 @@ std::string presets_text(const Advice& a) {
                    {"memory", Align::kRight},
                    {"peak", Align::kRight},
                    {"decodes per block", Align::kRight},
-                   {"samples/s", Align::kRight},
+                   {"first epoch", Align::kRight},
                    {"later epochs", Align::kRight},
                    {"cache"}});
   for (const AdvisedSettings& s : a.presets)
     table.add({s.name, fmt::format("{}", s.threads), size_setting(s.memory_bytes), format_bytes(s.peak_bytes),
-               fmt::format("{:.1f}", s.forecast.decodes), whole(s.forecast.warm), whole(s.cache.later),
-               cache_setting(s.cache.kind)});
+               fmt::format("{:.1f}", s.forecast.decodes), whole(first_epoch_rate(a, s, s.forecast.warm)),
+               whole(s.cache.later), cache_setting(s.cache.kind)});
   const bool more = std::any_of(a.presets.begin(), a.presets.end(), [&](const AdvisedSettings& s) {
     return s.memory_bytes > process_memory_wanted() + (1 << 20);
   });
@@ -165,6 +167,7 @@ Json settings_json(const Advice& a, const AdvisedSettings& s) {
           {"warm_samples_per_second", s.forecast.warm},
           {"later_samples_per_second", s.cache.later},
           {"start_seconds", s.start_seconds},
+          {"first_epoch_samples_per_second", first_epoch_rate(a, s, s.forecast.warm)},
           {"first_epoch_seconds", epochs_of(a, s, s.forecast.cold).front()},
           {"epochs_seconds", epochs_of(a, s, s.forecast.warm)},
           {"later_epoch_seconds", epoch_seconds(a, s.cache.later)}};
@@ -228,6 +231,8 @@ Json advice_json(const Advice& a, const RunConfig& run, const std::string& yaml)
       {"decode_once", once_json(a)},
       {"threads_reason", a.threads_reason},
       {"memory_reason", a.memory_reason},
+      {"epochs", a.epochs},
+      {"epochs_assumed", a.epochs_assumed},
       {"fit", to_string(judge_fit(a.advised.peak_bytes, a.available_bytes()))},
       {"presets", std::move(presets)},
       {"measured",
@@ -245,7 +250,8 @@ Json advice_json(const Advice& a, const RunConfig& run, const std::string& yaml)
       {"run_file", yaml}};
   if (a.target_per_second > 0)
     json["target"] = {{"samples_per_second", a.target_per_second},
-                      {"reached", a.advised.forecast.warm >= a.target_per_second},
+                      {"reached", std::max(first_epoch_rate(a, a.advised, a.advised.forecast.warm),
+                                           a.advised.cache.later) >= a.target_per_second},
                       {"text", target_text(a)}};
   if (a.probe.damage) json["damage"] = error_json(*a.probe.damage);
   return json;

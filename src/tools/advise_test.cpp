@@ -2,9 +2,11 @@
 #include <headrace/tools/tools.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "format/testing/hdf5_files.h"
+#include "tools/advice.h"
 #include "tools/json.h"
 
 namespace headrace {
@@ -73,6 +75,43 @@ TEST_F(Advise, FilesOfEveryKindAreMeasured) {
       EXPECT_GT(Json::parse(result.json)["advised"]["warm_samples_per_second"], 0) << result.text;
     }
   }
+}
+
+TEST_F(Advise, TheNextCommandMeasuresTheSameWork) {
+  write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
+  run_.open.fields = {{"features", "x"}};
+  run_.loader.shuffle = false;
+  const std::string given = Json::parse(advise(run_, kQuick).json)["next"][0];
+  EXPECT_NE(given.find("--fields 'features=x'"), std::string::npos) << given;
+  EXPECT_NE(given.find("--no-shuffle"), std::string::npos) << given;
+  const std::string path = directory_.path("run.yaml");
+  std::ofstream(path) << advise(run_, kQuick).run_file;
+  RunConfig file = load_run(path);
+  file.loader.batch_size = 50;
+  const std::string next = Json::parse(advise(file, kQuick).json)["next"][0];
+  EXPECT_NE(next.find("headrace bench '" + path + "' --batch-size 50 --threads"), std::string::npos) << next;
+}
+
+TEST_F(Advise, EpochsAreAskedForOrAssumedAloud) {
+  write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
+  const ToolResult assumed = advise(run_, kQuick);
+  EXPECT_NE(assumed.text.find("so many are assumed, --epochs N is yours"), std::string::npos) << assumed.text;
+  const ToolResult asked = advise(run_, {0, 0.05, 3});
+  EXPECT_EQ(asked.text.find("assumed"), std::string::npos) << asked.text;
+  const Json settings = Json::parse(asked.json)["advised"];
+  const auto first = static_cast<std::uint64_t>(std::llround(settings["first_epoch_samples_per_second"].get<double>()));
+  EXPECT_NE(asked.run_file.find(std::to_string(first) + " samples/s in a first epoch"), std::string::npos);
+}
+
+TEST(LimitText, NamesOnlyStepsThatAreFaster) {
+  Advice a;
+  a.probe.one.rows_per_s = 1'470'000;
+  Forecast& f = a.advised.forecast;
+  f.warm = 1'400'000, f.cold = 34'000, f.warm_read_limit = 2'000'000, f.cold_read_limit = 34'800, f.move_limit = 9e6;
+  f.warm_bottleneck = f.cold_bottleneck = Bottleneck::kReading;
+  const std::string text = limit_text(a), faster = "alone would be faster: copying rows into batches 9,000,000.";
+  EXPECT_NE(text.find(faster), std::string::npos) << text;
+  EXPECT_NE(text.find("at most 34,800 samples/s"), std::string::npos) << text;
 }
 
 TEST_F(Advise, DamageIsToldAndTheRestMeasured) {

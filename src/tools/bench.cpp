@@ -28,6 +28,9 @@ std::string shuffle_name(Shuffle shuffle) {
   return "none";
 }
 
+/// Shorter than this, batches that were ready before are handed over: that is no rate.
+constexpr double kLeastSeconds = 1e-3;
+
 double per_second(double amount, double seconds) {
   return seconds > 0 ? amount / seconds : 0;
 }
@@ -73,8 +76,10 @@ std::string text(const std::vector<BenchPass>& passes, const BenchPass& all, con
   const double sample_bytes = all.samples == 0 ? 0 : static_cast<double>(all.bytes) / static_cast<double>(all.samples);
   const auto add = [&](std::string name, std::uint64_t n, double seconds) {
     const double rate = per_second(static_cast<double>(n), seconds);
-    table.add({std::move(name), group_digits(n), fmt::format("{:.3f}", seconds),
-               group_digits(static_cast<std::uint64_t>(rate)), fmt::format("{:.2f}", rate * sample_bytes * 1e-9)});
+    const bool measured = seconds >= kLeastSeconds;
+    table.add({std::move(name), group_digits(n), fmt::format("{:.{}f}", seconds, measured ? 3 : 5),
+               measured ? group_digits(static_cast<std::uint64_t>(rate)) : "–",
+               measured ? fmt::format("{:.2f}", rate * sample_bytes * 1e-9) : "–"});
   };
   const BenchPass& first = passes.front();
   add("first batch", first.first_batch_samples, first.first_batch_seconds);

@@ -113,6 +113,7 @@ std::string rate_text(double rate) {
 }
 
 std::string duration_text(double seconds) {
+  if (seconds < 0.0995) return fmt::format("{:.{}f} ms", seconds * 1e3, seconds < 0.00995 ? 2 : 0);
   if (seconds < 90) return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0);
   const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);

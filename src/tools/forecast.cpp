@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <span>
 
 #include "assembly/keep_forecast.h"
+#include "base/number_text.h"
 #include "loader/access.h"
 #include "loader/plan_memory.h"
 
@@ -19,6 +21,7 @@ namespace {
 constexpr double kEngineShare = 0.95;    // of the blocks' rate that is left beside planning and handing over
 constexpr double kDirectoryShare = 0.8;  // of the gather from plain memory, through a mapped file
 constexpr double kNoDecoding = 50e9;     // bytes a second: rows are taken where they were read
+constexpr double kClearly = 1.02;        // what an order of keeping must take longer by to be the worse one
 constexpr double kWorthIt = 1.3;         // what a cache must gain to be worth its memory or disk
 
 double mixed_rate(double share, double fast, double slow) {
@@ -141,6 +144,25 @@ std::vector<double> forecast_epochs(const CacheAdvice& cache, double rate, doubl
        forecast_keeping({decode, cache.keep_seconds_a_row, cache.hit_seconds_a_row}, 0, room, epochs, share))
     seconds.push_back(e.cost * samples);
   return seconds;
+}
+
+CacheAdvice over_epochs(const CacheAdvice& cache, double rest_share, double rate, double samples, std::size_t epochs) {
+  if (cache.kind != CacheAdvice::Kind::kAllInMemory) return cache;
+  CacheAdvice slowly = cache;
+  slowly.kind = rest_share > 0 ? CacheAdvice::Kind::kPart : CacheAdvice::Kind::kNone;
+  slowly.kept_share = std::min(1.0, rest_share);
+  const auto total = [&](const CacheAdvice& one) {
+    const std::vector<double> seconds = forecast_epochs(one, rate, samples, epochs);
+    return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  };
+  const double at_once = total(cache), little_by_little = total(slowly);
+  if (at_once <= kClearly * little_by_little) return cache;
+  slowly.later = samples / std::max(forecast_epochs(slowly, rate, samples, epochs).back(), 1e-9);
+  slowly.reason = fmt::format(
+      "decoding all rows first (ram) would not pay in {} epoch{}: {:.2g} s against {:.2g}; rows are kept little by "
+      "little",
+      epochs, plural(epochs), at_once, little_by_little);
+  return slowly;
 }
 
 CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const DataFacts& facts, const Forecast& f,

@@ -60,6 +60,9 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
 /// Return the seconds of each of the first `epochs` epochs, of `samples` each. \param rate  Samples a second from the
 /// files, of epochs that find nothing kept.
 std::vector<double> forecast_epochs(const CacheAdvice& cache, double rate, double samples, std::size_t epochs);
+/// Return the cache, or the same rows kept little by little ("auto") where decoding all of them first ("ram") takes
+/// longer in so many epochs. \param rest_share  Share of the data that fits beside a whole window.
+CacheAdvice over_epochs(const CacheAdvice& cache, double rest_share, double rate, double samples, std::size_t epochs);
 /// "ram", "cache/", "auto": what Loader(cache=) takes.
 std::string cache_setting(CacheAdvice::Kind kind);
 

@@ -37,6 +37,17 @@ TEST(Forecast, ThreadsBetweenAndBeyondWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(p.rows_per_s(64), 3400);
 }
 
+TEST(Forecast, DecodingAllFirstMustPayInTheEpochsThereAre) {
+  CacheAdvice ram;
+  ram.kind = CacheAdvice::Kind::kAllInMemory, ram.kept_share = 1, ram.later = 1e5;
+  ram.keep_seconds_a_row = 1e-2, ram.hit_seconds_a_row = 1e-5;  // to keep a row takes as long as ten decodings
+  EXPECT_NE(over_epochs(ram, 1, 1000, 1000, 3).kind, CacheAdvice::Kind::kAllInMemory);
+  EXPECT_NE(over_epochs(ram, 1, 1000, 1000, 3).reason.find("3 epochs"), std::string::npos);
+  EXPECT_EQ(over_epochs(ram, 1, 1000, 1000, 1000).kind, CacheAdvice::Kind::kAllInMemory);
+  ram.keep_seconds_a_row = 0;
+  EXPECT_EQ(over_epochs(ram, 1, 1000, 1000, 3).kind, CacheAdvice::Kind::kAllInMemory);
+}
+
 TEST(Forecast, EachDecodeCostsAgainButRowsAreMovedOnce) {
   const double once = forecast(a_probe(), some_facts(), 1, 2).warm;
   EXPECT_NEAR(once, 1800, 180);

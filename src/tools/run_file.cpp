@@ -337,6 +337,7 @@ Dataset open_run(const RunConfig& run, const std::vector<std::string>& files) {
 RunConfig load_run(const std::string& path) {
   Result<RunConfig> run = parse_run(path);
   if (!run.ok()) throw run.error().with_file(path).with_stage("run file");
+  run->path = path;
   return std::move(*run);
 }
 

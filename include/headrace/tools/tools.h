@@ -166,6 +166,7 @@ struct RunConfig {
   std::string device = "cpu";            ///< Where batches are delivered in Python. The C++ program leaves them here.
   std::string batch_format = "dict";     ///< What a batch is in Python: "dict" or "tuple".
   std::vector<std::string> became = {};  ///< What words of another program's file became, a sentence each.
+  std::string path = {};                 ///< The run file that it was read from; empty: none.
 };
 /// Read a run file, or the configuration of a program that trained on text with Grain (see docs/start-jax.md). For an
 /// unknown key the error names the most similar one.
@@ -186,6 +187,7 @@ ToolResult check_memory(const RunConfig& run);
 struct AdviseOptions {
   double target_per_second = 0;  ///< Samples a second that the training needs; 0: as many as possible.
   double effort = 1;             ///< Factor on the time of measuring, 1.5 s in all; less is less exact.
+  std::uint64_t epochs = 0;      ///< Number of epochs of the training; 0: ten are assumed, and the advice says so.
 };
 /// Recommend settings for this machine and these files, with reasons. Measures for at most 2 s. `run_file` has them as
 /// YAML for load_run(). Errors: errors of the files; kOutOfBudget if one batch and one block cannot fit.

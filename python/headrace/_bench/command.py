@@ -6,6 +6,7 @@ With --compare or --against the C++ program reads the options; ``bench text`` is
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from headrace.loader import Loader
 from headrace.tools import open_run
 
 _FINDINGS, _USAGE, _BAD_DATA, _RESOURCES, _BUG, _INTERRUPTED = 1, 2, 3, 4, 70, 130
+_CLOSED = 141  # as a shell reports what SIGPIPE ended
 _TEXT = ("bench", "text")  # a file of this name is ./text
 _STATUS = {
     **dict.fromkeys(("invalid_argument", "not_found", "permission", "field_missing"), _USAGE),
@@ -59,7 +61,8 @@ def run(program: str, arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("error: stopped before the end.", file=sys.stderr)
         return _INTERRUPTED
-    print(result.to_json() if asked["json"] else result)
+    if not show(result.to_json() if asked["json"] else str(result)):
+        return _CLOSED
     if asked["save"]:
         print(f"saved {asked['save']}.md, {asked['save']}.json and {asked['save']}.svg", file=sys.stderr)
     return _FINDINGS if result.findings else 0
@@ -77,6 +80,16 @@ def _run_text(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("error: stopped before the end.", file=sys.stderr)
         return _INTERRUPTED
+
+
+def show(text: str) -> bool:
+    """Print the result; False if its reader has gone, as in ``… | head``."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python flushes at its end goes there
+        return False
+    return True
 
 
 def save(result: _headrace.ToolResult, name: str) -> None:

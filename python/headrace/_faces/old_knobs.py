@@ -105,14 +105,15 @@ class OldKnobs:
             lines.append(("read_chunk_size", str(self.read_chunk_size), text))
         if self.max_cached_chunks is not None:
             asked = self._cached_bytes(dataset)
+            chunks = f"those chunks would be {_headrace.format_bytes(asked)}" if self.max_cached_chunks else "no chunks"
             cap = min(asked, budget)
             needed = _least_memory(dataset, {**words, "memory": cap}) if cap < budget else None
             shown = _headrace.format_bytes
             if asked >= budget:
-                text = f"memory stays {shown(budget)}: those chunks would be {shown(asked)}"
+                text = f"memory stays {shown(budget)}: {chunks}"
             elif needed is not None:
                 text, memory = (
-                    f"memory={shown(needed)}, the least that will do: those chunks would be {shown(asked)}",
+                    f"memory={shown(needed)}, the least that will do: {chunks}",
                     needed,
                 )
             else:
