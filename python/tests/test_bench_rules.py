@@ -33,7 +33,9 @@ def test_rows_that_the_lru_keeps() -> None:
 
 
 def test_a_reader_that_has_gone_is_no_traceback() -> None:
-    code = "import sys; from headrace._bench.command import show; sys.stdin.read(); sys.exit(0 if show('x' * 9) else 141)"
+    code = (
+        "import sys; from headrace._bench.command import show; sys.stdin.read(); sys.exit(0 if show('x' * 9) else 141)"
+    )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", code], text=True, **pipes) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None

@@ -164,6 +164,7 @@ def test_pinned_batches_are_ready_ahead(jets, monkeypatch: pytest.MonkeyPatch) -
         return tensor.clone()
 
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *_: torch.device("cuda"))
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
     monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
     loader = DataLoader(hr.open(jets.glob, fields=FIELDS), 100, pin_memory=True)
     assert loader.loader.report().memory.staging_bytes > 0, "the budget knows of them"
@@ -181,4 +182,19 @@ def test_pinned_memory_is_quietly_nothing_without_an_accelerator(jets) -> None:
     loader = DataLoader(jets.open(), 100, pin_memory=True)
     assert loader.loader.report().memory.staging_bytes == 0
     assert sum(len(batch["y"]) for batch in loader) == 633
+    loader.close()
+
+
+def test_pinned_memory_is_quietly_nothing_where_torch_could_have_an_accelerator(
+    jets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with torch's build for CUDA on a machine without a GPU."""
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *_: torch.device("cuda"))
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    loader = DataLoader(jets.open(), 100, pin_memory=True)
+    plain = DataLoader(jets.open(), 100)
+    ours, states = epochs(loader, 2)
+    theirs, their_states = epochs(plain, 2)
+    assert states == their_states and all(map(same, ours, theirs))
+    assert same(loader.loader.batch(1, 2), plain.loader.batch(1, 2))
     loader.close()

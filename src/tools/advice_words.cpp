@@ -74,8 +74,8 @@ std::string fields_words(const RunConfig& run) {
 
 /// Options of the loader that differ from what a command has without them, but for those that are advised.
 std::string loader_words(const RunConfig& run, const RunConfig& plain) {
-  const LoaderSettings now{run.loader, run.framework, run.batch_format, {}, {}},
-      before{plain.loader, plain.framework, plain.batch_format, {}, {}};
+  const LoaderSettings now{run.loader, run.framework, run.device, run.batch_format, {}, {}},
+      before{plain.loader, plain.framework, plain.device, plain.batch_format, {}, {}};
   std::string out;
   for (const LoaderOption& option : loader_options()) {
     const bool advised = option.name == "threads" || option.name == "memory" || option.name == "cache";

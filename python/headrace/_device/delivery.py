@@ -96,8 +96,10 @@ class Delivery:
         batches = start()
         if before is not None:
             before.join()  # its thread must not copy beside the new one
-        self._prepare(native)
         self._feed = self._place = None
+        if self._is_inert():
+            return batches
+        self._prepare(native)
         if not ahead:
             return WhenAskedFor(batches, self._way(_nothing))
         self._place = Place(native, *position)
@@ -107,6 +109,10 @@ class Delivery:
 
     def _live(self) -> Feed | None:
         return None if self._feed is None else self._feed()
+
+    def _is_inert(self) -> bool:
+        """True where nothing is to be pinned, since this machine has no accelerator, though torch could have one."""
+        return isinstance(self._to, Pinned) and not torch.accelerator.is_available()
 
     def _prepare(self, native: _headrace.Loader) -> None:
         """Get to know the device, from the thread that iterates."""
@@ -175,6 +181,8 @@ class Delivery:
 
     def at_once(self, batch: Any) -> Any:
         """Return a batch there, and wait for it."""
+        if self._is_inert():
+            return batch
         return each_tensor(batch, _change_of(self._to))
 
     def figures(self) -> dict[str, Any] | None:
