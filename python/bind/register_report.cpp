@@ -176,6 +176,9 @@ void register_report(nb::module_& m) {
       .def_ro("consumer_wait_seconds", &Report::consumer_wait_seconds, "Time the caller waited for batches.")
       .def_ro("consumer_work_seconds", &Report::consumer_work_seconds,
               "Time between one batch and asking for the next.")
+      .def_prop_ro("batch_wait_seconds", &Report::batch_wait_seconds, "Time a batch was waited for, on average.")
+      .def_ro("batch_wait_p99_seconds", &Report::batch_wait_p99_seconds,
+              "Time that 99 % of the batches did not take longer to come, to an eighth.")
       .def_ro("first_batch_seconds", &Report::first_batch_seconds,
               "Time from the first epoch's start to its first batch.")
       .def_ro(

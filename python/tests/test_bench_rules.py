@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from headrace._bench.compare import from_cache
 from headrace._bench.rivals import Column, Rows, lru_rows
 from headrace._bench.timing import Pass

@@ -249,3 +249,17 @@ def test_set_memory(run_python) -> None:
             else:
                 raise SystemExit(f"{bad!r} was taken")
     """)
+
+
+def test_waits_for_batches_on_average_and_at_worst(jets) -> None:
+    with hr.Loader(jets.open(), 20, threads=1, shuffle=True, cache="none") as loader:
+        for _ in range(2):
+            for _batch in loader:
+                pass
+        report = loader.report()
+    assert report.batches == 64
+    assert report.batch_wait_seconds * 64 == pytest.approx(report.consumer_wait_seconds)
+    # The slowest, as there are less than a hundred: no less than the average, no more than all together.
+    assert report.batch_wait_seconds <= report.batch_wait_p99_seconds <= report.consumer_wait_seconds * 9 / 8
+    assert "ms each on average, 99 % within" in str(report)
+    assert report.to_dict()["batch_wait_p99_seconds"] == report.batch_wait_p99_seconds

@@ -98,7 +98,7 @@ std::optional<Batch> Loader::Epoch::next() {
         .with_hint("Raise timeout=, or look at loader.report() for the stage that holds things up.");
   Result<std::optional<Engine::Delivery>> delivery = m.engine->next();
   const std::uint64_t end = now_ns();
-  c.wait_ns += end - start;
+  c.add_wait(end - start);
   if (!delivery.ok()) {
     m.finished = true;
     throw delivery.error();
@@ -121,7 +121,7 @@ bool Loader::Epoch::wait(std::chrono::nanoseconds limit) {
   const std::uint64_t start = now_ns();
   impl_->consumer->stop_work(start, true);
   const bool ready = impl_->engine->wait(limit);
-  impl_->consumer->wait_ns += now_ns() - start;
+  impl_->consumer->add_wait(now_ns() - start);
   return ready;
 }
 void Loader::Epoch::check_current() const {

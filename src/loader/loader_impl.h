@@ -6,8 +6,10 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/log_histogram.h"
 #include "loader/engine_manager.h"
 #include "loader/position.h"
 #include "loader/small_budget.h"
@@ -21,6 +23,8 @@ struct ConsumerState {
   Counter epochs_started{0}, epochs_finished{0}, batches{0}, samples{0};
   Counter ragged_rows{0};  ///< Rows of the first ragged field.
   Counter wait_ns{0}, work_ns{0};
+  std::uint64_t batch_wait_ns = 0;      ///< Waited for the batch that comes next.
+  LogHistogram batch_waits_ns;          ///< The same, of all batches that came.
   Counter epoch{0}, samples_before{0};  ///< Where the live epoch is: samples handed out of it over all ranks.
   std::atomic<bool> in_epoch{false};    ///< Is there an epoch that has not ended?
   Position next;                        ///< Where the next epoch() begins.
@@ -36,7 +40,12 @@ struct ConsumerState {
     if (working_since_ns != 0 && counts) work_ns += now - working_since_ns;
     working_since_ns = 0;
   }
+  void add_wait(std::uint64_t ns) {
+    wait_ns += ns;
+    batch_wait_ns += ns;
+  }
   void add_batch(const Batch& batch, std::uint64_t now) {
+    batch_waits_ns.add(std::exchange(batch_wait_ns, 0));
     if (batches == 0) first_batch_ns = now - first_start_ns;
     ++batches;
     samples += batch.rows();
@@ -54,6 +63,7 @@ struct ConsumerState {
     next = {at.epoch + 1, 0};
     in_epoch = true;
     rewound = false;
+    batch_wait_ns = 0;
   }
   /// The live epoch goes on at `at`, and so would a new one.
   void rewind(Position at) {

@@ -112,6 +112,7 @@ Report make_report(const Loader::Impl& loader) {
   r.wall_seconds = c.batches ? seconds(c.last_batch_ns - c.first_start_ns) : 0;
   r.consumer_wait_seconds = seconds(c.wait_ns);
   r.consumer_work_seconds = seconds(c.work_ns);
+  r.batch_wait_p99_seconds = seconds(c.batch_waits_ns.quantile(0.99));
   r.first_batch_seconds = seconds(c.first_batch_ns);
   const Engine::Decodes& decodes = totals.decodes;
   r.read_amplification =
@@ -183,6 +184,10 @@ double Report::bytes_per_second() const {
   return wall_seconds > 0 ? static_cast<double>(delivered_bytes) / wall_seconds : 0;
 }
 
+double Report::batch_wait_seconds() const {
+  return batches > 0 ? consumer_wait_seconds / static_cast<double>(batches) : 0;
+}
+
 std::string Report::text() const {
   std::string out;
   const auto line = [&](std::string_view key, const std::string& value) {
@@ -208,8 +213,13 @@ std::string Report::text() const {
              group_digits(batches),
              exactly_once ? fmt::format("; epoch {}: every row exactly once", row_sums.epoch) : ""));
   if (world_size > 1) line("RANK", fmt::format("{} of {}", rank, world_size));
-  line("CONSUMER", fmt::format("waited {:.2f} s for batches, worked {:.2f} s on them", consumer_wait_seconds,
-                               consumer_work_seconds));
+  // On the way to a device it is the copying thread that takes batches.
+  line(to_device ? "COPIER" : "CONSUMER",
+       fmt::format("waited {:.2f} s for batches{}, worked {:.2f} s on them", consumer_wait_seconds,
+                   batches > 0 ? fmt::format(" ({:.2f} ms each on average, 99 % within {:.2f} ms)",
+                                             1e3 * batch_wait_seconds(), 1e3 * batch_wait_p99_seconds)
+                               : "",
+                   consumer_work_seconds));
   if (to_device) line("TO DEVICE", to_device_text(*to_device));
   out += fmt::format("{:<10} {:>8} {:>7} {:>10} {:>12}   ({} threads)\n", "STAGE", "seconds", "share", "calls",
                      "GB/s a thread", threads);
@@ -284,6 +294,8 @@ std::string Report::json() const {
   j["first_batch_seconds"] = first_batch_seconds;
   j["consumer_wait_seconds"] = consumer_wait_seconds;
   j["consumer_work_seconds"] = consumer_work_seconds;
+  j["batch_wait_seconds"] = batch_wait_seconds();
+  j["batch_wait_p99_seconds"] = batch_wait_p99_seconds;
   j["threads"] = threads;
   j["rank"] = rank;
   j["world_size"] = world_size;

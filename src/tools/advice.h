@@ -47,7 +47,7 @@ struct Advice {
   std::vector<AdvisedSettings> presets;
   std::string threads_reason, memory_reason;
   double target_per_second = 0;
-  std::uint64_t epochs = 0;  ///< Of the training that the cache must pay in.
+  std::uint64_t epochs = 0;  ///< Number of epochs in which the cache must pay.
   bool epochs_assumed = true;
 
   LocalProcesses local;  ///< That divide what there is.

@@ -69,6 +69,7 @@ struct Report {
   double wall_seconds = 0;            ///< Time from the first epoch's start until now or the last batch.
   double consumer_wait_seconds = 0;   ///< Time inside next(): large if loading is the bottleneck.
   double consumer_work_seconds = 0;   ///< Time between calls of next(): large if the training is.
+  double batch_wait_p99_seconds = 0;  ///< Time inside next() that 99 % of the batches did not exceed, to an eighth.
   double first_batch_seconds = 0;     ///< Time from the first epoch's start to its first batch.
   /// Decoded bytes / bytes of decoding each needed chunk once an epoch. Above 1.0: chunks were decoded more often;
   /// below: rows came from memory or from a cache directory. Of patches: decoded bytes / stored bytes of what was
@@ -133,6 +134,8 @@ struct Report {
 
   /// Return delivered samples / wall_seconds; 0 before the first batch.
   [[nodiscard]] double samples_per_second() const;
+  /// Return consumer_wait_seconds / batches: what next() takes on average; 0 before the first batch.
+  [[nodiscard]] double batch_wait_seconds() const;
   /// Return delivered_bytes / wall_seconds; 0 before the first batch.
   [[nodiscard]] double bytes_per_second() const;
 

@@ -38,7 +38,7 @@ def _end_all() -> None:
 
 @dataclass(frozen=True)
 class Way:
-    """How batches get to their device, and who is told of it.
+    """How batches get to their device, and what is told of it.
 
     Attributes:
         copy: Begins to copy a batch; on the copying thread.
