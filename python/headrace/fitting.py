@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from headrace._support.checks import invalid, whole_number
+from headrace._support.checks import invalid, real_number, whole_number
 from headrace._support.display import preformatted
 from headrace.dataset import Dataset
 from headrace.errors import OutOfBudgetError
@@ -75,20 +75,22 @@ def fit_batch_size(
     up_to: int,
     device: Any = None,
     steps: int = 5,
+    seconds: float = 0.5,
     **loader: Any,
 ) -> FittedBatchSize:
     """Find the largest batch size whose step fits the device's memory, and how fast each size is that was tried.
 
     Sizes are doubled from 16 until one does not fit, and then halved in between. Each gets a loader of its own, and
-    ``steps`` batches after a first one. The step is the program's own, so it trains: give it a copy of the model, or
-    load the weights afterwards. Blocks until all is tried.
+    after a first batch ``steps`` more, or as many as ``seconds`` hold. The step is the program's own, so it trains: give
+    it a copy of the model, or load the weights afterwards. Blocks until all is tried.
 
     Args:
         step: Called with each batch: forward, backward, and the optimizer's step, as in training.
         dataset: What is trained on.
         up_to: Largest size to try.
         device: Where batches are delivered, as :class:`Loader` has it. Default: torch's accelerator, if it has one.
-        steps: Batches of each size that are timed.
+        steps: Fewest batches of each size that are timed.
+        seconds: Shortest time for which they are: a loader's first moments are not its rate.
         **loader: More arguments of :class:`Loader`.
 
     Returns:
@@ -100,6 +102,8 @@ def fit_batch_size(
     """
     most = min(whole_number("up_to", up_to, least=1), len(dataset))
     steps = whole_number("steps", steps, least=1)
+    if not real_number("seconds", seconds) >= 0:
+        raise invalid(f"seconds must be at least 0, not {seconds!r}")
     if most == 0:
         raise invalid("the data set has no samples", "There is nothing to try a step with.")
     if not callable(step):
@@ -109,7 +113,7 @@ def fit_batch_size(
 
     def fits(size: int) -> bool:
         if size not in tried:
-            tried[size] = _try(step, dataset, size, steps, words, raises=size == 1)
+            tried[size] = _try(step, dataset, size, (steps, seconds), words, raises=size == 1)
         return tried[size].fits
 
     low = _largest(fits, most)
@@ -150,14 +154,20 @@ def _with_device(words: dict[str, Any], device: Any) -> dict[str, Any]:
 
 
 def _try(
-    step: Callable[[Any], Any], dataset: Dataset, size: int, steps: int, words: dict[str, Any], *, raises: bool
+    step: Callable[[Any], Any],
+    dataset: Dataset,
+    size: int,
+    least: tuple[int, float],
+    words: dict[str, Any],
+    *,
+    raises: bool,
 ) -> TriedBatchSize:
     """Make steps of one size. Errors that are not of memory come through; those of memory too, if it ``raises``."""
     module = _device_module(words.get("device"))
     if hasattr(module, "reset_peak_memory_stats"):
         module.reset_peak_memory_stats()
     try:
-        seconds = _time(step, dataset, size, steps, words, module)
+        rate = _steps_per_second(step, dataset, size, least, words, module)
     except Exception as error:
         reason = _reason(error)
         if reason is None or raises:
@@ -165,25 +175,32 @@ def _try(
         result = TriedBatchSize(size, fits=False, reason=reason)
     else:
         peak = module.max_memory_allocated() if hasattr(module, "max_memory_allocated") else None
-        result = TriedBatchSize(size, fits=True, samples_per_second=steps * size / seconds, peak_bytes=peak)
+        result = TriedBatchSize(size, fits=True, samples_per_second=size * rate, peak_bytes=peak)
     gc.collect()  # what a failed step left in the frames of its error
     if hasattr(module, "empty_cache"):
         module.empty_cache()
     return result
 
 
-def _time(
-    step: Callable[[Any], Any], dataset: Dataset, size: int, steps: int, words: dict[str, Any], module: Any
+def _steps_per_second(
+    step: Callable[[Any], Any],
+    dataset: Dataset,
+    size: int,
+    least: tuple[int, float],
+    words: dict[str, Any],
+    module: Any,
 ) -> float:
+    steps, seconds = least
     with Loader(dataset, size, drop_last=True, **words) as loader:
         batches = _again_and_again(loader)
         step(next(batches))
         _wait(module)
-        began = time.perf_counter()
-        for _ in range(steps):
+        began, made = time.perf_counter(), 0
+        while made < steps or time.perf_counter() - began < seconds:
             step(next(batches))
+            made += 1
         _wait(module)
-        return max(time.perf_counter() - began, 1e-9)
+        return made / max(time.perf_counter() - began, 1e-9)
 
 
 def _again_and_again(loader: Loader) -> Iterator[Any]:

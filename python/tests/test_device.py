@@ -6,6 +6,7 @@ import gc
 import pickle
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from device_loaders import HABITS, check_like_the_cpu, copying_threads, epochs, 
 from jet_files import write_h5
 
 import headrace as hr
+from headrace._device.copier import Copier
+from headrace._device.figures import Figures
 from headrace.torch import DataLoader, FakeDevice
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -237,6 +240,44 @@ def test_no_two_threads_of_a_loader_copy(jets) -> None:
             iterator = iter(loader)
             assert len(copying_threads()) == before + 1
             next(iterator)
+
+
+def test_a_thread_that_was_left_behind_copies_beside_no_other() -> None:
+    """What ``break`` leaves may be at its last batch when the next epoch begins; here many threads are."""
+    device = FakeDevice(5e8, delay_seconds=0.001, runs_ahead=True)
+    copier = Copier(device._backend, 3, 3 << 17, Figures("fake"))
+    failed: list[int] = []
+
+    def copy(thread: int) -> None:
+        for number in range(20):
+            batch = {"x": torch.full((1 << 13,), thread * 1000 + number), "y": torch.full((7,), number)}
+            made = copier.copy(batch)
+            made.copied.synchronize()
+            failed.extend([thread] * (not same(made.batch, batch)))
+
+    threads = [threading.Thread(target=copy, args=(thread,)) for thread in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failed
+
+
+def test_a_batch_that_was_handed_over_is_the_programs_alone(jets) -> None:
+    """Also while the thread waits for the next one."""
+
+    def slow(columns: dict[str, Any]) -> dict[str, Any]:
+        if columns["y"][0] == 100:
+            assert may_go_on.wait(60)
+        return columns
+
+    may_go_on = threading.Event()
+    with hr.Loader(jets.open().map(slow), 50, framework="torch", device=fake("fast")) as loader:
+        iterator = iter(loader)
+        dropped = [weakref.ref(next(iterator)["x"]) for _ in range(2)]
+        gone = wait_for(lambda: not any(tensor() is not None for tensor in dropped), seconds=5)
+        may_go_on.set()
+        assert gone
 
 
 def test_batches_outlive_their_loader(jets) -> None:
@@ -556,3 +597,25 @@ def test_ctrl_c_ends_the_wait_and_loses_nothing(run_python) -> None:
         print(interrupted, rows == list(range(633)))
     """
     assert run_python(script, timeout=60).stdout == "1 True\n"
+
+
+def test_ctrl_c_while_a_copy_is_waited_for(run_python) -> None:
+    """As a fake device's program does: the batch that was taken comes at the next call."""
+    script = """
+        import os, signal, threading
+        from headrace.torch import FakeDevice
+
+        data = hr.open(PATHS).select(range(600))
+        loader = hr.Loader(data, 300, framework="torch", device=FakeDevice(2e4))  # 2.6 s a batch
+        rows, interrupted = [], 0
+        iterator = iter(loader)
+        for _ in range(2):
+            threading.Timer(0.25, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                next(iterator)
+            except KeyboardInterrupt:
+                interrupted += 1
+            rows += next(iterator)["labels"].tolist()
+        print(interrupted, rows == list(range(600)), next(iterator, None), loader.state_dict()["epoch"])
+    """
+    assert run_python(script, timeout=60).stdout == "2 True None 1\n"

@@ -20,14 +20,14 @@ def limited(most: int, error: Exception, seen: list[int] | None = None) -> Any:
     return step
 
 
-@pytest.mark.parametrize("most", [1, 2, 7, 16, 17, 31, 100, 400, 633])
+@pytest.mark.parametrize("most", [1, 7, 17, 400])
 @pytest.mark.parametrize(
     "error",
     [torch.OutOfMemoryError("CUDA out of memory"), MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: 3 GiB")],
     ids=["torch", "python", "jax"],
 )
 def test_the_largest_that_fits(jets, most: int, error: Exception) -> None:
-    found = hr.fit_batch_size(limited(most, error), jets.open(), up_to=512, steps=1)
+    found = hr.fit_batch_size(limited(most, error), jets.open(), up_to=512, steps=1, seconds=0)
     assert int(found) <= min(most, 512)
     assert int(found) > min(most, 512) * 15 // 16 - 1
     sizes = [each.batch_size for each in found.tried]
@@ -41,12 +41,14 @@ def test_the_largest_that_fits(jets, most: int, error: Exception) -> None:
 def test_what_a_step_is_given(jets) -> None:
     """Whole batches of each size, as tensors where the program has torch, on the device."""
     seen: list[int] = []
-    found = hr.fit_batch_size(limited(40, MemoryError(), seen), jets.open(), up_to=10**6, steps=3, device="fake")
+    found = hr.fit_batch_size(
+        limited(40, MemoryError(), seen), jets.open(), up_to=10**6, steps=3, seconds=0, device="fake"
+    )
     assert seen[:4] == [16] * 4 and set(seen) == {each.batch_size for each in found.tried}
     tensors: list[Any] = []
-    hr.fit_batch_size(tensors.append, jets.open(), up_to=1)
+    hr.fit_batch_size(tensors.append, jets.open(), up_to=1, seconds=0)
     assert all(isinstance(batch["x"], torch.Tensor) for batch in tensors)
-    hr.fit_batch_size(arrays := tensors.append, jets.open(), up_to=1, framework="numpy")
+    hr.fit_batch_size(arrays := tensors.append, jets.open(), up_to=1, seconds=0.02, framework="numpy")
     del arrays
     assert not isinstance(tensors[-1]["x"], torch.Tensor)
 
@@ -54,13 +56,13 @@ def test_what_a_step_is_given(jets) -> None:
 def test_batches_that_the_device_has_no_room_for(jets) -> None:
     sample = 8 * 4 * 4 + 10 * 4 + 8
     device = FakeDevice(1e12, memory_bytes=4 * 100 * sample)  # the one in use, two ahead, one on its way
-    found = hr.fit_batch_size(lambda _batch: None, jets.open(), up_to=512, device=device)
+    found = hr.fit_batch_size(lambda _batch: None, jets.open(), up_to=512, seconds=0, device=device)
     assert 90 < int(found) <= 400
     assert found.tried[-1].reason == "the device's memory is too small"
 
 
 def test_the_loaders_own_memory(jets) -> None:
-    found = hr.fit_batch_size(lambda _batch: None, jets.open(), up_to=633, memory="128KiB", threads=1)
+    found = hr.fit_batch_size(lambda _batch: None, jets.open(), up_to=633, memory="128KiB", threads=1, seconds=0)
     assert int(found) < 633 and found.tried[-1].reason == "the loader's memory is too small"
 
 
@@ -72,7 +74,12 @@ def test_not_even_one_sample_fits(jets) -> None:
 def test_other_errors_come_through(jets) -> None:
     with pytest.raises(ZeroDivisionError):
         hr.fit_batch_size(lambda _batch: 1 / 0, jets.open(), up_to=512)
-    for words in ({"up_to": 0}, {"up_to": 8, "steps": 0}, {"up_to": 8, "device": "cupboard"}):
+    for words in (
+        {"up_to": 0},
+        {"up_to": 8, "steps": 0},
+        {"up_to": 8, "seconds": -1},
+        {"up_to": 8, "device": "cupboard"},
+    ):
         with pytest.raises(hr.InvalidArgumentError):
             hr.fit_batch_size(lambda _batch: None, jets.open(), **words)
     with pytest.raises(hr.InvalidArgumentError, match="step must be a function"):

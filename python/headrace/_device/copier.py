@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -47,7 +48,10 @@ class OnDevice:
 
 
 class Copier:
-    """Copies batches to a device; on one thread, which is that of :meth:`copy`.
+    """Copies batches to a device.
+
+    Threads: any may call :meth:`copy`; one at a time does. That of an epoch which a program has left may still be at
+    its last batch when that of the next epoch begins.
 
     Page-locked memory is one piece, divided into buffers that are filled in turn. A buffer is filled again only after
     the copy out of it has ended; the host waits for that here, and nowhere else. Memory on the device is allocated in
@@ -64,20 +68,21 @@ class Copier:
         self._buffers = [memory[i * size : (i + 1) * size] for i in range(buffers)]
         self._ends: list[Any] = [None] * buffers
         self._next = 0
+        self._lock = threading.Lock()
         self._first: Any = None  # the end of the first batch's copy, until rates were tried
         figures.buffers, figures.buffer_bytes = buffers, size
 
     def copy(self, batch: Any) -> OnDevice:
         """Begin to copy a batch, as soon as a buffer is free. Afterwards the batch's own memory may be reused."""
+        with self._lock, self._backend.range("headrace: to device"):
+            return self._begin_copy(batch)
+
+    def _begin_copy(self, batch: Any) -> OnDevice:
         if self._first is not None:  # not before the first batch is under way
             self._first.synchronize()
             self._first = None
             rates = self._backend.rates(self._buffers[1])
             self._figures.pinned_bytes_per_second, self._figures.pageable_bytes_per_second = rates
-        with self._backend.range("headrace: to device"):
-            return self._begin_copy(batch)
-
-    def _begin_copy(self, batch: Any) -> OnDevice:
         hosts: list[torch.Tensor] = []
         each_tensor(batch, lambda tensor: hosts.append(tensor) if _is_plain(tensor) else None)
         places, num_bytes = _places(hosts)

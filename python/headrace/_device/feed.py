@@ -19,8 +19,6 @@ from headrace.errors import ClosedError, LoaderTimeoutError
 
 #: Seconds for which the interpreter's exit waits for a thread that is in a function of the program.
 _EXIT_SECONDS = 5.0
-
-
 _channels: weakref.WeakValueDictionary[int, Channel] = weakref.WeakValueDictionary()
 
 
@@ -74,6 +72,7 @@ class Feed(Iterator[Any]):
         self._timeout = timeout
         self._anew: Callable[[], tuple[Iterator[Any], Way]] | None = None
         self._over = False
+        self._item: Item | None = None  # taken, and not handed over yet
         self._start(batches)
 
     def _start(self, batches: Iterator[Any]) -> None:
@@ -96,22 +95,35 @@ class Feed(Iterator[Any]):
             anew, self._anew = self._anew, None
             batches, self._way = anew()
             self._start(batches)
-        return self._way.hand_over(self._take)
+        try:
+            batch = self._way.hand_over(self._take)
+        except Exception:  # Ctrl-C is none: what was taken is handed over at the next call
+            self._delivered()
+            raise
+        self._delivered()
+        return batch
+
+    def _delivered(self) -> None:
+        """Count what was taken as the program's."""
+        if self._item is not None:
+            self._way.delivered(self._item.taken)
+            self._item = None
 
     def _take(self) -> OnDevice:
         try:
-            item = self._channel.take(self._timeout)
+            if self._item is None:
+                self._item = self._channel.take(self._timeout)
         except ClosedError:
             getattr(self._batches, "check_current", lambda: None)()  # knows why
             raise
-        self._way.delivered(item.taken)
-        if item.made is None:
+        made = self._item.made
+        if made is None:
             self._over = True
             self.close()
             raise StopIteration
-        if isinstance(item.made, BaseException):
-            raise item.made
-        return item.made
+        if isinstance(made, BaseException):
+            raise made
+        return made
 
     @property
     def is_over(self) -> bool:
@@ -131,6 +143,7 @@ class Feed(Iterator[Any]):
         """Go on, from the next batch, with other batches than those that were being copied: call ``anew`` then."""
         self._channel.close()
         self._channel.join()
+        self._item = None
         self._anew = anew
 
 
@@ -148,6 +161,7 @@ def _copy_all(channel: Channel, batches: Iterator[Any], way: Way) -> None:
                 channel.put(Item(made, way.taken()))
                 if made is None:
                     return
+                made = None  # the program's alone now: its memory is free once the program drops it
     except BaseException as error:
         channel.put(Item(error, way.taken()))
         channel.put(Item(None, way.taken()))
