@@ -81,8 +81,8 @@ def fit_batch_size(
     """Find the largest batch size whose step fits the device's memory, and how fast each size is that was tried.
 
     Sizes are doubled from 16 until one does not fit, and then halved in between. Each gets a loader of its own, and
-    after a first batch ``steps`` more, or as many as ``seconds`` hold. The step is the program's own, so it trains: give
-    it a copy of the model, or load the weights afterwards. Blocks until all is tried.
+    after a first batch ``steps`` more, or as many as ``seconds`` hold. The step is the program's own, so it trains:
+    give it a copy of the model, or load the weights afterwards. Blocks until all is tried.
 
     Args:
         step: Called with each batch: forward, backward, and the optimizer's step, as in training.
