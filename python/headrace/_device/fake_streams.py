@@ -123,10 +123,6 @@ class FakeStream:
             self._jobs.append((copies, event))
             self._there.notify()
 
-    def wait_event(self, event: FakeEvent) -> None:
-        """Not needed where batches are copied: their stream waits for nothing."""
-        raise NotImplementedError("copies to a fake device wait for no event")
-
 
 def _end(jobs: deque[_Job | None], there: threading.Condition, process: int) -> None:
     if os.getpid() != process:

@@ -1,0 +1,170 @@
+"""Errors on the way to a device, and what the report says of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from device_loaders import copying_threads, fake, tensors, torch, wait_for
+from jet_files import write_h5
+
+import headrace as hr
+from headrace.torch import FakeDevice
+
+
+def test_errors_come_at_their_batch(jets) -> None:
+    def fails_at_row_130(columns: dict[str, Any]) -> dict[str, Any]:
+        if 130 in columns["y"]:
+            raise ZeroDivisionError("row 130")
+        return columns
+
+    for device in ("cpu", fake("late")):
+        loader = hr.Loader(jets.open().map(fails_at_row_130), 50, framework="torch", device=device)
+        iterator = iter(loader)
+        assert [next(iterator)["y"][0].item() for _ in range(2)] == [0, 50]
+        with pytest.raises(ZeroDivisionError, match="row 130"):
+            next(iterator)
+        assert next(iterator)["y"][0] == 150, "it is the function's error, not the data's"
+        assert loader.state_dict()["samples"] == 200
+        assert len(list(iterator)) == 9
+        loader.close()
+
+
+def test_damaged_data(tmp_path: Path) -> None:
+    path = write_h5(tmp_path / "a.h5", x=(np.arange(8000.0).reshape(1000, 8), {"chunks": (64, 8), "compression": 1}))
+    import h5py
+
+    with h5py.File(path) as file:
+        at = file["x"].id.get_chunk_info(5).byte_offset
+    data = bytearray(path.read_bytes())
+    data[at + 7] ^= 255
+    path.write_bytes(data)
+    with hr.Loader(path, 50, framework="torch", device=fake("late")) as loader:
+        iterator = iter(loader)
+        for number in range(6):
+            assert next(iterator)["x"][0, 0] == 400 * number
+        assert loader.state_dict()["samples"] == 300
+        with pytest.raises(hr.CorruptDataError):
+            next(iterator)
+        assert loader.state_dict()["samples"] == 300
+        assert next(iterator, None) is None
+
+
+def test_a_copy_that_fails(jets) -> None:
+    with hr.Loader(jets.open(), 50, framework="torch", device=fake("late", fails_at=4)) as loader:
+        iterator = iter(loader)
+        ready = [next(iterator) for _ in range(4)]
+        assert torch.cat([batch["y"] for batch in ready]).tolist() == list(range(200))
+        with pytest.raises(RuntimeError, match="a copy failed"):
+            for _ in range(2):
+                next(iterator)
+    assert wait_for(lambda: not copying_threads())
+
+
+def test_a_device_without_room(jets) -> None:
+    """Batches that were dropped make room; what is held does not."""
+    batch_bytes = 50 * (8 * 4 * 4 + 10 * 4 + 8)
+    with hr.Loader(jets.open(), 50, framework="torch", device=fake("fast", memory_bytes=5 * batch_bytes)) as loader:
+        assert sum(len(batch["y"]) for batch in loader) == 633
+        with pytest.raises(torch.OutOfMemoryError, match="fake device is out of memory"):
+            list(loader)
+
+
+def test_a_batch_that_does_not_come_in_time(jets) -> None:
+    def slow(columns: dict[str, Any]) -> dict[str, Any]:
+        if columns["y"][0] == 100:
+            assert may_go_on.wait(30)
+        return columns
+
+    may_go_on = threading.Event()
+    data = jets.open().map(slow)
+    with hr.Loader(data, 50, timeout=0.05, framework="torch", device=fake("fast")) as loader:
+        iterator = iter(loader)
+        next(iterator), next(iterator)
+        with pytest.raises(hr.LoaderTimeoutError, match=r"no batch came within 0\.05 s"):
+            next(iterator)
+        may_go_on.set()
+        time.sleep(0.2)  # longer than the timeout, while nothing is asked for
+        assert next(iterator)["y"][0] == 100
+        assert len(list(iterator)) == 10
+
+
+def test_a_batch_that_is_there_in_time_is_no_timeout(tmp_path: Path) -> None:
+    """However long the engine took for it, while nothing was asked for."""
+    x = np.arange(60_000 * 64.0).reshape(60_000, 64)
+    path = write_h5(tmp_path / "a.h5", x=(x, {"chunks": (10_000, 64), "compression": 1}))
+    with hr.Loader(path, 20_000, timeout=1e-6, threads=1, framework="torch", device=fake("fast")) as loader:
+        iterator = iter(loader)
+        for number in range(3):  # each takes some 50 ms to decode
+            assert wait_for(lambda: bool(iterator._channel.ready))
+            assert next(iterator)["x"][0, 0] == 20_000 * 64 * number
+
+
+@pytest.mark.parametrize("device", ["cupboard", 1.5, object(), "cuda:x"], ids=str)
+def test_devices_that_there_are_not(jets, device: Any) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match="device must be one that torch has"):
+        hr.Loader(jets.open(), 50, framework="torch", device=device)
+
+
+def test_numpy_arrays_stay_on_the_cpu(jets) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match="framework='torch'"):
+        hr.Loader(jets.open(), 50, device="cuda")
+
+
+@pytest.mark.parametrize("words", [{"bytes_per_second": 0}, {"delay_seconds": -1}, {"fails_at": -1}], ids=str)
+def test_fake_devices_that_there_are_not(words: dict[str, Any]) -> None:
+    with pytest.raises(hr.InvalidArgumentError):
+        FakeDevice(**words)
+
+
+def test_the_report_has_the_way_to_the_device(jets) -> None:
+    device = fake("slow", bytes_per_second=2e5)  # 44 ms a batch: nothing else takes as long
+    with hr.Loader(jets.open(), 50, framework="torch", device=device) as loader:
+        assert loader.report().to_device is None
+        assert "staging" in loader.explain()
+        for batch in loader:
+            num_bytes = sum(tensor.nbytes for tensor in tensors(batch))
+            del batch
+        report = loader.report()
+        copies = report.to_device
+    assert copies.name == "fake" and copies.batches == 13 and copies.bytes == 633 * num_bytes // 33
+    assert copies.buffers == 3 and copies.by_events
+    assert 3 * copies.buffer_bytes <= report.memory.staging_bytes <= report.memory.budget_bytes
+    assert copies.pinned_bytes_per_second == 2e5
+    # It can copy no faster than it does: all steps but the first two waited for most of a copy.
+    assert copies.copy_seconds >= copies.bytes / 2e5
+    assert 0 < copies.step_wait_seconds <= copies.step_seconds
+    assert "the step waited" in report.verdict and "copies to fake" in report.verdict
+    assert "TO DEVICE  fake: " in str(report)
+
+
+def test_buffers_are_part_of_the_budget(jets) -> None:
+    make = lambda device, memory: hr.Loader(jets.open(), 50, framework="torch", device=device, memory=memory)  # noqa: E731
+    with pytest.raises(hr.OutOfBudgetError) as least:
+        make("fake", 1)
+    with pytest.raises(hr.OutOfBudgetError) as least_of_cpu:
+        make("cpu", 1)
+    smallest, of_cpu = (int(str(error.value).split("memory=")[1].split()[0]) for error in (least, least_of_cpu))
+    assert smallest > of_cpu + 3 * 50 * 176
+    with make("fake", smallest) as loader:
+        assert len(list(loader)) == 13
+
+
+def test_the_step_waits_for_a_slow_loader_too(jets) -> None:
+    """By events of the device: from when a batch was asked for until it was there."""
+
+    def slow(columns: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(0.02)
+        return columns
+
+    with hr.Loader(jets.open().map(slow), 50, framework="torch", device=fake("fast")) as loader:
+        assert len(list(loader)) == 13
+        report = loader.report()
+        copies = report.to_device
+    assert copies.step_wait_seconds >= 13 * 0.02 * 0.99
+    assert copies.batch_wait_seconds >= 13 * 0.02 > copies.buffer_wait_seconds + copies.stage_seconds
+    assert report.verdict.startswith("the step waited")
