@@ -47,6 +47,7 @@ class Figure:
     headline: bool = False  # quoted elsewhere: measured HEADLINE_REPETITIONS times at least
     never_below: float | None = None  # what the lowest repetition should reach; a line of its own
     beside: dict[str, tuple[Value, str]] = field(default_factory=dict)  # other values and their units, shown with it
+    reason: str = ""  # why it is missed, shown below it where it is
 
     def __post_init__(self) -> None:
         if self.headline and self.repetitions is not None and self.repetitions < HEADLINE_REPETITIONS:

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
+from headrace import transforms
 
 FIELDS = {"x": "feature_matrix", "adj": "adjacency_matrix", "y": "labels"}
 MEL_FIELDS = {"mel": "segments_mel", "y": "labels"}
@@ -36,7 +37,8 @@ SEED = 7
 def open_data(args: argparse.Namespace) -> Any:
     if args.fields:
         return hr.open(args.files, fields=args.fields.split(","))
-    return hr.open(args.files, fields=MEL_FIELDS if args.mel else FIELDS)
+    data = hr.open(args.files, fields=MEL_FIELDS if args.mel else FIELDS)
+    return data.map(transforms.SymmetricPairs("adj", sentinel=-999.0)) if args.dense else data
 
 
 def windowed_order(rows: int, chunk_rows: int, chunks: int) -> np.ndarray:
@@ -83,6 +85,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fill", action="store_true", help="epochs: time those from a cache that holds every block")
     parser.add_argument("--fields", help="names with commas between, in place of those of jets")
     parser.add_argument("--mel", action="store_true", help="the fields of the mel segments, not of the jets")
+    parser.add_argument("--dense", action="store_true", help="adjacency as dense matrices, padding as 0")
     parser.add_argument("--framework", default="numpy")
 
 

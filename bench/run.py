@@ -30,6 +30,7 @@ PROGRAMS = {
     "gather": "bench_gather_alone",
     "maps": "bench_maps",
     "encode": "bench_encode",
+    "pairs": "bench_expand_pairs",
 }
 SHOWN = ("rows_per_s", "cold_rows_per_s", "seconds", "cpu_seconds", "median_us", "mean_us", "cold_median_us")
 SHOWN += ("above_bytes", "before_bytes")

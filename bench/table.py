@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,9 @@ from figures import FIGURES
 from memory_figures import MEMORY_FIGURES
 from parquet_figures import PARQUET_FIGURES
 from patch_figures import PATCH_FIGURES
+from reasons import REASONS
 from token_figures import TOKEN_FIGURES
+from trainer_figures import TRAINER_FIGURES
 from zarr_figures import ZARR_FIGURES
 
 Results = dict[str, Any]
@@ -124,6 +127,12 @@ The small files have 1,320,000 events together; a fresh process opens them, with
 another process filled.
 """
 
+TRAINERS = """
+Adjacency of the workload as dense 128 x 128 matrices, what transforms cost on one core, and what trainers add.
+*Decoding and expanding alone* takes the time of `bench/decode_alone.cpp` and of `bench/expand_pairs.cpp`, one after
+the other. `bench/transforms.py`, `bench/trainer_fit.py` and `bench/grouped_evaluation.py` have what the contestants do.
+"""
+
 DEVICE = """
 No GPU: `device="fake"` copies in the host's memory, at a rate and behind the program's back, by threads that share its
 processors. Its figures say what Headrace's side costs, not what a card does. Samples have three fields of 2 KiB, 40
@@ -141,7 +150,13 @@ SECTIONS = [
     Section("patches", common.PATCH_RESULTS, "Patches of volumes", PATCHES, PATCH_FIGURES),
     Section("zarr", common.ZARR_RESULTS, "Volumes in Zarr stores", ZARR, ZARR_FIGURES),
     Section("parquet", common.PARQUET_RESULTS, "Events in Parquet files", PARQUET, PARQUET_FIGURES),
+    Section("trainers", common.TRAINER_RESULTS, "Transforms, trainers and evaluation", TRAINERS, TRAINER_FIGURES),
     Section("device", common.DEVICE_RESULTS, "Batches on a device", DEVICE, DEVICE_FIGURES),
+]
+
+SECTIONS = [
+    section._replace(figures=[replace(f, reason=REASONS.get(f.key, "")) for f in section.figures])
+    for section in SECTIONS
 ]
 
 #: Results that docs/shuffling.md quotes, and what measures them.
@@ -175,6 +190,14 @@ def all_entries(sections: list[Section]) -> dict[str, dict[str, Any]]:
         measured = read(section.path)["figures"]
         entries |= {figure.key: measured[figure.key] for figure in section.figures if figure.key in measured}
     return entries
+
+
+def judged(figure: Figure, entry: dict[str, Any]) -> dict[str, Any]:
+    """The result, judged by what the figure should reach today."""
+    judgement = {"reach": figure.reach, "at_least": figure.at_least, "met": figure.met(entry["median"])}
+    if figure.never_below is not None:
+        judgement |= {"never_below": figure.never_below, "never_met": figure.never_met(entry["values"])}
+    return entry | judgement
 
 
 def number(value: float, unit: str) -> str:
@@ -245,14 +268,21 @@ def card_line(card: dict[str, Any]) -> str:
     )
 
 
-def lines(key: str, entry: dict[str, Any], letter: str) -> str:
-    """The line of a figure, and one more where its lowest repetition is judged."""
+def is_missed(entry: dict[str, Any]) -> bool:
+    """True if the figure, or its lowest repetition, does not reach what it should."""
+    return entry["met"] is False or entry.get("never_met") is False
+
+
+def lines(key: str, entry: dict[str, Any], letter: str, reason: str = "") -> str:
+    """The line of a figure; one more where its lowest repetition is judged, and where it is missed for a reason."""
     cells = [entry["what"], reach_of(entry), measured_of(entry), str(len(entry["values"])), verdict(entry["met"])]
     text = f"| {' | '.join(cells)} | `{key}` | {letter} |\n"
     if entry.get("never_below") is not None:
         bound, lowest = (number(value, entry["unit"]) for value in (entry["never_below"], min(entry["values"])))
         mark = verdict(entry["never_met"])
         text += f"| … its lowest repetition | never below {bound} | **{lowest}** | | {mark} | | {letter} |\n"
+    if reason and is_missed(entry):
+        text += f"| … why: {reason} | | | | | | |\n"
     return text
 
 
@@ -263,13 +293,13 @@ def page(sections: list[Section]) -> str:
     tables = ""
     for section in sections:
         results = read(section.path)
-        measured = [figure.key for figure in section.figures if figure.key in results["figures"]]
+        measured = [figure for figure in section.figures if figure.key in results["figures"]]
         if not measured:
             continue
         tables += f"\n## {section.title}\n{section.text}\n{COLUMNS}"
-        for key in measured:
-            entry = results["figures"][key]
-            tables += lines(key, entry, places.letter(entry, results["machines"]))
+        for figure in measured:
+            entry = judged(figure, results["figures"][figure.key])
+            tables += lines(figure.key, entry, places.letter(entry, results["machines"]), figure.reason)
         missing = [f"`{figure.key}`" for figure in section.figures if figure.key not in results["figures"]]
         if missing:
             tables += f"\nNot measured yet: {', '.join(missing)}.\n"

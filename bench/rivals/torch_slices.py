@@ -18,13 +18,24 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 FIELDS = {"x": "feature_matrix", "adj": "adjacency_matrix", "y": "labels"}
+PARTICLES, SENTINEL = 128, -999.0
+
+
+def dense(triangles: torch.Tensor) -> torch.Tensor:
+    """Make symmetric matrices of triangles (rows, pairs), padding as 0, by one gather through a table of places."""
+    places = torch.zeros((PARTICLES, PARTICLES), dtype=torch.int64)
+    upper = torch.triu_indices(PARTICLES, PARTICLES, 1)
+    places[upper[0], upper[1]] = places[upper[1], upper[0]] = torch.arange(1, upper.shape[1] + 1)
+    values = torch.nn.functional.pad(triangles.masked_fill(triangles == SENTINEL, 0), (1, 0))  # the diagonal is 0
+    return values.index_select(1, places.flatten()).view(-1, PARTICLES, PARTICLES)
 
 
 class Slices(Dataset[dict[str, torch.Tensor]]):
     """Item i is the i-th contiguous slice of `size` rows; slices do not cross files."""
 
-    def __init__(self, files: list[str], size: int, cache_bytes: int) -> None:
+    def __init__(self, files: list[str], size: int, cache_bytes: int, dense: bool) -> None:
         self.files = files
+        self.dense = dense
         self.cache_bytes = cache_bytes
         self.slices: list[tuple[int, int, int]] = []
         for index, name in enumerate(files):
@@ -50,6 +61,8 @@ class Slices(Dataset[dict[str, torch.Tensor]]):
             rows = np.empty((stop - start, *dataset.shape[1:]), dataset.dtype)
             dataset.read_direct(rows, np.s_[start:stop])
             batch[name] = torch.from_numpy(rows)
+        if self.dense:
+            batch["adj"] = dense(batch["adj"])
         return batch
 
 
@@ -59,11 +72,12 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--batch-size", type=int, default=512)
     parser.add_argument("--cache-mib", type=int, default=0, help="h5py's chunk cache a dataset (rdcc_nbytes)")
+    parser.add_argument("--dense", action="store_true", help="adjacency as dense matrices")
     parser.add_argument("--seconds", type=float, default=6.0, help="stop after so long, or after one epoch")
     args = parser.parse_args()
 
     torch.manual_seed(7)
-    data = Slices(args.files, args.batch_size, args.cache_mib << 20)
+    data = Slices(args.files, args.batch_size, args.cache_mib << 20, args.dense)
     loader = DataLoader(
         data, batch_size=None, shuffle=True, num_workers=args.workers, persistent_workers=args.workers > 0
     )

@@ -1,5 +1,6 @@
 """What bench/ does with figures: which version they describe, when a page would mix versions, how they are judged."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -307,6 +308,45 @@ def test_declared_figures_have_keys_of_their_own_and_short_cells() -> None:
     assert len(set(keys)) == len(keys)
     assert [figure.key for figure in declared if len(figure.what) > 120] == []
     assert [figure.key for figure in declared if figure.headline]
+
+
+def test_reasons_are_of_figures_that_are_declared() -> None:
+    assert set(table.REASONS) <= {figure.key for section in table.SECTIONS for figure in section.figures}
+
+
+def test_a_figure_that_is_missed_has_its_reason_below_it() -> None:
+    entry = {"what": "w", "reach": 1, "at_least": True, "unit": "x", "values": [0.5], "median": 0.5, "met": False}
+    assert "| … why: memory |" in table.lines("key", entry, "a", "memory")
+    assert "why" not in table.lines("key", entry | {"met": True}, "a", "memory")
+    fell = {"never_below": 0.7, "never_met": False}
+    assert "| … why: memory |" in table.lines("key", entry | {"met": True} | fell, "a", "memory")
+
+
+def test_a_result_is_judged_by_the_reach_of_today(harness: Bench) -> None:
+    assert harness() == 0
+    section = table.SECTIONS[0]
+    figure = section.figures[0]
+    key, median = figure.key, harness.results("one")["median"]
+    higher = dataclasses.replace(figure, reach=median + 1, reason="it is slow")
+    page = table.page([section._replace(figures=[higher])])
+    assert f">= {median + 1:g}x" in page
+    assert "| missed | `" + key in page
+    assert "| … why: it is slow |" in page
+    told = table.page([section._replace(figures=[dataclasses.replace(figure, reach=None)])])
+    assert "missed" not in told
+    assert "| met |" not in told
+
+
+def test_every_missed_figure_has_a_reason() -> None:
+    missed = [
+        figure.key
+        for section in table.SECTIONS
+        for figure in section.figures
+        if (entry := table.read(section.path)["figures"].get(figure.key))
+        and table.is_missed(table.judged(figure, entry))
+        and not figure.reason
+    ]
+    assert missed == []
 
 
 def test_a_total_is_paired_with_its_neighbour() -> None:
