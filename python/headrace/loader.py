@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from headrace import _headrace
 from headrace._dataset.functions import MappedEpoch, apply, rows_of
@@ -299,6 +299,13 @@ class Loader:
         if self._delivery is not None and (epoch := self._delivery.epoch()) is not None:
             return self._native.batches_after(epoch, 0)
         return self._native.num_batches()
+
+    def __getitem__(self, _index: Any) -> NoReturn:
+        """Raise TypeError: a loader has batches in an order, not samples by number."""
+        raise TypeError(
+            "a headrace.Loader makes batches and has no samples by number. Iterate over it in place of a DataLoader: "
+            "for batch in loader. To get samples by number, or to give a DataLoader a data set, use loader.dataset."
+        )
 
     def __iter__(self) -> Iterator[Any]:
         """Start the next epoch, also after a ``break``.

@@ -184,3 +184,9 @@ def test_names_that_the_engine_cannot_have_are_wrong_arguments(jets, text: str) 
     ):
         with pytest.raises(hr.InvalidArgumentError, match="must be"):
             call()
+
+
+def test_a_loader_has_no_samples_by_number(jets) -> None:
+    loader = hr.Loader(jets.open(), 20)
+    with pytest.raises(TypeError, match=r"Iterate over it in place of a DataLoader.*use loader\.dataset"):
+        loader[0]

@@ -333,6 +333,13 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
                     "number of ranks that divides them",
                     lanes, plan.share.world_size));
 
+  const std::uint64_t buffer_bytes = options.shuffle_buffer.bytes;
+  if (options.shuffle.mode() == Shuffle::kBlock && buffer_bytes != 0 && buffer_bytes < global_batch * row_bytes)
+    plan.warnings.push_back(fmt::format(
+        "shuffle_buffer={0} is a size in bytes, less than one batch ({1}): samples are hardly mixed. A buffer of {0} "
+        "samples would be shuffle_buffer={2}; without shuffle_buffer= it is as large as good mixing needs",
+        buffer_bytes, format_bytes(global_batch * row_bytes), buffer_bytes * row_bytes));
+
   const std::uint64_t stream_rows = samples / std::max<std::uint64_t>(plan.shape.streams, 1);
   if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture() && !plan.draws_samples() &&
       plan.shape.streams > 1 && blocks->max_block_rows() > stream_rows)

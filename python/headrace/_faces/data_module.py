@@ -296,7 +296,7 @@ class DataModule(LightningDataModule):
             say(
                 table(
                     type(self).__name__,
-                    [*became.lines, *self._more_lines()],
+                    self._lines(became.lines),
                     loader.loader.report(),
                     keeps=became.cache == "auto",
                 )
@@ -308,11 +308,13 @@ class DataModule(LightningDataModule):
             return self._device
         return "cpu" if self.trainer is None else self.trainer.strategy.root_device
 
-    def _more_lines(self) -> list[tuple[str, str, str]]:
+    def _lines(self, knobs: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+        """Return the lines of the table: those of the knobs, and of other arguments that became something else."""
         if not self._pin_memory:
-            return []
+            return knobs
         there = torch.accelerator.current_accelerator() is not None
-        return [("pin_memory", "True", "page-locked batches" if there else "nothing: torch has no accelerator here")]
+        text = "page-locked batches" if there else "nothing: torch has no accelerator here"
+        return [*knobs, ("pin_memory", "True", text)]
 
     def _share(self, kind: str) -> int | None:
         if self._memory is None or kind not in ("train", "val") or None in (self._files["train"], self._files["val"]):

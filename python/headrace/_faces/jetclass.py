@@ -39,9 +39,9 @@ class JetClassLightningDataModule(DataModule):
         num_workers: Above 0: so many decode threads at most. There are no worker processes.
         prefetch_factor: Accepted, without effect: as many batches are ready ahead as the memory holds.
         preload_to_ram: True: all jets are decoded before the first batch, if they fit the memory.
-        reconstruct_full_adjacency: False: ``edge_features`` are delivered as stored.
+        reconstruct_full_adjacency: False: ``edge_features`` are delivered as stored. Default: True.
         persistent_workers: Accepted, without effect: threads stay as long as their loader.
-        pin_memory: Batches lie in page-locked memory, if torch has an accelerator.
+        pin_memory: Batches lie in page-locked memory, if torch has an accelerator. Default: True.
         preset: ``"small"``, ``"medium"`` or ``"large"``: the configurations that those scripts give for data below 10
             GB, up to 100 GB, and above. What you give beside it goes first.
         fields: Other names in the files, for example ``{"node_features": "part_features"}``; further fields are added.
@@ -50,7 +50,9 @@ class JetClassLightningDataModule(DataModule):
             ``"triu_max"``: each pair lies where it is of all particles. Default: as the first jets have it. The words
             before, ``"packed"`` and ``"max"``, warn.
         predict_files: Files for ``predict()``. Default: ``test_files``.
-        others: Further arguments of :class:`DataModule`: ``memory``, ``seed``, ``transforms``, …
+        others: Further arguments of :class:`DataModule`, with their defaults there: ``batch_format``, ``cache``,
+            ``column_fn``, ``device``, ``drop_last``, ``eval_batch_size``, ``memory``, ``provenance``, ``seed``,
+            ``shuffle``, ``threads``, ``timeout``, ``transforms``.
 
     Raises:
         InvalidArgumentError: An argument is wrong, or (when files are opened) the pairs are no triangle.
@@ -69,9 +71,9 @@ class JetClassLightningDataModule(DataModule):
         num_workers: int | None = None,
         prefetch_factor: int | None = None,
         preload_to_ram: bool | None = None,
-        reconstruct_full_adjacency: bool = True,
-        persistent_workers: bool = True,
-        pin_memory: bool = True,
+        reconstruct_full_adjacency: bool | None = None,
+        persistent_workers: bool | None = None,
+        pin_memory: bool | None = None,
         preset: str | None = None,
         fields: Mapping[str, str] | None = None,
         sentinel: float = -999.0,
@@ -93,19 +95,23 @@ class JetClassLightningDataModule(DataModule):
             "preload_to_ram": preload_to_ram,
         }
         words = {name: value for name, value in given.items() if value is not None}
+        chosen = PRESETS.get(preset or "", {})
         super().__init__(
             train_files,
             val_files,
             test_files,
             predict_files,
-            **{"batch_size": 256, **PRESETS.get(preset or "", {}), **words},
+            **{"batch_size": 256, **chosen, **words},
             fields={**JET_FIELDS, **(fields or {})},
             persistent_workers=persistent_workers,
-            pin_memory=pin_memory,
+            pin_memory=pin_memory is not False,
             **others,
         )
+        self._of_preset = {name: f'{value} (preset="{preset}")' for name, value in chosen.items() if name not in words}
+        self._pin_given = pin_memory is not None
         self._fields_given = fields is not None
-        self._reconstruct = reconstruct_full_adjacency
+        self._reconstruct_given = reconstruct_full_adjacency is not None
+        self._reconstruct = reconstruct_full_adjacency is not False
         self._sentinel = sentinel
         self._layout = layout
 
@@ -125,9 +131,14 @@ class JetClassLightningDataModule(DataModule):
             steps.append(Cast("labels", "int64", exact=True))
         return super()._prepare(dataset.map(*steps))
 
-    def _more_lines(self) -> list[tuple[str, str, str]]:
+    def _lines(self, knobs: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+        """Say of each knob whether the program gave it, or the preset."""
+        lines = [(name, self._of_preset.get(name, value), text) for name, value, text in super()._lines(knobs)]
+        if not self._pin_given:
+            lines = [line for line in lines if line[0] != "pin_memory"]
+        given = str(self._reconstruct) if self._reconstruct_given else "(default)"
         text = "edge_features are symmetric matrices" if self._reconstruct else "edge_features are as stored"
-        return [("reconstruct_full_adjacency", str(self._reconstruct), text), *super()._more_lines()]
+        return [*lines, ("reconstruct_full_adjacency", given, text)]
 
 
 def is_flat(shape: tuple[int, ...]) -> bool:
