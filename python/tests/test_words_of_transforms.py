@@ -98,7 +98,7 @@ def test_fill_is_what_is_looked_for(jets: hr.Dataset) -> None:
         (lambda: T.SymmetricPairs("adj", mask="m"), "mask= needs sentinel="),
         (lambda: T.SymmetricPairs("adj", n=4, particles=4), "n= and particles= are given, which are one"),
         (lambda: T.Mask("adj", fill=1.0, pad=1.0), "fill= and pad= are given"),
-        (lambda: T.Standardize("adj", 0.0, 1.0, fill=1.0), "fill= says nothing without pad_feature="),
+        (lambda: T.Standardize("adj", 0.0, 1.0, fill=1.0), "fill= does nothing without pad_feature="),
         (lambda: T.SpecAugment("mel"), "neither time= nor freq= is given"),
         (lambda: T.SpecAugment("mel", time=0, freq=0), "neither time= nor freq= is given"),
         (lambda: T.SpecAugment("mel", time=2, num_time=0), "time=2 does nothing with num_time=0"),

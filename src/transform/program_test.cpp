@@ -57,7 +57,7 @@ Transform random_transform(std::mt19937& random, const std::vector<Field>& field
       {"Cast",
        {any_field()},
        {{"dtype", std::vector<std::string>{"float16", "float64", "bfloat16", "int32", "float32"}[random() % 5]}}},
-      {"Mask", {any_field()}, {{"to", std::string("m")}, {"pad", 2.0}, {"count", std::string("n")}}},
+      {"Mask", {any_field()}, {{"to", std::string("m")}, {"fill", 2.0}, {"count", std::string("n")}}},
       {"SymmetricPairs", {any_field()}, {}},
       {"Reshape", {any_field()}, {{"shape", std::vector<double>{-1}}}},
       {"Transpose", {any_field()}, {}},

@@ -1,4 +1,4 @@
-"""Words of transforms: what the engine calls their settings, and the words that they had before."""
+"""Arguments of transforms that were renamed: the old names still work, and warn."""
 
 from __future__ import annotations
 
@@ -9,27 +9,10 @@ from typing import Any
 from headrace._support.checks import invalid
 from headrace._support.logging import warn
 
-#: Where the pairs of a jet lie, and what the engine calls that; the engine's words are those of before.
+#: Layout of the pairs of a jet → its old name.
 LAYOUTS: Mapping[str, str] = MappingProxyType({"triu_max": "max", "triu_n": "packed"})
 
-#: Setting → what the engine calls it, by the transform.
-_ENGINE: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "Mask": {"fill": "pad"},
-        "Standardize": {"fill": "pad"},
-        "SymmetricPairs": {"n": "particles"},
-    }
-)
 _told: set[str] = set()
-
-
-def engine_settings(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a transform's settings as the engine takes them."""
-    words = _ENGINE.get(name, {})
-    made = {words.get(key, key): value for key, value in settings.items()}
-    if name == "SymmetricPairs" and made.get("layout") in LAYOUTS:
-        made["layout"] = LAYOUTS[made["layout"]]
-    return made
 
 
 def layout_word(function: str, layout: Any) -> Any:
