@@ -247,10 +247,10 @@ TEST(Program, RefusesRaggedFieldsWhereAWholeSampleIsNeeded) {
     if (transform.name == "Flip") transform.settings["axis"] = std::int64_t{-1};
     EXPECT_NE(error(transform), "") << name;
   }
-  EXPECT_NE(error({"Noise", {"a"}, {{"std", 1.0}}}).find("any number of rows"), std::string::npos);
-  EXPECT_NE(error({"Concat", {"a", "y"}, {}}).find("'a' has any number of rows a sample, and 'y' one value"),
+  EXPECT_NE(error({"Noise", {"a"}, {{"std", 1.0}}}).find("differ in their number of rows"), std::string::npos);
+  EXPECT_NE(error({"Concat", {"a", "y"}, {}}).find("'a' is ragged (any number of rows a sample), and 'y' is not"),
             std::string::npos);
-  EXPECT_NE(error({"Concat", {"y", "a"}, {}}).find("'a' has any number of rows a sample, and 'y' one value"),
+  EXPECT_NE(error({"Concat", {"y", "a"}, {}}).find("'a' is ragged (any number of rows a sample), and 'y' is not"),
             std::string::npos);
   EXPECT_EQ(error({"Keep", {"a", "y"}, {}}), "");
 }

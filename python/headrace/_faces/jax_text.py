@@ -75,7 +75,7 @@ def load_text_dataset(
     where, length = configs.needed("the sequence length", LENGTHS, (1, 2, 0))
     length = whole_number(where, length, least=1)
     windows = tokens.windows(length, lookahead=1).map(Cast("tokens", dtype="int32"))
-    configs.became(where, length, f"{len(windows):,} windows of {length} tokens and the one behind them")
+    configs.became(where, length, f"{len(windows):,} windows of {length} tokens and the next token")
     loader = Loader(
         windows.map(inputs_and_targets),
         configs.needed("the batch size", ("batch_size",), (0, 2))[1],

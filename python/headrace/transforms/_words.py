@@ -16,7 +16,7 @@ _told: set[str] = set()
 
 
 def layout_word(function: str, layout: Any) -> Any:
-    """Return the word for a layout, where one of before may be given, which warns."""
+    """Return the name of a layout; an old name warns."""
     for word, before in LAYOUTS.items():
         if isinstance(layout, str) and layout == before:
             _tell(f"{function}(layout={before!r}) is now layout={word!r}, which means the same")
@@ -25,7 +25,7 @@ def layout_word(function: str, layout: Any) -> Any:
 
 
 def renamed(function: str, new: str, value: Any, old: str, given: Any, *, default: Any = None) -> Any:
-    """Return the value of an argument that may be given by its name of before, which warns.
+    """Return the value of an argument; its old name warns.
 
     Raises:
         InvalidArgumentError: Both names are given.
@@ -33,7 +33,7 @@ def renamed(function: str, new: str, value: Any, old: str, given: Any, *, defaul
     if given is None:
         return value
     if value is not default and value != default:
-        raise invalid(f"{function}: {new}= and {old}= are given, which are one", f"Leave {old}= out.")
+        raise invalid(f"{function}: {new}= and its old name {old}= are both given", f"Leave {old}= out.")
     _tell(f"{function}({old}=) is now {new}=, which means the same")
     return given
 
@@ -42,4 +42,4 @@ def _tell(text: str) -> None:
     """Warn, once in a process."""
     if text not in _told:
         _told.add(text)
-        warn(f"{text}. The old word goes with the next release.")
+        warn(f"{text}. The next release removes the old name.")

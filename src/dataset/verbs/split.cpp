@@ -206,7 +206,7 @@ SplitBy how_to_split(const Dataset& data, const SplitOptions& options) {
         : refuse("runs of samples are kept whole, so classes cannot be shared out", "Leave out stratify.");
   if (by == SplitBy::kRow && overlaps)
     throw refuse(
-        fmt::format("{} overlap: drawn one by one, those of one part would hold rows of another's", source.what()),
+        fmt::format("{} overlap: a split by row would put the same rows into several parts", source.what()),
         "Split by run, or make them with a stride of their whole length.");
   if (by == SplitBy::kFile && mapped && !mapped->maker->follows_files())
     throw Error(ErrorCode::kUnsupported,
