@@ -146,7 +146,10 @@ def test_columns_that_are_no_whole_numbers(folder: Path, tmp_path: Path, column:
         ({"file_template": "batch_{a}_{b}.parquet"}, ["batch_{a}_{b}.parquet", "one {…}"]),
         ({"file_template": "batch_}{.parquet"}, ["one {…}"]),
         ({"file_template": "batch_{a.parquet"}, ["one {…}"]),
-        ({"file": None, "file_template": None}, ["does not say which of the 3 files has the rows of a sample", "file="]),
+        (
+            {"file": None, "file_template": None},
+            ["does not say which of the 3 files has the rows of a sample", "file="],
+        ),
         ({"offsets": "sensor_id"}, ["offsets= or meta="]),
         ({"first": 3}, ["first of hr.Spans is a text, not 3"]),
     ],

@@ -350,7 +350,7 @@ def test_drawn_patches_have_no_numbers(gzip: Opened) -> None:
         lambda: data.select([1]),
         lambda: data.split({"a": 0.5, "b": 0.5}),
     ):
-        with pytest.raises(hr.InvalidArgumentError, match="needs numbered samples, and .* are drawn anew"):
+        with pytest.raises(hr.InvalidArgumentError, match=r"needs numbered samples, and .* are drawn anew"):
             call()
 
 
@@ -365,7 +365,11 @@ def test_drawn_patches_have_no_numbers(gzip: Opened) -> None:
         (PATCH, {"samples_per_epoch": 0}, "samples_per_epoch must be at least 1"),
         (PATCH, {"samples_per_epoch": 5, "edge": "fill"}, "random patches lie inside"),
         (PATCH, {"stride": PATCH, "fill": 3}, "no patch reaches past it"),
-        (PATCH, {"stride": PATCH, "edge": "fill", "fill": 300}, "fill=300 is not a value of type uint8, the type of the array 'raw'"),
+        (
+            PATCH,
+            {"stride": PATCH, "edge": "fill", "fill": 300},
+            "fill=300 is not a value of type uint8, the type of the array 'raw'",
+        ),
         (PATCH, {"stride": PATCH, "edge": "wrap"}, "edge must be one of"),
         (PATCH, {"stride": PATCH, "small": "fill"}, "small must be one of"),
         ("64", {"samples_per_epoch": 5}, "shape is a number for each axis"),

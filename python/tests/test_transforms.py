@@ -306,7 +306,10 @@ def test_what_is_damaged_is_an_error_of_its_batch(tmp_path: Path) -> None:
         (T.Standardize("x", [1.0, 2.0], 1.0), "mean has 2 values, and the field's last axis 5"),
         (T.Standardize("x", 0.0, 1.0, clip=-1.0), "clip is -1"),
         (T.Standardize("x", 0.0, 1.0, pad_feature=9), "pad_feature is 9, and the field's last axis has 5"),
-        (T.SymmetricPairs("adj", sentinel=-1.0, n=19), "190 pairs are not the upper triangle of a square matrix of 19 rows"),
+        (
+            T.SymmetricPairs("adj", sentinel=-1.0, n=19),
+            "190 pairs are not the upper triangle of a square matrix of 19 rows",
+        ),
         (T.SymmetricPairs("y", fill=0.5), "fill is 0.5"),
         (T.SymmetricPairs("adj", sentinel=float("nan")), "sentinel is NaN"),
         (T.SymmetricPairs("x"), r"20 pairs are not the upper triangle"),

@@ -143,7 +143,8 @@ Result<CacheOpened> open_cache_directory(const std::string& directory, const Cac
     note_others(folder, plan, opened.notes);
     return opened;
   }
-  return refuse(ErrorCode::kWriteFailed, folder.path_of(plan.name), "the cache was removed while it was being opened, several times")
+  return refuse(ErrorCode::kWriteFailed, folder.path_of(plan.name),
+                "the cache was removed while it was being opened, several times")
       .with_hint("Look for another process that removes caches.");
 }
 

@@ -72,10 +72,10 @@ Result<std::vector<TokenFile>> open_files(const std::vector<std::string>& paths,
     files.push_back(std::move(file));
     HEADRACE_TRY(check_like_first(files[0], files.back()));
     if (options.check && files.back().vocab_size == 0)
-      return std::move(
-          Error(ErrorCode::kInvalidArgument, "check=True needs the size of the vocabulary, and the file does not record it")
-              .with_file(path)
-              .with_hint("Give vocab_size= as well."));
+      return std::move(Error(ErrorCode::kInvalidArgument,
+                             "check=True needs the size of the vocabulary, and the file does not record it")
+                           .with_file(path)
+                           .with_hint("Give vocab_size= as well."));
     const auto go_on = [&] { return !options.progress || options.progress(files.size() - 1, paths.size()); };
     if (options.check) HEADRACE_TRY(token_files::check_ids(files.back(), {0, files.back().tokens()}, go_on));
     if (options.progress && !options.progress(files.size(), paths.size()))

@@ -252,8 +252,7 @@ std::string Volumes::describe() const {
 
 Volumes open_volumes(const std::vector<std::string>& paths, const OpenOptions& options) {
   if (options.sample_by || !options.targets.empty() || options.sample_axes != 1 || !options.broadcast.empty())
-    throw refuse("volumes have no rows: sample_by, targets, sample_axes and broadcast do not apply",
-                 "Leave them out.");
+    throw refuse("volumes have no rows: sample_by, targets, sample_axes and broadcast do not apply", "Leave them out.");
   return Volumes(open_them(paths, options).value());
 }
 

@@ -133,7 +133,8 @@ void TokenWriter::end_document() {
 void TokenWriter::finish() {
   if (!impl_->output) throw Error(ErrorCode::kClosed, "the writer has finished");
   if (impl_->in_document > 0) impl_->end_document();
-  if (impl_->tokens == 0) throw refuse("no token was written", "Write at least one token: an empty file cannot be opened.");
+  if (impl_->tokens == 0)
+    throw refuse("no token was written", "Write at least one token: an empty file cannot be opened.");
   impl_->output->finish().value();
   impl_->output.reset();
 }

@@ -25,9 +25,8 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
                             info.chunk_rows());
         break;
       case ArrayRole::kStraddling:
-        text +=
-            fmt::format("\n               {} has chunks of {} rows that cross the blocks: decoded {}", info.path,
-                        info.chunk_rows(), kept ? "again unless recently used" : "again for each block");
+        text += fmt::format("\n               {} has chunks of {} rows that cross the blocks: decoded {}", info.path,
+                            info.chunk_rows(), kept ? "again unless recently used" : "again for each block");
         break;
     }
   }
@@ -36,7 +35,8 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
 
 /// When blocks are kept that the user did not ask to keep at once.
 constexpr std::string_view kKeptWhen =
-    "added while your loop works on a batch, and a few while it waits for one, so that the cache is full after some epochs";
+    "added while your loop works on a batch, and a few while it waits for one, so that the cache is full after some "
+    "epochs";
 
 /// \param mapped  What the samples are, where they are not rows; else empty. \param known  Was re-encoding tried
 /// already? \param engine  That runs, or will, as the plan says.
@@ -79,10 +79,12 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
       if (engine.has_memory() && !engine.decoded_cache()->last().of_rows)
         return fmt::format("nothing is kept between epochs: {} could not be used, see the warnings", choice.directory);
       if (p.gather_ready)
-        return fmt::format("all rows, decoded, in {} of .npy files in {}: complete, so they are mapped and nothing is decoded",
-                           format_bytes(p.data_bytes), choice.directory);
-      return fmt::format("all rows, decoded, in {} of .npy files in {}: written as they are decoded, mapped from then on",
-                         format_bytes(p.data_bytes), choice.directory);
+        return fmt::format(
+            "all rows, decoded, in {} of .npy files in {}: complete, so they are mapped and nothing is decoded",
+            format_bytes(p.data_bytes), choice.directory);
+      return fmt::format(
+          "all rows, decoded, in {} of .npy files in {}: written as they are decoded, mapped from then on",
+          format_bytes(p.data_bytes), choice.directory);
   }
   return "";
 }

@@ -155,7 +155,8 @@ void Loader::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows, std:
 void Loader::feed(std::span<const std::uint64_t> rows) {
   const std::shared_ptr<Engine> engine = impl_->engine();
   const EnginePlan& plan = engine->plan();
-  if (!plan.online) throw Error(ErrorCode::kInvalidArgument, "this loader's order is not given as it goes");
+  if (!plan.online)
+    throw Error(ErrorCode::kInvalidArgument, "this loader's sampler does not feed rows during the epoch");
   const std::uint64_t size = plan.blocks->num_rows();
   for (const std::uint64_t row : rows)
     if (row >= size)

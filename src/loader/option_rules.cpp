@@ -97,8 +97,9 @@ Status check_ranks(const LoaderOptions& options) {
 
 Status check_tail(const LoaderOptions& options, bool is_given) {
   if (is_given && (options.group_by || lists_batches(options)))
-    return refuse("drop_last= and tail= do not apply to group_by= and a batch_sampler, which set the size of each batch",
-                  "Leave drop_last= and tail= out.");
+    return refuse(
+        "drop_last= and tail= do not apply to group_by= and a batch_sampler, which set the size of each batch",
+        "Leave drop_last= and tail= out.");
   return {};
 }
 
@@ -107,8 +108,7 @@ Status check_options(const LoaderOptions& options) {
   if (options.share == Share::kHost && options.cache.mode == CacheChoice::kNone)
     return refuse("share='host' needs a cache, and cache='none' disables it", "Leave one of them out.");
   if (options.fill != 0 && options.layout != BatchLayout::kPadded)
-    return refuse("fill= is the value of padding, and this layout has no padding",
-                  "Give layout='padded' with it.");
+    return refuse("fill= is the value of padding, and this layout has no padding", "Give layout='padded' with it.");
   HEADRACE_TRY(check_ranks(options));
   HEADRACE_TRY(check_tail(options, options.tail != Tail::kPartial));
   if (options.by_tokens) HEADRACE_TRY(check_tokens(options));

@@ -81,10 +81,10 @@ struct Room {
   std::uint64_t limit_bytes, fixed_bytes;
 };
 
-/// Keep decoded units in what the window leaves. Where all of them fit, they come before a long window, which only
-/// saves decoding again what is not kept: docs/decisions/0027. Else boxes that are drawn one by one share the memory
-/// between window and cache as decodes least: docs/decisions/0028; visits need the window. \param slots_in  Slots for
-/// so many bytes. \param bytes_of Bytes of so many slots.
+/// Keep decoded units in the part of the budget that the batches leave. Where all of them fit, they come before a long
+/// window, which only saves decoding again what is not kept: docs/decisions/0027. Else boxes that are drawn one by one
+/// share the memory between window and cache as decodes least: docs/decisions/0028; visits need the window.
+/// \param slots_in  Slots for so many bytes. \param bytes_of  Bytes of so many slots.
 template <class SlotsIn, class BytesOf>
 void plan_kept_units(const MappedSource& mapped, const KeptUnits& units, Room room, SlotsIn slots_in, BytesOf bytes_of,
                      EnginePlan& plan) {

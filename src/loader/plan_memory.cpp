@@ -151,9 +151,8 @@ class MemoryPlanner {
     plan_.tier = CacheTier::kNothing;
     plan_.cache_bytes = 0;
     if (least(1) <= plan_.budget_bytes)
-      plan_.warnings.push_back(
-          fmt::format("{}: the cache is not used. It needs at least memory={} (just over {})", why,
-                      wanted, format_bytes(wanted)));
+      plan_.warnings.push_back(fmt::format("{}: the cache is not used. It needs at least memory={} (just over {})", why,
+                                           wanted, format_bytes(wanted)));
   }
 
   /// What straddles is worth keeping where a chunk for each thread, and another, fit beside the slots.

@@ -39,8 +39,9 @@ Result<Grammar> grammar_of_split(const Json& split) {
   const std::string behavior = word_in(split, "behavior");
   const bool invert = flag_in(split, "invert", false);
   if ((behavior != "Isolated" || invert) && (behavior != "Removed" || !invert))
-    return not_read(fmt::format("the pre-tokenizer Split has behavior \"{}\"{}; only Isolated, and inverted Removed, are supported",
-                                behavior, invert ? ", inverted" : ""));
+    return not_read(
+        fmt::format("the pre-tokenizer Split has behavior \"{}\"{}; only Isolated, and inverted Removed, are supported",
+                    behavior, invert ? ", inverted" : ""));
   return *grammar;
 }
 

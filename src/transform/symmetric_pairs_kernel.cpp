@@ -42,8 +42,7 @@ class PairsKernel final : public Kernel {
 
   Status run(const KernelCall& call) const override {
     const T* pairs = reinterpret_cast<const T*>(call.in[0]);
-    PairsJob<T> job{pairs,         set_.n, set_.k, set_.n, set_.n,
-                    set_.features, sentinel_,      fill_,  diagonal_};
+    PairsJob<T> job{pairs, set_.n, set_.k, set_.n, set_.n, set_.features, sentinel_, fill_, diagonal_};
     job.streams = call.is_last;
     if (set_.sentinel) HEADRACE_TRY(find_real(job));
     expand_pairs(job, reinterpret_cast<T*>(call.out[0]));
@@ -86,12 +85,15 @@ class PairsKernel final : public Kernel {
     }
     if (set_.strict)
       return Error(ErrorCode::kCorruptData,
-                   fmt::format("the sentinel {} stands between real pairs: row 0 has {} pairs before its first sentinel, and "
-                               "the sample has {} values other than the sentinel, not {}",
-                               *set_.sentinel, in_first_row / set_.features, count_real(job.pairs, all),
-                               pairs_of(n, set_.k) * set_.features))
-          .with_hint("Are the pairs of the present particles first? Give layout='triu_n'. If single pairs may be missing, "
-                     "give strict=False.");
+                   fmt::format(
+                       "the sentinel {} stands between real pairs: row 0 has {} pairs before its first sentinel, and "
+                       "the sample has {} values other than the sentinel, not {}",
+                       *set_.sentinel, in_first_row / set_.features, count_real(job.pairs, all),
+                       pairs_of(n, set_.k) * set_.features))
+          .with_hint(
+              "Does the triangle of the present particles come first? Give layout='triu_n'. If single pairs may be "
+              "missing, "
+              "give strict=False.");
     job.replaces = true;
     job.real = last_real(job);
     return {};
@@ -119,10 +121,11 @@ class PairsKernel final : public Kernel {
     const std::optional<std::uint64_t> n =
         real_values % set_.features == 0 ? triangle_side(real_values / set_.features, set_.k) : std::nullopt;
     if (prefix != real_values || !n)
-      return Error(ErrorCode::kCorruptData,
-                   fmt::format("{} values differ from the sentinel {}, {} of them before the first sentinel: they do not "
-                               "make a triangle",
-                               real_values, *set_.sentinel, prefix))
+      return Error(
+                 ErrorCode::kCorruptData,
+                 fmt::format("{} values differ from the sentinel {}, {} of them before the first sentinel: they do not "
+                             "make a triangle",
+                             real_values, *set_.sentinel, prefix))
           .with_hint("Does each pair have its place in the triangle of all particles? Give layout='triu_max'.");
     job.real = job.stored = real_values == 0 ? 0 : *n;
     return {};
@@ -175,7 +178,8 @@ Result<CompiledTransform> compile_symmetric_pairs(const Transform& transform, st
     settings.refuse(set.triu_n ? "layout='triu_n' needs sentinel=" : "mask= needs sentinel=",
                     "The sentinel tells which particles are absent.");
   if (set.sentinel && std::isnan(*set.sentinel))
-    settings.refuse("sentinel is NaN, which is not equal to itself", "Store another value, or leave sentinel= out: NaN then stays.");
+    settings.refuse("sentinel is NaN, which is not equal to itself",
+                    "Store another value, or leave sentinel= out: NaN then stays.");
   HEADRACE_TRY(settings.finish());
   const std::vector<std::uint64_t> shape = in.dims.row_shape();
   if (shape.empty() || shape.size() > 2 || in.row_elements() == 0)
@@ -189,8 +193,8 @@ Result<CompiledTransform> compile_symmetric_pairs(const Transform& transform, st
                                         static_cast<long long>(shape[0]);
     return transform_error(
         transform,
-        fmt::format("{} pairs are not the upper triangle of a square matrix{}: n={} has {} pairs, n={} has {} (k={})", shape[0],
-                    n != 0 ? fmt::format(" of {} rows", n) : "", near, pairs_of(near, set.k), near + 1,
+        fmt::format("{} pairs are not the upper triangle of a square matrix{}: n={} has {} pairs, n={} has {} (k={})",
+                    shape[0], n != 0 ? fmt::format(" of {} rows", n) : "", near, pairs_of(near, set.k), near + 1,
                     pairs_of(near + 1, set.k), set.k),
         square ? "Is it a full matrix? Use T.Reshape." : "Give k=0 if the diagonal is stored too.");
   }

@@ -25,7 +25,9 @@ def sharding_of(mesh: Any, spec: Any, sharding: Any) -> Sharding | None:
     """
     if sharding is not None:
         if mesh is not None or spec is not None:
-            raise invalid("sharding= and mesh= with spec= exclude each other", "Give sharding= alone, or mesh= with spec=.")
+            raise invalid(
+                "sharding= and mesh= with spec= exclude each other", "Give sharding= alone, or mesh= with spec=."
+            )
         if not isinstance(sharding, Sharding):
             raise invalid(f"sharding must be a jax.sharding.Sharding, not {sharding!r}", "Such as a NamedSharding.")
         return sharding

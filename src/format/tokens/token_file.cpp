@@ -204,10 +204,10 @@ Status open_datatrove(TokenFile& out, std::shared_ptr<RandomAccessFile> file, co
     HEADRACE_ASSIGN(DatatroveMetadata metadata, read_datatrove_metadata(metadata_path));
     out.tokenizer = std::move(metadata.tokenizer);
     if (metadata.width > 0 && width > 0 && width != metadata.width)
-      return refused_file(ErrorCode::kInvalidArgument, out.path,
-                          fmt::format("dtype is {}, but {} says {} bytes a token", words.dtype->name(),
-                                      metadata_path, metadata.width),
-                          "Leave dtype out: it is read from the files.");
+      return refused_file(
+          ErrorCode::kInvalidArgument, out.path,
+          fmt::format("dtype is {}, but {} says {} bytes a token", words.dtype->name(), metadata_path, metadata.width),
+          "Leave dtype out: it is read from the files.");
     if (metadata.width > 0) width = metadata.width;
   }
   if (is_there(index_path)) {
@@ -237,8 +237,8 @@ Status open_datatrove(TokenFile& out, std::shared_ptr<RandomAccessFile> file, co
 
 Status open_raw(TokenFile& out, std::shared_ptr<RandomAccessFile> file, const TokenWords& words) {
   if (!words.dtype && words.vocab_size == 0)
-    return refused_file(ErrorCode::kInvalidArgument, out.path, "the size of its tokens is unknown: a raw file does not record it",
-                        kSayWidth);
+    return refused_file(ErrorCode::kInvalidArgument, out.path,
+                        "the size of its tokens is unknown: a raw file does not record it", kSayWidth);
   out.dtype = words.dtype ? *words.dtype : token_type_for(words.vocab_size);
   return set_raw(out, std::move(file));
 }
