@@ -23,7 +23,7 @@ LENGTHS = ("block_size", "seq_len", "max_seq_len", "sequence_length", "maxlen", 
 WITHOUT_EFFECT = {
     "worker_buffer_size": "as many batches ahead as the memory holds; there are no worker processes",
     "prefetch_buffer_size": "as many batches ahead as the memory holds",
-    "cache_size": "not needed: windows are read from the files, which the system keeps in memory",
+    "cache_size": "not needed: windows are read from the files, which the page cache keeps in memory",
 }
 KNOWN = (*PATHS, *LENGTHS, *WITHOUT_EFFECT, "batch_size", "tokenizer_name", "worker_count", "vocab_size", "seed")
 KNOWN += ("shuffle", "num_epochs")
