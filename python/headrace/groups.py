@@ -292,8 +292,8 @@ def _places(loader: Loader, levels: tuple[str, ...]) -> Places | None:
     places = Places(loader.dataset, len(levels))
     if not loader.provenance and loader.group_by != len(levels) - 1:
         raise invalid(
-            f"the loader's groups are places along axis {loader.group_by}; its batches do not have the places of rows in "
-            f"{', '.join(levels[::-1])}",
+            f"the loader's groups are places along axis {loader.group_by}; its batches do not have "
+            f"the places of rows in {', '.join(levels[::-1])}",
             "Make the loader with provenance=True.",
         )
     return places

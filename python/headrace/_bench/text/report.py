@@ -132,7 +132,10 @@ def answer(made: dict[str, Any], settings: Settings) -> str:
     feeds = f"Headrace can feed {rate:,.0f} batches/s ({tokens} tokens/s), {1e3 / rate:.2f} ms each"
     call = f"hr.Loader(windows, batch_size={settings.batch_size}, shuffle=True)"
     if settings.step_ms is None:
-        return f"{feeds}. A step that takes longer never waits: {call} needs no other setting. Give --step_ms N for your step."
+        return (
+            f"{feeds}. A step that takes longer never waits: {call} needs no other setting. "
+            "Give --step_ms N for your step."
+        )
     share = ours["waits"]
     if share == 0:
         return (
