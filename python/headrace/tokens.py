@@ -106,7 +106,7 @@ class Tokens:
 
     @property
     def vocab_size(self) -> int | None:
-        """Size of the vocabulary that was said, or that the files say; None where nothing says it."""
+        """Size of the vocabulary, from ``vocab_size=`` or the files; None if neither has it."""
         return self._native.vocab_size() or None
 
     @property

@@ -92,7 +92,7 @@ Result<PageJournal> read_journal(const std::string& path) {
     return Error(ErrorCode::kNotFound, "no such file").with_file(path).with_stage("read");
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  if (!file) return Error(ErrorCode::kReadFailed, "it cannot be read").with_file(path).with_stage("read");
+  if (!file) return Error(ErrorCode::kReadFailed, "the journal cannot be read").with_file(path).with_stage("read");
   Parser parser{bytes};
   PageJournal journal;
   const bool ours = parser.take(kMagic.size()) == kMagic;
