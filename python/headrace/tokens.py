@@ -136,7 +136,7 @@ class Tokens:
 
         Raises:
             CorruptDataError: An index contradicts itself or its tokens; the text names the bytes.
-            UnsupportedError: A file of which nothing says where documents end.
+            UnsupportedError: A file that does not record where documents end.
         """
         return Dataset(self._native.documents())
 
