@@ -48,6 +48,21 @@ def test_a_layout_says_where_pairs_are(jets: hr.Dataset) -> None:
     assert whole.tolist() == [[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]]
 
 
+def test_the_engine_has_the_words_that_were_typed(jets: hr.Dataset) -> None:
+    data = jets.map(
+        T.SymmetricPairs("adj", "triu_n", 4, SENTINEL, -2.0, to="pairs"),
+        T.Mask("adj", fill=SENTINEL),
+        T.Standardize("adj", 0.0, 1.0, pad_feature=3, fill=SENTINEL),
+    )
+    for words in ("layout='triu_n'", "n=4", "fill=-2", "Mask(adj, to='mask', fill=-999", "pad_feature=3, fill=-999"):
+        assert words in str(data)
+    with pytest.raises(hr.CorruptDataError, match="layout='triu_n'"):
+        jets.map(T.SymmetricPairs("adj", "triu_max", 4, SENTINEL))[1]
+    for name, value in (("layout", "packed"), ("particles", 4)):
+        with pytest.raises(hr.InvalidArgumentError, match=name):
+            jets.map(T.Transform("SymmetricPairs", "adj", **{name: value}))
+
+
 OLD: dict[str, tuple[Callable[[], T.Transform], Callable[[], T.Transform]]] = {
     "layout='triu_max'": (
         lambda: T.SymmetricPairs("adj", layout="max"),
