@@ -21,7 +21,7 @@ struct OrderArguments {
 int run_order(const OrderArguments& options) {
   if (!options.plot.empty() && !options.plot.ends_with(".svg"))
     throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("--plot writes an SVG picture, and {} is not named so", options.plot))
+                fmt::format("--plot writes an SVG picture: the name {} does not end in .svg", options.plot))
         .with_hint(fmt::format("Write --plot {}.svg; any browser shows it.",
                                std::filesystem::path(options.plot).replace_extension().string()));
   const RunConfig run = options.loader.config();

@@ -27,7 +27,7 @@ def main() -> int:
     for path in code:
         lines = len(path.read_text(encoding="utf-8").splitlines())
         if lines > MAX_LINES:
-            print(f"{path.relative_to(root)}: warning: {lines} lines; are these two ideas in one room?")
+            print(f"{path.relative_to(root)}: warning: {lines} lines; can it be split into two files?")
     large = [path for path in files if path.stat().st_size > MAX_FILE_BYTES]
     for path in large:
         print(f"{path.relative_to(root)}: {path.stat().st_size} bytes; data belongs outside the repository")

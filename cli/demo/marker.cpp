@@ -61,7 +61,7 @@ Status write_marker(const std::string& directory, const Marker& marker) {
   if (stream) return {};
   const int number = errno;
   return Error(number == EACCES || number == EROFS ? ErrorCode::kPermission : ErrorCode::kWriteFailed,
-               std::string("writing the note of what was made failed: ") + std::strerror(number))
+               std::string("writing the record of the demo files failed: ") + std::strerror(number))
       .with_file(path.string())
       .with_stage("write");
 }

@@ -57,7 +57,7 @@ void register_memory(nb::class_<Report>& report) {
       .def_ro("read_buffer_bytes", &Memory::read_buffer_bytes, "Stored bytes in flight.")
       .def_ro("resident_bytes", &Memory::resident_bytes, "Chunks kept decoded.")
       .def_ro("index_bytes", &Memory::index_bytes, "Chunk indexes.")
-      .def_ro("staging_bytes", &Memory::staging_bytes, "Buffers on the way to a device.")
+      .def_ro("staging_bytes", &Memory::staging_bytes, "Page-locked buffers for copies to a device.")
       .def_ro("cache_bytes", &Memory::cache_bytes, "Planned for decoded blocks that are kept.")
       .def_ro("peak_slot_bytes", &Memory::peak_slot_bytes, "Slots, measured.")
       .def_ro("peak_cache_bytes", &Memory::peak_cache_bytes, "Kept blocks, measured.")
@@ -90,7 +90,7 @@ void register_row_sums(nb::class_<Report>& report) {
 
 void register_cache(nb::class_<Report>& report) {
   using Cache = Report::Cache;
-  nb::class_<Cache>(report, "Cache", "What is kept of decoded blocks between epochs.")
+  nb::class_<Cache>(report, "Cache", "The cache of decoded blocks between epochs.")
       .def_ro("kind", &Cache::kind,
               "What is kept: \"nothing\", \"blocks\", \"all rows\", \"shared rows\" or \"directory\".")
       .def_ro("coding", &Cache::coding,
@@ -103,9 +103,8 @@ void register_cache(nb::class_<Report>& report) {
       .def_ro("misses", &Cache::misses, "Blocks that were decoded from their file.")
       .def_ro("coded_share", &Cache::coded_share, "Encoded bytes divided by decoded bytes.")
       .def_ro("complete", &Cache::complete, "True if it holds everything: batches are gathered from it.")
-      .def_ro(
-          "epochs_left", &Cache::epochs_left,
-          "Epochs until everything that fits is kept, as things go; 0 if nothing more will be, 100 for 100 or more.")
+      .def_ro("epochs_left", &Cache::epochs_left,
+              "Epochs until the cache is full, at the present rate; 0: it grows no more; 100: 100 or more.")
       .def("__repr__", [](const Cache& self) {
         return to_python("Cache(kind='" + self.kind + "', coding='" + self.coding +
                          "', bytes=" + std::to_string(self.bytes) + ", blocks=" + std::to_string(self.blocks) +
@@ -116,13 +115,13 @@ void register_cache(nb::class_<Report>& report) {
 
 void register_decode_once(nb::class_<Report>& report) {
   using DecodeOnce = Report::DecodeOnce;
-  nb::class_<DecodeOnce>(report, "DecodeOnce", "What would decode every block once.")
+  nb::class_<DecodeOnce>(report, "DecodeOnce", "Settings that would decode every block once.")
       .def_ro("shuffle_buffer_bytes", &DecodeOnce::shuffle_buffer_bytes,
-              "A shuffle_buffer= that does in this budget; 0: none.")
+              "A shuffle_buffer= that does it within this budget; 0: none.")
       .def_ro("deff", &DecodeOnce::deff, "Deff with it, for a label that is constant in a block: the worst case.")
-      .def_ro("deff_now", &DecodeOnce::deff_now, "The same for the order as it is.")
-      .def_ro("speedup", &DecodeOnce::speedup, "How much less the threads would have to do with it, as a factor.")
-      .def_ro("memory_bytes", &DecodeOnce::memory_bytes, "A memory= that does for the order as it is; 0: none.")
+      .def_ro("deff_now", &DecodeOnce::deff_now, "Deff of the present order, for the same label.")
+      .def_ro("speedup", &DecodeOnce::speedup, "Factor by which it would lower the work of the threads.")
+      .def_ro("memory_bytes", &DecodeOnce::memory_bytes, "A memory= that does it with the present order; 0: none.")
       .def("__repr__", [](const DecodeOnce& self) {
         return "Report.DecodeOnce(shuffle_buffer_bytes=" + std::to_string(self.shuffle_buffer_bytes) +
                ", memory_bytes=" + std::to_string(self.memory_bytes) + ")";
@@ -138,18 +137,19 @@ void register_to_device(nb::class_<Report>& report) {
       .def_ro("copy_seconds", &ToDevice::copy_seconds, "Time of the copies on the device; 0: not measured.")
       .def_ro("stage_seconds", &ToDevice::stage_seconds, "Time of the copies into page-locked memory.")
       .def_ro("buffer_wait_seconds", &ToDevice::buffer_wait_seconds,
-              "Time waited for a buffer of page-locked memory, whose copy was not over.")
+              "Time waited for a free buffer of page-locked memory.")
       .def_ro("batch_wait_seconds", &ToDevice::batch_wait_seconds, "Time waited for the loader's batches.")
       .def_ro("step_wait_seconds", &ToDevice::step_wait_seconds, "Time that training steps waited for their batches.")
       .def_ro("step_seconds", &ToDevice::step_seconds, "Time from the first batch to the last, within epochs.")
-      .def_ro("by_events", &ToDevice::by_events, "True if waits are of the device, by its events; False: of the host.")
+      .def_ro("by_events", &ToDevice::by_events,
+              "True if waits were measured by the device's events; False: by the host's clock.")
       .def_ro("pinned_bytes_per_second", &ToDevice::pinned_bytes_per_second,
               "Rate of a copy from page-locked memory, tried at the start; 0: not tried.")
       .def_ro("pageable_bytes_per_second", &ToDevice::pageable_bytes_per_second,
               "Rate of a copy from other memory, tried at the start; 0: not tried.")
       .def_ro("buffers", &ToDevice::buffers, "Buffers of page-locked memory.")
       .def_ro("buffer_bytes", &ToDevice::buffer_bytes, "Size of each.")
-      .def_ro("larger_batches", &ToDevice::larger_batches, "Batches that none of them could hold.");
+      .def_ro("larger_batches", &ToDevice::larger_batches, "Batches larger than a buffer.");
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ void register_report(nb::module_& m) {
               "Time between one batch and asking for the next.")
       .def_prop_ro("batch_wait_seconds", &Report::batch_wait_seconds, "Time a batch was waited for, on average.")
       .def_ro("batch_wait_p99_seconds", &Report::batch_wait_p99_seconds,
-              "Time that 99 % of the batches did not take longer to come, to an eighth.")
+              "99th percentile of the time a batch was waited for, to an eighth.")
       .def_ro("first_batch_seconds", &Report::first_batch_seconds,
               "Time from the first epoch's start to its first batch.")
       .def_ro(
@@ -204,7 +204,7 @@ void register_report(nb::module_& m) {
       .def_ro("memory", &Report::memory, "Memory, planned and measured.")
       .def_ro("cache", &Report::cache, "What is kept of decoded blocks.")
       .def_ro("decode_once", &Report::decode_once,
-              "What would decode every block once, where the memory is too small for the order; None where it is not.")
+              "Settings that would decode every block once, if the memory is too small for the order; else None.")
       .def_ro("to_device", &Report::to_device, "Copies to a device; None where batches stay in the host's memory.")
       .def_prop_ro(
           "verdict", [](const Report& self) { return to_python(self.verdict); }, nb::sig("def verdict(self) -> str"),

@@ -284,7 +284,7 @@ def _places(loader: Loader, levels: tuple[str, ...]) -> Places | None:
     """Return where rows belong, if the levels are axes of the loader's samples and its batches say so; else None.
 
     Raises:
-        InvalidArgumentError: The levels are axes, and the batches do not say where rows lie along them.
+        InvalidArgumentError: The levels are axes, and the batches do not have the places of rows along them.
     """
     axes = min(len(shape) for shape in loader.dataset.sample_shape)
     if axes == 1 or isinstance(loader.group_by, str) or (loader.group_by is None and not loader.provenance):
@@ -292,8 +292,8 @@ def _places(loader: Loader, levels: tuple[str, ...]) -> Places | None:
     places = Places(loader.dataset, len(levels))
     if not loader.provenance and loader.group_by != len(levels) - 1:
         raise invalid(
-            f"the loader's groups are places along axis {loader.group_by}; where rows belong in "
-            f"{', '.join(levels[::-1])} its batches do not say",
+            f"the loader's groups are places along axis {loader.group_by}; its batches do not have "
+            f"the places of rows in {', '.join(levels[::-1])}",
             "Make the loader with provenance=True.",
         )
     return places

@@ -468,7 +468,7 @@ class Loader:
             The batch, as iterating gives it.
 
         Raises:
-            InvalidArgumentError: No such batch; or the order is made up as it goes (``lookahead=``), or a sampler gives
+            InvalidArgumentError: No such batch; or the sampler gives rows during the epoch (``lookahead=``), or gives
                 other rows each time it is asked.
             CorruptDataError, ReadFailedError, FileChangedError: The data is damaged, unreadable or has changed.
         """

@@ -38,7 +38,7 @@ class Tokenizer:
         UnsupportedError: The file asks for what is not done here, such as a normalizer or another pattern; the text
             names it, and what to use.
         CorruptDataError: The file contradicts itself.
-        InvalidArgumentError: Ranks of which nothing says the grammar.
+        InvalidArgumentError: A file of ranks needs ``grammar=``: its name is not a known one.
     """
 
     def __init__(

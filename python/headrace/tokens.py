@@ -106,7 +106,7 @@ class Tokens:
 
     @property
     def vocab_size(self) -> int | None:
-        """Size of the vocabulary that was said, or that the files say; None where nothing says it."""
+        """Size of the vocabulary, from ``vocab_size=`` or the files; None if neither has it."""
         return self._native.vocab_size() or None
 
     @property
@@ -136,7 +136,7 @@ class Tokens:
 
         Raises:
             CorruptDataError: An index contradicts itself or its tokens; the text names the bytes.
-            UnsupportedError: A file of which nothing says where documents end.
+            UnsupportedError: A file that does not record where documents end.
         """
         return Dataset(self._native.documents())
 

@@ -69,7 +69,7 @@ def open_volume(
         choices = field_choices(arrays)
         if voxel is not None:
             if not choices:
-                raise invalid("voxel= says which level of an image is meant: arrays= names none", "Name the images.")
+                raise invalid("voxel= chooses a level of an image, and arrays= names no image", "Name the images.")
             size = _voxel_text(voxel)
             choices = [(name, path if _SIZED.search(path) else f"{path}@{size}") for name, path in choices]
         volumes = Volumes(_headrace.open_volumes(path_list(paths), choices, progress=call))

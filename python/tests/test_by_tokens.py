@@ -265,12 +265,12 @@ def test_memory_is_planned_by_the_budget(hits: str) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ({"batch_size": 8}, "a token budget decides how many samples"),
-        ({"global_batch_size": 8}, "a token budget decides how many samples"),
-        ({"group_by": "label"}, "a token budget decides how many samples"),
-        ({"batch_sampler": [[1, 2], [3]]}, "a token budget decides how many samples"),
+        ({"batch_size": 8}, "a token budget sets the number of samples"),
+        ({"global_batch_size": 8}, "a token budget sets the number of samples"),
+        ({"group_by": "label"}, "a token budget sets the number of samples"),
+        ({"batch_sampler": [[1, 2], [3]]}, "a token budget sets the number of samples"),
         ({"sampler": [3, 1, 2]}, "a sampler that lists rows is not there yet"),
-        ({"sampler": [3, 1, 2], "lookahead": 2}, "as it goes"),
+        ({"sampler": [3, 1, 2], "lookahead": 2}, "gives rows during the epoch"),
         ({"batch": 32768}, r"hr\.ByTokens\(tokens\), not 32768"),
         ({"batch": hr.ByTokens(2**31)}, "tokens must be 1 to 2147483647"),
         ({"batch": hr.ByTokens(9, lanes=2**16 + 1)}, "lanes must be 1 to 65536"),

@@ -97,7 +97,7 @@ def test_jit_compiles_once(windows: hr.Dataset, mesh: Any) -> None:
 def test_what_does_not_fit_is_refused_by_name(windows: hr.Dataset, mesh: Any) -> None:
     sharding = NamedSharding(mesh, P("data"))
     for words, text in (
-        ({"mesh": mesh, "spec": "data", "sharding": sharding}, "sharding says the same as mesh and spec"),
+        ({"mesh": mesh, "spec": "data", "sharding": sharding}, "sharding= and mesh= with spec= exclude each other"),
         ({"mesh": mesh}, r"spec must be a jax.sharding.PartitionSpec.*P\('data'\)"),
         ({"spec": P("data")}, "mesh must be a jax.sharding.Mesh"),
         ({"mesh": mesh, "spec": "date"}, "mesh and spec do not fit each other"),

@@ -1,4 +1,4 @@
-"""Chunks of volumes are kept decoded in what the window leaves: the batches are the same."""
+"""Chunks of volumes are kept decoded in the memory that the batches leave: the batches are the same."""
 
 from __future__ import annotations
 

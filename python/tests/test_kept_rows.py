@@ -1,4 +1,4 @@
-"""Rows of events and windows are kept decoded in what the window leaves: the batches are the same."""
+"""Rows of events and windows are kept decoded in the memory that the batches leave: the batches are the same."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ def test_the_table_is_good(folder: Path, tmp_path: Path) -> None:
         ({"first": (4, 74)}, 4, ["rows 74 to 149", "batch_2.parquet", "the sample of row 2 has some too"]),
         ({"first": (1, 0)}, 1, ["rows 0 to 199", "batch_1.parquet", "the sample of row 0 has some too"]),
         ({"batch_id": (2, 1)}, 0, ["rows 0 to 99", "batch_1.parquet", "row 2"]),
-        ({"batch_id": (3, 7)}, 3, ["batch_7.parquet", "neither among the files that were opened nor beside them"]),
-        ({"batch_id": (3, -1)}, 3, ["batch_-1.parquet", "neither among the files"]),
+        ({"batch_id": (3, 7)}, 3, ["batch_7.parquet", "neither among the opened files nor in their folders"]),
+        ({"batch_id": (3, -1)}, 3, ["batch_-1.parquet", "neither among the opened files"]),
     ],
     ids=str,
 )
@@ -146,7 +146,10 @@ def test_columns_that_are_no_whole_numbers(folder: Path, tmp_path: Path, column:
         ({"file_template": "batch_{a}_{b}.parquet"}, ["batch_{a}_{b}.parquet", "one {…}"]),
         ({"file_template": "batch_}{.parquet"}, ["one {…}"]),
         ({"file_template": "batch_{a.parquet"}, ["one {…}"]),
-        ({"file": None, "file_template": None}, ["nothing says which of the 3 files a sample's rows are in", "file="]),
+        (
+            {"file": None, "file_template": None},
+            ["does not say which of the 3 files has the rows of a sample", "file="],
+        ),
         ({"offsets": "sensor_id"}, ["offsets= or meta="]),
         ({"first": 3}, ["first of hr.Spans is a text, not 3"]),
     ],

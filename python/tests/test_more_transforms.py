@@ -104,7 +104,7 @@ def test_shapes(path: Path, arrays: dict[str, np.ndarray]) -> None:
         (T.Select("a", [0], axis=2), "axis is 2, and a sample has 2 axes"),
         (T.Reshape("a", (4, 4)), r"a sample of shape \(3, 5\) has 15 values"),
         (T.Reshape("a", (-1, -1)), "has 15 values"),
-        (T.Transpose("a", (0, 0)), "each to be named once"),
+        (T.Transpose("a", (0, 0)), "must name each axis of .* once"),
         (T.Concat(["a", "y"]), "All must have one type"),
     ):
         with pytest.raises(hr.InvalidArgumentError, match=text):

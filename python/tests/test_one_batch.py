@@ -109,7 +109,7 @@ def test_what_cannot_be_made_again(jets) -> None:
         """A sampler that is asked while the epoch goes on."""
 
     ahead = hr.Loader(jets.open(), 10, sampler=Sized(range(100)), lookahead=2)
-    with pytest.raises(hr.InvalidArgumentError, match="makes up the order while the epoch runs"):
+    with pytest.raises(hr.InvalidArgumentError, match="gives rows during the epoch"):
         ahead.batch(0, 0)
     for wrong in ((-1, 0), (0, -1), (0.5, 0), (0, None)):
         with pytest.raises(hr.InvalidArgumentError):

@@ -120,7 +120,7 @@ def test_what_is_refused(files: str) -> None:
     for fill, field in ((300, "hit"), (0.5, "hit"), (float("nan"), "hit"), (2, "seen")):
         with pytest.raises(hr.InvalidArgumentError, match=f"fill=.*{field}"):
             hr.Loader(opened(files, field), 4, layout="padded", fill=fill)
-    with pytest.raises(hr.UnsupportedError, match="of steps that a budget of tokens cuts is not there yet"):
+    with pytest.raises(hr.UnsupportedError, match="with a token budget is not there yet"):
         hr.Loader(opened(files), batch=hr.ByTokens(100), layout="padded")
     clash = hr.open(files, {"mask": "time"}, sample_by=hr.Spans(offsets="offsets"))
     with pytest.raises(hr.InvalidArgumentError, match="the data has a field named mask"):

@@ -402,10 +402,10 @@ def test_memory_is_that_of_what_is_made(events: hr.Dataset, how: dict[str, Any])
         (T.MixUp(["charge"]), "MixUp: it works on whole samples"),
         (T.MixUp(["y", "charge"]), "MixUp"),
         (T.Mask("xyz"), "Mask: it works on whole samples"),
-        (T.SymmetricPairs("xyz"), "SymmetricPairs: it works on whole samples"),
+        (T.SymmetricPairs("xyz"), "SymmetricPairs: it takes samples of one shape"),
         (T.PairFeatures("xyz", vectors=[0, 1, 2, 0]), "PairFeatures"),
-        (T.Concat(["charge", "y"]), "'charge' has any number of rows a sample, and 'y' one value"),
-        (T.Concat(["y", "charge"]), "'charge' has any number of rows a sample, and 'y' one value"),
+        (T.Concat(["charge", "y"]), r"'charge' is ragged \(any number of rows a sample\), and 'y' is not"),
+        (T.Concat(["y", "charge"]), r"'charge' is ragged \(any number of rows a sample\), and 'y' is not"),
         (T.Standardize("xyz", [1, 2], 1), "mean has 2 values, and the field's last axis 3"),
         (T.Select("charge", [0]), "a sample has 0 axes"),
         (T.Concat(["charge", "sensor"]), "Concat"),
@@ -415,7 +415,7 @@ def test_memory_is_that_of_what_is_made(events: hr.Dataset, how: dict[str, Any])
 def test_refused(events: hr.Dataset, transform: T.Transform, text: str) -> None:
     with pytest.raises((hr.UnsupportedError, hr.InvalidArgumentError), match=text) as caught:
         events.map(transform)
-    assert "whole samples" not in text or caught.value.field == transform.fields[0]
+    assert "samples of one shape" not in text or caught.value.field == transform.fields[0]
 
 
 def test_mixtures_are_refused(some: hr.Dataset) -> None:

@@ -64,7 +64,7 @@ def test_what_is_said_right_is_read_right(folder: Path, name: str, dtype: str | 
         ("odd_size_u2.bin", "u2", 50_257, "99999 bytes are no whole number of uint16 tokens"),
         ("empty_u2.bin", "u2", 50_257, "the file is empty"),
         ("as_npy.npy", "u4", None, "the file says uint16"),
-        ("small_u2.bin", None, None, "how wide its tokens are"),
+        ("small_u2.bin", None, None, "the size of its tokens is unknown"),
     ],
 )
 def test_what_is_said_wrong_is_refused(

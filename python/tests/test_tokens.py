@@ -83,7 +83,7 @@ def test_windows_and_documents_are_numpys(tmp_path: Path, kind: str, wide: bool)
     np.testing.assert_array_equal(across[:]["tokens"].ravel(), numbers[: len(numbers) // 64 * 64])
     if kind in ("raw", "npy"):
         assert tokens.num_documents is None
-        with pytest.raises(hr.UnsupportedError, match="nothing says where the documents"):
+        with pytest.raises(hr.UnsupportedError, match="does not record where its documents end"):
             tokens.documents()
         return
     assert tokens.num_documents == 2 * len(LENGTHS)
@@ -277,7 +277,7 @@ def refused(error: type[hr.Error], match: str, *args: Any, **said: Any) -> hr.Er
 
 def test_a_raw_file_needs_a_width(tmp_path: Path) -> None:
     path = write_raw(tmp_path / "train.bin", documents_of())
-    error = refused(hr.InvalidArgumentError, "how wide its tokens are", path)
+    error = refused(hr.InvalidArgumentError, "the size of its tokens is unknown", path)
     assert error.file == str(path)
     assert 'dtype="u2"' in str(error.hint)
     assert "vocab_size" in str(error.hint)
@@ -314,7 +314,7 @@ def test_an_id_outside_of_the_vocabulary(tmp_path: Path, place: int) -> None:
 
 def test_a_check_needs_a_vocabulary(tmp_path: Path) -> None:
     path = write_raw(tmp_path / "a.bin", documents_of())
-    refused(hr.InvalidArgumentError, "nothing says its size", path, dtype="u2", check=True)
+    refused(hr.InvalidArgumentError, "needs the size of the vocabulary", path, dtype="u2", check=True)
 
 
 def test_negative_ids(tmp_path: Path) -> None:
@@ -330,9 +330,9 @@ def test_a_vocabulary_that_the_type_does_not_hold(tmp_path: Path) -> None:
 
 def test_words_that_contradict_the_file(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(10, dtype="u2"))
-    refused(hr.InvalidArgumentError, "dtype uint32 was said, and the file says uint16", tmp_path / "a.npy", dtype="u4")
+    refused(hr.InvalidArgumentError, "dtype is uint32, but the file says uint16", tmp_path / "a.npy", dtype="u4")
     write_megatron(tmp_path / "b", [[np.arange(10, dtype="u2")]])
-    refused(hr.InvalidArgumentError, "dtype uint32 was said", tmp_path / "b", dtype="u4")
+    refused(hr.InvalidArgumentError, "dtype is uint32, but", tmp_path / "b", dtype="u4")
     write_datatrove(tmp_path / "c.ds", documents_of())
     refused(hr.InvalidArgumentError, "2 bytes a token", tmp_path / "c.ds", dtype="u4")
     for wrong in ("f4", "text", ">u2"):
@@ -462,7 +462,7 @@ def test_datatroves_files_that_disagree(tmp_path: Path) -> None:
     assert hr.open_tokens(path).tokenizer == "gpt2|small"
     index.unlink()
     Path(f"{path}.metadata").unlink()
-    refused(hr.InvalidArgumentError, "nothing says how wide", path)
+    refused(hr.InvalidArgumentError, "the size of its tokens is unknown", path)
 
 
 @pytest.mark.parametrize(

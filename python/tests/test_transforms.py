@@ -178,7 +178,8 @@ def test_pairs_without_a_sentinel_and_of_other_types(data) -> None:
     want[:, rows, columns] = want[:, columns, rows] = arrays["adj"]
     check(data, {"a": "adj"}, [T.SymmetricPairs("a", n=P)], {"a": want})
     # 7 = no triangle; 4·3/2 = 6 of the 7 values cannot be taken: pairs are all or nothing
-    with pytest.raises(hr.InvalidArgumentError, match="7 pairs are no upper triangle: 3 particles have 3, 4 have 6"):
+    text = r"7 pairs are not the upper triangle of a square matrix: n=3 has 3 pairs, n=4 has 6 \(k=1\)"
+    with pytest.raises(hr.InvalidArgumentError, match=text):
         hr.open(data[0], fields=["u1"]).map(T.SymmetricPairs("u1"))
 
 
@@ -305,10 +306,13 @@ def test_what_is_damaged_is_an_error_of_its_batch(tmp_path: Path) -> None:
         (T.Standardize("x", [1.0, 2.0], 1.0), "mean has 2 values, and the field's last axis 5"),
         (T.Standardize("x", 0.0, 1.0, clip=-1.0), "clip is -1"),
         (T.Standardize("x", 0.0, 1.0, pad_feature=9), "pad_feature is 9, and the field's last axis has 5"),
-        (T.SymmetricPairs("adj", sentinel=-1.0, n=19), "190 pairs are no upper triangle of 19 particles"),
+        (
+            T.SymmetricPairs("adj", sentinel=-1.0, n=19),
+            "190 pairs are not the upper triangle of a square matrix of 19 rows",
+        ),
         (T.SymmetricPairs("y", fill=0.5), "fill is 0.5"),
         (T.SymmetricPairs("adj", sentinel=float("nan")), "sentinel is NaN"),
-        (T.SymmetricPairs("x"), r"20 pairs are no upper triangle"),
+        (T.SymmetricPairs("x"), r"20 pairs are not the upper triangle"),
         (T.Mask("y"), r"the field's sample shape is \(\)"),
         (T.Mask("x", feature=5), "feature is 5, and the field's last axis has 5"),
         (T.Cast("x", "complex64"), "no type of numbers is called 'complex64'"),

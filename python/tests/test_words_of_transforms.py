@@ -48,6 +48,21 @@ def test_a_layout_says_where_pairs_are(jets: hr.Dataset) -> None:
     assert whole.tolist() == [[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]]
 
 
+def test_the_engine_has_the_words_that_were_typed(jets: hr.Dataset) -> None:
+    data = jets.map(
+        T.SymmetricPairs("adj", "triu_n", 4, SENTINEL, -2.0, to="pairs"),
+        T.Mask("adj", fill=SENTINEL),
+        T.Standardize("adj", 0.0, 1.0, pad_feature=3, fill=SENTINEL),
+    )
+    for words in ("layout='triu_n'", "n=4", "fill=-2", "Mask(adj, to='mask', fill=-999", "pad_feature=3, fill=-999"):
+        assert words in str(data)
+    with pytest.raises(hr.CorruptDataError, match="layout='triu_n'"):
+        jets.map(T.SymmetricPairs("adj", "triu_max", 4, SENTINEL))[1]
+    for name, value in (("layout", "packed"), ("particles", 4)):
+        with pytest.raises(hr.InvalidArgumentError, match=name):
+            jets.map(T.Transform("SymmetricPairs", "adj", **{name: value}))
+
+
 OLD: dict[str, tuple[Callable[[], T.Transform], Callable[[], T.Transform]]] = {
     "layout='triu_max'": (
         lambda: T.SymmetricPairs("adj", layout="max"),
@@ -96,9 +111,9 @@ def test_fill_is_what_is_looked_for(jets: hr.Dataset) -> None:
         (lambda: T.SymmetricPairs("adj", -999.0), "layout must be one of"),
         (lambda: T.SymmetricPairs("adj", layout="triu_n"), "layout='triu_n' needs sentinel="),
         (lambda: T.SymmetricPairs("adj", mask="m"), "mask= needs sentinel="),
-        (lambda: T.SymmetricPairs("adj", n=4, particles=4), "n= and particles= are given, which are one"),
-        (lambda: T.Mask("adj", fill=1.0, pad=1.0), "fill= and pad= are given"),
-        (lambda: T.Standardize("adj", 0.0, 1.0, fill=1.0), "fill= says nothing without pad_feature="),
+        (lambda: T.SymmetricPairs("adj", n=4, particles=4), "n= and its old name particles= are both given"),
+        (lambda: T.Mask("adj", fill=1.0, pad=1.0), "fill= and its old name pad= are both given"),
+        (lambda: T.Standardize("adj", 0.0, 1.0, fill=1.0), "fill= does nothing without pad_feature="),
         (lambda: T.SpecAugment("mel"), "neither time= nor freq= is given"),
         (lambda: T.SpecAugment("mel", time=0, freq=0), "neither time= nor freq= is given"),
         (lambda: T.SpecAugment("mel", time=2, num_time=0), "time=2 does nothing with num_time=0"),

@@ -114,12 +114,12 @@ Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const S
                                                          std::vector<SourceGroup> groups, std::string identity) {
   for (const SourceGroup& group : groups) {
     if (group.source->program || group.source->finisher)  // slots are sized by stored columns
-      return Error(ErrorCode::kUnsupported, "such samples cannot be made of transformed rows")
+      return Error(ErrorCode::kUnsupported, "windows, spans and patches cannot be made of transformed rows")
           .with_file(group.source->files[0].path)
-          .with_hint("Make them of what is stored, and transform the samples.");
+          .with_hint("Make them of the stored rows, and transform the samples: map() comes last.");
     // Maps speak of stored rows; of chosen ones they would mean others.
     if (group.source->chosen)
-      return Error(ErrorCode::kUnsupported, "such samples cannot be made of selected rows yet")
+      return Error(ErrorCode::kUnsupported, "windows, spans and patches cannot be made of selected rows yet")
           .with_file(group.source->files[0].path)
           .with_hint("Make them of the whole data set.");
   }

@@ -1,4 +1,5 @@
-// MappedSource: samples that are not simply rows, and how they lie in the columns of one or more sources.
+// MappedSource: samples that are made of rows (windows, spans, patches), and how they lie in the columns of one or more
+// sources.
 #pragma once
 
 #include <cstdint>

@@ -75,10 +75,11 @@ Result<std::shared_ptr<const Finisher>> make_padding(const MappedSource& mapped,
     std::vector<std::byte> element(dtype.itemsize);
     const bool zero = fill == 0 && !std::signbit(fill);
     if (!zero && (!is_number(dtype) || !has_number(dtype, fill)))
-      return std::move(Error(ErrorCode::kInvalidArgument,
-                             fmt::format("fill={}: a {} of the field '{}' cannot be that", fill, dtype.name(), name))
-                           .with_field(name)
-                           .with_hint("0 suits every type; the mask tells the rows that are there."));
+      return std::move(
+          Error(ErrorCode::kInvalidArgument,
+                fmt::format("fill={} is not a value of type {}, the type of the field '{}'", fill, dtype.name(), name))
+              .with_field(name)
+              .with_hint("0 fits every type; the mask tells real rows from filled ones."));
     if (!zero) store_numbers(dtype, &fill, 1, element.data());
     arrays.push_back({f, fields[f].row_bytes(), zero ? std::vector<std::byte>() : std::move(element)});
   }

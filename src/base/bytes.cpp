@@ -46,7 +46,7 @@ std::uint64_t parse_bytes(std::string_view text) {
   for (const Unit& u : kUnits) {
     if (unit != u.name) continue;
     const double bytes = number * u.factor;
-    if (bytes >= 0x1p63) throw refuse("it is larger than any machine");
+    if (bytes >= 0x1p63) throw refuse("no machine has so much memory");
     return static_cast<std::uint64_t>(bytes);
   }
   throw refuse(fmt::format("unknown unit '{}'", unit));

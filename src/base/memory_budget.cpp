@@ -30,7 +30,7 @@ std::string who_holds(const MemoryBudget::Snapshot& state) {
     if (state.used_by_tag[tag] != 0)
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(static_cast<MemoryTag>(tag)),
                           format_bytes(state.used_by_tag[tag]));
-  return text.empty() ? "nothing is held yet" : "held: " + text;
+  return text.empty() ? "nothing is in use" : "in use: " + text;
 }
 
 /// 0: never set.
@@ -210,7 +210,7 @@ void MemoryReservation::release() {
 
 Status set_process_memory(std::uint64_t bytes) {
   if (bytes == 0)
-    return Error(ErrorCode::kInvalidArgument, "a memory budget of 0 bytes holds nothing")
+    return Error(ErrorCode::kInvalidArgument, "the memory budget must be more than 0 bytes")
         .with_hint("Give for example 8GiB.");
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
   wanted_bytes() = bytes;

@@ -39,7 +39,7 @@ TEST(MemoryBudget, RefusalSaysWhoHoldsWhat) {
   EXPECT_EQ(refused.error().code(), ErrorCode::kOutOfBudget);
   EXPECT_STREQ(refused.error().what(),
                "512 MiB for read buffers do not fit the memory budget of the loader: 124 MiB of 1.00 GiB are free; "
-               "held: window slots 900 MiB");
+               "in use: window slots 900 MiB");
   EXPECT_FALSE(budget->try_reserve(MemoryTag::kOther, ~std::uint64_t{0}).ok()) << "no overflow";
 }
 

@@ -91,7 +91,7 @@ Status check_room(const Folder& folder, std::uint64_t needed_bytes) {
                                                     format_bytes(needed_bytes), format_bytes(free_bytes)))
       .with_file(folder.path())
       .with_stage("cache")
-      .with_hint("Make room (headrace cache ls FOLDER shows what is there), or name a folder on a larger disk.");
+      .with_hint("Free some space (headrace cache ls FOLDER lists the caches), or name a folder on a larger disk.");
 }
 
 std::string_view text_of(std::span<const std::byte> bytes) {

@@ -94,11 +94,11 @@ Result<Builder::Found> Builder::join() {
   HEADRACE_ASSIGN(Locked locked, lock(files.lock.get(), LOCK_EX, files.folder.path()));
   if (locked == Locked::kAlone) return adopt();
   HEADRACE_ASSIGN(locked, lock(files.lock.get(), LOCK_SH, files.folder.path()));
-  why_not = "a process holds its lock";
+  why_not = "another process has locked it";
   if (locked == Locked::kNo || !directory_.holds(name_, files.folder)) return Found::kTryAgain;
   if (const Status opened = files.open(plan_); !opened.ok()) return doubt(opened.error().what());
   if (files.builders().load() == pid_namespace_id()) return Found::kOpen;
-  return doubt("processes of another host or container fill it");
+  return doubt("processes of another host or container are filling it");
 }
 
 /// Go on with what a killed build left: no other process is there.
@@ -220,8 +220,8 @@ Status remove_cache_folder(const Folder& directory, const std::string& name) {
       others += (others.empty() ? "" : ", ") + file;
   }
   if (!others.empty() || !is_cache)
-    return Error(ErrorCode::kWriteFailed, others.empty() ? "it holds arrays, and nothing that says they are a cache's"
-                                                         : "it holds files that are no part of a cache: " + others)
+    return Error(ErrorCode::kWriteFailed, others.empty() ? "it has arrays, but no manifest of a cache"
+                                                         : "it has files that do not belong to a cache: " + others)
         .with_file(folder.path())
         .with_stage("cache")
         .with_hint("Move them away, then remove the folder.");

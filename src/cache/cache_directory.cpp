@@ -61,9 +61,9 @@ Status check_directory(const Folder& directory, const CacheOrigin& origin) {
   struct stat above {};
   std::string why;
   if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0)
-    why = fmt::format("everybody may write to it (mode {:o})", status.st_mode & 07777);
+    why = fmt::format("every user may write to it (mode {:o})", status.st_mode & 07777);
   else if (::fstatat(directory.fd(), "..", &above, 0) == 0 && (above.st_mode & S_IWOTH) != 0)
-    why = "everybody may make folders where it lies";
+    why = "every user may create folders in its parent folder";
   if (why.empty()) return {};
   return refuse(ErrorCode::kPermission, directory.path(),
                 fmt::format("it belongs to user {}, and {}", status.st_uid, why))
@@ -143,8 +143,9 @@ Result<CacheOpened> open_cache_directory(const std::string& directory, const Cac
     note_others(folder, plan, opened.notes);
     return opened;
   }
-  return refuse(ErrorCode::kWriteFailed, folder.path_of(plan.name), "the cache comes and goes")
-      .with_hint("Does another process remove it?");
+  return refuse(ErrorCode::kWriteFailed, folder.path_of(plan.name),
+                "the cache was removed while it was being opened, several times")
+      .with_hint("Look for another process that removes caches.");
 }
 
 CacheOpened find_whole_cache(const std::string& directory, const CacheOrigin& origin, RowLayout layout) {

@@ -158,7 +158,7 @@ Result<CacheManifest> CacheManifest::parse(std::string_view text) {
   for (const Json& entry : reader.list("fields")) {
     std::optional<StoredColumn> field = parse_field(entry);
     std::optional<CachedFile> file = parse_file(entry);
-    if (!field || !file) return damaged("a field is not described as it should be");
+    if (!field || !file) return damaged("the entry of a field is invalid");
     manifest.layout.fields.push_back(std::move(*field));
     manifest.data.push_back(std::move(*file));
   }
@@ -167,11 +167,11 @@ Result<CacheManifest> CacheManifest::parse(std::string_view text) {
     CacheSource one{source.text("path"), {}, source.number("rows")};
     one.fingerprint.size_bytes = source.number("bytes");
     one.fingerprint.mtime_ns = source.time("mtime_ns");
-    if (!source.ok) return damaged("a source is not described as it should be");
+    if (!source.ok) return damaged("the entry of a source file is invalid");
     manifest.sources.push_back(std::move(one));
   }
   const std::optional<CachedFile> checksums = parse_file(reader.at("checksums"));
-  if (!checksums) return damaged("its file of checksums is not described as it should be");
+  if (!checksums) return damaged("the entry of its checksum file is invalid");
   manifest.checksums = *checksums;
 
   Reader blocks(reader.at("blocks"));
@@ -179,18 +179,18 @@ Result<CacheManifest> CacheManifest::parse(std::string_view text) {
   std::uint64_t table_bytes = 0;  // bounds the number of blocks before anything is made of it
   if (!blocks.ok || __builtin_mul_overflow(manifest.num_blocks, 4 * manifest.data.size(), &table_bytes) ||
       table_bytes > manifest.checksums.size_bytes)
-    return damaged("its blocks are not described as they should be");
+    return damaged("the entry of its blocks is invalid");
   if (reader.at("blocks").contains("file")) {
     manifest.blocks = parse_file(reader.at("blocks"));
-    if (!manifest.blocks) return damaged("its file of blocks is not described as it should be");
+    if (!manifest.blocks) return damaged("the entry of its block file is invalid");
   } else {
     auto starts = uniform_block_starts(blocks.number("rows"), manifest.num_blocks, manifest.sources);
-    if (!starts) return damaged("its blocks do not fit its files");
+    if (!starts) return damaged("its blocks do not match its files");
     manifest.layout.block_starts = std::move(*starts);
-    if (manifest.layout.rows() != manifest.rows) return damaged("its rows are not those of its blocks");
+    if (manifest.layout.rows() != manifest.rows) return damaged("its number of rows differs from that of its blocks");
     HEADRACE_TRY(check_row_layout(manifest.layout));
   }
-  if (!reader.ok || !blocks.ok) return damaged("something that it should name is missing");
+  if (!reader.ok || !blocks.ok) return damaged("a required key is missing or has the wrong type");
   return manifest;
 }
 

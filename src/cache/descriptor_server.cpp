@@ -197,7 +197,7 @@ Result<std::optional<Received>> ask_for_descriptor(const std::string& name, cons
     return failed("connect", errno, name, errno == EAGAIN ? ErrorCode::kTimeout : ErrorCode::kUnsupported);
   }
   if (const auto user = user_behind(socket.get()); user != ::geteuid())
-    return Error(ErrorCode::kPermission, fmt::format("user {} holds this name", user.value_or(0)))
+    return Error(ErrorCode::kPermission, fmt::format("user {} already uses this name", user.value_or(0)))
         .with_file("@" + name)
         .with_stage("cache");
   const Hello hello{kMagic, handshake.agreed};

@@ -38,7 +38,7 @@ Error system_error(const char* call, int error_number, const std::string& path, 
   } else if (error_number == ENOENT) {
     code = ErrorCode::kNotFound;
   } else if (error_number == ENOSPC || error_number == EDQUOT) {
-    hint = "Make room (headrace cache ls FOLDER shows what is there), or name a folder on a larger disk.";
+    hint = "Free some space (headrace cache ls FOLDER lists the caches), or name a folder on a larger disk.";
   } else if (error_number == EFBIG) {
     hint = "Raise the limit with: ulimit -f unlimited.";
   } else if (error_number == EIO) {

@@ -166,7 +166,7 @@ Result<std::shared_ptr<RowStore>> open_memory(RowLayout layout, Plan plan, Descr
 Result<std::shared_ptr<RowStore>> join(const std::string& name, Handshake handshake, RowLayout layout,
                                        Received received) {
   const auto refuse = [](std::string what) {
-    return Error(ErrorCode::kInvalidArgument, "the memory that another process hands out " + what).with_stage("cache");
+    return Error(ErrorCode::kInvalidArgument, "the memory that another process shares " + what).with_stage("cache");
   };
   if (received.note > layout.num_blocks()) return refuse("holds other blocks");
   Plan plan(layout, received.note);
@@ -203,7 +203,7 @@ Result<std::shared_ptr<RowStore>> open_host_arena(const std::string& key, RowLay
     if (server) return open_memory(std::move(layout), std::move(plan), std::move(memory), std::move(server));
     std::this_thread::sleep_for(pause);  // another process has just bound the name, or is ending
   }
-  return Error(ErrorCode::kUnsupported, "the process that holds the shared memory does not answer")
+  return Error(ErrorCode::kUnsupported, "the process that made the shared memory does not answer")
       .with_file("@" + name)
       .with_stage("cache");
 }

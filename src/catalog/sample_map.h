@@ -1,4 +1,4 @@
-// SampleMap: what a sample is made of, where it is not simply a row.
+// SampleMap: the rows or chunks that a sample is made of: a window, a span, a list or a patch.
 //
 // A sample lies in one or more units (what is decoded at once: a block of rows, a cell of a grid). The share of it that
 // lies in one unit is a part. `order` shuffles samples by their home, the block of samples that are best read together;

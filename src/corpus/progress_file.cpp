@@ -71,13 +71,13 @@ Result<std::optional<RunProgress>> ProgressFile::load(const std::string& setting
     if (saved.is_discarded() || saved.at("format") != kFormat) throw std::invalid_argument("no progress");
     if (saved.at("settings") != nlohmann::json::parse(settings))
       return std::move(Error(ErrorCode::kInvalidArgument,
-                             "an unfinished output of other files, options or another tokenizer is here")
+                             "the unfinished output here was begun with other files, options or another tokenizer")
                            .with_file(path_)
-                           .with_hint("Go on with those, name another output, or begin anew: restart=True, "
+                           .with_hint("Give the same again, name another output, or begin anew: restart=True, "
                                       "--restart."));
     return std::optional(progress_of(saved));
   } catch (const std::exception&) {
-    return std::move(Error(ErrorCode::kCorruptData, "this does not say how far an output is")
+    return std::move(Error(ErrorCode::kCorruptData, "this is no file of progress that Headrace wrote")
                          .with_file(path_)
                          .with_hint("Remove it, and begin again."));
   }

@@ -116,7 +116,7 @@ Status TokenRun::finish() {
     token_files::remove_unfinished(output_format(options_.format), to_);
     file_.remove();
     return std::move(Error(ErrorCode::kInvalidArgument, "the files have no text")
-                         .with_hint("A file without tokens is none that can be opened."));
+                         .with_hint("A file without tokens could not be opened: give files with text."));
   }
   HEADRACE_TRY(save());
   HEADRACE_TRY(output_->finish());

@@ -27,8 +27,7 @@ const MappedSource* remade(const Dataset::Impl& impl, std::string_view what) {
 void refuse_drawn(const Dataset::Impl& impl, std::string_view what) {
   const MappedSource* const mapped = impl.source.mapped();
   if (!mapped || !mapped->map->draws_samples()) return;
-  throw refuse(fmt::format("{} of {} that are drawn anew in each epoch: there is no i-th one outside an epoch", what,
-                           mapped->what),
+  throw refuse(fmt::format("{} needs numbered samples, and {} are drawn anew in each epoch", what, mapped->what),
                "A Loader delivers them, and loader.batch(epoch, step) makes any batch again. A grid has numbers: give "
                "stride instead of samples_per_epoch; to hold volumes out, open their files apart.");
 }

@@ -1,4 +1,4 @@
-// Samples that are not simply rows, made again: with fewer of them, of fewer fields, or of the files of several sets.
+// Windows, spans, lists and patches, made again: with fewer of them, of fewer fields, or of the files of several sets.
 #pragma once
 
 #include <memory>

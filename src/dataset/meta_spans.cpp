@@ -133,13 +133,14 @@ class MetaReader {
     for (const Field& field : meta_.fields())
       if ((field.dtype.kind != DType::Kind::kInt && field.dtype.kind != DType::Kind::kUInt) ||
           !field.dims.row_shape().empty())
-        throw refuse(fmt::format("where samples begin and end is told by whole numbers, one a row; this is {} {}",
+        throw refuse(fmt::format("the fields of a table of spans must be whole numbers, one a row; this field is {} {}",
                                  field.dtype.name(), field.dims.text()))
             .with_file(meta_.files()[0].path)
             .with_field(field.name);
     if (!numbers_ && data_.files().size() > 1 && meta_.files().size() != data_.files().size())
-      throw refuse(fmt::format("nothing says which of the {} files a sample's rows are in", data_.files().size()),
-                   "Give file= and file_template=, or as many tables as there are files.")
+      throw refuse(
+          fmt::format("the table does not say which of the {} files has the rows of a sample", data_.files().size()),
+          "Give file= and file_template=, or as many tables as there are files.")
           .with_file(meta_.files()[0].path);
   }
 
@@ -156,11 +157,10 @@ class MetaReader {
       const std::uint64_t row = first_row + i;
       const std::optional<std::uint32_t> file = numbers_ ? numbers_->find(number[i]) : file_of(row);
       if (!file)
-        throw wrong(
-            row,
-            fmt::format("its sample is in {}, which is neither among the files that were opened nor beside them",
-                        numbers_->name(number[i])),
-            "file_template makes this name of the file's number.");
+        throw wrong(row,
+                    fmt::format("its sample is in {}, which is neither among the opened files nor in their folders",
+                                numbers_->name(number[i])),
+                    "This name is made from file_template and the file's number.");
       if (*file == kOtherFile) {
         ++other_;
         continue;

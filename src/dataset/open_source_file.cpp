@@ -51,10 +51,10 @@ Status check_rows(const SourceFile& file, const FieldPlan& plan, std::size_t own
       const ArrayInfo& info = file.arrays[a]->info();
       if (info.rows() == file.rows) continue;
       return std::move(
-          Error(ErrorCode::kInvalidArgument,
-                fmt::format(
-                    "it lies beside a file with another number of rows:\n  {} of {}: {} rows\n  {} of {}: {} rows",
-                    info.path, companion.path, info.rows(), file.arrays[own]->info().path, file.path, file.rows))
+          Error(ErrorCode::kInvalidArgument, fmt::format("the file and its data file differ in their number of rows:\n "
+                                                         " {} of {}: {} rows\n  {} of {}: {} rows",
+                                                         info.path, companion.path, info.rows(),
+                                                         file.arrays[own]->info().path, file.path, file.rows))
               .with_file(companion.path)
               .with_field(info.path)
               .with_hint("In FILES::PATH, row i of a file belongs to row i of the data set's file of the same place in "

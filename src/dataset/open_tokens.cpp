@@ -72,10 +72,10 @@ Result<std::vector<TokenFile>> open_files(const std::vector<std::string>& paths,
     files.push_back(std::move(file));
     HEADRACE_TRY(check_like_first(files[0], files.back()));
     if (options.check && files.back().vocab_size == 0)
-      return std::move(
-          Error(ErrorCode::kInvalidArgument, "check compares ids with a vocabulary, and nothing says its size")
-              .with_file(path)
-              .with_hint("Give vocab_size= as well."));
+      return std::move(Error(ErrorCode::kInvalidArgument,
+                             "check=True needs the size of the vocabulary, and the file does not record it")
+                           .with_file(path)
+                           .with_hint("Give vocab_size= as well."));
     const auto go_on = [&] { return !options.progress || options.progress(files.size() - 1, paths.size()); };
     if (options.check) HEADRACE_TRY(token_files::check_ids(files.back(), {0, files.back().tokens()}, go_on));
     if (options.progress && !options.progress(files.size(), paths.size()))
@@ -141,11 +141,11 @@ Dataset Tokens::documents() const {
   for (const TokenFile& file : impl_->files)
     if (file.documents == nullptr)
       throw Error(ErrorCode::kUnsupported,
-                  fmt::format("nothing says where the documents of this {} file end", kind_name(file.kind)))
+                  fmt::format("this {} file does not record where its documents end", kind_name(file.kind)))
           .with_file(file.path)
           .with_hint(
               "windows() needs no documents. Megatron's .idx, datatrove's .ds.index and Headrace's own folders "
-              "say where they end.");
+              "record where documents end.");
   SpanLister lister(impl_->rows);
   for (const TokenFile& file : impl_->files) {
     file.documents->read([&](std::uint64_t first, std::uint64_t end) { lister.add_span(first, end); }).value();

@@ -139,13 +139,13 @@ Status set_extents(SourceFile& file, std::size_t rank, const std::string& first_
   const bool one_size = std::ranges::none_of(world.scales, [](const auto& scale) { return scale.has_value(); });
   if (places.empty() && !one_shape)
     return differ(file, "the arrays of the volume differ in shape:",
-                  "Arrays of a volume lie over each other, voxel by voxel: name those that do.");
+                  "Arrays of a volume need the same voxels: name arrays of one shape.");
   if (!places.empty() && !(one_shape && one_place && one_size)) {
     file.offsets.assign(file.arrays.size(), std::vector<std::uint64_t>(shape.size()));
     for (std::size_t a = 0; a < shape.size(); ++a) {
       const Reach reach = common_reach(file, world, a);
       if (reach.begin >= reach.end)
-        return differ(file, "the arrays of the volume have no voxel in common, by where they lie:", "");
+        return differ(file, "the arrays of the volume do not overlap, by their origins and voxel sizes:", "");
       file.extents[a] = static_cast<std::uint64_t>(reach.end - reach.begin);
       for (std::size_t i = 0; i < places.size(); ++i)
         if (std::optional<VoxelScale>& scale = world.scales[i])
@@ -252,8 +252,7 @@ std::string Volumes::describe() const {
 
 Volumes open_volumes(const std::vector<std::string>& paths, const OpenOptions& options) {
   if (options.sample_by || !options.targets.empty() || options.sample_axes != 1 || !options.broadcast.empty())
-    throw refuse("volumes have no rows: sample_by, targets, sample_axes and broadcast say nothing of them",
-                 "Leave them out.");
+    throw refuse("volumes have no rows: sample_by, targets, sample_axes and broadcast do not apply", "Leave them out.");
   return Volumes(open_them(paths, options).value());
 }
 

@@ -260,9 +260,9 @@ class PatchMaker final : public SampleMaker {
       const bool is_filled = options_.edge == PatchEdge::kFill || context_of(column.name) != nullptr;
       const bool zero = !is_filled || (options_.fill == 0 && !std::signbit(options_.fill));
       if (!zero && (!is_number(column.dtype) || !has_number(column.dtype, options_.fill)))
-        throw std::move(refuse(fmt::format("fill={}: a {} of the array '{}' cannot be that", options_.fill,
-                                           column.dtype.name(), column.name),
-                               "0 suits every type; 'NAME.valid' tells which voxels there are.")
+        throw std::move(refuse(fmt::format("fill={} is not a value of type {}, the type of the array '{}'",
+                                           options_.fill, column.dtype.name(), column.name),
+                               "0 fits every type; the field 'NAME.valid' tells real voxels from filled ones.")
                             .with_field(column.name));
       if (!zero) store_numbers(column.dtype, &options_.fill, 1, group.fill_element.data());
       group.source = with_columns(*volumes, {c});

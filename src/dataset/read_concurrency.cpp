@@ -66,7 +66,7 @@ std::uint64_t reading_threads(const Dataset::Impl& data, std::uint64_t rows) {
     return std::max<std::uint64_t>(1, left / std::max<std::uint64_t>(data.reading_bytes, 1));
   std::string text = fmt::format("{} row{} of {}", rows, rows == 1 ? "" : "s", format_bytes(row_bytes));
   if (rows_fit) text += fmt::format(", and {} to read them,", format_bytes(data.reading_bytes));
-  Error error(ErrorCode::kOutOfBudget, fmt::format("{} do{} not fit the {} that this process may hold", text,
+  Error error(ErrorCode::kOutOfBudget, fmt::format("{} do{} not fit the {} that this process may use", text,
                                                    rows == 1 && !rows_fit ? "es" : "", format_bytes(limit)));
   error.with_file(data.files[0].path);
   const bool fewer_fit = rows > 1 && row_bytes + kRowRequestBytes <= limit - std::min(limit, data.reading_bytes);

@@ -69,7 +69,7 @@ Status plan_axes(FileLists& lists, const OpenOptions& options, FieldPlan& plan) 
   const std::size_t leading = leading_array(plan);
   if (leading == plan.arrays.size())
     return std::move(
-        Error(ErrorCode::kInvalidArgument, "every field is given by broadcast=, so nothing has the samples")
+        Error(ErrorCode::kInvalidArgument, "every field is in broadcast=, so no field has a value for each sample")
             .with_file(file)
             .with_hint("Choose at least one array of the data set's own files with fields=."));
   HEADRACE_ASSIGN(const Shape first, first_shape(lists, plan.arrays[leading]));

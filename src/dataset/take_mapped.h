@@ -1,4 +1,4 @@
-// Dataset::take() for samples that are not simply rows.
+// Dataset::take() for windows, spans, lists and patches.
 #pragma once
 
 #include <headrace/delivery/batch.h>

@@ -24,7 +24,7 @@ DType asked_type(const TokenWriterOptions& options) {
     return *type;
   }
   if (options.vocab_size == 0)
-    throw refuse("nothing says how wide the tokens are", "Give vocab_size=, or dtype=\"u2\" or \"u4\".");
+    throw refuse("neither vocab_size nor dtype is given", "Give vocab_size=, or dtype=\"u2\" or \"u4\".");
   if (options.format != TokenFormat::kMegatron) return token_files::token_type_for(options.vocab_size);
   return options.vocab_size < kMegatronWide ? DType{DType::Kind::kUInt, 2} : DType{DType::Kind::kInt, 4};
 }
@@ -133,7 +133,8 @@ void TokenWriter::end_document() {
 void TokenWriter::finish() {
   if (!impl_->output) throw Error(ErrorCode::kClosed, "the writer has finished");
   if (impl_->in_document > 0) impl_->end_document();
-  if (impl_->tokens == 0) throw refuse("no token was written", "A file without tokens is none that can be opened.");
+  if (impl_->tokens == 0)
+    throw refuse("no token was written", "Write at least one token: an empty file cannot be opened.");
   impl_->output->finish().value();
   impl_->output.reset();
 }

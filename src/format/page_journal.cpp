@@ -74,7 +74,7 @@ Status write_journal(const std::string& path, const PageJournal& journal) {
   put(bytes, crc32c(std::as_bytes(std::span(bytes))));
   const std::string fresh = path + ".new";
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return write_failure(fresh, "keeping how far it is", errno);
+  if (fd < 0) return write_failure(fresh, "writing the journal", errno);
   int failure = write_all(fd, bytes);
   if (::close(fd) != 0 && failure == 0) failure = errno;
   if (failure == 0 && std::rename(fresh.c_str(), path.c_str()) != 0) failure = errno;
@@ -83,7 +83,7 @@ Status write_journal(const std::string& path, const PageJournal& journal) {
     return {};
   }
   ::unlink(fresh.c_str());
-  return write_failure(path, "keeping how far it is", failure);
+  return write_failure(path, "writing the journal", failure);
 }
 
 Result<PageJournal> read_journal(const std::string& path) {
@@ -92,7 +92,7 @@ Result<PageJournal> read_journal(const std::string& path) {
     return Error(ErrorCode::kNotFound, "no such file").with_file(path).with_stage("read");
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  if (!file) return Error(ErrorCode::kReadFailed, "it cannot be read").with_file(path).with_stage("read");
+  if (!file) return Error(ErrorCode::kReadFailed, "the journal cannot be read").with_file(path).with_stage("read");
   Parser parser{bytes};
   PageJournal journal;
   const bool ours = parser.take(kMagic.size()) == kMagic;
@@ -108,9 +108,9 @@ Result<PageJournal> read_journal(const std::string& path) {
   const std::size_t covered = bytes.size() - parser.left.size();
   const std::uint64_t sum = parser.number();
   if (!ours || !parser.ok || !parser.left.empty() || sum != crc32c(std::as_bytes(std::span(bytes).first(covered))))
-    return Error(ErrorCode::kCorruptData, fmt::format("its {} bytes are no whole journal", bytes.size()))
+    return Error(ErrorCode::kCorruptData, fmt::format("its {} bytes are not a complete journal", bytes.size()))
         .with_file(path)
-        .with_hint("Delete it and what lies beside it, and begin again.");
+        .with_hint("Delete it and the unfinished files beside it, and begin again.");
   return journal;
 }
 

@@ -17,7 +17,7 @@ namespace headrace {
 const SampleSource& source_of(const Dataset& dataset);
 
 /// Return the source whose rows are the samples; valid as long as the data set is. Throws kUnsupported, which names
-/// `what`, where the samples are not simply rows.
+/// `what`, where the samples are windows, spans, lists or patches.
 const Source& rows_of(const Dataset& dataset, std::string_view what);
 
 /// Return the engine that a loader has now. The loader may replace it; the caller's stays valid. Threads: any.

@@ -283,7 +283,7 @@ TEST_F(ByTokensOfEvents, WhatCannotBeCutIsRefusedByName) {
   options.sampler = std::make_shared<const SamplerChoice>(Listed{{1, 2, 3}, true, {}});
   EXPECT_NE(refusal(events(), options, ErrorCode::kUnsupported).find("lists rows"), std::string::npos);
   options.sampler = std::make_shared<const SamplerChoice>(OnlineSampler{3});
-  EXPECT_NE(refusal(events(), options, ErrorCode::kUnsupported).find("as it goes"), std::string::npos);
+  EXPECT_NE(refusal(events(), options, ErrorCode::kUnsupported).find("gives rows during the epoch"), std::string::npos);
   options.sampler = std::make_shared<const SamplerChoice>(Weighted{std::vector<double>(events_.size(), 1.0), true, 50});
   Loader weighted(events(), options);
   EXPECT_EQ(joined(epoch_of(weighted)).size(), 50u);

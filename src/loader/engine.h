@@ -84,7 +84,7 @@ class Engine {
   /// has just become whole is on the disk.
   void stop();
 
-  /// Rows for an order that is made up as it goes.
+  /// Take rows that a sampler feeds during the epoch.
   void feed(std::span<const std::uint64_t> rows);
   [[nodiscard]] const EnginePlan& plan() const { return plan_; }
   [[nodiscard]] const std::vector<Field>& fields() const { return *fields_; }

@@ -23,7 +23,7 @@ std::string what_limits_memory() {
   const std::uint64_t limit = MemoryBudget::process()->limit_bytes();
   const AvailableMemory available = detect_available_memory();
   if (limit <= available.bytes)
-    return fmt::format("the process may hold {}, see set_memory(); {} leaves {}", format_bytes(limit),
+    return fmt::format("the process may use {}, see set_memory(); {} leaves {}", format_bytes(limit),
                        available.limited_by, format_bytes(available.bytes));
   return fmt::format("{} leaves {}", available.limited_by, format_bytes(available.bytes));
 }
@@ -229,7 +229,7 @@ EngineManager::Busy::Busy(EngineManager& manager) : manager_(manager), lock_(man
   if (manager.busy_.is_mine())
     throw Error(ErrorCode::kInvalidArgument, "this loader is in the middle of another call of this thread")
         .with_hint(
-            "A function that a call is given may ask for state(), report() and explain(), and may call close().");
+            "A function that the loader calls may itself call state(), report(), explain() and close(), nothing else.");
   lock_.lock();
 }
 
@@ -335,23 +335,23 @@ std::string_view to_string(EngineManager::Reason reason) {
     case Reason::kRows:
       return "the sampler lists another number of rows, or other batches";
     case Reason::kShape:
-      return "a state was loaded whose shuffle has another shape";
+      return "the loaded state has a shuffle of another shape";
     case Reason::kWeights:
-      return "an epoch goes on at a place from which its last step has too few samples for all ranks";
+      return "the last step of the resumed epoch has fewer samples than there are ranks";
     case Reason::kPreload:
       return "preload() was called after the first epoch";
     case Reason::kCodingKnown:
-      return "a test has shown how small re-encoded blocks are";
+      return "the first epoch has measured the size of re-encoded blocks";
     case Reason::kCacheRefused:
-      return "not all blocks fit re-encoded, as was expected from the first ones";
+      return "re-encoded blocks are larger than the first ones were: not all of them fit";
     case Reason::kCacheDamaged:
       return "blocks of the cache directory are damaged";
     case Reason::kMemoryTaken:
-      return "others hold memory that this loader counted on";
+      return "other loaders use memory that this loader was planned with";
     case Reason::kOverLimit:
-      return "the process held more memory than it may";
+      return "the process used more memory than its limit";
     case Reason::kMemoryGiven:
-      return "this loader gave its memory to others";
+      return "this loader gave memory to other loaders";
   }
   return "";
 }

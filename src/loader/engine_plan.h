@@ -70,7 +70,7 @@ struct EnginePlan {
   std::shared_ptr<const BoxMap> boxes;       ///< The map, where samples are boxes of volumes; else null.
   bool delivers_valid = false;               ///< Deliver, beside each array of volumes, which elements there are.
   std::shared_ptr<const Finisher> padding;   ///< Fills up ragged samples to the longest of their batch; null: nothing.
-  std::shared_ptr<OnlineRows> online;        ///< Rows of an order that is made up as it goes.
+  std::shared_ptr<OnlineRows> online;        ///< Rows that a sampler feeds during the epoch.
   std::shared_ptr<const ListedRows> listed;  ///< Rows of an order that is a list for each epoch.
   std::shared_ptr<const Grouped> groups;     ///< Groups of an order of whole groups.
   std::uint64_t budget_bytes = 0;

@@ -25,9 +25,8 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
                             info.chunk_rows());
         break;
       case ArrayRole::kStraddling:
-        text +=
-            fmt::format("\n               {} has chunks of {} rows that cross the blocks: decoded {}", info.path,
-                        info.chunk_rows(), kept ? "again unless still among those used last" : "again for each block");
+        text += fmt::format("\n               {} has chunks of {} rows that cross the blocks: decoded {}", info.path,
+                            info.chunk_rows(), kept ? "again unless recently used" : "again for each block");
         break;
     }
   }
@@ -36,7 +35,8 @@ std::string array_roles(const Source& source, const BlockLayout& layout, bool ke
 
 /// When blocks are kept that the user did not ask to keep at once.
 constexpr std::string_view kKeptWhen =
-    "kept while your loop works on a batch, and a few while it waits for one, so that all are there after some epochs";
+    "added while your loop works on a batch, and a few while it waits for one, so that the cache is full after some "
+    "epochs";
 
 /// \param mapped  What the samples are, where they are not rows; else empty. \param known  Was re-encoding tried
 /// already? \param engine  That runs, or will, as the plan says.
@@ -61,7 +61,7 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
       if (!mapped.empty())
         return fmt::format("{}, decoded, in {}: {:.0f} % of them ({}), {}", p.boxes ? "chunks" : "rows",
                            format_bytes(p.cache_bytes), 100 * std::min(share, 1.0), format_bytes(p.data_bytes),
-                           p.draws_samples() ? "those that are decoded first" : kKeptWhen);
+                           p.draws_samples() ? "the first ones decoded" : kKeptWhen);
       return fmt::format("blocks, in {}: {:.0f} % of the decoded data ({}), {}", format_bytes(p.cache_bytes),
                          100 * std::min(share / p.coded_share, 1.0), format_bytes(p.data_bytes),
                          p.coding == BlockCoding::kRaw ? "more if re-encoding pays, which the first epoch measures"
@@ -79,10 +79,12 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
       if (engine.has_memory() && !engine.decoded_cache()->last().of_rows)
         return fmt::format("nothing is kept between epochs: {} could not be used, see the warnings", choice.directory);
       if (p.gather_ready)
-        return fmt::format("all rows, decoded, {} of .npy files in {}, which are there: mapped, nothing is decoded",
-                           format_bytes(p.data_bytes), choice.directory);
-      return fmt::format("all rows, decoded, {} of .npy files in {}: written as they are decoded, mapped from then on",
-                         format_bytes(p.data_bytes), choice.directory);
+        return fmt::format(
+            "all rows, decoded, in {} of .npy files in {}: complete, so they are mapped and nothing is decoded",
+            format_bytes(p.data_bytes), choice.directory);
+      return fmt::format(
+          "all rows, decoded, in {} of .npy files in {}: written as they are decoded, mapped from then on",
+          format_bytes(p.data_bytes), choice.directory);
   }
   return "";
 }
@@ -161,7 +163,7 @@ std::string explain_plan(const Loader::Impl& loader) {
     line("blocks", fmt::format("{} of up to {} rows ({} decoded){}", blocks.num_blocks(), blocks.max_block_rows(),
                                format_bytes(block_bytes), array_roles(*rows, p.layout, p.side_chunks_bytes > 0)));
   else if (!p.draws_samples())
-    line("blocks", fmt::format("{} of up to {} {} that follow each other ({} in batches)", blocks.num_blocks(),
+    line("blocks", fmt::format("{} of up to {} consecutive {} ({} in batches)", blocks.num_blocks(),
                                blocks.max_block_rows(), source.what(), format_bytes(block_bytes)));
   if (blocks.is_chosen() && !rows) {
     line("selection", fmt::format("{} of {} {}", blocks.num_rows(), blocks.num_stored_rows(), source.what()));
@@ -186,7 +188,7 @@ std::string explain_plan(const Loader::Impl& loader) {
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));
-  const std::string more = p.draws_samples() ? "patches that wait in them share what is decoded"
+  const std::string more = p.draws_samples() ? "patches in the slots share decoded chunks"
                                              : fmt::format("{} would decode each block once an epoch", p.wanted_slots);
   line("  slots", fmt::format("{} x {} = {}; {}", p.slots, format_bytes(p.slot_bytes),
                               format_bytes(p.slots * p.slot_bytes), more));
@@ -199,8 +201,8 @@ std::string explain_plan(const Loader::Impl& loader) {
     line("  staging", fmt::format("{} on the way to the device, for {} batches", format_bytes(p.staging_bytes),
                                   loader.options().staged_batches));
   if (p.draws_samples()) {
-    line("decodes", p.keeps_all_units ? "a chunk once for all patches that wait for it, and none once all are kept"
-                                      : fmt::format("a chunk once for all patches that wait for it, and again for "
+    line("decodes", p.keeps_all_units ? "each chunk once for all patches in the slots, and none once all are kept"
+                                      : fmt::format("each chunk once for all patches in the slots, and again for "
                                                     "later ones{}: report() has the amplification",
                                                     p.tier == CacheTier::kSomeBlocks ? " unless it is kept" : ""));
     return text;

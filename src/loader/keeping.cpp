@@ -103,7 +103,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
     case CacheTier::kHostRows: {
       auto store = open_host_arena(host_key(origin_of(source, identity)), row_layout(source, blocks), plan.cache_bytes);
       if (!store.ok()) {
-        decoded_cache->notice(DecodedCache::text_of(store.error(), "This process keeps nothing."));
+        decoded_cache->notice(DecodedCache::text_of(store.error(), "This process caches nothing."));
         break;
       }
       decoded_cache->rows = std::move(*store);
@@ -128,7 +128,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
       // Mapped files count against ulimit -v, like the batches that are still to be allocated.
       if (const std::uint64_t left = free_address_space_bytes(); left < plan.window_bytes()) {
         decoded_cache->notice(
-            fmt::format("{}: ulimit -v leaves {} of addresses beside the mapped files, and {} are needed. Loading "
+            fmt::format("{}: ulimit -v leaves {} of address space beside the mapped files, and {} are needed. Loading "
                         "goes on without the cache.",
                         choice.directory, format_bytes(left), format_bytes(plan.window_bytes())));
         decoded_cache->reservation.release();

@@ -155,7 +155,8 @@ void Loader::set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows, std:
 void Loader::feed(std::span<const std::uint64_t> rows) {
   const std::shared_ptr<Engine> engine = impl_->engine();
   const EnginePlan& plan = engine->plan();
-  if (!plan.online) throw Error(ErrorCode::kInvalidArgument, "this loader's order is not given as it goes");
+  if (!plan.online)
+    throw Error(ErrorCode::kInvalidArgument, "this loader's sampler does not feed rows during the epoch");
   const std::uint64_t size = plan.blocks->num_rows();
   for (const std::uint64_t row : rows)
     if (row >= size)
@@ -232,7 +233,7 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
       const std::vector<std::string>& warned = engine->plan().warnings;
       if (m.options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
         throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : why.front());
-      throw Error(ErrorCode::kInvalidArgument, "this loader keeps nothing that could be decoded beforehand")
+      throw Error(ErrorCode::kInvalidArgument, "preload() needs a cache of all rows, and this loader has none")
           .with_hint("Make it with cache='ram', or a directory.");
     }
     const auto asked = [&] { return progress(0, engine->preload().all); };
@@ -281,7 +282,7 @@ std::string set_memory(std::uint64_t bytes) {
   set_process_memory(bytes).value();
   if (bytes <= available.bytes + held) return {};
   return fmt::format(
-      "a memory budget of {} is more than there is: {} leaves {}. The budget follows what is really there.",
+      "a memory budget of {} is more than the machine has free: {} leaves {}. Loaders use no more than that.",
       format_bytes(bytes), available.limited_by, format_bytes(available.bytes));
 }
 

@@ -1,4 +1,4 @@
-// Samples that are not simply rows, delivered by a Loader: ragged events with a label, windows that overlap, boxes.
+// Windows, spans, lists and patches, delivered by a Loader: ragged events with a label, windows that overlap, boxes.
 #include <gtest/gtest.h>
 #include <headrace/loader/loader.h>
 #include <rapidcheck.h>

@@ -17,12 +17,11 @@ Result<std::shared_ptr<const StepPlan>> find_steps(const EnginePlan& plan, std::
                                                    std::span<const std::uint64_t> rows,
                                                    std::span<const std::uint64_t> batch_rows) {
   if (plan.online)
-    return refuse(
-        "the sampler makes up the order while the epoch runs (lookahead=): a batch of it cannot be made again",
-        "Deliver with provenance=True, and take the rows by number from the data set.");
+    return refuse("the sampler gives rows during the epoch (lookahead=): its batches cannot be made again",
+                  "Deliver with provenance=True, and take the rows by number from the data set.");
   if (rows.empty() && plan.listed && !plan.listed->is_settled(epoch))
-    return refuse(fmt::format("the rows of epoch {} are not known: its sampler gives other ones each time", epoch),
-                  "A sampler with a set_epoch(), from which its rows follow, can be asked again.");
+    return refuse(fmt::format("the rows of epoch {} are not known: the sampler gives other rows each time", epoch),
+                  "Use a sampler with set_epoch() whose rows depend on the epoch alone.");
   if (rows.empty()) return plan.steps;
   if (!plan.listed) return refuse("this loader's order is not a list of rows");
   const std::shared_ptr<const BlockTable>& blocks = plan.blocks;

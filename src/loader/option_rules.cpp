@@ -25,17 +25,17 @@ Status check_tokens(const LoaderOptions& options) {
   const ByTokens& choice = *options.by_tokens;
   if (options.batch_size != 0 || options.global_batch_size != 0 || options.group_by || lists_batches(options))
     return refuse(
-        "a token budget decides how many samples a batch has: batch_size, global_batch_size, group_by and a "
-        "batch_sampler say it otherwise",
+        "a token budget sets the number of samples of a batch, and so do batch_size, global_batch_size, group_by and "
+        "a batch_sampler",
         "Give one of them; max_samples= of the budget bounds the samples of a batch.");
   if (choice.tokens == 0 || choice.tokens > StepRules::kMostBudget)
     return refuse(fmt::format("tokens must be 1 to {}, not {}", StepRules::kMostBudget, choice.tokens),
-                  "It is the most rows of a batch, on each rank.");
+                  "tokens is the largest number of rows of a batch, on each rank.");
   if (choice.max_samples > kMostBatchRows)
     return refuse(fmt::format("max_samples must be 1 to {}, not {}", kMostBatchRows, choice.max_samples));
   if (choice.lanes > kMostLanes)
     return refuse(fmt::format("lanes must be 1 to {}, not {}", kMostLanes, choice.lanes),
-                  "They are the largest number of ranks that steps are planned for.");
+                  "lanes is the largest number of ranks that steps are planned for.");
   if (choice.lookahead == 0 || choice.lookahead > kMostLookahead)
     return refuse(fmt::format("lookahead must be 1 to {} steps, not {}", kMostLookahead, choice.lookahead));
   return {};
@@ -49,7 +49,7 @@ Status check_groups(const LoaderOptions& options) {
   if (choice.max_items == 0 || choice.max_items > kMostBatchRows)
     return refuse(fmt::format("max_items must be 1 to {}, not {}", kMostBatchRows, choice.max_items));
   if (options.batch_size != 0 || options.global_batch_size != 0)
-    return refuse("group_by makes batches of whole groups: batch_size says another number",
+    return refuse("group_by and batch_size exclude each other: group_by makes batches of whole groups",
                   "Leave batch_size out; max_items= bounds the samples of a batch, max_groups= its groups.");
   if (options.sampler)
     return refuse("group_by and a sampler exclude each other: both decide the order", "Give one of them.");
@@ -64,7 +64,7 @@ Status check_groups(const LoaderOptions& options) {
 /// Where batches are so many samples.
 Status check_batch_size(const LoaderOptions& options) {
   if (options.batch_size != 0 && options.global_batch_size != 0)
-    return refuse("batch_size and global_batch_size are two spellings of one number", "Give one of them.");
+    return refuse("batch_size and global_batch_size exclude each other", "Give one of them.");
   if (options.batch_size == 0 && options.global_batch_size == 0)
     return refuse("batch_size is missing", "Give the number of samples a batch.");
   if (options.batch_size > kMostBatchRows) return refuse("batch_size must be below 2^32");
@@ -88,7 +88,7 @@ Status check_shuffle(const LoaderOptions& options) {
 
 Status check_ranks(const LoaderOptions& options) {
   if (options.rank.has_value() != options.world_size.has_value())
-    return refuse(options.rank ? "rank without world_size says nothing" : "world_size without rank says nothing",
+    return refuse(options.rank ? "rank= needs world_size=" : "world_size= needs rank=",
                   "Give both, or neither: then the launcher is asked.");
   return options.rank ? check_rank(*options.rank, *options.world_size) : Status();
 }
@@ -97,32 +97,32 @@ Status check_ranks(const LoaderOptions& options) {
 
 Status check_tail(const LoaderOptions& options, bool is_given) {
   if (is_given && (options.group_by || lists_batches(options)))
-    return refuse("batches of whole groups, and those that are listed, have no tail: none is dropped or filled up",
-                  "Leave drop_last= and tail= out.");
+    return refuse(
+        "drop_last= and tail= do not apply to group_by= and a batch_sampler, which set the size of each batch",
+        "Leave drop_last= and tail= out.");
   return {};
 }
 
 Status check_options(const LoaderOptions& options) {
   if (options.timeout.count() < 0) return refuse("timeout must not be negative");
   if (options.share == Share::kHost && options.cache.mode == CacheChoice::kNone)
-    return refuse("share='host' shares a cache, and cache='none' wants none", "Leave one of them out.");
+    return refuse("share='host' needs a cache, and cache='none' disables it", "Leave one of them out.");
   if (options.fill != 0 && options.layout != BatchLayout::kPadded)
-    return refuse("fill= is what samples are filled up with where layout='padded', and this layout fills nothing up",
-                  "Give layout='padded' with it.");
+    return refuse("fill= is the value of padding, and this layout has no padding", "Give layout='padded' with it.");
   HEADRACE_TRY(check_ranks(options));
   HEADRACE_TRY(check_tail(options, options.tail != Tail::kPartial));
   if (options.by_tokens) HEADRACE_TRY(check_tokens(options));
   if (options.by_tokens && options.layout == BatchLayout::kPadded)
     return Error(ErrorCode::kUnsupported,
-                 "layout='padded' of steps that a budget of tokens cuts is not there yet: the "
-                 "budget bounds the rows, not what they are filled up to")
+                 "layout='padded' with a token budget is not there yet: the budget bounds the "
+                 "rows, not the padding")
         .with_hint("Leave layout= out, or give batch_size=.");
   if (options.group_by) return check_groups(options);
   HEADRACE_TRY(check_shuffle(options));
   if (options.by_tokens) return {};
   if (!lists_batches(options)) return check_batch_size(options);
   if (options.batch_size != 0 || options.global_batch_size != 0)
-    return refuse("batches that are listed have their own sizes: batch_size says another",
+    return refuse("a batch_sampler and batch_size exclude each other: the sampler sets the size of each batch",
                   "Leave batch_size and global_batch_size out.");
   return {};
 }
@@ -142,7 +142,7 @@ Status check_samples(const SampleSource& source, const LoaderOptions& options) {
   if (options.cache.mode == CacheChoice::kRam) return unsupported("cache='ram'", kAnew, kNone);
   if (options.cache.mode == CacheChoice::kDirectory) return unsupported("a cache directory", kAnew, kNone);
   if (options.share == Share::kHost)
-    return unsupported("share='host'", ": each process keeps its own", "Leave it out.");
+    return unsupported("share='host'", ": each process has its own cache", "Leave it out.");
   return {};
 }
 

@@ -81,10 +81,10 @@ struct Room {
   std::uint64_t limit_bytes, fixed_bytes;
 };
 
-/// Keep decoded units in what the window leaves. Where all of them fit, they come before a long window, which only
-/// saves decoding again what is not kept: docs/decisions/0027. Else boxes that are drawn one by one share the memory
-/// between window and cache as decodes least: docs/decisions/0028; visits need the window. \param slots_in  Slots for
-/// so many bytes. \param bytes_of Bytes of so many slots.
+/// Keep decoded units in the part of the budget that the batches leave. Where all of them fit, they come before a long
+/// window, which only saves decoding again what is not kept: docs/decisions/0027. Else boxes that are drawn one by one
+/// share the memory between window and cache as decodes least: docs/decisions/0028; visits need the window.
+/// \param slots_in  Slots for so many bytes. \param bytes_of  Bytes of so many slots.
 template <class SlotsIn, class BytesOf>
 void plan_kept_units(const MappedSource& mapped, const KeptUnits& units, Room room, SlotsIn slots_in, BytesOf bytes_of,
                      EnginePlan& plan) {
@@ -113,7 +113,7 @@ void plan_kept_units(const MappedSource& mapped, const KeptUnits& units, Room ro
   plan.cache_bytes = std::min(rest, all);
   plan.kept_units = units.number;
   plan.keeping_bytes = plan.threads * units.dense_bytes;
-  plan.tier_reason = "what the window leaves";
+  plan.tier_reason = "the part of the budget that the batches leave";
 }
 
 }  // namespace
@@ -144,18 +144,18 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
                                      plan.budget ? "a smaller budget of tokens" : "a smaller batch_size");
     if (!plan.padding) return error;
     return std::move(
-        Error(error.code(), fmt::format("sample {} has {} rows, up to which all {} of its batch are "
-                                        "filled: {}",
+        Error(error.code(), fmt::format("sample {} has {} rows, and padding fills all {} samples of its batch "
+                                        "up to that: {}",
                                         mapped.sizes.largest, group_digits(padded.longest), rows, error.message()))
             .with_file(error.file())
-            .with_hint(error.hint() + " Ragged batches (layout='ragged') have nothing to fill up; or "
-                                      "select() the samples by their lengths()."));
+            .with_hint(error.hint() + " Or use ragged batches (layout='ragged'), or "
+                                      "select() shorter samples by lengths()."));
   }
   plan.threads = options.threads ? options.threads : context.cpus.count;
   plan.threads_reason = options.threads ? "threads=" : context.cpus.reason;
   while (plan.threads > 1 && least + (plan.threads - 1) * thread > plan.budget_bytes) {
     --plan.threads;
-    plan.threads_reason = "fewer than asked for: each needs scratch memory";
+    plan.threads_reason = "fewer than asked for: each thread needs scratch memory";
   }
   plan.wanted_slots = std::min(plan.steps->span_steps() + SlotPool::kHeldSlots + kReadAheadBatches,
                                2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);

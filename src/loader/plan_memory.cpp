@@ -130,7 +130,7 @@ class MemoryPlanner {
     plan_.threads_reason = options_.threads ? "threads=" : context_.cpus.reason;
     while (plan_.threads > 1 && least(plan_.threads) > plan_.budget_bytes) {
       --plan_.threads;
-      plan_.threads_reason = "fewer than asked for: each needs scratch memory";
+      plan_.threads_reason = "fewer than asked for: each thread needs scratch memory";
     }
     const std::uint64_t smallest = fixed(1) + least_slots();
     if (smallest <= plan_.budget_bytes) return {};
@@ -145,15 +145,14 @@ class MemoryPlanner {
     const std::string& directory = options_.cache.directory;
     std::string why =
         plan_.cache_bytes > 0
-            ? fmt::format("{} lies in memory (tmpfs), where {} of rows would be this loader's", directory,
+            ? fmt::format("{} is in memory (tmpfs), so its {} of rows count as this loader's memory", directory,
                           format_bytes(plan_.cache_bytes))
             : fmt::format("the cache in {} needs {} for its largest block", directory, format_bytes(need_.dense_bytes));
     plan_.tier = CacheTier::kNothing;
     plan_.cache_bytes = 0;
     if (least(1) <= plan_.budget_bytes)
-      plan_.warnings.push_back(
-          fmt::format("{}: it is not used. memory={} would be the least that has room for it (just over {})", why,
-                      wanted, format_bytes(wanted)));
+      plan_.warnings.push_back(fmt::format("{}: the cache is not used. It needs at least memory={} (just over {})", why,
+                                           wanted, format_bytes(wanted)));
   }
 
   /// What straddles is worth keeping where a chunk for each thread, and another, fit beside the slots.
@@ -199,7 +198,7 @@ class MemoryPlanner {
       plan_.tier = CacheTier::kHostRows;
       plan_.cache_bytes = limit - beside;
       plan_.wanted_slots = std::max(plan_.wanted_slots, plan_.direct_window_slots());
-      plan_.tier_reason = "what the budget leaves, for all processes of this host";
+      plan_.tier_reason = "the part of the budget that the batches leave, for all processes of this host";
       return {};
     }
     if (!asked) return {};
@@ -219,7 +218,7 @@ class MemoryPlanner {
     if (!fits()) plan_.side_chunks_bytes = plan_.side_chunks_in_use_bytes = 0;
     if (!fits() && plan_.layout.resident_bytes > 0) drop_resident_arrays();
     for (; plan_.threads > 1 && !fits(); --plan_.threads)
-      plan_.threads_reason = "fewer than asked for: each needs scratch memory";
+      plan_.threads_reason = "fewer than asked for: each thread needs scratch memory";
   }
 
   /// The coding that pays in so much memory for encoded blocks; null: none, or not known.

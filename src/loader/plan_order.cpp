@@ -108,7 +108,7 @@ Status check_sampler_of_budget(const LoaderOptions& options) {
   if (!online && !std::holds_alternative<Listed>(*options.sampler)) return {};
   return std::move(
       Error(ErrorCode::kUnsupported, fmt::format("a token budget with a sampler that {} is not there yet",
-                                                 online ? "makes up the order as it goes (lookahead=)" : "lists rows"))
+                                                 online ? "gives rows during the epoch (lookahead=)" : "lists rows"))
           .with_hint("Use shuffle=, Weighted or Balanced, or batch_size= with this sampler."));
 }
 
@@ -324,8 +324,8 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
   if (plan.delivers_weights && plan.tail == Tail::kPartial &&
       (plan.budget || (!plan.groups && plan.steps->identity().empty())))
     plan.warnings.push_back(
-        fmt::format("a last step {} fewer samples than there are ranks: a rank without one gets another's once more, "
-                    "and every batch has a field _weight, 0 for those. Multiply the loss by it, or use tail=\"drop\"",
+        fmt::format("a last step {} fewer samples than there are ranks: a rank without a sample gets a repeated one, "
+                    "and every batch has a field _weight, 0 for repeats. Multiply the loss by it, or use tail=\"drop\"",
                     plan.budget ? "can have" : "has"));
   if (plan.budget && lanes % plan.share.world_size != 0)
     plan.warnings.push_back(
@@ -345,7 +345,7 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
       plan.shape.streams > 1 && blocks->max_block_rows() > stream_rows)
     plan.warnings.push_back(
         fmt::format("the largest block has {} rows and a stream only {}: such a block is spread over several streams "
-                    "and read for each; smaller chunks, or shuffle_buffer= with fewer than {} streams, would mend it",
+                    "and read for each; use smaller chunks, or shuffle_buffer= with fewer than {} streams",
                     blocks->max_block_rows(), stream_rows, plan.shape.streams));
   return {};
 }

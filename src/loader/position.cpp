@@ -68,7 +68,7 @@ Result<LoaderState> parse_state(const std::string& json) {
   std::string data;
   HEADRACE_TRY(text("data", data));
   const std::optional<DataIdentity> identity = DataIdentity::parse(data);
-  if (!identity) return refuse(fmt::format("'{}' does not stand for any data", data), hint);
+  if (!identity) return refuse(fmt::format("'{}' is not the identity of a data set", data), hint);
   state.data = *identity;
   HEADRACE_TRY(number("rows", state.rows));
   HEADRACE_TRY(text("order", state.order));

@@ -80,8 +80,8 @@ Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOpt
     throw files.size() == 1 ? fits.error().with_file(files[0].path) : fits.error();
   }
   if (plan.online && state.position.samples > 0)
-    throw Error(ErrorCode::kInvalidArgument, "an order that is made up as it goes cannot be gone back to")
-        .with_hint("Save states at the end of an epoch, and the sampler's own beside them.");
+    throw Error(ErrorCode::kInvalidArgument, "an epoch of a sampler with lookahead= cannot be resumed in its middle")
+        .with_hint("Save the state at the end of an epoch, and the sampler's own state with it.");
   return made;
 }
 

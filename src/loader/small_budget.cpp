@@ -154,7 +154,7 @@ std::optional<SmallBudget> judge_small_budget(const SampleSource& source, const 
 std::string mixing_text(const SmallBudget& small) {
   return fmt::format(
       "It mixes fewer blocks: Deff {} instead of {} in the worst case, a label that is constant in each block "
-      "(order_report(by=...) gives that of your label)",
+      "(order_report(by=...) gives the Deff of your label)",
       effect_text(small.fitting->block_effect), effect_text(small.block_effect));
 }
 

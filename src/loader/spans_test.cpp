@@ -109,7 +109,7 @@ TEST_F(SpansOfRows, AreRefusedWithThePlaceOfTheFault) {
       EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
     }
   };
-  refused({}, ErrorCode::kInvalidArgument, "by a key, by offsets or by a table");
+  refused({}, ErrorCode::kInvalidArgument, "one of a key, offsets and a table");
   refused({.key = part("offsets")}, ErrorCode::kInvalidArgument, "rows, the fields have 300");
   refused({.key = part("key"), .targets = part("offsets")}, ErrorCode::kInvalidArgument, "rows for");
   testing::write_npy(folder_.path("offsets_1.npy"), std::vector<std::int64_t>{0, 5, 3, 300});

@@ -37,7 +37,7 @@ std::pair<std::string, std::string> limit_of(const Report::ToDevice& copies) {
     const bool as_tried =
         copies.pinned_bytes_per_second > 0 && rate(copies) > kNearTried * copies.pinned_bytes_per_second;
     return {fmt::format("the copies to {} ({}{})", copies.name, gigabytes(rate(copies)),
-                        as_tried ? ", which is what it takes" : ""),
+                        as_tried ? ", the most that it takes" : ""),
             "send fewer bytes: keep the type in which the data is stored (uint8, int16, float16) and widen it on the "
             "device; ragged instead of padded"};
   }

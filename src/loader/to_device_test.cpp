@@ -50,7 +50,7 @@ TEST(ToDevice, CopiesMayBeTheLimit) {
   EXPECT_TRUE(says(wire.verdict, "(5.0 GB/s)")) << wire.verdict;
   EXPECT_TRUE(says(wire.advice.at(0), "fewer bytes"));
   copies.bytes *= 5;
-  EXPECT_TRUE(says(report_of(copies).verdict, "(25.0 GB/s, which is what it takes)"));
+  EXPECT_TRUE(says(report_of(copies).verdict, "(25.0 GB/s, the most that it takes)"));
   copies.copy_seconds = 0, copies.buffer_wait_seconds = 5;  // no event of a copy has come yet
   EXPECT_TRUE(says(report_of(copies).verdict, "mostly for the copies"));
   copies.buffer_wait_seconds = 0, copies.stage_seconds = 6;

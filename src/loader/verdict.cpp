@@ -69,8 +69,8 @@ std::string advice_for_cache(const Report::Cache& cache) {
                ? "writing the cache directory takes most of the time now; later epochs and runs gain by it"
                : "keeping blocks for later epochs takes most of the time now; later epochs gain by it";
   if (cache.kind == "blocks" && cache.coding != "decoded")
-    return "decoding what is kept re-encoded is the limit: more memory= would keep rows decoded";
-  return "copying kept rows into batches is the limit: this is as fast as memory is";
+    return "decoding re-encoded blocks of the cache is the limit: with more memory= the cache keeps rows decoded";
+  return "copying rows from the cache into batches is the limit: memory bandwidth allows no more";
 }
 
 std::string advice_for_shared_cpus(double cpu_seconds, double wall_seconds, double busy_seconds, std::uint32_t cpus) {

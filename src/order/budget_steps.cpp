@@ -114,9 +114,9 @@ Result<std::unique_ptr<BudgetSteps>> BudgetSteps::make(std::shared_ptr<const Sam
   if (options.lanes == 0 || options.lanes > kMostLanes)
     return wrong(fmt::format("{} lanes", options.lanes), fmt::format("Plan for 1 to {} ranks.", kMostLanes));
   if (options.multiple == 0 || options.lookahead_steps == 0 || options.most_samples == 0)
-    return wrong("a multiple, a look-ahead and a most number of samples are at least 1", "Leave them out.");
+    return wrong("multiple, lookahead and max_samples must be at least 1", "Leave them out.");
   if (options.padded && options.arrangement == StepArrangement::kDeal)
-    return wrong("steps that hold all lengths cannot be padded to the longest",
+    return wrong("steps of mixed lengths cannot be padded",
                  "Use bucket_by_length, which groups like lengths, or ragged batches.");
   if (costs.too_long > 0 && !options.long_alone) {
     const BlockTable::Place place = blocks.place(costs.longest.block);

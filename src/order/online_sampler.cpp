@@ -18,7 +18,9 @@ class OnlineSampler final : public RandomAccessSampler {
   OnlineSampler(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const OnlineRows> rows,
                 std::uint64_t num_samples)
       : RandomAccessSampler(std::move(blocks), num_samples, "fed"), rows_(std::move(rows)) {}
-  [[nodiscard]] std::string describe() const override { return fmt::format("{} rows, given as it goes", num_samples_); }
+  [[nodiscard]] std::string describe() const override {
+    return fmt::format("{} rows, given during the epoch", num_samples_);
+  }
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t, RankShare) const override { return 1; }
   [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override {
     return num_samples_ * 2 * sizeof(std::uint64_t);  // a list that grows has up to twice its length

@@ -1,4 +1,4 @@
-// OnlineRows: an order that is made up as it goes, by a caller that learns from the batches.
+// OnlineRows: row numbers that a sampler feeds during the epoch, because it learns from the batches.
 #pragma once
 
 #include <cstdint>

@@ -89,7 +89,8 @@ class Sampler {
   /// Steps over which the rows of one block may be spread for a rank: the window that decodes every block once.
   [[nodiscard]] virtual std::uint64_t span_steps(std::uint64_t global_batch, RankShare share) const = 0;
   [[nodiscard]] virtual OrderTraits traits() const { return {}; }
-  /// True if the samples of `epoch` before `end` are settled. False only for orders that are made up as they go.
+  /// True if the samples of `epoch` before `end` are settled. False only for a sampler that feeds rows during the
+  /// epoch.
   [[nodiscard]] virtual bool is_settled(std::uint64_t epoch, std::uint64_t end) const {
     (void)epoch, (void)end;
     return true;

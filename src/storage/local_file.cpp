@@ -25,7 +25,7 @@ const char* hint_of(int error_number) {
     case EIO:
       return "The disk or the network file system failed: look at dmesg, or copy the file to see where it breaks.";
     case ESTALE:
-      return "The network file system lost the file: check the mount and whether somebody replaced the file.";
+      return "The network file system lost the file: check the mount and whether the file was replaced.";
     case EMFILE:
       return "Raise the limit with: ulimit -n 4096.";
     case EACCES:

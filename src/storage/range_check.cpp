@@ -12,7 +12,7 @@ Status check_range(std::string_view file_name, std::uint64_t file_bytes, std::ui
       .with_file(file_name)
       .with_bytes({offset, size_bytes})
       .with_stage("read")
-      .with_hint("The file is truncated, or what points into it is damaged.");
+      .with_hint("The file is truncated, or an offset stored in it is damaged.");
 }
 
 }  // namespace headrace

@@ -38,7 +38,7 @@ Result<AddedWords> AddedWords::make(const Vocabulary& vocabulary, const SpecialW
     if (word.special && !asked_for) continue;
     if (!word.trait.empty())
       return std::move(
-          Error(ErrorCode::kUnsupported, fmt::format("\"{}\" has {}, which is not done", word.text, word.trait))
+          Error(ErrorCode::kUnsupported, fmt::format("\"{}\" has {}, which is not supported", word.text, word.trait))
               .with_hint("Allow the others by name."));
     found.passes_[word.normalized ? 1 : 0].words.push_back(word);
   }

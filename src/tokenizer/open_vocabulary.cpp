@@ -93,9 +93,10 @@ Result<Vocabulary> open_ranks(const std::string& path, const std::string& name, 
                          .with_hint("Grammars are \"gpt2\", \"cl100k\" and \"llama3\"."));
   if (!grammar && known != nullptr) grammar = known->grammar;
   if (!grammar)
-    return std::move(Error(ErrorCode::kInvalidArgument, "ranks do not say how text is divided into words")
-                         .with_file(path)
-                         .with_hint("Say it: grammar=\"gpt2\" or grammar=\"cl100k\"."));
+    return std::move(
+        Error(ErrorCode::kInvalidArgument, "a file of ranks does not record how text is divided into words")
+            .with_file(path)
+            .with_hint("Give grammar=\"gpt2\" or grammar=\"cl100k\"."));
   HEADRACE_ASSIGN(const std::string text, read_text(path));
   const bool default_special = words.special.empty() && known != nullptr;
   return finished(parse_tiktoken(text, *grammar, default_special ? known->special : words.special), path, name);

@@ -35,12 +35,13 @@ Result<Grammar> grammar_of_split(const Json& split) {
   const std::string pattern = word_in(member(split, "pattern"), "Regex");
   if (pattern.empty()) return not_read("the pre-tokenizer Split has no regular expression");
   const std::optional<Grammar> grammar = grammar_of_pattern(pattern);
-  if (!grammar) return not_read(fmt::format("the pattern of the pre-tokenizer is none that is known: {}", pattern));
+  if (!grammar) return not_read(fmt::format("the pattern of the pre-tokenizer is unknown: {}", pattern));
   const std::string behavior = word_in(split, "behavior");
   const bool invert = flag_in(split, "invert", false);
   if ((behavior != "Isolated" || invert) && (behavior != "Removed" || !invert))
-    return not_read(fmt::format("the pre-tokenizer Split has behavior \"{}\"{}, and only matches as words are done",
-                                behavior, invert ? ", inverted" : ""));
+    return not_read(
+        fmt::format("the pre-tokenizer Split has behavior \"{}\"{}; only Isolated, and inverted Removed, are supported",
+                    behavior, invert ? ", inverted" : ""));
   return *grammar;
 }
 
@@ -73,7 +74,7 @@ Result<Grammar> grammar_of(const Json& pre_tokenizer) {
 
 Status check_model(const Json& model) {
   const std::string type = word_in(model, "type");
-  if (type != "BPE") return not_read(type.empty() ? "the model says no type" : fmt::format("the model is {}", type));
+  if (type != "BPE") return not_read(type.empty() ? "the model has no type" : fmt::format("the model is {}", type));
   const Json& dropout = member(model, "dropout");
   if (!dropout.is_null() && !(dropout.is_number() && dropout.get<double>() == 0))
     return not_read("merges are left out at random (dropout), so that ids would differ each time");

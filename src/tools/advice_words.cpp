@@ -43,7 +43,8 @@ std::string once_text(const Advice& a) {
   const std::string gain =
       fmt::format("about {} samples/s instead of {}", rate(a.once().warm), rate(a.advised.forecast.warm));
   const std::string memory =
-      small.memory_bytes ? fmt::format("memory=\"{}\" does in the same batches", size_setting(small.memory_bytes)) : "";
+      small.memory_bytes ? fmt::format("memory=\"{}\" does it with the same batches", size_setting(small.memory_bytes))
+                         : "";
   if (small.fitting)
     return fmt::format("{} would decode each block once in this memory: {}. {}{}", small.fitting->setting, gain,
                        mixing_text(small), memory.empty() ? "" : "; " + memory);

@@ -42,7 +42,7 @@ std::vector<double> epochs_of(const Advice& a, const AdvisedSettings& s, double 
 }
 
 std::string cache_words(const CacheAdvice& cache) {
-  return cache.kind == CacheAdvice::Kind::kNone ? "auto (nothing to keep)" : cache_setting(cache.kind);
+  return cache.kind == CacheAdvice::Kind::kNone ? "auto (keeps nothing)" : cache_setting(cache.kind);
 }
 
 /// A line for each setting; the reason wraps under itself.
@@ -90,7 +90,7 @@ std::string expected_text(const Advice& a) {
                        duration(s.start_seconds + std::max(keeping, 0.0)));
   out += fmt::format("  {} epoch{} in {}{}\n", warm.size(), plural(warm.size()),
                      duration(std::accumulate(warm.begin(), warm.end(), 0.0)),
-                     a.epochs_assumed ? "; so many are assumed, --epochs N is yours" : "");
+                     a.epochs_assumed ? " (assumed; set the number with --epochs)" : "");
   return out;
 }
 

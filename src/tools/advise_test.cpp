@@ -95,7 +95,7 @@ TEST_F(Advise, TheNextCommandMeasuresTheSameWork) {
 TEST_F(Advise, EpochsAreAskedForOrAssumedAloud) {
   write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
   const ToolResult assumed = advise(run_, kQuick);
-  EXPECT_NE(assumed.text.find("so many are assumed, --epochs N is yours"), std::string::npos) << assumed.text;
+  EXPECT_NE(assumed.text.find("(assumed; set the number with --epochs)"), std::string::npos) << assumed.text;
   const ToolResult asked = advise(run_, {0, 0.05, 3});
   EXPECT_EQ(asked.text.find("assumed"), std::string::npos) << asked.text;
   const Json settings = Json::parse(asked.json)["advised"];

@@ -63,7 +63,7 @@ std::string components_text(const Check& check) {
                          format_bytes(check.budget_bytes))});
   if (check.first_bytes < check.total_bytes)
     table.add(
-        {"at first", format_bytes(check.first_bytes), "before rows are kept; the peak of a short run lies between"});
+        {"at first", format_bytes(check.first_bytes), "before the cache fills; the peak of a short run lies between"});
   return table.indented();
 }
 
@@ -97,12 +97,12 @@ std::string knob(const Check& c, const SampleSource& source, const LoaderOptions
                : fmt::format("batch_size={}: even the smallest budget, {}, is too much here",
                              std::max<std::uint64_t>(options.batch_size / 4, 1), format_bytes(c.smallest_bytes));
   if (c.asks_too_much && c.total_bytes < most)
-    return fmt::format("{}: what these data need, and far from the limit",
+    return fmt::format("{}: enough for these data, and far from the limit",
                        memory_option(c.total_bytes + (c.total_bytes >> 4)));
   if (c.fit != Fit::kFits && c.smallest_bytes < most)
     return fmt::format("{}: the same batches from less memory, at most {:.0f} % of what is available",
                        memory_option(most >> 20 << 20), 100 * kTightShare);
-  if (c.fit != Fit::kFits) return "a smaller batch_size=: two batches alone take most of it";
+  if (c.fit != Fit::kFits) return "a smaller batch_size=: two batches alone take most of the memory";
   if (const std::optional<SmallBudget> small = judge_small_budget(source, options, *c.plan)) {
     const bool fits = small->memory_bytes > 0 && small->memory_bytes < most;
     std::string ways = fits ? memory_option(small->memory_bytes) : "";
@@ -118,7 +118,7 @@ std::string knob(const Check& c, const SampleSource& source, const LoaderOptions
     return fmt::format("nothing needed: every block is decoded once an epoch; {} are not kept for later ones",
                        source.what());
   if (c.plan->tier == CacheTier::kDirectory)
-    return "nothing: from the second epoch on rows come from the cache directory";
+    return "nothing needed: from the second epoch on rows come from the cache directory";
   if (const std::uint64_t all = c.plan->window_bytes() + c.data_bytes + c.data_bytes / 32;
       kept_share(*c.plan, c.data_bytes) < 1 && all < most)
     return fmt::format("{}: all decoded data would stay in memory, and later epochs decode nothing",
@@ -126,7 +126,7 @@ std::string knob(const Check& c, const SampleSource& source, const LoaderOptions
   if (kept_share(*c.plan, c.data_bytes) < 1)
     return "nothing needed: every block is decoded once an epoch; more memory= would keep more decoded rows for later "
            "epochs";
-  return "nothing: the batches and all decoded data fit";
+  return "nothing needed: the batches and all decoded data fit";
 }
 
 std::string torch_text(const TorchRecipe& t) {

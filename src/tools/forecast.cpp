@@ -159,8 +159,8 @@ CacheAdvice over_epochs(const CacheAdvice& cache, double rest_share, double rate
   if (at_once <= kClearly * little_by_little) return cache;
   slowly.later = samples / std::max(forecast_epochs(slowly, rate, samples, epochs).back(), 1e-9);
   slowly.reason = fmt::format(
-      "decoding all rows first (ram) would not pay in {} epoch{}: {:.2g} s against {:.2g}; rows are kept little by "
-      "little",
+      "decoding all rows first (ram) would not pay in {} epoch{}: {:.2g} s against {:.2g}; the cache fills "
+      "little by little",
       epochs, plural(epochs), at_once, little_by_little);
   return slowly;
 }
@@ -176,7 +176,7 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
   if (facts.decoded_bytes <= room.room_bytes && gather > kWorthIt * without) {
     choice.kind = CacheAdvice::Kind::kAllInMemory, choice.kept_share = 1, choice.later = gather;
     choice.hit_seconds_a_row = 1 / gather;
-    choice.reason = fmt::format("all decoded data ({}) fit beside the window: nothing is decoded twice in a training",
+    choice.reason = fmt::format("all decoded data ({}) fit beside the batches: nothing is decoded twice in a training",
                                 format_bytes(facts.decoded_bytes));
     return choice;
   }
@@ -226,7 +226,7 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
     choice.kind = CacheAdvice::Kind::kPart, choice.kept_share = kept, choice.later = part;
     choice.hit_seconds_a_row = 1 / gather;
     choice.reason =
-        fmt::format("{:.0f} % of the decoded data fit beside the window; a later epoch decodes the rest", 100 * kept);
+        fmt::format("{:.0f} % of the decoded data fit beside the batches; a later epoch decodes the rest", 100 * kept);
     return choice;
   }
   choice.reason = gather <= kWorthIt * without

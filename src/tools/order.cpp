@@ -194,7 +194,7 @@ Json quality_json(const OrderQuality& q) {
 std::string advice(const std::vector<Choice>& choices, const Loader& loader) {
   const Choice& own = choices.front();
   if (loader.options().sampler || source_of(loader.dataset()).mixture())
-    return "Deff compares batches with the files as they are: rows that you let be drawn more often raise it too";
+    return "Deff compares batches with the files as they are: weights that draw some rows more often raise it too";
   if (loader.options().shuffle.mode() == Shuffle::kExact)
     return "no order mixes better; shuffle=True decodes each block once";
   if (loader.options().shuffle.mode() == Shuffle::kNone)
@@ -218,11 +218,11 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const EnginePlan& plan = engine->plan();
   if (plan.online)
     throw Error(ErrorCode::kInvalidArgument,
-                "the sampler makes up the order while the epoch runs (lookahead=): nothing is known beforehand")
+                "the sampler gives rows during the epoch (lookahead=): the order is not known beforehand")
         .with_hint("Leave lookahead= out, or look at the rows that were delivered (provenance=True).");
   if (plan.draws_samples())
     throw Error(ErrorCode::kInvalidArgument,
-                "patches are drawn one by one: their order is that of independent draws, and nothing is to be measured")
+                "patches are drawn one by one: their order is that of independent draws, and need not be measured")
         .with_hint("headrace bench measures how fast they come, and how often chunks are decoded.");
   if (plan.sampler->num_samples() < plan.global_batch)
     throw Error(ErrorCode::kInvalidArgument,

@@ -88,7 +88,7 @@ TEST_F(RunFile, DuplicateKeysAreRefused) {
 
 TEST_F(RunFile, BothWordsForTheBatchSize) {
   EXPECT_EQ(load("data: {files: a.h5}\nloader: {global_batch_size: 64}\n").loader.global_batch_size, 64U);
-  expect_contains(refusal(with("global_batch_size: 8")), "two spellings of one number");
+  expect_contains(refusal(with("global_batch_size: 8")), "batch_size and global_batch_size exclude each other");
   expect_contains(refusal(with("global_batch_size: 8")), "Give one of them");
 }
 

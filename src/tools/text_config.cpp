@@ -134,7 +134,7 @@ class Reader {
     HEADRACE_ASSIGN(const std::uint64_t tokens, yaml::as_number(*length->value, length->key));
     if (tokens == 0) return yaml::bad(*length->value, length->key, "at least 1 is expected");
     run_.windows = WindowOptions{.length = tokens, .lookahead = 1};
-    note(*length, "windows of so many tokens, and the one behind them");
+    note(*length, "windows of so many tokens, and the next token");
     const Setting* const batch = settings_.find("batch_size");
     if (batch == nullptr) return missing("the batch size", std::array{"batch_size"});
     HEADRACE_ASSIGN(run_.loader.global_batch_size, number_of(*batch));
@@ -164,7 +164,7 @@ class Reader {
       if (const Setting* const setting = settings_.find(name))
         note(*setting, "without effect: as many batches ahead as the memory holds");
     if (const Setting* const setting = settings_.find("cache_size"))
-      note(*setting, "not needed: windows are read from the files, which the system keeps in memory");
+      note(*setting, "not needed: windows are read from the files, which the page cache keeps in memory");
     if (const Setting* const setting = settings_.find("tokenizer_name"))
       note(*setting, "not compared here; headrace.jax.load_text_dataset compares it");
     if (const Setting* const setting = settings_.find("num_epochs"))

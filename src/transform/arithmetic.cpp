@@ -54,8 +54,9 @@ Padding read_padding(Settings& settings, const Field& in) {
   if (!shape.empty()) padding.width = shape.back();
   padding.skips = settings.has("pad_feature");
   padding.feature = static_cast<std::size_t>(settings.whole("pad_feature", 0, 0));
-  padding.value = settings.number("pad", 0.0);
-  if (!padding.skips && settings.has("pad")) settings.refuse("pad= says nothing without pad_feature=");
+  padding.value = settings.number("fill", 0.0);
+  if (!padding.skips && settings.has("fill"))
+    settings.refuse("fill= does nothing without pad_feature=", "Name the feature that tells padding.");
   if (padding.skips && padding.feature >= padding.width)
     settings.refuse(fmt::format("pad_feature is {}, and the field's last axis has {}", padding.feature, padding.width));
   return padding;

@@ -53,7 +53,7 @@ TEST(Arithmetic, LeavesPaddingAsItIs) {
   expect_values({"Standardize", {"x"}, {{"mean", kMean}, {"std", kDeviation}, {"pad_feature", std::int64_t{1}}}},
                 [](float x, std::size_t f, const float* run) { return run[1] == 0 ? x : standard(x, f); });
   expect_values(
-      {"Standardize", {"x"}, {{"mean", kMean}, {"std", kDeviation}, {"pad_feature", std::int64_t{2}}, {"pad", 1.5}}},
+      {"Standardize", {"x"}, {{"mean", kMean}, {"std", kDeviation}, {"pad_feature", std::int64_t{2}}, {"fill", 1.5}}},
       [](float x, std::size_t f, const float* run) { return run[2] == 1.5F ? x : standard(x, f); });
 }
 

@@ -1,4 +1,4 @@
-// Mask: which entries of a padded sample are real, told by a feature or by a value that only padding has.
+// Mask: which entries of a padded sample are real, told by a feature or by the value that fills padding.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -12,8 +12,8 @@ namespace {
 
 class MaskKernel final : public Kernel {
  public:
-  MaskKernel(const Field& in, std::size_t width, std::size_t feature, double pad, bool counts)
-      : in_(in), width_(width), feature_(feature), pad_(pad), counts_(counts) {}
+  MaskKernel(const Field& in, std::size_t width, std::size_t feature, double fill, bool counts)
+      : in_(in), width_(width), feature_(feature), fill_(fill), counts_(counts) {}
   Status run(const KernelCall& call) const override {
     const std::size_t item = in_.dtype.itemsize, entries = in_.row_elements() / width_;
     std::int64_t real = 0;
@@ -23,7 +23,7 @@ class MaskKernel final : public Kernel {
       for (std::size_t f = feature_ == width_ ? 0 : feature_; f < std::min(feature_ + 1, width_) && !is_real; ++f) {
         double value = 0;
         load_numbers(in_.dtype, call.in[0] + (i * width_ + f) * item, 1, &value);
-        is_real = std::isnan(pad_) ? !std::isnan(value) : value != pad_;
+        is_real = std::isnan(fill_) ? !std::isnan(value) : value != fill_;
       }
       call.out[0][i] = std::byte{is_real};
       real += is_real;
@@ -35,7 +35,7 @@ class MaskKernel final : public Kernel {
  private:
   const Field in_;
   const std::size_t width_, feature_;
-  const double pad_;
+  const double fill_;
   const bool counts_;
 };
 
@@ -51,7 +51,7 @@ Result<CompiledTransform> compile_mask(const Transform& transform, std::span<con
   const std::size_t width = shape.size() == 1 ? 1 : shape.back();
   const bool one_feature = settings.has("feature");
   const auto feature = static_cast<std::size_t>(settings.whole("feature", 0, 0));
-  const double pad = settings.number("pad", 0.0);
+  const double fill = settings.number("fill", 0.0);
   const std::string to = settings.text("to", "mask"), count = settings.text("count", "");
   if (one_feature && feature >= width)
     settings.refuse(fmt::format("feature is {}, and the field's last axis has {}", feature, width));
@@ -59,7 +59,7 @@ Result<CompiledTransform> compile_mask(const Transform& transform, std::span<con
   CompiledTransform made;
   made.outputs.push_back({to, "", {DType::Kind::kBool, 1}, Dims(shape), {}});
   if (!count.empty()) made.outputs.push_back({count, "", {DType::Kind::kInt, 8}, {}, {}});
-  made.kernel = std::make_shared<MaskKernel>(in, width, one_feature ? feature : width, pad, !count.empty());
+  made.kernel = std::make_shared<MaskKernel>(in, width, one_feature ? feature : width, fill, !count.empty());
   return made;
 }
 

@@ -52,7 +52,7 @@ class ProgramCompiler {
     for (std::size_t c = 0; c < columns_.size(); ++c)
       if (used_[c]) p.needed_.push_back(c);
     if (p.needed_.empty())
-      return Error(ErrorCode::kInvalidArgument, "the fields that are left need nothing of the files");
+      return Error(ErrorCode::kInvalidArgument, "the remaining fields are made without any field of the files");
     p.targets_.resize(p.needed_.size());
     for (std::size_t i = 0; i < p.needed_.size(); ++i)
       if (root(p.needed_[i]) == p.needed_[i]) compile_group(p, p.needed_[i]);
@@ -143,7 +143,7 @@ class ProgramCompiler {
         const bool first = nodes_[in[0]].ragged;
         return transform_error(
             transform,
-            fmt::format("'{}' has any number of rows a sample, and '{}' one value",
+            fmt::format("'{}' is ragged (any number of rows a sample), and '{}' is not",
                         nodes_[first ? in[0] : node].field.name, nodes_[first ? node : in[0]].field.name),
             "Name fields of one kind in a transform.");
       }
@@ -151,13 +151,14 @@ class ProgramCompiler {
   }
   [[nodiscard]] static Status check_takes_rows(const Transform& transform, const CompiledTransform& made) {
     if (!made.batch && (!made.kernel || made.kernel->takes_rows())) return {};
-    return std::move(Error(ErrorCode::kUnsupported,
-                           fmt::format("{}: it works on whole samples of one shape, and those of '{}' have any number "
-                                       "of rows",
-                                       transform.name, transform.fields[0]))
-                         .with_field(transform.fields[0])
-                         .with_hint("A Python function gets whole batches, ragged fields as values and offsets: "
-                                    "ds.map(function)."));
+    return std::move(
+        Error(ErrorCode::kUnsupported,
+              fmt::format("{}: it takes samples of one shape, and the samples of '{}' differ in their number "
+                          "of rows",
+                          transform.name, transform.fields[0]))
+            .with_field(transform.fields[0])
+            .with_hint("A Python function gets whole batches, ragged fields as values and offsets: "
+                       "ds.map(function)."));
   }
 
   /// Keep only these of all fields, by node.

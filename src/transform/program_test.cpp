@@ -57,7 +57,7 @@ Transform random_transform(std::mt19937& random, const std::vector<Field>& field
       {"Cast",
        {any_field()},
        {{"dtype", std::vector<std::string>{"float16", "float64", "bfloat16", "int32", "float32"}[random() % 5]}}},
-      {"Mask", {any_field()}, {{"to", std::string("m")}, {"pad", 2.0}, {"count", std::string("n")}}},
+      {"Mask", {any_field()}, {{"to", std::string("m")}, {"fill", 2.0}, {"count", std::string("n")}}},
       {"SymmetricPairs", {any_field()}, {}},
       {"Reshape", {any_field()}, {{"shape", std::vector<double>{-1}}}},
       {"Transpose", {any_field()}, {}},
@@ -247,10 +247,10 @@ TEST(Program, RefusesRaggedFieldsWhereAWholeSampleIsNeeded) {
     if (transform.name == "Flip") transform.settings["axis"] = std::int64_t{-1};
     EXPECT_NE(error(transform), "") << name;
   }
-  EXPECT_NE(error({"Noise", {"a"}, {{"std", 1.0}}}).find("any number of rows"), std::string::npos);
-  EXPECT_NE(error({"Concat", {"a", "y"}, {}}).find("'a' has any number of rows a sample, and 'y' one value"),
+  EXPECT_NE(error({"Noise", {"a"}, {{"std", 1.0}}}).find("differ in their number of rows"), std::string::npos);
+  EXPECT_NE(error({"Concat", {"a", "y"}, {}}).find("'a' is ragged (any number of rows a sample), and 'y' is not"),
             std::string::npos);
-  EXPECT_NE(error({"Concat", {"y", "a"}, {}}).find("'a' has any number of rows a sample, and 'y' one value"),
+  EXPECT_NE(error({"Concat", {"y", "a"}, {}}).find("'a' is ragged (any number of rows a sample), and 'y' is not"),
             std::string::npos);
   EXPECT_EQ(error({"Keep", {"a", "y"}, {}}), "");
 }

@@ -211,7 +211,7 @@ Result<CompiledTransform> compile_transpose(const Transform& transform, std::spa
   std::ranges::sort(sorted);
   std::ranges::reverse(sorted);
   if (sorted != backwards)
-    return transform_error(transform, fmt::format("the axes of {} are each to be named once", in.dims.text()),
+    return transform_error(transform, fmt::format("axes must name each axis of {} once", in.dims.text()),
                            "The axis of samples is not counted.");
   std::vector<std::uint64_t> extents;
   std::vector<std::int64_t> turned;

@@ -1,4 +1,4 @@
-// SymmetricPairs: what is stored of pairs of particles once, as a matrix that a model takes.
+// SymmetricPairs: a flat upper triangle of pairs, as the symmetric matrix that a model takes.
 #include <fmt/format.h>
 
 #include <bit>
@@ -17,14 +17,14 @@ namespace headrace {
 namespace {
 
 struct PairsSettings {
-  std::size_t particles = 0, features = 1, k = 1;
+  std::size_t n = 0, features = 1, k = 1;
   std::optional<double> sentinel;
   double fill = 0, diagonal = 0;
-  bool packed = false, strict = true, masks = false;
+  bool triu_n = false, strict = true, masks = false;
 };
 
-/// The particles whose triangle has so many pairs; none: no triangle has.
-std::optional<std::uint64_t> particles_of(std::uint64_t pairs, std::uint64_t k) {
+/// The n whose triangle has so many pairs; none: no triangle has.
+std::optional<std::uint64_t> triangle_side(std::uint64_t pairs, std::uint64_t k) {
   auto n = static_cast<std::uint64_t>(std::sqrt(2.0 * static_cast<double>(pairs)));
   for (n -= std::min<std::uint64_t>(n, 2); pairs_of(n, k) < pairs;) ++n;
   if (pairs_of(n, k) != pairs) return std::nullopt;
@@ -42,17 +42,16 @@ class PairsKernel final : public Kernel {
 
   Status run(const KernelCall& call) const override {
     const T* pairs = reinterpret_cast<const T*>(call.in[0]);
-    PairsJob<T> job{pairs,         set_.particles, set_.k, set_.particles, set_.particles,
-                    set_.features, sentinel_,      fill_,  diagonal_};
+    PairsJob<T> job{pairs, set_.n, set_.k, set_.n, set_.n, set_.features, sentinel_, fill_, diagonal_};
     job.streams = call.is_last;
     if (set_.sentinel) HEADRACE_TRY(find_real(job));
     expand_pairs(job, reinterpret_cast<T*>(call.out[0]));
     if (set_.masks) {
       std::byte* mask = call.out[1];
-      for (std::size_t i = 0; i < set_.particles; ++i, mask += set_.particles) {
+      for (std::size_t i = 0; i < set_.n; ++i, mask += set_.n) {
         const std::size_t real = i < job.real ? job.real : 0;
         std::memset(mask, 1, real);
-        std::memset(mask + real, 0, set_.particles - real);
+        std::memset(mask + real, 0, set_.n - real);
       }
     }
     return {};
@@ -64,33 +63,37 @@ class PairsKernel final : public Kernel {
     store_numbers(type, &value, 1, reinterpret_cast<std::byte*>(&out));
     return out;
   }
-  /// Find out how many particles are there: the pairs of the others hold the sentinel, and no other pair does.
+  /// Count the present particles: the pairs of absent ones hold the sentinel, and no other pair does.
   Status find_real(PairsJob<T>& job) const {
-    const std::size_t all = pairs_of(set_.particles, set_.k) * set_.features;
-    if (set_.packed) return find_packed(job, count_real(job.pairs, all));
-    std::size_t in_first_row = 0;  // its pairs are those of particle 0 with every other
-    const std::size_t row = (set_.particles - std::min(set_.k, set_.particles)) * set_.features;
+    const std::size_t all = pairs_of(set_.n, set_.k) * set_.features;
+    if (set_.triu_n) return find_triu_n(job, count_real(job.pairs, all));
+    std::size_t in_first_row = 0;  // values of the pairs of particle 0 with every other
+    const std::size_t row = (set_.n - std::min(set_.k, set_.n)) * set_.features;
     while (in_first_row < row && job.pairs[in_first_row] != sentinel_) ++in_first_row;
     const std::size_t n = in_first_row / set_.features + (in_first_row > 0 ? set_.k : 0);
     bool whole = in_first_row % set_.features == 0;
-    for (std::size_t i = 0, at = 0; i + set_.k < set_.particles; ++i) {
-      const std::size_t values = (set_.particles - i - set_.k) * set_.features;
+    for (std::size_t i = 0, at = 0; i + set_.k < set_.n; ++i) {
+      const std::size_t values = (set_.n - i - set_.k) * set_.features;
       const std::size_t there = i + set_.k < n ? (n - i - set_.k) * set_.features : 0;
       whole = whole && count_real(job.pairs + at, there) == there &&
               count_real(job.pairs + at + there, values - there) == 0;
       at += values;
     }
     if (whole) {
-      if (n < set_.particles) job.real = n;
+      if (n < set_.n) job.real = n;
       return {};
     }
     if (set_.strict)
       return Error(ErrorCode::kCorruptData,
-                   fmt::format("the sentinel {} stands between real pairs: particle 0 has pairs with {} others, and {} "
-                               "values are real, where {} would be",
-                               *set_.sentinel, in_first_row / set_.features, count_real(job.pairs, all),
-                               pairs_of(n, set_.k) * set_.features))
-          .with_hint("Where single pairs may be missing, give strict=False.");
+                   fmt::format(
+                       "the sentinel {} stands between real pairs: row 0 has {} pairs before its first sentinel, and "
+                       "the sample has {} values other than the sentinel, not {}",
+                       *set_.sentinel, in_first_row / set_.features, count_real(job.pairs, all),
+                       pairs_of(n, set_.k) * set_.features))
+          .with_hint(
+              "Does the triangle of the present particles come first? Give layout='triu_n'. If single pairs may be "
+              "missing, "
+              "give strict=False.");
     job.replaces = true;
     job.real = last_real(job);
     return {};
@@ -105,23 +108,25 @@ class PairsKernel final : public Kernel {
   std::size_t last_real(const PairsJob<T>& job) const {
     std::size_t last = 0;
     const T* at = job.pairs;
-    for (std::size_t i = 0; i + set_.k < set_.particles; ++i)
-      for (std::size_t j = i + set_.k; j < set_.particles; ++j)
+    for (std::size_t i = 0; i + set_.k < set_.n; ++i)
+      for (std::size_t j = i + set_.k; j < set_.n; ++j)
         for (std::size_t f = 0; f < set_.features; ++f)
           if (*at++ != sentinel_) last = std::max(last, j + 1);
     return last;
   }
-  /// The pairs of those that are there come first, one behind the other.
-  Status find_packed(PairsJob<T>& job, std::size_t real_values) const {
+  /// The triangle of the present particles comes first, then the sentinel.
+  Status find_triu_n(PairsJob<T>& job, std::size_t real_values) const {
     std::size_t prefix = 0;
     while (prefix < real_values && job.pairs[prefix] != sentinel_) ++prefix;
     const std::optional<std::uint64_t> n =
-        real_values % set_.features == 0 ? particles_of(real_values / set_.features, set_.k) : std::nullopt;
+        real_values % set_.features == 0 ? triangle_side(real_values / set_.features, set_.k) : std::nullopt;
     if (prefix != real_values || !n)
-      return Error(ErrorCode::kCorruptData,
-                   fmt::format("{} values are real, {} of them before the first sentinel {}: that is no triangle",
-                               real_values, prefix, *set_.sentinel))
-          .with_hint("Is it stored as layout='max', each pair where it is of all particles?");
+      return Error(
+                 ErrorCode::kCorruptData,
+                 fmt::format("{} values differ from the sentinel {}, {} of them before the first sentinel: they do not "
+                             "make a triangle",
+                             real_values, *set_.sentinel, prefix))
+          .with_hint("Does each pair have its place in the triangle of all particles? Give layout='triu_max'.");
     job.real = job.stored = real_values == 0 ? 0 : *n;
     return {};
   }
@@ -157,53 +162,53 @@ Result<CompiledTransform> compile_symmetric_pairs(const Transform& transform, st
   const Field& in = inputs[0];
   PairsSettings set;
   set.k = static_cast<std::size_t>(settings.whole("k", 1, 0, 1));
-  const auto particles = static_cast<std::uint64_t>(settings.whole("particles", 0, 0, 1 << 20));
+  const auto n = static_cast<std::uint64_t>(settings.whole("n", 0, 0, 1 << 20));
   if (settings.has("sentinel")) set.sentinel = settings.number_of(in.dtype, "sentinel");
   set.fill = settings.number_of(in.dtype, "fill", 0.0);
   set.diagonal = settings.number_of(in.dtype, "diagonal", 0.0);
   set.strict = settings.flag("strict", true);
-  const std::string layout = settings.text("layout", "max"), to = settings.text("to", in.name);
+  const std::string layout = settings.text("layout", "triu_max"), to = settings.text("to", in.name);
   const std::string mask = settings.text("mask", "");
   HEADRACE_TRY(settings.finish());
-  set.packed = layout == "packed";
+  set.triu_n = layout == "triu_n";
   set.masks = !mask.empty();
-  if (!set.packed && layout != "max")
-    settings.refuse(fmt::format("layout is '{}'", layout), "It is 'max' or 'packed'.");
-  if ((set.packed || set.masks) && !set.sentinel)
-    settings.refuse(set.packed ? "layout='packed' needs sentinel=" : "mask= needs sentinel=",
-                    "Without it, nothing tells which particles are there.");
+  if (!set.triu_n && layout != "triu_max")
+    settings.refuse(fmt::format("layout is '{}'", layout), "It is 'triu_max' or 'triu_n'.");
+  if ((set.triu_n || set.masks) && !set.sentinel)
+    settings.refuse(set.triu_n ? "layout='triu_n' needs sentinel=" : "mask= needs sentinel=",
+                    "The sentinel tells which particles are absent.");
   if (set.sentinel && std::isnan(*set.sentinel))
-    settings.refuse("sentinel is NaN, which equals nothing", "Store another value, or leave NaN in place.");
+    settings.refuse("sentinel is NaN, which is not equal to itself",
+                    "Store another value, or leave sentinel= out: NaN then stays.");
   HEADRACE_TRY(settings.finish());
   const std::vector<std::uint64_t> shape = in.dims.row_shape();
   if (shape.empty() || shape.size() > 2 || in.row_elements() == 0)
     return transform_error(transform, fmt::format("the field's sample shape is {}", in.dims.text()),
                            "It takes (pairs) or (pairs, features).");
-  const std::optional<std::uint64_t> of_length = particles_of(shape[0], set.k);
-  if (!of_length || (particles != 0 && pairs_of(particles, set.k) != shape[0])) {
-    const std::uint64_t near =
-        particles != 0 ? particles : static_cast<std::uint64_t>(std::sqrt(2.0 * static_cast<double>(shape[0])));
+  const std::optional<std::uint64_t> of_length = triangle_side(shape[0], set.k);
+  if (!of_length || (n != 0 && pairs_of(n, set.k) != shape[0])) {
+    const std::uint64_t near = n != 0 ? n : static_cast<std::uint64_t>(std::sqrt(2.0 * static_cast<double>(shape[0])));
     const bool square = near > 0 && std::llround(std::sqrt(static_cast<double>(shape[0]))) *
                                             std::llround(std::sqrt(static_cast<double>(shape[0]))) ==
                                         static_cast<long long>(shape[0]);
     return transform_error(
         transform,
-        fmt::format("{} pairs are no upper triangle{}: {} particles have {}, {} have {} (k={})", shape[0],
-                    particles != 0 ? fmt::format(" of {} particles", particles) : "", near, pairs_of(near, set.k),
-                    near + 1, pairs_of(near + 1, set.k), set.k),
-        square ? "A full matrix is only reshaped: T.Reshape." : "Try k=0 where the diagonal is stored too.");
+        fmt::format("{} pairs are not the upper triangle of a square matrix{}: n={} has {} pairs, n={} has {} (k={})",
+                    shape[0], n != 0 ? fmt::format(" of {} rows", n) : "", near, pairs_of(near, set.k), near + 1,
+                    pairs_of(near + 1, set.k), set.k),
+        square ? "Is it a full matrix? Use T.Reshape." : "Give k=0 if the diagonal is stored too.");
   }
-  set.particles = *of_length;
+  set.n = *of_length;
   set.features = shape.size() == 2 ? shape[1] : 1;
   Field out = in;
   out.name = to;
   if (to != in.name) out.path.clear();
-  std::vector<std::uint64_t> extents{set.particles, set.particles};
+  std::vector<std::uint64_t> extents{set.n, set.n};
   if (shape.size() == 2) extents.push_back(shape[1]);
   out.dims = Dims(extents);
   CompiledTransform made;
   made.outputs.push_back(out);
-  if (set.masks) made.outputs.push_back({mask, "", {DType::Kind::kBool, 1}, {set.particles, set.particles}, {}});
+  if (set.masks) made.outputs.push_back({mask, "", {DType::Kind::kBool, 1}, {set.n, set.n}, {}});
   made.kernel = kernel_for(set, in.dtype);
   return made;
 }

@@ -128,7 +128,7 @@ struct LoaderOptions {
   /// ranks, rank r of W gets each W-th batch from the r-th on. Cannot be combined with `shuffle`, `sampler` and `tail`.
   std::optional<GroupBy> group_by = {};
   /// Steps of as many samples as a budget holds, instead of batch_size. Cannot be combined with group_by, or a sampler
-  /// that is a list of rows or made up as it goes. Dealt with `shuffle` or a sampler, so that every step holds all
+  /// that lists rows or gives them during the epoch. Dealt with `shuffle` or a sampler, so that every step holds all
   /// lengths; in order otherwise.
   std::optional<ByTokens> by_tokens = {};
   BatchLayout layout = BatchLayout::kRagged;  ///< How samples of different length lie in a batch.

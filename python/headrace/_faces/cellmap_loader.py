@@ -161,7 +161,7 @@ class CellMapDataLoader:
             if weighted or samples is not None:
                 raise invalid(
                     "weighted_sampler=, sampler= and iterations_per_epoch= are for a CellMapDataset",
-                    "A Headrace data set says it itself: volume.patches(shape, samples_per_epoch, balance=classes).",
+                    "For a Headrace data set use volume.patches(shape, samples_per_epoch, balance=classes).",
                 )
             return self.dataset
         if not self.is_train:

@@ -25,14 +25,16 @@ def sharding_of(mesh: Any, spec: Any, sharding: Any) -> Sharding | None:
     """
     if sharding is not None:
         if mesh is not None or spec is not None:
-            raise invalid("sharding says the same as mesh and spec", "Give sharding= alone, or mesh= with spec=.")
+            raise invalid(
+                "sharding= and mesh= with spec= exclude each other", "Give sharding= alone, or mesh= with spec=."
+            )
         if not isinstance(sharding, Sharding):
             raise invalid(f"sharding must be a jax.sharding.Sharding, not {sharding!r}", "Such as a NamedSharding.")
         return sharding
     if mesh is None and spec is None:
         if jax.process_count() > 1:
             raise invalid(
-                f"there are {jax.process_count()} processes, and nothing says how a batch lies over their devices",
+                f"there are {jax.process_count()} processes, and neither mesh= nor sharding= is given",
                 'Give mesh= and spec=, such as P("data"), or sharding=.',
             )
         return None

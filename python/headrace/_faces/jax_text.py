@@ -23,7 +23,7 @@ LENGTHS = ("block_size", "seq_len", "max_seq_len", "sequence_length", "maxlen", 
 WITHOUT_EFFECT = {
     "worker_buffer_size": "as many batches ahead as the memory holds; there are no worker processes",
     "prefetch_buffer_size": "as many batches ahead as the memory holds",
-    "cache_size": "not needed: windows are read from the files, which the system keeps in memory",
+    "cache_size": "not needed: windows are read from the files, which the page cache keeps in memory",
 }
 KNOWN = (*PATHS, *LENGTHS, *WITHOUT_EFFECT, "batch_size", "tokenizer_name", "worker_count", "vocab_size", "seed")
 KNOWN += ("shuffle", "num_epochs")
@@ -75,7 +75,7 @@ def load_text_dataset(
     where, length = configs.needed("the sequence length", LENGTHS, (1, 2, 0))
     length = whole_number(where, length, least=1)
     windows = tokens.windows(length, lookahead=1).map(Cast("tokens", dtype="int32"))
-    configs.became(where, length, f"{len(windows):,} windows of {length} tokens and the one behind them")
+    configs.became(where, length, f"{len(windows):,} windows of {length} tokens and the next token")
     loader = Loader(
         windows.map(inputs_and_targets),
         configs.needed("the batch size", ("batch_size",), (0, 2))[1],

@@ -92,7 +92,7 @@ def resolve(
         whole_number("lookahead", lookahead, least=1)
         if sampler is None or isinstance(sampler, (Weighted, Balanced)):
             raise invalid(
-                "lookahead says how far ahead a sampler of one's own is asked: there is none",
+                "lookahead= is for a sampler of your own, and none is given",
                 "Give sampler=, an iterable of row numbers, or leave lookahead= out.",
             )
     one_of("batch_format", batch_format, ("dict", "tuple"))

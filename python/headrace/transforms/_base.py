@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from headrace._support.checks import engine_text, invalid
-from headrace.transforms._words import engine_settings
 
 
 class Transform:
@@ -35,7 +34,7 @@ class Transform:
 
     def _for_engine(self) -> tuple[str, list[str], dict[str, Any]]:
         """Return name, fields and settings as the engine takes them."""
-        return self.name, list(self.fields), engine_settings(self.name, self.settings)
+        return self.name, list(self.fields), dict(self.settings)
 
     def _words(self) -> str:
         """All of it as text."""

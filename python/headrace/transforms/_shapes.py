@@ -53,7 +53,7 @@ class SymmetricPairs(Transform):
         if sentinel is None and (layout == "triu_n" or mask is not None):
             raise invalid(
                 f"{name}: {'layout=' + repr(layout) if layout == 'triu_n' else 'mask='} needs sentinel=",
-                "Without it, nothing tells which particles are there.",
+                "The sentinel tells which particles are absent.",
             )
         super().__init__(
             name,

@@ -43,7 +43,7 @@ class Standardize(Transform):
         fill = renamed("Standardize", "fill", fill, "pad", pad)
         if fill is not None and pad_feature is None:
             raise invalid(
-                "Standardize: fill= says nothing without pad_feature=", "Name the feature that tells padding."
+                "Standardize: fill= does nothing without pad_feature=", "Name the feature that tells padding."
             )
         super().__init__("Standardize", field, mean=mean, std=std, clip=clip, pad_feature=pad_feature, fill=fill, to=to)
 

@@ -1,4 +1,4 @@
-"""Words of transforms: what the engine calls their settings, and the words that they had before."""
+"""Arguments of transforms that were renamed: the old names still work, and warn."""
 
 from __future__ import annotations
 
@@ -9,31 +9,14 @@ from typing import Any
 from headrace._support.checks import invalid
 from headrace._support.logging import warn
 
-#: Where the pairs of a jet lie, and what the engine calls that; the engine's words are those of before.
+#: Layout of the pairs of a jet → its old name.
 LAYOUTS: Mapping[str, str] = MappingProxyType({"triu_max": "max", "triu_n": "packed"})
 
-#: Setting → what the engine calls it, by the transform.
-_ENGINE: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "Mask": {"fill": "pad"},
-        "Standardize": {"fill": "pad"},
-        "SymmetricPairs": {"n": "particles"},
-    }
-)
 _told: set[str] = set()
 
 
-def engine_settings(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a transform's settings as the engine takes them."""
-    words = _ENGINE.get(name, {})
-    made = {words.get(key, key): value for key, value in settings.items()}
-    if name == "SymmetricPairs" and made.get("layout") in LAYOUTS:
-        made["layout"] = LAYOUTS[made["layout"]]
-    return made
-
-
 def layout_word(function: str, layout: Any) -> Any:
-    """Return the word for a layout, where one of before may be given, which warns."""
+    """Return the name of a layout; an old name warns."""
     for word, before in LAYOUTS.items():
         if isinstance(layout, str) and layout == before:
             _tell(f"{function}(layout={before!r}) is now layout={word!r}, which means the same")
@@ -42,7 +25,7 @@ def layout_word(function: str, layout: Any) -> Any:
 
 
 def renamed(function: str, new: str, value: Any, old: str, given: Any, *, default: Any = None) -> Any:
-    """Return the value of an argument that may be given by its name of before, which warns.
+    """Return the value of an argument; its old name warns.
 
     Raises:
         InvalidArgumentError: Both names are given.
@@ -50,7 +33,7 @@ def renamed(function: str, new: str, value: Any, old: str, given: Any, *, defaul
     if given is None:
         return value
     if value is not default and value != default:
-        raise invalid(f"{function}: {new}= and {old}= are given, which are one", f"Leave {old}= out.")
+        raise invalid(f"{function}: {new}= and its old name {old}= are both given", f"Leave {old}= out.")
     _tell(f"{function}({old}=) is now {new}=, which means the same")
     return given
 
@@ -59,4 +42,4 @@ def _tell(text: str) -> None:
     """Warn, once in a process."""
     if text not in _told:
         _told.add(text)
-        warn(f"{text}. The old word goes with the next release.")
+        warn(f"{text}. The next release removes the old name.")

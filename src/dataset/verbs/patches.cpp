@@ -55,24 +55,23 @@ void check(const Volumes& volumes, const PatchOptions& options) {
   check_voxels(options.shape, "patch");
   const bool drawn = options.samples_per_epoch.has_value();
   if (drawn != options.stride.empty())
-    throw refuse(drawn ? "patches are drawn, samples_per_epoch of them, or lie on a grid with a stride: both were given"
-                       : "patches are drawn, samples_per_epoch of them, or lie on a grid with a stride: neither was "
-                         "given",
+    throw refuse(drawn ? "samples_per_epoch (random patches) and stride (patches on a grid) exclude each other"
+                       : "neither samples_per_epoch (random patches) nor stride (patches on a grid) is given",
                  "Give samples_per_epoch to train on random patches, stride to go over each volume.");
   if (drawn && *options.samples_per_epoch == 0) throw refuse("0 samples an epoch", "Give at least 1.");
   if (drawn && *options.samples_per_epoch > std::uint64_t{1} << 52)
     throw refuse("more than 2^52 samples an epoch", "Give fewer.");
   if (drawn && options.edge != PatchEdge::kShift)
-    throw refuse("edge says what becomes of the last patch of a grid: drawn patches lie inside their volume",
+    throw refuse("edge= is for the last patches of a grid (stride=); random patches lie inside their volume",
                  "Leave it out.");
   if (!drawn) check_extents(volumes, options.stride, "stride");
   if (!options.balance.empty() && (!drawn || options.draws == PatchDraws::kIndependent))
-    throw refuse(drawn ? "balance draws patches in visits; draws says independent"
-                       : "balance says where patches are drawn, and a grid has its own places",
+    throw refuse(drawn ? "balance= draws patches in visits, and draws=\"independent\" one by one"
+                       : "balance= is for random patches, and stride= puts them on a grid",
                  drawn ? "Leave draws out." : "Give samples_per_epoch in place of stride.");
   const bool fills = !drawn && options.edge == PatchEdge::kFill;
   if (!fills && options.context.empty() && (options.fill != 0 || std::signbit(options.fill)))
-    throw refuse("fill is what lies past the end of a volume, and no patch reaches past it",
+    throw refuse("fill= is for voxels past the end of a volume, and no patch reaches past it",
                  "Give edge=\"fill\" with it, or leave it out.");
   check_context(volumes, options);
 }

@@ -44,7 +44,7 @@ SpanList list_spans(const Dataset& data, const SpanOptions& options, std::option
 void check(const Dataset& data, const SpanOptions& options) {
   if (options.key.has_value() + options.offsets.has_value() + options.meta.has_value() + !options.offset_list.empty() !=
       1)
-    throw refuse("spans are told by a key, by offsets or by a table", "Give one of them.");
+    throw refuse("spans need one of a key, offsets and a table", "Give one of them.");
   const Source& source = data.impl()->rows_for("spans()");
   if (source.mixture || source.chosen || source.program || source.finisher)
     throw Error(ErrorCode::kUnsupported, "spans of selected, mixed or transformed rows are not there yet")
@@ -53,7 +53,7 @@ void check(const Dataset& data, const SpanOptions& options) {
   for (const std::optional<Dataset>* const other : {&options.key, &options.offsets, &options.meta})
     if (*other && (*other)->impl()->source.mapped())
       throw refuse(
-          fmt::format("'{}' has a list in each row, where one value says what a sample is", (*other)->fields()[0].name),
+          fmt::format("'{}' has a list in each row; sample_by= needs one value a row", (*other)->fields()[0].name),
           "Lists need no sample_by=: each row is a sample.")
           .with_file((*other)->files()[0].path)
           .with_field((*other)->fields()[0].name);

@@ -205,9 +205,8 @@ SplitBy how_to_split(const Dataset& data, const SplitOptions& options) {
         ? refuse("files are kept whole, so classes cannot be shared out", "Leave out stratify, or split by row.")
         : refuse("runs of samples are kept whole, so classes cannot be shared out", "Leave out stratify.");
   if (by == SplitBy::kRow && overlaps)
-    throw refuse(
-        fmt::format("{} overlap: drawn one by one, those of one part would hold rows of another's", source.what()),
-        "Split by run, or make them with a stride of their whole length.");
+    throw refuse(fmt::format("{} overlap: a split by row would put the same rows into several parts", source.what()),
+                 "Split by run, or make them with a stride of their whole length.");
   if (by == SplitBy::kFile && mapped && !mapped->maker->follows_files())
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("{} go on from file to file, so files cannot be kept apart", source.what()))

@@ -19,11 +19,11 @@ Dataset truncate(const Dataset& data, const Transform& transform) {
   if (method != "first" && method != "random")
     throw transform_error(transform, fmt::format("method is '{}': 'first' or 'random' is expected", method));
   if (!transform.fields.empty())
-    throw transform_error(transform, "it names fields", "All fields of a sample are shortened alike.");
+    throw transform_error(transform, "no field can be named", "All fields of a sample are shortened alike.");
   const MappedSource* const mapped = remade(*data.impl(), "Truncate");
   if (!mapped || mapped->map->groups()[0].rows != UnitGroup::Rows::kRagged)
     throw transform_error(transform, fmt::format("{} have one length", mapped ? mapped->what : "rows"),
-                          "It shortens samples that differ in length: open the data with sample_by=.");
+                          "Truncate shortens samples that differ in length: open the data with sample_by=.");
   const std::shared_ptr<const SampleMaker> maker =
       mapped->maker->shortened(static_cast<std::uint64_t>(rows), method == "random");
   if (!maker)

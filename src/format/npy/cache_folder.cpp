@@ -50,11 +50,11 @@ Result<std::vector<CachedField>> read_manifest(const RandomAccessFile& file) {
   const Json& manifest = *read;
   const bool sound = manifest.contains("rows") && manifest["rows"].is_number_unsigned() &&
                      manifest.contains("fields") && manifest["fields"].is_array();
-  if (!sound) return Error(ErrorCode::kCorruptData, "the manifest names no rows or no fields");
+  if (!sound) return Error(ErrorCode::kCorruptData, "the manifest has no rows or no fields");
   std::vector<CachedField> fields;
   for (const Json& entry : manifest["fields"]) {
     std::optional<CachedField> field = parse_field(entry, manifest["rows"].get<std::uint64_t>());
-    if (!field) return Error(ErrorCode::kCorruptData, "a field is not described as it should be");
+    if (!field) return Error(ErrorCode::kCorruptData, "the entry of a field is invalid");
     fields.push_back(std::move(*field));
   }
   return fields;

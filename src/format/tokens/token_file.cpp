@@ -78,8 +78,8 @@ Status set_raw(TokenFile& out, std::shared_ptr<RandomAccessFile> file) {
 Status check_said(const TokenFile& file, const TokenWords& words, std::string_view says) {
   if (words.dtype && *words.dtype != file.dtype)
     return refused_file(ErrorCode::kInvalidArgument, file.path,
-                        fmt::format("dtype {} was said, and {} says {}", words.dtype->name(), says, file.dtype.name()),
-                        "Leave dtype out: the files say it.");
+                        fmt::format("dtype is {}, but {} says {}", words.dtype->name(), says, file.dtype.name()),
+                        "Leave dtype out: it is read from the files.");
   return {};
 }
 
@@ -204,10 +204,10 @@ Status open_datatrove(TokenFile& out, std::shared_ptr<RandomAccessFile> file, co
     HEADRACE_ASSIGN(DatatroveMetadata metadata, read_datatrove_metadata(metadata_path));
     out.tokenizer = std::move(metadata.tokenizer);
     if (metadata.width > 0 && width > 0 && width != metadata.width)
-      return refused_file(ErrorCode::kInvalidArgument, out.path,
-                          fmt::format("dtype {} was said, and {} says {} bytes a token", words.dtype->name(),
-                                      metadata_path, metadata.width),
-                          "Leave dtype out: the files say it.");
+      return refused_file(
+          ErrorCode::kInvalidArgument, out.path,
+          fmt::format("dtype is {}, but {} says {} bytes a token", words.dtype->name(), metadata_path, metadata.width),
+          "Leave dtype out: it is read from the files.");
     if (metadata.width > 0) width = metadata.width;
   }
   if (is_there(index_path)) {
@@ -226,7 +226,7 @@ Status open_datatrove(TokenFile& out, std::shared_ptr<RandomAccessFile> file, co
   if (width == 0 && words.vocab_size > 0) width = token_type_for(words.vocab_size).itemsize;
   if (width == 0)
     return refused_file(ErrorCode::kInvalidArgument, out.path,
-                        "nothing says how wide its tokens are: neither .ds.metadata nor .ds.index beside it",
+                        "the size of its tokens is unknown: there is neither .ds.metadata nor .ds.index beside it",
                         kSayWidth);
   out.dtype = words.dtype ? *words.dtype : DType{DType::Kind::kUInt, static_cast<std::uint32_t>(width)};
   HEADRACE_TRY(set_raw(out, std::move(file)));
@@ -237,8 +237,8 @@ Status open_datatrove(TokenFile& out, std::shared_ptr<RandomAccessFile> file, co
 
 Status open_raw(TokenFile& out, std::shared_ptr<RandomAccessFile> file, const TokenWords& words) {
   if (!words.dtype && words.vocab_size == 0)
-    return refused_file(ErrorCode::kInvalidArgument, out.path, "a raw file does not say how wide its tokens are",
-                        kSayWidth);
+    return refused_file(ErrorCode::kInvalidArgument, out.path,
+                        "the size of its tokens is unknown: a raw file does not record it", kSayWidth);
   out.dtype = words.dtype ? *words.dtype : token_type_for(words.vocab_size);
   return set_raw(out, std::move(file));
 }
@@ -247,15 +247,15 @@ Status open_raw(TokenFile& out, std::shared_ptr<RandomAccessFile> file, const To
 Status settle_vocabulary(TokenFile& file, std::uint64_t said) {
   if (said > 0 && file.vocab_size > 0 && said != file.vocab_size)
     return refused_file(ErrorCode::kInvalidArgument, file.path,
-                        fmt::format("vocab_size {} was said, and the manifest says {}", said, file.vocab_size),
-                        "Leave vocab_size out: the files say it.");
+                        fmt::format("vocab_size is {}, but the manifest says {}", said, file.vocab_size),
+                        "Leave vocab_size out: it is read from the files.");
   if (said > 0) file.vocab_size = said;
   if (file.vocab_size > 0 && file.vocab_size - 1 > largest_of(file.dtype))
     return refused_file(ErrorCode::kInvalidArgument, file.path,
                         fmt::format("a vocabulary of {} does not fit in {}, which ends at {}: larger ids would have "
                                     "wrapped when they were written",
                                     file.vocab_size, file.dtype.name(), largest_of(file.dtype)),
-                        "Is the dtype, or the vocabulary, another one? Else write the tokens anew.");
+                        "Check dtype and vocab_size. If both are right, write the tokens anew with a wider dtype.");
   return {};
 }
 

@@ -48,7 +48,7 @@ Result<std::unique_ptr<TokenOutput>> resume_token_output(OutputFormat format, co
   try {
     return open(format, path, std::move(manifest), shard_tokens, Unfinished::kKept, &checkpoint);
   } catch (const nlohmann::json::exception& error) {
-    return std::move(Error(ErrorCode::kCorruptData, fmt::format("the checkpoint says something else: {}", error.what()))
+    return std::move(Error(ErrorCode::kCorruptData, fmt::format("the checkpoint cannot be read: {}", error.what()))
                          .with_file(path)
                          .with_hint("Begin anew: restart=True, --restart."));
   }

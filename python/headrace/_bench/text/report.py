@@ -132,11 +132,15 @@ def answer(made: dict[str, Any], settings: Settings) -> str:
     feeds = f"Headrace can feed {rate:,.0f} batches/s ({tokens} tokens/s), {1e3 / rate:.2f} ms each"
     call = f"hr.Loader(windows, batch_size={settings.batch_size}, shuffle=True)"
     if settings.step_ms is None:
-        return f"{feeds}. A step that takes longer never waits: {call} is all to set. --step_ms N says it of your step."
+        return (
+            f"{feeds}. A step that takes longer never waits: {call} needs no other setting. "
+            "Give --step_ms N for your step."
+        )
     share = ours["waits"]
     if share == 0:
         return (
-            f"{feeds}: at a step of {settings.step_ms:g} ms the training waits 0 % of its time. {call} is all to set."
+            f"{feeds}: at a step of {settings.step_ms:g} ms the training waits 0 % of its time. "
+            f"{call} needs no other setting."
         )
     return (
         f"{feeds}: at a step of {settings.step_ms:g} ms the training waits {share:.0%} of its time. "
