@@ -217,27 +217,27 @@ void register_tools(nb::module_& m) {
   m.def(
       "advise",
       [](const std::vector<nb::bytes>& paths, const std::vector<std::pair<nb::str, nb::str>>& fields,
-         const nb::dict& loader, const std::string& target) {
+         const nb::dict& loader, const std::string& target, std::uint64_t epochs) {
         const RunConfig run = to_run(paths, fields, loader);
         AdviseOptions options;
+        options.epochs = epochs;
         if (!target.empty()) options.target_per_second = parse_rate(target);
         const WithoutGil nogil;
         return advise(run, options);
       },
-      nb::arg("paths"), nb::arg("fields"), nb::arg("loader"), nb::arg("target"),
+      nb::arg("paths"), nb::arg("fields"), nb::arg("loader"), nb::arg("target"), nb::arg("epochs"),
       nb::sig("def advise(paths: collections.abc.Sequence[bytes], fields: collections.abc.Sequence[tuple[str, str]], "
-              "loader: dict[str, typing.Any], target: str) -> ToolResult"));
+              "loader: dict[str, typing.Any], target: str, epochs: int) -> ToolResult"));
   m.def(
       "check_memory",
-      [](const std::vector<nb::bytes>& paths, const std::vector<std::pair<nb::str, nb::str>>& fields,
-         const nb::dict& loader) {
-        const RunConfig run = to_run(paths, fields, loader);
+      [](const DatasetHandle& handle, const nb::dict& loader, std::uint64_t machine_memory_bytes) {
+        const LoaderSettings settings = to_settings(loader);
         const WithoutGil nogil;
-        return check_memory(run);
+        return check_memory(handle.dataset, settings.options, {machine_memory_bytes});
       },
-      nb::arg("paths"), nb::arg("fields"), nb::arg("loader"),
-      nb::sig("def check_memory(paths: collections.abc.Sequence[bytes], fields: "
-              "collections.abc.Sequence[tuple[str, str]], loader: dict[str, typing.Any]) -> ToolResult"));
+      nb::arg("dataset"), nb::arg("loader"), nb::arg("machine_memory_bytes"),
+      nb::sig("def check_memory(dataset: Dataset, loader: dict[str, typing.Any], machine_memory_bytes: int) -> "
+              "ToolResult"));
   m.def("load_run", &read_run_file, nb::arg("path"), nb::sig("def load_run(path: bytes) -> dict[str, typing.Any]"),
         "The options of Loader that a run file gives.");
   m.def("open_run", &open_run_file, nb::arg("path"), nb::arg("files") = std::vector<nb::bytes>(),

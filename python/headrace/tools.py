@@ -340,6 +340,7 @@ def advise(
     *,
     fields: Fields = None,
     target: float | str | None = None,
+    epochs: int | None = None,
     write: str | os.PathLike[str] | None = None,
     **loader: Any,
 ) -> ToolResult:
@@ -352,6 +353,7 @@ def advise(
         paths: Files, as in :func:`headrace.open`.
         fields: Fields to open.
         target: Samples per second that the training needs, as a number or text (``"20000/s"``, ``"20k/s"``).
+        epochs: Epochs of the training: a cache must pay in these. Default: 10 are assumed, and the advice says so.
         write: Write the run file there.
         **loader: Arguments of Loader that are settled already. Default: batches of 512, shuffled.
 
@@ -360,13 +362,16 @@ def advise(
         InvalidArgumentError: An argument is wrong, or the loader has a ``sampler=`` of its own.
     """
     wanted = "" if target is None else str(target)
-    result = _headrace.advise(path_list(paths), field_choices(fields), _settled(loader), wanted)
+    count = 0 if epochs is None else whole_number("epochs", epochs, least=1)
+    result = _headrace.advise(path_list(paths), field_choices(fields), _settled(loader), wanted, count)
     if write is not None:
         Path(write).write_text(result.run_file, encoding="utf-8")
     return result
 
 
-def check_memory(paths: Paths, *, fields: Fields = None, **loader: Any) -> ToolResult:
+def check_memory(
+    data: Paths | Dataset, *, fields: Fields = None, machine_memory: int | str | None = None, **loader: Any
+) -> ToolResult:
     """Say whether a loader of these settings fits into memory here, and which limit decides; from metadata alone.
 
     ``print(result)`` shows one screen: every limit (machine, control groups, ulimit), the predicted peak by component
@@ -374,15 +379,24 @@ def check_memory(paths: Paths, *, fields: Fields = None, **loader: Any) -> ToolR
     available), 11 if the process would be killed (above 90 %) or the loader cannot be made.
 
     Args:
-        paths: Files, as in :func:`headrace.open`.
+        data: Files, as in :func:`headrace.open`, or a data set: its transforms count, since it is what they make that
+            is held. Functions of Python in its :meth:`~headrace.Dataset.map` do not.
         fields: Fields to open.
+        machine_memory: Memory of another machine to judge by (``"64GiB"``), taken as free. Default: this machine.
         **loader: Arguments of Loader. Default: batches of 512, shuffled. ``memory`` is taken as if
             :func:`headrace.set_memory` had allowed it.
 
     Raises:
         InvalidArgumentError: An argument is wrong, or the loader has a ``sampler=`` of its own.
     """
-    return _headrace.check_memory(path_list(paths), field_choices(fields), _settled(loader))
+    machine = 0 if machine_memory is None else memory_bytes("machine_memory", machine_memory)
+    if isinstance(data, Dataset):
+        if fields is not None:
+            raise invalid("fields= is for files; a data set has its fields already", "Leave fields= out.")
+        return _headrace.check_memory(data._native, _settled(loader), machine)
+    settings = _settled(loader)
+    with open(data, fields) as opened:
+        return _headrace.check_memory(opened._native, settings, machine)
 
 
 def _settled(given: dict[str, Any]) -> dict[str, Any]:

@@ -227,9 +227,12 @@ std::uint64_t process_memory_wanted() {
   return wanted ? wanted : limit;
 }
 
+std::uint64_t process_share_bytes(std::uint64_t available_bytes) {
+  return available_bytes / 5 * 3;
+}
+
 std::uint64_t default_process_memory_bytes() {
-  const std::uint64_t available = detect_available_memory().bytes;
-  return available / 5 * 3 / count_local_processes().count;
+  return process_share_bytes(detect_available_memory().bytes / count_local_processes().count);
 }
 
 }  // namespace headrace

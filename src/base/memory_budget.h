@@ -143,7 +143,9 @@ class [[nodiscard]] MemoryReservation {
 Status set_process_memory(std::uint64_t bytes);
 /// What it was set to, or is by default: the limit may be lower while the machine is short of memory.
 std::uint64_t process_memory_wanted();
-/// 60 % of what detect_available_memory() finds, divided by the processes that a launcher started on this host.
+/// Return 60 % of the memory that a process may have: what its budget is by default.
+std::uint64_t process_share_bytes(std::uint64_t available_bytes);
+/// The same of what detect_available_memory() finds, divided by the processes that a launcher started on this host.
 std::uint64_t default_process_memory_bytes();
 
 }  // namespace headrace

@@ -88,6 +88,11 @@ std::string memory_option(std::uint64_t bytes) {
   return "memory=" + size_setting(bytes);
 }
 
+/// Another machine as the only limit, all of it free.
+MemoryLimits limits_of_machine(std::uint64_t bytes) {
+  return {{{"a machine of that size", "--machine-memory", MemoryLimit::Past::kKilled, bytes, 0, 0, bytes}}, 0};
+}
+
 /// The one setting that changes most.
 std::string knob(const Check& c, const SampleSource& source, const LoaderOptions& options) {
   const auto most = static_cast<std::uint64_t>(kTightShare * static_cast<double>(c.available_bytes));
@@ -141,16 +146,22 @@ std::string torch_text(const TorchRecipe& t) {
 
 }  // namespace
 
-ToolResult check_memory(const RunConfig& run) {
-  const Dataset dataset = open_run(run);
+ToolResult check_memory(const RunConfig& run, const CheckMemoryOptions& options) {
+  return check_memory(open_run(run), run.loader, options);
+}
+
+ToolResult check_memory(const Dataset& dataset, const LoaderOptions& loader, const CheckMemoryOptions& options) {
+  const bool elsewhere = options.machine_memory_bytes != 0;
   Check c;
-  c.limits = list_memory_limits();
+  c.limits = elsewhere ? limits_of_machine(options.machine_memory_bytes) : list_memory_limits();
   const LocalProcesses local = count_local_processes();
   c.available_bytes = c.limits.rules().free_bytes / local.count;
-  c.budget_bytes = run.loader.memory ? run.loader.memory : MemoryBudget::process()->free_bytes();
+  const std::uint64_t by_default =
+      elsewhere ? process_share_bytes(c.available_bytes) : MemoryBudget::process()->free_bytes();
+  c.budget_bytes = loader.memory ? loader.memory : by_default;
   c.data_bytes = decoded_bytes(dataset);
   const std::uint64_t chunks = count_chunks(dataset);
-  Result<EnginePlan> plan = plan_for(dataset, run.loader, c.budget_bytes);
+  Result<EnginePlan> plan = plan_for(dataset, loader, c.budget_bytes);
   if (plan.ok()) {
     c.plan = std::move(*plan);
     c.decodes = window_decodes(*c.plan);
@@ -158,15 +169,15 @@ ToolResult check_memory(const RunConfig& run) {
     c.total_bytes = sum_bytes(c.components);
     c.first_bytes = first_bytes(*c.plan, c.total_bytes);
     c.fit = judge_fit(c.total_bytes, c.available_bytes);
-    c.asks_too_much = run.loader.memory > c.available_bytes;
+    c.asks_too_much = loader.memory > c.available_bytes;
     if (c.asks_too_much) c.fit = std::max(c.fit, Fit::kTight);
   } else if (plan.error().code() == ErrorCode::kOutOfBudget) {
     c.refusal = plan.error().message();
   } else {
     throw plan.error();
   }
-  c.smallest_bytes = smallest_budget(dataset, run.loader);
-  c.presets = memory_presets(dataset, run.loader, c.available_bytes);
+  c.smallest_bytes = smallest_budget(dataset, loader);
+  c.presets = memory_presets(dataset, loader, c.available_bytes);
   const CpuLimits cpus = list_cpu_limits();
   const auto shm = shared_memory_size();
   const std::uint64_t resident = resident_bytes();
@@ -193,24 +204,32 @@ ToolResult check_memory(const RunConfig& run) {
   text += "\n" + limits_text(c.limits) + "\n";
   if (c.plan) text += components_text(c) + "\n";
   text += presets_text(c.presets) + "\n";
-  line("PROCESS",
-       fmt::format("this process uses {} now, which is counted as in use above; your model and the batches that "
-                   "you keep come on top",
-                   format_bytes(resident)));
-  line("/dev/shm", shm ? fmt::format("{} ({} free). Headrace needs none of it: its workers are threads, not processes",
-                                     format_bytes(shm->size_bytes), format_bytes(shm->free_bytes))
-                       : "there is none. Headrace needs none: its workers are threads, not processes");
+  if (elsewhere)
+    line("PROCESS",
+         "the system, your model and the batches that you keep take their part of such a machine: nothing is "
+         "known of them here");
+  else
+    line("PROCESS",
+         fmt::format("this process uses {} now, which is counted as in use above; your model and the batches that "
+                     "you keep come on top",
+                     format_bytes(resident)));
+  if (!elsewhere)
+    line("/dev/shm",
+         shm ? fmt::format("{} ({} free). Headrace needs none of it: its workers are threads, not processes",
+                           format_bytes(shm->size_bytes), format_bytes(shm->free_bytes))
+             : "there is none. Headrace needs none: its workers are threads, not processes");
   std::optional<TorchRecipe> torch;
   const auto workers = static_cast<std::uint64_t>(cpus.usable);
   if (c.plan && source_of(dataset).rows()) {  // workers' caches are of chunks of rows
     torch = torch_recipe(*c.plan, dataset.sample_bytes(), workers);
     line("COMPARE", torch_text(*torch));
   }
-  const std::string turn = knob(c, source_of(dataset), run.loader);
+  const std::string turn = knob(c, source_of(dataset), loader);
   line("DO", turn);
 
   Json json = {{"verdict", c.plan ? to_string(c.fit) : "cannot be made"},
                {"exit_status", exit_status_of(c.fit)},
+               {"machine_memory_bytes", elsewhere ? Json(options.machine_memory_bytes) : Json(nullptr)},
                {"available_bytes", c.available_bytes},
                {"rule", rules.rule},
                {"where", rules.where},

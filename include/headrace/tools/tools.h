@@ -177,11 +177,17 @@ Dataset open_run(const RunConfig& run);
 /// As open_run(), with these files in place of the run's.
 Dataset open_run(const RunConfig& run, const std::vector<std::string>& files);
 
+/// Options of check_memory().
+struct CheckMemoryOptions {
+  std::uint64_t machine_memory_bytes = 0;  ///< Memory of another machine, taken as free, to judge by; 0: this machine.
+};
 /// Say whether a loader fits into memory: the limits that apply to this process, what a loader with these settings
 /// would take by component, and the verdict: exit_status 0 fits, 10 tight (above 70 % of what is really available), 11
-/// would be killed (above 90 %) or cannot be made at all. Reads metadata only. `run.loader.memory` is judged as if the
-/// process were allowed that much.
-ToolResult check_memory(const RunConfig& run);
+/// would be killed (above 90 %) or cannot be made at all. Reads metadata only. `loader.memory` is judged as if the
+/// process were allowed that much. Transforms of the data set count: it is the samples that they make which are held.
+ToolResult check_memory(const Dataset& dataset, const LoaderOptions& loader, const CheckMemoryOptions& options = {});
+/// The same for the data of a run.
+ToolResult check_memory(const RunConfig& run, const CheckMemoryOptions& options = {});
 
 /// Options of advise().
 struct AdviseOptions {
