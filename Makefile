@@ -56,9 +56,7 @@ format: ## rewrite the sources in the house style
 
 docs: ## the manual as a static site in build/docs, with the docstrings of the Python package
 	@scripts/setup.sh docs
-	@rm -rf build/docs
-	@$(VENV)/pdoc --docformat google -o build/docs/python headrace
-	@$(VENV)/python scripts/build_manual.py build/docs python/headrace.html
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --clean
 
 wheel: ## a self-contained wheel in wheelhouse/
 	@scripts/setup.sh wheel

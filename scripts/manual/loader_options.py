@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+import griffe
 
 from manual.cpp_text import closing, literal, split
 from manual.entries import code, markdown, table
@@ -47,15 +48,9 @@ def options_table(root: Path) -> str:
 
 
 def _signature(root: Path) -> dict[str, tuple[str, str]]:
-    tree = ast.parse((root / "python" / "headrace" / "loader.py").read_text(encoding="utf-8"))
-    found = [
-        item
-        for node in tree.body
-        if isinstance(node, ast.ClassDef) and node.name == "Loader"
-        for item in node.body
-        if isinstance(item, ast.FunctionDef) and item.name == "__init__"
-    ]
-    return arguments(found[0])
+    path = root / "python" / "headrace" / "loader.py"
+    module = griffe.visit("headrace.loader", filepath=path, code=path.read_text(encoding="utf-8"))
+    return arguments(module["Loader.__init__"])
 
 
 def _entries(text: str) -> list[dict[str, str]]:

@@ -24,7 +24,7 @@ from manual.cpp_headers import cpp_entries
 from manual.cpp_tables import header_section
 from manual.entries import Entry, code, faults, first_sentence, markdown, table
 from manual.loader_options import options_table
-from manual.python_api import arguments_of, python_entries
+from manual.python_api import arguments_of, python_entries, read_package
 from manual.statuses import errors_table, exit_statuses, is_error, statuses_table
 
 TEMPLATES = sorted(Path(__file__).parent.glob("reference*.md.in"))
@@ -51,7 +51,8 @@ def reference(root: Path) -> dict[str, str]:
 class _Sources:
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.python = python_entries(root)
+        self.package = read_package(root)
+        self.python = python_entries(self.package)
         self.headers: dict[str, list[Entry]] = {}
         for entry in cpp_entries(root):
             self.headers.setdefault(entry.where, []).append(entry)
@@ -76,7 +77,7 @@ class _Sources:
         if name == "arguments":
             rows = [
                 (code(argument), code(default) if default else "", markdown(text))
-                for argument, default, text in arguments_of(self.root, words[0])
+                for argument, default, text in arguments_of(self.package, words[0])
             ]
             return table(("argument", "default", "meaning"), rows)
         if name == "errors":
