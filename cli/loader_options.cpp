@@ -16,11 +16,11 @@ bool is_run_file(const std::string& path) {
   return path.ends_with(".yaml") || path.ends_with(".yml");
 }
 
-FieldChoice field_choice(const std::string& text) {
+FieldChoice field_choice(const std::string& text, std::string_view flag = "--fields") {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) return {text, text};
   if (equals == 0 || equals + 1 == text.size())
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("--fields {}: NAME=PATH or PATH is expected", text));
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{} {}: NAME=PATH or PATH is expected", flag, text));
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
@@ -39,6 +39,11 @@ void LoaderArguments::add_to(CLI::App& app) {
   app.add_option("FILE", files, "Files or globs, or one run file (.yaml)")->required();
   app.add_option("--fields", fields,
                  "NAME=PATH or PATH, comma separated, PATH also FILES::PATH; default: all arrays of the common length")
+      ->delimiter(',')
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--sample-axes", sample_axes, "So many first axes count samples (default 1)")->check(above_zero());
+  app.add_option("--broadcast", broadcast, "NAME=PATH of an array with fewer of them, repeated along the others")
       ->delimiter(',')
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -78,6 +83,12 @@ RunConfig LoaderArguments::config() const {
   if (!fields.empty()) {
     run.open = {};  // paths on the command line begin where the program was started
     for (const std::string& field : fields) run.open.fields.push_back(field_choice(field));
+  }
+  if (sample_axes != 0) run.open.sample_axes = sample_axes;
+  if (!broadcast.empty()) run.open.broadcast.clear();
+  for (const std::string& field : broadcast) {
+    FieldChoice choice = field_choice(field, "--broadcast");
+    run.open.broadcast.push_back({std::move(choice.name), std::move(choice.path)});
   }
   if (given.contains("batch_size") || given.contains("global_batch_size") || given.contains("group_by") ||
       given.contains("batch"))

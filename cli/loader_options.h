@@ -16,7 +16,8 @@ CLI::Validator above_zero(bool or_zero = false);
 
 /// What was given; what was not stays as the run file or the default has it.
 struct LoaderArguments {
-  std::vector<std::string> files, fields;
+  std::vector<std::string> files, fields, broadcast;
+  std::uint32_t sample_axes = 0;             ///< 0: not given.
   std::map<std::string, std::string> given;  ///< Options of the table: name → text.
   std::optional<bool> shuffle;
   bool exact = false;

@@ -198,6 +198,26 @@ def test_nothing_is_said_where_no_knob_was_given(files: Path, said: list[str]) -
     assert not [text for text in said if "became" in text]
 
 
+def test_the_table_tells_what_was_given_from_what_the_preset_gave(files: Path, said: list[str]) -> None:
+    module(files, preset="medium", prefetch_factor=3).train_dataloader()
+    [text] = [text for text in said if "became" in text]
+    rows = dict(line.split(maxsplit=1) for line in text.splitlines()[2:])
+    assert rows["read_chunk_size"].startswith('4096 (preset="medium")')
+    assert rows["prefetch_factor"].startswith("3  ")
+    assert rows["reconstruct_full_adjacency"].startswith("(default)")
+    assert not {"persistent_workers", "pin_memory"} & set(rows)
+
+
+def test_a_module_knows_whether_it_fits_another_machine(files: Path) -> None:
+    data = module(files, cache="none")
+    there, here = data.check_memory("64GiB").to_dict(), data.check_memory().to_dict()
+    assert (there["machine_memory_bytes"], here["machine_memory_bytes"]) == (64 << 30, None)
+    held = sum(part["bytes"] for part in here["components"] if part["inside_budget"])
+    assert held == data.train_dataloader().report().memory.planned_bytes  # of matrices, not of triangles
+    with pytest.raises(hr.InvalidArgumentError, match="no train_files"):
+        JetClassLightningDataModule(val_files=files).check_memory()
+
+
 def test_knobs_only_lower_what_is_automatic(files: Path, said: list[str]) -> None:
     automatic = plain(files)
     assert plain(files, num_workers=1).threads == 1

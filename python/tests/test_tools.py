@@ -9,6 +9,7 @@ import pytest
 from jet_files import write_h5
 
 import headrace as hr
+from headrace import transforms
 from headrace.__main__ import command_line
 
 
@@ -109,6 +110,29 @@ def test_check_memory(jets) -> None:
     assert hr.check_memory(jets.glob, batch_size=50, memory=least).exit_status == 0
     with hr.Loader(jets.open(), 50, shuffle=True, memory=least) as loader:
         assert sum(len(batch["y"]) for batch in loader) == len(jets.open())
+
+
+def test_check_memory_of_another_machine_and_of_what_transforms_make(jets) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match="machine_memory"):
+        hr.check_memory(jets.glob, machine_memory="many")
+    data = jets.open()
+    with pytest.raises(hr.InvalidArgumentError, match="fields= is for files"):
+        hr.check_memory(data, fields=["x"])
+    there = hr.check_memory(data, batch_size=50, machine_memory="64GiB").to_dict()
+    assert (there["machine_memory_bytes"], there["available_bytes"]) == (64 << 30, 64 << 30)
+    wide = data.map(transforms.Cast("x", "float64"))
+    both = [hr.check_memory(each, batch_size=50, cache="none") for each in (data, wide)]
+    assert both[0].to_dict()["total_bytes"] < both[1].to_dict()["total_bytes"]
+    with hr.Loader(wide, 50, shuffle=True, cache="none") as loader:
+        outside = sum(p["bytes"] for p in both[1].to_dict()["components"] if not p["inside_budget"])
+        assert loader.report().memory.planned_bytes == both[1].to_dict()["total_bytes"] - outside
+
+
+def test_advise_takes_the_epochs_of_the_training(jets) -> None:
+    assert "assumed" in str(hr.advise(jets.glob, batch_size=50))
+    assert "assumed" not in str(hr.advise(jets.glob, batch_size=50, epochs=3))
+    with pytest.raises(hr.InvalidArgumentError, match="epochs must be"):
+        hr.advise(jets.glob, epochs=0)
 
 
 def test_load_run(jets, tmp_path: Path) -> None:

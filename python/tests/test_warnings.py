@@ -163,7 +163,9 @@ def test_a_file_name_that_is_no_text(jets, tmp_path) -> None:
 
 
 def test_a_shuffle_buffer_that_was_meant_as_samples_is_named(jets) -> None:
-    with pytest.warns(hr.HeadraceWarning, match=r"shuffle_buffer=1000 is a size in bytes, less than one batch") as caught:
+    with pytest.warns(
+        hr.HeadraceWarning, match=r"shuffle_buffer=1000 is a size in bytes, less than one batch"
+    ) as caught:
         loader = hr.Loader(jets.open(), 20, shuffle=True, shuffle_buffer=1000)
     named = 1000 * loader.dataset.sample_bytes
     assert f"shuffle_buffer={named};" in str(caught[0].message)

@@ -90,7 +90,7 @@ std::string memory_option(std::uint64_t bytes) {
 
 /// Another machine as the only limit, all of it free.
 MemoryLimits limits_of_machine(std::uint64_t bytes) {
-  return {{{"a machine of that size", "--machine-memory", MemoryLimit::Past::kKilled, bytes, 0, 0, bytes}}, 0};
+  return {{{"another machine", "all of its memory", MemoryLimit::Past::kKilled, bytes, 0, 0, bytes}}, 0};
 }
 
 /// The one setting that changes most.
@@ -191,16 +191,21 @@ ToolResult check_memory(const Dataset& dataset, const LoaderOptions& loader, con
       c.available_bytes ? static_cast<double>(c.total_bytes) / static_cast<double>(c.available_bytes) : 1;
   if (c.plan)
     line("VERDICT",
-         fmt::format("{}: the predicted peak of {} is {:.0f} % of the {} that are available here", to_string(c.fit),
-                     format_bytes(c.total_bytes), 100 * share, format_bytes(c.available_bytes)) +
+         fmt::format("{}: the predicted peak of {} is {:.0f} % of the {} that are available {}", to_string(c.fit),
+                     format_bytes(c.total_bytes), 100 * share, format_bytes(c.available_bytes),
+                     elsewhere ? "there" : "here") +
              (c.asks_too_much ? fmt::format(", but memory= allows {}: more than there is", format_bytes(c.budget_bytes))
                               : ""));
   else
     line("VERDICT", fmt::format("cannot be made: {}; the smallest budget is {} ({})", c.refusal,
                                 memory_option(c.smallest_bytes), format_bytes(c.smallest_bytes)));
-  line("LIMIT", fmt::format("{} of {}: {} of {} are free (tight above {:.0f} %, killed above {:.0f} %){}", rules.rule,
-                            rules.where, format_bytes(rules.free_bytes), format_bytes(rules.limit_bytes),
-                            100 * kTightShare, 100 * kKilledShare, shared_text(local)));
+  const std::string shares =
+      fmt::format("tight above {:.0f} %, killed above {:.0f} %", 100 * kTightShare, 100 * kKilledShare);
+  line("LIMIT", (elsewhere ? fmt::format("a machine with {}, all of it taken as free ({})",
+                                         format_bytes(rules.limit_bytes), shares)
+                           : fmt::format("{} of {}: {} of {} are free ({})", rules.rule, rules.where,
+                                         format_bytes(rules.free_bytes), format_bytes(rules.limit_bytes), shares)) +
+                    shared_text(local));
   text += "\n" + limits_text(c.limits) + "\n";
   if (c.plan) text += components_text(c) + "\n";
   text += presets_text(c.presets) + "\n";

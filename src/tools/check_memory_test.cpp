@@ -42,6 +42,34 @@ TEST_F(CheckMemory, ASmallSetFitsAndTheTotalIsTheSum) {
     EXPECT_NE(result.text.find(words), std::string::npos) << words << "\n" << result.text;
 }
 
+TEST_F(CheckMemory, AnotherMachineIsJudgedByItsMemoryAlone) {
+  constexpr std::uint64_t kMachine = std::uint64_t{1} << 40;
+  const ToolResult large = check_memory(run_, {kMachine});
+  const Json json = Json::parse(large.json);
+  EXPECT_EQ(json["machine_memory_bytes"], kMachine);
+  EXPECT_EQ(json["budget_bytes"].get<std::uint64_t>(), kMachine / 5 * 3);
+  ASSERT_EQ(json["limits"].size(), 1u);
+  EXPECT_EQ(large.exit_status, 0);
+  EXPECT_NE(large.text.find("a machine with 1.00 TiB"), std::string::npos) << large.text;
+  EXPECT_EQ(large.text.find("/dev/shm"), large.text.find("/dev/shm, and about")) << "that of this machine says nothing";
+  const std::uint64_t needed = json["total_bytes"];
+  EXPECT_EQ(check_memory(run_, {needed * 2}).exit_status, 0);
+  run_.loader.memory = needed;
+  EXPECT_EQ(check_memory(run_, {needed * 10 / 8}).exit_status, 10);
+  EXPECT_EQ(check_memory(run_, {needed}).exit_status, 11);
+  EXPECT_TRUE(Json::parse(check_memory(run_).json)["machine_memory_bytes"].is_null());
+}
+
+TEST_F(CheckMemory, TransformsCountByWhatTheyMake) {
+  const Dataset data = open_run(run_);
+  const Dataset wide = data.map({{"Cast", {"x"}, {{"dtype", std::string("float64")}}}});
+  const auto batches = [&](const Dataset& of) {
+    const Json json = Json::parse(check_memory(of, run_.loader).json);
+    return json["components"][0]["bytes"].get<std::uint64_t>();
+  };
+  EXPECT_NEAR(static_cast<double>(batches(wide)) / static_cast<double>(batches(data)), 129.0 / 65, 0.2);
+}
+
 TEST_F(CheckMemory, TellsWhatIsTakenAtFirstFromWhatTheCacheAddsLater) {
   const Json json = Json::parse(check_memory(run_).json);
   std::uint64_t cache = 0;

@@ -12,10 +12,12 @@ from headrace._faces.data_module_knobs import DATA_MODULE_KNOBS
 from headrace._faces.lightning_base import LightningDataModule, say
 from headrace._faces.old_knobs import OldKnobs, table
 from headrace._faces.trainer_loader import TrainerLoader
+from headrace._headrace import ToolResult
 from headrace._support.checks import invalid, memory_bytes, one_of
 from headrace._support.knobs import names_knobs
 from headrace.dataset import Dataset, Fields, Paths
 from headrace.opening import open
+from headrace.tools import check_memory
 from headrace.torch import DataLoader
 
 _STAGES = {"fit": ("train", "val"), "validate": ("val",), "test": ("test",), "predict": ("predict",)}
@@ -168,6 +170,27 @@ class DataModule(LightningDataModule):
     def predict_dataloader(self) -> Any:
         """Return the loader of the files to predict, in order; without any, of the test files."""
         return self._loader("predict")
+
+    def check_memory(self, machine_memory: int | str | None = None) -> ToolResult:
+        """Say whether training with these settings fits into memory, as :func:`headrace.check_memory` does.
+
+        Args:
+            machine_memory: Memory of another machine to judge by (``"64GiB"``). Default: this machine.
+
+        Raises:
+            InvalidArgumentError: There are no ``train_files``.
+        """
+        dataset, order = self._dataset("train"), {"batch_size": self.batch_size, "shuffle": self._shuffle}
+        became = self._knobs.resolve(dataset, self._share("train"), self._threads, {**order, "cache": self._cache})
+        return check_memory(
+            dataset,
+            machine_memory=machine_memory,
+            **order,
+            threads=became.threads,
+            memory=became.memory,
+            cache=became.cache,
+            drop_last=self._drop_last,
+        )
 
     def teardown(self, stage: str | None = None) -> None:
         """Close the loaders of a stage: their threads stop, their memory is given back."""
