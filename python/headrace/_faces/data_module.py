@@ -180,7 +180,8 @@ class DataModule(LightningDataModule):
         Raises:
             InvalidArgumentError: There are no ``train_files``.
         """
-        dataset, order = self._dataset("train"), {"batch_size": self.batch_size, "shuffle": self._shuffle}
+        dataset = self._dataset("train")
+        order: dict[str, Any] = {"batch_size": self.batch_size, "shuffle": self._shuffle}
         became = self._knobs.resolve(dataset, self._share("train"), self._threads, {**order, "cache": self._cache})
         return check_memory(
             dataset,
