@@ -77,7 +77,7 @@ Result<std::optional<RunProgress>> ProgressFile::load(const std::string& setting
                                       "--restart."));
     return std::optional(progress_of(saved));
   } catch (const std::exception&) {
-    return std::move(Error(ErrorCode::kCorruptData, "this is no file of progress that Headrace wrote")
+    return std::move(Error(ErrorCode::kCorruptData, "this is not a progress file that Headrace wrote")
                          .with_file(path_)
                          .with_hint("Remove it, and begin again."));
   }
