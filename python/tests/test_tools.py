@@ -113,7 +113,7 @@ def test_check_memory(jets) -> None:
 
 
 def test_check_memory_of_another_machine_and_of_what_transforms_make(jets) -> None:
-    with pytest.raises(hr.InvalidArgumentError, match="machine_memory"):
+    with pytest.raises(hr.InvalidArgumentError, match="not a size in bytes"):
         hr.check_memory(jets.glob, machine_memory="many")
     data = jets.open()
     with pytest.raises(hr.InvalidArgumentError, match="fields= is for files"):
