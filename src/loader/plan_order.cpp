@@ -1,6 +1,7 @@
 #include "loader/plan_order.h"
 
 #include <fmt/format.h>
+#include <headrace/base/bytes.h>
 
 #include <algorithm>
 #include <cmath>
