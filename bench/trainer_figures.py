@@ -13,8 +13,8 @@ def over_decode_and_expand(runs: Runs) -> list[float]:
     """Headrace over decoding and expanding one after the other, by all threads, where nothing else is done."""
     shares = []
     for ours, decoded, expanded in zip(runs["headrace"], runs["decode"], runs["expand"], strict=True):
-        half = next(jets for jets in expanded["jets"] if jets["particles"] == 60)  # the workload has 60 on average
-        limit = 1 / (1 / decoded["rows_per_s"] + 1 / (half["jets_per_s"] * THREADS))
+        alike = next(jets for jets in expanded["jets"] if jets["particles"] == 42)  # as the workload has on average
+        limit = 1 / (1 / decoded["rows_per_s"] + 1 / (alike["jets_per_s"] * THREADS))
         shares.append(ours["rows_per_s"] / limit)
     return shares
 
