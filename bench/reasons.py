@@ -5,9 +5,7 @@ A reason names what was measured. Where the cause was not looked for, it says so
 
 from __future__ import annotations
 
-_FORECAST = (
-    "forecasts come from 1.5 s of measuring, and a virtual machine drifts by 20 %; no case was looked at"
-)
+_FORECAST = "forecasts come from 1.5 s of measuring, and a virtual machine drifts by 20 %; no case was looked at"
 _TOUCHED = "memory is touched for the first time, which a virtual machine hands out at about 1 GB/s"
 _UNKNOWN = "the cause was not looked for"
 
