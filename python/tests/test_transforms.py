@@ -299,6 +299,22 @@ def test_what_is_damaged_is_an_error_of_its_batch(tmp_path: Path) -> None:
     assert loose[0, 1] == 1
 
 
+# The pairs of 4 particles: (0,1) (0,2) (0,3) (1,2) (1,3) (2,3), of which two particles have the first.
+@pytest.mark.parametrize(
+    "pairs",
+    [[0, 3], [0, 5], [1, 2], [5], [0, 1], [0, 1, 3, 5]],
+    ids=["row 1", "row 2", "not the first", "the last alone", "row 1 lacks", "one too many"],
+)
+def test_pairs_that_no_number_of_particles_makes(tmp_path: Path, pairs: list[int]) -> None:
+    values = np.full((1, 6), SENTINEL, np.float32)
+    values[0, pairs] = 1
+    np.save(tmp_path / "adj.npy", values)
+    data = hr.open(tmp_path / "adj.npy")
+    (field,) = data.fields
+    with pytest.raises(hr.CorruptDataError, match="between real pairs"):
+        data.map(T.SymmetricPairs(field, sentinel=SENTINEL))[0]
+
+
 @pytest.mark.parametrize(
     ("transform", "text"),
     [

@@ -72,13 +72,14 @@ class PairsKernel final : public Kernel {
     while (in_first_row < row && job.pairs[in_first_row] != sentinel_) ++in_first_row;
     const std::size_t n = in_first_row / set_.features + (in_first_row > 0 ? set_.k : 0);
     bool whole = in_first_row % set_.features == 0;
-    for (std::size_t i = 0, at = 0; i + set_.k < set_.n; ++i) {
-      const std::size_t values = (set_.n - i - set_.k) * set_.features;
-      const std::size_t there = i + set_.k < n ? (n - i - set_.k) * set_.features : 0;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i + set_.k < n; ++i) {
+      const std::size_t values = (set_.n - i - set_.k) * set_.features, there = (n - i - set_.k) * set_.features;
       whole = whole && count_real(job.pairs + at, there) == there &&
               count_real(job.pairs + at + there, values - there) == 0;
       at += values;
     }
+    whole = whole && count_real(job.pairs + at, all - at) == 0;  // rows of absent particles
     if (whole) {
       if (n < set_.n) job.real = n;
       return {};
