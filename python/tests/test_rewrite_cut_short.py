@@ -57,6 +57,23 @@ def test_a_killed_call_is_gone_on_with(tmp_path: Path, shuffle: bool) -> None:
         equal_files(source, fast / "long.h5")
 
 
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
+    source, fast = tmp_path / "long.h5", tmp_path / "fast"
+    write_long(source)
+    command = [program(), "rewrite", str(source), "--to", str(fast), "--codec", "gzip", "--memory", "24MB", "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        journal = fast / WORK / "long.h5.journal"
+        while process.poll() is None and not journal.exists():
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "Run the same command again: it goes on with what is written already." in said
+    done = rewrite(source, "--to", fast, "--codec", "gzip", "--memory", "24MB")
+    assert done.returncode == 0, done.stderr + done.stdout
+    equal_files(source, fast / "long.h5")
+
+
 def test_stopping_and_going_on(tmp_path: Path) -> None:
     source, fast = tmp_path / "long.h5", tmp_path / "fast"
     write_long(source, 24)

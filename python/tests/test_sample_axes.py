@@ -279,6 +279,7 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path):
 
     refused(r"fields that are chosen", sample_axes=3)
     refused(r"labels.*sample_axes=3 of an array of shape \(4\).*broadcast=", fields=["mel", "labels"], sample_axes=3)
+    refused(r"mel.*sample_axes=6 of an array of shape \(4, 3, 2, 5\).*It has 4 axes", fields=["mel"], sample_axes=6)
     refused(r"other.*\(4, 2, 3, 5\) does not begin.*\(4, 3, 2\)", fields=["mel", "other"], sample_axes=3)
     refused(r"five.*\(5\) does not begin", fields=["mel"], sample_axes=3, broadcast={"y": "five"})
     refused(r"broadcast over 2", fields=["mel"], sample_axes=1, broadcast={"y": ("labels", 2)})
