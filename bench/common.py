@@ -44,8 +44,8 @@ def data_dir() -> Path:
 
 
 def build_dir() -> Path:
-    """Where the C++ programs of the benchmarks are built: $HEADRACE_BENCH_BUILD, or build/bench."""
-    return Path(os.environ.get("HEADRACE_BENCH_BUILD") or ROOT / "build" / "bench")
+    """Where the C++ programs of the benchmarks are built: $HEADRACE_BENCH_BUILD, or where make builds the engine."""
+    return Path(os.environ.get("HEADRACE_BENCH_BUILD") or ROOT / "build" / "release")
 
 
 @functools.lru_cache
