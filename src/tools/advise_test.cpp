@@ -77,16 +77,6 @@ TEST_F(Advise, FilesOfEveryKindAreMeasured) {
   }
 }
 
-TEST_F(Advise, AnArrayWithoutChunksCannotBeWrittenAnew) {
-  const std::string why = "no chunks that headrace rewrite could write anew";
-  write({.shape = {4096, 64}});
-  const std::string plain = advise(run_, kQuick).text;
-  EXPECT_NE(plain.find(why), std::string::npos) << plain;
-  write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
-  const std::string chunked = advise(run_, kQuick).text;
-  EXPECT_EQ(chunked.find(why), std::string::npos) << chunked;
-}
-
 TEST_F(Advise, TheNextCommandMeasuresTheSameWork) {
   write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
   run_.open.fields = {{"features", "x"}};
