@@ -20,7 +20,6 @@ REASONS = {
     "accelerator": f"it takes 51,200 jets/s; {_DECODING}",
     "preload": "below the reach by less than repetitions differ",
     "token_windows_first": f"the fastest repetition is below it; {_UNKNOWN}",
-    "dense_jets": f"making a matrix takes a thread of the loader 46 us, and 5 us where it is all that runs; {_UNKNOWN}",
     "lzf": "LZF epochs are as fast as copies of uncompressed rows into batches; the limit does not fill batches",
     "first_batch_1gib": f"{_TOUCHED}; repetitions that found it present took 0.2 s",
     "ragged_rows": "each event is a copy of its own of 1.8 kB on average; the memcpy beside it is one piece",
