@@ -44,8 +44,10 @@ def data_dir() -> Path:
 
 
 def build_dir() -> Path:
-    """Where the C++ programs of the benchmarks are built: $HEADRACE_BENCH_BUILD, or where make builds the engine."""
-    return Path(os.environ.get("HEADRACE_BENCH_BUILD") or ROOT / "build" / "release")
+    """Where the C++ programs are built: $HEADRACE_BENCH_BUILD, build/release after make bench, or build/bench."""
+    cache = ROOT / "build" / "release" / "CMakeCache.txt"
+    made = cache.exists() and "HEADRACE_BUILD_BENCH:BOOL=ON" in cache.read_text()
+    return Path(os.environ.get("HEADRACE_BENCH_BUILD") or (cache.parent if made else ROOT / "build" / "bench"))
 
 
 @functools.lru_cache

@@ -12,11 +12,11 @@ _DECODING = "decode threads alone reach 54,700 jets/s on this machine, and 82,00
 
 REASONS = {
     "vs_torch_slices": f"{_DECODING}: 3.7 times the fastest torch beside it, which is no slower here than there",
-    "vs_torch_rows": f"{_DECODING}",
+    "vs_torch_rows": _DECODING,
     "gzip_shuffle": "below the reach by less than repetitions differ",
     "consumer_cpu": f"twice what it was four days earlier, on another machine; {_UNKNOWN}",
     "first_batch_8gib": "above the reach by less than repetitions differ",
-    "span_map": f"9 ns before samples could be truncated and listed by file; {_UNKNOWN}",
+    "span_map": f"9 ns before samples could be truncated, and listed from several files; {_UNKNOWN}",
     "accelerator": f"it takes 51,200 jets/s; {_DECODING}",
     "preload": "below the reach by less than repetitions differ",
     "token_windows_first": f"the fastest repetition is below it; {_UNKNOWN}",
