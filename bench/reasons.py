@@ -41,5 +41,9 @@ REASONS = {
     "parquet_loop": "polars decodes faster (above), and the loop shuffles inside one file",
     "parquet_joined": "joining and scaling, sample by sample, are half of the time; the limit has none of them",
     "parquet_loop_padded": "as above: joining and scaling sample by sample; the loop does so for a whole batch",
+    "symmetric_pairs": "squares of 4 x 4 are turned in registers; a copy reads whole lines, once each",
+    "trainer_fit": "Lightning's own step takes 1 ms more than the loop's, also where batches lie in memory",
+    "mel_spec_augment": "0.2 us a sample for draws, a copy and two stripes; 14 M/s without them",
+    "device_consumer": "after a pause of 2 ms caches are cold: 29 us without a device and a pause",
     "parquet_open_again": "two thirds of it is `hr.open()`; then the first batch waits for its files",
 }
