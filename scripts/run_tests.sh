@@ -16,7 +16,7 @@ mkdir -p "$results"
 
 layers=()
 case $preset:$extent in
-  asan:short) layers=(catalog codec format cache assembly) ;;
+  asan:short) layers=(catalog codec format cache assembly transform dataset) ;;
   tsan:short) layers=(cache assembly dataset loader) ;;
   release:all | asan:all | tsan:all) ;;
   *) echo "$usage" >&2; exit 2 ;;

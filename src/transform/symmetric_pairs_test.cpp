@@ -62,6 +62,7 @@ TYPED_TEST(ExpandPairs, EqualsALoop) {
         // All that there are; some, laid out for all ("max"); some, laid out for themselves ("packed").
         for (const auto& [stored, there] : {std::pair{n, n}, {n, real}, {real, real}}) {
           std::vector<T> pairs(pairs_of(stored, k) * features);
+          pairs.reserve(1);  // without pairs it would be a null pointer, which a batch has for no field
           for (T& value : pairs) value = static_cast<T>(1 + random() % 50);
           PairsJob<T> job{pairs.data(), stored, k, n, there, features};
           job.sentinel = static_cast<T>(7), job.fill = static_cast<T>(60), job.diagonal = static_cast<T>(61);
@@ -82,6 +83,7 @@ TEST(StreamPairs, EqualsALoop) {
       for (std::size_t real = 0; real <= n; ++real)
         for (const std::size_t stored : {n, real}) {
           std::vector<float> pairs(pairs_of(stored, k));
+          pairs.reserve(1);
           for (float& value : pairs) value = static_cast<float>(1 + random() % 50);
           PairsJob<float> job{pairs.data(), stored, k, n, real};
           job.sentinel = 7, job.fill = 60, job.diagonal = 61, job.streams = true;
