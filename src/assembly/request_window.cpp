@@ -47,6 +47,7 @@ RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_
   for (auto& s : ring_) s = std::make_unique<WindowSlot>();
   finishing_.reserve(ring_.size());
   for (auto& index : state_of_unit_) index.resize(options_.map ? options_.map->num_units() : blocks_->num_blocks());
+  for (Claimed& claimed : claimed_) claimed.units.resize(state_of_unit_[0].size());
   if (options_.row_weight == 0 || options_.map) return;
   for (std::uint64_t b = 0; b < blocks_->num_blocks(); ++b) first_rows_.push_back(blocks_->stored_rows(b).first);
 }
@@ -129,7 +130,9 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
   out.kind = Claim::Kind::kUnit;
   out.unit = b.unit;
   out.epoch = b.epoch;
-  out.first = b.claims++ == 0;
+  Claimed& claimed = claimed_[b.epoch & 1];
+  out.first = b.claims++ == 0 && !(claimed.again && claimed.units[b.unit]);
+  claimed.units[b.unit] = true;
   out.last = b.complete;
   out.starting = head_ == 0;
   out.ahead = options_.tells_ahead && is_ahead();
@@ -264,7 +267,7 @@ void RequestWindow::complete(Claim& claim, std::span<const RowFailure> failures,
   if (claim.kind == Claim::Kind::kFinish) finished_task(*claim.runs[0].slot);
   --active_claims_;
   if (consumer_waits_ && head_ready()) ready_.notify_one();
-  if (dropping_ && active_claims_ == 0) quiet_.notify_all();
+  drop_if_quiet();
 }
 
 /// A task of the slot is done. Where a sample failed the others are finished all the same, so that the error is the
@@ -289,6 +292,7 @@ void RequestWindow::note_finishing_failure(WindowSlot& s, const RowFailure& fail
 // ------------------------------------------------------------------------------------------------------- the consumer
 
 bool RequestWindow::is_ready(std::uint64_t sequence) const {
+  if (dropping_ && sequence >= kept_end_) return false;  // a claim that was given up counts as served
   if (sequence >= end_ || slot(sequence).missing.load(std::memory_order_acquire) != 0) return false;
   if (options_.finishing.tasks(1) == 0) return true;
   // `missing` falls before the lock is taken to say what is left to finish: the claim that filled the slot is still
@@ -308,38 +312,21 @@ bool RequestWindow::is_ahead() const {
   return static_cast<double>(gap - head_) * pace_.consumer_ns > (units / threads + 2) * pace_.unit_ns;
 }
 
-void RequestWindow::drop_everything(Lock& lock) {
-  dropping_ = true;
-  cancelled_.store(true, std::memory_order_relaxed);
-  quiet_.wait(lock, [&] { return active_claims_ == 0 && !planning_; });
-  for (; head_ < end_; ++head_) slot(head_).memory.reset();
-  slot(end_).memory.reset();  // of a batch that was half in
-  for (auto& index : state_of_unit_) std::fill(index.begin(), index.end(), 0);
-  for (const std::uint64_t parity : {0, 1}) forget_progress(parity);
-  finishing_.clear();
-  has_planned_ = false;
-  free_states_.clear();
-  for (std::uint32_t i = 0; i < states_.size(); ++i) {
-    states_[i].requests.clear();
-    states_[i].runs.clear();
-    ++states_[i].version;
-    free_states_.push_back(i);
-  }
-  needed_ = {};
-  complete_ = {};
-  cursor_.reset();
-  whole_batches_ = false;
-  fatal_.reset();
-  dropping_ = false;
-  cancelled_.store(false, std::memory_order_relaxed);
-}
-
 void RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position, bool keep) {
   Lock lock(mutex_);
+  quiet_.wait(lock, [&] { return !dropping_; });
   const bool begins_there =
       keep && started_ && !fatal_ && head_run_.epoch == epoch && head_run_.position == position && head_run_.step == 0;
   if (!begins_there) {
-    if (started_) drop_everything(lock);
+    if (started_) {
+      restarting_ = true;
+      begin_drop(head_);
+      quiet_.wait(lock, [&] { return active_claims_ == 0 && !planning_; });
+      restarting_ = false;
+      finish_drop();
+      for (const std::uint64_t parity : {0, 1}) claimed_[parity].forget();
+      fatal_.reset();
+    }
     head_run_ = run_of(epoch, position);
     if (head_run_.steps == 0 && position > 0) head_run_ = run_of(epoch + 1, 0);  // nothing is left of this one
     enter_run_ = head_run_;
@@ -353,6 +340,10 @@ void RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position, boo
 
 bool RequestWindow::wait_head(std::chrono::nanoseconds limit) {
   Lock lock(mutex_);
+  return wait_head(lock, limit);
+}
+
+bool RequestWindow::wait_head(Lock& lock, std::chrono::nanoseconds limit) {
   const auto settled = [&] {
     return stopped_ || fatal_ || head_run_.ended() || head_run_.epoch != consumer_epoch_ || head_ready();
   };
@@ -375,9 +366,9 @@ Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
     const Lock lock(mutex_);
     pace_.add(pace_.consumer_ns, static_cast<double>(now_ns() - delivered_ns_));
   }
-  while (!wait_head(std::chrono::hours(1))) {
+  Lock lock(mutex_);
+  while (!wait_head(lock, std::chrono::hours(1))) {
   }
-  const Lock lock(mutex_);
   if (stopped_) return Error(ErrorCode::kClosed, "the loader was closed");
   if (fatal_) return *fatal_;
   if (head_run_.ended() || head_run_.epoch != consumer_epoch_) return std::optional<Delivered>();
@@ -399,6 +390,7 @@ Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
     std::swap(out.content, s.content);
   else
     out.content.step = s.content.step;
+  if (longest() < ring_.size()) s.content = {};  // each place of the ring is used, however few at a time
   ++head_;
   if (++head_run_.step == head_run_.steps) head_run_ = run_of(head_run_.epoch + 1, 0);
   offer_room();

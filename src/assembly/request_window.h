@@ -107,6 +107,12 @@ class RequestWindow {
   void drop_slots();
   /// Let no more than `slots` enter from now on.
   void limit_slots(std::uint64_t slots);
+  /// Keep the batches that are ready, from the oldest on, `slots` of them at most but always that one, for which
+  /// wait_head() may have said that it is there, and drop all others: they are planned and decoded again. Changes no
+  /// batch. Threads: any, but for decode threads. Blocks: until claims of dropped slots have been given up
+  /// (milliseconds), `limit` at most. \return False after `limit`: the memory comes back when the last of those claims
+  /// ends.
+  bool shrink(std::uint64_t slots, std::chrono::nanoseconds limit);
   /// The sampler knows more of its samples than before.
   void order_grew();
   /// A slot's memory came back: the window may grow again.
@@ -132,6 +138,15 @@ class RequestWindow {
     static constexpr std::uint32_t kNotCounted = ~std::uint32_t{0}, kDone = kNotCounted - 1;
     std::vector<std::uint32_t> homes_done;    // of each unit; where samples are drawn: those that are half given
     std::vector<std::uint32_t> homes_coming;  // of each unit, by the walk; 0 until it was counted
+  };
+  /// Units of one epoch that were claimed: where slots were dropped since, another claim decodes them again.
+  struct Claimed {
+    std::vector<bool> units;
+    bool again = false;
+    void forget() {
+      std::fill(units.begin(), units.end(), false);
+      again = false;
+    }
   };
   struct Need {  // heap entry, stale when the version moved on
     std::uint64_t first_need;
@@ -188,11 +203,15 @@ class RequestWindow {
   bool pick_spare(Claim& out);
   void take(std::uint32_t state, Claim& out);
   bool valid(const Need& need) const;
+  bool wait_head(Lock& lock, std::chrono::nanoseconds limit);
   bool head_ready() const { return is_ready(head_); }
   bool is_ready(std::uint64_t sequence) const;
   bool is_ahead() const;
   void offer_room();
-  void drop_everything(Lock& lock);
+  // request_window_drop.cpp
+  void begin_drop(std::uint64_t kept_end);
+  void drop_if_quiet() noexcept;
+  void finish_drop() noexcept;
   WindowSlot& slot(std::uint64_t sequence) { return *ring_[sequence % ring_.size()]; }
   [[nodiscard]] std::uint64_t longest() const {
     return std::min<std::uint64_t>(ring_.size(), most_slots_.load(std::memory_order_relaxed));
@@ -212,6 +231,7 @@ class RequestWindow {
   std::condition_variable work_, ready_, quiet_;
   std::vector<std::unique_ptr<WindowSlot>> ring_;
   std::uint64_t head_ = 0, end_ = 0;    // sequence numbers of the window
+  std::uint64_t kept_end_ = 0;          // while slots are dropped: the first of them
   Run head_run_, enter_run_;            // what slot head_ is or will be, and what slot end_ will be
   std::unique_ptr<StepCursor> cursor_;  // of enter_run_, once begun; belongs to the thread that plans
   std::uint64_t enter_position_ = 0;    // samples of the epoch before the step that enters next
@@ -219,7 +239,8 @@ class RequestWindow {
   bool whole_batches_ = false;  // of enter_run_
   Pace pace_;
   std::uint64_t delivered_ns_ = 0;  // the consumer's own
-  bool started_ = false, stopped_ = false, planning_ = false, dropping_ = false, consumer_waits_ = false;
+  bool started_ = false, stopped_ = false, planning_ = false, dropping_ = false, restarting_ = false,
+       consumer_waits_ = false;
   std::uint32_t active_claims_ = 0, idle_threads_ = 0;
   std::uint64_t offers_ = 0;  // slots that became free since a thread was woken for them
   std::optional<Error> fatal_;
@@ -232,6 +253,7 @@ class RequestWindow {
   std::vector<std::uint32_t> free_states_;
   std::vector<std::uint32_t> state_of_unit_[2];  // by epoch parity; 0: none, else index + 1
   MapProgress progress_[2];                      // by epoch parity
+  Claimed claimed_[2];                           // by epoch parity
   std::vector<std::uint32_t> homes_, units_;     // scratch
   NeedHeap needed_, complete_;
   std::vector<std::uint64_t> finishing_;   // slots with finishing tasks to claim, oldest first

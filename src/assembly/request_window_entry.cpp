@@ -76,7 +76,7 @@ void RequestWindow::plan_ahead(Lock& lock) {
   planning_ = false;
   has_planned_ = planned.ok();
   if (!planned.ok()) fatal_ = planned.error();
-  if (dropping_) quiet_.notify_all();
+  drop_if_quiet();
   if (idle_threads_ > 0) work_.notify_one();
 }
 
@@ -91,7 +91,7 @@ bool RequestWindow::enter_next(Lock& lock, Claim& out) {
     end_without_memory(lock);
   }
   planning_ = false;
-  if (dropping_) quiet_.notify_all();
+  drop_if_quiet();
   if (idle_threads_ > 0) work_.notify_one();
   return taken;
 }
@@ -159,6 +159,7 @@ bool RequestWindow::admit(Claim& out, bool whole_batch) {
     finish_entering(enter_run_.epoch);
     enter_run_ = run_of(enter_run_.epoch + 1, 0);
     enter_position_ = 0;
+    claimed_[enter_run_.epoch & 1].forget();
     whole_batches_ = false;
     cursor_.reset();
   }

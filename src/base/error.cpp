@@ -10,6 +10,7 @@ struct Error::Details {
   ErrorCode code = ErrorCode::kInternal;
   std::string message, file, field, chunk, stage, hint;
   ByteRange bytes;
+  std::uint64_t least_budget = 0;
   std::string text;
 
   void compose() {
@@ -123,6 +124,11 @@ Error& Error::with_hint(std::string_view hint) {
   return *this;
 }
 
+Error& Error::with_least_budget(std::uint64_t bytes) {
+  edit().least_budget = bytes;
+  return *this;
+}
+
 ErrorCode Error::code() const noexcept {
   return details_->code;
 }
@@ -146,6 +152,9 @@ const std::string& Error::stage() const noexcept {
 }
 const std::string& Error::hint() const noexcept {
   return details_->hint;
+}
+std::uint64_t Error::least_budget() const noexcept {
+  return details_->least_budget;
 }
 const char* Error::what() const noexcept {
   return details_->text.c_str();

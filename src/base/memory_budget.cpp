@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <mutex>
 
 #include "base/available_memory.h"
@@ -88,7 +89,11 @@ std::shared_ptr<MemoryBudget> MemoryBudget::create(std::string name, std::uint64
 }
 
 std::shared_ptr<MemoryBudget> MemoryBudget::child(std::string name, std::uint64_t limit_bytes) {
-  return std::shared_ptr<MemoryBudget>(new MemoryBudget(std::move(name), limit_bytes, shared_from_this()));
+  std::shared_ptr<MemoryBudget> made(new MemoryBudget(std::move(name), limit_bytes, shared_from_this()));
+  const std::lock_guard guard(lock());
+  std::erase_if(children_, [](const auto& child) { return child.expired(); });
+  children_.push_back(made);
+  return made;
 }
 
 std::shared_ptr<MemoryBudget> MemoryBudget::process() {
@@ -149,34 +154,58 @@ std::uint64_t MemoryBudget::free_bytes() const {
   return free;
 }
 
-void MemoryBudget::add_reclaimable(std::weak_ptr<Reclaimable> holder, int rank) {
+void MemoryBudget::add_reclaimable(std::weak_ptr<Reclaimable> holder, ReclaimRank rank) {
   const std::lock_guard guard(lock());
   std::erase_if(holders_, [](const Holder& h) { return h.holder.expired(); });
   const auto after = std::find_if(holders_.begin(), holders_.end(), [&](const Holder& h) { return h.rank > rank; });
   holders_.insert(after, {std::move(holder), rank});
 }
 
-std::vector<std::shared_ptr<Reclaimable>> MemoryBudget::holders(int most_rank) const {
+std::vector<std::shared_ptr<Reclaimable>> MemoryBudget::holders(ReclaimRanks ranks) const {
   const std::lock_guard guard(lock());
   std::vector<std::shared_ptr<Reclaimable>> alive;
   for (const Holder& h : holders_)
-    if (auto holder = h.rank <= most_rank ? h.holder.lock() : nullptr) alive.push_back(std::move(holder));
+    if (auto holder = h.rank >= ranks.first && h.rank <= ranks.last ? h.holder.lock() : nullptr)
+      alive.push_back(std::move(holder));
   return alive;
 }
 
-std::uint64_t MemoryBudget::reclaim(std::uint64_t bytes, int most_rank) {
+std::uint64_t MemoryBudget::reclaim(std::uint64_t bytes, ReclaimRanks ranks) {
   std::uint64_t given = 0;
-  for (const auto& holder : holders(most_rank)) {  // without the lock: they give their reservations back
-    if (given >= bytes) break;
-    given += holder->reclaim(bytes - given);
+  for (int rank = static_cast<int>(ranks.first); rank <= static_cast<int>(ranks.last) && given < bytes; ++rank) {
+    const auto of_rank = static_cast<ReclaimRank>(rank);
+    std::vector<std::pair<std::uint64_t, std::shared_ptr<Reclaimable>>> all;
+    for (auto& holder : holders({of_rank, of_rank}))  // without the lock: they give their reservations back
+      if (const std::uint64_t has = holder->reclaimable_bytes(); has > 0) all.emplace_back(has, std::move(holder));
+    std::ranges::stable_sort(all, std::greater<>(), [](const auto& a) { return a.first; });
+    for (const auto& [has, holder] : all)
+      if (given < bytes) given += holder->reclaim(bytes - given);
   }
   return given;
 }
 
-std::uint64_t MemoryBudget::reclaimable_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const auto& holder : holders(kLastRank)) bytes += holder->reclaimable_bytes();
-  return bytes;
+MemoryBudget::Reclaimables MemoryBudget::reclaimable(ReclaimRanks ranks) const {
+  Reclaimables all;
+  for (const auto& holder : holders(ranks)) {
+    const std::uint64_t bytes = holder->reclaimable_bytes();
+    all.bytes += bytes;
+    all.holders += bytes > 0;
+  }
+  return all;
+}
+
+std::vector<MemoryBudget::Part> MemoryBudget::parts() const {
+  std::vector<Part> all;
+  std::vector<std::shared_ptr<const MemoryBudget>> alive;  // the last of one is not to end under the lock
+  {
+    const std::lock_guard guard(lock());
+    for (const auto& child : children_)
+      if (auto part = child.lock()) alive.push_back(std::move(part));
+  }
+  for (const auto& part : alive)
+    if (const std::uint64_t used = part->snapshot().used_bytes; used > 0) all.push_back({part->name(), used});
+  std::ranges::stable_sort(all, std::greater<>(), &Part::used_bytes);
+  return all;
 }
 
 MemoryBudget::Snapshot MemoryBudget::snapshot() const {

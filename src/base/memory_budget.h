@@ -43,8 +43,19 @@ class Reclaimable {
   virtual std::uint64_t reclaim(std::uint64_t bytes) = 0;
 };
 
-/// Threads: every member may be called from any thread. Blocks: never. Safe over fork(): a child begins with nothing
-/// held, since it can use nothing of what its parent's loaders hold, and giving that back changes nothing there.
+/// The order in which holders give memory back.
+enum class ReclaimRank : std::uint8_t {
+  kCache,    ///< What is kept may be decoded again, later.
+  kIdle,     ///< Loaders that are not iterated.
+  kRunning,  ///< Windows of loaders that are: what is in them is decoded again.
+};
+struct ReclaimRanks {
+  ReclaimRank first = ReclaimRank::kCache, last = ReclaimRank::kRunning;
+};
+
+/// Threads: every member may be called from any thread. Blocks: never, but for reclaim(), as holders do. Safe over
+/// fork(): a child begins with nothing held, since it can use nothing of what its parent's loaders hold, and giving
+/// that back changes nothing there.
 class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
  public:
   /// Create a root budget: what it grants needs no other budget's grant.
@@ -69,12 +80,22 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   [[nodiscard]] std::uint64_t free_bytes() const;
 
   /// Whom to ask when this budget, or one below it, runs short: of lower `rank` first.
-  void add_reclaimable(std::weak_ptr<Reclaimable> holder, int rank);
-  /// Ask them for `bytes`, until they have given so much; only those up to `most_rank`. \return What they gave back.
-  /// Not under any lock of theirs.
-  std::uint64_t reclaim(std::uint64_t bytes, int most_rank = kLastRank);
-  static constexpr int kLastRank = 1 << 30;
-  [[nodiscard]] std::uint64_t reclaimable_bytes() const;
+  void add_reclaimable(std::weak_ptr<Reclaimable> holder, ReclaimRank rank);
+  /// Ask them for `bytes`, until they have given so much: by rank, of one rank those that could give most first.
+  /// \return What they gave back. Not under any lock of theirs.
+  std::uint64_t reclaim(std::uint64_t bytes, ReclaimRanks ranks = {});
+  struct Reclaimables {
+    std::uint64_t bytes = 0, holders = 0;  ///< What could be given back, and how many have something to give.
+  };
+  [[nodiscard]] Reclaimables reclaimable(ReclaimRanks ranks = {}) const;
+
+  /// A budget that memory of this one is reserved through.
+  struct Part {
+    std::string name;
+    std::uint64_t used_bytes = 0;
+  };
+  /// Return those that hold anything, the largest first.
+  [[nodiscard]] std::vector<Part> parts() const;
 
   struct Snapshot {
     std::uint64_t limit_bytes = 0, used_bytes = 0;
@@ -95,10 +116,11 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   const std::shared_ptr<MemoryBudget> parent_;
   struct Holder {
     std::weak_ptr<Reclaimable> holder;
-    int rank;
+    ReclaimRank rank;
   };
-  [[nodiscard]] std::vector<std::shared_ptr<Reclaimable>> holders(int most_rank) const;
+  [[nodiscard]] std::vector<std::shared_ptr<Reclaimable>> holders(ReclaimRanks ranks) const;
   std::vector<Holder> holders_;  // by rank, under the same lock
+  std::vector<std::weak_ptr<const MemoryBudget>> children_;
   // Under one lock for all budgets: reservations are per buffer, not per row.
   mutable Snapshot state_;
   mutable int pid_;  // of the process whose state it is

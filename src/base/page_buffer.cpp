@@ -90,4 +90,10 @@ void make_resident(std::span<std::byte> bytes) {
     std::atomic_ref(*std::bit_cast<unsigned char*>(at)).fetch_or(0, std::memory_order_relaxed);
 }
 
+void discard_pages(std::span<std::byte> bytes) {
+  const std::uintptr_t page = page_bytes(), begin = std::bit_cast<std::uintptr_t>(bytes.data());
+  const std::uintptr_t first = (begin + page - 1) / page * page, end = (begin + bytes.size()) / page * page;
+  if (first < end) ::madvise(std::bit_cast<void*>(first), end - first, MADV_DONTNEED);
+}
+
 }  // namespace headrace

@@ -60,5 +60,8 @@ class PageBuffer {
 /// Make the pages that `bytes` lie in resident, which changes no byte: so that what fresh memory costs can be measured.
 /// Threads: others may write there meanwhile.
 void make_resident(std::span<std::byte> bytes);
+/// Give the whole pages within `bytes`, a part of a PageBuffer, to the system: they are zeros when they are next
+/// touched. Threads: nothing may use these bytes meanwhile.
+void discard_pages(std::span<std::byte> bytes);
 
 }  // namespace headrace

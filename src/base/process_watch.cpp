@@ -26,8 +26,8 @@ void watch_process_memory(std::uint64_t now_ns) {
   const auto limit = watch->check(now_ns, used);
   if (!limit || process_memory_wanted() != wanted) return;  // set anew meanwhile: the next look will see it
   process->set_limit(*limit);
-  constexpr int kCaches = 0;  // an idle loader's threads are not to stop themselves
-  if (used > *limit) process->reclaim(used - *limit, kCaches);
+  // An idle loader's threads are not to stop themselves.
+  if (used > *limit) process->reclaim(used - *limit, {ReclaimRank::kCache, ReclaimRank::kCache});
 }
 
 }  // namespace headrace

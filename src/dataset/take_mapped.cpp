@@ -39,7 +39,8 @@ Result<Batch> take_mapped(const MappedSource& mapped, std::span<const std::uint6
   }
   plan_parts(*mapped.map, draws, true, padding != nullptr, content);
   const std::vector<SlotField> fields = slot_fields(mapped);
-  const auto arena = std::make_shared<SlotArena>(fields, SlotArena::slot_bytes(fields, content.sizes), mapped.fields);
+  const auto arena =
+      std::make_shared<SlotArena>(fields, 1, SlotArena::slot_bytes(fields, content.sizes), mapped.fields);
   HEADRACE_ASSIGN(slot.memory, arena->acquire(content.sizes, true));
 
   StageClock clock;

@@ -42,9 +42,9 @@ class BatchMemory : public SlotAllocator {
                         std::uint64_t epoch, std::uint64_t index, std::vector<DerivedColumn> derived) = 0;
   /// Called, on any thread, after room() may have turned true. Empty to stop.
   virtual void set_release_callback(std::function<void()> callback) = 0;
-  /// Hold at most `slots` from now on, in the window and with the consumer: what is free beyond that is freed now, the
-  /// rest as it comes back. Nothing happens where memory is not handed out in slots of one size.
-  virtual void limit_slots(std::uint64_t slots) { (void)slots; }
+  /// Hold at most `slots` from now on, in the window and with the consumer, no more than there were at first: what is
+  /// free beyond that is freed now, the rest as it comes back. After close(): nothing.
+  virtual void limit_slots(std::uint64_t slots) = 0;
   /// Free what is not held, and everything else as it comes back.
   virtual void close() = 0;
 

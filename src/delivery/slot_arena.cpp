@@ -40,14 +40,16 @@ std::vector<SlotField> slot_fields(const MappedSource& mapped) {
   return fields;
 }
 
-SlotArena::SlotArena(std::vector<SlotField> fields, std::uint64_t arena_bytes,
+SlotArena::SlotArena(std::vector<SlotField> fields, std::uint64_t slots, std::uint64_t slot_bytes,
                      std::shared_ptr<const std::vector<Field>> batch_fields)
     : fields_(std::move(fields)),
       num_delivered_(
           static_cast<std::size_t>(std::ranges::count_if(fields_, [](const SlotField& f) { return !f.staged; }))),
       batch_fields_(std::move(batch_fields)),
       owner_pid_(::getpid()),
-      arena_bytes_(arena_bytes) {
+      slot_bytes_(slot_bytes),
+      arena_bytes_(slots * slot_bytes),
+      limit_bytes_(arena_bytes_) {
   if (arena_bytes_ > 0) holes_[0] = arena_bytes_;
 }
 
@@ -59,7 +61,7 @@ std::uint64_t SlotArena::slot_bytes(const std::vector<SlotField>& fields, const 
 
 bool SlotArena::room(bool starving) const {
   const std::lock_guard lock(mutex_);
-  return starving || !holes_.empty();
+  return starving || (!holes_.empty() && usage_.used_bytes < limit_bytes_);
 }
 
 Result<std::unique_ptr<SlotMemory>> SlotArena::acquire(const StepSizes& sizes, bool starving) {
@@ -70,6 +72,7 @@ Result<std::unique_ptr<SlotMemory>> SlotArena::acquire(const StepSizes& sizes, b
     if (arena_.data() == nullptr && arena_bytes_ > 0) {
       HEADRACE_ASSIGN(arena_, PageBuffer::allocate(arena_bytes_));
     }
+    if (usage_.used_bytes + bytes > limit_bytes_ && !starving) return std::unique_ptr<SlotMemory>();
     const auto hole = std::find_if(holes_.begin(), holes_.end(), [&](const auto& h) { return h.second >= bytes; });
     if (hole == holes_.end() && !starving) return std::unique_ptr<SlotMemory>();
     slot = std::make_unique<ArenaSlot>();
@@ -149,14 +152,17 @@ void SlotArena::give_back(std::uint64_t offset, std::uint64_t bytes, bool outsid
       return;
     }
     usage_.used_bytes -= bytes;
+    std::uint64_t begin = offset, end = offset + bytes;
     auto next = holes_.lower_bound(offset);
     if (next != holes_.end() && offset + bytes == next->first) {
       bytes += next->second;
+      end = offset + bytes;
       next = holes_.erase(next);
     }
     if (next != holes_.begin()) {
       const auto before = std::prev(next);
       if (before->first + before->second == offset) {
+        begin = before->first;
         before->second += bytes;
         bytes = 0;
       }
@@ -166,7 +172,26 @@ void SlotArena::give_back(std::uint64_t offset, std::uint64_t bytes, bool outsid
       hole.mapped() = bytes;
       holes_.insert(std::move(hole));
     }
+    if (limit_bytes_ < arena_bytes_) discard(begin, end - begin);
   }
+}
+
+/// Give the whole pages of a hole to the system. With the lock.
+void SlotArena::discard(std::uint64_t offset, std::uint64_t bytes) {
+  if (arena_.data() != nullptr) discard_pages(arena_.bytes().subspan(offset, bytes));
+}
+
+void SlotArena::limit_slots(std::uint64_t slots) {
+  const std::lock_guard lock(mutex_);
+  if (limit_bytes_ != 0) limit_bytes_ = std::min(std::max<std::uint64_t>(slots, 1) * slot_bytes_, arena_bytes_);
+  if (limit_bytes_ < arena_bytes_)
+    for (const auto& [offset, bytes] : holes_) discard(offset, bytes);
+}
+
+void SlotArena::close() {
+  const std::lock_guard lock(mutex_);
+  limit_bytes_ = 0;
+  for (const auto& [offset, bytes] : holes_) discard(offset, bytes);
 }
 
 void SlotArena::tell_released() {
@@ -186,9 +211,11 @@ SlotArena::ArenaUsage SlotArena::arena_usage() const {
 }
 
 BatchMemory::Usage SlotArena::usage() const {
-  const ArenaUsage arena = arena_usage();
-  const std::uint64_t all = arena_.charged_bytes();
-  return {all + arena.outside_bytes, all, arena.outside_bytes, arena.peak_outside_bytes, 0};
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t peak = arena_.charged_bytes();
+  const std::uint64_t all =
+      limit_bytes_ == arena_bytes_ ? peak : std::min(peak, std::max(limit_bytes_, usage_.used_bytes));
+  return {all + usage_.outside_bytes, peak, usage_.outside_bytes, usage_.peak_outside_bytes, 0};
 }
 
 }  // namespace headrace

@@ -42,9 +42,9 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
  public:
   static constexpr std::uint64_t kLeastBatches = 5;
 
-  /// Takes its memory with the first batch. \param batch_fields  Of a batch: those of a slot, then derived columns.
-  /// Null: nothing is delivered.
-  SlotArena(std::vector<SlotField> fields, std::uint64_t arena_bytes,
+  /// Takes its memory with the first batch. \param slots  Of `slot_bytes` on average. \param batch_fields  Of a batch:
+  /// those of a slot, then derived columns. Null: nothing is delivered.
+  SlotArena(std::vector<SlotField> fields, std::uint64_t slots, std::uint64_t slot_bytes,
             std::shared_ptr<const std::vector<Field>> batch_fields = nullptr);
   /// Return the bytes of a batch of these sizes.
   static std::uint64_t slot_bytes(const std::vector<SlotField>& fields, const StepSizes& sizes);
@@ -57,7 +57,9 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
   Batch deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows, std::uint64_t epoch,
                 std::uint64_t index, std::vector<DerivedColumn> derived) override;
   void set_release_callback(std::function<void()> callback) override;
-  void close() override {}
+  /// What is free is given to the system while there are fewer slots than at first, wherever it lies.
+  void limit_slots(std::uint64_t slots) override;
+  void close() override;
   [[nodiscard]] Usage usage() const override;
 
   struct ArenaUsage {
@@ -72,15 +74,17 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
   /// \param hole  A node for the hole that it leaves; not used for what lay outside.
   void give_back(std::uint64_t offset, std::uint64_t bytes, bool outside, Holes::node_type hole);
   void tell_released();
+  void discard(std::uint64_t offset, std::uint64_t bytes);
 
   const std::vector<SlotField> fields_;
   const std::size_t num_delivered_;  // of the fields
   const std::shared_ptr<const std::vector<Field>> batch_fields_;
   const int owner_pid_;
-  const std::uint64_t arena_bytes_;
+  const std::uint64_t slot_bytes_, arena_bytes_;
   PageBuffer arena_;
   mutable std::mutex mutex_;
-  Holes holes_;  // offset -> bytes, never touching each other
+  std::uint64_t limit_bytes_;  // of batches, without those outside; 0 once closed
+  Holes holes_;                // offset -> bytes, never touching each other
   ArenaUsage usage_;
   std::mutex callback_mutex_;
   std::function<void()> callback_;

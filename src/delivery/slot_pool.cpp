@@ -71,7 +71,8 @@ SlotPool::SlotPool(std::shared_ptr<const std::vector<Field>> fields,
     : fields_(std::move(fields)),
       batch_fields_(std::move(batch_fields)),
       num_delivered_(fields_->size() - staged),
-      slots_(std::max<std::uint64_t>(slots, 1)),
+      most_slots_(std::max<std::uint64_t>(slots, 1)),
+      slots_(most_slots_),
       owner_pid_(::getpid()) {
   std::uint64_t small_bytes = 0;
   for (const Field& field : *fields_) {
@@ -320,12 +321,14 @@ void SlotPool::free_surplus() {
 
 void SlotPool::limit_slots(std::uint64_t slots) {
   const std::lock_guard lock(mutex_);
-  slots_ = std::min(slots_, slots);
+  if (slots_ != 0) slots_ = std::clamp<std::uint64_t>(slots, 1, most_slots_);
   free_surplus();
 }
 
 void SlotPool::close() {
-  limit_slots(0);
+  const std::lock_guard lock(mutex_);
+  slots_ = 0;
+  free_surplus();
 }
 
 void SlotPool::set_release_callback(std::function<void()> callback) {

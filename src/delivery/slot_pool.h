@@ -76,6 +76,7 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
 
   const std::shared_ptr<const std::vector<Field>> fields_, batch_fields_;
   const std::size_t num_delivered_;  // of fields_
+  const std::uint64_t most_slots_;   // that there ever are
   std::uint64_t slots_;              // at most; 0 once closed
   const int owner_pid_;
   mutable std::mutex mutex_;

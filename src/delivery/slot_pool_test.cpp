@@ -122,9 +122,16 @@ TEST(SlotPool, FewerSlotsAreFreedAsTheyComeBack) {
     EXPECT_EQ(pool->usage().allocated_bytes, std::max<std::uint64_t>(left, 3) * slot);
   }
   EXPECT_TRUE(pool->room(false));
-  pool->limit_slots(5);  // never more again
-  for (int i = 0; i < 2; ++i) window.push_back(*pool->acquire({}, false));
+  pool->limit_slots(5);
+  for (int i = 0; i < 5; ++i) window.push_back(*pool->acquire({}, false));
   EXPECT_FALSE(pool->room(false));
+  pool->limit_slots(100);  // no more than at first
+  window.push_back(*pool->acquire({}, false));
+  EXPECT_FALSE(pool->room(false));
+  pool->close();
+  pool->limit_slots(6);  // nothing is kept once it is closed
+  window.clear();
+  EXPECT_EQ(pool->usage().allocated_bytes, 0u);
 }
 
 TEST(Batch, SaysWhichFieldsThereAre) {
@@ -178,7 +185,7 @@ TEST(SlotPool, CountsAreRightWhereverMemoryEnds) {
 
 TEST(SlotArena, CountsAreRightWhereverMemoryEnds) {
   const std::vector<SlotField> columns{{8, 0, false}, {4, 0, false}};
-  const auto arena = std::make_shared<SlotArena>(columns, 1 << 16, fields());
+  const auto arena = std::make_shared<SlotArena>(columns, 1, 1 << 16, fields());
   StepSizes sizes;
   sizes.group_rows = {100};
   std::unique_ptr<SlotMemory> before = std::move(*arena->acquire(sizes, false));  // a hole on each side

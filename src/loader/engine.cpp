@@ -75,7 +75,7 @@ RequestWindow::Options window_options(const SampleSource& source, const EnginePl
 std::shared_ptr<BatchMemory> make_batch_memory(const SampleSource& source, const EnginePlan& plan,
                                                const std::shared_ptr<const std::vector<Field>>& batch_fields) {
   if (const MappedSource* const mapped = source.mapped())
-    return std::make_shared<SlotArena>(slot_fields(*mapped), plan.slots * plan.slot_bytes, batch_fields);
+    return std::make_shared<SlotArena>(slot_fields(*mapped), plan.slots, plan.slot_bytes, batch_fields);
   const Source& rows = *source.rows();
   return std::make_shared<SlotPool>(std::make_shared<const std::vector<Field>>(rows.slot_fields()), batch_fields,
                                     plan.slot_rows(), plan.slots, rows.num_staged());
@@ -108,10 +108,15 @@ std::shared_ptr<Engine> Engine::make(SampleSource source, EnginePlan plan, Threa
           }};
 }
 
-void Engine::provide_memory(std::vector<MemoryReservation> reservations, std::shared_ptr<DecodedCache> decoded_cache) {
-  reservations_ = std::move(reservations);
+void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> decoded_cache) {
+  budget_ = std::move(memory.budget);
+  slots_memory_ = std::move(memory.slots);
+  index_memory_ = std::move(memory.index);
+  reservations_ = std::move(memory.others);
   slots_ = plan_.slots;
-  slots_bytes_ = slots_ * plan_.slot_bytes;
+  wanted_slots_ = plan_.slots;
+  slots_bytes_ = plan_.slots * plan_.slot_bytes;
+  cache_bytes_ = plan_.cache_bytes;
   if (decoded_cache->blocks) {
     schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.share);
     may_keep_all_ = plan_.fits_encoded;
@@ -381,7 +386,12 @@ void Engine::stop() {
   for (auto& w : decoders_) w->release();
   side_chunks_.clear();
   resident_.clear();
-  reservations_.clear();
+  {
+    const std::lock_guard lock(room_mutex_);  // a consumer may be taking memory back
+    slots_memory_.release();
+    index_memory_.release();
+    reservations_.clear();
+  }
   const std::lock_guard lock(cache_mutex_);
   gather_.reset();
 }

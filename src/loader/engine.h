@@ -16,6 +16,7 @@
 #include "assembly/part_server.h"
 #include "assembly/request_window.h"
 #include "assembly/row_gather.h"
+#include "base/clock.h"
 #include "base/memory_budget.h"
 #include "base/parallel.h"
 #include "base/stage_clock.h"
@@ -34,6 +35,13 @@ struct EpochSums {
   bool complete = false;  ///< The epoch ended, and its sums are those of every row once (one rank, from the start).
 };
 
+/// Memory of an engine's plan, reserved.
+struct EngineMemory {
+  std::shared_ptr<MemoryBudget> budget;  ///< Whose it is.
+  MemoryReservation slots, index;        ///< EnginePlan::slots of them, and bookkeeping.
+  std::vector<MemoryReservation> others;
+};
+
 /// Owned by one loader. Threads start with the first epoch. Use from one consumer thread; figures from anywhere.
 class Engine {
  public:
@@ -43,7 +51,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// Give it the memory of its plan, and what keeps its blocks. Once, before the first epoch.
-  void provide_memory(std::vector<MemoryReservation> reservations, std::shared_ptr<DecodedCache> decoded_cache);
+  void provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> decoded_cache);
   [[nodiscard]] bool has_memory() const { return has_memory_; }
   /// What it keeps of decoded blocks; null before provide_memory().
   [[nodiscard]] std::shared_ptr<DecodedCache> decoded_cache() const;
@@ -84,6 +92,23 @@ class Engine {
   /// has just become whole is on the disk.
   void stop();
 
+  /// Return what give() could give.
+  [[nodiscard]] std::uint64_t could_give() const;
+  /// Give memory of the window to others, `bytes` of it or all but three slots: batches that are ready stay as far as
+  /// they fit, others are decoded again. Changes no batch. Threads: any, but for decode threads. Blocks: until claims
+  /// have been given up, `limit` at most. \return What was given; what a claim still holds after `limit` follows when
+  /// it ends.
+  std::uint64_t give(std::uint64_t bytes, std::chrono::nanoseconds limit);
+  /// Take back what was given, as far as it is free by now or with loaders that are not iterated. Threads: the
+  /// consumer's, where it has to wait for a batch: while it need not, the window will do as it is. Blocks: while those
+  /// loaders' threads end (milliseconds).
+  void take_back();
+  [[nodiscard]] bool has_given() const { return has_given_.load(std::memory_order_relaxed); }
+  /// Return the bytes that other loaders have of what the plan gives to the window.
+  [[nodiscard]] std::uint64_t lent_bytes() const {
+    const std::uint64_t wanted = wanted_slots_;
+    return has_given() ? (wanted - std::min(slots_.load(), wanted)) * slot_and_index_bytes() : 0;
+  }
   /// Take rows that a sampler feeds during the epoch.
   void feed(std::span<const std::uint64_t> rows);
   [[nodiscard]] const EnginePlan& plan() const { return plan_; }
@@ -123,16 +148,26 @@ class Engine {
   void count_gathered(DecodeThread& decoder, std::uint64_t position, std::uint64_t samples);
   void serve_damaged(DecodeThread& decoder, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
   void persist_store();
+  // engine_room.cpp
   void make_room();
   void limit_slots(std::uint64_t step);
+  void set_slots(std::uint64_t slots);
+  std::uint64_t fit_memory();
+  void finish_giving();
+  [[nodiscard]] std::uint64_t slot_and_index_bytes() const { return plan_.slot_bytes + plan_.slot_index_bytes; }
 
   const SampleSource source_;
   const EnginePlan plan_;
   const ThreadStarter start_thread_;
-  std::mutex room_mutex_;                        // of the two below, once threads run
-  std::vector<MemoryReservation> reservations_;  // that of the slots first
-  std::uint64_t slots_ = 0;                      // of the window and with the consumer: fewer as the cache grows
-  std::atomic<std::uint64_t> slots_bytes_{0};    // reserved for them
+  std::mutex room_mutex_;  // of what follows, once threads run
+  std::shared_ptr<MemoryBudget> budget_;
+  MemoryReservation slots_memory_, index_memory_;
+  std::vector<MemoryReservation> reservations_;  // all else
+  std::uint64_t cache_bytes_ = 0;                // capacity of a BlockCache, while no window needs it
+  // In the window and with the consumer: fewer as the cache grows; and fewer still while others need the memory.
+  std::atomic<std::uint64_t> wanted_slots_{0}, slots_{0};
+  std::atomic<std::uint64_t> slots_bytes_{0};  // reserved for them
+  std::atomic<bool> has_given_{false}, gives_late_{false};
   mutable std::mutex cache_mutex_;
   std::shared_ptr<DecodedCache> decoded_cache_;
   std::optional<RowGather> gather_;

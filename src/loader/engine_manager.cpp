@@ -82,7 +82,9 @@ Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, Load
   }
   HEADRACE_ASSIGN(EnginePlan plan, manager->make_plan());
   manager->engine_ = Engine::make(manager->dataset_.impl()->source, std::move(plan));
-  MemoryBudget::process()->add_reclaimable(manager, 1);
+  MemoryBudget::process()->add_reclaimable(manager, ReclaimRank::kIdle);
+  MemoryBudget::process()->add_reclaimable(std::shared_ptr<Reclaimable>(manager, &manager->running_window_),
+                                           ReclaimRank::kRunning);
   return manager;
 }
 
@@ -96,12 +98,13 @@ EngineManager::State EngineManager::state() const {
   if (closed_) return State::kClosed;
   if (!engine_->has_memory() || engine_->stopped()) return State::kPlanned;
   if (!engine_->started()) return State::kReserved;
-  return consumer_.expired() ? State::kIdle : State::kRunning;
+  return done_ || consumer_.expired() ? State::kIdle : State::kRunning;
 }
 
 void EngineManager::set_consumer(std::weak_ptr<void> consumer) {
   const std::lock_guard lock(engine_mutex_);
   consumer_ = std::move(consumer);
+  done_ = false;
 }
 
 EngineTotals EngineManager::totals() const {
@@ -139,15 +142,8 @@ void EngineManager::look_for_cache(PlanContext& context) {
 }
 
 Result<EnginePlan> EngineManager::make_plan() {
-  const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
   LoaderOptions resolved = options_;
   if (shape_ != ShuffleShape{}) resolved.shuffle_buffer = shape_;
-  // What this loader holds is its own to plan with. Others' caches and windows are left alone where a short window fits
-  // beside them.
-  const MemoryBudget::Snapshot all = process->snapshot();
-  const std::uint64_t own = budget_ ? budget_->snapshot().used_bytes : 0;
-  const std::uint64_t others = all.used_bytes - std::min(own, all.used_bytes);
-  const std::uint64_t free = all.limit_bytes - std::min(others, all.limit_bytes);
   PlanContext context;
   HEADRACE_ASSIGN(context.rank, choose_own_rank());
   context.cpus = own_cpus();
@@ -166,14 +162,7 @@ Result<EnginePlan> EngineManager::make_plan() {
     if (plan.ok()) lengths_ = context.lengths = plan->lengths;
     return plan;
   };
-  Result<EnginePlan> made = resolve({free, 0});
-  const bool short_of =
-      made.ok() ? made->slots < made->direct_window_slots() : made.error().code() == ErrorCode::kOutOfBudget;
-  if (short_of) {
-    const std::uint64_t reclaimable = process->reclaimable_bytes();
-    const std::uint64_t mine = cache_ && cache_->blocks ? cache_->blocks->usage().bytes : 0;
-    if (reclaimable > mine) made = resolve({free, reclaimable - mine});
-  }
+  Result<EnginePlan> made = plan_beside_others(resolve);
   if (made.ok() && options_.memory > made->budget_bytes)
     made->warnings.push_back(fmt::format("memory={} is more than this loader can have: {} ({})",
                                          format_bytes(options_.memory), format_bytes(made->budget_bytes),
@@ -208,6 +197,12 @@ Result<std::optional<EngineManager::Reason>> EngineManager::find_reason() {
   if (rank.share != plan.share) return Found(Reason::kRank);
   if (held->stopped()) return Found(Reason::kMemoryGiven);
   if (!held->has_memory() || !cache_) return Found();
+  if (plan.slots < plan.wanted_slots) {
+    const MemoryRoom room = room_beside_others();
+    const std::uint64_t most = room.free_bytes + (plan.is_short_of_memory() ? room.reclaimable_bytes : 0);
+    if ((options_.memory ? std::min(options_.memory, most) : most) > plan.budget_bytes / 4 * 5)
+      return Found(Reason::kMemoryFree);
+  }
   const MemoryBudget::Snapshot process = MemoryBudget::process()->snapshot();
   if (cache_->rows && cache_->reservation.bytes() > 0 && process.used_bytes > process.limit_bytes)
     return Found(Reason::kOverLimit);
@@ -252,7 +247,9 @@ Status EngineManager::prepare() {
   if (closed()) return closed_error();
   HEADRACE_ASSIGN(const std::optional<Reason> reason, find_reason());
   if (reason) HEADRACE_TRY(replan(*reason));
-  return provide_memory();
+  HEADRACE_TRY(provide_memory());
+  engine()->take_back();
+  return {};
 }
 
 Status EngineManager::follow_rank() {
@@ -352,6 +349,8 @@ std::string_view to_string(EngineManager::Reason reason) {
       return "the process used more memory than its limit";
     case Reason::kMemoryGiven:
       return "this loader gave memory to other loaders";
+    case Reason::kMemoryFree:
+      return "other loaders use less memory than before";
   }
   return "";
 }

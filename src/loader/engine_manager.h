@@ -8,6 +8,7 @@
 #pragma once
 
 #include <headrace/loader/loader.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -46,7 +47,7 @@ class EngineManager final : public Reclaimable {
     kPlanned,   ///< Every setting is resolved; no memory is held but what is kept of decoded blocks.
     kReserved,  ///< The plan's memory is reserved.
     kRunning,   ///< Threads run, and a consumer may ask for batches.
-    kIdle,      ///< Threads run, and no consumer will ask for batches: the memory may go to others.
+    kIdle,      ///< Threads run, and no consumer will ask for batches of this epoch: the memory may go to others.
     kClosed,    ///< The end.
   };
   /// Why an engine was planned.
@@ -63,6 +64,7 @@ class EngineManager final : public Reclaimable {
     kMemoryTaken,   ///< Others hold memory that this loader counted on.
     kOverLimit,     ///< The process holds more than it may by now, and this loader keeps rows.
     kMemoryGiven,   ///< This loader gave its memory to others.
+    kMemoryFree,    ///< There is more memory than the plan was made with, and it is short of it.
   };
 
   /// Resolve every automatic setting; reserve nothing and start nothing. Errors, `go_on`: as Loader's constructor.
@@ -98,8 +100,10 @@ class EngineManager final : public Reclaimable {
   /// As prepare(), with an engine that decodes everything before the first batch, if the plan keeps everything.
   /// \return True if an epoch that was under way has ended.
   Result<bool> prepare_preload();
-  /// The consumer holds `consumer` while it may ask for batches.
+  /// The consumer holds `consumer` while it may ask for batches, unless it says that it has all of them.
   void set_consumer(std::weak_ptr<void> consumer);
+  /// Say whether the consumer was given the last batch of its epoch: it is idle from then on, whatever it holds.
+  void set_done(bool done) { done_ = done; }
   /// Other rows for an epoch, where the sampler is a list. Errors: kInvalidArgument; the engine is then as it was.
   Status set_rows(std::uint64_t epoch, const ListedRows::List& list);
   /// The rank that a framework knows. Takes effect with prepare().
@@ -125,7 +129,16 @@ class EngineManager final : public Reclaimable {
   std::uint64_t reclaim(std::uint64_t bytes) override;
 
  private:
+  /// The window of a loader that is iterated, as something to ask for memory.
+  struct RunningWindow final : Reclaimable {
+    EngineManager& manager;
+    explicit RunningWindow(EngineManager& of) : manager(of) {}
+    [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
+    std::uint64_t reclaim(std::uint64_t bytes) override;
+  };
   Result<EnginePlan> make_plan();
+  Result<EnginePlan> plan_beside_others(const std::function<Result<EnginePlan>(MemoryRoom)>& resolve) const;
+  [[nodiscard]] MemoryRoom room_beside_others() const;
   Result<RankChoice> choose_own_rank() const;
   void look_for_cache(PlanContext& context);
   /// Plan for what holds now, and put an engine of that plan in the place of the one at hand. Errors leave that one as
@@ -133,12 +146,13 @@ class EngineManager final : public Reclaimable {
   Status replan(Reason reason);
   Result<std::optional<Reason>> find_reason();
   Status provide_memory();
-  Status reserve();
+  Status reserve(ReclaimRank last);
   bool measure_codings();
   void drop_cache();
   void end();
-  [[nodiscard]] bool may_give() const;
+  [[nodiscard]] bool is(State now) const;
 
+  const pid_t owner_pid_ = ::getpid();
   const Dataset dataset_;
   const LoaderOptions options_;
   const std::shared_ptr<Notices> notices_ = std::make_shared<Notices>();
@@ -159,13 +173,14 @@ class EngineManager final : public Reclaimable {
   std::string cache_identity_;
   CacheOpened whole_cache_;           ///< The one that was found in the directory, for all engines.
   std::optional<CodingProbe> probe_;  ///< What re-encoding would make of the blocks, once it was tried.
-  std::atomic<bool> probed_{false}, close_asked_{false}, closed_{false};
+  std::atomic<bool> probed_{false}, close_asked_{false}, closed_{false}, done_{false};
   std::atomic<Reason> reason_{Reason::kFirst};
 
   mutable BusyLock busy_;
   mutable std::mutex engine_mutex_;
   std::shared_ptr<Engine> engine_;
   std::weak_ptr<void> consumer_;
+  RunningWindow running_window_{*this};
   EngineTotals ended_;  ///< Totals of engines that were replaced.
 };
 

@@ -1,5 +1,8 @@
-// Where an engine's memory comes from, and where it goes: the budget, caches, and loaders that are not iterated.
+// Where an engine's memory comes from, and where it goes: the budget, caches, and other loaders.
 #include <fmt/format.h>
+#include <headrace/base/bytes.h>
+
+#include <algorithm>
 
 #include "base/memory_budget.h"
 #include "dataset/dataset_contents.h"
@@ -11,10 +14,25 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kLeastToProbe = 16;  // blocks: measuring costs what decoding a few of them does
+constexpr std::chrono::seconds kGiving{20};  // for which memory is waited for that a read of a running loader holds
+constexpr std::size_t kNamed = 4;            // of the loaders that hold the memory
+
+bool is_short_of_memory(const Result<EnginePlan>& plan) {
+  return plan.ok() ? plan->is_short_of_memory() : plan.error().code() == ErrorCode::kOutOfBudget;
+}
+
+/// "loader of train.h5 1.00 GiB, loader of test.h5 0.50 GiB"
+std::string name_holders(const std::vector<MemoryBudget::Part>& parts) {
+  std::string text;
+  for (std::size_t p = 0; p < std::min(parts.size(), kNamed); ++p)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", parts[p].name, format_bytes(parts[p].used_bytes));
+  return parts.size() > kNamed ? fmt::format("{} and {} more", text, parts.size() - kNamed) : text;
+}
 
 }  // namespace
 
-Status EngineManager::reserve() {
+/// \param last  The last of those that give memory for it, caches first.
+Status EngineManager::reserve(ReclaimRank last) {
   const std::shared_ptr<Engine> made = engine();
   const EnginePlan& plan = made->plan();
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
@@ -23,16 +41,18 @@ Status EngineManager::reserve() {
   if (cache_ && cache_->blocks) cache_->blocks->set_capacity(plan.cache_bytes);
   // Only a window takes what others keep.
   const std::uint64_t needed = plan.window_bytes();
-  if (const std::uint64_t free = process->free_bytes(); needed > free) process->reclaim(needed - free);
-  std::vector<MemoryReservation> reservations;
-  for (const auto& [tag, bytes] : {std::pair{MemoryTag::kWindowSlots, plan.slots * plan.slot_bytes},
-                                   {MemoryTag::kScratch, plan.scratch_bytes + plan.keeping_bytes},
+  if (const std::uint64_t free = process->free_bytes(); needed > free)
+    process->reclaim(needed - free, {ReclaimRank::kCache, last});
+  EngineMemory memory;
+  memory.budget = budget_;
+  HEADRACE_ASSIGN(memory.slots, budget_->try_reserve(MemoryTag::kWindowSlots, plan.slots * plan.slot_bytes));
+  HEADRACE_ASSIGN(memory.index, budget_->try_reserve(MemoryTag::kIndex, plan.index_bytes));
+  for (const auto& [tag, bytes] : {std::pair{MemoryTag::kScratch, plan.scratch_bytes + plan.keeping_bytes},
                                    {MemoryTag::kReadBuffers, plan.read_buffer_bytes},
                                    {MemoryTag::kResidentFields, plan.side_bytes()},
-                                   {MemoryTag::kIndex, plan.index_bytes},
                                    {MemoryTag::kStaging, plan.staging_bytes}}) {
     HEADRACE_ASSIGN(MemoryReservation reservation, budget_->try_reserve(tag, bytes));
-    reservations.push_back(std::move(reservation));
+    memory.others.push_back(std::move(reservation));
   }
   if (!cache_) {
     HEADRACE_ASSIGN(cache_, make_decoded_cache(*dataset_.impl()->source.stored()[0], plan, options_.cache, data_hash_,
@@ -40,7 +60,7 @@ Status EngineManager::reserve() {
     cache_tier_ = plan.tier;
     cache_identity_ = identity;
   }
-  made->provide_memory(std::move(reservations), cache_);
+  made->provide_memory(std::move(memory), cache_);
   return {};
 }
 
@@ -57,33 +77,91 @@ bool EngineManager::measure_codings() {
   return probe_.has_value();
 }
 
-/// Reserve the engine's memory, if need be from caches and idle loaders; with less than it planned for, plan anew.
+/// Reserve the engine's memory, if need be from others; with less than it planned for, plan anew.
 Status EngineManager::provide_memory() {
   if (engine()->has_memory()) return {};
   if (!budget_)
-    budget_ = MemoryBudget::process()->child("loader", options_.memory ? options_.memory : ~std::uint64_t{0} >> 1);
+    budget_ = MemoryBudget::process()->child(fmt::format("loader of {}", dataset_.impl()->source.first_path()),
+                                             options_.memory ? options_.memory : ~std::uint64_t{0} >> 1);
   if (measure_codings()) HEADRACE_TRY(replan(Reason::kCodingKnown));
-  if (const Status first = reserve(); first.ok() || first.error().code() != ErrorCode::kOutOfBudget) return first;
+  // A plan that was made when there was more memory takes nothing from loaders that are iterated.
+  const Status first = reserve(ReclaimRank::kIdle);
+  if (first.ok() || first.error().code() != ErrorCode::kOutOfBudget) return first;
   HEADRACE_TRY(replan(Reason::kMemoryTaken));
-  return reserve();
+  return reserve(ReclaimRank::kRunning);
+}
+
+/// What is free, this loader's own memory included, and what caches and loaders that are not iterated hold.
+MemoryRoom EngineManager::room_beside_others() const {
+  const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
+  const MemoryBudget::Snapshot all = process->snapshot();
+  const std::uint64_t own = budget_ ? budget_->snapshot().used_bytes : 0;
+  const std::uint64_t others = all.used_bytes - std::min(own, all.used_bytes);
+  const std::uint64_t mine = cache_ && cache_->blocks ? cache_->blocks->usage().bytes : 0;
+  const std::uint64_t at_rest = process->reclaimable({ReclaimRank::kCache, ReclaimRank::kIdle}).bytes;
+  return {all.limit_bytes - std::min(others, all.limit_bytes), at_rest - std::min(mine, at_rest)};
+}
+
+/// Plan with the memory that is free; where that is little, with what caches and loaders that are not iterated hold,
+/// too; and where that is little, with an equal part of what loaders have that are iterated. Only where it cannot be
+/// done otherwise they keep three slots.
+Result<EnginePlan> EngineManager::plan_beside_others(
+    const std::function<Result<EnginePlan>(MemoryRoom)>& resolve) const {
+  const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
+  const std::uint64_t limit = process->limit_bytes();
+  const auto [free, at_rest] = room_beside_others();
+  Result<EnginePlan> made = resolve({free, 0});
+  if (!is_short_of_memory(made)) return made;
+  if (at_rest > 0) made = resolve({free, at_rest});
+  const auto running = process->reclaimable({ReclaimRank::kRunning, ReclaimRank::kRunning});
+  const std::uint64_t part = limit / (running.holders + 1);
+  const std::uint64_t share = part - std::min(part, free + at_rest);
+  if (is_short_of_memory(made) && running.bytes > 0 && share > 0)
+    made = resolve({free, at_rest + std::min(share, running.bytes)});
+  if (running.bytes > 0 && !made.ok() && made.error().code() == ErrorCode::kOutOfBudget)
+    made = resolve({free, at_rest + running.bytes});
+  const std::uint64_t could_have = free + at_rest + running.bytes;
+  const std::uint64_t held = limit - std::min(limit, could_have);
+  if (made.ok() || held == 0 || made.error().least_budget() == 0) return made;
+  if (options_.memory != 0 && options_.memory < made.error().least_budget()) return made;  // no fault of theirs
+  const std::uint64_t least = held + made.error().least_budget();
+  return std::move(
+      Error(ErrorCode::kOutOfBudget,
+            fmt::format("{}. Others hold {} that they cannot do without ({})", made.error().message(),
+                        format_bytes(held), name_holders(process->parts())))
+          .with_file(made.error().file())
+          .with_least_budget(least)
+          .with_hint(fmt::format("Close them, or let the process have more: hr.set_memory({}) (just over {}) is enough "
+                                 "for all. {}",
+                                 least, format_bytes(least), made.error().hint())));
 }
 
 // --------------------------------------------------------------------------------------------------- giving memory
 // away
 
-bool EngineManager::may_give() const {
-  const State now = state();
-  return now == State::kReserved || now == State::kIdle;
+/// In a child of fork() there is nothing to give.
+bool EngineManager::is(State now) const {
+  return ::getpid() == owner_pid_ && state() == now;
+}
+
+std::uint64_t EngineManager::RunningWindow::reclaimable_bytes() const {
+  const std::unique_lock lock(manager.busy_, std::try_to_lock);
+  return lock && manager.is(State::kRunning) ? manager.engine()->could_give() : 0;
+}
+
+std::uint64_t EngineManager::RunningWindow::reclaim(std::uint64_t bytes) {
+  const std::unique_lock lock(manager.busy_, std::try_to_lock);
+  return lock && manager.is(State::kRunning) ? manager.engine()->give(bytes, kGiving) : 0;
 }
 
 std::uint64_t EngineManager::reclaimable_bytes() const {
-  const std::unique_lock lock(busy_, std::try_to_lock);  // not of its own thread: that one is starting an epoch
-  return lock && may_give() ? budget_->snapshot().used_bytes : 0;
+  const std::unique_lock lock(busy_, std::try_to_lock);
+  return lock && (is(State::kReserved) || is(State::kIdle)) ? budget_->snapshot().used_bytes : 0;
 }
 
 std::uint64_t EngineManager::reclaim(std::uint64_t bytes) {
   const std::unique_lock lock(busy_, std::try_to_lock);
-  if (!lock || !may_give()) return 0;
+  if (!lock || !(is(State::kReserved) || is(State::kIdle))) return 0;
   const std::uint64_t before = budget_->snapshot().used_bytes;
   engine()->stop();
   const std::uint64_t window = before - std::min(before, budget_->snapshot().used_bytes);

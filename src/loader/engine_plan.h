@@ -78,6 +78,8 @@ struct EnginePlan {
   std::uint64_t slots = 0;         ///< In the window and with the consumer.
   std::uint64_t wanted_slots = 0;  ///< With which every block is decoded once.
   std::uint64_t slot_bytes = 0;
+  std::uint64_t slot_index_bytes = 0;                      ///< Part of `index_bytes` that each slot takes.
+  std::uint64_t least_bytes = 0;                           ///< Smallest budget that there is a plan for.
   std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0;  ///< All threads.
   std::uint64_t index_bytes = 0;               ///< The window's bookkeeping, and the order's pools and lists.
   std::uint64_t staging_bytes = 0;             ///< Buffers of the program, on the way to a device.
@@ -119,6 +121,8 @@ struct EnginePlan {
   [[nodiscard]] std::uint64_t planned_bytes() const { return window_bytes() + cache_bytes; }
   /// Slots that will do where batches come straight from memory: a few ahead.
   [[nodiscard]] std::uint64_t direct_window_slots() const;
+  /// True if the window is so short that memory of others is worth asking for.
+  [[nodiscard]] bool is_short_of_memory() const { return slots < direct_window_slots(); }
   /// Is every block kept once it was decoded?
   [[nodiscard]] bool keeps_all() const {
     return tier == CacheTier::kAllRows || tier == CacheTier::kHostRows || tier == CacheTier::kDirectory ||

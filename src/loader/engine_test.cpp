@@ -25,7 +25,7 @@ std::shared_ptr<Engine> make_engine(const Dataset& data, std::uint32_t threads, 
   PlanContext context;
   context.room = {kRoom, 0};
   auto engine = Engine::make(source, resolve_plan(source, options, context).value(), std::move(starter));
-  engine->provide_memory({}, std::make_shared<DecodedCache>());
+  engine->provide_memory({MemoryBudget::process(), {}, {}, {}}, std::make_shared<DecodedCache>());
   return engine;
 }
 

@@ -11,8 +11,6 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kBlocksAhead = 4;  // a thread: room for them is made before they are there
-
 /// What was thrown, at a file, if there is memory to say which.
 Error error_at_file(const std::exception& thrown, const std::string& file) noexcept {
   Error error = error_of(thrown);
@@ -148,37 +146,6 @@ void Engine::keep_uncached(DecodeThread& w) {
   const BlockTable::Place place = plan_.blocks->place(*block);
   const std::uint64_t next_use = schedule_ ? schedule_->next_use(*block, w.claim.epoch, true) : 0;
   keep_ahead(*w.server, {*block, place.file, place.rows, true, next_use, {.ahead = true}}, window_.cancel_flag());
-}
-
-/// As the cache grows, the window gives way: a block that is kept is not decoded again, however short the window is.
-void Engine::make_room() {
-  if (slots_bytes_.load(std::memory_order_relaxed) <= plan_.direct_window_slots() * plan_.slot_bytes) return;
-  if (gather_ready_.load(std::memory_order_relaxed)) return limit_slots(plan_.slots);
-  const BlockCache* const blocks = plan_.fits_encoded ? decoded_cache_->blocks.get() : nullptr;
-  if (blocks && blocks->is_short_of_room(kBlocksAhead * plan_.threads, plan_.layout.most_stored_rows())) limit_slots(1);
-}
-
-/// Do with `step` slots fewer, once what was given up before has come back, and hand that to the cache, or to others.
-void Engine::limit_slots(std::uint64_t step) {
-  const std::unique_lock lock(room_mutex_, std::try_to_lock);
-  if (!lock || reservations_.empty()) return;
-  MemoryReservation& window = reservations_.front();
-  if (window.bytes() == slots_ * plan_.slot_bytes) {
-    slots_ = std::max(slots_ - std::min(step, slots_), plan_.direct_window_slots());
-    memory_->limit_slots(slots_);
-    window_.limit_slots(slots_);
-  }
-  const BatchMemory::Usage now = memory_->usage();
-  const std::uint64_t in_use = now.allocated_bytes - std::min(now.held_over_bytes, now.allocated_bytes);
-  const std::uint64_t left = std::max(slots_ * plan_.slot_bytes, in_use);
-  if (left >= window.bytes()) return;
-  const std::uint64_t freed = window.bytes() - left;
-  if (!window.resize(left).ok()) return;
-  slots_bytes_ = left;
-  BlockCache* const blocks = decoded_cache_->blocks.get();
-  if (!blocks) return;
-  blocks->set_capacity(blocks->capacity_bytes() + freed);
-  if (left <= plan_.direct_window_slots() * plan_.slot_bytes) blocks->set_growing(false);
 }
 
 /// A whole batch from the store that holds all rows.

@@ -92,7 +92,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
       options.coded_share = plan.coded_share;
       options.epoch_ticks = Sampler::kEpochTicks;
       decoded_cache->blocks = std::make_shared<BlockCache>(budget, std::move(options));
-      MemoryBudget::process()->add_reclaimable(decoded_cache->blocks, 0);
+      MemoryBudget::process()->add_reclaimable(decoded_cache->blocks, ReclaimRank::kCache);
       break;
     }
     case CacheTier::kAllRows: {

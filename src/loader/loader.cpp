@@ -13,6 +13,11 @@
 #include "loader/loader_impl.h"
 
 namespace headrace {
+namespace {
+
+constexpr std::uint64_t kLookNs = 50'000'000;  // between two looks whether memory has become free
+
+}  // namespace
 
 Loader::Loader(Dataset dataset, LoaderOptions options, const std::function<bool()>& go_on)
     : impl_(std::make_unique<Impl>()) {
@@ -37,16 +42,26 @@ void Loader::Impl::check_process() const {
 }
 
 struct Loader::Epoch::Impl {
+  std::shared_ptr<EngineManager> manager;
   std::shared_ptr<Engine> engine;
   std::shared_ptr<ConsumerState> consumer;
   std::uint64_t generation = 0;
   std::chrono::nanoseconds timeout{0};
+  std::uint64_t next_look_ns = 0;
   bool finished = false;
   bool counted = false;  // among the epochs that are finished
 
   /// Count the epoch as finished, once.
   void count_finished() {
     if (!std::exchange(counted, true)) ++consumer->epochs_finished;
+  }
+
+  /// The consumer has to wait: look, now and then, whether memory that was given to other loaders can be had again.
+  void take_back() {
+    const std::uint64_t now = now_ns();
+    if (!engine->has_given() || now < next_look_ns) return;
+    next_look_ns = now + kLookNs;
+    engine->take_back();
   }
 
   void check_current() const {
@@ -76,6 +91,7 @@ Loader::Epoch Loader::epoch(const std::function<bool()>& go_on) {
   ++c.epochs_started;
   Epoch epoch;
   epoch.impl_ = std::make_shared<Epoch::Impl>();
+  epoch.impl_->manager = m.manager;
   epoch.impl_->engine = engine;
   epoch.impl_->consumer = m.consumer;
   epoch.impl_->generation = ++c.generation;
@@ -92,24 +108,36 @@ std::optional<Batch> Loader::Epoch::next() {
   ConsumerState& c = *m.consumer;
   const std::uint64_t start = now_ns();
   c.stop_work(start, true);
+  if (c.all_given) {  // its memory may be others' by now
+    m.finished = true;
+    c.in_epoch = false;
+    return std::nullopt;
+  }
   if (m.timeout.count() > 0 && !m.engine->wait(m.timeout))
     throw Error(ErrorCode::kTimeout,
                 fmt::format("no batch came within {:.3g} s", std::chrono::duration<double>(m.timeout).count()))
         .with_hint("Raise timeout=, or look at loader.report() for the stage that holds things up.");
+  if (m.engine->has_given() && !m.engine->wait(std::chrono::nanoseconds(0))) m.take_back();
   Result<std::optional<Engine::Delivery>> delivery = m.engine->next();
   const std::uint64_t end = now_ns();
   c.add_wait(end - start);
   if (!delivery.ok()) {
     m.finished = true;
+    m.manager->set_done(true);
     throw delivery.error();
   }
   if (!*delivery) {
     m.finished = true;
     c.in_epoch = false;
     m.count_finished();
+    m.manager->set_done(true);
     return std::nullopt;
   }
-  if ((*delivery)->last) m.count_finished();
+  if ((*delivery)->last) {
+    m.count_finished();
+    c.all_given = true;
+    m.manager->set_done(true);
+  }
   c.add_batch((*delivery)->batch, end);
   c.handed_out((*delivery)->end_sample);
   return std::move((*delivery)->batch);
@@ -117,9 +145,10 @@ std::optional<Batch> Loader::Epoch::next() {
 
 bool Loader::Epoch::wait(std::chrono::nanoseconds limit) {
   impl_->check_current();
-  if (impl_->finished) return true;
+  if (impl_->finished || impl_->consumer->all_given) return true;
   const std::uint64_t start = now_ns();
   impl_->consumer->stop_work(start, true);
+  if (limit.count() > 0) impl_->take_back();  // else the caller holds what it may not hold while others' threads end
   const bool ready = impl_->engine->wait(limit);
   impl_->consumer->add_wait(now_ns() - start);
   return ready;

@@ -27,6 +27,7 @@ struct ConsumerState {
   LogHistogram batch_waits_ns;          ///< The same, of all batches that came.
   Counter epoch{0}, samples_before{0};  ///< Where the live epoch is: samples handed out of it over all ranks.
   std::atomic<bool> in_epoch{false};    ///< Is there an epoch that has not ended?
+  std::atomic<bool> all_given{false};   ///< Its last batch was handed out: there is only its end to tell.
   Position next;                        ///< Where the next epoch() begins.
   bool rewound = false;                 ///< The live epoch was sent to `next`, and has given nothing since.
   Counter first_start_ns{0}, epoch_start_ns{0}, first_batch_ns{0}, last_batch_ns{0};
@@ -62,6 +63,7 @@ struct ConsumerState {
     samples_before = at.samples;
     next = {at.epoch + 1, 0};
     in_epoch = true;
+    all_given = false;
     rewound = false;
     batch_wait_ns = 0;
   }

@@ -137,10 +137,11 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes,
                       bookkeeping = parts * kPartBytes + batch.beside;
   plan.staging_bytes = staging_bytes(options, std::min(largest, 2 * mean));
-  const std::uint64_t least = order + plan.staging_bytes + thread + kLeastSlots * (largest + bookkeeping);
+  const std::uint64_t least = plan.least_bytes =
+      order + plan.staging_bytes + thread + kLeastSlots * (largest + bookkeeping);
   if (least > plan.budget_bytes) {
     Error error = too_small_a_budget(mapped.groups[0].source->files[0].path, plan.budget_bytes,
-                                     {largest + bookkeeping, thread, order + plan.staging_bytes}, least,
+                                     {largest + bookkeeping, thread, order, plan.staging_bytes}, least,
                                      plan.budget ? "a smaller budget of tokens" : "a smaller batch_size");
     if (!plan.padding) return error;
     return std::move(
@@ -148,6 +149,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
                                         "up to that: {}",
                                         mapped.sizes.largest, group_digits(padded.longest), rows, error.message()))
             .with_file(error.file())
+            .with_least_budget(least)
             .with_hint(error.hint() + " Or use ragged batches (layout='ragged'), or "
                                       "select() shorter samples by lengths()."));
   }
@@ -191,6 +193,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   plan.slot_bytes = (arena + plan.slots - 1) / plan.slots;
   plan.scratch_bytes = plan.threads * need.scratch_bytes;
   plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
+  plan.slot_index_bytes = bookkeeping;
   plan.index_bytes = order + plan.slots * bookkeeping;
   return {};
 }

@@ -77,6 +77,7 @@ class MemoryPlanner {
       plan_.keeping_bytes += plan_.threads * need_.coded_bytes;
     plan_.scratch_bytes = plan_.threads * need_.scratch_bytes;
     plan_.read_buffer_bytes = plan_.threads * need_.read_buffer_bytes;
+    plan_.slot_index_bytes = bookkeeping_;
     plan_.index_bytes = plan_.slots * bookkeeping_ + states_bytes(plan_.slots) + order_bytes_;
     return {};
   }
@@ -132,12 +133,11 @@ class MemoryPlanner {
       --plan_.threads;
       plan_.threads_reason = "fewer than asked for: each thread needs scratch memory";
     }
-    const std::uint64_t smallest = fixed(1) + least_slots();
+    const std::uint64_t smallest = plan_.least_bytes = fixed(1) + least_slots();
     if (smallest <= plan_.budget_bytes) return {};
     return too_small_a_budget(
         source_.files[0].path, plan_.budget_bytes,
-        {plan_.slot_bytes, need_.scratch_bytes + need_.read_buffer_bytes, order_bytes_ + plan_.staging_bytes},
-        smallest);
+        {plan_.slot_bytes, need_.scratch_bytes + need_.read_buffer_bytes, order_bytes_, plan_.staging_bytes}, smallest);
   }
 
   void do_without_directory() {
@@ -286,12 +286,16 @@ Status plan_memory(const SampleSource& source, const LoaderOptions& options, con
 
 Error too_small_a_budget(const std::string& first_path, std::uint64_t budget_bytes, const LeastMemory& least,
                          std::uint64_t smallest_bytes, std::string_view needs_less) {
+  const std::string staging = least.staging_bytes == 0 ? ""
+                                                       : fmt::format(", staging on the way to the device ({})",
+                                                                     format_bytes(least.staging_bytes));
   Error error(ErrorCode::kOutOfBudget,
-              fmt::format("a budget of {} cannot hold two batches ({} each), the largest block of one thread ({}) and "
-                          "the order of the samples ({})",
+              fmt::format("a budget of {} cannot hold two batches ({} each), the largest block of one thread ({}){} "
+                          "and the order of the samples ({})",
                           format_bytes(budget_bytes), format_bytes(least.batch_bytes), format_bytes(least.thread_bytes),
-                          format_bytes(least.order_bytes)));
+                          staging, format_bytes(least.order_bytes)));
   error.with_file(first_path)
+      .with_least_budget(smallest_bytes)
       .with_hint(fmt::format("The smallest budget is memory={} (just over {}); {} needs less.", smallest_bytes,
                              format_bytes(smallest_bytes), needs_less));
   return error;

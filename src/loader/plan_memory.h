@@ -21,7 +21,7 @@ std::uint64_t staging_bytes(const LoaderOptions& options, std::uint64_t batch_by
 
 /// What the smallest plan consists of.
 struct LeastMemory {
-  std::uint64_t batch_bytes, thread_bytes, order_bytes;
+  std::uint64_t batch_bytes, thread_bytes, order_bytes, staging_bytes;
 };
 /// Return the error of a budget that cannot hold it. \param smallest_bytes  That would do. \param needs_less  What
 /// to give in place of more memory.

@@ -115,6 +115,7 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   }
   m.engine()->start_epoch(state.position.epoch, state.position.samples).value();
   c.rewind(state.position);
+  m.manager->set_done(false);
 }
 
 }  // namespace headrace

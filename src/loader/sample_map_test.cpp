@@ -58,7 +58,7 @@ std::shared_ptr<const Sampler> sampler_of(const MapCase& c, const Settings& sett
 /// Deliver `epochs` epochs, the first of them from `position` on.
 std::vector<Delivered> run(const MapCase& c, const Settings& settings, std::uint64_t epochs, std::uint64_t position = 0,
                            std::optional<Error>* error = nullptr) {
-  auto arena = std::make_shared<SlotArena>(c.fields, 1 << 20);
+  auto arena = std::make_shared<SlotArena>(c.fields, 1, 1 << 20);
   const Finishing finishing = c.finisher ? c.finisher->finishing() : Finishing{};
   RequestWindow window(
       std::make_shared<FixedSteps>(sampler_of(c, settings), settings.batch, RankShare{}, Tail::kPartial),

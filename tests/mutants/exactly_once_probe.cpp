@@ -108,7 +108,7 @@ const char* run_spans() {
                                                               .rows = groups[0].layout.table,
                                                               .row_weight = row_weight(1),
                                                               .spans = Spans::windows({{0, 10'000}}, 11, 12)});
-  const auto arena = std::make_shared<SlotArena>(std::vector<SlotField>{{28, 0}}, 1 << 20);
+  const auto arena = std::make_shared<SlotArena>(std::vector<SlotField>{{28, 0}}, 1, 1 << 20);
   RequestWindow window(cut(make_global_shuffle(map->shuffle_blocks(), 3)), map->shuffle_blocks(),
                        {.max_slots = 4, .map = map, .row_weight = 1}, *arena);
   arena->set_release_callback([&] { window.memory_released(); });

@@ -60,6 +60,8 @@ class Error : public std::exception {
   Error& with_stage(std::string_view stage);
   /// Set what the user can do: a whole sentence, often a command.
   Error& with_hint(std::string_view hint);
+  /// Set the smallest memory budget with which it would not have failed.
+  Error& with_least_budget(std::uint64_t bytes);
 
   /// Return the kind of error.
   [[nodiscard]] ErrorCode code() const noexcept;
@@ -77,6 +79,8 @@ class Error : public std::exception {
   [[nodiscard]] const std::string& stage() const noexcept;
   /// Return what to do about it.
   [[nodiscard]] const std::string& hint() const noexcept;
+  /// Return the smallest memory budget with which it would not have failed, in bytes; 0: that is not known, or not why.
+  [[nodiscard]] std::uint64_t least_budget() const noexcept;
 
   /// Return the whole text: `file › field › chunk (12,0,0) › bytes 4718592+81733: stage: message. hint`.
   [[nodiscard]] const char* what() const noexcept override;

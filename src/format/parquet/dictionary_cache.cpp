@@ -8,7 +8,6 @@ namespace headrace::parquet {
 namespace {
 
 constexpr std::uint64_t kMostKeptBytes = 64 << 20;
-constexpr int kRank = 0;  // gives memory back before loaders do
 
 }  // namespace
 
@@ -16,7 +15,7 @@ DictionaryCache& DictionaryCache::process() {
   static MadeOnce<std::shared_ptr<DictionaryCache>> cache;
   return *cache.get([] {
     auto made = std::make_shared<DictionaryCache>();
-    MemoryBudget::process()->add_reclaimable(made, kRank);
+    MemoryBudget::process()->add_reclaimable(made, ReclaimRank::kCache);
     return made;
   });
 }
