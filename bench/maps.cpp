@@ -87,7 +87,7 @@ struct Pipeline {
 
 /// Return the nanoseconds of one epoch with one decode thread, from the second epoch of a window on: memory is touched.
 double epoch_ns(const Pipeline& p) {
-  const auto arena = std::make_shared<SlotArena>(p.fields, p.arena_bytes);
+  const auto arena = std::make_shared<SlotArena>(p.fields, 1, p.arena_bytes);
   std::shared_ptr<const Sampler> order = make_block_shuffle(p.map->shuffle_blocks(), {4, 4}, 1);
   RequestWindow window(std::make_shared<FixedSteps>(order, p.batch, RankShare{}, Tail::kPartial),
                        p.map->shuffle_blocks(), {.max_slots = 64, .map = p.map, .row_weight = 1}, *arena);
