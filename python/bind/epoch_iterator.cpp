@@ -21,7 +21,7 @@ Batch EpochIterator::next_batch() {
   Turn turn(*handle_, "next()");
   if (finished_) throw nb::stop_iteration();
   if (!epoch_.wait(std::chrono::nanoseconds{0})) wait_for_batch(turn);
-  std::optional<Batch> batch = epoch_.next();
+  std::optional<Batch> batch = ahead_ ? epoch_.take() : epoch_.next();
   if (batch) return std::move(*batch);
   finished_ = true;
   throw nb::stop_iteration();

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "bind/loader_handle.h"
@@ -13,14 +14,17 @@ namespace headrace::python {
 
 class EpochIterator {
  public:
-  EpochIterator(std::shared_ptr<LoaderHandle> handle, Loader::Epoch epoch)
-      : handle_(std::move(handle)), epoch_(std::move(epoch)) {}
+  /// \param ahead  True: batches are taken before the program gets them; Loader.hand_out() says when it does.
+  EpochIterator(std::shared_ptr<LoaderHandle> handle, Loader::Epoch epoch, bool ahead)
+      : handle_(std::move(handle)), epoch_(std::move(epoch)), ahead_(ahead) {}
 
   /// The next batch. A batch that is ready comes without giving up the GIL. Throws nb::stop_iteration after the last.
   nb::object next();
   /// Throws kClosed if the epoch was ended by a newer one.
   void check_current();
   [[nodiscard]] std::uint64_t number() const { return epoch_.number(); }
+  /// Where the loader is once the program has what the last next() gave; nullopt if that failed.
+  [[nodiscard]] std::optional<Loader::Place> taken() const { return epoch_.taken(); }
 
  private:
   Batch next_batch();
@@ -28,6 +32,7 @@ class EpochIterator {
 
   std::shared_ptr<LoaderHandle> handle_;
   Loader::Epoch epoch_;
+  const bool ahead_;
   bool finished_ = false;
 };
 

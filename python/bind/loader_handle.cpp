@@ -61,6 +61,12 @@ Loader::Epoch LoaderHandle::start_epoch() {
   return turn.run(reporter, [&](const auto& function) { return loader_.epoch([&] { return function(0, 1); }); });
 }
 
+Loader::Epoch LoaderHandle::epoch_of(const Loader::Place& place) {
+  check_process();
+  const Turn turn(*this, "next()");
+  return loader_.epoch_of(place);
+}
+
 void LoaderHandle::close() {
   if (forked()) return;
   closing_ = true;

@@ -34,6 +34,8 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
 
   /// Start the next epoch.
   Loader::Epoch start_epoch();
+  /// Return the epoch of a place once more, where load_state() sent it. Throws kClosed if it has ended.
+  Loader::Epoch epoch_of(const Loader::Place& place);
   /// Stop and give memory back; a call that another thread is in ends with kClosed. Where the program's own function
   /// runs inside such a call, on this thread or another, that call closes the loader, as soon as the function returns.
   /// Does nothing in a forked child.

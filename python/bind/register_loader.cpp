@@ -118,11 +118,32 @@ void register_loader(nb::module_& m) {
           "__iter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __iter__(self) -> EpochIterator"))
       .def("__next__", &EpochIterator::next, nb::sig("def __next__(self) -> typing.Any"))
       .def("check_current", &EpochIterator::check_current)
-      .def_prop_ro("number", &EpochIterator::number, "Number of this epoch.");
+      .def_prop_ro("number", &EpochIterator::number, "Number of this epoch.")
+      .def_prop_ro("taken", &EpochIterator::taken,
+                   "Where the loader is once the program has what the last next() gave; None if that failed.");
+
+  nb::class_<Loader::Place>(m, "Place", "Where a loader is once the program has what was taken of an epoch.")
+      .def_ro("samples", &Loader::Place::samples, "Samples of the epoch that all ranks were handed out.")
+      .def_ro("last", &Loader::Place::last, "True if no batch of the epoch follows.");
 
   nb::class_<LoaderHandle>(m, "Loader", "Delivers epochs of batches; see headrace.Loader.")
       .def(nb::new_(&make_loader), nb::arg("dataset"), nb::arg("words"), nb::arg("sampler").none())
-      .def("epoch", [](LoaderHandle& self) { return EpochIterator(self.shared_from_this(), self.start_epoch()); })
+      .def(
+          "epoch",
+          [](LoaderHandle& self, bool ahead) {
+            return EpochIterator(self.shared_from_this(), self.start_epoch(), ahead);
+          },
+          nb::arg("ahead") = false,
+          "Start the next epoch; ahead: its batches are taken before hand_out() says that the program has them.")
+      .def(
+          "epoch_of",
+          [](LoaderHandle& self, const Loader::Place& place) {
+            return EpochIterator(self.shared_from_this(), self.epoch_of(place), true);
+          },
+          nb::arg("place"), "Return the epoch of a place once more, where load_state() sent it.")
+      .def(
+          "hand_out", [](LoaderHandle& self, const Loader::Place& place) { self.loader().hand_out(place); },
+          nb::arg("place"), "Tell that the program has what was taken up to there. Waits for nothing.")
       .def(
           "set_epoch",
           [](LoaderHandle& self, std::uint64_t number) {
@@ -167,6 +188,7 @@ void register_loader(nb::module_& m) {
       .def("batch", &batch_again, nb::arg("epoch"), nb::arg("step"), nb::arg("rows").none(),
            nb::sig("def batch(self, epoch: int, step: int, rows: typing.Any) -> typing.Any"))
       .def("next_epoch", [](LoaderHandle& self) { return self.loader().next_epoch(); })
+      .def("next_epoch_sample", [](LoaderHandle& self) { return self.loader().next_epoch_sample(); })
       .def(
           "set_rank",
           [](LoaderHandle& self, std::uint32_t rank, std::uint32_t world_size) {

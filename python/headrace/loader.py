@@ -191,9 +191,7 @@ class Loader:
         self._dataset = dataset
         self._owns_dataset = owns_dataset
         self._order = order
-        self._fed: FedEpoch | None = None
         self._walk = Walk()  # through steps of batch_sampler
-        self._resumed = (0, 0)  # epoch and samples of the state that the next iter() goes on from
         self._process = os.getpid()
         self._repeated: int | None = None  # the epoch that an overfitting Trainer gets each time
         words, options, self._listing = engine_words(order, options)
@@ -294,10 +292,12 @@ class Loader:
         return self._native.num_groups()
 
     def __len__(self) -> int:
-        """Return the exact number of batches of the epoch that is under way, or else the next."""
+        """Return the exact number of batches of the epoch that is under way, or else the next.
+
+        An epoch is under way until StopIteration, which comes behind its last batch; and after a ``break`` until the
+        next begins.
+        """
         reopen_epoch()  # a Lightning Trainer asks for it first of all
-        if self._delivery is not None and (epoch := self._delivery.epoch()) is not None:
-            return self._native.batches_after(epoch, 0)
         return self._native.num_batches()
 
     def __getitem__(self, _index: Any) -> NoReturn:
@@ -334,46 +334,36 @@ class Loader:
         self._ask_framework()
         self._repeat_if_overfitting()
         if self._delivery is None:
-            return self._on_host()
-        epoch = self._native.next_epoch()
+            return self._through(self._begin_native())
+        ahead = not isinstance(self._order, LookAhead)
         return self._delivery.begin(
-            self._native,
-            self._on_host,
-            position=(epoch, self._resumed[1] if self._resumed[0] == epoch else 0),
-            timeout=self._timeout(),
-            ahead=not isinstance(self._order, LookAhead),
+            self._native, self._begin_native, self._through, timeout=self._timeout(), ahead=ahead
         )
 
     def _timeout(self) -> float | None:
         seconds = self._options["timeout"]
         return None if seconds is None else float(seconds)
 
-    def _on_host(self) -> Iterator[Any]:
-        """Start the next epoch; its batches lie in the host's memory."""
-        batches = self._begin_native()
-        return batches if self._prepare is None else map(self._prepare, batches)
+    def _begin_native(self, ahead: bool = False) -> _headrace.EpochIterator | FedEpoch:
+        """Start the next epoch; its batches lie in the host's memory.
 
-    def _begin_native(self) -> Iterator[Any]:
-        self._resumed = (0, 0)
+        Args:
+            ahead: The epoch's batches are taken before the program has them, which ``hand_out`` tells the engine.
+        """
         if logger.isEnabledFor(logging.DEBUG):  # else an epoch of a token budget would be counted for nothing
             logger.debug("epoch %d begins, of %d batches", self._native.next_epoch(), len(self))
-        number = self._native.next_epoch()
-        batches: Iterator[Any]
         if isinstance(self._order, LookAhead):
-            batches = self._fed = FedEpoch(self._native, self._order)
-        else:
-            self._list_rows(number)
-            batches = self._native.epoch()
-        if self._delivery is not None:
-            batches = self._delivery.counted(batches)
-        return self._through_functions(batches, number)
+            return FedEpoch(self._native, self._order)
+        self._list_rows(self._native.next_epoch())
+        return self._native.epoch(ahead)
 
-    def _through_functions(self, batches: Iterator[Any], epoch: int) -> Iterator[Any]:
-        functions = self._dataset._functions
-        if not functions:
-            return batches
-        as_tuple = self._options["batch_format"] == "tuple"
-        return MappedEpoch(batches, functions, as_tuple, epoch, self._native.add_python_ns)
+    def _through(self, epoch: _headrace.EpochIterator | FedEpoch) -> Iterator[Any]:
+        """Return an epoch's batches through the functions of the data set, and what prepares them for their device."""
+        batches: Iterator[Any] = epoch
+        if functions := self._dataset._functions:
+            as_tuple = self._options["batch_format"] == "tuple"
+            batches = MappedEpoch(batches, functions, as_tuple, epoch.number, self._native.add_python_ns)
+        return batches if self._prepare is None else map(self._prepare, batches)
 
     def _repeat_if_overfitting(self) -> None:
         if not overfits():
@@ -388,7 +378,7 @@ class Loader:
         self._ask_framework()
         epoch = self._native.next_epoch()
         self._list_rows(epoch)
-        first = self._resumed[1] if self._resumed[0] == epoch else 0
+        first = self._native.next_epoch_sample()
         return epoch, first, self._native.epoch_samples(), self._native.global_batch_rows()
 
     def _list_rows(self, epoch: int) -> None:
@@ -415,9 +405,7 @@ class Loader:
         enough. Less than 200 bytes as JSON.
         """
         state: dict[str, Any] = json.loads(self._native.state())
-        if self._delivery is not None and (place := self._delivery.position()) is not None:
-            state["epoch"], state["samples"] = place  # the engine is ahead of what was handed out
-        if self._fed is not None and state["samples"] > 0:
+        if isinstance(self._order, LookAhead) and state["samples"] > 0:
             warn("a state from the middle of an epoch with lookahead= cannot be loaded: save at the epoch's end")
         return state
 
@@ -449,9 +437,8 @@ class Loader:
         self._native.load_state(text, accept_changed_data, rows)
         if self._listing is not None:
             self._listing.epoch = int(state["epoch"])
-        self._resumed = (int(state["epoch"]), int(state["samples"]))
         if self._delivery is not None:
-            self._delivery.go_on(self._on_host, self._native, self._resumed)
+            self._delivery.go_on(self._through)
         logger.debug("the next batch is the one after %s samples of epoch %s", state["samples"], state["epoch"])
 
     def batch(self, epoch: int, step: int) -> Any:
@@ -491,10 +478,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next ``iter()`` delivers (from 0). Calling it twice is the same as once."""
-        number = whole_number("epoch", epoch, least=0)
-        self._native.set_epoch(number)
-        if number != self._resumed[0]:
-            self._resumed = (number, 0)
+        self._native.set_epoch(whole_number("epoch", epoch, least=0))
 
     def preload(self, progress: Callable[[int, int], Any] | None = None) -> None:
         """Decode now all that ``cache="ram"`` will keep. Without it that happens when the first epoch starts.

@@ -117,6 +117,9 @@ class LookAhead:
 class FedEpoch:
     """One epoch of a sampler that is asked while the epoch goes on.
 
+    Attributes:
+        number: Number of the epoch.
+
     Raises (while iterating):
         InvalidArgumentError: The sampler gives more or fewer rows than its ``len()``, or rows that are not there.
         ClosedError: A newer iterator took over, or the loader was closed or sent elsewhere.
@@ -132,9 +135,9 @@ class FedEpoch:
                 f"the sampler's len() was {self._total} when the loader was made, and is now {len(order.sampler)}",
                 "Make a new Loader, or keep the epoch's length.",
             )
-        number = native.next_epoch()
+        self.number = native.next_epoch()
         self._batches = native.epoch()
-        self._rows = order.epoch(number)
+        self._rows = order.epoch(self.number)
         self._step, self._fed = 0, 0
 
     def __iter__(self) -> FedEpoch:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import pickle
+import gc
 import threading
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 import ragged_files
-from device_loaders import HABITS, check_like_the_cpu, epochs, fake, same, torch
+from device_loaders import HABITS, check_like_the_cpu, fake, same, torch
 
 import headrace as hr
+from headrace._dataset.functions import MappedEpoch
 from headrace.torch import DataLoader
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -33,10 +33,10 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("habit", HABITS)
 @pytest.mark.parametrize("form", FORMS)
-def test_rows_are_those_of_the_cpu(jets, form: str, habit: str) -> None:
+def test_rows_are_those_of_the_cpu(jets, form: str) -> None:
     words = FORMS[form]
+    habit = list(HABITS)[list(FORMS).index(form) % len(HABITS)]  # each with each: test_random_walk
     make = lambda device: hr.Loader(jets.open(), framework="torch", device=device, **words)  # noqa: E731
     check_like_the_cpu(make, fake(habit))
 
@@ -136,54 +136,63 @@ def test_samplers_that_learn_get_no_batch_ahead(jets) -> None:
     assert number == 10
 
 
-@pytest.mark.parametrize("stop", [0, 1, 5, 12, 13])
-def test_resumed_equals_uninterrupted(jets, stop: int) -> None:
-    make = lambda: hr.Loader(jets.open(), 50, shuffle=True, framework="torch", device=fake("late"))  # noqa: E731
-    with make() as loader:
-        whole, states = epochs(loader, 2)
-    with make() as first:
-        iterator = iter(first)
-        for _ in range(stop):
-            next(iterator)
-        time.sleep(0.02)  # the next batches are copied meanwhile, and do not count
-        state = first.state_dict()
-        copy = pickle.loads(pickle.dumps(first))
-    assert state == states[stop]
-    with make() as second:
-        second.load_state_dict(state)
-        rest = list(second)
-    assert len(rest) == (13 - stop or 13) and all(map(same, rest, whole[stop:]))
-    with copy:
-        assert all(map(same, list(copy), whole[stop:]))
-
-
-def test_a_live_iterator_goes_on_where_a_state_says(jets) -> None:
-    with hr.Loader(jets.open(), 50, shuffle=True, framework="torch", device=fake("late")) as loader:
-        whole, states = epochs(loader, 1)
-        iterator = iter(loader)
-        next(iterator)
-        loader.load_state_dict(states[4])
-        assert loader.state_dict() == states[4]
-        assert same(next(iterator), whole[4])
-        loader.load_state_dict(states[11])
-        assert all(map(same, iterator, whole[11:]))
-        assert next(iterator, None) is None
-        loader.load_state_dict(states[2])
-        assert next(iterator, None) is None, "it was over"
-        assert len(list(loader)) == 11
-
-
-def test_an_epoch_that_is_named_and_its_length(jets) -> None:
+def test_an_epoch_that_is_named(jets) -> None:
+    """The next one is another, whatever the device was ahead with; the one under way goes on."""
     data = jets.open()
-    with (
-        hr.Loader(data, 50, shuffle=True, framework="torch", device=fake("fast")) as loader,
-        hr.Loader(data, 50, shuffle=True, framework="torch") as plain,
-    ):
+    loaders = [hr.Loader(data, 50, shuffle=True, framework="torch", device=device) for device in ("cpu", fake("late"))]
+    for loader in loaders:
+        first = [loader.state_dict() for _ in loader]
+        assert loader.state_dict() == {**first[0], "epoch": 1, "samples": 0}
+        loader.set_epoch(5)
+        assert loader.state_dict() == {**first[0], "epoch": 5, "samples": 0}
         iterator = iter(loader)
         next(iterator)
+        loader.load_state_dict({**first[3], "epoch": 2})
         loader.set_epoch(7)
-        plain.set_epoch(7)
-        assert loader.state_dict()["epoch"] == 0 and len(loader) == 13
-        assert all(map(same, loader, plain))
-        assert same(loader.batch(7, 3), plain.batch(7, 3))
-        assert loader.state_dict() == plain.state_dict()
+        assert loader.state_dict() == {**first[3], "epoch": 2}
+        assert same(next(iterator), loader.batch(2, 4)), "an iterator that is live goes on where the state says"
+        assert same(next(iter(loader)), loader.batch(7, 0)), "and leaves the number as it was set"
+        loader.set_epoch(5)
+        loader.load_state_dict(first[3])
+        assert loader._next_samples()[:2] == (0, 200)
+        loader.set_epoch(0)
+        assert loader._next_samples()[:2] == (0, 200), "it is the state's epoch"
+        loader.close()
+
+
+def unchanged(columns: dict[str, Any]) -> dict[str, Any]:
+    return columns
+
+
+def epochs_alive(data: hr.Dataset) -> int:
+    """Number of epochs that go through the functions of a data set."""
+    return sum(type(one) is MappedEpoch and one._functions is data._functions for one in gc.get_objects())
+
+
+def test_an_epoch_ends_with_its_last_batch(jets) -> None:
+    """Nothing keeps the engine's epoch behind it, so that the memory can be another loader's."""
+    data = jets.open().map(unchanged)
+    with hr.Loader(data, 50, framework="torch", device=fake("late")) as loader:
+        for _ in range(2):
+            iterator = iter(loader)
+            state = [loader.state_dict() for _ in zip(range(13), iterator, strict=False)][3]
+            assert epochs_alive(data) == 0, "after the last batch"
+            loader.load_state_dict(state)
+            assert same(next(iterator), loader.batch(state["epoch"], 4)), "it is not over before StopIteration"
+            assert len(list(iterator)) == 8
+            assert epochs_alive(data) == 0, "after StopIteration"
+        iterator = iter(loader)
+        next(iterator)
+    assert epochs_alive(data) == 0, "after close()"
+    with pytest.raises(hr.ClosedError, match="the loader was closed"):
+        next(iterator)
+
+
+def test_steps_end_with_their_last(jets) -> None:
+    data = jets.open().map(unchanged)
+    with hr.Loader(data, 50, framework="torch") as loader:
+        for number, step in enumerate(loader.batch_sampler):
+            assert epochs_alive(data) == (number > 0)
+            loader._walk.deliver(step)
+        assert number == 12
+        assert epochs_alive(data) == 0

@@ -17,6 +17,10 @@ namespace {
 
 constexpr std::uint64_t kLookNs = 50'000'000;  // between two looks whether memory has become free
 
+Loader::Place end_of(std::uint64_t pass) {
+  return {.pass = pass, .samples = 0, .last = true, .over = true};
+}
+
 }  // namespace
 
 Loader::Loader(Dataset dataset, LoaderOptions options, const std::function<bool()>& go_on)
@@ -50,6 +54,7 @@ struct Loader::Epoch::Impl {
   std::uint64_t next_look_ns = 0;
   bool finished = false;
   bool counted = false;  // among the epochs that are finished
+  std::optional<Place> taken;
 
   /// Count the epoch as finished, once.
   void count_finished() {
@@ -96,21 +101,57 @@ Loader::Epoch Loader::epoch(const std::function<bool()>& go_on) {
   epoch.impl_->consumer = m.consumer;
   epoch.impl_->generation = ++c.generation;
   epoch.impl_->timeout = m.options().timeout;
+  epoch.impl_->taken = Place{.pass = c.generation, .samples = c.samples_before};
   m.manager->set_consumer(epoch.impl_);
   c.epoch_start_ns = start;
   return epoch;
 }
 
+Loader::Epoch Loader::epoch_of(const Place& place) {
+  Impl& m = *impl_;
+  m.check_process();
+  const EngineManager::Busy busy(*m.manager);
+  ConsumerState& c = *m.consumer;
+  Epoch epoch;
+  epoch.impl_ = std::make_shared<Epoch::Impl>();
+  epoch.impl_->manager = m.manager;
+  epoch.impl_->engine = m.engine();
+  epoch.impl_->consumer = m.consumer;
+  epoch.impl_->generation = place.pass;
+  epoch.impl_->timeout = m.options().timeout;
+  epoch.impl_->taken = Place{.pass = place.pass, .samples = c.samples_before};
+  epoch.impl_->check_current();
+  if (!c.in_epoch || m.manager->state() == EngineManager::State::kPlanned) c.end_epoch();
+  epoch.impl_->check_current();
+  m.manager->set_consumer(epoch.impl_);
+  return epoch;
+}
+
+void Loader::hand_out(const Place& place) {
+  impl_->consumer->hand_out(place);
+}
+
 std::optional<Batch> Loader::Epoch::next() {
+  std::optional<Batch> batch = take();
+  if (impl_->taken) impl_->consumer->hand_out(*impl_->taken);
+  return batch;
+}
+
+const std::optional<Loader::Place>& Loader::Epoch::taken() const {
+  return impl_->taken;
+}
+
+std::optional<Batch> Loader::Epoch::take() {
   Impl& m = *impl_;
   m.check_current();
   if (m.finished) return std::nullopt;
+  m.taken.reset();
   ConsumerState& c = *m.consumer;
   const std::uint64_t start = now_ns();
   c.stop_work(start, true);
   if (c.all_given) {  // its memory may be others' by now
     m.finished = true;
-    c.in_epoch = false;
+    m.taken = end_of(m.generation);
     return std::nullopt;
   }
   if (m.timeout.count() > 0 && !m.engine->wait(m.timeout))
@@ -128,7 +169,7 @@ std::optional<Batch> Loader::Epoch::next() {
   }
   if (!*delivery) {
     m.finished = true;
-    c.in_epoch = false;
+    m.taken = end_of(m.generation);
     m.count_finished();
     m.manager->set_done(true);
     return std::nullopt;
@@ -139,7 +180,7 @@ std::optional<Batch> Loader::Epoch::next() {
     m.manager->set_done(true);
   }
   c.add_batch((*delivery)->batch, end);
-  c.handed_out((*delivery)->end_sample);
+  m.taken = Place{.pass = m.generation, .samples = (*delivery)->end_sample, .last = (*delivery)->last};
   return std::move((*delivery)->batch);
 }
 
@@ -163,10 +204,15 @@ std::uint64_t Loader::Epoch::number() const {
 void Loader::set_epoch(std::uint64_t number) {
   if (number > kLastEpoch) throw refuse(fmt::format("epoch {} is past the last one, {}", number, kLastEpoch));
   Position& next = impl_->consumer->next;
-  if (next.epoch != number) next = {number, 0};
+  if (next.epoch == number) return;
+  next = {number, 0};
+  impl_->consumer->rewound = false;  // what the live epoch gives next leaves the number as it was set
 }
 std::uint64_t Loader::next_epoch() const {
   return impl_->consumer->next.epoch;
+}
+std::uint64_t Loader::next_epoch_sample() const {
+  return impl_->consumer->next.samples;
 }
 
 void Loader::set_rows(std::vector<std::uint64_t> rows) {

@@ -29,7 +29,7 @@ struct ConsumerState {
   std::atomic<bool> in_epoch{false};    ///< Is there an epoch that has not ended?
   std::atomic<bool> all_given{false};   ///< Its last batch was handed out: there is only its end to tell.
   Position next;                        ///< Where the next epoch() begins.
-  bool rewound = false;                 ///< The live epoch was sent to `next`, and has given nothing since.
+  std::atomic<bool> rewound{false};     ///< The live epoch was sent to `next`, and has given nothing since.
   Counter first_start_ns{0}, epoch_start_ns{0}, first_batch_ns{0}, last_batch_ns{0};
   Counter first_start_cpu_ns{0};       ///< Processor time of the process when the first epoch began.
   std::uint64_t working_since_ns = 0;  ///< 0: the consumer is not between two batches of an epoch.
@@ -77,6 +77,14 @@ struct ConsumerState {
     samples_before = end;
     if (rewound) next = {epoch + 1, 0};
     rewound = false;
+  }
+  /// The program has what was taken of an epoch. Beside it another thread may take.
+  void hand_out(const Loader::Place& place) {
+    if (place.pass != generation) return;
+    if (place.over)
+      in_epoch = false;
+    else
+      handed_out(place.samples);
   }
   /// The live epoch, if there is one, is over: its engine is no more.
   void end_epoch() {

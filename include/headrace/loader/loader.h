@@ -177,6 +177,14 @@ class Loader {
   Loader(Loader&&) noexcept;
   Loader& operator=(Loader&&) noexcept;
 
+  /// Where a loader is once the program has what was taken of an epoch.
+  struct Place {
+    std::uint64_t pass = 0;     ///< The pass over the data that it is in.
+    std::uint64_t samples = 0;  ///< Samples of the epoch that all ranks were handed out.
+    bool last = false;          ///< True if no batch of the epoch follows.
+    bool over = false;          ///< True if it is the end that was taken, behind the last batch.
+  };
+
   /// One pass over the data.
   class Epoch {
    public:
@@ -184,6 +192,12 @@ class Loader {
     /// Errors: errors of the data, at the first batch that contains the damaged rows; kClosed if the loader was closed
     /// or a newer epoch was started; kTimeout; kForked in a child process.
     std::optional<Batch> next();
+    /// Take the next batch, as next() does, for a program that hands it out later: where the loader is changes only
+    /// when Loader::hand_out() is told. Threads: one may take while another hands out.
+    std::optional<Batch> take();
+    /// Return where the loader is once the program has what the last take() or next() gave; before the first, where it
+    /// began; nullopt if that call failed.
+    [[nodiscard]] const std::optional<Place>& taken() const;
     /// Wait at most `limit`. \return True if next() will not block.
     bool wait(std::chrono::nanoseconds limit);
     /// Throws kClosed if this epoch was ended: by a newer epoch, close(), preload(), set_rows() or load_state().
@@ -203,10 +217,17 @@ class Loader {
   /// returns false, reading ends and kCancelled is thrown. The next call tries again. It may ask this loader for
   /// state(), report() and explain(), and may call close(); calls that change the loader throw kInvalidArgument there.
   Epoch epoch(const std::function<bool()>& go_on = {});
+  /// Tell that the program has what was taken up to `place`: state(), num_batches() and load_state() go by that. A
+  /// place of an epoch that has ended changes nothing.
+  void hand_out(const Place& place);
+  /// Return the Epoch of a place once more, where load_state() sent it. Errors: kClosed if it has ended.
+  Epoch epoch_of(const Place& place);
   /// Set the number of the epoch that the next call of epoch() delivers, 2^63 - 1 at most. Idempotent.
   void set_epoch(std::uint64_t number);
   /// Return the number of the epoch that the next call of epoch() delivers.
   [[nodiscard]] std::uint64_t next_epoch() const;
+  /// Return how many samples of that epoch come before what it delivers: 0, but after load_state().
+  [[nodiscard]] std::uint64_t next_epoch_sample() const;
 
   /// Return the position of the loader as less than 200 bytes of JSON: the epoch, and how many of its samples were
   /// handed out over all ranks. Prefetched samples do not count. The same on every rank, and for any threads, memory
@@ -257,7 +278,8 @@ class Loader {
   [[nodiscard]] std::uint64_t global_batch_rows() const;
   /// Return the number of groups, those without samples too, if the options group samples; else 0.
   [[nodiscard]] std::uint64_t num_groups() const;
-  /// Return the exact number of batches in the epoch that is under way, or else the next; the same on all ranks.
+  /// Return the exact number of batches in the epoch that is under way, or else the next; the same on all ranks. An
+  /// epoch is under way until its end was handed out, which follows its last batch.
   [[nodiscard]] std::uint64_t num_batches() const;
   /// Return the samples that all ranks were handed out of an epoch once the batch that begins after `position` samples
   /// is done: where the next batch begins.

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 
+from headrace import _headrace
 from headrace._device.copier import OnDevice
 from headrace.errors import ClosedError, LoaderTimeoutError
 
@@ -17,11 +18,11 @@ class Item:
 
     Attributes:
         made: A batch; or what went wrong in its place; None: the epoch is over.
-        taken: Batches that the engine had given by then.
+        place: Where the loader is once the program has it; None: where it was.
     """
 
     made: OnDevice | BaseException | None
-    taken: int
+    place: _headrace.Place | None
 
 
 @dataclass
@@ -39,10 +40,10 @@ class Channel:
     thread: threading.Thread | None = None
     process: int = field(default_factory=os.getpid)
 
-    def has_room(self) -> bool:
-        """Wait for room. False: nothing more is wanted."""
+    def has_room(self, more: int = 0) -> bool:
+        """Wait for room, for so many ``more`` than ``ahead``. False: nothing more is wanted."""
         with self.there:
-            while len(self.ready) >= self.ahead and not self.closed:
+            while len(self.ready) >= self.ahead + more and not self.closed:
                 self.there.wait()
             return not self.closed
 

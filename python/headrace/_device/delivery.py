@@ -1,4 +1,4 @@
-"""Delivery: where a loader's batches go, and where the loader is that delivers some while it copies others."""
+"""Delivery: where a loader's batches go, and how they get there."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from headrace import _headrace
 from headrace._device.backend import Backend, TorchDevice, has_streams
 from headrace._device.copier import Copier, OnDevice, each_tensor
 from headrace._device.fake import FakeDevice
-from headrace._device.feed import Feed, Way
+from headrace._device.feed import Feed, Source, Way
 from headrace._device.figures import Figures
 from headrace._device.hand_over import HandOver, WhenAskedFor
-from headrace._device.place import Counted, Place
 from headrace._support.checks import invalid
 
 #: Batches that are on the device, or on their way, before they are asked for.
@@ -60,12 +59,10 @@ class Delivery:
     def __init__(self, to: torch.device | FakeDevice | Pinned) -> None:
         """Deliver there. The device is not touched before the first epoch."""
         self._to = to
-        self._place: Place | None = None
         self._feed: weakref.ref[Feed] | None = None
         self._backend: Backend | None = None
         self._copier: Copier | None = None
         self._figures: Figures | None = None
-        self._counted: Counted | None = None
 
     @property
     def to(self) -> torch.device | FakeDevice | Pinned:
@@ -75,9 +72,9 @@ class Delivery:
     def begin(
         self,
         native: _headrace.Loader,
-        start: Callable[[], Iterator[Any]],
+        start: Callable[[bool], Any],
+        through: Callable[[Any], Iterator[Any]],
         *,
-        position: tuple[int, int],
         timeout: float | None,
         ahead: bool,
     ) -> Iterator[Any]:
@@ -85,25 +82,25 @@ class Delivery:
 
         Args:
             native: The engine's loader.
-            start: Starts the epoch, and returns its batches.
-            position: The epoch, and its samples that were delivered before.
+            start: Starts the epoch; called with True where its batches are taken ahead of the program.
+            through: Makes the batches that are copied of the epoch.
             timeout: Seconds to wait for a batch; None: no limit.
             ahead: False: a batch is taken and copied when it is asked for, since what comes depends on the last ones.
         """
         before = self._live()
         if before is not None:
             before.close()
-        batches = start()
+        self._feed = None
+        is_inert = self._is_inert()
+        epoch = start(ahead and not is_inert)
         if before is not None:
             before.join()  # its thread must not copy beside the new one
-        self._feed = self._place = None
-        if self._is_inert():
-            return batches
+        if is_inert:
+            return through(epoch)
         self._prepare(native)
         if not ahead:
-            return WhenAskedFor(batches, self._way(_nothing))
-        self._place = Place(native, *position)
-        feed = Feed(batches, self._way(self._place.delivered), ahead=AHEAD, timeout=timeout)
+            return WhenAskedFor(through(epoch), self._way())
+        feed = Feed(native, Source(epoch, through(epoch)), self._way(), ahead=AHEAD, timeout=timeout)
         self._feed = weakref.ref(feed)
         return feed
 
@@ -125,15 +122,7 @@ class Delivery:
                 self._figures = Figures(self._backend.name)
             self._copier = Copier(self._backend, _BUFFERS, native.staging_bytes(), self._figures)
 
-    def counted(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Count the batches that the engine gives; called where an epoch starts."""
-        self._counted = Counted(batches)
-        return self._counted
-
-    def _way(self, delivered: Callable[[int], None]) -> Way:
-        counted = self._counted
-        assert counted is not None
-        words: dict[str, Any] = {"taken": lambda: counted.taken, "delivered": delivered}
+    def _way(self) -> Way:
         if self._backend is None:
             change = _change_of(self._to)
             return Way(
@@ -141,7 +130,6 @@ class Delivery:
                 hand_over=lambda take: take().batch,
                 entered=contextlib.nullcontext,
                 spent=_nothing,
-                **words,
             )
         assert self._copier is not None and self._figures is not None
         return Way(
@@ -149,35 +137,18 @@ class Delivery:
             hand_over=HandOver(self._backend, self._figures),
             entered=self._backend.entered,
             spent=self._figures.add_batch_wait,
-            **words,
         )
 
-    def go_on(self, start: Callable[[], Iterator[Any]], native: _headrace.Loader, position: tuple[int, int]) -> None:
-        """Let an iterator that is live go on at another position, which the engine was given. Waits for its thread."""
-        self._place = None
-        feed = self._live()
-        if feed is None or feed.is_over:
-            return
-
-        def anew() -> tuple[Iterator[Any], Way]:
-            self._place = Place(native, *position)
-            return start(), self._way(self._place.delivered)
-
-        feed.go_on_with(anew)
-
     def pause(self) -> None:
-        """End the thread that copies, if there is one."""
+        """End the thread that copies, if there is one, and wait for its end."""
         if (feed := self._live()) is not None:
             feed.close()
             feed.join()
 
-    def position(self) -> tuple[int, int] | None:
-        """Return the epoch, and its samples that were handed over; None: what the engine says is right."""
-        return None if self._place is None else self._place.now()
-
-    def epoch(self) -> int | None:
-        """Return the number of the epoch whose batches are handed over; None: the engine knows."""
-        return None if self._place is None else self._place.now()[0]
+    def go_on(self, through: Callable[[Any], Iterator[Any]]) -> None:
+        """Let an iterator that is live go on where the engine was sent, as :meth:`begin` said."""
+        if (feed := self._live()) is not None:
+            feed.go_on(through)
 
     def at_once(self, batch: Any) -> Any:
         """Return a batch there, and wait for it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import threading
 import time
@@ -43,43 +44,61 @@ class Way:
         hand_over: Makes a copied batch ready for the program's thread, on it; called with what takes the batch.
         entered: Makes the device that of the copying thread.
         spent: Told of the nanoseconds that the copying thread waited for a batch of the loader's.
-        taken: Returns how many batches the engine gave; asked on the copying thread.
-        delivered: Told how many of them the program has got, an error in the place of a batch counted.
     """
 
     copy: Callable[[Any], OnDevice]
     hand_over: Callable[[Callable[[], OnDevice]], Any]
     entered: Callable[[], AbstractContextManager[Any]]
     spent: Callable[[int], None]
-    taken: Callable[[], int]
-    delivered: Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a copying thread takes batches from; nothing else holds the epoch.
+
+    Attributes:
+        epoch: The engine's epoch, whose batches are taken ahead.
+        batches: The same batches, as they are copied.
+    """
+
+    epoch: _headrace.EpochIterator
+    batches: Iterator[Any]
 
 
 class Feed(Iterator[Any]):
-    """The batches of an epoch on their device, copied by a thread of its own. Use it from one thread."""
+    """The batches of an epoch on their device, copied by a thread of its own. Use it from one thread.
 
-    def __init__(self, batches: Iterator[Any], way: Way, *, ahead: int, timeout: float | None) -> None:
+    The loader is where the last batch was handed over, and is told so each time.
+    """
+
+    def __init__(
+        self, native: _headrace.Loader, source: Source, way: Way, *, ahead: int, timeout: float | None
+    ) -> None:
         """Start to copy.
 
         Args:
-            batches: The loader's batches, taken on the copying thread.
+            native: The engine's loader.
+            source: Where batches are taken from, on the copying thread.
             way: How they get to the device.
             ahead: Batches that are copied before they are asked for.
             timeout: Seconds to wait for a batch; None: no limit.
         """
+        place = source.epoch.taken
+        assert place is not None
+        self._native = native
+        self._place = place  # the last that was handed over: it names the epoch
         self._way = way
         self._ahead = ahead
         self._timeout = timeout
-        self._anew: Callable[[], tuple[Iterator[Any], Way]] | None = None
+        self._paused: Source | None = None
         self._over = False
         self._item: Item | None = None  # taken, and not handed over yet
-        self._start(batches)
+        self._start(source)
 
-    def _start(self, batches: Iterator[Any]) -> None:
-        self._batches = batches
+    def _start(self, source: Source) -> None:
         self._channel = channel = Channel(self._ahead)
         channel.thread = threading.Thread(
-            target=_copy_all, args=(channel, batches, self._way), name="headrace to device", daemon=True
+            target=_copy_all, args=(channel, source, self._way), name="headrace to device", daemon=True
         )
         _channels[id(channel)] = channel
         weakref.finalize(self, Channel.close, channel).atexit = False
@@ -88,35 +107,37 @@ class Feed(Iterator[Any]):
     def __next__(self) -> Any:
         """Return the next batch. Raises what the loader raised at this batch."""
         if os.getpid() != self._channel.process:
-            return next(self._batches)  # says that the loader is the parent's
+            self._native.epoch_of(self._place)  # says that the loader is the parent's
         if self._over:
             raise StopIteration
-        if self._anew is not None:
-            anew, self._anew = self._anew, None
-            batches, self._way = anew()
-            self._start(batches)
+        if self._paused is not None:
+            source, self._paused = self._paused, None
+            self._start(source)
         try:
             batch = self._way.hand_over(self._take)
         except Exception:  # Ctrl-C is none: what was taken is handed over at the next call
-            self._delivered()
+            self._handed_over()
             raise
-        self._delivered()
+        self._handed_over()
         return batch
 
-    def _delivered(self) -> None:
-        """Count what was taken as the program's."""
-        if self._item is not None:
-            self._way.delivered(self._item.taken)
-            self._item = None
+    def _handed_over(self) -> None:
+        """Tell the loader that the program has what was taken."""
+        if self._item is not None and (place := self._item.place) is not None:
+            self._native.hand_out(place)
+            self._place = place
+        self._item = None
 
     def _take(self) -> OnDevice:
         try:
             if self._item is None:
                 self._item = self._channel.take(self._timeout)
         except ClosedError:
-            getattr(self._batches, "check_current", lambda: None)()  # knows why
+            self._native.epoch_of(self._place)  # knows why
             raise
-        made = self._item.made
+        made, place = self._item.made, self._item.place
+        if made is None or (place is not None and place.last):
+            self._channel.join()  # the epoch ends with the thread
         if made is None:
             self._over = True
             self.close()
@@ -125,46 +146,51 @@ class Feed(Iterator[Any]):
             raise made
         return made
 
-    @property
-    def is_over(self) -> bool:
-        """True once it told of its end."""
-        return self._over
-
     def close(self) -> None:
         """End; the thread ends after the batch that it waits for."""
-        self._anew = None
+        self._paused = None
         self._channel.close()
 
     def join(self) -> None:
         """Wait until the thread has ended, which :meth:`close` asked for."""
         self._channel.join()
 
-    def go_on_with(self, anew: Callable[[], tuple[Iterator[Any], Way]]) -> None:
-        """Go on, from the next batch, with other batches than those that were being copied: call ``anew`` then."""
-        self._channel.close()
-        self._channel.join()
+    def go_on(self, through: Callable[[_headrace.EpochIterator], Iterator[Any]]) -> None:
+        """Go on from the next batch where the loader was sent, if its epoch has not ended.
+
+        Args:
+            through: Makes the batches that are copied of the epoch.
+        """
+        self.close()
+        self.join()
         self._item = None
-        self._anew = anew
+        if not self._over:
+            with contextlib.suppress(ClosedError):  # the next call says so
+                epoch = self._native.epoch_of(self._place)
+                self._paused = Source(epoch, through(epoch))
 
 
-def _copy_all(channel: Channel, batches: Iterator[Any], way: Way) -> None:
+def _copy_all(channel: Channel, source: Source, way: Way) -> None:
     made: OnDevice | BaseException | None = None
+    is_last = False
     try:
         with way.entered():
-            while channel.has_room():
+            while channel.has_room(is_last):  # the end, which follows the last, takes none
                 try:
-                    made = _copy_next(batches, way)
+                    made = _copy_next(source.batches, way)
                 except LoaderTimeoutError:  # the program waits for itself
                     continue
                 except Exception as error:  # in its place; what follows it, the engine knows
                     made = error
-                channel.put(Item(made, way.taken()))
+                place = source.epoch.taken
+                is_last = place is not None and place.last
+                channel.put(Item(made, place))
                 if made is None:
                     return
                 made = None  # the program's alone now: its memory is free once the program drops it
     except BaseException as error:
-        channel.put(Item(error, way.taken()))
-        channel.put(Item(None, way.taken()))
+        channel.put(Item(error, source.epoch.taken))
+        channel.put(Item(None, None))
 
 
 def _copy_next(batches: Iterator[Any], way: Way) -> OnDevice | None:

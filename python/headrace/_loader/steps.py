@@ -27,13 +27,15 @@ class Step(Sequence[int]):
         epoch: Number of the epoch, from 0.
         first_sample: Samples of the epoch that all ranks together get before it.
         walk: What the steps of one pass over the batch sampler have in common.
+        is_last: True if no step of the epoch follows.
     """
 
-    def __init__(self, loader: Loader, walk: object, epoch: int, first_sample: int) -> None:
+    def __init__(self, loader: Loader, walk: object, epoch: int, first_sample: int, is_last: bool) -> None:
         self.loader = loader
         self.walk = walk
         self.epoch = epoch
         self.first_sample = first_sample
+        self.is_last = is_last
         self._rows: list[int] | None = None
 
     @property
@@ -123,8 +125,9 @@ class Steps:
         walk = object()
         native = self._loader._native
         epoch, sample, _, _ = self._loader._next_samples()
-        for _ in range(native.batches_after(epoch, sample)):
-            yield Step(self._loader, walk, epoch, sample)
+        number = native.batches_after(epoch, sample)
+        for i in range(number):
+            yield Step(self._loader, walk, epoch, sample, is_last=i + 1 == number)
             sample = native.step_end(epoch, sample)
 
 

@@ -31,7 +31,9 @@ class Walk:
             batches = iter(loader)
         else:
             batches = self._batches
+        self._of, self._batches = None, iter(())  # a walk that fails or ends does not keep the epoch
         batch = next(batches)
-        position = loader._native.step_end(step.epoch, step.first_sample)
-        self._of, self._batches, self._position = step.walk, batches, position
+        if not step.is_last:
+            self._of, self._batches = step.walk, batches
+            self._position = loader._native.step_end(step.epoch, step.first_sample)
         return Delivered(batch)
