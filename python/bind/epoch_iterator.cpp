@@ -35,6 +35,7 @@ void EpochIterator::check_current() {
 
 void EpochIterator::wait_for_batch(Turn& turn) {
   using Clock = std::chrono::steady_clock;
+  const std::shared_ptr<void> kept = epoch_.keep_memory();
   const std::chrono::nanoseconds timeout = handle_->loader().options().timeout;
   const Clock::time_point deadline = timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max();
   while (true) {

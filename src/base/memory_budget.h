@@ -48,9 +48,10 @@ enum class ReclaimRank : std::uint8_t {
   kCache,    ///< What is kept may be decoded again, later.
   kIdle,     ///< Loaders that are not iterated.
   kRunning,  ///< Windows of loaders that are: what is in them is decoded again.
+  kPaused,   ///< All that such loaders have: they begin anew where they are, once they are asked for a batch.
 };
 struct ReclaimRanks {
-  ReclaimRank first = ReclaimRank::kCache, last = ReclaimRank::kRunning;
+  ReclaimRank first = ReclaimRank::kCache, last = ReclaimRank::kPaused;
 };
 
 /// Threads: every member may be called from any thread. Blocks: never, but for reclaim(), as holders do. Safe over

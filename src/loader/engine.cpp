@@ -218,7 +218,7 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position, const st
   listed_version_ = listed;
   if (plan_.online) plan_.online->begin(epoch, position);
   const std::lock_guard lock(sums_mutex_);
-  sums_ = {epoch, position, {}, false};
+  sums_ = {epoch, position, position, {}, false};
   return {};
 }
 
@@ -340,9 +340,11 @@ Result<std::optional<Engine::Delivery>> Engine::next() {
     HEADRACE_TRY(check_epoch());
     return std::optional<Delivery>();
   }
-  if (d->content.step.real_rows > 0 || plan_.tail == Tail::kPad) {  // else it is one that another rank delivers
+  {
     const std::lock_guard lock(sums_mutex_);
-    sums_.sums += d->sums;
+    sums_.end_sample = d->content.step.end;
+    // Else it is one that another rank delivers.
+    if (d->content.step.real_rows > 0 || plan_.tail == Tail::kPad) sums_.sums += d->sums;
   }
   // Trainers count the batches and never ask for one behind the last.
   if (d->content.step.last) HEADRACE_TRY(check_epoch());
@@ -371,6 +373,11 @@ Status Engine::check_epoch() {
 EpochSums Engine::sums() const {
   const std::lock_guard lock(sums_mutex_);
   return sums_;
+}
+
+void Engine::carry(const EpochSums& sums) {
+  const std::lock_guard lock(sums_mutex_);
+  if (sums.epoch == sums_.epoch && sums.end_sample == sums_.first_sample) sums_ = sums;
 }
 
 void Engine::stop() {

@@ -31,6 +31,7 @@ namespace headrace {
 /// Rows delivered of one epoch, on this rank.
 struct EpochSums {
   std::uint64_t epoch = 0, first_sample = 0;
+  std::uint64_t end_sample = 0;  ///< Samples before the next batch.
   RowSums sums;
   bool complete = false;  ///< The epoch ended, and its sums are those of every row once (one rank, from the start).
 };
@@ -88,6 +89,8 @@ class Engine {
   Result<std::optional<Delivery>> next();
   /// Sums over the rows delivered of the epoch at hand.
   [[nodiscard]] EpochSums sums() const;
+  /// Go on with the sums of an engine that delivered the epoch up to here.
+  void carry(const EpochSums& sums);
   /// Idempotent. Blocks: until the threads have given up what they are at (milliseconds), and a cache directory that
   /// has just become whole is on the disk.
   void stop();

@@ -28,6 +28,12 @@ std::string what_limits_memory() {
   return fmt::format("{} leaves {}", available.limited_by, format_bytes(available.bytes));
 }
 
+/// Whether an epoch that is under way could not go on with what is planned.
+bool changes_order(EngineManager::Reason reason) {
+  using Reason = EngineManager::Reason;
+  return reason == Reason::kRank || reason == Reason::kRows || reason == Reason::kShape || reason == Reason::kWeights;
+}
+
 Error closed_error() {
   return {ErrorCode::kClosed, "the loader was closed"};
 }
@@ -85,6 +91,8 @@ Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, Load
   MemoryBudget::process()->add_reclaimable(manager, ReclaimRank::kIdle);
   MemoryBudget::process()->add_reclaimable(std::shared_ptr<Reclaimable>(manager, &manager->running_window_),
                                            ReclaimRank::kRunning);
+  MemoryBudget::process()->add_reclaimable(std::shared_ptr<Reclaimable>(manager, &manager->whole_loader_),
+                                           ReclaimRank::kPaused);
   return manager;
 }
 
@@ -182,6 +190,7 @@ Status EngineManager::replan(Reason reason) {
   old->stop();  // its memory is the new one's
   std::shared_ptr<Engine> made = Engine::make(dataset_.impl()->source, std::move(plan));
   reason_ = reason;
+  if (changes_order(reason)) ++order_;
   const std::lock_guard lock(engine_mutex_);
   ended_.add(*old);
   engine_ = std::move(made);
@@ -260,8 +269,8 @@ Status EngineManager::follow_rank() {
 
 Result<bool> EngineManager::prepare_preload() {
   if (closed()) return closed_error();
-  bool ended = false;
   HEADRACE_ASSIGN(const std::optional<Reason> reason, find_reason());
+  bool ended = reason.has_value();
   if (reason) HEADRACE_TRY(replan(*reason));
   if (engine()->started() && !engine()->plan().preloads) {  // its threads are past that: others begin with it
     HEADRACE_TRY(replan(Reason::kPreload));

@@ -25,6 +25,7 @@
 #include "dataset/label.h"
 #include "loader/busy_lock.h"
 #include "loader/coding_probe.h"
+#include "loader/consumer_gate.h"
 #include "loader/engine.h"
 
 namespace headrace {
@@ -77,6 +78,11 @@ class EngineManager final : public Reclaimable {
   /// Return why the engine at hand was planned.
   [[nodiscard]] Reason reason() const { return reason_; }
   [[nodiscard]] EngineTotals totals() const;
+  /// Return how often all memory was given to other loaders in the middle of an epoch.
+  [[nodiscard]] std::uint64_t pauses() const { return pauses_; }
+  /// Return a number that changes when epochs that are under way cannot go on with the engine at hand: the rank, the
+  /// rows or the shape of the order are others.
+  [[nodiscard]] std::uint64_t order() const { return order_; }
   [[nodiscard]] const Dataset& dataset() const { return dataset_; }
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
   /// Return the label of a sampler that needs one; null: none does. It stays as it is.
@@ -102,6 +108,8 @@ class EngineManager final : public Reclaimable {
   Result<bool> prepare_preload();
   /// The consumer holds `consumer` while it may ask for batches, unless it says that it has all of them.
   void set_consumer(std::weak_ptr<void> consumer);
+  /// What the consumer enters for a batch: the engine is not taken from it then.
+  [[nodiscard]] ConsumerGate& gate() { return gate_; }
   /// Say whether the consumer was given the last batch of its epoch: it is idle from then on, whatever it holds.
   void set_done(bool done) { done_ = done; }
   /// Other rows for an epoch, where the sampler is a list. Errors: kInvalidArgument; the engine is then as it was.
@@ -136,6 +144,16 @@ class EngineManager final : public Reclaimable {
     [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
     std::uint64_t reclaim(std::uint64_t bytes) override;
   };
+  /// All that a loader has, whatever it is at.
+  struct WholeLoader final : Reclaimable {
+    EngineManager& manager;
+    explicit WholeLoader(EngineManager& of) : manager(of) {}
+    [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
+    std::uint64_t reclaim(std::uint64_t bytes) override;
+  };
+  [[nodiscard]] std::uint64_t bytes_beside_cache() const;
+  std::uint64_t pause(std::uint64_t bytes);
+  std::uint64_t give_all(std::uint64_t bytes);
   Result<EnginePlan> make_plan();
   Result<EnginePlan> plan_beside_others(const std::function<Result<EnginePlan>(MemoryRoom)>& resolve) const;
   [[nodiscard]] MemoryRoom room_beside_others() const;
@@ -175,12 +193,15 @@ class EngineManager final : public Reclaimable {
   std::optional<CodingProbe> probe_;  ///< What re-encoding would make of the blocks, once it was tried.
   std::atomic<bool> probed_{false}, close_asked_{false}, closed_{false}, done_{false};
   std::atomic<Reason> reason_{Reason::kFirst};
+  std::atomic<std::uint64_t> order_{0}, pauses_{0};
 
   mutable BusyLock busy_;
   mutable std::mutex engine_mutex_;
   std::shared_ptr<Engine> engine_;
   std::weak_ptr<void> consumer_;
+  ConsumerGate gate_;
   RunningWindow running_window_{*this};
+  WholeLoader whole_loader_{*this};
   EngineTotals ended_;  ///< Totals of engines that were replaced.
 };
 

@@ -3,6 +3,7 @@
 #include <headrace/base/bytes.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "base/memory_budget.h"
 #include "dataset/dataset_contents.h"
@@ -14,7 +15,8 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kLeastToProbe = 16;  // blocks: measuring costs what decoding a few of them does
-constexpr std::chrono::seconds kGiving{20};  // for which memory is waited for that a read of a running loader holds
+constexpr std::chrono::seconds kGiving{20};  // for which memory is waited for that a running loader uses
+constexpr std::chrono::milliseconds kLook{1};
 constexpr std::size_t kNamed = 4;            // of the loaders that hold the memory
 
 bool is_short_of_memory(const Result<EnginePlan>& plan) {
@@ -87,8 +89,15 @@ Status EngineManager::provide_memory() {
   // A plan that was made when there was more memory takes nothing from loaders that are iterated.
   const Status first = reserve(ReclaimRank::kIdle);
   if (first.ok() || first.error().code() != ErrorCode::kOutOfBudget) return first;
-  HEADRACE_TRY(replan(Reason::kMemoryTaken));
-  return reserve(ReclaimRank::kRunning);
+  // Others that start at the same time may be faster: then what there is for it is another.
+  for (const auto end = std::chrono::steady_clock::now() + kGiving;; std::this_thread::sleep_for(kLook)) {
+    HEADRACE_TRY(replan(Reason::kMemoryTaken));
+    for (const ReclaimRank last : {ReclaimRank::kRunning, ReclaimRank::kPaused}) {
+      Status reserved = reserve(last);
+      const bool others_have_it = !reserved.ok() && reserved.error().code() == ErrorCode::kOutOfBudget;
+      if (!others_have_it || std::chrono::steady_clock::now() > end) return reserved;
+    }
+  }
 }
 
 /// What is free, this loader's own memory included, and what caches and loaders that are not iterated hold.
@@ -104,7 +113,7 @@ MemoryRoom EngineManager::room_beside_others() const {
 
 /// Plan with the memory that is free; where that is little, with what caches and loaders that are not iterated hold,
 /// too; and where that is little, with an equal part of what loaders have that are iterated. Only where it cannot be
-/// done otherwise they keep three slots.
+/// done otherwise they keep three slots; and where that is not enough, nothing.
 Result<EnginePlan> EngineManager::plan_beside_others(
     const std::function<Result<EnginePlan>(MemoryRoom)>& resolve) const {
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
@@ -120,7 +129,10 @@ Result<EnginePlan> EngineManager::plan_beside_others(
     made = resolve({free, at_rest + std::min(share, running.bytes)});
   if (running.bytes > 0 && !made.ok() && made.error().code() == ErrorCode::kOutOfBudget)
     made = resolve({free, at_rest + running.bytes});
-  const std::uint64_t could_have = free + at_rest + running.bytes;
+  const std::uint64_t all = process->reclaimable({ReclaimRank::kCache, ReclaimRank::kCache}).bytes +
+                            process->reclaimable({ReclaimRank::kPaused, ReclaimRank::kPaused}).bytes;
+  if (all > 0 && !made.ok() && made.error().code() == ErrorCode::kOutOfBudget) made = resolve({free, all});
+  const std::uint64_t could_have = free + all;
   const std::uint64_t held = limit - std::min(limit, could_have);
   if (made.ok() || held == 0 || made.error().least_budget() == 0) return made;
   if (options_.memory != 0 && options_.memory < made.error().least_budget()) return made;  // no fault of theirs
@@ -154,14 +166,60 @@ std::uint64_t EngineManager::RunningWindow::reclaim(std::uint64_t bytes) {
   return lock && manager.is(State::kRunning) ? manager.engine()->give(bytes, kGiving) : 0;
 }
 
+/// A loader that is being started counts. Rows that a sampler feeds during the epoch are not kept: such a loader cannot
+/// begin anew in mid-epoch.
+std::uint64_t EngineManager::WholeLoader::reclaimable_bytes() const {
+  if (::getpid() != manager.owner_pid_ || manager.busy_.is_mine()) return 0;
+  const bool fixed = manager.is(State::kRunning) && manager.engine()->plan().online;
+  return fixed ? 0 : manager.bytes_beside_cache();
+}
+
+/// Waits while the loader is started, or its consumer is in a call, which ends with a batch.
+std::uint64_t EngineManager::WholeLoader::reclaim(std::uint64_t bytes) {
+  for (const auto end = std::chrono::steady_clock::now() + kGiving;;) {
+    if (reclaimable_bytes() == 0) return 0;
+    {
+      const std::unique_lock lock(manager.busy_, std::try_to_lock);
+      const ConsumerGate::Closed closed(manager.gate_);
+      if (lock && closed) return reclaimable_bytes() > 0 ? manager.pause(bytes) : 0;
+    }
+    if (std::chrono::steady_clock::now() > end) return 0;
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
 std::uint64_t EngineManager::reclaimable_bytes() const {
   const std::unique_lock lock(busy_, std::try_to_lock);
-  return lock && (is(State::kReserved) || is(State::kIdle)) ? budget_->snapshot().used_bytes : 0;
+  return lock && ::getpid() == owner_pid_ && !is(State::kRunning) ? bytes_beside_cache() : 0;
 }
 
 std::uint64_t EngineManager::reclaim(std::uint64_t bytes) {
   const std::unique_lock lock(busy_, std::try_to_lock);
-  if (!lock || !(is(State::kReserved) || is(State::kIdle))) return 0;
+  return lock && ::getpid() == owner_pid_ && !is(State::kRunning) ? give_all(bytes) : 0;
+}
+
+/// What is held beside decoded blocks, which are asked for by themselves.
+std::uint64_t EngineManager::bytes_beside_cache() const {
+  if (!budget_) return 0;  // FIXME
+  const std::shared_ptr<DecodedCache> kept = engine()->decoded_cache();
+  const std::uint64_t all = budget_->snapshot().used_bytes;
+  return all - std::min(all, kept && kept->blocks ? kept->blocks->usage().bytes : 0);
+}
+
+/// As give_all(), in the middle of an epoch.
+std::uint64_t EngineManager::pause(std::uint64_t bytes) {
+  const bool in_epoch = is(State::kRunning);
+  const std::uint64_t given = give_all(bytes);
+  if (in_epoch && pauses_++ == 0)
+    notices_->add(Notices::Of::kPlan,
+                  "There is not enough memory for all loaders that are iterated, so that they take turns: in the middle "
+                  "of an epoch this one gave up what it had ready, and decodes it again. More memory, see "
+                  "hr.set_memory(), is better.");
+  return given;
+}
+
+/// Stop the engine, whose epoch may go on with another. With Busy.
+std::uint64_t EngineManager::give_all(std::uint64_t bytes) {
   const std::uint64_t before = budget_->snapshot().used_bytes;
   engine()->stop();
   const std::uint64_t window = before - std::min(before, budget_->snapshot().used_bytes);

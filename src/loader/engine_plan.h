@@ -79,7 +79,6 @@ struct EnginePlan {
   std::uint64_t wanted_slots = 0;  ///< With which every block is decoded once.
   std::uint64_t slot_bytes = 0;
   std::uint64_t slot_index_bytes = 0;                      ///< Part of `index_bytes` that each slot takes.
-  std::uint64_t least_bytes = 0;                           ///< Smallest budget that there is a plan for.
   std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0;  ///< All threads.
   std::uint64_t index_bytes = 0;               ///< The window's bookkeeping, and the order's pools and lists.
   std::uint64_t staging_bytes = 0;             ///< Buffers of the program, on the way to a device.

@@ -194,6 +194,8 @@ std::string explain_plan(const Loader::Impl& loader) {
                               format_bytes(p.slots * p.slot_bytes), more));
   if (const std::uint64_t lent = engine->lent_bytes(); lent > 0)
     line("  lent", fmt::format("{} of that to other loaders, until they need it no more", format_bytes(lent)));
+  if (const std::uint64_t pauses = loader.manager->pauses(); pauses > 0)
+    line("  pauses", fmt::format("{}: all of it went to another loader in the middle of an epoch", pauses));
   if (p.cache_bytes) line("  cache", format_bytes(p.cache_bytes));
   line("  scratch", format_bytes(p.scratch_bytes + p.keeping_bytes));
   line("  read buffers", format_bytes(p.read_buffer_bytes));

@@ -45,9 +45,9 @@ void Loader::Impl::check_process() const {
   if (const std::shared_ptr<const Engine> held = engine(); held->forked()) held->check_usable().value();
 }
 
-struct Loader::Epoch::Impl {
+struct Loader::Epoch::Impl : std::enable_shared_from_this<Impl> {
   std::shared_ptr<EngineManager> manager;
-  std::shared_ptr<Engine> engine;
+  std::shared_ptr<Engine> engine;  // that it runs on; null: it has to be started
   std::shared_ptr<ConsumerState> consumer;
   std::uint64_t generation = 0;
   std::chrono::nanoseconds timeout{0};
@@ -55,6 +55,7 @@ struct Loader::Epoch::Impl {
   bool finished = false;
   bool counted = false;  // among the epochs that are finished
   std::optional<Place> taken;
+  std::uint64_t next_sample = 0;  // of the epoch, over all ranks: where the next batch begins
 
   /// Count the epoch as finished, once.
   void count_finished() {
@@ -73,6 +74,30 @@ struct Loader::Epoch::Impl {
     if (consumer->generation != generation)
       throw Error(ErrorCode::kClosed, "a newer epoch of this loader was started; this one ended with it")
           .with_hint("Use one iterator of a loader at a time, or a second Loader.");
+  }
+
+  /// Throws kForked in a child process: before any lock is taken.
+  void check_process() const {
+    if (engine && engine->forked()) engine->check_usable().value();
+  }
+
+  [[nodiscard]] bool is_paused() const {
+    return !consumer->all_given && (!engine || engine->stopped() || engine != manager->engine());
+  }
+
+  /// Go on where the epoch is, with another engine: the memory of the one it ran on was given to other loaders.
+  void go_on() {
+    const EngineManager::Busy busy(*manager);
+    check_current();
+    manager->prepare().value();
+    if (manager->order() != consumer->order)
+      throw Error(ErrorCode::kClosed, "this epoch ended when the loader was given other rows, or another rank");
+    const std::uint64_t from = consumer->sent ? consumer->samples_before.load() : next_sample;
+    const std::shared_ptr<Engine> made = manager->engine();
+    manager->read({}, [&](const auto& goes_on) { return made->start_epoch(consumer->epoch, from, goes_on); }).value();
+    if (engine) made->carry(engine->sums());
+    engine = made;
+    manager->set_consumer(weak_from_this());
   }
 };
 
@@ -93,6 +118,7 @@ Loader::Epoch Loader::epoch(const std::function<bool()>& go_on) {
       ->read(go_on, [&](const auto& goes_on) { return engine->start_epoch(c.next.epoch, c.next.samples, goes_on); })
       .value();
   c.begin(c.next);
+  c.order = m.manager->order();
   ++c.epochs_started;
   Epoch epoch;
   epoch.impl_ = std::make_shared<Epoch::Impl>();
@@ -102,6 +128,7 @@ Loader::Epoch Loader::epoch(const std::function<bool()>& go_on) {
   epoch.impl_->generation = ++c.generation;
   epoch.impl_->timeout = m.options().timeout;
   epoch.impl_->taken = Place{.pass = c.generation, .samples = c.samples_before};
+  epoch.impl_->next_sample = c.samples_before;
   m.manager->set_consumer(epoch.impl_);
   c.epoch_start_ns = start;
   return epoch;
@@ -115,13 +142,13 @@ Loader::Epoch Loader::epoch_of(const Place& place) {
   Epoch epoch;
   epoch.impl_ = std::make_shared<Epoch::Impl>();
   epoch.impl_->manager = m.manager;
-  epoch.impl_->engine = m.engine();
   epoch.impl_->consumer = m.consumer;
   epoch.impl_->generation = place.pass;
   epoch.impl_->timeout = m.options().timeout;
   epoch.impl_->taken = Place{.pass = place.pass, .samples = c.samples_before};
+  epoch.impl_->next_sample = c.samples_before;
   epoch.impl_->check_current();
-  if (!c.in_epoch || m.manager->state() == EngineManager::State::kPlanned) c.end_epoch();
+  if (!c.in_epoch) c.end_epoch();
   epoch.impl_->check_current();
   m.manager->set_consumer(epoch.impl_);
   return epoch;
@@ -143,13 +170,17 @@ const std::optional<Loader::Place>& Loader::Epoch::taken() const {
 
 std::optional<Batch> Loader::Epoch::take() {
   Impl& m = *impl_;
+  m.check_process();
   m.check_current();
   if (m.finished) return std::nullopt;
   m.taken.reset();
   ConsumerState& c = *m.consumer;
   const std::uint64_t start = now_ns();
   c.stop_work(start, true);
+  const ConsumerGate::Call call(m.manager->gate());
+  if (m.is_paused()) m.go_on();
   if (c.all_given) {  // its memory may be others' by now
+    if (m.manager->closed()) throw Error(ErrorCode::kClosed, "the loader was closed");
     m.finished = true;
     m.taken = end_of(m.generation);
     return std::nullopt;
@@ -180,19 +211,34 @@ std::optional<Batch> Loader::Epoch::take() {
     m.manager->set_done(true);
   }
   c.add_batch((*delivery)->batch, end);
-  m.taken = Place{.pass = m.generation, .samples = (*delivery)->end_sample, .last = (*delivery)->last};
+  m.next_sample = (*delivery)->end_sample;
+  c.sent = false;
+  m.taken = Place{.pass = m.generation, .samples = m.next_sample, .last = (*delivery)->last};
   return std::move((*delivery)->batch);
 }
 
 bool Loader::Epoch::wait(std::chrono::nanoseconds limit) {
+  impl_->check_process();
   impl_->check_current();
   if (impl_->finished || impl_->consumer->all_given) return true;
   const std::uint64_t start = now_ns();
   impl_->consumer->stop_work(start, true);
+  if (limit.count() == 0 && impl_->is_paused()) return false;
+  const ConsumerGate::Call call(impl_->manager->gate());
+  if (impl_->is_paused()) impl_->go_on();
   if (limit.count() > 0) impl_->take_back();  // else the caller holds what it may not hold while others' threads end
   const bool ready = impl_->engine->wait(limit);
   impl_->consumer->add_wait(now_ns() - start);
   return ready;
+}
+std::shared_ptr<void> Loader::Epoch::keep_memory() {
+  impl_->check_process();
+  struct Kept {
+    explicit Kept(std::shared_ptr<EngineManager> of) : manager(std::move(of)), call(manager->gate()) {}
+    std::shared_ptr<EngineManager> manager;
+    ConsumerGate::Call call;
+  };
+  return std::make_shared<Kept>(impl_->manager);
 }
 void Loader::Epoch::check_current() const {
   impl_->check_current();

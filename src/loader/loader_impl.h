@@ -25,10 +25,12 @@ struct ConsumerState {
   Counter wait_ns{0}, work_ns{0};
   std::uint64_t batch_wait_ns = 0;      ///< Waited for the batch that comes next.
   LogHistogram batch_waits_ns;          ///< The same, of all batches that came.
+  Counter order{0};                     ///< EngineManager::order() of the live epoch.
   Counter epoch{0}, samples_before{0};  ///< Where the live epoch is: samples handed out of it over all ranks.
   std::atomic<bool> in_epoch{false};    ///< Is there an epoch that has not ended?
   std::atomic<bool> all_given{false};   ///< Its last batch was handed out: there is only its end to tell.
   Position next;                        ///< Where the next epoch() begins.
+  std::atomic<bool> sent{false};        ///< The live epoch was sent elsewhere, and nothing was taken since.
   std::atomic<bool> rewound{false};     ///< The live epoch was sent to `next`, and has given nothing since.
   Counter first_start_ns{0}, epoch_start_ns{0}, first_batch_ns{0}, last_batch_ns{0};
   Counter first_start_cpu_ns{0};       ///< Processor time of the process when the first epoch began.
@@ -64,6 +66,7 @@ struct ConsumerState {
     next = {at.epoch + 1, 0};
     in_epoch = true;
     all_given = false;
+    sent = false;
     rewound = false;
     batch_wait_ns = 0;
   }
@@ -71,6 +74,7 @@ struct ConsumerState {
   void rewind(Position at) {
     begin(at);
     next = at;
+    sent = true;
     rewound = true;
   }
   void handed_out(std::uint64_t end) {

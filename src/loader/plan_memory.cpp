@@ -133,7 +133,7 @@ class MemoryPlanner {
       --plan_.threads;
       plan_.threads_reason = "fewer than asked for: each thread needs scratch memory";
     }
-    const std::uint64_t smallest = plan_.least_bytes = fixed(1) + least_slots();
+    const std::uint64_t smallest = fixed(1) + least_slots();
     if (smallest <= plan_.budget_bytes) return {};
     return too_small_a_budget(
         source_.files[0].path, plan_.budget_bytes,

@@ -248,10 +248,106 @@ TEST(Reclaim, AnEpochIsIdleOnceItsLastBatchWasHandedOutWhoeverHoldsIt) {
   EXPECT_TRUE(train.epoch().next());
 }
 
+/// Two batches of it are most of the small memory.
+const LoaderOptions kLargeBatches{.batch_size = 400, .shuffle = true, .threads = 1};
+
+TEST(Pause, LoadersThatDoNotFitTogetherTakeTurns) {
+  const auto ignore = [] {};
+  std::vector<Placed> want;
+  {
+    Loader alone(large_rows(4), kLargeBatches);
+    want = delivered(alone, 2, ignore);
+  }
+  const ProcessMemory memory(kSmallMemory);
+  Loader train(large_rows(4), kLargeBatches), val(large_rows(2), kLargeBatches);
+  const std::vector<Placed> got = delivered(train, 2, [&] { EXPECT_EQ(delivered(val, 1, ignore).size(), 2u); });
+  EXPECT_EQ(got, want);
+  EXPECT_LE(MemoryBudget::process()->snapshot().used_bytes, kSmallMemory);
+  EXPECT_EQ(train.notices().size(), 1u);
+  EXPECT_NE(train.explain().find("  pauses"), std::string::npos) << train.explain();
+  EXPECT_EQ(val.notices().size(), 0u);
+}
+
+TEST(Pause, LoadersThatAreIteratedInTurnDeliverABatchEachTime) {
+  const ProcessMemory memory(kSmallMemory);
+  Loader a(large_rows(4), kLargeBatches), b(large_rows(4), kLargeBatches);
+  Loader::Epoch of_a = a.epoch(), of_b = b.epoch();
+  for (int batch = 0; batch < 4; ++batch) {
+    const std::optional<Batch> one = of_a.next(), other = of_b.next();
+    ASSERT_TRUE(one && other);
+    EXPECT_EQ(copy_of(*one), copy_of(*other));
+  }
+  EXPECT_FALSE(of_a.next());
+  EXPECT_FALSE(of_b.next());
+}
+
+TEST(Pause, ThreadsTakeTurns) {
+  const ProcessMemory memory(kSmallMemory);
+  std::vector<std::jthread> threads;
+  std::atomic<int> batches{0};
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      try {
+        Loader loader(large_rows(4), kLargeBatches);
+        for (int e = 0; e < 3; ++e)
+          for (const Batch& batch : loader) batches += batch.rows() == 400;
+      } catch (const Error& error) {
+        ADD_FAILURE() << error.what();
+      }
+    });
+  threads.clear();
+  EXPECT_EQ(batches, 3 * 3 * 4);
+}
+
+TEST(Pause, AStateThatIsLoadedMeanwhileIsWhereItGoesOn) {
+  const auto ignore = [] {};
+  const ProcessMemory memory(kSmallMemory);
+  Loader train(large_rows(4), kLargeBatches), val(large_rows(2), kLargeBatches);
+  const std::vector<Placed> want = delivered(train, 1, ignore);
+  for (int taken = 1; taken < 5; ++taken) {
+    train.set_epoch(0);
+    Loader::Epoch epoch = train.epoch();
+    (void)epoch.next();
+    const std::string state = train.state();
+    for (int batch = 1; batch < taken; ++batch) (void)epoch.next();
+    for (const bool before : {true, false}) {  // the state is loaded, or the memory taken, first
+      if (!before) train.load_state(state);
+      (void)delivered(val, 1, ignore);
+      if (before) train.load_state(state);
+      for (std::size_t batch = 1; batch < 4; ++batch) EXPECT_EQ(copy_of(epoch.next().value()), want[batch].content);
+    }
+  }
+}
+
+TEST(Pause, AnEpochOfOtherRowsHasEnded) {
+  const ProcessMemory memory(kSmallMemory);
+  LoaderOptions options = kLargeBatches;
+  options.shuffle = Shuffle::kNone;
+  std::vector<std::uint64_t> rows(1600);
+  for (std::uint64_t r = 0; r < rows.size(); ++r) rows[r] = r;
+  options.sampler = std::make_shared<SamplerChoice>(Listed{rows});
+  Loader train(large_rows(4), options), val(large_rows(2), kLargeBatches);
+  Loader::Epoch epoch = train.epoch();
+  ASSERT_TRUE(epoch.next());
+  (void)delivered(val, 1, [] {});
+  rows.resize(900);
+  train.set_rows(rows);
+  try {
+    (void)epoch.next();
+    ADD_FAILURE() << "it went on with other rows";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kClosed);
+  }
+}
+
 TEST(Reclaim, WhatCannotFitIsRefusedWithTheNamesOfThoseThatHoldTheMemory) {
   const ProcessMemory memory(kSmallMemory);
-  Loader train(large_rows(4), {.batch_size = 400, .threads = 1});  // two batches of 1.6 MB
+  LoaderOptions fed = kLargeBatches;  // cannot begin anew in the middle of an epoch
+  fed.shuffle = Shuffle::kNone;
+  fed.sampler = std::make_shared<SamplerChoice>(OnlineSampler{1600});
+  Loader train(large_rows(4), fed);
   Loader::Epoch epoch = train.epoch();
+  train.feed(std::vector<std::uint64_t>(1600, 7));
   ASSERT_TRUE(epoch.next());
   try {
     Loader val(large_rows(2), {.batch_size = 400, .threads = 1});

@@ -106,14 +106,14 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   if (lacks_weights) m.manager->deliver_weights().value();
   const bool online = m.engine()->plan().online != nullptr;
   ConsumerState& c = *m.consumer;
-  // A live epoch cannot go on where the rows are given from outside, or where its engine and its memory are gone.
-  if (others || lacks_weights || (c.in_epoch && (online || m.manager->state() == EngineManager::State::kPlanned)))
-    c.end_epoch();
+  // A live epoch cannot go on where the rows are given from outside, or where it has others now.
+  if (others || lacks_weights || (c.in_epoch && (online || m.manager->order() != c.order))) c.end_epoch();
   if (!c.in_epoch) {
     c.next = state.position;
     return;
   }
-  m.engine()->start_epoch(state.position.epoch, state.position.samples).value();
+  if (m.manager->state() != EngineManager::State::kPlanned)  // else the next batch is what it is started for
+    m.engine()->start_epoch(state.position.epoch, state.position.samples).value();
   c.rewind(state.position);
   m.manager->set_done(false);
 }

@@ -198,8 +198,11 @@ class Loader {
     /// Return where the loader is once the program has what the last take() or next() gave; before the first, where it
     /// began; nullopt if that call failed.
     [[nodiscard]] const std::optional<Place>& taken() const;
-    /// Wait at most `limit`. \return True if next() will not block.
+    /// Wait at most `limit`. \return True if next() will not block. Errors: as next().
     bool wait(std::chrono::nanoseconds limit);
+    /// Keep other loaders from this one's memory while the result lives, as next() does: for several calls of wait()
+    /// that a batch is waited for with. Where two loaders have room for one, they could go on taking it otherwise.
+    [[nodiscard]] std::shared_ptr<void> keep_memory();
     /// Throws kClosed if this epoch was ended: by a newer epoch, close(), preload(), set_rows() or load_state().
     void check_current() const;
     /// Return the number of the epoch.
