@@ -150,6 +150,7 @@ std::optional<Batch> Loader::Epoch::take() {
   const std::uint64_t start = now_ns();
   c.stop_work(start, true);
   if (c.all_given) {  // its memory may be others' by now
+    if (m.manager->closed()) throw Error(ErrorCode::kClosed, "the loader was closed");
     m.finished = true;
     m.taken = end_of(m.generation);
     return std::nullopt;
