@@ -70,7 +70,9 @@ void EngineTotals::add(const Engine& engine) {
 EngineManager::EngineManager(Dataset dataset, LoaderOptions options)
     : dataset_(std::move(dataset)),
       options_(std::move(options)),
-      data_hash_(hash_of(dataset_.impl()->source, dataset_.impl()->layout)) {
+      data_hash_(hash_of(dataset_.impl()->source, dataset_.impl()->layout)),
+      budget_(MemoryBudget::process()->child(fmt::format("loader of {}", dataset_.impl()->source.first_path()),
+                                             options_.memory ? options_.memory : ~std::uint64_t{0} >> 1)) {
   if (const auto* listed = chosen<Listed>(options_)) listed_ = listed_rows_of(options_, *listed);
 }
 

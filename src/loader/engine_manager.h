@@ -95,7 +95,7 @@ class EngineManager final : public Reclaimable {
   [[nodiscard]] bool probed() const { return probed_; }
 
   /// Return the most that this loader ever had of its budget at once.
-  [[nodiscard]] std::uint64_t peak_reserved_bytes() const { return budget_ ? budget_->snapshot().peak_bytes : 0; }
+  [[nodiscard]] std::uint64_t peak_reserved_bytes() const { return budget_->snapshot().peak_bytes; }
 
   class Busy;
   /// Make the engine what the next epoch needs: planned for what holds now, and with its memory. Errors: kClosed; of
@@ -152,6 +152,7 @@ class EngineManager final : public Reclaimable {
     std::uint64_t reclaim(std::uint64_t bytes) override;
   };
   [[nodiscard]] std::uint64_t bytes_beside_cache() const;
+  [[nodiscard]] bool can_pause() const;
   std::uint64_t pause(std::uint64_t bytes);
   std::uint64_t give_all(std::uint64_t bytes);
   Result<EnginePlan> make_plan();
@@ -178,7 +179,7 @@ class EngineManager final : public Reclaimable {
   mutable std::once_flag identified_;
   mutable DataIdentity identity_;
   std::shared_ptr<ListedRows> listed_;  ///< Rows of a sampler that is a list.
-  std::shared_ptr<MemoryBudget> budget_;
+  const std::shared_ptr<MemoryBudget> budget_;
   bool delivers_weights_ = false;  ///< Whatever follows from the options.
   ShuffleShape shape_;             ///< Shape of a state that was loaded; as if it had been given.
   std::uint32_t lanes_ = 0;        ///< Lanes of the steps of a state that was loaded; 0: none was.
@@ -199,6 +200,7 @@ class EngineManager final : public Reclaimable {
   mutable std::mutex engine_mutex_;
   std::shared_ptr<Engine> engine_;
   std::weak_ptr<void> consumer_;
+  std::weak_ptr<const BlockCache> kept_blocks_;  // of `cache_`
   ConsumerGate gate_;
   RunningWindow running_window_{*this};
   WholeLoader whole_loader_{*this};

@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint64_t kLeastToProbe = 16;  // blocks: measuring costs what decoding a few of them does
 constexpr std::chrono::seconds kGiving{20};  // for which memory is waited for that a running loader uses
 constexpr std::chrono::milliseconds kLook{1};
+constexpr int kLooksAtAll = 20;  // before a loader is refused for what others hold
 constexpr std::size_t kNamed = 4;            // of the loaders that hold the memory
 
 bool is_short_of_memory(const Result<EnginePlan>& plan) {
@@ -59,6 +60,8 @@ Status EngineManager::reserve(ReclaimRank last) {
   if (!cache_) {
     HEADRACE_ASSIGN(cache_, make_decoded_cache(*dataset_.impl()->source.stored()[0], plan, options_.cache, data_hash_,
                                                whole_cache_, budget_, notices_));
+    const std::lock_guard lock(engine_mutex_);
+    kept_blocks_ = cache_->blocks;
     cache_tier_ = plan.tier;
     cache_identity_ = identity;
   }
@@ -82,12 +85,9 @@ bool EngineManager::measure_codings() {
 /// Reserve the engine's memory, if need be from others; with less than it planned for, plan anew.
 Status EngineManager::provide_memory() {
   if (engine()->has_memory()) return {};
-  if (!budget_)
-    budget_ = MemoryBudget::process()->child(fmt::format("loader of {}", dataset_.impl()->source.first_path()),
-                                             options_.memory ? options_.memory : ~std::uint64_t{0} >> 1);
   if (measure_codings()) HEADRACE_TRY(replan(Reason::kCodingKnown));
   // A plan that was made when there was more memory takes nothing from loaders that are iterated.
-  const Status first = reserve(ReclaimRank::kIdle);
+  Status first = reserve(ReclaimRank::kIdle);
   if (first.ok() || first.error().code() != ErrorCode::kOutOfBudget) return first;
   // Others that start at the same time may be faster: then what there is for it is another.
   for (const auto end = std::chrono::steady_clock::now() + kGiving;; std::this_thread::sleep_for(kLook)) {
@@ -104,7 +104,7 @@ Status EngineManager::provide_memory() {
 MemoryRoom EngineManager::room_beside_others() const {
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
   const MemoryBudget::Snapshot all = process->snapshot();
-  const std::uint64_t own = budget_ ? budget_->snapshot().used_bytes : 0;
+  const std::uint64_t own = budget_->snapshot().used_bytes;
   const std::uint64_t others = all.used_bytes - std::min(own, all.used_bytes);
   const std::uint64_t mine = cache_ && cache_->blocks ? cache_->blocks->usage().bytes : 0;
   const std::uint64_t at_rest = process->reclaimable({ReclaimRank::kCache, ReclaimRank::kIdle}).bytes;
@@ -129,11 +129,17 @@ Result<EnginePlan> EngineManager::plan_beside_others(
     made = resolve({free, at_rest + std::min(share, running.bytes)});
   if (running.bytes > 0 && !made.ok() && made.error().code() == ErrorCode::kOutOfBudget)
     made = resolve({free, at_rest + running.bytes});
-  const std::uint64_t all = process->reclaimable({ReclaimRank::kCache, ReclaimRank::kCache}).bytes +
-                            process->reclaimable({ReclaimRank::kPaused, ReclaimRank::kPaused}).bytes;
-  if (all > 0 && !made.ok() && made.error().code() == ErrorCode::kOutOfBudget) made = resolve({free, all});
-  const std::uint64_t could_have = free + all;
-  const std::uint64_t held = limit - std::min(limit, could_have);
+  std::uint64_t held = 0, looked_at = 0;
+  const auto is_refused = [&] { return !made.ok() && made.error().code() == ErrorCode::kOutOfBudget; };
+  for (int look = 0; look < kLooksAtAll && is_refused(); ++look) {  // others that start reserve one after another
+    if (look > 0) std::this_thread::sleep_for(kLook);
+    const std::uint64_t now_free = room_beside_others().free_bytes;
+    const std::uint64_t all = process->reclaimable({ReclaimRank::kCache, ReclaimRank::kCache}).bytes +
+                              process->reclaimable({ReclaimRank::kPaused, ReclaimRank::kPaused}).bytes;
+    held = limit - std::min(limit, now_free + all);
+    if (std::exchange(looked_at, now_free + all) != now_free + all) made = resolve({now_free, all});
+    if (held == 0) break;
+  }
   if (made.ok() || held == 0 || made.error().least_budget() == 0) return made;
   if (options_.memory != 0 && options_.memory < made.error().least_budget()) return made;  // no fault of theirs
   const std::uint64_t least = held + made.error().least_budget();
@@ -166,12 +172,10 @@ std::uint64_t EngineManager::RunningWindow::reclaim(std::uint64_t bytes) {
   return lock && manager.is(State::kRunning) ? manager.engine()->give(bytes, kGiving) : 0;
 }
 
-/// A loader that is being started counts. Rows that a sampler feeds during the epoch are not kept: such a loader cannot
-/// begin anew in mid-epoch.
+/// A loader that is being started counts.
 std::uint64_t EngineManager::WholeLoader::reclaimable_bytes() const {
   if (::getpid() != manager.owner_pid_ || manager.busy_.is_mine()) return 0;
-  const bool fixed = manager.is(State::kRunning) && manager.engine()->plan().online;
-  return fixed ? 0 : manager.bytes_beside_cache();
+  return manager.can_pause() ? manager.bytes_beside_cache() : 0;
 }
 
 /// Waits while the loader is started, or its consumer is in a call, which ends with a batch.
@@ -181,7 +185,7 @@ std::uint64_t EngineManager::WholeLoader::reclaim(std::uint64_t bytes) {
     {
       const std::unique_lock lock(manager.busy_, std::try_to_lock);
       const ConsumerGate::Closed closed(manager.gate_);
-      if (lock && closed) return reclaimable_bytes() > 0 ? manager.pause(bytes) : 0;
+      if (lock && closed) return manager.can_pause() ? manager.pause(bytes) : 0;
     }
     if (std::chrono::steady_clock::now() > end) return 0;
     std::this_thread::sleep_for(kLook);
@@ -200,10 +204,18 @@ std::uint64_t EngineManager::reclaim(std::uint64_t bytes) {
 
 /// What is held beside decoded blocks, which are asked for by themselves.
 std::uint64_t EngineManager::bytes_beside_cache() const {
-  if (!budget_) return 0;  // FIXME
-  const std::shared_ptr<DecodedCache> kept = engine()->decoded_cache();
+  std::shared_ptr<const BlockCache> kept;
+  {
+    const std::lock_guard lock(engine_mutex_);
+    kept = kept_blocks_.lock();
+  }
   const std::uint64_t all = budget_->snapshot().used_bytes;
-  return all - std::min(all, kept && kept->blocks ? kept->blocks->usage().bytes : 0);
+  return all - std::min(all, kept ? kept->usage().bytes : 0);
+}
+
+/// Rows that a sampler feeds during the epoch are not kept: such a loader cannot begin anew in its middle.
+bool EngineManager::can_pause() const {
+  return !is(State::kRunning) || !engine()->plan().online;
 }
 
 /// As give_all(), in the middle of an epoch.
