@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a version costs over another where nothing else differs: epochs over jets, and over 128-byte rows.
+"""What a version costs over another where nothing else differs: epochs of jets, 128-byte rows, events and patches.
 
     python bench/between_versions.py --before ../old/.venv/bin/python --after .venv/bin/python
 
@@ -22,15 +22,39 @@ from pathlib import Path
 from typing import Any
 
 import common
+import event_samples
+import patch_samples
 import workload
 
-WORKLOADS = {"jets": "512", "rows of 128 bytes": "5632"}  # and the batch size
+WORKLOADS = {"jets": "512", "rows of 128 bytes": "5632", "events": "512", "patches": "4"}  # and the batch size
+EVENT_ROWS, PATCH_SIDE, PATCHES = 6_000_000, 320, 300
 
 
-def measure(files: list[str], batch_size: int, epochs: int, threads: int) -> dict[str, float]:
+def files_of(kind: str) -> list[str]:
+    """Return the files of a workload, made once."""
+    if kind == "events":
+        return event_samples.make(EVENT_ROWS)
+    if kind == "patches":
+        return patch_samples.make("gzip", PATCH_SIDE)
+    return workload.make("gzip" if kind == "jets" else "mel")
+
+
+def open_as(kind: str, files: list[str]) -> Any:
     import headrace as hr
 
-    data = hr.open(files)
+    if kind == "events":
+        return hr.open(files, list(event_samples.FIELDS), sample_by="event_id")
+    if kind == "patches":
+        volumes = hr.open_volume(files, list(patch_samples.ARRAYS))
+        return volumes.patches((patch_samples.PATCH,) * 3, samples_per_epoch=PATCHES)
+    return hr.open(files)
+
+
+def measure(kind: str, files: list[str], epochs: int, threads: int) -> dict[str, float]:
+    import headrace as hr
+
+    batch_size = int(WORKLOADS[kind])
+    data = open_as(kind, files)
     loader = hr.Loader(data, batch_size, shuffle=True, seed=7, memory="1GiB", threads=threads, cache="none")
     for _ in loader:  # the window's memory is touched for the first time
         pass
@@ -42,19 +66,19 @@ def measure(files: list[str], batch_size: int, epochs: int, threads: int) -> dic
     return {"seconds": seconds, "user_seconds": resource.getrusage(resource.RUSAGE_SELF).ru_utime - user}
 
 
-def run(python: str, files: list[str], batch_size: str, args: argparse.Namespace) -> dict[str, Any]:
-    command = [python, str(Path(__file__).resolve()), "--measure", *files, "--batch-size", batch_size]
+def run(python: str, kind: str, files: list[str], args: argparse.Namespace) -> dict[str, Any]:
+    command = [python, str(Path(__file__).resolve()), "--measure", kind, *files]
     return common.run_json([*command, "--epochs", str(args.epochs), "--threads", str(args.threads)])
 
 
-def compare(python: tuple[str, str], files: list[str], batch_size: str, args: argparse.Namespace) -> dict[str, Any]:
+def compare(python: tuple[str, str], kind: str, files: list[str], args: argparse.Namespace) -> dict[str, Any]:
     ratios: dict[str, list[float]] = {"seconds": [], "user_seconds": []}
     for side in python:
-        run(side, files, batch_size, args)  # page cache warm, code paged in
+        run(side, kind, files, args)  # page cache warm, code paged in
     for pair in range(args.pairs):
         order = (0, 1) if pair % 2 == 0 else (1, 0)
         with common.quiet_machine():
-            got = {side: run(python[side], files, batch_size, args) for side in order}
+            got = {side: run(python[side], kind, files, args) for side in order}
         for key, values in ratios.items():
             values.append(got[1][key] / got[0][key])
     result: dict[str, Any] = {"pairs": args.pairs}
@@ -73,26 +97,25 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--jets", metavar="FOLDER", help="files to take for jets, in place of the workload's")
     parser.add_argument("--rows", metavar="FOLDER", help="the same for 128-byte rows")
-    parser.add_argument("--measure", nargs="+", metavar="FILE", help=argparse.SUPPRESS)
-    parser.add_argument("--batch-size", type=int, default=512, help=argparse.SUPPRESS)
+    parser.add_argument("--only", nargs="+", choices=list(WORKLOADS), default=list(WORKLOADS))
+    parser.add_argument("--measure", nargs="+", metavar=("KIND", "FILE"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
-        print(json.dumps(measure(args.measure, args.batch_size, args.epochs, args.threads)))
+        kind, *files = args.measure
+        print(json.dumps(measure(kind, files, args.epochs, args.threads)))
         return
     if not args.before:
         parser.error("--before names the interpreter that has the other build")
+    folders = {"jets": args.jets, "rows of 128 bytes": args.rows}
     files = {
-        name: sorted(map(str, Path(folder).glob("*.h5"))) if folder else workload.make(variant)
-        for name, folder, variant in zip(WORKLOADS, (args.jets, args.rows), ("gzip", "mel"), strict=True)
+        kind: sorted(map(str, Path(folder).glob("*.h5"))) if (folder := folders.get(kind)) else files_of(kind)
+        for kind in args.only
     }
     os.environ["HEADRACE_CACHE"] = "off"
-    for name, batch_size in WORKLOADS.items():
+    for kind, paths in files.items():
         load = round(os.getloadavg()[0], 1)
-        print(
-            json.dumps(
-                {"workload": name, "load": load, **compare((args.before, args.after), files[name], batch_size, args)}
-            )
-        )
+        ratios = compare((args.before, args.after), kind, paths, args)
+        print(json.dumps({"workload": kind, "load": load, **ratios}), flush=True)
 
 
 if __name__ == "__main__":

@@ -253,7 +253,8 @@ void register_loader(nb::module_& m) {
              self.close();
              if (!self.forked()) self.warn_of_notices();  // a cache may have failed in its last moment
            })
-      .def("closed", [](LoaderHandle& self) { return self.closing() || self.loader().closed(); });
+      .def("closed", [](LoaderHandle& self) { return self.closing() || self.loader().closed(); })
+      .def("holds_memory", [](LoaderHandle& self) { return self.loader().holds_memory(); });
 
   m.def("loader_options", &describe_options, "The options of Loader: name, kind, expected, default, doc and where.",
         nb::sig("def loader_options() -> list[dict[str, typing.Any]]"));

@@ -6,6 +6,7 @@ import atexit
 import json
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -355,7 +356,10 @@ class Loader:
         if isinstance(self._order, LookAhead):
             return FedEpoch(self._native, self._order)
         self._list_rows(self._native.next_epoch())
-        return self._native.epoch(ahead)
+        epoch = self._native.epoch(ahead)
+        if devices := sys.modules.get("headrace._device.delivery"):
+            devices.give_buffers_back()  # of those whose memory it took
+        return epoch
 
     def _through(self, epoch: _headrace.EpochIterator | FedEpoch) -> Iterator[Any]:
         """Return an epoch's batches through the functions of the data set, and what prepares them for their device."""

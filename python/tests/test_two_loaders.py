@@ -230,3 +230,61 @@ def test_jax(worlds, small_memory: None, kind: str) -> None:
                 vals.append([digest(batch) for batch in val])
     assert seen == world.want[0][: len(seen)]
     assert vals and all(one == world.want_val[: len(one)] and one for one in vals)
+
+
+def least_memory(world: World, device: str) -> int:
+    """Return what is enough for either loader alone, just so."""
+    bytes_ = 16384
+    while True:
+        hr.set_memory(bytes_)
+        try:
+            for loader in world.pair(device):
+                with loader:
+                    next(iter(loader))
+            return bytes_
+        except hr.OutOfBudgetError:
+            bytes_ += bytes_ // 8
+
+
+@pytest.mark.parametrize(("kind", "device"), zip(KINDS, ["cpu", "fake", "cpu", "fake"], strict=True))
+def test_room_for_one(worlds, small_memory: None, kind: str, device: str) -> None:
+    """What is enough for one is enough for both, in turn."""
+    world = worlds(kind)
+    memory = least_memory(world, device)
+    train, val = world.pair(device)
+    with train, val:
+        world.check(*own_loop(train, val), validations=4 * EPOCHS)
+        assert "  pauses" in train.explain()
+        for loader in (train, val):
+            assert loader.report().memory.peak_bytes <= memory
+
+
+def test_a_third_loader_starts_without_a_window_that_gives_slots(worlds, small_memory: None) -> None:
+    """At default settings: what is kept of decoded blocks goes first, and that is what most of the memory is for."""
+    world = worlds("rows")
+    hr.set_memory(3 * MEMORY)
+    loaders = [world.loader(data) for data in (world.train, world.val, world.val)]
+    epochs = [iter(loader) for loader in loaders]
+    for epoch in epochs:
+        next(epoch)
+    for loader in loaders:
+        assert "  lent" not in loader.explain()
+        assert "  in all" in loader.explain(), "threads of all loaders"
+        loader.close()
+
+
+def test_page_locked_memory_goes_with_the_other_memory(worlds, small_memory: None) -> None:
+    world = worlds("rows")
+    train, val = world.pair("fake")
+    with train, val:
+        epoch = iter(train)
+        for _ in range(len(train)):
+            next(epoch)  # and not its end: it is idle all the same
+        assert train._delivery is not None
+        assert train._delivery._copier is not None
+        hr.set_memory(1)
+        hr.set_memory(MEMORY)
+        next(iter(val))
+        assert train._delivery._copier is None
+        assert next(epoch, None) is None
+        assert [digest(batch) for batch in train] == world.want[1]

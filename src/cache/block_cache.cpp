@@ -100,7 +100,7 @@ void BlockCache::put(std::uint32_t block, std::uint64_t rows, std::uint64_t next
   const std::lock_guard lock(mutex_);
   if (kept->data.size_bytes() < size || closed_) {  // others needed the memory meanwhile
     bytes_ -= charge;
-    if (!closed_) capacity_bytes_ = std::min(capacity_bytes_, bytes_);
+    if (!closed_) keep_to_bytes();
     entries_.erase(block);
   } else {
     entries_[block] = {std::move(kept), next_use};
@@ -125,8 +125,21 @@ std::uint64_t BlockCache::reclaim(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t before = bytes_;
   while (before - bytes_ < bytes && !by_use_.empty()) evict_last();
-  capacity_bytes_ = std::min(capacity_bytes_, bytes_);
+  keep_to_bytes();
   return before - bytes_;
+}
+
+/// Others need the memory that is missing. With the lock.
+void BlockCache::keep_to_bytes() {
+  has_given_ = has_given_ || bytes_ < capacity_bytes_;
+  capacity_bytes_ = std::min(capacity_bytes_, bytes_);
+}
+
+void BlockCache::take_back(std::uint64_t bytes) {
+  const std::uint64_t free = budget_->free_bytes();
+  const std::lock_guard lock(mutex_);
+  capacity_bytes_ = std::max(capacity_bytes_, std::min(bytes, bytes_ + free));
+  has_given_ = capacity_bytes_ < bytes;
 }
 
 void BlockCache::set_capacity(std::uint64_t bytes) {

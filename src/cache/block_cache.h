@@ -67,6 +67,10 @@ class BlockCache final : public Reclaimable {
   /// Keep up to so much from now on.
   void set_capacity(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t capacity_bytes() const;
+  /// True once memory went to others that take_back() has not had again.
+  [[nodiscard]] bool has_given() const { return has_given_.load(std::memory_order_relaxed); }
+  /// Keep up to `bytes` again, as far as there is memory for it.
+  void take_back(std::uint64_t bytes);
   /// Say whether more capacity will come: until then a block that finds no room is not refused for good.
   void set_growing(bool growing) { growing_.store(growing, std::memory_order_relaxed); }
   /// True if there is hardly room for another `blocks` blocks of `rows`.
@@ -103,6 +107,7 @@ class BlockCache final : public Reclaimable {
   [[nodiscard]] std::uint64_t expected_bytes(std::uint64_t rows) const;
   [[nodiscard]] bool admits(std::uint64_t rows, std::uint64_t next_use) const;
   void evict_last();
+  void keep_to_bytes();
 
   const std::shared_ptr<MemoryBudget> budget_;
   const std::shared_ptr<PageSlabs> slabs_ = PageSlabs::create();
@@ -116,7 +121,7 @@ class BlockCache final : public Reclaimable {
   bool closed_ = false;
   double coded_share_;
   void refuse();
-  std::atomic<bool> growing_{false};
+  std::atomic<bool> growing_{false}, has_given_{false};
   std::atomic<std::uint64_t> refused_{0};
   Usage usage_;
 };

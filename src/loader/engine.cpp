@@ -21,6 +21,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{50};  // between two questions whether to go on
 
+std::atomic<std::uint32_t>& all_threads() {
+  static std::atomic<std::uint32_t> threads{0};
+  return threads;
+}
+
 /// Sum every row of the data set once: what an epoch must add up to.
 RowSums sums_of(const BlockTable& blocks) {
   if (!blocks.is_chosen()) return RowSums::of_all(blocks.num_rows());
@@ -117,6 +122,7 @@ void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> d
   wanted_slots_ = plan_.slots;
   slots_bytes_ = plan_.slots * plan_.slot_bytes;
   cache_bytes_ = plan_.cache_bytes;
+  kept_blocks_ = decoded_cache->blocks;
   if (decoded_cache->blocks) {
     schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.share);
     may_keep_all_ = plan_.fits_encoded;
@@ -189,6 +195,10 @@ Engine::~Engine() {
   stop();
 }
 
+std::uint32_t Engine::threads_of_process() {
+  return all_threads();
+}
+
 bool Engine::forked() const {
   return ::getpid() != owner_pid_;
 }
@@ -256,6 +266,7 @@ Status Engine::start_threads(const std::function<bool()>& go_on) {
   for (std::size_t t = threads_.size(); t < decoders_.size(); ++t) decoders_[t]->release();
   if (threads_.empty()) return std::move(refused->with_stage("start"));
   num_threads_ = static_cast<std::uint32_t>(threads_.size());
+  all_threads() += num_threads_;
   started_ = true;
   if (refused)
     decoded_cache_->notice(
@@ -385,6 +396,7 @@ void Engine::stop() {
   memory_->set_release_callback({});
   window_.stop();
   for (std::jthread& t : threads_) t.join();
+  all_threads() -= static_cast<std::uint32_t>(threads_.size());
   threads_.clear();
   if (decoded_cache_) decoded_cache_->set_complete_callback({});
   if (persister_.joinable()) persister_.join();

@@ -73,6 +73,8 @@ class Engine {
   Status start_threads(const std::function<bool()>& go_on = {});
   /// Number of decode threads that run.
   [[nodiscard]] std::uint32_t num_threads() const { return num_threads_; }
+  /// Number of decode threads that run in the process, of all loaders.
+  [[nodiscard]] static std::uint32_t threads_of_process();
 
   /// Begin an epoch after `position` of its samples; starts the threads the first time. Errors, `go_on`: as
   /// start_threads().
@@ -106,11 +108,13 @@ class Engine {
   /// consumer's, where it has to wait for a batch: while it need not, the window will do as it is. Blocks: while those
   /// loaders' threads end (milliseconds).
   void take_back();
-  [[nodiscard]] bool has_given() const { return has_given_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool has_given() const {
+    return has_given_.load(std::memory_order_relaxed) || (kept_blocks_ && kept_blocks_->has_given());
+  }
   /// Return the bytes that other loaders have of what the plan gives to the window.
   [[nodiscard]] std::uint64_t lent_bytes() const {
     const std::uint64_t wanted = wanted_slots_;
-    return has_given() ? (wanted - std::min(slots_.load(), wanted)) * slot_and_index_bytes() : 0;
+    return has_given_ ? (wanted - std::min(slots_.load(), wanted)) * slot_and_index_bytes() : 0;
   }
   /// Take rows that a sampler feeds during the epoch.
   void feed(std::span<const std::uint64_t> rows);
@@ -154,6 +158,7 @@ class Engine {
   // engine_room.cpp
   void make_room();
   void limit_slots(std::uint64_t step);
+  void take_slots_back();
   void set_slots(std::uint64_t slots);
   std::uint64_t fit_memory();
   void finish_giving();
@@ -166,7 +171,8 @@ class Engine {
   std::shared_ptr<MemoryBudget> budget_;
   MemoryReservation slots_memory_, index_memory_;
   std::vector<MemoryReservation> reservations_;  // all else
-  std::uint64_t cache_bytes_ = 0;                // capacity of a BlockCache, while no window needs it
+  std::atomic<std::uint64_t> cache_bytes_{0};    // capacity of a BlockCache, while no window needs it
+  std::shared_ptr<BlockCache> kept_blocks_;      // that one
   // In the window and with the consumer: fewer as the cache grows; and fewer still while others need the memory.
   std::atomic<std::uint64_t> wanted_slots_{0}, slots_{0};
   std::atomic<std::uint64_t> slots_bytes_{0};  // reserved for them

@@ -86,7 +86,11 @@ void Engine::finish_giving() {
 }
 
 void Engine::take_back() {
-  if (!has_given()) return;
+  if (has_given_) take_slots_back();
+  if (!has_given_ && has_given()) kept_blocks_->take_back(cache_bytes_);
+}
+
+void Engine::take_slots_back() {
   const std::uint64_t slot = slot_and_index_bytes();
   // Without the lock: others may be giving memory to this engine's loader, or be asked by it.
   const std::uint64_t missing = (wanted_slots_ - std::min(slots_.load(), wanted_slots_.load())) * slot;
@@ -101,10 +105,7 @@ void Engine::take_back() {
     slots_bytes_ = slots_bytes;
     set_slots(slots);
   }
-  if (slots_ < wanted_slots_ || gives_late_) return;
-  if (BlockCache* const blocks = decoded_cache_->blocks.get())  // what is not there is refused block by block
-    blocks->set_capacity(std::max(blocks->capacity_bytes(), cache_bytes_));
-  has_given_ = false;
+  if (slots_ >= wanted_slots_ && !gives_late_) has_given_ = false;
 }
 
 }  // namespace headrace

@@ -186,6 +186,8 @@ std::string explain_plan(const Loader::Impl& loader) {
                                  loader.dataset().impl()->source.mapped() ? loader.dataset().impl()->source.what() : "",
                                  loader.manager->probed(), *engine));
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
+  if (const std::uint32_t all = Engine::threads_of_process(); all > engine->num_threads() && engine->num_threads() > 0)
+    line("  in all", fmt::format("{} of the loaders that run; they sleep while what they may hold is ready", all));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));
   const std::string more = p.draws_samples() ? "patches in the slots share decoded chunks"

@@ -389,6 +389,10 @@ void Loader::close() {
 bool Loader::closed() const {
   return impl_->manager->closed();
 }
+bool Loader::holds_memory() const {
+  const EngineManager::State state = impl_->manager->state();
+  return state != EngineManager::State::kPlanned && state != EngineManager::State::kClosed;
+}
 
 Loader::Iterator Loader::begin() {
   Iterator it;

@@ -233,6 +233,29 @@ TEST(Reclaim, LoadersThatAreIteratedInTurnHaveEqualParts) {
   for (Loader::Epoch& epoch : epochs) EXPECT_FALSE(epoch.next());
 }
 
+TEST(Reclaim, ACacheThatGaveItsBlocksKeepsThemAgain) {
+  const ProcessMemory memory(kSmallMemory);
+  const auto ignore = [] {};
+  const LoaderOptions options{.batch_size = 32, .shuffle = true, .threads = 1};
+  Loader train(large_rows(4), options);
+  const auto decoded_in_an_epoch = [&] {
+    const std::uint64_t before = engine_of(train)->decodes().decoded_bytes;
+    (void)delivered(train, 1, ignore);
+    return engine_of(train)->decodes().decoded_bytes - before;
+  };
+  const std::uint64_t first = decoded_in_an_epoch(), later = decoded_in_an_epoch();
+  ASSERT_LT(later, first) << "nothing is kept: " << train.explain();
+  {
+    Loader val(large_rows(2), options);
+    (void)delivered(val, 1, ignore);
+    EXPECT_EQ(engine_of(train)->lent_bytes(), 0u) << "the cache is to give first";
+    EXPECT_TRUE(engine_of(train)->has_given());
+  }
+  (void)decoded_in_an_epoch();  // keeps them
+  EXPECT_LE(decoded_in_an_epoch(), later);
+  EXPECT_FALSE(engine_of(train)->has_given());
+}
+
 TEST(Reclaim, AnEpochIsIdleOnceItsLastBatchWasHandedOutWhoeverHoldsIt) {
   const ProcessMemory memory(kSmallMemory);
   Loader train(large_rows(4), {.batch_size = 32, .shuffle = Shuffle::kExact, .threads = 2});

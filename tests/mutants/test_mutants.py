@@ -1,11 +1,13 @@
-"""The exactly-once check can fail: mutants of every copy kernel are built, and each must make it raise.
+"""Checks that can fail: mutants of every copy kernel, and of what takes memory from running loaders, must be found.
 
-A mutant is one changed line. Its file is compiled alone and linked in front of the libraries with
-exactly_once_probe.cpp, which delivers two epochs from every source of rows.
+A mutant is one changed line. Its file is compiled alone and linked in front of the libraries with a probe:
+exactly_once_probe.cpp delivers two epochs from every source of rows, memory_probe.cpp compares the batches of loaders
+that give memory with those of loaders that do not.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
 import subprocess
@@ -15,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
-PROBE = BUILD / "tests" / "exactly_once_probe"
+EXACTLY_ONCE, MEMORY = "exactly_once_probe", "memory_probe"
 SOURCES = ["files", "decoded blocks", "encoded blocks", "all rows", "spans"]
 
 SINK, GATHER, STORE = "assembly/sink.cpp", "assembly/sink_gather.cpp", "assembly/row_gather.cpp"
@@ -126,28 +128,68 @@ MUTANTS = [
 ]
 
 
-def outcomes(program: Path) -> dict[str, str]:
-    """What the probe says of every source of rows."""
-    printed = subprocess.run([program], capture_output=True, text=True, timeout=120, check=True).stdout
+DROP, LOADER = "assembly/request_window_drop.cpp", "loader/loader.cpp"
+# What it is, file, line, and what it becomes.
+MEMORY_MUTANTS = [
+    (
+        "memory: the order begins a batch late",
+        DROP,
+        "enter_run_ = {s.epoch, s.content.step.begin, left + 1, 0};",
+        "enter_run_ = {s.epoch, s.content.step.end, left + 1, 0};",
+    ),
+    (
+        "memory: requests of dropped slots stay",
+        DROP,
+        "for (auto& index : state_of_unit_) std::fill(index.begin(), index.end(), 0);",
+        "",
+    ),
+    (
+        "memory: begins anew where the epoch began",
+        LOADER,
+        "  m.next_sample = (*delivery)->end_sample;",
+        "",
+    ),
+]
+
+
+def outcomes(program: Path, *, check: bool = True) -> dict[str, str]:
+    """What the probe says of each of its cases."""
+    printed = subprocess.run([program], capture_output=True, text=True, timeout=120, check=check).stdout
     return dict(line.split(": ") for line in printed.splitlines())
 
 
-@pytest.fixture(scope="module")
-def link_command() -> list[str]:
-    if not PROBE.exists():
-        pytest.skip("build/release has no tests/exactly_once_probe: the C++ tests are not built")
+@functools.cache
+def link_command(probe: str) -> list[str]:
+    """Return what links a probe."""
+    if not (BUILD / "tests" / probe).exists():
+        pytest.skip(f"build/release has no tests/{probe}: the C++ tests are not built")
     commands = subprocess.run(
-        ["ninja", "-C", BUILD, "-t", "commands", "tests/exactly_once_probe"], capture_output=True, text=True, check=True
+        ["ninja", "-C", BUILD, "-t", "commands", f"tests/{probe}"], capture_output=True, text=True, check=True
     ).stdout
-    return shlex.split(commands.splitlines()[-1])
+    return [word for word in shlex.split(commands.splitlines()[-1]) if word not in {":", "&&"}]
 
 
-def test_nothing_is_wrong_without_a_mutant(link_command: list[str]) -> None:
-    assert outcomes(PROBE) == dict.fromkeys(SOURCES, "fine")
+@pytest.mark.parametrize(("probe", "cases"), [(EXACTLY_ONCE, SOURCES), (MEMORY, ["slots", "all"])])
+def test_nothing_is_wrong_without_a_mutant(probe: str, cases: list[str]) -> None:
+    link_command(probe)
+    assert outcomes(BUILD / "tests" / probe) == dict.fromkeys(cases, "fine")
 
 
 @pytest.mark.parametrize(("name", "file", "line", "mutant", "sources"), MUTANTS, ids=[m[0] for m in MUTANTS])
-def test_the_check_raises(name, file, line, mutant, sources, link_command, tmp_path) -> None:
+def test_the_check_raises(name, file, line, mutant, sources, tmp_path) -> None:
+    told = outcomes(build(EXACTLY_ONCE, name, file, line, mutant, tmp_path))
+    assert {source: told[source] for source in sources} == dict.fromkeys(sources, "raised")
+
+
+@pytest.mark.parametrize(("name", "file", "line", "mutant"), MEMORY_MUTANTS, ids=[m[0] for m in MEMORY_MUTANTS])
+def test_batches_differ(name, file, line, mutant, tmp_path) -> None:
+    told = outcomes(build(MEMORY, name, file, line, mutant, tmp_path), check=False)  # it may crash, or be stopped
+    assert told != {"slots": "fine", "all": "fine"}
+
+
+def build(probe: str, name: str, file: str, line: str, mutant: str, tmp_path: Path) -> Path:
+    """Return the probe, linked with the mutant."""
+    link = link_command(probe).copy()
     text = (ROOT / "src" / file).read_text()
     assert text.count(line) == 1, f"{file} has changed: say here which line {name!r} is now"
     changed = tmp_path / Path(file).name
@@ -161,10 +203,7 @@ def test_the_check_raises(name, file, line, mutant, sources, link_command, tmp_p
     compile_command = [flag for flag in compile_command if flag not in {"-O3", "-Werror"}] + ["-O1", "-w"]
     subprocess.run(compile_command, cwd=entry["directory"], check=True)
     program = tmp_path / "probe"
-    link = ["" if word in {":", "&&"} else word for word in link_command]
-    link = [word for word in link if word]
     link[link.index("-o") + 1] = str(program)
     link.insert(next(i for i, word in enumerate(link) if word.endswith(".o")), str(tmp_path / "mutant.o"))
     subprocess.run(link, cwd=BUILD, check=True)
-    told = outcomes(program)
-    assert {source: told[source] for source in sources} == dict.fromkeys(sources, "raised")
+    return program

@@ -323,6 +323,8 @@ class Loader {
   void close();
   /// True if it was closed.
   [[nodiscard]] bool closed() const;
+  /// True while the memory of its plan is its own: not before the first epoch, and not while others have it.
+  [[nodiscard]] bool holds_memory() const;
 
   /// Iterator for `for (const Batch& batch : loader)`: one epoch per loop.
   class Iterator {

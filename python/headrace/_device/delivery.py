@@ -24,6 +24,15 @@ AHEAD = 2
 _BUFFERS = 3
 
 
+_deliveries: weakref.WeakSet[Delivery] = weakref.WeakSet()
+
+
+def give_buffers_back() -> None:
+    """Free the page-locked memory of loaders that are idle, and whose other memory has gone to others."""
+    for delivery in list(_deliveries):
+        delivery.give_back_if_idle()
+
+
 class Pinned:
     """Page-locked memory of the host, in place of a device: what ``pin_memory=True`` asks for."""
 
@@ -63,6 +72,8 @@ class Delivery:
         self._backend: Backend | None = None
         self._copier: Copier | None = None
         self._figures: Figures | None = None
+        self._native: _headrace.Loader | None = None
+        _deliveries.add(self)
 
     @property
     def to(self) -> torch.device | FakeDevice | Pinned:
@@ -87,6 +98,7 @@ class Delivery:
             timeout: Seconds to wait for a batch; None: no limit.
             ahead: False: a batch is taken and copied when it is asked for, since what comes depends on the last ones.
         """
+        self._native = native
         before = self._live()
         if before is not None:
             before.close()
@@ -97,10 +109,10 @@ class Delivery:
             before.join()  # its thread must not copy beside the new one
         if is_inert:
             return through(epoch)
-        self._prepare(native)
         if not ahead:
-            return WhenAskedFor(through(epoch), self._way())
-        feed = Feed(native, Source(epoch, through(epoch)), self._way(), ahead=AHEAD, timeout=timeout)
+            return WhenAskedFor(through(epoch), self._way(native))
+        source = Source(epoch, through(epoch))
+        feed = Feed(native, source, lambda: self._way(native), ahead=AHEAD, timeout=timeout)
         self._feed = weakref.ref(feed)
         return feed
 
@@ -111,18 +123,12 @@ class Delivery:
         """True where nothing is to be pinned, since this machine has no accelerator, though torch could have one."""
         return isinstance(self._to, Pinned) and not torch.accelerator.is_available()
 
-    def _prepare(self, native: _headrace.Loader) -> None:
+    def _way(self, native: _headrace.Loader) -> Way:
         """Get to know the device, from the thread that iterates."""
         if self._backend is None and isinstance(self._to, FakeDevice):
             self._backend = self._to._backend
         elif self._backend is None and isinstance(self._to, torch.device) and has_streams(self._to):
             self._backend = TorchDevice(self._to)
-        if self._backend is not None and self._copier is None:
-            if self._figures is None:
-                self._figures = Figures(self._backend.name)
-            self._copier = Copier(self._backend, _BUFFERS, native.staging_bytes(), self._figures)
-
-    def _way(self) -> Way:
         if self._backend is None:
             change = _change_of(self._to)
             return Way(
@@ -131,13 +137,23 @@ class Delivery:
                 entered=contextlib.nullcontext,
                 spent=_nothing,
             )
-        assert self._copier is not None and self._figures is not None
+        if self._figures is None:
+            self._figures = Figures(self._backend.name)
+        copier = self._copier  # another thread may take it from an idle loader
+        if copier is None:
+            self._copier = copier = Copier(self._backend, _BUFFERS, native.staging_bytes(), self._figures)
         return Way(
-            copy=self._copier.copy,
+            copy=copier.copy,
             hand_over=HandOver(self._backend, self._figures),
             entered=self._backend.entered,
             spent=self._figures.add_batch_wait,
         )
+
+    def give_back_if_idle(self) -> None:
+        """Free page-locked memory if nothing is copied, and the engine's memory has gone to others."""
+        feed = self._live()
+        if (feed is None or feed.is_idle) and self._native is not None and not self._native.holds_memory():
+            self._copier = None
 
     def pause(self) -> None:
         """End the thread that copies, if there is one, and wait for its end."""

@@ -72,14 +72,14 @@ class Feed(Iterator[Any]):
     """
 
     def __init__(
-        self, native: _headrace.Loader, source: Source, way: Way, *, ahead: int, timeout: float | None
+        self, native: _headrace.Loader, source: Source, way: Callable[[], Way], *, ahead: int, timeout: float | None
     ) -> None:
         """Start to copy.
 
         Args:
             native: The engine's loader.
             source: Where batches are taken from, on the copying thread.
-            way: How they get to the device.
+            way: Says how they get to the device; asked again where copying begins anew after the last batch.
             ahead: Batches that are copied before they are asked for.
             timeout: Seconds to wait for a batch; None: no limit.
         """
@@ -87,7 +87,8 @@ class Feed(Iterator[Any]):
         assert place is not None
         self._native = native
         self._place = place  # the last that was handed over: it names the epoch
-        self._way = way
+        self._find_way = way
+        self._way: Way | None = None
         self._ahead = ahead
         self._timeout = timeout
         self._paused: Source | None = None
@@ -97,8 +98,9 @@ class Feed(Iterator[Any]):
 
     def _start(self, source: Source) -> None:
         self._channel = channel = Channel(self._ahead)
+        self._way = way = self._way or self._find_way()
         channel.thread = threading.Thread(
-            target=_copy_all, args=(channel, source, self._way), name="headrace to device", daemon=True
+            target=_copy_all, args=(channel, source, way), name="headrace to device", daemon=True
         )
         _channels[id(channel)] = channel
         weakref.finalize(self, Channel.close, channel).atexit = False
@@ -114,7 +116,7 @@ class Feed(Iterator[Any]):
             source, self._paused = self._paused, None
             self._start(source)
         try:
-            batch = self._way.hand_over(self._take)
+            batch = self._take() if self._way is None else self._way.hand_over(self._take)
         except Exception:  # Ctrl-C is none: what was taken is handed over at the next call
             self._handed_over()
             raise
@@ -126,6 +128,8 @@ class Feed(Iterator[Any]):
         if self._item is not None and (place := self._item.place) is not None:
             self._native.hand_out(place)
             self._place = place
+            if place.last:
+                self._way = None  # and its page-locked memory
         self._item = None
 
     def _take(self) -> OnDevice:
@@ -145,6 +149,11 @@ class Feed(Iterator[Any]):
         if isinstance(made, BaseException):
             raise made
         return made
+
+    @property
+    def is_idle(self) -> bool:
+        """True once the last batch was handed over: nothing is copied any more."""
+        return self._way is None
 
     def close(self) -> None:
         """End; the thread ends after the batch that it waits for."""
