@@ -1,6 +1,7 @@
 """Random operations on a loader, on the same one with a device, and on a model of a few lines: all three agree.
 
-HEADRACE_WALK_ROUNDS says how many walks there are, over all kinds of loaders together.
+In every other walk the memory is enough for one of them, and they take turns. HEADRACE_WALK_ROUNDS says how many walks
+there are, over all kinds of loaders together.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from jet_files import write_h5
 
 import headrace as hr
 
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 ROUNDS = int(os.environ.get("HEADRACE_WALK_ROUNDS", "480"))
+AMPLE = "1GiB"
 SAMPLES, EVENTS = 60, 200
 Place = tuple[int, int]  # an epoch, and its samples that all ranks were handed out
 
@@ -142,11 +145,15 @@ def next_of(batches: Iterator[Any]) -> Any:
 class Walk:
     """A loader on the CPU, one with a device, and the model."""
 
-    def __init__(self, make: Callable[[Any], hr.Loader], model: Model, seed: int) -> None:
+    def __init__(self, make: Callable[[Any], hr.Loader], model: Model, seed: int, least: int) -> None:
         self.random = random.Random(seed)
         self.model = model
-        device = fake(self.random.choice(list(HABITS)), seed=seed)
-        self.loaders = [make("cpu"), make(device)]
+        self.make = make
+        self.least = least
+        self.memory: int | str = least if seed % 2 else AMPLE
+        self.device = fake(self.random.choice(list(HABITS)), seed=seed)
+        hr.set_memory(self.memory)
+        self.loaders = [make("cpu"), make(self.device)]
         self.iterators: list[Iterator[Any]] | None = None
         self.states = [self.loaders[0].state_dict()]
         self.log: list[Any] = []
@@ -208,6 +215,18 @@ class Walk:
         if iterators is not None:
             self.agree(hr.ClosedError if iterated else None, [next_of(batches) for batches in iterators])
 
+    def second_loader(self) -> None:
+        """Iterate another loader, as a validation does."""
+        want = [batch for batch, _ in self.model.epoch(0)][: self.random.choice([1, 2, None])]
+        with self.make(self.random.choice(["cpu", self.device])) as other:
+            batches = iter(other)
+            assert [next_of(batches) for _ in want] == want, self.log
+
+    def reclaim(self) -> None:
+        """Take all memory but what is enough for one: a thread that copies ahead may just need it."""
+        hr.set_memory(self.least)
+        hr.set_memory(self.memory)
+
     def close(self) -> None:
         for loader in self.loaders:
             loader.close()
@@ -224,7 +243,29 @@ OPERATIONS: dict[Callable[[Walk], None], int] = {
     Walk.set_epoch: 2,
     Walk.len: 3,
     Walk.copy: 1,
+    Walk.second_loader: 1,
+    Walk.reclaim: 1,
 }
+
+
+def least_memory(make: Callable[[Any], hr.Loader]) -> int:
+    """Return what is enough for one loader with a device, just so."""
+    bytes_ = 4096
+    while True:
+        hr.set_memory(bytes_)
+        try:
+            with make(fake(next(iter(HABITS)), seed=0)) as loader:
+                next_of(iter(loader))
+                return bytes_
+        except hr.OutOfBudgetError:
+            bytes_ += bytes_ // 4
+
+
+@pytest.fixture(autouse=True)
+def memory() -> Iterator[None]:
+    hr.set_memory(AMPLE)
+    yield
+    hr.set_memory("4GiB")
 
 
 @pytest.fixture(scope="module")
@@ -257,8 +298,11 @@ def test_all_agree(data: dict[str, hr.Dataset], name: str) -> None:
                 made.append((batch, state["samples"] if state["epoch"] == number else 2**62))
         return made
 
+    for number in range(4):
+        epoch(number)  # with ample memory
+    least = least_memory(make)
     for seed in range(-(-ROUNDS // len(LOADERS))):
-        walk = Walk(make, Model(epoch), seed)
+        walk = Walk(make, Model(epoch), seed, least)
         for _ in range(walk.random.randrange(5, 40)):
             (operation,) = walk.random.choices(list(OPERATIONS), list(OPERATIONS.values()))
             walk.log.append(operation.__name__)

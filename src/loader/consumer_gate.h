@@ -29,7 +29,7 @@ class ConsumerGate {
     ConsumerGate& gate_;
   };
 
-  /// Nobody enters while it lives, if nobody was inside.
+  /// No consumer enters while it lives, if none was inside.
   class Closed {
    public:
     explicit Closed(ConsumerGate& gate) : gate_(gate) {

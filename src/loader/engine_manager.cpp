@@ -209,7 +209,7 @@ Result<std::optional<EngineManager::Reason>> EngineManager::find_reason() {
   if (held->stopped()) return Found(Reason::kMemoryGiven);
   if (!held->has_memory() || !cache_) return Found();
   if (plan.slots < plan.wanted_slots) {
-    const MemoryRoom room = room_beside_others();
+    const MemoryRoom room = room_beside_others({kAtRest});
     const std::uint64_t most = room.free_bytes + (plan.is_short_of_memory() ? room.reclaimable_bytes : 0);
     if ((options_.memory ? std::min(options_.memory, most) : most) > plan.budget_bytes / 4 * 5)
       return Found(Reason::kMemoryFree);

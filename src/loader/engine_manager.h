@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -137,6 +138,7 @@ class EngineManager final : public Reclaimable {
   std::uint64_t reclaim(std::uint64_t bytes) override;
 
  private:
+  static constexpr ReclaimRanks kAtRest{ReclaimRank::kCache, ReclaimRank::kIdle};
   /// The window of a loader that is iterated, as something to ask for memory.
   struct RunningWindow final : Reclaimable {
     EngineManager& manager;
@@ -157,7 +159,7 @@ class EngineManager final : public Reclaimable {
   std::uint64_t give_all(std::uint64_t bytes);
   Result<EnginePlan> make_plan();
   Result<EnginePlan> plan_beside_others(const std::function<Result<EnginePlan>(MemoryRoom)>& resolve) const;
-  [[nodiscard]] MemoryRoom room_beside_others() const;
+  [[nodiscard]] MemoryRoom room_beside_others(std::initializer_list<ReclaimRanks> ranks) const;
   Result<RankChoice> choose_own_rank() const;
   void look_for_cache(PlanContext& context);
   /// Plan for what holds now, and put an engine of that plan in the place of the one at hand. Errors leave that one as

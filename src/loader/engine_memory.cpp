@@ -17,8 +17,8 @@ namespace {
 constexpr std::uint64_t kLeastToProbe = 16;  // blocks: measuring costs what decoding a few of them does
 constexpr std::chrono::seconds kGiving{20};  // for which memory is waited for that a running loader uses
 constexpr std::chrono::milliseconds kLook{1};
-constexpr int kLooksAtAll = 20;  // before a loader is refused for what others hold
-constexpr std::size_t kNamed = 4;            // of the loaders that hold the memory
+constexpr int kLooksAtAll = 20;    // before a loader is refused for what others hold
+constexpr std::size_t kNamed = 4;  // of the loaders that hold the memory
 
 bool is_short_of_memory(const Result<EnginePlan>& plan) {
   return plan.ok() ? plan->is_short_of_memory() : plan.error().code() == ErrorCode::kOutOfBudget;
@@ -100,15 +100,17 @@ Status EngineManager::provide_memory() {
   }
 }
 
-/// What is free, this loader's own memory included, and what caches and loaders that are not iterated hold.
-MemoryRoom EngineManager::room_beside_others() const {
+/// What is free, this loader's own memory included, and what others could give, of those ranks.
+MemoryRoom EngineManager::room_beside_others(std::initializer_list<ReclaimRanks> ranks) const {
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
   const MemoryBudget::Snapshot all = process->snapshot();
   const std::uint64_t own = budget_->snapshot().used_bytes;
   const std::uint64_t others = all.used_bytes - std::min(own, all.used_bytes);
   const std::uint64_t mine = cache_ && cache_->blocks ? cache_->blocks->usage().bytes : 0;
-  const std::uint64_t at_rest = process->reclaimable({ReclaimRank::kCache, ReclaimRank::kIdle}).bytes;
-  return {all.limit_bytes - std::min(others, all.limit_bytes), at_rest - std::min(mine, at_rest)};
+  const std::uint64_t limit = all.limit_bytes, free = limit - std::min(others, limit);
+  std::uint64_t given = 0;
+  for (const ReclaimRanks& some : ranks) given += process->reclaimable(some).bytes;
+  return {free, std::min(given - std::min(mine, given), limit - free)};
 }
 
 /// Plan with the memory that is free; where that is little, with what caches and loaders that are not iterated hold,
@@ -117,13 +119,12 @@ MemoryRoom EngineManager::room_beside_others() const {
 Result<EnginePlan> EngineManager::plan_beside_others(
     const std::function<Result<EnginePlan>(MemoryRoom)>& resolve) const {
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
-  const std::uint64_t limit = process->limit_bytes();
-  const auto [free, at_rest] = room_beside_others();
+  const auto [free, at_rest] = room_beside_others({kAtRest});
   Result<EnginePlan> made = resolve({free, 0});
   if (!is_short_of_memory(made)) return made;
   if (at_rest > 0) made = resolve({free, at_rest});
   const auto running = process->reclaimable({ReclaimRank::kRunning, ReclaimRank::kRunning});
-  const std::uint64_t part = limit / (running.holders + 1);
+  const std::uint64_t part = process->limit_bytes() / (running.holders + 1);
   const std::uint64_t share = part - std::min(part, free + at_rest);
   if (is_short_of_memory(made) && running.bytes > 0 && share > 0)
     made = resolve({free, at_rest + std::min(share, running.bytes)});
@@ -133,11 +134,11 @@ Result<EnginePlan> EngineManager::plan_beside_others(
   const auto is_refused = [&] { return !made.ok() && made.error().code() == ErrorCode::kOutOfBudget; };
   for (int look = 0; look < kLooksAtAll && is_refused(); ++look) {  // others that start reserve one after another
     if (look > 0) std::this_thread::sleep_for(kLook);
-    const std::uint64_t now_free = room_beside_others().free_bytes;
-    const std::uint64_t all = process->reclaimable({ReclaimRank::kCache, ReclaimRank::kCache}).bytes +
-                              process->reclaimable({ReclaimRank::kPaused, ReclaimRank::kPaused}).bytes;
-    held = limit - std::min(limit, now_free + all);
-    if (std::exchange(looked_at, now_free + all) != now_free + all) made = resolve({now_free, all});
+    const MemoryRoom whole =
+        room_beside_others({{ReclaimRank::kCache, ReclaimRank::kCache}, {ReclaimRank::kPaused, ReclaimRank::kPaused}});
+    const std::uint64_t could_have = whole.free_bytes + whole.reclaimable_bytes, limit = process->limit_bytes();
+    held = limit - std::min(limit, could_have);
+    if (std::exchange(looked_at, could_have) != could_have) made = resolve(whole);
     if (held == 0) break;
   }
   if (made.ok() || held == 0 || made.error().least_budget() == 0) return made;
@@ -223,10 +224,11 @@ std::uint64_t EngineManager::pause(std::uint64_t bytes) {
   const bool in_epoch = is(State::kRunning);
   const std::uint64_t given = give_all(bytes);
   if (in_epoch && pauses_++ == 0)
-    notices_->add(Notices::Of::kPlan,
-                  "There is not enough memory for all loaders that are iterated, so that they take turns: in the middle "
-                  "of an epoch this one gave up what it had ready, and decodes it again. More memory, see "
-                  "hr.set_memory(), is better.");
+    notices_->add(
+        Notices::Of::kPlan,
+        "There is not enough memory for all loaders that are iterated, so that they take turns: in the middle "
+        "of an epoch this one gave up what it had ready, and decodes it again. More memory, see "
+        "hr.set_memory(), is better.");
   return given;
 }
 

@@ -137,8 +137,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes,
                       bookkeeping = parts * kPartBytes + batch.beside;
   plan.staging_bytes = staging_bytes(options, std::min(largest, 2 * mean));
-  const std::uint64_t least =
-      order + plan.staging_bytes + thread + kLeastSlots * (largest + bookkeeping);
+  const std::uint64_t least = order + plan.staging_bytes + thread + kLeastSlots * (largest + bookkeeping);
   if (least > plan.budget_bytes) {
     Error error = too_small_a_budget(mapped.groups[0].source->files[0].path, plan.budget_bytes,
                                      {largest + bookkeeping, thread, order, plan.staging_bytes}, least,

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/memory_budget.h"
-#include "dataset/testing/mapped_data.h"
 #include "dataset/testing/fake_source.h"
+#include "dataset/testing/mapped_data.h"
 #include "loader/plan_for.h"
 
 namespace headrace {
