@@ -20,6 +20,8 @@ nb::object EpochIterator::next() {
 Batch EpochIterator::next_batch() {
   Turn turn(*handle_, "next()");
   if (finished_) throw nb::stop_iteration();
+  // Or else it could be gone between wait() and take(), which would wait for it with the GIL.
+  const std::shared_ptr<void> kept = epoch_.keep_memory();
   if (!epoch_.wait(std::chrono::nanoseconds{0})) wait_for_batch(turn);
   std::optional<Batch> batch = ahead_ ? epoch_.take() : epoch_.next();
   if (batch) return std::move(*batch);
@@ -35,7 +37,6 @@ void EpochIterator::check_current() {
 
 void EpochIterator::wait_for_batch(Turn& turn) {
   using Clock = std::chrono::steady_clock;
-  const std::shared_ptr<void> kept = epoch_.keep_memory();
   const std::chrono::nanoseconds timeout = handle_->loader().options().timeout;
   const Clock::time_point deadline = timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max();
   while (true) {

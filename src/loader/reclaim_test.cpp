@@ -242,7 +242,11 @@ TEST(Reclaim, ACacheThatGaveItsBlocksKeepsThemAgain) {
     (void)delivered(train, 1, between);
     return train.report().chunks_decoded - before;
   };
-  const std::uint64_t first = decoded_in_an_epoch(ignore), later = decoded_in_an_epoch(ignore);
+  const auto settled = [&] {  // blocks are kept a few at a time
+    for (int epoch = 0; epoch < 6; ++epoch) (void)decoded_in_an_epoch(ignore);
+    return decoded_in_an_epoch(ignore);
+  };
+  const std::uint64_t first = decoded_in_an_epoch(ignore), later = settled();
   ASSERT_LT(later, first) << "nothing is kept: " << train.explain();
   std::uint64_t batches = 0;
   (void)decoded_in_an_epoch([&] {
@@ -253,7 +257,7 @@ TEST(Reclaim, ACacheThatGaveItsBlocksKeepsThemAgain) {
     EXPECT_TRUE(engine_of(train)->has_given());
   });
   EXPECT_GT(decoded_in_an_epoch(ignore), later);
-  EXPECT_EQ(decoded_in_an_epoch(ignore), later);
+  EXPECT_LE(settled(), later);
 }
 
 TEST(Reclaim, AnEpochIsIdleOnceItsLastBatchWasHandedOutWhoeverHoldsIt) {
