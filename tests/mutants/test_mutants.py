@@ -144,10 +144,10 @@ MEMORY_MUTANTS = [
         "",
     ),
     (
-        "memory: begins anew where the epoch began",
+        "memory: begins anew a batch late",
         LOADER,
-        "  m.next_sample = (*delivery)->end_sample;",
-        "",
+        "consumer->samples_before.load() : next_sample;",
+        "consumer->samples_before.load() : next_sample + 20;",
     ),
 ]
 
