@@ -22,7 +22,7 @@ from jet_files import write_h5
 import headrace as hr
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-ROUNDS = int(os.environ.get("HEADRACE_WALK_ROUNDS", "480"))
+ROUNDS = int(os.environ.get("HEADRACE_WALK_ROUNDS", "240"))
 AMPLE = "1GiB"
 SAMPLES, EVENTS = 60, 200
 Place = tuple[int, int]  # an epoch, and its samples that all ranks were handed out

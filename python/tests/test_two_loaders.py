@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from two_loader_files import KINDS, MEMORY
 
@@ -289,3 +291,20 @@ def test_page_locked_memory_goes_with_the_other_memory(worlds, small_memory: Non
         assert train._delivery._copier is None
         assert next(epoch, None) is None
         assert [digest(batch) for batch in train] == world.want[1]
+
+
+def test_a_dictionary_that_no_plan_has_ends_no_epoch(tmp_path, small_memory: None) -> None:
+    """Plans of two loaders fill the memory; a Parquet dictionary's size is known only when its page is read."""
+    random = np.random.default_rng(4)
+    table = pa.table({f"c{i}": random.integers(0, 500, 60_000).astype("i4") for i in range(4)})
+    pq.write_table(table.append_column("y", pa.array(range(60_000))), tmp_path / "a.parquet", row_group_size=4000)
+    data = hr.open(tmp_path / "a.parquet")
+    for memory in (2_000_000, 3_000_000, 4_500_000):
+        hr.set_memory(memory)
+        with hr.Loader(data, 512, shuffle=True, seed=1) as train, hr.Loader(data, 512, shuffle=True, seed=2) as val:
+            rows = 0
+            for number, batch in enumerate(train):
+                rows += len(batch["y"])
+                if number % 40 == 10:
+                    assert sum(len(other["y"]) for other in val) == 60_000
+        assert rows == 60_000

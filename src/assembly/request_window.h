@@ -113,6 +113,8 @@ class RequestWindow {
   /// (milliseconds), `limit` at most. \return False after `limit`: the memory comes back when the last of those claims
   /// ends.
   bool shrink(std::uint64_t slots, std::chrono::nanoseconds limit);
+  /// Take over what another window, which nothing works for any more, has claimed of its epoch: it was decoded once.
+  void carry_claims(const RequestWindow& before);
   /// The sampler knows more of its samples than before.
   void order_grew();
   /// A slot's memory came back: the window may grow again.

@@ -58,6 +58,14 @@ void RequestWindow::finish_drop() noexcept {
   work_.notify_all();
 }
 
+void RequestWindow::carry_claims(const RequestWindow& before) {
+  const Lock lock(mutex_);
+  for (const std::size_t parity : {0, 1}) {
+    if (before.claimed_[parity].units.size() != claimed_[parity].units.size()) continue;
+    claimed_[parity] = {before.claimed_[parity].units, true};
+  }
+}
+
 bool RequestWindow::shrink(std::uint64_t slots, std::chrono::nanoseconds limit) {
   Lock lock(mutex_);
   if (!started_ || stopped_ || fatal_) return true;

@@ -207,13 +207,13 @@ Result<std::optional<EngineManager::Reason>> EngineManager::find_reason() {
   HEADRACE_ASSIGN(const RankChoice rank, choose_own_rank());
   if (rank.share != plan.share) return Found(Reason::kRank);
   if (held->stopped()) return Found(Reason::kMemoryGiven);
-  if (!held->has_memory() || !cache_) return Found();
   if (plan.slots < plan.wanted_slots) {
-    const MemoryRoom room = room_beside_others({kAtRest});
-    const std::uint64_t most = room.free_bytes + (plan.is_short_of_memory() ? room.reclaimable_bytes : 0);
+    const MemoryRoom room = room_beside_others({plan.is_short_of_memory() ? kAtRest : kIdle});
+    const std::uint64_t most = room.free_bytes + room.reclaimable_bytes;
     if ((options_.memory ? std::min(options_.memory, most) : most) > plan.budget_bytes / 4 * 5)
       return Found(Reason::kMemoryFree);
   }
+  if (!held->has_memory() || !cache_) return Found();
   const MemoryBudget::Snapshot process = MemoryBudget::process()->snapshot();
   if (cache_->rows && cache_->reservation.bytes() > 0 && process.used_bytes > process.limit_bytes)
     return Found(Reason::kOverLimit);

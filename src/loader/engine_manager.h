@@ -79,6 +79,8 @@ class EngineManager final : public Reclaimable {
   /// Return why the engine at hand was planned.
   [[nodiscard]] Reason reason() const { return reason_; }
   [[nodiscard]] EngineTotals totals() const;
+  /// Return the other loaders that hold memory, and how much; empty: none does.
+  [[nodiscard]] std::string other_holders() const;
   /// Return how often all memory was given to other loaders in the middle of an epoch.
   [[nodiscard]] std::uint64_t pauses() const { return pauses_; }
   /// Return a number that changes when epochs that are under way cannot go on with the engine at hand: the rank, the
@@ -138,6 +140,7 @@ class EngineManager final : public Reclaimable {
   std::uint64_t reclaim(std::uint64_t bytes) override;
 
  private:
+  static constexpr ReclaimRanks kIdle{ReclaimRank::kIdle, ReclaimRank::kIdle};
   static constexpr ReclaimRanks kAtRest{ReclaimRank::kCache, ReclaimRank::kIdle};
   /// The window of a loader that is iterated, as something to ask for memory.
   struct RunningWindow final : Reclaimable {

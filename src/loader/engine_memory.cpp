@@ -42,8 +42,9 @@ Status EngineManager::reserve(ReclaimRank last) {
   const std::string identity = fmt::format("{} {}", data_hash_, to_string(plan.coding));
   if (cache_ && (cache_tier_ != plan.tier || cache_identity_ != identity)) cache_.reset();
   if (cache_ && cache_->blocks) cache_->blocks->set_capacity(plan.cache_bytes);
-  // Only a window takes what others keep.
-  const std::uint64_t needed = plan.window_bytes();
+  // Blocks are kept where there is room for them; but a loader of which rows are to be kept whole cannot do without.
+  const bool keeps_rows = plan.tier != CacheTier::kNothing && plan.tier != CacheTier::kSomeBlocks;
+  const std::uint64_t needed = plan.window_bytes() + (keeps_rows && !cache_ ? plan.cache_bytes : 0);
   if (const std::uint64_t free = process->free_bytes(); needed > free)
     process->reclaim(needed - free, {ReclaimRank::kCache, last});
   EngineMemory memory;
@@ -113,16 +114,17 @@ MemoryRoom EngineManager::room_beside_others(std::initializer_list<ReclaimRanks>
   return {free, std::min(given - std::min(mine, given), limit - free)};
 }
 
-/// Plan with the memory that is free; where that is little, with what caches and loaders that are not iterated hold,
-/// too; and where that is little, with an equal part of what loaders have that are iterated. Only where it cannot be
-/// done otherwise they keep three slots; and where that is not enough, nothing.
+/// Plan with the memory that is free, or with loaders that are not iterated; where that is little, with what caches
+/// hold, too; and where that is little, with an equal part of what loaders have that are iterated. Only where it cannot
+/// be done otherwise they keep three slots; and where that is not enough, nothing.
 Result<EnginePlan> EngineManager::plan_beside_others(
     const std::function<Result<EnginePlan>(MemoryRoom)>& resolve) const {
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
-  const auto [free, at_rest] = room_beside_others({kAtRest});
-  Result<EnginePlan> made = resolve({free, 0});
+  const auto [free, idle] = room_beside_others({kIdle});
+  Result<EnginePlan> made = resolve({free, idle});
   if (!is_short_of_memory(made)) return made;
-  if (at_rest > 0) made = resolve({free, at_rest});
+  const std::uint64_t at_rest = room_beside_others({kAtRest}).reclaimable_bytes;
+  if (at_rest > idle) made = resolve({free, at_rest});
   const auto running = process->reclaimable({ReclaimRank::kRunning, ReclaimRank::kRunning});
   const std::uint64_t part = process->limit_bytes() / (running.holders + 1);
   const std::uint64_t share = part - std::min(part, free + at_rest);
@@ -141,7 +143,12 @@ Result<EnginePlan> EngineManager::plan_beside_others(
     if (std::exchange(looked_at, could_have) != could_have) made = resolve(whole);
     if (held == 0) break;
   }
-  if (made.ok() || held == 0 || made.error().least_budget() == 0) return made;
+  if (made.ok() || made.error().least_budget() == 0) return made;
+  if (held == 0 && made.error().least_budget() > process->limit_bytes())
+    return std::move(made.error().with_hint(
+        fmt::format("The process may use {}: hr.set_memory({}) is the least that will do. {}",
+                    format_bytes(process->limit_bytes()), made.error().least_budget(), made.error().hint())));
+  if (held == 0) return made;
   if (options_.memory != 0 && options_.memory < made.error().least_budget()) return made;  // no fault of theirs
   const std::uint64_t least = held + made.error().least_budget();
   return std::move(
@@ -151,12 +158,21 @@ Result<EnginePlan> EngineManager::plan_beside_others(
           .with_file(made.error().file())
           .with_least_budget(least)
           .with_hint(fmt::format("Close them, or let the process have more: hr.set_memory({}) (just over {}) is enough "
-                                 "for all. {}",
+                                 "for all as they are now. {}",
                                  least, format_bytes(least), made.error().hint())));
 }
 
 // --------------------------------------------------------------------------------------------------- giving memory
 // away
+
+std::string EngineManager::other_holders() const {
+  std::vector<MemoryBudget::Part> parts = MemoryBudget::process()->parts();
+  const auto own = std::find_if(parts.begin(), parts.end(), [&](const MemoryBudget::Part& part) {
+    return part.name == budget_->name() && part.used_bytes == budget_->snapshot().used_bytes;
+  });
+  if (own != parts.end()) parts.erase(own);
+  return name_holders(parts);
+}
 
 /// In a child of fork() there is nothing to give.
 bool EngineManager::is(State now) const {
@@ -176,7 +192,7 @@ std::uint64_t EngineManager::RunningWindow::reclaim(std::uint64_t bytes) {
 /// A loader that is being started counts.
 std::uint64_t EngineManager::WholeLoader::reclaimable_bytes() const {
   if (::getpid() != manager.owner_pid_ || manager.busy_.is_mine()) return 0;
-  return manager.can_pause() ? manager.bytes_beside_cache() : 0;
+  return manager.can_pause() ? manager.bytes_beside_cache() : manager.engine()->could_give();
 }
 
 /// Waits while the loader is started, or its consumer is in a call, which ends with a batch.
@@ -186,7 +202,7 @@ std::uint64_t EngineManager::WholeLoader::reclaim(std::uint64_t bytes) {
     {
       const std::unique_lock lock(manager.busy_, std::try_to_lock);
       const ConsumerGate::Closed closed(manager.gate_);
-      if (lock && closed) return manager.can_pause() ? manager.pause(bytes) : 0;
+      if (lock && closed) return manager.can_pause() ? manager.pause(bytes) : manager.engine()->give(bytes, kGiving);
     }
     if (std::chrono::steady_clock::now() > end) return 0;
     std::this_thread::sleep_for(kLook);
@@ -222,13 +238,17 @@ bool EngineManager::can_pause() const {
 /// As give_all(), in the middle of an epoch.
 std::uint64_t EngineManager::pause(std::uint64_t bytes) {
   const bool in_epoch = is(State::kRunning);
+  const std::uint64_t enough = MemoryBudget::process()->limit_bytes() + bytes;
   const std::uint64_t given = give_all(bytes);
   if (in_epoch && pauses_++ == 0)
     notices_->add(
         Notices::Of::kPlan,
-        "There is not enough memory for all loaders that are iterated, so that they take turns: in the middle "
-        "of an epoch this one gave up what it had ready, and decodes it again. More memory, see "
-        "hr.set_memory(), is better.");
+        fmt::format(
+            "The memory is not enough for all loaders that are iterated, so they take turns: the loader of {} gave all "
+            "that it had to another one in the middle of an epoch, and decodes again what was ready. Now and then, "
+            "for a validation, that is fine; where it happens at every batch, hr.set_memory({}) is the least that "
+            "both can have at once.",
+            dataset_.impl()->source.first_path(), enough));
   return given;
 }
 

@@ -187,7 +187,7 @@ std::string explain_plan(const Loader::Impl& loader) {
                                  loader.manager->probed(), *engine));
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   if (const std::uint32_t all = Engine::threads_of_process(); all > engine->num_threads() && engine->num_threads() > 0)
-    line("  in all", fmt::format("{} of the loaders that run; they sleep while what they may hold is ready", all));
+    line("  in all", fmt::format("{} threads of all loaders; those whose batches are ready sleep", all));
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));
   const std::string more = p.draws_samples() ? "patches in the slots share decoded chunks"
@@ -195,9 +195,10 @@ std::string explain_plan(const Loader::Impl& loader) {
   line("  slots", fmt::format("{} x {} = {}; {}", p.slots, format_bytes(p.slot_bytes),
                               format_bytes(p.slots * p.slot_bytes), more));
   if (const std::uint64_t lent = engine->lent_bytes(); lent > 0)
-    line("  lent", fmt::format("{} of that to other loaders, until they need it no more", format_bytes(lent)));
+    line("  lent", fmt::format("{} of the slots to other loaders, until they need it no more", format_bytes(lent)));
   if (const std::uint64_t pauses = loader.manager->pauses(); pauses > 0)
-    line("  pauses", fmt::format("{}: all of it went to another loader in the middle of an epoch", pauses));
+    line("  pauses", fmt::format("{}: all memory went to another loader in the middle of an epoch", pauses));
+  if (const std::string others = loader.manager->other_holders(); !others.empty()) line("  others", others);
   if (p.cache_bytes) line("  cache", format_bytes(p.cache_bytes));
   line("  scratch", format_bytes(p.scratch_bytes + p.keeping_bytes));
   line("  read buffers", format_bytes(p.read_buffer_bytes));

@@ -94,6 +94,7 @@ struct Loader::Epoch::Impl : std::enable_shared_from_this<Impl> {
       throw Error(ErrorCode::kClosed, "this epoch ended when the loader was given other rows, or another rank");
     const std::uint64_t from = consumer->sent ? consumer->samples_before.load() : next_sample;
     const std::shared_ptr<Engine> made = manager->engine();
+    if (engine && !made->started()) made->carry_claims(*engine);
     manager->read({}, [&](const auto& goes_on) { return made->start_epoch(consumer->epoch, from, goes_on); }).value();
     if (engine) made->carry(engine->sums());
     engine = made;
@@ -339,15 +340,14 @@ std::uint64_t Loader::held_over_bytes() const {
   return impl_->manager->totals().peak_held_over_bytes;
 }
 
-void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {
-  Impl& m = *impl_;
-  m.check_process();
-  const auto alive = std::make_shared<int>();
+/// Let the engine at hand decode what is to be kept, and return it. \param alive  Keeps it from being idle.
+std::shared_ptr<Engine> Loader::Impl::start_preload(const std::shared_ptr<void>& alive, const Progress& progress) {
+  Impl& m = *this;
   std::shared_ptr<Engine> engine;
   {
     const EngineManager::Busy busy(*m.manager);
     if (m.manager->prepare_preload().value()) m.consumer->end_epoch();
-    m.manager->set_consumer(alive);  // not idle
+    m.manager->set_consumer(alive);
     engine = m.engine();
     if (!engine->wants_preload()) {
       const std::vector<std::string> why = m.manager->notices()->all(Notices::Of::kRun);
@@ -363,6 +363,14 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
                [&](const auto& goes_on) { return engine->start_threads(goes_on); })
         .value();
   }
+  return engine;
+}
+
+void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {
+  Impl& m = *impl_;
+  m.check_process();
+  const auto alive = std::make_shared<int>();
+  std::shared_ptr<Engine> engine = m.start_preload(alive, progress);
   constexpr std::chrono::milliseconds kTick{2};
   constexpr int kTicksAProgress = 25;
   int ticks = 0;
@@ -370,6 +378,7 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
     if (progress && ticks++ % kTicksAProgress == 0 && !progress(p.done, p.all))
       throw Error(ErrorCode::kCancelled, "stopped before the end");
     if (closed()) throw Error(ErrorCode::kClosed, "the loader was closed");
+    if (engine->stopped()) engine = m.start_preload(alive, progress);  // its memory went to others
     std::this_thread::sleep_for(kTick);
   }
   const Engine::Preload p = engine->preload();

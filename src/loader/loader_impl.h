@@ -117,6 +117,8 @@ struct Loader::Impl {
     std::uint32_t other_lanes = 0;  // 0: the loader's own
     ListedRows::List list;          // without rows: none
   };
+  using Progress = std::function<bool(std::uint64_t, std::uint64_t)>;
+  std::shared_ptr<Engine> start_preload(const std::shared_ptr<void>& alive, const Progress& progress);
   /// Throws what a state that does not fit is refused with. \param rows_follow  The rows of its epoch are given later:
   /// they are not looked at.
   [[nodiscard]] Fitting fit(const std::string& json, const ResumeOptions& options, bool rows_follow) const;

@@ -19,6 +19,7 @@
 #include "format/parquet/page_values.h"
 #include "format/parquet/page_walk.h"
 #include "format/parquet/stored_page.h"
+#include "format/parquet/unplanned_scratch.h"
 
 namespace headrace::parquet {
 namespace {
@@ -162,13 +163,11 @@ class ColumnArray final : public ArrayReader {
     return std::shared_ptr<const Dictionary>(std::move(made));
   }
   [[nodiscard]] Result<Dictionary> read_dictionary_page(std::size_t group, ByteRange place) const {
-    const std::shared_ptr<MemoryBudget> budget = MemoryBudget::process();
-    HEADRACE_ASSIGN(const PageBuffer stored, PageBuffer::allocate(*budget, MemoryTag::kScratch, place.size));
+    HEADRACE_ASSIGN(const PageBuffer stored, unplanned_scratch(place.size));
     HEADRACE_TRY(opened_->file->read_at(place.offset, stored.bytes()));
     HEADRACE_ASSIGN(const StoredPage page, open_page(stored.bytes()));
     HEADRACE_TRY(check_decoded_size(codec(group) != nullptr, page.header));
-    HEADRACE_ASSIGN(const PageBuffer decoded,
-                    PageBuffer::allocate(*budget, MemoryTag::kScratch, page.header.decoded_bytes));
+    HEADRACE_ASSIGN(const PageBuffer decoded, unplanned_scratch(page.header.decoded_bytes));
     HEADRACE_ASSIGN(const std::span<const std::byte> body, decompress(codec(group), page, decoded.bytes()));
     return headrace::parquet::read_dictionary(column_, page.header, body);
   }
@@ -236,7 +235,7 @@ class ColumnArray final : public ArrayReader {
 
   static Result<std::span<std::byte>> scratch_of(std::span<std::byte> planned, std::uint64_t bytes, PageBuffer& large) {
     if (planned.size() >= bytes) return planned;
-    HEADRACE_ASSIGN(large, PageBuffer::allocate(*MemoryBudget::process(), MemoryTag::kScratch, bytes));
+    HEADRACE_ASSIGN(large, unplanned_scratch(bytes));
     return large.bytes();
   }
 

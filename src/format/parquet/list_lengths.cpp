@@ -10,6 +10,7 @@
 #include "codec/coded_bytes.h"
 #include "format/parquet/column_pages.h"
 #include "format/parquet/stored_page.h"
+#include "format/parquet/unplanned_scratch.h"
 
 namespace headrace::parquet {
 namespace {
@@ -26,7 +27,7 @@ class ForwardReader {
       there_ = {};
       if (buffer_.size_bytes() < size) {
         buffer_.reset();
-        HEADRACE_ASSIGN(buffer_, PageBuffer::allocate(*MemoryBudget::process(), MemoryTag::kScratch, size));
+        HEADRACE_ASSIGN(buffer_, unplanned_scratch(size));
       }
       HEADRACE_TRY(file_.read_at(wanted.offset, buffer_.bytes().first(static_cast<std::size_t>(size))));
       there_ = {wanted.offset, size};
@@ -86,8 +87,7 @@ class ChunkCount {
     HEADRACE_ASSIGN(const StoredPage stored, open_page(bytes));
     if (codec_ != nullptr && decoded_.size_bytes() < stored.header.decoded_bytes) {
       decoded_.reset();
-      HEADRACE_ASSIGN(decoded_,
-                      PageBuffer::allocate(*MemoryBudget::process(), MemoryTag::kScratch, stored.header.decoded_bytes));
+      HEADRACE_ASSIGN(decoded_, unplanned_scratch(stored.header.decoded_bytes));
     }
     HEADRACE_ASSIGN(const std::span<const std::byte> body, decompress(codec_, stored, decoded_.bytes()));
     HEADRACE_ASSIGN(const PageBytes page, divide_page(column_, stored.header, body));
