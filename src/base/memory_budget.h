@@ -45,13 +45,14 @@ class Reclaimable {
 
 /// The order in which holders give memory back.
 enum class ReclaimRank : std::uint8_t {
-  kCache,    ///< What is kept may be decoded again, later.
-  kIdle,     ///< Loaders that are not iterated.
+  kIdle,     ///< Windows of loaders that are not iterated: nothing of them is needed.
+  kCache,    ///< Decoded blocks, one by one: they may be decoded again, later.
+  kKept,     ///< Rows that such loaders keep whole.
   kRunning,  ///< Windows of loaders that are: what is in them is decoded again.
   kPaused,   ///< All that such loaders have: they begin anew where they are, once they are asked for a batch.
 };
 struct ReclaimRanks {
-  ReclaimRank first = ReclaimRank::kCache, last = ReclaimRank::kPaused;
+  ReclaimRank first = ReclaimRank::kIdle, last = ReclaimRank::kPaused;
 };
 
 /// Threads: every member may be called from any thread. Blocks: never, but for reclaim(), as holders do. Safe over

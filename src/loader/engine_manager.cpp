@@ -90,11 +90,8 @@ Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, Load
   }
   HEADRACE_ASSIGN(EnginePlan plan, manager->make_plan());
   manager->engine_ = Engine::make(manager->dataset_.impl()->source, std::move(plan));
-  MemoryBudget::process()->add_reclaimable(manager, ReclaimRank::kIdle);
-  MemoryBudget::process()->add_reclaimable(std::shared_ptr<Reclaimable>(manager, &manager->running_window_),
-                                           ReclaimRank::kRunning);
-  MemoryBudget::process()->add_reclaimable(std::shared_ptr<Reclaimable>(manager, &manager->whole_loader_),
-                                           ReclaimRank::kPaused);
+  for (Holder& holder : manager->holders_)
+    MemoryBudget::process()->add_reclaimable(std::shared_ptr<Reclaimable>(manager, &holder), holder.rank);
   return manager;
 }
 

@@ -10,6 +10,7 @@
 #include <headrace/loader/loader.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <initializer_list>
 #include <memory>
@@ -43,7 +44,7 @@ struct EngineTotals {
 
 /// Threads: engine(), state(), totals() and the accessors from any; what changes something from the loader's one
 /// thread, while it holds Busy.
-class EngineManager final : public Reclaimable {
+class EngineManager final {
  public:
   enum class State : std::uint8_t {
     kPlanned,   ///< Every setting is resolved; no memory is held but what is kept of decoded blocks.
@@ -136,30 +137,25 @@ class EngineManager final : public Reclaimable {
   /// be closed, or `asked`, a function of the program, says no; it may be empty. Errors: those of `work`; kClosed.
   Status read(const std::function<bool()>& asked, const std::function<Status(const std::function<bool()>&)>& work);
 
-  [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
-  std::uint64_t reclaim(std::uint64_t bytes) override;
-
  private:
   static constexpr ReclaimRanks kIdle{ReclaimRank::kIdle, ReclaimRank::kIdle};
-  static constexpr ReclaimRanks kAtRest{ReclaimRank::kCache, ReclaimRank::kIdle};
-  /// The window of a loader that is iterated, as something to ask for memory.
-  struct RunningWindow final : Reclaimable {
+  static constexpr ReclaimRanks kAtRest{ReclaimRank::kIdle, ReclaimRank::kKept};
+  /// What a loader could give, as something of a rank to ask for memory.
+  struct Holder final : Reclaimable {
     EngineManager& manager;
-    explicit RunningWindow(EngineManager& of) : manager(of) {}
-    [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
-    std::uint64_t reclaim(std::uint64_t bytes) override;
+    const ReclaimRank rank;
+    Holder(EngineManager& of, ReclaimRank as) : manager(of), rank(as) {}
+    [[nodiscard]] std::uint64_t reclaimable_bytes() const override { return manager.could_give(rank); }
+    std::uint64_t reclaim(std::uint64_t bytes) override { return manager.give(rank, bytes); }
   };
-  /// All that a loader has, whatever it is at.
-  struct WholeLoader final : Reclaimable {
-    EngineManager& manager;
-    explicit WholeLoader(EngineManager& of) : manager(of) {}
-    [[nodiscard]] std::uint64_t reclaimable_bytes() const override;
-    std::uint64_t reclaim(std::uint64_t bytes) override;
-  };
+  [[nodiscard]] std::uint64_t could_give(ReclaimRank rank) const;
+  std::uint64_t give(ReclaimRank rank, std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t kept_rows_bytes() const;
+  std::uint64_t wait_to_pause(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t bytes_beside_cache() const;
   [[nodiscard]] bool can_pause() const;
   std::uint64_t pause(std::uint64_t bytes);
-  std::uint64_t give_all(std::uint64_t bytes);
+  std::uint64_t stop_engine(bool drops_cache);
   Result<EnginePlan> make_plan();
   Result<EnginePlan> plan_beside_others(const std::function<Result<EnginePlan>(MemoryRoom)>& resolve) const;
   [[nodiscard]] MemoryRoom room_beside_others(std::initializer_list<ReclaimRanks> ranks) const;
@@ -207,8 +203,8 @@ class EngineManager final : public Reclaimable {
   std::weak_ptr<void> consumer_;
   std::weak_ptr<const BlockCache> kept_blocks_;  // of `cache_`
   ConsumerGate gate_;
-  RunningWindow running_window_{*this};
-  WholeLoader whole_loader_{*this};
+  std::array<Holder, 4> holders_{Holder{*this, ReclaimRank::kIdle}, Holder{*this, ReclaimRank::kKept},
+                                 Holder{*this, ReclaimRank::kRunning}, Holder{*this, ReclaimRank::kPaused}};
   EngineTotals ended_;  ///< Totals of engines that were replaced.
 };
 

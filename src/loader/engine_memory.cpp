@@ -34,7 +34,7 @@ std::string name_holders(const std::vector<MemoryBudget::Part>& parts) {
 
 }  // namespace
 
-/// \param last  The last of those that give memory for it, caches first.
+/// \param last  The last of those that give memory for it.
 Status EngineManager::reserve(ReclaimRank last) {
   const std::shared_ptr<Engine> made = engine();
   const EnginePlan& plan = made->plan();
@@ -46,7 +46,7 @@ Status EngineManager::reserve(ReclaimRank last) {
   const bool keeps_rows = plan.tier != CacheTier::kNothing && plan.tier != CacheTier::kSomeBlocks;
   const std::uint64_t needed = plan.window_bytes() + (keeps_rows && !cache_ ? plan.cache_bytes : 0);
   if (const std::uint64_t free = process->free_bytes(); needed > free)
-    process->reclaim(needed - free, {ReclaimRank::kCache, last});
+    process->reclaim(needed - free, {ReclaimRank::kIdle, last});
   EngineMemory memory;
   memory.budget = budget_;
   HEADRACE_ASSIGN(memory.slots, budget_->try_reserve(MemoryTag::kWindowSlots, plan.slots * plan.slot_bytes));
@@ -88,7 +88,7 @@ Status EngineManager::provide_memory() {
   if (engine()->has_memory()) return {};
   if (measure_codings()) HEADRACE_TRY(replan(Reason::kCodingKnown));
   // A plan that was made when there was more memory takes nothing from loaders that are iterated.
-  Status first = reserve(ReclaimRank::kIdle);
+  Status first = reserve(ReclaimRank::kKept);
   if (first.ok() || first.error().code() != ErrorCode::kOutOfBudget) return first;
   // Others that start at the same time may be faster: then what there is for it is another.
   for (const auto end = std::chrono::steady_clock::now() + kGiving;; std::this_thread::sleep_for(kLook)) {
@@ -179,44 +179,41 @@ bool EngineManager::is(State now) const {
   return ::getpid() == owner_pid_ && state() == now;
 }
 
-std::uint64_t EngineManager::RunningWindow::reclaimable_bytes() const {
-  const std::unique_lock lock(manager.busy_, std::try_to_lock);
-  return lock && manager.is(State::kRunning) ? manager.engine()->could_give() : 0;
+std::uint64_t EngineManager::could_give(ReclaimRank rank) const {
+  if (::getpid() != owner_pid_ || busy_.is_mine()) return 0;
+  // A loader that is being started counts.
+  if (rank == ReclaimRank::kPaused) return can_pause() ? bytes_beside_cache() : engine()->could_give();
+  const std::unique_lock lock(busy_, std::try_to_lock);
+  if (!lock || is(State::kRunning) != (rank == ReclaimRank::kRunning)) return 0;
+  if (rank == ReclaimRank::kRunning) return engine()->could_give();
+  const std::uint64_t rows = kept_rows_bytes(), all = bytes_beside_cache();
+  return rank == ReclaimRank::kKept ? rows : all - std::min(rows, all);
 }
 
-std::uint64_t EngineManager::RunningWindow::reclaim(std::uint64_t bytes) {
-  const std::unique_lock lock(manager.busy_, std::try_to_lock);
-  return lock && manager.is(State::kRunning) ? manager.engine()->give(bytes, kGiving) : 0;
-}
-
-/// A loader that is being started counts.
-std::uint64_t EngineManager::WholeLoader::reclaimable_bytes() const {
-  if (::getpid() != manager.owner_pid_ || manager.busy_.is_mine()) return 0;
-  return manager.can_pause() ? manager.bytes_beside_cache() : manager.engine()->could_give();
+std::uint64_t EngineManager::give(ReclaimRank rank, std::uint64_t bytes) {
+  if (rank == ReclaimRank::kPaused) return wait_to_pause(bytes);
+  const std::unique_lock lock(busy_, std::try_to_lock);
+  if (!lock || ::getpid() != owner_pid_ || is(State::kRunning) != (rank == ReclaimRank::kRunning)) return 0;
+  return rank == ReclaimRank::kRunning ? engine()->give(bytes, kGiving) : stop_engine(rank == ReclaimRank::kKept);
 }
 
 /// Waits while the loader is started, or its consumer is in a call, which ends with a batch.
-std::uint64_t EngineManager::WholeLoader::reclaim(std::uint64_t bytes) {
+std::uint64_t EngineManager::wait_to_pause(std::uint64_t bytes) {
   for (const auto end = std::chrono::steady_clock::now() + kGiving;;) {
-    if (reclaimable_bytes() == 0) return 0;
+    if (could_give(ReclaimRank::kPaused) == 0) return 0;
     {
-      const std::unique_lock lock(manager.busy_, std::try_to_lock);
-      const ConsumerGate::Closed closed(manager.gate_);
-      if (lock && closed) return manager.can_pause() ? manager.pause(bytes) : manager.engine()->give(bytes, kGiving);
+      const std::unique_lock lock(busy_, std::try_to_lock);
+      const ConsumerGate::Closed closed(gate_);
+      if (lock && closed) return can_pause() ? pause(bytes) : engine()->give(bytes, kGiving);
     }
     if (std::chrono::steady_clock::now() > end) return 0;
     std::this_thread::sleep_for(kLook);
   }
 }
 
-std::uint64_t EngineManager::reclaimable_bytes() const {
-  const std::unique_lock lock(busy_, std::try_to_lock);
-  return lock && ::getpid() == owner_pid_ && !is(State::kRunning) ? bytes_beside_cache() : 0;
-}
-
-std::uint64_t EngineManager::reclaim(std::uint64_t bytes) {
-  const std::unique_lock lock(busy_, std::try_to_lock);
-  return lock && ::getpid() == owner_pid_ && !is(State::kRunning) ? give_all(bytes) : 0;
+/// With Busy.
+std::uint64_t EngineManager::kept_rows_bytes() const {
+  return cache_ && cache_->rows ? cache_->reservation.bytes() : 0;
 }
 
 /// What is held beside decoded blocks, which are asked for by themselves.
@@ -235,11 +232,12 @@ bool EngineManager::can_pause() const {
   return !is(State::kRunning) || !engine()->plan().online;
 }
 
-/// As give_all(), in the middle of an epoch.
+/// Stop the engine in the middle of an epoch; what is kept goes last.
 std::uint64_t EngineManager::pause(std::uint64_t bytes) {
   const bool in_epoch = is(State::kRunning);
   const std::uint64_t enough = MemoryBudget::process()->limit_bytes() + bytes;
-  const std::uint64_t given = give_all(bytes);
+  std::uint64_t given = stop_engine(false);
+  if (given < bytes && kept_rows_bytes() > 0) given += stop_engine(true);
   if (in_epoch && pauses_++ == 0)
     notices_->add(
         Notices::Of::kPlan,
@@ -252,12 +250,11 @@ std::uint64_t EngineManager::pause(std::uint64_t bytes) {
   return given;
 }
 
-/// Stop the engine, whose epoch may go on with another. With Busy.
-std::uint64_t EngineManager::give_all(std::uint64_t bytes) {
+/// Stop the engine, whose epoch may go on with another. With Busy. \return What that gave.
+std::uint64_t EngineManager::stop_engine(bool drops_cache) {
   const std::uint64_t before = budget_->snapshot().used_bytes;
   engine()->stop();
-  const std::uint64_t window = before - std::min(before, budget_->snapshot().used_bytes);
-  if (window < bytes) drop_cache();    // what is kept goes last
+  if (drops_cache) drop_cache();
   (void)replan(Reason::kMemoryGiven);  // where that fails, the next epoch tries again
   return before - std::min(before, budget_->snapshot().used_bytes);
 }

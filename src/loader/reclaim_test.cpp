@@ -416,6 +416,22 @@ TEST(Reclaim, ALoaderHasAllThatAnIdleOneHadFromItsNextEpochOn) {
   EXPECT_EQ(slots_bytes(train), alone) << train.explain();
 }
 
+TEST(Reclaim, AnIdleLoaderKeepsItsRowsWhereOthersCanDoWithoutThem) {
+  const ProcessMemory memory(3 * kSmallMemory);
+  LoaderOptions keeps{.batch_size = 32, .threads = 1};
+  keeps.cache.mode = CacheChoice::kRam;
+  Loader val(large_rows(4), keeps);
+  (void)delivered(val, 1, [] {});
+  const std::uint64_t decoded = val.report().chunks_decoded;
+  Loader train(large_rows(8), {.batch_size = 32, .shuffle = Shuffle::kExact, .threads = 1});
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    EXPECT_EQ(delivered(train, 1, [] {}).size(), train.num_batches());
+    EXPECT_FALSE(val.holds_memory()) << "its window is the other's";
+    EXPECT_EQ(delivered(val, 1, [] {}).size(), val.num_batches());
+  }
+  EXPECT_EQ(val.report().chunks_decoded, decoded);
+}
+
 TEST(Reclaim, WhatCannotFitIsRefusedWithTheNamesOfThoseThatHoldTheMemory) {
   const ProcessMemory memory(kSmallMemory);
   LoaderOptions fed = kLargeBatches;  // cannot begin anew in the middle of an epoch
