@@ -151,6 +151,7 @@ class EngineManager final {
   [[nodiscard]] std::uint64_t could_give(ReclaimRank rank) const;
   std::uint64_t give(ReclaimRank rank, std::uint64_t bytes);
   [[nodiscard]] std::uint64_t kept_rows_bytes() const;
+  [[nodiscard]] std::uint64_t needed_bytes() const;
   std::uint64_t wait_to_pause(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t bytes_beside_cache() const;
   [[nodiscard]] bool can_pause() const;

@@ -17,7 +17,8 @@ namespace {
 constexpr std::uint64_t kLeastToProbe = 16;  // blocks: measuring costs what decoding a few of them does
 constexpr std::chrono::seconds kGiving{20};  // for which memory is waited for that a running loader uses
 constexpr std::chrono::milliseconds kLook{1};
-constexpr int kLooksAtAll = 20;    // before a loader is refused for what others hold
+constexpr int kLooksAtAll = 20;  // before a loader is refused for what others hold
+constexpr int kTriesOfSystem = 4;
 constexpr std::size_t kNamed = 4;  // of the loaders that hold the memory
 
 bool is_short_of_memory(const Result<EnginePlan>& plan) {
@@ -34,6 +35,15 @@ std::string name_holders(const std::vector<MemoryBudget::Part>& parts) {
 
 }  // namespace
 
+/// Return what the engine at hand cannot start without. Blocks are kept where there is room for them, but rows that are
+/// to be kept whole have to be there.
+std::uint64_t EngineManager::needed_bytes() const {
+  const std::shared_ptr<const Engine> made = engine();
+  const EnginePlan& plan = made->plan();
+  const bool keeps_rows = plan.tier != CacheTier::kNothing && plan.tier != CacheTier::kSomeBlocks;
+  return plan.window_bytes() + (keeps_rows && !cache_ ? plan.cache_bytes : 0);
+}
+
 /// \param last  The last of those that give memory for it.
 Status EngineManager::reserve(ReclaimRank last) {
   const std::shared_ptr<Engine> made = engine();
@@ -42,9 +52,7 @@ Status EngineManager::reserve(ReclaimRank last) {
   const std::string identity = fmt::format("{} {}", data_hash_, to_string(plan.coding));
   if (cache_ && (cache_tier_ != plan.tier || cache_identity_ != identity)) cache_.reset();
   if (cache_ && cache_->blocks) cache_->blocks->set_capacity(plan.cache_bytes);
-  // Blocks are kept where there is room for them; but a loader of which rows are to be kept whole cannot do without.
-  const bool keeps_rows = plan.tier != CacheTier::kNothing && plan.tier != CacheTier::kSomeBlocks;
-  const std::uint64_t needed = plan.window_bytes() + (keeps_rows && !cache_ ? plan.cache_bytes : 0);
+  const std::uint64_t needed = needed_bytes();
   if (const std::uint64_t free = process->free_bytes(); needed > free)
     process->reclaim(needed - free, {ReclaimRank::kIdle, last});
   EngineMemory memory;
@@ -90,13 +98,16 @@ Status EngineManager::provide_memory() {
   // A plan that was made when there was more memory takes nothing from loaders that are iterated.
   Status first = reserve(ReclaimRank::kKept);
   if (first.ok() || first.error().code() != ErrorCode::kOutOfBudget) return first;
-  // Others that start at the same time may be faster: then what there is for it is another.
+  // Others that start at the same time may be faster: then what there is for it is another. Where the budget has it,
+  // and goes on having it, it is the system that has no memory.
+  int by_system = 0;
   for (const auto end = std::chrono::steady_clock::now() + kGiving;; std::this_thread::sleep_for(kLook)) {
     HEADRACE_TRY(replan(Reason::kMemoryTaken));
     for (const ReclaimRank last : {ReclaimRank::kRunning, ReclaimRank::kPaused}) {
       Status reserved = reserve(last);
       const bool others_have_it = !reserved.ok() && reserved.error().code() == ErrorCode::kOutOfBudget;
-      if (!others_have_it || std::chrono::steady_clock::now() > end) return reserved;
+      by_system = others_have_it && budget_->free_bytes() >= needed_bytes() ? by_system + 1 : 0;
+      if (!others_have_it || by_system > kTriesOfSystem || std::chrono::steady_clock::now() > end) return reserved;
     }
   }
 }
