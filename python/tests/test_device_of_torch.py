@@ -141,7 +141,7 @@ def test_ranges_and_sleeping_waits_on_cuda(jets, monkeypatch: pytest.MonkeyPatch
     with hr.Loader(jets.open(), 100, framework="torch", device="cuda") as loader:
         assert len(list(loader)) == 7
         assert loader.report().to_device.name == "cuda:0"
-    assert sorted(names) == ["headrace: next batch"] * 7 + ["headrace: to device"] * 7
+    assert sorted(names) == ["headrace: next batch"] * 8 + ["headrace: to device"] * 7
     assert all(given == {"enable_timing": True, "blocking": True} for given in words)
 
 

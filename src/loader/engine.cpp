@@ -228,7 +228,8 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position, const st
   listed_version_ = listed;
   if (plan_.online) plan_.online->begin(epoch, position);
   const std::lock_guard lock(sums_mutex_);
-  sums_ = {epoch, position, position, {}, false};
+  const bool goes_on = position > 0 && sums_.epoch == epoch && sums_.end_sample == position;
+  if (!goes_on) sums_ = {epoch, position, position, {}, false};
   return {};
 }
 
@@ -386,9 +387,11 @@ EpochSums Engine::sums() const {
   return sums_;
 }
 
-void Engine::carry(const EpochSums& sums) {
+void Engine::carry(const Engine& before) {
+  window_.carry_claims(before.window_);
+  const EpochSums sums = before.sums();
   const std::lock_guard lock(sums_mutex_);
-  if (sums.epoch == sums_.epoch && sums.end_sample == sums_.first_sample) sums_ = sums;
+  sums_ = sums;
 }
 
 void Engine::stop() {

@@ -91,10 +91,9 @@ class Engine {
   Result<std::optional<Delivery>> next();
   /// Sums over the rows delivered of the epoch at hand.
   [[nodiscard]] EpochSums sums() const;
-  /// Count what that engine, which has ended, decoded of its epoch as decoded. Before this one's first epoch.
-  void carry_claims(const Engine& before) { window_.carry_claims(before.window_); }
-  /// Go on with the sums of an engine that delivered the epoch up to here.
-  void carry(const EpochSums& sums);
+  /// Take over what is known of the epoch of an engine that has ended: its sums, and what of it was decoded. Before
+  /// this one's first epoch.
+  void carry(const Engine& before);
   /// Idempotent. Blocks: until the threads have given up what they are at (milliseconds), and a cache directory that
   /// has just become whole is on the disk.
   void stop();

@@ -188,8 +188,11 @@ Status EngineManager::replan(Reason reason) {
   HEADRACE_ASSIGN(EnginePlan plan, make_plan());
   old->stop();  // its memory is the new one's
   std::shared_ptr<Engine> made = Engine::make(dataset_.impl()->source, std::move(plan));
+  if (changes_order(reason))
+    ++order_;
+  else
+    made->carry(*old);
   reason_ = reason;
-  if (changes_order(reason)) ++order_;
   const std::lock_guard lock(engine_mutex_);
   ended_.add(*old);
   engine_ = std::move(made);

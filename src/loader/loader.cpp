@@ -21,6 +21,11 @@ Loader::Place end_of(std::uint64_t pass) {
   return {.pass = pass, .samples = 0, .last = true, .over = true};
 }
 
+Error ended_error() {
+  return std::move(Error(ErrorCode::kClosed, "a newer epoch of this loader was started; this one ended with it")
+                       .with_hint("Use one iterator of a loader at a time, or a second Loader."));
+}
+
 }  // namespace
 
 Loader::Loader(Dataset dataset, LoaderOptions options, const std::function<bool()>& go_on)
@@ -46,16 +51,25 @@ void Loader::Impl::check_process() const {
 }
 
 struct Loader::Epoch::Impl : std::enable_shared_from_this<Impl> {
-  std::shared_ptr<EngineManager> manager;
+  const std::shared_ptr<EngineManager> manager;
   std::shared_ptr<Engine> engine;  // that it runs on; null: it has to be started
-  std::shared_ptr<ConsumerState> consumer;
-  std::uint64_t generation = 0;
-  std::chrono::nanoseconds timeout{0};
+  const std::shared_ptr<ConsumerState> consumer;
+  const std::uint64_t generation;
+  const std::chrono::nanoseconds timeout;
   std::uint64_t next_look_ns = 0;
   bool finished = false;
-  bool counted = false;  // among the epochs that are finished
+  bool counted = false;       // among the epochs that are finished
+  std::uint64_t next_sample;  // of the epoch, over all ranks: where the next batch begins
   std::optional<Place> taken;
-  std::uint64_t next_sample = 0;  // of the epoch, over all ranks: where the next batch begins
+
+  Impl(const Loader::Impl& loader, std::shared_ptr<Engine> on)
+      : manager(loader.manager),
+        engine(std::move(on)),
+        consumer(loader.consumer),
+        generation(consumer->generation),
+        timeout(loader.options().timeout),
+        next_sample(consumer->samples_before),
+        taken(Place{.pass = generation, .samples = next_sample}) {}
 
   /// Count the epoch as finished, once.
   void count_finished() {
@@ -71,9 +85,7 @@ struct Loader::Epoch::Impl : std::enable_shared_from_this<Impl> {
   }
 
   void check_current() const {
-    if (consumer->generation != generation)
-      throw Error(ErrorCode::kClosed, "a newer epoch of this loader was started; this one ended with it")
-          .with_hint("Use one iterator of a loader at a time, or a second Loader.");
+    if (consumer->generation != generation) throw ended_error();
   }
 
   /// Throws kForked in a child process: before any lock is taken.
@@ -94,9 +106,7 @@ struct Loader::Epoch::Impl : std::enable_shared_from_this<Impl> {
       throw Error(ErrorCode::kClosed, "this epoch ended when the loader was given other rows, or another rank");
     const std::uint64_t from = consumer->sent ? consumer->samples_before.load() : next_sample;
     const std::shared_ptr<Engine> made = manager->engine();
-    if (engine && !made->started()) made->carry_claims(*engine);
     manager->read({}, [&](const auto& goes_on) { return made->start_epoch(consumer->epoch, from, goes_on); }).value();
-    if (engine) made->carry(engine->sums());
     engine = made;
     manager->set_consumer(weak_from_this());
   }
@@ -121,15 +131,9 @@ Loader::Epoch Loader::epoch(const std::function<bool()>& go_on) {
   c.begin(c.next);
   c.order = m.manager->order();
   ++c.epochs_started;
+  ++c.generation;
   Epoch epoch;
-  epoch.impl_ = std::make_shared<Epoch::Impl>();
-  epoch.impl_->manager = m.manager;
-  epoch.impl_->engine = engine;
-  epoch.impl_->consumer = m.consumer;
-  epoch.impl_->generation = ++c.generation;
-  epoch.impl_->timeout = m.options().timeout;
-  epoch.impl_->taken = Place{.pass = c.generation, .samples = c.samples_before};
-  epoch.impl_->next_sample = c.samples_before;
+  epoch.impl_ = std::make_shared<Epoch::Impl>(m, engine);
   m.manager->set_consumer(epoch.impl_);
   c.epoch_start_ns = start;
   return epoch;
@@ -139,18 +143,10 @@ Loader::Epoch Loader::epoch_of(const Place& place) {
   Impl& m = *impl_;
   m.check_process();
   const EngineManager::Busy busy(*m.manager);
-  ConsumerState& c = *m.consumer;
+  if (place.pass == m.consumer->generation && !m.consumer->in_epoch) m.consumer->end_epoch();
+  if (place.pass != m.consumer->generation) throw ended_error();
   Epoch epoch;
-  epoch.impl_ = std::make_shared<Epoch::Impl>();
-  epoch.impl_->manager = m.manager;
-  epoch.impl_->consumer = m.consumer;
-  epoch.impl_->generation = place.pass;
-  epoch.impl_->timeout = m.options().timeout;
-  epoch.impl_->taken = Place{.pass = place.pass, .samples = c.samples_before};
-  epoch.impl_->next_sample = c.samples_before;
-  epoch.impl_->check_current();
-  if (!c.in_epoch) c.end_epoch();
-  epoch.impl_->check_current();
+  epoch.impl_ = std::make_shared<Epoch::Impl>(m, nullptr);
   m.manager->set_consumer(epoch.impl_);
   return epoch;
 }
@@ -342,28 +338,24 @@ std::uint64_t Loader::held_over_bytes() const {
 
 /// Let the engine at hand decode what is to be kept, and return it. \param alive  Keeps it from being idle.
 std::shared_ptr<Engine> Loader::Impl::start_preload(const std::shared_ptr<void>& alive, const Progress& progress) {
-  Impl& m = *this;
-  std::shared_ptr<Engine> engine;
-  {
-    const EngineManager::Busy busy(*m.manager);
-    if (m.manager->prepare_preload().value()) m.consumer->end_epoch();
-    m.manager->set_consumer(alive);
-    engine = m.engine();
-    if (!engine->wants_preload()) {
-      const std::vector<std::string> why = m.manager->notices()->all(Notices::Of::kRun);
-      const std::vector<std::string>& warned = engine->plan().warnings;
-      if (m.options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
-        throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : why.front());
-      throw Error(ErrorCode::kInvalidArgument, "preload() needs a cache of all rows, and this loader has none")
-          .with_hint("Make it with cache='ram', or a directory.");
-    }
-    const auto asked = [&] { return progress(0, engine->preload().all); };
-    m.manager
-        ->read(progress ? asked : std::function<bool()>(),
-               [&](const auto& goes_on) { return engine->start_threads(goes_on); })
-        .value();
+  const EngineManager::Busy busy(*manager);
+  if (manager->prepare_preload().value()) consumer->end_epoch();
+  manager->set_consumer(alive);
+  std::shared_ptr<Engine> made = engine();
+  if (!made->wants_preload()) {
+    const std::vector<std::string> why = manager->notices()->all(Notices::Of::kRun);
+    const std::vector<std::string>& warned = made->plan().warnings;
+    if (options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
+      throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : why.front());
+    throw Error(ErrorCode::kInvalidArgument, "preload() needs a cache of all rows, and this loader has none")
+        .with_hint("Make it with cache='ram', or a directory.");
   }
-  return engine;
+  const auto asked = [&] { return progress(0, made->preload().all); };
+  manager
+      ->read(progress ? asked : std::function<bool()>(),
+             [&](const auto& goes_on) { return made->start_threads(goes_on); })
+      .value();
+  return made;
 }
 
 void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {

@@ -1,192 +1,27 @@
-// A loader gives memory to others at any moment, and no batch changes: every kind of sample, every order.
-#include <fmt/format.h>
+// Loaders that run or are idle give memory to others, and take it again.
 #include <gtest/gtest.h>
 #include <headrace/loader/loader.h>
-#include <rapidcheck.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <chrono>
-#include <optional>
 #include <thread>
 
-#include "base/memory_budget.h"
-#include "dataset/testing/mapped_data.h"
 #include "loader/access.h"
 #include "loader/engine.h"
-#include "loader/plan_for.h"
+#include "loader/testing/several_loaders.h"
 
 namespace headrace {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Copy;
-using testing::copy_of;
-using testing::Events;
-using testing::fake_dataset;
-using testing::FakeFaults;
-using testing::heavy_tailed;
-
-/// Data of one kind, and what the kind can be loaded with.
-struct Kind {
-  Dataset data;
-  LoaderOptions options;
-};
-
-std::shared_ptr<FakeFaults> slow(std::chrono::microseconds delay) {
-  auto faults = std::make_shared<FakeFaults>();
-  faults->delay = delay;
-  return faults;
-}
-
-Kind rows(std::chrono::microseconds delay) {
-  return {fake_dataset({700, 300}, {{40, 32}, {3000, 50}, {2, 512}}, slow(delay)), {.batch_size = 20}};
-}
-
-Kind windows(std::chrono::microseconds delay) {
-  std::vector<SourceGroup> groups{testing::table_of({900, 700}, {{8, 50}}, slow(delay))};
-  auto map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = 8,
-                                                        .rows = groups[0].layout.table,
-                                                        .row_weight = row_weight(1),
-                                                        .spans = Spans::windows({{0, 1600}}, 5, 17)});
-  return {Dataset(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "windows").value())),
-          {.batch_size = 12}};
-}
-
-Kind events(std::chrono::microseconds delay) {
-  const Events made(heavy_tailed(300, 1));
-  made.faults->delay = delay;
-  Kind kind{*made.data, {.batch_size = 16}};
-  if (*rc::gen::arbitrary<bool>()) {
-    kind.options.batch_size = 0;
-    kind.options.by_tokens = ByTokens{.tokens = 300};
-  }
-  return kind;
-}
-
-Kind patches(std::chrono::microseconds) {
-  const CellGrid grid{3, {20, 18, 16}, {5, 6, 4}, 4};
-  std::vector<Axes> starts;
-  for (std::uint64_t z = 0; z < 16; z += 3)
-    for (std::uint64_t y = 0; y < 14; y += 2)
-      for (std::uint64_t x = 0; x < 12; x += 5) starts.push_back({z, y, x});
-  std::vector<SourceGroup> groups{testing::volume_of(0, grid)};
-  auto map = testing::boxes_at({grid}, {4, 4, 4}, starts, 9);
-  return {Dataset(Dataset::Impl::make(make_mapped_source(map, map, std::move(groups), "patches").value())),
-          {.batch_size = 7}};
-}
-
-Kind any_kind() {
-  const std::chrono::microseconds delay(*rc::gen::element(0, 0, 30, 200));
-  constexpr std::array kKinds{&rows, &windows, &events, &patches};
-  Kind kind = kKinds[*rc::gen::inRange<std::size_t>(0, kKinds.size())](delay);
-  kind.options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
-  kind.options.seed = *rc::gen::inRange<std::uint64_t>(0, 100);
-  kind.options.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
-  if (!kind.options.by_tokens) kind.options.tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
-  if (*rc::gen::arbitrary<bool>()) kind.options.cache.mode = CacheChoice::kNone;
-  if (*rc::gen::arbitrary<bool>()) kind.options.rank = 1, kind.options.world_size = 3;
-  return kind;
-}
-
-/// What a batch is and where it stands.
-struct Placed {
-  std::uint64_t epoch, index;
-  Copy content;
-  friend bool operator==(const Placed&, const Placed&) = default;
-};
-
-/// \param between  Called after each batch.
-template <class Between>
-std::vector<Placed> delivered(Loader& loader, int epochs, Between between) {
-  std::vector<Placed> all;
-  for (int e = 0; e < epochs; ++e)
-    for (const Batch& batch : loader) {
-      all.push_back({batch.epoch(), batch.index(), copy_of(batch)});
-      between();
-    }
-  return all;
-}
-
-/// Say where two runs begin to differ; empty: nowhere.
-std::string difference(const std::vector<Placed>& got, const std::vector<Placed>& want) {
-  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i)
-    if (got[i] != want[i])
-      return fmt::format("batch {} is number {} of epoch {} and should be {} of {}; content {}", i, got[i].index,
-                         got[i].epoch, want[i].index, want[i].epoch,
-                         got[i].content == want[i].content ? "equal" : "differs");
-  return got.size() == want.size() ? "" : fmt::format("{} batches, not {}", got.size(), want.size());
-}
-
-/// Asks all loaders of the process for memory, again and again, at random moments.
-class Asking {
- public:
-  explicit Asking(std::uint64_t seed)
-      : thread_([this, seed](const std::stop_token& stop) {
-          for (std::uint64_t n = seed * 977; !stop.stop_requested(); ++n) {
-            const std::uint64_t r = n * 0x9E3779B97F4A7C15u >> 20;
-            given_ += MemoryBudget::process()->reclaim(r % 7 == 0 ? ~std::uint64_t{0} : r % 200'000) > 0;
-            std::this_thread::sleep_for(std::chrono::microseconds(r % 500));
-          }
-        }) {}
-  [[nodiscard]] std::uint64_t given() const { return given_; }
-
- private:
-  std::atomic<std::uint64_t> given_{0};
-  std::jthread thread_;
-};
-
-TEST(Reclaim, AtRandomMomentsChangesNoBatchOfAnyKind) {
-  std::uint64_t given = 0;
-  EXPECT_TRUE(rc::check([&] {
-    const Kind kind = any_kind();
-    LoaderOptions options = kind.options;
-    std::vector<Placed> want;
-    {
-      Loader easy(kind.data, options);
-      want = delivered(easy, 2, [] {});
-    }
-    options.memory = smallest_budget(kind.data, options) * *rc::gen::inRange<std::uint64_t>(100, 1000) / 100;
-    Loader hard(kind.data, options);
-    const Asking asking(*rc::gen::inRange<std::uint64_t>(0, 1000));
-    std::uint64_t batches = 0;
-    std::string differs;
-    try {
-      differs = difference(delivered(hard, 2,
-                                     [&] {
-                                       if (++batches % 5 == 0) std::this_thread::sleep_for(200us);
-                                       if (batches % 3 == 0) engine_of(hard)->take_back();
-                                     }),
-                           want);
-    } catch (const Error& error) {
-      differs = error.what();
-    }
-    if (!differs.empty()) std::fprintf(stderr, "DIFFERS: %s\n", differs.c_str());
-    RC_ASSERT(differs.empty());
-    given += asking.given();
-  }));
-  EXPECT_GT(given, 100u);
-}
-
-/// The process may use so much while it lives.
-class ProcessMemory {
- public:
-  explicit ProcessMemory(std::uint64_t bytes) { set_process_memory(bytes).value(); }
-  ~ProcessMemory() { set_process_memory(before_).value(); }
-  ProcessMemory(const ProcessMemory&) = delete;
-  ProcessMemory& operator=(const ProcessMemory&) = delete;
-
- private:
-  const std::uint64_t before_ = process_memory_wanted();
-};
-
-/// 6.4 MB of rows, of which a batch has 128 KB.
-Dataset large_rows(std::uint64_t files, std::chrono::microseconds delay = 0us) {
-  return fake_dataset(std::vector<std::uint64_t>(files, 400), {{1000, 40}}, slow(delay));
-}
-constexpr std::uint64_t kSmallMemory = 4'000'000;
+using testing::Asking;
+using testing::delivered;
+using testing::kLargeBatches;
+using testing::kSmallMemory;
+using testing::large_rows;
+using testing::Placed;
+using testing::ProcessMemory;
 
 std::uint64_t slots_bytes(const Loader& loader) {
   const std::shared_ptr<const Engine> engine = engine_of(loader);
@@ -266,131 +101,6 @@ TEST(Reclaim, AnEpochIsIdleOnceItsLastBatchWasHandedOutWhoeverHoldsIt) {
   EXPECT_FALSE(epoch.next());
   EXPECT_EQ(train.state(), end);
   EXPECT_TRUE(train.epoch().next());
-}
-
-/// Two batches of it are most of the small memory.
-const LoaderOptions kLargeBatches{.batch_size = 400, .shuffle = true, .threads = 1};
-
-TEST(Pause, LoadersThatDoNotFitTogetherTakeTurns) {
-  const auto ignore = [] {};
-  std::vector<Placed> want;
-  {
-    Loader alone(large_rows(4), kLargeBatches);
-    want = delivered(alone, 2, ignore);
-  }
-  const ProcessMemory memory(kSmallMemory);
-  Loader train(large_rows(4), kLargeBatches), val(large_rows(2), kLargeBatches);
-  const std::vector<Placed> got = delivered(train, 2, [&] { EXPECT_EQ(delivered(val, 1, ignore).size(), 2u); });
-  EXPECT_EQ(got, want);
-  EXPECT_LE(MemoryBudget::process()->snapshot().used_bytes, kSmallMemory);
-  EXPECT_EQ(train.notices().size(), 1u);
-  EXPECT_NE(train.explain().find("  pauses"), std::string::npos) << train.explain();
-  EXPECT_EQ(val.notices().size(), 0u);
-}
-
-TEST(Pause, LoadersThatAreIteratedInTurnDeliverABatchEachTime) {
-  const ProcessMemory memory(kSmallMemory);
-  Loader a(large_rows(4), kLargeBatches), b(large_rows(4), kLargeBatches);
-  Loader::Epoch of_a = a.epoch(), of_b = b.epoch();
-  for (int batch = 0; batch < 4; ++batch) {
-    const std::optional<Batch> one = of_a.next(), other = of_b.next();
-    ASSERT_TRUE(one && other);
-    EXPECT_EQ(copy_of(*one), copy_of(*other));
-  }
-  EXPECT_FALSE(of_a.next());
-  EXPECT_FALSE(of_b.next());
-}
-
-TEST(Pause, ThreadsTakeTurns) {
-  const ProcessMemory memory(kSmallMemory);
-  std::vector<std::jthread> threads;
-  std::atomic<int> batches{0};
-  for (int t = 0; t < 3; ++t)
-    threads.emplace_back([&] {
-      try {
-        Loader loader(large_rows(4), kLargeBatches);
-        for (int e = 0; e < 3; ++e)
-          for (const Batch& batch : loader) batches += batch.rows() == 400;
-      } catch (const Error& error) {
-        ADD_FAILURE() << error.what();
-      }
-    });
-  threads.clear();
-  EXPECT_EQ(batches, 3 * 3 * 4);
-}
-
-TEST(Pause, AStateThatIsLoadedMeanwhileIsWhereItGoesOn) {
-  const auto ignore = [] {};
-  const ProcessMemory memory(kSmallMemory);
-  Loader train(large_rows(4), kLargeBatches), val(large_rows(2), kLargeBatches);
-  const std::vector<Placed> want = delivered(train, 1, ignore);
-  for (int taken = 1; taken < 5; ++taken) {
-    train.set_epoch(0);
-    Loader::Epoch epoch = train.epoch();
-    (void)epoch.next();
-    const std::string state = train.state();
-    for (int batch = 1; batch < taken; ++batch) (void)epoch.next();
-    for (const bool before : {true, false}) {  // the state is loaded, or the memory taken, first
-      if (!before) train.load_state(state);
-      (void)delivered(val, 1, ignore);
-      if (before) train.load_state(state);
-      for (std::size_t batch = 1; batch < 4; ++batch) EXPECT_EQ(copy_of(epoch.next().value()), want[batch].content);
-    }
-  }
-}
-
-TEST(Pause, AnEpochOfOtherRowsHasEnded) {
-  const ProcessMemory memory(kSmallMemory);
-  LoaderOptions options = kLargeBatches;
-  options.shuffle = Shuffle::kNone;
-  std::vector<std::uint64_t> rows(1600);
-  for (std::uint64_t r = 0; r < rows.size(); ++r) rows[r] = r;
-  options.sampler = std::make_shared<SamplerChoice>(Listed{rows});
-  Loader train(large_rows(4), options), val(large_rows(2), kLargeBatches);
-  Loader::Epoch epoch = train.epoch();
-  ASSERT_TRUE(epoch.next());
-  (void)delivered(val, 1, [] {});
-  rows.resize(900);
-  train.set_rows(rows);
-  try {
-    (void)epoch.next();
-    ADD_FAILURE() << "it went on with other rows";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kClosed);
-  }
-}
-
-TEST(Pause, PreloadBeginsAnewWhereOthersTookItsMemory) {
-  const ProcessMemory memory(3 * kSmallMemory);  // for the rows, or for the other's batches
-  LoaderOptions options{.batch_size = 32, .threads = 1};
-  options.cache.mode = CacheChoice::kRam;
-  Loader kept(large_rows(4, 100us), options);
-  std::jthread other([] {
-    const LoaderOptions large{.batch_size = 400, .shuffle = Shuffle::kExact, .threads = 1};
-    Loader loader(large_rows(4), large);
-    for (int epoch = 0; epoch < 5; ++epoch) EXPECT_EQ(delivered(loader, 1, [] {}).size(), 4u);
-  });
-  kept.preload([](std::uint64_t, std::uint64_t) { return true; });
-  other.join();
-  kept.preload([](std::uint64_t, std::uint64_t) { return true; });
-  const std::uint64_t decoded = kept.report().chunks_decoded;
-  EXPECT_EQ(delivered(kept, 1, [] {}).size(), kept.num_batches());
-  EXPECT_EQ(kept.report().chunks_decoded, decoded);
-}
-
-TEST(Pause, ALoaderThatKeepsItsRowsStartsBesideOthers) {
-  const ProcessMemory memory(3 * kSmallMemory);
-  const LoaderOptions large{.batch_size = 400, .shuffle = Shuffle::kExact, .threads = 1};
-  LoaderOptions keeps{.batch_size = 32, .threads = 1};
-  keeps.cache.mode = CacheChoice::kRam;
-  Loader train(large_rows(4), large), val(large_rows(4), keeps);
-  for (int epoch = 0; epoch < 2; ++epoch) {
-    Loader::Epoch live = train.epoch();
-    ASSERT_TRUE(live.next());
-    EXPECT_EQ(delivered(val, 1, [] {}).size(), val.num_batches());
-    for (int batch = 1; batch < 4; ++batch) EXPECT_TRUE(live.next());
-    EXPECT_EQ(delivered(val, 1, [] {}).size(), val.num_batches());  // beside an idle one
-  }
 }
 
 TEST(Reclaim, ALoaderHasAllThatAnIdleOneHadFromItsNextEpochOn) {

@@ -88,7 +88,7 @@ class Feed(Iterator[Any]):
         self._native = native
         self._place = place  # the last that was handed over: it names the epoch
         self._find_way = way
-        self._way: Way | None = None
+        self._copies: Way | None = None  # None: nothing is copied any more
         self._ahead = ahead
         self._timeout = timeout
         self._paused: Source | None = None
@@ -98,7 +98,8 @@ class Feed(Iterator[Any]):
 
     def _start(self, source: Source) -> None:
         self._channel = channel = Channel(self._ahead)
-        self._way = way = self._way or self._find_way()
+        self._copies = way = self._copies or self._find_way()
+        self._hand_over = way.hand_over
         channel.thread = threading.Thread(
             target=_copy_all, args=(channel, source, way), name="headrace to device", daemon=True
         )
@@ -116,7 +117,7 @@ class Feed(Iterator[Any]):
             source, self._paused = self._paused, None
             self._start(source)
         try:
-            batch = self._take() if self._way is None else self._way.hand_over(self._take)
+            batch = self._hand_over(self._take)
         except Exception:  # Ctrl-C is none: what was taken is handed over at the next call
             self._handed_over()
             raise
@@ -129,7 +130,7 @@ class Feed(Iterator[Any]):
             self._native.hand_out(place)
             self._place = place
             if place.last:
-                self._way = None  # and its page-locked memory
+                self._copies = None  # and its page-locked memory
         self._item = None
 
     def _take(self) -> OnDevice:
@@ -153,7 +154,7 @@ class Feed(Iterator[Any]):
     @property
     def is_idle(self) -> bool:
         """True once the last batch was handed over: nothing is copied any more."""
-        return self._way is None
+        return self._copies is None
 
     def close(self) -> None:
         """End; the thread ends after the batch that it waits for."""
