@@ -160,6 +160,27 @@ TEST(Reclaim, WhatCannotFitIsRefusedWithTheNamesOfThoseThatHoldTheMemory) {
   EXPECT_TRUE(epoch.next());
 }
 
+TEST(Reclaim, ARefusalCountsOnTheSlotsOfALoaderThatCannotBeginAnew) {
+  const ProcessMemory memory(kSmallMemory);
+  LoaderOptions fed{.batch_size = 32, .threads = 1};
+  fed.sampler = std::make_shared<SamplerChoice>(OnlineSampler{1600});
+  Loader train(large_rows(4), fed);
+  Loader::Epoch epoch = train.epoch();
+  train.feed(std::vector<std::uint64_t>(1600, 7));
+  ASSERT_TRUE(epoch.next());
+  const std::uint64_t held = MemoryBudget::process()->snapshot().used_bytes;
+  const std::uint64_t could = engine_of(train)->could_give();
+  ASSERT_GT(could, kSmallMemory / 4);
+  try {
+    Loader val(large_rows(2), kLargeBatches);
+    (void)val.epoch();
+    ADD_FAILURE() << "there was room";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOutOfBudget);
+    EXPECT_LE(error.least_budget(), held - could + kSmallMemory);
+  }
+}
+
 TEST(Reclaim, DoesNotWaitForReadsThatHangAndTheMemoryFollowsWhenTheyEnd) {
   Loader train(large_rows(10, 30ms), {.batch_size = 32, .shuffle = true, .memory = kSmallMemory, .threads = 2});
   Loader::Epoch epoch = train.epoch();
