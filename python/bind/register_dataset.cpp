@@ -79,8 +79,6 @@ nb::object rows(const DatasetHandle& self, std::uint64_t first, std::uint64_t co
   return self.exporter(interruptible([&](const auto& go_on) { return self.dataset.slice(first, count, go_on); }));
 }
 
-using RowNumbers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 nb::object take(const DatasetHandle& self, const RowNumbers& numbers) {
   const std::span<const std::uint64_t> wanted(numbers.data(), numbers.size());
   return self.exporter(interruptible([&](const auto& go_on) { return self.dataset.take(wanted, go_on); }));

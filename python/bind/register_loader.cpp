@@ -209,10 +209,10 @@ void register_loader(nb::module_& m) {
           nb::arg("epoch"), nb::arg("rows"), nb::sig("def set_rows(self, epoch: int, rows: typing.Any) -> None"))
       .def(
           "feed",
-          [](LoaderHandle& self, const RowNumbers& rows) {
+          [](LoaderHandle& self, const nb::object& rows) {
             self.check_process();
             const Turn turn(self, "feed()");
-            self.loader().feed({rows.data(), rows.size()});
+            self.loader().feed(from_row_numbers(rows));
           },
           nb::arg("rows"), nb::sig("def feed(self, rows: typing.Any) -> None"))
       .def("preload", &preload, nb::arg("progress").none(), nb::sig("def preload(self, progress: typing.Any) -> None"))

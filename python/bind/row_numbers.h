@@ -13,7 +13,8 @@ namespace nb = nanobind;
 
 using RowNumbers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Return a copy; empty for None.
+/// Return a copy, so that what is checked later is what is read after that: NumPy writes into large arrays without the
+/// GIL. Empty for None. Functions that take RowNumbers themselves rely on Python's row_numbers(), which copies them.
 inline std::vector<std::uint64_t> from_row_numbers(const nb::object& rows) {
   if (rows.is_none()) return {};
   const auto given = nb::cast<RowNumbers>(rows);

@@ -148,6 +148,6 @@ _configure_log()
 
 def __getattr__(name: str) -> ModuleType:
     """Import the faces of other libraries when they are asked for, since not everybody has those."""
-    if name in {"accelerate", "lightning", "torch", "transforms"}:
+    if name in {"accelerate", "cellmap", "jax", "lightning", "torch", "transforms"}:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,8 +8,9 @@ loader = prepare(hr.Loader(jets, batch_size=512, shuffle=True, framework="torch"
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from accelerate import Accelerator
@@ -17,6 +18,7 @@ from accelerate.data_loader import DataLoaderStateMixin
 from accelerate.state import GradientState
 from accelerate.utils import send_to_device
 
+from headrace._loader.steps import Step, Steps
 from headrace._support.checks import invalid
 from headrace.loader import Loader
 from headrace.torch import DataLoader
@@ -55,6 +57,14 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
             all of ``batch_size`` samples that the loader divides over the ranks.
     """
 
+    # What accelerate.skip_first_batches passes on to the DataLoader that it makes.
+    num_workers: ClassVar[int] = 0  #: Worker processes: none, the threads are C++.
+    prefetch_factor: ClassVar[None] = None  #: Batches ahead of a worker process: there is none.
+    persistent_workers: ClassVar[bool] = False  #: Do worker processes stay? There are none.
+    multiprocessing_context: ClassVar[None] = None  #: How worker processes start: there are none.
+    timeout: ClassVar[float] = 0  #: Seconds to wait for a worker process: there is none.
+    pin_memory: ClassVar[bool] = False  #: Are batches to be page-locked? They are ready as they are.
+
     def __init__(self, loader: Loader | DataLoader, accelerator: Accelerator) -> None:
         if not isinstance(loader, (Loader, DataLoader)):
             raise invalid(
@@ -69,9 +79,9 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
         self._loader = loader
         self._plan = plan
         self._device: torch.device | None = accelerator.device if accelerator.device_placement else None
-        if plan._delivery is None and self._device is not None and self._device.type != "cpu":
+        if plan._stays_on_host and self._device is not None and self._device.type != "cpu":
             plan._deliver_on(self._device)
-        if plan._delivery is not None:
+        if not plan._stays_on_host:
             self._device = None  # batches are where they were asked for
         self.gradient_state = GradientState()
         accelerator.register_for_checkpointing(self)
@@ -82,16 +92,30 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
 
     def __iter__(self) -> Iterator[Any]:
         """Start the next epoch, or go on where :meth:`load_state_dict` went. Raises what ``Loader.__iter__`` names."""
+        with self._told() as left:
+            for number, delivered in enumerate(self._loader, 1):
+                self.end_of_dataloader = number == left
+                yield delivered if self._device is None else send_to_device(delivered, self._device, non_blocking=True)
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[int]:
+        """Tell Accelerate that an epoch is under way; gives the number of its batches."""
         epoch, first, end, batch = self._plan._next_samples()
         left = self._plan._native.batches_after(epoch, first)
         self.begin()
         self.remainder = 0 if self._plan.drop_last or not self._plan._divides_samples else (end - first) % batch
         try:
-            for number, delivered in enumerate(self._loader, 1):
-                self.end_of_dataloader = number == left
-                yield delivered if self._device is None else send_to_device(delivered, self._device, non_blocking=True)
+            yield left
         finally:
             self.end()
+
+    @property
+    def batch_sampler(self) -> PreparedSteps:
+        """Return the batches to come as lists of row numbers: ``accelerate.skip_first_batches`` makes a loader of them.
+
+        That loader goes on at the loader's speed, and Accelerate hears where its epoch ends, as from this one.
+        """
+        return PreparedSteps(self)
 
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next loop delivers (from 0)."""
@@ -110,3 +134,17 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._loader, name)
+
+
+class PreparedSteps(Steps):
+    """The steps of a prepared loader's next epoch; Accelerate is told which is the last."""
+
+    def __init__(self, prepared: PreparedLoader) -> None:
+        super().__init__(prepared._plan)
+        self._prepared = prepared
+
+    def __iter__(self) -> Iterator[Step]:
+        with self._prepared._told():
+            for step in super().__iter__():
+                self._prepared.end_of_dataloader = step.is_last
+                yield step

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 class Column:
     """One field over all rows, like an h5py dataset: nothing is read before it is sliced.
 
-    The first index chooses rows, in every way that ``Dataset`` understands; further ones are applied to what was read,
-    each on its own axis. ``np.asarray(column)`` reads everything.
+    The first index chooses rows, in every way that ``Dataset`` understands. Further ones are applied to the array that
+    was read, as NumPy does: ``column[rows, 2:5, 0]``. So two lists among them pair up: ``column[:, [0, 1], [2, 3]]``
+    has the entries (0, 2) and (1, 3) of each row. A list of rows does not pair with them, as it would in NumPy. Whole
+    rows are read, whatever the further indices are. ``np.asarray(column)`` reads everything.
 
     Blocks while it reads; the GIL is released meanwhile.
 
@@ -60,6 +62,23 @@ class Column:
         return len(self._dataset)
 
     def __getitem__(self, key: Any) -> Any:
+        """Read rows, or parts of them. Blocks while it reads.
+
+        Args:
+            key: Rows, as :class:`Dataset` takes them; or a tuple of them and of further indices, which are those of
+                NumPy for the axes behind: ``column[10:20]``, ``column[[7, 3], ..., 0]``.
+
+        Returns:
+            An array of the caller's own, of shape ``(n, *shape)`` before further indices; without the first axis where
+            one row is named.
+
+        Raises:
+            IndexOutOfRangeError: A row does not exist, or a mask has another length.
+            IndexError: A further index is out of range.
+            InvalidArgumentError: A text as index; several samples, or parts of one, of a ragged field.
+            CorruptDataError: A chunk is damaged.
+            ClosedError: The data set was closed.
+        """
         first, rest = (key[0], key[1:]) if isinstance(key, tuple) and key else (key, ())
         if first is Ellipsis or (isinstance(first, tuple) and not first):
             first = slice(None)
@@ -83,6 +102,7 @@ class Column:
             )
 
     def __iter__(self) -> Iterator[Any]:
+        """Yield the value of each row, of the field's ``shape``, in order. Reads block by block, each once."""
         return (sample[self.name] for sample in self._dataset)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

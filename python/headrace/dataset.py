@@ -114,6 +114,26 @@ class Dataset:
     @overload
     def __getitem__(self, key: Any) -> Sample: ...
     def __getitem__(self, key: Any) -> Column | Sample:
+        """Read one sample or several, or name a column. Blocks while it reads; the GIL is released meanwhile.
+
+        Args:
+            key: A whole number (negative ones count from the end): one sample. A slice, a list or an array of whole
+                numbers in any order, or a mask with one value a row: several. The name of a field: its :class:`Column`,
+                of which nothing is read yet.
+
+        Returns:
+            Name → array for each field: of the field's ``shape`` for one sample (a NumPy scalar where that is empty),
+            of ``(n, *shape)`` for several. Arrays are the caller's own.
+
+        Raises:
+            IndexOutOfRangeError: A row does not exist, or the mask has another length (also an IndexError).
+            FieldMissingError: There is no such field (also a KeyError).
+            InvalidArgumentError: A field is named, and samples go through a Python function of :meth:`map`.
+            TypeError: The key is none of these, such as a tuple.
+            CorruptDataError: A chunk is damaged.
+            ReadFailedError: The system's error.
+            ClosedError: The data set was closed.
+        """
         if isinstance(key, str):
             return self._column(key)
         native = self._native
@@ -124,7 +144,6 @@ class Dataset:
             first, stop, step = key.indices(total)
             if step == 1:
                 return self._mapped(native.rows(first, max(0, stop - first)))
-            return self._mapped(native.take(np.arange(first, stop, step).astype(np.uint64)))
         return self._mapped(native.take(row_numbers(key, total)))
 
     def _mapped(self, columns: Sample) -> Sample:
@@ -138,6 +157,10 @@ class Dataset:
         return [sample(columns, i) for i in range(len(rows))]
 
     def __iter__(self) -> Iterator[Sample]:
+        """Yield each sample in order, as ``ds[i]`` gives it. Reads block by block, each once; raises what that raises.
+
+        Samples of a block share its memory: copy what is to outlive the others.
+        """
         native = self._native
         total, first = len(native), 0
         while first < total:
@@ -162,10 +185,7 @@ class Dataset:
             InvalidArgumentError: No row, or row numbers that do not ascend.
             IndexOutOfRangeError: A row does not exist, or the mask has another length.
         """
-        total = len(self)
-        wanted = np.arange(total)[rows].astype(np.uint64) if isinstance(rows, slice) else row_numbers(rows, total)
-        chosen = self._native.select(wanted.copy())  # a copy, which no other thread writes to meanwhile
-        return Dataset(chosen, functions=self._functions)
+        return Dataset(self._native.select(row_numbers(rows, len(self))), functions=self._functions)
 
     def map(self, *transforms: Transform | ColumnFunction) -> Dataset:
         """Return a data set whose samples go through these transforms, one after the other.
@@ -326,7 +346,10 @@ class Dataset:
 
     @property
     def selected_rows(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        """Number of each row among all rows of all files: the rows that :meth:`select` or :meth:`split` left."""
+        """Number of each row among all rows of all files: the rows that :meth:`select` or :meth:`split` left.
+
+        ``uint64`` of shape ``(len(dataset),)``, ascending, from 0; an array of the caller's own.
+        """
         rows: np.ndarray[Any, np.dtype[np.uint64]] = self._native.selected_rows()
         return rows
 
@@ -334,6 +357,9 @@ class Dataset:
         """Return how many rows each sample has in the fields that are ragged: ``events.select(events.lengths() > 4)``.
 
         From the index: nothing is read.
+
+        Returns:
+            ``int64`` of shape ``(len(dataset),)``, an array of the caller's own.
 
         Raises:
             InvalidArgumentError: No field is ragged.
@@ -402,12 +428,8 @@ class Dataset:
             IndexOutOfRangeError: A sample does not exist.
             InvalidArgumentError: The parts of a mixture have different numbers of axes.
         """
-        total = len(self)
-        if rows is None or isinstance(rows, slice):
-            wanted = np.arange(total, dtype=np.uint64)[rows if rows is not None else slice(None)]
-        else:
-            wanted = row_numbers(rows, total)
-        index: np.ndarray[Any, np.dtype[np.int64]] = self._native.sample_index(wanted.copy())
+        wanted = row_numbers(slice(None) if rows is None else rows, len(self))
+        index: np.ndarray[Any, np.dtype[np.int64]] = self._native.sample_index(wanted)
         return index
 
     def _need_no_function(self, what: str, advice: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +28,10 @@ class TriedBatchSize:
         batch_size: Samples a batch.
         fits: True if all its steps came to their end.
         samples_per_second: Samples a second that they took, the first step not counted; 0 where they did not fit.
-        peak_bytes: Most memory that torch had allocated on the device; None where it does not say.
+        peak_bytes: Most bytes of that device that tensors held at one time, the model's among them. Memory that was
+            given up counts until the work of other streams that uses it has ended, as a batch's does: it cannot be used
+            again before. What torch's allocator keeps beyond that (``memory_reserved``) does not count: it gives that
+            back before it fails. None where torch does not say it of this kind of device.
         reason: What was too small, where it did not fit.
     """
 
@@ -163,22 +167,19 @@ def _try(
     raises: bool,
 ) -> TriedBatchSize:
     """Make steps of one size. Errors that are not of memory come through; those of memory too, if it ``raises``."""
-    module = _device_module(words.get("device"))
-    if hasattr(module, "reset_peak_memory_stats"):
-        module.reset_peak_memory_stats()
+    device = _Device.of(words.get("device"))
+    device.call("reset_peak_memory_stats")
     try:
-        rate = _steps_per_second(step, dataset, size, least, words, module)
+        rate = _steps_per_second(step, dataset, size, least, words, device)
     except Exception as error:
         reason = _reason(error)
         if reason is None or raises:
             raise
         result = TriedBatchSize(size, fits=False, reason=reason)
     else:
-        peak = module.max_memory_allocated() if hasattr(module, "max_memory_allocated") else None
-        result = TriedBatchSize(size, fits=True, samples_per_second=size * rate, peak_bytes=peak)
+        result = TriedBatchSize(size, fits=True, samples_per_second=size * rate, peak_bytes=device.peak_bytes())
     gc.collect()  # what a failed step left in the frames of its error
-    if hasattr(module, "empty_cache"):
-        module.empty_cache()
+    device.call("empty_cache")
     return result
 
 
@@ -188,18 +189,18 @@ def _steps_per_second(
     size: int,
     least: tuple[int, float],
     words: dict[str, Any],
-    module: Any,
+    device: _Device,
 ) -> float:
     steps, seconds = least
     with Loader(dataset, size, drop_last=True, **words) as loader:
         batches = _again_and_again(loader)
         step(next(batches))
-        _wait(module)
+        device.call("synchronize")
         began, made = time.perf_counter(), 0
         while made < steps or time.perf_counter() - began < seconds:
             step(next(batches))
             made += 1
-        _wait(module)
+        device.call("synchronize")
         return made / max(time.perf_counter() - began, 1e-9)
 
 
@@ -208,21 +209,41 @@ def _again_and_again(loader: Loader) -> Iterator[Any]:
         yield from loader
 
 
-def _wait(module: Any) -> None:
-    if module is not None:
-        module.synchronize()
+@dataclass(frozen=True)
+class _Device:
+    """A device, and torch's module of its kind, such as ``torch.cuda``; neither for the CPU and what torch has not."""
 
+    module: Any = None
+    device: Any = None
 
-def _device_module(device: Any) -> Any:
-    """Return torch's module of a device, such as torch.cuda; None for the CPU and for what torch does not have."""
-    torch = sys.modules.get("torch")
-    if device is None or torch is None:
-        return None
-    try:
-        found = torch.device(device)
-        return None if found.type == "cpu" else torch.get_device_module(found)
-    except (RuntimeError, TypeError):
-        return None
+    @staticmethod
+    def of(device: Any) -> _Device:
+        """Return what torch has for a device as Loader takes it."""
+        torch = sys.modules.get("torch")
+        if device is None or torch is None:
+            return _Device()
+        try:
+            found = torch.device(device)
+            return _Device() if found.type == "cpu" else _Device(torch.get_device_module(found), found)
+        except (RuntimeError, TypeError):
+            return _Device()
+
+    def call(self, name: str) -> Any:
+        """Call one of the module's functions, for this device and not the current one; None if there is none.
+
+        Functions of kinds that have one device only (``torch.mps``) take none, nor does ``empty_cache``.
+        """
+        function = getattr(self.module, name, None)
+        if function is None:
+            return None
+        return function(self.device) if inspect.signature(function).parameters else function()
+
+    def peak_bytes(self) -> int | None:
+        """Return the most bytes held since the last reset; None if torch does not say it."""
+        # max_memory_allocated() leaves out what waits for events: of each batch that was copied in a stream of its own.
+        held = (self.call("memory_stats") or {}).get("active_bytes.all.peak")
+        peak: int | None = held or self.call("max_memory_allocated")
+        return peak
 
 
 def _reason(error: Exception) -> str | None:

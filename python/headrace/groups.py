@@ -30,7 +30,7 @@ class GroupReducer:
     several batches and on several ranks, in any order: only totals are kept, of a size that depends on the groups and
     classes alone. The same batches in the same order give the same results bit for bit. NumPy arrays and tensors of the
     CPU are added up in C++; tensors of a device by torch's operations there, and nothing is copied from it before
-    :meth:`result`.
+    :meth:`result`. Sums are in double precision, on Apple's MPS, which has none, in single precision.
 
     Reductions:
 
@@ -117,7 +117,7 @@ class GroupReducer:
 
         Raises:
             InvalidArgumentError: Shapes do not agree with each other or with earlier batches, or a group or class is
-                not there; nothing is added then.
+                not there; nothing is added then. On a device :meth:`result` raises the latter, so that nothing waits.
         """
         values, as_torch, device = _unwrapped(values)
         labels = _is_whole(values)
@@ -191,8 +191,9 @@ class GroupReducer:
         ids, _, _ = _unwrapped(groups)
         if not _is_whole(ids):
             raise invalid(f"groups are given by whole numbers, not {ids.dtype}")
-        # A number over all levels may be above what the ids' own type holds.
-        ids = ids.astype(np.int64, copy=False) if isinstance(ids, np.ndarray) else ids.long()
+        # A number over all levels may be above what the ids' own type holds. Arrays of NumPy are always copied: without
+        # the GIL C++ reads them again after it has checked them, and other threads may write into the caller's.
+        ids = ids.astype(np.int64, order="C") if isinstance(ids, np.ndarray) else ids.long()
         levels = len(self.nested)
         if ids.ndim == 1 and (levels == 1 or self._places is not None):
             return ids
@@ -247,11 +248,14 @@ class GroupReducer:
             5 has the number ``5 * sizes["long"] + 1``.
 
         Raises:
-            InvalidArgumentError: No rows were added, on any rank.
+            InvalidArgumentError: No rows were added, on any rank; ranks reduce other things; or rows that were added on
+                a device were of groups or classes that are not there. With several ranks all of them raise, and the
+                text says which rank it was.
         """
-        totals = self._totals.on_cpu() if isinstance(self._totals, DeviceTotals) else self._totals
         if is_shared(all_ranks):
-            totals = add_up(totals, self._blank)
+            totals = add_up(self._totals, self._blank)
+        else:
+            totals = self._totals.on_cpu() if isinstance(self._totals, DeviceTotals) else self._totals
         if totals is None:
             raise invalid("nothing was added yet", "Call add() with each batch first.")
         nan = totals.arrays.get("nan")

@@ -6,14 +6,14 @@ import atexit
 import json
 import logging
 import os
-import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from headrace import _headrace
-from headrace._dataset.functions import MappedEpoch, apply, rows_of
+from headrace._dataset.functions import apply, rows_of
+from headrace._loader.agreement import Agreement
+from headrace._loader.begin import begin, begin_later
 from headrace._loader.by_tokens import ByTokens
 from headrace._loader.options import ShuffleShape, Words, delivery_to, resolve
 from headrace._loader.order import engine_words, order_of
@@ -26,7 +26,7 @@ from headrace._support.logging import logger, quiet_other_ranks, warn
 from headrace._support.trainers import calling_trainer, distributed_rank, overfits, reopen_epoch
 from headrace.dataset import Dataset, Paths
 from headrace.opening import open
-from headrace.samplers import FedEpoch, Listing, LookAhead
+from headrace.samplers import Listing, LookAhead
 
 if TYPE_CHECKING:
     from headrace._device.delivery import Delivery
@@ -56,8 +56,10 @@ class Loader:
         sampler: Another order than ``shuffle``'s: :class:`Weighted`, :class:`Balanced`, or an iterable of row numbers
             and slices (a list, an array, a torch sampler), which is gone through at the start of each epoch and divided
             over ranks, unless it divides by itself as DistributedSampler does. ``set_epoch`` is called if it has one.
+            Plain data, and a sampler without ``len()``, are gone through for epoch 0 when the loader is made.
         batch_sampler: An iterable of lists of row numbers, a batch each, of any lengths; excludes ``batch_size``. As in
-            torch it is the rank's own: give each rank its batches, as many on every rank.
+            torch it is the rank's own: give each rank its batches, as many on every rank. Gone through as a sampler
+            is; one without a ``batch_size`` also when the loader is made.
         batch: :class:`ByTokens`: batches of as many samples as a budget of rows holds, where samples are ragged,
             instead of ``batch_size``.
         group_by: Batches of whole groups instead of ``batch_size``, for evaluating recordings, events or documents
@@ -194,12 +196,12 @@ class Loader:
         self._order = order
         self._walk = Walk()  # through steps of batch_sampler
         self._process = os.getpid()
+        self._agreement = Agreement()
         self._repeated: int | None = None  # the epoch that an overfitting Trainer gets each time
-        words, options, self._listing = engine_words(order, options)
+        words, options, self._listing = engine_words(order, options, len(dataset))
         self._options = options
         self._device = device
         self._delivery: Delivery | None = delivery_to(device)
-        self._prepare: Callable[[Any], Any] | None = None  # what batches go through before they are copied
         native: dict[str, object] = {**options, **({"batch_format": "dict"} if dataset._functions else {})}
         self._native = _headrace.Loader(dataset._native, native, words)
         if logger.isEnabledFor(logging.INFO):
@@ -323,59 +325,16 @@ class Loader:
         # afterwards.
         return self._epoch()
 
-    def _epoch(self, prepare: Callable[[Any], Any] | None = None) -> Iterator[Any]:
-        """Start the next epoch, whose batches go through ``prepare`` before they are delivered at their device."""
-        self._prepare = prepare
-        return self._begin() if calling_trainer() is None else self._begin_later()
-
-    def _begin_later(self) -> Iterator[Any]:
-        yield from self._begin()
-
-    def _begin(self) -> Iterator[Any]:
-        self._ask_framework()
-        self._repeat_if_overfitting()
-        if self._delivery is None:
-            return self._through(self._begin_native())
-        ahead = not isinstance(self._order, LookAhead)
-        return self._delivery.begin(
-            self._native, self._begin_native, self._through, timeout=self._timeout(), ahead=ahead
-        )
-
-    def _timeout(self) -> float | None:
-        seconds = self._options["timeout"]
-        return None if seconds is None else float(seconds)
-
-    def _begin_native(self, ahead: bool = False) -> _headrace.EpochIterator | FedEpoch:
-        """Start the next epoch; its batches lie in the host's memory.
+    def _epoch(
+        self, prepare: Callable[[Any], Any] | None = None, finish: Callable[[Any], Any] | None = None
+    ) -> Iterator[Any]:
+        """Start the next epoch.
 
         Args:
-            ahead: The epoch's batches are taken before the program has them, which ``hand_out`` tells the engine.
+            prepare: Called with each batch before it is brought to its device; on another thread, if there is one.
+            finish: Called with each batch that is there, on the thread that takes it.
         """
-        if logger.isEnabledFor(logging.DEBUG):  # else an epoch of a token budget would be counted for nothing
-            logger.debug("epoch %d begins, of %d batches", self._native.next_epoch(), len(self))
-        if isinstance(self._order, LookAhead):
-            return FedEpoch(self._native, self._order)
-        self._list_rows(self._native.next_epoch())
-        epoch = self._native.epoch(ahead)
-        if devices := sys.modules.get("headrace._device.delivery"):
-            devices.give_buffers_back()  # of those whose memory it took
-        return epoch
-
-    def _through(self, epoch: _headrace.EpochIterator | FedEpoch) -> Iterator[Any]:
-        """Return an epoch's batches through the functions of the data set, and what prepares them for their device."""
-        batches: Iterator[Any] = epoch
-        if functions := self._dataset._functions:
-            as_tuple = self._options["batch_format"] == "tuple"
-            batches = MappedEpoch(batches, functions, as_tuple, epoch.number, self._native.add_python_ns)
-        return batches if self._prepare is None else map(self._prepare, batches)
-
-    def _repeat_if_overfitting(self) -> None:
-        if not overfits():
-            self._repeated = None
-            return
-        if self._repeated is None:
-            self._repeated = self._native.next_epoch()
-        self._native.set_epoch(self._repeated)
+        return (begin if calling_trainer() is None else begin_later)(self, prepare, finish)
 
     def _next_samples(self) -> tuple[int, int, int, int]:
         """Return what the next ``iter()`` delivers over all ranks: epoch, first sample, end, samples a batch."""
@@ -387,14 +346,14 @@ class Loader:
 
     def _list_rows(self, epoch: int) -> None:
         """Ask a sampler that is an iterable for the rows of an epoch, once."""
-        if self._listing is None or self._listing.epoch == epoch:
-            return
-        began = time.perf_counter()
-        listed = self._listing.rows(epoch)
-        took = time.perf_counter() - began
-        logger.debug("the sampler gave %d rows for epoch %d in %.3f s", len(listed[0]), epoch, took)
-        self._native.set_rows(epoch, listed)
-        self._listing.epoch = epoch
+        if self._listing is not None and self._listing.epoch != epoch:
+            self._native.set_rows(epoch, self._listing.rows(epoch))
+            self._listing.epoch = epoch
+
+    def _list_first_rows(self) -> None:
+        """Ask such a sampler for the rows of the epoch that comes next, if it was asked for none so far."""
+        if self._listing is not None and self._listing.epoch < 0:
+            self._list_rows(self._native.next_epoch())
 
     def _ask_framework(self) -> None:
         """Tell the engine which rank torch.distributed says this is: it may be known only now."""
@@ -430,19 +389,23 @@ class Loader:
         """
         if not isinstance(accept_changed_data, bool):
             raise invalid(f"accept_changed_data must be True or False, not {accept_changed_data!r}")
+        self._go_to(state, accept_changed_data)
+
+    def _go_to(self, state: Mapping[str, Any], accept_changed_data: bool = False, *, is_new: bool = False) -> None:
+        """Go to a state. Where the loader is new, its sampler is asked for rows by the next epoch, and not here."""
         text = json.dumps(dict(state))
         self._native.check_state(text, accept_changed_data)  # before a sampler hears of it
         self._ask_framework()
         rows = None
-        if self._listing is not None and self._listing.epoch != state["epoch"]:
+        if self._listing is not None and self._listing.epoch != state["epoch"] and (not is_new or state["samples"]):
             rows = self._listing.rows(state["epoch"])
         if self._delivery is not None:
             self._delivery.pause()
         self._native.load_state(text, accept_changed_data, rows)
-        if self._listing is not None:
+        if self._listing is not None and rows is not None:
             self._listing.epoch = int(state["epoch"])
         if self._delivery is not None:
-            self._delivery.go_on(self._through)
+            self._delivery.go_on()
         logger.debug("the next batch is the one after %s samples of epoch %s", state["samples"], state["epoch"])
 
     def batch(self, epoch: int, step: int) -> Any:
@@ -478,6 +441,8 @@ class Loader:
         self._ask_framework()
         number = whole_number("epoch", epoch, least=0)
         rows = None if self._listing is None else self._listing.rows_again(number)
+        if rows is None:
+            self._list_first_rows()
         return number, whole_number("step", step, least=0), rows
 
     def set_epoch(self, epoch: int) -> None:
@@ -501,11 +466,15 @@ class Loader:
         self._native.preload(progress)
 
     def explain(self) -> str:
-        """Return every automatic setting with its resolved value and the reason. Reads nothing."""
+        """Return every automatic setting with its resolved value and the reason. Reads nothing.
+
+        A sampler that was not asked for its rows so far counts with its ``len()``.
+        """
         return self._native.explain()
 
     def order_report(self, by: str | None = None, *, epoch: int = 0) -> _headrace.ToolResult:
         """Say how well this order mixes; see :func:`headrace.order`. Reads the field ``by`` whole, and nothing else."""
+        self._list_first_rows()
         label = "" if by is None else engine_text("by", by)
         return _headrace.order(self._native, label, whole_number("epoch", epoch, least=0))
 
@@ -528,6 +497,11 @@ class Loader:
         self._close_engine()
         if self._owns_dataset:
             self._dataset.close()
+
+    @property
+    def _stays_on_host(self) -> bool:
+        """True if batches are delivered in the host's memory, page-locked perhaps."""
+        return self._delivery is None or self._delivery.is_on_host
 
     def _close_engine(self) -> None:
         if self._delivery is None:
@@ -553,7 +527,7 @@ class Loader:
         self._close_engine()
         options = {**self._options, "device": "cpu" if delivery_to(device) is None else "device"}
         self._start(self._dataset, options, self._owns_dataset, self._order, device)
-        self.load_state_dict(state)
+        self._go_to(state, is_new=True)
 
     def __repr__(self) -> str:
         device = None if self._delivery is None else self._device
@@ -570,5 +544,5 @@ def _remake(
 ) -> Loader:
     loader = Loader.__new__(Loader)
     loader._start(dataset, options, owns_dataset, order, device)
-    loader.load_state_dict(state)
+    loader._go_to(state, is_new=True)
     return loader

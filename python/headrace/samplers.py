@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headrace import _headrace
-from headrace._support.checks import engine_text, invalid, whole_number
+from headrace._support.checks import checksum, engine_text, invalid, whole_number
+from headrace._support.logging import logger
+from headrace._support.trainers import distributed_rank
 
 
 class Weighted:
@@ -61,14 +64,23 @@ def _flatten(entries: Iterable[Any]) -> Iterator[int]:
             yield entry
 
 
-def listed_rows(sampler: Iterable[Any]) -> NDArray[np.uint64]:
-    """Row numbers of one pass over a sampler of row numbers and slices."""
+def listed_rows(sampler: Iterable[Any], most: int | None = None) -> NDArray[np.uint64]:
+    """Row numbers of one pass over a sampler of row numbers and slices.
+
+    Raises:
+        InvalidArgumentError: It gives something else, or more than ``most`` rows.
+    """
     if isinstance(sampler, np.ndarray):
         rows = sampler
     elif isinstance(sampler, range):
         rows = np.arange(sampler.start, sampler.stop, sampler.step)
     else:
-        entries = list(_flatten(sampler))
+        entries = list(islice(_flatten(sampler), None if most is None else most + 1))
+        if most is not None and len(entries) > most:
+            raise invalid(
+                f"the sampler gave more than {most} rows for one epoch: does it come to an end?",
+                "Give it a __len__, the rows of an epoch, and an __iter__ that gives as many.",
+            )
         if any(hasattr(entry, "__iter__") and getattr(entry, "ndim", 1) > 0 for entry in entries):
             raise invalid(
                 "a sampler gives single row numbers; some of its items are lists", "For lists: batch_sampler=."
@@ -166,17 +178,29 @@ def divides_by_itself(sampler: Any) -> bool:
     return hasattr(sampler, "num_replicas") and hasattr(sampler, "rank")
 
 
+#: How many rows more than twice the data a sampler without ``len()`` may give: one without end is told in time.
+_MORE_ROWS = 1 << 20
 #: Row numbers of an epoch, and the samples of each batch where batches are listed.
 ListedEpoch = tuple[NDArray[np.uint64], "NDArray[np.uint64] | None"]
 
 
 @dataclass
 class Listing:
-    """An iterable that is asked for its rows at the start of each epoch."""
+    """An iterable that is asked for its rows at the start of each epoch.
+
+    Attributes:
+        sampler: The iterable.
+        batches: It gives lists of row numbers, a batch each.
+        num_rows: Rows of the data set.
+        epoch: The epoch that it was asked for last; -1: none.
+        checksum: Of the rows that it gave last, for comparing them with other ranks'.
+    """
 
     sampler: Iterable[Any]
     batches: bool
+    num_rows: int = 0
     epoch: int = -1
+    checksum: str = ""
 
     def __post_init__(self) -> None:
         """Check.
@@ -205,11 +229,30 @@ class Listing:
         """Is it plain data, whose rows are those of every epoch? Then the next epoch can be read ahead."""
         return isinstance(self.sampler, (list, tuple, range, np.ndarray))
 
+    def first(self) -> ListedEpoch:
+        """Return what a loader is planned with: the rows of epoch 0, or as many numbers as there will be.
+
+        A sampler that can be asked how much it gives is not asked what before an epoch begins, as in torch: what it
+        draws, it draws from the random numbers of then.
+        """
+        size = _length(self.sampler)
+        given = getattr(self.sampler, "batch_size", None) if self.batches else None
+        batch_size = given if isinstance(given, int) else 0
+        if self.every_epoch or not size or (self.batches and batch_size < 1):
+            self.epoch = 0
+            return self.rows(0)
+        if not self.batches:
+            return np.zeros(size, np.uint64), None
+        sizes = np.full(size, batch_size, np.uint64)
+        if not getattr(self.sampler, "drop_last", True) and (rows := _length(getattr(self.sampler, "sampler", None))):
+            sizes[-1] = (rows - 1) % batch_size + 1
+        return np.zeros(int(sizes.sum()), np.uint64), sizes
+
     def rows_again(self, epoch: int) -> ListedEpoch | None:
         """Give the rows of any epoch without a trace in the sampler; None where the engine has to know them."""
         if not hasattr(self.sampler, "set_epoch"):
             return None
-        return Listing(copy(self.sampler), self.batches).rows(epoch)
+        return Listing(copy(self.sampler), self.batches, self.num_rows).rows(epoch)
 
     def _batch(self, batch: Any) -> Iterable[Any]:
         if hasattr(batch, "__iter__") and getattr(batch, "ndim", 1) > 0:
@@ -217,12 +260,41 @@ class Listing:
         raise invalid(f"a batch_sampler gives lists of row numbers, not {batch!r}", "For single numbers: sampler=.")
 
     def rows(self, epoch: int) -> ListedEpoch:
-        """Return the rows of an epoch, and how many of them each batch of a batch sampler has (None for others)."""
+        """Return the rows of an epoch, and how many of them each batch of a batch sampler has (None for others).
+
+        Raises:
+            InvalidArgumentError: It gives other things, or does not come to an end.
+        """
+        began = time.perf_counter()
         if hasattr(self.sampler, "set_epoch"):
             self.sampler.set_epoch(epoch)
+        rows, sizes = self._asked()
+        if distributed_rank() is not None:
+            self.checksum = checksum(rows, sizes)
+        took = time.perf_counter() - began
+        logger.debug("the sampler gave %d rows for epoch %d in %.3f s", len(rows), epoch, took)
+        return rows, sizes
+
+    def _asked(self) -> ListedEpoch:
+        most = max(2 * self.num_rows, _length(self.sampler) or 0) + _MORE_ROWS
         if not self.batches:
-            return listed_rows(self.sampler), None
-        parts = [listed_rows(batch) for batch in map(self._batch, self.sampler)]
+            return listed_rows(self.sampler, None if self.every_epoch else most), None
+        parts: list[NDArray[np.uint64]] = []
+        for batch in islice(self.sampler, most + 1):
+            parts.append(listed_rows(self._batch(batch)))
+        if len(parts) > most:
+            raise invalid(
+                f"the batch_sampler gave more than {most} batches for one epoch: does it come to an end?",
+                "Give it a __len__, the batches of an epoch, and an __iter__ that gives as many.",
+            )
         if not parts:
             return np.empty(0, np.uint64), None
         return np.concatenate(parts), np.array([len(part) for part in parts], np.uint64)
+
+
+def _length(sampler: Any) -> int | None:
+    """Return what its ``len()`` is; None where it has none."""
+    try:
+        return len(sampler)
+    except (TypeError, NotImplementedError):  # also of torch's Sampler, whose subclasses may define it
+        return None

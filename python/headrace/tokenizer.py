@@ -103,21 +103,47 @@ class Tokenizer:
         return ids, offsets
 
     def encode(self, text: str | bytes, *, allow_special: bool | Iterable[str] = False) -> np.ndarray[Any, Any]:
-        """Return the ids of one text; as :meth:`encode_batch`, which says the rest."""
+        """Return the ids of one text, without any before or behind them.
+
+        Args:
+            text: Text, or UTF-8 as bytes.
+            allow_special: As :meth:`encode_batch` has it: special words that are one token each.
+
+        Returns:
+            Ids of shape (tokens,): ``uint16`` where the vocabulary has 65,536 ids or less, else ``uint32``.
+
+        Raises:
+            InvalidArgumentError: It is no text, or has surrogates, which UTF-8 does not have; no special word.
+            UnsupportedError: A special word that takes the whitespace beside it.
+        """
         if not isinstance(text, (str, bytes)):
             raise invalid(f"a text is str or bytes, not {type(text).__name__}", "encode_batch() takes several.")
         return self.encode_batch((text,), allow_special=allow_special)[0]
 
     def decode(self, ids: Any, *, errors: str = "replace") -> str:
-        """Return ids as text. ``errors`` is what Python does about bytes that are no UTF-8, such as half a character.
+        """Return ids as text.
+
+        Args:
+            ids: Whole numbers of shape (tokens,): a list, an array or a tensor of the CPU.
+            errors: What is done about bytes that are no UTF-8, such as half a character, as :meth:`bytes.decode` has
+                it: ``"replace"`` puts U+FFFD there, ``"strict"`` raises, ``"ignore"`` leaves them out.
 
         Raises:
             InvalidArgumentError: An id that there is not, or no list of whole numbers.
+            UnicodeDecodeError: With ``errors="strict"``, bytes that are no UTF-8.
+            LookupError: There are such bytes, and Python has no such word for ``errors``.
         """
         return self.decode_bytes(ids).decode("utf-8", errors)
 
     def decode_bytes(self, ids: Any) -> bytes:
-        """Return ids as bytes; those of any text come back as they were."""
+        """Return ids as bytes; those of any text come back as they were.
+
+        Args:
+            ids: Whole numbers of shape (tokens,): a list, an array or a tensor of the CPU.
+
+        Raises:
+            InvalidArgumentError: An id that there is not, or no list of whole numbers.
+        """
         return self._native.decode(_id_array(ids))
 
     @property
@@ -180,7 +206,7 @@ def _id_array(ids: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
         raise invalid(
             f"token {int(np.flatnonzero(array < 0)[0])} is {int(array.min())}, which is no id of a vocabulary"
         )
-    return np.ascontiguousarray(array, np.uint32)
+    return np.array(array, np.uint32)  # a copy: ids are read without the GIL, after they were checked
 
 
 def _reopened(path: bytes, grammar: str | None, special: dict[str, int], known_hash: str) -> Tokenizer:

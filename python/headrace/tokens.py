@@ -82,6 +82,18 @@ class Tokens:
         return len(self._native)
 
     def __getitem__(self, key: Any) -> Any:
+        """Read tokens: ``tokens[1000:2000]`` is an array of shape (1000,), of type :attr:`dtype`, of the caller's own.
+
+        Args:
+            key: A whole number (one token, a NumPy scalar), a slice, a list or an array of whole numbers, or a mask
+                with one value a token. Negative numbers count from the end, over all files.
+
+        Raises:
+            IndexOutOfRangeError: A token does not exist, or the mask has another length (also an IndexError).
+            InvalidArgumentError: The key is text.
+            TypeError: The key is none of these.
+            ReadFailedError: The system's error.
+        """
         return self._rows["tokens"][key]
 
     @property
@@ -282,7 +294,7 @@ def _ids(ids: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
         if low < 0 or high > _MOST_ID:
             wrong = low if low < 0 else high
             raise invalid(f"token {int(np.flatnonzero(array == wrong)[0])} is {wrong}, and ids are 0 to {_MOST_ID}")
-    return np.ascontiguousarray(array, np.uint32)
+    return np.array(array, np.uint32)  # a copy: ids are read without the GIL, after they were checked
 
 
 def _reopened(paths: list[bytes], dtype: str, vocab_size: int) -> Tokens:

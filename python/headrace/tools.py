@@ -61,6 +61,12 @@ def inspect(
         values: Arrays whose values are counted, in all files together: what share of the voxels each class has. Reads
             them whole, on every processor; the GIL is released.
         picture: An array whose slice in the middle is drawn: ``result.png``, bytes of a PNG.
+
+    Raises:
+        FileMissingError: A file is absent or a glob matches nothing.
+        FieldMissingError: A file has no array of a name in ``sample_by``, ``values`` or ``picture``.
+        UnsupportedError: A file is of no known format; the text says what it looks like.
+        CorruptDataError: A file's metadata, or an array that is read, is damaged.
     """
     names = [values] if isinstance(values, str) else list(values)
     return _headrace.inspect(path_list(paths), sample_words(sample_by), names, picture or "")
@@ -75,6 +81,14 @@ def verify(paths: Paths, *, threads: int | None = None, progress: Progress | Non
         paths: Files, as in :func:`headrace.open`.
         threads: Decode threads. Default: as many as this process may use.
         progress: Called now and then with (bytes done, bytes in all); returning False stops with a ClosedError.
+
+    Returns:
+        What is bad, by file, array and chunk. Damage is no exception: also a file that cannot be opened is listed.
+
+    Raises:
+        FileMissingError: A file is absent or a glob matches nothing.
+        InvalidArgumentError: ``threads`` is no number from 1 to 4096.
+        ClosedError: ``progress`` returned False.
     """
     count = 0 if threads is None else whole_number("threads", threads, least=1, most=4096)
     return _headrace.verify(path_list(paths), count, progress)
@@ -174,6 +188,13 @@ def order(
         epoch: Which epoch to look at.
         fields: Fields to open (not with a loader).
         **loader: Arguments of Loader (not with a loader). Default: batches of 512, shuffled.
+
+    Raises:
+        FileMissingError: A file is absent or a glob matches nothing.
+        FieldMissingError: There is no field ``by``.
+        InvalidArgumentError: An argument is wrong; an epoch has no full batch; ``by`` is no label; or the order is not
+            known beforehand, as with ``lookahead=``.
+        TypeError: A loader is given, and ``fields`` or arguments of Loader besides.
     """
     epoch = whole_number("epoch", epoch, least=0)
     if isinstance(source, Loader):
@@ -275,7 +296,13 @@ def cache_verify(
 def cache_remove(directory: str | os.PathLike[str] | None, name: str) -> ToolResult:
     """Delete a cache, or what a killed process left of one. Processes that have it open can keep reading.
 
-    Without a directory it forgets a data set that was opened; its next opening reads the files again.
+    Args:
+        directory: A directory of caches of decoded rows. None: what is remembered of data sets that were opened
+            (``HEADRACE_CACHE``, by default ``~/.cache/headrace``); the next opening of that one reads its files again.
+        name: One of them, as :func:`cache_list` lists it.
+
+    Returns:
+        What was removed, and how many bytes that frees.
 
     Raises:
         FileMissingError: There is no such directory or cache.

@@ -101,6 +101,14 @@ class DataLoader:
         UnknownArgumentError: An argument is another loader's; the text says what replaces it (a TypeError too).
     """
 
+    # What a DataLoader without worker processes says, whatever was given: libraries that build torch's own of this
+    # one's parts, as accelerate.skip_first_batches does, would start some.
+    num_workers: ClassVar[int] = 0  #: Worker processes: none, the threads are C++.
+    prefetch_factor: ClassVar[None] = None  #: Batches ahead of a worker process: there is none.
+    persistent_workers: ClassVar[bool] = False  #: Do worker processes stay? There are none.
+    multiprocessing_context: ClassVar[None] = None  #: How worker processes start: there are none.
+    timeout: ClassVar[float] = 0  #: Seconds to wait for a worker process: there is none.
+
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)  # DataLoader[int] is written in annotations
 
     def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Any:
@@ -162,19 +170,16 @@ class DataLoader:
             collate_fn=collate_fn,
             column_fn=column_fn,
         )
-        self.num_workers = num_workers or 0
-        self.prefetch_factor = prefetch_factor
-        self.persistent_workers = persistent_workers
-        self.pin_memory = pin_memory
+        self.pin_memory = pin_memory and str(device) == "cpu"
         self.pin_memory_device = pin_memory_device
         self.in_order = in_order
-        self.timeout = timeout
         self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
         self.generator = generator
         self.column_fn = column_fn
         self._collate_fn = collate_fn
         self._batched = given.batched
+        if not given.batched and type(self) is DataLoader:
+            self.__class__ = SingleSampleLoader
         self._in_samples = False  # some samples of an epoch were given out one by one, and others were not
         self._owned = None if isinstance(dataset, Dataset) else open(dataset)
         self.loader = Loader(
@@ -231,8 +236,9 @@ class DataLoader:
 
     @property
     def collate_fn(self) -> Callable[[Any], Any]:
-        """Return what makes a batch of a list of samples."""
-        return self._collate_fn or self.loader.collate_fn
+        """Return what makes a batch of a list of samples; ``column_fn`` is a part of it."""
+        collate = self._collate_fn or self.loader.collate_fn
+        return collate if self.column_fn is None else partial(_in_turn, (collate, self.column_fn))
 
     def __len__(self) -> int:
         """Return the exact number of batches of an epoch; of samples where none are batched.
@@ -250,14 +256,15 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         """Start the next epoch, also after a ``break``. Raises what :meth:`headrace.Loader.__iter__` names."""
         self._in_samples = False
+        # torch draws a seed for its workers here, whatever their number: samplers and models that draw from the same
+        # random numbers get the same ones as with torch's.
+        device = "cpu" if self.generator is None else self.generator.device
+        torch.empty((), dtype=torch.int64, device=device).random_(generator=self.generator)
         prepare = None
         if self._collate_fn is not None:
             prepare = partial(_collated if self._batched else _changed_samples, self._collate_fn)
-        batches = self.loader._epoch(prepare)
-        return self._batches(batches) if self._batched else self._samples_of(batches)
-
-    def _batches(self, batches: Iterator[Any]) -> Iterator[Any]:
-        return batches if self.column_fn is None else map(self.column_fn, batches)
+        batches = self.loader._epoch(prepare, self.column_fn)
+        return batches if self._batched else self._samples_of(batches)
 
     def _samples_of(self, batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
@@ -272,8 +279,6 @@ class DataLoader:
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is (see :meth:`headrace.Loader.state_dict`), exact after each batch."""
-        if not self._batched:
-            raise _no_state()
         return self.loader.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -290,7 +295,7 @@ class DataLoader:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._in_samples:
             raise _no_state()
-        return _blank, (), self.__dict__
+        return _blank, (type(self),), self.__dict__
 
     def __enter__(self) -> DataLoader:
         return self
@@ -304,9 +309,24 @@ class DataLoader:
         return f"<headrace.torch.DataLoader: {self.loader!r}>"
 
 
-def _blank() -> DataLoader:
+def _in_turn(functions: tuple[Callable[[Any], Any], ...], made: Any) -> Any:
+    for function in functions:
+        made = function(made)
+    return made
+
+
+class SingleSampleLoader(DataLoader):
+    """What a ``DataLoader`` with ``batch_size=None`` is: it has no state that is exact between samples.
+
+    Lightning, torchdata and others ask each loader that has a ``state_dict`` for it.
+    """
+
+    state_dict = None  # type: ignore[assignment]
+
+
+def _blank(kind: type[DataLoader]) -> DataLoader:
     """Make what unpickling fills."""
-    return object.__new__(DataLoader)
+    return object.__new__(kind)
 
 
 def _no_state() -> Exception:

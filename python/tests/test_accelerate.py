@@ -215,3 +215,76 @@ def test_batches_are_on_the_accelerators_device_ahead(jets, tmp_path: Path, monk
     on_meta = prepare(loader, run)
     assert loader._delivery.to == torch.device("meta") and on_meta.state_dict() == batches.state_dict()
     assert next(iter(on_meta))["x"].device.type == "meta"
+
+
+class Numbers(torch.utils.data.Dataset):  # type: ignore[type-arg]
+    def __len__(self) -> int:
+        return ROWS
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {"y": torch.tensor(index)}
+
+
+@pytest.mark.parametrize("face", [False, True], ids=["Loader", "DataLoader"])
+def test_skipped_batches_end_their_epoch(jets, face: bool) -> None:
+    """``skip_first_batches`` makes torch's DataLoader of a prepared loader: Accelerate hears of its last batch too."""
+    run = accelerator(gradient_accumulation_steps=4)
+    model = torch.nn.Linear(1, 1)
+    model, _ = run.prepare(model, torch.optim.SGD(model.parameters(), 0.1))
+
+    def syncs(loader: Any) -> list[bool]:
+        run.step = 0
+        made = []
+        for _ in accelerate.skip_first_batches(loader, 3):
+            with run.accumulate(model):
+                made.append(run.sync_gradients)
+        assert not run.gradient_state.in_dataloader
+        return made
+
+    ours = DataLoader(jets.open(), BATCH) if face else make(jets, shuffle=False)
+    theirs = run.prepare(torch.utils.data.DataLoader(Numbers(), BATCH))
+    prepared = prepare(ours, run)
+    assert syncs(prepared) == syncs(theirs)
+    rows = [row for batch in accelerate.skip_first_batches(prepared, 3) for row in batch["y"].tolist()]
+    assert rows == list(range(3 * BATCH, ROWS))
+    for batch in accelerate.skip_first_batches(prepared, 5):
+        assert run.gradient_state.remainder == ROWS % BATCH
+        del batch
+        break
+    assert not run.gradient_state.in_dataloader
+
+
+@pytest.mark.parametrize("is_prepared", [False, True])
+@pytest.mark.parametrize("words", [{}, {"num_workers": 2, "prefetch_factor": 2, "persistent_workers": True}])
+@pytest.mark.parametrize("device", ["cpu", "fake"])
+def test_skipped_batches_go_through_column_fn(jets, is_prepared: bool, words: dict[str, Any], device: str) -> None:
+    """And no worker processes are started, which would read the rows again."""
+    loader = DataLoader(
+        jets.open(),
+        BATCH,
+        shuffle=True,
+        device=device,
+        pin_memory=True,
+        timeout=60,
+        column_fn=lambda batch: {"y": batch["y"] + 1000},
+        **words,
+    )
+    whole = [batch["y"].tolist() for batch in loader]
+    loader.set_epoch(0)
+    rest = accelerate.skip_first_batches(prepare(loader, accelerator()) if is_prepared else loader, 2)
+    assert rest.num_workers == 0 and (device == "cpu" or not rest.pin_memory)
+    assert [batch["y"].tolist() for batch in rest] == whole[2:]
+    assert min(map(min, whole)) >= 1000
+
+
+def test_page_locked_batches_go_to_the_accelerators_device(jets, monkeypatch) -> None:
+    """A loader with ``pin_memory=True`` has a way of its own for batches, which stay on the host there."""
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda"))
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self, *_: self.clone())
+    run = accelerator()
+    monkeypatch.setattr(type(run), "device", torch.device("meta"))
+    for pins in (False, True):
+        prepared = prepare(DataLoader(jets.open(), BATCH, pin_memory=pins), run)
+        assert next(iter(prepared))["x"].device.type == "meta"
+        prepared.close()

@@ -260,6 +260,32 @@ def test_batches_come_on_another_device(world: World) -> None:
     check(world, next(iter(loader.to("cpu"))))
 
 
+def test_tables_are_copied_to_a_device_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies from pageable memory, which wait for the device: at the first batch alone, and not in a pickle."""
+    form = world.both().form
+    copies: list[str] = []
+
+    def batch(device: str) -> dict[str, Any]:
+        place = {"_volume": torch.tensor([0, 1]), "_start": torch.zeros(2, 3, dtype=torch.int64)}
+        patches = {"raw": torch.zeros(2, 1, 4, 4, 4), "mito": torch.zeros(2, 2, 4, 4, 4)}
+        return {name: tensor.to(device) for name, tensor in {**place, **patches}.items()}
+
+    batches = [batch(device) for device in ("cpu", "meta", "cpu", "meta")]
+    from_numpy, to = torch.from_numpy, torch.Tensor.to
+    monkeypatch.setattr(torch, "from_numpy", lambda array: copies.append("array") or from_numpy(array))
+    monkeypatch.setattr(torch.Tensor, "to", lambda *args, **words: copies.append("to") or to(*args, **words))
+    made = []
+    for each in batches:
+        copies.clear()
+        made.append(form(each))
+        assert len(copies) == (6 if len(made) <= 2 else 0), "three tables, for each device"
+    assert [one["idx"].device.type for one in made] == ["cpu", "meta", "cpu", "meta"]
+    assert torch.equal(made[0]["idx"], made[2]["idx"])
+    assert made[2]["gt"].isnan().flatten(2).all(2).tolist() == [[False, False], [True, False]]
+    again = pickle.loads(pickle.dumps(form))
+    assert not again._tables and torch.equal(again(batch("cpu"))["idx"], made[0]["idx"])
+
+
 def test_each_argument_is_told_with_what_it_became(world: World) -> None:
     given: dict[str, Any] = {"num_workers": 2, "prefetch_factor": 4, "persistent_workers": True, "pin_memory": True}
     given |= {

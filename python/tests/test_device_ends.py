@@ -9,7 +9,7 @@ import weakref
 from typing import Any
 
 import pytest
-from device_loaders import check_like_the_cpu, copying_threads, fake, same, torch, wait_for
+from device_loaders import check_like_the_cpu, copying_threads, fake, same, tensors, torch, wait_for
 
 import headrace as hr
 from headrace._device.copier import Copier
@@ -275,3 +275,19 @@ def test_ctrl_c_while_a_copy_is_waited_for(run_python) -> None:
         print(interrupted, rows == list(range(600)), next(iterator, None), loader.state_dict()["epoch"])
     """
     assert run_python(script, timeout=60).stdout == "2 True None 1\n"
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["never waits", "waits each step"])
+@pytest.mark.parametrize("words", [{}, {"sampler": range(633), "lookahead": 1}], ids=["ahead", "when asked for"])
+def test_a_program_that_runs_ahead_does_not_fill_the_device(jets, waits: bool, words: dict[str, Any]) -> None:
+    """Memory that it drops is free only behind the steps that it has launched by then: the copying thread waits."""
+    device = fake("fast", runs_ahead=True)
+    num_bytes = 0
+    with hr.Loader(jets.open(), 10, framework="torch", device=device, **words) as loader:
+        for batch in loader:
+            num_bytes = max(num_bytes, sum(tensor.nbytes for tensor in tensors(batch)))
+            device.launch(0.002)
+            if waits:
+                device.synchronize()
+            del batch
+    assert 0 < device.peak_bytes <= 5 * num_bytes, device.peak_bytes / num_bytes

@@ -168,3 +168,86 @@ def test_the_step_waits_for_a_slow_loader_too(jets) -> None:
     assert copies.step_wait_seconds >= 13 * 0.02 * 0.99
     assert copies.batch_wait_seconds >= 13 * 0.02 > copies.buffer_wait_seconds + copies.stage_seconds
     assert report.verdict.startswith("the step waited")
+
+
+def test_a_device_that_cannot_be_used_costs_no_epoch(jets) -> None:
+    """Torch says at ``iter()`` that there is no such device; the epoch that would begin is still to come."""
+    if torch.cuda.is_available():
+        pytest.skip("there is such a device")
+    with hr.Loader(jets.open(), 50, framework="torch", device="cuda") as loader:
+        for _ in range(3):
+            with pytest.raises((AssertionError, RuntimeError)):
+                iter(loader)
+            assert loader.state_dict()["epoch"] == 0 and loader._native.next_epoch() == 0
+
+
+def test_rates_that_cannot_be_measured_cost_no_batch(jets, monkeypatch) -> None:
+    device = fake("fast")
+
+    def no_memory(_: Any) -> tuple[float, float]:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 8.00 MiB")
+
+    monkeypatch.setattr(device._backend, "rates", no_memory)
+    with hr.Loader(jets.open(), 50, framework="torch", device=device) as loader:
+        assert [int(batch["y"][0]) for batch in loader] == list(range(0, 633, 50))
+        assert loader.report().to_device.pinned_bytes_per_second == 0
+
+
+def test_after_an_error_of_the_device_a_loader_reports_and_closes(jets, monkeypatch, caplog) -> None:
+    """A kernel of the step has failed: from then on each call to the device does."""
+    from headrace._device.fake_streams import FakeEvent
+
+    def failed(_: Any) -> bool:
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    caplog.set_level("DEBUG", logger="headrace")
+    loader = hr.Loader(jets.open(), 50, framework="torch", device=fake("fast"))
+    batches = iter(loader)
+    next(batches)
+    monkeypatch.setattr(FakeEvent, "query", failed)
+    assert loader.report().to_device.batches >= 1
+    loader.close()
+    assert loader.closed
+
+
+def test_one_thread_at_a_time_is_in_the_programs_function(jets) -> None:
+    """Also after a ``break``: the iterator is gone, and its thread is at its last batch."""
+    inside, most = set(), 0
+    lock = threading.Lock()
+
+    def function(columns: dict[str, Any]) -> dict[str, Any]:
+        nonlocal most
+        with lock:
+            inside.add(threading.get_ident())
+            most = max(most, len(inside))
+        time.sleep(0.02)
+        with lock:
+            inside.discard(threading.get_ident())
+        return columns
+
+    with hr.Loader(jets.open().map(function), 50, framework="torch", device="fake") as loader:
+        for _ in range(6):
+            for _ in loader:
+                break
+    assert most == 1
+
+
+def test_several_threads_share_an_epoch(jets) -> None:
+    for data in (jets.open(), jets.open().map(lambda columns: columns)):
+        with hr.Loader(data, 5, framework="torch", device=fake("fast")) as loader:
+            batches, rows = iter(loader), []
+            errors: list[Exception] = []
+
+            def run(batches: Any = batches, rows: list[int] = rows, errors: list[Exception] = errors) -> None:
+                try:
+                    for batch in batches:
+                        rows.extend(batch["y"].tolist())
+                except Exception as error:
+                    errors.append(error)
+
+            threads = [threading.Thread(target=run) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+            assert sorted(rows) == list(range(633)) and not errors

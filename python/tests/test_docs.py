@@ -7,6 +7,7 @@ import os
 import re
 import runpy
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,31 @@ def demo_jets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [command_line.command_line(), "demo", "--out", out, "--kind", "jets", "--jets", "2000", "--quiet"]
     subprocess.run(command, check=True, capture_output=True)
     return out
+
+
+def test_public_modules_are_attributes_of_the_package() -> None:
+    """After ``import headrace as hr`` alone: ``hr.jax``, like ``hr.torch``. Faces of other libraries load them then."""
+    program = """
+import pkgutil, sys
+import headrace as hr
+libraries = {"accelerate", "jax", "lightning", "torch"}
+assert not libraries & set(sys.modules), "import headrace alone needs none of them"
+for name in (module.name for module in pkgutil.iter_modules(hr.__path__) if not module.name.startswith("_")):
+    try:
+        found = getattr(hr, name)
+    except ImportError as error:
+        if not any(library in str(error) for library in libraries):
+            raise
+        continue
+    if not callable(found):
+        assert found is sys.modules[f"headrace.{name}"], name
+        print(name)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    named = run.stdout.split()
+    for library, faces in {"torch": ["torch", "cellmap"], "jax": ["jax"], "lightning": ["lightning"]}.items():
+        assert importlib.util.find_spec(library) is None or set(faces) <= set(named)
 
 
 def test_the_manual_has_runnable_blocks() -> None:

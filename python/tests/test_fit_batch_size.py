@@ -66,6 +66,70 @@ def test_the_loaders_own_memory(jets) -> None:
     assert int(found) < 633 and found.tried[-1].reason == "the loader's memory is too small"
 
 
+class Memory:
+    """As much of ``torch.cuda`` as is asked about memory; it notes of which device."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def synchronize(self, device: Any = None) -> None:
+        self.calls.append(("synchronize", device))
+
+    def reset_peak_memory_stats(self, device: Any = None) -> None:
+        self.calls.append(("reset", device))
+
+    def memory_stats(self, device: Any = None) -> dict[str, int]:
+        self.calls.append(("stats", device))
+        return {"active_bytes.all.peak": 3000, "allocated_bytes.all.peak": 2000}
+
+    def max_memory_allocated(self, device: Any = None) -> int:
+        self.calls.append(("allocated", device))
+        return 2000
+
+    def empty_cache(self) -> None:
+        self.calls.append(("empty",))
+
+
+class MemoryOfOne:
+    """As much of it as ``torch.mps`` has: there is one device, and no function takes it."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def synchronize(self) -> None:
+        self.calls.append(("synchronize",))
+
+    def empty_cache(self) -> None:
+        self.calls.append(("empty",))
+
+
+def test_the_device_that_was_named_is_asked_and_not_the_current_one(jets, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fitted(memory: Any, device: Any) -> hr.FittedBatchSize:
+        monkeypatch.setattr(torch, "get_device_module", lambda _device: memory)
+        return hr.fit_batch_size(lambda _batch: None, jets.open(), up_to=16, steps=1, seconds=0, device=device)
+
+    class OnTheCpu(hr.Loader):
+        """Batches stay where they are: there is no such device here."""
+
+        def __init__(self, *args: Any, device: Any, **words: Any) -> None:
+            super().__init__(*args, **words)
+
+    monkeypatch.setattr("headrace.fitting.Loader", OnTheCpu)
+    for device in ("cuda:1", torch.device("cuda", 1)):
+        memory = Memory()
+        found = fitted(memory, device)
+        one = torch.device("cuda:1")
+        assert memory.calls == [("reset", one), *[("synchronize", one)] * 2, ("stats", one), ("empty",)]
+        assert [each.peak_bytes for each in found.tried] == [3000], "with what waits for other streams"
+    monkeypatch.setattr(Memory, "memory_stats", lambda _self, _device=None: {})
+    memory = Memory()
+    assert fitted(memory, "xpu:2").tried[0].peak_bytes == 2000
+    assert ("allocated", torch.device("xpu:2")) in memory.calls
+    alone = MemoryOfOne()
+    assert fitted(alone, "mps").tried[0].peak_bytes is None
+    assert alone.calls == [("synchronize",), ("synchronize",), ("empty",)]
+
+
 def test_not_even_one_sample_fits(jets) -> None:
     with pytest.raises(MemoryError, match="nothing fits"):
         hr.fit_batch_size(limited(0, MemoryError("nothing fits")), jets.open(), up_to=512)

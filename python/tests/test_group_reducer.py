@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace import _headrace
 
 ALL = ("vote", "mean", "max", "any_above", "topk_mean")
 
@@ -199,6 +200,49 @@ def test_device_totals_equal_those_of_the_cpu() -> None:
             device.on_cpu()
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_groups_and_votes_are_copied_before_they_are_checked(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread may write into the arrays while C++ adds rows without the GIL: into memory that is not theirs."""
+    ids, votes = np.array([0, 1, 1, 2], dtype), np.array([1, 0, 1, 0], dtype)
+
+    def after_overwriting(add: Any) -> Any:
+        def call(*args: Any) -> None:
+            ids.fill(0)
+            votes.fill(0)
+            add(*args)
+
+        return call
+
+    for name in ("add_rows_float32", "add_votes"):
+        monkeypatch.setattr(_headrace, name, after_overwriting(getattr(_headrace, name)))
+    reducer = hr.GroupReducer(3, reduce="mean")
+    reducer.add(ids, np.ones((4, 2), np.float32))
+    assert reducer.result()["file"]["count"].tolist() == [1, 2, 1]
+    ids[:], votes[:] = [0, 1, 1, 2], [1, 0, 1, 0]
+    reducer = hr.GroupReducer(3, reduce="vote", num_classes=2)
+    reducer.add(ids, votes)
+    assert reducer.result()["file"]["count"].tolist() == [1, 2, 1]
+    assert reducer.result()["file"]["vote"].tolist() == [1, 0, 0]
+
+
+def test_sums_are_doubles_also_of_a_device_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPS, played by the CPU: nothing on it is double, and what results is."""
+    torch = pytest.importorskip("torch")
+    from headrace._groups import totals as module
+
+    assert [module.real_type(name) for name in ("mps", "mps:0", "cuda:1")] == [torch.float32] * 2 + [torch.float64]
+    monkeypatch.setattr(module, "real_type", lambda _device: torch.float32)
+    words = {"classes": 3, "of_labels": False, "binary": False, "as_torch": False, "device": "cpu"}
+    ids, values = make(20, 3, 7)
+    device, cpu = (made(20, ALL, 4, 1.0, words) for made in (module.DeviceTotals, module.Totals))
+    device.add(torch.from_numpy(ids), torch.from_numpy(values))
+    cpu.add(ids, values)
+    assert torch.float64 not in {tensor.dtype for tensor in device.arrays.values()}
+    for name, array in device.on_cpu().arrays.items():
+        assert array.dtype == cpu.arrays[name].dtype
+        assert np.allclose(array, cpu.arrays[name], rtol=0, atol=1e-4), name
+
+
 RANKS = """
 import sys, numpy as np, torch.distributed as dist
 import headrace as hr
@@ -231,6 +275,32 @@ for other in unlike:
         raise SystemExit("ranks that reduce other things were added up")
     except hr.InvalidArgumentError as error:
         assert "same reducer" in str(error.hint), error
+# Totals on a device say only in result() what was wrong, on one rank: no rank may wait for it, and all raise.
+import torch
+from headrace._groups.totals import DeviceTotals
+words = {"classes": 4, "of_labels": False, "binary": False, "as_torch": True, "device": "cpu"}
+class Broken(DeviceTotals):
+    def checked(self):
+        raise RuntimeError("the device is gone")
+for bad_ranks, kind, text in (
+    ({1}, DeviceTotals, "rank 1: 1 rows were of groups that are not there; there are 0 to 16"),
+    ({0}, DeviceTotals, "rank 0: 1 rows were of groups"),
+    ({0, 1}, DeviceTotals, "there are 0 to 16 (ranks with errors: 0, 1)"),
+    ({1}, Broken, "rank 1: RuntimeError: the device is gone"),
+):
+    reducer = hr.GroupReducer(17, reduce="mean")
+    bad = rank in bad_ranks
+    reducer._totals = (kind if bad else DeviceTotals)(17, ("mean",), 5, 0.5, words)
+    reducer._totals.add(torch.tensor([0, 1, 99 if bad else 2]), torch.rand(3, 4))
+    try:
+        reducer.result()
+        raise SystemExit("rows of a group that is not there were added up")
+    except hr.InvalidArgumentError as error:
+        assert text in str(error), error
+        assert (error.__cause__ is not None) == bad
+    reducer.reset()
+    reducer.add(ids, values)
+    assert reducer.result()["file"]["count"].sum() == 2 * len(ids)  # ranks are still in step
 try:
     hr.GroupReducer(3).result()
     raise SystemExit("nothing was reduced")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jet_files import FIELDS, ROWS, write_h5
+from overwritten_arrays import Overwritten
 
 import headrace as hr
 
@@ -52,6 +53,30 @@ def test_row_numbers_of_any_integer_type(jets, dtype: str) -> None:
     key = np.array([7, 3, 3, 120], dtype=dtype)
     assert jets.equals(jets.open()[key], key.astype(np.int64))
     assert jets.equals(jets.open()[key[::-1]], key[::-1].astype(np.int64))  # not contiguous
+
+
+@pytest.mark.parametrize("dtype", ["u8", "i8", ">i8", "u4"])
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("value", [5, 1 << 31])
+def test_row_numbers_are_copied_before_they_are_checked(jets, dtype: str, step: int, value: int) -> None:
+    """Another thread may write into the array while rows are read without the GIL: that was a segmentation fault."""
+    rows = np.array([3, 7, 20, 120])
+    numbers = np.zeros(len(rows) * step, dtype)
+    for how in ("rows", "column", "select", "sample_index"):
+        numbers[::step] = rows
+        dataset = jets.open()
+        inner = dataset["x"]._dataset if how == "column" else dataset
+        inner._opened = Overwritten(inner._native, numbers, value)
+        key = numbers[::step]
+        if how == "rows":
+            assert jets.equals(dataset[key], rows)
+        elif how == "column":
+            assert np.array_equal(inner[key]["x"], jets.x[rows])
+        elif how == "select":
+            assert dataset.select(key).selected_rows.tolist() == rows.tolist()
+        else:
+            assert dataset.sample_index(key)[:, 0].tolist() == rows.tolist()
+        assert numbers[0] == value
 
 
 def test_range_counts_as_a_list(jets) -> None:

@@ -240,3 +240,49 @@ def test_arrays_keep_their_values(tmp_path: Path, length: int) -> None:
     assert len(kept) == 48
     for array, copy in kept:
         np.testing.assert_array_equal(np.asarray(array), copy)
+
+
+def test_a_dense_field_with_the_name_of_a_mask_is_data(tmp_path: Path) -> None:
+    """Only the masks that the loader makes are as wide as ``width``."""
+    lengths = np.arange(50) % 4 + 1
+    with h5py.File(tmp_path / "events.h5", "w") as file:
+        file["key"] = np.repeat(np.arange(50), lengths)
+        file["v"] = np.arange(lengths.sum(), dtype="f4")
+        file["site"] = np.arange(350).reshape(50, 7) % 2 == 0
+    data = hr.open(tmp_path / "events.h5", {"v": "v"}, sample_by="key", targets={"site.mask": "site"})
+    for width in (5, 16):
+        batch = next(iter(Loader(data, 10, width=width)))
+        assert batch["mask"].shape == batch["v"].shape == (10, width)
+        assert np.array_equal(batch["site.mask"], np.arange(70).reshape(10, 7) % 2 == 0)
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_ctrl_c_while_a_batch_is_placed_loses_nothing(windows: hr.Dataset, ahead: int, monkeypatch) -> None:
+    loader = Loader(windows, BATCH, ahead=ahead)
+    batches, place, calls = iter(loader), loader._placed, []
+
+    def placed(columns: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return place(columns)
+
+    monkeypatch.setattr(loader, "_placed", placed)
+    got = []
+    while len(got) < STEPS:
+        before = batches.get_state()
+        try:
+            got.append(next(batches))
+        except KeyboardInterrupt:
+            assert batches.get_state() == before and len(calls) == 3
+    assert len(calls) == STEPS + 1
+    same(got, expected(windows))
+
+
+def test_a_batch_that_jax_cannot_have_is_passed_by(tmp_path: Path) -> None:
+    np.save(tmp_path / "n.npy", np.array([1, 2, 2**40, 3, 4, 5]))
+    batches = iter(Loader(tmp_path / "n.npy", 2, ahead=0))
+    assert next(batches)["n"].tolist() == [1, 2]
+    with pytest.raises(hr.InvalidArgumentError, match="1099511627776"):
+        next(batches)
+    assert next(batches)["n"].tolist() == [4, 5]

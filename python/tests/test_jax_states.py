@@ -238,3 +238,13 @@ def test_orbax_saves_and_restores_by_its_own_protocol(windows: hr.Dataset, tmp_p
     again = iter(Loader(windows, BATCH, shuffle=True))
     checkpoint.load_checkpointables(tmp_path / "checkpoint", {"loader": again})
     same(list(again), expected(windows, shuffle=True)[1:])
+
+
+def test_what_is_read_ahead_before_the_first_batch_does_not_count(windows: hr.Dataset) -> None:
+    loader = Loader(windows, BATCH, shuffle=True, num_epochs=2, ahead=2)
+    batches = iter(loader)
+    before = batches.get_state()
+    batches.start_prefetch()
+    assert batches.get_state() == before == loader.state_dict()
+    batches.set_state(before)
+    same(list(batches), expected(windows, 2, shuffle=True))

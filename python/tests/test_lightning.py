@@ -334,3 +334,19 @@ def test_the_device_of_the_trainer_is_found(jets, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(type(data.trainer.strategy), "root_device", torch.device("meta"))
     assert data.val_dataloader().loader._delivery.to == torch.device("meta")
     data.close()
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_loader_of_single_samples_trains(jets, name: str, tmp_path: Path) -> None:
+    """The Trainer's own checkpoint asks loaders that have a state for it; one of single samples has none."""
+    from headrace.torch import DataLoader
+
+    lightning = package(name)
+    loader = DataLoader(hr.open(jets.paths[0], FIELDS), batch_size=None)
+    model = noting_model(lightning)
+    model.note = lambda _stage, sample: [int(sample["y"])]
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    fit = lightning.Trainer(max_epochs=2, accelerator="cpu", default_root_dir=tmp_path, **quiet)
+    fit.fit(model, loader)
+    assert fit.global_step == 2 * len(loader)
+    assert list(tmp_path.rglob("*.ckpt")), "it was saved"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from overwritten_arrays import Overwritten
 from token_files import VOCAB, documents_of, write_megatron, write_raw
 
 import headrace as hr
@@ -120,3 +121,14 @@ def test_the_command_line_looks_at_an_index(tmp_path: Path) -> None:
     numbers[100:4000] = bytes(3900)
     (tmp_path / "corpus.bin").write_bytes(numbers)
     assert hr.Loader(hr.open(tmp_path / "corpus.idx"), 8).state_dict() != identity
+
+
+def test_ids_are_copied_before_they_are_checked(tmp_path: Path) -> None:
+    """Another thread may write into the array while it is written without the GIL."""
+    ids = np.array([1, 2, 3], np.uint32)
+    with hr.tokens.Writer(tmp_path / "a.bin", format="nanogpt", vocab_size=50257) as writer:
+        native = writer._native
+        writer._native = Overwritten(native, ids, 7)
+        writer.write(ids)
+        writer._native = native
+    assert np.fromfile(tmp_path / "a.bin", "u2").tolist() == [1, 2, 3]

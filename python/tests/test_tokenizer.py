@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tokenizer_files as files
+from overwritten_arrays import Overwritten
 
 import headrace as hr
 
@@ -147,6 +148,14 @@ def test_ids_that_there_are_not_are_refused() -> None:
         with pytest.raises(hr.InvalidArgumentError, match=words):
             tokenizer.decode(ids)
     assert tokenizer.decode([]) == ""
+
+
+def test_ids_are_copied_before_they_are_checked() -> None:
+    """Another thread may write into the array while it is decoded without the GIL."""
+    tokenizer = hr.Tokenizer(files.SMALL)
+    ids = tokenizer.encode("other threads").astype(np.uint32)
+    tokenizer._native = Overwritten(tokenizer._native, ids, 2**20)
+    assert tokenizer.decode_bytes(ids) == b"other threads"
 
 
 def test_kinds_of_files_say_the_same(tmp_path: Path) -> None:

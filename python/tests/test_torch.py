@@ -27,7 +27,7 @@ def test_delivers_each_row_once_as_tensors(jets) -> None:
         batch = next(iter(loader))
         assert batch["feature_matrix"].shape == (64, 8, 4) and batch["feature_matrix"].dtype == torch.float32
         assert np.array_equal(batch["feature_matrix"].numpy(), jets.x[batch["labels"].numpy()])
-        assert (loader.batch_size, loader.num_workers, loader.drop_last) == (64, 2, False)
+        assert (loader.batch_size, loader.num_workers, loader.drop_last) == (64, 0, False)  # no worker processes
         assert len(loader) == -(-len(jets.y) // 64) and isinstance(loader.dataset, hr.Dataset)
 
 
@@ -47,8 +47,7 @@ def test_without_batches_samples_come_without_an_axis(jets) -> None:
     assert loader.batch_size is None and loader.batch_sampler is None
     doubled = DataLoader(jets.open(), batch_size=None, collate_fn=lambda sample: 2 * int(sample["y"]))
     assert [y for _, y in zip(range(5), doubled, strict=False)] == [0, 2, 4, 6, 8]
-    with pytest.raises(hr.InvalidArgumentError, match="single samples"):
-        loader.state_dict()
+    assert loader.state_dict is None, "as a class has that cannot be hashed: Lightning does not ask it then"
     with pytest.raises(hr.InvalidArgumentError, match="column_fn"):
         DataLoader(jets.open(), batch_size=None, column_fn=lambda batch: batch)
 
@@ -264,7 +263,7 @@ def test_pickles_with_its_place(jets) -> None:
     batches = iter(loader)
     next(batches)
     again = pickle.loads(pickle.dumps(loader))
-    assert again.batch_size == 8 and again.timeout == 60
+    assert again.batch_size == 8 and again.loader._options["timeout"] == 60
     torch.testing.assert_close(next(iter(again)), next(batches))
     loader.close()
     next(iter(again))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 import sys
 import types
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -319,6 +320,36 @@ def test_overfitting_sees_the_same_batches(jets, order: str, fit: Any, monkeypat
     assert next(iter(loader))["y"].tolist() != first[:BATCH]  # after it, epochs go on
     epochs = fit(make(jets, **options, framework=framework), overfit=0, epochs=2)
     assert epochs[0] != epochs[1]  # and nothing repeats where it is not asked for
+
+
+class Batch:
+    """Something large that a program's method holds."""
+
+
+class OwnLoop:
+    """A program's training loop in a method, without a Trainer."""
+
+    def epoch(self, loader: hr.Loader) -> Any:
+        held = Batch()
+        known = weakref.ref(held)
+        batches = iter(loader)  # looks for a Trainer among its callers
+        loader.state_dict()
+        assert hasattr(loader, "sampler")
+        next(batches)
+        del held
+        return known()
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_looking_for_a_trainer_keeps_no_locals_alive(jets, real: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the dict of f_locals did before Python 3.13, in every method above: batch, loss and outputs."""
+    if real:
+        pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
+    else:
+        module = types.ModuleType("lightning.pytorch")
+        module.Trainer = type("Trainer", (), {"__module__": "elsewhere"})  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "lightning.pytorch", module)
+    assert OwnLoop().epoch(make(jets, shuffle=True)) is None
 
 
 @pytest.mark.filterwarnings("ignore")

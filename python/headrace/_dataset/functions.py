@@ -28,6 +28,8 @@ def apply(functions: tuple[ColumnFunction, ...], columns: dict[str, Any], rows: 
     for function in functions:
         try:
             made = function(columns)
+        except StopIteration as error:  # which would end the epoch without a word
+            raise RuntimeError(f"map({name_of(function)}), {where}: the function raised StopIteration") from error
         except Exception as error:
             if hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(f"in map({name_of(function)}), {where}")

@@ -25,7 +25,10 @@ def row_number(key: Any, total: int) -> int:
 
 
 def row_numbers(key: Any, total: int) -> NDArray[np.uint64]:
-    """A list or array of row numbers, or a mask of all rows, as contiguous uint64.
+    """Return a slice, a list or an array of row numbers, or a mask of all rows, as contiguous uint64 of shape (rows,).
+
+    The numbers lie in memory of their own, and are copied before they are checked: what is read without the GIL later
+    is what was checked, whatever other threads write into the caller's array.
 
     Raises:
         TypeError: It is none of these.
@@ -33,24 +36,28 @@ def row_numbers(key: Any, total: int) -> NDArray[np.uint64]:
     """
     if isinstance(key, (tuple, set, dict)) or key is None:
         raise TypeError(f"rows are chosen by a number, a slice, a list or a mask, not by {type(key).__name__}")
+    if isinstance(key, slice):
+        return np.arange(*key.indices(total), dtype=np.int64).view(np.uint64)
     wanted = np.asarray(key)
     if wanted.ndim != 1:
         raise TypeError(f"rows are chosen by a list of one dimension, not {wanted.ndim}")
     if wanted.dtype == np.bool_:
         if len(wanted) != total:
             raise IndexOutOfRangeError(f"a mask must have one value a row: {total}, not {len(wanted)}")
-        return np.flatnonzero(wanted).astype(np.uint64)
+        return np.flatnonzero(wanted).astype(np.int64, copy=False).view(np.uint64)
     if wanted.size == 0:
         return np.empty(0, np.uint64)
     if wanted.dtype.kind not in "iu":
         raise TypeError(f"row numbers must be integers, not {wanted.dtype}")
+    signed = wanted.dtype.kind == "i"
+    fresh = type(key) in (list, range)  # asarray() has made it just now
+    wanted = wanted.astype(np.int64 if signed else np.uint64, order="C", copy=not fresh)
     for extreme in (int(wanted.min()), int(wanted.max())):
         if not -total <= extreme < total:
             raise _out_of_range(extreme, total)
-    if wanted.dtype.kind == "i":
-        wanted = wanted.astype(np.int64)
-        wanted = np.where(wanted < 0, wanted + total, wanted)
-    return np.ascontiguousarray(wanted, dtype=np.uint64)
+    if signed:
+        wanted[wanted < 0] += total
+    return wanted.view(np.uint64)
 
 
 def _out_of_range(number: int, total: int) -> IndexOutOfRangeError:

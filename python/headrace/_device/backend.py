@@ -50,6 +50,9 @@ class Backend(Protocol):
     def copy(self, to: torch.Tensor, host: torch.Tensor) -> None:
         """Begin to copy from page-locked memory, in the current stream. Does not wait."""
 
+    def moved(self, value: Any) -> Any:
+        """Return an object that goes to a device by itself, there, in the order of the current stream."""
+
     def lend(self, tensor: torch.Tensor, stream: Any) -> None:
         """Keep the tensor's memory, once it is freed, until ``stream`` has done what it was asked for by then."""
 
@@ -97,13 +100,16 @@ class TorchDevice:
         return self._module.current_stream(self.device)
 
     def host_memory(self, num_bytes: int) -> torch.Tensor:
-        return torch.empty(num_bytes, dtype=torch.uint8, pin_memory=True)
+        return torch.empty(num_bytes, dtype=torch.uint8, device="cpu", pin_memory=True)
 
     def empty_like(self, host: torch.Tensor) -> torch.Tensor:
         return torch.empty_like(host, device=self.device, memory_format=torch.contiguous_format)
 
     def copy(self, to: torch.Tensor, host: torch.Tensor) -> None:
         to.copy_(host, non_blocking=True)
+
+    def moved(self, value: Any) -> Any:
+        return own_move(value, self.device)
 
     def lend(self, tensor: torch.Tensor, stream: Any) -> None:
         tensor.record_stream(stream)
@@ -115,7 +121,7 @@ class TorchDevice:
         stream, rates = self.stream(), []
         with self.on(stream):
             to = self.empty_like(host)
-            for source in (host, torch.zeros(host.shape, dtype=host.dtype)):
+            for source in (host, torch.zeros(host.shape, dtype=host.dtype, device="cpu")):
                 self.copy(to, source)  # the first is slow
                 stream.synchronize()
                 began = time.perf_counter()
@@ -130,6 +136,12 @@ class TorchDevice:
             return contextlib.nullcontext()
         made: AbstractContextManager[Any] = self._nvtx.range(name)
         return made
+
+
+def own_move(value: Any, device: torch.device) -> Any:
+    """Return an object that goes to a device by itself, there. One that moves in place may return None."""
+    moved = value.to(device)
+    return value if moved is None else moved
 
 
 def has_streams(device: torch.device) -> bool:

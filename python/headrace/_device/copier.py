@@ -6,30 +6,20 @@ import ctypes
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from headrace._device.backend import Backend
+from headrace._device.containers import changed, has_own_way, tensors_in
 from headrace._device.figures import Figures
+from headrace._support.logging import logger
 
 #: Where fields begin in a buffer: lines of any processor's and any device's caches.
 _ALIGNMENT = 256
-
-
-def each_tensor(batch: Any, change: Callable[[torch.Tensor], Any]) -> Any:
-    """Change the tensors of a batch; what a function put beside them stays."""
-    if isinstance(batch, torch.Tensor):
-        return change(batch)
-    if isinstance(batch, Mapping):
-        return {name: each_tensor(value, change) for name, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(each_tensor(value, change) for value in batch))
-    if isinstance(batch, (list, tuple)):
-        return type(batch)(each_tensor(value, change) for value in batch)
-    return batch
+#: Batches that were handed over and that the device has not come to, with the one that is allocated.
+_MOST_HANDED = 3
 
 
 @dataclass
@@ -40,11 +30,15 @@ class OnDevice:
         batch: As the program gets it.
         tensors: The tensors of it that were made on the device.
         copied: Happens when all of them are there; None: they are.
+        number: Its number among those that the copier copied.
+        is_whole: False if objects of it go to the device by themselves, and have not gone yet.
     """
 
     batch: Any
     tensors: list[torch.Tensor] = field(default_factory=list)
     copied: Any = None
+    number: int = 0
+    is_whole: bool = True
 
 
 class Copier:
@@ -54,8 +48,9 @@ class Copier:
     its last batch when that of the next epoch begins.
 
     Page-locked memory is one piece, divided into buffers that are filled in turn. A buffer is filled again only after
-    the copy out of it has ended; the host waits for that here, and nowhere else. Memory on the device is allocated in
-    the order of the copying stream.
+    the copy out of it has ended. Memory on the device is allocated in the order of the copying stream, and not before
+    the device has come to the batch that was handed over three before: a program that never waits for its device could
+    else have all of an epoch there. The copying thread waits for both here, and nowhere else.
     """
 
     def __init__(self, backend: Backend, buffers: int, num_bytes: int, figures: Figures) -> None:
@@ -70,6 +65,8 @@ class Copier:
         self._next = 0
         self._lock = threading.Lock()
         self._first: Any = None  # the end of the first batch's copy, until rates were tried
+        self._number = 0  # of the next batch
+        self._handed: dict[int, Any] = {}  # number of a batch → happens when the device has come to it
         figures.buffers, figures.buffer_bytes = buffers, size
 
     def copy(self, batch: Any) -> OnDevice:
@@ -77,14 +74,35 @@ class Copier:
         with self._lock, self._backend.range("headrace: to device"):
             return self._begin_copy(batch)
 
-    def _begin_copy(self, batch: Any) -> OnDevice:
-        if self._first is not None:  # not before the first batch is under way
-            self._first.synchronize()
-            self._first = None
+    def handed_over(self, batch: OnDevice, there: Any) -> None:
+        """Take note of the event that happens when the device has come to a batch, in the program's stream."""
+        self._handed[batch.number] = there
+
+    def _wait_for_device(self) -> None:
+        """Wait until the device has come to the batch three before the next one, if the program has that."""
+        for number in sorted(self._handed):
+            if number + _MOST_HANDED > self._number:
+                break
+            if (there := self._handed.pop(number, None)) is not None:
+                there.synchronize()
+
+    def _try_rates(self) -> None:
+        """Measure once what copies take, when the first batch is under way. Where that cannot be had, nothing ends."""
+        assert self._first is not None
+        self._first.synchronize()
+        self._first = None
+        try:
             rates = self._backend.rates(self._buffers[1])
+        except Exception as error:  # no memory left, or a program that forbids to wait for the device
+            logger.debug("the rates of copies to %s are not known: %s", self._figures.name, error)
+        else:
             self._figures.pinned_bytes_per_second, self._figures.pageable_bytes_per_second = rates
-        hosts: list[torch.Tensor] = []
-        each_tensor(batch, lambda tensor: hosts.append(tensor) if _is_plain(tensor) else None)
+
+    def _begin_copy(self, batch: Any) -> OnDevice:
+        if self._first is not None:
+            self._try_rates()
+        self._wait_for_device()
+        hosts = [tensor for tensor in tensors_in(batch) if _is_plain(tensor)]
         places, num_bytes = _places(hosts)
         began = time.perf_counter_ns()
         buffer, index = self._buffer(num_bytes)
@@ -103,9 +121,10 @@ class Copier:
         if self._figures.batches == 0:
             self._first = end
         made = iter(tensors)
-        on_device = each_tensor(batch, lambda tensor: next(made) if _is_plain(tensor) else tensor)
+        on_device = changed(batch, lambda tensor: next(made) if _is_plain(tensor) else tensor)
         self._figures.copied(start, end, sum(host.nbytes for host in hosts), waited - began, filled - waited)
-        return OnDevice(on_device, tensors, end)
+        number, self._number = self._number, self._number + 1
+        return OnDevice(on_device, tensors, end, number, not has_own_way(batch))
 
     def _buffer(self, num_bytes: int) -> tuple[torch.Tensor, int | None]:
         """Return the next buffer once it is free, and its number; or memory of its own for a batch that is too large.

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 
 from headrace import _headrace
-from headrace._device.backend import Backend, TorchDevice, has_streams
-from headrace._device.copier import Copier, OnDevice, each_tensor
+from headrace._device.backend import Backend, TorchDevice, has_streams, own_move
+from headrace._device.containers import Change, changed
+from headrace._device.copier import Copier, OnDevice
 from headrace._device.fake import FakeDevice
-from headrace._device.feed import Feed, Source, Way
+from headrace._device.feed import Copying, Feed, Source, Way
 from headrace._device.figures import Figures
 from headrace._device.hand_over import HandOver, WhenAskedFor
 from headrace._support.checks import invalid
@@ -69,6 +71,7 @@ class Delivery:
         """Deliver there. The device is not touched before the first epoch."""
         self._to = to
         self._feed: weakref.ref[Feed] | None = None
+        self._copying = Copying()
         self._backend: Backend | None = None
         self._copier: Copier | None = None
         self._figures: Figures | None = None
@@ -85,6 +88,7 @@ class Delivery:
         native: _headrace.Loader,
         start: Callable[[bool], Any],
         through: Callable[[Any], Iterator[Any]],
+        finish: Callable[[Any], Any] | None,
         *,
         timeout: float | None,
         ahead: bool,
@@ -95,44 +99,54 @@ class Delivery:
             native: The engine's loader.
             start: Starts the epoch; called with True where its batches are taken ahead of the program.
             through: Makes the batches that are copied of the epoch.
+            finish: Makes what the program gets of a batch that is on the device, on the program's thread.
             timeout: Seconds to wait for a batch; None: no limit.
             ahead: False: a batch is taken and copied when it is asked for, since what comes depends on the last ones.
+
+        Raises:
+            Exception: What the device's library raises if the device cannot be used; no epoch has begun.
         """
         self._native = native
-        before = self._live()
-        if before is not None:
+        self._open()
+        if (before := self._live()) is not None:
             before.close()
+        self._copying.close()
         self._feed = None
-        is_inert = self._is_inert()
-        epoch = start(ahead and not is_inert)
-        if before is not None:
-            before.join()  # its thread must not copy beside the new one
-        if is_inert:
-            return through(epoch)
+        epoch = start(ahead)
+        self._copying.join()  # it may be in a function of the program's still, and must not copy beside a new one
         if not ahead:
-            return WhenAskedFor(through(epoch), self._way(native))
+            return WhenAskedFor(through(epoch), self._way(native), finish)
         source = Source(epoch, through(epoch))
-        feed = Feed(native, source, lambda: self._way(native), ahead=AHEAD, timeout=timeout)
+        way = partial(self._way, native)
+        feed = Feed(native, source, way, self._copying, through, finish, ahead=AHEAD, timeout=timeout)
         self._feed = weakref.ref(feed)
         return feed
 
     def _live(self) -> Feed | None:
         return None if self._feed is None else self._feed()
 
-    def _is_inert(self) -> bool:
+    @property
+    def is_on_host(self) -> bool:
+        """True where batches stay in the host's memory, page-locked."""
+        return isinstance(self._to, Pinned)
+
+    @property
+    def is_inert(self) -> bool:
         """True where nothing is to be pinned, since this machine has no accelerator, though torch could have one."""
         return isinstance(self._to, Pinned) and not torch.accelerator.is_available()
 
-    def _way(self, native: _headrace.Loader) -> Way:
+    def _open(self) -> None:
         """Get to know the device, from the thread that iterates."""
         if self._backend is None and isinstance(self._to, FakeDevice):
             self._backend = self._to._backend
         elif self._backend is None and isinstance(self._to, torch.device) and has_streams(self._to):
             self._backend = TorchDevice(self._to)
+
+    def _way(self, native: _headrace.Loader) -> Way:
         if self._backend is None:
-            change = _change_of(self._to)
+            change, move = _change_of(self._to)
             return Way(
-                copy=lambda batch: OnDevice(each_tensor(batch, change)),
+                copy=lambda batch: OnDevice(changed(batch, change, move)),
                 hand_over=lambda take: take().batch,
                 entered=contextlib.nullcontext,
                 spent=_nothing,
@@ -144,7 +158,7 @@ class Delivery:
             self._copier = copier = Copier(self._backend, _BUFFERS, native.staging_bytes(), self._figures)
         return Way(
             copy=copier.copy,
-            hand_over=HandOver(self._backend, self._figures),
+            hand_over=HandOver(self._backend, copier, self._figures),
             entered=self._backend.entered,
             spent=self._figures.add_batch_wait,
         )
@@ -159,18 +173,17 @@ class Delivery:
         """End the thread that copies, if there is one, and wait for its end."""
         if (feed := self._live()) is not None:
             feed.close()
-            feed.join()
+        self._copying.close()
+        self._copying.join()
 
-    def go_on(self, through: Callable[[Any], Iterator[Any]]) -> None:
+    def go_on(self) -> None:
         """Let an iterator that is live go on where the engine was sent, as :meth:`begin` said."""
         if (feed := self._live()) is not None:
-            feed.go_on(through)
+            feed.go_on()
 
     def at_once(self, batch: Any) -> Any:
         """Return a batch there, and wait for it."""
-        if self._is_inert():
-            return batch
-        return each_tensor(batch, _change_of(self._to))
+        return batch if self.is_inert else changed(batch, *_change_of(self._to))
 
     def figures(self) -> dict[str, Any] | None:
         """Return the fields of ``Report.to_device``; None: nothing is measured."""
@@ -185,18 +198,19 @@ class Delivery:
         feed = self._live()
         if feed is not None:
             feed.close()
+        self._copying.close()
         close_engine()
-        if feed is not None:
-            feed.join()
+        self._copying.join()
         self._copier = None
 
 
-def _change_of(to: torch.device | FakeDevice | Pinned) -> Callable[[torch.Tensor], torch.Tensor]:
+def _change_of(to: torch.device | FakeDevice | Pinned) -> tuple[Change, Change]:
+    """Return what brings tensors there, and objects that go by themselves."""
     if isinstance(to, FakeDevice):
-        return torch.clone
+        return torch.clone, lambda value: value
     if isinstance(to, Pinned):
-        return torch.Tensor.pin_memory
-    return lambda tensor: tensor.to(to)
+        return torch.Tensor.pin_memory, lambda value: value.pin_memory() if hasattr(value, "pin_memory") else value
+    return lambda tensor: tensor.to(to), lambda value: own_move(value, to)
 
 
 def _nothing(*_: Any) -> None:

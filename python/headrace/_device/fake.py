@@ -14,7 +14,9 @@ class FakeDevice:
     Give it as ``device=`` to see on a machine without accelerator what a training loop waits for, or ``device="fake"``
     for one of 2 GB/s. Batches are tensors of the CPU; the program's own work is the device's only other stream. Like a
     device it reads what it copies as late as it may: a buffer that was filled again too early shows in the batch, and
-    so does memory that was given away too early.
+    so does memory that was given away too early. Memory of a batch that the program drops is in use until the program's
+    stream has done what it was asked for by then. Copies from memory of the host that is not page-locked take three
+    times as long, and the thread that asks for one waits for it.
 
     Args:
         bytes_per_second: Rate of its copies.
@@ -22,8 +24,10 @@ class FakeDevice:
         reorders: Copies of different batches end in any order, which no device does.
         fails_at: Number of the batch, from 0, whose copy fails: with an error when its end is waited for.
         runs_ahead: The program's stream does not wait for copies while the program calls, as an accelerator's does not:
-            batches are handed over before they are there. Call :meth:`synchronize` before you look at them.
-        memory_bytes: Memory of the device: more is a ``torch.OutOfMemoryError``. Default: as much as the host has.
+            batches are handed over before they are there. Call :meth:`synchronize` before you look at them. Nor does
+            the program wait for what it launches.
+        memory_bytes: Memory of the device: more in use is a ``torch.OutOfMemoryError``. Default: as much as the host
+            has.
         seed: Seed of the delays and of the order.
 
     Attributes:
@@ -65,8 +69,26 @@ class FakeDevice:
         words = ("delay_seconds", "reorders", "fails_at", "runs_ahead", "memory_bytes", "seed")
         return _remade, (self.bytes_per_second, {word: getattr(self, word) for word in words})
 
+    @property
+    def peak_bytes(self) -> int:
+        """Most bytes of the device's memory that were in use at once, so far."""
+        return self._backend.peak_bytes
+
+    def launch(self, seconds: float) -> None:
+        """Put work of so many seconds into the program's stream, as a training step does, and return at once.
+
+        It begins when all is done that the stream was asked for before. Without ``runs_ahead`` it is done on return.
+
+        Raises:
+            InvalidArgumentError: ``seconds`` is below 0.
+        """
+        seconds = real_number("seconds", seconds)
+        if not seconds >= 0:
+            raise invalid("seconds must not be below 0")
+        self._backend.host.launch(seconds)
+
     def synchronize(self) -> None:
-        """Wait until all that the program's stream waits for has happened. Raises the errors of copies."""
+        """Wait until the program's stream has done all that it was asked for. Raises the errors of copies."""
         self._backend.host.synchronize()
 
     def __repr__(self) -> str:

@@ -1,21 +1,37 @@
-"""Streams and events of a fake device, whose copies are made later, by a thread."""
+"""Events of a fake device, and the streams whose copies it makes later, by a thread."""
 
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 
+from headrace._device.fake_memory import Memory
+
+
+class Stream(Protocol):
+    """What events are recorded in."""
+
+    def record(self, event: FakeEvent) -> None:
+        """Take an event: it happens once the stream has done what it was asked for so far."""
+
 
 class Habits(Protocol):
-    """What decides how long copies take, and in which order they end."""
+    """What decides how long copies take, and in which order they end.
+
+    Attributes:
+        lock: Of all streams of the device: a tensor may be freed by a thread that has it, whose streams are told.
+    """
+
+    lock: threading.RLock
 
     def next_batch(self, num_bytes: int) -> tuple[bool, float]:
         """Return whether the next batch's copy fails, and the seconds that it takes."""
@@ -30,11 +46,11 @@ class FakeEvent:
     def __init__(self) -> None:
         self._happened = threading.Event()
         self._lock = threading.Lock()
-        self._later: list[FakeEvent] = []
+        self._later: list[Callable[[], object]] = []
         self._at = 0
         self._error: Exception | None = None
 
-    def record(self, stream: FakeStream | HostStream) -> None:
+    def record(self, stream: Stream) -> None:
         """Let it happen once `stream` has done what it was asked for so far."""
         self._happened.clear()
         stream.record(self)
@@ -60,113 +76,136 @@ class FakeEvent:
         with self._lock:
             self._happened.set()
             later, self._later = self._later, []
-        for event in later:
-            event.happen()
+        for function in later:
+            function()
 
-    def then(self, later: FakeEvent) -> None:
-        """Let another event happen right behind this one."""
+    def then(self, function: Callable[[], object]) -> None:
+        """Call a function once it has happened, on the thread that lets it happen; at once, if it has."""
         with self._lock:
             if not self._happened.is_set():
-                self._later.append(later)
+                self._later.append(function)
                 return
-        later.happen()
+        function()
+
+    @property
+    def error(self) -> Exception | None:
+        """The error of the copy before it; None: it went well, or is not over."""
+        return self._error
 
 
-class HostStream:
-    """The stream of the program's own work, which is done where it is asked for, or later."""
+@dataclass(frozen=True)
+class Copy:
+    """A copy to a place in the device's memory; it keeps that memory, and no tensor in it."""
 
-    def __init__(self, runs_ahead: bool) -> None:
-        self._runs_ahead = runs_ahead
-        self._awaited: list[FakeEvent] = []
+    memory: Memory
+    offset: int
+    host: torch.Tensor
 
-    def wait_event(self, event: FakeEvent) -> None:
-        if not self._runs_ahead:
-            event.synchronize()
-            return
-        self._awaited = [awaited for awaited in self._awaited if not awaited.query()] + [event]
-
-    def record(self, event: FakeEvent) -> None:
-        if self._awaited:
-            self._awaited[-1].then(event)
-        else:
-            event.happen()
-
-    def synchronize(self) -> None:
-        for event in self._awaited:
-            event.synchronize()
+    def make(self) -> None:
+        """Make it."""
+        self.memory.write(self.offset, self.host.data_ptr(), self.host.nbytes)
 
 
 #: Copies up to an event, and that event.
-_Job = tuple[list[tuple[torch.Tensor, torch.Tensor]], FakeEvent]
+_Job = tuple[list[Copy], FakeEvent]
+
+
+class _Jobs:
+    """What a stream's thread has to do, in the order in which it was asked for."""
+
+    def __init__(self, lock: threading.RLock) -> None:
+        self.there = threading.Condition(lock)
+        self.waiting: deque[_Job | None] = deque()
+        self.undone = 0  # with the one that the thread is at
+        self.process = os.getpid()
+
+    def end(self) -> None:
+        """End the thread behind what it has to do."""
+        if os.getpid() == self.process:  # a child has no such thread, and the lock may be taken for ever
+            with self.there:
+                self.waiting.append(None)
+                self.there.notify_all()
 
 
 class FakeStream:
     """A stream with a thread of its own, which ends when nothing refers to the stream."""
 
     def __init__(self, habits: Habits) -> None:
-        self._copies: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._jobs: deque[_Job | None] = deque()
-        self._there = threading.Condition()
-        thread = threading.Thread(target=_work, args=(habits, self._jobs, self._there), daemon=True, name="fake device")
-        weakref.finalize(self, _end, self._jobs, self._there, os.getpid()).atexit = False
-        _threads[thread] = (self._jobs, self._there, os.getpid())
+        self._copies: list[Copy] = []
+        self._jobs = _Jobs(habits.lock)
+        thread = threading.Thread(target=_work, args=(habits, self._jobs), daemon=True, name="fake device")
+        weakref.finalize(self, self._jobs.end).atexit = False
+        ends_with_the_interpreter(thread, self._jobs.end)
         thread.start()
 
-    def add(self, to: torch.Tensor, host: torch.Tensor) -> None:
+    def add(self, copy: Copy) -> None:
         """Take a copy, to be made some time later."""
-        self._copies.append((to, host))
+        self._copies.append(copy)
+
+    def make(self, copy: Copy, seconds: float) -> None:
+        """Make a copy which takes so long, behind all others, while the calling thread waits."""
+        if self._copies:
+            self.record(FakeEvent())
+        with self._jobs.there:
+            self._jobs.there.wait_for(lambda: self._jobs.undone == 0)
+        time.sleep(seconds)
+        copy.make()
 
     def record(self, event: FakeEvent) -> None:
         """Take an event: all copies before it are one piece of work."""
         copies, self._copies = self._copies, []
-        with self._there:
-            self._jobs.append((copies, event))
-            self._there.notify()
-
-
-def _end(jobs: deque[_Job | None], there: threading.Condition, process: int) -> None:
-    if os.getpid() != process:
-        return  # a child has no such thread, and the lock may be taken for ever
-    with there:
-        jobs.append(None)
-        there.notify()
+        with self._jobs.there:
+            self._jobs.undone += 1
+            self._jobs.waiting.append((copies, event))
+            self._jobs.there.notify_all()
 
 
 #: Seconds for which the interpreter's exit waits for a copy.
 _EXIT_SECONDS = 5.0
-_threads: weakref.WeakKeyDictionary[threading.Thread, tuple[deque[_Job | None], threading.Condition, int]]
-_threads = weakref.WeakKeyDictionary()
+_threads: weakref.WeakKeyDictionary[threading.Thread, Callable[[], None]] = weakref.WeakKeyDictionary()
+
+
+def ends_with_the_interpreter(thread: threading.Thread, end: Callable[[], None]) -> None:
+    """End a thread by a function when the interpreter ends, and wait for it."""
+    _threads[thread] = end
 
 
 @atexit.register
 def _end_all() -> None:
     """Wait until all threads have ended: one that goes on while the interpreter ends can take the process down."""
-    for jobs, there, process in list(_threads.values()):
-        _end(jobs, there, process)
-    for thread in list(_threads):
+    threads = list(_threads.items())
+    for _, end in threads:
+        end()
+    for thread, _ in threads:
         thread.join(_EXIT_SECONDS)
 
 
-def _work(habits: Habits, jobs: deque[_Job | None], there: threading.Condition) -> None:
+def _work(habits: Habits, jobs: _Jobs) -> None:
     while True:
-        with there:
-            while not jobs:
-                there.wait()
-            chosen = habits.choose(sum(job is not None for job in jobs) or 1)
-            job = jobs[chosen]
-            del jobs[chosen]
+        with jobs.there:
+            while not jobs.waiting:
+                jobs.there.wait()
+            chosen = habits.choose(sum(job is not None for job in jobs.waiting) or 1)
+            job = jobs.waiting[chosen]
+            del jobs.waiting[chosen]
         if job is None:
             return
-        copies, event = job
-        if not copies:
-            event.happen()
-            continue
-        fails, seconds = habits.next_batch(sum(host.nbytes for _, host in copies))
-        time.sleep(seconds)
-        if fails:
-            event.happen(RuntimeError("fake device: a copy failed, as this device was told to let it"))
-            continue
-        for to, host in copies:  # as late as it may
-            ctypes.memmove(to.data_ptr(), host.data_ptr(), host.nbytes)
+        _do(habits, *job)
+        del job  # and what it refers to
+        with jobs.there:
+            jobs.undone -= 1
+            jobs.there.notify_all()
+
+
+def _do(habits: Habits, copies: list[Copy], event: FakeEvent) -> None:
+    if not copies:
         event.happen()
-        del copies, event, job
+        return
+    fails, seconds = habits.next_batch(sum(copy.host.nbytes for copy in copies))
+    time.sleep(seconds)
+    if fails:
+        event.happen(RuntimeError("fake device: a copy failed, as this device was told to let it"))
+        return
+    for copy in copies:  # as late as it may
+        copy.make()
+    event.happen()

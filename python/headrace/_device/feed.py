@@ -16,6 +16,7 @@ from typing import Any
 from headrace import _headrace
 from headrace._device.channel import Channel, Item
 from headrace._device.copier import OnDevice
+from headrace._loader.host_epoch import call
 from headrace.errors import ClosedError, LoaderTimeoutError
 
 #: Seconds for which the interpreter's exit waits for a thread that is in a function of the program.
@@ -65,14 +66,42 @@ class Source:
     batches: Iterator[Any]
 
 
-class Feed(Iterator[Any]):
-    """The batches of an epoch on their device, copied by a thread of its own. Use it from one thread.
+class Copying:
+    """The thread that copies for a loader, epoch after epoch: it outlives an iterator that was dropped in mid-epoch."""
 
-    The loader is where the last batch was handed over, and is told so each time.
+    def __init__(self) -> None:
+        self.channel: Channel | None = None
+
+    def close(self) -> None:
+        """End; the thread ends after the batch that it waits for, and after what the program's functions do with it."""
+        if self.channel is not None:
+            self.channel.close()
+
+    def join(self) -> None:
+        """Wait until the thread has ended, which :meth:`close` asked for."""
+        if self.channel is not None:
+            self.channel.join()
+            self.channel = None
+
+
+class Feed(Iterator[Any]):
+    """The batches of an epoch on their device, copied by a thread of its own. Threads: any; each gets other batches.
+
+    The loader is where the last batch was handed over, and is told so each time. A batch in whose ``finish`` Ctrl-C is
+    pressed comes again, as it was stored.
     """
 
     def __init__(
-        self, native: _headrace.Loader, source: Source, way: Callable[[], Way], *, ahead: int, timeout: float | None
+        self,
+        native: _headrace.Loader,
+        source: Source,
+        way: Callable[[], Way],
+        copying: Copying,
+        through: Callable[[_headrace.EpochIterator], Iterator[Any]],
+        finish: Callable[[Any], Any] | None,
+        *,
+        ahead: int,
+        timeout: float | None,
     ) -> None:
         """Start to copy.
 
@@ -80,6 +109,9 @@ class Feed(Iterator[Any]):
             native: The engine's loader.
             source: Where batches are taken from, on the copying thread.
             way: Says how they get to the device; asked again where copying begins anew after the last batch.
+            copying: Told of the thread.
+            through: Makes the batches that are copied of the epoch, where it goes on at another place.
+            finish: Makes what the program gets of a batch that is on the device, on the program's thread.
             ahead: Batches that are copied before they are asked for.
             timeout: Seconds to wait for a batch; None: no limit.
         """
@@ -88,6 +120,10 @@ class Feed(Iterator[Any]):
         self._native = native
         self._place = place  # the last that was handed over: it names the epoch
         self._find_way = way
+        self._copying = copying
+        self._through = through
+        self._finish = finish
+        self._turn = threading.RLock()  # of the program's threads; a signal's handler may ask, too
         self._copies: Way | None = None  # None: nothing is copied any more
         self._ahead = ahead
         self._timeout = timeout
@@ -97,7 +133,7 @@ class Feed(Iterator[Any]):
         self._start(source)
 
     def _start(self, source: Source) -> None:
-        self._channel = channel = Channel(self._ahead)
+        self._channel = self._copying.channel = channel = Channel(self._ahead)
         self._copies = way = self._copies or self._find_way()
         self._hand_over = way.hand_over
         channel.thread = threading.Thread(
@@ -111,6 +147,10 @@ class Feed(Iterator[Any]):
         """Return the next batch. Raises what the loader raised at this batch."""
         if os.getpid() != self._channel.process:
             self._native.epoch_of(self._place)  # says that the loader is the parent's
+        with self._turn:
+            return self._next()
+
+    def _next(self) -> Any:
         if self._over:
             raise StopIteration
         if self._paused is not None:
@@ -118,11 +158,25 @@ class Feed(Iterator[Any]):
             self._start(source)
         try:
             batch = self._hand_over(self._take)
+            if self._finish is not None:
+                batch = self._finished(self._finish, batch)
         except Exception:  # Ctrl-C is none: what was taken is handed over at the next call
             self._handed_over()
             raise
         self._handed_over()
         return batch
+
+    def _finished(self, finish: Callable[[Any], Any], batch: Any) -> Any:
+        try:
+            return call(finish, batch)
+        except Exception:
+            raise
+        except BaseException:  # it may have changed a part of the batch, which is made anew
+            self.close()
+            self.join()
+            self._native.load_state(self._native.state(), True, None)
+            self.go_on()
+            raise
 
     def _handed_over(self) -> None:
         """Tell the loader that the program has what was taken."""
@@ -165,19 +219,15 @@ class Feed(Iterator[Any]):
         """Wait until the thread has ended, which :meth:`close` asked for."""
         self._channel.join()
 
-    def go_on(self, through: Callable[[_headrace.EpochIterator], Iterator[Any]]) -> None:
-        """Go on from the next batch where the loader was sent, if its epoch has not ended.
-
-        Args:
-            through: Makes the batches that are copied of the epoch.
-        """
+    def go_on(self) -> None:
+        """Go on from the next batch where the loader was sent, if its epoch has not ended."""
         self.close()
         self.join()
         self._item = None
         if not self._over:
             with contextlib.suppress(ClosedError):  # the next call says so
                 epoch = self._native.epoch_of(self._place)
-                self._paused = Source(epoch, through(epoch))
+                self._paused = Source(epoch, self._through(epoch))
 
 
 def _copy_all(channel: Channel, source: Source, way: Way) -> None:

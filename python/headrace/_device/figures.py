@@ -51,15 +51,14 @@ class Figures:
             self._add_waits()
 
     def _add_copies(self) -> None:
-        while self._copies and self._copies[0][1].query():
-            start, end, num_bytes = self._copies.popleft()
-            self._copy_ms += max(start.elapsed_time(end), 0)
-            self._timed_bytes += num_bytes
+        while self._copies and (ms := _ms(*self._copies[0][:2])) is not None:
+            self._copy_ms += max(ms, 0)
+            self._timed_bytes += self._copies.popleft()[2]
 
     def _add_waits(self) -> None:
-        while self._waits and self._waits[0][1].query():
-            asked, there = self._waits.popleft()
-            self._wait_ms += asked.elapsed_time(there)
+        while self._waits and (ms := _ms(*self._waits[0])) is not None:
+            self._waits.popleft()
+            self._wait_ms += ms
 
     def add_batch_wait(self, ns: int) -> None:
         """Count what the copying thread waited for a batch of the loader's."""
@@ -89,3 +88,14 @@ class Figures:
             "buffer_bytes": self.buffer_bytes,
             "larger_batches": self.larger_batches,
         }
+
+
+def _ms(start: Any, end: Any) -> float | None:
+    """Return the milliseconds from one event to another; None: it has not happened, or the device tells no more.
+
+    After an error of the program's own work every call to a device may fail; what is counted here is not to hide it.
+    """
+    try:
+        return float(start.elapsed_time(end)) if end.query() else None
+    except RuntimeError:
+        return None

@@ -7,17 +7,20 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace._device.backend import Backend
-from headrace._device.copier import OnDevice
+from headrace._device.containers import changed
+from headrace._device.copier import Copier, OnDevice
 from headrace._device.feed import Way
 from headrace._device.figures import Figures
+from headrace._loader.host_epoch import call
 
 
 class HandOver:
     """Makes a batch that was copied ready for the program's stream: the device waits for the copy, not the host."""
 
-    def __init__(self, backend: Backend, figures: Figures) -> None:
-        """Count what steps wait in the figures."""
+    def __init__(self, backend: Backend, copier: Copier, figures: Figures) -> None:
+        """Tell the copier how far the device is, and count what steps wait in the figures."""
         self._backend = backend
+        self._copier = copier
         self._figures = figures
         self._left_ns: int | None = None
 
@@ -37,21 +40,25 @@ class HandOver:
             for tensor in made.tensors:
                 backend.lend(tensor, stream)
             (there := backend.event()).record(stream)
+            batch = made.batch if made.is_whole else changed(made.batch, lambda tensor: tensor, backend.moved)
+        self._copier.handed_over(made, there)
         self._figures.waited(asked, there)
         left = time.perf_counter_ns()
         self._figures.step_ns += left - entered
         self._left_ns = left
-        return made.batch
+        return batch
 
 
 class WhenAskedFor(Iterator[Any]):
     """Batches that are taken and copied when they are asked for."""
 
-    def __init__(self, batches: Iterator[Any], way: Way) -> None:
-        """Take them from ``batches``."""
+    def __init__(self, batches: Iterator[Any], way: Way, finish: Callable[[Any], Any] | None) -> None:
+        """Take them from ``batches``; ``finish`` makes what the program gets of one that is on the device."""
         self._batches = batches
         self._way = way
+        self._finish = finish
 
     def __next__(self) -> Any:
         """Return the next batch."""
-        return self._way.hand_over(lambda: self._way.copy(next(self._batches)))
+        batch = self._way.hand_over(lambda: self._way.copy(next(self._batches)))
+        return batch if self._finish is None else call(self._finish, batch)

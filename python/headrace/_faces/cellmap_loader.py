@@ -41,9 +41,11 @@ class CellMapDataLoader:
         batch_size: Patches a batch, on each rank.
         num_workers: Above 0: so many C++ decode threads at most. 0: as many as this process may use.
         weighted_sampler: True: each class gets as many patches, if ``is_train``.
-        sampler: A :class:`ClassBalancedSampler`, or cellmap-data's; others are refused.
+        sampler: A :class:`ClassBalancedSampler`, or cellmap-data's; others are refused. Its ``samples_per_epoch``
+            counts, and ``iterations_per_epoch`` does not.
         is_train: True: random patches. False: the tiles that cover each crop, in order, not turned.
-        rng: Its ``initial_seed()`` is the seed. Default: ``seed``, else the data set's, else 0.
+        rng: Its ``initial_seed()`` is the seed, if ``seed`` is not given. Default: the sampler's seed (42 if it was not
+            told), else the data set's, else 0.
         device: Where batches are delivered. None: on the CPU.
         iterations_per_epoch: Patches of an epoch, also without ``weighted_sampler``. Default: ``len(dataset)``.
         pin_memory: Batches lie in page-locked memory, if torch has an accelerator.
@@ -55,7 +57,7 @@ class CellMapDataLoader:
         worker_init_fn: Accepted, never called, for the same reason.
         pin_memory_device: Accepted, without effect, as in torch.
         in_order: Accepted, without effect: batches always come in order.
-        seed: Seed of what is drawn.
+        seed: Seed of what is drawn. Default: as ``rng`` says.
         memory: Bytes this loader may hold, as :class:`headrace.Loader` has it.
         cache: What stays of decoded data, as :class:`headrace.Loader` has it.
         rank: Data-parallel rank. Default: what torch.distributed or the launcher says.
@@ -209,7 +211,20 @@ class CellMapDataLoader:
         """Do nothing: each epoch draws anew."""
 
     def to(self, device: str | torch.device, non_blocking: bool = True) -> CellMapDataLoader:
-        """Deliver batches on this device from now on."""
+        """Deliver batches on this device from the next ``iter()`` on; an epoch that runs ends with a ClosedError.
+
+        Args:
+            device: One of torch's: ``"cuda:1"``, ``torch.device("cpu")``. A device that this machine does not have is
+                an error of torch's at the next ``iter()``.
+            non_blocking: Accepted, without effect: batches are always copied ahead, and the program never waits longer
+                than for its own batch.
+
+        Returns:
+            This loader.
+
+        Raises:
+            InvalidArgumentError: Torch has no such kind of device.
+        """
         self.loader.loader._deliver_on(device)
         self._device = device
         return self

@@ -106,11 +106,31 @@ class CellMapCrops:
         return {name: column[0] for name, column in self.form({**rows, **place}).items()}
 
     def patches(self, samples_per_epoch: int, balance: Sequence[str] = ()) -> Dataset:
-        """Return random patches, as many in each epoch: of the classes of ``balance`` alike, if there are any."""
+        """Return random patches, drawn anew in each epoch, as a data set for a loader.
+
+        Args:
+            samples_per_epoch: How many an epoch has.
+            balance: Names of classes: each gets as many patches, about one of its voxels. Empty: patches lie anywhere.
+
+        Returns:
+            A field for each scale of the input arrays, of shape (1, z, y, x), and one of shape (classes, z, y, x) with
+            all classes, by the name of the first. Axes of one voxel are left out. Types are ``dtype``, or as stored.
+
+        Raises:
+            InvalidArgumentError: A number below 1, no such class, or one without a voxel that could be drawn.
+            UnsupportedError: With ``pad=True``, a crop that is smaller than a patch.
+        """
         return self._mapped(self._cut(samples_per_epoch=samples_per_epoch, balance=list(balance)), turned=True)
 
     def tiles(self) -> Dataset:
-        """Return the patches that cover each crop, one after the other: what validation goes over."""
+        """Return the patches that cover each crop, one after the other, not turned: what validation goes over.
+
+        Returns:
+            A data set with the fields of :meth:`patches`, whose number of samples is that of the tiles.
+
+        Raises:
+            UnsupportedError: With ``pad=True``, a crop that is smaller than a patch.
+        """
         return self._mapped(self._cut(stride=self.box.shape), turned=False)
 
     def _cut(self, **how: Any) -> Dataset:
@@ -172,7 +192,15 @@ class CellMapCrops:
         _check_transforms(self)
 
     def to(self, device: str | torch.device, non_blocking: bool = True) -> CellMapCrops:
-        """Do nothing, as in cellmap-data: :meth:`CellMapDataLoader.to` says where batches are delivered."""
+        """Do nothing, as in cellmap-data: :meth:`CellMapDataLoader.to` says where batches are delivered.
+
+        Args:
+            device: Accepted, without effect.
+            non_blocking: Accepted, without effect.
+
+        Returns:
+            This data set.
+        """
         return self
 
     def __repr__(self) -> str:

@@ -35,6 +35,8 @@ class Columns:
         self.width = None if width is None else whole_number("width", width, least=1)
         self._fill = real_number("fill", fill)
         self._ragged = frozenset(ragged)
+        # A loader's masks have these names; a dense field that is called like another one's mask is data.
+        self._masks = frozenset({"mask", *(f"{name}.mask" for name in ragged)} - set(dataset.fields))
         if ragged and width is None:
             raise invalid(
                 f"the field {ragged[0]!r} is ragged, and a jax.Array is not",
@@ -55,7 +57,7 @@ class Columns:
         return {name: as_jax(name, self._widened(name, np.asarray(column))) for name, column in columns.items()}
 
     def _widened(self, name: str, column: Column) -> Column:
-        is_mask = name == "mask" or name.endswith(".mask")
+        is_mask = name in self._masks
         if self.width is None or not (is_mask or name in self._ragged) or column.shape[1] == self.width:
             return column
         if column.shape[1] > self.width:

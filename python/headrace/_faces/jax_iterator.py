@@ -60,6 +60,7 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
     def _clear(self) -> None:
         self._ready: deque[tuple[dict[str, jax.Array], IteratorState] | Exception] = deque()
         self._batches: Iterator[Any] | None = None
+        self._unplaced: Mapping[str, Any] | None = None  # columns that were taken, and lie on no device yet
         self._epoch: int | None = None  # that is read; None: not begun
         self._end: int | None = None
         self._done = False
@@ -90,10 +91,16 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
         while not self._done and not (self._ready and isinstance(self._ready[-1], Exception)):
             self.start_prefetch()
             assert self._batches is not None
-            columns = next(self._batches, None)
-            if columns is not None:
-                batch = self._loader._placed(columns)
+            if self._unplaced is None:
+                self._unplaced = next(self._batches, None)
+            if self._unplaced is not None:
+                try:
+                    batch = self._loader._placed(self._unplaced)
+                except Exception:  # Ctrl-C is none: the columns are there for the next call
+                    self._unplaced = None
+                    raise
                 self._ready.append((batch, IteratorState(self._loader.loader.state_dict())))
+                self._unplaced = None
                 return True
             self._batches = None
             assert self._epoch is not None
@@ -108,6 +115,8 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
         begins, self._epoch = self._epoch is None, self._loader.loader._next_samples()[0]
         if begins and (epochs := self._loader.num_epochs) is not None:
             self._end = (self._epoch // epochs + 1) * epochs
+        if self._state is None:  # nothing was delivered, and the loader's next epoch is another one from here on
+            self._state = self._loader._next_state()
         self._batches = iter(self._loader.loader)
 
     def get_state(self) -> IteratorState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.context
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -56,6 +57,15 @@ class TorchArguments:
                     "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last",
                     "Give batch_sampler= alone.",
                 )
+        elif self.batch_size is not None and (
+            isinstance(self.batch_size, bool)
+            or not isinstance(self.batch_size, numbers.Integral)
+            or self.batch_size < 1
+        ):
+            raise invalid(
+                f"batch_size should be a positive integer value, but got batch_size={self.batch_size!r}",
+                "None: samples come one by one.",
+            )
         elif self.batch_size is None and self.drop_last:
             raise invalid(
                 "batch_size=None option disables auto-batching and is mutually exclusive with drop_last",

@@ -64,7 +64,8 @@ class Totals:
         groups = np.ascontiguousarray(groups, np.int64)
         totals = self.arrays
         if self.of_labels:
-            _headrace.add_votes(groups, np.ascontiguousarray(values, np.int64), self._numbers(), totals)
+            labels = np.array(values, np.int64)  # a copy, which no other thread writes into once it was checked
+            _headrace.add_votes(groups, labels, self._numbers(), totals)
             return
         dtype = np.float32 if values.dtype == np.float32 else np.float64
         add_rows = _headrace.add_rows_float32 if dtype is np.float32 else _headrace.add_rows_float64
@@ -155,7 +156,7 @@ class DeviceTotals(Totals):
     def _made(self, shape: tuple[int, ...], dtype: Any, value: float) -> Any:
         import torch
 
-        kind = torch.int64 if dtype is np.int64 else torch.float64
+        kind = torch.int64 if dtype is np.int64 else real_type(self.words["device"])
         return torch.full(shape, value, dtype=kind, device=self.words["device"])
 
     def add(self, groups: Any, values: Any) -> None:
@@ -190,12 +191,13 @@ class DeviceTotals(Totals):
             votes.view(-1).index_add_(0, cell, votes_here.long())
         if self.of_labels:
             return
-        rows = values.double().reshape(len(values), self.words["classes"])
+        real = real_type(self.words["device"])
+        rows = values.to(real).reshape(len(values), self.words["classes"])
         if "sum" in totals:  # sorted by group, then added in order: no atomics
             totals["sum"].index_put_((at,), torch.where(here[:, None], rows, 0), accumulate=True)
         if "above" in totals:
             above = here[:, None] & (rows > self.threshold)
-            totals["above"].index_put_((at,), above.double(), accumulate=True)
+            totals["above"].index_put_((at,), above.to(real), accumulate=True)
         low = torch.where(here[:, None], rows, -torch.inf)
         if "max" in totals:
             totals["max"].scatter_reduce_(0, at[:, None].expand_as(low), low, "amax")
@@ -229,5 +231,13 @@ class DeviceTotals(Totals):
         """Return the same totals as arrays of NumPy, checked."""
         self.checked()
         made = Totals(self.groups, self.reduce, self.k, self.threshold, {**self.words, "device": "cpu"})
-        made.arrays = {name: array.cpu().numpy() for name, array in self.arrays.items()}
+        for name, array in self.arrays.items():
+            made.arrays[name] = array.cpu().numpy().astype(made.arrays[name].dtype, copy=False)
         return made
+
+
+def real_type(device: str) -> Any:
+    """Return torch's type of the sums and maxima on a device: float64 but on Apple's MPS, which does not have it."""
+    import torch
+
+    return torch.float32 if device.partition(":")[0] == "mps" else torch.float64

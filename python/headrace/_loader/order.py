@@ -15,10 +15,10 @@ def order_of(sampler: Any, batch_sampler: Any, lookahead: int | None) -> Any:
     return sampler if batch_sampler is None else Listing(batch_sampler, batches=True)
 
 
-def engine_words(order: Any, options: Words) -> tuple[dict[str, Any] | None, Words, Listing | None]:
+def engine_words(order: Any, options: Words, num_rows: int) -> tuple[dict[str, Any] | None, Words, Listing | None]:
     """Return the engine's words for an order, the options that go with it, and the iterable that gives its rows.
 
-    Such an iterable is asked for the rows of epoch 0 here.
+    Plain data and what has no length are asked for the rows of epoch 0 here; others when an epoch begins.
     """
     if order is None:
         return None, options, None
@@ -30,9 +30,9 @@ def engine_words(order: Any, options: Words) -> tuple[dict[str, Any] | None, Wor
     if isinstance(order, LookAhead):
         words = {"fed_samples": len(order.sampler)}
         return words, {**options, **_one_rank(order)}, None
-    listing = order if isinstance(order, Listing) else Listing(order, batches=False)
-    listed = listing.rows(0)
-    listing.epoch = 0
+    batches = isinstance(order, Listing)
+    listing = Listing(order.sampler if batches else order, batches, num_rows)
+    listed = listing.first()
     if listing.batches and listed[1] is None:
         options = {**options, "batch_size": 1}  # no batches at all: the rows are what is refused
     return {"listed": listed, "every_epoch": listing.every_epoch}, {**options, **_one_rank(listing)}, listing

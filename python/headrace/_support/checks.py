@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
+import zlib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -174,3 +175,12 @@ def split_shares(parts: Any) -> dict[str, float]:
     if 1 < total < 1 + 1e-6:  # shares of another precision
         shares = {name: share / total for name, share in shares.items()}
     return shares
+
+
+def checksum(*parts: Any) -> str:
+    """Return a text that is equal for equal bytes, of arrays for example; what is None has none."""
+    value = 0
+    for part in parts:
+        if part is not None and len(part):
+            value = zlib.crc32(memoryview(part).cast("B"), value)
+    return f"{value:08x}"

@@ -8,6 +8,9 @@ from typing import Any
 
 from headrace import _headrace
 
+#: Lightning under its two names, with classes of their own.
+_LIGHTNING = ("lightning.pytorch", "pytorch_lightning")
+
 
 def process_rank() -> int | None:
     """Return the rank of this process in its launch; None if it was not launched with others."""
@@ -30,14 +33,21 @@ def calling_trainer() -> Any:
     Lightning tells iterables little of what it does with them. The Trainer that iterates a loader is among its callers,
     so it can be asked.
     """
-    modules = (sys.modules.get("lightning.pytorch"), sys.modules.get("pytorch_lightning"))
-    trainers = tuple(trainer for module in modules if (trainer := getattr(module, "Trainer", None)) is not None)
+    trainers = tuple(
+        trainer for name in _LIGHTNING if (trainer := getattr(sys.modules.get(name), "Trainer", None)) is not None
+    )
     if not trainers:
         return None
+    # Before Python 3.13, the dict that f_locals gives stays in its frame, and keeps the loss, the outputs and the batch
+    # of a program's method alive until that method returns. So only frames of the modules are asked in which Trainer is
+    # written: a program's subclass calls into them.
+    written_in = {base.__module__ for trainer in trainers for base in trainer.__mro__ if base is not object}
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if "self" in frame.f_code.co_varnames[:1] and isinstance(owner := frame.f_locals.get("self"), trainers):
-            return owner
+        if frame.f_globals.get("__name__") in written_in and "self" in frame.f_code.co_varnames[:1]:
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, trainers):
+                return owner
         frame = frame.f_back
     return None
 

@@ -103,10 +103,14 @@ class Crop(Transform):
 
     Args:
         fields: Name of the field, or names.
-        size: Extents of the box, of the last axes of a sample.
+        size: Extents of the box, of the last axes of a sample: (height, width) for images.
         random: False: the box in the middle.
         channels_last: Axes behind those that are cropped: 1 for (height, width, channels).
         seed: Another seed draws other boxes.
+
+    Raises:
+        InvalidArgumentError: Extents that are no whole numbers; in :meth:`Dataset.map`: an extent below 1 or above the
+            sample's, more extents than a sample has axes, or fields of different extents.
     """
 
     def __init__(
@@ -169,6 +173,10 @@ class Rotate90(Transform):
             rotations of a cube, of the last three axes.
         p: Chance that a sample is rotated at all, then by 0 degrees too.
         seed: Another seed draws others.
+
+    Raises:
+        InvalidArgumentError: Axes that are neither whole numbers nor ``"cube"``; in :meth:`Dataset.map`: not two axes,
+            one of them twice, axes that a sample does not have, or of unequal extents.
     """
 
     def __init__(

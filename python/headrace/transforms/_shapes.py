@@ -141,8 +141,13 @@ class Select(Transform):
     Args:
         field: Name of the field.
         indices: Which entries; negative ones count from the end.
-        axis: Axis of a sample (that of samples is not counted); negative ones count from the end.
-        to: Name of the field to make.
+        axis: Axis of a sample (that of samples is not counted); negative ones count from the end. It gets the extent
+            ``len(indices)``; the others, and the type, stay.
+        to: Name of the field to make. None: in place of the one that is read.
+
+    Raises:
+        InvalidArgumentError: Indices that are no whole numbers; in :meth:`Dataset.map`: none at all, or an index or an
+            axis that there is not.
     """
 
     def __init__(self, field: str, indices: Sequence[int], *, axis: int = -1, to: str | None = None) -> None:
@@ -167,8 +172,12 @@ class Reshape(Transform):
 
     Args:
         field: Name of the field.
-        shape: Shape of a sample; one extent may be -1.
-        to: Name of the field to make.
+        shape: Shape of a sample; one extent may be -1: what is left for it. The axis of samples is not counted.
+        to: Name of the field to make. None: in place of the one that is read.
+
+    Raises:
+        InvalidArgumentError: Extents that are no whole numbers; in :meth:`Dataset.map`: a shape of another number of
+            values than samples have.
     """
 
     def __init__(self, field: str, shape: Sequence[int], *, to: str | None = None) -> None:
@@ -180,8 +189,12 @@ class Transpose(Transform):
 
     Args:
         field: Name of the field.
-        axes: The axes of a sample in their new order; None: reversed.
-        to: Name of the field to make.
+        axes: The axes of a sample in their new order (that of samples is not counted); None: reversed.
+        to: Name of the field to make. None: in place of the one that is read.
+
+    Raises:
+        InvalidArgumentError: Axes that are no whole numbers; in :meth:`Dataset.map`: axes that do not name each axis of
+            a sample once.
     """
 
     def __init__(self, field: str, axes: Sequence[int] | None = None, *, to: str | None = None) -> None:

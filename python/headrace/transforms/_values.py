@@ -24,8 +24,12 @@ class Standardize(Transform):
         pad_feature: Number of the feature (along the last axis) that is ``fill`` in padding: such entries stay as they
             are.
         fill: Value of that feature in padding; None: 0.
-        to: Name of the field to make.
+        to: Name of the field to make. None: in place of the one that is read.
         pad: The word for ``fill`` before, which warns.
+
+    Raises:
+        InvalidArgumentError: ``fill`` without ``pad_feature``; in :meth:`Dataset.map`: a ``std`` or ``clip`` that is
+            not above 0, more or fewer numbers than the last axis has entries, or a feature that there is not.
     """
 
     def __init__(

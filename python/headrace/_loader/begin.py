@@ -1,0 +1,75 @@
+"""How an epoch of a loader begins: what it is made of, where its batches go, and what they go through."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from headrace import _headrace
+from headrace._loader.host_epoch import Function, HostEpoch, Through
+from headrace._support.logging import logger
+from headrace._support.trainers import overfits
+from headrace.samplers import FedEpoch, LookAhead
+
+if TYPE_CHECKING:
+    from headrace.loader import Loader
+
+
+def begin(loader: Loader, prepare: Function | None, finish: Function | None) -> Iterator[Any]:
+    """Start the next epoch; the functions are those of :meth:`Loader._epoch`."""
+    loader._ask_framework()
+    _repeat_if_overfitting(loader)
+    native, delivery, options = loader._native, loader._delivery, loader._options
+    as_tuple = options["batch_format"] == "tuple"
+    through = Through(loader._dataset._functions, as_tuple, native.add_python_ns, _given(prepare))
+    start = _start(loader)
+    if delivery is not None and not delivery.is_inert:
+        timeout = None if options["timeout"] is None else float(options["timeout"])
+        ahead = not isinstance(loader._order, LookAhead)
+        return delivery.begin(native, start, through, finish, timeout=timeout, ahead=ahead)
+    through = replace(through, then=(*through.then, *_given(finish)))
+    epoch = start(bool(through))
+    if isinstance(epoch, FedEpoch) or not through:
+        return through(epoch)
+    return HostEpoch(native, epoch, through)
+
+
+def begin_later(loader: Loader, prepare: Function | None, finish: Function | None) -> Iterator[Any]:
+    """Start the next epoch when its first batch is asked for."""
+    yield from begin(loader, prepare, finish)
+
+
+def _start(loader: Loader) -> Callable[[bool], _headrace.EpochIterator | FedEpoch]:
+    """Return what starts the engine's next epoch; its batches lie in the host's memory."""
+
+    def start(ahead: bool) -> _headrace.EpochIterator | FedEpoch:
+        native = loader._native
+        number = native.next_epoch()
+        if logger.isEnabledFor(logging.DEBUG):  # else an epoch of a token budget would be counted for nothing
+            logger.debug("epoch %d begins, of %d batches", number, len(loader))
+        loader._list_rows(number)
+        loader._agreement.check(number, loader._options, loader._order, loader._listing, loader._dataset)
+        if isinstance(loader._order, LookAhead):
+            return FedEpoch(native, loader._order)
+        epoch = native.epoch(ahead)
+        if devices := sys.modules.get("headrace._device.delivery"):
+            devices.give_buffers_back()  # of those whose memory it took
+        return epoch
+
+    return start
+
+
+def _repeat_if_overfitting(loader: Loader) -> None:
+    if not overfits():
+        loader._repeated = None
+        return
+    if loader._repeated is None:
+        loader._repeated = loader._native.next_epoch()
+    loader._native.set_epoch(loader._repeated)
+
+
+def _given(function: Function | None) -> tuple[Function, ...]:
+    return () if function is None else (function,)

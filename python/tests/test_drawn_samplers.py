@@ -1,0 +1,99 @@
+"""When samplers are asked for their rows, and for how many."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import pytest
+
+import headrace as hr
+
+
+def rows_of(loader: hr.Loader) -> list[int]:
+    return [row for batch in loader for row in batch["y"].tolist()]
+
+
+class Drawn:
+    """A sampler that draws its rows, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __len__(self) -> int:
+        return 100
+
+    def __iter__(self):
+        self.asked += 1
+        return iter(random.sample(range(633), 100))
+
+
+@pytest.mark.parametrize("face", ["Loader", "DataLoader"])
+def test_a_sampler_draws_when_an_epoch_begins(jets, face: str) -> None:
+    """As in torch: making a loader draws nothing, and what is drawn follows from the random numbers of ``iter()``."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from headrace.torch import DataLoader
+
+    sampler = Drawn()
+    random.seed(1)
+    loader = (
+        hr.Loader(jets.open(), 10, sampler=sampler)
+        if face == "Loader"
+        else DataLoader(jets.open(), 10, sampler=sampler)
+    )
+    assert (len(loader), loader.batch_size, sampler.asked) == (10, 10, 0)
+    again = pickle.loads(pickle.dumps(loader))
+    assert again.sampler.asked == 0
+    random.seed(7)
+    want = random.sample(range(633), 100)
+    random.seed(7)
+    assert rows_of(loader) == want and sampler.asked == 1
+    if face == "DataLoader":
+
+        def of(make) -> tuple[list[int], float]:
+            torch.manual_seed(0)
+            made = make(sampler=torch.utils.data.RandomSampler(range(633)))
+            before = torch.rand(1).item()
+            torch.manual_seed(9)
+            return [int(y) for batch in made for y in (batch["y"] if isinstance(batch, dict) else batch)], before
+
+        ours = of(lambda **words: DataLoader(jets.open(), 64, **words))
+        theirs = of(lambda **words: torch.utils.data.DataLoader(list(range(633)), 64, **words))
+        assert ours == theirs
+
+
+def test_a_batch_of_an_epoch_that_has_not_begun(jets) -> None:
+    """Making a batch again asks the sampler, if it was asked for nothing so far; the epoch has these rows then."""
+    loader = hr.Loader(jets.open(), 10, sampler=(sampler := Drawn()))
+    first = loader.batch(0, 0)["y"].tolist()
+    assert rows_of(loader)[:10] == first and sampler.asked == 1
+
+
+def test_a_sampler_whose_length_is_another(jets) -> None:
+    """``len()`` is what a loader is planned with, and what the sampler gives is what is delivered."""
+    given = [[3, 1, 2], [5, 4], [9]]
+    sampler = type("S", (), {"__len__": lambda _: 2, "__iter__": lambda _: iter([slice(0, 7), 600, slice(3, 9)])})()
+    loader = hr.Loader(jets.open(), 5, sampler=sampler)
+    assert rows_of(loader) == [*range(7), 600, *range(3, 9)] and len(loader) == 3
+    batches = type("B", (), {"batch_size": 3, "__len__": lambda _: 3, "__iter__": lambda _: iter(given)})()
+    loader = hr.Loader(jets.open(), batch_sampler=batches)
+    assert len(loader) == 3 and [batch["y"].tolist() for batch in loader] == given
+
+
+@pytest.mark.parametrize("words", [{"sampler": 0}, {"batch_sampler": 0}])
+def test_a_sampler_without_end_is_refused(jets, words: dict[str, int]) -> None:
+    class Endless:
+        def __iter__(self):
+            while True:
+                yield [1, 2] if "batch_sampler" in words else 1
+
+    with pytest.raises(hr.InvalidArgumentError, match="does it come to an end"):
+        hr.Loader(jets.open(), **({"batch_size": 5} if "sampler" in words else {}), **{next(iter(words)): Endless()})
+
+
+def test_a_sampler_without_length_is_asked_when_the_loader_is_made(jets) -> None:
+    class Some:
+        def __iter__(self):
+            return iter([5, 6, 7])
+
+    assert rows_of(hr.Loader(jets.open(), 2, sampler=Some())) == [5, 6, 7]
